@@ -24,7 +24,7 @@ CXXFLAGS_TORCH = -std=c++17 -O2 -g -fPIC -Wall -Wno-unused-parameter -MMD -MP $(
 LDFLAGS += $(SAN)
 # libz3 is loaded when a proof needs it (validate/prove/z3_lazy.h), under the name by which programs linked with it would find it.
 Z3_SONAME := $(or $(shell objdump -p "$$($(CC) -print-file-name=libz3.so)" 2>/dev/null | sed -n 's/ *SONAME *//p'),libz3.so)
-LIBS = -ljansson -lminizip -lz -lxxhash -ldl -lm -lpthread
+LIBS = -ljansson -lminizip -lz -lxxhash -lnettle -ldl -lm -lpthread
 # Samples are evaluated in many digits where MPFR is there (validate/precise/precise_int.h); without it rules that need that are unknown.
 LIBS += $(if $(shell echo '\#include <mpfr.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes),-lmpfr) -lgmp
 # AddressSanitizer looks for the C++ library when a program starts, and what libtorch throws goes through it.
@@ -70,7 +70,8 @@ endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
 .PHONY: lint-campaign attack certified branches mutants-text rule-figures certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds load growth bugs
-.PHONY: all help check check-build test test-all pairs inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format format-check schemas clean FORCE
+.PHONY: uninstall wheel deb
+.PHONY: all help check check-build test test-all pairs refine inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format format-check schemas clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -83,6 +84,7 @@ help:
 	@echo 'test-all   check, the includes, the headers'
 	@echo 'inputs     captures of other inputs, and inputs that may not be everything; SEED=N COUNT=N'
 	@echo 'absorbed   pairs that rounding tells apart, or makes alike; SEED=N COUNT=N KIND=K'
+	@echo 'refine     graphs of several ranks, and what their outputs are found to be made of; SEED=N COUNT=N KIND=K'
 	@echo 'masks      pairs whose masks vanish, or are seen; SEED=N COUNT=N'
 	@echo 'pairs      compare every pair of captures in models/; CAPTURES=DIR: in a folder of families'
 	@echo 'bugs       the known bugs of models/bugs, and docs/bugs.md about them'
@@ -104,7 +106,9 @@ help:
 	@echo 'mutation   captures broken and rewritten at one place: [CAPTURES=DIR] [BREAKING=24] [PRESERVING=12] [SEED=1] [FAULTS=2], a Python with torch'
 	@echo 'mutants-text   one token of a definition wrong at a time, against the differential test: [SITES=120] [SEED=1] [FILE=reduce]'
 	@echo 'lint-campaign  schedules that torch makes, programs on real gloo, what lint costs: [COUNT=100] [SEED=0]'
-	@echo 'install    the e-graph as a library, manual pages and completion: PREFIX=/usr/local DESTDIR='
+	@echo 'install    program, libraries, rules, manual pages, completion: PREFIX=/usr/local DESTDIR=; uninstall'
+	@echo 'wheel      $(B)/dist/isomer-*.whl: the program and the Python side for pip'
+	@echo 'deb        $(B)/dist/isomer_*.deb: the same without the Python side for dpkg'
 	@echo 'fuzz T=name SECS=60     tests/fuzz/fuzz_name.c under libFuzzer (clang)'
 	@echo 'format     clang-format on the C sources, ruff on the Python; format-check: whether something is not'
 	@echo 'schemas    the table of operator schemas, from libtorch'
@@ -153,23 +157,6 @@ $(B)/libegraph.so: $(EGRAPH_OBJ)
 	$(CC) -shared -Wl,-soname,libegraph.so.0 $(LDFLAGS) $^ -lxxhash -lm -o $@
 $(B)/egraph.pc: egraph/egraph.pc.in FORCE
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(EGRAPH_VERSION)|' $< > $@
-PREFIX ?= /usr/local
-install: $(B)/libegraph.a $(B)/libegraph.so $(B)/egraph.pc
-	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/egraph/base
-	install -m 644 egraph/egraph.h egraph/workload.h $(DESTDIR)$(PREFIX)/include/egraph/
-	install -m 644 egraph/base/error.h $(DESTDIR)$(PREFIX)/include/egraph/base/
-	install -m 644 $(B)/libegraph.a $(DESTDIR)$(PREFIX)/lib/
-	install -m 755 $(B)/libegraph.so $(DESTDIR)$(PREFIX)/lib/libegraph.so.$(EGRAPH_VERSION)
-	ln -sf libegraph.so.$(EGRAPH_VERSION) $(DESTDIR)$(PREFIX)/lib/libegraph.so.0
-	ln -sf libegraph.so.0 $(DESTDIR)$(PREFIX)/lib/libegraph.so
-	install -d $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
-	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d \
-	  $(DESTDIR)$(PREFIX)/share/zsh/site-functions
-	install -m 644 docs/completion/isomer.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/isomer
-	install -m 644 docs/completion/_isomer $(DESTDIR)$(PREFIX)/share/zsh/site-functions/
-	install -m 644 docs/completion/isomer.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/
-	install -m 644 $(B)/egraph.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 $(B)/libisomer.a: $(LIB_OBJ)
 	rm -f $@ && ar qcs $@ $^
 
@@ -185,6 +172,8 @@ $(B)/libisomer_shim.so: $(wildcard validate/exec/*.cc) $(B)/torch.mk
 	$(CXX) $(CPPFLAGS) $(CXXFLAGS_TORCH) -shared $(filter %.cc,$^) -o $@ $(TORCH_LDFLAGS)
 $(B)/libisomer_kernels.so: $(wildcard validate/exec/kernels/*.cc) $(B)/torch.mk
 	$(CXX) $(CPPFLAGS) $(CXXFLAGS_TORCH) -shared $(filter %.cc,$^) -o $@ $(TORCH_LDFLAGS)
+
+include .ci/install.mk
 
 # ---- tests ----
 
@@ -212,6 +201,12 @@ $(B)/tests/fuzz/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/driver.
 $(B)/tests/%/example: $(B)/obj/tests/%/example.o $(B)/libisomer.a
 	@mkdir -p $(@D)
 	$(CC) -rdynamic $(LDFLAGS) $^ $(LIBS) -o $@
+# Calls by which a definition is tested stand in comments beside it: ` * call: "variables" "call"`.
+$(B)/gen/definition_calls.inc: $(wildcard validate/ops/*.c)
+	@mkdir -p $(@D)
+	@sed -n 's/^ \* call: \("[^"]*"\) \("[^"]*"\).*/{\1, \2},/p' $^ | cmp -s - $@ || sed -n 's/^ \* call: \("[^"]*"\) \("[^"]*"\).*/{\1, \2},/p' $^ > $@
+$(B)/obj/tests/validate/%.o: CPPFLAGS += -I$(B)/gen
+$(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/validate/test_*.c)): $(B)/gen/definition_calls.inc
 # The prover's definitions, wrong at one place at a time: linked before the library, which then leaves its own out.
 MUTANTS := elementwise layout fill reduce nn order dist kernels composite written window index pick slice cat unary
 MUTANT_OBJ := $(MUTANTS:%=$(B)/obj/mutants/%.o)
@@ -256,7 +251,9 @@ CERTIFIED = $(PYTHON_TORCH) tests/pairs/certified.py --isomer $(B)/isomer
 ATTACK = python3 tests/cli/attack.py --isomer $(B)/isomer --checker $(B)/tests/check/checker
 LENGTHS = python3 tests/cli/lengths.py --isomer $(B)/isomer
 MANUAL = python3 tests/cli/manual.py --isomer $(B)/isomer
+INSTALL_TEST = python3 tests/cli/install.py --build $(B) $(if $(filter 0,$(TORCH)),--no-torch)
 RELATIONS = python3 tests/cli/relations.py --isomer $(B)/isomer
+REFINE = python3 tests/cli/refine.py --isomer $(B)/isomer
 WITNESS = python3 tests/cli/witness.py --isomer $(B)/isomer
 SEEDS = python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),--captures $(CAPTURES),--quick)
 LOAD = python3 tests/cli/load.py --isomer $(B)/isomer
@@ -270,9 +267,9 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	   $(foreach t,$(FUZZ_SRC),echo $(t:%.c=$(B)/%) tests/fuzz/corpus/$(t:tests/fuzz/fuzz_%.c=%);) \
 	   } > $(B)/programs.list
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
-	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; \
-	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 120'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
-	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),echo '$(MAKE) -s format-check' >> $(B)/check.list,:)
+	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; echo '$(INSTALL_TEST)'; \
+	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(REFINE)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 120'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
+	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),{ echo '$(MAKE) -s format-check'; echo .ci/form; } >> $(B)/check.list,:)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; } >> $(B)/check.list)
 	@{ $(foreach t,$(LINT),echo 'python3 tests/lint/$(t).py --isomer $(B)/isomer';) } >> $(B)/check.list
 
@@ -326,6 +323,9 @@ rule-figures: all
 inputs: all
 	@$(INPUTS) --seed $(or $(SEED),0) --count $(or $(COUNT),600)
 
+# Sequential graphs against what ranks make of them, and faulty twins: the relations found are the generator's. [SEED=1] [COUNT=3] [KIND=K]
+refine: all
+	@$(REFINE) --seed $(or $(SEED),1) --count $(or $(COUNT),3) $(if $(KIND),--only $(KIND))
 # Pairs with masks, which may be read as minus infinity only where they vanish (tests/pairs/masks.py).
 masks: all
 	@$(MASKS) --seed $(or $(SEED),0) --count $(or $(COUNT),600)

@@ -38,6 +38,11 @@ DROPPED = re.compile(
     r"_copy_from|ccol_indices|crow_indices|row_indices|col_indices|forward_mode|make_dual|"
     r"refine_names|align_|^rename$|infinitely|functorch|to_padded|from_file|grad_sum"
 )
+# Backward operators of element-wise functions, which compiled training and joint graphs hold.
+BACKWARD = re.compile(
+    r"^(sigmoid|tanh|silu|gelu|mish|elu|softplus|logit|leaky_relu|threshold|hardtanh|hardsigmoid|"
+    r"hardswish|hardshrink|softshrink)_backward$"
+)
 OVERLOADS = re.compile(r"dimname|name[sd]|hacked_twin|complex|_out$|^out$", re.IGNORECASE)
 ARGUMENT = re.compile(
     r"^(Tensor|int|SymInt|float|Scalar|bool|str|ScalarType|Layout|Device|MemoryFormat|Generator)"
@@ -66,7 +71,8 @@ def kept(schema, text):
         return False
     if base.startswith("_") and base not in PRIVATE:
         return False
-    if DROPPED.search(base) or OVERLOADS.search(schema.overload_name):
+    dropped = DROPPED.search(base) and not BACKWARD.match(base)
+    if dropped or OVERLOADS.search(schema.overload_name):
         return False
     m = re.match(r"^[^(]*\((.*)\) -> (.*)$", text)
     args, ret = split(m.group(1)), m.group(2)

@@ -197,6 +197,12 @@ static iso_code publish(chk_state *k) {
   r->assumption = list;
   r->n_assumptions = k->n_assumptions;
   r->n_steps = k->n_steps;
+  const char **line = iso_arena_alloc(k->arena, (k->o->n_relations + 1) * sizeof *line);
+  if (!line) return chk_nomem(k);
+  for (; r->n_relations < k->o->n_relations; r->n_relations++)
+    if (!(line[r->n_relations] = iso_arena_strdup(k->arena, k->o->relation[r->n_relations])))
+      return chk_nomem(k);
+  r->relation = line;
   r->n_outputs = k->n_outputs;
   return ISO_OK;
 }

@@ -72,8 +72,10 @@ typedef enum chk_outcome {
 typedef struct chk_options {
   bool trust_rules;            /* take the rules' evidence as it is written */
   const cap_agreement *agreed; /* what the captures are run on; NULL: as they were captured */
-  bool given_leaves;           /* somebody said which leaves belong together: names do not count */
-  const char *const *inputs;   /* with which archives were loaded (cap_options) */
+  const char *const *relation; /* lines of the certificate's that the graphs were changed by */
+  size_t n_relations;
+  bool given_leaves;         /* somebody said which leaves belong together: names do not count */
+  const char *const *inputs; /* with which archives were loaded (cap_options) */
   size_t n_inputs;
   uint64_t seed; /* of what is drawn here, beside the checker's own */
 } chk_options;
@@ -111,11 +113,19 @@ typedef struct chk_report {
   size_t n_steps, n_rules, n_outputs;
   const chk_shown
       *shown; /* by rule that is used, in the order of first use: n_rules; NULL unless it holds */
+  const char *const *relation; /* what the outputs are put together of, by its lines: n_relations */
+  size_t n_relations;
   size_t n_assumptions;
   const chk_assumption *assumption; /* what the equality rests on beside the rules, as found here */
   iso_arena arena;                  /* private */
 } chk_report;
 
+/* The lines about outputs that a certificate has: what it says they are put together of, as in a
+ * relations file (docs/relations.md). Whoever checks it changes the graphs by them first, and says
+ * so in chk_options. Malformed files have none here; chk_check says why. Errors: ISO_NOMEM,
+ * ISO_IO. */
+ISO_MUST_USE iso_code chk_relation_lines(const char *path, iso_arena *a, const char *const **out,
+                                         size_t *n, iso_error *err);
 /* Check the certificate at `path` against two captures. `oracle` runs operators and decides rules;
  * NULL: only the form is looked at, and whatever would have to be run is refused. Owns:
  * chk_report_free, also after an error. Errors: ISO_NOMEM; ISO_IO for a file that cannot be read;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "check/check_int.h"
+#include "rules/operators.h"
 #include "egraph/base/rng.h"
 
 enum { MAX_EDGES = 24, MAX_NUMBERS = 4 };
@@ -49,26 +50,24 @@ typedef enum how {
   NEG
 } how;
 
-/* operator: the checker's own list of how each carries numbers, not the search's. */
+/* How a call carries numbers on, by what the table says of it. */
 static how kind_of(const char *op) {
-  static const struct {
-    const char *name;
-    how how;
-  } known[] = {
-      {"eq", COMPARE},     {"ne", COMPARE},    {"lt", COMPARE},     {"le", COMPARE},
-      {"gt", COMPARE},     {"ge", COMPARE},    {"clamp", FILL},     {"clamp_min", FILL},
-      {"clamp_max", FILL}, {"hardtanh", FILL}, {"threshold", FILL}, {"masked_fill", FILL},
-      {"where", FILL},     {"maximum", FILL},  {"minimum", FILL},   {"constant_pad_nd", FILL},
-      {"pad", FILL},       {"cat", JOIN},      {"stack", JOIN},     {"add", SUM},
-      {"sub", DIFFERENCE}, {"rsub", REVERSED}, {"mul", PRODUCT},    {"div", QUOTIENT},
-      {"abs", ABS},        {"neg", NEG},
-  };
-  if (strncmp(op, "aten::", 6) != 0) return PASS;
-  op += 6;
-  const size_t n = strcspn(op, ".");
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (strlen(known[i].name) == n && strncmp(op, known[i].name, n) == 0) return known[i].how;
-  return PASS;
+  const rule_operator *o = rule_operator_of(op);
+  switch (o->arithmetic) {
+  case RULE_ARITHMETIC_ADD: return SUM;
+  case RULE_ARITHMETIC_SUB: return DIFFERENCE;
+  case RULE_ARITHMETIC_RSUB: return REVERSED;
+  case RULE_ARITHMETIC_MUL: return PRODUCT;
+  case RULE_ARITHMETIC_DIV: return QUOTIENT;
+  case RULE_ARITHMETIC_ABS: return ABS;
+  case RULE_ARITHMETIC_NEG: return NEG;
+  default: break;
+  }
+  const bool chooses = o->choice == RULE_CHOICE_BOUND || o->choice == RULE_CHOICE_PIECES ||
+                       o->choice == RULE_CHOICE_SELECT;
+  if (o->choice == RULE_CHOICE_COMPARE) return COMPARE;
+  if (o->joins) return JOIN;
+  return (o->exact && chooses) || (o->fill && !o->fills) ? FILL : PASS;
 }
 
 /* The few numbers that a tensor of constants is made of; more than a few are no edges. */
@@ -122,14 +121,14 @@ static void carry(chk_edges *e, const rule_term *t, how h, bool first, const num
   if (!solved) solve(h == ABS || h == NEG ? h : PASS, first, 0, own, to);
 }
 
-/* What reads places by integers has edges for the table, not for the integers.
- * operator: casts pass integers on to floats, and are told by name as the checker's own. */
+/* What reads places by integers has edges for the table, not for the integers. Casts pass integers
+ * on to floats. */
 static bool passes(const chk_state *k, uint32_t from, const rule_term *t) {
   if (t->kind != RULE_VAR || k->real[from].n < 1 || k->real[t->u.i].n < 1) return true;
   const rule_dtype a = k->real[from].v[0]->dtype, b = k->real[t->u.i].v[0]->dtype;
   const rule_term *call = k->term[from].call;
   return rule_dtype_is_float(a) == rule_dtype_is_float(b) || kind_of(call->u.s) != PASS ||
-         strncmp(call->u.s, "aten::to.", 9) == 0 || strcmp(call->u.s, "aten::_to_copy") == 0;
+         rule_operator_of(call->u.s)->cast;
 }
 
 static void carry_all(const chk_state *k, chk_edges *e, uint32_t id) {

@@ -1,12 +1,13 @@
 /* What a capture's meaning is in, by content. */
 #include <errno.h>
 #include <jansson.h>
+#include <nettle/base16.h>
+#include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "check/check.h"
-#include "check/sha256.h"
 #include "egraph/base/vec.h"
 
 typedef struct listing {
@@ -28,12 +29,15 @@ static iso_code digest(const char *path, char out[CHK_DIGEST], bool *there, iso_
   *there = f != NULL;
   if (!f && errno != ENOENT) c = iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
   if (f) {
-    chk_sha256 s;
+    struct sha256_ctx s;
+    uint8_t binary[SHA256_DIGEST_SIZE];
     size_t n;
-    chk_sha256_init(&s);
-    while ((n = fread(buffer, 1, CHUNK, f)) > 0) chk_sha256_add(&s, buffer, n);
+    sha256_init(&s);
+    while ((n = fread(buffer, 1, CHUNK, f)) > 0) sha256_update(&s, n, buffer);
     if (ferror(f)) c = iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
-    chk_sha256_hex(&s, out);
+    sha256_digest(&s, sizeof binary, binary);
+    base16_encode_update(out, sizeof binary, binary);
+    out[CHK_DIGEST - 1] = 0;
     fclose(f);
   }
   free(buffer);

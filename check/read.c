@@ -344,17 +344,54 @@ static iso_code read_side(chk_state *k, int side, json_t *j) {
   return ISO_OK;
 }
 
+/* The graphs must have been changed by just these lines. */
+static iso_code read_relations(chk_state *k, const json_t *list) {
+  size_t n = 0;
+  if (list && !json_is_array(list)) return chk_settle(k, CHK_MALFORMED, "\"relations\" is no list");
+  for (; n < json_array_size(list); n++) {
+    const char *line = json_string_value(json_array_get(list, n));
+    if (!line) return chk_settle(k, CHK_MALFORMED, "relation %zu is malformed", n);
+    if (n >= k->o->n_relations || strcmp(line, k->o->relation[n]) != 0)
+      return chk_settle(k, CHK_REFUSED, "the captures were not related by its line \"%.200s\"",
+                        line);
+  }
+  return n == k->o->n_relations
+             ? ISO_OK
+             : chk_settle(k, CHK_REFUSED, "the captures were related by lines that it has not");
+}
+
+iso_code chk_relation_lines(const char *path, iso_arena *a, const char *const **out, size_t *n,
+                            iso_error *err) {
+  FILE *f = fopen(path, "rb");
+  if (!f) return iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
+  json_t *doc = json_loadf(f, JSON_REJECT_DUPLICATES, NULL);
+  fclose(f);
+  const json_t *list = json_object_get(doc, "relations");
+  const size_t most = json_array_size(list);
+  const char **line = iso_arena_alloc(a, (most + 1) * sizeof *line);
+  iso_code c = line ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+  for (*n = 0; !c && *n < most; ++*n) {
+    const char *s = json_string_value(json_array_get(list, *n));
+    if (!s) break;
+    if (!(line[*n] = iso_arena_strdup(a, s))) c = iso_fail(err, ISO_NOMEM, "out of memory");
+  }
+  json_decref(doc);
+  *out = line;
+  return c;
+}
+
 static iso_code read_document(reader *r, json_t *doc) {
   chk_state *k = r->k;
-  json_t *left, *right, *fixed, *rules, *terms, *steps, *outputs;
+  json_t *left, *right, *fixed, *rules, *terms, *steps, *outputs, *relations = NULL;
   const char *format, *evidence;
   int version, half = 0, other = 0;
   json_error_t why;
   if (json_unpack_ex(doc, &why, JSON_STRICT,
-                     "{s:s, s:i, s?[b, b], s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "format",
-                     &format, "version", &version, "masks_read", &half, &other, "left", &left,
-                     "right", &right, "evidence", &evidence, "fixed", &fixed, "rules", &rules,
-                     "terms", &terms, "steps", &steps, "outputs", &outputs))
+                     "{s:s, s:i, s?[b, b], s?o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "format",
+                     &format, "version", &version, "masks_read", &half, &other, "relations",
+                     &relations, "left", &left, "right", &right, "evidence", &evidence, "fixed",
+                     &fixed, "rules", &rules, "terms", &terms, "steps", &steps, "outputs",
+                     &outputs))
     return chk_settle(k, CHK_MALFORMED, "%s", why.text);
   if (strcmp(format, "isomer-certificate") != 0 || version != 1)
     return chk_settle(k, CHK_MALFORMED, "it is no certificate of version 1");
@@ -369,7 +406,8 @@ static iso_code read_document(reader *r, json_t *doc) {
     return chk_settle(k, CHK_MALFORMED, "a part of it is of the wrong type");
   size_t i;
   json_t *j;
-  iso_code c = read_side(k, LEFT, left);
+  iso_code c = read_relations(k, relations);
+  if (!c && !chk_settled(k)) c = read_side(k, LEFT, left);
   if (!c) c = read_side(k, RIGHT, right);
   /* Of other captures nothing below can make sense. */
   for (int side = 0; side < 2 && !c && !chk_settled(k); side++) c = chk_same_files(k, side);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check/check_int.h"
+#include "rules/operators.h"
 
 static bool is_real(rule_dtype d) { return rule_dtype_is_float(d) || rule_dtype_is_complex(d); }
 
@@ -41,14 +42,12 @@ static void add(chk_poles *p, double x) {
 
 /* Numbers that sums, differences and comparisons have beside their operand; of a sum, too, what
  * makes it 0. */
-/* operator: those in which a number beside the operand moves a pole */
 static void add_numbers(const chk_state *k, const rule_term *call, chk_poles *p) {
-  static const char *const ops[] = {"aten::add.", "aten::sub.",     "aten::rsub.", "aten::eq.",
-                                    "aten::ne.",  "aten::lt.",      "aten::le.",   "aten::gt.",
-                                    "aten::ge.",  "aten::clamp_min"};
-  bool found = false;
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    found |= strncmp(call->u.s, ops[i], strlen(ops[i])) == 0;
+  const rule_operator *o = rule_operator_of(call->u.s);
+  const bool found =
+      (o->arithmetic >= RULE_ARITHMETIC_ADD && o->arithmetic <= RULE_ARITHMETIC_RSUB) ||
+      o->choice == RULE_CHOICE_COMPARE ||
+      (o->choice == RULE_CHOICE_BOUND && o->bound == RULE_BOUND_BELOW);
   for (uint32_t i = 0; i < call->n && i < 2 && found; i++) {
     const rule_term *t = call->child[i];
     if (t->kind == RULE_FLOAT) add(p, t->u.f), add(p, -t->u.f);

@@ -5,6 +5,7 @@
  * one in them, 0 for all other numbers. What moves, chooses or adds numbers gives what is not 0
  * exactly where the result has a mask in it. */
 #include "rules/masks.h"
+#include "rules/operators.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,50 +34,14 @@ bool rule_is_mask(rule_dtype dtype, double x) {
 
 /* ---- operators ---- */
 
-/* operator: where masks go is told by argument, of the few operators by which they do */
 #define ARG(k) (1u << (k))
-#define MOVES(name) \
-  { "aten::" name, RULE_MASK_PASSES, ARG(0), 0, 0, 0, -1, -1 }
 
+/* operator: where masks go is told by argument, of the few operators that do not only move them */
 static const rule_mask_op ops[] = {
-    MOVES("view"),
-    MOVES("reshape"),
-    MOVES("_unsafe_view"),
-    MOVES("flatten.using_ints"),
-    MOVES("unflatten.int"),
-    MOVES("unsqueeze"),
-    MOVES("squeeze"),
-    MOVES("squeeze.dim"),
-    MOVES("squeeze.dims"),
-    MOVES("expand"),
-    MOVES("expand_as"),
-    MOVES("slice.Tensor"),
-    MOVES("select.int"),
-    MOVES("narrow"),
-    MOVES("transpose.int"),
-    MOVES("t"),
-    MOVES("permute"),
-    MOVES("repeat"),
-    MOVES("flip"),
-    MOVES("repeat_interleave.self_int"),
-    MOVES("triu"),
-    MOVES("tril"),
-    MOVES("clone"),
-    MOVES("contiguous"),
-    MOVES("alias"),
-    MOVES("detach"),
-    MOVES("lift_fresh_copy"),
-    MOVES("to.dtype"),
-    MOVES("to.dtype_layout"),
-    MOVES("to.device"),
-    MOVES("_to_copy"),
-    MOVES("type_as"),
-    MOVES("cat"),
-    MOVES("stack"),
-    {"aten::full", RULE_MASK_PASSES, ARG(1), 0, 0, 0, -1, -1},
-    {"aten::full_like", RULE_MASK_PASSES, ARG(1), 0, 0, 0, -1, -1},
-    {"aten::new_full", RULE_MASK_PASSES, ARG(2), 0, 0, 0, -1, -1},
-    {"aten::scalar_tensor", RULE_MASK_PASSES, ARG(0), 0, 0, 0, -1, -1},
+    {"aten::flip", RULE_MASK_PASSES, ARG(0), 0, 0, 0, -1, -1},
+    {"aten::repeat_interleave.self_int", RULE_MASK_PASSES, ARG(0), 0, 0, 0, -1, -1},
+    {"aten::triu", RULE_MASK_PASSES, ARG(0), 0, 0, 0, -1, -1},
+    {"aten::tril", RULE_MASK_PASSES, ARG(0), 0, 0, 0, -1, -1},
     {"aten::add.Tensor", RULE_MASK_PASSES, ARG(0) | ARG(1), ARG(0) | ARG(1), 0, 0, -1, 2},
     {"aten::sub.Tensor", RULE_MASK_PASSES, ARG(0), ARG(0) | ARG(1), 0, 0, -1, 2},
     {"aten::masked_fill.Scalar", RULE_MASK_PASSES, ARG(0) | ARG(2), ARG(0) | ARG(2), ARG(1), 0, -1,
@@ -89,19 +54,27 @@ static const rule_mask_op ops[] = {
     {"aten::where.ScalarOther", RULE_MASK_PASSES, ARG(1) | ARG(2), ARG(1) | ARG(2), ARG(0), 0, -1,
      -1},
     {"aten::where.Scalar", RULE_MASK_PASSES, ARG(1) | ARG(2), ARG(1) | ARG(2), ARG(0), 0, -1, -1},
-    {"aten::softmax.int", RULE_MASK_ROWS, ARG(0), 0, 0, 0, 1, -1},
-    {"aten::_softmax", RULE_MASK_ROWS, ARG(0), 0, 0, 0, 1, -1},
-    {"aten::_safe_softmax", RULE_MASK_ROWS, ARG(0), 0, 0, 0, 1, -1},
     {"aten::logsumexp", RULE_MASK_REDUCED, ARG(0), 0, 0, 0, 1, -1},
     {"aten::amax", RULE_MASK_REDUCED, ARG(0), 0, 0, 0, 1, -1},
     {"aten::scaled_dot_product_attention", RULE_MASK_ROWS, ARG(3), 0, 0, ARG(0) | ARG(1), -1, -1},
     {"aten::exp", RULE_MASK_ALL, ARG(0), 0, 0, 0, -1, -1},
 };
 
+/* What only moves its first operand, fills with a number, or weighs rows, by the table. */
+static const rule_mask_op moves = {NULL, RULE_MASK_PASSES, ARG(0), 0, 0, 0, -1, -1};
+static const rule_mask_op fills[] = {{NULL, RULE_MASK_PASSES, ARG(0), 0, 0, 0, -1, -1},
+                                     {NULL, RULE_MASK_PASSES, ARG(1), 0, 0, 0, -1, -1},
+                                     {NULL, RULE_MASK_PASSES, ARG(2), 0, 0, 0, -1, -1}};
+static const rule_mask_op weighs = {NULL, RULE_MASK_ROWS, ARG(0), 0, 0, 0, 1, -1};
+
 const rule_mask_op *rule_mask_op_of(const char *op) {
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     if (strcmp(ops[i].name, op) == 0) return &ops[i];
-  return NULL;
+  const rule_operator *o = rule_operator_of(op);
+  if (o->weighs && o->axis == 1) return &weighs;
+  if (o->draws || (o->choice != RULE_CHOICE_NONE && o->choice != RULE_CHOICE_CAST)) return NULL;
+  if (o->fills && o->fill) return &fills[o->fill - 1];
+  return o->identity || o->rearranges || o->part || o->joins || o->cast ? &moves : NULL;
 }
 
 static bool is_one(const rule_term *t) {

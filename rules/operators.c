@@ -20,10 +20,50 @@
 #define UNSPECIFIED .unspecified = true
 #define COLLECTIVE .collective = true
 #define TABLE(k) .table = (k)
-#define ARITHMETIC .arithmetic = true
+#define ARITHMETIC(which) \
+  .arithmetic = RULE_ARITHMETIC_##which, .elementwise = true, ARITHMETIC_##which
+#define ARITHMETIC_ADD ALGEBRAIC
+#define ARITHMETIC_SUB ALGEBRAIC
+#define ARITHMETIC_RSUB ALGEBRAIC
+#define ARITHMETIC_MUL ALGEBRAIC
+#define ARITHMETIC_DIV ALGEBRAIC
+#define ARITHMETIC_SQRT ALGEBRAIC
+#define ARITHMETIC_SQUARE ALGEBRAIC
+#define ARITHMETIC_RECIPROCAL ALGEBRAIC
+#define ARITHMETIC_RSQRT TRANSCENDENTAL
+#define ARITHMETIC_NEG EXACT
+#define ARITHMETIC_ABS EXACT
+#define EXACT_AT(x) .exact_at_##x = true
+#define GROWS(how) .growth = RULE_GROWS_##how
+#define ABSORBS .absorbs = true
+#define CANCELS .cancels = true
+#define DRAWS .draws = true
+#define NONNEGATIVE .nonnegative = true
+#define KEEPS_SIGN .keeps_sign = true
+#define DEFINED(where) .defined = RULE_DEFINED_##where
+#define WEIGHS .weighs = true
+#define FILLS_WITH(k) .fill = (k) + 1, FILLS
+#define PADS_WITH(k) .fill = (k) + 1
+#define PLACES(k) PLACES_##k
+#define PLACES_0 .places = true
+#define PLACES_1 .places_too = true
+#define AXIS(k) .axis = (k)
+#define BOUND_BELOW .bound = RULE_BOUND_BELOW
+#define BOUND_ABOVE .bound = RULE_BOUND_ABOVE
+#define BOUND_GIVEN .bound = RULE_BOUND_GIVEN
+#define BREAKS(a, b) .breaks.form = RULE_BREAKS_AT_NUMBERS, .breaks.low = (a), .breaks.high = (b)
+#define BREAKS_AT(k) .breaks.form = RULE_BREAKS_AT_ARGUMENT, .breaks.argument = (k)
+#define BREAKS_AROUND(k) .breaks.form = RULE_BREAKS_AROUND, .breaks.argument = (k)
+#define BREAKS_WITHIN(k) .breaks.form = RULE_BREAKS_WITHIN, .breaks.argument = (k)
+#define BREAKS_AT_RATIO(k, by) \
+  .breaks.form = RULE_BREAKS_AT_RATIO, .breaks.argument = (k), .breaks.over = (by)
+#define BREAKS_OF(k) .breaks.operand = (k)
+#define JUMPS .breaks.jumps = true
+#define SHARES(what) .shares = RULE_SHARES_##what
+#define UNDONE_BY(what) .undo = RULE_UNDONE_BY_##what
 #define ALGEBRAIC .algebraic = true
 #define TRANSCENDENTAL .transcendental = true
-#define SUMS .sums = true
+#define SUMS .sums = true, ABSORBS
 #define UNORDERED .unordered = true
 #define SERIES .series = true
 #define PRODUCT .product = true

@@ -47,6 +47,92 @@ typedef enum rule_choice {
   RULE_CHOICE_INDEX      /* by an integer that it is given */
 } rule_choice;
 
+/* One step of arithmetic on elements. */
+typedef enum rule_arithmetic {
+  RULE_ARITHMETIC_NONE,
+  RULE_ARITHMETIC_ADD,
+  RULE_ARITHMETIC_SUB,
+  RULE_ARITHMETIC_RSUB,
+  RULE_ARITHMETIC_MUL,
+  RULE_ARITHMETIC_DIV,
+  RULE_ARITHMETIC_SQRT,
+  RULE_ARITHMETIC_SQUARE,
+  RULE_ARITHMETIC_RECIPROCAL,
+  RULE_ARITHMETIC_RSQRT,
+  RULE_ARITHMETIC_NEG,
+  RULE_ARITHMETIC_ABS
+} rule_arithmetic;
+
+/* How large the integers of a result may be, beside those of its operands. rule_arithmetic says
+ * more. */
+typedef enum rule_growth {
+  RULE_GROWS_NONE,
+  RULE_GROWS_PRODUCT,     /* as a product of the operands */
+  RULE_GROWS_TERMS,       /* as a sum of as many terms as an operand has */
+  RULE_GROWS_CONTRACTION, /* as a sum of so many products */
+  RULE_GROWS_SHIFT,       /* by powers of 2 */
+  RULE_GROWS_POWER
+} rule_growth;
+
+/* Where the pieces of RULE_CHOICE_PIECES meet: one number, or two. Arguments are numbered from 0.
+ */
+typedef struct rule_breaks {
+  enum {
+    RULE_BREAKS_AT_0,
+    RULE_BREAKS_AT_NUMBERS, /* low and high */
+    RULE_BREAKS_AT_ARGUMENT,
+    RULE_BREAKS_AROUND, /* minus the argument, and the argument */
+    RULE_BREAKS_WITHIN, /* the argument, and 1 minus it */
+    RULE_BREAKS_AT_RATIO
+  } form;
+  uint8_t operand; /* whose numbers are compared: 0 or 1 */
+  uint8_t argument, over;
+  double low, high;
+  bool jumps; /* there */
+} rule_breaks;
+
+/* What RULE_CHOICE_BOUND bounds its first operand by. */
+typedef enum rule_bound {
+  RULE_BOUND_BOTH,
+  RULE_BOUND_BELOW, /* the result is no less than a number */
+  RULE_BOUND_ABOVE,
+  RULE_BOUND_GIVEN /* by those of its arguments 1, below, and 2, above, that are given */
+} rule_bound;
+
+/* Whose memory a result lies in. */
+typedef enum rule_shares {
+  RULE_SHARES_NOTHING,
+  RULE_SHARES_IN_ORDER, /* its first operand's, in the same order */
+  RULE_SHARES_VIEW,     /* the same, in another order, or a part of it */
+  RULE_SHARES_MAYBE,    /* it copies or not, and no argument tells */
+  RULE_SHARES_IF_DENSE, /* where that is dense or keeps its shape; else it may */
+  RULE_SHARES_IF_DENSE_ONLY,
+  RULE_SHARES_UNLESS_CAST,
+  RULE_SHARES_UNLESS_TRAINED
+} rule_shares;
+
+/* What gives the first operand's elements back, of the operand and a view's new value. */
+typedef enum rule_undo {
+  RULE_UNDONE_BY_NOTHING,
+  RULE_UNDONE_BY_RESHAPE,
+  RULE_UNDONE_BY_PERMUTE,
+  RULE_UNDONE_BY_PARTS, /* a slice_scatter for each part */
+  RULE_UNDONE_BY_SLICE,
+  RULE_UNDONE_BY_NARROW,
+  RULE_UNDONE_BY_SELECT,
+  RULE_UNDONE_BY_UNBIND,
+  RULE_UNDONE_BY_DIAGONAL,
+  RULE_UNDONE_BY_REAL,
+  RULE_UNDONE_BY_COMPLEX
+} rule_undo;
+
+/* Where an operator that makes_undefined surely has a value. */
+typedef enum rule_defined {
+  RULE_DEFINED_UNKNOWN, /* rule_arithmetic, and quotients, say more */
+  RULE_DEFINED_POSITIVE,
+  RULE_DEFINED_NONNEGATIVE
+} rule_defined;
+
 enum { RULE_MOST_SIBLINGS = 4 };
 
 typedef struct rule_operator {
@@ -68,34 +154,52 @@ typedef struct rule_operator {
   uint8_t table;        /* the argument by whose integers it reads rows of its first; 0: none */
 
   /* How it computes. */
-  bool exact : 1;      /* nothing is rounded: what it gives is given, or an integer */
-  bool arithmetic : 1; /* one sum or one product of two numbers */
-  bool algebraic : 1;  /* by + - * / and roots: a short result of short numbers is not rounded */
+  bool exact : 1; /* nothing is rounded: what it gives is given, or an integer */
+  rule_arithmetic arithmetic;
+  bool algebraic : 1; /* by + - * / and roots: a short result of short numbers is not rounded */
   bool transcendental : 1; /* no two libraries round it alike */
   bool sums : 1;           /* adds up many numbers, in an order that it chooses */
-  bool unordered : 1;      /* adds to places that may coincide, in any order */
-  bool series : 1;         /* by series, fractions or iterations: few digits are right */
-  bool product : 1;        /* a product of matrices */
-  bool power : 1;          /* an error of its operand grows as a power */
-  bool norm : 1;           /* normalises rows */
+  bool absorbs : 1;        /* adds up, so that a small number may be lost beside a large one */
+  bool cancels : 1;        /* far below 0 it is what 1 - 1 leaves: rounded as 1 is */
+  bool exact_at_0 : 1;     /* its result at 0 is a double, and it gives that */
+  bool exact_at_1 : 1;
+  bool draws : 1; /* random numbers, unless an argument says otherwise (rule_draws) */
+  rule_growth growth;
+  bool unordered : 1; /* adds to places that may coincide, in any order */
+  bool series : 1;    /* by series, fractions or iterations: few digits are right */
+  bool product : 1;   /* a product of matrices */
+  bool power : 1;     /* an error of its operand grows as a power */
+  bool norm : 1;      /* normalises rows */
 
   /* At the ends of the numbers. */
   bool pole : 1;            /* infinite where an operand is 0 */
   bool signed_pole : 1;     /* and of the sign of that 0 */
-  bool positive : 1;        /* never 0 over the reals: a 0 has underflowed */
+  bool positive : 1;        /* above 0 over the reals: a 0 has underflowed */
+  bool nonnegative : 1;     /* never below 0 */
+  bool keeps_sign : 1;      /* no more than 0, or no less, where all of its operand are */
+  bool weighs : 1;          /* what minus infinity is given to weighs nothing */
   bool underflows : 1;      /* may give a 0 that has underflowed, of numbers that are not tiny */
   bool reads_zero_sign : 1; /* tells 0 from -0 */
   bool drops_zero_sign : 1; /* gives the same for both, or a sum */
   bool sees_undefined : 1;  /* tells NaN or infinities from numbers */
   bool makes_undefined : 1; /* NaN or infinite for some numbers */
+  rule_defined defined;
   bool observes : 1;        /* a number or a truth value where an operand is none, and tells it */
   bool keeps_undefined : 1; /* observes, and some operands that are none come out again */
   bool ties : 1;            /* leaves open which of equal elements' places it gives */
+  bool places : 1;          /* its first result are places in a dimension; places_too: its second */
+  bool places_too : 1;
+  uint8_t axis; /* the argument that names its dimension, where that is one; 0: not told */
+  uint8_t fill; /* one more than the argument by which it fills, or pads */
+  rule_bound bound;
+  rule_breaks breaks;
 
   /* In memory. */
   bool dense : 1;        /* its result lies row by row, whatever it is given */
   bool strided : 1;      /* its result may be a view in another order */
   bool reads_memory : 1; /* reads its operand as it lies in memory */
+  rule_shares shares;    /* of this name alone: names with "_copy" share nothing */
+  rule_undo undo;
 
   /* For searches. */
   bool relates : 1; /* relations between tensors of two graphs are written with it */

@@ -33,16 +33,6 @@ static rule_fact both(rule_fact a, rule_fact b) {
                      .nonzero = a.nonzero && b.nonzero};
 }
 
-static bool is(const rule_term *call, const char *const *names) {
-  const char *op = call->u.s;
-  if (!rule_is_aten(op)) return false;
-  op += strlen("aten::");
-  const size_t n = strcspn(op, ".");
-  for (; *names; names++)
-    if (strlen(*names) == n && strncmp(op, *names, n) == 0) return true;
-  return false;
-}
-
 static bool literal(const rule_term *t, double *x) {
   if (t->kind != RULE_FLOAT && t->kind != RULE_INT) return false;
   *x = t->kind == RULE_FLOAT ? t->u.f : (double)t->u.i;
@@ -72,146 +62,156 @@ static rule_fact product(const rule_term *call, rule_fact a, rule_fact b) {
                      .nonzero = a.nonzero && b.nonzero};
 }
 
-/* The least of a clamp, where it is a number. */
-static rule_fact bounded(rule_fact x, rule_fact low) {
-  return (rule_fact){.nonnegative = x.nonnegative || low.nonnegative,
-                     .nonzero = (low.nonnegative && low.nonzero) || (x.nonnegative && x.nonzero)};
+/* Of what is no less than `low` and no more than `high`. */
+static rule_fact bounded(rule_fact x, const rule_fact *low, const rule_fact *high) {
+  if (low)
+    x = (rule_fact){.nonnegative = x.nonnegative || low->nonnegative,
+                    .nonzero = (low->nonnegative && low->nonzero) || (x.nonnegative && x.nonzero)};
+  if (high)
+    x = (rule_fact){.nonnegative = x.nonnegative && high->nonnegative,
+                    .nonzero = x.nonnegative && x.nonzero && high->nonnegative && high->nonzero};
+  return x;
+}
+
+/* What a bound makes of the operands, of which those that are left out bound nothing. */
+static rule_fact bound(const rule_term *call, const rule_operator *o, const rule_fact *of) {
+  const rule_fact *low = child(call, 1)->kind == RULE_NONE ? NULL : &of[1],
+                  *high = child(call, 2)->kind == RULE_NONE ? NULL : &of[2];
+  switch (o->bound) {
+  case RULE_BOUND_GIVEN: return bounded(of[0], low, high);
+  case RULE_BOUND_BELOW: return bounded(of[0], low, NULL);
+  case RULE_BOUND_ABOVE: return bounded(of[0], NULL, low);
+  default: return (rule_fact){0};
+  }
 }
 
 /* A number for every number that it may be given, by the signs of the operands. */
-/* operator: which sign of which operand keeps it off its pole */
-static bool pole_avoided(const rule_term *call, rule_fact a, rule_fact b) {
-  static const char *const quotients[] = {"div",       "divide", "true_divide", "floor_divide",
-                                          "remainder", "fmod",   NULL},
-                           *const inverse[] = {"reciprocal", NULL}, *const roots[] = {"sqrt", NULL},
-                           *const positive[] = {"rsqrt", "log", "log2", "log10", NULL},
-                           *const behind[] = {"log1p", NULL};
-  if (is(call, quotients)) return b.nonzero;
-  if (is(call, inverse)) return a.nonzero;
-  if (is(call, roots) || is(call, behind)) return a.nonnegative;
-  return is(call, positive) && a.nonnegative && a.nonzero;
+static bool pole_avoided(const rule_operator *o, rule_fact a, rule_fact b) {
+  const bool above = a.nonnegative && a.nonzero;
+  switch (o->arithmetic) {
+  case RULE_ARITHMETIC_DIV: return b.nonzero;
+  case RULE_ARITHMETIC_RECIPROCAL: return a.nonzero;
+  case RULE_ARITHMETIC_SQRT: return a.nonnegative;
+  case RULE_ARITHMETIC_RSQRT: return above;
+  default: break;
+  }
+  if (o->choice == RULE_CHOICE_QUOTIENT || o->choice == RULE_CHOICE_REMAINDER) return b.nonzero;
+  return o->defined == RULE_DEFINED_NONNEGATIVE ? a.nonnegative
+                                                : o->defined == RULE_DEFINED_POSITIVE && above;
 }
 
-/* operator: above zero, not below zero, and with its operand's sign */
-static const char *const above_zero[] = {"exp",       "exp2",     "sigmoid",  "softmax",
-                                         "_softmax",  "cosh",     "softplus", "ones",
-                                         "ones_like", "new_ones", NULL};
-static const char *const not_below[] = {
-    "square", "abs",    "relu",  "norm",       "linalg_vector_norm",
-    "var",    "std",    "relu6", "one_hot",    "arange",
-    "argmax", "argmin", "zeros", "zeros_like", "new_zeros",
-    NULL};
-static const char *const sign_kept[] = {"sum",
-                                        "mean",
-                                        "amax",
-                                        "amin",
-                                        "cumsum",
-                                        "view",
-                                        "reshape",
-                                        "expand",
-                                        "unsqueeze",
-                                        "squeeze",
-                                        "clone",
-                                        "contiguous",
-                                        "alias",
-                                        "detach",
-                                        "transpose",
-                                        "permute",
-                                        "t",
-                                        "slice",
-                                        "select",
-                                        "flatten",
-                                        "to",
-                                        "_to_copy",
-                                        "repeat",
-                                        "unflatten",
-                                        "expand_as",
-                                        "broadcast_to",
-                                        "sqrt",
-                                        "_unsafe_view",
-                                        "cat",
-                                        "stack",
-                                        "lift_fresh_copy",
-                                        "index",
-                                        "index_select",
-                                        "gather",
-                                        "embedding",
-                                        NULL};
-
-/* The result's sign, by the operands'. */
-/* operator: how its sign follows from those of its operands */
-static rule_fact sign(const rule_term *call, rule_fact a, rule_fact b) {
-  static const char *const inverse[] = {"rsqrt", "reciprocal", NULL}, *const sums[] = {"add", NULL},
-                           *const products[] = {"mul", "div", "multiply", "divide", NULL},
-                           *const fills[] = {"full", "full_like", "new_full", NULL},
-                           *const clamps[] = {"clamp", "clamp_min", "maximum", "clip", NULL},
-                           *const choices[] = {"where", NULL};
+/* Of a sum; where the second operand has a factor, of one that is not negative. */
+static rule_fact sum(const rule_term *call, rule_fact a, rule_fact b) {
   double alpha = 1;
-  if (is(call, above_zero)) return (rule_fact){.nonnegative = true, .nonzero = true};
-  if (is(call, not_below)) return (rule_fact){.nonnegative = true};
-  if (is(call, sign_kept))
-    return (rule_fact){.nonnegative = a.nonnegative, .nonzero = a.nonzero && a.nonnegative};
-  if (is(call, inverse)) return (rule_fact){.nonnegative = a.nonnegative, .nonzero = true};
-  if (is(call, fills)) return b;
-  if (is(call, products)) return product(call, a, b);
-  if (is(call, clamps)) return bounded(a, b);
-  if (is(call, sums) && literal(child(call, 2), &alpha) && alpha < 0) return (rule_fact){0};
-  if (is(call, sums))
-    return (rule_fact){.nonnegative = a.nonnegative && b.nonnegative,
-                       .nonzero = a.nonnegative && b.nonnegative && (a.nonzero || b.nonzero)};
-  return is(call, choices) ? both(b, (rule_fact){.nonnegative = b.nonnegative}) : (rule_fact){0};
+  const rule_term *by = child(call, 2);
+  if (by->kind != RULE_NONE && (!literal(by, &alpha) || alpha < 0)) return (rule_fact){0};
+  const bool adds = alpha > 0;
+  return (rule_fact){.nonnegative = a.nonnegative && b.nonnegative,
+                     .nonzero =
+                         a.nonnegative && b.nonnegative && (a.nonzero || (b.nonzero && adds))};
 }
 
-/* A cast among floats is no look at the number. */
-static bool casts_to_float(const rule_term *call) {
-  static const char *const casts[] = {"to", "_to_copy", NULL};
-  if (!is(call, casts)) return false;
+/* The result's elements are elements of the first operand. */
+static bool only_moves(const rule_operator *o) {
+  return o->identity || o->rearranges || o->part || o->joins || o->table;
+}
+
+static rule_fact arithmetic(const rule_term *call, const rule_operator *o, const rule_fact *of) {
+  switch (o->arithmetic) {
+  case RULE_ARITHMETIC_ADD: return sum(call, of[0], of[1]);
+  case RULE_ARITHMETIC_MUL: return product(call, of[0], of[1]);
+  case RULE_ARITHMETIC_DIV:
+    if (child(call, 2)->kind == RULE_NONE) return product(call, of[0], of[1]);
+    return (rule_fact){.nonnegative = of[0].nonnegative && of[1].nonnegative}; /* rounded */
+  case RULE_ARITHMETIC_RECIPROCAL:
+  case RULE_ARITHMETIC_RSQRT: return (rule_fact){.nonnegative = of[0].nonnegative, .nonzero = true};
+  case RULE_ARITHMETIC_NEG: return (rule_fact){.nonzero = of[0].nonzero};
+  case RULE_ARITHMETIC_SQUARE:
+  case RULE_ARITHMETIC_ABS: return (rule_fact){.nonnegative = true, .nonzero = of[0].nonzero};
+  default: return (rule_fact){0};
+  }
+}
+
+/* A cast to integers makes zeros of fractions. */
+static rule_fact cast(const rule_term *call, rule_fact a) {
   for (uint32_t i = 0; i < call->n; i++)
-    if (call->child[i]->kind == RULE_DTYPE) {
-      const rule_dtype d = (rule_dtype)call->child[i]->u.i;
-      return rule_dtype_is_float(d) || rule_dtype_is_complex(d);
-    }
-  return true;
+    if (call->child[i]->kind != RULE_DTYPE || !rule_dtype_is_int((rule_dtype)call->child[i]->u.i))
+      continue;
+    else return (rule_fact){.nonnegative = a.nonnegative};
+  return (rule_fact){.nonnegative = a.nonnegative};
+}
+
+/* Of what is chosen: by its first operand between the others, or beside the second. */
+static rule_fact selected(const rule_term *call, const rule_fact *of) {
+  const rule_fact a = of[rule_is_overload(call->u.s, OP_WHERE) ? 1 : 0], b = of[2];
+  return (rule_fact){.nonnegative = a.nonnegative && b.nonnegative,
+                     .nonzero = a.nonzero && b.nonzero};
+}
+
+/* The result's sign, by the signs of the first operands. */
+static rule_fact sign(const rule_term *call, const rule_operator *o, const rule_fact *of) {
+  const rule_fact keeps = {.nonnegative = of[0].nonnegative,
+                           .nonzero = of[0].nonzero && of[0].nonnegative};
+  if (o->positive) return (rule_fact){.nonnegative = true, .nonzero = true};
+  if (o->arithmetic && !o->keeps_sign) return arithmetic(call, o, of);
+  if (o->nonnegative) return (rule_fact){.nonnegative = true};
+  if (o->cast) return cast(call, of[0]);
+  if (o->keeps_sign || only_moves(o)) return keeps;
+  if (o->fills && o->fill) return of[o->fill - 1];
+  if (o->choice == RULE_CHOICE_BOUND) return bound(call, o, of);
+  return o->choice == RULE_CHOICE_SELECT && o->elementwise ? selected(call, of) : (rule_fact){0};
+}
+
+/* A cast among floats is no look at the number. To what dtype another tensor casts is not known. */
+static bool casts_to_float(const rule_term *call) {
+  uint32_t tensors = 0;
+  if (!rule_operator_of(call->u.s)->cast) return false;
+  for (uint32_t i = 0; i < call->n; i++) {
+    const rule_kind kind = call->child[i]->kind;
+    const rule_dtype d = (rule_dtype)call->child[i]->u.i;
+    tensors += kind == RULE_VAR || kind == RULE_OP;
+    if (kind == RULE_DTYPE) return rule_dtype_is_float(d) || rule_dtype_is_complex(d);
+  }
+  return tensors == 1;
+}
+
+/* Whether its result has its first operand's numbers, at places that no tensor decides, zeros, or
+ * sums with them. */
+static bool passes_masks(const rule_term *call, const rule_operator *o) {
+  return o->arithmetic == RULE_ARITHMETIC_ADD || o->identity || o->rearranges || o->part ||
+         (o->fills && o->fill) || (o->cast && casts_to_float(call)) ||
+         rule_is_overload(call->u.s, OP_TRIL) || rule_is_overload(call->u.s, OP_TRIU);
 }
 
 /* What becomes of minus infinity among the operands. Where constants alone decide its places, a row
  * that holds nothing else would do so on every input, and be seen on each of them; a softmax of
- * other rows is a number. What calculates with it otherwise is undefined for all that is known.
- * operator: what minus infinity passes, and what takes it in, is no fact of the table yet. */
+ * other rows is a number. What calculates with it otherwise is undefined for all that is known. */
 static void pass_masks(const rule_term *call, bool choice_is_constant, rule_fact *out) {
-  static const char *const moves[] =
-      {"add",          "view",          "reshape",  "expand",          "unsqueeze",
-       "squeeze",      "clone",         "alias",    "contiguous",      "detach",
-       "transpose",    "permute",       "t",        "slice",           "select",
-       "flatten",      "unflatten",     "to",       "_to_copy",        "expand_as",
-       "triu",         "tril",          "full",     "broadcast_to",    "full_like",
-       "_unsafe_view", "scalar_tensor", "new_full", "lift_fresh_copy", NULL},
-                           *const weighs[] = {"softmax",
-                                              "_softmax",
-                                              "_safe_softmax",
-                                              "scaled_dot_product_attention",
-                                              "_scaled_dot_product_attention_math",
-                                              "_scaled_dot_product_flash_attention_for_cpu",
-                                              NULL},
-                           *const chooses[] = {"where", "masked_fill", NULL};
-  if (is(call, weighs)) return;
-  if (is(call, moves) || (is(call, chooses) && choice_is_constant)) out->masked = true;
+  const rule_operator *o = rule_operator_of(call->u.s);
+  const bool chooses = o->choice == RULE_CHOICE_SELECT && o->elementwise;
+  if (o->weighs) return;
+  if (passes_masks(call, o) || (chooses && choice_is_constant)) out->masked = true;
   else out->undefined = true;
 }
 
-/* operator: what they make of numbers that are none has a sign of its own */
+enum { FIRST = 3 }; /* operands whose signs are looked at */
+
+static bool is_tensor(const rule_term *t) {
+  return t->kind == RULE_VAR || t->kind == RULE_OP || t->kind == RULE_LIST;
+}
+
 static rule_fact call_fact(const rule_term *call, const rule_fact *node) {
-  static const char *const powers[] = {"pow", NULL};
-  rule_fact of[2] = {{0}, {0}}, out;
+  const rule_operator *o = rule_operator_of(call->u.s);
+  const uint32_t chooser = rule_is_overload(call->u.s, OP_WHERE) ? 0 : 1;
+  rule_fact of[FIRST] = {{0}, {0}, {0}}, out;
   bool given = false, written = false, seen = false, masked = false, constant = true;
   bool choice = false;
   for (uint32_t i = 0; i < call->n; i++) {
     const rule_fact f = rule_fact_of(call->child[i], node);
-    const bool tensor = call->child[i]->kind == RULE_VAR || call->child[i]->kind == RULE_OP ||
-                        call->child[i]->kind == RULE_LIST;
-    if (i < 2) of[i] = f;
+    const bool tensor = is_tensor(call->child[i]);
+    if (i < FIRST) of[i] = f;
     if (tensor) constant &= f.constant;
-    if (i == (strncmp(call->u.s, OP_WHERE, strlen(OP_WHERE)) == 0 ? 0u : 1u)) choice = f.constant;
+    if (i == chooser) choice = f.constant;
     masked |= f.masked;
     given |= tensor && f.undefined;
     written |= !tensor && f.undefined;
@@ -219,18 +219,16 @@ static rule_fact call_fact(const rule_term *call, const rule_fact *node) {
   }
   const rule_undefined kind =
       casts_to_float(call) ? RULE_UNDEFINED_PASSES : rule_undefined_of(call->u.s);
-  out = is(call, powers) ? power(call, of[0]) : sign(call, of[0], of[1]);
-  if (kind == RULE_UNDEFINED_SEES) out = (rule_fact){.nonnegative = true};
+  out = rule_is_overload(call->u.s, OP_POW) ? power(call, of[0]) : sign(call, o, of);
+  if (kind == RULE_UNDEFINED_SEES) out = (rule_fact){.nonnegative = o->nonnegative};
   else
     out.undefined |=
-        given || written || (kind == RULE_UNDEFINED_MAKES && !pole_avoided(call, of[0], of[1]));
+        given || written || (kind == RULE_UNDEFINED_MAKES && !pole_avoided(o, of[0], of[1]));
   if (masked && kind != RULE_UNDEFINED_SEES) pass_masks(call, choice, &out);
   out.constant = constant;
   const bool sees =
       kind == RULE_UNDEFINED_SEES || kind == RULE_UNDEFINED_KEEPS || kind == RULE_UNDEFINED_BOTH;
   out.seen = seen || (sees && given);
-  static const char *const signs[] = {"sign", "sgn", "nan_to_num", "nansum", "heaviside", NULL};
-  if (is(call, signs)) out.nonnegative = false;
   return out;
 }
 

@@ -39,7 +39,7 @@ static iso_code certify(state *s, const pairing *p, iso_error *err) {
   return c;
 }
 
-static void state_free(state *s) {
+void st_state_free(state *s) {
   for (size_t i = 0; i < s->n_rec; i++) {
     rec *r = &s->rec[i];
     for (size_t k = 0; r->val && k < s->n_draws * r->n_out; k++) rule_tensor_unref(r->val[k]);
@@ -128,8 +128,7 @@ static iso_code candidates(state *s, const pairing *p, size_t n_pairs, iso_error
   return passes(s, p, n_pairs, err);
 }
 
-/* Room for what is known of the two graphs. */
-static iso_code prepare(state *s, pairing **p, iso_error *err) {
+iso_code st_prepare(state *s, pairing **p, iso_error *err) {
   const synth_graph *l = s->graph[LEFT], *r = s->graph[RIGHT];
   *p = calloc(l->n_outputs + 1, sizeof **p);
   s->n_sets = l->n_sets < r->n_sets ? l->n_sets : r->n_sets;
@@ -145,8 +144,7 @@ static iso_code prepare(state *s, pairing **p, iso_error *err) {
   return c ? c : rule_set_new(&s->rules.tried, err);
 }
 
-/* One e-graph of both, leaves related and drawn, everything with its values. */
-static iso_code fill(state *s, bool *const live[2], iso_error *err) {
+iso_code st_fill(state *s, bool *const live[2], iso_error *err) {
   double t = synth_clock();
   iso_code c = st_relate_leaves(s, (const bool *const *)live, err);
   if (!c && s->o->idle) s->o->idle(s->o->ctx);
@@ -236,9 +234,9 @@ static iso_code compare(const synth_graph *left, const synth_graph *right, const
   }
   for (int side = 0; side < 2; side++) s->graph[side] = &paired[side];
   pairing *p = NULL;
-  c = prepare(s, &p, err);
+  c = st_prepare(s, &p, err);
   if (!c) c = st_look_over(s, own, live, err);
-  if (!c) c = fill(s, live, err);
+  if (!c) c = st_fill(s, live, err);
   bool alone = false;
   if (c == ISO_TORCH) c = st_operator_fails(s, &alone, &again->keep_integers, err);
   if (!c && !alone) c = st_near_masks(s, NULL, &again->as_written, err);
@@ -269,7 +267,7 @@ static iso_code compare(const synth_graph *left, const synth_graph *right, const
     s->arena = (iso_arena){0};
     *out = s->res;
   }
-  state_free(s);
+  st_state_free(s);
   free(live[0]);
   free(live[1]);
   free(p);

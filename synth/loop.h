@@ -11,6 +11,13 @@ typedef struct pairing {
   const char *relation;
 } pairing;
 
+/* ---- compare.c ---- */
+/* Room for what is known of the two graphs. Owns: st_state_free, and `p` by free. */
+iso_code st_prepare(state *s, pairing **p, iso_error *err);
+/* One e-graph of both, leaves related and drawn, everything with its values. */
+iso_code st_fill(state *s, bool *const live[2], iso_error *err);
+void st_state_free(state *s);
+
 /* ---- admit.c ---- */
 /* The nodes in the comparison's own spelling; which of them the outputs depend on; what cannot be
  * compared is refused. */

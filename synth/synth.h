@@ -72,12 +72,13 @@ typedef struct synth_output {
 } synth_output;
 
 /* What a user says of a leaf of the left graph: its relation to leaves of the right one, in place
- * of what values and names would give. */
+ * of what values and names would give. A leaf may have several. */
 typedef struct synth_given {
   uint32_t left;
-  const rule_term *term; /* RULE_VAR i is right node i; NULL: it is related to nothing */
-  bool forbid;           /* `term` is one right leaf, and the relation may not be made of it */
-  const char *where;     /* file and line, for errors */
+  const rule_term *term;   /* RULE_VAR i is right node i; NULL: it is related to nothing */
+  const rule_term *equals; /* in place of a left leaf: this of right leaves is equal to `term` */
+  bool forbid;             /* `term` is one right leaf, and the relation may not be made of it */
+  const char *where;       /* file and line, for errors */
 } synth_given;
 
 /* An assumption of the caller's. */
@@ -359,6 +360,41 @@ ISO_MUST_USE iso_code synth_compare(const synth_graph *left, const synth_graph *
                                     rule_schemas *schemas, const synth_options *o,
                                     synth_result **out, iso_error *err);
 void synth_result_free(synth_result *r);
+
+/* ---- how outputs are put together ----
+ * A relation is clean where it rearranges right outputs or adds up what ranks hold: made of
+ * dist::all_reduce of a list, cat, slice, permute, reshape and sizes 1 only. */
+
+typedef struct synth_found {
+  uint32_t left;         /* output */
+  const rule_term *term; /* RULE_VAR i is output i of the right graph; NULL: nothing was found */
+  bool holds;            /* by value on every draw; else it is what shapes alone suggest */
+  bool clean;            /* false: `scale` times the term holds */
+  double scale;
+  const char *surprise; /* what is odd about it, a line; NULL: nothing is */
+} synth_found;
+
+typedef struct synth_refinement {
+  size_t n;
+  const synth_found *found; /* by left output, the simplest first; replicas one after another */
+  bool *used;               /* by right output: some relation has it */
+  iso_arena arena;
+} synth_refinement;
+
+/* What right outputs each left output with `open` set is made of, as the values of both graphs on
+ * captured and drawn inputs suggest. `hoped`: what a user expects, tried first. It is a proposal,
+ * for synth_compare to justify. Where the graphs cannot be run nothing is found. Owns:
+ * synth_refinement_free. */
+ISO_MUST_USE iso_code synth_infer(const synth_graph *left, const synth_graph *right,
+                                  const rule_oracle *oracle, rule_schemas *schemas,
+                                  const synth_options *o, const bool *open,
+                                  const synth_found *hoped, size_t n_hoped, synth_refinement **out,
+                                  iso_error *err);
+void synth_refinement_free(synth_refinement *r);
+/* What an output's name says of its rank: "NAME_rank<r>", "NAME.rank<r>", "rank<r>.NAME". Returns:
+ * the length of NAME, where it stands, and the rank; of another name all of it, and rank 0. */
+size_t synth_stem(const char *name, const char **stem, unsigned long *rank);
+bool synth_same_stem(const char *a, const char *b);
 
 /* ---- rules that follow from others ---- */
 

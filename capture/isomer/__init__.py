@@ -6,7 +6,8 @@
 
 A model is a torch.nn.Module, or the folder of a capture. Importing this imports neither PyTorch nor
 anything else that is large; modules are captured by `isomer_capture`, captures are compared by the
-program `isomer`, which is looked for in $ISOMER, on the PATH, and in the source tree's build/.
+program `isomer`, which is looked for in $ISOMER, in this package, on the PATH, and in the source
+tree's build/.
 """
 
 import json
@@ -15,6 +16,8 @@ import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass, field
+
+from . import program
 
 __version__ = "0.1.0"
 __all__ = ["compare", "find_program", "Result", "Error"]
@@ -75,7 +78,7 @@ def find_program():
     """The path of the program `isomer`."""
     here = os.path.dirname(os.path.abspath(__file__))
     tree = os.path.join(os.path.dirname(os.path.dirname(here)), "build", "isomer")
-    for path in (os.environ.get("ISOMER"), shutil.which("isomer"), tree):
+    for path in (os.environ.get("ISOMER"), program.path(), shutil.which("isomer"), tree):
         if path and os.path.isfile(path) and os.access(path, os.X_OK):
             return path
     raise Error(
@@ -148,7 +151,11 @@ def run(sides, report, timeout, options):
     command = [find_program(), "compare", *sides, "--json", report, *map(str, options)]
     if timeout is not None:
         command += ["--timeout", str(timeout)]
-    p = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    try:
+        env = program.environment("compare") if command[0] == program.path() else None
+    except program.NoShim as e:
+        raise Error(str(e)) from e
+    p = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env)
     if p.returncode not in (0, 1, 3):
         raise Error(p.stderr.strip() or "isomer ended with status %d" % p.returncode)
     try:

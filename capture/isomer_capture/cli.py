@@ -120,6 +120,7 @@ def parser():
             "verdicts (docs/capture-sweep.md)",
         )
         add_sweep_options(c)
+    add_hlo(commands)
     c = commands.add_parser(
         "sweep",
         help="capture and compare one pair per setting; a table of the verdicts",
@@ -137,6 +138,46 @@ def parser():
     return p
 
 
+def add_hlo(commands):
+    c = commands.add_parser(
+        "hlo",
+        help="XLA's HLO text, as JAX writes it",
+        description="Reads HLO text (docs/hlo.md). A partitioned module becomes one graph of all "
+        "its ranks.",
+    )
+    c.add_argument("file", metavar="FILE")
+    c.add_argument("-o", "--out", required=True, help="the folder to write")
+    c.add_argument("--name", help="the model's name in the capture")
+    c.add_argument(
+        "--whole",
+        metavar="FILE",
+        help="the module before it was partitioned: writes relations.txt for isomer compare",
+    )
+    c.add_argument(
+        "--values",
+        metavar="FILE",
+        help="safetensors with values of parameters, by name; others are drawn",
+    )
+    c.add_argument(
+        "--input",
+        dest="inputs",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="this parameter is an input (those of integers are)",
+    )
+    c.add_argument(
+        "--range",
+        dest="ranges",
+        metavar=("NAME", "LOW", "HIGH"),
+        nargs=3,
+        action="append",
+        default=[],
+        help="the values that an input of integers may have",
+    )
+    c.add_argument("--seed", type=int, default=0, help="of drawn values (default %(default)s)")
+
+
 def with_command(argv):
     """`isomer-capture --sweep FILE` is `isomer-capture sweep FILE`."""
     swept = any(a == "--sweep" or a.startswith("--sweep=") for a in argv)
@@ -145,7 +186,10 @@ def with_command(argv):
 
 def main(argv=None):
     options = parser().parse_args(with_command(sys.argv[1:] if argv is None else list(argv)))
-    options.sweep = getattr(options, "file", None) or options.sweep
+    if options.command == "hlo":
+        options.sweep = None
+    else:
+        options.sweep = getattr(options, "file", None) or options.sweep
     try:
         if options.sweep:
             from . import sweep
@@ -154,6 +198,8 @@ def main(argv=None):
             return sweep.run(options)
         if options.command == "hf":
             from . import hf as one
+        elif options.command == "hlo":
+            from . import hlo as one
         else:
             from . import vllm_models as one
         graph, _ = one.run(options)

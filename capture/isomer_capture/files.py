@@ -1,6 +1,7 @@
 """Captures on disk: graph.json and safetensors (docs/capture-format.md). A capture appears whole or
 not at all: it is written beside its place and moved there."""
 
+import ctypes
 import json
 import math
 import os
@@ -31,33 +32,59 @@ def dtype_name(dtype):
     return str(dtype).replace("torch.", "")
 
 
+def bytes_of(tensor):
+    """The bytes of a contiguous tensor in memory, uncopied; without NumPy, which PyTorch does not
+    bring along."""
+    n = tensor.numel() * tensor.element_size()
+    return memoryview((ctypes.c_char * n).from_address(tensor.data_ptr())) if n else b""
+
+
 def write_safetensors(path, tensors):
     """tensors: name to torch tensor. Rows follow one another, as the format asks."""
-    import torch
-
-    header, data, offset = {}, [], 0
+    header, held, offset = {}, [], 0
     for name in sorted(tensors):
-        t = tensors[name].detach().cpu().contiguous()
+        t = tensors[name].detach().cpu().resolve_conj().resolve_neg().contiguous()
         kind = SAFETENSORS.get(dtype_name(t.dtype))
         if kind is None:
             raise CaptureError(
                 "tensor %s has dtype %s, which safetensors cannot hold"
                 % (name, dtype_name(t.dtype))
             )
-        raw = t.reshape(-1).view(torch.uint8).numpy().tobytes() if t.numel() else b""
-        header[name] = {
-            "dtype": kind,
-            "shape": list(t.shape),
-            "data_offsets": [offset, offset + len(raw)],
-        }
-        data.append(raw)
-        offset += len(raw)
+        end = offset + t.numel() * t.element_size()
+        header[name] = {"dtype": kind, "shape": list(t.shape), "data_offsets": [offset, end]}
+        held.append(t)
+        offset = end
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     with open(path, "wb") as f:
         f.write(struct.pack("<Q", len(text)) + text)
-        for raw in data:
-            f.write(raw)
+        for t in held:
+            f.write(bytes_of(t))
+
+
+def read_safetensors(path):
+    """Name to torch tensor."""
+    import torch
+
+    kinds = {word: getattr(torch, name) for name, word in SAFETENSORS.items()}
+    try:
+        with open(path, "rb") as f:
+            data = f.read()
+        n = struct.unpack("<Q", data[:8])[0]
+        out = {}
+        for name, entry in json.loads(data[8 : 8 + n]).items():
+            if name == "__metadata__":
+                continue
+            begin, end = entry["data_offsets"]
+            raw = bytearray(data[8 + n + begin : 8 + n + end])
+            kind = kinds[entry["dtype"]]
+            flat = torch.frombuffer(raw, dtype=kind) if raw else torch.empty(0, dtype=kind)
+            out[name] = flat.reshape(entry["shape"])
+        return out
+    except OSError as e:
+        raise CaptureError("%s: %s" % (path, e.strerror)) from None
+    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, struct.error):
+        raise CaptureError("%s: is no safetensors file" % path) from None
 
 
 def value(x):

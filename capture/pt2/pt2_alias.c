@@ -9,10 +9,12 @@
  *
  * capture/isomer_capture/alias.py does the same while it captures, on real tensors. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "capture/pt2/pt2_int.h"
 #include "rules/names.h"
+#include "rules/operators.h"
 
 enum { MAX_VIEWS = 500 }; /* views of views: each costs a level of recursion */
 
@@ -23,61 +25,6 @@ static bool is_any(const char *name, const char *const *names) {
 }
 
 /* ---- who shares memory ---- */
-
-/* Views in row-major order of what they view, by name. */
-/* operator: what shares memory is a matter of captures alone, and an archive has bare names */
-static const char *const same_order[] = {
-    "view",      "_unsafe_view", "unsqueeze",  "squeeze",      "alias",       "detach", "view_as",
-    "unflatten", "positive",     "lift_fresh", "resolve_conj", "resolve_neg", NULL};
-static const char *const other_views[] = {"t",
-                                          "numpy_T",
-                                          "mT",
-                                          "mH",
-                                          "matrix_H",
-                                          "adjoint",
-                                          "transpose",
-                                          "swapaxes",
-                                          "swapdims",
-                                          "permute",
-                                          "movedim",
-                                          "moveaxis",
-                                          "slice",
-                                          "narrow",
-                                          "select",
-                                          "unbind",
-                                          "diagonal",
-                                          "split",
-                                          "split_with_sizes",
-                                          "chunk",
-                                          "tensor_split",
-                                          "hsplit",
-                                          "vsplit",
-                                          "dsplit",
-                                          "unsafe_split",
-                                          "unsafe_chunk",
-                                          "unsafe_split_with_sizes",
-                                          "view_as_complex",
-                                          "view_as_real",
-                                          "expand",
-                                          "expand_as",
-                                          "broadcast_to",
-                                          "unfold",
-                                          "as_strided",
-                                          "real",
-                                          "imag",
-                                          "_conj",
-                                          "_neg_view",
-                                          "conj",
-                                          "linalg_diagonal",
-                                          "_reshape_alias",
-                                          NULL};
-/* Copies or not, and nothing that the archive says tells which. */
-static const char *const unsure[] = {
-    "einsum",   "sum_to_size",   "atleast_1d",   "atleast_2d", "atleast_3d", "broadcast_tensors",
-    "meshgrid", "align_tensors", "matrix_power", "pin_memory", "lift",       NULL};
-static const char *const drops[] = {"dropout", "feature_dropout", "alpha_dropout",
-                                    "feature_alpha_dropout", NULL};
-static const char *const reshapes[] = {"reshape", "reshape_as", "flatten", "ravel", NULL};
 
 /* The row-major strides with which `t` would be dense. */
 static bool is_dense(const pt2_cell *t) {
@@ -104,21 +51,31 @@ static pt2_sharing cast(const json_t *kwargs, const pt2_cell *base, const pt2_ce
              : PT2_UNSURE;
 }
 
+/* What the table says of the operator with this bare name; of another's copy it says nothing. */
+static const rule_operator *line_of(const char *name) {
+  static const rule_operator none;
+  char op[96];
+  snprintf(op, sizeof op, OP_ATEN "%s", name);
+  const rule_operator *o = rule_operator_of(op);
+  return o->name && strcmp(o->name, name) == 0 ? o : &none;
+}
+
 pt2_sharing pt2_shares(const char *name, const json_t *kwargs, const pt2_cell *base,
                        const pt2_cell *out) {
-  /* operator: of these the arguments or strides say whether they copy */
-  if (is_any(name, same_order)) return base->dtype == out->dtype ? PT2_SAME : PT2_UNSURE;
-  if (is_any(name, other_views)) return PT2_VIEW;
-  if (is_any(name, unsure)) return PT2_UNSURE;
-  if (is_any(name, drops))
+  switch (line_of(name)->shares) {
+  case RULE_SHARES_NOTHING: return PT2_FRESH;
+  case RULE_SHARES_IN_ORDER: return base->dtype == out->dtype ? PT2_SAME : PT2_UNSURE;
+  case RULE_SHARES_VIEW: return PT2_VIEW;
+  case RULE_SHARES_UNLESS_TRAINED:
     return json_is_true(json_object_get(kwargs, "train")) ? PT2_FRESH : PT2_SAME;
-  if (is_any(name, reshapes)) return reshaped(base, out);
-  if (strcmp(name, "contiguous") == 0)
+  case RULE_SHARES_IF_DENSE: return reshaped(base, out);
+  case RULE_SHARES_IF_DENSE_ONLY:
     return json_is_object(json_object_get(kwargs, "memory_format")) ? PT2_UNSURE
            : is_dense(base)                                         ? PT2_SAME
                                                                     : PT2_FRESH;
-  if (strcmp(name, "to") == 0 || strcmp(name, "type_as") == 0) return cast(kwargs, base, out);
-  return PT2_FRESH;
+  case RULE_SHARES_UNLESS_CAST: return cast(kwargs, base, out);
+  default: return PT2_UNSURE;
+  }
 }
 
 static pt2_cell *root_of(pt2_cell *c) {
@@ -253,7 +210,8 @@ static bool order_of(const inverse *v, int64_t *order) {
 
 static iso_code permuted_back(const inverse *v) {
   int64_t order[RULE_MAX_RANK], back[RULE_MAX_RANK];
-  if (!order_of(v, order)) return refused(v);
+  const bool conjugates = rule_dtype_is_complex(v->old->dtype) && !line_of(v->name)->rearranges;
+  if (conjugates || !order_of(v, order)) return refused(v);
   for (uint32_t k = 0; k < v->old->shape.rank; k++) back[order[k]] = k;
   json_t *dims = json_array();
   for (uint32_t k = 0; k < v->old->shape.rank; k++)
@@ -324,34 +282,23 @@ static iso_code scattered_narrow(const inverse *v) {
 
 /* In *v->out, the new value of what is viewed. */
 static iso_code invert(const inverse *v) {
-  /* operator: each has an inverse of its own */
-  static const char *const turns[] = {"t",        "numpy_T", "mT",        "adjoint",
-                                      "matrix_H", "mH",      "transpose", "swapaxes",
-                                      "swapdims", "permute", NULL};
-  static const char *const parts[] = {
-      "split",        "split_with_sizes",        "chunk", "unsafe_split",
-      "unsafe_chunk", "unsafe_split_with_sizes", NULL};
-  const char *name = v->name;
-  static const char *const conjugates[] = {"adjoint", "matrix_H", "mH", NULL};
-  if (rule_dtype_is_complex(v->old->dtype) && is_any(name, conjugates)) return refused(v);
-  if (is_any(name, same_order) || is_any(name, reshapes) || is_any(name, drops) ||
-      strcmp(name, "to") == 0 || strcmp(name, "type_as") == 0 || strcmp(name, "contiguous") == 0 ||
-      strcmp(name, "expand") == 0 || strcmp(name, "expand_as") == 0 ||
-      strcmp(name, "broadcast_to") == 0 || strcmp(name, "_reshape_alias") == 0)
-    return as_before(v);
-  if (is_any(name, turns)) return permuted_back(v);
-  if (is_any(name, parts)) return scattered_part(v);
-  if (strcmp(name, "slice") == 0)
+  switch (line_of(v->name)->undo) {
+  case RULE_UNDONE_BY_RESHAPE: return as_before(v);
+  case RULE_UNDONE_BY_PERMUTE: return permuted_back(v);
+  case RULE_UNDONE_BY_PARTS: return scattered_part(v);
+  case RULE_UNDONE_BY_SLICE:
     return scattered_slice(v, int_of(v->kwargs, "dim", 0), given(v->kwargs, "start"),
                            given(v->kwargs, "end"), int_of(v->kwargs, "step", 1));
-  if (strcmp(name, "narrow") == 0) return scattered_narrow(v);
-  if (strcmp(name, "select") == 0) return scattered_select(v, int_of(v->kwargs, "index", 0));
-  if (strcmp(name, "unbind") == 0) return scattered_select(v, v->view->index);
-  if (strcmp(name, "diagonal") == 0) return scattered_diagonal(v);
-  if (strcmp(name, "view_as_complex") == 0 || strcmp(name, "view_as_real") == 0)
-    return give(v, strcmp(name, "view_as_real") == 0 ? OP_VIEW_AS_COMPLEX : OP_VIEW_AS_REAL,
-                json_pack("{s:o}", "self", pt2_ref(v->fresh)));
-  return refused(v);
+  case RULE_UNDONE_BY_NARROW: return scattered_narrow(v);
+  case RULE_UNDONE_BY_SELECT: return scattered_select(v, int_of(v->kwargs, "index", 0));
+  case RULE_UNDONE_BY_UNBIND: return scattered_select(v, v->view->index);
+  case RULE_UNDONE_BY_DIAGONAL: return scattered_diagonal(v);
+  case RULE_UNDONE_BY_REAL:
+    return give(v, OP_VIEW_AS_REAL, json_pack("{s:o}", "self", pt2_ref(v->fresh)));
+  case RULE_UNDONE_BY_COMPLEX:
+    return give(v, OP_VIEW_AS_COMPLEX, json_pack("{s:o}", "self", pt2_ref(v->fresh)));
+  default: return refused(v);
+  }
 }
 
 /* "slice" of "aten::slice.Tensor", in `buf`. */
@@ -403,19 +350,17 @@ static int width(rule_dtype d) { return d == RULE_F64 ? 3 : d == RULE_F32 ? 2 : 
  * promotion, as far as a result that fits back into `self` can need it. */
 static bool promoted(const char *name, pt2_cell *const *args, size_t n, const pt2_cell *self,
                      rule_dtype *out) {
-  /* operator: in-place forms, which only archives have */
-  static const char *const tests[] = {
-      "eq",        "ne",          "lt",         "le",          "gt",
-      "ge",        "less",        "less_equal", "greater",     "greater_equal",
-      "not_equal", "logical_and", "logical_or", "logical_xor", "logical_not",
-      NULL};
+  /* operator: in-place forms that keep the dtype of what they write to */
+  const rule_operator *o = line_of(name);
+  const bool tests = o->choice == RULE_CHOICE_COMPARE ||
+                     (o->choice == RULE_CHOICE_LOGIC && o->elementwise && o->observes);
   static const char *const keeps[] = {
       "masked_fill", "index_put",      "index_fill",   "index_add",      "index_copy", "scatter",
       "scatter_add", "scatter_reduce", "index_reduce", "masked_scatter", "fill",       "addmm",
       "addmv",       "baddbmm",        "addbmm",       "addr",           "zero",       NULL};
   *out = self->dtype;
-  if (is_any(name, tests)) *out = RULE_BOOL;
-  if (is_any(name, tests) || is_any(name, keeps)) return true;
+  if (tests) *out = RULE_BOOL;
+  if (tests || is_any(name, keeps)) return true;
   for (size_t i = 0; i < n; i++) {
     const pt2_cell *t = args[i];
     if (t == self || t->dtype == *out || t->shape.rank == 0) continue;

@@ -91,8 +91,11 @@ static iso_code save_certificate(const options *o, const report *rep, size_t k, 
   }
   if (k && asprintf(&numbered, "%.*s.%zu%s", (int)stem, path, k + 1, path + stem) < 0)
     return iso_fail(err, ISO_NOMEM, "out of memory");
-  iso_code c = certificate_text(rep->r, rep->left, rep->right, &from, &text, err);
+  char *lines = refinement_lines(rep->refinement, true);
+  iso_code c = lines ? certificate_text(rep->r, rep->left, rep->right, &from, lines, &text, err)
+                     : iso_fail(err, ISO_NOMEM, "out of memory");
   if (!c) c = report_write(numbered ? numbered : path, text, err);
+  free(lines);
   free(text);
   free(numbered);
   return c;
@@ -117,9 +120,11 @@ static iso_code publish_parts(const options *o, const report *rep, iso_error *er
   return c;
 }
 
-static int status_of(const synth_result *r, const baseline *known) {
+static int status_of(const pair *p, const baseline *known) {
+  const synth_result *r = p->result;
   if (limits_interrupted()) return CLI_INTERRUPTED;
   if (r->verdict == SYNTH_UNDECIDED) return CLI_UNDECIDED;
+  if (p->refinement.unexpected) return CLI_DIFFERENT;
   return r->verdict == SYNTH_EQUIVALENT || baseline_accepts(known, r) ? CLI_EQUIVALENT
                                                                       : CLI_DIFFERENT;
 }
@@ -141,6 +146,7 @@ static iso_code publish(const options *o, const pair *p, const baseline *known,
                       .seed = o->synth.seed,
                       .load = p[k].load,
                       .obligations = &p[k].obligations,
+                      .refinement = &p[k].refinement,
                       .total = p[k].total,
                       .verbose = o->verbose,
                       .explain = o->explain,
@@ -149,6 +155,8 @@ static iso_code publish(const options *o, const pair *p, const baseline *known,
                       .colour = colour,
                       .known = o->baseline ? known : NULL};
   if (!c && o->save_rules) c = save_rules(p, o->n_pairs, o->save_rules, err);
+  if (!c && o->save_relations)
+    c = write_report(o->save_relations, refinement_lines(&p[worst].refinement, false), err);
   if (!c) c = write_witness(o, &rep[worst], err);
   if (!c && o->json) c = write_report(o->json, report_json(rep, o->n_pairs, worst), err);
   if (!c && o->html) c = write_report(o->html, report_html(rep, o->n_pairs, worst), err);
@@ -194,7 +202,7 @@ int cmd_compare(int argc, char **argv) {
     if (o.baseline)
       c = baseline_load(o.baseline, p[0].result, p[0].graph[0], p[0].graph[1], &accepted, &err);
     if (!c) c = publish(&o, p, &accepted, schemas, &err);
-    status = status_of(p[cmp_deciding(p, o.n_pairs)].result, &accepted);
+    status = status_of(&p[cmp_deciding(p, o.n_pairs)], &accepted);
     baseline_free(&accepted);
   }
   if (c) {

@@ -7,6 +7,7 @@
 #include "cli/config/limits.h"
 #include "cli/config/relations.h"
 #include "cli/report/obligations.h"
+#include "cli/report/refinement.h"
 #include "synth/synth.h"
 #include "validate/validate.h"
 
@@ -18,7 +19,8 @@ typedef struct options {
   const char *json, *html, *rules, *save_rules, *repro, *counterexample;
   const char *certificate;
   const char *sarif, *junit, *explorer, *baseline; /* of one pair only */
-  const char *relations;
+  const char *relations, *save_relations, *expect;
+  bool refine; /* infer relations of all outputs of which no line speaks */
   bool github;
   enum { COLOUR_AUTO, COLOUR, NO_COLOUR } colour;
   val_options val;
@@ -44,6 +46,8 @@ typedef struct pair {
   cap_graph *graph[2];
   view view[2];
   relations relations;
+  refinement refinement;
+  const char *unrelated; /* a left output that nothing is known of; NULL: none */
   cap_agreement agreed;
   synth_result *result;
   obligations obligations;
@@ -55,10 +59,19 @@ typedef struct pair {
 int cmp_parse(int argc, char **argv, options *o);
 
 /* ---- compare_pair.c ---- */
+/* `relation`: of each output, or NULL. Owns: cmp_free_view, whatever is returned. */
+bool cmp_make_view(const cap_graph *c, const char *const *relation, size_t n_captured, view *v);
+void cmp_free_view(view *v);
 void cmp_free_pair(pair *p);
 cap_options cmp_inputs_of(const options *o, size_t k);
 iso_code cmp_compare_pair(options *o, size_t k, rule_schemas *schemas, val_engine *engine,
                           const rule_set *known, pair *p, iso_error *err);
+/* ---- compare_refine.c ---- */
+/* Infer relations of outputs where that is asked for or needed: further lines in p->relations, and
+ * p->refinement. */
+iso_code cmp_refine(const options *o, const synth_options *so, rule_schemas *schemas,
+                    val_engine *engine, pair *p, iso_error *err);
+
 /* The pair whose verdict is everything's: the worst, the first of these; of equivalent ones that
  * with the weakest evidence, of different ones that with the shortest inputs. */
 size_t cmp_deciding(const pair *p, size_t n);

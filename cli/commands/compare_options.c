@@ -26,6 +26,13 @@ static void help(FILE *f) {
         "  --rules FILE         rules to try first; each is validated again\n"
         "  --relations FILE     which outputs, inputs and leaves belong together "
         "(docs/relations.md)\n"
+        "  --refine             infer what the outputs are made of: whole, in parts, or as partial "
+        "sums of the other\n"
+        "                       side's outputs (docs/relations.md)\n"
+        "  --save-relations FILE  the same, and write these relations, for --relations and "
+        "--expect\n"
+        "  --expect FILE        the same, and exit status 1 where they are others than this "
+        "relations file's\n"
         "  --save-rules FILE    write the rules that were used\n"
         "  --certificate FILE   where equivalent: the chain of steps, for isomer check "
         "(docs/certificate.md)\n"
@@ -111,6 +118,8 @@ static const char **text_option(options *o, const char *name) {
              {"--rules", &o->rules},
              {"--relations", &o->relations},
              {"--save-rules", &o->save_rules},
+             {"--save-relations", &o->save_relations},
+             {"--expect", &o->expect},
              {"--counterexample", &o->counterexample},
              {"--repro", &o->repro},
              {"--certificate", &o->certificate},
@@ -174,8 +183,9 @@ static bool set_flag(options *o, const char *name) {
   const struct {
     const char *name;
     bool *flag;
-  } all[] = {{"-q", &o->quiet},      {"-v", &o->verbose},        {"--github", &o->github},
-             {"--trace", &o->trace}, {"--explain", &o->explain}, {"--no-stats", &o->no_stats}};
+  } all[] = {{"-q", &o->quiet},           {"-v", &o->verbose},      {"--github", &o->github},
+             {"--trace", &o->trace},      {"--refine", &o->refine}, {"--explain", &o->explain},
+             {"--no-stats", &o->no_stats}};
   for (size_t k = 0; k < sizeof all / sizeof *all; k++)
     if (strcmp(name, all[k].name) == 0) return *all[k].flag = true;
   return false;
@@ -191,8 +201,9 @@ static int settle(options *o) {
     return usage_error("--also does not go with reports of one pair: --sarif, --junit, --github, "
                        "--model-explorer, --baseline",
                        NULL);
-  const char *const target[] = {o->json,  o->html,  o->save_rules,     o->certificate,
-                                o->sarif, o->junit, o->counterexample, o->repro};
+  const char *const target[] = {o->json,           o->html,  o->save_rules,
+                                o->certificate,    o->sarif, o->junit,
+                                o->counterexample, o->repro, o->save_relations};
   iso_error err;
   if (targets_check(target, sizeof target / sizeof *target, &err))
     return usage_error(err.msg, NULL);

@@ -16,8 +16,7 @@ static double now(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* `relation`: of each output, or NULL. */
-static bool make_view(const cap_graph *c, const char *const *relation, size_t n_captured, view *v) {
+bool cmp_make_view(const cap_graph *c, const char *const *relation, size_t n_captured, view *v) {
   *v = (view){0};
   v->node = calloc(c->n_nodes + 1, sizeof *v->node);
   v->output = calloc(c->n_results + 1, sizeof *v->output);
@@ -57,7 +56,7 @@ static bool make_view(const cap_graph *c, const char *const *relation, size_t n_
   return true;
 }
 
-static void free_view(view *v) {
+void cmp_free_view(view *v) {
   free(v->node);
   free(v->output);
   free(v->value);
@@ -67,10 +66,11 @@ void cmp_free_pair(pair *p) {
   synth_result_free(p->result);
   obligations_free(&p->obligations);
   for (int side = 0; side < 2; side++) {
-    free_view(&p->view[side]);
+    cmp_free_view(&p->view[side]);
     cap_free(p->graph[side]);
   }
   relations_free(&p->relations);
+  refinement_free(&p->refinement);
 }
 
 cap_options cmp_inputs_of(const options *o, size_t k) {
@@ -86,6 +86,25 @@ static synth_note *notes_of(const cap_agreement *a) {
   return n;
 }
 
+static bool any_related(const relations *r) {
+  for (size_t i = 0; i < r->n_results[0]; i++)
+    if (!r->left[i].left_out) return true;
+  return false;
+}
+
+/* An output of which nothing was found is no output that was shown equal. */
+static iso_code say_unrelated(pair *p, iso_error *err) {
+  if (!p->result) {
+    if (!(p->result = calloc(1, sizeof *p->result)))
+      return iso_fail(err, ISO_NOMEM, "out of memory");
+    p->result->coverage.not_run[0] = p->result->coverage.not_run[1] = -1;
+  } else if (p->result->verdict != SYNTH_EQUIVALENT) return ISO_OK;
+  p->result->verdict = SYNTH_UNDECIDED;
+  p->result->reason = iso_arena_printf(
+      &p->result->arena, "%s is no rearrangement and no sum of the right outputs", p->unrelated);
+  return p->result->reason ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+}
+
 iso_code cmp_compare_pair(options *o, size_t k, rule_schemas *schemas, val_engine *engine,
                           const rule_set *known, pair *p, iso_error *err) {
   const double t0 = now();
@@ -93,23 +112,25 @@ iso_code cmp_compare_pair(options *o, size_t k, rule_schemas *schemas, val_engin
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++)
     c = cap_load_with(o->pair[k][side], &inputs, schemas, &p->graph[side], err);
-  if (!c && o->relations)
-    c = relations_load(o->relations, p->graph[0], p->graph[1], &p->relations, err);
+  if (!c) c = relations_load(o->relations, false, p->graph[0], p->graph[1], &p->relations, err);
   if (!c)
     c = relations_agree(&p->relations, p->graph[0], p->graph[1], o->synth.seed, &p->agreed, err);
   synth_options so = o->synth;
   so.given = p->relations.given, so.n_given = p->relations.n_given;
+  o->compared = p->graph;
+  if (!c) c = cmp_refine(o, &so, schemas, engine, p, err);
+  const bool some = !c && (!p->unrelated || any_related(&p->relations));
+  if (some) c = relations_apply(&p->relations, p->graph[0], p->graph[1], err);
   so.noted = p->relations.noted, so.n_noted = p->relations.n_noted;
   if (!c && !(so.said = notes_of(&p->agreed))) c = iso_fail(err, ISO_NOMEM, "out of memory");
   so.n_said = p->agreed.n_notes;
   for (int side = 0; side < 2 && !c; side++)
-    if (!make_view(p->graph[side], side ? p->relations.relation : NULL, p->agreed.n_captured,
-                   &p->view[side]))
+    if (!cmp_make_view(p->graph[side], side ? p->relations.relation : NULL, p->agreed.n_captured,
+                       &p->view[side]))
       c = iso_fail(err, ISO_NOMEM, "out of memory");
   p->load = now() - t0;
-  if (!c) {
+  if (!c && some) {
     rule_oracle oracle = val_oracle(engine);
-    o->compared = p->graph;
     c = synth_compare(&p->view[0].g, &p->view[1].g, known, &oracle, schemas, &so, &p->result, err);
     /* One step too large for the limit, or a device that failed: what was found before may rest on
      * what could not be run. */
@@ -126,6 +147,7 @@ iso_code cmp_compare_pair(options *o, size_t k, rule_schemas *schemas, val_engin
     }
   }
   free((void *)(uintptr_t)so.said);
+  if (!c && p->unrelated) c = say_unrelated(p, err);
   if (!c && p->result->verdict == SYNTH_EQUIVALENT && (o->certificate || o->certified))
     c = obligations_ask(p->result, schemas, &o->val, o->certified, &p->obligations, err);
   p->total = now() - t0;

@@ -469,7 +469,7 @@ static iso_code diff(rule_set **set, int *status, iso_error *err) {
 }
 
 int cmd_rules(int argc, char **argv) {
-  static options o;
+  options o;
   const int early = parse(argc, argv, &o);
   if (early >= 0) return early;
   iso_error err = {0};

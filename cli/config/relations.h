@@ -1,44 +1,99 @@
 /* --relations FILE: what a user says of how two captures belong together. A line each; "#" starts a
  * comment:
  *
- *     output LEFT = EXPR      the left output equals this, of right outputs, instead of the right
- * one of its name output LEFT = none      it is left out; output none = RIGHT leaves a right one
- * out input LEFT = EXPR       a left input is this of right inputs;  leaf LEFT = EXPR  the same for
- * parameters, buffers and constants leaf LEFT = none        it is related to nothing;  leaf LEFT !=
- * RIGHT  not made of this one input NAME range 0 63 exclude 0 2 distinct sorted mask left    what
- * the values of an input of either side may be
+ *     output LEFT = EXPR       the left output equals this of right outputs; several lines: each
+ *     output LEFT = none       it is left out; output none = RIGHT leaves a right one out
+ *     input LEFT = EXPR        a left input is this of right inputs; several lines: all of them
+ *     leaf LEFT = EXPR         the same for parameters, buffers and constants
+ *     leaf LEFT = none         it is related to nothing
+ *     leaf LEFT != RIGHT       it is not made of this one
+ *     right EXPR = EXPR        two expressions of right leaves are equal
+ *     input NAME range 0 63 exclude 0 2 distinct sorted mask left
+ *                              what the values of an input of either side may be
  *
  * EXPR is a name, t(x), transpose(x, 0, 1), permute(x, [1, 0]), reshape(x, [2, 3]), unsqueeze(x,
- * 0), squeeze(x, 0), slice(x, dim, from, to), cat([x, y], dim) and, for outputs, add(x, y) (partial
- * results of ranks). Names with other characters than letters, digits and "._/:$-" are in double
- * quotes. docs/relations.md is the manual. */
+ * 0), squeeze(x, 0), slice(x, dim, from, to), cat([x, y], dim) and, for outputs, sum([x, y]) or
+ * add(x, y) (partial results of ranks). Names with other characters than letters, digits and
+ * "._/:$-" are in double quotes. docs/relations.md is the manual.
+ *
+ * Three steps: the file is read (relations_load), what it leaves open may be inferred and read as
+ * further lines (relations_add), and in the end the graphs' results are changed (relations_apply).
+ */
 #ifndef CLI_CONFIG_RELATIONS_H
 #define CLI_CONFIG_RELATIONS_H
 
 #include "capture/capture.h"
 #include "synth/synth.h"
 
+/* output LEFT = EXPR */
+typedef struct relations_line {
+  uint32_t left;         /* result of the left graph as it was loaded */
+  const rule_term *term; /* RULE_VAR i: result i of the right graph as it was loaded; NULL: its
+                            shapes do not fit, and no error was asked for */
+  cap_output what;
+  const char *text, *where;
+  bool inferred;
+} relations_line;
+
+/* A call of some line about outputs, and what it gives. */
+typedef struct relations_call {
+  const rule_term *term;
+  cap_output what;
+} relations_call;
+
+/* Of a result: the line that spoke of it first; NULL: none. */
+typedef struct relations_spoken {
+  const char *where;
+  bool left_out;
+} relations_spoken;
+
 typedef struct relations {
   synth_given *given; /* of leaves, for synth_options */
   size_t n_given, cap_given;
+  relations_line *output;
+  size_t n_outputs, cap_outputs;
+  relations_call *call;
+  size_t n_calls, cap_calls;
+  relations_spoken *left, *right; /* by result as loaded */
+  const cap_result *result[2];    /* the results as loaded */
+  size_t n_results[2];
   const char **noted; /* outputs that are left out, in words */
   size_t n_noted, cap_noted;
-  const char *
-      *relation; /* by right result, as the graph has them now: what was given, NULL: nothing */
+  const char **relation; /* by right result, once applied: what was given, NULL: nothing */
   iso_arena arena;
 } relations;
 
-/* Read the file and change both graphs' results as it says: they pair by name then, and what an
- * output is of several or in another layout stands behind the right graph as nodes of its own.
- * Owns: relations_free, also after an error. Errors: ISO_IO; ISO_FORMAT and ISO_USAGE with file and
- * line; ISO_NOMEM. */
-ISO_MUST_USE iso_code relations_load(const char *path, cap_graph *left, cap_graph *right,
-                                     relations *out, iso_error *err);
+/* Read the file (NULL: none). The graphs stay as they are, but for the domains of inputs. With
+ * `misfits` a line about outputs whose shapes do not fit the captures is no error. Owns:
+ * relations_free, also after an error. Errors: ISO_IO; ISO_FORMAT and ISO_USAGE with file and line;
+ * ISO_NOMEM. */
+ISO_MUST_USE iso_code relations_load(const char *path, bool misfits, cap_graph *left,
+                                     cap_graph *right, relations *out, iso_error *err);
+/* A line that no user wrote, about outputs: "output LEFT = EXPR" or "output none = RIGHT". */
+ISO_MUST_USE iso_code relations_add(relations *r, const char *line, cap_graph *left,
+                                    cap_graph *right, iso_error *err);
+/* Change both graphs' results as the lines say: they pair by name then, and what an output is of
+ * several or in another layout stands behind the right graph as nodes of its own. */
+ISO_MUST_USE iso_code relations_apply(relations *r, cap_graph *left, cap_graph *right,
+                                      iso_error *err);
 void relations_free(relations *r);
 
 /* cap_agree with what the file says of inputs. */
 ISO_MUST_USE iso_code relations_agree(const relations *r, cap_graph *left, cap_graph *right,
                                       uint64_t seed, cap_agreement *out, iso_error *err);
+
+/* Which left results no line speaks of, and pairing as always would not do for: their number is not
+ * the right's, or shapes differ. In `all`: any of which no line speaks. Returns: whether there are
+ * some; in `open`, by left result. */
+bool relations_open(const relations *r, const cap_graph *left, const cap_graph *right, bool all,
+                    bool *open);
+/* A term over right results (`name`: of each) in the syntax above. Owns: the arena. Returns: NULL
+ * when there is no memory, or the term has other operators. */
+const char *relations_print(iso_arena *a, const rule_term *t, const char *const *name);
+/* Whether a term adds no right result to itself: what it says then is put together of parts. */
+bool relations_clean(const rule_term *t);
+/* `s` as it stands in a relations file: in quotes where it needs them. */
+const char *relations_name(iso_arena *a, const char *s);
 
 /* Private to relations*.c: whether a clause of a domain begins here; and the clauses up to the end
  * of the line, for an input. */

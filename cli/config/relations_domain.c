@@ -146,6 +146,11 @@ iso_code relations_agree(const relations *r, cap_graph *left, cap_graph *right, 
   iso_code c = skip[0] && skip[1] && pair ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
   for (size_t i = 0; i < r->n_given && !c; i++) {
     const synth_given *g = &r->given[i];
+    if (g->equals) {
+      mark(g->term, skip[1]);
+      mark(g->equals, skip[1]);
+      continue;
+    }
     if (left->node[g->left].kind != CAP_INPUT) continue;
     if (g->term && g->term->kind == RULE_VAR && !g->forbid) {
       pair[n][0] = g->left;

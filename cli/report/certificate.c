@@ -130,8 +130,17 @@ static void put(text *t, const char *before, json_t *j) {
 
 static const char *between(size_t i) { return i ? ",\n  " : "\n  "; }
 
+/* Lines, each a string. */
+static void put_lines(text *t, const char *lines) {
+  for (size_t i = 0, n; *lines; i++, lines += n + (lines[n] != 0)) {
+    n = strcspn(lines, "\n");
+    put(t, between(i), json_stringn(lines, n));
+  }
+}
+
 static iso_code put_all(text *t, const synth_result *r, const cap_graph *left,
-                        const cap_graph *right, json_t *sides[2], iso_error *err) {
+                        const cap_graph *right, json_t *sides[2], const char *relations,
+                        iso_error *err) {
   const synth_certificate *x = r->certificate;
   rules all = {calloc(x->n_steps + 1, sizeof *all.rule), 0};
   iso_code c = all.rule ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
@@ -140,6 +149,11 @@ static iso_code put_all(text *t, const synth_result *r, const cap_graph *left,
   if (x->masks_read[0] || x->masks_read[1])
     fprintf(t->f, ", \"masks_read\": [%s, %s]", x->masks_read[0] ? "true" : "false",
             x->masks_read[1] ? "true" : "false");
+  if (*relations) {
+    fprintf(t->f, ",\n \"relations\": [");
+    put_lines(t, relations);
+    fprintf(t->f, "]");
+  }
   put(t, ",\n \"left\": ", json_incref(sides[0]));
   put(t, ",\n \"right\": ", json_incref(sides[1]));
   fprintf(t->f, ",\n \"evidence\": \"%s\",\n \"fixed\": [", rule_status_name(r->evidence));
@@ -167,7 +181,8 @@ static iso_code put_all(text *t, const synth_result *r, const cap_graph *left,
 }
 
 iso_code certificate_text(const synth_result *r, const cap_graph *left, const cap_graph *right,
-                          const cap_options *from, char **out, iso_error *err) {
+                          const cap_options *from, const char *relations, char **out,
+                          iso_error *err) {
   json_t *sides[2] = {NULL, NULL};
   text t = {0};
   if (r->certificate->missing)
@@ -176,7 +191,7 @@ iso_code certificate_text(const synth_result *r, const cap_graph *left, const ca
   iso_code c = side(left, from, &sides[0], err);
   if (!c) c = side(right, from, &sides[1], err);
   if (!c && !(t.f = open_memstream(&t.p, &t.n))) c = iso_fail(err, ISO_NOMEM, "out of memory");
-  if (!c) c = put_all(&t, r, left, right, sides, err);
+  if (!c) c = put_all(&t, r, left, right, sides, relations, err);
   if (t.f && (fclose(t.f) != 0 || t.failed) && !c) c = iso_fail(err, ISO_NOMEM, "out of memory");
   json_decref(sides[0]);
   json_decref(sides[1]);

@@ -43,6 +43,8 @@ static void rule_text(const chk_shown *s, uint64_t seed, FILE *f) {
 void check_report_text(const chk_report *r, uint64_t seed, FILE *f) {
   const tally n = count(r);
   fprintf(f, "steps %zu, rules %zu, outputs %zu\n\n", r->n_steps, r->n_rules, r->n_outputs);
+  for (size_t i = 0; i < r->n_relations; i++) fprintf(f, "%s\n", r->relation[i]);
+  if (r->n_relations) fputc('\n', f);
   fprintf(f, "rules (%zu: z3 answered for %zu, evaluated independently %zu, only re-run %zu):\n",
           r->n_rules, n.by_z3, n.evaluated, n.only_run);
   for (size_t i = 0; i < r->n_rules; i++) rule_text(&r->shown[i], seed, f);
@@ -75,21 +77,23 @@ char *check_report_json(const chk_report *r) {
                                         [CHK_UNPROVED] = "not proved again"};
   const bool holds = r->outcome == CHK_HOLDS;
   const tally n = count(r);
-  json_t *rules = json_array(), *assumes = json_array();
-  bool fine = rules && assumes;
+  json_t *rules = json_array(), *assumes = json_array(), *relations = json_array();
+  bool fine = rules && assumes && relations;
+  for (size_t i = 0; holds && i < r->n_relations; i++)
+    fine = fine && add(relations, json_string(r->relation[i]));
   for (size_t i = 0; holds && i < r->n_rules; i++)
     fine = fine && add(rules, rule_json(&r->shown[i]));
   for (size_t i = 0; holds && i < r->n_assumptions; i++)
     fine = fine &&
            add(assumes, json_pack("{ss ss}", "kind", rule_assumption_name(r->assumption[i].kind),
                                   "text", r->assumption[i].text));
-  json_t *doc =
-      json_pack("{ss ss ss* ss* sI sI s{sI sI sI sI} so* so*}", "format", "isomer-check", "outcome",
-                outcome[r->outcome], "reason", holds ? NULL : r->reason, "evidence",
-                holds ? rule_status_name(r->evidence) : NULL, "steps", (json_int_t)r->n_steps,
-                "outputs", (json_int_t)r->n_outputs, "counts", "rules", (json_int_t)r->n_rules,
-                "z3", (json_int_t)n.by_z3, "evaluated", (json_int_t)n.evaluated, "only_re_run",
-                (json_int_t)n.only_run, "rules", rules, "assumptions", assumes);
+  json_t *doc = json_pack(
+      "{ss ss ss* ss* sI sI s{sI sI sI sI} so* so* so*}", "format", "isomer-check", "outcome",
+      outcome[r->outcome], "reason", holds ? NULL : r->reason, "evidence",
+      holds ? rule_status_name(r->evidence) : NULL, "steps", (json_int_t)r->n_steps, "outputs",
+      (json_int_t)r->n_outputs, "counts", "rules", (json_int_t)r->n_rules, "z3",
+      (json_int_t)n.by_z3, "evaluated", (json_int_t)n.evaluated, "only_re_run",
+      (json_int_t)n.only_run, "rules", rules, "assumptions", assumes, "relations", relations);
   char *text = fine && doc ? json_dumps(doc, JSON_INDENT(1)) : NULL;
   json_decref(doc);
   return text;

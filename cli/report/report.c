@@ -138,7 +138,10 @@ static void print_last_line(const report *p, const char *where, FILE *f) {
   const synth_result *r = p->r;
   if (r->verdict == SYNTH_EQUIVALENT) {
     print_verdict(p, "EQUIVALENT", f);
-    fprintf(f, " [%s]\n", rule_status_name(r->evidence));
+    fprintf(f, " [%s]", rule_status_name(r->evidence));
+    if (p->refinement && p->refinement->unexpected)
+      fprintf(f, ", not as expected: %s", p->refinement->unexpected);
+    fputc('\n', f);
     return;
   }
   if (r->verdict == SYNTH_UNDECIDED) {
@@ -226,6 +229,7 @@ static void print_pair(const report *p, FILE *f) {
     fprintf(f, "output %s = %s: %s%s\n", r->pair[i].left,
             strcmp(r->pair[i].relation, "equal") == 0 ? r->pair[i].right : r->pair[i].relation,
             r->pair[i].equivalent ? "equivalent" : "not shown equal", "");
+  if (p->refinement) refinement_text(p->refinement, f);
   print_rules(p, f);
   for (size_t i = 0; i < r->n_divergences; i++) {
     const synth_divergence *d = &r->divergence[i];
@@ -487,6 +491,17 @@ static json_t *coverage_json(const report *p) {
                    number(p->r->largest_merged));
 }
 
+static json_t *refinement_json(const report *p) {
+  json_t *all = json_array();
+  for (size_t i = 0; p->refinement && i < p->refinement->n; i++) {
+    const refined *x = &p->refinement->of[i];
+    json_array_append_new(all, json_pack("{s:o, s:o, s:b, s:o}", "output", text_or_null(x->output),
+                                         "relation", text_or_null(x->relation), "clean",
+                                         (int)x->clean, "surprising", text_or_null(x->surprising)));
+  }
+  return all;
+}
+
 /* `pair`: which one it is, of several; -1 where there is one. */
 static json_t *pair_json(const report *p, int64_t pair) {
   const synth_result *r = p->r;
@@ -520,6 +535,7 @@ static json_t *pair_json(const report *p, int64_t pair) {
       "largest_merged_difference", number(r->largest_merged), "stats",
       p->no_stats ? json_null() : stats_json(p));
   if (doc) json_object_set_new(doc, "coverage", coverage_json(p));
+  if (doc) json_object_set_new(doc, "refinement", refinement_json(p));
   if (doc && p->repro) json_object_set_new(doc, "repro", text_or_null(p->repro));
   return doc;
 }

@@ -7,6 +7,7 @@
 #include "capture/capture.h"
 #include "cli/report/baseline.h"
 #include "cli/report/obligations.h"
+#include "cli/report/refinement.h"
 #include "synth/synth.h"
 
 typedef struct report {
@@ -15,6 +16,7 @@ typedef struct report {
   rule_schemas *schemas;
   uint64_t seed;
   const obligations *obligations; /* NULL, or not asked for: nothing is said of them */
+  const refinement *refinement;   /* NULL: nothing was inferred */
   const baseline *known;          /* NULL: none was given */
   double load, total;             /* seconds */
   bool verbose, explain, quiet;

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <nettle/base64.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,14 +185,12 @@ static void print_shape(FILE *f, const rule_shape *s) {
 }
 
 static void print_base64(FILE *f, const unsigned char *x, size_t n) {
-  static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  for (size_t i = 0; i < n; i += 3) {
-    const unsigned v = (unsigned)x[i] << 16 | (i + 1 < n ? (unsigned)x[i + 1] << 8 : 0) |
-                       (i + 2 < n ? (unsigned)x[i + 2] : 0);
-    fputc(digit[v >> 18], f);
-    fputc(digit[v >> 12 & 63], f);
-    fputc(i + 1 < n ? digit[v >> 6 & 63] : '=', f);
-    fputc(i + 2 < n ? digit[v & 63] : '=', f);
+  enum { PIECE = 3 * 256 }; /* a multiple of 3: only the last piece is padded */
+  char text[BASE64_ENCODE_RAW_LENGTH(PIECE)];
+  for (size_t i = 0; i < n; i += PIECE) {
+    const size_t m = n - i < PIECE ? n - i : PIECE;
+    base64_encode_raw(text, m, x + i);
+    fwrite(text, 1, BASE64_ENCODE_RAW_LENGTH(m), f);
   }
 }
 

@@ -302,43 +302,6 @@ static iso_code parse_returns(cursor *c, rule_schema *s) {
   return *c->p == '\0' ? ISO_OK : wrong(c, "unexpected text");
 }
 
-/* Whether an operator may draw random numbers, by its name without namespace and overload. */
-static bool is_random(const char *name) {
-  /* operator: prefixes of names, of which PyTorch adds some with each release */
-  static const char *const draws[] = {"alpha_dropout",
-                                      "bernoulli",
-                                      "binomial",
-                                      "cauchy",
-                                      "dropout",
-                                      "exponential",
-                                      "feature_alpha_dropout",
-                                      "feature_dropout",
-                                      "geometric",
-                                      "log_normal",
-                                      "multinomial",
-                                      "native_dropout",
-                                      "normal",
-                                      "normal_functional",
-                                      "poisson",
-                                      "rand",
-                                      "rand_like",
-                                      "randint",
-                                      "randint_like",
-                                      "randn",
-                                      "randn_like",
-                                      "random",
-                                      "randperm",
-                                      "rrelu",
-                                      "rrelu_with_noise_functional",
-                                      "uniform"};
-  if (!rule_is_aten(name)) return false;
-  name += 6;
-  const size_t n = strcspn(name, ".");
-  for (size_t i = 0; i < sizeof draws / sizeof draws[0]; i++)
-    if (strlen(draws[i]) == n && strncmp(draws[i], name, n) == 0) return true;
-  return false;
-}
-
 iso_code rule_parse_schema(iso_arena *a, const char *text, rule_schema **out, iso_error *err) {
   cursor c = {.p = text, .a = a, .err = err, .op = ""};
   skip_space(&c);
@@ -349,7 +312,7 @@ iso_code rule_parse_schema(iso_arena *a, const char *text, rule_schema **out, is
     return rule_schema_no_memory(err);
   c.op = s->name;
   c.p += n;
-  s->random = is_random(s->name);
+  s->random = rule_operator_of(s->name)->draws;
   iso_code code = parse_args(&c, s);
   if (code == ISO_OK) code = parse_returns(&c, s);
   if (code == ISO_OK) *out = s;

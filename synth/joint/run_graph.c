@@ -26,7 +26,10 @@ static bool contracts(const char *op) {
 
 /* Operators whose result has few digits only where nothing was rounded: what was rounded before has
  * been disturbed and has many. */
-static bool shows_rounding(const char *op) { return rule_operator_of(op)->arithmetic; }
+static bool shows_rounding(const char *op) {
+  const rule_arithmetic a = rule_operator_of(op)->arithmetic;
+  return a >= RULE_ARITHMETIC_ADD && a <= RULE_ARITHMETIC_MUL;
+}
 
 static bool few_digits(double x, double digits) {
   int exponent;

@@ -231,13 +231,22 @@ static const char *relation_text(state *s, const rule_term *t, int source_side) 
   return kept;
 }
 
+/* Leaf i of `side` is not drawn freely, and so none of the leaves that repeat it is. */
+static void not_free(state *s, int side, size_t i) {
+  const eg_class own = eg_class_of(s->g, s->map[side][i]);
+  s->rec[s->map[side][i].i].atom = false;
+  for (size_t k = 0; k < s->graph[side]->n_nodes; k++)
+    if (s->leaves.replica[side][k] >= 0 && eg_class_of(s->g, s->map[side][k]).i == own.i)
+      s->rec[s->map[side][k].i].atom = false;
+}
+
 /* State leaf i of `side` = term over the other side's leaves. */
 static iso_code define(state *s, int side, size_t i, const synth_relation *rel, iso_error *err) {
   const eg_node leaf = s->map[side][i];
   eg_node def;
   iso_code c = st_add_term(s, rel->term, s->map[!side], &def, err);
   if (c) return c;
-  if (rel->term->kind != RULE_VAR) s->rec[leaf.i].atom = false;
+  if (rel->term->kind != RULE_VAR) not_free(s, side, i);
   if ((c = st_pass_domain_on(s, side, i, rel->term, err))) return c;
   const synth_node *n = &s->graph[side]->node[i];
   char text[512];
@@ -278,7 +287,7 @@ static iso_code define_given(state *s, orientation *o, iso_error *err) {
   iso_code c = ISO_OK;
   for (size_t k = 0; k < s->o->n_given && !c; k++) {
     const synth_given *g = &s->o->given[k];
-    if (g->forbid || !g->term) continue;
+    if (g->forbid || g->equals || !g->term) continue;
     o->of[LEFT][g->left].term = g->term;
     c = define_by(s, o, LEFT, g->left, err);
     o->used[LEFT][g->left] = true;

@@ -125,7 +125,7 @@ iso_code st_take_given(state *s, iso_error *err) {
     if (!(s->leaves.settled[side] = calloc(s->graph[side]->n_nodes + 1, 1))) return nomem(err);
   for (size_t i = 0; i < s->o->n_given; i++) {
     const synth_given *g = &s->o->given[i];
-    if (g->forbid) continue;
+    if (g->forbid || g->equals) continue;
     iso_code c = g->term ? hold(s, g, err) : ISO_OK;
     if (c) return c;
     s->leaves.settled[LEFT][g->left] = true;

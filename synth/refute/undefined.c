@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rules/operators.h"
 #include "synth/joint/joint.h"
 #include "synth/refute/refute.h"
 
@@ -61,21 +62,17 @@ static void add_pole(st_poles *p, double x) {
   if (isfinite(x) && fabs(x) < 1e12 && p->n < ST_POLES) p->value[p->n++] = x;
 }
 
-static bool named(const char *op, const char *const *list) {
-  const char *name = strncmp(op, "aten::", 6) == 0 ? op + 6 : op;
-  for (; *list; list++)
-    if (strcspn(name, ".") == strlen(*list) && strncmp(name, *list, strlen(*list)) == 0)
-      return true;
-  return false;
+/* Whether a number beside the operand moves where it has a pole, or chooses. */
+static bool moves_pole(const rule_operator *o) {
+  const bool sum = o->arithmetic >= RULE_ARITHMETIC_ADD && o->arithmetic <= RULE_ARITHMETIC_RSUB;
+  return sum || o->choice == RULE_CHOICE_COMPARE ||
+         (o->choice == RULE_CHOICE_BOUND && o->bound == RULE_BOUND_BELOW);
 }
 
 /* What the call holds against its operand: a literal, or a constant of one number. */
-/* operator: those in which a number beside the operand moves a pole */
 static void collect(const state *s, int side, const rule_term *call, st_poles *p) {
-  static const char *const holds[] = {"eq",  "ne",  "lt",   "le",        "gt", "ge",
-                                      "add", "sub", "rsub", "clamp_min", NULL},
-                           *const sums[] = {"add", NULL};
-  if (!named(call->u.s, holds)) return;
+  const rule_operator *o = rule_operator_of(call->u.s);
+  if (!moves_pole(o)) return;
   for (uint32_t i = 0; i < call->n && i < 2; i++) {
     const rule_term *t = call->child[i];
     double x = NAN;
@@ -84,7 +81,7 @@ static void collect(const state *s, int side, const rule_term *call, st_poles *p
     const synth_node *n = t->kind == RULE_VAR ? &s->graph[side]->node[t->u.i] : NULL;
     if (n && n->kind != SYNTH_OP && n->kind != SYNTH_INPUT && n->value && n->value[0]->numel == 1)
       x = rule_tensor_get(n->value[0], 0);
-    if (!isnan(x)) add_pole(p, named(call->u.s, sums) ? -x : x);
+    if (!isnan(x)) add_pole(p, o->arithmetic == RULE_ARITHMETIC_ADD ? -x : x);
   }
 }
 

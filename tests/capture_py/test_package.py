@@ -58,6 +58,32 @@ class Package(unittest.TestCase):
             isomer.compare(object(), object())
 
     @unittest.skipUnless(HAVE_TORCH, "PyTorch is not installed")
+    def test_numpy_is_not_needed(self):
+        code = (
+            "import sys; sys.modules['numpy'] = None\n"
+            "import torch, isomer\n"
+            "m = torch.nn.Linear(3, 2).eval()\n"
+            "m.register_buffer('empty', torch.empty(0))\n"
+            "print(isomer.compare(m, m, (torch.randn(2, 3),)).verdict)"
+        )
+        p = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code],
+            capture_output=True,
+            text=True,
+            env=dict(os.environ, PYTHONPATH=os.path.join(ROOT, "capture")),
+        )
+        self.assertEqual(p.stdout.strip(), "equivalent", p.stderr)
+
+    def test_a_package_without_its_program(self):
+        from isomer import program
+
+        self.assertIsNone(program.path())  # the source tree's: its program is built into build/
+        with mock.patch.object(program, "folder_of", lambda name: None):
+            with self.assertRaises(program.NoShim):
+                program.environment("compare")
+            self.assertNotIn("ISOMER_SHIM_DIR", program.environment("lint"))
+
+    @unittest.skipUnless(HAVE_TORCH, "PyTorch is not installed")
     def test_modules(self):
         import torch
         from torch import nn

@@ -109,7 +109,18 @@ def outputs(where):
         lambda g: {"y": linear(g), "aux": g.x(4, 8).relu()},
         lambda g: {"y_t": linear(g).t(), "z": g.x(4, 8).relu(), "more": g.x(4, 8)},
     )
-    p.refused("", "cannot be paired", "without relations")
+    doc = p.verdict("", "equivalent", "without relations")
+    check(
+        [(r["output"], r["relation"]) for r in doc["refinement"]]
+        == [("y", "transpose(y_t, 0, 1)"), ("aux", "z")],
+        "inferred relations: %s" % doc["refinement"],
+    )
+    check(
+        any("right output more is left out" in a["text"] for a in doc["assumptions"]),
+        "what nothing is made of is left out: %s" % doc["assumptions"],
+    )
+    p.verdict("output y = t(y_t)", "equivalent", "the rest is inferred")
+    p.refused("output y = t(y_t)\noutput aux = z", "cannot be paired", "three outputs for two")
     doc = p.verdict(
         "# all\noutput y = transpose(y_t, 0, 1) # a comment\noutput aux = z\noutput none = more\n",
         "equivalent",
@@ -159,7 +170,14 @@ def outputs(where):
             "output y = y_t\noutput aux = z\noutput none = more",
             'rel.txt:1: output "y" is [4, 6], what it should be equal to is [6, 4]',
         ),
-        ("output y = t(y_t)\noutput y = t(y_t)", 'rel.txt:2: output "y" was spoken of before'),
+        (
+            "output y = t(y_t)\noutput y = none",
+            'rel.txt:2: output "y" is left out here, and used in rel.txt:1',
+        ),
+        (
+            "output none = z\noutput aux = z",
+            'rel.txt:2: output "z" is used here, and left out in rel.txt:1',
+        ),
         ("output nay = y_t", 'has no output "nay"'),
         ("output y = nay", 'has no output "nay"'),
         ("output y = t(y_t", '")" is expected'),
@@ -177,7 +195,7 @@ def outputs(where):
         ("output y = " + "t(" * 100 + "y_t", "too deep"),
         ('output y = "y_t', "does not end"),
         ("output y = transpose(y_t, 0, x)", "an integer is expected"),
-        ("output y = none\noutput aux = none", "it leaves 0 outputs"),
+        ("output y = none\noutput aux = none", "leave 0 outputs"),
         (
             (
                 "output y = none\noutput aux = none\noutput none = y_t\noutput none = z\noutput "
@@ -212,6 +230,15 @@ def parts(where):
         },
     )
     p.verdict("output y = add(a, b)", "equivalent", "partial sums")
+    p.verdict("output y = sum([a, b])", "equivalent", "partial sums, as a list")
+    p.verdict("output y = add(a, a)\noutput none = b", "different", "one part twice")
+    for text, says in (
+        ("output y = sum([])", "of nothing"),
+        ("output y = sum(a, b)", '"[" is expected'),
+        ("output y = add(a)", '"," is expected'),
+        ("output y = sum([a, slice(b, 0, 0, 2)])", "one shape"),
+    ):
+        p.refused(text, says, text)
 
 
 def leaves(where):
@@ -240,13 +267,17 @@ def leaves(where):
         lambda g: {"y": g.x(4, 8).mm(g.param("q", 6, 8).t())},
     )
     p.verdict("leaf q = q\ninput x = x", "equivalent", "pinned as it is")
+    p.verdict("leaf q = q\nleaf q = q", "equivalent", "said twice")
     for text, says in (
         ("leaf q = t(q)", 'rel.txt:1: "q" is [6, 8], what it should be equal to is [8, 6]'),
         ("leaf q = reshape(t(q), [6, 8])", '"q" has other values: element'),
         ("leaf x = x", 'has no leaf "x"'),
         ("input q = q", 'has no input "q"'),
         ("leaf q = add(q, q)", "add is for outputs"),
-        ("leaf q = q\nleaf q = q", "spoken of before"),
+        ("leaf q = q\nleaf q = none", 'rel.txt:2: this of "q" contradicts rel.txt:1'),
+        ("leaf q = none\nleaf q = q", 'rel.txt:2: this of "q" contradicts rel.txt:1'),
+        ("leaf q = q\nleaf q != q", 'rel.txt:2: this of "q" contradicts rel.txt:1'),
+        ("leaf q != q\nleaf q = q", 'rel.txt:2: this of "q" contradicts rel.txt:1'),
         ("leaf q != t(q)", "a leaf is expected"),
         ("leaf q = p", 'has no leaf "p"'),
     ):

@@ -64,6 +64,129 @@ START_TEST(siblings_are_mutual) {
 }
 END_TEST
 
+/* ---- what schemas say of arguments and memory ---- */
+
+static const char *const signatures[] = {
+#define S(text) text,
+#include "rules/schemas.def"
+#undef S
+};
+enum { N_SIGNATURES = sizeof signatures / sizeof *signatures };
+
+/* The line of the operator that is named so, and no other's. */
+static const rule_operator *own_line(const char *signature) {
+  static const rule_operator none;
+  char op[128];
+  snprintf(op, sizeof op, "%.*s", (int)strcspn(signature, "("), signature);
+  const rule_operator *o = of(op);
+  const size_t n = strcspn(op + 6, ".");
+  return o->name && strncmp(o->name, op + 6, n) == 0 && strcspn(o->name, ".") == n ? o : &none;
+}
+
+/* The name of argument `k`, "" where there is none. Keyword arguments count. */
+static const char *argument(const char *signature, unsigned k, char buf[64]) {
+  const char *p = strchr(signature, '(') + 1, *end = strstr(signature, ") ->");
+  int depth = 0;
+  buf[0] = 0;
+  for (unsigned i = 0; p < end; i++) {
+    const char *from = p, *last = p;
+    for (; p < end && (*p != ',' || depth > 0); p++) {
+      depth += (*p == '(' || *p == '[') - (*p == ')' || *p == ']');
+      if (*p == ' ' && depth == 0) last = p + 1;
+    }
+    if (*from == '*') i--;
+    else if (i == k) return snprintf(buf, 64, "%.*s", (int)strcspn(last, "=,)"), last), buf;
+    p += strspn(p, ", ");
+  }
+  return buf;
+}
+
+static bool is_one_of(const char *name, const char *const *names) {
+  for (; *names; names++)
+    if (strcmp(name, *names) == 0) return true;
+  return false;
+}
+
+/* Returns: in `at` where an argument of such a name stands first. */
+static bool has_argument(const char *signature, const char *const *names, unsigned *at) {
+  char buf[64];
+  for (*at = 0; *argument(signature, *at, buf); ++*at)
+    if (is_one_of(buf, names)) return true;
+  return false;
+}
+
+START_TEST(arguments_have_their_places) {
+  static const char *const dims[] = {"dim", NULL}, *const fills[] = {"fill_value", NULL},
+                           *const indices[] = {"index", "indices", NULL};
+  static bool axis[2000], fill[2000], table[2000];
+  size_t n;
+  unsigned at;
+  const rule_operator *line = rule_operators(&n);
+  for (size_t i = 0; i < N_SIGNATURES; i++) {
+    const rule_operator *o = own_line(signatures[i]);
+    char buf[64];
+    if (!o->name) continue;
+    const size_t k = (size_t)(o - line);
+    if (has_argument(signatures[i], dims, &at) && o->axis) {
+      ck_assert_msg(at == o->axis, "%s: dim is argument %u", signatures[i], at);
+      axis[k] = true;
+    }
+    if (has_argument(signatures[i], fills, &at)) {
+      ck_assert_msg(at + 1 == o->fill, "%s fills with argument %u", signatures[i], at);
+      fill[k] = true;
+    }
+    if (o->fill && is_one_of(argument(signatures[i], o->fill - 1u, buf),
+                             (const char *const[]){"value", "s", NULL}))
+      fill[k] = true;
+    if (o->table && has_argument(signatures[i], indices, &at)) {
+      ck_assert_msg(at == o->table, "%s: indices are argument %u", signatures[i], at);
+      table[k] = true;
+    }
+  }
+  for (size_t i = 0; i < n; i++) {
+    ck_assert_msg(!line[i].axis || axis[i], "%s has no dim", line[i].name);
+    ck_assert_msg(!line[i].fill || fill[i], "%s does not fill", line[i].name);
+    ck_assert_msg(!line[i].table || table[i], "%s has no index", line[i].name);
+  }
+}
+END_TEST
+
+/* PyTorch marks results that may share their first operand's memory, but for what is unsafe to
+ * write to, and what copies only as it has to. */
+START_TEST(what_shares_memory_is_marked_so) {
+  int marked = 0;
+  for (size_t i = 0; i < N_SIGNATURES; i++) {
+    const rule_operator *o = own_line(signatures[i]);
+    const char *first = strchr(signatures[i], '('), *results = strstr(signatures[i], ") ->");
+    const bool shares = strncmp(first, "(Tensor(a", 9) == 0 && strstr(results, "(a") != NULL;
+    marked += shares;
+    if (!o->name) continue;
+    const bool as_needed = o->shares == RULE_SHARES_MAYBE || o->shares == RULE_SHARES_UNLESS_CAST ||
+                           o->shares == RULE_SHARES_UNLESS_TRAINED || strstr(o->name, "unsafe");
+    ck_assert_msg(shares || as_needed ? o->shares != RULE_SHARES_NOTHING || !shares
+                                      : o->shares == RULE_SHARES_NOTHING,
+                  "%s", signatures[i]);
+  }
+  ck_assert_int_gt(marked, 60);
+}
+END_TEST
+
+/* What takes a generator draws; what draws otherwise is dropped out or named so. */
+START_TEST(what_draws_takes_a_generator) {
+  int draws = 0;
+  for (size_t i = 0; i < N_SIGNATURES; i++) {
+    const rule_operator *o = own_line(signatures[i]);
+    const bool takes = strstr(signatures[i], "Generator") != NULL,
+               trains = strstr(signatures[i], " train") != NULL;
+    draws += o->draws;
+    ck_assert_msg(!takes || o->draws, "%s draws", signatures[i]);
+    ck_assert_msg(!o->draws || takes || trains || strstr(signatures[i], "::rand"),
+                  "%s does not draw", signatures[i]);
+  }
+  ck_assert_int_gt(draws, 40);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("operators");
   TCase *t = tcase_create("operators");
@@ -72,6 +195,9 @@ int main(void) {
   tcase_add_test(t, copies_and_special_functions_are_the_operators_they_are_named_after);
   tcase_add_test(t, of_what_is_not_listed_nothing_is_known);
   tcase_add_test(t, siblings_are_mutual);
+  tcase_add_test(t, arguments_have_their_places);
+  tcase_add_test(t, what_shares_memory_is_marked_so);
+  tcase_add_test(t, what_draws_takes_a_generator);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_ENV);

@@ -29,7 +29,7 @@ FILES = (
 ).split()
 # How rules are sampled, counterexamples made small, and rounding told apart: the tests of that, in
 # place of the differential one.
-SAMPLING = "condition instance counterexample floats sample".split()
+SAMPLING = "condition problem draw_names instance counterexample floats sample".split()
 # Where a change means the same: file, a part of the changed line, the change (or "" for any), why.
 SAME = [
     ("composite", "2 * n[0] + RULE_MAX_RANK", "", "a bound on ranks that no tensor here has"),

@@ -22,6 +22,8 @@ typedef struct call {
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 static const call calls[] = {
 #include "tests/validate/prove_calls.inc"
+/* And those that stand beside definitions. */
+#include "definition_calls.inc"
 };
 static const call refusals[] = {
 #include "tests/validate/prove_refused.inc"

@@ -48,6 +48,30 @@ START_TEST(every_definition_is_listed) {
 }
 END_TEST
 
+static bool is_called(const char *op) {
+  const size_t n = strcspn(op, ".");
+  for (size_t i = 0; i < N_CALLS; i++)
+    for (const char *p = calls[i].text; (p = strchr(p, '(')) != NULL; p++)
+      if (strncmp(p + 1, op, n) == 0 && (p[n + 1] == ' ' || p[n + 1] == '.')) return true;
+  return false;
+}
+
+START_TEST(every_definition_has_a_call) {
+  int missing = 0;
+  for (size_t i = 0; i < sizeof signatures / sizeof *signatures; i++) {
+    char name[128];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(signatures[i], "("), signatures[i]);
+    /* Of other names, of small integers, and of experts (test_kernels.c). */
+    const bool other = strncmp(name, "aten::special_", 14) == 0 || strstr(name, "_copy") != NULL ||
+                       strcmp(name, "aten::_int_mm") == 0 || strstr(name, "_fused_experts") != NULL;
+    if (other || !defined(name) || is_called(name)) continue;
+    fprintf(stderr, "no call of %s\n", name);
+    missing++;
+  }
+  ck_assert_int_eq(missing, 0);
+}
+END_TEST
+
 START_TEST(names_are_found) {
   ck_assert_int_eq(rule_operator_of("aten::gt.Scalar")->choice, RULE_CHOICE_COMPARE);
   ck_assert_int_eq(rule_operator_of("aten::special_round")->choice, RULE_CHOICE_ROUND);
@@ -218,6 +242,7 @@ int main(void) {
   Suite *s = suite_create("choice");
   TCase *t = tcase_create("choice");
   tcase_set_timeout(t, 300);
+  tcase_add_test(t, every_definition_has_a_call);
   tcase_add_test(t, names_are_found);
   tcase_add_test(t, every_definition_is_listed);
   tcase_add_test(t, what_jumps_says_so);

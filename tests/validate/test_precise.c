@@ -136,6 +136,7 @@ static const call more_calls[] = {
     {X, "(getitem (aten::median.dim x 1) 0)"},
     {X, "(aten::median x)"},
     {X, "(getitem (aten::nanmedian.dim x 1) 0)"},
+    {X, "(aten::nanmedian x)"},
     {X, "(getitem (aten::mode x 1) 0)"},
     {X, "(aten::msort x)"},
     {X, "(aten::masked_select x (aten::gt.Scalar x 0.3))"},

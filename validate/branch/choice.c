@@ -67,7 +67,8 @@ static rule_choice refined(const val_site *s) {
                ? RULE_CHOICE_CAST
                : RULE_CHOICE_NONE;
   }
-  if (named(s, "logit") && s->call->n > 1 && s->call->child[1]->kind != RULE_NONE)
+  if (rule_operator_of(s->call->u.s)->breaks.form == RULE_BREAKS_WITHIN && s->call->n > 1 &&
+      s->call->child[1]->kind != RULE_NONE)
     return RULE_CHOICE_PIECES; /* within eps and 1 - eps */
   if (c == RULE_CHOICE_EXTREME && strstr(s->call->u.s, ".other")) return RULE_CHOICE_BOUND;
   if (c == RULE_CHOICE_EXTREME && val_finds_places(s->call)) return RULE_CHOICE_ORDER;
@@ -91,24 +92,30 @@ val_site val_site_of(const rule_term *call, rule_tensor *const *bind, size_t n,
 
 /* ---- pieces ---- */
 
-/* operator: its own pieces, by its own arguments */
 /* Between which the operator is one function. Returns: how many, at most two. `jumps`: it does at
  * each. */
 static int breaks(const val_site *s, double at[2], bool *jumps) {
-  *jumps = false;
-  at[0] = 0;
-  if (named(s, "hardsigmoid") || named(s, "hardswish")) return at[0] = -3, at[1] = 3, 2;
-  if (named(s, "logit")) return at[0] = number_or(s, 1, 0), at[1] = 1 - at[0], 2;
-  if (named(s, "threshold")) return *jumps = true, at[0] = number_or(s, 1, 0), 1;
-  if (named(s, "softplus")) return at[0] = number_or(s, 2, 20) / number_or(s, 1, 1), 1;
-  if (named(s, "hardshrink") || named(s, "softshrink")) {
-    *jumps = named(s, "hardshrink");
-    return at[1] = number_or(s, 1, 0.5), at[0] = -at[1], 2;
+  const rule_breaks *b = &rule_operator_of(s->call->u.s)->breaks;
+  *jumps = b->jumps;
+  at[0] = number_or(s, b->argument, 0);
+  switch (b->form) {
+  case RULE_BREAKS_AT_ARGUMENT: return 1;
+  case RULE_BREAKS_AT_RATIO: return at[0] /= number_or(s, b->over, 1), 1;
+  case RULE_BREAKS_AROUND: return at[1] = at[0], at[0] = -at[1], 2;
+  case RULE_BREAKS_WITHIN: return at[1] = 1 - at[0], 2;
+  case RULE_BREAKS_AT_NUMBERS: return at[0] = b->low, at[1] = b->high, 2;
+  default: return at[0] = 0, 1;
   }
-  return 1;
 }
 
-static bool piece(const val_site *s, uint16_t bit, double x, double y, double *other) {
+/* The operand whose numbers are compared with these. */
+static double piece_operand(const val_site *s, int64_t i) {
+  const int k = rule_operator_of(s->call->u.s)->breaks.operand;
+  return k == 0 || s->o.two ? val_operand(&s->o, k, i) : (double)NAN;
+}
+
+static bool piece(const val_site *s, uint16_t bit, int64_t i, double y, double *other) {
+  const double x = piece_operand(s, i);
   double at[2];
   bool jumps;
   const int n = breaks(s, at, &jumps);
@@ -117,7 +124,7 @@ static bool piece(const val_site *s, uint16_t bit, double x, double y, double *o
   if (bit == VAL_UP) return x > at[n - 1];
   if (bit == VAL_SAME) return n == 2 && x > at[0] && x < at[1];
   if (!jumps || !(bit & (VAL_EDGE | VAL_EDGE_BELOW | VAL_EDGE_ABOVE))) return false;
-  *other = x;
+  *other = val_operand(&s->o, 0, i);
   return (bit != VAL_EDGE_ABOVE && x == at[0]) || (n == 2 && bit != VAL_EDGE_BELOW && x == at[1]);
 }
 
@@ -264,7 +271,7 @@ bool val_site_slip(const val_site *s, uint16_t bit, int64_t i, double *other) {
   case RULE_CHOICE_QUOTIENT:
   case RULE_CHOICE_REMAINDER: return quotient(s, bit, x, y, by, other);
   case RULE_CHOICE_BOUND: return bound(s, bit, x, y, by, other);
-  case RULE_CHOICE_PIECES: return piece(s, bit, x, y, other);
+  case RULE_CHOICE_PIECES: return piece(s, bit, i, y, other);
   case RULE_CHOICE_CUT: return *other = -y, bit == VAL_EDGE && x == 0 && by < 0;
   default: return false;
   }
@@ -283,14 +290,14 @@ static bool mask_literal(const rule_term *t) {
   return !(a <= 1.79e308) || (a > 3.38e38 && a < 3.41e38);
 }
 
-/* operator: below, above or both */
+/* Below, above or both. */
 static uint16_t bound_needs(const val_site *s) {
-  if (named(s, "relu") || named(s, "clamp_min") || named(s, "maximum") || named(s, "fmax") ||
-      named(s, "max"))
-    return VAL_SAME | VAL_UP;
-  if (named(s, "clamp_max") || named(s, "minimum") || named(s, "fmin") || named(s, "min"))
-    return VAL_SAME | VAL_DOWN;
-  if (!named(s, "clamp") && !named(s, "clip")) return VAL_SAME | VAL_UP | VAL_DOWN;
+  switch (rule_operator_of(s->call->u.s)->bound) {
+  case RULE_BOUND_BELOW: return VAL_SAME | VAL_UP;
+  case RULE_BOUND_ABOVE: return VAL_SAME | VAL_DOWN;
+  case RULE_BOUND_BOTH: return VAL_SAME | VAL_UP | VAL_DOWN;
+  default: break;
+  }
   uint16_t need = VAL_SAME;
   for (uint32_t k = 1; k < 3 && k < s->call->n; k++)
     if (s->call->child[k]->kind != RULE_NONE) need |= k == 1 ? VAL_UP : VAL_DOWN;
@@ -360,19 +367,20 @@ static double bucket_distance(const val_site *s, int64_t i, uint64_t pick) {
   return n ? x - rule_tensor_get(b, first + (int64_t)(pick % (uint64_t)n)) : (double)NAN;
 }
 
-static double piece_distance(const val_site *s, double x, uint64_t pick) {
+static double piece_distance(const val_site *s, int64_t i, uint64_t pick) {
+  const double x = piece_operand(s, i);
   double at[2];
   bool jumps;
   const int n = breaks(s, at, &jumps);
   return x - at[n == 2 ? pick % 2 : 0];
 }
 
-/* operator: its own bounds, by its own arguments */
 /* A clamp's own bounds; of two tensors, the other one. */
 static double bound_distance(const val_site *s, uint16_t bit, double x, double by, int64_t i) {
-  if (named(s, "relu")) return x;
-  if (named(s, "relu6")) return bit == VAL_UP ? x : x - 6;
-  if (named(s, "clamp") || named(s, "clip") || named(s, "hardtanh")) {
+  const rule_operator *o = rule_operator_of(s->call->u.s);
+  if (o->breaks.form == RULE_BREAKS_AT_NUMBERS)
+    return x - (bit == VAL_UP ? o->breaks.low : o->breaks.high);
+  if (o->bound == RULE_BOUND_GIVEN) {
     const rule_tensor *t = tensor(s, bit == VAL_UP ? 1 : 2);
     double edge;
     if (number(s, bit == VAL_UP ? 1 : 2, &edge)) return x - edge;
@@ -395,7 +403,7 @@ double val_site_distance(const val_site *s, uint16_t bit, int64_t i, uint64_t pi
   case RULE_CHOICE_COMPARE: return x - by;
   case RULE_CHOICE_CUT:
   case RULE_CHOICE_SIGN: return x;
-  case RULE_CHOICE_PIECES: return piece_distance(s, x, pick);
+  case RULE_CHOICE_PIECES: return piece_distance(s, i, pick);
   case RULE_CHOICE_BOUND: return bound_distance(s, bit, x, by, i);
   case RULE_CHOICE_ROUND:
     if (isnan(*at)) *at = near_whole(x * decimals(s), 0.5, pick) / decimals(s);

@@ -26,34 +26,21 @@ static bool varies(const rule_term *t) {
   return false;
 }
 
-static bool one_of(const char *op, const char *const *name, size_t n) {
-  const char *bare = strstr(op, "::");
-  bare = bare ? bare + 2 : op;
-  const size_t length = strcspn(bare, ".");
-  for (size_t i = 0; i < n; i++)
-    if (strlen(name[i]) == length && strncmp(bare, name[i], length) == 0) return true;
-  return false;
-}
-
 /* Places in a dimension, as a maximum, a sort or a choice of the largest gives them, or some of
  * these in another layout. They range over that dimension whatever is drawn: a bound past its end
  * is never met, and needs not be. */
 static bool places(const rule_term *t) {
-  /* operator: which of its results are places */
-  static const char *const gives[] = {"argmax", "argmin", "argsort"}, *const second[] = {
-                                                                          "max", "min", "topk",
-                                                                          "sort"};
   if (t->kind == RULE_LIST) {
     for (uint32_t i = 0; i < t->n; i++)
       if (!places(t->child[i])) return false;
     return t->n > 0;
   }
   if (t->kind != RULE_OP || t->n == 0) return false;
-  if (one_of(t->u.s, gives, sizeof gives / sizeof *gives)) return true;
+  const rule_operator *o = rule_operator_of(t->u.s);
+  if (o->places) return true;
   if (rule_is_getitem(t->u.s))
     return t->child[0]->kind == RULE_OP && t->child[1]->kind == RULE_INT && t->child[1]->u.i == 1 &&
-           one_of(t->child[0]->u.s, second, sizeof second / sizeof *second);
-  const rule_operator *o = rule_operator_of(t->u.s);
+           rule_operator_of(t->child[0]->u.s)->places_too;
   return (o->identity || o->rearranges || o->part || o->joins) && places(t->child[0]);
 }
 

@@ -13,12 +13,9 @@ static bool named(const rule_term *call, const char *name) {
   return strcmp(val_base_name(call->u.s, buf), name) == 0;
 }
 
-/* operator: of these the overload by a dimension finds places too */
 bool val_finds_places(const rule_term *call) {
-  const rule_choice c = rule_operator_of(call->u.s)->choice;
-  return c == RULE_CHOICE_ORDER || (c == RULE_CHOICE_EXTREME && strstr(call->u.s, ".dim") &&
-                                    (named(call, "max") || named(call, "min") ||
-                                     named(call, "median") || named(call, "nanmedian")));
+  const rule_operator *o = rule_operator_of(call->u.s);
+  return o->choice == RULE_CHOICE_ORDER || (o->choice == RULE_CHOICE_EXTREME && o->places_too);
 }
 
 size_t val_shown_result(const rule_term *call, rule_tensor *const *out, size_t n_out) {
@@ -34,11 +31,9 @@ bool val_reads_result(const rule_term *side, const rule_term *term, size_t k) {
   return false;
 }
 
-/* operator: its manual says what others leave open */
-/* libtorch's manual says of these which of equal numbers is meant. */
+/* libtorch's manual says which of equal numbers is meant. */
 static bool says_which(const rule_term *call) {
-  if (named(call, "argmax") || named(call, "argmin") || named(call, "max") || named(call, "min"))
-    return true;
+  if (!rule_operator_of(call->u.s)->ties) return true;
   const bool stable = strstr(call->u.s, ".stable") != NULL && call->n > 1;
   return stable && call->child[1]->kind == RULE_BOOLEAN && call->child[1]->u.i != 0;
 }
@@ -51,14 +46,14 @@ bool val_leaves_ties_open(const rule_term *call, rule_tensor *const *out, size_t
 
 /* The first integer behind the tensor that is no count of places. */
 static int64_t dimension(const rule_term *call) {
-  for (uint32_t k = named(call, "topk") || named(call, "kthvalue") ? 2 : 1; k < call->n; k++)
+  const uint32_t axis = rule_operator_of(call->u.s)->axis;
+  for (uint32_t k = axis ? axis : 1; k < call->n; k++)
     if (call->child[k]->kind == RULE_INT) return call->child[k]->u.i;
   return -1;
 }
 
 static bool of_all(const rule_term *call) {
-  return (named(call, "argmax") || named(call, "argmin")) &&
-         (call->n == 1 || call->child[1]->kind == RULE_NONE);
+  return rule_operator_of(call->u.s)->places && (call->n == 1 || call->child[1]->kind == RULE_NONE);
 }
 
 static bool dimension_of(const rule_term *call, const rule_tensor *x, uint32_t *d) {

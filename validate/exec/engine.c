@@ -99,6 +99,19 @@ static bool library_in(const char *folder, const char *name, char path[PATH_BYTE
   return n > 0 && n < PATH_BYTES + 64 && access(path, R_OK) == 0;
 }
 
+/* Whether the shim lies in `folder`, or in the lib/isomer below it, where an installed program's
+ * libraries are; `folder` is then where. */
+static bool shim_below(char folder[PATH_BYTES]) {
+  char path[PATH_BYTES + 64];
+  if (library_in(folder, "libisomer_shim.so", path)) return true;
+  size_t n = strlen(folder);
+  if (n + sizeof "/lib/isomer" > PATH_BYTES) return false;
+  strcpy(folder + n, "/lib/isomer");
+  if (library_in(folder, "libisomer_shim.so", path)) return true;
+  folder[n] = '\0';
+  return false;
+}
+
 /* Sets e->folder to where the shim is. */
 static bool find_folder(val_engine *e) {
   char path[PATH_BYTES + 64];
@@ -114,7 +127,7 @@ static bool find_folder(val_engine *e) {
     char *slash = strrchr(e->folder, '/');
     if (slash == NULL || slash == e->folder) return false;
     *slash = '\0';
-    if (library_in(e->folder, "libisomer_shim.so", path)) return true;
+    if (shim_below(e->folder)) return true;
   }
   return false;
 }
@@ -202,7 +215,9 @@ static iso_code load_now(val_engine *e, iso_error *err) {
   static const shim_hooks hooks = {rule_tensor_wrap, rule_tensor_ref, rule_tensor_unref,
                                    rule_memory_take, rule_memory_give};
   if (!find_folder(e))
-    return iso_fail(err, ISO_UNSUPPORTED, "built without libtorch: there is no libisomer_shim.so");
+    return iso_fail(err, ISO_UNSUPPORTED,
+                    "there is no libisomer_shim.so: built without libtorch, or "
+                    "isomer-build-shim has not been run");
   iso_code code = e->o.n_ops > 0 ? rehearse(e, err) : ISO_OK;
   const shim_api *api = NULL;
   if (code == ISO_OK) code = open_shim(e, &api, err);

@@ -46,8 +46,8 @@ typedef enum val_step {
   VAL_AT_ZERO,
   VAL_AT_ONE
 } val_step;
-/* What the operator `name` (bare) of `call` is. */
-val_step val_step_of(const char *name, const rule_term *call);
+/* What the operator of `call` is. */
+val_step val_step_of(const rule_term *call);
 /* Whether its result on these doubles is the real number's, without rounding. */
 bool val_step_exact(val_step step, double a, double b);
 

@@ -89,7 +89,27 @@ typedef struct written {
   }
 #define ADDMM "(aten::addmm $self $mat1 $mat2 $beta $alpha)"
 
+/* Gradients of element-wise functions, of the result or of the operand.
+ *
+ * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::sigmoid_backward x y)"
+ * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::tanh_backward x y)"
+ * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::silu_backward x y)"
+ * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::threshold_backward x y 0)"
+ * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::threshold_backward x y 0.25)" */
+#define SIGMOID_BACKWARD \
+  "(aten::mul.Tensor $grad_output (aten::mul.Tensor $output " ONE_LESS("output") "))"
+#define TANH_BACKWARD "(aten::mul.Tensor $grad_output (aten::rsub.Scalar (aten::square $output) 1))"
+#define SILU_BACKWARD \
+  "(aten::mul.Tensor $grad_output (aten::mul.Tensor (aten::sigmoid $self) (aten::add.Scalar " \
+  "(aten::mul.Tensor $self (aten::rsub.Scalar (aten::sigmoid $self) 1)) 1)))"
+#define THRESHOLD_BACKWARD \
+  "(aten::where.ScalarOther (aten::gt.Scalar $self $threshold) $grad_output 0.0)"
+
 static const written table[] = {
+    {"aten::sigmoid_backward", NULL, NULL, {SIGMOID_BACKWARD}, ALONE},
+    {"aten::tanh_backward", NULL, NULL, {TANH_BACKWARD}, ALONE},
+    {"aten::silu_backward", NULL, NULL, {SILU_BACKWARD}, ALONE},
+    {"aten::threshold_backward", NULL, NULL, {THRESHOLD_BACKWARD}, ALONE},
     LOSS("aten::mse_loss", "", "", SQUARE, ALONE),
     LOSS("aten::l1_loss", "", "", DISTANCE, ALONE),
     LOSS("aten::huber_loss", "", "", HUBER, ALONE),

@@ -18,7 +18,9 @@ val_z3 z3;
 static bool loaded;
 
 static void load(void) {
-  void *lib = dlopen(Z3_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  const char *given = getenv("ISOMER_LIBZ3"); /* a Python's z3-solver has one of its own */
+  if (given == NULL || *given == '\0') given = Z3_LIBRARY;
+  void *lib = dlopen(given, RTLD_NOW | RTLD_LOCAL);
   if (!lib) return;
   bool all = true;
   /* POSIX has functions come as pointers to void. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rules/operators.h"
 #include "validate/exec/engine_int.h"
 
 /* Minus infinity in other words: the least number of float64, or of float32 and bfloat16. Others of
@@ -19,12 +20,6 @@ static bool lost(double part, double whole) {
          fabs(part) < DBL_EPSILON / 4 * fabs(whole);
 }
 
-static bool listed(const char *const *list, size_t n, const char *name) {
-  for (size_t i = 0; i < n; i++)
-    if (strcmp(list[i], name) == 0) return true;
-  return false;
-}
-
 /* An element of a sum of two, whatever factor the second has. */
 static bool two_lose(const rule_term *call, rule_tensor *const *bind, size_t n,
                      const rule_tensor *out) {
@@ -33,7 +28,7 @@ static bool two_lose(const rule_term *call, rule_tensor *const *bind, size_t n,
   double alpha = 1;
   if (call->n > 2 && call->child[2]->kind == RULE_FLOAT) alpha = call->child[2]->u.f;
   if (call->n > 2 && call->child[2]->kind == RULE_INT) alpha = (double)call->child[2]->u.i;
-  const bool reversed = strstr(call->u.s, "rsub") != NULL;
+  const bool reversed = rule_operator_of(call->u.s)->arithmetic == RULE_ARITHMETIC_RSUB;
   for (int64_t i = 0; i < out->numel; i++) {
     const double y = rule_tensor_get(out, i), a = val_operand(&o, 0, i) * (reversed ? alpha : 1),
                  b = val_operand(&o, 1, i) * (reversed ? 1 : alpha);
@@ -59,46 +54,10 @@ static bool many_lose(rule_tensor *const *bind, size_t n) {
 
 void val_absorb_note(val_absorbed *a, const rule_term *term, const rule_term *call,
                      rule_tensor *const *bind, size_t n, const rule_tensor *out) {
-  /* operator: sums by which a small number may be lost, of two or of many */
-  static const char *const pairs[] = {"add", "sub", "subtract", "rsub"};
-  static const char *const sums[] = {"sum",
-                                     "mean",
-                                     "cumsum",
-                                     "mm",
-                                     "bmm",
-                                     "matmul",
-                                     "linear",
-                                     "addmm",
-                                     "baddbmm",
-                                     "addmv",
-                                     "mv",
-                                     "dot",
-                                     "einsum",
-                                     "addcmul",
-                                     "addcdiv",
-                                     "lerp",
-                                     "logaddexp",
-                                     "logsumexp",
-                                     "var",
-                                     "std",
-                                     "norm",
-                                     "linalg_vector_norm",
-                                     "avg_pool1d",
-                                     "avg_pool2d",
-                                     "avg_pool3d",
-                                     "adaptive_avg_pool1d",
-                                     "adaptive_avg_pool2d",
-                                     "adaptive_avg_pool3d",
-                                     "hypot",
-                                     "cdist",
-                                     "dist",
-                                     "trace",
-                                     "tensordot"};
-  char name[64];
-  val_base_name(call->u.s, name);
+  const rule_operator *o = rule_operator_of(call->u.s);
+  const bool pair = o->arithmetic >= RULE_ARITHMETIC_ADD && o->arithmetic <= RULE_ARITHMETIC_RSUB;
   if (!rule_dtype_is_float(out->dtype)) return;
-  const bool pair = listed(pairs, sizeof pairs / sizeof *pairs, name);
-  if (!pair && !listed(sums, sizeof sums / sizeof *sums, name)) return;
+  if (!pair && !o->absorbs) return;
   if (pair ? !two_lose(call, bind, n, out) : !many_lose(bind, n)) return;
   if (a->n < VAL_ABSORBED) a->term[a->n] = val_term_hash(term, 0);
   a->n++;

@@ -75,6 +75,10 @@ bool val_draw_names(val_problem *p, iso_rng *rng);
 bool val_twist(val_problem *p);
 /* Whether all names are set, and the conditions hold. */
 bool val_names_hold(const val_problem *p);
+/* Draw one or two things anew; the rest stays where the conditions let it. */
+bool val_vary_names(val_problem *p, iso_rng *rng);
+/* The name that stands for dimension `d` of the variable, which the rule leaves unnamed. */
+const val_name *val_hidden_of(const val_problem *p, const char *var, uint32_t d);
 /* A size at which a literal of the rule begins to count: one element more than a window is long. */
 typedef struct val_size_edge {
   uint32_t name;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rules/operators.h"
 #include "validate/exec/engine_int.h"
 
 static bool is_number(const rule_term *t) { return t->kind == RULE_FLOAT || t->kind == RULE_INT; }
@@ -54,57 +55,27 @@ double val_operand(const val_operands *o, int k, int64_t i) {
 
 /* ---- arithmetic that does not round ---- */
 
-typedef struct stepwise {
-  const char *name;
-  val_step step;
-} stepwise;
+static val_step known_at(const rule_operator *o) {
+  return o->exact_at_0 ? VAL_AT_ZERO : o->exact_at_1 ? VAL_AT_ONE : VAL_NO_STEP;
+}
 
-/* operator: which step of arithmetic it is, in doubles */
-static const stepwise steps[] = {{"add", VAL_ADD},
-                                 {"sub", VAL_SUB},
-                                 {"subtract", VAL_SUB},
-                                 {"rsub", VAL_RSUB},
-                                 {"mul", VAL_MUL},
-                                 {"multiply", VAL_MUL},
-                                 {"div", VAL_DIV},
-                                 {"divide", VAL_DIV},
-                                 {"true_divide", VAL_DIV},
-                                 {"sqrt", VAL_SQRT},
-                                 {"square", VAL_SQUARE},
-                                 {"reciprocal", VAL_RECIPROCAL},
-                                 {"rsqrt", VAL_RSQRT},
-                                 {"exp", VAL_AT_ZERO},
-                                 {"expm1", VAL_AT_ZERO},
-                                 {"tanh", VAL_AT_ZERO},
-                                 {"sigmoid", VAL_AT_ZERO},
-                                 {"sin", VAL_AT_ZERO},
-                                 {"cos", VAL_AT_ZERO},
-                                 {"erf", VAL_AT_ZERO},
-                                 {"silu", VAL_AT_ZERO},
-                                 {"gelu", VAL_AT_ZERO},
-                                 {"sinh", VAL_AT_ZERO},
-                                 {"cosh", VAL_AT_ZERO},
-                                 {"asinh", VAL_AT_ZERO},
-                                 {"tan", VAL_AT_ZERO},
-                                 {"atan", VAL_AT_ZERO},
-                                 {"asin", VAL_AT_ZERO},
-                                 {"mish", VAL_AT_ZERO},
-                                 {"elu", VAL_AT_ZERO},
-                                 {"selu", VAL_AT_ZERO},
-                                 {"celu", VAL_AT_ZERO},
-                                 {"log1p", VAL_AT_ZERO},
-                                 {"exp2", VAL_AT_ZERO},
-                                 {"hardswish", VAL_AT_ZERO},
-                                 {"hardsigmoid", VAL_AT_ZERO},
-                                 {"leaky_relu", VAL_AT_ZERO},
-                                 {"log", VAL_AT_ONE},
-                                 {"log2", VAL_AT_ONE},
-                                 {"log10", VAL_AT_ONE}};
+static val_step step_of(const rule_operator *o) {
+  switch (o->arithmetic) {
+  case RULE_ARITHMETIC_ADD: return VAL_ADD;
+  case RULE_ARITHMETIC_SUB: return VAL_SUB;
+  case RULE_ARITHMETIC_RSUB: return VAL_RSUB;
+  case RULE_ARITHMETIC_MUL: return VAL_MUL;
+  case RULE_ARITHMETIC_DIV: return VAL_DIV;
+  case RULE_ARITHMETIC_SQRT: return VAL_SQRT;
+  case RULE_ARITHMETIC_SQUARE: return VAL_SQUARE;
+  case RULE_ARITHMETIC_RECIPROCAL: return VAL_RECIPROCAL;
+  case RULE_ARITHMETIC_RSQRT: return VAL_RSQRT;
+  default: return known_at(o);
+  }
+}
 
-val_step val_step_of(const char *name, const rule_term *call) {
-  val_step step = VAL_NO_STEP;
-  for (size_t i = 0; i < sizeof steps / sizeof *steps && !step; i++)
-    if (strcmp(steps[i].name, name) == 0) step = steps[i].step;
+val_step val_step_of(const rule_term *call) {
+  const val_step step = step_of(rule_operator_of(call->u.s));
   if (step > VAL_DIV || step == VAL_NO_STEP) return step;
   /* A factor of the second operand must be 1, and a quotient a quotient. */
   for (uint32_t i = 2; i < call->n; i++) {

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rules/names.h"
 #include "rules/operators.h"
 #include "validate/branch/choice_int.h"
 
@@ -34,14 +35,6 @@ const char *val_base_name(const char *op, char buf[64]) {
   memcpy(buf, p, n);
   buf[n] = '\0';
   return buf;
-}
-
-/* A word of a blank-separated list. */
-static bool listed(const char *list, const char *word) {
-  const size_t n = strlen(word);
-  for (const char *p = list; (p = strstr(p, word)) != NULL; p += n)
-    if ((p == list || p[-1] == ' ') && (p[n] == ' ' || p[n] == '\0')) return true;
-  return false;
 }
 
 /* ---- the grid of numbers on which polynomials do not round ---- */
@@ -99,9 +92,9 @@ static iso_code shaken_copy(const val_probe *p, const rule_tensor *t, double by,
 
 /* The operator's step where its operands and its result are doubles that can be looked at one by
  * one. */
-static val_step looked_at(const char *name, const rule_term *call, rule_tensor *const *bind,
-                          size_t n, const rule_tensor *out, val_operands *o) {
-  const val_step step = val_step_of(name, call);
+static val_step looked_at(const rule_term *call, rule_tensor *const *bind, size_t n,
+                          const rule_tensor *out, val_operands *o) {
+  const val_step step = val_step_of(call);
   if (step == VAL_NO_STEP || n == 0 || n > 2 || !val_operands_of(call, bind, n, out, o))
     return VAL_NO_STEP;
   for (size_t i = 0; i < n; i++)
@@ -124,14 +117,14 @@ static bool mark_exact(val_step step, const val_operands *o, bool *result, bool 
 
 /* Elements of `bind` that are not to be moved: NULL where there are none. Owns: the caller frees
  * both. */
-static iso_code exact_operands(const char *name, const rule_term *call, rule_tensor *const *bind,
-                               size_t n, bool *keep[2], iso_error *err) {
+static iso_code exact_operands(const rule_term *call, rule_tensor *const *bind, size_t n,
+                               bool *keep[2], iso_error *err) {
   val_operands o;
   const rule_tensor *largest = n == 2 && bind[1]->numel > bind[0]->numel ? bind[1]
                                : n                                       ? bind[0]
                                                                          : NULL;
   /* Operands that both are spread are left as they are: none of them has the result's shape. */
-  const val_step step = largest ? looked_at(name, call, bind, n, largest, &o) : VAL_NO_STEP;
+  const val_step step = largest ? looked_at(call, bind, n, largest, &o) : VAL_NO_STEP;
   keep[0] = keep[1] = NULL;
   if (step == VAL_NO_STEP) return ISO_OK;
   bool *by_operand[2] = {NULL, NULL};
@@ -194,7 +187,7 @@ iso_code val_probe_blur(val_probe *p, const rule_term *call, rule_tensor **bind,
       if (!tensor_on_grid(bind[i])) p->how = ROUNDS;
   }
   bool *keep[2] = {NULL, NULL};
-  iso_code code = p->how == ROUNDS ? exact_operands(name, call, bind, n, keep, err) : ISO_OK;
+  iso_code code = p->how == ROUNDS ? exact_operands(call, bind, n, keep, err) : ISO_OK;
   for (size_t i = n; i-- > 0;) rule_tensor_ref(bind[i]);
   rule_tensor *mask = NULL;
   size_t at = 0;
@@ -265,36 +258,36 @@ static double largest_number(const rule_tensor *t) {
  * that do not wrap. */
 static bool may_wrap(const rule_term *call, rule_tensor *const *bind, size_t n,
                      const rule_tensor *out) {
-  static const char adds[] = "add sub subtract rsub", products[] = "mul multiply square addcmul",
-                    shifts[] = "bitwise_left_shift __lshift__";
-  static const char
-      sums[] = "sum cumsum trace",
-      contracts[] =
-          "mm bmm matmul linear addmm baddbmm mv dot inner tensordot einsum conv1d conv2d";
-  static const char powers[] = "pow prod cumprod";
+  const rule_operator *o = rule_operator_of(call->u.s);
+  const bool adds = o->arithmetic >= RULE_ARITHMETIC_ADD && o->arithmetic <= RULE_ARITHMETIC_RSUB;
   if (out->dtype != RULE_I64) return false;
-  char name[64];
-  val_base_name(call->u.s, name);
   const double limit = 0x1p62, lit = largest_literal(call);
   double sum = lit, product = fmax(lit, 1), terms = 1;
   for (size_t i = 0; i < n; i++) {
     if (bind[i]->dtype != RULE_I64) continue;
     const double a = largest_number(bind[i]);
-    sum += a * (listed(adds, name) ? fmax(lit, 1) : 1);
+    sum += a * (adds ? fmax(lit, 1) : 1);
     product *= fmax(a, 1);
     terms = fmax(terms, (double)bind[i]->numel);
   }
-  if (listed("neg negative abs absolute", name))
-    return sum >= 2 * limit; /* the least integer has no opposite */
-  if (listed(adds, name)) return sum > limit;
-  if (listed(products, name)) return product * (strcmp(name, "square") == 0 ? product : 1) > limit;
-  if (listed(sums, name)) return sum * terms > limit;
-  if (listed(contracts, name)) return product * terms > limit;
-  if (listed(shifts, name)) return lit > 62 || sum * exp2(lit) > limit;
-  if (listed(powers, name))
+  if (adds) return sum > limit;
+  switch (o->arithmetic) {
+  case RULE_ARITHMETIC_NEG:
+  case RULE_ARITHMETIC_ABS: return sum >= 2 * limit; /* the least integer has no opposite */
+  case RULE_ARITHMETIC_MUL: return product > limit;
+  case RULE_ARITHMETIC_SQUARE: return product * product > limit;
+  default: break;
+  }
+  switch (o->growth) {
+  case RULE_GROWS_PRODUCT: return product > limit;
+  case RULE_GROWS_TERMS: return sum * terms > limit;
+  case RULE_GROWS_CONTRACTION: return product * terms > limit;
+  case RULE_GROWS_SHIFT: return lit > 62 || sum * exp2(lit) > limit;
+  case RULE_GROWS_POWER:
     return pow(fmax(n && bind[0]->dtype == RULE_I64 ? largest_number(bind[0]) : lit, 1),
-               strcmp(name, "pow") ? terms : sum) > limit;
-  return false;
+               rule_is_overload(call->u.s, OP_POW) ? sum : terms) > limit;
+  default: return false;
+  }
 }
 
 static bool nan_literal(const rule_term *t) {
@@ -312,16 +305,11 @@ static bool has_duplicates(const rule_tensor *t) {
   return false;
 }
 
-/* Infinite at 0. */
-static const char poles[] = "div divide true_divide reciprocal rsqrt log log2 log10 log1p pow";
-
 bool val_poles(const rule_term *t, bool below, bool *at) {
-  static const char undefined[] = "sqrt acos arccos asin arcsin acosh atanh lgamma digamma";
-  char name[64];
+  const rule_operator *o = t->kind == RULE_OP ? rule_operator_of(t->u.s) : NULL;
   bool any = t->kind == RULE_FLOAT && !isfinite(t->u.f);
   if (t->kind == RULE_VAR) at[t->u.i] |= below;
-  if (t->kind == RULE_OP && (listed(poles, val_base_name(t->u.s, name)) || listed(undefined, name)))
-    any = below = true;
+  if (o && (o->pole || o->makes_undefined)) any = below = true;
   for (uint32_t i = 0; i < t->n; i++) any |= val_poles(t->child[i], below, at);
   return any;
 }
@@ -334,9 +322,9 @@ static bool any_zero(const rule_tensor *t) {
 }
 
 /* At a pole, and not past the largest number. */
-static bool at_pole(const char *name, rule_tensor *const *bind, size_t n) {
+static bool at_pole(const rule_term *call, rule_tensor *const *bind, size_t n) {
   bool zero = false;
-  if (!listed(poles, name)) return false;
+  if (!rule_operator_of(call->u.s)->pole) return false;
   for (size_t i = 0; i < n; i++) {
     if (largest_number(bind[i]) >= huge_value) return false;
     zero |= any_zero(bind[i]);
@@ -347,9 +335,7 @@ static bool at_pole(const char *name, rule_tensor *const *bind, size_t n) {
 /* Which of the results' numbers nobody gave: a NaN or an infinity that the operator made itself. */
 static void note_undefined(val_probe *p, const rule_term *call, rule_tensor *const *bind, size_t n,
                            bool nan, bool inf) {
-  char name[64];
   const bool first = !p->undefined && !p->far;
-  val_base_name(call->u.s, name);
   if (nan && !rule_operator_of(call->u.s)->unspecified && !nan_literal(call)) {
     bool given = false;
     for (size_t i = 0; i < n; i++) given |= any_number(bind[i], true);
@@ -358,7 +344,7 @@ static void note_undefined(val_probe *p, const rule_term *call, rule_tensor *con
   if (inf && !infinite_literal(call)) {
     bool given = false;
     for (size_t i = 0; i < n; i++) given |= any_number(bind[i], false);
-    if (!given) p->undefined = true, p->pole |= first && at_pole(name, bind, n);
+    if (!given) p->undefined = true, p->pole |= first && at_pole(call, bind, n);
   }
 }
 
@@ -369,9 +355,6 @@ static bool made_huge(const rule_term *call, rule_tensor *const *bind, size_t n)
     if (largest_number(bind[i]) >= huge_value) return false;
   return true;
 }
-
-/* What computes 1 + erf or 1 + tanh within: what is left of it far below 0 is rounded as 1 is. */
-static const char cancels_within[] = "gelu";
 
 static void shake_absolutely(const val_probe *p, rule_tensor *out, const rule_tensor *in) {
   double *y = out->data;
@@ -407,8 +390,6 @@ iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const 
   if (nan || inf) note_undefined(p, call, bind, n, nan, inf);
   if (p->noise == NULL) return ISO_OK;
   const rule_operator *about = rule_operator_of(call->u.s);
-  char name[64];
-  val_base_name(call->u.s, name);
   for (size_t i = 0; i < n && val_finds_places(call); i++)
     if (has_duplicates(bind[i])) p->even = true, p->tied |= val_leaves_ties_open(call, out, n_out);
   iso_code code = ISO_OK;
@@ -416,8 +397,7 @@ iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const 
     if (!wide(out[k]) || out[k]->numel == 0) continue;
     rule_tensor *now = NULL;
     val_operands o;
-    const val_step step =
-        p->how == ROUNDS ? looked_at(name, call, bind, n, out[k], &o) : VAL_NO_STEP;
+    const val_step step = p->how == ROUNDS ? looked_at(call, bind, n, out[k], &o) : VAL_NO_STEP;
     bool *keep = step ? calloc((size_t)out[k]->numel + 1, 1) : NULL;
     if (step && !keep) code = iso_fail(err, ISO_NOMEM, "out of memory");
     else if (step) mark_exact(step, &o, keep, NULL);
@@ -426,7 +406,7 @@ iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const 
                          keep, &now, err);
     free(keep);
     if (code != ISO_OK) break;
-    if (n && listed(cancels_within, name)) shake_absolutely(p, now, bind[0]);
+    if (n && about->cancels) shake_absolutely(p, now, bind[0]);
     rule_tensor_unref(out[k]);
     out[k] = now;
   }

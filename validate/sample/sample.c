@@ -248,29 +248,71 @@ static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *l
   for (int64_t i = drawn; i < t->numel; i++) x[i] = x[i - drawn];
 }
 
-/* `wraps`: the sides are steps of graphs, whose integers do; a rule of a file speaks of integers
- * without end. */
-static void fill_int(iso_rng *rng, rule_tensor *t, int64_t limit, bool wraps,
-                     const rule_tensor *example, const double *lit, size_t n_lit, unsigned k) {
-  /* Where narrower types and floats stop being exact. */
-  static const int64_t edges[] = {
-      127,
-      128,
-      255,
-      256,
-      257,
-      2049,
-      4099,
-      32767,
-      32768,
-      65535,
-      16777217,
-      INT64_C(2147483647),
-      INT64_C(2147483648),
-      INT64_C(4294967301)}; /* the last is out of range with either sign */
-  /* Where 64 bits stop being enough: for a sum, a negation, a double, a square. */
-  static const int64_t ends[] = {INT64_MAX, INT64_MIN, INT64_C(1) << 62, INT64_C(3037000500)};
-  enum { ENDS = sizeof ends / sizeof *ends, ENDS_TURN = 10 };
+/* What the integers of a sample are drawn by. */
+typedef struct int_draw {
+  iso_rng *rng;
+  unsigned k;                 /* the kind of sample */
+  const rule_tensor *example; /* may be NULL */
+  bool wraps; /* the sides are steps of graphs, whose integers do; a rule of a file speaks of
+                 integers without end */
+  const double *lit;
+  size_t n_lit;
+} int_draw;
+
+/* Where narrower types and floats stop being exact. The last is out of range with either sign. */
+static const int64_t edges[] = {127,
+                                128,
+                                255,
+                                256,
+                                257,
+                                2049,
+                                4099,
+                                32767,
+                                32768,
+                                65535,
+                                16777217,
+                                INT64_C(2147483647),
+                                INT64_C(2147483648),
+                                INT64_C(4294967301)};
+/* Where 64 bits stop being enough: for a sum, a negation, a double, a square. */
+static const int64_t ends[] = {INT64_MAX, INT64_MIN, INT64_C(1) << 62, INT64_C(3037000500)};
+enum { ENDS = sizeof ends / sizeof *ends, ENDS_TURN = 10 };
+
+/* The range of an integer that indexes nothing: some around 0, or that of the example. */
+static void open_range(const int_draw *d, int64_t *low, int64_t *high) {
+  *low = -3, *high = 9;
+  if (!d->example || d->k % 3 != 0) return;
+  *low = INT64_MAX, *high = INT64_MIN;
+  for (int64_t i = 0; i < d->example->numel; i++) {
+    const int64_t v = rule_tensor_get_int(d->example, i);
+    if (v < *low) *low = v;
+    if (v >= *high) *high = v + 1;
+  }
+  if (*high <= *low) *low = 0, *high = 2;
+}
+
+/* Element i of an index within [0, high), drawn as v: boundary rows, row by row, literals. */
+static int64_t index_at(const int_draw *d, const rule_tensor *t, int64_t i, int64_t high,
+                        int64_t v) {
+  const unsigned k = d->k;
+  if (k % 4 == 3)
+    v = (int64_t)(((uint64_t)(k / 4) * (uint64_t)t->numel + (uint64_t)i) %
+                  (uint64_t)(high > 0 ? high : 1)); /* row by row */
+  if (k % 2 == 0 &&
+      d->n_lit) { /* at and beside each literal in turn: where the shards of a table end */
+    const uint64_t place = (uint64_t)(k / 2) * (uint64_t)t->numel + (uint64_t)i;
+    const int64_t near = (int64_t)d->lit[place / 3 % d->n_lit] + (int64_t)(place % 3) - 1;
+    if (near >= 0 && near < high) v = near;
+  }
+  if (i == 0 && k % 4 == 1) v = 0; /* boundary rows */
+  if (i == 0 && k % 4 == 2) v = high - 1;
+  return v;
+}
+
+/* `limit`: of an index; INT64_MAX: of an integer that is none. */
+static void fill_int(const int_draw *d, rule_tensor *t, int64_t limit) {
+  iso_rng *rng = d->rng;
+  const unsigned k = d->k;
   /* One that overflows its type would hide what the smaller ones show: not always all of them. In
    * turn, from a random one on. */
   const uint64_t all = t->dtype == RULE_I64   ? 14
@@ -280,40 +322,19 @@ static void fill_int(iso_rng *rng, rule_tensor *t, int64_t limit, bool wraps,
   const uint64_t n_edges = k / 3 % 2 && all > 7 ? 7 : k / 6 % 2 && all > 11 ? 11 : all;
   int64_t low = 0, high = limit;
   const bool open = limit == INT64_MAX;
-  if (open) {
-    low = -3, high = 9;
-    if (example && k % 3 == 0) {
-      low = INT64_MAX, high = INT64_MIN;
-      for (int64_t i = 0; i < example->numel; i++) {
-        const int64_t v = rule_tensor_get_int(example, i);
-        if (v < low) low = v;
-        if (v >= high) high = v + 1;
-      }
-      if (high <= low) low = 0, high = 2;
-    }
-  }
+  if (open) open_range(d, &low, &high);
   for (int64_t i = 0; i < t->numel; i++) {
     int64_t v = low + (int64_t)iso_rng_below(rng, (uint64_t)(high - low > 0 ? high - low : 1));
-    if (!open && k % 4 == 3)
-      v = (int64_t)(((uint64_t)(k / 4) * (uint64_t)t->numel + (uint64_t)i) %
-                    (uint64_t)(high > 0 ? high : 1)); /* row by row */
-    if (!open && k % 2 == 0 &&
-        n_lit) { /* at and beside each literal in turn: where the shards of a table end */
-      const uint64_t place = (uint64_t)(k / 2) * (uint64_t)t->numel + (uint64_t)i;
-      const int64_t near = (int64_t)lit[place / 3 % n_lit] + (int64_t)(place % 3) - 1;
-      if (near >= 0 && near < high) v = near;
-    }
-    if (!open && i == 0 && k % 4 == 1) v = low; /* boundary rows */
-    if (!open && i == 0 && k % 4 == 2) v = high - 1;
+    if (!open) v = index_at(d, t, i, high, v);
     if (open && k % 3 == 1)
       v = edges[i == 0 ? n_edges - 1 : (turn + (uint64_t)i) % n_edges] *
           (iso_rng_below(rng, 2) ? 1 : -1);
-    if (open && k % 3 == 2 && n_lit && iso_rng_below(rng, 2)) {
-      v = (int64_t)lit[iso_rng_below(rng, n_lit)] + (int64_t)iso_rng_below(rng, 3) - 1;
+    if (open && k % 3 == 2 && d->n_lit && iso_rng_below(rng, 2)) {
+      v = (int64_t)d->lit[iso_rng_below(rng, d->n_lit)] + (int64_t)iso_rng_below(rng, 3) - 1;
       if (iso_rng_below(rng, 2)) v = -v;
     }
     rule_tensor_set(t, i, (double)v);
-    if (open && wraps && t->dtype == RULE_I64 && k % VAL_KINDS == ENDS_TURN)
+    if (open && d->wraps && t->dtype == RULE_I64 && k % VAL_KINDS == ENDS_TURN)
       ((int64_t *)t->data)[i] = ends[(turn + (uint64_t)i) % ENDS];
   }
 }
@@ -388,25 +409,23 @@ unsigned val_samples_wanted(const rule *r) {
   return least == INT64_MAX ? 0 : (unsigned)(2 * (3 * (int64_t)n_lit / least + 1));
 }
 
-static void draw_index(iso_rng *rng, const rule *r, uint32_t var, const val_domain *d,
-                       const rule_tensor *example, bool wraps, const double *lit, size_t n_lit,
-                       unsigned k, rule_tensor *out) {
-  const rule_variable *v = &r->var[var];
-  const bool own = d->size != INT64_MAX, from_end = own ? d->from_end : d->behind_from_end;
-  int64_t limit = own ? d->size : d->behind;
-  if (!own && limit != INT64_MAX && k % 2 == 0)
-    for (size_t j = 0; j < n_lit; j++) /* bounded behind arithmetic: past the first part, too */
-      if ((int64_t)lit[j] + 2 > limit)
-        limit = (int64_t)lit[j] + 2; /* at the literal itself and behind it */
+static void draw_index(const int_draw *d, const rule_variable *v, const val_domain *at,
+                       rule_tensor *out) {
+  const bool own = at->size != INT64_MAX, from_end = own ? at->from_end : at->behind_from_end;
+  int64_t limit = own ? at->size : at->behind;
+  if (!own && limit != INT64_MAX && d->k % 2 == 0)
+    for (size_t j = 0; j < d->n_lit; j++) /* bounded behind arithmetic: past the first part, too */
+      if ((int64_t)d->lit[j] + 2 > limit)
+        limit = (int64_t)d->lit[j] + 2; /* at the literal itself and behind it */
   if (v->low != NULL || v->high != NULL) {
-    fill_range(rng, out, v->low != NULL ? v->low->u.i : 0, v->high != NULL ? v->high->u.i : limit,
-               k);
+    fill_range(d->rng, out, v->low != NULL ? v->low->u.i : 0,
+               v->high != NULL ? v->high->u.i : limit, d->k);
     return;
   }
-  if (limit != INT64_MAX && from_end && k % 2 == 1) fill_range(rng, out, -limit, limit, k);
-  else fill_int(rng, out, limit, wraps, example, lit, n_lit, k);
-  for (int64_t i = 0; i < out->numel && d->has_besides && k % 3 == 2; i++)
-    if (iso_rng_below(rng, 3) == 0) rule_tensor_set(out, i, (double)d->besides);
+  if (limit != INT64_MAX && from_end && d->k % 2 == 1) fill_range(d->rng, out, -limit, limit, d->k);
+  else fill_int(d, out, limit);
+  for (int64_t i = 0; i < out->numel && at->has_besides && d->k % 3 == 2; i++)
+    if (iso_rng_below(d->rng, 3) == 0) rule_tensor_set(out, i, (double)at->besides);
 }
 
 iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, iso_rng *rng,
@@ -445,10 +464,10 @@ iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, i
   val_domain *domain = calloc(r->n_vars + 1, sizeof *domain);
   if (!c && !domain) c = iso_fail(err, ISO_NOMEM, "out of memory");
   if (!c) c = val_domains(e, val_engine_schemas(e), r, bind, domain, err);
-  for (uint32_t i = 0; i < r->n_vars && !c; i++)
-    if (r->var[i].kind == 'i')
-      draw_index(rng, r, i, &domain[i], example ? example[i] : NULL, example != NULL, lit, n_lit, k,
-                 bind[i]);
+  for (uint32_t i = 0; i < r->n_vars && !c; i++) {
+    const int_draw d = {rng, k, example ? example[i] : NULL, example != NULL, lit, n_lit};
+    if (r->var[i].kind == 'i') draw_index(&d, &r->var[i], &domain[i], bind[i]);
+  }
   free(domain);
   if (c)
     for (uint32_t i = 0; i < r->n_vars; i++) {

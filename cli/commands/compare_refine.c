@@ -1,0 +1,174 @@
+/* Relations of outputs that nobody gave: inferred, read as lines of a relations file, and held
+ * against what a user expects. */
+#include "cli/commands/compare_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "egraph/base/vec.h"
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+typedef struct refining {
+  const options *o;
+  pair *p;
+  relations expected; /* of --expect */
+  synth_refinement *found;
+  const char **right; /* names of the right results */
+  iso_error *err;
+} refining;
+
+/* ---- what is expected ---- */
+
+static iso_code load_expected(refining *r) {
+  cap_graph *const *g = r->p->graph;
+  return r->o->expect ? relations_load(r->o->expect, true, g[0], g[1], &r->expected, r->err)
+                      : ISO_OK;
+}
+
+/* The lines of --expect as relations to try first. Owns: free(). */
+static synth_found *hopes(const refining *r, size_t *n) {
+  synth_found *all = calloc(r->expected.n_outputs + 1, sizeof *all);
+  *n = 0;
+  for (size_t i = 0; all && i < r->expected.n_outputs; i++)
+    if (r->expected.output[i].term)
+      all[(*n)++] =
+          (synth_found){.left = r->expected.output[i].left, .term = r->expected.output[i].term};
+  return all;
+}
+
+static bool was_found(const refining *r, const relations_line *l) {
+  for (size_t i = 0; i < r->found->n && l->term; i++) {
+    const synth_found *f = &r->found->found[i];
+    if (f->left == l->left && f->clean && rule_term_eq(f->term, l->term)) return true;
+  }
+  for (size_t i = 0; i < r->p->relations.n_outputs && l->term; i++) { /* given by --relations */
+    const relations_line *x = &r->p->relations.output[i];
+    if (x->left == l->left && rule_term_eq(x->term, l->term)) return true;
+  }
+  return false;
+}
+
+/* Whether a line of --expect speaks of left output `left`. */
+static bool spoken_of(const refining *r, uint32_t left) {
+  return r->o->expect && r->expected.left[left].where;
+}
+
+static iso_code note_unexpected(refining *r) {
+  refinement *out = &r->p->refinement;
+  for (size_t i = 0; i < r->expected.n_outputs; i++) {
+    const relations_line *l = &r->expected.output[i];
+    if (out->unexpected || was_found(r, l)) continue;
+    out->unexpected = iso_arena_printf(&out->arena, "%s expects %s = %s", l->where,
+                                       r->p->relations.result[0][l->left].name, l->text);
+    if (!out->unexpected) return nomem(r->err);
+  }
+  for (size_t i = 0; i < r->found->n && r->o->expect && !out->unexpected; i++) {
+    const synth_found *f = &r->found->found[i];
+    if (spoken_of(r, f->left) || (f->clean && !f->surprise)) continue;
+    out->unexpected = iso_arena_printf(&out->arena, "%s says nothing of %s", r->o->expect,
+                                       r->p->relations.result[0][f->left].name);
+    if (!out->unexpected) return nomem(r->err);
+  }
+  return ISO_OK;
+}
+
+/* ---- what was found ---- */
+
+/* As a line of the file, and for the report. */
+static iso_code take(refining *r, const synth_found *f) {
+  pair *p = r->p;
+  refinement *out = &p->refinement;
+  iso_arena *a = &out->arena;
+  refined x = {.output = p->relations.result[0][f->left].name, .clean = f->clean, .inferred = true};
+  const char *name = relations_name(a, x.output);
+  if (f->surprise && !spoken_of(r, f->left) && !(x.surprising = iso_arena_strdup(a, f->surprise)))
+    return nomem(r->err);
+  if (f->surprise && !x.surprising && !f->clean) x.surprising = iso_arena_strdup(a, f->surprise);
+  if (!f->term) {
+    p->relations.left[f->left] = (relations_spoken){"", true};
+    p->unrelated = x.output;
+    return refinement_add(out, x, r->err);
+  }
+  const char *text = relations_print(a, f->term, r->right);
+  const char *line = text ? iso_arena_printf(a, "output %s = %s", name, text) : NULL;
+  if (!name || !line) return nomem(r->err);
+  if (f->holds) x.relation = f->clean ? text : iso_arena_printf(a, "%.6g * %s", f->scale, text);
+  if (f->holds && !x.relation) return nomem(r->err);
+  const iso_code c = refinement_add(out, x, r->err);
+  return c ? c : relations_add(&p->relations, line, p->graph[0], p->graph[1], r->err);
+}
+
+/* Right outputs that nothing is made of. */
+static iso_code leave_out_rest(refining *r) {
+  pair *p = r->p;
+  refinement *out = &p->refinement;
+  for (size_t i = 0; i < p->relations.n_results[1]; i++) {
+    if (p->relations.right[i].where || r->found->used[i]) continue;
+    const char *name = relations_name(&out->arena, r->right[i]),
+               *line = name ? iso_arena_printf(&out->arena, "output none = %s", name) : NULL;
+    if (!line || !iso_grow(out->left_out, out->cap_left_out, out->n_left_out + 1))
+      return nomem(r->err);
+    out->left_out[out->n_left_out++] = name;
+    const iso_code c = relations_add(&p->relations, line, p->graph[0], p->graph[1], r->err);
+    if (c) return c;
+  }
+  return ISO_OK;
+}
+
+/* What a user gave stands in the report beside what was inferred. */
+static iso_code list_given(refining *r) {
+  const relations *given = &r->p->relations;
+  iso_arena *a = &r->p->refinement.arena;
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < given->n_outputs && !c; i++) {
+    const relations_line *l = &given->output[i];
+    if (l->inferred) continue;
+    const refined x = {.output = given->result[0][l->left].name,
+                       .relation = iso_arena_strdup(a, l->text),
+                       .clean = relations_clean(l->term)};
+    c = x.relation ? refinement_add(&r->p->refinement, x, r->err) : nomem(r->err);
+  }
+  return c;
+}
+
+static iso_code infer(refining *r, const synth_options *so, rule_schemas *schemas,
+                      val_engine *engine, const bool *open) {
+  pair *p = r->p;
+  view v[2] = {0};
+  bool fine = true;
+  size_t n_hoped = 0;
+  synth_found *hoped = hopes(r, &n_hoped);
+  r->right = calloc(p->relations.n_results[1] + 1, sizeof *r->right);
+  for (size_t i = 0; r->right && i < p->relations.n_results[1]; i++)
+    r->right[i] = p->relations.result[1][i].name;
+  for (int side = 0; side < 2; side++)
+    fine &= cmp_make_view(p->graph[side], NULL, p->agreed.n_captured, &v[side]);
+  iso_code c = fine && hoped && r->right ? ISO_OK : nomem(r->err);
+  const rule_oracle oracle = val_oracle(engine);
+  if (!c)
+    c = synth_infer(&v[0].g, &v[1].g, &oracle, schemas, so, open, hoped, n_hoped, &r->found,
+                    r->err);
+  if (!c) c = list_given(r);
+  for (size_t i = 0; !c && i < r->found->n; i++) c = take(r, &r->found->found[i]);
+  if (!c) c = leave_out_rest(r);
+  if (!c) c = note_unexpected(r);
+  for (int side = 0; side < 2; side++) cmp_free_view(&v[side]);
+  free(hoped);
+  free(r->right);
+  synth_refinement_free(r->found);
+  return c;
+}
+
+iso_code cmp_refine(const options *o, const synth_options *so, rule_schemas *schemas,
+                    val_engine *engine, pair *p, iso_error *err) {
+  refining r = {.o = o, .p = p, .err = err};
+  bool *open = calloc(p->relations.n_results[0] + 1, 1);
+  const bool all = o->refine || o->expect || o->save_relations;
+  iso_code c = open ? load_expected(&r) : nomem(err);
+  if (!c && (relations_open(&p->relations, p->graph[0], p->graph[1], all, open) || all))
+    c = infer(&r, so, schemas, engine, open);
+  relations_free(&r.expected);
+  free(open);
+  return c;
+}

@@ -1,0 +1,50 @@
+/* Private to relations*.c: a line of a relations file as it is read. */
+#ifndef CLI_CONFIG_RELATIONS_INT_H
+#define CLI_CONFIG_RELATIONS_INT_H
+
+#include "cli/config/relations.h"
+
+enum { LEFT = 0, RIGHT = 1 };
+
+/* A tensor that an expression stands for. */
+typedef struct rel_tensor {
+  const rule_term *term; /* over nodes of the right graph */
+  cap_output what;
+} rel_tensor;
+
+typedef struct rel_reader {
+  const char *at;    /* in the line */
+  const char *where; /* FILE:LINE */
+  cap_graph *graph[2];
+  relations *out;
+  iso_error *err;
+  char subject;  /* of the line: 'o'utput, 'i'nput, 'l'eaf, 'r'ight */
+  bool misfits;  /* lines about outputs that do not fit the shapes are no errors */
+  bool inferred; /* the lines are a program's and no user's: they speak of outputs only */
+  int depth;
+} rel_reader;
+
+#define REL_WRONG(r, ...) rel_wrong_at(r, iso_fail((r)->err, ISO_FORMAT, __VA_ARGS__))
+/* What is well written, and does not fit the captures' shapes. */
+#define REL_MISFIT(r, ...) \
+  rel_wrong_at(r, iso_fail((r)->err, (r)->misfits ? ISO_RANGE : ISO_FORMAT, __VA_ARGS__))
+iso_code rel_wrong_at(rel_reader *r, iso_code c);
+iso_code rel_nomem(rel_reader *r);
+
+/* Whether two shapes are one but for sizes 1. */
+bool rel_near(const rule_shape *a, const rule_shape *b);
+
+/* ---- relations_expr.c ---- */
+void rel_blanks(rel_reader *r);
+bool rel_take(rel_reader *r, const char *token);
+bool rel_name_char(char c);
+/* A name; in `quoted` whether it was in quotes, and so is no word of the language. */
+iso_code rel_name(rel_reader *r, const char **out, bool *quoted);
+iso_code rel_expect(rel_reader *r, const char *token);
+/* The output of that name, -1: none. */
+int64_t rel_find_result(const cap_graph *g, const char *s);
+iso_code rel_find_leaf(rel_reader *r, int side, const char *s, uint32_t *out);
+/* An expression over right outputs or leaves, as the line's subject says. */
+iso_code rel_expression(rel_reader *r, rel_tensor *out);
+
+#endif

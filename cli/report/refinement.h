@@ -1,0 +1,37 @@
+/* What the left outputs are made of, as it was inferred or given: in reports, as lines of a
+ * relations file, and against what a user expects. */
+#ifndef CLI_REPORT_REFINEMENT_H
+#define CLI_REPORT_REFINEMENT_H
+
+#include <stdio.h>
+
+#include "egraph/base/arena.h"
+#include "egraph/base/error.h"
+
+/* One relation of an output; several of one stand together, the simplest first. */
+typedef struct refined {
+  const char *output;     /* borrowed */
+  const char *relation;   /* NULL: none was found */
+  bool clean;             /* it rearranges the right outputs, or adds up what ranks hold */
+  bool inferred;          /* and not given */
+  const char *surprising; /* why, NULL: it is not */
+} refined;
+
+typedef struct refinement {
+  refined *of;
+  size_t n, cap;
+  const char **left_out; /* right outputs that nothing is made of, and no user spoke of */
+  size_t n_left_out, cap_left_out;
+  const char *unexpected; /* why it is not what a user expects; NULL: it is, or none was asked */
+  iso_arena arena;
+} refinement;
+
+ISO_MUST_USE iso_code refinement_add(refinement *r, refined x, iso_error *err);
+void refinement_free(refinement *r);
+
+/* The relations as lines of a relations file; with `inferred` those alone that no user gave.
+ * Owns: malloc'ed; NULL when there is no memory. */
+char *refinement_lines(const refinement *r, bool inferred);
+void refinement_text(const refinement *r, FILE *f);
+
+#endif

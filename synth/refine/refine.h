@@ -1,0 +1,42 @@
+/* Private to synth/refine/: what right outputs a left output is made of, by value. */
+#ifndef SYNTH_REFINE_REFINE_H
+#define SYNTH_REFINE_REFINE_H
+
+#include "synth/comparison.h"
+
+enum { ST_MAX_PARTS = 64 };
+
+typedef struct st_refiner {
+  state *s;
+  iso_arena *arena; /* of the terms that are found */
+  size_t n_draws;
+  rule_tensor *const *left;  /* by left output and draw, in float64 where floating */
+  rule_tensor *const *right; /* by right output and draw */
+} st_refiner;
+
+/* What is tried for an output: a term over right outputs, with the shape of its value. */
+typedef struct st_piece {
+  const rule_term *term;
+  rule_shape shape;
+} st_piece;
+
+/* ---- value.c ---- */
+/* The term's value on a draw. Owns: the caller unrefs. */
+iso_code st_piece_value(const st_refiner *x, const rule_term *t, size_t draw, rule_tensor **out,
+                        iso_error *err);
+/* Whether the term is left output `left` on every draw, but for sizes 1. In `scale` (may be NULL):
+ * the number by which it is multiplied where that is so, 0 where it is not. */
+iso_code st_holds(const st_refiner *x, uint32_t left, const rule_term *t, bool *holds,
+                  double *scale, iso_error *err);
+rule_tensor *st_left_value(const st_refiner *x, uint32_t left, size_t draw);
+rule_tensor *st_right_value(const st_refiner *x, uint32_t right, size_t draw);
+
+/* ---- together.c ---- */
+/* A term that puts the pieces together to what left output `left` is: concatenations and sums of
+ * neighbours, in the ranks' order, every piece once. By value, or with `by_shape` by shapes alone.
+ * Returns: in `out` NULL where there is none; with `scale` (NULL: not asked for) the best that
+ * holds but for a factor, and that factor. */
+iso_code st_put_together(const st_refiner *x, uint32_t left, const st_piece *piece, size_t n,
+                         bool by_shape, const rule_term **out, double *scale, iso_error *err);
+
+#endif

@@ -1,0 +1,178 @@
+/* Parts put together: neighbours first, then what came of them, until one tensor is left.
+ *
+ * Ranks are numbered so that the inner groups are neighbours, and a mesh of several dimensions is
+ * gone through from the inside: of 2 x 4 ranks, say, each four hold columns of a tensor of which
+ * the two groups hold sums. What is left over (another order, a part twice) is no such relation. */
+#include "synth/refine/refine.h"
+#include "rules/names.h"
+#include "synth/relate/layout.h"
+#include "synth/search/search.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SUM = -1 };
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+static int64_t numel(const rule_shape *s) {
+  int64_t n = 1;
+  for (uint32_t i = 0; i < s->rank; i++) n *= s->dim[i];
+  return n;
+}
+
+typedef struct search {
+  const st_refiner *x;
+  uint32_t left;
+  const rule_shape *want;
+  bool by_shape;
+  const rule_term *found;
+  double scale;            /* NAN: not asked for */
+  const rule_term *scaled; /* what holds but for the factor `scale` */
+} search;
+
+/* ---- the last step: layout, padding ---- */
+
+static const rule_term *slice_to(iso_arena *a, const rule_term *t, uint32_t d, int64_t n) {
+  const rule_term *arg[5] = {t, rule_int(a, d), rule_int(a, 0), rule_int(a, n), rule_int(a, 1)};
+  for (int i = 0; i < 5; i++)
+    if (!arg[i]) return NULL;
+  return rule_op(a, OP_SLICE_TENSOR, arg, 5);
+}
+
+/* The dimension, if it is one, in which `s` is larger than wanted: what is too much is padding. */
+static int padded(const rule_shape *s, const rule_shape *want) {
+  int at = -1;
+  if (s->rank != want->rank) return -1;
+  for (uint32_t d = 0; d < s->rank; d++) {
+    if (s->dim[d] == want->dim[d]) continue;
+    if (at >= 0 || s->dim[d] < want->dim[d]) return -1;
+    at = (int)d;
+  }
+  return at;
+}
+
+static const rule_term *substitute(iso_arena *a, const rule_term *layout, const rule_term *t) {
+  if (layout->kind == RULE_VAR) return t;
+  if (layout->kind != RULE_OP) return layout;
+  const rule_term *child[RULE_MAX_RANK + 4];
+  if (layout->n > sizeof child / sizeof *child) return NULL;
+  for (uint32_t i = 0; i < layout->n; i++)
+    if (!(child[i] = substitute(a, layout->child[i], t))) return NULL;
+  return rule_op(a, layout->u.s, child, layout->n);
+}
+
+/* The same elements in another layout, as one draw suggests. */
+static iso_code relaid(const search *q, const st_piece *p, const rule_term **out, iso_error *err) {
+  const st_refiner *x = q->x;
+  const size_t d = x->n_draws - 1;
+  rule_tensor *v = NULL;
+  *out = NULL;
+  iso_code c = st_piece_value(x, p->term, d, &v, err);
+  if (c) return c;
+  const rule_term *t = synth_layout(x->arena, x->s->schemas, v, st_left_value(x, q->left, d),
+                                    x->s->oracle, x->s->o->rel_tol);
+  rule_tensor_unref(v);
+  if (t) *out = substitute(x->arena, t, p->term);
+  return t && !*out ? nomem(err) : ISO_OK;
+}
+
+static iso_code look_at(search *q, const rule_term *t, iso_error *err) {
+  bool holds = q->by_shape;
+  double scale = 0;
+  iso_code c = ISO_OK;
+  if (!q->by_shape) c = st_holds(q->x, q->left, t, &holds, isnan(q->scale) ? &scale : NULL, err);
+  if (!c && holds) q->found = t;
+  else if (!c && scale != 0 && isnan(q->scale)) q->scale = scale, q->scaled = t;
+  return c;
+}
+
+static iso_code finish(search *q, const st_piece *p, iso_error *err) {
+  const int pad = padded(&p->shape, q->want);
+  if (pad >= 0) {
+    const rule_term *t = slice_to(q->x->arena, p->term, (uint32_t)pad, q->want->dim[pad]);
+    return t ? look_at(q, t, err) : nomem(err);
+  }
+  if (numel(&p->shape) != numel(q->want)) return ISO_OK;
+  const rule_term *t = p->term;
+  iso_code c = ISO_OK;
+  if (st_shape_distance(&p->shape, q->want) == 2) {
+    if (q->by_shape) return ISO_OK;
+    c = relaid(q, p, &t, err);
+    return c || !t ? c : look_at(q, t, err);
+  }
+  return look_at(q, t, err);
+}
+
+/* ---- neighbours ---- */
+
+/* Whether `n` pieces can be joined so; in `shape` what comes of it. */
+static bool can_join(const st_piece *p, size_t n, int dim, rule_shape *shape) {
+  *shape = p[0].shape;
+  if (dim != SUM && (uint32_t)dim >= shape->rank) return false;
+  for (size_t i = 1; i < n; i++) {
+    if (p[i].shape.rank != shape->rank) return false;
+    for (uint32_t d = 0; d < shape->rank; d++)
+      if ((int)d != dim && p[i].shape.dim[d] != shape->dim[d]) return false;
+    if (dim != SUM) shape->dim[dim] += p[i].shape.dim[dim];
+  }
+  return true;
+}
+
+static const rule_term *join(iso_arena *a, const st_piece *p, size_t n, int dim) {
+  const rule_term *part[ST_MAX_PARTS], *arg[2];
+  for (size_t i = 0; i < n; i++) part[i] = p[i].term;
+  arg[0] = rule_list(a, part, n);
+  arg[1] = dim == SUM ? rule_string(a, "sum") : rule_int(a, dim);
+  return arg[0] && arg[1] ? rule_op(a, dim == SUM ? OP_DIST_ALL_REDUCE : OP_CAT, arg, 2) : NULL;
+}
+
+/* Whether what is joined so may still become what is wanted: no more elements than that, unless all
+ * is joined and the rest is padding. */
+static bool promising(const search *q, const rule_shape *s, size_t left_over) {
+  return numel(s) <= numel(q->want) || (left_over == 1 && padded(s, q->want) >= 0);
+}
+
+static iso_code explore(search *q, const st_piece *p, size_t n, iso_error *err);
+
+/* Every `f` neighbours become one, by a sum or along `dim`; then the rest. */
+static iso_code join_all(search *q, const st_piece *p, size_t n, size_t f, int dim,
+                         iso_error *err) {
+  st_piece joined[ST_MAX_PARTS];
+  const size_t m = n / f;
+  for (size_t i = 0; i < m; i++)
+    if (!can_join(p + i * f, f, dim, &joined[i].shape) || !promising(q, &joined[i].shape, m))
+      return ISO_OK;
+  for (size_t i = 0; i < m; i++)
+    if (!(joined[i].term = join(q->x->arena, p + i * f, f, dim))) return nomem(err);
+  return explore(q, joined, m, err);
+}
+
+static iso_code explore(search *q, const st_piece *p, size_t n, iso_error *err) {
+  if (n == 1) return finish(q, p, err);
+  iso_code c = ISO_OK;
+  for (size_t f = n; f > 1 && !c && !q->found; f--) { /* all at once first */
+    if (n % f != 0) continue;
+    for (int d = 0; d < (int)p[0].shape.rank && !c && !q->found; d++)
+      c = join_all(q, p, n, f, d, err);
+    if (!c && !q->found) c = join_all(q, p, n, f, SUM, err);
+  }
+  return c;
+}
+
+iso_code st_put_together(const st_refiner *x, uint32_t left, const st_piece *piece, size_t n,
+                         bool by_shape, const rule_term **out, double *scale, iso_error *err) {
+  search q = {.x = x,
+              .left = left,
+              .want = &st_left_value(x, left, 0)->shape,
+              .by_shape = by_shape,
+              .scale = scale ? NAN : 0};
+  *out = NULL;
+  if (scale) *scale = 1;
+  if (n == 0 || n > ST_MAX_PARTS) return ISO_OK;
+  const iso_code c = explore(&q, piece, n, err);
+  if (c) return c;
+  *out = q.found;
+  if (!q.found && scale && q.scaled) *out = q.scaled, *scale = q.scale;
+  return ISO_OK;
+}
