@@ -208,6 +208,12 @@ typedef struct how {
   bool widen;         /* what one side alone computes of constants is made in float64 */
 } how;
 
+/* Masks that the graphs write as different numbers are read before anything is compared. */
+static void read_first(const state *s, how as, how *again) {
+  if (again->as_written || as.as_written || as.try_others || !s->masks.others_differ) return;
+  again->read_first = again->try_others = true;
+}
+
 /* `again`: in what other way it has to be compared: an operator failed, and not on the captured
  * inputs; or numbers come near masks that were read. */
 static iso_code compare(const synth_graph *left, const synth_graph *right, const rule_set *known,
@@ -225,7 +231,7 @@ static iso_code compare(const synth_graph *left, const synth_graph *right, const
               .constants.widen = as.widen,
               .t0 = synth_clock()};
   state *s = &st;
-  bool *live[2] = {NULL, NULL};
+  bool *live[2] = {NULL, NULL}, alone = false;
   synth_graph paired[2];
   iso_code c = st_pair_outputs(left, right, &s->arena, paired, err);
   if (c) {
@@ -237,12 +243,9 @@ static iso_code compare(const synth_graph *left, const synth_graph *right, const
   c = st_prepare(s, &p, err);
   if (!c) c = st_look_over(s, own, live, err);
   if (!c) c = st_fill(s, live, err);
-  bool alone = false;
   if (c == ISO_TORCH) c = st_operator_fails(s, &alone, &again->keep_integers, err);
   if (!c && !alone) c = st_near_masks(s, NULL, &again->as_written, err);
-  if (!c && !alone && !again->as_written && s->masks.others_differ && !as.as_written &&
-      !as.try_others)
-    again->read_first = again->try_others = true;
+  if (!c && !alone) read_first(s, as, again);
   const bool over = again->as_written || again->read_first; /* nothing here counts */
   if (alone) s->res->evidence = RULE_UNKNOWN;
   else if (!c && !over && !st_stopped(s)) {

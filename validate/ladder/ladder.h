@@ -24,7 +24,7 @@ typedef struct val_ladder {
   bool strict;
   bool unproved;  /* samples now are all that there is: they count to the last digits */
   unsigned first; /* samples that take all kinds in turn, before the proof */
-  unsigned poles; /* 0, or how often open sizes are drawn to look at poles, and nothing else is done */
+  unsigned poles; /* not 0: open sizes are drawn so often to look at poles, and that is all */
   uint32_t good, failed, blind, outside, soft, no_instance;
   uint32_t settled, sure; /* samples that were looked at in many digits, and those of them where
                              nothing was lost */

@@ -497,9 +497,7 @@ static cert_name compound(cert_writer *w, sx x) {
   case X_NEGINF: /* any number: what holds for all of them holds of their limit */
     cert_line(w, "(declare-const ninf Real)\n");
     return cert_named("ninf");
-  default:
-    cert_give_up(w, "an expression that has no text");
-    return cert_named("0");
+  default: cert_give_up(w, "an expression that has no text"); return cert_named("0");
   }
 }
 
