@@ -71,7 +71,7 @@ endif
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
 .PHONY: lint-campaign attack certified branches mutants-text rule-figures certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds load growth bugs
 .PHONY: uninstall wheel deb
-.PHONY: all help check check-build test test-all pairs refine inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format format-check schemas clean FORCE
+.PHONY: all help check check-build test test-all pairs hlo refine inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format format-check schemas clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -85,6 +85,7 @@ help:
 	@echo 'inputs     captures of other inputs, and inputs that may not be everything; SEED=N COUNT=N'
 	@echo 'absorbed   pairs that rounding tells apart, or makes alike; SEED=N COUNT=N KIND=K'
 	@echo 'refine     graphs of several ranks, and what their outputs are found to be made of; SEED=N COUNT=N KIND=K'
+	@echo 'hlo        what XLA'"'"'s partitioner makes of small models, and that broken; COUNT=N of each fault'
 	@echo 'masks      pairs whose masks vanish, or are seen; SEED=N COUNT=N'
 	@echo 'pairs      compare every pair of captures in models/; CAPTURES=DIR: in a folder of families'
 	@echo 'bugs       the known bugs of models/bugs, and docs/bugs.md about them'
@@ -247,6 +248,7 @@ PAGES = python3 tests/cli/page.py --isomer $(B)/isomer
 CERTIFICATES = python3 tests/cli/certificates.py --isomer $(B)/isomer --checker $(B)/tests/check/checker
 FORGED = python3 tests/cli/forged.py --isomer $(B)/isomer
 FORGED_MASKS = python3 tests/cli/forged_masks.py --isomer $(B)/isomer
+FORGED_CHAINS = python3 tests/cli/forged_chains.py --isomer $(B)/isomer --checker $(B)/tests/check/checker
 CERTIFIED = $(PYTHON_TORCH) tests/pairs/certified.py --isomer $(B)/isomer
 ATTACK = python3 tests/cli/attack.py --isomer $(B)/isomer --checker $(B)/tests/check/checker
 LENGTHS = python3 tests/cli/lengths.py --isomer $(B)/isomer
@@ -261,6 +263,7 @@ ADVERSARY = $(PYTHON_TORCH) tests/adversary/rules.py --isomer $(B)/isomer
 ABSORBED = $(PYTHON_TORCH) tests/pairs/absorbed.py --isomer $(B)/isomer
 UNDEFINED = $(PYTHON_TORCH) tests/pairs/undefined_drawn.py --isomer $(B)/isomer
 BUGS = python3 tests/cli/bugs.py --isomer $(B)/isomer
+HLO = python3 tests/hlo/pairs.py --isomer $(B)/isomer
 GPU = tests/gpu/run.sh --dry --quick --no-build --build $(B) --out $(B)/gpu
 check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	@{ $(foreach t,$(TEST_BIN) $(EXAMPLE_BIN),echo $(t);) \
@@ -269,8 +272,9 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; echo '$(INSTALL_TEST)'; \
 	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(REFINE)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 120'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
-	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),{ echo '$(MAKE) -s format-check'; echo .ci/form; } >> $(B)/check.list,:)
-	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; } >> $(B)/check.list)
+	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),{ echo '$(MAKE) -s format-check'; echo .ci/form; echo .ci/unused $(B); } >> $(B)/check.list,:)
+	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(FORGED_CHAINS)'; echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; } >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,echo '$(HLO) -k tensor-2' >> $(B)/check.list)
 	@{ $(foreach t,$(LINT),echo 'python3 tests/lint/$(t).py --isomer $(B)/isomer';) } >> $(B)/check.list
 
 test: check-build
@@ -326,6 +330,10 @@ inputs: all
 # Sequential graphs against what ranks make of them, and faulty twins: the relations found are the generator's. [SEED=1] [COUNT=3] [KIND=K]
 refine: all
 	@$(REFINE) --seed $(or $(SEED),1) --count $(or $(COUNT),3) $(if $(KIND),--only $(KIND))
+# What XLA's partitioner makes of small models, and that with one thing broken: [COUNT=1] of each fault, CAPTURES=DIR: other modules.
+hlo: all
+	@$(HLO) --faults $(or $(COUNT),1) $(CAPTURES)
+
 # Pairs with masks, which may be read as minus infinity only where they vanish (tests/pairs/masks.py).
 masks: all
 	@$(MASKS) --seed $(or $(SEED),0) --count $(or $(COUNT),600)
@@ -405,7 +413,7 @@ fuzz:
 CLANG_FORMAT ?= $(firstword $(wildcard .venv/bin/clang-format) clang-format)
 RUFF ?= $(firstword $(wildcard .venv/bin/ruff) ruff)
 C_FILES = $$(git ls-files '*.c' '*.h' '*.cc')
-PY_FILES = $$(git ls-files '*.py') .ci/deps .ci/form .ci/test-run
+PY_FILES = $$(git ls-files '*.py') .ci/deps .ci/form .ci/test-run .ci/unused
 format:
 	$(CLANG_FORMAT) -i $(C_FILES)
 	$(RUFF) format -q $(PY_FILES)

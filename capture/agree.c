@@ -1,6 +1,6 @@
-/* What two captures are run on. Captures of one module hold the inputs that each was made with, and
- * where these differ nothing has been compared yet: both are run on the left's, and on the right's.
- * Then what the captures' domains say holds for both.
+/* Inputs that two captures are run on. Captures of one module hold the inputs that each was made
+ * with, and where these differ nothing has been compared yet: both are run on the left's, and on
+ * the right's. Then what the captures' domains say holds for both.
  *
  * Which inputs are one is told by their values first: one that the other side has too, perhaps with
  * its dimensions in another order, needs no name. Where some have no such counterpart, namesakes

@@ -1,4 +1,5 @@
-/* What captures and their user say of inputs, for both captures; and input sets drawn from it. */
+/* Domains that captures and their user give to inputs, for both captures; and input sets drawn from
+ * it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +96,8 @@ static iso_code keep_inside(agree *a) {
 
 /* ---- sets drawn inside domains ---- */
 
-/* What comparisons keep as captured, and the domain says what else it may be. Both sides have it.
+/* Whether an input that comparisons keep as captured has other values by its domain. Both sides
+ * have it.
  */
 static bool extends(const agree *a, size_t g) {
   const rule_domain *d = agree_node(a, g)->domain;

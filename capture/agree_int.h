@@ -24,7 +24,7 @@ typedef struct agree {
   iso_error *err;
 } agree;
 
-/* What the values of an input look like: inputs of other names are one where these agree, too. */
+/* The look of an input's values: inputs of other names are one where these agree, too. */
 typedef enum agree_look { FLOATS, BITS, ONE_NUMBER, STEPS, NUMBERS } agree_look;
 
 typedef struct agree_sets { /* of both graphs, as they are put together */
@@ -64,7 +64,7 @@ void agree_drop(const agree *a, agree_sets *s);
 void agree_use(agree *a, agree_sets *s);
 
 /* ---- agree_domain.c ---- */
-/* What both captures say of an input holds for both; further sets are drawn from it. */
+/* A domain that one capture gives to an input holds for both; further sets are drawn from it. */
 iso_code agree_domains(agree *a, uint64_t seed);
 
 #endif

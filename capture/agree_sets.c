@@ -169,7 +169,7 @@ static bool sources(const agree *a, int side, int64_t *from) {
   return true;
 }
 
-/* What `side` lacks. `more`: as cap_graph has its inputs. */
+/* Input sets that `side` lacks. `more`: as cap_graph has its inputs. */
 static iso_code fill_sets(agree *a, int side, const int64_t *from, rule_tensor **more, size_t n) {
   const cap_graph *g = a->graph[side], *other = a->graph[!side];
   iso_code c = ISO_OK;

@@ -142,9 +142,11 @@ static iso_code check_bools(const rule_tensor *t, iso_error *err) {
   return ISO_OK;
 }
 
-iso_code cap_bytes_view(cap_bytes *storage, rule_dtype dtype, const rule_shape *shape,
-                        const int64_t *stride, int64_t offset, uint64_t *budget, rule_tensor **out,
-                        iso_error *err) {
+iso_code cap_bytes_view(cap_bytes *storage, const cap_strided *view, uint64_t *budget,
+                        rule_tensor **out, iso_error *err) {
+  const rule_dtype dtype = view->dtype;
+  const rule_shape *shape = view->shape;
+  const int64_t *stride = view->stride, offset = view->offset;
   int64_t numel;
   uint64_t need = 0;
   rule_tensor *t = NULL;

@@ -99,8 +99,8 @@ ISO_MUST_USE iso_code cap_load_with(const char *path, const cap_options *o, rule
 bool cap_is_archive(const char *path);
 void cap_free(cap_graph *g);
 
-/* What a user says of a loaded graph. Append an operator over its nodes, of one output; `call` is
- * as in cap_node and lives as long as the graph, `id` is made one that no node has. Errors:
+/* Additions by a user to a loaded graph. Append an operator over its nodes, of one output; `call`
+ * is as in cap_node and lives as long as the graph, `id` is made one that no node has. Errors:
  * ISO_NOMEM, and then nothing changed; ISO_LIMIT. */
 ISO_MUST_USE iso_code cap_append(cap_graph *g, const char *id, const rule_term *call,
                                  const cap_output *output, uint32_t *node, iso_error *err);
@@ -108,8 +108,9 @@ ISO_MUST_USE iso_code cap_append(cap_graph *g, const char *id, const rule_term *
  * ISO_NOMEM. */
 ISO_MUST_USE iso_code cap_set_results(cap_graph *g, const cap_result *result, size_t n,
                                       iso_error *err);
-/* What `said` says of an input, in words that its dtype and shape allow, from `a`. `exclude` is
- * what said->exclude points to, and is written to. Errors: ISO_FORMAT where nothing is inside. */
+/* The domain that `said` gives to an input, in words that its dtype and shape allow, from `a`.
+ * `exclude` is what said->exclude points to, and is written to. Errors: ISO_FORMAT where nothing is
+ * inside. */
 ISO_MUST_USE iso_code cap_domain_new(iso_arena *a, const rule_domain *said, double *exclude,
                                      const cap_node *node, const rule_domain **out, iso_error *err);
 /* "any", "left" or "right". Returns: false for other words. */

@@ -58,12 +58,18 @@ cap_bytes *cap_bytes_ref(cap_bytes *b);
 void cap_bytes_idle(const rule_tensor *t);
 void cap_bytes_unref(void *b); /* a cap_bytes or NULL; takes void * so that tensors can own one */
 
+/* A tensor within a storage: strides and offset in elements. */
+typedef struct cap_strided {
+  rule_dtype dtype;
+  const rule_shape *shape;
+  const int64_t *stride;
+  int64_t offset;
+} cap_strided;
 /* A strided tensor over a storage as a dense one: a view where it is dense and aligned, else a
  * copy, whose bytes are taken from `budget` first (what a hostile file may make us allocate is
  * bounded by it). `stride` and `offset` count elements. Errors: ISO_FORMAT where it reaches outside
  * the storage; ISO_LIMIT where the budget is spent. */
-ISO_MUST_USE iso_code cap_bytes_view(cap_bytes *storage, rule_dtype dtype, const rule_shape *shape,
-                                     const int64_t *stride, int64_t offset, uint64_t *budget,
+ISO_MUST_USE iso_code cap_bytes_view(cap_bytes *storage, const cap_strided *view, uint64_t *budget,
                                      rule_tensor **out, iso_error *err);
 
 /* ---- archive.c: zip files in memory ---- */

@@ -1,4 +1,4 @@
-/* What a capture says of the values that its inputs may have. */
+/* Domains that a capture gives to its inputs. */
 #include "capture/capture_int.h"
 
 #include <math.h>

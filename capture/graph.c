@@ -18,7 +18,7 @@
 #include "egraph/base/vec.h"
 #include "capture/capture_int.h"
 
-/* What lives while a graph.json is read. */
+/* State that lives while a graph.json is read. */
 typedef struct reader {
   cap_graph *g;
   cap_node *node;

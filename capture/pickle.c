@@ -1,4 +1,4 @@
-/* What torch.save writes: a zip file with a pickle in it and a file for each storage.
+/* Files of torch.save: a zip file with a pickle in it and a file for each storage.
  *
  * The pickle is read by a machine for the few opcodes that tensors and plain values need. A global
  * is looked up in a table of known names when it is named, and an unknown one ends the reading
@@ -509,7 +509,8 @@ iso_code cap_saved_tensor(cap_saved *s, const cap_pickled *t, rule_tensor **out,
   cap_bytes *b = NULL;
   iso_code code = name != NULL ? read_part(s, name, &b, err) : no_memory(err);
   if (code == ISO_OK)
-    code = cap_bytes_view(b, t->dtype, &t->shape, t->stride, t->i, s->budget, out, err);
+    code = cap_bytes_view(b, &(cap_strided){t->dtype, &t->shape, t->stride, t->i}, s->budget, out,
+                          err);
   cap_bytes_unref(b);
   return code;
 }

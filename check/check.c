@@ -226,6 +226,7 @@ static void state_free(chk_state *k) {
   free(k->assumption);
 }
 
+/* parameters: two captures, what replaying may ask, how, and the report. */
 iso_code chk_check(const char *path, const cap_graph *left, const cap_graph *right,
                    rule_schemas *schemas, const rule_oracle *oracle, const chk_options *options,
                    chk_report *out, iso_error *err) {

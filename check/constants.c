@@ -128,7 +128,7 @@ iso_code chk_captured_alike(chk_state *k, uint32_t t, uint32_t *out) {
   return captured_alike(k, t, 0, out);
 }
 
-/* What captures compute is rounded as they compute it. A call of the certificate's own must round
+/* A captured call is rounded as the capture computes it. A call of the certificate's own must round
  * nothing, else x + 1e10 - 1e10 would be whatever is left of x. */
 iso_code chk_constant(chk_state *k, uint32_t t, int depth, const chk_values **out, uint32_t *on) {
   const uint32_t r = chk_root(k, t);

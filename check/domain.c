@@ -1,4 +1,4 @@
-/* What captures say of their inputs' values: terms that leave these alone, and draws inside. */
+/* Domains of the captures' inputs: terms that leave these alone, and draws inside. */
 #include <math.h>
 #include <string.h>
 

@@ -54,7 +54,7 @@ static bool structured(const chk_state *k, uint32_t input) {
 
 /* ---- positions that are computed with here and looked up there ---- */
 
-/* What becomes of the integers of an input on its side. */
+/* How the integers of an input are used on its side. */
 typedef struct use {
   bool counts;   /* they become floating numbers */
   bool looks_up; /* they index a table of constants */
@@ -75,7 +75,7 @@ static bool refers_only(const rule_term *t, const bool *flag) {
   return true;
 }
 
-/* What a call takes as indices of its first argument; NULL: it takes none. */
+/* The argument of a call that indexes its first one; NULL: it takes none. */
 static const rule_term *indices(const rule_term *call) {
   const uint32_t at = rule_operator_of(call->u.s)->table;
   return at && at < call->n ? call->child[at] : NULL;

@@ -44,7 +44,7 @@ static bool all_fixed(const chk_masks *m, const rule_term *t) {
   return true;
 }
 
-/* What cannot be run is not known, and masks in it are none that vanish. */
+/* The value of a call that cannot be run is not known, and masks in it are none that vanish. */
 static iso_code fix(chk_state *k, chk_masks *m, uint32_t i) {
   const chk_term *t = &k->term[i];
   const rule_term *call = m->node[i].call;

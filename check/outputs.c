@@ -217,7 +217,7 @@ static void mark_live(const rule_term *t, bool *live) {
   for (uint32_t i = 0; i < t->n; i++) mark_live(t->child[i], live);
 }
 
-/* What an output depends on; NULL when there is no memory. */
+/* The nodes that an output depends on; NULL when there is no memory. */
 static bool *live_nodes(const cap_graph *g) {
   bool *live = calloc(g->n_nodes + 1, 1);
   for (size_t i = 0; live && i < g->n_results; i++) live[g->result[i].node] = true;

@@ -227,7 +227,7 @@ static iso_code read_vars(chk_state *k, const json_t *vars, chk_step *x, bool *f
   return ISO_OK;
 }
 
-/* What stands for the rule's sizes and attributes: an object, {"size0": 7}. */
+/* Values of the rule's sizes and attributes: an object, {"size0": 7}. */
 static iso_code read_names(reader *r, const json_t *given, chk_step *x, bool *fine) {
   chk_state *k = r->k;
   const char *name;

@@ -136,7 +136,7 @@ static void round_to(int digits, rule_tensor *t) {
   }
 }
 
-/* What a call gave, as this run computes it. */
+/* The result of a call, as this run computes it. */
 static void computed(run *r, const char *op, rule_tensor *t) {
   const uint32_t i = r->steps - 1;
   if (r->how.formula) chk_by_formula(r->how.formula, t);
@@ -255,7 +255,7 @@ static iso_code value(run *r, uint32_t id, int depth, size_t step) {
   return keep(r, id, &v, 1, &k->term[id]);
 }
 
-/* What is known of a constant beside its value. */
+/* Facts of a constant beside its value. */
 typedef struct held {
   bool stored;    /* something below is stored in few digits, */
   int digits;     /* this few */
@@ -375,8 +375,8 @@ static iso_code try_rounded(chk_state *k, const two *x, int side, unsigned formu
   return c;
 }
 
-/* What the other side stored, `side` computes: by another formula, or with some of its steps in
- * float32 or in the dtype that it was stored in. */
+/* Whether `side` computes what the other side stored: by another formula, or with some of its steps
+ * in float32 or in the dtype that it was stored in. */
 static iso_code try_ways(chk_state *k, const two *x, int side, bool *same) {
   const int digits = x->of[!side].digits;
   iso_code c = ISO_OK;

@@ -121,7 +121,7 @@ iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   if (c || chk_settled(k)) return c;
   const chk_values *v;
   uint32_t on;
-  /* What is a layout of constants is one. */
+  /* A layout of constants is a constant. */
   if (k->term[b].call && !k->konst[chk_root(k, a)].v) c = chk_constant(k, b, 0, &v, &on);
   if (c) return c;
   int room = 256;

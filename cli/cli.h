@@ -4,6 +4,9 @@
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #define ISO_VERSION "0.1.0"
 
 enum {
@@ -21,5 +24,13 @@ int cmd_run(int argc, char **argv);
 int cmd_saturate(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_rules(int argc, char **argv);
+
+/* ---- usage.c ---- */
+
+/* Wrong usage of a command, on stderr, with where its help is; `arg` may be NULL. Returns: the exit
+ * status. */
+int cli_usage_error(const char *command, const char *what, const char *arg);
+/* A decimal number without a sign. Returns: false where it is none, or too large. */
+bool cli_parse_u64(const char *s, uint64_t *out);
 
 #endif

@@ -438,7 +438,8 @@ typedef struct eg_scheduler {
   /* How many matches a rule may have in this iteration: where it has more, its search ends and none
    * is applied. 0: it is not searched. SIZE_MAX: any number. NULL: the same. */
   size_t (*limit)(void *ctx, const eg_sat *s, size_t iteration, size_t rule);
-  /* What its search found; more than the limit where that was exceeded. May be NULL. */
+  /* The number of matches that its search found; more than the limit where that was exceeded. May
+   * be NULL. */
   void (*found)(void *ctx, size_t iteration, size_t rule, size_t n_matches);
   /* Asked after an iteration that changed nothing: is that the end? NULL: yes. */
   bool (*may_stop)(void *ctx, size_t iteration);
@@ -507,8 +508,6 @@ double eg_extract_cost(const eg_extract *x,
                        eg_class c); /* by tree cost, HUGE_VAL where a class has no finite term */
 ISO_MUST_USE iso_code eg_extract_dag_cost(const eg_extract *x, eg_class c, double *out,
                                           iso_error *err);
-eg_row eg_extract_row(const eg_extract *x,
-                      eg_class c); /* the e-node chosen; .i 0 where there is none */
 /* The chosen term as text. Owns: free(*out). Errors: ISO_USAGE where there is none, ISO_LIMIT over
  * 2^26 characters. */
 ISO_MUST_USE iso_code eg_extract_text(const eg_extract *x, eg_class c, char **out, iso_error *err);

@@ -49,7 +49,7 @@ bool lint_intern(lint_names *t, iso_arena *a, const char *s, size_t n, uint32_t 
   return true;
 }
 
-void lint_names_fini(lint_names *t) {
+static void names_fini(lint_names *t) {
   free(t->text);
   free(t->hash);
   free(t->slot);
@@ -141,6 +141,6 @@ void lint_trace_fini(lint_trace *t) {
   free(t->group);
   free(t->meet);
   free(t->member);
-  lint_names_fini(&t->names);
+  names_fini(&t->names);
   iso_arena_fini(&t->arena);
 }

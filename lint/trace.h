@@ -22,7 +22,6 @@ typedef struct lint_names {
 
 /* Id 0 is the empty string. Returns: false when there is no memory. */
 bool lint_intern(lint_names *t, iso_arena *a, const char *s, size_t n, uint32_t *id);
-void lint_names_fini(lint_names *t);
 
 /* ---- events ---- */
 

@@ -275,7 +275,7 @@ static bool is_argument(const parting *p, int side, const rule_term *t, const ru
   return false;
 }
 
-/* What comes out is what went in: a view, a cast, a concatenation with nothing. */
+/* Whether the result is the operand: a view, a cast, a concatenation with nothing. */
 bool lo_passes_on(const parting *p, int side, uint32_t i) {
   const synth_node *n = &p->s->graph[side]->node[i];
   return lo_transparent(n->op) || is_argument(p, side, n->call, lo_value(p, side, i));

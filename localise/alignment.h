@@ -91,7 +91,6 @@ void lo_remember(parting *p, const lo_change *change);
 /* The same operator over the same tensors, with another attribute: which argument, -1 where not so;
  * and in words, NULL. */
 int64_t lo_attribute_apart(const parting *p, const synth_node *l, const synth_node *r);
-const char *lo_attribute_hint(const parting *p, const synth_node *l, const synth_node *r);
 /* Whether two leaves above the roots that both sides have by name hold one another's values; names
  * them. */
 bool lo_exchanged_leaves(const parting *p, const int64_t root[2], synth_divergence *d);

@@ -357,7 +357,7 @@ static iso_code explain(parting *p, description *x, iso_error *err) {
     c = lo_explain_by_repair(p, LO_WITHOUT_ONE, leaf, x->d, &x->end, err);
     if (!c && !*repaired) (void)missing_there(p, with, root, x->d);
   }
-  /* What one side computes a table for may be an attribute of the other's: a window, slopes. */
+  /* A table that one side computes may be an attribute of the other's: a window, slopes. */
   const bool lone[2] = {constant[LEFT] < 0 && constant[RIGHT] >= 0,
                         constant[RIGHT] < 0 && constant[LEFT] >= 0};
   const bool exchanged =
@@ -500,8 +500,8 @@ static size_t run_of_both(const parting *p) {
   return run;
 }
 
-iso_code lo_divergences(state *s, iso_error *err) {
-  /* What may be spent on looking for explanations: as much as a few runs of both graphs, which the
+static iso_code lo_divergences(state *s, iso_error *err) {
+  /* The budget of looking for explanations: as much as a few runs of both graphs, which the
    * comparison took anyhow; with small graphs what is little beside starting up. */
   enum { AT_LEAST = 80000, RUNS = 6 };
   parting p = {.s = s};

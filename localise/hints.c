@@ -1,4 +1,4 @@
-/* What is said of a divergence: the attribute, the two arguments, the number or the leaf in which
+/* Hints about a divergence: the attribute, the two arguments, the number or the leaf in which
  * its two places differ. */
 #include "localise/alignment.h"
 #include "rules/operators.h"
@@ -57,7 +57,7 @@ int64_t lo_attribute_apart(const parting *p, const synth_node *l, const synth_no
   return -1;
 }
 
-const char *lo_attribute_hint(const parting *p, const synth_node *l, const synth_node *r) {
+static const char *attribute_hint(const parting *p, const synth_node *l, const synth_node *r) {
   state *s = p->s;
   const int64_t k = lo_attribute_apart(p, l, r);
   if (k < 0) return NULL;
@@ -280,7 +280,7 @@ iso_code lo_measure(const parting *p, const int64_t at[2], synth_divergence *d, 
 const char *lo_hint(const parting *p, const synth_divergence *d, const rule_tensor *x,
                     const rule_tensor *y) {
   const synth_node *l = &p->s->graph[LEFT]->node[d->left], *r = &p->s->graph[RIGHT]->node[d->right];
-  const char *h = lo_attribute_hint(p, l, r);
+  const char *h = attribute_hint(p, l, r);
   if (!h) h = swap_hint(p, l, r);
   if (!h && l->kind != SYNTH_OP) h = leaf_hint(p, LEFT, d->left);
   if (!h && r->kind != SYNTH_OP) h = leaf_hint(p, RIGHT, d->right);

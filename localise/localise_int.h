@@ -71,6 +71,5 @@ iso_code lo_picture(state *s, const rule_tensor *x, const rule_tensor *y, const 
                     iso_error *err);
 
 /* ---- divergence.c ---- */
-iso_code lo_divergences(state *s, iso_error *err);
 
 #endif

@@ -102,7 +102,7 @@ iso_code rp_try_values(repair *r, uint32_t n, iso_error *err) {
   return c;
 }
 
-/* What the changed nodes gave is kept as their values. */
+/* The results of the changed nodes are kept as their values. */
 static iso_code keep_values(repair *r, iso_error *err) {
   const st_carry with = {
       .from = r->task->run, .again = r->again, .value = r->instead, .call = r->call};

@@ -78,7 +78,7 @@ bool rp_can_vary(const rule_term *t);
 /* ---- mutate_many.c: of several operators at once ---- */
 /* One change of n and of every suspect that calls the same with the same attributes. */
 iso_code rp_alike(repair *r, uint32_t n, iso_error *err);
-/* What mended an earlier divergence. */
+/* The changes that mended an earlier divergence. */
 iso_code rp_earlier(repair *r, const lo_change *change, iso_error *err);
 
 /* ---- mutate_split.c: the two halves of a tensor ---- */

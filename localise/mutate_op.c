@@ -185,7 +185,7 @@ iso_code rp_likely_attributes(repair *r, uint32_t n, iso_error *err) {
   return c || r->found ? c : shifted_bounds(r, n, false, err);
 }
 
-/* What a mask fills with is nothing else than far below everything, or nothing. */
+/* A mask fills with a number far below everything, or with 0. */
 iso_code rp_filled(repair *r, uint32_t n, iso_error *err) {
   static const char *const fills[] = {
       OP_MASKED_FILL_SCALAR, OP_WHERE_SCALAROTHER, OP_WHERE_SCALARSELF, OP_WHERE_SCALAR, OP_FULL,
@@ -203,7 +203,7 @@ iso_code rp_filled(repair *r, uint32_t n, iso_error *err) {
 
 enum { MAX_WINDOW = 16 };
 
-/* What may be left out, and is given; or is not, and the other side has it: a window, a cap,
+/* An optional attribute that one side gives and the other leaves out: a window, a cap,
  * slopes. */
 iso_code rp_optional_attributes(repair *r, uint32_t n, iso_error *err) {
   const rule_term *call = r->g->node[n].call, *pool[RP_MAX_POOL];

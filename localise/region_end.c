@@ -90,7 +90,8 @@ static void readers_free(readers *r) {
   free(r->use);
 }
 
-/* What is behind the node and `use` is computed from. Returns: how many operators that is. */
+/* The operators behind the node that `use` is computed from. Returns: how many operators that is.
+ */
 static size_t needed_for(const synth_graph *g, readers *r, uint32_t node, uint32_t use) {
   size_t n = 0;
   memset(r->needed, 0, g->n_nodes);
@@ -177,7 +178,8 @@ static iso_code carried(const parting *p, uint32_t a, uint32_t b, rule_tensor **
   return c;
 }
 
-/* What reads b would have a counterpart, were b's value `instead[b]`: only these operators are run.
+/* Whether the readers of b would have counterparts, were b's value `instead[b]`: only these
+ * operators are run.
  */
 static iso_code near_alike(exits *x, uint32_t b, readers *r, rule_tensor **instead, bool *alike,
                            iso_error *err) {
@@ -215,7 +217,8 @@ static iso_code try_exit(exits *x, uint32_t a, uint32_t b, readers *r, iso_error
   if (!c) c = near_alike(x, b, r, instead, &alike, err);
   if (!c && (alike || x->runs-- > 0)) {
     const st_carry with = {.from = &x->p->run[RIGHT], .again = r->behind, .value = instead};
-    c = st_run_graph(q.s, RIGHT, NULL, 0, 0, true, &with, &q.run[RIGHT], err);
+    c = st_run_graph(q.s, RIGHT, NULL, &(st_run_how){.keep_all = true, .with = &with},
+                     &q.run[RIGHT], err);
     if (!c && helped(&q, r)) {
       st_run_free(x->next);
       x->at[LEFT] = a, x->at[RIGHT] = b;

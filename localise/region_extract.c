@@ -95,7 +95,7 @@ static const rule_term *reshaped(state *s, uint32_t i, const rule_tensor *from,
              : NULL;
 }
 
-/* What the right region is given, said by what the left one is given. */
+/* The inputs of the right region in terms of the left one's. */
 static iso_code relate(state *s, synth_cut *cut, iso_error *err) {
   const size_t n = cut->n_given[LEFT];
   const rule_term **same =
@@ -170,7 +170,7 @@ iso_code lo_cut_failing(state *s, int side, uint32_t node, rule_tensor *const *l
   part.n_outputs = 0;
   list_vars(call, read, &part.n_outputs);
   s->graph[side] = &part;
-  iso_code c = st_run_graph(s, side, leaf, 0, 0, false, NULL, &run, err);
+  iso_code c = st_run_graph(s, side, leaf, &(st_run_how){0}, &run, err);
   s->graph[side] = whole;
   if (!c) c = collect(s, side, &run, node, in, cut, err);
   if (!c) s->res->cut = cut;

@@ -41,8 +41,8 @@ static bool *around(const parting *p, int side, const uint32_t *node, size_t n, 
   return flag;
 }
 
-/* What only passes a value on is not where it went wrong: the operator above that made it, if the
- * other side has no such value; else `node`. */
+/* An operator that only passes a value on is not where it went wrong: the operator above that made
+ * it, if the other side has no such value; else `node`. */
 static uint32_t maker(const parting *p, int side, uint32_t node) {
   const synth_graph *g = p->s->graph[side];
   for (uint32_t at = node; lo_passes(g, at);) {
@@ -89,7 +89,7 @@ static bool integer_constant(const state *s, int side, uint32_t i) {
   return s->rec[s->map[side][i].i].konst && !rule_dtype_is_float(t) && !rule_dtype_is_complex(t);
 }
 
-/* What the other side has in the place of `node`, whose value should be `v`: a node of the region,
+/* The counterpart of `node` on the other side, whose value should be `v`: a node of the region,
  * else one of the same operator. */
 static int64_t counterpart(const parting *p, int side, uint32_t node, const bool *other,
                            const rule_tensor *v) {
@@ -174,7 +174,7 @@ static size_t drop_right(const parting *p, int side, uint32_t goal, uint32_t *su
   return left;
 }
 
-/* What is known of one side of a divergence before its operators are varied. */
+/* One side of a divergence before its operators are varied. */
 typedef struct place {
   int side;
   bool *own, *wide, *other,
@@ -212,7 +212,7 @@ static iso_code look(const parting *p, int side, bool integers, const int64_t ex
   return c;
 }
 
-/* What reads the one operator that departs may be what is wrong as well: several of its arguments
+/* The reader of the one operator that departs may be wrong as well: several of its arguments
  * are others. */
 static iso_code readers(const parting *p, const place *q, uint32_t *suspect, size_t *count,
                         iso_error *err) {
@@ -273,7 +273,8 @@ static iso_code carry_repair(const parting *p, const lo_repair_result *r, lo_end
     again[i] = r->instead[i] || (g->node[i].kind == SYNTH_OP && s->map[RIGHT][i].i != EG_NONE &&
                                  st_term_uses(g->node[i].call, again));
   st_run repaired;
-  if (!st_run_graph(s, RIGHT, NULL, 0, 0, true, &with, &repaired, err)) {
+  if (!st_run_graph(s, RIGHT, NULL, &(st_run_how){.keep_all = true, .with = &with}, &repaired,
+                    err)) {
     if (next->value && met(p, next) > met(p, &repaired)) st_run_free(&repaired);
     else {
       st_run_free(next);

@@ -1,4 +1,4 @@
-/* What an equality takes for granted beside its rules, by kind. The table in assumption.c is the
+/* Assumptions of an equality beside its rules, by kind. The table in assumption.c is the
  * one place where kinds have names and meanings: everywhere else they are values of this type, and
  * what a kind is about is a field beside it. */
 #ifndef RULES_ASSUMPTION_H
@@ -30,7 +30,7 @@ typedef enum rule_assumption {
 
 /* One word. Static. */
 const char *rule_assumption_name(rule_assumption kind);
-/* What is assumed, in a line. Static. */
+/* The assumption in a line. Static. */
 const char *rule_assumption_meaning(rule_assumption kind);
 /* Whether the equality is then said of less than the functions that were captured: of fewer
  * inputs, sizes or orders, not of their last digits, or of a kernel by its definition. What does
@@ -39,15 +39,15 @@ bool rule_assumption_weakens(rule_assumption kind);
 /* The kind of that name. Returns: false where there is none. */
 bool rule_assumption_parse(const char *name, rule_assumption *out);
 
-/* What an equality, or a rule, is relative to: the kernel of an operator outside PyTorch, which is
- * taken to mean what its reference kernel computes or its definition says. */
+/* A kernel that an equality, or a rule, is relative to: that of an operator outside PyTorch, which
+ * is taken to mean what its reference kernel computes or its definition says. */
 typedef struct rule_relative {
   rule_assumption kind; /* RULE_ASSUMES_DEFINITION */
   const char *what;     /* the operator, as captures name it; NULL: nothing */
 } rule_relative;
 
-/* What a call of `op` rests on. An overload that takes captured attributes is not part of the name,
- * which is from `arena`. Returns: false where there is no memory. */
+/* The kernel that a call of `op` rests on. An overload that takes captured attributes is not part
+ * of the name, which is from `arena`. Returns: false where there is no memory. */
 bool rule_relative_of(iso_arena *arena, const char *op, rule_relative *out);
 /* The assumption in words, from `arena`. Returns: NULL where there is no memory. */
 const char *rule_relative_print(iso_arena *arena, rule_relative r);

@@ -1,6 +1,6 @@
-/* What a capture, or its user, says of the values that an input may have. Nothing outside is part
- * of the function that is compared: what is drawn for the input lies inside, on both sides, and a
- * difference outside is none.
+/* The domain that a capture, or its user, gives to the values that an input may have. Nothing
+ * outside is part of the function that is compared: what is drawn for the input lies inside, on
+ * both sides, and a difference outside is none.
  *
  * A domain is an interval of numbers less some of them; `distinct`: no number stands in the tensor
  * twice; `sorted`: no element of a row is less than the one before; `mask`: zeros and ones, and a
@@ -44,7 +44,7 @@ bool rule_domain_is_joint(const rule_domain *d);
 bool rule_domain_settle(rule_domain *d, double *exclude, rule_dtype dtype, const rule_shape *shape,
                         char *why, size_t n);
 
-/* What is inside both, from `arena`; `who` becomes both names. Returns: NULL where there is no
+/* The intersection, from `arena`; `who` becomes both names. Returns: NULL where there is no
  * memory. */
 rule_domain *rule_domain_meet(iso_arena *arena, const rule_domain *a, const rule_domain *b,
                               rule_dtype dtype, const rule_shape *shape, bool *empty);

@@ -435,8 +435,6 @@ void rule_masks_free(rule_masks *m) {
 
 bool rule_masks_any(const rule_masks *m) { return m->any; }
 bool rule_masks_at(const rule_masks *m, size_t i) { return m->has[i]; }
-bool rule_masks_beside(const rule_masks *m, size_t i) { return m->beside[i]; }
-
 bool rule_masks_vanish(const rule_masks *m, size_t *where) {
   if (where) *where = m->leak;
   return m->leak == m->n;

@@ -25,7 +25,7 @@ extern "C" {
   1e30 /* the same beside float32's, bfloat16's and float64's least number \
         */
 
-/* What an operator does with masks among its arguments. */
+/* How an operator treats masks among its arguments. */
 typedef enum rule_mask_role {
   RULE_MASK_PASSES, /* moves, chooses or adds them: its result has them */
   RULE_MASK_ROWS, /* they vanish in a row (of argument `dim`, the last one where there is none) that
@@ -72,10 +72,8 @@ bool rule_masks_at(const rule_masks *m, size_t i);
 /* Whether every path of every mask ends where it vanishes. Returns: in `where` (may be NULL) a node
  * that shows that it does not. */
 bool rule_masks_vanish(const rule_masks *m, size_t *where);
-/* Whether node `i` has numbers that stand beside a mask: those of rule_masks_bound. */
-bool rule_masks_beside(const rule_masks *m, size_t i);
-/* The largest number that may stand beside a mask, where `largest` gives that of a node that
- * rule_masks_beside names. */
+/* The largest number that may stand beside a mask, where `largest` gives that of a node
+ * whose numbers do. */
 ISO_MUST_USE iso_code rule_masks_bound(const rule_masks *m, double (*largest)(void *ctx, size_t i),
                                        void *ctx, double *out, iso_error *err);
 /* The call of node `i` with its mask written as minus infinity; its own where it writes none. NULL:

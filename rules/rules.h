@@ -138,9 +138,10 @@ const rule_term *rule_expr(iso_arena *a, const char *op, const rule_term *const 
 ISO_MUST_USE iso_code rule_call(iso_arena *a, rule_schemas *s, const char *op,
                                 const rule_term *const *arg, size_t n, const rule_term **out,
                                 iso_error *err);
-/* What `v` is as a value of argument `arg`, so that two spellings of one call are one term: an int
- * for a float becomes a float, a number for an int[2] the list of two, a dtype's bare name the
- * dtype, whatever is context none. Errors: ISO_USAGE where `v` cannot stand there; ISO_NOMEM. */
+/* The one spelling of `v` as a value of argument `arg`, so that two spellings of one call are one
+ * term: an int for a float becomes a float, a number for an int[2] the list of two, a dtype's bare
+ * name the dtype, whatever is context none. Errors: ISO_USAGE where `v` cannot stand there;
+ * ISO_NOMEM. */
 ISO_MUST_USE iso_code rule_arg_value(iso_arena *a, const rule_arg *arg, const rule_term *v,
                                      const rule_term **out, iso_error *err);
 /* Whether the call `t` (complete arguments) draws random numbers: a random operator, unless its
@@ -149,7 +150,7 @@ ISO_MUST_USE iso_code rule_arg_value(iso_arena *a, const rule_arg *arg, const ru
 bool rule_draws(rule_schemas *s, const rule_term *t);
 /* Whether the call tells NaN or an infinity from numbers (nan_to_num, isnan, x != x). */
 bool rule_sees_undefined(const rule_term *call);
-/* What an operator does with NaN and infinities (rules/operators.def). */
+/* How an operator treats NaN and infinities (rules/operators.def). */
 typedef enum rule_undefined {
   RULE_UNDEFINED_PASSES, /* its result is none where an operand is none */
   RULE_UNDEFINED_MAKES,  /* and for some numbers, too */
@@ -158,8 +159,8 @@ typedef enum rule_undefined {
   RULE_UNDEFINED_BOTH    /* MAKES and KEEPS */
 } rule_undefined;
 rule_undefined rule_undefined_of(const char *op);
-/* What is known of all elements of a tensor. All bits zero: nothing but that it is given, and so a
- * number. */
+/* Facts that hold of all elements of a tensor. All bits zero: nothing but that it is given, and so
+ * a number. */
 typedef struct rule_fact {
   bool undefined; /* some may be NaN or infinite: nothing shows that they are not */
   bool masked;    /* some are minus infinity, at places that constants alone decide */
@@ -274,7 +275,7 @@ typedef enum rule_method {
   RULE_BY_TESTS
 } rule_method;
 
-/* What a proof takes for granted. */
+/* Assumptions of a proof. */
 enum {
   RULE_RESTS_ON_LITERALS = 1, /* float literals read as the numbers that they stand for */
   RULE_RESTS_ON_MASKS =

@@ -1,4 +1,4 @@
-/* What the files of rules/ share. */
+/* Private to rules/: helpers that its files share. */
 #ifndef RULES_RULES_INT_H
 #define RULES_RULES_INT_H
 
@@ -11,7 +11,6 @@ typedef struct rule_text {
   bool failed;
 } rule_text;
 
-void rule_text_add(rule_text *t, const char *s, size_t n);
 void rule_text_str(rule_text *t, const char *s);
 void rule_text_fmt(rule_text *t, const char *fmt, ...) ISO_PRINTF(2, 3);
 /* Returns: the text, malloc'ed; NULL (and nothing is left) when memory ran out. */
@@ -23,17 +22,11 @@ const char *rule_float_print(double f, char *buf);
 /* A string in quotes. */
 void rule_text_quoted(rule_text *t, const char *s);
 
-/* Whether `s` of `n` bytes can name a variable, size or attribute: it is no literal, keyword or
- * number. */
-bool rule_is_name(const char *s, size_t n);
 /* rule_schemas_find that tells an unknown name (*out is NULL) from missing memory. Returns: false
  * for the latter. */
 bool rule_schemas_get(rule_schemas *s, const char *name, const rule_schema **out);
 /* The type of a list's elements; `t` itself where it is no list. */
 rule_arg_type rule_arg_element(rule_arg_type t);
-/* Operands of an operator in sizes and conditions. Returns: false when there is no operator of that
- * name. `logic`: its value is a truth value; `deep`: so are its operands. */
-bool rule_expr_arity(const char *op, uint32_t *least, uint32_t *most, bool *logic, bool *deep);
 
 /* rule_set_parse; `all`: duplicates are kept. */
 ISO_MUST_USE iso_code rule_set_read(const char *text, size_t n, const char *file, bool all,

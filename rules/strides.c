@@ -1,5 +1,5 @@
-/* What of a graph lies in memory row by row. Captures tell shapes, not strides: an operator that
- * reads memory as such (as_strided) has a meaning where these follow from the graph. Views in
+/* Tensors of a graph that lie in memory row by row. Captures tell shapes, not strides: an operator
+ * that reads memory as such (as_strided) has a meaning where these follow from the graph. Views in
  * another order, and all that is computed elementwise of them, do not lie so. */
 #include <string.h>
 

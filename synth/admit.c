@@ -1,6 +1,6 @@
-/* What is compared of two captures: the nodes that the outputs depend on, in the comparison's own
- * spelling. A graph that is no function of its inputs, or that reads what a capture does not hold,
- * is refused here; nothing behind this file meets one. */
+/* The part of two captures that is compared: the nodes that the outputs depend on, in the
+ * comparison's own spelling. A graph that is no function of its inputs, or that reads what a
+ * capture does not hold, is refused here; nothing behind this file meets one. */
 #include "synth/loop.h"
 #include "rules/operators.h"
 #include "synth/search/search.h"

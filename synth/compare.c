@@ -75,6 +75,8 @@ void st_state_free(state *s) {
   for (int side = 0; side < 2; side++) {
     free(s->leaves.replica[side]);
     free(s->leaves.settled[side]);
+    free(s->leaves.written[side]);
+    free(s->leaves.kept[side]);
     free(s->ranks.part[side]);
   }
   for (int side = 0; side < 2; side++) free(s->ranks.first_peers[side]);
@@ -216,6 +218,7 @@ static void read_first(const state *s, how as, how *again) {
 
 /* `again`: in what other way it has to be compared: an operator failed, and not on the captured
  * inputs; or numbers come near masks that were read. */
+/* parameters: those of synth_compare, and how. */
 static iso_code compare(const synth_graph *left, const synth_graph *right, const rule_set *known,
                         const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
                         how as, how *again, synth_result **out, iso_error *err) {
@@ -283,6 +286,7 @@ static void forget(synth_result **out) {
   *out = NULL;
 }
 
+/* parameters: two graphs, what is known and may be asked, how, and the result. */
 iso_code synth_compare(const synth_graph *left, const synth_graph *right, const rule_set *known,
                        const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
                        synth_result **out, iso_error *err) {

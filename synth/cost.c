@@ -1,4 +1,4 @@
-/* What a comparison spends: clocks, and the rule that took longest. Figures of the report; no
+/* The costs of a comparison: clocks, and the rule that took longest. Figures of the report; no
  * verdict depends on them but for the limits that a caller sets. */
 #include "synth/comparison.h"
 

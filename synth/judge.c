@@ -24,20 +24,21 @@ static void note_witness(state *s, size_t output, rule_diff diff, bool redrawn) 
 /* The verdict where some output is not joined: a witness decides. `apart`: draws on which the
  * values differ. */
 static iso_code seek_witness(state *s, const bool *apart, bool *differs, iso_error *err) {
-  size_t output = 0;
-  rule_diff diff = {0};
+  st_difference found = {0};
   iso_code c = ISO_OK;
   bool any = false;
   *differs = false;
   for (size_t d = 0; d < s->n_draws && !c && !*differs; d++) { /* captured draws come first */
     if (!apart[d]) continue;
     any = true;
-    c = st_confirm(s, d, &output, &diff, differs, err);
-    if (!c && *differs) note_witness(s, output, diff, d >= st_n_captured(s));
+    c = st_confirm(s, d, &found, err);
+    *differs = found.found;
+    if (!c && *differs) note_witness(s, found.output, found.diff, d >= st_n_captured(s));
   }
   if (!c && !*differs && !st_stopped(s)) {
-    c = st_hunt(s, &output, &diff, differs, err);
-    if (!c && *differs) note_witness(s, output, diff, true);
+    c = st_hunt(s, &found, err);
+    *differs = found.found;
+    if (!c && *differs) note_witness(s, found.output, found.diff, true);
   }
   if (!c && !*differs)
     s->res->reason =
@@ -116,15 +117,14 @@ static iso_code weigh_what_is_seen(state *s, const st_poles *p, iso_error *err) 
 /* Joined outputs are equal as real numbers. Where one graph is no number (0/0) and the other, which
  * guards against that, is one, no proof sees it: such inputs are looked for. */
 static iso_code look_where_undefined(state *s, iso_error *err) {
-  size_t output = 0;
-  rule_diff diff = {0};
-  bool found = false;
+  st_difference d = {0};
   st_poles p = {0};
   if (st_stopped(s)) return ISO_OK;
   iso_code c = st_poles_of(s, &p, err);
-  if (!c && (p.watched || p.apart)) c = st_hunt_poles(s, &p, &output, &diff, &found, err);
-  if (!c && !found) c = st_hunt_undefined(s, &output, &diff, &found, err);
-  if (!c) c = found ? differ_all_the_same(s, output, &diff, err) : weigh_what_is_seen(s, &p, err);
+  if (!c && (p.watched || p.apart)) c = st_hunt_poles(s, &p, &d, err);
+  if (!c && !d.found) c = st_hunt_undefined(s, &d, err);
+  if (!c)
+    c = d.found ? differ_all_the_same(s, d.output, &d.diff, err) : weigh_what_is_seen(s, &p, err);
   st_poles_free(&p);
   return c;
 }

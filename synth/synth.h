@@ -71,7 +71,7 @@ typedef struct synth_output {
   const char *relation; /* what a user gave for it, in words: for the report; NULL: nothing */
 } synth_output;
 
-/* What a user says of a leaf of the left graph: its relation to leaves of the right one, in place
+/* A user's relation for a leaf of the left graph: its relation to leaves of the right one, in place
  * of what values and names would give. A leaf may have several. */
 typedef struct synth_given {
   uint32_t left;
@@ -98,7 +98,7 @@ typedef struct synth_graph {
   size_t n_captured; /* of these: those behind were drawn by the caller; 0: all were captured */
 } synth_graph;
 
-/* What can be switched off, to see what it buys; the verdict must not change. */
+/* Parts that can be switched off, to see what each buys; the verdict must not change. */
 enum {
   SYNTH_SIGNATURE =
       16, /* of several candidates, those that depend on the same leaves are tried first */
@@ -209,7 +209,7 @@ typedef struct synth_cut {
   size_t divergence; /* which one it is of */
 } synth_cut;
 
-/* What was looked at: the limits of the evidence. */
+/* Coverage: the limits of the evidence. */
 typedef struct synth_branch {
   bool right;
   uint32_t node;
@@ -233,7 +233,7 @@ typedef struct synth_pair {
   bool equivalent;
 } synth_pair;
 
-/* What a node's equality with the other side rests on. */
+/* The justification of a node's equality with the other side. */
 typedef enum synth_standing {
   SYNTH_UNREAD, /* no output reads it */
   SYNTH_ALONE,  /* nothing of the other side was found equal, and something that reads it is alone
@@ -372,6 +372,11 @@ typedef struct synth_found {
   bool clean;            /* false: `scale` times the term holds */
   double scale;
   const char *surprise; /* what is odd about it, a line; NULL: nothing is */
+  /* Where nothing was found: an element of the output that no right output holds, and no sum of
+   * some; -1: none was looked for, or there is none. */
+  int64_t apart;
+  bool redrawn;          /* on drawn inputs and parameters */
+  double value, nearest; /* that element, and what is nearest to it on the right */
 } synth_found;
 
 typedef struct synth_refinement {
@@ -391,7 +396,7 @@ ISO_MUST_USE iso_code synth_infer(const synth_graph *left, const synth_graph *ri
                                   const synth_found *hoped, size_t n_hoped, synth_refinement **out,
                                   iso_error *err);
 void synth_refinement_free(synth_refinement *r);
-/* What an output's name says of its rank: "NAME_rank<r>", "NAME.rank<r>", "rank<r>.NAME". Returns:
+/* The rank in an output's name: "NAME_rank<r>", "NAME.rank<r>", "rank<r>.NAME". Returns:
  * the length of NAME, where it stands, and the rank; of another name all of it, and rank 0. */
 size_t synth_stem(const char *name, const char **stem, unsigned long *rank);
 bool synth_same_stem(const char *a, const char *b);
@@ -404,15 +409,21 @@ typedef struct synth_follow_limits {
 } synth_follow_limits;
 synth_follow_limits synth_follow_limits_default(void);
 
+/* The rules from which another may follow. */
+typedef struct synth_following {
+  const rule_set *known;
+  const bool *use; /* by rule: those that grow the e-graph */
+  bool *used;      /* by rule: what an equality rests on; set where true, never cleared */
+  const rule_oracle *oracle;
+  rule_schemas *schemas;
+  synth_follow_limits limits;
+} synth_following;
 /* Whether the two sides of `r`, whose sizes and attributes are numbers, meet in an e-graph that the
- * rules of `known` with `use` set grow, both ways, on the values `bind` of its variables. A rule
- * with a range of values (`in`) must not be used. Says nothing about other sizes. Returns: in
- * `used` (by rule, set where true, never cleared) what the equality rests on. Errors: ISO_INTERNAL
- * where a rule would join two values that differ: it does not hold; ISO_NOMEM. */
-ISO_MUST_USE iso_code synth_follows(const rule *r, rule_tensor *const *bind, const rule_set *known,
-                                    const bool *use, const rule_oracle *oracle,
-                                    rule_schemas *schemas, const synth_follow_limits *l,
-                                    bool *follows, bool *used, iso_error *err);
+ * rules in use grow, both ways, on the values `bind` of its variables. A rule with a range of
+ * values (`in`) must not be used. Says nothing about other sizes. Errors: ISO_INTERNAL where a rule
+ * would join two values that differ: it does not hold; ISO_NOMEM. */
+ISO_MUST_USE iso_code synth_follows(const rule *r, rule_tensor *const *bind,
+                                    const synth_following *from, bool *follows, iso_error *err);
 
 #ifdef __cplusplus
 }

@@ -71,10 +71,9 @@ static iso_code undefined_together(void *ctx, const rule *r, bool *yes, iso_erro
 static iso_code prove(val_ladder *l, rule_verdict *proof, iso_error *err) {
   const val_options *o = val_engine_options(l->e);
   rule_schemas *schemas = val_engine_schemas(l->e);
-  const val_admission admit = {undefined_together, l};
-  iso_code c = l->general
-                   ? val_generalise(l->given, schemas, o, &admit, l->arena, l->general, proof, err)
-                   : val_prove(l->given, schemas, o, proof, err);
+  const val_generality how = {l->arena, undefined_together, l};
+  iso_code c = l->general ? val_generalise(l->given, schemas, o, &how, l->general, proof, err)
+                          : val_prove(l->given, schemas, o, proof, err);
   if (!c && l->strict && !l->r->reads_literals) c = as_written(l, proof, err);
   return c;
 }
@@ -230,8 +229,10 @@ iso_code val_decide(val_engine *e, const rule *r, rule_tensor *const *example, r
   return decide(&l, out, err);
 }
 
-iso_code val_decide_general(val_engine *e, const rule *r, rule_tensor *const *example, iso_arena *a,
-                            rule *general, rule_verdict *out, iso_error *err) {
+/* The same for literal sizes, the rule made general where it is proved (val_generalise): `out` is
+ * about `*general`. */
+static iso_code decide_general(val_engine *e, const rule *r, rule_tensor *const *example,
+                               iso_arena *a, rule *general, rule_verdict *out, iso_error *err) {
   val_ladder l = {.e = e,
                   .r = r,
                   .example = example,
@@ -275,6 +276,7 @@ static double largest(const rule_tensor *t) {
   return m;
 }
 
+/* parameters: those of rule_oracle.call. */
 static iso_code oracle_call(void *ctx, const rule_term *call, rule_tensor *const *bind,
                             bool float64, rule_tensor **out, size_t cap, size_t *n_out,
                             iso_error *err) {
@@ -300,7 +302,7 @@ static iso_code oracle_decide(void *ctx, const rule *r, rule_tensor *const *exam
 
 static iso_code oracle_generalise(void *ctx, const rule *r, rule_tensor *const *example,
                                   iso_arena *a, rule *general, rule_verdict *out, iso_error *err) {
-  return val_decide_general(ctx, r, example, a, general, out, err);
+  return decide_general(ctx, r, example, a, general, out, err);
 }
 
 static iso_code oracle_certify(void *ctx, const rule *r, size_t *n, char *why, iso_error *err) {

@@ -35,12 +35,24 @@ typedef struct val_trial {
   char reason[200];       /* VAL_FAILED: the operator's words */
 } val_trial;
 
+/* A side of a rule on a sample. */
+typedef struct val_shown {
+  const rule_term *term;
+  rule_tensor *const *bind;
+  const rule_tensor *plain; /* its value there */
+} val_shown;
+
+/* How a sample is tried. */
+typedef struct val_trying {
+  iso_rng *rng; /* draws noise */
+  double rel_tol;
+  bool strict;    /* differences that only cancellation could explain are looked into as well */
+  bool unbounded; /* integers are meant without end */
+} val_trying;
 /* Evaluate both sides of `r`, whose shapes and attributes are literal, on `bind`, and compare.
- * `strict`: differences that only cancellation could explain are looked into as well. `unbounded`:
- * integers are meant without end. `rng` draws noise. Errors: ISO_NOMEM. */
-ISO_MUST_USE iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng,
-                              double rel_tol, bool strict, bool unbounded, val_trial *out,
-                              iso_error *err);
+ * Errors: ISO_NOMEM. */
+ISO_MUST_USE iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind,
+                              const val_trying *how, val_trial *out, iso_error *err);
 void val_trial_fini(val_trial *t);
 /* Have the outcome of val_try settled by many digits (settle.c): a difference that rounding made is
  * none, one that it hid is one, and an agreement of numbers that sums have lost shows nothing.
@@ -76,7 +88,6 @@ void val_witness_describe(const val_witness *w, rule_verdict *out);
 /* Look for a smaller one: fewer elements first, then small integers. */
 ISO_MUST_USE iso_code val_witness_shrink(val_engine *e, val_witness *w, val_problem *p,
                                          iso_rng *rng, bool strict, iso_error *err);
-void val_witness_fini(val_witness *w);
 
 /* val_prove with float literals as the doubles that they are. */
 ISO_MUST_USE iso_code val_prove_as_written(const rule *r, rule_schemas *schemas,

@@ -113,42 +113,42 @@ void val_sample_normal(iso_rng *rng, rule_tensor *t, double mean, double deviati
 ISO_MUST_USE iso_code val_prove(const rule *r, rule_schemas *schemas, const val_options *o,
                                 rule_verdict *out, iso_error *err);
 
-/* What else a rule has to be besides proved. Returns: in `yes` whether it is. */
-typedef struct val_admission {
+/* How a rule is made general. */
+typedef struct val_generality {
+  iso_arena *a; /* of what is new in it */
+  /* NULL, or what it has to be besides proved. Returns: in `yes` whether it is. */
   iso_code (*admits)(void *ctx, const rule *r, bool *yes, iso_error *err);
   void *ctx;
-} val_admission;
+} val_generality;
 
-/* A rule with literal sizes, made as general as its proof stays and as `admit` admits it (NULL:
- * everything): sizes, the integers that go with them and float attributes become names, with
- * conditions (a scale that is 1/sqrt of a size).
- * Returns: in `out` the rule (what is new of it lives in `a`, the rest is borrowed from `r`) and in
+/* A rule with literal sizes, made as general as its proof stays and as it is admitted: sizes, the
+ * integers that go with them and float attributes become names, with conditions (a scale that is
+ * 1/sqrt of a size). Returns: in `out` the rule (what is not new is borrowed from `r`) and in
  * `verdict` RULE_PROVED with its scope. Where nothing could be made general `out` is `r`, and the
  * verdict that of val_prove. */
 ISO_MUST_USE iso_code val_generalise(const rule *r, rule_schemas *schemas, const val_options *o,
-                                     const val_admission *admit, iso_arena *a, rule *out,
-                                     rule_verdict *verdict, iso_error *err);
+                                     const val_generality *how, rule *out, rule_verdict *verdict,
+                                     iso_error *err);
 
 /* The whole ladder for a candidate; `example[i]`, where not NULL, is a captured value of variable
  * i. */
 ISO_MUST_USE iso_code val_decide(val_engine *e, const rule *r, rule_tensor *const *example,
                                  rule_verdict *out, iso_error *err);
-/* The same for literal sizes, the rule made general where it is proved (val_generalise): `out` is
- * about `*general`. */
-ISO_MUST_USE iso_code val_decide_general(val_engine *e, const rule *r, rule_tensor *const *example,
-                                         iso_arena *a, rule *general, rule_verdict *out,
-                                         iso_error *err);
 /* The same as a rule_oracle: `ctx` is the engine. */
 rule_oracle val_oracle(val_engine *e);
 
 /* ---- rules of a file ---- */
 
 /* `r` at sizes and attributes that meet its conditions, as different from one another as can be,
- * and values of its variables on which both sides run. Equal seeds give equal instances. Returns:
- * in `found` whether there is one; then `out` (all sizes are numbers; lives in `a`) and `bind`
- * (room for r->n_vars; Owns: caller unrefs each). */
+ * and values of its variables on which both sides run. Equal seeds give equal instances. */
+typedef struct val_concrete {
+  rule r;             /* all sizes are numbers */
+  rule_tensor **bind; /* room for r->n_vars, the caller's. Owns: caller unrefs each */
+  bool found;         /* else there is none */
+} val_concrete;
+/* out->r lives in `a`. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code val_instance(val_engine *e, const rule *r, uint64_t seed, iso_arena *a,
-                                   rule *out, rule_tensor **bind, bool *found, iso_error *err);
+                                   val_concrete *out, iso_error *err);
 
 /* A counterexample: the rule at sizes and attributes that meet its conditions, and values on which
  * its sides differ. */

@@ -178,7 +178,8 @@ static iso_code raw_tensor(pt2_archive *a, const table *t, const json_t *entry, 
   iso_code code = pt2_meta(json_object_get(entry, "tensor_meta"), &meta, &offset, err);
   if (code == ISO_OK) code = cap_archive_read(a->zip, path, &b, err);
   if (code == ISO_OK)
-    code = cap_bytes_view(b, meta.dtype, &meta.shape, meta.stride, offset, &a->budget, out, err);
+    code = cap_bytes_view(b, &(cap_strided){meta.dtype, &meta.shape, meta.stride, offset},
+                          &a->budget, out, err);
   cap_bytes_unref(b);
   return code;
 }

@@ -412,8 +412,8 @@ static const rule_schema *counterpart(pt2_writer *w, const char *name, const cha
              : NULL;
 }
 
-iso_code pt2_in_place(pt2_writer *w, const char *name, const char *overload, json_t *kwargs,
-                      pt2_cell *const *args, size_t n_args, pt2_cell *self, const char *hint) {
+iso_code pt2_in_place(pt2_writer *w, const pt2_named *op, json_t *kwargs, pt2_cell *const *args,
+                      size_t n_args, pt2_cell *self) {
   /* operator: in-place forms, which only archives have */
   /* These change what the tensor is, not what is in it. */
   static const char *const reshape_in_place[] = {
@@ -421,6 +421,7 @@ iso_code pt2_in_place(pt2_writer *w, const char *name, const char *overload, jso
       "swapdims_", "swapaxes_", "squeeze_",   "unsqueeze_", "squeeze_dims_", NULL};
   char base[80];
   const char *id = NULL;
+  const char *name = op->name, *overload = op->overload;
   const size_t n = strlen(name);
   if (kwargs == NULL) return pt2_no_memory(w);
   if (n >= sizeof base || is_any(name, reshape_in_place)) {
@@ -446,7 +447,7 @@ iso_code pt2_in_place(pt2_writer *w, const char *name, const char *overload, jso
                     "aten::%.80s%s%.40s writes in place and has no functional counterpart", name,
                     *overload ? "." : "", overload);
   }
-  iso_code code = pt2_emit(w, s->name, kwargs, pt2_outputs(&result), hint, &id, NULL);
+  iso_code code = pt2_emit(w, s->name, kwargs, pt2_outputs(&result), op->hint, &id, NULL);
   if (code == ISO_OK && result.dtype != self->dtype) code = to_dtype(w, self, &id);
   return code == ISO_OK ? pt2_write(w, self, id) : code;
 }

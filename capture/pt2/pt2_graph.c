@@ -58,7 +58,8 @@ bool pt2_size_of(const json_t *v, int64_t *out) {
   return true;
 }
 
-bool pt2_dtype(int64_t scalar_type, rule_dtype *out) {
+/* PyTorch's number of a dtype. Returns: false where a capture cannot hold it. */
+static bool pt2_dtype(int64_t scalar_type, rule_dtype *out) {
   static const struct {
     int64_t n;
     rule_dtype d;
@@ -315,7 +316,7 @@ iso_code pt2_bind_tensor(translation *t, frame *f, const char *name, pt2_cell *c
 
 /* ---- numbers ---- */
 
-/* What a node that computes with sizes gives: the archive's hint, which for a size is checked
+/* The value of a node that computes with sizes: the archive's hint, which for a size is checked
  * against the tensor. */
 static iso_code number_node(translation *t, frame *f, const json_t *node, const char *target) {
   const json_t *outputs = json_object_get(node, "outputs");

@@ -46,8 +46,6 @@ json_t *pt2_outputs(const pt2_cell *meta); /* one of them in a list */
 /* A root, of which only the meta data is filled in. NULL: no memory. */
 pt2_cell *pt2_cell_new(pt2_writer *w, const pt2_cell *meta, const char *id);
 
-/* PyTorch's number of a dtype. Returns: false where a capture cannot hold it. */
-bool pt2_dtype(int64_t scalar_type, rule_dtype *out);
 /* Shape, dtype and strides of a TensorMeta; its storage offset where `offset` is not NULL. Errors:
  * the reason alone. */
 ISO_MUST_USE iso_code pt2_meta(const json_t *m, pt2_cell *out, int64_t *offset, iso_error *err);
@@ -68,10 +66,13 @@ ISO_MUST_USE iso_code pt2_read(pt2_writer *w, pt2_cell *c);
 /* Node `id` holds what was written to `c`. Errors: ISO_UNSUPPORTED where no function says what that
  * does to the others. */
 ISO_MUST_USE iso_code pt2_write(pt2_writer *w, pt2_cell *c, const char *id);
+/* An operator that writes, and what its result is to be called. */
+typedef struct pt2_named {
+  const char *name, *overload, *hint;
+} pt2_named;
 /* The new value of `self` after aten::`name` (as "add_") with `kwargs`, which are taken over. */
-ISO_MUST_USE iso_code pt2_in_place(pt2_writer *w, const char *name, const char *overload,
-                                   json_t *kwargs, pt2_cell *const *args, size_t n_args,
-                                   pt2_cell *self, const char *hint);
+ISO_MUST_USE iso_code pt2_in_place(pt2_writer *w, const pt2_named *op, json_t *kwargs,
+                                   pt2_cell *const *args, size_t n_args, pt2_cell *self);
 
 /* ---- pt2_signature.c ---- */
 

@@ -100,8 +100,8 @@ static iso_code in_place(translation *t, frame *f, const json_t *node, const ope
   }
   iso_code code = pt2_arguments(t, f, node, true, &kwargs);
   if (code == ISO_OK)
-    code = pt2_in_place(&t->w, o->name, o->overload, kwargs, arg, n, self,
-                        r->n == 1 ? r->name[0] : o->name);
+    code = pt2_in_place(&t->w, &(pt2_named){o->name, o->overload, r->n == 1 ? r->name[0] : o->name},
+                        kwargs, arg, n, self);
   return code == ISO_OK && r->n == 1 ? pt2_bind_tensor(t, f, r->name[0], self) : code;
 }
 

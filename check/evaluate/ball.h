@@ -52,7 +52,7 @@ ball ball_silu(ball a);
 ball ball_gelu(ball a);
 ball ball_gelu_tanh(ball a);
 ball ball_relu(ball a);
-/* What jumps is known where all numbers of the ball give one. */
+/* The result of a jumping function is known where all numbers of the ball give one. */
 ball ball_floor(ball a);
 ball ball_ceil(ball a);
 ball ball_trunc(ball a);

@@ -90,7 +90,6 @@ const ev_tensor *ev_slice(ev *e, const ev_tensor *t, uint32_t d, int64_t start, 
                           int64_t step);
 const ev_tensor *ev_cat(ev *e, const ev_list *l, uint32_t d);
 const ev_tensor *ev_rows_of(ev *e, const ev_tensor *table, uint32_t d, const ev_tensor *index);
-const ev_tensor *ev_matmul(ev *e, const ev_tensor *a, const ev_tensor *b);
 /* x / root(mean of squares of the last `over` elements + eps), with the mean taken off where
  * `centred`. */
 const ev_tensor *ev_normed(ev *e, const ev_tensor *x, int64_t over, ball eps, bool centred);

@@ -220,7 +220,7 @@ static ball dot(const ball *x, int64_t sx, const ball *y, int64_t sy, int64_t n)
   return s;
 }
 
-const ev_tensor *ev_matmul(ev *e, const ev_tensor *a, const ev_tensor *b) {
+static const ev_tensor *ev_matmul(ev *e, const ev_tensor *a, const ev_tensor *b) {
   if (!a || !b) return NULL;
   const bool row = a->rank == 1, column = b->rank == 1;
   if (a->rank == 0 || b->rank == 0) return ev_fail(e, "a product of no matrices");

@@ -43,9 +43,7 @@ static void help(FILE *f) {
 }
 
 static int usage_error(const char *what, const char *arg) {
-  fprintf(stderr, "isomer: check: %s%s%s%s (isomer check --help)\n", what, arg ? " \"" : "",
-          arg ? arg : "", arg ? "\"" : "");
-  return CLI_ERROR;
+  return cli_usage_error("check", what, arg);
 }
 
 /* An option with a value. Returns: -1, or the exit status. */

@@ -60,7 +60,10 @@ static iso_code save_rules(const pair *p, size_t n, const char *path, iso_error 
 static iso_code write_witness(const options *o, report *rep, iso_error *err) {
   iso_code c = ISO_OK;
   if (rep->r->verdict != SYNTH_DIFFERENT) return c;
-  if (o->counterexample && !(c = repro_inputs(rep, o->counterexample, err)))
+  if (o->counterexample && !rep->r->witness_leaf[0])
+    fprintf(stderr, "isomer: %s is not written: %s\n", o->counterexample,
+            "the witness is an output that nothing on the right is");
+  else if (o->counterexample && !(c = repro_inputs(rep, o->counterexample, err)))
     rep->counterexample = o->counterexample;
   if (c || !o->repro) return c;
   if (!rep->r->cut) {

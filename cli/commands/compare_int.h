@@ -48,6 +48,7 @@ typedef struct pair {
   relations relations;
   refinement refinement;
   const char *unrelated; /* a left output that nothing is known of; NULL: none */
+  synth_found why;       /* of that output: perhaps an element that nothing on the right holds */
   cap_agreement agreed;
   synth_result *result;
   obligations obligations;

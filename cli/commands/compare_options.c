@@ -74,17 +74,7 @@ static void help(FILE *f) {
 }
 
 static int usage_error(const char *what, const char *arg) {
-  fprintf(stderr, "isomer: compare: %s%s%s%s (isomer compare --help)\n", what, arg ? " \"" : "",
-          arg ? arg : "", arg ? "\"" : "");
-  return CLI_ERROR;
-}
-
-static bool parse_u64(const char *s, uint64_t *out) {
-  char *end;
-  errno = 0;
-  if (*s < '0' || *s > '9') return false;
-  *out = strtoull(s, &end, 10);
-  return errno == 0 && *end == 0;
+  return cli_usage_error("compare", what, arg);
 }
 
 /* A comma list of optimisations. Returns: false where one is none. */
@@ -142,10 +132,10 @@ static int set_option(options *o, const char *name, const char *v) {
   uint64_t n;
   int word;
   if (strcmp(name, "--seed") == 0) {
-    if (!parse_u64(v, &n)) return usage_error("not a seed:", v);
+    if (!cli_parse_u64(v, &n)) return usage_error("not a seed:", v);
     o->val.seed = o->synth.seed = n;
   } else if (strcmp(name, "--jobs") == 0) {
-    if (!parse_u64(v, &n) || n < 1 || n > 1024) return usage_error("not a number of jobs:", v);
+    if (!cli_parse_u64(v, &n) || n < 1 || n > 1024) return usage_error("not a number of jobs:", v);
     o->synth.threads = (unsigned)n;
   } else if (strcmp(name, "--timeout") == 0) {
     if (!limits_parse_seconds(v, &o->limits.seconds))

@@ -7,6 +7,7 @@
 #include "egraph/base/parallel.h"
 #include "validate/validate.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -92,16 +93,47 @@ static bool any_related(const relations *r) {
   return false;
 }
 
+/* The witness: an element of the output that no right output holds. */
+static iso_code show_apart(pair *p, const cap_graph *left, iso_error *err) {
+  synth_result *r = p->result;
+  synth_divergence *d = iso_arena_alloc(&r->arena, sizeof *d);
+  const uint32_t node = p->relations.result[0][p->why.left].node;
+  const char *hint =
+      iso_arena_printf(&r->arena,
+                       "element %lld (row-major) of %s is %.9g; no right output has it, and no sum "
+                       "of some does: the "
+                       "nearest is %.9g",
+                       (long long)p->why.apart, p->unrelated, p->why.value, p->why.nearest);
+  if (!d || !hint) return iso_fail(err, ISO_NOMEM, "out of memory");
+  *d = (synth_divergence){
+      .left = node, .right = -1, .index = p->why.apart, .hint = hint, .at = {-1, -1}};
+  d->max_abs = fabs(p->why.value - p->why.nearest);
+  d->max_rel = p->why.value != 0 ? d->max_abs / fabs(p->why.value) : 1;
+  d->shape = left->node[node].output[0].shape;
+  r->verdict = SYNTH_DIFFERENT;
+  r->reason = NULL;
+  r->divergence = d;
+  r->n_divergences = 1;
+  r->witness_output = p->unrelated;
+  r->witness_abs = d->max_abs;
+  r->witness_rel = d->max_rel;
+  r->redrawn = r->redrawn_parameters = p->why.redrawn;
+  return ISO_OK;
+}
+
 /* An output of which nothing was found is no output that was shown equal. */
-static iso_code say_unrelated(pair *p, iso_error *err) {
+static iso_code say_unrelated(pair *p, uint64_t seed, iso_error *err) {
   if (!p->result) {
     if (!(p->result = calloc(1, sizeof *p->result)))
       return iso_fail(err, ISO_NOMEM, "out of memory");
     p->result->coverage.not_run[0] = p->result->coverage.not_run[1] = -1;
-  } else if (p->result->verdict != SYNTH_EQUIVALENT) return ISO_OK;
+  } else if (p->result->verdict == SYNTH_DIFFERENT) return ISO_OK;
+  p->result->witness_seed = seed;
+  if (p->why.apart >= 0) return show_apart(p, p->graph[0], err);
   p->result->verdict = SYNTH_UNDECIDED;
   p->result->reason = iso_arena_printf(
-      &p->result->arena, "%s is no rearrangement and no sum of the right outputs", p->unrelated);
+      &p->result->arena,
+      "nothing was found that %s is of the right outputs: no rearrangement, no sum", p->unrelated);
   return p->result->reason ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 
@@ -147,7 +179,7 @@ iso_code cmp_compare_pair(options *o, size_t k, rule_schemas *schemas, val_engin
     }
   }
   free((void *)(uintptr_t)so.said);
-  if (!c && p->unrelated) c = say_unrelated(p, err);
+  if (!c && p->unrelated) c = say_unrelated(p, o->synth.seed, err);
   if (!c && p->result->verdict == SYNTH_EQUIVALENT && (o->certificate || o->certified))
     c = obligations_ask(p->result, schemas, &o->val, o->certified, &p->obligations, err);
   p->total = now() - t0;

@@ -87,7 +87,7 @@ static iso_code take(refining *r, const synth_found *f) {
   if (f->surprise && !x.surprising && !f->clean) x.surprising = iso_arena_strdup(a, f->surprise);
   if (!f->term) {
     p->relations.left[f->left] = (relations_spoken){"", true};
-    p->unrelated = x.output;
+    if (!p->unrelated || p->why.apart < 0) p->why = *f, p->unrelated = x.output;
     return refinement_add(out, x, r->err);
   }
   const char *text = relations_print(a, f->term, r->right);
@@ -95,14 +95,18 @@ static iso_code take(refining *r, const synth_found *f) {
   if (!name || !line) return nomem(r->err);
   if (f->holds) x.relation = f->clean ? text : iso_arena_printf(a, "%.6g * %s", f->scale, text);
   if (f->holds && !x.relation) return nomem(r->err);
-  const iso_code c = refinement_add(out, x, r->err);
+  const refined *last = out->n ? &out->of[out->n - 1] : NULL;
+  const bool again = last && !last->relation && !x.relation && last->output == x.output;
+  const iso_code c = again ? ISO_OK : refinement_add(out, x, r->err);
   return c ? c : relations_add(&p->relations, line, p->graph[0], p->graph[1], r->err);
 }
 
-/* Right outputs that nothing is made of. */
+/* Right outputs that nothing is made of, unless they pair with what no line speaks of. */
 static iso_code leave_out_rest(refining *r) {
   pair *p = r->p;
   refinement *out = &p->refinement;
+  for (size_t i = 0; i < p->relations.n_results[0]; i++)
+    if (!p->relations.left[i].where) return ISO_OK;
   for (size_t i = 0; i < p->relations.n_results[1]; i++) {
     if (p->relations.right[i].where || r->found->used[i]) continue;
     const char *name = relations_name(&out->arena, r->right[i]),

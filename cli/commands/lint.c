@@ -40,9 +40,7 @@ static void help(FILE *f) {
 }
 
 static int usage_error(const char *what, const char *arg) {
-  fprintf(stderr, "isomer: lint: %s%s%s%s (isomer lint --help)\n", what, arg ? " \"" : "",
-          arg ? arg : "", arg ? "\"" : "");
-  return CLI_ERROR;
+  return cli_usage_error("lint", what, arg);
 }
 
 /* Returns: -1, or the exit status. */

@@ -66,17 +66,7 @@ static void help(FILE *f) {
 }
 
 static int usage_error(const char *what, const char *arg) {
-  fprintf(stderr, "isomer: rules: %s%s%s%s (isomer rules --help)\n", what, arg ? " \"" : "",
-          arg ? arg : "", arg ? "\"" : "");
-  return CLI_ERROR;
-}
-
-static bool parse_u64(const char *s, uint64_t *out) {
-  char *end;
-  errno = 0;
-  if (*s < '0' || *s > '9') return false;
-  *out = strtoull(s, &end, 10);
-  return errno == 0 && *end == 0;
+  return cli_usage_error("rules", what, arg);
 }
 
 /* An option with a value. Returns: -1 where it was fine. */
@@ -87,14 +77,14 @@ static int set_option(options *o, const char *name, const char *v) {
   else if (strcmp(name, "--certificates") == 0) o->certificates = v;
   else if (strcmp(name, "-o") == 0 || strcmp(name, "--output") == 0) o->output = v;
   else if (strcmp(name, "--seed") == 0) {
-    if (!parse_u64(v, &n)) return usage_error("not a seed:", v);
+    if (!cli_parse_u64(v, &n)) return usage_error("not a seed:", v);
     o->val.seed = n;
   } else if (strcmp(name, "--samples") == 0) {
-    if (!parse_u64(v, &n) || n < 1 || n > MAX_SAMPLES)
+    if (!cli_parse_u64(v, &n) || n < 1 || n > MAX_SAMPLES)
       return usage_error("not a number of samples:", v);
     o->val.least_samples = (uint32_t)n;
   } else if (strcmp(name, "--jobs") == 0) {
-    if (!parse_u64(v, &n) || n < 1 || n > 1024) return usage_error("not a number of jobs:", v);
+    if (!cli_parse_u64(v, &n) || n < 1 || n > 1024) return usage_error("not a number of jobs:", v);
     o->jobs = n;
   } else if (strcmp(name, "--require") == 0) {
     if (strcmp(v, "proved") != 0 && strcmp(v, "tested") != 0)
@@ -255,7 +245,8 @@ static iso_code check(options *o, rule_set **set, int *status, iso_error *err) {
   json_t *entries = NULL;
   o->val.ops = o->ops;
   const double limit_s = o->limit_s + (double)o->val.least_samples / SAMPLES_A_SECOND;
-  iso_code c = rules_check(job, n, o->jobs, limit_s, o->certificates, &o->val, &entries, err);
+  const rules_how how = {o->jobs, limit_s, o->certificates, &o->val};
+  iso_code c = rules_check(job, n, &how, &entries, err);
   if (!c && o->counterexample != NULL) c = write_counterexamples(o->counterexample, entries, err);
   if (!c && o->json != NULL) c = write_json(o->json, json_pack("{s:O}", "rules", entries), err);
   if (!c)

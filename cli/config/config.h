@@ -9,7 +9,7 @@
 
 #include "cli/config/toml.h"
 
-/* What an option takes. */
+/* The kind of an option's value. */
 typedef enum config_kind {
   CONFIG_FLAG, /* nothing: true or false */
   CONFIG_TEXT,

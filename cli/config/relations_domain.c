@@ -93,7 +93,7 @@ bool relations_domain_begins(const char *at) {
   return false;
 }
 
-/* What the line says, and what the capture says already. */
+/* The domain that the line gives, within the capture's own. */
 static iso_code set(clauses *c, cap_graph *g, uint32_t node) {
   const cap_node *n = &g->node[node];
   const rule_domain *d = NULL;

@@ -85,7 +85,7 @@ int64_t rel_find_result(const cap_graph *g, const char *s) {
   return -1;
 }
 
-/* What a line's subject lets a name be: 'i' an input, 'l' another leaf, 'r' either. */
+/* Whether a line's subject lets a name be this node: 'i' an input, 'l' another leaf, 'r' either. */
 static bool may_be(char subject, const cap_node *n) {
   return n->kind != CAP_OP && (subject == 'r' || (n->kind == CAP_INPUT) == (subject == 'i'));
 }

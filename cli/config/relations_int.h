@@ -25,7 +25,7 @@ typedef struct rel_reader {
 } rel_reader;
 
 #define REL_WRONG(r, ...) rel_wrong_at(r, iso_fail((r)->err, ISO_FORMAT, __VA_ARGS__))
-/* What is well written, and does not fit the captures' shapes. */
+/* A line that is well written, and does not fit the captures' shapes. */
 #define REL_MISFIT(r, ...) \
   rel_wrong_at(r, iso_fail((r)->err, (r)->misfits ? ISO_RANGE : ISO_FORMAT, __VA_ARGS__))
 iso_code rel_wrong_at(rel_reader *r, iso_code c);

@@ -1,4 +1,4 @@
-/* What lines about outputs make of the graphs: which results are compared, and the nodes behind the
+/* Lines about outputs: which results are compared, and the nodes behind the
  * right graph that put together what a left output is of. */
 #include "cli/config/relations_int.h"
 
@@ -22,7 +22,7 @@ static size_t head_of(const cap_result *result, size_t n, size_t i) {
   return i;
 }
 
-/* What no line spoke of, in order; with `heads` no replicas of what no line spoke of. */
+/* Outputs that no line spoke of, in order; with `heads` without the replicas among them. */
 static size_t unspoken(const relations *r, int side, bool heads, size_t *out) {
   const relations_spoken *was = side == LEFT ? r->left : r->right;
   size_t n = 0;
@@ -163,7 +163,7 @@ static iso_code choose_given(relations *r, chosen *x, size_t i, cap_graph *g, is
   return c;
 }
 
-/* What it is paired with first, then that one's replicas. */
+/* The output that it is paired with first, then that one's replicas. */
 static iso_code choose_partner(relations *r, chosen *x, size_t i, int64_t partner, bool heads,
                                iso_error *err) {
   const cap_result *right = r->result[RIGHT];

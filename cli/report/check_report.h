@@ -1,4 +1,4 @@
-/* What isomer check found, as text and as JSON. */
+/* The result of isomer check, as text and as JSON. */
 #ifndef CLI_REPORT_CHECK_REPORT_H
 #define CLI_REPORT_CHECK_REPORT_H
 

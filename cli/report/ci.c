@@ -20,7 +20,7 @@ static const char *reason_of(const report *p, size_t i) {
   return p->known && p->known->n > i ? p->known->reason[i] : NULL;
 }
 
-/* What one divergence is, in a sentence or two. Owns: malloc'ed. */
+/* One divergence in a sentence or two. Owns: malloc'ed. */
 static char *describe(const report *p, const synth_divergence *d) {
   const cap_node *l = node_of(p->left, d->left), *r = node_of(p->right, d->right);
   char *text = NULL;

@@ -9,10 +9,7 @@
 char *report_html(const report *p, size_t n, size_t decides);
 
 /* ---- html_data.c ---- */
-/* A JSON string of printable ASCII that neither ends nor opens anything inside HTML; bytes that are
- * no UTF-8 become U+FFFD. */
-void html_string(FILE *f, const char *s);
-/* What the page draws beyond the JSON report: the nodes of both graphs with class and standing, the
+/* Data of the page beyond the JSON report: the nodes of both graphs with class and standing, the
  * rules' patterns and the classes they joined, the divergences' regions and pictures. One JSON
  * object. */
 void html_data(const report *p, FILE *f);

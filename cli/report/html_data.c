@@ -9,7 +9,9 @@
 
 /* ---- JSON ---- */
 
-void html_string(FILE *f, const char *s) {
+/* A JSON string of printable ASCII that neither ends nor opens anything inside HTML; bytes that are
+ * no UTF-8 become U+FFFD. */
+static void html_string(FILE *f, const char *s) {
   fputc('"', f);
   while (*s) {
     uint32_t c;

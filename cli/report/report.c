@@ -331,7 +331,7 @@ static json_t *relative_to(const report *p) {
   return a;
 }
 
-/* What a term is relative to: its operators outside PyTorch, each once. */
+/* Kernels that a term is relative to: its operators outside PyTorch, each once. */
 static void kernels_in(iso_arena *names, const rule_term *t, json_t *out) {
   rule_relative r;
   if (t->kind == RULE_OP && !rule_is_aten(t->u.s) && !rule_is_getitem(t->u.s) &&

@@ -1,4 +1,4 @@
-/* What a comparison found, as text and as JSON (version 1, docs/architecture.md section 4). */
+/* The result of a comparison, as text and as JSON (version 1, docs/architecture.md section 4). */
 #ifndef CLI_REPORT_REPORT_H
 #define CLI_REPORT_REPORT_H
 

@@ -287,9 +287,12 @@ static iso_code run(pool *p, iso_error *err) {
   return c;
 }
 
-iso_code rules_check(const rules_job *job, size_t n, size_t workers, double limit_s,
-                     const char *certificates, const val_options *o, json_t **out, iso_error *err) {
-  pool p = {.job = job, .n_jobs = n, .o = o, .limit_s = limit_s, .certificates = certificates};
+iso_code rules_check(const rules_job *job, size_t n, const rules_how *how, json_t **out,
+                     iso_error *err) {
+  const char *certificates = how->certificates;
+  const size_t workers = how->workers;
+  pool p = {
+      .job = job, .n_jobs = n, .o = how->o, .limit_s = how->limit_s, .certificates = certificates};
   if (certificates != NULL && ((mkdir(certificates, 0777) != 0 && errno != EEXIST) ||
                                access(certificates, W_OK | X_OK) != 0))
     return iso_fail(err, ISO_IO, "%s: %s", certificates, strerror(errno));

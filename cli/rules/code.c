@@ -92,19 +92,19 @@ static void compare(const rules_code *o, const char *op, const rule_term *a, con
   fputc(')', f);
 }
 
-void rules_code_condition(const rules_code *o, const rule_term *t) {
+static void code_condition(const rules_code *o, const rule_term *t) {
   FILE *f = o->f;
   const bool all = strcmp(t->u.s, "and") == 0;
   if (all || strcmp(t->u.s, "or") == 0) {
     fputs(t->n ? "(" : all ? "(true" : "(false", f);
     for (uint32_t i = 0; i < t->n; i++) {
       fputs(!i ? "" : all ? " && " : " || ", f);
-      rules_code_condition(o, t->child[i]);
+      code_condition(o, t->child[i]);
     }
     fputc(')', f);
   } else if (strcmp(t->u.s, "not") == 0) {
     fputc('!', f);
-    rules_code_condition(o, t->child[0]);
+    code_condition(o, t->child[0]);
   } else if (strcmp(t->u.s, "in") == 0) {
     fputc('(', f);
     compare(o, "<=", t->child[1], t->child[0]);
@@ -126,7 +126,7 @@ void rules_code_steps(const rules_code *o) {
     if (s->name != NULL) fprintf(o->f, r ? o->let_real : o->let, rules_code_index(o->p, s->name));
     else fputs(o->require, o->f);
     if (s->name != NULL) rules_code_number(o, s->value, r);
-    else rules_code_condition(o, s->value);
+    else code_condition(o, s->value);
     fputs(s->name != NULL ? ";\n" : o->require_end, o->f);
   }
 }

@@ -10,17 +10,20 @@
 
 /* ---- a rule as JSON ---- */
 
+static json_t *term_json(const rule_term *t);
+
 static json_t *terms_json(const rule_term *const *t, size_t n) {
   json_t *a = json_array();
   for (size_t i = 0; i < n && a != NULL; i++)
-    if (json_array_append_new(a, rules_term_json(t[i])) != 0) {
+    if (json_array_append_new(a, term_json(t[i])) != 0) {
       json_decref(a);
       return NULL;
     }
   return a;
 }
 
-json_t *rules_term_json(const rule_term *t) {
+/* NULL when there is no memory. */
+static json_t *term_json(const rule_term *t) {
   switch (t->kind) {
   case RULE_VAR: return json_pack("{s:I}", "var", (json_int_t)t->u.i);
   case RULE_OP: return json_pack("{s:s, s:o}", "op", t->u.s, "args", terms_json(t->child, t->n));
@@ -43,8 +46,8 @@ static json_t *variable_json(const rule_variable *v) {
   const char kind[2] = {v->kind, 0};
   json_t *sizes = v->any_shape ? NULL : json_array(), *o;
   for (uint32_t k = 0; k < v->n_dims && sizes != NULL; k++)
-    if (json_array_append_new(
-            sizes, v->dim[k]->kind == RULE_NONE ? json_null() : rules_term_json(v->dim[k])) != 0) {
+    if (json_array_append_new(sizes, v->dim[k]->kind == RULE_NONE ? json_null()
+                                                                  : term_json(v->dim[k])) != 0) {
       json_decref(sizes);
       return NULL;
     }
@@ -54,12 +57,12 @@ static json_t *variable_json(const rule_variable *v) {
                   (int)v->leading, "sizes", sizes);
   if (o != NULL && (v->low != NULL || v->high != NULL))
     json_object_set_new(o, "range",
-                        json_pack("[o, o]", v->low != NULL ? rules_term_json(v->low) : json_null(),
-                                  v->high != NULL ? rules_term_json(v->high) : json_null()));
+                        json_pack("[o, o]", v->low != NULL ? term_json(v->low) : json_null(),
+                                  v->high != NULL ? term_json(v->high) : json_null()));
   return o;
 }
 
-json_t *rules_rule_json(const rule *r) {
+static json_t *rule_json(const rule *r) {
   json_t *vars = json_array(), *attrs = json_object(), *relative = json_array();
   bool ok = vars != NULL && attrs != NULL && relative != NULL;
   for (uint32_t i = 0; i < r->n_vars && ok; i++)
@@ -71,12 +74,11 @@ json_t *rules_rule_json(const rule *r) {
   json_t *o =
       !ok ? NULL
           : json_pack("{s:s, s:O, s:O, s:o, s:o, s:o, s:{s:s?, s:s?, s:O}, s:s?, s:s?}", "name",
-                      r->name, "variables", vars, "attributes", attrs, "lhs",
-                      rules_term_json(r->lhs), "rhs", rules_term_json(r->rhs), "where",
-                      terms_json(r->where, r->n_where), "evidence", "status",
-                      r->claimed ? rule_status_name(r->claimed) : NULL, "scope",
-                      r->scope ? rule_scope_name(r->scope) : NULL, "relative_to", relative, "float",
-                      r->float_class, "literals", r->reads_literals ? "read" : NULL);
+                      r->name, "variables", vars, "attributes", attrs, "lhs", term_json(r->lhs),
+                      "rhs", term_json(r->rhs), "where", terms_json(r->where, r->n_where),
+                      "evidence", "status", r->claimed ? rule_status_name(r->claimed) : NULL,
+                      "scope", r->scope ? rule_scope_name(r->scope) : NULL, "relative_to", relative,
+                      "float", r->float_class, "literals", r->reads_literals ? "read" : NULL);
   json_decref(vars);
   json_decref(attrs);
   json_decref(relative);
@@ -87,7 +89,7 @@ static bool json_document(FILE *f, const rule_set *set, bool unchecked) {
   json_t *rules = json_array(), *o = NULL;
   bool ok = rules != NULL;
   for (size_t i = 0; i < rule_set_count(set) && ok; i++)
-    ok = json_array_append_new(rules, rules_rule_json(rule_set_at(set, i))) == 0;
+    ok = json_array_append_new(rules, rule_json(rule_set_at(set, i))) == 0;
   if (ok) o = json_pack("{s:s, s:i, s:O}", "format", "isomer-rules", "version", 1, "rules", rules);
   if (ok && unchecked) ok = o != NULL && json_object_set_new(o, "unchecked", json_true()) == 0;
   ok = ok && o != NULL && json_dumpf(o, f, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0;
@@ -184,7 +186,7 @@ static bool python(FILE *f, const rule_set *set, const char *const *reason, cons
   bool ok = true;
   for (size_t i = 0; i < rule_set_count(set) && ok; i++) {
     if (reason[i] != NULL) continue;
-    json_t *o = rules_rule_json(rule_set_at(set, i));
+    json_t *o = rule_json(rule_set_at(set, i));
     char *text = o != NULL ? json_dumps(o, JSON_ENSURE_ASCII | JSON_REAL_PRECISION(17)) : NULL;
     ok = text != NULL;
     rules_comment_rule(f, rule_set_at(set, i), "    # ");

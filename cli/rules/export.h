@@ -4,9 +4,6 @@
 
 #include "cli/rules/library.h"
 
-/* NULL when there is no memory. */
-json_t *rules_term_json(const rule_term *t);
-json_t *rules_rule_json(const rule *r);
 void rules_comment_rule(FILE *f, const rule *r,
                         const char *mark); /* the rule's text behind `mark` */
 void rules_comment_refused(FILE *f, const rule_set *set, const char *const *reason,
@@ -62,7 +59,6 @@ size_t rules_code_index(const rules_plan *p, const char *name);
 bool rules_code_is_list(const rules_plan *p,
                         const char *name); /* an attribute that is a list of integers */
 void rules_code_number(const rules_code *o, const rule_term *t, bool as_real);
-void rules_code_condition(const rules_code *o, const rule_term *t);
 /* The names that the plan computes, and what has to hold, a line each. */
 void rules_code_steps(const rules_code *o);
 

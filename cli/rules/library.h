@@ -21,9 +21,6 @@ ISO_MUST_USE iso_code rules_minimize(const rule_set *set, const val_options *o, 
 ISO_MUST_USE iso_code rules_stats(rule_set *const *set, size_t n_sets, const char *const *path,
                                   size_t n_reports, json_t **out, iso_error *err);
 void rules_stats_text(FILE *f, const json_t *stats);
-/* The family of a rule: "bridge", "partition", "normalisation", "dtype", "layout", "wrapper" or
- * "other". Static. */
-const char *rules_family(const rule *r);
 
 /* The rules for another tool, one of rules_targets. What a target cannot say is left out, and
  * listed in `*refused`, {"name": reason}, and in a comment of the text. `unchecked`: nobody has

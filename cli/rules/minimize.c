@@ -32,19 +32,17 @@ static iso_code on_instance(minimizer *m, const rule *r, uint64_t seed, answer *
                             iso_error *err) {
   iso_arena a;
   iso_arena_init(&a);
-  rule at;
-  bool found = false, follows = false;
-  rule_tensor **bind = calloc((size_t)r->n_vars + 1, sizeof(rule_tensor *));
-  synth_follow_limits limits = synth_follow_limits_default();
-  limits.given = m->given;
-  iso_code c = bind == NULL ? iso_fail(err, ISO_NOMEM, "out of memory")
-                            : val_instance(m->engine, r, seed, &a, &at, bind, &found, err);
-  if (!c && found)
-    c = synth_follows(&at, bind, m->set, m->use, &m->oracle, m->schemas, &limits, &follows, m->used,
-                      err);
-  *out = !found ? NO_INSTANCE : follows ? FOLLOWS : STAYS;
-  for (uint32_t i = 0; bind != NULL && i < r->n_vars; i++) rule_tensor_unref(bind[i]);
-  free(bind);
+  bool follows = false;
+  val_concrete at = {.bind = calloc((size_t)r->n_vars + 1, sizeof *at.bind)};
+  synth_following from = {m->set,     m->use,     m->used,
+                          &m->oracle, m->schemas, synth_follow_limits_default()};
+  from.limits.given = m->given;
+  iso_code c = at.bind == NULL ? iso_fail(err, ISO_NOMEM, "out of memory")
+                               : val_instance(m->engine, r, seed, &a, &at, err);
+  if (!c && at.found) c = synth_follows(&at.r, at.bind, &from, &follows, err);
+  *out = !at.found ? NO_INSTANCE : follows ? FOLLOWS : STAYS;
+  for (uint32_t i = 0; at.bind != NULL && i < r->n_vars; i++) rule_tensor_unref(at.bind[i]);
+  free(at.bind);
   iso_arena_fini(&a);
   return c;
 }

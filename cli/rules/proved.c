@@ -41,7 +41,7 @@ iso_code rules_proved(const rule_set *set, size_t workers, double limit_s, const
   iso_code c =
       job && *refused ? rule_set_new(kept, err) : iso_fail(err, ISO_NOMEM, "out of memory");
   for (size_t i = 0; i < n && !c; i++) job[i] = (rules_job){"", rule_set_at(set, i)};
-  if (!c) c = rules_check(job, n, workers, limit_s, NULL, o, &entries, err);
+  if (!c) c = rules_check(job, n, &(rules_how){workers, limit_s, NULL, o}, &entries, err);
   for (size_t i = 0; i < n && !c; i++) {
     const json_t *e = json_array_get(entries, i);
     const char *status = json_string_value(json_object_get(e, "status"));

@@ -73,13 +73,16 @@ static json_t *witness_json(const rule *r, const val_witness *w, rule_schemas *s
   return o;
 }
 
-static json_t *entry(const char *file, const rule *r, rule_status status, const char *scope,
-                     const char *method, const char *float_class, json_t *counterexample,
-                     const char *reason) {
+typedef struct said { /* of a rule; texts may be NULL or empty */
+  rule_status status;
+  const char *scope, *method, *float_class, *reason;
+} said;
+
+static json_t *entry(const char *file, const rule *r, said s, json_t *counterexample) {
   return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", r->name, "file", file,
-                   "status", rule_status_name(status), "scope", text_or_null(scope), "method",
-                   text_or_null(method), "float", text_or_null(float_class), "counterexample",
-                   counterexample, "reason", text_or_null(reason));
+                   "status", rule_status_name(s.status), "scope", text_or_null(s.scope), "method",
+                   text_or_null(s.method), "float", text_or_null(s.float_class), "counterexample",
+                   counterexample, "reason", text_or_null(s.reason));
 }
 
 json_t *rules_finding_json(const char *file, const rule *r, const val_finding *f,
@@ -87,9 +90,9 @@ json_t *rules_finding_json(const char *file, const rule *r, const val_finding *f
   const rule_verdict *v = &f->verdict;
   const bool holds = v->status == RULE_PROVED || v->status == RULE_TESTED;
   char how[RULE_METHOD_TEXT];
-  json_t *o = entry(file, r, v->status, holds ? rule_scope_name(v->scope) : NULL,
-                    rule_verdict_method(v, how), f->float_class,
-                    witness_json(r, &f->witness, schemas), v->reason);
+  const said s = {v->status, holds ? rule_scope_name(v->scope) : NULL, rule_verdict_method(v, how),
+                  f->float_class, v->reason};
+  json_t *o = entry(file, r, s, witness_json(r, &f->witness, schemas));
   if (o == NULL) return NULL;
   json_object_set_new(o, "samples", json_integer(v->n_samples));
   json_object_set_new(o, "seed", json_integer((json_int_t)v->seed));
@@ -98,7 +101,7 @@ json_t *rules_finding_json(const char *file, const rule *r, const val_finding *f
 }
 
 json_t *rules_failure_json(const char *file, const rule *r, const char *reason) {
-  return entry(file, r, RULE_UNKNOWN, NULL, NULL, NULL, json_null(), reason);
+  return entry(file, r, (said){.status = RULE_UNKNOWN, .reason = reason}, json_null());
 }
 
 /* ---- text ---- */

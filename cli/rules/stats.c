@@ -42,7 +42,9 @@ static void look(const rule_term *t, mentions *m) {
   for (uint32_t i = 0; i < t->n; i++) look(t->child[i], m);
 }
 
-const char *rules_family(const rule *r) {
+/* The family of a rule: "bridge", "partition", "normalisation", "dtype", "layout", "wrapper" or
+ * "other". Static. */
+static const char *rules_family(const rule *r) {
   mentions l = {0}, b;
   look(r->lhs, &l);
   b = l;

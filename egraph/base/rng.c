@@ -49,7 +49,7 @@ static double tail(double p) {
           1);
 }
 
-/* What lies in the middle. */
+/* The middle of the distribution. */
 static inline double central(double p) {
   const double q = p - 0.5, s = q * q;
   return (((((-3.969683028665376e+01 * s + 2.209460984245205e+02) * s - 2.759285104469687e+02) * s +

@@ -19,7 +19,7 @@ static void look_at_parents(eg_graph *g, uint32_t cls) {
     if (!g->node[p[i].i].twin) egi_queue_push(&g->look, p[i].i);
 }
 
-void egi_data_changed(eg_graph *g, uint32_t cls) {
+static void data_changed(eg_graph *g, uint32_t cls) {
   if (g->analysis.repair) egi_queue_push(&g->repair, cls);
   look_at_parents(g, cls);
 }
@@ -31,7 +31,7 @@ void egi_data_make(eg_graph *g, uint32_t node) {
   if (data && g->analysis.repair) egi_queue_push(&g->repair, node);
 }
 
-void egi_data_join(eg_graph *g, uint32_t cls, void *from) {
+static void data_join(eg_graph *g, uint32_t cls, void *from) {
   void *into = g->cls[cls].data;
   bool changed = false;
   if (!from) return;
@@ -44,20 +44,20 @@ void egi_data_join(eg_graph *g, uint32_t cls, void *from) {
   } else {
     drop(g, from);
   }
-  if (changed) egi_data_changed(g, cls);
+  if (changed) data_changed(g, cls);
 }
 
 void egi_data_merge(eg_graph *g, uint32_t kept, uint32_t gone) {
   void *from = g->cls[gone].data;
   g->cls[gone].data = NULL;
-  egi_data_join(g, kept, from);
+  data_join(g, kept, from);
   if (g->analysis.repair && g->repair.link[gone] != EG_NONE) egi_queue_push(&g->repair, kept);
 }
 
 void egi_data_look(eg_graph *g, uint32_t node) {
   if (g->node[node].twin) return;
   void *data = g->analysis.make(g->analysis.ctx, g, (eg_node){node});
-  egi_data_join(g, egi_find(g, node), data);
+  data_join(g, egi_find(g, node), data);
 }
 
 iso_code egi_data_repair(eg_graph *g, uint32_t cls, iso_error *err) {

@@ -136,13 +136,10 @@ void egi_union(eg_graph *g, uint32_t a, uint32_t b, eg_why why);
 void egi_queue_init(egi_queue *q);
 bool egi_queue_reserve(egi_queue *q, size_t n);
 void egi_queue_push(egi_queue *q, uint32_t id);
-uint32_t egi_queue_pop(egi_queue *q);
 
 /* analysis.c. `data` and `from` are taken over. */
 void egi_data_make(eg_graph *g, uint32_t node);
-void egi_data_join(eg_graph *g, uint32_t cls, void *from);
 void egi_data_merge(eg_graph *g, uint32_t kept, uint32_t gone);
-void egi_data_changed(eg_graph *g, uint32_t cls);
 void egi_data_look(eg_graph *g, uint32_t node);
 iso_code egi_data_repair(eg_graph *g, uint32_t cls, iso_error *err);
 

@@ -93,6 +93,7 @@ static const char *refused(known *s, const eg_graph *g, const eg_step *t,
   return NULL;
 }
 
+/* parameters: a proof and its claim, who accepts its steps, and the answer with its reason. */
 iso_code eg_proof_check(const eg_graph *g, const eg_step *step, size_t n, eg_node a, eg_node b,
                         bool (*accept)(void *ctx, const eg_step *s), void *ctx, bool *ok,
                         const char **why_not, iso_error *err) {

@@ -27,7 +27,7 @@ void egi_queue_push(egi_queue *q, uint32_t id) {
   q->tail = id;
 }
 
-uint32_t egi_queue_pop(egi_queue *q) {
+static uint32_t queue_pop(egi_queue *q) {
   const uint32_t id = q->head;
   q->head = q->link[id] == id ? EG_NONE : q->link[id];
   q->link[id] = EG_NONE;
@@ -48,14 +48,14 @@ static bool restore_first(eg_graph *g) {
     same = same && key[k] == old[k];
   }
   if (e->twin || same) {
-    egi_queue_pop(&g->stale);
+    queue_pop(&g->stale);
     return true;
   }
   const uint32_t hash = egi_key_hash(key, n_words), q = egi_hashcons_find(g, key, n_words, hash);
   const bool merge = q != EG_NONE && egi_find(g, p) != egi_find(g, q);
   if (merge && !egi_union_reserve(g, p, q)) return false;
 
-  egi_queue_pop(&g->stale);
+  queue_pop(&g->stale);
   egi_table_remove(&g->hashcons, egi_key_hash(old, n_words), p);
   if (q == EG_NONE) {
     memcpy(old, key, n_words * sizeof *key);
@@ -75,9 +75,9 @@ iso_code eg_rebuild(eg_graph *g, iso_error *err) {
       if (!restore_first(g))
         return iso_fail(err, ISO_NOMEM, "out of memory while restoring congruence");
     } else if (g->look.head != EG_NONE) {
-      egi_data_look(g, egi_queue_pop(&g->look));
+      egi_data_look(g, queue_pop(&g->look));
     } else if (g->repair.head != EG_NONE) {
-      iso_code code = egi_data_repair(g, egi_queue_pop(&g->repair), err);
+      iso_code code = egi_data_repair(g, queue_pop(&g->repair), err);
       if (code) return code;
     } else {
       return ISO_OK;

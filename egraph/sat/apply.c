@@ -77,8 +77,8 @@ static void build_leaf(eg_sat *s, uint32_t op, uint32_t *out, size_t n) {
   for (size_t b = 0; b < n; b++) out[b] = c;
 }
 
-/* What the loops below do for a term of `arity` children. Inlined with the arity as a constant:
- * most have one or two. */
+/* The body of the loops below, for a term of `arity` children. Inlined with the arity as a
+ * constant: most have one or two. */
 static inline __attribute__((always_inline)) void hash_kids(eg_sat *s, egi_batch *x,
                                                             const uint32_t *const *col, uint32_t op,
                                                             uint32_t arity, size_t n) {

@@ -7,7 +7,7 @@
 
 #include "egraph/sat/sat_int.h"
 
-/* What is not used is not copied: that would touch it. */
+/* The unused rest is not copied: that would touch it. */
 static void *grow_small(void *p, size_t old, size_t used, size_t new) {
   if (used > old / 2 || !old) return realloc(p, new);
   void *q = malloc(new);

@@ -115,10 +115,6 @@ void eg_extract_free(eg_extract *x) {
 }
 
 double eg_extract_cost(const eg_extract *x, eg_class c) { return x->best[egi_sat_find(x->s, c.i)]; }
-eg_row eg_extract_row(const eg_extract *x, eg_class c) {
-  return (eg_row){x->choice[egi_sat_find(x->s, c.i)]};
-}
-
 /* The sum over classes reached from `root` by the choices; HUGE_VAL where they run in a circle.
  * Walks depth first: a class is marked 2 * stamp while it is open and 2 * stamp + 1 when it is
  * done. */

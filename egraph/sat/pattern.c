@@ -47,7 +47,7 @@ static iso_code nomem(reader *r) {
   return iso_fail(r->err, ISO_NOMEM, "out of memory for a pattern");
 }
 
-/* What a right side has twice is built once; of a long one, where the two are near. Returns:
+/* A term that a right side has twice is built once; of a long one, where the two are near. Returns:
  * n_terms if it is new. */
 static size_t same_term(const reader *r, const egi_term *t) {
   const eg_pattern *p = r->out;

@@ -54,7 +54,7 @@ enum egi_kind {
   EGI_CLASSES, /* every class */
   EGI_YIELD
 };
-/* What happens to a child of a row: its class is put into a register, or compared with it. */
+/* How a child of a row is treated: its class is put into a register, or compared with it. */
 typedef struct egi_bind {
   uint32_t reg, at; /* at: the how many-th child */
 } egi_bind;

@@ -246,7 +246,7 @@ static inline __attribute__((always_inline)) uint32_t egi_row_append_in(eg_sat *
   s->n_w += egi_row_words(n);
   if (c == EG_NONE) c = egi_class_new(s);
   w[row + ROW_CLASS] = c;
-  /* What is appended is known to be fresh by where it lies: only changed rows need the list. */
+  /* An appended row is known to be fresh by where it lies: only changed rows need the list. */
   w[row + ROW_HEAD] = op | ROW_IS_HEAD | (s->track ? ROW_FRESH : 0);
   egi_cls *cls = s->cls;
   w[row + ROW_NEXT] = cls[c].rows;

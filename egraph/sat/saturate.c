@@ -156,7 +156,7 @@ static __attribute__((noinline)) bool allowed(const run *x, size_t k, size_t *li
   return x->iteration >= u->banned_until;
 }
 
-/* What was found is told, or decides about a ban. */
+/* The number of matches is told, or decides about a ban. */
 static __attribute__((noinline)) void judge(const run *x, size_t k, size_t n, size_t limit) {
   egi_rule *u = &x->r->rule[k];
   if (x->o->scheduler == EG_OWN) {
@@ -236,7 +236,7 @@ static iso_code search_all(run *x, iso_error *err) {
   }
   egi_flat_end(s);
   if (code || x->limits.reached) return code;
-  /* What follows marks what it changes. */
+  /* The steps below mark the rows that they change. */
   egi_unmark(s);
   s->track = s->marked = x->marks = true;
   x->n_cls_seen = (uint32_t)s->n_cls;

@@ -141,7 +141,9 @@ bool rule_numeric(const char *s, size_t n) {
   return n > sign + dot && s[sign + dot] >= '0' && s[sign + dot] <= '9';
 }
 
-bool rule_is_name(const char *s, size_t n) {
+/* Whether `s` of `n` bytes can name a variable, size or attribute: it is no literal, keyword or
+ * number. */
+static bool is_name(const char *s, size_t n) {
   static const char *const reserved[] = {"true", "false", "none", "inf", "-inf",
                                          "+inf", "nan",   "_",    "...", "list"};
   if (n == 0 || s[0] == ':' || rule_numeric(s, n)) return false;
@@ -152,9 +154,7 @@ bool rule_is_name(const char *s, size_t n) {
   return true;
 }
 
-bool rule_valid_name(const form *f) {
-  return f->kind == ATOM && rule_is_name(f->text, strlen(f->text));
-}
+bool rule_valid_name(const form *f) { return f->kind == ATOM && is_name(f->text, strlen(f->text)); }
 
 /* A number as an atom spells it. */
 iso_code rule_number(parser *p, const form *f, const rule_term **out) {

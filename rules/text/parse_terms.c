@@ -13,7 +13,9 @@
 
 /* ---- sizes and conditions ---- */
 
-bool rule_expr_arity(const char *op, uint32_t *least, uint32_t *most, bool *logic, bool *deep) {
+/* Operands of an operator in sizes and conditions. Returns: false when there is no operator of that
+ * name. `logic`: its value is a truth value; `deep`: so are its operands. */
+static bool expr_arity(const char *op, uint32_t *least, uint32_t *most, bool *logic, bool *deep) {
   static const struct {
     const char *op;
     uint32_t least, most;
@@ -56,7 +58,7 @@ iso_code rule_expression(parser *p, const form *f, place where, bool logic, cons
   const char *op = rule_head_of(f);
   uint32_t least, most;
   bool is_logic, deep;
-  if (!rule_expr_arity(op, &least, &most, &is_logic, &deep) ||
+  if (!expr_arity(op, &least, &most, &is_logic, &deep) ||
       (where != IN_CONDITION && strpbrk(op, "+-*") == NULL))
     return rule_bad(p, f->line,
                     f->kind == LIST ? "unknown operation \"%.40s\"" : "expected a condition%.0s",
@@ -121,7 +123,7 @@ static iso_code name_value(parser *p, const form *f, const rule_arg *arg, const 
   return *out != NULL ? ISO_OK : rule_no_memory(p);
 }
 
-/* What stands in the place of argument `arg`, not yet fitted to its type. */
+/* The value given for argument `arg`, not yet fitted to its type. */
 iso_code rule_value(parser *p, const form *f, const rule_arg *arg, const rule_term **out) {
   if (f->kind == STRING) {
     *out = rule_string(&p->a, f->text);

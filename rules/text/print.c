@@ -13,7 +13,7 @@
 
 /* ---- text ---- */
 
-void rule_text_add(rule_text *t, const char *s, size_t n) {
+static void text_add(rule_text *t, const char *s, size_t n) {
   if (t->failed) return;
   if (!iso_grow(t->p, t->cap, t->len + n + 1)) {
     t->failed = true;
@@ -24,7 +24,7 @@ void rule_text_add(rule_text *t, const char *s, size_t n) {
   t->p[t->len] = '\0';
 }
 
-void rule_text_str(rule_text *t, const char *s) { rule_text_add(t, s, strlen(s)); }
+void rule_text_str(rule_text *t, const char *s) { text_add(t, s, strlen(s)); }
 
 void rule_text_fmt(rule_text *t, const char *fmt, ...) {
   char buf[128]; /* callers print numbers and short names */
@@ -33,11 +33,11 @@ void rule_text_fmt(rule_text *t, const char *fmt, ...) {
   const int n = vsnprintf(buf, sizeof buf, fmt, ap);
   va_end(ap);
   if (n < 0 || (size_t)n >= sizeof buf) t->failed = true;
-  else rule_text_add(t, buf, (size_t)n);
+  else text_add(t, buf, (size_t)n);
 }
 
 char *rule_text_take(rule_text *t) {
-  if (!t->failed && t->p == NULL) rule_text_add(t, "", 0);
+  if (!t->failed && t->p == NULL) text_add(t, "", 0);
   if (t->failed) {
     free(t->p);
     t->p = NULL;
@@ -63,13 +63,13 @@ void rule_text_quoted(rule_text *t, const char *s) {
     const unsigned char c = (unsigned char)*s;
     if (c == '"' || c == '\\') {
       const char pair[2] = {'\\', *s};
-      rule_text_add(t, pair, 2);
+      text_add(t, pair, 2);
     } else if (c == '\n') {
       rule_text_str(t, "\\n");
     } else if (c < 32 || c == 127) {
       rule_text_fmt(t, "\\x%02x", c);
     } else {
-      rule_text_add(t, s, 1);
+      text_add(t, s, 1);
     }
   }
   rule_text_str(t, "\"");

@@ -38,7 +38,7 @@ typedef struct pair_of {
   bool lone;     /* in one comparison all elements agreed but for a few: these are no rounding */
 } pair_of;
 
-/* What moves without bound under noise, or is no number, explains nothing. */
+/* A value that moves without bound under noise, or is no number, explains nothing. */
 static double allowed(const pair_of *p, int64_t i) {
   const double by =
       p->margin * (rule_tensor_get(p->side[0].spread, i) + rule_tensor_get(p->side[1].spread, i));
@@ -139,24 +139,25 @@ static iso_code try_how(pair_of *p, int other, const pr_how *how, rule_dtype in,
   return c;
 }
 
-/* The first or the last steps rounded to `dtype`; the rest in float64. */
-static iso_code try_rounded(pair_of *p, int other, rule_dtype dtype, unsigned formula,
-                            rule_dtype in, size_t set, rx_fit *fit, iso_error *err) {
+/* The first or the last steps rounded to `by`'s dtype; the rest in float64. */
+static iso_code try_rounded(pair_of *p, int other, const pr_how *by, rule_dtype in, size_t set,
+                            rx_fit *fit, iso_error *err) {
   enum { MAX_CUTS = 24 };
   const size_t n = p->side[other].cone->n;
   iso_code c = ISO_OK;
   for (size_t k = 0; k < n && !c && *fit != RX_YES; k++) {
     if (!p->side[other].cone->step[k].call || (n > MAX_CUTS && k % (n / MAX_CUTS + 1))) continue;
-    pr_how how = {.rounds = true, .first = k, .last = n, .dtype = dtype, .formula = formula};
+    pr_how how = *by;
+    how.rounds = true, how.first = k, how.last = n;
     c = try_how(p, other, &how, in, set, fit, err);
-    if (c || *fit == RX_YES || formula) continue;
+    if (c || *fit == RX_YES || by->formula) continue;
     how.first = 0, how.last = k;
     c = try_how(p, other, &how, in, set, fit, err);
   }
   return c;
 }
 
-/* What side `other` computes, as it may have been computed where it was stored. */
+/* Side `other`'s value in all the ways in which it may have been computed before it was stored. */
 static iso_code try_all(pair_of *p, int other, rule_dtype in, size_t set, rx_fit *fit,
                         iso_error *err) {
   const view *stored = &p->side[!other], *made = &p->side[other];
@@ -166,10 +167,12 @@ static iso_code try_all(pair_of *p, int other, rule_dtype in, size_t set, rx_fit
   if (!c && now != RX_YES) c = fits_one(p, stored->captured, made->captured, in, &now, err);
   for (unsigned f = 1; f <= PR_FORMULAS && !c && now != RX_YES; f++)
     c = try_how(p, other, &(pr_how){.formula = f}, in, set, &now, err);
-  if (!c && now != RX_YES) c = try_rounded(p, other, RULE_F32, 0, in, set, &now, err);
+  if (!c && now != RX_YES)
+    c = try_rounded(p, other, &(pr_how){.dtype = RULE_F32}, in, set, &now, err);
   for (unsigned f = 1; f <= PR_FORMULAS && !c && now != RX_YES; f++)
-    c = try_rounded(p, other, RULE_F32, f, in, set, &now, err);
-  if (!c && now != RX_YES && in != RULE_F32) c = try_rounded(p, other, in, 0, in, set, &now, err);
+    c = try_rounded(p, other, &(pr_how){.dtype = RULE_F32, .formula = f}, in, set, &now, err);
+  if (!c && now != RX_YES && in != RULE_F32)
+    c = try_rounded(p, other, &(pr_how){.dtype = in}, in, set, &now, err);
   if (now == RX_NEAR && p->company && !p->lone) now = RX_YES;
   if (now > *fit) *fit = now;
   return c;

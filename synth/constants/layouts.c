@@ -102,7 +102,7 @@ iso_code st_relate_repeated(state *s, synth_index *x, const rule_tensor *t, synt
   return c;
 }
 
-/* What it was related to, and other layouts of that, needs no relation the other way round. */
+/* Its source, and other layouts of that, need no relation the other way round. */
 iso_code st_mark_related(state *s, const eg_node *all, size_t n, const rule_term *term, int side,
                          bool *related, iso_error *err) {
   bool *used = calloc(n + 1, 1);
@@ -118,7 +118,8 @@ iso_code st_mark_related(state *s, const eg_node *all, size_t n, const rule_term
   return ISO_OK;
 }
 
-/* What a target may be made of, each value once, with the values that are within 2 ulp made one. */
+/* Sources that a target may be made of, each value once, with the values that are within 2 ulp made
+ * one. */
 typedef struct sources {
   rule_tensor **src; /* by constant at hand; NULL: it is none */
   rule_tensor *copy; /* the target among them, NULL: as it is */

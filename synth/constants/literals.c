@@ -56,7 +56,7 @@ static bool makes(double x, double v) {
   return false;
 }
 
-/* What `v` was before it was rounded, as the other side has it; `v` if nothing. */
+/* The other side's number of which `v` is the rounded one; `v` if there is none. */
 static double meant(double v, const literals *own, const literals *other) {
   if (holds(other, v)) return v;
   for (size_t i = 0; i < other->n; i++) {

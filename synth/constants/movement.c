@@ -22,15 +22,24 @@ static bool captured_node(const state *s, const st_rounded *r, int *side, uint32
   return false;
 }
 
-/* The outputs of `side` where node `at` has the value `v`, or is called as it was captured. */
-static iso_code outputs_with(state *s, int side, uint32_t at, rule_tensor *v, const rule_term *call,
-                             const st_run *from, rule_tensor **out, iso_error *err) {
+typedef struct moved {
+  int side;
+  uint32_t at; /* a node */
+  rule_tensor *v;
+  const rule_term *call;
+} moved;
+
+/* The outputs of a side where its node has the value `v`, or is called as it was captured. */
+static iso_code outputs_with(state *s, const moved *m, const st_run *from, rule_tensor **out,
+                             iso_error *err) {
+  const int side = m->side;
+  const uint32_t at = m->at;
   const synth_graph *g = s->graph[side];
   bool *again = calloc(g->n_nodes + 1, 1);
   rule_tensor **value = calloc(g->n_nodes + 1, sizeof *value);
   const rule_term **calls = calloc(g->n_nodes + 1, sizeof *calls);
   iso_code c = again && value && calls ? ISO_OK : nomem(err);
-  if (!c) value[at] = v, calls[at] = call, again[at] = true;
+  if (!c) value[at] = m->v, calls[at] = m->call, again[at] = true;
   for (size_t i = at + 1; i < g->n_nodes && !c; i++)
     again[i] = g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE &&
                st_term_uses(g->node[i].call, again);
@@ -52,8 +61,8 @@ static iso_code movement(state *s, const st_rounded *r, int side, uint32_t at, c
   iso_code c = one && two ? ISO_OK : nomem(err);
   const rule_term *own = r->call ? s->graph[side]->node[at].call : NULL;
   *out = 0;
-  if (!c) c = outputs_with(s, side, at, r->value[0], own, base, one, err);
-  if (!c) c = outputs_with(s, side, at, r->value[1], r->call, base, two, err);
+  if (!c) c = outputs_with(s, &(moved){side, at, r->value[0], own}, base, one, err);
+  if (!c) c = outputs_with(s, &(moved){side, at, r->value[1], r->call}, base, two, err);
   for (size_t o = 0; o < n && !c; o++)
     if (one[o] && two[o] && one[o]->numel == two[o]->numel) {
       const double by = s->oracle->compare(s->oracle->ctx, one[o], two[o], 0).max_rel;
@@ -80,8 +89,8 @@ static iso_code say(state *s, const st_rounded *r, double by, bool measured, iso
   return a->text ? ISO_OK : nomem(err);
 }
 
-/* What rounding explains of constants moves outputs by little: a quarter is another function, and
- * what is no number is unknown. */
+/* A difference of constants that rounding explains moves outputs by little: a quarter is another
+ * function, and what is no number is unknown. */
 static iso_code doubt(state *s, const st_rounded *r, double by, iso_error *err) {
   const double most = 0.25;
   if (by <= most || s->constants.doubtful) return ISO_OK;

@@ -128,8 +128,8 @@ static iso_code argument(pr_cone *c, eg_node e, const rule_term **out, iso_error
   return (*out = rule_list(&c->arena, child, n)) ? ISO_OK : nomem(err);
 }
 
-/* What both sides have is computed in one way: as the oldest captured call of its class does; `e`
- * if there is none. */
+/* A constant that both sides have is computed in one way: as the oldest captured call of its class
+ * does; `e` if there is none. */
 static eg_node computed_by(const state *s, eg_node e) {
   const eg_node *m;
   const size_t n = on_both_sides(s, e) ? eg_class_nodes(s->g, eg_class_of(s->g, e), &m) : 0;

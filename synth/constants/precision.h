@@ -4,7 +4,7 @@
 
 #include "synth/comparison.h"
 
-/* What a constant is computed from: leaves and constants that both sides have are given, the
+/* The computation of a constant: leaves and constants that both sides have are given, the
  * operators above them run. */
 typedef struct pr_step {
   eg_node e;

@@ -491,7 +491,8 @@ iso_code st_relate_literals(state *s, const eg_node *all, size_t n, iso_error *e
   return c;
 }
 
-/* What other constants are made of first: where these are joined, so is what is made of them. */
+/* Constants that others are made of come first: where these are joined, so is what is made of them.
+ */
 iso_code st_relate_rounded(state *s, const eg_node *all, size_t n, bool *related, iso_error *err) {
   search *x;
   iso_code c = start(s, all, n, &x, err);

@@ -16,7 +16,7 @@ iso_code st_add_graph(state *s, int side, const bool *live, iso_error *err);
 iso_code st_value(state *s, eg_node n, iso_error *err);
 /* Forget the values of an e-node, so that st_value computes them again. */
 void st_forget(state *s, eg_node n);
-/* What `e` gives on draw `d`, called once more in float64 on its arguments' values. Owns: the
+/* The results of `e` on draw `d`, called once more in float64 on its arguments' values. Owns: the
  * caller unrefs out[0 .. n). */
 iso_code st_call_again(state *s, eg_node e, size_t d, rule_tensor **out, size_t *n, iso_error *err);
 /* The first valued tensor e-node of a class, EG_NONE if none. */
@@ -46,7 +46,6 @@ int64_t st_numel(const state *s, eg_node n);
 void st_trim(state *s);
 const char *st_assume(state *s, rule_assumption kind, eg_node left, eg_node right,
                       const char *relation, const char *text);
-const char *st_id(const state *s, eg_node n, int side); /* the captured id, or NULL */
 const char *st_any_id(const state *s, eg_node n);
 iso_code st_merge(state *s, eg_node a, eg_node b, uint32_t kind, uint32_t data, iso_error *err);
 
@@ -89,16 +88,21 @@ typedef struct st_carry { /* run on from other values: those of `from`, but for 
             rounds them; so are lonely parameters of both */
 /* Whether an operator's results are rounded: they are no elements of its arguments. */
 bool st_op_rounds(const char *op);
-/* Run one captured graph in float64; `leaf` per node. `keep_all`: values of all live nodes, not of
- * the outputs only. `with` (may be NULL) needs no leaves. Owns: st_run_free. */
-iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise, uint64_t stream,
-                      bool keep_all, const st_carry *with, st_run *r, iso_error *err);
+typedef struct st_run_how {
+  double noise;         /* relative, of each rounding; 0: none */
+  uint64_t stream;      /* of its numbers */
+  bool keep_all;        /* values of all live nodes, not of the outputs only */
+  const st_carry *with; /* NULL, or what is carried over: then no leaves are needed */
+} st_run_how;
+/* Run one captured graph in float64; `leaf` per node. Owns: st_run_free. */
+iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, const st_run_how *how,
+                      st_run *r, iso_error *err);
 void st_run_free(st_run *r);
 /* The same for the one value of node `goal`, without noise; nothing else is kept. Adds to `work`
  * (may be NULL) what it took. Owns: the caller unrefs. */
 iso_code st_run_to(state *s, int side, const st_carry *with, uint32_t goal, rule_tensor **out,
                    size_t *work, iso_error *err);
-/* What it takes to run node i, called as `call`, by its values in `r`, in calls of small operators.
+/* The cost of node i, called as `call`, by its values in `r`, in calls of small operators.
  */
 size_t st_work(const rule_term *call, const st_run *r, uint32_t i);
 /* Whether a term has a variable that is flagged; flag all of them. */

@@ -184,7 +184,8 @@ iso_code st_add_graph(state *s, int side, const bool *live, iso_error *err) {
   return ISO_OK;
 }
 
-const char *st_id(const state *s, eg_node n, int side) {
+/* the captured id, or NULL */
+static const char *st_id(const state *s, eg_node n, int side) {
   int32_t i = s->rec[n.i].node[side];
   return i < 0 ? NULL : s->graph[side]->node[i].id;
 }

@@ -88,21 +88,28 @@ static bool short_and_exact(double x, double least) {
   return few_digits(x, 0x1p26) && least > fabs(x) * 0x1p-27;
 }
 
-/* `faint`: what is 0 may have underflowed. `least`: least_operand, with ALL_BUT_SHORT. Owns: the
- * caller unrefs. Values beyond 1e30 (masks) and integers stay. */
-static iso_code disturbed(const rule_tensor *t, double noise, disturb what, double least,
-                          bool faint, iso_rng *rng, rule_tensor **out, iso_error *err) {
+typedef struct disturbing {
+  double noise;
+  disturb what;
+  double least; /* least_operand, with ALL_BUT_SHORT */
+  bool faint;   /* what is 0 may have underflowed */
+} disturbing;
+
+/* Owns: the caller unrefs. Values beyond 1e30 (masks) and integers stay. */
+static iso_code disturbed(const rule_tensor *t, const disturbing *how, iso_rng *rng,
+                          rule_tensor **out, iso_error *err) {
   iso_code c = rule_tensor_new(t->dtype, &t->shape, out, err);
   if (c) return c;
   memcpy((*out)->data, t->data, (size_t)t->numel * rule_dtype_size(t->dtype));
   if (t->dtype != RULE_F64 && t->dtype != RULE_C128) return ISO_OK;
   double *x = (*out)->data;
   for (int64_t i = 0, n = t->dtype == RULE_C128 ? 2 * t->numel : t->numel; i < n; i++)
-    if (fabs(x[i]) < DBL_MIN && faint)
+    if (fabs(x[i]) < DBL_MIN && how->faint)
       x[i] = copysign(1e-300 * iso_rng_uniform(rng),
                       x[i] == 0 ? 1 : x[i]); /* what underflowed, and ties because of it */
-    else if (fabs(x[i]) < 1e30 && !(what == ALL_BUT_SHORT && short_and_exact(x[i], least)))
-      x[i] *= 1 + noise * (2 * iso_rng_uniform(rng) - 1);
+    else if (fabs(x[i]) < 1e30 &&
+             !(how->what == ALL_BUT_SHORT && short_and_exact(x[i], how->least)))
+      x[i] *= 1 + how->noise * (2 * iso_rng_uniform(rng) - 1);
   return ISO_OK;
 }
 
@@ -121,8 +128,10 @@ void st_term_mark(const rule_term *t, bool *flag) {
 /* A constant that no relation ties to the other side, disturbed by half a unit in the last place of
  * its captured dtype; a parameter, which may be a result of several roundings, by two units.
  * Numbers with few digits are taken to be exact. Owns: the caller unrefs. */
-static iso_code as_stored(const state *s, eg_node e, int side, rule_dtype captured, rule_tensor *v,
-                          iso_rng *rng, rule_tensor **out, iso_error *err) {
+static iso_code as_stored(const state *s, int side, size_t i, rule_tensor *v, iso_rng *rng,
+                          rule_tensor **out, iso_error *err) {
+  const eg_node e = s->map[side][i];
+  const rule_dtype captured = s->graph[side]->node[i].dtype;
   const double half = captured == RULE_F32 || captured == RULE_C64 ? 0x1p-24
                       : captured == RULE_F16                       ? 0x1p-11
                       : captured == RULE_BF16                      ? 0x1p-8
@@ -132,16 +141,16 @@ static iso_code as_stored(const state *s, eg_node e, int side, rule_dtype captur
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
   bool related = eps == 0 || (v->dtype != RULE_F64 && v->dtype != RULE_C128);
-  for (size_t i = 0; i < n; i++)
-    related |= s->rec[m[i].i].node[!side] >= 0 ||
-               (s->rec[m[i].i].node[0] < 0 && s->rec[m[i].i].node[1] < 0);
+  for (size_t k = 0; k < n; k++)
+    related |= s->rec[m[k].i].node[!side] >= 0 ||
+               (s->rec[m[k].i].node[0] < 0 && s->rec[m[k].i].node[1] < 0);
   *out = rule_tensor_ref(v);
   if (related) return ISO_OK;
   rule_tensor_unref(*out);
-  iso_code c = disturbed(v, eps, ALL, 0, false, rng, out, err);
-  for (int64_t i = 0; i < v->numel && !c && v->dtype == RULE_F64; i++) {
-    const double x = rule_tensor_get(v, i);
-    if (few_digits(x, digits)) rule_tensor_set(*out, i, x);
+  iso_code c = disturbed(v, &(disturbing){.noise = eps, .what = ALL}, rng, out, err);
+  for (int64_t k = 0; k < v->numel && !c && v->dtype == RULE_F64; k++) {
+    const double x = rule_tensor_get(v, k);
+    if (few_digits(x, digits)) rule_tensor_set(*out, k, x);
   }
   return c;
 }
@@ -216,8 +225,20 @@ static bool infinite_argument(const rule_term *t, const st_run *r) {
   return false;
 }
 
-static iso_code run_op(state *s, const synth_node *n, double noise, iso_rng *rng, st_run *r,
-                       size_t i, rule_tensor **bind, bool bounds, iso_error *err) {
+typedef struct running {
+  state *s;
+  double noise;
+  iso_rng *rng;
+  st_run *r;
+  rule_tensor **bind; /* room for an operand of each node */
+  bool bounds;        /* overflow is noted */
+} running;
+
+static iso_code run_op(const running *w, const synth_node *n, size_t i, iso_error *err) {
+  state *s = w->s;
+  st_run *r = w->r;
+  rule_tensor **bind = w->bind;
+  const double noise = w->noise;
   rule_tensor *out[MAX_OUT], *own[MAX_CHILDREN];
   size_t n_out = 0, n_own = 0;
   iso_code c = ISO_OK;
@@ -233,22 +254,23 @@ static iso_code run_op(state *s, const synth_node *n, double noise, iso_rng *rng
     for (uint32_t k = 0; k < n->call->n && !c && n_own < MAX_CHILDREN; k++) {
       const rule_term *a = n->call->child[k];
       if (a->kind != RULE_VAR || !bind[a->u.i]) continue;
-      if (!(c = disturbed(bind[a->u.i], noise, ALL, 0, false, rng, &own[n_own], err)))
+      if (!(c = disturbed(bind[a->u.i], &(disturbing){.noise = noise, .what = ALL}, w->rng,
+                          &own[n_own], err)))
         bind[a->u.i] = own[n_own++];
     }
   if (!c) c = s->oracle->call(s->oracle->ctx, n->call, bind, true, out, MAX_OUT, &n_out, err);
   if (!c && noise > 0 && st_op_rounds(n->op)) {
     const bool faint = may_underflow(n->call, bind), shows = shows_rounding(n->op);
-    const double least = shows ? least_operand(n->call, bind) : 0;
+    const disturbing how = {noise, shows ? ALL_BUT_SHORT : ALL,
+                            shows ? least_operand(n->call, bind) : 0, faint};
     for (size_t k = 0; k < n_out && !c; k++) {
       rule_tensor *d;
-      if ((c = disturbed(out[k], noise, shows ? ALL_BUT_SHORT : ALL, least, faint, rng, &d, err)))
-        break;
+      if ((c = disturbed(out[k], &how, w->rng, &d, err))) break;
       rule_tensor_unref(out[k]);
       out[k] = d;
     }
   }
-  if (!c && !r->overflow && bounds)
+  if (!c && !r->overflow && w->bounds)
     for (size_t k = 0; k < n_out && !r->overflow; k++)
       if (rule_dtype_is_float(out[k]->dtype) && holds_inf(out[k]))
         r->overflow = !infinite_argument(n->call, r) && !at_pole(n->call, bind);
@@ -266,14 +288,17 @@ static iso_code keep_captured(state *s, const synth_node *n, st_run *r, size_t i
   return c ? c : keep_own(r, i, v, err);
 }
 
-iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise, uint64_t stream,
-                      bool keep_all, const st_carry *with, st_run *r, iso_error *err) {
+iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, const st_run_how *how,
+                      st_run *r, iso_error *err) {
+  const st_carry *with = how->with;
+  const double noise = how->noise;
   const synth_graph *g = s->graph[side];
   *r = (st_run){.value = calloc(g->n_nodes + 1, sizeof *r->value), .n = g->n_nodes, .failed = -1};
   int64_t failed = -1;
   uint32_t *uses = calloc(g->n_nodes + 1, sizeof *uses);
   rule_tensor **bind = calloc(g->n_nodes + 1, sizeof *bind);
-  iso_rng rng = iso_rng_new(s->o->seed, stream);
+  iso_rng rng = iso_rng_new(s->o->seed, how->stream);
+  const running w = {s, noise, &rng, r, bind, !with && noise == 0};
   iso_code c = r->value && uses && bind ? ISO_OK : nomem(err);
   for (size_t i = 0; i < g->n_nodes && !c; i++)
     if (g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE)
@@ -291,20 +316,19 @@ iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, double noise
     else if (noise == ST_STORAGE && q->konst && q->valued && q->n_out == 1 &&
              !st_masked(s, side, i)) {
       rule_tensor *v;
-      if (!(c = as_stored(s, e, side, n->dtype, q->val[s->witness.set], &rng, &v, err)))
+      if (!(c = as_stored(s, side, i, q->val[s->witness.set], &rng, &v, err)))
         c = keep_own(r, i, v, err);
     } else if (noise == ST_STORAGE && s->leaves.lonely_both && q->lonely &&
                n->kind == SYNTH_PARAMETER) {
       rule_tensor *v;
-      if (!(c = as_stored(s, e, side, n->dtype, leaf[i], &rng, &v, err)))
-        c = keep_own(r, i, v, err);
+      if (!(c = as_stored(s, side, i, leaf[i], &rng, &v, err))) c = keep_own(r, i, v, err);
     } else if (n->kind != SYNTH_OP) c = keep(r, i, &leaf[i], 1, err);
     else if (q->konst && q->valued && !with && !st_masked(s, side, i))
       c = keep(r, i, q->val + s->witness.set * q->n_out, q->n_out, err);
-    else c = run_op(s, n, noise, &rng, r, i, bind, !with && noise == 0, err);
+    else c = run_op(&w, n, i, err);
     if (c) iso_prefix(err, "%s: node \"%s\" (%s): ", g->path, n->id, n->op ? n->op : "leaf");
     if (c) failed = (int64_t)i;
-    if (!c && !keep_all && n->kind == SYNTH_OP) release(n->call, uses, r);
+    if (!c && !how->keep_all && n->kind == SYNTH_OP) release(n->call, uses, r);
   }
   free(uses);
   free(bind);
@@ -338,6 +362,7 @@ iso_code st_run_to(state *s, int side, const st_carry *with, uint32_t goal, rule
   rule_tensor **bind = calloc(g->n_nodes + 1, sizeof *bind);
   iso_rng rng = iso_rng_new(s->o->seed, 0);
   iso_code c = r.value && bind ? ISO_OK : nomem(err);
+  const running w = {.s = s, .rng = &rng, .r = &r, .bind = bind};
   uint32_t end = 0;
   if (!c) memcpy(r.value, with->from->value, g->n_nodes * sizeof *r.value);
   for (uint32_t i = 0; i <= goal && !c; i++) {
@@ -346,8 +371,7 @@ iso_code st_run_to(state *s, int side, const st_carry *with, uint32_t goal, rule
     r.value[i] = (st_value_list){0};
     synth_node n = g->node[i];
     if (with->call && with->call[i]) n.call = with->call[i];
-    c = with->value[i] ? keep(&r, i, &with->value[i], 1, err)
-                       : run_op(s, &n, 0, &rng, &r, i, bind, false, err);
+    c = with->value[i] ? keep(&r, i, &with->value[i], 1, err) : run_op(&w, &n, i, err);
     if (!c && work && !with->value[i]) *work += st_work(n.call, &r, i);
   }
   if (!c && r.value[goal].n != 1)

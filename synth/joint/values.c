@@ -377,9 +377,16 @@ static int64_t absent_table(state *s, const call_builder *b, size_t d, rule_tens
   return t->child[0]->u.i;
 }
 
+typedef struct absent { /* a table without a value of its own, and the rows that are asked for */
+  int64_t table;
+  rule_tensor *ids;
+} absent;
+
 /* The look-up in a table of just those rows. */
-static iso_code look_up(state *s, const call_builder *b, size_t d, int64_t table, rule_tensor *ids,
-                        rule_tensor **out, size_t *n_out, iso_error *err) {
+static iso_code look_up(state *s, const call_builder *b, size_t d, absent from, rule_tensor **out,
+                        size_t *n_out, iso_error *err) {
+  const int64_t table = from.table;
+  rule_tensor *ids = from.ids;
   const eg_node e = st_home(s, b->dep[table]);
   rule_tensor *bind[MAX_CHILDREN], *rows = NULL, *place = NULL;
   iso_code c = st_draw_rows(s, e, s->rec[e.i].lonely ? 0 : d, ids, &rows, err);
@@ -402,7 +409,7 @@ static iso_code evaluate_draw(state *s, eg_node e, const call_builder *b, size_t
   for (uint32_t i = 0; i < b->n && table < 0; i++)
     if (!(bind[i] = st_val(s, b->dep[i], d))) return st_lost(&s->values, err);
   iso_code c = table >= 0
-                   ? look_up(s, b, d, table, ids, out, n_out, err)
+                   ? look_up(s, b, d, (absent){table, ids}, out, n_out, err)
                    : s->oracle->call(s->oracle->ctx, b->term, bind, true, out, MAX_OUT, n_out, err);
   if (c) return c;
   if ((c = check_output(s, e, out, *n_out, err))) drop(out, *n_out);

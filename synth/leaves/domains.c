@@ -240,15 +240,22 @@ static iso_code new_atom(state *s, const rule_shape *shape, eg_node *out, iso_er
   return ISO_OK;
 }
 
-/* Input `i` equals `term` over the atom, whose values are there. */
-static iso_code equate(state *s, int side, size_t i, eg_node raw, bool other, const rule_term *term,
-                       rule_assumption kind, const char *text, iso_error *err) {
+typedef struct bounding {
+  const rule_term *term; /* over the atom */
+  rule_assumption kind;
+  const char *text; /* NULL: no memory */
+  bool other;       /* the atom has other values than the leaf */
+} bounding;
+
+/* Input `i` equals the term over the atom, whose values are there. */
+static iso_code equate(state *s, int side, size_t i, eg_node raw, const bounding *by,
+                       iso_error *err) {
   const eg_node e = s->map[side][i], none = {EG_NONE};
   eg_node def;
-  iso_code c = text ? st_add_term(s, term, &raw, &def, err) : nomem(err);
+  iso_code c = by->text ? st_add_term(s, by->term, &raw, &def, err) : nomem(err);
   if (c || (c = st_value(s, def, err))) return c;
-  s->leaves.bound[s->leaves.n_bound++] = (st_bound){e, raw, def, other};
-  if (!st_assume(s, kind, side == LEFT ? e : none, side == RIGHT ? e : none, NULL, text))
+  s->leaves.bound[s->leaves.n_bound++] = (st_bound){e, raw, def, by->other};
+  if (!st_assume(s, by->kind, side == LEFT ? e : none, side == RIGHT ? e : none, NULL, by->text))
     return nomem(err);
   return st_merge(s, e, def, WHY_LEAF, (uint32_t)(s->assumed.n - 1), err);
 }
@@ -258,7 +265,7 @@ iso_code st_bound_leaf(state *s, int side, size_t i, const rule_term *term, rule
   eg_node raw;
   iso_code c = new_atom(s, &s->graph[side]->node[i].shape, &raw, err);
   if (!c) c = st_values_of(s, raw, s->map[side][i], err);
-  return c ? c : equate(s, side, i, raw, false, term, kind, text, err);
+  return c ? c : equate(s, side, i, raw, &(bounding){term, kind, text, false}, err);
 }
 
 /* ---- different integers: the first places of some numbers in order ---- */
@@ -297,7 +304,7 @@ static iso_code bound_distinct(state *s, int side, size_t i, const char *text, i
       rule_places(&s->arena, s->schemas, n->domain, &n->shape, rule_var(&s->arena, 0), &t, err);
   if (!c) c = new_atom(s, &shape, &raw, err);
   if (!c) c = order_values(s, side, i, raw, err);
-  return c ? c : equate(s, side, i, raw, true, t, RULE_ASSUMES_RANGE, text, err);
+  return c ? c : equate(s, side, i, raw, &(bounding){t, RULE_ASSUMES_RANGE, text, true}, err);
 }
 
 const st_bound *st_bound_by(const st_leaves *leaves, eg_node e, bool raw) {

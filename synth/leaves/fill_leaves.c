@@ -105,6 +105,10 @@ static void mark_lonely(state *s) {
       if (s->leaves.keep_integers && s->graph[side]->node[i].kind == SYNTH_INPUT &&
           !rule_dtype_is_float(s->graph[side]->node[i].value[0]->dtype))
         s->rec[e.i].lonely = true;
+      if (s->leaves.kept[side][i]) {
+        s->rec[e.i].lonely = true;
+        continue;
+      }
       if (s->graph[side]->node[i].kind != SYNTH_PARAMETER || !s->rec[e.i].atom ||
           !st_generic(s->graph[side]->node[i].value[0]))
         continue;

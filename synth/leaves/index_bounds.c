@@ -36,8 +36,9 @@ static bool all_below(const synth_graph *g, size_t i, int64_t limit) {
   return true;
 }
 
-/* What a call that reads rows of a table is given: the table, the dimension along which it is read,
- * and the tensor of indices. Returns: false where it is none, or reads by more than one tensor. */
+/* The arguments of a call that reads rows of a table: the table, the dimension along which it is
+ * read, and the tensor of indices. Returns: false where it is none, or reads by more than one
+ * tensor. */
 static bool reads_rows(const rule_term *t, const rule_term **table, int64_t *dim,
                        const rule_term **index) {
   const bool rows = strcmp(t->u.s, OP_EMBEDDING) == 0,

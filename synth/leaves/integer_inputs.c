@@ -1,4 +1,5 @@
-/* What integer inputs carry: tokens, which are drawn anew, or positions and bounds, which are kept.
+/* The content of integer inputs: tokens, which are drawn anew, or positions and bounds, which are
+ * kept.
  */
 #include "synth/joint/joint.h"
 #include "rules/operators.h"
@@ -10,7 +11,7 @@
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-/* What becomes of the integers of an input on one side. */
+/* How the integers of an input are used on one side. */
 typedef struct integer_use {
   bool counts;   /* they become floating numbers */
   bool looks_up; /* they index a table that is a constant */

@@ -27,13 +27,23 @@ size_t st_integer_edges(const state *s, int64_t limit, int64_t *out, size_t cap)
 
 /* ---- user_relations.c ---- */
 /* Hold what a user said of leaves against their captured values, and note which leaves are settled
- * by it. Errors: ISO_USAGE. */
-iso_code st_take_given(state *s, iso_error *err);
+ * by it; `of`: relations of right leaves, as they come of it. Errors: ISO_USAGE. */
+iso_code st_take_given(state *s, synth_relation *of, iso_error *err);
+/* The one right leaf that the line's term rearranges without loss, UINT32_MAX: none. */
+uint32_t st_whole_leaf(const state *s, const synth_given *g);
+/* A term over the tensors `leaf`, by node. Owns: the caller unrefs. */
+ISO_MUST_USE iso_code st_term_over(state *s, const rule_term *t, rule_tensor *const *leaf,
+                                   rule_tensor **out, iso_error *err);
 /* The captured value, on one set, of a term over the leaves of `side`. Owns: the caller unrefs. */
 ISO_MUST_USE iso_code st_value_over(state *s, int side, const rule_term *t, size_t set,
                                     rule_tensor **out, iso_error *err);
 /* Whether leaf `i` of `side` may not be made of `source` of the other side. */
 bool st_forbidden(const state *s, int side, size_t i, size_t source);
+
+/* ---- given_leaves.c ---- */
+/* Lines that share leaves, taken together: which leaves are written in terms of which. Requires:
+ * they hold of the captured values. */
+ISO_MUST_USE iso_code st_take_families(state *s, synth_relation *of, iso_error *err);
 
 /* ---- relate_leaves.c ---- */
 /* Of relations `of` the leaves of `side`: zeros or ones that several parameters hold are related to

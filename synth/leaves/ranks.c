@@ -116,7 +116,7 @@ iso_code st_pair_outputs(const synth_graph *left, const synth_graph *right, iso_
 
 /* ---- leaves ---- */
 
-/* What follows "rank<r>." in a leaf's name; NULL where the name is not of that form. */
+/* The rest behind "rank<r>." in a leaf's name; NULL where the name is not of that form. */
 static const char *leaf_rank(const char *name, unsigned long *rank) {
   char *end;
   if (!name || strncmp(name, "rank", 4) != 0 || name[4] < '0' || name[4] > '9') return NULL;

@@ -56,11 +56,17 @@ static bool float_parameter(const synth_node *n) {
   return n->kind == SYNTH_PARAMETER && rule_dtype_is_float(n->value[0]->dtype);
 }
 
-/* Relate leaf `i` by `x`, the index of `source`; where one of these is forbidden for it, by an
- * index without that one. */
-static iso_code relate_leaf(state *s, int side, size_t i, const rule_tensor *value, synth_index *x,
-                            rule_tensor *const *source, const char *const *name,
-                            synth_relation *out, iso_error *err) {
+typedef struct sources { /* tensors of the other side, by node */
+  synth_index *x;
+  rule_tensor *const *source;
+  const char *const *name;
+} sources;
+
+/* Relate leaf `i` by the index; where one of its sources is forbidden for it, by an index without
+ * that one. */
+static iso_code relate_leaf(state *s, int side, size_t i, const rule_tensor *value,
+                            const sources *from, synth_relation *out, iso_error *err) {
+  rule_tensor *const *source = from->source;
   const synth_graph *t = s->graph[side];
   const size_t n = s->graph[!side]->n_nodes;
   rule_tensor **allowed = NULL;
@@ -74,9 +80,9 @@ static iso_code relate_leaf(state *s, int side, size_t i, const rule_tensor *val
     }
     allowed[k] = NULL;
   }
-  if (allowed) c = synth_index_new(allowed, name, n, s->schemas, &own, err);
+  if (allowed) c = synth_index_new(allowed, from->name, n, s->schemas, &own, err);
   if (own) synth_index_threads(own, s->o->threads);
-  if (!c) c = synth_relate(own ? own : x, value, t->node[i].name, &s->arena, out, err);
+  if (!c) c = synth_relate(own ? own : from->x, value, t->node[i].name, &s->arena, out, err);
   synth_index_free(own);
   free(allowed);
   return c;
@@ -108,7 +114,7 @@ static iso_code relate_across_dtypes(state *s, int side, const char *const *name
         s->leaves.settled[side][i])
       continue;
     if ((c = rule_tensor_to_float64(t->node[i].value[0], &v, err))) break;
-    c = relate_leaf(s, side, i, v, x, wide, name, &of[i], err);
+    c = relate_leaf(s, side, i, v, &(sources){x, wide, name}, &of[i], err);
     rule_tensor_unref(v);
   }
   synth_index_free(x);
@@ -196,7 +202,7 @@ static iso_code relate_side(state *s, int side, synth_relation *of, iso_error *e
         continue;
       rule_tensor *v;
       if ((c = st_all_sets(s, n, &v, err))) break;
-      c = relate_leaf(s, side, i, v, x, value, name, &of[i], err);
+      c = relate_leaf(s, side, i, v, &(sources){x, value, name}, &of[i], err);
       if (!c && inputs) c = st_hold_on_sets(s, side, i, &of[i], err);
       rule_tensor_unref(v);
     }
@@ -231,12 +237,12 @@ static const char *relation_text(state *s, const rule_term *t, int source_side) 
   return kept;
 }
 
-/* Leaf i of `side` is not drawn freely, and so none of the leaves that repeat it is. */
+/* Leaf i of `side` is not drawn freely, and so none of its side's that are one with it is. */
 static void not_free(state *s, int side, size_t i) {
   const eg_class own = eg_class_of(s->g, s->map[side][i]);
   s->rec[s->map[side][i].i].atom = false;
   for (size_t k = 0; k < s->graph[side]->n_nodes; k++)
-    if (s->leaves.replica[side][k] >= 0 && eg_class_of(s->g, s->map[side][k]).i == own.i)
+    if (s->map[side][k].i != EG_NONE && eg_class_of(s->g, s->map[side][k]).i == own.i)
       s->rec[s->map[side][k].i].atom = false;
 }
 
@@ -253,9 +259,9 @@ static iso_code define(state *s, int side, size_t i, const synth_relation *rel, 
   const char *rtext = relation_text(s, rel->term, !side);
   snprintf(text, sizeof text, "%s's %s is %s by value%s", side == LEFT ? "left" : "right", n->name,
            rtext ? rtext : "?",
-           rel->tied ? "; other leaves have the same values, names decided"
-           : side == LEFT && s->leaves.settled[LEFT][i] ? ", as was given"
-                                                        : "");
+           rel->tied                    ? "; other leaves have the same values, names decided"
+           : s->leaves.written[side][i] ? ", as was given"
+                                        : "");
   const eg_node none = {EG_NONE};
   eg_node l = side == LEFT ? leaf : none, r = side == RIGHT ? leaf : none;
   if (rel->term->kind == RULE_VAR) {
@@ -285,9 +291,15 @@ static iso_code define_by(state *s, orientation *o, int side, size_t i, iso_erro
 /* What was given goes first, and is not changed by the rest. */
 static iso_code define_given(state *s, orientation *o, iso_error *err) {
   iso_code c = ISO_OK;
+  for (size_t i = 0; i < s->graph[RIGHT]->n_nodes && !c; i++) {
+    if (!s->leaves.written[RIGHT][i]) continue;
+    c = define_by(s, o, RIGHT, i, err);
+    o->used[RIGHT][i] = true;
+    o->equal[RIGHT][i] = o->of[RIGHT][i].term->kind == RULE_VAR;
+  }
   for (size_t k = 0; k < s->o->n_given && !c; k++) {
     const synth_given *g = &s->o->given[k];
-    if (g->forbid || g->equals || !g->term) continue;
+    if (g->forbid || g->equals || !g->term || !s->leaves.written[LEFT][g->left]) continue;
     o->of[LEFT][g->left].term = g->term;
     c = define_by(s, o, LEFT, g->left, err);
     o->used[LEFT][g->left] = true;
@@ -388,7 +400,6 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++) c = add_leaves(s, side, live[side], err);
   if (!c) c = st_join_replicas(s, err);
-  if (!c) c = st_take_given(s, err);
   for (int side = 0; side < 2 && !c; side++) {
     const size_t n = s->graph[side]->n_nodes + 1;
     o.of[side] = calloc(n, sizeof *o.of[side]);
@@ -397,6 +408,7 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
     o.equal[side] = calloc(n, 1);
     if (!o.of[side] || !o.used[side] || !o.defined[side] || !o.equal[side]) c = nomem(err);
   }
+  if (!c) c = st_take_given(s, o.of[RIGHT], err);
   for (int side = 0; side < 2 && !c; side++) c = relate_side(s, side, o.of[side], err);
   for (int side = 0; side < 2 && !c; side++) c = relate_zeros(s, side, live, o.of[side], err);
   for (int side = 0; side < 2 && !c; side++) c = st_drop_coincidences(s, side, o.of[side], err);

@@ -16,43 +16,50 @@ typedef struct bound { /* tensors that stand for the variables of one call */
 } bound;
 
 /* An argument with its tensors numbered into `b`. */
-static iso_code bind(state *s, int side, const rule_term *t, size_t set, bound *b,
+static iso_code bind(state *s, rule_tensor *const *leaf, const rule_term *t, bound *b,
                      const rule_term **out, iso_error *err) {
   if (t->kind == RULE_VAR || t->kind == RULE_OP) {
     if (b->n == MAX_BOUND) return iso_fail(err, ISO_LIMIT, "too many tensors in one relation");
-    const iso_code c = st_value_over(s, side, t, set, &b->at[b->n], err);
+    const iso_code c = st_term_over(s, t, leaf, &b->at[b->n], err);
     if (c) return c;
     *out = rule_var(&s->arena, b->n++);
   } else if (t->kind == RULE_LIST) {
     const rule_term **child = iso_arena_alloc(&s->arena, (t->n + 1) * sizeof *child);
     iso_code c = child ? ISO_OK : nomem(err);
-    for (uint32_t i = 0; i < t->n && !c; i++)
-      c = bind(s, side, t->child[i], set, b, &child[i], err);
+    for (uint32_t i = 0; i < t->n && !c; i++) c = bind(s, leaf, t->child[i], b, &child[i], err);
     if (c) return c;
     *out = rule_list(&s->arena, child, t->n);
   } else *out = t;
   return *out ? ISO_OK : nomem(err);
 }
 
-iso_code st_value_over(state *s, int side, const rule_term *t, size_t set, rule_tensor **out,
-                       iso_error *err) {
-  if (t->kind == RULE_VAR)
-    return *out = rule_tensor_ref(
-               s->graph[side]
-                   ->node[t->u.i]
-                   .value[s->graph[side]->node[t->u.i].kind == SYNTH_INPUT ? set : 0]),
-           ISO_OK;
+iso_code st_term_over(state *s, const rule_term *t, rule_tensor *const *leaf, rule_tensor **out,
+                      iso_error *err) {
+  if (t->kind == RULE_VAR) return *out = rule_tensor_ref(leaf[t->u.i]), ISO_OK;
   bound *b = calloc(1, sizeof *b);
   const rule_term **child = iso_arena_alloc(&s->arena, (t->n + 1) * sizeof *child);
   iso_code c = b && child ? ISO_OK : nomem(err);
   size_t n_out = 0;
-  for (uint32_t i = 0; i < t->n && !c; i++) c = bind(s, side, t->child[i], set, b, &child[i], err);
+  for (uint32_t i = 0; i < t->n && !c; i++) c = bind(s, leaf, t->child[i], b, &child[i], err);
   const rule_term *call = c ? NULL : rule_op(&s->arena, t->u.s, child, t->n);
   if (!c)
     c = call ? s->oracle->call(s->oracle->ctx, call, b->at, false, out, 1, &n_out, err)
              : nomem(err);
   for (uint32_t i = 0; b && i < b->n; i++) rule_tensor_unref(b->at[i]);
   free(b);
+  return c;
+}
+
+iso_code st_value_over(state *s, int side, const rule_term *t, size_t set, rule_tensor **out,
+                       iso_error *err) {
+  const synth_graph *g = s->graph[side];
+  rule_tensor **leaf = calloc(g->n_nodes + 1, sizeof *leaf);
+  if (!leaf) return nomem(err);
+  for (size_t i = 0; i < g->n_nodes; i++)
+    if (g->node[i].kind != SYNTH_OP)
+      leaf[i] = g->node[i].value[g->node[i].kind == SYNTH_INPUT ? set : 0];
+  const iso_code c = st_term_over(s, t, leaf, out, err);
+  free(leaf);
   return c;
 }
 
@@ -94,6 +101,20 @@ static iso_code agrees(const synth_given *g, const char *name, const rule_tensor
       g->where, name, (long long)i, rule_tensor_get(a, i), rule_tensor_get(b, i));
 }
 
+/* Two expressions of right leaves, on every set. */
+static iso_code hold_right(state *s, const synth_given *g, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (size_t set = 0; set < s->n_sets && !c; set++) {
+    rule_tensor *a = NULL, *b = NULL;
+    c = st_value_over(s, RIGHT, g->equals, set, &a, err);
+    if (!c) c = st_value_over(s, RIGHT, g->term, set, &b, err);
+    if (!c) c = agrees(g, "what stands before =", a, b, err);
+    rule_tensor_unref(a);
+    rule_tensor_unref(b);
+  }
+  return c;
+}
+
 static iso_code hold(state *s, const synth_given *g, iso_error *err) {
   const synth_node *n = &s->graph[LEFT]->node[g->left];
   const size_t sets = n->kind == SYNTH_INPUT ? s->n_sets : 1;
@@ -108,8 +129,7 @@ static iso_code hold(state *s, const synth_given *g, iso_error *err) {
   return c;
 }
 
-/* The one right leaf that the term rearranges without loss, UINT32_MAX: none. */
-static uint32_t whole_leaf(const state *s, const synth_given *g) {
+uint32_t st_whole_leaf(const state *s, const synth_given *g) {
   const rule_term *t = g->term;
   while (t->kind == RULE_OP && t->n &&
          (t->child[0]->kind == RULE_OP || t->child[0]->kind == RULE_VAR))
@@ -120,19 +140,33 @@ static uint32_t whole_leaf(const state *s, const synth_given *g) {
   return (uint32_t)t->u.i;
 }
 
-iso_code st_take_given(state *s, iso_error *err) {
-  for (int side = 0; side < 2; side++)
-    if (!(s->leaves.settled[side] = calloc(s->graph[side]->n_nodes + 1, 1))) return nomem(err);
-  for (size_t i = 0; i < s->o->n_given; i++) {
-    const synth_given *g = &s->o->given[i];
-    if (g->forbid || g->equals) continue;
-    iso_code c = g->term ? hold(s, g, err) : ISO_OK;
-    if (c) return c;
-    s->leaves.settled[LEFT][g->left] = true;
-    const uint32_t whole = g->term ? whole_leaf(s, g) : UINT32_MAX;
-    if (whole != UINT32_MAX) s->leaves.settled[RIGHT][whole] = true;
+/* The first other line that relates the same left leaf; NULL: there is none. */
+static const char *other_line(const state *s, size_t i) {
+  for (size_t k = 0; k < s->o->n_given; k++) {
+    const synth_given *g = &s->o->given[k];
+    if (k != i && !g->equals && !g->forbid && g->term && g->left == s->o->given[i].left)
+      return g->where;
   }
-  return ISO_OK;
+  return NULL;
+}
+
+iso_code st_take_given(state *s, synth_relation *of, iso_error *err) {
+  for (int side = 0; side < 2; side++) {
+    const size_t n = s->graph[side]->n_nodes + 1;
+    if (!(s->leaves.settled[side] = calloc(n, 1)) || !(s->leaves.written[side] = calloc(n, 1)) ||
+        !(s->leaves.kept[side] = calloc(n, 1)))
+      return nomem(err);
+  }
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < s->o->n_given && !c; i++) {
+    const synth_given *g = &s->o->given[i];
+    if (g->equals) c = hold_right(s, g, err);
+    else if (g->term && !g->forbid) {
+      c = hold(s, g, err);
+      if (c == ISO_USAGE && other_line(s, i)) c = iso_prefix(err, "%s and ", other_line(s, i));
+    } else if (!g->term) s->leaves.settled[LEFT][g->left] = true;
+  }
+  return c ? c : st_take_families(s, of, err);
 }
 
 bool st_forbidden(const state *s, int side, size_t i, size_t source) {

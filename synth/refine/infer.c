@@ -1,4 +1,4 @@
-/* What each left output is made of: the outputs of one name on all ranks first, then those of
+/* The makings of each left output: the outputs of one name on all ranks first, then those of
  * another name, then all.
  *
  * Both graphs are run on the captured inputs and on drawn ones, their leaves related as in a
@@ -101,20 +101,19 @@ static iso_code note(inference *f, uint32_t left, const rule_term *t, bool holds
     if (t && f->found[i].term && f->found[i].left == left && rule_term_eq(f->found[i].term, t))
       return ISO_OK;
   if (!iso_grow(f->found, f->cap_found, f->n_found + 1)) return nomem(err);
-  f->found[f->n_found++] = (synth_found){left, t, holds, t && holds && scale == 1, scale, surprise};
+  f->found[f->n_found++] = (synth_found){.left = left,
+                                         .term = t,
+                                         .holds = holds,
+                                         .clean = t && holds && scale == 1,
+                                         .scale = scale,
+                                         .surprise = surprise,
+                                         .apart = -1};
   return ISO_OK;
 }
 
 static void mark_used(const inference *f, const rule_term *t) {
   if (t->kind == RULE_VAR) f->out->used[t->u.i] = true;
   for (uint32_t i = 0; i < t->n; i++) mark_used(f, t->child[i]);
-}
-
-static bool has_sum(const rule_term *t) {
-  if (t->kind == RULE_OP && strncmp(t->u.s, "dist::", 6) == 0) return true;
-  for (uint32_t i = 0; i < t->n; i++)
-    if (has_sum(t->child[i])) return true;
-  return false;
 }
 
 /* Whether every group of which something is used is used whole. */
@@ -133,7 +132,7 @@ static bool all_used(const inference *f, uint32_t left) {
 
 static iso_code accept(inference *f, uint32_t left, const rule_term *t, const char *surprise,
                        iso_error *err) {
-  if (!surprise && has_sum(t)) surprise = "a partial sum leaves the graph: no rank adds it up";
+  if (!surprise) surprise = st_surprise(f->left, f->right, left, t);
   return note(f, left, t, true, 1, surprise, err);
 }
 
@@ -266,6 +265,10 @@ static iso_code suggest(inference *f, uint32_t left, const ranked *g, bool *foun
     alike &= st_shape_distance(&piece[i].shape, want) < 2;
   }
   if (!c) c = st_put_together(&f->x, left, piece, g->n, false, &t, &scale, err);
+  if (!c && t && scale == 1) { /* a rank holds the whole, say, and the others zeros */
+    *found = true;
+    return accept(f, left, t, NULL, err);
+  }
   if (!c && t) {
     const char *text = iso_arena_printf(&f->out->arena, "a scale of %.6g is left over", scale);
     *found = true;
@@ -300,7 +303,10 @@ static iso_code infer_one(inference *f, uint32_t left, const synth_found *hoped,
   if (!c && !found && !any && own >= 0) c = suggest(f, left, &f->group[own], &found, err);
   for (size_t i = 0; i <= f->n_groups && !c && !found && !any; i++)
     if ((int64_t)i != own) c = suggest(f, left, &f->group[i], &found, err);
-  if (!c && !found && !any) c = note(f, left, NULL, false, 1, NULL, err);
+  if (!c && !found && !any) {
+    c = note(f, left, NULL, false, 1, NULL, err);
+    if (!c) c = st_seek_apart(&f->x, left, f->right->n_outputs, &f->found[f->n_found - 1], err);
+  }
   return c;
 }
 
@@ -349,6 +355,7 @@ static iso_code infer_all(inference *f, const bool *open, const synth_found *hop
   return c;
 }
 
+/* parameters: those of synth_infer. */
 static iso_code attempt(inference *f, const rule_oracle *oracle, rule_schemas *schemas,
                         const synth_options *o, bool keep_integers, const bool *open,
                         const synth_found *hoped, size_t n_hoped, iso_error *err) {
@@ -374,6 +381,7 @@ static iso_code attempt(inference *f, const rule_oracle *oracle, rule_schemas *s
   return c;
 }
 
+/* parameters: two graphs, what may be asked, what is open and hoped for, and the result. */
 iso_code synth_infer(const synth_graph *left, const synth_graph *right, const rule_oracle *oracle,
                      rule_schemas *schemas, const synth_options *o, const bool *open,
                      const synth_found *hoped, size_t n_hoped, synth_refinement **out,

@@ -14,7 +14,7 @@ typedef struct st_refiner {
   rule_tensor *const *right; /* by right output and draw */
 } st_refiner;
 
-/* What is tried for an output: a term over right outputs, with the shape of its value. */
+/* A candidate for an output: a term over right outputs, with the shape of its value. */
 typedef struct st_piece {
   const rule_term *term;
   rule_shape shape;
@@ -30,6 +30,17 @@ iso_code st_holds(const st_refiner *x, uint32_t left, const rule_term *t, bool *
                   double *scale, iso_error *err);
 rule_tensor *st_left_value(const st_refiner *x, uint32_t left, size_t draw);
 rule_tensor *st_right_value(const st_refiner *x, uint32_t right, size_t draw);
+
+/* ---- surprise.c ---- */
+/* Why the relation of a left output is odd, a line (static); NULL: it is not. */
+const char *st_surprise(const synth_graph *left, const synth_graph *right, uint32_t output,
+                        const rule_term *t);
+
+/* ---- apart.c ---- */
+/* An element of left output `left` that no rearrangement of right outputs, nor of sums of some, can
+ * give: in `out`. */
+iso_code st_seek_apart(const st_refiner *x, uint32_t left, size_t n_right, synth_found *out,
+                       iso_error *err);
 
 /* ---- together.c ---- */
 /* A term that puts the pieces together to what left output `left` is: concatenations and sums of

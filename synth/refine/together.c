@@ -89,7 +89,7 @@ static iso_code look_at(search *q, const rule_term *t, iso_error *err) {
 
 static iso_code finish(search *q, const st_piece *p, iso_error *err) {
   const int pad = padded(&p->shape, q->want);
-  if (pad >= 0) {
+  if (pad >= 0 && p->term->kind == RULE_OP) {
     const rule_term *t = slice_to(q->x->arena, p->term, (uint32_t)pad, q->want->dim[pad]);
     return t ? look_at(q, t, err) : nomem(err);
   }
@@ -127,10 +127,13 @@ static const rule_term *join(iso_arena *a, const st_piece *p, size_t n, int dim)
   return arg[0] && arg[1] ? rule_op(a, dim == SUM ? OP_DIST_ALL_REDUCE : OP_CAT, arg, 2) : NULL;
 }
 
-/* Whether what is joined so may still become what is wanted: no more elements than that, unless all
- * is joined and the rest is padding. */
-static bool promising(const search *q, const rule_shape *s, size_t left_over) {
-  return numel(s) <= numel(q->want) || (left_over == 1 && padded(s, q->want) >= 0);
+/* Whether what is joined so along `dim` may still become what is wanted: no more elements than
+ * that, unless all is joined and the rest is padding, at the end of the last part. */
+static bool promising(const search *q, const rule_shape *s, int dim, const st_piece *last,
+                      size_t left_over) {
+  if (numel(s) <= numel(q->want)) return true;
+  return left_over == 1 && dim != SUM && padded(s, q->want) == dim &&
+         s->dim[dim] - q->want->dim[dim] < last->shape.dim[dim];
 }
 
 static iso_code explore(search *q, const st_piece *p, size_t n, iso_error *err);
@@ -141,7 +144,8 @@ static iso_code join_all(search *q, const st_piece *p, size_t n, size_t f, int d
   st_piece joined[ST_MAX_PARTS];
   const size_t m = n / f;
   for (size_t i = 0; i < m; i++)
-    if (!can_join(p + i * f, f, dim, &joined[i].shape) || !promising(q, &joined[i].shape, m))
+    if (!can_join(p + i * f, f, dim, &joined[i].shape) ||
+        !promising(q, &joined[i].shape, dim, &p[i * f + f - 1], m))
       return ISO_OK;
   for (size_t i = 0; i < m; i++)
     if (!(joined[i].term = join(q->x->arena, p + i * f, f, dim))) return nomem(err);
@@ -160,6 +164,7 @@ static iso_code explore(search *q, const st_piece *p, size_t n, iso_error *err) 
   return c;
 }
 
+/* parameters: the pieces, how they may be put together, and two results. */
 iso_code st_put_together(const st_refiner *x, uint32_t left, const st_piece *piece, size_t n,
                          bool by_shape, const rule_term **out, double *scale, iso_error *err) {
   search q = {.x = x,

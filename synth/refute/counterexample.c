@@ -10,19 +10,18 @@
 #include "synth/leaves/leaves.h"
 #include "synth/refute/refute_int.h"
 
-iso_code st_confirm(state *s, size_t d, size_t *which, rule_diff *diff, bool *found,
-                    iso_error *err) {
+iso_code st_confirm(state *s, size_t d, st_difference *out, iso_error *err) {
   rule_tensor **leaf[2];
   st_run base[2] = {0};
-  *found = false;
+  out->found = false;
   iso_code c = s->leaves.lonely_both && d >= s->n_sets ? st_leaves_as_loaded(s, d, leaf, err)
                                                        : st_leaves_of_draw(s, d, leaf, err);
   if (!c) c = st_run_both(s, leaf, true, base, err);
   const st_margin sc = {s->o->rel_tol, 100,
                         d < s->n_sets && !base[LEFT].overflow && !base[RIGHT].overflow};
-  if (!c) c = st_differs(s, leaf, base, sc, 1000 + d * 16, which, diff, found, err);
+  if (!c) c = st_differs(s, leaf, base, sc, 1000 + d * 16, out, err);
   for (int side = 0; side < 2; side++) {
-    if (!c && *found) s->witness.run[side] = base[side];
+    if (!c && out->found) s->witness.run[side] = base[side];
     else st_run_free(&base[side]);
   }
   st_free_leaves(s, leaf);
@@ -60,8 +59,7 @@ static iso_code drop_near_masks(state *s, bool *found, iso_error *err) {
 }
 
 /* One draw. Where an operator cannot take these values, the draw says nothing. */
-static iso_code try_draw(st_drawing *h, rule_tensor **leaf[2], size_t *which, rule_diff *diff,
-                         bool *found, iso_error *err) {
+static iso_code try_draw(st_drawing *h, rule_tensor **leaf[2], st_difference *out, iso_error *err) {
   state *s = h->s;
   st_run base[2] = {0};
   iso_code c = st_draw_all(h, leaf, err);
@@ -74,16 +72,16 @@ static iso_code try_draw(st_drawing *h, rule_tensor **leaf[2], size_t *which, ru
     apart = l && r && l->numel == r->numel &&
             (!s->oracle->compare(s->oracle->ctx, l, r, 1e-7).equal || st_far_apart(l, r));
   }
-  /* What was looked for must be clear: a thousand times what rounding moves. */
+  /* A difference that was looked for must be clear: a thousand times what rounding moves. */
   if (!c && apart)
     c = st_differs(
         s, leaf, base,
         (st_margin){1e-7, 1e3, h->undefined && !base[LEFT].overflow && !base[RIGHT].overflow},
-        5000 + h->k * 16, which, diff, found, err);
-  if (!c && *found) {
+        5000 + h->k * 16, out, err);
+  if (!c && out->found) {
     for (int side = 0; side < 2; side++) st_run_free(&base[side]);
     c = st_run_both(s, leaf, true, s->witness.run, err);
-    if (!c) c = drop_near_masks(s, found, err);
+    if (!c) c = drop_near_masks(s, &out->found, err);
   }
   for (int side = 0; side < 2; side++) st_run_free(&base[side]);
   return c == ISO_TORCH || c == ISO_RANGE || c == ISO_UNSUPPORTED ? ISO_OK : c;
@@ -109,7 +107,7 @@ iso_code st_try_variant(state *s, st_variant *v, bool sure, rule_tensor **leaf[2
       .s = s, .limit = st_index_limit(s, NULL), .of = calloc(s->n_rec + 1, sizeof *h.of)};
   rule_tensor **own[2];
   st_run base[2] = {0};
-  rule_diff found = {0};
+  st_difference found = {0};
   *shows = false;
   if (!s->res->witness_leaf[LEFT]) {
     free(h.of);
@@ -127,17 +125,19 @@ iso_code st_try_variant(state *s, st_variant *v, bool sure, rule_tensor **leaf[2
     const rule_tensor *l = st_output(s, LEFT, &base[LEFT], o),
                       *r = st_output(s, RIGHT, &base[RIGHT], s->right_of[o]);
     if (!l || !r || l->numel != r->numel) continue;
-    found = s->oracle->compare(s->oracle->ctx, l, r, 1e-7);
-    *shows = !found.equal && isfinite(found.max_rel);
+    found.diff = s->oracle->compare(s->oracle->ctx, l, r, 1e-7);
+    *shows = !found.diff.equal && isfinite(found.diff.max_rel);
     if (*shows) v->output = o;
   }
-  if (!c && sure)
-    c = st_differs(s, own, base, (st_margin){s->o->rel_tol, 100, true}, 9000, &v->output, &found,
-                   shows, err);
+  if (!c && sure) {
+    c = st_differs(s, own, base, (st_margin){s->o->rel_tol, 100, true}, 9000, &found, err);
+    *shows = found.found;
+    if (*shows) v->output = found.output;
+  }
   for (int side = 0; side < 2 && leaf && !c; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
       leaf[side][i] = rule_tensor_ref(own[side][i]);
-  if (diff) *diff = found;
+  if (diff) *diff = found.diff;
   for (int side = 0; side < 2; side++) {
     st_run_free(&base[side]);
     free(own[side]);
@@ -151,12 +151,11 @@ iso_code st_try_variant(state *s, st_variant *v, bool sure, rule_tensor **leaf[2
 /* Draws `number`[0..n), NULL: all. `undefined`: NaN on one side only counts. `poles` may be NULL.
  */
 static iso_code hunt_among(state *s, const unsigned char *number, size_t n, bool undefined,
-                           st_poles *poles, size_t *which, rule_diff *diff, bool *found,
-                           iso_error *err) {
+                           st_poles *poles, st_difference *out, iso_error *err) {
   st_drawing h = {.s = s, .limit = st_index_limit(s, NULL), .undefined = undefined, .poles = poles};
   rule_tensor **leaf[2];
   const size_t n_class = s->n_rec;
-  *found = false;
+  out->found = false;
   s->witness.set = 0;
   iso_code c = st_new_leaves(s, leaf) ? ISO_OK : st_no_memory(err);
   if (!c && !(h.of = calloc(n_class + 1, sizeof *h.of))) c = st_no_memory(err);
@@ -164,11 +163,11 @@ static iso_code hunt_among(state *s, const unsigned char *number, size_t n, bool
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
       if (s->map[side][i].i != EG_NONE && s->graph[side]->node[i].kind == SYNTH_OP)
         st_collect_literals(&h, s->graph[side]->node[i].call);
-  for (size_t d = 0; d < n && !c && !*found; d++) {
+  for (size_t d = 0; d < n && !c && !out->found; d++) {
     if (st_stopped(s)) break;
     h.k = number ? number[d] : d;
     if (s->o->progress) s->o->progress(s->o->ctx, "search for a difference", d, n);
-    c = try_draw(&h, leaf, which, diff, found, err);
+    c = try_draw(&h, leaf, out, err);
     s->res->coverage.n_searched++;
     for (size_t i = 0; i < n_class; i++) {
       rule_tensor_unref(h.of[i]);
@@ -181,26 +180,23 @@ static iso_code hunt_among(state *s, const unsigned char *number, size_t n, bool
   return c;
 }
 
-iso_code st_hunt(state *s, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
-  return hunt_among(s, NULL, ST_DRAWS, count_guards(s, LEFT) != count_guards(s, RIGHT), NULL, which,
-                    diff, found, err);
+iso_code st_hunt(state *s, st_difference *out, iso_error *err) {
+  return hunt_among(s, NULL, ST_DRAWS, count_guards(s, LEFT) != count_guards(s, RIGHT), NULL, out,
+                    err);
 }
 
-iso_code st_hunt_poles(state *s, st_poles *p, size_t *which, rule_diff *diff, bool *found,
-                       iso_error *err) {
-  return hunt_among(s, NULL, p->n + ST_POLE_DRAWS, true, p, which, diff, found, err);
+iso_code st_hunt_poles(state *s, st_poles *p, st_difference *out, iso_error *err) {
+  return hunt_among(s, NULL, p->n + ST_POLE_DRAWS, true, p, out, err);
 }
 
 /* Without any guard, what is undefined on one side only is so because the other one leaves it out
  * (a mask that multiplies, and one that selects): a few inputs show that, as far as inputs can be
  * zero at all. */
-iso_code st_hunt_undefined(state *s, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
+iso_code st_hunt_undefined(state *s, st_difference *out, iso_error *err) {
   static const unsigned char zeros[] = {ST_ZEROS_DRAW, ST_ZERO_ROW_DRAW, ST_TIES_DRAW,
                                         ST_DRAW_KINDS, ST_DRAW_KINDS + 1};
-  *found = false;
+  out->found = false;
   if (count_guards(s, LEFT) || count_guards(s, RIGHT))
-    return hunt_among(s, NULL, ST_DRAWS, true, NULL, which, diff, found, err);
-  return has_float_input(s)
-             ? hunt_among(s, zeros, sizeof zeros, true, NULL, which, diff, found, err)
-             : ISO_OK;
+    return hunt_among(s, NULL, ST_DRAWS, true, NULL, out, err);
+  return has_float_input(s) ? hunt_among(s, zeros, sizeof zeros, true, NULL, out, err) : ISO_OK;
 }

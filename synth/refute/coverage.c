@@ -1,4 +1,4 @@
-/* What a comparison looked at, so that a reader knows what it did not: operators that nothing
+/* The coverage of a comparison, so that a reader knows its gaps: operators that nothing
  * reaches, draws that were made, and branches on values (a mask, a clamp, a window) of which one
  * side was never taken on any of them. */
 #include "synth/joint/joint.h"

@@ -100,7 +100,7 @@ iso_code st_shrink(state *s, iso_error *err) {
   for (size_t j = 0; j < k.v.n && !c; j++) c = shrink_input(&k, j, err);
   for (int side = 0; side < 2 && !c; side++)
     if (!(leaf[side] = calloc(s->graph[side]->n_nodes + 1, sizeof *leaf[side]))) c = nomem(err);
-  /* What is reported is confirmed as the witness was. */
+  /* The reduced witness is confirmed as the witness was. */
   if (!c) c = st_try_variant(s, &k.v, true, leaf, &diff, &shows, err);
   if (!c && shows) {
     output = k.v.output;

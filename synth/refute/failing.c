@@ -33,7 +33,7 @@ iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, bool *d
   if (!leaves_are_drawn(s)) return ISO_OK;
   iso_code c = st_leaves_of_draw(s, 0, leaf, err);
   for (int k = 0; k < 2 && !c; k++) {
-    const iso_code rc = st_run_graph(s, k, leaf[k], 0, 0, false, NULL, &run[k], &why[k]);
+    const iso_code rc = st_run_graph(s, k, leaf[k], &(st_run_how){0}, &run[k], &why[k]);
     if (rc == ISO_NOMEM) c = st_no_memory(err);
     if (rc == ISO_DEVICE) c = iso_fail(err, rc, "%s", why[k].msg);
     fails[k] = rc == ISO_TORCH;
@@ -59,7 +59,7 @@ static bool makes_empty(const synth_node *n) {
   return n->kind == SYNTH_OP && rule_operator_of(n->op)->unspecified;
 }
 
-/* What `base` gives where empty memory holds `fill`. */
+/* The run `base` with `fill` in empty memory. */
 static iso_code run_filled(state *s, int side, const st_run *base, double fill, st_run *out,
                            iso_error *err) {
   const synth_graph *g = s->graph[side];
@@ -75,7 +75,7 @@ static iso_code run_filled(state *s, int side, const st_run *base, double fill, 
     for (int64_t k = 0; k < v->numel; k++) rule_tensor_set(value[i], k, fill);
   }
   const st_carry with = {.from = base, .again = again, .value = value};
-  if (!c) c = st_run_graph(s, side, NULL, 0, 0, true, &with, out, err);
+  if (!c) c = st_run_graph(s, side, NULL, &(st_run_how){.keep_all = true, .with = &with}, out, err);
   for (size_t i = 0; value && i < g->n_nodes; i++) rule_tensor_unref(value[i]);
   free(value);
   free(again);
@@ -93,7 +93,7 @@ iso_code st_check_unspecified(state *s, iso_error *err) {
     rule_tensor **leaf[2];
     st_run base = {0}, one = {0}, two = {0};
     c = st_leaves_of_draw(s, 0, leaf, err);
-    if (!c) c = st_run_graph(s, side, leaf[side], 0, 0, true, NULL, &base, err);
+    if (!c) c = st_run_graph(s, side, leaf[side], &(st_run_how){.keep_all = true}, &base, err);
     if (!c) c = run_filled(s, side, &base, 1, &one, err);
     if (!c) c = run_filled(s, side, &base, 3, &two, err);
     for (size_t o = 0; o < g->n_outputs && !c; o++) {

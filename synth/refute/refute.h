@@ -5,15 +5,20 @@
 #include "synth/comparison.h"
 
 /* ---- counterexample.c ---- */
+/* An output (of the left) that differs, and how. */
+typedef struct st_difference {
+  bool found;
+  size_t output;
+  rule_diff diff;
+} st_difference;
 /* Whether outputs that differ on draw `d` do so beyond what rounding explains: the first such
  * output. Found, its values are kept in s->witness. */
-iso_code st_confirm(state *s, size_t d, size_t *output, rule_diff *diff, bool *found,
-                    iso_error *err);
+iso_code st_confirm(state *s, size_t d, st_difference *out, iso_error *err);
 /* Look for an input and parameters on which the outputs differ; the same. */
-iso_code st_hunt(state *s, size_t *output, rule_diff *diff, bool *found, iso_error *err);
+iso_code st_hunt(state *s, st_difference *out, iso_error *err);
 /* The same among inputs on which something may be undefined (rows of zeros), and where one output
  * is NaN and the other a number. */
-iso_code st_hunt_undefined(state *s, size_t *output, rule_diff *diff, bool *found, iso_error *err);
+iso_code st_hunt_undefined(state *s, st_difference *out, iso_error *err);
 /* An operator failed (in `err`): whether it does so on one side only, on the captured inputs; then
  * the witness is that node. `drawn`: on these inputs none fails. */
 iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, bool *drawn,
@@ -75,11 +80,10 @@ void st_poles_free(st_poles *p);
  * all kinds. Requires: `v` is of floats, or its numbers are within [low, high). */
 void st_poles_fill(const st_poles *p, size_t k, iso_rng *rng, double low, double high,
                    rule_tensor *v);
-/* What was reached by both runs, which kept all values. */
+/* Note the poles that both runs reached, which kept all values. */
 void st_poles_note(st_poles *p, const st_run run[2]);
 /* Look there; as st_hunt. */
-iso_code st_hunt_poles(state *s, st_poles *p, size_t *output, rule_diff *diff, bool *found,
-                       iso_error *err);
+iso_code st_hunt_poles(state *s, st_poles *p, st_difference *out, iso_error *err);
 
 /* ---- coverage.c ---- */
 iso_code st_cover(state *s, const bool *const live[2], iso_error *err);

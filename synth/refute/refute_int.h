@@ -34,7 +34,7 @@ typedef struct st_margin {
 /* The first output (of the left) that differs beyond rounding between two runs from the given
  * leaves. `streams`: numbers of its own. */
 iso_code st_differs(state *s, rule_tensor **const leaf[2], const st_run base[2], st_margin sc,
-                    uint64_t streams, size_t *which, rule_diff *diff, bool *found, iso_error *err);
+                    uint64_t streams, st_difference *out, iso_error *err);
 
 /* ---- draws (draw_leaves.c) ---- */
 

@@ -40,7 +40,7 @@ static bool beyond_rounding(const rule_tensor *l, const rule_tensor *r,
   const int64_t row =
       l->shape.rank && l->shape.dim[l->shape.rank - 1] > 0 ? l->shape.dim[l->shape.rank - 1] : 1;
   const bool is_float = rule_dtype_is_float(l->dtype);
-  /* What kernels that compute in few bits leave open, ten times: no difference is found in it. */
+  /* Ten times the error of kernels that compute in few bits: no difference is found in it. */
   const double least = fmax(sc.rel, 10 * fmax(l->coarse, r->coarse));
   for (int64_t from = 0; from < l->numel; from += row) {
     double norm = 0, shaken = 0;
@@ -126,18 +126,19 @@ static iso_code output_by_rounding(state *s, rule_tensor **const leaf[2], size_t
 }
 
 iso_code st_differs(state *s, rule_tensor **const leaf[2], const st_run base[2], st_margin sc,
-                    uint64_t streams, size_t *which, rule_diff *diff, bool *found, iso_error *err) {
+                    uint64_t streams, st_difference *out, iso_error *err) {
   st_run shaken[2][NOISE_RUNS] = {0};
   iso_code c = ISO_OK;
   /* A kernel in few bits rounds by about a hundredth of the tolerance that stands for it. */
   const double by = fmax(noise, 1e-2 * s->groups.coarse);
-  *found = false;
+  out->found = false;
   for (int side = 0; side < 2 && !c; side++)
     for (int k = 0; k < NOISE_RUNS && !c; k++)
-      c = st_run_graph(s, side, leaf[side], k == STORAGE_RUN ? ST_STORAGE : by,
-                       streams + (uint64_t)(side * NOISE_RUNS + k), false, NULL, &shaken[side][k],
-                       err);
-  for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !c && !*found; o++) {
+      c = st_run_graph(s, side, leaf[side],
+                       &(st_run_how){.noise = k == STORAGE_RUN ? ST_STORAGE : by,
+                                     .stream = streams + (uint64_t)(side * NOISE_RUNS + k)},
+                       &shaken[side][k], err);
+  for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !c && !out->found; o++) {
     const rule_tensor *l = st_output(s, LEFT, &base[LEFT], o),
                       *r = st_output(s, RIGHT, &base[RIGHT], s->right_of[o]), *n[2][NOISE_RUNS];
     if (!l || !r || l->numel != r->numel) continue;
@@ -145,12 +146,12 @@ iso_code st_differs(state *s, rule_tensor **const leaf[2], const st_run base[2],
       n[LEFT][k] = st_output(s, LEFT, &shaken[LEFT][k], o);
       n[RIGHT][k] = st_output(s, RIGHT, &shaken[RIGHT][k], s->right_of[o]);
     }
-    *found = beyond_rounding(l, r, n[LEFT], n[RIGHT], sc, diff);
-    if (!*found) continue;
+    out->found = beyond_rounding(l, r, n[LEFT], n[RIGHT], sc, &out->diff);
+    if (!out->found) continue;
     bool rounding = false;
     c = output_by_rounding(s, leaf, o, &rounding, err);
-    *found = !c && !rounding;
-    if (*found) *which = o;
+    out->found = !c && !rounding;
+    if (out->found) out->output = o;
   }
   for (int side = 0; side < 2; side++)
     for (int k = 0; k < NOISE_RUNS; k++) st_run_free(&shaken[side][k]);

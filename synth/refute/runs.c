@@ -5,8 +5,10 @@
 
 iso_code st_run_both(state *s, rule_tensor **const leaf[2], bool keep_all, st_run run[2],
                      iso_error *err) {
-  iso_code c = st_run_graph(s, LEFT, leaf[LEFT], 0, 0, keep_all, NULL, &run[LEFT], err);
-  if (!c) c = st_run_graph(s, RIGHT, leaf[RIGHT], 0, 0, keep_all, NULL, &run[RIGHT], err);
+  iso_code c =
+      st_run_graph(s, LEFT, leaf[LEFT], &(st_run_how){.keep_all = keep_all}, &run[LEFT], err);
+  if (!c)
+    c = st_run_graph(s, RIGHT, leaf[RIGHT], &(st_run_how){.keep_all = keep_all}, &run[RIGHT], err);
   return c;
 }
 
@@ -56,7 +58,7 @@ iso_code st_run_draw(state *s, size_t d, iso_error *err) {
 iso_code st_run_captured(state *s, int side, st_run *out, iso_error *err) {
   rule_tensor **leaf[2];
   iso_code c = st_leaves_of_draw(s, 0, leaf, err);
-  if (!c) c = st_run_graph(s, side, leaf[side], 0, 0, true, NULL, out, err);
+  if (!c) c = st_run_graph(s, side, leaf[side], &(st_run_how){.keep_all = true}, out, err);
   st_free_leaves(s, leaf);
   return c;
 }

@@ -75,11 +75,18 @@ static bool add_run(search *s, const cover *c, const uint64_t *th, int64_t p, co
   return true;
 }
 
+typedef struct target {
+  const shelf *lines;   /* of the sources, by hash */
+  const uint64_t *hash; /* of its own lines */
+} target;
+
 /* The best run for the target's lines from `p`. In a stretch of equal lines a source's stretch can
  * be laid so that both begin together or so that both end together; only these two can be the
  * longest. */
-static bool best_run(search *s, const cover *c, const shelf *lines, const uint64_t *th, int64_t p,
-                     bool by_name, runs *tmp, run *out, bool *tied) {
+static bool best_run(search *s, cover *c, const target *t, int64_t p, bool by_name, runs *tmp,
+                     run *out) {
+  const shelf *lines = t->lines;
+  const uint64_t *th = t->hash;
   const synth_index *x = s->x;
   int64_t n = c->shape.dim[c->dim], mine = index_stretch(th, p, n), longest = 0;
   tmp->n = 0;
@@ -97,7 +104,7 @@ static bool best_run(search *s, const cover *c, const shelf *lines, const uint64
   size_t best = 0;
   for (size_t i = 1; i < tmp->n; i++)
     if (run_better(&tmp->r[i], &tmp->r[best], by_name)) best = i;
-  for (size_t i = 0; i < tmp->n; i++) *tied = *tied || run_rivals(&tmp->r[i], &tmp->r[best]);
+  for (size_t i = 0; i < tmp->n; i++) c->tied = c->tied || run_rivals(&tmp->r[i], &tmp->r[best]);
   *out = tmp->r[best];
   return true;
 }
@@ -187,7 +194,7 @@ static bool walk(search *s, const rule_shape *shape, uint32_t dim, bool by_name,
   int64_t at = 0;
   while (at < shape->dim[dim] && c->n < MAX_RAW_PIECES) {
     run r;
-    if (!best_run(s, c, lines, th, at, by_name, &tmp, &r, &c->tied)) break;
+    if (!best_run(s, c, &(target){lines, th}, at, by_name, &tmp, &r)) break;
     const int64_t mine = index_stretch(th, at, shape->dim[dim]);
     if (mine > 1 && r.at.len <= mine && !r.fresh)
       break; /* padding: one row of zeros, taken again and again, fits it, and says nothing */

@@ -6,7 +6,7 @@
 #include "egraph/base/parallel.h"
 #include "egraph/base/wide.h"
 
-rule_shape view_shape1(int64_t n) {
+static rule_shape view_shape1(int64_t n) {
   rule_shape s = {.rank = 1};
   s.dim[0] = n;
   return s;

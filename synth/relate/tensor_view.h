@@ -19,7 +19,6 @@ typedef enum form {
 
 /* The shape of `t` read as `f`. Returns: false where there is no such reading. */
 bool view_form_shape(const rule_tensor *t, form f, rule_shape *out);
-rule_shape view_shape1(int64_t n);
 rule_shape view_shape2(int64_t rows, int64_t columns);
 
 typedef struct view {

@@ -271,7 +271,7 @@ static bool calls_any(const state *s, bool (*fact)(const rule_operator *)) {
 static bool leaves_ties(const rule_operator *o) { return o->ties; }
 static bool adds_unordered(const rule_operator *o) { return o->unordered; }
 
-/* What equal elements leave open, and orders in which sums are taken. */
+/* Assumptions about equal elements, and about the order in which sums are taken. */
 static iso_code assume_ties(state *s, iso_error *err) {
   const eg_node none = {EG_NONE};
   if (calls_any(s, leaves_ties) &&
@@ -319,7 +319,7 @@ static iso_code assume_orders(state *s, iso_error *err) {
   return ISO_OK;
 }
 
-/* What the caller assumes. */
+/* The caller's assumptions. */
 static iso_code assume_said(state *s, iso_error *err) {
   const eg_node none = {EG_NONE};
   for (size_t i = 0; i < s->o->n_said; i++) {

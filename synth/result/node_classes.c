@@ -1,4 +1,4 @@
-/* What the e-graph found, said of the captured nodes: which share a class, and what each one's
+/* The e-graph's result for the captured nodes: which share a class, and what each one's
  * equality with the other side rests on. */
 #include "synth/joint/joint.h"
 #include "rules/operators.h"

@@ -215,7 +215,7 @@ static iso_code justify(writer *w, const application *app) {
                                   .value = inst->value});
 }
 
-/* What stands at the variables of a captured argument is equal to what the e-node had there. */
+/* The terms at the variables of a captured argument are made equal to those of the e-node. */
 static iso_code ensure_argument(writer *w, int side, const rule_term *t, eg_node e) {
   iso_code c = ISO_OK;
   if (t->kind == RULE_VAR) return ensure(w, w->s->map[side][t->u.i], e);

@@ -35,12 +35,6 @@ iso_code pc_call(writer *w, const rule_term *t, uint32_t *out);
 /* A captured call over the terms of its side's nodes. NULL when there is no memory. */
 const rule_term *pc_over_terms(writer *w, int side, const rule_term *t);
 const rule_term *pc_as_read(writer *w, int side, size_t node);
-/* The node of `side` that is literally this call. Returns: NONE if none. */
-uint32_t pc_captured_as(writer *w, eg_node e, int side, const rule_term *call, bool *starved);
-/* A term over terms, each of whose calls becomes one. */
-iso_code pc_flatten(writer *w, const rule_term *t, const rule_term **out);
-/* The numbers whose order an input of different integers begins. */
-iso_code pc_name_order(writer *w, eg_node leaf, const rule_term **out);
 /* An e-node as an argument. Its original children are older, and were done before. */
 iso_code pc_name_node(writer *w, eg_node e);
 uint32_t pc_term_of(const writer *w, eg_node e);

@@ -91,7 +91,8 @@ const rule_term *pc_as_read(writer *w, int side, size_t node) {
   return call ? pc_over_terms(w, side, call) : NULL;
 }
 
-uint32_t pc_captured_as(writer *w, eg_node e, int side, const rule_term *call, bool *starved) {
+/* The node of `side` that is literally this call. Returns: NONE if none. */
+static uint32_t captured_as(writer *w, eg_node e, int side, const rule_term *call, bool *starved) {
   const int32_t n = w->s->rec[e.i].node[side];
   if (n < 0 || w->s->graph[side]->node[n].kind != SYNTH_OP) return NONE;
   const rule_term *t = pc_as_read(w, side, (size_t)n);
@@ -99,11 +100,12 @@ uint32_t pc_captured_as(writer *w, eg_node e, int side, const rule_term *call, b
   return t && rule_term_eq(t, call) ? pc_captured(w, side, (size_t)n) : NONE;
 }
 
-iso_code pc_flatten(writer *w, const rule_term *t, const rule_term **out) {
+/* A term over terms, each of whose calls becomes one. */
+static iso_code flatten(writer *w, const rule_term *t, const rule_term **out) {
   const rule_term **child = iso_arena_alloc(&w->s->arena, (t->n + 1) * sizeof *child);
   iso_code c = child ? ISO_OK : pc_nomem(w);
   *out = t;
-  for (uint32_t k = 0; k < t->n && !c; k++) c = pc_flatten(w, t->child[k], &child[k]);
+  for (uint32_t k = 0; k < t->n && !c; k++) c = flatten(w, t->child[k], &child[k]);
   if (c || (t->kind != RULE_OP && t->kind != RULE_LIST)) return c;
   if (t->kind == RULE_LIST)
     return (*out = rule_list(&w->s->arena, child, t->n)) ? ISO_OK : pc_nomem(w);
@@ -114,13 +116,14 @@ iso_code pc_flatten(writer *w, const rule_term *t, const rule_term **out) {
   return (*out = rule_var(&w->s->arena, id)) ? ISO_OK : pc_nomem(w);
 }
 
-iso_code pc_name_order(writer *w, eg_node leaf, const rule_term **out) {
+/* The numbers whose order an input of different integers begins. */
+static iso_code name_order(writer *w, eg_node leaf, const rule_term **out) {
   state *s = w->s;
   const int side = s->rec[leaf.i].node[LEFT] >= 0 ? LEFT : RIGHT;
   const synth_node *n = &s->graph[side]->node[s->rec[leaf.i].node[side]];
   const rule_term *t;
   iso_code c = rule_order(&s->arena, s->schemas, n->domain, &n->shape, w->arg[leaf.i], &t, w->err);
-  return c ? c : pc_flatten(w, t, out);
+  return c ? c : flatten(w, t, out);
 }
 
 iso_code pc_name_node(writer *w, eg_node e) {
@@ -136,7 +139,7 @@ iso_code pc_name_node(writer *w, eg_node e) {
   if (st_bound_by(&s->leaves, e, true)) {
     const st_bound *b = st_bound_by(&s->leaves, e, true);
     w->arg[e.i] = w->arg[b->leaf.i];
-    return b->other ? pc_name_order(w, b->leaf, &w->arg[e.i]) : ISO_OK;
+    return b->other ? name_order(w, b->leaf, &w->arg[e.i]) : ISO_OK;
   }
   for (int side = 0; side < 2 && s->rec[e.i].leaf && id == NONE; side++)
     if (s->rec[e.i].node[side] >= 0) id = pc_captured(w, side, (size_t)s->rec[e.i].node[side]);
@@ -149,7 +152,7 @@ iso_code pc_name_node(writer *w, eg_node e) {
     const rule_term *call = rule_op(a, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child, n);
     bool starved = !call;
     for (int side = 0; side < 2 && call && id == NONE; side++)
-      id = pc_captured_as(w, e, side, call, &starved);
+      id = captured_as(w, e, side, call, &starved);
     if (starved) return pc_nomem(w);
     iso_code c = id == NONE ? pc_call(w, call, &id) : ISO_OK;
     if (c) return c;

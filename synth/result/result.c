@@ -1,4 +1,4 @@
-/* What of a comparison goes into its result: leaves without a counterpart, classes, rules,
+/* The result of a comparison: leaves without a counterpart, classes, rules,
  * assumptions. */
 #include "synth/result/result.h"
 #include "synth/search/search.h"

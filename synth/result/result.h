@@ -1,4 +1,4 @@
-/* What a comparison found, with the chain that explains it. */
+/* The result of a comparison, with the chain that explains it. */
 #ifndef SYNTH_RESULT_RESULT_H
 #define SYNTH_RESULT_RESULT_H
 

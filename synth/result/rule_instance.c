@@ -98,7 +98,7 @@ static iso_code in_numbers_of(state *s, const rule *r, const rule *as, uint32_t 
   return out->lhs && out->rhs ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 
-/* What stands for the names of `r`, in the result's memory. Returns: false where `at` is no
+/* The values of the names of `r`, in the result's memory. Returns: false where `at` is no
  * instance of it. */
 static iso_code note_names(state *s, const rule *r, const rule *at, instance *out, bool *fits,
                            iso_error *err) {

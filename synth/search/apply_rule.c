@@ -14,7 +14,8 @@
 
 enum { MAX_VARS = 64, MAX_GOALS = 2048, MAX_STEPS = 20000, MAX_PREMISES = 4096 };
 
-/* What is still to be matched: a stack as a list, so that alternatives share what lies below. */
+/* Patterns that are still to be matched: a stack as a list, so that alternatives share what lies
+ * below. */
 typedef struct goal {
   const st_pattern *p;
   eg_class c;
@@ -276,7 +277,7 @@ iso_code st_record_application(state *s, const st_use *use, iso_error *err) {
   return st_merge(s, use->from, use->to, WHY_RULE, (uint32_t)s->rules.n_app++, err);
 }
 
-/* What `m` matched, as a use of rule `index`; `as`: NULL where that is not known whole. */
+/* The match of `m` as a use of rule `index`; `as`: NULL where that is not known whole. */
 static st_use use_of(const matcher *m, size_t index, eg_node from, eg_node to, const rule *as) {
   return (st_use){.rule = index,
                   .from = from,

@@ -101,7 +101,7 @@ bool fr_rule(state *s, builder *b, const rule_term *l, const rule_term *r, rule 
   return out->name != NULL;
 }
 
-/* What the oracle says of a candidate: in `general` the rule that the verdict is about, as general
+/* The oracle's verdict of a candidate: in `general` the rule that the verdict is about, as general
  * as it holds. */
 static iso_code consult(state *s, const rule *r, rule_tensor **example, rule *general, bool *exact,
                         rule_verdict *v, iso_error *err) {

@@ -108,7 +108,8 @@ iso_code fr_explore(state *s, cone *k, eg_node root, uint8_t bit, iso_error *err
   return code;
 }
 
-bool fr_input_class(state *s, eg_class c) {
+/* Whether a captured input is in it. */
+static bool input_class(state *s, eg_class c) {
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, c, &m);
   for (size_t i = 0; i < n; i++)
@@ -129,7 +130,7 @@ bool fr_numbers_of(state *s, eg_node e, const asked *above) {
     const eg_class c = eg_node_child(s->g, e, a);
     const eg_node d = st_rep(s, c);
     if (d.i == EG_NONE || !s->rec[d.i].tensor) continue;
-    if (!table || fr_input_class(s, eg_class_of(s->g, e)) || !class_written_out(s, c, above))
+    if (!table || input_class(s, eg_class_of(s->g, e)) || !class_written_out(s, c, above))
       return false;
   }
   return true;
@@ -157,7 +158,8 @@ static double node_cost(state *s, cone *k, eg_node e) {
   if (k->opened[eg_class_of(s->g, e).i] == READ && fr_numbers_of(s, e, NULL)) return INFINITE;
   const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
   double sum = strcmp(op, "#list") == 0 || rule_is_getitem(op) ? 0.01 : 1;
-  /* What a graph computes is more general than a constant's layout that was read off its values. */
+  /* A value that a graph computes is more general than a constant's layout that was read off its
+   * values. */
   if (r->konst && r->node[0] < 0 && r->node[1] < 0) sum += 0.5;
   for (size_t a = 0; a < eg_node_arity(s->g, e) && sum < INFINITE; a++) {
     const uint32_t d = eg_node_child(s->g, e, a).i;

@@ -432,42 +432,48 @@ static bool alike(state *s, const rule_tensor *a, const rule_tensor *b) {
   return same;
 }
 
+typedef struct holders { /* ranks that hold their part of a tensor */
+  bool of[MAX_RANKS];
+  uint32_t n;
+  uint32_t whole; /* the tensor's node */
+} holders;
+
 /* Which ranks hold their part of `whole`, cut along `d`. With fewer parts than ranks, neighbours
  * share one. */
 static iso_code compare_parts(state *s, const st_run *run, const peers *p, const rule_tensor *whole,
-                              uint32_t d, bool *holds, uint32_t *n, iso_error *err) {
+                              uint32_t d, holders *out, iso_error *err) {
   const rule_tensor *first = probe(s, run, p->side, p->node[0]);
   const int64_t parts = whole->numel / first->numel;
   iso_code c = ISO_OK;
-  *n = 0;
+  out->n = 0;
   for (uint32_t r = 0; r < p->n && !c; r++) {
     rule_tensor *part = NULL;
     const rule_tensor *own = probe(s, run, p->side, p->node[r]);
-    holds[r] = false;
+    out->of[r] = false;
     if (!own || own->numel != first->numel) continue;
     if ((c = cut(whole, d, parts, (int64_t)r * parts / (int64_t)p->n, &part, err))) break;
-    holds[r] = alike(s, part, own);
-    *n += holds[r];
+    out->of[r] = alike(s, part, own);
+    out->n += out->of[r];
     rule_tensor_unref(part);
   }
   return c;
 }
 
-/* The best of the whole tensors (in `of`) that hold an element of some peer: cut, or as it is on
- * every rank. */
-static iso_code find_parts(state *s, const st_run *run, const peers *p, const lookup *x, bool *best,
-                           uint32_t *n_best, uint32_t *of, iso_error *err) {
+/* The best of the whole tensors that hold an element of some peer: cut, or as it is on every rank.
+ */
+static iso_code find_parts(state *s, const st_run *run, const peers *p, const lookup *x,
+                           holders *best, iso_error *err) {
   const rule_tensor *first = probe(s, run, p->side, p->node[0]);
   const uint32_t leaf = is_leaf(s, p->side, p->node[0]);
   iso_code c = ISO_OK;
-  *n_best = 0;
-  for (uint32_t r = 0; r < p->n && first && !c && *n_best < p->n; r++) {
+  *best = (holders){.n = 0};
+  for (uint32_t r = 0; r < p->n && first && !c && best->n < p->n; r++) {
     const rule_tensor *own = probe(s, run, p->side, p->node[r]);
     if (!own) continue;
     const double v = rule_tensor_get(own, own->numel / 2), slack = 1e-9 * fabs(v);
     uint32_t before = UINT32_MAX;
     for (size_t i = first_near(x, v - slack);
-         i < x->n && x->at[i].value <= v + slack && !c && *n_best < p->n; i++) {
+         i < x->n && x->at[i].value <= v + slack && !c && best->n < p->n; i++) {
       const uint32_t j = x->at[i].node;
       const rule_tensor *whole = probe(s, run, !p->side, j);
       if (j == before || !whole || whole->shape.rank == 0 || leaf != is_leaf(s, !p->side, j) ||
@@ -477,11 +483,10 @@ static iso_code find_parts(state *s, const st_run *run, const peers *p, const lo
       const int64_t parts = whole->numel / first->numel;
       for (uint32_t d = 0; d < (parts > 1 ? whole->shape.rank : 1) && parts <= (int64_t)p->n && !c;
            d++) {
-        bool holds[MAX_RANKS];
-        uint32_t n = 0;
+        holders now = {.whole = j};
         if (parts > 1 && whole->shape.dim[d] % parts != 0) continue;
-        c = compare_parts(s, run, p, whole, d, holds, &n, err);
-        if (n > *n_best) memcpy(best, holds, sizeof holds), *n_best = n, *of = j;
+        c = compare_parts(s, run, p, whole, d, &now, err);
+        if (now.n > best->n) *best = now;
       }
     }
   }
@@ -527,16 +532,16 @@ iso_code st_mark_parts(state *s, const st_run run[2], iso_error *err) {
     if (any) c = index_side(s, run, !side, &x, err);
     for (size_t i = 0; i < s->ranks.n_peers && !c; i++) {
       const peers *p = &s->ranks.peers[i];
-      bool holds[MAX_RANKS] = {false};
-      uint32_t n = 0, whole = 0;
+      holders best = {.n = 0};
       if (p->side != side) continue;
-      c = find_parts(s, run, p, &x, holds, &n, &whole, err);
-      if (n == p->n) s->ranks.part[!side][whole] = PART_RIGHT;
+      c = find_parts(s, run, p, &x, &best, err);
+      if (best.n == p->n) s->ranks.part[!side][best.whole] = PART_RIGHT;
       bool sum = false;
-      if (!c && n == 0 && !is_leaf(s, side, p->node[0])) c = find_sum(s, run, p, &x, &sum, err);
-      for (uint32_t r = 0; r < p->n && (n > 0 || sum); r++) {
+      if (!c && best.n == 0 && !is_leaf(s, side, p->node[0]))
+        c = find_sum(s, run, p, &x, &sum, err);
+      for (uint32_t r = 0; r < p->n && (best.n > 0 || sum); r++) {
         uint8_t *mark = &s->ranks.part[side][p->node[r]];
-        if (sum || holds[r]) *mark = PART_RIGHT;
+        if (sum || best.of[r]) *mark = PART_RIGHT;
         else if (*mark != PART_RIGHT) *mark = PART_WRONG;
       }
     }

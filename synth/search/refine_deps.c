@@ -1,4 +1,4 @@
-/* What is finer than a frontier that validation refuted: which of its variables depend on others,
+/* Refining a frontier that validation refuted: which of its variables depend on others,
  * in the graphs, and how they are expressed by what they depend on. */
 #include "synth/search/frontier.h"
 #include "rules/names.h"
@@ -78,7 +78,7 @@ static bool holds(const opening *o, uint32_t c) {
   return false;
 }
 
-/* What the classes path[from..] would be read from otherwise: other constants on which the frontier
+/* Other ways to read the classes path[from..]: other constants on which the frontier
  * is cut, and which `of` is not. */
 static void detours(state *s, const cone *k, const opening *path, size_t from, uint32_t of,
                     opening *aside) {

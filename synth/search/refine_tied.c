@@ -28,6 +28,7 @@ typedef struct plan {
   step *at;
   size_t n, n_vars;
   rule_tensor **bind; /* variables, then the steps' first outputs */
+  iso_rng rng;        /* of other values */
 } plan;
 
 static bool projects(const rule_term *t) { return t->kind == RULE_OP && rule_is_getitem(t->u.s); }
@@ -122,11 +123,11 @@ static iso_code other_values(const rule_tensor *v, bool far, iso_rng *rng, rule_
   return ISO_OK;
 }
 
-static iso_code vary_one(plan *p, const rule_term *const side[2], size_t i, bool far, iso_rng *rng,
-                         bool *tied, bool *fails, iso_error *err) {
+static iso_code vary_one(plan *p, const rule_term *const side[2], size_t i, bool far, bool *tied,
+                         bool *fails, iso_error *err) {
   rule_tensor *const own = p->bind[i];
   bool same = true;
-  iso_code c = other_values(own, far, rng, &p->bind[i], err);
+  iso_code c = other_values(own, far, &p->rng, &p->bind[i], err);
   if (!c) {
     c = run(p, side, &same, fails, err);
     rule_tensor_unref(p->bind[i]);
@@ -137,14 +138,14 @@ static iso_code vary_one(plan *p, const rule_term *const side[2], size_t i, bool
 }
 
 static iso_code vary(plan *p, const rule_term *const side[2], bool *tied, iso_error *err) {
-  iso_rng rng = iso_rng_new(p->s->o->seed, 0x74696564);
+  p->rng = iso_rng_new(p->s->o->seed, 0x74696564);
   bool same, fails;
   iso_code c = run(p, side, &same, &fails, err);
   for (size_t i = 0; i < p->n_vars && same && !c; i++) {
     if (!p->bind[i] || rule_dtype_is_complex(p->bind[i]->dtype)) continue;
-    c = vary_one(p, side, i, true, &rng, &tied[i], &fails, err);
+    c = vary_one(p, side, i, true, &tied[i], &fails, err);
     if (!c && fails && rule_dtype_is_int(p->bind[i]->dtype))
-      c = vary_one(p, side, i, false, &rng, &tied[i], &fails, err);
+      c = vary_one(p, side, i, false, &tied[i], &fails, err);
   }
   return c;
 }

@@ -19,8 +19,6 @@ const rule_term *fr_literal_class(state *s, uint32_t c);
 /* Breadth first through the members of every class: what is near comes first, the bound cuts what
  * is far. */
 iso_code fr_explore(state *s, cone *k, eg_node root, uint8_t bit, iso_error *err);
-/* Whether a captured input is in it. */
-bool fr_input_class(state *s, eg_class c);
 /* A constant's numbers as a term without leaves: an arange, a fill, a table's in order. */
 bool fr_numbers_of(state *s, eg_node e, const asked *above);
 /* Smallest patterns, by class, by relaxation: cycles never win, since every operator costs. */

@@ -108,7 +108,7 @@ static const char *open_name(const names *n, const rule_term *t, bool *several) 
   return open;
 }
 
-/* What an equation is short of at a value of its open name. */
+/* The residue of an equation at a value of its open name. */
 static bool residue(const names *n, const rule_term *a, const rule_term *b, int64_t rhs,
                     const char *name, int64_t x, int64_t *out) {
   const trial t = {n, name, x};

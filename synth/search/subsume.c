@@ -252,18 +252,18 @@ synth_follow_limits synth_follow_limits_default(void) {
   return (synth_follow_limits){.iterations = 5, .nodes = 2000};
 }
 
-iso_code synth_follows(const rule *r, rule_tensor *const *bind, const rule_set *known,
-                       const bool *use, const rule_oracle *oracle, rule_schemas *schemas,
-                       const synth_follow_limits *l, bool *follows, bool *used, iso_error *err) {
+iso_code synth_follows(const rule *r, rule_tensor *const *bind, const synth_following *from,
+                       bool *follows, iso_error *err) {
+  const bool *use = from->use;
   const synth_options o = synth_options_default();
   synth_result res = {0};
-  state st = {.oracle = oracle,
-              .schemas = schemas,
+  state st = {.oracle = from->oracle,
+              .schemas = from->schemas,
               .o = &o,
               .n_draws = 1,
               .n_sets = 1,
               .n_kept = 1,
-              .rules.set = (rule_set *)known,
+              .rules.set = (rule_set *)from->known,
               .res = &res,
               .t0 = synth_clock()};
   state *s = &st;
@@ -271,15 +271,16 @@ iso_code synth_follows(const rule *r, rule_tensor *const *bind, const rule_set *
   *follows = false;
   iso_code c = st_new_graph(s, err);
   var = calloc((size_t)r->n_vars + 1, sizeof *var);
-  if (!c && (!var || !iso_grow(s->rules.info, s->rules.cap_info, rule_set_count(known) + 1)))
+  if (!c && (!var || !iso_grow(s->rules.info, s->rules.cap_info, rule_set_count(from->known) + 1)))
     c = nomem(err);
   for (uint32_t i = 0; i < r->n_vars && !c; i++) c = add_variable(s, i, bind[i], &var[i], err);
   bool ok = true;
   for (int k = 0; k < 2 && !c && ok; k++) c = add(s, k ? r->rhs : r->lhs, var, &side[k], &ok, err);
   if (!c && ok) {
-    c = l->given ? join_given(s, use, err) : saturate(s, side[0], side[1], use, l, err);
+    c = from->limits.given ? join_given(s, use, err)
+                           : saturate(s, side[0], side[1], use, &from->limits, err);
     *follows = !c && eg_equal(s->g, side[0], side[1]);
-    if (*follows) c = explain(s, side[0], side[1], used, err);
+    if (*follows) c = explain(s, side[0], side[1], from->used, err);
   }
   free(var);
   fini(s);

@@ -1,6 +1,7 @@
 """XLA's HLO text: what is read computes what JAX computes; what is not read is refused with one
 line. tests/hlo/generate.py makes the texts."""
 
+import math
 import os
 import random
 import re
@@ -15,10 +16,11 @@ try:
 except ImportError:
     torch = None
 
-from isomer_capture import hlo
+import hlo_blocks
+from isomer_capture import capture, hlo
 from isomer_capture.errors import CaptureError
 from isomer_capture.files import read_safetensors, write_capture
-from isomer_capture.hlo import program, text
+from isomer_capture.hlo import literals, program, text
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DATA = os.path.join(ROOT, "tests", "hlo", "data")
@@ -241,3 +243,44 @@ class Damaged(unittest.TestCase):
                     self.assertNotIn("\n", str(e))
         self.assertGreater(read, 20)
         self.assertGreater(refused, 100)
+
+
+class Blocks(unittest.TestCase):
+    """A JAX block and the PyTorch one are one function; with another epsilon they are not."""
+
+    def compare(self, name, build, want):
+        with tempfile.TemporaryDirectory() as folder:
+            jax, pytorch = os.path.join(folder, "jax"), os.path.join(folder, "torch")
+            path = os.path.join(ROOT, "tests", "hlo", "pairs", name + "-data-2", "whole.hlo")
+            hlo.run(options(file=path, whole=None, out=jax, inputs=["x"]))
+            weights = read_safetensors(os.path.join(jax, "weights.safetensors"))
+            x = read_safetensors(os.path.join(jax, "inputs.safetensors"))["x"]
+            short = {re.sub(r".*'(\w+)'\]", r"\1", n): t for n, t in weights.items()}
+            capture(build(short).eval(), {"x": x}, pytorch)
+            done = isomer("compare", jax, pytorch)
+            self.assertEqual(done.returncode, want, done.stdout[-2000:] + done.stderr)
+
+    def test_gpt(self):
+        self.compare("gpt", hlo_blocks.Gpt, 0)
+
+    def test_llama(self):
+        self.compare("llama", hlo_blocks.Llama, 0)
+
+    def test_another_epsilon(self):
+        self.compare("llama", lambda w: hlo_blocks.Llama(w, 1e-4), 1)
+
+
+class Literals(unittest.TestCase):
+    def test_simplest_real(self):
+        for said, real, name in (
+            ("0.797884583", math.sqrt(2 / math.pi), "sqrt(2/pi)"),
+            ("-0.0208333340", -1 / 48, "-1/48"),
+            ("0.353553385", 8**-0.5, "sqrt(1/8)"),
+            ("0.707106769", 0.5**0.5, "sqrt(1/2)"),
+            ("0.044715", 0.044715, None),
+            ("1e-06", 1e-6, None),
+            ("0.547213912", 0.547213912, None),
+            ("inf", math.inf, None),
+        ):
+            with self.subTest(said=said):
+                self.assertEqual(literals.read(said), (real, name))

@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests", "pairs"))
+import dsl  # noqa: E402
 import refined  # noqa: E402
 
 TALLY = [0, 0]
@@ -141,6 +142,94 @@ def faulty(name, ranks, seed, fault, where):
     return True
 
 
+W = dsl.values("w", 6, 8)
+
+
+def two_ranks(g, how):
+    """Gradients of two ranks that have rows of the batch each, and what becomes of them."""
+    x = g.x(4, 8)
+    w = [g.param("rank%d.w" % r, W) for r in range(2)]
+    rows = [x.slice(0, 2 * r, 2 * r + 2) for r in range(2)]
+    y = [v.linear(u) for v, u in zip(rows, w)]
+    d = [a.t().mm(v) for a, v in zip(y, rows)]
+    whole = d[0].op("dist::all_reduce", [d, "sum"])
+    shards = d[0].several("dist::reduce_scatter", [d, "sum", 0], [(3, 8)] * 2, ["float32"] * 2)
+    d = {"none": d, "reduced": [whole] * 2, "scattered": shards, "one": [whole, d[1]]}[how]
+    return {**refined.of_ranks("grad_w", d), **refined.of_ranks("y", y)}
+
+
+def roles(where):
+    """What is surprising, what is left over, what nothing is made of."""
+
+    def left(g):
+        x, w = g.x(4, 8), g.param("w", W)
+        return {"grad_w": x.linear(w).t().mm(x), "y": x.linear(w)}
+
+    def pair(l, r, *more):
+        a = refined.write(os.path.join(where, "left"), l)
+        b = refined.write(os.path.join(where, "right"), r)
+        return compare(where, a, b, *more)
+
+    rows = "cat([%s, %s_rank1], 0)"
+    for how, want, relations, why in (
+        ("reduced", 0, ["grad_w", "grad_w_rank1"], None),
+        ("none", 0, ["sum([grad_w, grad_w_rank1])"], "an all_reduce is missing"),
+        ("scattered", 0, [rows % ("grad_w", "grad_w")], "other parts of the gradient"),
+        ("one", 1, [None], None),
+    ):
+        status, doc, says = pair(left, lambda g: two_ranks(g, how), "--refine")
+        mine = [r for r in doc["refinement"] if r["output"] == "grad_w"]
+        check(status == want, "gradient, %s: %d %s" % (how, status, says))
+        check([r["relation"] for r in mine] == relations, "gradient, %s: %s" % (how, mine))
+        check(
+            all(why in r["surprising"] if why else not r["surprising"] for r in mine),
+            "gradient, %s: %s" % (how, mine),
+        )
+        status, doc, says = pair(left, lambda g: two_ranks(g, how))
+        check(status == (0 if how in ("reduced", "scattered") else 1), "%s: %s" % (how, says))
+        check([r["relation"] for r in doc["refinement"]][-1] == rows % ("y", "y"), "%s, y" % how)
+    plain = lambda g: {"y": g.x(4, 8).linear(g.param("w", W))}
+    status, doc, says = pair(plain, lambda g: {"z": g.x(4, 8).slice(0, 0, 3).slice(1, 0, 5)})
+    check(status == 1 and "no right output has it" in doc["divergences"][0]["hint"], says)
+    check(doc["refinement"][0]["relation"] is None, "nothing: %s" % doc["refinement"])
+    half = lambda g: {"y": g.x(4, 8).linear(g.param("rank0.w", W.rows(0, 3)))}
+    status, doc, says = pair(plain, half, "--refine")
+    check(status == 1 and not doc["refinement"][0]["clean"], "half of it: %d %s" % (status, says))
+    flat = lambda g: {"y": g.x(4, 8).linear(g.param("w", W)).reshape(2, 12)}
+    status, doc, says = pair(plain, flat)
+    check(status == 0 and found(doc) == {"y": ["reshape(y, [4, 6])"]}, "flat: %s" % says)
+    mean = lambda g: {"loss": g.x(4, 8).mean([0, 1])}
+    halves = lambda g: {
+        "loss_rank%d" % r: g.x(4, 8).slice(0, 2 * r, 2 * r + 2).mean([0, 1]) for r in range(2)
+    }
+    status, doc, says = pair(mean, halves)
+    check(
+        status == 1
+        and doc["refinement"]
+        == [
+            {
+                "output": "loss",
+                "relation": "0.5 * sum([loss_rank0, loss_rank1])",
+                "clean": False,
+                "surprising": "a scale of 0.5 is left over",
+            }
+        ],
+        "a mean of means: %d %s" % (status, doc["refinement"]),
+    )
+    expected = os.path.join(where, "expected")
+    for text, want in (
+        ("output y = y\n", 1),
+        ("output y = reshape(y, [4, 6])\n", 0),
+        ("output y = t(y)\n", 1),
+        ("output nay = y\n", 2),
+        ("", 0),
+    ):
+        with open(expected, "w") as f:
+            f.write(text)
+        status, doc, says = pair(plain, flat, "--expect", expected)
+        check(status == want, "expecting %r: %d %s" % (text, status, says))
+
+
 def one(job):
     name, ranks, seed, fault = job
     with tempfile.TemporaryDirectory(prefix="isomer-refine-") as where:
@@ -177,6 +266,8 @@ def main():
     a.add_argument("--ranks", type=int)
     a.add_argument("--jobs", type=int, default=1)
     O = a.parse_args()
+    with tempfile.TemporaryDirectory(prefix="isomer-refine-") as where:
+        roles(where)
     with ThreadPoolExecutor(O.jobs) as pool:
         list(pool.map(one, list(jobs())))
     print("faulty pairs by status: %s" % dict(sorted(COUNTS.items())))

@@ -284,6 +284,80 @@ def leaves(where):
         p.refused(text, says, text)
 
 
+W = dsl.values("w", 8, 8)
+
+
+def families(where):
+    """Several lines about one leaf: replicas, other cuts, overlaps, padding; what they leave open
+    is related by value, and nothing is drawn so that a line breaks."""
+
+    def left(g):
+        return {"y": g.x(4, 8).linear(g.param("w", W))}
+
+    def cuts(*rows):
+        """Leaves a, b, ... of these rows, and an output of each."""
+
+        def right(g):
+            x, out = g.x(4, 8), {}
+            for r, (a, b) in enumerate(rows):
+                y = x.linear(g.param("abcd"[r], W.pad(1).rows(a, b)))
+                out["y_rank%d" % r if r else "y"] = y.slice(1, 0, min(b, 8) - a)
+            return out
+
+        return right
+
+    cert = os.path.join(where, "c.json")
+    four = cuts((0, 4), (4, 8), (0, 4), (4, 8))
+    over = cuts((0, 6), (3, 8))
+    whole = cuts((0, 8), (0, 8))
+    padded = cuts((0, 3), (3, 6), (6, 9), (6, 9))
+    apart = "output y = cat([y, slice(y_rank1, 1, 3, 5)], 1)\n"
+    for name, right, text in (
+        ("two cuts", four, "leaf w = cat([a, b], 0)\nleaf w = cat([c, d], 0)\n"),
+        ("one cut", four, "leaf w = cat([a, b], 0)\n"),
+        ("a right line", four, "leaf w = cat([a, b], 0)\nright c = a\n"),
+        ("right lines alone", four, "right c = a\nright cat([b, d], 0) = cat([d, b], 0)\n"),
+        (
+            "an overlap",
+            over,
+            apart + "leaf w = cat([slice(a, 0, 0, 4), slice(b, 0, 1, 5)], 0)\n"
+            "right slice(a, 0, 3, 6) = slice(b, 0, 0, 3)\n",
+        ),
+        ("an overlap, half said", over, apart + "leaf w = cat([a, slice(b, 0, 3, 5)], 0)\n"),
+        (
+            "an overlap, said on the right",
+            over,
+            apart + "right slice(a, 0, 3, 6) = slice(b, 0, 0, 3)\n",
+        ),
+        ("replicas", whole, "leaf w = a\nleaf w = b\n"),
+        ("one replica", whole, "leaf w = b\n"),
+        (
+            "padding, twice",
+            padded,
+            "leaf w = slice(cat([a, b, c], 0), 0, 0, 8)\n"
+            "leaf w = slice(cat([a, b, d], 0), 0, 0, 8)\n"
+            "output y = cat([y, y_rank1, y_rank2], 1)\noutput y = cat([y, y_rank1, y_rank3], 1)\n",
+        ),
+    ):
+        p = Pair(where, left, right)
+        p.verdict(text, "equivalent", name, "--certificate", cert)
+        status, _, out, err = p.run(text, command=("check", cert))
+        check(status == 0, "%s: check: %d %s%s" % (name, status, out[-200:], err))
+    p = Pair(where, left, whole)
+    for text, says in (
+        (
+            "right a = slice(b, 0, 0, 4)",
+            'rel.txt:1: right: what stands before "=" is float32 [8, 8]',
+        ),
+        ("right a = t(b)", 'rel.txt:1: "what stands before =" has other values'),
+        ("leaf w = a\nleaf w = t(b)", 'rel.txt:1 and rel.txt:2: "w" has other values'),
+        ("right a", '"=" is expected'),
+        ("right a = nay", 'has no leaf "nay"'),
+        ("right sum([a, b]) = a", "sum is for outputs"),
+    ):
+        p.refused(text, says, text)
+
+
 def domains(where):
     """Padding is handled on the right only: where padding may come, they differ."""
 
@@ -348,7 +422,7 @@ def main():
     a = argparse.ArgumentParser(description="--relations")
     a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
     O = a.parse_args()
-    for part in (outputs, parts, leaves, domains):
+    for part in (outputs, parts, leaves, families, domains):
         with tempfile.TemporaryDirectory(prefix="isomer-relations-") as where:
             part(where)
     print("%d passed, %d failed" % tuple(TALLY))

@@ -4,6 +4,7 @@ in place, and returns what must be found: kinds of findings, any of which is rig
 of which must be among the finding's events. None: the program has no place for it."""
 
 import copy
+import functools
 
 MUTATIONS = {}
 COLLECTIVES = (
@@ -49,6 +50,20 @@ def alone(d, rng, fits):
         return None, None
     r, i, _ = rng.choice(found)
     return (r, i), d["ranks"][r][i]
+
+
+def at_event(fits, choose=alone):
+    """Makes a mutation of what changes a program at one of its events that fit."""
+
+    def keep(change):
+        @functools.wraps(change)
+        def mutate(d, rng):
+            at, e = choose(d, rng, fits)
+            return change(d, at, e) if e else None
+
+        return mutate
+
+    return keep
 
 
 def is_op(*ops):
@@ -115,10 +130,8 @@ def send_dropped(d, rng):
 
 
 @mutation
-def recv_dropped(d, rng):
-    at, e = alone(d, rng, is_op("recv"))
-    if not e:
-        return None
+@at_event(is_op("recv"))
+def recv_dropped(d, at, e):
     other = other_side(d, at, e)
     drop(d, at)
     return ["unmatched-send"], [other]
@@ -181,10 +194,8 @@ def recv_from_another(d, rng):
 
 
 @mutation
-def peer_outside(d, rng):
-    at, e = pick(d, rng, is_op("send", "recv"))
-    if not e:
-        return None
+@at_event(is_op("send", "recv"), pick)
+def peer_outside(d, at, e):
     e["peer"] = len(d["ranks"]) + 3
     return ["out-of-range"], [at]
 
@@ -209,10 +220,8 @@ MUTATIONS["recv_tag"] = changed("tag", 77, ["tag-mismatch"], "recv")
 
 
 @mutation
-def message_group(d, rng):
-    at, e = pick(d, rng, is_op("send", "recv"))
-    if not e:
-        return None
+@at_event(is_op("send", "recv"), pick)
+def message_group(d, at, e):
     d.setdefault("groups", {})["pair"] = sorted({at[0], e["peer"]})
     e["group"] = "pair"
     return ["group-mismatch"], [at]
@@ -247,10 +256,8 @@ def recvs_exchanged(d, rng):
 
 
 @mutation
-def other_buffer_sent(d, rng):
-    at, e = alone(d, rng, lambda e: e["op"] == "send" and "mb" in e)
-    if not e:
-        return None
+@at_event(lambda e: e["op"] == "send" and "mb" in e)
+def other_buffer_sent(d, at, e):
     kind = e["buffer"].rstrip("0123456789")
     others = [
         x["buffer"]
@@ -408,10 +415,8 @@ MUTATIONS["split_count"] = changed("out_splits", lambda v: v + [0], ["split-mism
 
 
 @mutation
-def split_moved(d, rng):
-    at, e = pick(d, rng, with_key("in_splits"))
-    if not e:
-        return None
+@at_event(with_key("in_splits"), pick)
+def split_moved(d, at, e):
     e["in_splits"] = [e["in_splits"][0] + 1, e["in_splits"][1] - 1] + e["in_splits"][2:]
     return ["split-mismatch"], [at]
 
@@ -461,38 +466,30 @@ def wait_dropped(d, rng):
 
 
 @mutation
-def wait_for_send_dropped(d, rng):
-    at, e = alone(d, rng, lambda e: e["op"] == "send" and "handle" in e)
-    if not e:
-        return None
+@at_event(lambda e: e["op"] == "send" and "handle" in e)
+def wait_for_send_dropped(d, at, e):
     d["ranks"][at[0]].pop(waits_for(d, at, e["handle"])[0])
     return ["unwaited-send", "unwaited-implied", "write-in-flight"], [at]
 
 
 @mutation
-def wait_too_early(d, rng):
-    at, e = alone(d, rng, lambda e: "handle" in e and e["op"] != "wait")
-    if not e:
-        return None
+@at_event(lambda e: "handle" in e and e["op"] != "wait")
+def wait_too_early(d, at, e):
     w = waits_for(d, at, e["handle"])[0]
     d["ranks"][at[0]].insert(at[1], d["ranks"][at[0]].pop(w))
     return ["wait-before-post"], [at]
 
 
 @mutation
-def wait_twice(d, rng):
-    at, e = alone(d, rng, is_op("wait"))
-    if not e:
-        return None
+@at_event(is_op("wait"))
+def wait_twice(d, at, e):
     d["ranks"][at[0]].insert(at[1] + 1, copy.deepcopy(e))
     return ["double-wait"], [(at[0], at[1] + 1)]
 
 
 @mutation
-def unknown_handle(d, rng):
-    at, e = alone(d, rng, is_op("wait"))
-    if not e:
-        return None
+@at_event(is_op("wait"))
+def unknown_handle(d, at, e):
     d["ranks"][at[0]].insert(at[1], {"op": "wait", "handle": "nobody's"})
     return ["wait-before-post"], [at]
 
@@ -565,33 +562,23 @@ def waits_on_another_stream(d, rng):
     return ["read-in-flight"], [(r, use)]
 
 
-@mutation
-def writes_what_is_sent(d, rng):
-    at, e = alone(d, rng, lambda e: e["op"] == "send" and "handle" in e)
-    if not e:
-        return None
-    d["ranks"][at[0]].insert(
-        at[1] + 1, {"op": "compute", "name": "scratch", "writes": [e["buffer"]]}
-    )
-    return ["write-in-flight"], [(at[0], at[1] + 1)]
+def scratched(op, kind):
+    @at_event(lambda e: e["op"] == op and "handle" in e)
+    def written(d, at, e):
+        scratch = {"op": "compute", "name": "scratch", "writes": [e["buffer"]]}
+        d["ranks"][at[0]].insert(at[1] + 1, scratch)
+        return [kind], [(at[0], at[1] + 1)]
+
+    return written
+
+
+MUTATIONS["writes_what_is_sent"] = scratched("send", "write-in-flight")
+MUTATIONS["writes_what_is_received"] = scratched("recv", "two-writers")
 
 
 @mutation
-def writes_what_is_received(d, rng):
-    at, e = alone(d, rng, lambda e: e["op"] == "recv" and "handle" in e)
-    if not e:
-        return None
-    d["ranks"][at[0]].insert(
-        at[1] + 1, {"op": "compute", "name": "scratch", "writes": [e["buffer"]]}
-    )
-    return ["two-writers"], [(at[0], at[1] + 1)]
-
-
-@mutation
-def writes_a_part(d, rng):
-    at, e = alone(d, rng, lambda e: e["op"] == "recv" and "handle" in e)
-    if not e:
-        return None
+@at_event(lambda e: e["op"] == "recv" and "handle" in e)
+def writes_a_part(d, at, e):
     d["ranks"][at[0]].insert(
         at[1] + 1,
         {"op": "compute", "name": "scratch", "writes": [{"id": e["buffer"], "at": 4, "bytes": 4}]},
@@ -600,10 +587,8 @@ def writes_a_part(d, rng):
 
 
 @mutation
-def frees_what_is_in_flight(d, rng):
-    at, e = alone(d, rng, lambda e: e["op"] in ("send", "recv", "reduce_scatter") and "handle" in e)
-    if not e:
-        return None
+@at_event(lambda e: e["op"] in ("send", "recv", "reduce_scatter") and "handle" in e)
+def frees_what_is_in_flight(d, at, e):
     b = e["buffer"]
     if any(
         b in (x.get("buffer"), x.get("out"))
@@ -619,10 +604,8 @@ def frees_what_is_in_flight(d, rng):
 
 
 @mutation
-def freed_before_its_last_use(d, rng):
-    at, e = alone(d, rng, is_op("free"))
-    if not e:
-        return None
+@at_event(is_op("free"))
+def freed_before_its_last_use(d, at, e):
     events = d["ranks"][at[0]]
     use = max(i for i in range(at[1]) if e["buffer"] in events[i].get("reads", ()))
     events.insert(use, events.pop(at[1]))
@@ -653,10 +636,8 @@ def result_overwritten(d, rng):
 
 
 @mutation
-def streams_unordered(d, rng):
-    at, e = alone(d, rng, is_op("stream_wait"))
-    if not e:
-        return None
+@at_event(is_op("stream_wait"))
+def streams_unordered(d, at, e):
     after = next(
         i
         for i in range(at[1] + 1, len(d["ranks"][at[0]]))
@@ -669,43 +650,32 @@ def streams_unordered(d, rng):
 # ---- schedules ----
 
 
-@mutation
-def forward_dropped(d, rng):
-    at, e = alone(d, rng, is_op("F"))
-    if not e:
-        return None
-    d["ranks"][at[0]].pop(at[1])
-    return ["missing-microbatch"], [
-        (at[0], i) for i, x in enumerate(d["ranks"][at[0]]) if x.get("mb") == e["mb"]
-    ]
+def step_dropped(op):
+    @at_event(is_op(op))
+    def dropped(d, at, e):
+        d["ranks"][at[0]].pop(at[1])
+        return ["missing-microbatch"], [
+            (at[0], i) for i, x in enumerate(d["ranks"][at[0]]) if x.get("mb") == e["mb"]
+        ]
+
+    return dropped
+
+
+MUTATIONS["forward_dropped"] = step_dropped("F")
+MUTATIONS["backward_dropped"] = step_dropped("B")
 
 
 @mutation
-def backward_dropped(d, rng):
-    at, e = alone(d, rng, is_op("B"))
-    if not e:
-        return None
-    d["ranks"][at[0]].pop(at[1])
-    return ["missing-microbatch"], [
-        (at[0], i) for i, x in enumerate(d["ranks"][at[0]]) if x.get("mb") == e["mb"]
-    ]
-
-
-@mutation
-def computed_twice(d, rng):
-    at, e = alone(d, rng, is_op("F", "B"))
-    if not e:
-        return None
+@at_event(is_op("F", "B"))
+def computed_twice(d, at, e):
     d["ranks"][at[0]].insert(at[1] + 1, copy.deepcopy(e))
     return ["duplicate-compute"], [(at[0], at[1] + 1)]
 
 
 @mutation
-def backward_first(d, rng):
+@at_event(lambda e: e["op"] == "B")
+def backward_first(d, at, e):
     """On the last stage, where nothing but the forward pass keeps it."""
-    at, e = alone(d, rng, lambda e: e["op"] == "B")
-    if not e:
-        return None
     events = d["ranks"][at[0]]
     f = next(i for i, x in enumerate(events) if x["op"] == "F" and x["mb"] == e["mb"])
     events.insert(f, events.pop(at[1]))
@@ -720,19 +690,15 @@ MUTATIONS["microbatch_outside"] = changed("mb", 40, ["out-of-range"], "F", "B")
 
 
 @mutation
-def weight_gradient_missing(d, rng):
-    at, e = alone(d, rng, is_op("B"))
-    if not e:
-        return None
+@at_event(is_op("B"))
+def weight_gradient_missing(d, at, e):
     e["op"] = "I"
     return ["missing-weight-grad"], [at]
 
 
 @mutation
-def weight_gradient_first(d, rng):
-    at, e = alone(d, rng, is_op("B"))
-    if not e:
-        return None
+@at_event(is_op("B"))
+def weight_gradient_first(d, at, e):
     e["op"] = "I"
     d["ranks"][at[0]].insert(at[1], {"op": "W", "stage": e["stage"], "mb": e["mb"]})
     return ["weight-before-input"], [at]

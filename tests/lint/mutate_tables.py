@@ -1,6 +1,7 @@
 """Kinds of mutation of pipeline tables, as mutate_events.py has them of events. Places are (rank,
 column)."""
 
+import functools
 import re
 
 MUTATIONS = {}
@@ -42,6 +43,20 @@ def pick(rows, rng, *words):
     return rng.choice(found) if found else None
 
 
+def at_cell(*words):
+    """Makes a mutation of what changes a table at one of its cells with such a word."""
+
+    def keep(change):
+        @functools.wraps(change)
+        def mutate(rows, rng):
+            at = pick(rows, rng, *words)
+            return change(rows, at) if at else None
+
+        return mutate
+
+    return keep
+
+
 def where(rows, *cells):
     """Cells by what stands in them, overlaps included."""
     return [
@@ -71,6 +86,15 @@ def of_cell(rows, s, m):
     )
 
 
+def doubled(kind, *words):
+    @at_cell(*words)
+    def twice(rows, at):
+        rows[at[0]].insert(at[1] + 1, rows[at[0]][at[1]])
+        return [kind], [at, (at[0], at[1] + 1)]
+
+    return twice
+
+
 def compute_dropped(*words):
     def f(rows, rng):
         at = pick(rows, rng, *words)
@@ -89,18 +113,12 @@ MUTATIONS["input_gradient_dropped"] = compute_dropped("I")
 MUTATIONS["weight_gradient_dropped"] = compute_dropped("W")
 
 
-@mutation
-def computed_twice(rows, rng):
-    at = pick(rows, rng, "F", "B", "I", "W")
-    rows[at[0]].insert(at[1] + 1, rows[at[0]][at[1]])
-    return ["duplicate-compute"], [at, (at[0], at[1] + 1)]
+MUTATIONS["computed_twice"] = doubled("duplicate-compute", "F", "B", "I", "W")
 
 
 @mutation
-def backward_before_forward(rows, rng):
-    at = pick(rows, rng, "B", "I")
-    if not at:
-        return None
+@at_cell("B", "I")
+def backward_before_forward(rows, at):
     s, _, m = split(rows[at[0]][at[1]])
     f = [
         i for r, i in where(rows, "%dF%d" % (s, m)) if r == at[0] and not rows[r][i].startswith("(")
@@ -112,10 +130,8 @@ def backward_before_forward(rows, rng):
 
 
 @mutation
-def weight_before_input(rows, rng):
-    at = pick(rows, rng, "W")
-    if not at:
-        return None
+@at_cell("W")
+def weight_before_input(rows, at):
     s, _, m = split(rows[at[0]][at[1]])
     i = [i for r, i in where(rows, "%dI%d" % (s, m)) if r == at[0]]
     if not i or i[0] > at[1] or rows[at[0]][i[0]].startswith("("):
@@ -183,10 +199,8 @@ for _word in ("SEND_F", "RECV_F", "SEND_B", "RECV_B"):
 
 
 @mutation
-def both_sides_dropped(rows, rng):
-    at = pick(rows, rng, "SEND_F", "SEND_B")
-    if not at:
-        return None
+@at_cell("SEND_F", "SEND_B")
+def both_sides_dropped(rows, at):
     s, word, m = split(rows[at[0]][at[1]])
     to = s + 1 if word == "SEND_F" else s - 1
     rows[at[0]].pop(at[1])
@@ -195,29 +209,15 @@ def both_sides_dropped(rows, rng):
     return ["missing-comm"], of_cell(rows, s, m) + of_cell(rows, to, m)
 
 
-@mutation
-def sent_twice(rows, rng):
-    at = pick(rows, rng, "SEND_F", "SEND_B")
-    if not at:
-        return None
-    rows[at[0]].insert(at[1] + 1, rows[at[0]][at[1]])
-    return ["duplicate-comm"], [at, (at[0], at[1] + 1)]
+MUTATIONS["sent_twice"] = doubled("duplicate-comm", "SEND_F", "SEND_B")
+
+
+MUTATIONS["received_twice"] = doubled("duplicate-comm", "RECV_F", "RECV_B")
 
 
 @mutation
-def received_twice(rows, rng):
-    at = pick(rows, rng, "RECV_F", "RECV_B")
-    if not at:
-        return None
-    rows[at[0]].insert(at[1] + 1, rows[at[0]][at[1]])
-    return ["duplicate-comm"], [at, (at[0], at[1] + 1)]
-
-
-@mutation
-def received_late(rows, rng):
-    at = pick(rows, rng, "RECV_F")
-    if not at:
-        return None
+@at_cell("RECV_F")
+def received_late(rows, at):
     s, _, m = split(rows[at[0]][at[1]])
     use = [i for r, i in where(rows, "%dF%d" % (s, m)) if r == at[0]]
     between = rows[at[0]][at[1] + 1 : use[0] + 1]
@@ -291,10 +291,8 @@ def beyond_the_last_stage(rows, rng):
 
 
 @mutation
-def unshard_dropped(rows, rng):
-    at = pick(rows, rng, "UNSHARD")
-    if not at:
-        return None
+@at_cell("UNSHARD")
+def unshard_dropped(rows, at):
     s = split(rows[at[0]][at[1]])[0]
     rows[at[0]].pop(at[1])
     return ["resharded"], [
@@ -304,30 +302,20 @@ def unshard_dropped(rows, rng):
     ]
 
 
-@mutation
-def unsharded_twice(rows, rng):
-    at = pick(rows, rng, "UNSHARD")
-    if not at:
-        return None
-    rows[at[0]].insert(at[1] + 1, rows[at[0]][at[1]])
-    return ["double-unshard"], [at, (at[0], at[1] + 1)]
+MUTATIONS["unsharded_twice"] = doubled("double-unshard", "UNSHARD")
 
 
 @mutation
-def reshard_dropped(rows, rng):
-    at = pick(rows, rng, "RESHARD")
-    if not at:
-        return None
+@at_cell("RESHARD")
+def reshard_dropped(rows, at):
     s = split(rows[at[0]][at[1]])[0]
     rows[at[0]].pop(at[1])
     return ["double-unshard"], where(rows, "%dUNSHARD" % s)
 
 
 @mutation
-def resharded_early(rows, rng):
-    at = pick(rows, rng, "RESHARD")
-    if not at:
-        return None
+@at_cell("RESHARD")
+def resharded_early(rows, at):
     s = split(rows[at[0]][at[1]])[0]
     row = rows[at[0]]
     use = [i for i in range(at[1]) if re.search(r"(^|[(;])%d[FIWB]\d" % s, row[i])]
@@ -336,10 +324,8 @@ def resharded_early(rows, rng):
 
 
 @mutation
-def reduced_early(rows, rng):
-    at = pick(rows, rng, "REDUCE_GRAD")
-    if not at:
-        return None
+@at_cell("REDUCE_GRAD")
+def reduced_early(rows, at):
     s = split(rows[at[0]][at[1]])[0]
     row = rows[at[0]]
     use = [i for i in range(at[1]) if re.search(r"(^|[(;])%d[WB]\d" % s, row[i])]
@@ -359,13 +345,7 @@ def reduction_dropped(rows, rng):
     ]
 
 
-@mutation
-def reduced_twice(rows, rng):
-    at = pick(rows, rng, "REDUCE_GRAD")
-    if not at:
-        return None
-    rows[at[0]].insert(at[1] + 1, rows[at[0]][at[1]])
-    return ["duplicate-reduce-grad"], [at, (at[0], at[1] + 1)]
+MUTATIONS["reduced_twice"] = doubled("duplicate-reduce-grad", "REDUCE_GRAD")
 
 
 @mutation

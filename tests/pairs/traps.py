@@ -17,6 +17,7 @@ import layers  # noqa: F401
 import lowered  # noqa: F401
 import padding  # noqa: F401
 import refactored_attention  # noqa: F401
+import refactored_caches  # noqa: F401
 import refactored_conv  # noqa: F401
 import refactored_heads  # noqa: F401
 import refactored_layers  # noqa: F401
@@ -26,6 +27,7 @@ import refactored_masks  # noqa: F401
 import refactored_more  # noqa: F401
 import refactored_routing  # noqa: F401
 import refactored_scans  # noqa: F401
+import routing  # noqa: F401
 import tied  # noqa: F401
 import undefined  # noqa: F401
 import values  # noqa: F401

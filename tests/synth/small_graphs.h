@@ -167,6 +167,7 @@ static inline rule_tensor *run_op(const rule_term *t, rule_tensor *const *bind) 
   return NULL;
 }
 
+/* parameters: those of rule_oracle.call. */
 static inline iso_code small_call(void *ctx, const rule_term *call, rule_tensor *const *bind,
                                   bool float64, rule_tensor **out, size_t cap, size_t *n_out,
                                   iso_error *err) {

@@ -30,261 +30,132 @@ FILES = (
 # How rules are sampled, counterexamples made small, and rounding told apart: the tests of that, in
 # place of the differential one.
 SAMPLING = "condition problem draw_names instance counterexample floats sample".split()
-# Where a change means the same: file, a part of the changed line, the change (or "" for any), why.
-SAME = [
-    ("composite", "2 * n[0] + RULE_MAX_RANK", "", "a bound on ranks that no tensor here has"),
-    ("layout", "k > 8 || k < 1", "", "of no parts none can be taken"),
-    ("elementwise", "define_cast, SAME}", "SAME -> CAST", "without a dtype a cast is the identity"),
+# Where a change means the same, by why it does: file, a part of the changed line, the change (or ""
+# for any).
+SAME = {
+    "a bound on ranks that no tensor here has": [
+        ("composite", "2 * n[0] + RULE_MAX_RANK", ""),
+        ("layout", "> RULE_MAX_RANK", ""),
+        ("nn", "> RULE_MAX_RANK) return NULL", ""),
+    ],
+    "of no parts none can be taken": [("layout", "k > 8 || k < 1", "")],
+    "without a dtype a cast is the identity": [
+        ("elementwise", "define_cast, SAME}", "SAME -> CAST")
+    ],
     (
-        "elementwise",
-        "i < n && *lead; i++",
-        "",
-        (
-            "open leading dimensions have no numbers: rules of tests/validate/rules/anyshape.rules "
-            "hold them"
-        ),
-    ),
-    ("order", "!place || !value || c->failed", "", "a failure sticks, whoever looks first"),
-    ("nn", "if (!x || !y) return NULL", "", "a failure sticks, whoever looks first"),
-    ("nn", "if (!x || !i || x->rank == 0", "|| -> &&", "a failure sticks, whoever looks first"),
-    (
-        "reduce",
-        "if (!x || !m || !v || x->lead",
-        "|| -> &&",
-        "a failure sticks, whoever looks first",
-    ),
-    ("unary", "i < 4 && names[which][i]", "", "no function has four numbers"),
-    ("elementwise", "k < 40 && sx_is_int", "", "of how many bits an integer may be"),
-    (
-        "order",
-        "over_sum ? sx_neg",
-        "sx_inv -> sx_neg",
-        "the order of positive numbers is that of their reciprocals turned round, twice",
-    ),
-    ("nn", "t->which = 1;", "1 -> 2", "any number but 0 says that there are groups"),
-    (
-        "nn",
-        "sx_eq(c, p, c->one), sx_eq(c, q, c->one)",
-        "sx_eq -> sx_le",
-        "sizes of 0, which rules do not have",
-    ),
-    (
-        "nn",
-        "sx_eq(c, p, c->one), sx_eq(c, q, c->one)",
-        "false -> true",
-        "a failure sticks, whoever looks first",
-    ),
-    (
-        "layout",
-        "if (!t) return NULL;",
-        "if ( -> if (0 && (",
-        "nobody passes a tensor that is not there",
-    ),
-    ("layout", "return r ? r : c->zero;", "c->zero -> c->one", "there is a first part"),
-    (
-        "layout",
-        "pt_slice(c, x, d, c->zero, c->zero, c->one)",
-        "c->one -> c->zero",
-        "the step between elements of which there are none",
-    ),
-    ("layout", "n == 0 || n > 64", "", "a bound on parts that no concatenation here has"),
-    (
-        "order",
-        "(pt_definition){table[i].name",
-        "[i] -> [i + 1]",
-        "the name in the answer is for reading",
-    ),
-    (
-        "reduce",
-        "(uint32_t[3]){g, c->no, c->yes}",
-        "3 -> 4",
-        "a longer array of which three words are read",
-    ),
-    (
-        "kernels",
-        'pt_arg_size(a, "num_heads", 0)',
-        "0 -> 1",
-        "the default of an argument that is there",
-    ),
-    (
-        "kernels",
-        'pt_arg_flag(a, "causal", false)',
-        "false -> true",
-        "the default of an argument that is there",
-    ),
-    ("fill", 'pt_arg_size(a, "diagonal", 0)', "0 -> 1", "the default of an argument that is there"),
-    (
-        "fill",
-        "t->kind == 'b' ? c->no : c->zero",
-        "'b' -> 'f'",
-        "as numbers, false and 0 are the same",
-    ),
-    (
-        "elementwise",
-        "case RULE_F16: return 1 << 11",
-        "",
-        "in float64 narrow floats hold all integers; rules of tests/validate/rules hold it",
-    ),
-    (
-        "elementwise",
-        "case RULE_BF16: return 1 << 8",
-        "",
-        "in float64 narrow floats hold all integers; rules of tests/validate/rules hold it",
-    ),
-    (
-        "composite",
-        "k < x->rank && which == SCATTER; k++",
-        "< -> <=",
-        "behind the last dimension both have none",
-    ),
-    (
-        "elementwise",
-        "if (!sc_require(c, sx_eq(c, d, c->one))) return false",
-        "false -> true",
-        "a failure sticks, whoever looks first",
-    ),
-    (
-        "layout",
-        "sx_lt(c, shift, c->zero)",
-        "sx_lt -> sx_le",
-        "a shift by the whole size is one by 0",
-    ),
-    ("composite", "(sx[4]){n, c->one", "4 -> 5", "a longer array"),
-    ("unary", "names[][4] = ", "4 -> 5", "a longer array"),
-    ("nn", "at[256] = {0}, k[16]", "", "a longer array"),
-    ("kernels", "(sx[2]){o->dim[0]", "2 -> 3", "a longer array"),
-    ("nn", "2 * strlen(from) + 64", "", "room to spare"),
-    ("nn", "d < 4; d++", "< -> <=", "behind the last dimension both have none"),
-    ("bits", "x[k - 1] > x[k]; k--", "> -> >=", "no two of them are the same"),
-    (
-        "bits",
-        "to < 63 && mask >> to",
-        "< -> <=",
-        "of a mask that is not negative the highest bit is 0",
-    ),
-    ("fill", 'pt_arg_dim(a, "dim2", 1', "1 -> 2", "the default of an argument that is there"),
-    (
-        "layout",
-        'pt_arg_dim(a, "dim", 0, each[0]',
-        "0 -> 1",
-        "the default of an argument that is there",
-    ),
-    (
-        "elementwise",
-        "case RULE_F32: return 1 << 24",
-        "",
-        "in float64 narrow floats hold all integers; rules of tests/validate/rules hold it",
-    ),
-    ("", "if (!t) return NULL;", "if ( -> if (0 && (", "memory ran out, which sticks"),
-    (
-        "nn",
-        "x = value == c->zero ? pt_frame",
-        "c->zero -> c->one",
-        "a frame of zeros is a border of zeros told otherwise",
-    ),
-    (
-        "layout",
-        "for (int64_t r = 1; r < k; r++)",
-        "< -> <=",
-        "what is a whole part more leaves nothing, which was asked before",
-    ),
-    ("dist", "for (size_t i = 0; i < n; i++) {", "0 -> 1", "the first is like itself"),
-    (
-        "unary",
-        "sx_powi(c, x, 2), c->one)); /* of a sine",
-        "2 -> 3",
-        "beyond 1 the arc has no value either, and below all powers are below 1",
-    ),
-    (
-        "kernels",
-        "sx_lt(c, c->zero, head)",
-        "sx_lt -> sx_le",
-        "a head is at least as wide as the table, whose size is not 0",
-    ),
-    ("nn", "if (!a || !b || a->rank", "|| -> &&", "a failure sticks, whoever looks first"),
-    ("fill", "sx_lt(c, c->zero, n), &some", "sx_lt -> sx_le", "a length of 0 is 0 either way"),
-    (
-        "elementwise",
-        "k < t->rank && same; k++) same = t->dim",
-        "[k] -> [k + 1]",
-        "what is not seen to be the same is expanded to itself",
-    ),
-    ("layout", "c->at_place = p + 1", "1 -> 2", "another number for the place"),
-    ("layout", "if (holds) shift = sx_add", "", "a shift counts up to multiples of the size"),
-    (
-        "elementwise",
-        "if (!r || !t[1]) return NULL",
-        "1 -> 2",
-        "a failure sticks, whoever looks first",
-    ),
-    ("layout", "> RULE_MAX_RANK", "", "a bound on ranks that no tensor here has"),
-    ("nn", "> RULE_MAX_RANK) return NULL", "", "a bound on ranks that no tensor here has"),
-    ("unary", "sx_lt(c, c->zero, x), x, y)", "sx_lt -> sx_le", "at 0 both branches are 0"),
-    (
-        "reduce",
-        "for (uint32_t i = 0; i < x->rank; i++) {",
-        "< -> <=",
-        "behind the last dimension both have none",
-    ),
-    ("order", "for (size_t i = 0; i < n; i++) {", "0 -> 1", "another form of the same order"),
-    ("nn", "if (n == 16) {", "", "a bound on letters that no equation here has"),
-    (
-        "kernels",
-        "if (!q || !k || !v || c->failed",
-        "|| -> &&",
-        "a failure sticks, whoever looks first",
-    ),
-    (
-        "elementwise",
-        "if (!x || !y) return NULL",
-        "|| -> &&",
-        "a failure sticks, whoever looks first",
-    ),
-    (
-        "order",
-        'pt_arg_dim(a, "dim", 0, x, &d)) || !sc_require',
-        "0 -> 1",
-        "the default of an argument that is there",
-    ),
-    (
-        "bits",
-        "for (size_t i = 0; i < a->n; i++)",
-        "< -> <=",
-        "behind the last there is none in the set",
-    ),
-    (
-        "elementwise",
-        "if (!x || !y || !z || kind == 'b'",
-        "|| -> &&",
-        "a value that is no number is refused before",
-    ),
-    (
-        "elementwise",
-        "combine(c, divides ? DIV : MUL, y, z, c->one",
-        "c->one -> c->zero",
-        "a product takes no factor besides",
-    ),
-    (
-        "layout",
-        "&& !clamped(c, sc_size(c, e), size, &end)) return false",
-        "",
-        "a failure sticks, whoever looks first",
-    ),
-    ("layout", "const bool grow_to", "", "another grouping of the same sizes"),
-    ("nn", 'pt_arg_size(a, "groups", 1)', "1 -> 2", "the default of an argument that is there"),
-    (
-        "order",
-        'pt_arg_flag(a, "largest", true)',
-        "true -> false",
-        "the default of an argument that is there",
-    ),
-    (
-        "kernels",
-        "slope = h + 1 == t->which",
-        "sx_eq -> sx_le",
-        "the least head that is not below is the head",
-    ),
-]
+        "open leading dimensions have no numbers: rules of "
+        "tests/validate/rules/anyshape.rules hold them"
+    ): [("elementwise", "i < n && *lead; i++", "")],
+    "a failure sticks, whoever looks first": [
+        ("order", "!place || !value || c->failed", ""),
+        ("nn", "if (!x || !y) return NULL", ""),
+        ("nn", "if (!x || !i || x->rank == 0", "|| -> &&"),
+        ("reduce", "if (!x || !m || !v || x->lead", "|| -> &&"),
+        ("nn", "sx_eq(c, p, c->one), sx_eq(c, q, c->one)", "false -> true"),
+        ("elementwise", "if (!sc_require(c, sx_eq(c, d, c->one))) return false", "false -> true"),
+        ("nn", "if (!a || !b || a->rank", "|| -> &&"),
+        ("elementwise", "if (!r || !t[1]) return NULL", "1 -> 2"),
+        ("kernels", "if (!q || !k || !v || c->failed", "|| -> &&"),
+        ("elementwise", "if (!x || !y) return NULL", "|| -> &&"),
+        ("layout", "&& !clamped(c, sc_size(c, e), size, &end)) return false", ""),
+    ],
+    "no function has four numbers": [("unary", "i < 4 && names[which][i]", "")],
+    "of how many bits an integer may be": [("elementwise", "k < 40 && sx_is_int", "")],
+    "the order of positive numbers is that of their reciprocals turned round, twice": [
+        ("order", "over_sum ? sx_neg", "sx_inv -> sx_neg")
+    ],
+    "any number but 0 says that there are groups": [("nn", "t->which = 1;", "1 -> 2")],
+    "sizes of 0, which rules do not have": [
+        ("nn", "sx_eq(c, p, c->one), sx_eq(c, q, c->one)", "sx_eq -> sx_le")
+    ],
+    "nobody passes a tensor that is not there": [
+        ("layout", "if (!t) return NULL;", "if ( -> if (0 && (")
+    ],
+    "there is a first part": [("layout", "return r ? r : c->zero;", "c->zero -> c->one")],
+    "the step between elements of which there are none": [
+        ("layout", "pt_slice(c, x, d, c->zero, c->zero, c->one)", "c->one -> c->zero")
+    ],
+    "a bound on parts that no concatenation here has": [("layout", "n == 0 || n > 64", "")],
+    "the name in the answer is for reading": [
+        ("order", "(pt_definition){table[i].name", "[i] -> [i + 1]")
+    ],
+    "a longer array of which three words are read": [
+        ("reduce", "(uint32_t[3]){g, c->no, c->yes}", "3 -> 4")
+    ],
+    "the default of an argument that is there": [
+        ("kernels", 'pt_arg_size(a, "num_heads", 0)', "0 -> 1"),
+        ("kernels", 'pt_arg_flag(a, "causal", false)', "false -> true"),
+        ("fill", 'pt_arg_size(a, "diagonal", 0)', "0 -> 1"),
+        ("fill", 'pt_arg_dim(a, "dim2", 1', "1 -> 2"),
+        ("layout", 'pt_arg_dim(a, "dim", 0, each[0]', "0 -> 1"),
+        ("order", 'pt_arg_dim(a, "dim", 0, x, &d)) || !sc_require', "0 -> 1"),
+        ("nn", 'pt_arg_size(a, "groups", 1)', "1 -> 2"),
+        ("order", 'pt_arg_flag(a, "largest", true)', "true -> false"),
+    ],
+    "as numbers, false and 0 are the same": [
+        ("fill", "t->kind == 'b' ? c->no : c->zero", "'b' -> 'f'")
+    ],
+    ("in float64 narrow floats hold all integers; rules of tests/validate/rules hold it"): [
+        ("elementwise", "case RULE_F16: return 1 << 11", ""),
+        ("elementwise", "case RULE_BF16: return 1 << 8", ""),
+        ("elementwise", "case RULE_F32: return 1 << 24", ""),
+    ],
+    "behind the last dimension both have none": [
+        ("composite", "k < x->rank && which == SCATTER; k++", "< -> <="),
+        ("nn", "d < 4; d++", "< -> <="),
+        ("reduce", "for (uint32_t i = 0; i < x->rank; i++) {", "< -> <="),
+    ],
+    "a shift by the whole size is one by 0": [
+        ("layout", "sx_lt(c, shift, c->zero)", "sx_lt -> sx_le")
+    ],
+    "a longer array": [
+        ("composite", "(sx[4]){n, c->one", "4 -> 5"),
+        ("unary", "names[][4] = ", "4 -> 5"),
+        ("nn", "at[256] = {0}, k[16]", ""),
+        ("kernels", "(sx[2]){o->dim[0]", "2 -> 3"),
+    ],
+    "room to spare": [("nn", "2 * strlen(from) + 64", "")],
+    "no two of them are the same": [("bits", "x[k - 1] > x[k]; k--", "> -> >=")],
+    "of a mask that is not negative the highest bit is 0": [
+        ("bits", "to < 63 && mask >> to", "< -> <=")
+    ],
+    "memory ran out, which sticks": [("", "if (!t) return NULL;", "if ( -> if (0 && (")],
+    "a frame of zeros is a border of zeros told otherwise": [
+        ("nn", "x = value == c->zero ? pt_frame", "c->zero -> c->one")
+    ],
+    "what is a whole part more leaves nothing, which was asked before": [
+        ("layout", "for (int64_t r = 1; r < k; r++)", "< -> <=")
+    ],
+    "the first is like itself": [("dist", "for (size_t i = 0; i < n; i++) {", "0 -> 1")],
+    "beyond 1 the arc has no value either, and below all powers are below 1": [
+        ("unary", "sx_powi(c, x, 2), c->one)); /* of a sine", "2 -> 3")
+    ],
+    "a head is at least as wide as the table, whose size is not 0": [
+        ("kernels", "sx_lt(c, c->zero, head)", "sx_lt -> sx_le")
+    ],
+    "a length of 0 is 0 either way": [("fill", "sx_lt(c, c->zero, n), &some", "sx_lt -> sx_le")],
+    "what is not seen to be the same is expanded to itself": [
+        ("elementwise", "k < t->rank && same; k++) same = t->dim", "[k] -> [k + 1]")
+    ],
+    "another number for the place": [("layout", "c->at_place = p + 1", "1 -> 2")],
+    "a shift counts up to multiples of the size": [("layout", "if (holds) shift = sx_add", "")],
+    "at 0 both branches are 0": [("unary", "sx_lt(c, c->zero, x), x, y)", "sx_lt -> sx_le")],
+    "another form of the same order": [("order", "for (size_t i = 0; i < n; i++) {", "0 -> 1")],
+    "a bound on letters that no equation here has": [("nn", "if (n == 16) {", "")],
+    "behind the last there is none in the set": [
+        ("bits", "for (size_t i = 0; i < a->n; i++)", "< -> <=")
+    ],
+    "a value that is no number is refused before": [
+        ("elementwise", "if (!x || !y || !z || kind == 'b'", "|| -> &&")
+    ],
+    "a product takes no factor besides": [
+        ("elementwise", "combine(c, divides ? DIV : MUL, y, z, c->one", "c->one -> c->zero")
+    ],
+    "another grouping of the same sizes": [("layout", "const bool grow_to", "")],
+    "the least head that is not below is the head": [
+        ("kernels", "slope = h + 1 == t->which", "sx_eq -> sx_le")
+    ],
+}
 
 # What is changed into what. Functions that take the same arguments stand for one another.
 PAIRS = [
@@ -523,7 +394,8 @@ def means_the_same(name, line, old, new):
     return next(
         (
             why
-            for f, part, change, why in SAME
+            for why, places in SAME.items()
+            for f, part, change in places
             if f in ("", name) and part in line and change in ("", old + " -> " + new)
         ),
         None,

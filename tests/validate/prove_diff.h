@@ -199,57 +199,53 @@ static outcome open_compare(sample *s, char *why) {
   static const char *const names[] = {"A", "B", "C",    "D",    "P",   "Q",
                                       "R", "S", "at_i", "at_j", "at_k"};
   int64_t number[11];
-  char reason[200] = "", kind = 0, where[300] = "";
-  rule_shape shape;
-  double *got = NULL;
-  bool undefined;
+  char where[300] = "";
+  sc_numbers got;
   for (int i = 0; i < 11; i++)
     number[i] = s->number[(unsigned char)(i < 8 ? names[i][0] : names[i][3])];
   const sc_point at = {11, names, number, value_of, &s->v};
-  const bool defined =
-      sc_values(rule_set_at(s->open, 0), schemas, &at, &shape, &kind, &got, &undefined, reason);
+  const bool defined = sc_values(rule_set_at(s->open, 0), schemas, &at, &got);
   outcome o = NO_VALUE;
   if (defined && s->want)
-    o = same_values(s->want, &shape, kind, got, strstr(s->text, "-inf"), where);
+    o = same_values(s->want, &got.shape, got.kind, got.value, strstr(s->text, "-inf"), where);
   const bool sought =
       s->want && s->want->numel <= 64; /* larger numbers that sizes stand for are not looked for */
-  if (undefined && sought && some_value(s->want) && !unchecked(s))
-    o = OTHER, snprintf(where, sizeof where, "not defined: %s", reason);
+  if (got.undefined && sought && some_value(s->want) && !unchecked(s))
+    o = OTHER, snprintf(where, sizeof where, "not defined: %s", got.reason);
   if (o == OTHER) snprintf(why, 300, "with names for its sizes: %.250s", where);
-  free(got);
+  free(got.value);
   return o;
 }
 
 /* The definition's answer beside libtorch's; `why` (300 bytes) says where they differ. */
 __attribute__((unused)) static outcome sample_compare(sample *s, char *why) {
-  char reason[200] = "", kind = 0;
-  rule_shape shape;
-  double *got = NULL;
+  sc_numbers got;
   outcome o = NO_VALUE;
   int64_t elements = 0;
-  bool undefined;
-  const bool defined =
-      sc_values(rule_set_at(s->set, 0), schemas, &(sc_point){.value_of = value_of, .ctx = &s->v},
-                &shape, &kind, &got, &undefined, reason);
+  const bool defined = sc_values(rule_set_at(s->set, 0), schemas,
+                                 &(sc_point){.value_of = value_of, .ctx = &s->v}, &got);
   if (s->want && defined) {
-    o = same_values(s->want, &shape, kind, got, strstr(s->text, "-inf"), why);
+    o = same_values(s->want, &got.shape, got.kind, got.value, strstr(s->text, "-inf"), why);
   } else {
-    const bool none = defined && !s->open && rule_shape_numel(&shape, &elements, NULL) == ISO_OK &&
+    const bool none = defined && !s->open &&
+                      rule_shape_numel(&got.shape, &elements, NULL) == ISO_OK &&
                       elements == 0; /* some operators refuse what is empty */
     const bool gap =
         s->want && s->want->numel == 0 &&
         (!s->open ||
-         strstr(reason, "may not be positive")); /* sizes of 0, which rules do not have */
+         strstr(got.reason, "may not be positive")); /* sizes of 0, which rules do not have */
     const bool open =
-        strstr(reason, "some bits of an integer") || strstr(reason, "one_hot is not modelled") ||
-        strstr(reason, "more around than"); /* the definition goes not that far, and says so */
+        strstr(got.reason, "some bits of an integer") ||
+        strstr(got.reason, "one_hot is not modelled") ||
+        strstr(got.reason, "more around than"); /* the definition goes not that far, and says so */
     if ((some_value(s->want) || defined) && !none && !gap && !open) {
       snprintf(why, 300, "%s: %s",
-               defined ? "defined where the operator refuses" : "the operator has a value", reason);
+               defined ? "defined where the operator refuses" : "the operator has a value",
+               got.reason);
       o = OTHER;
     }
   }
-  free(got);
+  free(got.value);
   const outcome open_too = o != OTHER && s->open ? open_compare(s, why) : NO_VALUE;
   s->reaches = open_too == SAME;
   return open_too == OTHER ? OTHER : o;

@@ -146,25 +146,22 @@ static bool orders(const sample *s) {
 /* What is wrong: a value where the operator has none or another one, or "not defined" where it has
  * one. */
 static outcome odd_compare(sample *s, char *why) {
-  char reason[200] = "", kind = 0, where[300] = "";
-  rule_shape shape;
-  double *got = NULL;
-  bool undefined = false;
+  char where[300] = "";
+  sc_numbers got;
   int64_t n = 0;
   outcome o = NO_VALUE;
   const bool refused = !s->want && !refuses_values(s);
   if (s->want && (orders(s) || s->want->numel == 0)) return NO_VALUE;
-  const bool defined =
-      sc_values(rule_set_at(s->set, 0), schemas, &(sc_point){.value_of = value_of, .ctx = &s->v},
-                &shape, &kind, &got, &undefined, reason);
+  const bool defined = sc_values(rule_set_at(s->set, 0), schemas,
+                                 &(sc_point){.value_of = value_of, .ctx = &s->v}, &got);
   if (defined && s->want)
-    o = same_values(s->want, &shape, kind, got, strstr(s->text, "-inf"), where);
-  else if (defined && refused && rule_shape_numel(&shape, &n, NULL) == ISO_OK && n > 0)
+    o = same_values(s->want, &got.shape, got.kind, got.value, strstr(s->text, "-inf"), where);
+  else if (defined && refused && rule_shape_numel(&got.shape, &n, NULL) == ISO_OK && n > 0)
     o = OTHER, snprintf(where, sizeof where, "defined where the operator refuses");
-  else if (undefined && some_value(s->want) && !unchecked(s))
-    o = OTHER, snprintf(where, sizeof where, "not defined: %s", reason);
+  else if (got.undefined && some_value(s->want) && !unchecked(s))
+    o = OTHER, snprintf(where, sizeof where, "not defined: %s", got.reason);
   if (o == OTHER) snprintf(why, 300, "%s", where);
-  free(got);
+  free(got.value);
   if (o != OTHER && s->open) o = open_compare(s, why);
   return o;
 }

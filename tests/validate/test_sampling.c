@@ -131,13 +131,10 @@ START_TEST(sizes_meet_conditions_and_vary) {
   for (uint64_t seed = 0; seed < 150; seed++) {
     iso_rng rng = iso_rng_new(seed, 0);
     iso_arena a = {0};
-    rule at;
-    bool found = false;
-    char why[200];
-    ck_assert_msg(val_find_instance(engine, p, &rng, &a, &at, &found, why, &err) == ISO_OK, "%s",
-                  err.msg);
-    ck_assert_msg(found, "seed %d: no instance of %s: %s", (int)seed, sizes[_i].rule, why);
-    const int64_t n = at.var[0].dim[0]->u.i;
+    val_found at;
+    ck_assert_msg(val_find_instance(engine, p, &rng, &a, &at, &err) == ISO_OK, "%s", err.msg);
+    ck_assert_msg(at.found, "seed %d: no instance of %s: %s", (int)seed, sizes[_i].rule, at.why);
+    const int64_t n = at.r.var[0].dim[0]->u.i;
     ck_assert_msg(n >= sizes[_i].low && n < 256, "size %d of %s", (int)n, sizes[_i].rule);
     different += !seen[n];
     seen[n] = true;

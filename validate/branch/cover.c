@@ -53,9 +53,12 @@ uint64_t val_term_hash(const rule_term *t, uint64_t seed) {
   return h;
 }
 
-void val_cover_note(val_cover *c, size_t at, const rule_term *term, const rule_term *call,
-                    rule_tensor *const *bind, const val_range *in, size_t n,
-                    const rule_tensor *out) {
+void val_cover_note(val_cover *c, size_t at, const rule_term *term, const val_ran *ran,
+                    const val_range *in, size_t shown) {
+  const rule_term *call = ran->call;
+  rule_tensor *const *bind = ran->bind;
+  const rule_tensor *out = ran->out[shown];
+  const size_t n = ran->n;
   const val_site s = val_site_of(call, bind, n, out);
   uint16_t want, need = val_site_needs(&s, &want);
   const uint16_t possible = val_range_needs(call, bind, in, n, out, need);
@@ -118,13 +121,14 @@ static bool shared(const val_covered *o, const val_cover *other) {
   return false;
 }
 
-uint16_t val_cover_unseen(const val_covered *o, const val_cover *other) {
+/* What nothing has shown of it yet: `other` is the rule's other side. */
+static uint16_t cover_unseen(const val_covered *o, const val_cover *other) {
   if (shared(o, other)) return o->need & (uint16_t) ~(o->taken | EDGES);
   return o->need & (uint16_t) ~(o->seen | (o->taken & VAL_FAR));
 }
 
 uint16_t val_cover_sought(const val_covered *o, const val_cover *other) {
-  return val_cover_unseen(o, other) | (shared(o, other) ? 0 : o->want & (uint16_t)~o->seen);
+  return cover_unseen(o, other) | (shared(o, other) ? 0 : o->want & (uint16_t)~o->seen);
 }
 
 /* How many operators named `name` lack FAR. */
@@ -138,7 +142,7 @@ static size_t count_far(const val_cover *c, const char *name) {
 static const char *gap_of(const val_cover *c, const val_cover *other, bool observed) {
   for (size_t i = 0; i < c->n; i++) {
     const val_covered *o = &c->op[i];
-    uint16_t lacks = observed ? val_cover_unseen(o, other) : o->need & (uint16_t)~o->taken;
+    uint16_t lacks = observed ? cover_unseen(o, other) : o->need & (uint16_t)~o->taken;
     if (!observed && shared(o, other)) lacks &= (uint16_t)~EDGES;
     if ((lacks & VAL_FAR) && count_far(c, o->name) == count_far(other, o->name))
       lacks &= (uint16_t)~VAL_FAR;

@@ -112,14 +112,18 @@ static iso_code answers(val_engine *e, const conditions *c, uint32_t var, double
   return code ? iso_fail(err, code, "out of memory") : ISO_OK;
 }
 
-static iso_code pool_of(val_engine *e, const rule *r, const conditions *c, uint32_t var,
-                        const val_domain *d, rule_tensor **bind, val_pool *out, iso_error *err) {
-  const bool whole = r->var[var].kind == 'i';
-  double low = -1e300, high = 1e300, v[CANDIDATES];
+typedef struct pool_range {
+  bool whole; /* of integers */
+  double low, high;
+} pool_range;
+
+/* Numbers of a variable in its range that answer the conditions differently. */
+static iso_code pool_of(val_engine *e, const conditions *c, uint32_t var, pool_range in,
+                        rule_tensor **bind, val_pool *out, iso_error *err) {
+  double v[CANDIDATES];
   uint64_t known[VAL_POOL];
   iso_code code = ISO_OK;
-  if (whole) val_variable_range(r, var, d, bind[var]->dtype, &low, &high);
-  const size_t n = candidates(c, var, low, high, whole, v);
+  const size_t n = candidates(c, var, in.low, in.high, in.whole, v);
   for (size_t i = 0; i < n && out->n < VAL_POOL && !code; i++) {
     uint64_t h = 0;
     code = answers(e, c, var, v[i], bind, &h, err);
@@ -144,7 +148,9 @@ iso_code val_pools(val_engine *e, const rule *r, const val_domain *domain, rule_
     for (size_t i = 0; i < c.n; i++) any |= reads(c.at[i], v);
     if (!any || (r->var[v].kind != 'i' && r->var[v].kind != 'f')) continue;
     if (bind[v]->numel == 0 || bind[v]->numel > MOST) continue;
-    code = pool_of(e, r, &c, v, &domain[v], bind, &out[v], err);
+    pool_range in = {r->var[v].kind == 'i', -1e300, 1e300};
+    if (in.whole) val_variable_range(r, v, &domain[v], bind[v]->dtype, &in.low, &in.high);
+    code = pool_of(e, &c, v, in, bind, &out[v], err);
   }
   return code;
 }

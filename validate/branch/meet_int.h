@@ -65,18 +65,19 @@ ISO_MUST_USE iso_code val_pairs_gap(val_engine *e, const rule *r, const val_pair
 
 /* ---- all of it (rare.c) ---- */
 
-/* Somebody who weighs samples: sets `*agree` where the sides do, `*stop` where no more are wanted.
- */
+/* Somebody who weighs samples, which are drawn by `rng`: sets `*agree` where the sides do, `*stop`
+ * where no more are wanted. */
 typedef struct val_watcher {
   iso_code (*weigh)(void *ctx, const rule *r, rule_tensor **bind, bool *agree, bool *stop,
                     iso_error *err);
   void *ctx;
+  iso_rng *rng;
+  unsigned share; /* samples are dear: one in so many */
 } val_watcher;
-/* Show `who` such samples of the instance `r`; one in `share` where they are dear. `*gap`: two
- * conditions were not seen together, nor apart. Errors: ISO_NOMEM, and what `weigh` gives. */
+/* Show `who` such samples of the instance `r`. `*gap`: two conditions were not seen together, nor
+ * apart. Errors: ISO_NOMEM, and what `weigh` gives. */
 ISO_MUST_USE iso_code val_rare(val_engine *e, const rule *r, rule_tensor *const *example,
-                               unsigned share, iso_rng *rng, const val_watcher *who, bool *gap,
-                               iso_error *err);
+                               const val_watcher *who, bool *gap, iso_error *err);
 
 /* The range of an integer variable: its rule's, its table's, its type's. */
 void val_variable_range(const rule *r, uint32_t v, const val_domain *d, rule_dtype type,

@@ -66,30 +66,27 @@ static int64_t cost_of(const val_probe *p, const rule_tensor *out) {
   return (int64_t)p->n_run * 1000 + 4 * out->numel;
 }
 
-static iso_code slip_moves(val_engine *e, const rule_term *side, rule_tensor *const *bind,
-                           const rule_tensor *plain, const val_slip *slip, bool *moved,
+static iso_code slip_moves(val_engine *e, const val_shown *side, const val_slip *slip, bool *moved,
                            int64_t *work, iso_error *err) {
   val_probe p = {.slip = slip};
   rule_tensor *x = NULL;
   iso_error local;
-  const iso_code c = val_eval_probe(e, side, bind, &p, &x, &local);
+  const iso_code c = val_eval_probe(e, side->term, side->bind, &p, &x, &local);
   if (c == ISO_NOMEM) return iso_fail(err, c, "out of memory");
-  *moved = c || value_moved(plain, x, p.magnitude); /* what fails by it shows it, too */
-  *work -= cost_of(&p, plain);
+  *moved = c || value_moved(side->plain, x, p.magnitude); /* what fails by it shows it, too */
+  *work -= cost_of(&p, side->plain);
   rule_tensor_unref(x);
   return ISO_OK;
 }
 
-iso_code val_observe_one(val_engine *e, const rule_term *side, rule_tensor *const *bind,
-                         const rule_tensor *plain, size_t at, int64_t index, bool *moved,
-                         int64_t *work, iso_error *err) {
+iso_code val_observe_one(val_engine *e, const val_shown *side, size_t at, int64_t index,
+                         bool *moved, int64_t *work, iso_error *err) {
   const val_slip slip = {.at = at, .index = index};
-  return slip_moves(e, side, bind, plain, &slip, moved, work, err);
+  return slip_moves(e, side, &slip, moved, work, err);
 }
 
-iso_code val_observe(val_engine *e, const rule_term *side, rule_tensor *const *bind,
-                     const rule_tensor *plain, const val_cover *all, const val_cover *other,
-                     val_cover *c, int64_t *work, iso_error *err) {
+iso_code val_observe(val_engine *e, const val_shown *side, const val_cover *all,
+                     const val_cover *other, val_cover *c, int64_t *work, iso_error *err) {
   iso_code code = ISO_OK;
   for (size_t i = 0; i < c->n && !code; i++) {
     val_covered *o = &c->op[i];
@@ -100,7 +97,7 @@ iso_code val_observe(val_engine *e, const rule_term *side, rule_tensor *const *b
       if (!(ask >> b & 1)) continue;
       const val_slip slip = {.at = o->at, .bit = (uint16_t)(1U << b)};
       bool moved = false;
-      code = slip_moves(e, side, bind, plain, &slip, &moved, work, err);
+      code = slip_moves(e, side, &slip, &moved, work, err);
       if (moved) o->seen |= slip.bit;
     }
     const bool shows = (o->seen | (before ? before->seen : 0)) & VAL_SOME;

@@ -108,7 +108,8 @@ typedef struct question {
   const rule_tensor *out;
 } question;
 
-val_range val_range_any(rule_dtype d) {
+/* What a variable, or a result of which nothing is known, may be. */
+static val_range range_any(rule_dtype d) {
   if (d == RULE_BOOL) return closed(0, 1);
   return closed(-(double)INFINITY, (double)INFINITY); /* masks are minus infinity */
 }
@@ -267,8 +268,10 @@ static bool fits(rule_dtype d, val_range r) {
   return r.low >= (d == RULE_U8 ? 0 : bits > 52 ? -0x1p53 : -ldexp(1, bits)) && r.high <= most;
 }
 
-val_range val_range_of(const rule_term *call, rule_tensor *const *bind, const val_range *in,
-                       size_t n, const rule_tensor *out) {
+/* Of the one result of a flat call of `n` tensors, whose ranges are `in`: real numbers, and
+ * integers that do not leave their dtype. Holds where the call is defined. */
+static val_range range_of(const rule_term *call, rule_tensor *const *bind, const val_range *in,
+                          size_t n, const rule_tensor *out) {
   char buf[64];
   const char *name = val_base_name(call->u.s, buf);
   const question q = {call, bind, in, n, out};
@@ -280,12 +283,12 @@ val_range val_range_of(const rule_term *call, rule_tensor *const *bind, const va
        of_cast(&q, name, &r)) &&
       fits(out->dtype, r))
     return r;
-  return val_range_any(out->dtype);
+  return range_any(out->dtype);
 }
 
 void val_ranges_in(const val_ranges *all, rule_tensor *const *bind, size_t n, val_range *in) {
   for (size_t i = 0; i < n; i++) {
-    in[i] = val_range_any(bind[i]->dtype);
+    in[i] = range_any(bind[i]->dtype);
     for (size_t k = 0; k < all->n; k++)
       if (all->of[k].tensor == bind[i]) in[i] = all->of[k].range;
   }
@@ -298,7 +301,7 @@ bool val_ranges_note(val_ranges *all, const rule_term *call, rule_tensor *const 
     if (bind[i] == out[0]) return true; /* it may be a variable */
   if (!iso_grow(all->of, all->cap, all->n + 1)) return false;
   all->of[all->n].tensor = out[0];
-  all->of[all->n++].range = val_range_of(call, bind, in, n, out[0]);
+  all->of[all->n++].range = range_of(call, bind, in, n, out[0]);
   return true;
 }
 

@@ -25,12 +25,6 @@ void val_ranges_in(const val_ranges *all, rule_tensor *const *bind, size_t n, va
 bool val_ranges_note(val_ranges *all, const rule_term *call, rule_tensor *const *bind,
                      const val_range *in, size_t n, rule_tensor *const *out, size_t n_out);
 
-/* What a variable, or a result of which nothing is known, may be. */
-val_range val_range_any(rule_dtype d);
-/* Of the one result of a flat call of `n` tensors, whose ranges are `in`: real numbers, and
- * integers that do not leave their dtype. Holds where the call is defined. */
-val_range val_range_of(const rule_term *call, rule_tensor *const *bind, const val_range *in,
-                       size_t n, const rule_tensor *out);
 /* Of `need` (choice_int.h), what values in these ranges can do. A comparison with one answer needs
  * nothing. */
 uint16_t val_range_needs(const rule_term *call, rule_tensor *const *bind, const val_range *in,

@@ -28,7 +28,7 @@ static void let_go(rare *s) {
 
 static iso_code draw(rare *s, unsigned kind, iso_error *err) {
   let_go(s);
-  return val_sample(s->e, s->r, s->example, s->rng, kind, false, s->bind, err);
+  return val_sample(s->e, s->r, s->example, s->rng, kind, s->bind, err);
 }
 
 static iso_code show(rare *s, iso_error *err) {
@@ -78,7 +78,8 @@ static iso_code fill(rare *s, unsigned share, iso_error *err) {
   return c;
 }
 
-static iso_code all(rare *s, unsigned share, bool *gap, iso_error *err) {
+static iso_code all(rare *s, bool *gap, iso_error *err) {
+  const unsigned share = s->who->share;
   iso_arena a = {0};
   iso_code c = draw(s, VAL_PLAIN, err);
   if (!c) c = val_domains(s->e, val_engine_schemas(s->e), s->r, s->bind, s->domain, err);
@@ -91,14 +92,13 @@ static iso_code all(rare *s, unsigned share, bool *gap, iso_error *err) {
   return c == ISO_UNSUPPORTED ? ISO_OK : c;
 }
 
-iso_code val_rare(val_engine *e, const rule *r, rule_tensor *const *example, unsigned share,
-                  iso_rng *rng, const val_watcher *who, bool *gap, iso_error *err) {
-  rare s = {.e = e, .r = r, .example = example, .rng = rng, .who = who};
+iso_code val_rare(val_engine *e, const rule *r, rule_tensor *const *example, const val_watcher *who,
+                  bool *gap, iso_error *err) {
+  rare s = {.e = e, .r = r, .example = example, .rng = who->rng, .who = who};
   *gap = false;
   s.domain = calloc(r->n_vars + 1, sizeof *s.domain);
   s.bind = calloc(r->n_vars + 1, sizeof *s.bind);
-  iso_code c =
-      s.domain && s.bind ? all(&s, share, gap, err) : iso_fail(err, ISO_NOMEM, "out of memory");
+  iso_code c = s.domain && s.bind ? all(&s, gap, err) : iso_fail(err, ISO_NOMEM, "out of memory");
   if (s.bind) let_go(&s);
   free(s.bind);
   free(s.domain);

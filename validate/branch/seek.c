@@ -9,22 +9,17 @@
 enum { SOUGHT = 36, WANTED = 4, ROOTS = 8, ELEMENTS = 6, SEAMS_KIND = 3 };
 
 typedef struct seek {
-  val_engine *e;
-  const rule *r;
+  val_bench on;
   rule_tensor *const *example;
   const val_cover *all;
-  iso_rng *rng;
   const val_seeker *who;
-  int64_t *work;
-  val_domain *domain;
-  rule_tensor **bind;
   bool stop;
 } seek;
 
 static void let_go(seek *s) {
-  for (uint32_t i = 0; i < s->r->n_vars; i++) {
-    rule_tensor_unref(s->bind[i]);
-    s->bind[i] = NULL;
+  for (uint32_t i = 0; i < s->on.r->n_vars; i++) {
+    rule_tensor_unref(s->on.bind[i]);
+    s->on.bind[i] = NULL;
   }
 }
 
@@ -33,8 +28,8 @@ static iso_code draw(seek *s, iso_error *err) {
   static const unsigned kinds[] = {VAL_PLAIN, VAL_SEAM,      VAL_PLAIN + 2,
                                    VAL_SEAM,  VAL_PLAIN + 3, VAL_SEAM + SEAMS_KIND};
   let_go(s);
-  return val_sample(s->e, s->r, s->example, s->rng, kinds[iso_rng_below(s->rng, 6)], false, s->bind,
-                    err);
+  return val_sample(s->on.e, s->on.r, s->example, s->on.rng, kinds[iso_rng_below(s->on.rng, 6)],
+                    s->on.bind, err);
 }
 
 static uint16_t sought(const seek *s, int side, const val_covered *op) {
@@ -46,16 +41,17 @@ static uint16_t sought(const seek *s, int side, const val_covered *op) {
  * tries found none. */
 static iso_code choose_element(seek *s, int side, const val_covered *op, int64_t *element,
                                iso_error *err) {
-  const rule_term *term = side ? s->r->rhs : s->r->lhs;
+  const rule_term *term = side ? s->on.r->rhs : s->on.r->lhs;
   rule_tensor *plain = NULL;
   iso_error local;
   bool shows = false;
-  iso_code c = val_eval(s->e, term, s->bind, VAL_FLOAT64, &plain, &local);
+  iso_code c = val_eval(s->on.e, term, s->on.bind, VAL_FLOAT64, &plain, &local);
   *element = -1;
   if (c) return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
   for (int k = 0; k < ELEMENTS && !c && !shows; k++) {
-    *element = (int64_t)iso_rng_below(s->rng, (uint64_t)op->numel);
-    c = val_observe_one(s->e, term, s->bind, plain, op->at, *element, &shows, s->work, err);
+    *element = (int64_t)iso_rng_below(s->on.rng, (uint64_t)op->numel);
+    c = val_observe_one(s->on.e, &(val_shown){term, s->on.bind, plain}, op->at, *element, &shows,
+                        s->on.work, err);
   }
   if (!shows) *element = -1;
   rule_tensor_unref(plain);
@@ -71,12 +67,11 @@ static iso_code one(seek *s, int side, const val_covered *op, uint16_t bit, bool
   if (c == ISO_NOMEM) return c;
   if (c) return ISO_OK;
   c = choose_element(s, side, op, &element, err);
-  if (element < 0 && any) element = (int64_t)iso_rng_below(s->rng, (uint64_t)op->numel);
+  if (element < 0 && any) element = (int64_t)iso_rng_below(s->on.rng, (uint64_t)op->numel);
   if (c || element < 0) return c;
-  c = val_solve(s->e, s->r, s->domain, op->where, bit, element, s->rng, s->bind, &root, s->work,
-                err);
-  if (!c && root.found)
-    c = s->who->weigh(s->who->ctx, s->r, s->bind, side, op, bit, &root, &s->stop, err);
+  c = val_solve(&s->on, &(val_target){op->where, bit, element}, &root, err);
+  const val_made made = {side, op, bit, &root};
+  if (!c && root.found) c = s->who->weigh(s->who->ctx, s->on.r, s->on.bind, &made, &s->stop, err);
   rule_tensor_unref(root.beyond);
   return c;
 }
@@ -91,7 +86,7 @@ static bool reads_numbers(const rule *r, const rule_term *t) {
 /* Truth values cannot be moved along a line: those have few values, and both answers were seen. */
 static void settle_truth(const seek *s, int side, const val_covered *op) {
   val_covered *o = val_cover_at(&s->all[side], op);
-  if (o && !reads_numbers(s->r, op->where) && (o->seen & VAL_YES) && (o->seen & VAL_NO))
+  if (o && !reads_numbers(s->on.r, op->where) && (o->seen & VAL_YES) && (o->seen & VAL_NO))
     o->seen |= o->need & VAL_MEET;
 }
 
@@ -101,12 +96,13 @@ static iso_code each_bit(seek *s, int side, const val_covered *op, iso_error *er
   for (unsigned b = 0; b < VAL_BITS && !c && op->numel > 0; b++) {
     const uint16_t bit = (uint16_t)(1U << b);
     const int tries = op->need & bit ? SOUGHT : WANTED;
-    for (int k = 0; k < tries && !c && !s->stop && *s->work > 0 && (sought(s, side, op) & bit); k++)
+    for (int k = 0; k < tries && !c && !s->stop && *s->on.work > 0 && (sought(s, side, op) & bit);
+         k++)
       c = one(s, side, op, bit, k % 3 == 2, err);
     /* One root of several may be where the sides agree: of multiples of 100 every other one is one
      * of 200. */
     const val_covered *o = val_cover_at(&s->all[side], op);
-    for (int k = 0; k < ROOTS && !c && !s->stop && *s->work > 0 && o && bit == VAL_MEET &&
+    for (int k = 0; k < ROOTS && !c && !s->stop && *s->on.work > 0 && o && bit == VAL_MEET &&
                     (o->seen & bit) && o->n_met > 0 && o->n_met < ROOTS;
          k++)
       c = one(s, side, op, bit, false, err);
@@ -117,12 +113,14 @@ static iso_code each_bit(seek *s, int side, const val_covered *op, iso_error *er
 /* The operators of both sides, as they run on some sample. */
 static iso_code seek_on(seek *s, val_cover *now, iso_error *err) {
   iso_code c = draw(s, err);
-  if (!c) c = val_domains(s->e, val_engine_schemas(s->e), s->r, s->bind, s->domain, err);
+  if (!c)
+    c = val_domains(s->on.e, val_engine_schemas(s->on.e), s->on.r, s->on.bind, s->on.domain, err);
   for (int side = 0; side < 2 && !c; side++) {
     val_probe p = {.cover = &now[side]};
     rule_tensor *x = NULL;
     iso_error local;
-    if (val_eval_probe(s->e, side ? s->r->rhs : s->r->lhs, s->bind, &p, &x, &local) == ISO_NOMEM)
+    if (val_eval_probe(s->on.e, side ? s->on.r->rhs : s->on.r->lhs, s->on.bind, &p, &x, &local) ==
+        ISO_NOMEM)
       c = iso_fail(err, ISO_NOMEM, "out of memory");
     rule_tensor_unref(x);
   }
@@ -133,16 +131,19 @@ static iso_code seek_on(seek *s, val_cover *now, iso_error *err) {
 }
 
 iso_code val_seek(val_engine *e, const rule *r, rule_tensor *const *example, const val_cover all[2],
-                  iso_rng *rng, const val_seeker *who, int64_t *work, iso_error *err) {
-  seek s = {.e = e, .r = r, .example = example, .all = all, .rng = rng, .who = who, .work = work};
+                  const val_seeker *who, iso_error *err) {
+  seek s = {.on = {.e = e, .r = r, .rng = who->rng, .work = who->work},
+            .example = example,
+            .all = all,
+            .who = who};
   val_cover *now = calloc(2, sizeof *now);
-  s.domain = calloc(r->n_vars + 1, sizeof *s.domain);
-  s.bind = calloc(r->n_vars + 1, sizeof *s.bind);
-  iso_code c =
-      now && s.domain && s.bind ? seek_on(&s, now, err) : iso_fail(err, ISO_NOMEM, "out of memory");
-  if (s.bind) let_go(&s);
-  free(s.bind);
-  free(s.domain);
+  s.on.domain = calloc(r->n_vars + 1, sizeof *s.on.domain);
+  s.on.bind = calloc(r->n_vars + 1, sizeof *s.on.bind);
+  iso_code c = now && s.on.domain && s.on.bind ? seek_on(&s, now, err)
+                                               : iso_fail(err, ISO_NOMEM, "out of memory");
+  if (s.on.bind) let_go(&s);
+  free(s.on.bind);
+  free(s.on.domain);
   free(now);
   return c;
 }

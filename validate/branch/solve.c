@@ -325,13 +325,16 @@ static iso_code search(line *l, const val_domain *domain, iso_rng *rng, val_root
   return c;
 }
 
-iso_code val_solve(val_engine *e, const rule *r, const val_domain *domain, const rule_term *term,
-                   uint16_t bit, int64_t element, iso_rng *rng, rule_tensor **bind, val_root *out,
-                   int64_t *work, iso_error *err) {
-  line l = {
-      .e = e, .r = r, .term = term, .bit = bit, .element = element, .bind = bind, .work = work};
+iso_code val_solve(const val_bench *on, const val_target *t, val_root *out, iso_error *err) {
+  line l = {.e = on->e,
+            .r = on->r,
+            .term = t->term,
+            .bit = t->bit,
+            .element = t->element,
+            .bind = on->bind,
+            .work = on->work};
   *out = (val_root){.found = false};
-  const iso_code c = search(&l, domain, rng, out, err);
+  const iso_code c = search(&l, on->domain, on->rng, out, err);
   rule_tensor_unref(l.base);
   free(l.step);
   return c;

@@ -20,7 +20,7 @@
 
 namespace device {
 
-/* What the device could not do, whatever the operands: out of memory, or a context that is lost. */
+/* A failure of the device, whatever the operands: out of memory, or a context that is lost. */
 struct Failed {
   bool memory;
   std::string text;

@@ -270,6 +270,7 @@ static void carry_coarse(const rule_term *call, rule_tensor *const *bind, rule_t
     if (out[k]->coarse < given) out[k]->coarse = given;
 }
 
+/* parameters: those of rule_oracle.call. */
 iso_code val_call(val_engine *e, const rule_term *call, rule_tensor *const *bind, unsigned flags,
                   rule_tensor **out, size_t cap, size_t *n_out, iso_error *err) {
   if (call == NULL || call->kind != RULE_OP || rule_is_getitem(call->u.s))
@@ -402,17 +403,15 @@ static bool holds(const rule_term *t, const rule_term *part) {
 
 /* Which branches the call took, and in which range its result lies. Errors: ISO_NOMEM, and the
  * results are let go. */
-static iso_code note_branches(eval *v, size_t at, const rule_term *t, const rule_term *call,
-                              rule_tensor *const *bind, size_t n, rule_tensor **out, size_t n_out,
+static iso_code note_branches(eval *v, size_t at, const rule_term *t, const val_ran *ran,
                               size_t shown, iso_error *err) {
-  val_range *in = iso_arena_alloc(&v->arena, (n + 1) * sizeof *in);
-  if (in) val_ranges_in(&v->ranges, bind, n, in);
-  if (!in || !val_ranges_note(&v->ranges, call, bind, in, n, out, n_out)) {
-    for (size_t i = 0; i < n_out; i++) rule_tensor_unref(out[i]);
+  val_range *in = iso_arena_alloc(&v->arena, (ran->n + 1) * sizeof *in);
+  if (in) val_ranges_in(&v->ranges, ran->bind, ran->n, in);
+  if (!in || !val_ranges_note(&v->ranges, ran->call, ran->bind, in, ran->n, ran->out, ran->n_out)) {
+    for (size_t i = 0; i < ran->n_out; i++) rule_tensor_unref(ran->out[i]);
     return iso_fail(err, ISO_NOMEM, "out of memory");
   }
-  if (val_reads_result(v->root, t, shown))
-    val_cover_note(v->probe->cover, at, t, call, bind, in, n, out[shown]);
+  if (val_reads_result(v->root, t, shown)) val_cover_note(v->probe->cover, at, t, ran, in, shown);
   return ISO_OK;
 }
 
@@ -443,7 +442,7 @@ static iso_code run_op(eval *v, const rule_term *t, rule_tensor ***bind, results
       ((v->probe->other && holds(v->probe->other, t)) || !val_reads_result(v->root, t, shown)))
     v->probe->tied = false;
   if (code == ISO_OK && v->probe != NULL && v->probe->cover != NULL && r->n > 0)
-    code = note_branches(v, at, t, call, *bind, n, room, r->n, shown, err);
+    code = note_branches(v, at, t, &(val_ran){call, *bind, n, room, r->n}, shown, err);
   if (code == ISO_OK && v->probe != NULL && v->probe->tap != NULL && v->probe->tap->term == t &&
       r->n > 0)
     v->probe->tap->look(v->probe->tap->ctx, call, *bind, n, room[shown]);

@@ -75,12 +75,19 @@ typedef struct val_cover {
   size_t n;
   bool full; /* there are more, which are not looked at */
 } val_cover;
-/* `term` is the operator number `at` that ran, and has made the `call` of `n` tensors, of whose
- * results `out` is the one that its choice shows in; `in`: where they can lie (range.h). */
+/* A call that ran: flat, of `n` tensors, with its results. */
+typedef struct val_ran {
+  const rule_term *call;
+  rule_tensor *const *bind;
+  size_t n;
+  rule_tensor **out;
+  size_t n_out;
+} val_ran;
+/* `term` is the operator number `at` that ran, and has made the call `ran`, of whose results number
+ * `shown` is the one that its choice shows in; `in`: where its operands can lie (range.h). */
 struct val_range;
-void val_cover_note(val_cover *c, size_t at, const rule_term *term, const rule_term *call,
-                    rule_tensor *const *bind, const struct val_range *in, size_t n,
-                    const rule_tensor *out);
+void val_cover_note(val_cover *c, size_t at, const rule_term *term, const val_ran *ran,
+                    const struct val_range *in, size_t shown);
 void val_cover_add(val_cover *all, const val_cover *one);
 /* Of a rule's sides, an operator of which one branch was never taken, or which jumps and was never
  * seen where it does, or NULL. `observed`: or was, and nothing showed it. */

@@ -391,7 +391,7 @@ static iso_code read_result(helper *h, const json_t *v, bool float64, rule_tenso
   return code;
 }
 
-/* What an operator's error says where it is none of the operator's. */
+/* Whether an operator's error is none of the operator's. */
 static bool out_of_resources(const char *why) {
   static const char *const signs[] = {"MemoryError",       "OutOfMemoryError", "out of memory",
                                       "allocate memory",   "CUDA error",       "CUDA driver error",
@@ -402,6 +402,7 @@ static bool out_of_resources(const char *why) {
   return false;
 }
 
+/* parameters: those of rule_oracle.call. */
 static iso_code read_reply(helper *h, const json_t *reply, const rule_term *call, bool float64,
                            rule_tensor **out, size_t cap, size_t *n_out, iso_error *err) {
   const char *why = json_string_value(json_object_get(reply, "error"));
@@ -428,6 +429,7 @@ static iso_code read_reply(helper *h, const json_t *reply, const rule_term *call
   return code;
 }
 
+/* parameters: those of rule_oracle.call. */
 iso_code helper_call(helper *h, const rule_term *call, rule_tensor *const *bind, bool float64,
                      rule_tensor **out, size_t cap, size_t *n_out, iso_error *err) {
   iso_code code = start(h, call->u.s, err);
@@ -446,7 +448,7 @@ iso_code helper_call(helper *h, const rule_term *call, rule_tensor *const *bind,
   h->failures = 0;
   code = read_reply(h, reply, call, float64, out, cap, n_out, err);
   json_decref(reply);
-  /* What large calls leave behind is given back: the next one writes it anew. */
+  /* Memory of large calls is given back: the next one writes it anew. */
   if (q.at > 1u << 26 && ftruncate(h->memory, 0) != 0) end_process(h);
   return code;
 }

@@ -62,7 +62,8 @@ static iso_code shake(const rule *r, rule_tensor *const *bind, double by, iso_rn
 
 /* How far the results move with the variables: what a kernel that rounds them may make of it. */
 static iso_code conditioning(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng,
-                             const val_trial *t, double by, double *move, iso_error *err) {
+                             const val_trial *t, double *move, iso_error *err) {
+  const double by = rounding * t->coarse;
   iso_code c = ISO_OK;
   for (int run = 0; run < RUNS && !c; run++) {
     rule_tensor *near[VAL_MAX_VARS] = {NULL};
@@ -100,7 +101,7 @@ iso_code val_narrow_judge(val_engine *e, const rule *r, rule_tensor *const *bind
                           val_trial *t, iso_error *err) {
   const double tol = t->coarse = fmax(t->lhs->coarse, t->rhs->coarse);
   double move = 0;
-  const iso_code c = conditioning(e, r, bind, rng, t, rounding * tol, &move, err);
+  const iso_code c = conditioning(e, r, bind, rng, t, &move, err);
   if (c) return c;
   const val_diff near = val_compare(t->lhs, t->rhs, tol, 0),
                  far = val_compare(t->lhs, t->rhs, surely * tol, surely * move);

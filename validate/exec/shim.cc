@@ -41,7 +41,7 @@
 
 namespace {
 
-/* What a conversion or a result runs into, with the code the caller sees. */
+/* An error of a conversion or a result, with the code the caller sees. */
 struct Failure {
   iso_code code;
   std::string text;

@@ -10,7 +10,8 @@
 extern "C" {
 #endif
 
-/* What the shim needs of the program: it resolves no symbol of it, so the program hands them over.
+/* Functions that the shim needs of the program: it resolves no symbol of it, so the program hands
+ * them over.
  */
 typedef struct shim_hooks {
   iso_code (*wrap)(rule_dtype dtype, const rule_shape *shape, void *data, void *owner,

@@ -38,13 +38,7 @@ static bool apart_in(sc *c, sx x, sx only, sx *k, sx *d, uint32_t walk) {
   const sx_node p = *sc_at(c, x);
   if (p.op == X_DIV && taken_apart(c, x, only, k, d)) return true;
   for (uint32_t i = 0; i < p.n; i++) {
-    const bool child = p.op == X_ADD   ? i & 1
-                       : p.op == X_MUL ? !(i & 1)
-                       : p.op == X_LEAF || p.op == X_FN || p.op == X_SUM || p.op == X_TOP ||
-                               p.op == X_PROD || p.op == X_ROW
-                           ? i > 0
-                           : p.op != X_CONST && p.op != X_SYM && p.op != X_BOUND;
-    if (child && apart_in(c, sc_word(c, x, i), only, k, d, walk)) return true;
+    if (sx_is_child((sx_op)p.op, i) && apart_in(c, sc_word(c, x, i), only, k, d, walk)) return true;
   }
   return false;
 }
@@ -82,27 +76,34 @@ static bool better(const sc *c, sx a, sx b) {
   return x != y ? x < y : a < b;
 }
 
-/* All orders of those with equal signatures. */
-static void orders(sc *c, sx_op op, sx body, sx *k, const uint64_t *sig, uint32_t n, uint32_t at,
-                   int *left, sx *best) {
-  if (at == n) {
-    if ((*left)-- <= 0 && *best) return;
-    const sx x = in_order(c, op, body, k, n);
-    if (better(c, x, *best)) *best = x;
+typedef struct ordering {
+  sx_op op;
+  sx body, *k; /* n indices, by their signatures */
+  const uint64_t *sig;
+  uint32_t n;
+  int left; /* orders that may still be looked at */
+  sx best;
+} ordering;
+
+/* All orders of those with equal signatures, from place `at` on. */
+static void orders(sc *c, ordering *o, uint32_t at) {
+  if (at == o->n) {
+    if (o->left-- <= 0 && o->best) return;
+    const sx x = in_order(c, o->op, o->body, o->k, o->n);
+    if (better(c, x, o->best)) o->best = x;
     return;
   }
-  for (uint32_t i = at; i < n && sig[i] == sig[at] && !c->failed; i++) {
+  sx *k = o->k;
+  for (uint32_t i = at; i < o->n && o->sig[i] == o->sig[at] && !c->failed; i++) {
     const sx t = k[at];
     k[at] = k[i], k[i] = t;
-    orders(c, op, body, k, sig, n, at + 1, left, best);
+    orders(c, o, at + 1);
     k[i] = k[at], k[at] = t;
   }
 }
 
 sx sx_close_block(sc *c, sx_op op, sx body, sx *k, uint32_t n) {
   uint64_t sig[SX_MAX_BLOCK];
-  sx best = 0;
-  int left = MAX_ORDERS;
   if (c->failed) return c->zero;
   for (uint32_t i = 0; i < n; i++) sig[i] = n > 1 ? signature(c, body, k[i]) : 0;
   for (uint32_t i = 1; i < n; i++)
@@ -112,8 +113,9 @@ sx sx_close_block(sc *c, sx_op op, sx body, sx *k, uint32_t n) {
       sig[j] = sig[j - 1], k[j] = k[j - 1];
       sig[j - 1] = s, k[j - 1] = t;
     }
-  orders(c, op, body, k, sig, n, 0, &left, &best);
-  return c->failed ? c->zero : best;
+  ordering o = {op, body, k, sig, n, MAX_ORDERS, 0};
+  orders(c, &o, 0);
+  return c->failed ? c->zero : o.best;
 }
 
 sx sx_close(sc *c, sx_op op, sx k, sx body) { return sx_close_block(c, op, body, &k, 1); }

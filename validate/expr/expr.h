@@ -60,6 +60,24 @@ static inline bool sc_has(const sc *c, sx x, unsigned flags) {
   return (c->node[x].flags & flags) == flags;
 }
 
+/* Whether word i of a node of `op` is an expression. */
+static inline bool sx_is_child(sx_op op, size_t i) {
+  switch (op) {
+  case X_CONST:
+  case X_SYM:
+  case X_BOUND: return false;
+  case X_ADD: return i & 1;
+  case X_MUL: return !(i & 1);
+  case X_LEAF:
+  case X_FN:
+  case X_SUM:
+  case X_TOP:
+  case X_PROD:
+  case X_ROW: return i > 0;
+  default: return true;
+  }
+}
+
 sx sx_q(sc *c, uint32_t q);
 sx sx_int(sc *c, int64_t i);
 sx sx_double(sc *c, double f);                   /* exact */

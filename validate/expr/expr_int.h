@@ -6,23 +6,6 @@
 
 enum { SX_MAX_STACK = 1 << 22, SX_MAX_BLOCK = 8, SX_MAX_DEPTH = 300 };
 
-/* Whether word i of a node of `op` is an expression. */
-static inline bool sx_is_child(sx_op op, size_t i) {
-  switch (op) {
-  case X_CONST:
-  case X_SYM:
-  case X_BOUND: return false;
-  case X_ADD: return i & 1;
-  case X_MUL: return !(i & 1);
-  case X_LEAF:
-  case X_FN:
-  case X_SUM:
-  case X_TOP:
-  case X_PROD:
-  case X_ROW: return i > 0;
-  default: return true;
-  }
-}
 /* The diagram that is yes where the condition holds. */
 static inline sx sx_truth(sc *c, sx guard) {
   return sc_node(c, X_ITE, (uint32_t[3]){guard, c->yes, c->no}, 3);

@@ -19,7 +19,7 @@ static void describe(const val_trial *t, unsigned k, rule_verdict *out) {
              rule_dtype_name(t->rhs->dtype), rule_shape_print(&t->rhs->shape, y, sizeof y));
 }
 
-/* What the sample showed of the operators that choose. */
+/* Note the branches that the sample showed of operators that choose. */
 static iso_code note_cover(val_ladder *l, const rule *r, rule_tensor *const *bind, val_trial *t,
                            iso_error *err) {
   iso_code c = ISO_OK;
@@ -31,9 +31,11 @@ static iso_code note_cover(val_ladder *l, const rule *r, rule_tensor *const *bin
   for (int side = 0; side < 2 && t->outcome == VAL_BLIND; side++)
     for (size_t i = 0; i < t->cover[side].n; i++)
       t->cover[side].op[i].seen = t->cover[side].op[i].taken;
-  for (int side = 0; side < 2 && !c && t->outcome == VAL_AGREE && l->unproved; side++)
-    c = val_observe(l->e, side ? r->rhs : r->lhs, bind, side ? t->rhs : t->lhs, &l->cover[side],
-                    &t->cover[!side], &t->cover[side], &l->work, err);
+  for (int side = 0; side < 2 && !c && t->outcome == VAL_AGREE && l->unproved; side++) {
+    const val_shown shown = {side ? r->rhs : r->lhs, bind, side ? t->rhs : t->lhs};
+    c = val_observe(l->e, &shown, &l->cover[side], &t->cover[!side], &t->cover[side], &l->work,
+                    err);
+  }
   for (int side = 0; side < 2 && !c; side++) val_cover_add(&all[side], &t->cover[side]);
   return c;
 }
@@ -41,8 +43,8 @@ static iso_code note_cover(val_ladder *l, const rule *r, rule_tensor *const *bin
 iso_code val_weigh(val_ladder *l, const rule *r, unsigned k, unsigned kind,
                    rule_tensor *const *bind, val_trial *t, iso_error *err) {
   const val_options *o = val_engine_options(l->e);
-  iso_code c =
-      val_try(l->e, r, bind, &l->rng, o->rel_tol, l->strict || l->unproved, l->strict, t, err);
+  const val_trying how = {&l->rng, o->rel_tol, l->strict || l->unproved, l->strict};
+  iso_code c = val_try(l->e, r, bind, &how, t, err);
   const bool all = l->unproved && l->settled < SETTLED;
   if (!c && (all || l->strict || l->unproved)) c = val_trial_settle(l->e, r, bind, all, t, err);
   if (c) return c;
@@ -90,8 +92,8 @@ static iso_code sample_once(val_ladder *l, const rule *r, unsigned k, unsigned k
                             iso_error *err) {
   rule_tensor *bind[VAL_MAX_VARS] = {NULL};
   val_trial t = {0};
-  iso_code c = val_sample(l->e, r, l->example, &l->rng, kind,
-                          kind < VAL_SPREAD && k >= l->first && k % 3 == 0, bind, err);
+  const bool mixed = kind < VAL_SPREAD && k >= l->first && k % 3 == 0;
+  iso_code c = val_sample(l->e, r, l->example, &l->rng, mixed ? kind | VAL_MIXED : kind, bind, err);
   if (!c) c = val_weigh(l, r, k, kind, bind, &t, err);
   val_trial_fini(&t);
   for (uint32_t i = 0; i < r->n_vars; i++) rule_tensor_unref(bind[i]);
@@ -99,7 +101,7 @@ static iso_code sample_once(val_ladder *l, const rule *r, unsigned k, unsigned k
 }
 
 unsigned val_choose_kind(val_ladder *l, unsigned k) {
-  /* What all kinds were looked at for coarsely, before the proof, and was not quite equal. */
+  /* Sides that were not quite equal on a coarse look at all kinds, before the proof. */
   const bool again = l->unproved && !l->strict && l->max_rel > STRICT_REL && k < 2 * l->first;
   if (k < l->first || again) return k % VAL_KINDS;
   const unsigned any = (unsigned)iso_rng_below(&l->rng, VAL_ALL_KINDS);
@@ -117,19 +119,17 @@ iso_code val_sample_instance(val_ladder *l, unsigned k, unsigned kind, iso_error
   l->problem.max_size = l->outside > 2 * l->good + 4 ? 1 + (int64_t)(k % 2) : 6;
   if (l->problem.pinned) l->problem.roomy = false, l->problem.max_size = 3;
   iso_arena a = {0};
-  rule r;
-  bool found = false;
-  char why[200] = "";
-  iso_code c = val_find_instance(l->e, &l->problem, &l->rng, &a, &r, &found, why, err);
-  if (!c && found) c = sample_once(l, &r, k, kind, err);
+  val_found at;
+  iso_code c = val_find_instance(l->e, &l->problem, &l->rng, &a, &at, err);
+  if (!c && at.found) c = sample_once(l, &at.r, k, kind, err);
   /* Exchanged bounds show where a number stands at one of them: the two come together by no chance.
    */
-  if (!c && found && !l->refuted && l->strict && l->unproved && l->problem.twisted)
-    c = sample_once(l, &r, k, VAL_AT, err);
-  if (!c && !found) {
+  if (!c && at.found && !l->refuted && l->strict && l->unproved && l->problem.twisted)
+    c = sample_once(l, &at.r, k, VAL_AT, err);
+  if (!c && !at.found) {
     l->no_instance++;
     l->failed++;
-    if (why[0]) snprintf(l->last_error, sizeof l->last_error, "%s", why);
+    if (at.why[0]) snprintf(l->last_error, sizeof l->last_error, "%s", at.why);
   }
   iso_arena_fini(&a);
   return c;

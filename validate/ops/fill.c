@@ -104,7 +104,7 @@ static const pt_value *define_pad(pt_args *a, int which) {
   if (kind == 'b' || x->kind == 'b' || (x->kind == 'i' && kind == 'f' && value != c->zero))
     return NULL;
   for (uint32_t k = 0; k < n / 2 && x; k++) {
-    /* What is cut off on one side is not what is added on the other. */
+    /* A cut on one side and an addition on the other are two steps. */
     const uint32_t d = x->rank - 1 - k;
     for (int i = 0; i < 2; i++)
       if (!sc_require(c, sx_le(c, c->zero, sx_add(c, x->dim[d], pad[2 * k + (uint32_t)i]))))

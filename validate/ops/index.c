@@ -89,7 +89,7 @@ static const pt_tensor *total(sc *c, const pt_tensor *x, const pt_tensor *share)
   return t;
 }
 
-/* What fits what: classes for each sample, as many weights as there are classes. */
+/* Whether the operands fit: classes for each sample, as many weights as there are classes. */
 static bool losses_fit(pt_args *a, const pt_tensor *x, const pt_tensor *y, const pt_tensor *w,
                        bool probabilities) {
   sc *c = a->c;

@@ -21,9 +21,14 @@ static uint32_t wide(const sc *c, const pt_tensor *t, uint32_t *at) {
   return n;
 }
 
+typedef struct group { /* of dimensions */
+  const uint32_t *dim;
+  uint32_t n;
+} group;
+
 /* One group: the flat position of the result's indices, taken apart by the input's sizes. */
-static void regroup(sc *c, const pt_tensor *t, const sx *idx, sx *in, const uint32_t *to,
-                    uint32_t n_to, const uint32_t *from, uint32_t n_from) {
+static void regroup(sc *c, const pt_tensor *t, const sx *idx, sx *in, group result, group input) {
+  const uint32_t *to = result.dim, *from = input.dim, n_to = result.n, n_from = input.n;
   sx flat = c->zero;
   for (uint32_t k = 0; k < n_to; k++)
     flat = sx_add(c, k ? sx_mul(c, flat, t->dim[to[k]]) : c->zero, idx[to[k]]);
@@ -48,7 +53,7 @@ static sx reshape_elem(sc *c, const pt_tensor *t, const sx *idx) {
       if (grow_to) a = sx_mul(c, a, t->dim[to[i + p++]]);
       else b = sx_mul(c, b, t->in[0]->dim[from[j + q++]]);
     }
-    regroup(c, t, idx, in, to + i, p, from + j, q);
+    regroup(c, t, idx, in, (group){to + i, p}, (group){from + j, q});
     i += p;
     j += q;
   }

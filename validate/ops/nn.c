@@ -179,7 +179,7 @@ static char *equation(sc *c, const char *from, const pt_tensor *const *list, siz
     }
   }
   if (strstr(to, "->")) return to;
-  /* What has no letter, then letters that occur once, in alphabetical order. */
+  /* The dimensions without a letter, then letters that occur once, in alphabetical order. */
   char *end = w;
   *w++ = '-', *w++ = '>';
   for (uint32_t k = most; k > 0; k--) *w++ = (char)('9' + 1 - k);
@@ -482,8 +482,9 @@ static sx hide_elem(sc *c, const pt_tensor *t, const sx *idx) {
 
 /* softmax(scale q k^T, masked) v; q [..., T, D], k [..., S, D], v [..., S, E]; scale 0 is
  * 1/sqrt(D). */
-const pt_tensor *pt_attention(sc *c, const pt_tensor *q, const pt_tensor *k, const pt_tensor *v,
-                              sx scale, bool causal, const pt_tensor *mask) {
+static const pt_tensor *pt_attention(sc *c, const pt_tensor *q, const pt_tensor *k,
+                                     const pt_tensor *v, sx scale, bool causal,
+                                     const pt_tensor *mask) {
   if (!q || !k || !v || q->rank < 2 || k->rank < 2 || v->rank < 2 || q->kind != 'f' ||
       k->kind != 'f' || v->kind != 'f')
     return NULL;

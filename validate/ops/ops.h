@@ -85,14 +85,11 @@ void pt_bound_index(sc *c, const pt_tensor *index, sx size);
 void pt_bound_index_else(sc *c, const pt_tensor *index, sx size, bool from_end, sx besides);
 /* An index that may count from the end of `size`, from 0 on; its bound is told. */
 const pt_tensor *pt_from_end(sc *c, const pt_tensor *index, sx size);
-const pt_tensor *pt_pick(sc *c, const pt_tensor *table, const pt_tensor *index, uint32_t d);
 const pt_tensor *pt_unary(sc *c, const pt_tensor *x, sx (*f)(sc *c, sx x));
 const pt_tensor *pt_repeat_each(sc *c, const pt_tensor *x, uint32_t d, sx times);
 const pt_tensor *pt_softmax(sc *c, const pt_tensor *x, uint32_t d, bool safe);
 const pt_tensor *pt_rms(sc *c, const pt_tensor *x,
                         sx eps); /* x / sqrt(mean x^2 + eps) over the last dimension */
-const pt_tensor *pt_attention(sc *c, const pt_tensor *q, const pt_tensor *k, const pt_tensor *v,
-                              sx scale, bool causal, const pt_tensor *mask);
 const pt_tensor *pt_grouped(sc *c, const pt_tensor *k, sx heads);
 sx pt_reciprocal(sc *c, sx x); /* defined where x is not 0 */
 sx sx_sigmoid(sc *c, sx x);

@@ -36,8 +36,8 @@ static sx factors_with(sc *c, sx m, sx k) {
   return r;
 }
 
-/* What strictly increases with the monomial m, which is positive: its logarithm where it is made of
- * exponentials, its base where it is a power. m where nothing simpler is known. */
+/* An expression that strictly increases with the monomial m, which is positive: its logarithm where
+ * it is made of exponentials, its base where it is a power. m where nothing simpler is known. */
 static sx inner(sc *c, sx m) {
   sx r = c->zero, b = m;
   uint32_t e = PV_ONE_Q;

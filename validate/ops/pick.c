@@ -58,7 +58,7 @@ void pt_bound_index(sc *c, const pt_tensor *index, sx size) {
   in_range(c, index, size);
 }
 
-const pt_tensor *pt_pick(sc *c, const pt_tensor *table, const pt_tensor *index, uint32_t d) {
+static const pt_tensor *pick(sc *c, const pt_tensor *table, const pt_tensor *index, uint32_t d) {
   if (!table || !index || index->kind != 'i' || table->lead || (index->lead && d)) return NULL;
   pt_tensor *t = pt_new(c, table->kind, pick_elem);
   if (!t || table->rank + index->rank > RULE_MAX_RANK) return NULL;
@@ -160,7 +160,7 @@ static const pt_value *define_index(pt_args *a) {
     several++;
   }
   if (several == 0) return NULL;
-  if (several == 1) return pt_one(c, pt_pick(c, x, by[at], (uint32_t)at));
+  if (several == 1) return pt_one(c, pick(c, x, by[at], (uint32_t)at));
   return pt_one(c, pick_several(c, x, by));
 }
 
@@ -176,12 +176,12 @@ static const pt_value *define_pick(pt_args *a, int which) {
     x = pt_arg_tensor(a, "weight"), i = pt_arg_tensor(a, "indices");
     if (!x || !i || x->rank != 2) return NULL;
     pt_bound_index(c, i, x->dim[0]);
-    return pt_one(c, pt_pick(c, x, i, 0));
+    return pt_one(c, pick(c, x, i, 0));
   case INDEX_SELECT:
     x = pt_arg_tensor(a, "self"), i = pt_arg_tensor(a, "index");
     if (!x || !i || x->rank == 0 || i->rank > 1 || !pt_arg_dim(a, "dim", 0, x, &d)) return NULL;
     pt_bound_index(c, i, x->dim[d]);
-    return pt_one(c, pt_pick(c, x, i->rank ? i : pt_unsqueeze(c, i, 0), d));
+    return pt_one(c, pick(c, x, i->rank ? i : pt_unsqueeze(c, i, 0), d));
   case GATHER:
     x = pt_arg_tensor(a, "self"), i = pt_arg_tensor(a, "index");
     if (!x || !i || i->kind != 'i' || x->lead || i->lead || x->rank != i->rank || x->rank == 0 ||

@@ -139,7 +139,7 @@ static void one_plus(vp *v, vn *r) {
   vn_note(v, r);
 }
 
-void vn_sigmoid(vp *v, vn *r, const vn *a) {
+static void vn_sigmoid(vp *v, vn *r, const vn *a) {
   vn_negate(v, r, a);
   vn_exp(v, r, r);
   one_plus(v, r);

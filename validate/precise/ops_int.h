@@ -50,17 +50,6 @@ const vp_tensor *vp_compared(vp *v, const vp_call *k, const char *what);
 
 /* ---- sums of products (products.c) ---- */
 
-/* Of a matrix, or of a vector as one: places of element (row, column) in a batch. */
-typedef struct vp_matrix {
-  const vp_tensor *t;
-  int64_t rows, columns, by_row, by_column, batches;
-} vp_matrix;
-vp_matrix vp_matrix_of(const vp_tensor *t, bool left, bool turned);
-/* The product into `x`, row by row and batch by batch. */
-bool vp_multiply(vp *v, vp_matrix a, vp_matrix b, const rule_shape *lead, int64_t batches, vn *x,
-                 const vn *times);
-/* The leading dimensions that two matrices share. */
-rule_shape vp_leading(const vp_matrix *a, const vp_matrix *b, int64_t *batches);
 const vp_tensor *vp_added_product(vp *v, const vp_call *k);
 const vp_tensor *vp_contraction(vp *v, const vp_call *k);
 /* Scores of queries and keys, a mask, softmax, values. */
@@ -68,23 +57,6 @@ const vp_tensor *vp_attention(vp *v, const vp_call *k);
 
 /* ---- reductions (reduce.c) ---- */
 
-typedef enum vp_fold {
-  FOLD_SUM,
-  FOLD_PROD,
-  FOLD_MAX,
-  FOLD_MIN,
-  FOLD_SQUARES,
-  FOLD_ABS,
-  FOLD_EXP
-} vp_fold;
-/* The element of the reduced tensor to which element `i` goes. */
-int64_t vp_group_of(const rule_shape *s, const bool *in, int64_t i);
-/* Of each group of `x` (a value for each of its elements, from `less` on, may be NULL). */
-vp_tensor *vp_folded(vp *v, const vp_tensor *x, const bool *in, vp_fold f);
-void vp_divide_all(vp *v, vp_tensor *t, double by);
-/* Each element less its group's mean. */
-vp_tensor *vp_centred(vp *v, const vp_tensor *x, const bool *in);
-vp_tensor *vp_shaped_as(vp *v, vp_tensor *t, const vp_call *k);
 /* Along one dimension: exponentials of what is left above a number near the largest, which changes
  * neither quotient. */
 vp_tensor *vp_softmax_of(vp *v, const vp_tensor *x, uint32_t dim, bool logarithm);

@@ -128,7 +128,6 @@ void vn_erf(vp *v, vn *r, const vn *a);
 void vn_abs(vp *v, vn *r, const vn *a);
 void vn_square(vp *v, vn *r, const vn *a);
 void vn_recip(vp *v, vn *r, const vn *a);
-void vn_sigmoid(vp *v, vn *r, const vn *a);
 /* -1 where a < b, 0 where they are one number, 1 where a > b, 2 where that is open. */
 int vn_compare(const vn *a, const vn *b);
 /* Of an elementwise function without attributes, by its bare name; NULL. */

@@ -5,8 +5,14 @@
 #include <math.h>
 #include <string.h>
 
-vp_matrix vp_matrix_of(const vp_tensor *t, bool left, bool turned) {
-  vp_matrix m = {.t = t, .batches = 1};
+/* Of a matrix, or of a vector as one: places of element (row, column) in a batch. */
+typedef struct matrix {
+  const vp_tensor *t;
+  int64_t rows, columns, by_row, by_column, batches;
+} matrix;
+
+static matrix matrix_of(const vp_tensor *t, bool left, bool turned) {
+  matrix m = {.t = t, .batches = 1};
   const rule_shape *s = &t->shape;
   if (s->rank == 1) {
     m.rows = left ? 1 : s->dim[0], m.columns = left ? s->dim[0] : 1;
@@ -21,7 +27,7 @@ vp_matrix vp_matrix_of(const vp_tensor *t, bool left, bool turned) {
 }
 
 /* The batch of `m` that batch `i` of the result takes: broadcast from the right. */
-static int64_t batch_of(const vp_matrix *m, const rule_shape *lead, int64_t i) {
+static int64_t batch_of(const matrix *m, const rule_shape *lead, int64_t i) {
   const rule_shape *s = &m->t->shape;
   const uint32_t own = s->rank > 2 ? s->rank - 2 : 0;
   int64_t at = 0, stride = 1;
@@ -33,8 +39,9 @@ static int64_t batch_of(const vp_matrix *m, const rule_shape *lead, int64_t i) {
   return at;
 }
 
-bool vp_multiply(vp *v, vp_matrix a, vp_matrix b, const rule_shape *lead, int64_t batches, vn *x,
-                 const vn *times) {
+/* The product into `x`, row by row and batch by batch. */
+static bool multiply(vp *v, matrix a, matrix b, const rule_shape *lead, int64_t batches, vn *x,
+                     const vn *times) {
   vn *p = vp_new_number(v), *q = vp_new_number(v), *s = vp_new_number(v);
   if (!p || !q || !s || a.columns != b.rows) return false;
   for (int64_t batch = 0; batch < batches; batch++) {
@@ -57,7 +64,8 @@ bool vp_multiply(vp *v, vp_matrix a, vp_matrix b, const rule_shape *lead, int64_
   return true;
 }
 
-rule_shape vp_leading(const vp_matrix *a, const vp_matrix *b, int64_t *batches) {
+/* The leading dimensions that two matrices share. */
+static rule_shape vp_leading(const matrix *a, const matrix *b, int64_t *batches) {
   const uint32_t ra = a->t->shape.rank > 2 ? a->t->shape.rank - 2 : 0,
                  rb = b->t->shape.rank > 2 ? b->t->shape.rank - 2 : 0;
   rule_shape lead = {.rank = ra > rb ? ra : rb};
@@ -75,11 +83,11 @@ static const vp_tensor *product(vp *v, const vp_call *k, const vp_tensor *a, con
                                 bool turned, const vn *times) {
   vp_tensor *out = a && b && a->shape.rank && b->shape.rank ? vp_result(v, k) : NULL;
   if (!out || (turned && b->shape.rank != 2)) return NULL;
-  const vp_matrix x = vp_matrix_of(a, true, false), y = vp_matrix_of(b, false, turned);
+  const matrix x = matrix_of(a, true, false), y = matrix_of(b, false, turned);
   int64_t batches;
   const rule_shape lead = vp_leading(&x, &y, &batches);
   if (x.columns != y.rows || out->n != batches * x.rows * y.columns) return NULL;
-  return vp_multiply(v, x, y, &lead, batches, out->x, times) ? out : NULL;
+  return multiply(v, x, y, &lead, batches, out->x, times) ? out : NULL;
 }
 
 static const vp_tensor *plus_bias(vp *v, const vp_call *k, const vp_tensor *y,
@@ -126,8 +134,8 @@ const vp_tensor *vp_attention(vp *v, const vp_call *k) {
   if (!q || !key || !value || vp_flag(k, "enable_gqa", false) ||
       !vp_number_of(vp_arg(k, "dropout_p"), &dropout) || dropout > 0 || q->shape.rank < 2)
     return NULL;
-  const vp_matrix a = vp_matrix_of(q, true, false), b = vp_matrix_of(key, false, true),
-                  c = vp_matrix_of(value, false, false);
+  const matrix a = matrix_of(q, true, false), b = matrix_of(key, false, true),
+               c = matrix_of(value, false, false);
   int64_t batches;
   const rule_shape lead = vp_leading(&a, &b, &batches);
   rule_shape s = lead;
@@ -138,7 +146,7 @@ const vp_tensor *vp_attention(vp *v, const vp_call *k) {
   if (!scores || !out || !t) return NULL;
   if (vp_is_given(scale) ? !vp_literal(v, scale, &by) : !(by = vp_new_number(v))) return NULL;
   if (!vp_is_given(scale)) vn_int(v, by, a.columns), vn_sqrt(v, by, by), vn_recip(v, by, by);
-  if (!vp_multiply(v, a, b, &lead, batches, scores->x, by)) return NULL;
+  if (!multiply(v, a, b, &lead, batches, scores->x, by)) return NULL;
   if (vp_is_given(mask) && !vp_operand_of(v, k, mask, &s, &m)) return NULL;
   for (int64_t i = 0; i < scores->n && vp_go(v, 2); i++) {
     const int64_t row = i / b.columns % a.rows, column = i % b.columns;
@@ -149,8 +157,7 @@ const vp_tensor *vp_attention(vp *v, const vp_call *k) {
     if (off) vn_double(v, &scores->x[i], -(double)INFINITY);
   }
   vp_tensor *p = vp_softmax_of(v, scores, s.rank - 1, false);
-  if (!p || !vp_multiply(v, vp_matrix_of(p, true, false), c, &lead, batches, out->x, NULL))
-    return NULL;
+  if (!p || !multiply(v, matrix_of(p, true, false), c, &lead, batches, out->x, NULL)) return NULL;
   return out;
 }
 #endif

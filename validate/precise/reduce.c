@@ -6,6 +6,16 @@
 #include <math.h>
 #include <string.h>
 
+typedef enum fold {
+  FOLD_SUM,
+  FOLD_PROD,
+  FOLD_MAX,
+  FOLD_MIN,
+  FOLD_SQUARES,
+  FOLD_ABS,
+  FOLD_EXP
+} fold;
+
 /* The dimensions of argument `name`, as flags; all where it is left out. Returns: false where they
  * are no numbers. */
 static bool dims_of(const rule_term *t, uint32_t rank, bool *in) {
@@ -23,7 +33,8 @@ static bool dims_of(const rule_term *t, uint32_t rank, bool *in) {
   return true;
 }
 
-int64_t vp_group_of(const rule_shape *s, const bool *in, int64_t i) {
+/* The element of the reduced tensor to which element `i` goes. */
+static int64_t group_of(const rule_shape *s, const bool *in, int64_t i) {
   int64_t at = 0, stride = 1;
   for (uint32_t d = s->rank; d-- > 0; i /= s->dim[d]) {
     if (in[d]) continue;
@@ -40,7 +51,7 @@ static rule_shape kept(const rule_shape *s, const bool *in) {
   return r;
 }
 
-static void fold_in(vp *v, vn *into, const vn *x, vp_fold f, bool first) {
+static void fold_in(vp *v, vn *into, const vn *x, fold f, bool first) {
   vn *t = &v->tmp[7];
   vn_set(t, x);
   if (f == FOLD_SQUARES) vn_square(v, t, x);
@@ -53,14 +64,15 @@ static void fold_in(vp *v, vn *into, const vn *x, vp_fold f, bool first) {
   else vn_add(v, into, into, t);
 }
 
-vp_tensor *vp_folded(vp *v, const vp_tensor *x, const bool *in, vp_fold f) {
+/* Of each group of `x` (a value for each of its elements, from `less` on, may be NULL). */
+static vp_tensor *folded(vp *v, const vp_tensor *x, const bool *in, fold f) {
   const rule_shape s = kept(&x->shape, in);
   vp_tensor *out = vp_new(v, RULE_F64, &s);
   bool *seen = out ? iso_arena_alloc(&v->arena, (size_t)out->n + 1) : NULL;
   vn *t = vp_new_number(v);
   if (!seen || !t) return NULL;
   for (int64_t i = 0; i < x->n && vp_go(v, f == FOLD_EXP ? 25 : 1); i++) {
-    const int64_t at = vp_group_of(&x->shape, in, i);
+    const int64_t at = group_of(&x->shape, in, i);
     vp_element(v, x, i, t);
     fold_in(v, &out->x[at], t, f, !seen[at]);
     seen[at] = true;
@@ -70,21 +82,22 @@ vp_tensor *vp_folded(vp *v, const vp_tensor *x, const bool *in, vp_fold f) {
   return out;
 }
 
-void vp_divide_all(vp *v, vp_tensor *t, double by) {
+static void divide_all(vp *v, vp_tensor *t, double by) {
   vn *d = vp_new_number(v);
   if (!t || !d) return;
   vn_double(v, d, by);
   for (int64_t i = 0; i < t->n && vp_go(v, 2); i++) vn_div(v, &t->x[i], &t->x[i], d);
 }
 
-vp_tensor *vp_centred(vp *v, const vp_tensor *x, const bool *in) {
-  vp_tensor *mean = vp_folded(v, x, in, FOLD_SUM), *out = vp_new(v, RULE_F64, &x->shape);
+/* Each element less its group's mean. */
+static vp_tensor *centred(vp *v, const vp_tensor *x, const bool *in) {
+  vp_tensor *mean = folded(v, x, in, FOLD_SUM), *out = vp_new(v, RULE_F64, &x->shape);
   vn *t = vp_new_number(v);
   if (!mean || !out || !t || mean->n == 0) return NULL;
-  vp_divide_all(v, mean, (double)(x->n / mean->n));
+  divide_all(v, mean, (double)(x->n / mean->n));
   for (int64_t i = 0; i < x->n && vp_go(v, 1); i++) {
     vp_element(v, x, i, t);
-    vn_sub(v, &out->x[i], t, &mean->x[vp_group_of(&x->shape, in, i)]);
+    vn_sub(v, &out->x[i], t, &mean->x[group_of(&x->shape, in, i)]);
   }
   return out;
 }
@@ -97,7 +110,7 @@ static void map_all(vp *v, vp_tensor *t, vn_unary f, int cost) {
   }
 }
 
-vp_tensor *vp_shaped_as(vp *v, vp_tensor *t, const vp_call *k) {
+static vp_tensor *shaped_as(vp *v, vp_tensor *t, const vp_call *k) {
   if (!t || t->n != k->got[0]->numel || v->open) return v->open ? t : NULL;
   t->shape = k->got[0]->shape;
   return t;
@@ -107,12 +120,12 @@ static const vp_tensor *variance(vp *v, const vp_call *k, const vp_tensor *x, co
   double correction = vp_flag(k, "unbiased", true) ? 1 : 0;
   if (vp_is_given(vp_arg(k, "correction")) && !vp_number_of(vp_arg(k, "correction"), &correction))
     return NULL;
-  vp_tensor *c = vp_centred(v, x, in), *out = c ? vp_folded(v, c, in, FOLD_SQUARES) : NULL;
+  vp_tensor *c = centred(v, x, in), *out = c ? folded(v, c, in, FOLD_SQUARES) : NULL;
   const double n = out && out->n ? (double)(x->n / out->n) - correction : 0;
   if (!(n > 0)) return NULL;
-  vp_divide_all(v, out, n);
+  divide_all(v, out, n);
   if (strcmp(k->name, "std") == 0) map_all(v, out, vn_sqrt, 2);
-  return vp_shaped_as(v, out, k);
+  return shaped_as(v, out, k);
 }
 
 static const vp_tensor *norm(vp *v, const vp_call *k, const vp_tensor *x, const bool *in) {
@@ -121,15 +134,15 @@ static const vp_tensor *norm(vp *v, const vp_call *k, const vp_tensor *x, const 
   if (vp_is_given(ord) && !vp_number_of(ord, &p)) return NULL;
   const bool two = !(p < 2) && !(p > 2), one = !(p < 1) && !(p > 1);
   if (!two && !one) return NULL;
-  vp_tensor *out = vp_folded(v, x, in, two ? FOLD_SQUARES : FOLD_ABS);
+  vp_tensor *out = folded(v, x, in, two ? FOLD_SQUARES : FOLD_ABS);
   if (two) map_all(v, out, vn_sqrt, 2);
-  return vp_shaped_as(v, out, k);
+  return shaped_as(v, out, k);
 }
 
 const vp_tensor *vp_reduction(vp *v, const vp_call *k) {
   static const struct {
     const char *name;
-    vp_fold f;
+    fold f;
   } plain[] = {{"sum", FOLD_SUM},  {"mean", FOLD_SUM},     {"prod", FOLD_PROD},
                {"amax", FOLD_MAX}, {"amin", FOLD_MIN},     {"max", FOLD_MAX},
                {"min", FOLD_MIN},  {"logsumexp", FOLD_EXP}};
@@ -141,11 +154,10 @@ const vp_tensor *vp_reduction(vp *v, const vp_call *k) {
     return norm(v, k, x, in);
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
     if (strcmp(plain[i].name, k->name) != 0) continue;
-    vp_tensor *out = vp_folded(v, x, in, plain[i].f);
-    if (out && out->n && strcmp(k->name, "mean") == 0)
-      vp_divide_all(v, out, (double)(x->n / out->n));
+    vp_tensor *out = folded(v, x, in, plain[i].f);
+    if (out && out->n && strcmp(k->name, "mean") == 0) divide_all(v, out, (double)(x->n / out->n));
     if (plain[i].f == FOLD_EXP) map_all(v, out, vn_log, 24);
-    return vp_shaped_as(v, out, k);
+    return shaped_as(v, out, k);
   }
   return NULL;
 }
@@ -153,20 +165,20 @@ const vp_tensor *vp_reduction(vp *v, const vp_call *k) {
 vp_tensor *vp_softmax_of(vp *v, const vp_tensor *x, uint32_t dim, bool logarithm) {
   bool in[RULE_MAX_RANK] = {false};
   in[dim] = x->shape.rank > 0;
-  vp_tensor *top = vp_folded(v, x, in, FOLD_MAX), *e = vp_new(v, RULE_F64, &x->shape);
+  vp_tensor *top = folded(v, x, in, FOLD_MAX), *e = vp_new(v, RULE_F64, &x->shape);
   vn *m = vp_new_number(v), *t = vp_new_number(v);
   if (!top || !e || !m || !t) return NULL;
   for (int64_t i = 0; i < x->n && vp_go(v, 26); i++) {
-    const double near = mpfr_get_d(&top->x[vp_group_of(&x->shape, in, i)].hi, MPFR_RNDN);
+    const double near = mpfr_get_d(&top->x[group_of(&x->shape, in, i)].hi, MPFR_RNDN);
     vn_double(v, m, isfinite(near) ? near : 0);
     vp_element(v, x, i, t);
     vn_sub(v, &e->x[i], t, m);
     if (!logarithm) vn_exp(v, &e->x[i], &e->x[i]);
   }
-  vp_tensor *sum = vp_folded(v, e, in, logarithm ? FOLD_EXP : FOLD_SUM);
+  vp_tensor *sum = folded(v, e, in, logarithm ? FOLD_EXP : FOLD_SUM);
   if (logarithm) map_all(v, sum, vn_log, 24);
   for (int64_t i = 0; sum && i < x->n && vp_go(v, 2); i++) {
-    const int64_t at = vp_group_of(&x->shape, in, i);
+    const int64_t at = group_of(&x->shape, in, i);
     if (logarithm) vn_sub(v, &e->x[i], &e->x[i], &sum->x[at]);
     else vn_div(v, &e->x[i], &e->x[i], &sum->x[at]);
   }
@@ -213,14 +225,14 @@ const vp_tensor *vp_layer_norm(vp *v, const vp_call *k) {
   bool in[RULE_MAX_RANK] = {false};
   if (!x || !over || over->kind != RULE_LIST || over->n > x->shape.rank) return NULL;
   for (uint32_t d = x->shape.rank - over->n; d < x->shape.rank; d++) in[d] = true;
-  vp_tensor *out = rms ? vp_result(v, k) : vp_centred(v, x, in);
+  vp_tensor *out = rms ? vp_result(v, k) : centred(v, x, in);
   for (int64_t i = 0; rms && out && i < x->n; i++) vp_element(v, x, i, &out->x[i]);
-  vp_tensor *square = out ? vp_folded(v, out, in, FOLD_SQUARES) : NULL;
+  vp_tensor *square = out ? folded(v, out, in, FOLD_SQUARES) : NULL;
   vn *e = NULL, *t = vp_new_number(v);
   if (!square || !square->n || !t) return NULL;
   if (vp_is_given(eps) ? !vp_literal(v, eps, &e) : !(e = vp_new_number(v))) return NULL;
   if (!vp_is_given(eps)) vn_double(v, e, 0x1p-52);
-  vp_divide_all(v, square, (double)(x->n / square->n));
+  divide_all(v, square, (double)(x->n / square->n));
   for (int64_t i = 0; i < square->n && vp_go(v, 4); i++) {
     vn_add(v, &square->x[i], &square->x[i], e);
     vn_sqrt(v, &square->x[i], &square->x[i]);
@@ -231,12 +243,12 @@ const vp_tensor *vp_layer_norm(vp *v, const vp_call *k) {
       (vp_is_given(bias) && !vp_operand_of(v, k, bias, &x->shape, &b)))
     return NULL;
   for (int64_t i = 0; i < x->n && vp_go(v, 4); i++) {
-    vn_div(v, &out->x[i], &out->x[i], &square->x[vp_group_of(&x->shape, in, i)]);
+    vn_div(v, &out->x[i], &out->x[i], &square->x[group_of(&x->shape, in, i)]);
     if (vp_is_given(weight))
       vp_operand_get(v, &w, &x->shape, i, t), vn_mul(v, &out->x[i], &out->x[i], t);
     if (vp_is_given(bias))
       vp_operand_get(v, &b, &x->shape, i, t), vn_add(v, &out->x[i], &out->x[i], t);
   }
-  return vp_shaped_as(v, out, k);
+  return shaped_as(v, out, k);
 }
 #endif

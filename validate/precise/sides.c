@@ -28,6 +28,7 @@ typedef struct question {
   const rule *r;
   rule_tensor *const *bind;
   const rule_program *side;
+  gmp_memory *memory;
 } question;
 
 /* ---- the sides' values ---- */
@@ -169,9 +170,9 @@ static bool close_by(const vp_tensor *a, const vp_tensor *b) {
 }
 
 /* One evaluation. `more`: the bits that it takes for an answer, where these are too few. */
-static iso_code once(val_engine *e, const question *q, gmp_memory *memory, long bits,
-                     vp_reading reading, val_precise *out, long *more, iso_error *err) {
-  vp v = {.e = e, .memory = memory, .prec = bits, .reading = reading};
+static iso_code once(val_engine *e, const question *q, long bits, vp_reading reading,
+                     val_precise *out, long *more, iso_error *err) {
+  vp v = {.e = e, .memory = q->memory, .prec = bits, .reading = reading};
   bool wide = false;
   const vp_tensor *x[2] = {NULL, NULL};
   const bool have = both_sides(&v, q, x);
@@ -192,18 +193,18 @@ static iso_code once(val_engine *e, const question *q, gmp_memory *memory, long 
   } else if (out->answer == VAL_PRECISE_OPEN && !v.lacks) {
     *more = 2 * bits;
   }
-  const bool no_memory = v.no_memory || memory->needed;
+  const bool no_memory = v.no_memory || q->memory->needed;
   vp_end(&v);
   return no_memory ? iso_fail(err, ISO_NOMEM, "out of memory") : ISO_OK;
 }
 
-static iso_code at_reading(val_engine *e, const question *q, gmp_memory *memory, vp_reading reading,
-                           val_precise *out, iso_error *err) {
+static iso_code at_reading(val_engine *e, const question *q, vp_reading reading, val_precise *out,
+                           iso_error *err) {
   enum { ROUNDS = 4 };
   long bits = VP_LEAST_BITS, more = 0;
   iso_code c = ISO_OK;
   for (int i = 0; i < ROUNDS && !c; i++) {
-    c = once(e, q, memory, bits, reading, out, &more, err);
+    c = once(e, q, bits, reading, out, &more, err);
     if (out->answer != VAL_PRECISE_OPEN || more <= bits || bits == VP_MOST_BITS) break;
     bits = more < VP_MOST_BITS ? more : VP_MOST_BITS;
   }
@@ -230,15 +231,14 @@ static bool by_literals(const question *q) {
 
 /* A literal may stand for its decimal, or for a number of which it has the first digits: what
  * differs by that alone is no difference. */
-static iso_code answer(val_engine *e, const question *q, gmp_memory *memory, val_precise *out,
-                       iso_error *err) {
-  iso_code c = at_reading(e, q, memory, VP_DOUBLES, out, err);
+static iso_code answer(val_engine *e, const question *q, val_precise *out, iso_error *err) {
+  iso_code c = at_reading(e, q, VP_DOUBLES, out, err);
   if (c || out->answer != VAL_PRECISE_APART) return c;
   const bool far = out->rel > literal_rel;
   val_precise other = {.answer = VAL_PRECISE_LACKS, .index = -1};
-  c = at_reading(e, q, memory, VP_DECIMALS, &other, err);
+  c = at_reading(e, q, VP_DECIMALS, &other, err);
   if (!c && other.answer != VAL_PRECISE_SAME) {
-    c = at_reading(e, q, memory, VP_WIDE, &other, err);
+    c = at_reading(e, q, VP_WIDE, &other, err);
     if (c || other.answer == VAL_PRECISE_APART) return c;
     other.by_literals = by_literals(q);
     other.answer = other.by_literals ? VAL_PRECISE_SAME : VAL_PRECISE_OPEN;
@@ -251,10 +251,11 @@ static iso_code answer(val_engine *e, const question *q, gmp_memory *memory, val
   return c;
 }
 
-static iso_code with_memory(val_engine *e, const question *q, val_precise *out, iso_error *err) {
+static iso_code with_memory(val_engine *e, question *q, val_precise *out, iso_error *err) {
   gmp_memory memory;
   if (!gmp_memory_begin(&memory)) return iso_fail(err, ISO_NOMEM, "out of memory");
-  const iso_code c = answer(e, q, &memory, out, err);
+  q->memory = &memory;
+  const iso_code c = answer(e, q, out, err);
   mpfr_free_cache(); /* some of it may lie in the reserve */
   gmp_memory_end(&memory);
   return c;

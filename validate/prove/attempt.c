@@ -70,13 +70,13 @@ static void look_back(const sc *c, sc_sight *sight) {
   sight->used = (sc_used){c->literal, c->used_z3, c->ties, c->unsorted, c->in_parts};
 }
 
-iso_code sc_attempt(const rule *r, rule_schemas *schemas, const val_options *o, const sc_look *look,
-                    sc_certificate *certify, sc_sight *sight, rule_verdict *out, iso_error *err) {
+iso_code sc_attempt(const sc_asked *q, const sc_look *look, sc_certificate *certify,
+                    sc_sight *sight, rule_verdict *out, iso_error *err) {
   sc *c = calloc(1, sizeof *c);
   sc_cases *k = calloc(1, sizeof *k);
-  bool ok = c && k && sc_init(c, r, schemas, o), memory = ok, overran = false;
+  bool ok = c && k && sc_init(c, q->r, q->schemas, q->o), memory = ok, overran = false;
   if (ok) {
-    begin(c, look, o, certify);
+    begin(c, look, q->o, certify);
     k->c = c;
     sc_declare_names(c);
     ok = !c->failed && sc_prove_case(k);
@@ -94,6 +94,6 @@ iso_code sc_attempt(const rule *r, rule_schemas *schemas, const val_options *o, 
   if (c) sc_fini(c);
   free(c);
   free(k);
-  if (overran) return iso_fail(err, ISO_LIMIT, "%s on rule %s", VAL_Z3_OVERRAN, r->name);
+  if (overran) return iso_fail(err, ISO_LIMIT, "%s on rule %s", VAL_Z3_OVERRAN, q->r->name);
   return memory ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }

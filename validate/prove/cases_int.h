@@ -8,9 +8,7 @@
 /* The numbers asked for, of one case. */
 typedef struct sc_wanted {
   const sc_point *given;
-  rule_shape *shape;
-  char *kind;
-  double **out;
+  sc_numbers *out;
 } sc_wanted;
 
 typedef struct sc_cases {

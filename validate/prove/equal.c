@@ -168,9 +168,7 @@ static sx choice_in(const sc *c, sx x, int depth) {
       p->op == X_SYM || p->op == X_BOUND)
     return 0;
   for (uint32_t i = 0; i < p->n; i++) {
-    const bool child = p->op == X_ADD   ? i & 1
-                       : p->op == X_MUL ? !(i & 1)
-                                        : (p->op != X_FN && p->op != X_LEAF) || i > 0;
+    const bool child = sx_is_child((sx_op)p->op, i);
     const sx r = child ? choice_in(c, sc_word(c, x, i), depth + 1) : 0;
     if (r) return r;
   }
@@ -245,9 +243,7 @@ static sx quotient_in(const sc *c, sx x, int depth) {
       p->op == X_SYM || p->op == X_BOUND)
     return 0;
   for (uint32_t i = 0; i < p->n; i++) {
-    const bool child = p->op == X_ADD   ? i & 1
-                       : p->op == X_MUL ? !(i & 1)
-                                        : (p->op != X_FN && p->op != X_LEAF) || i > 0;
+    const bool child = sx_is_child((sx_op)p->op, i);
     const sx r = child ? quotient_in(c, sc_word(c, x, i), depth + 1) : 0;
     if (r) return r;
   }

@@ -161,7 +161,7 @@ static sx small_binder_in(const sc *c, sx x, int depth) {
     return 0;
   }
   for (uint32_t i = 0; i < p->n; i++) {
-    const bool child = p->op == X_ADD ? i & 1 : p->op == X_MUL ? !(i & 1) : p->op != X_FN || i > 0;
+    const bool child = sx_is_child((sx_op)p->op, i);
     const sx r = child ? small_binder_in(c, sc_word(c, x, i), depth + 1) : 0;
     if (r) return r;
   }

@@ -271,7 +271,7 @@ typedef struct attempt {
   rule *out;
   rule_verdict *verdict;
   const val_options *o;
-  const val_admission *admit;
+  const val_generality *how;
   iso_error *err;
   iso_code code;
   size_t n_partings, n_attempts;
@@ -308,10 +308,10 @@ static bool holds_changed(general *g, attempt *t, const int64_t *by) {
   if (t->code || ++t->n_partings > MAX_PARTINGS || t->work > MAX_ALL_WORK) return false;
   g->by = by;
   if (!make(g, &try)) t->code = iso_fail(t->err, ISO_NOMEM, "out of memory");
-  else t->code = sc_prove(&try, g->schemas, &with, false, NULL, &v, &sight, t->err);
+  else t->code = sc_prove(&(sc_asked){&try, g->schemas, &with}, false, NULL, &v, &sight, t->err);
   t->work += sight.work;
   if (!t->code && v.status != RULE_PROVED && sc_only_masks(&try))
-    t->code = sc_prove(&try, g->schemas, &with, true, NULL, &v, &sight, t->err),
+    t->code = sc_prove(&(sc_asked){&try, g->schemas, &with}, true, NULL, &v, &sight, t->err),
     t->work += sight.work;
   g->by = NULL;
   return !t->code && v.status == RULE_PROVED;
@@ -401,7 +401,7 @@ static bool attempt_one(general *g, attempt *t) {
   t->work += work;
   if (t->code) return true;
   bool holds = t->verdict->status == RULE_PROVED;
-  if (holds && t->admit) t->code = t->admit->admits(t->admit->ctx, &try, &holds, t->err);
+  if (holds && t->how->admits) t->code = t->how->admits(t->how->ctx, &try, &holds, t->err);
   if (t->code) return true;
   if (holds) *t->out = try;
   else *t->verdict = (rule_verdict){.status = RULE_UNKNOWN};
@@ -531,10 +531,10 @@ static void attempt_all(general *g, attempt *t) {
 }
 
 iso_code val_generalise(const rule *r, rule_schemas *schemas, const val_options *o,
-                        const val_admission *admit, iso_arena *a, rule *out, rule_verdict *verdict,
+                        const val_generality *how, rule *out, rule_verdict *verdict,
                         iso_error *err) {
-  general g = {.r = r, .schemas = schemas, .a = a};
-  attempt t = {.out = out, .verdict = verdict, .o = o, .admit = admit, .err = err};
+  general g = {.r = r, .schemas = schemas, .a = how->a};
+  attempt t = {.out = out, .verdict = verdict, .o = o, .how = how, .err = err};
   rule same;
   *out = *r;
   if (!usable(r)) return val_prove(r, schemas, o, verdict, err);

@@ -225,8 +225,8 @@ static bool equal_parts(sweep *w, const rule_term *a, const rule_term *b, bool c
   look.one_term = a == b;
   look.max_work = PART_WORK;
   const size_t had = w->certify ? w->certify->n : 0;
-  w->code = sc_attempt(&of_parts, w->schemas, w->o, &look, look.one_term ? NULL : w->certify,
-                       &sight, &v, w->err);
+  w->code = sc_attempt(&(sc_asked){&of_parts, w->schemas, w->o}, &look,
+                       look.one_term ? NULL : w->certify, &sight, &v, w->err);
   w->work += sight.work;
   w->pairs++;
   const bool written =
@@ -445,7 +445,7 @@ static bool has_values(sweep *w) {
     look.max_work = PART_WORK;
     look.noted = w->noted;
     look.n_noted = w->n_ranks < 2 ? 0 : w->left.n + w->right.n;
-    w->code = sc_attempt(w->r, w->schemas, w->o, &look, NULL, &sight, &v, w->err);
+    w->code = sc_attempt(&(sc_asked){w->r, w->schemas, w->o}, &look, NULL, &sight, &v, w->err);
     if (!w->code && v.status == RULE_PROVED) return true;
   }
   return false;
@@ -466,8 +466,8 @@ typedef struct question {
 
 static iso_code as_it_stands(question *q) {
   sc_forget_certificates(q->certify);
-  const iso_code c =
-      sc_attempt(q->r, q->schemas, q->o, &q->look, q->certify, &q->sight, q->out, q->err);
+  const iso_code c = sc_attempt(&(sc_asked){q->r, q->schemas, q->o}, &q->look, q->certify,
+                                &q->sight, q->out, q->err);
   q->work += q->sight.work;
   return c;
 }
@@ -495,7 +495,8 @@ static iso_code in_parts(question *q) {
   if (!w->code && w->look.n_cuts) {
     sc_sight sight = {0};
     rule_verdict v = {0};
-    w->code = sc_attempt(&w->with, q->schemas, q->o, &w->look, q->certify, &sight, &v, q->err);
+    w->code = sc_attempt(&(sc_asked){&w->with, q->schemas, q->o}, &w->look, q->certify, &sight, &v,
+                         q->err);
     if (!w->code && v.status == RULE_PROVED) *q->out = v;
     w->work += sight.work;
   }
@@ -540,11 +541,13 @@ static iso_code answer(question *q, int64_t all) {
   return goes_on(q, c) && ended ? as_it_stands(q) : c;
 }
 
-iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o, bool read_literals,
-                  sc_certificate *certify, rule_verdict *out, sc_sight *sight, iso_error *err) {
+iso_code sc_prove(const sc_asked *asked, bool read_literals, sc_certificate *certify,
+                  rule_verdict *out, sc_sight *sight, iso_error *err) {
+  const rule *r = asked->r;
+  const int64_t budget = sc_budget(asked->o);
   question q = {.r = r,
-                .schemas = schemas,
-                .o = o,
+                .schemas = asked->schemas,
+                .o = asked->o,
                 .certify = certify,
                 .out = out,
                 .err = err,
@@ -555,10 +558,10 @@ iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o, bo
       return snprintf(out->reason, sizeof out->reason, "a variable of too many dimensions"), ISO_OK;
   iso_code c;
   if (certify && certify->unchecked) { /* also what is not proved is wanted, as it stands */
-    q.look.max_work = sc_budget(o);
+    q.look.max_work = budget;
     c = as_it_stands(&q);
   } else {
-    c = answer(&q, sc_budget(o));
+    c = answer(&q, budget);
     if (!c && certify && out->status == RULE_PROVED && certify->why[0]) c = written_in_parts(&q);
   }
   if (sight) *sight = q.sight, sight->work = q.work;

@@ -8,9 +8,9 @@ iso_code sc_prove_read(const rule *r, rule_schemas *schemas, const val_options *
                        rule_verdict *out, int64_t *work, iso_error *err) {
   sc_sight plain = {0}, reading = {0};
   rule_verdict read;
-  iso_code code = sc_prove(r, schemas, o, false, NULL, out, &plain, err);
+  iso_code code = sc_prove(&(sc_asked){r, schemas, o}, false, NULL, out, &plain, err);
   if (!code && out->status != RULE_PROVED && plain.readable) {
-    code = sc_prove(r, schemas, o, true, NULL, &read, &reading, err);
+    code = sc_prove(&(sc_asked){r, schemas, o}, true, NULL, &read, &reading, err);
     if (!code && read.status == RULE_PROVED) *out = read;
   }
   *work = plain.work + reading.work;
@@ -24,5 +24,5 @@ iso_code val_prove(const rule *r, rule_schemas *schemas, const val_options *o, r
 
 iso_code val_prove_as_written(const rule *r, rule_schemas *schemas, const val_options *o,
                               rule_verdict *out, iso_error *err) {
-  return sc_prove(r, schemas, o, false, NULL, out, NULL, err);
+  return sc_prove(&(sc_asked){r, schemas, o}, false, NULL, out, NULL, err);
 }

@@ -23,7 +23,7 @@ typedef struct sc_noted {
   bool known;
 } sc_noted;
 
-/* What a proof used that its verdict is to say. */
+/* The means of a proof that its verdict names. */
 typedef struct sc_used {
   bool literal, z3, ties, unsorted, parts;
 } sc_used;
@@ -92,20 +92,24 @@ void sc_note_sizes(sc *c);
 /* Whether a and b, of the same sizes, have other numbers at some element, for some values of all
  * that is free. No proof of anything: it spares the normal form of what is not equal. */
 bool sc_differ_in_numbers(sc *c, const pt_tensor *a, const pt_tensor *b);
+/* A question to the prover. */
+typedef struct sc_asked {
+  const rule *r;
+  rule_schemas *schemas;
+  const val_options *o;
+} sc_asked;
 /* One attempt at a rule, looked at in one way. Returns: in `out` whether it is proved. Errors:
  * ISO_NOMEM; ISO_LIMIT where Z3 overran. */
-ISO_MUST_USE iso_code sc_attempt(const rule *r, rule_schemas *schemas, const val_options *o,
-                                 const sc_look *look, sc_certificate *certify, sc_sight *sight,
-                                 rule_verdict *out, iso_error *err);
+ISO_MUST_USE iso_code sc_attempt(const sc_asked *q, const sc_look *look, sc_certificate *certify,
+                                 sc_sight *sight, rule_verdict *out, iso_error *err);
 /* The work that an answer may take with these options. */
 int64_t sc_budget(const val_options *o);
 void sc_forget_certificates(sc_certificate *k);
 /* Prove a rule for all sizes that it leaves open. `read_literals`: see pt_literal. `sight` (may be
  * NULL): whether that, or else its opposite, could have had another answer; and the work of all
  * attempts. */
-ISO_MUST_USE iso_code sc_prove(const rule *r, rule_schemas *schemas, const val_options *o,
-                               bool read_literals, sc_certificate *certify, rule_verdict *out,
-                               sc_sight *sight, iso_error *err);
+ISO_MUST_USE iso_code sc_prove(const sc_asked *q, bool read_literals, sc_certificate *certify,
+                               rule_verdict *out, sc_sight *sight, iso_error *err);
 /* val_prove, and the work that it was. */
 ISO_MUST_USE iso_code sc_prove_read(const rule *r, rule_schemas *schemas, const val_options *o,
                                     rule_verdict *out, int64_t *work, iso_error *err);
@@ -121,11 +125,16 @@ typedef struct sc_point {
   double (*value_of)(void *ctx, uint32_t var, const int64_t *idx);
   void *ctx;
 } sc_point;
+/* What they give. */
+typedef struct sc_numbers {
+  rule_shape shape;
+  char kind;
+  double *value;    /* NaN where a function's argument is not in its domain. Owns: malloc'ed */
+  bool undefined;   /* false: the definitions say that there is no value */
+  char reason[200]; /* false: why there are none */
+} sc_numbers;
 /* The left side of a rule, element by element from its definitions, by the case of a proof that the
- * numbers meet. NaN where a function's argument is not in its domain. Returns: false where the
- * definitions do not cover it (`reason`, 200 bytes), with `undefined` where they say that it has no
- * value. Owns: malloc'ed numbers in `out`. */
-bool sc_values(const rule *r, rule_schemas *schemas, const sc_point *at, rule_shape *shape,
-               char *kind, double **out, bool *undefined, char *reason);
+ * numbers meet. Returns: false where the definitions do not cover it. */
+bool sc_values(const rule *r, rule_schemas *schemas, const sc_point *at, sc_numbers *out);
 
 #endif

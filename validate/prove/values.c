@@ -107,7 +107,8 @@ static bool outside(sc *c, const sx *idx, uint32_t rank, const double *v) {
 
 bool sc_case_in_numbers(sc_cases *k, const pt_tensor *t) {
   sc *c = k->c;
-  rule_shape *shape = k->at->shape;
+  sc_numbers *out = k->at->out;
+  rule_shape *shape = &out->shape;
   sx idx[RULE_MAX_RANK];
   int64_t n = 1;
   for (uint32_t i = 0; i < t->rank; i++) idx[i] = sc_index(c, t->dim[i]);
@@ -126,31 +127,28 @@ bool sc_case_in_numbers(sc_cases *k, const pt_tensor *t) {
       if (idx[i] != c->zero) v[sc_word(c, idx[i], 0)] = (double)(rest % shape->dim[i]);
     got[e] = outside(c, idx, t->rank, v) ? NAN : sc_number(c, x, v);
   }
-  if (got) *k->at->kind = t->kind;
-  free(*k->at->out);
-  *k->at->out = got;
+  if (got) out->kind = t->kind;
+  free(out->value);
+  out->value = got;
   free(v);
   return got != NULL;
 }
 
-bool sc_values(const rule *r, rule_schemas *schemas, const sc_point *at, rule_shape *shape,
-               char *kind, double **out, bool *undefined, char *reason) {
+bool sc_values(const rule *r, rule_schemas *schemas, const sc_point *at, sc_numbers *out) {
   sc *c = calloc(1, sizeof *c);
   sc_cases *k = calloc(1, sizeof *k);
-  *out = NULL;
-  *undefined = false;
-  snprintf(reason, 200, "out of memory");
+  *out = (sc_numbers){.reason = "out of memory"};
   if (c && k && sc_init(c, r, schemas, NULL)) {
     c->max_work = 4 * SC_MAX_WORK; /* a test waits */
     c->value_of = at->value_of;
     c->value_ctx = at->ctx;
     k->c = c;
-    k->at = &(sc_wanted){at, shape, kind, out};
+    k->at = &(sc_wanted){at, out};
     sc_declare_names(c);
     if (!c->failed) sc_prove_case(k);
-    const bool no_case = !c->failed && !k->why[0] && !*out;
-    *undefined = (c->undefined || no_case) && !*out;
-    snprintf(reason, 200, "%s",
+    const bool no_case = !c->failed && !k->why[0] && !out->value;
+    out->undefined = (c->undefined || no_case) && !out->value;
+    snprintf(out->reason, sizeof out->reason, "%s",
              k->why[0] ? k->why
              : no_case ? "no case has these numbers"
                        : c->reason);
@@ -158,5 +156,5 @@ bool sc_values(const rule *r, rule_schemas *schemas, const sc_point *at, rule_sh
   if (c) sc_fini(c);
   free(c);
   free(k);
-  return *out != NULL;
+  return out->value != NULL;
 }

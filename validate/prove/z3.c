@@ -85,7 +85,7 @@ static void between(solver *m, sx low, sx x, sx high) {
   assume(m, z3.mk_ge(m->z, below, same_sort(m, 0, below)));
 }
 
-/* What a rounding is by definition. `v` is x's value. */
+/* A rounding by its definition. `v` is x's value. */
 static void rounding(solver *m, sx x, Z3_ast v) {
   sc *c = m->c;
   if (sc_op(c, x) == X_DIV) {
@@ -148,7 +148,7 @@ static void factor_in_common(solver *m, sx x, sx y) {
   }
 }
 
-/* What is known of a product x, whose value is v: its sign by those of its factors, and products
+/* Facts of a product x, whose value is v: its sign by those of its factors, and products
  * that share a factor. */
 static void product(solver *m, sx x, Z3_ast v) {
   sc *c = m->c;

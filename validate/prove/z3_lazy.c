@@ -30,7 +30,9 @@ static void load(void) {
   loaded = all;
 }
 
-bool val_z3_load(void) {
+/* Load it, once; from any thread. Returns: false where it, or one of the functions, is not there.
+ */
+static bool z3_load(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   return pthread_once(&once, load) == 0 && loaded;
 }
@@ -41,7 +43,7 @@ static void on_error(Z3_context z, Z3_error_code e) {
 }
 
 Z3_context val_z3_context(void) {
-  Z3_config cfg = val_z3_load() ? z3.mk_config() : NULL;
+  Z3_config cfg = z3_load() ? z3.mk_config() : NULL;
   if (!cfg) return NULL;
   Z3_context z = z3.mk_context(cfg);
   z3.del_config(cfg);
@@ -91,7 +93,7 @@ bool val_z3_overran(Z3_context z, Z3_solver s) {
 
 void val_z3_version(char *out, size_t n) {
   unsigned major, minor, build, revision;
-  if (!val_z3_load()) {
+  if (!z3_load()) {
     snprintf(out, n, "not found");
     return;
   }

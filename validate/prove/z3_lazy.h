@@ -29,12 +29,9 @@ typedef struct val_z3 {
 #undef VAL_Z3_MEMBER
 } val_z3;
 
-/* Requires: val_z3_load said true. */
+/* The library's functions. Requires: a context was made. */
 extern val_z3 z3;
 
-/* Load it, once; from any thread. Returns: false where it, or one of the functions, is not there.
- */
-bool val_z3_load(void);
 /* A context of its own whose errors are looked up, not reported. Returns: NULL without the library
  * or without memory. Owns: z3.del_context. */
 Z3_context val_z3_context(void);

@@ -33,7 +33,7 @@ static iso_code values(val_engine *e, const rule *r, iso_rng *rng, rule_tensor *
     rule_tensor *side[2] = {NULL, NULL};
     iso_error local = {0};
     for (uint32_t i = 0; i < r->n_vars; i++) bind[i] = NULL;
-    iso_code c = val_sample(e, r, NULL, rng, k == 0 ? VAL_PLAIN : k, false, bind, &local);
+    iso_code c = val_sample(e, r, NULL, rng, k == 0 ? VAL_PLAIN : k, bind, &local);
     if (!c) c = val_eval(e, r->lhs, bind, VAL_FLOAT64, &side[0], &local);
     if (!c) c = val_eval(e, r->rhs, bind, VAL_FLOAT64, &side[1], &local);
     rule_tensor_unref(side[0]);
@@ -48,29 +48,26 @@ static iso_code values(val_engine *e, const rule *r, iso_rng *rng, rule_tensor *
   return ISO_OK;
 }
 
-iso_code val_instance(val_engine *e, const rule *r, uint64_t seed, iso_arena *a, rule *out,
-                      rule_tensor **bind, bool *found, iso_error *err) {
+iso_code val_instance(val_engine *e, const rule *r, uint64_t seed, iso_arena *a, val_concrete *out,
+                      iso_error *err) {
   val_problem p;
   iso_rng rng = iso_rng_new(seed, 0x1257);
   unsigned least = 0;
-  char why[200] = "";
-  *found = false;
+  bool some = false;
+  out->found = false;
   iso_code c = val_problem_init(&p, r, val_engine_schemas(e), err);
   if (c) return c == ISO_UNSUPPORTED ? ISO_OK : c;
   p.max_size = LARGEST;
   for (int i = 0; i < DRAWS && !c; i++) {
-    rule at;
-    bool ok = false;
-    c = val_find_instance(e, &p, &rng, a, &at, &ok, why, err);
-    const unsigned n = ok ? accidents(&p) : 0;
-    if (c || !ok || (*found && n >= least)) continue;
-    *out = at;
-    *found = true;
+    val_found at;
+    c = val_find_instance(e, &p, &rng, a, &at, err);
+    const unsigned n = at.found ? accidents(&p) : 0;
+    if (c || !at.found || (some && n >= least)) continue;
+    out->r = at.r;
+    some = true;
     least = n;
     if (n == 0 || !p.open) break;
   }
   val_problem_fini(&p);
-  if (c || !*found) return c;
-  *found = false;
-  return values(e, out, &rng, bind, found, err);
+  return c || !some ? c : values(e, &out->r, &rng, out->bind, &out->found, err);
 }

@@ -191,7 +191,7 @@ bool val_solve_last(val_problem *p, const rule_term *t, uint32_t which, iso_rng 
           for (int64_t d = -1; d <= 1; d++) whole[n_whole++] = p->name[i].i + d;
     }
   }
-  /* What holds, one of them at random; small numbers stand in front. */
+  /* Values that hold, one of them at random; small numbers stand in front. */
   size_t good = 0;
   n->set = true;
   const double *chosen = NULL;

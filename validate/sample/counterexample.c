@@ -13,7 +13,7 @@
 
 enum { SHAPE_TRIALS = 240, VALUE_TRIALS = 260, SMALL_FILLS = 24, READABLE = 1 << 14 };
 
-void val_witness_fini(val_witness *w) {
+static void witness_fini(val_witness *w) {
   for (uint32_t i = 0; w->bind != NULL && i < w->r->n_vars; i++) rule_tensor_unref(w->bind[i]);
   free(w->bind);
   rule_tensor_unref(w->lhs);
@@ -24,7 +24,7 @@ void val_witness_fini(val_witness *w) {
 
 void val_finding_free(val_finding *f) {
   if (f == NULL) return;
-  val_witness_fini(&f->witness);
+  witness_fini(&f->witness);
 }
 
 static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
@@ -91,7 +91,7 @@ iso_code val_witness_take(val_witness *w, const val_problem *p, const rule *r,
   for (uint32_t i = 0; i < r->n_vars; i++) n.bind[i] = rule_tensor_ref(bind[i]);
   n.lhs = rule_tensor_ref(t->lhs);
   n.rhs = rule_tensor_ref(t->rhs);
-  val_witness_fini(w);
+  witness_fini(w);
   *w = n;
   return ISO_OK;
 }
@@ -123,8 +123,8 @@ static iso_code attempt(search *s, const rule *r, rule_tensor *const *bind, bool
   val_trial t = {0};
   *kept = false;
   s->trials++;
-  iso_code c = val_try(s->e, r, bind, s->rng, val_engine_options(s->e)->rel_tol, s->strict,
-                       s->strict, &t, err);
+  const val_trying how = {s->rng, val_engine_options(s->e)->rel_tol, s->strict, s->strict};
+  iso_code c = val_try(s->e, r, bind, &how, &t, err);
   if (!c) c = val_trial_settle(s->e, r, bind, false, &t, err);
   if (!c && t.outcome == VAL_DIFFER && !(t.soft && !(s->w->max_rel < 1e-6))) {
     c = val_witness_take(s->w, s->p, r, bind, &t, err);
@@ -140,7 +140,7 @@ static iso_code try_values(search *s, const rule *r, bool *kept, iso_error *err)
   if (elements(r) >= elements(s->w->r)) return ISO_OK;
   for (unsigned k = 0; k < VAL_ALL_KINDS && !c && !*kept; k++) {
     rule_tensor *bind[VAL_MAX_VARS] = {NULL};
-    if (val_sample(s->e, r, NULL, s->rng, k, false, bind, err)) break;
+    if (val_sample(s->e, r, NULL, s->rng, k, bind, err)) break;
     c = attempt(s, r, bind, kept, err);
     for (uint32_t i = 0; i < r->n_vars; i++) rule_tensor_unref(bind[i]);
   }
@@ -149,17 +149,15 @@ static iso_code try_values(search *s, const rule *r, bool *kept, iso_error *err)
 
 static iso_code smaller_instance(search *s, bool *kept, iso_error *err) {
   iso_arena a = {0};
-  rule r;
-  char why[200];
-  bool found = false;
-  iso_code c = val_find_instance(s->e, s->p, s->rng, &a, &r, &found, why, err);
+  val_found at;
+  iso_code c = val_find_instance(s->e, s->p, s->rng, &a, &at, err);
   s->trials++;
-  if (!c && found) c = try_values(s, &r, kept, err);
+  if (!c && at.found) c = try_values(s, &at.r, kept, err);
   iso_arena_fini(&a);
   return c;
 }
 
-/* What is set in the problem now; else it is as it was. */
+/* Try the names as they are set now; where that fails they are as they were. */
 static iso_code try_set(search *s, const val_problem *was, bool *kept, iso_error *err) {
   iso_arena a = {0};
   iso_error local;

@@ -233,7 +233,7 @@ bool val_vary_names(val_problem *p, iso_rng *rng) {
       draw_name(p, x, rng);
     }
     if (val_names_hold(p)) return true;
-    /* What an equation ties together moves together. */
+    /* Names that an equation ties together move together. */
     for (uint32_t k = 0; k < p->n_names; k++)
       if (iso_rng_below(rng, 3) == 0) p->name[k].set = false;
     if (!complete(p, rng)) continue;

@@ -1,4 +1,4 @@
-/* What a rule that is true over the reals does to floating point: exact, rounding or unsafe.
+/* The effect in floating point of a rule that is true over the reals: exact, rounding or unsafe.
  *
  * Both sides run on samples at extreme magnitudes. Where one side overflows, is NaN, or is further
  * off than any change of its inputs by rounding explains while the other is not, the rule is
@@ -59,13 +59,14 @@ static double shaken(iso_rng *rng, double x) {
 }
 
 /* How far each number of a side moves when its inputs move by roundings. */
-static iso_code sensitivity(val_engine *e, const rule_term *side, const rule *r,
-                            rule_tensor *const *bind, const rule_tensor *plain, int shakes,
+static iso_code sensitivity(val_engine *e, const val_shown *side, uint32_t n_vars, int shakes,
                             iso_rng *rng, double *moved, iso_error *err) {
+  rule_tensor *const *bind = side->bind;
+  const rule_tensor *plain = side->plain;
   iso_code c = ISO_OK;
   for (int k = 0; k < shakes && !c; k++) {
     rule_tensor *b[VAL_MAX_VARS] = {NULL}, *x = NULL;
-    for (uint32_t i = 0; i < r->n_vars && !c; i++) {
+    for (uint32_t i = 0; i < n_vars && !c; i++) {
       if (bind[i]->dtype != RULE_F64) {
         b[i] = rule_tensor_ref(bind[i]);
         continue;
@@ -75,21 +76,22 @@ static iso_code sensitivity(val_engine *e, const rule_term *side, const rule *r,
         ((double *)b[i]->data)[j] = shaken(rng, ((const double *)bind[i]->data)[j]);
     }
     iso_error local;
-    const iso_code ran = c ? c : val_eval(e, side, b, VAL_FLOAT64, &x, &local);
+    const iso_code ran = c ? c : val_eval(e, side->term, b, VAL_FLOAT64, &x, &local);
     for (int64_t i = 0; !ran && x->numel == plain->numel && i < n_numbers(plain); i++) {
       const double d = fabs(((const double *)x->data)[i] - ((const double *)plain->data)[i]);
       if (d > moved[i]) moved[i] = d;
     }
     rule_tensor_unref(x);
-    for (uint32_t i = 0; i < r->n_vars; i++) rule_tensor_unref(b[i]);
+    for (uint32_t i = 0; i < n_vars; i++) rule_tensor_unref(b[i]);
     if (ran == ISO_NOMEM) c = iso_fail(err, ISO_NOMEM, "out of memory");
   }
   return c;
 }
 
 /* Both finite and different: rounding, or more than that? */
-static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, const rule_tensor *a,
-                      const rule_tensor *b, iso_rng *rng, seen *s, iso_error *err) {
+static iso_code judge(val_engine *e, uint32_t n_vars, const val_shown side[2], iso_rng *rng,
+                      seen *s, iso_error *err) {
+  const rule_tensor *a = side[0].plain, *b = side[1].plain;
   const int64_t n = n_numbers(a);
   double *moved = calloc(2 * (size_t)n + 1, sizeof *moved);
   if (moved == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
@@ -97,8 +99,8 @@ static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, co
   iso_code c = ISO_OK;
   for (int shakes = SHAKES; far && shakes <= MORE_SHAKES && !c;
        shakes += MORE_SHAKES - SHAKES) { /* few might all leave a cancelled sum where it is */
-    c = sensitivity(e, r->lhs, r, bind, a, shakes, rng, moved, err);
-    if (!c) c = sensitivity(e, r->rhs, r, bind, b, shakes, rng, moved + n, err);
+    c = sensitivity(e, &side[0], n_vars, shakes, rng, moved, err);
+    if (!c) c = sensitivity(e, &side[1], n_vars, shakes, rng, moved + n, err);
     far = false;
     for (int64_t i = 0; i < n && !c; i++) {
       const double x = ((const double *)a->data)[i], y = ((const double *)b->data)[i];
@@ -133,7 +135,8 @@ static iso_code look(val_engine *e, const rule *r, rule_tensor *const *bind, iso
       if (rule_tensor_get_int(a, i) != rule_tensor_get_int(b, i))
         s->differs = s->unsafe = true; /* decided otherwise */
   if (differs && !s->unsafe) {
-    c = judge(e, r, bind, a, b, rng, s, err);
+    const val_shown side[2] = {{r->lhs, bind, a}, {r->rhs, bind, b}};
+    c = judge(e, r->n_vars, side, rng, s, err);
     rule_tensor_unref(a);
     rule_tensor_unref(b);
     return c;
@@ -157,7 +160,7 @@ static iso_code look_at_instance(val_engine *e, const rule *r, unsigned turn, is
   for (unsigned k = 0; k < EXTREMES && !s->unsafe && !c; k++) {
     rule_tensor *bind[VAL_MAX_VARS] = {NULL};
     iso_error local;
-    c = val_sample(e, r, NULL, rng, VAL_PLAIN, false, bind, &local);
+    c = val_sample(e, r, NULL, rng, VAL_PLAIN, bind, &local);
     if (c) return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
     const unsigned at = turn + (k < OPPOSITES ? 0 : k - OPPOSITES);
     const double near = iso_rng_normal(rng) * 1e7, large = at % 2 ? 1e290 : 1e8;
@@ -203,13 +206,11 @@ static iso_code class_of(val_engine *e, const rule *r, const char **out, iso_err
   iso_rng rng = iso_rng_new(val_engine_options(e)->seed, 77);
   for (int i = 0; i < (p.open ? INSTANCES : INSTANCES / 2) && !s.unsafe && !c; i++) {
     iso_arena a = {0};
-    rule at = *r;
-    bool found = true;
-    char why[200];
+    val_found at = {.r = *r, .found = true};
     p.roomy = i % 3 == 1; /* what overflows a row shows nothing in one of a single element */
-    if (p.open) c = val_find_instance(e, &p, &rng, &a, &at, &found, why, err);
-    if (!c && found)
-      c = look_at_instance(e, &at, (unsigned)(i * (EXTREMES - OPPOSITES)), &rng, &s, err);
+    if (p.open) c = val_find_instance(e, &p, &rng, &a, &at, err);
+    if (!c && at.found)
+      c = look_at_instance(e, &at.r, (unsigned)(i * (EXTREMES - OPPOSITES)), &rng, &s, err);
     iso_arena_fini(&a);
   }
   val_problem_fini(&p);

@@ -16,7 +16,7 @@ typedef struct told {
   const rule *r;
 } told;
 
-/* What failed is one operator: the others go on. */
+/* One operator failed: the others go on. */
 static void recover(sc *c) {
   if (c->no_memory) return;
   c->failed = c->undefined = false;

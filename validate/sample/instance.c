@@ -115,7 +115,7 @@ static iso_code try_instance(val_engine *e, const rule *r, iso_rng *rng, size_t 
   val_probe p = {0};
   bool empty = true; /* both: of one alone, the shapes differ */
   *ok = false;
-  iso_code c = val_sample(e, r, NULL, rng, VAL_PLAIN, false, bind, &local);
+  iso_code c = val_sample(e, r, NULL, rng, VAL_PLAIN, bind, &local);
   for (int side = 0; side < 2 && !c; side++) {
     c = val_eval_probe(e, side ? r->rhs : r->lhs, bind, &p, &x, &local);
     if (c) break;
@@ -151,13 +151,15 @@ static iso_code twist(val_engine *e, val_problem *p, iso_rng *rng, iso_error *er
   return c;
 }
 
-iso_code val_find_instance(val_engine *e, val_problem *p, iso_rng *rng, iso_arena *a, rule *out,
-                           bool *found, char *why, iso_error *err) {
+iso_code val_find_instance(val_engine *e, val_problem *p, iso_rng *rng, iso_arena *a,
+                           val_found *out, iso_error *err) {
   val_problem best = *p;
   size_t best_score = 0;
-  *found = false;
+  out->found = false;
+  out->why[0] = 0;
   if (!val_draw_names(p, rng)) {
-    snprintf(why, 200, "no sizes and attributes were found that meet the conditions");
+    snprintf(out->why, sizeof out->why,
+             "no sizes and attributes were found that meet the conditions");
     return ISO_OK;
   }
   const int tries = p->pinned ? PINNED_TRIES : TRIES;
@@ -168,14 +170,14 @@ iso_code val_find_instance(val_engine *e, val_problem *p, iso_rng *rng, iso_aren
     size_t score = 0;
     bool ok = false;
     iso_code c = val_instantiate(p, &scratch, &r, &local);
-    if (c == ISO_OK) c = try_instance(e, &r, rng, &score, &ok, why, &local);
-    else snprintf(why, 200, "%.199s", local.msg);
+    if (c == ISO_OK) c = try_instance(e, &r, rng, &score, &ok, out->why, &local);
+    else snprintf(out->why, sizeof out->why, "%.199s", local.msg);
     iso_arena_fini(&scratch);
     if (c == ISO_NOMEM) return iso_fail(err, c, "out of memory");
     if (ok) {
-      *found = true;
+      out->found = true;
       c = twist(e, p, rng, err);
-      return c ? c : val_instantiate(p, a, out, err);
+      return c ? c : val_instantiate(p, a, &out->r, err);
     }
     if (score >= best_score) best = *p, best_score = score;
     else *p = best;

@@ -48,7 +48,7 @@ typedef struct val_problem {
 
 /* Set the names and the open dimensions to a counterexample's. */
 void val_problem_set(val_problem *p, const val_witness *w);
-/* What is open in `r`. Borrows both. Owns: val_problem_fini. Errors: ISO_UNSUPPORTED where it is
+/* The open parts of `r`. Borrows both. Owns: val_problem_fini. Errors: ISO_UNSUPPORTED where it is
  * too large. */
 ISO_MUST_USE iso_code val_problem_init(val_problem *p, const rule *r, rule_schemas *s,
                                        iso_error *err);
@@ -99,10 +99,14 @@ ISO_MUST_USE iso_code val_ask_names(val_problem *p, uint64_t rlimit, val_truth *
 ISO_MUST_USE iso_code val_instantiate(const val_problem *p, iso_arena *a, rule *out,
                                       iso_error *err);
 
-/* An instance on which both sides run, in `a`; its values stay set in `p`. `fresh`: forget the
- * values found before. Returns: in `found` whether there is one. `why` (200 bytes): what the best
- * try failed at. */
+/* An instance that was sought. */
+typedef struct val_found {
+  rule r;
+  bool found;    /* there is one */
+  char why[200]; /* else what the best try failed at */
+} val_found;
+/* An instance on which both sides run, in `a`; its values stay set in `p`. */
 ISO_MUST_USE iso_code val_find_instance(val_engine *e, val_problem *p, iso_rng *rng, iso_arena *a,
-                                        rule *out, bool *found, char *why, iso_error *err);
+                                        val_found *out, iso_error *err);
 
 #endif

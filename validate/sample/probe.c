@@ -71,20 +71,27 @@ static double shaken(const val_probe *p, double v, double by) {
   return v * (1 + by * (u < 0 ? u / 2 - 0.5 : u / 2 + 0.5));
 }
 
+typedef struct shake {
+  double by;
+  bool keep_grid;   /* short numbers stay */
+  bool positive_op; /* a zero is a small positive number */
+} shake;
+
 /* `keep` (may be NULL): elements that are exact. */
-static iso_code shaken_copy(const val_probe *p, const rule_tensor *t, double by, bool keep_grid,
-                            bool positive_op, const bool *keep, rule_tensor **out, iso_error *err) {
+static iso_code shaken_copy(const val_probe *p, const rule_tensor *t, const shake *how,
+                            const bool *keep, rule_tensor **out, iso_error *err) {
   iso_code code = rule_tensor_new(t->dtype, &t->shape, out, err);
   if (code != ISO_OK) return code;
   const double *x = t->data;
   double *y = (*out)->data;
   for (int64_t i = 0, n = n_numbers(t); i < n; i++)
     if (keep && keep[i]) y[i] = x[i];
-    else if (x[i] == 0 && positive_op) y[i] = 1e-300 * iso_rng_uniform(p->noise);
+    else if (x[i] == 0 && how->positive_op) y[i] = 1e-300 * iso_rng_uniform(p->noise);
     else
-      y[i] = !(fabs(x[i]) < (p->blur_all ? DBL_MAX : huge_value)) || (keep_grid && on_grid(x[i]))
-                 ? x[i]
-                 : shaken(p, x[i], by); /* masks stay */
+      y[i] =
+          !(fabs(x[i]) < (p->blur_all ? DBL_MAX : huge_value)) || (how->keep_grid && on_grid(x[i]))
+              ? x[i]
+              : shaken(p, x[i], how->by); /* masks stay */
   return ISO_OK;
 }
 
@@ -200,7 +207,7 @@ iso_code val_probe_blur(val_probe *p, const rule_term *call, rule_tensor **bind,
     rule_tensor *was = bind[i];
     if (!wide(was) || was->numel == 0) continue;
     rule_tensor *now = NULL;
-    code = shaken_copy(p, was, unit, false, false, i < 2 ? keep[i] : NULL, &now, err);
+    code = shaken_copy(p, was, &(shake){.by = unit}, i < 2 ? keep[i] : NULL, &now, err);
     for (size_t j = i; j < n && code == ISO_OK; j++)
       if (bind[j] == was) { /* one tensor given twice stays one */
         rule_tensor_unref(was);
@@ -401,9 +408,8 @@ iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const 
     bool *keep = step ? calloc((size_t)out[k]->numel + 1, 1) : NULL;
     if (step && !keep) code = iso_fail(err, ISO_NOMEM, "out of memory");
     else if (step) mark_exact(step, &o, keep, NULL);
-    if (!code)
-      code = shaken_copy(p, out[k], about->series ? poor : unit, p->how == GRID, about->positive,
-                         keep, &now, err);
+    const shake how = {about->series ? poor : unit, p->how == GRID, about->positive};
+    if (!code) code = shaken_copy(p, out[k], &how, keep, &now, err);
     free(keep);
     if (code != ISO_OK) break;
     if (n && about->cancels) shake_absolutely(p, now, bind[0]);

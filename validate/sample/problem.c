@@ -1,5 +1,5 @@
-/* What a rule leaves open: its sizes, attributes and unnamed dimensions, the conditions among them,
- * and the integers that it suggests as sizes. */
+/* The open parts of a rule: its sizes, attributes and unnamed dimensions, the conditions among
+ * them, and the integers that it suggests as sizes. */
 #include <stdio.h>
 #include <string.h>
 

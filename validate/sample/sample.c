@@ -185,7 +185,7 @@ static void fill_seam(iso_rng *rng, rule_tensor *t, unsigned k, const double *li
   }
 }
 
-/* What cannot be divided by. `zero`: everywhere. */
+/* Zeros, by which nothing can be divided. `zero`: everywhere. */
 static void fill_zeros(iso_rng *rng, rule_tensor *t, bool zero, bool mixed) {
   for (int64_t i = 0; i < t->numel; i++)
     ((double *)t->data)[i] = zero || (mixed && iso_rng_below(rng, 2)) ? 0 : iso_rng_normal(rng);
@@ -248,7 +248,7 @@ static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *l
   for (int64_t i = drawn; i < t->numel; i++) x[i] = x[i - drawn];
 }
 
-/* What the integers of a sample are drawn by. */
+/* The source of a sample's integers. */
 typedef struct int_draw {
   iso_rng *rng;
   unsigned k;                 /* the kind of sample */
@@ -429,7 +429,9 @@ static void draw_index(const int_draw *d, const rule_variable *v, const val_doma
 }
 
 iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, iso_rng *rng,
-                    unsigned k, bool mixed, rule_tensor **bind, iso_error *err) {
+                    unsigned k, rule_tensor **bind, iso_error *err) {
+  const bool mixed = k & VAL_MIXED;
+  k &= ~(unsigned)VAL_MIXED;
   double lit[16];
   size_t n_lit = 0;
   literals(r->lhs, lit, &n_lit, 16);

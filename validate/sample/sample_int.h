@@ -14,20 +14,20 @@ enum {
   VAL_SEAMS = 16,
   VAL_SMALL = 256, /* from here on: of the size of the rule's least literal */
   VAL_SMALLS = 4,
-  VAL_POLE = 512,   /* zeros here and there; VAL_POLE + 1 + i: variable i is zero everywhere */
-  VAL_AXES = 1024,  /* complex numbers on the axes, where cuts lie; floats are plain */
+  VAL_POLE = 512,  /* zeros here and there; VAL_POLE + 1 + i: variable i is zero everywhere */
+  VAL_AXES = 1024, /* complex numbers on the axes, where cuts lie; floats are plain */
+  VAL_MIXED = 1 << 20,
   VAL_AT = 7,       /* at the rule's literals, and a step to either side */
   VAL_POSITIVE = 3, /* away from zero */
   VAL_PLAIN = 0     /* the kind that most operators are defined on */
 };
 
 /* Draw a sample of the kind `k` % VAL_ALL_KINDS, or VAL_SPREAD + 0 .. VAL_SPREADS - 1, or VAL_SEAM
- * or VAL_SMALL + as many, or VAL_POLE and up to VAL_POLE + r->n_vars (`mixed`: each float variable
- * of its own kind) into `bind` (one tensor per variable; caller unrefs). Errors: ISO_UNSUPPORTED
- * where a shape is symbolic. */
+ * or VAL_SMALL + as many, or VAL_POLE and up to VAL_POLE + r->n_vars (with VAL_MIXED: each float
+ * variable of its own kind) into `bind` (one tensor per variable; caller unrefs). Errors:
+ * ISO_UNSUPPORTED where a shape is symbolic. */
 ISO_MUST_USE iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example,
-                                 iso_rng *rng, unsigned k, bool mixed, rule_tensor **bind,
-                                 iso_error *err);
+                                 iso_rng *rng, unsigned k, rule_tensor **bind, iso_error *err);
 
 /* What an integer variable may be, as the definitions of the operators that take it as an index say
  * (index_ranges.c). */

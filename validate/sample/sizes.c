@@ -52,7 +52,7 @@ static iso_code largest_of(val_engine *e, const rule *r, iso_rng *rng, int64_t *
   rule_tensor *bind[VAL_MAX_VARS] = {NULL};
   val_probe p = {.largest = 1};
   iso_error local;
-  iso_code c = val_sample(e, r, NULL, rng, VAL_PLAIN, false, bind, &local);
+  iso_code c = val_sample(e, r, NULL, rng, VAL_PLAIN, bind, &local);
   for (int side = 0; side < 2 && !c; side++) {
     rule_tensor *x = NULL;
     c = val_eval_probe(e, side ? r->rhs : r->lhs, bind, &p, &x, &local);
@@ -84,17 +84,15 @@ static int64_t allowed_from(val_problem *p, uint32_t name, int64_t size, int64_t
 static iso_code room_for(val_engine *e, val_problem *p, uint32_t name, iso_rng *rng, int64_t *room,
                          iso_error *err) {
   iso_arena a = {0};
-  rule r;
-  bool found = false;
-  char why[200];
+  val_found at;
   int64_t all = 0;
   const int64_t base = allowed_from(p, name, BASE, MOST);
   p->pinned = name + 1;
   p->pin = base;
   *room = 0;
   if (base == 0) return ISO_OK;
-  iso_code c = val_find_instance(e, p, rng, &a, &r, &found, why, err);
-  if (!c && found && p->name[name].i == base) c = largest_of(e, &r, rng, &all, err);
+  iso_code c = val_find_instance(e, p, rng, &a, &at, err);
+  if (!c && at.found && p->name[name].i == base) c = largest_of(e, &at.r, rng, &all, err);
   iso_arena_fini(&a);
   if (c || all == 0) return c;
   const double power = fmax(1, log((double)all) / log((double)base));

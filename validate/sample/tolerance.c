@@ -49,7 +49,7 @@ static int64_t slice_length(const rule_tensor *t) {
 
 typedef enum relation { SAME, BOTH_NAN, COMPARE, WRONG } relation;
 
-/* What two numbers are to each other before any tolerance. */
+/* The relation of two numbers before any tolerance. */
 static relation relate(double a, double b) {
   if (isnan(a) || isnan(b)) return isnan(a) && isnan(b) ? BOTH_NAN : WRONG;
   bool far_a = fabs(a) > huge_value, far_b = fabs(b) > huge_value;

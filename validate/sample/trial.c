@@ -89,12 +89,26 @@ static survey survey_both(const rule_tensor *a, const rule_tensor *b, double flo
   return s;
 }
 
+typedef struct noise {
+  iso_rng *rng;
+  int runs;
+  bool far; /* numbers beyond 1e30 are moved, too */
+} noise;
+
+/* The bar that a difference has to pass at first sight. */
+typedef struct sight {
+  double floor; /* absolute, of rounding */
+  bool strict;
+  double rel_tol;
+} sight;
+
 /* How far noise moves each number of a side (`other` is the rule's other one, NULL: of no
  * interest): the largest of some runs, added up in `moved`. The first two lean up and down, so that
  * a step at a tie is stepped over. */
-static iso_code add_noise(val_engine *e, const rule_term *side, const rule_term *other,
-                          rule_tensor *const *bind, const rule_tensor *plain, iso_rng *rng,
-                          int runs, bool far, double *moved, bool *tied, iso_error *err) {
+static iso_code add_noise(val_engine *e, const val_shown *side, const rule_term *other,
+                          const noise *how, double *moved, bool *tied, iso_error *err) {
+  const rule_tensor *plain = side->plain;
+  const int runs = how->runs;
   *tied = false;
   const int64_t n = n_numbers(plain);
   double *worst = calloc((size_t)n + 1, sizeof *worst);
@@ -102,20 +116,20 @@ static iso_code add_noise(val_engine *e, const rule_term *side, const rule_term 
   iso_code code = ISO_OK;
   bool even = false;
   for (int run = 0; run < (even && runs < GROSS_RUNS ? GROSS_RUNS : runs) && !code; run++) {
-    val_probe p = {.noise = rng,
+    val_probe p = {.noise = how->rng,
                    .lean = run == 0   ? 1
                            : run == 1 ? -1
                                       : 0,
-                   .blur_all = far,
+                   .blur_all = how->far,
                    .other = other};
     rule_tensor *x = NULL;
     iso_error local;
-    code = val_eval_probe(e, side, bind, &p, &x, &local);
+    code = val_eval_probe(e, side->term, side->bind, &p, &x, &local);
     *tied |= p.tied;
     even |= p.even; /* rounding made them equal if noise at random parts them */
     const bool same = !code && rule_shape_eq(&x->shape, &plain->shape) && x->dtype == plain->dtype;
     for (int64_t i = 0; i < n; i++) {
-      /* What fails or changes its shape under noise could have been anything. */
+      /* A side that fails or changes its shape under noise could have been anything. */
       const double d = same ? fabs(number_of(x, i) - number_of(plain, i)) : (double)INFINITY;
       if (!same || (!(d <= worst[i]) && number_of(x, i) != number_of(plain, i)))
         worst[i] = isnan(d) ? (double)INFINITY : d;
@@ -142,18 +156,18 @@ static void note_difference(val_trial *t, int64_t i, double x, double y, double 
 }
 
 /* The suspects, against noise. */
-static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng,
-                      double rel_tol, bool strict, double floor, int runs, bool far, val_trial *t,
-                      iso_error *err) {
+static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, const sight *at,
+                      const noise *by, val_trial *t, iso_error *err) {
   const rule_tensor *a = t->lhs, *b = t->rhs;
   const int64_t n = n_numbers(a);
   double *moved = calloc((size_t)n + 1, sizeof *moved), best = 0;
   if (moved == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
   bool tied_a = false, tied_b = false;
-  iso_code code = add_noise(e, r->lhs, r->rhs, bind, a, rng, runs, far, moved, &tied_a, err);
-  if (!code) code = add_noise(e, r->rhs, r->lhs, bind, b, rng, runs, far, moved, &tied_b, err);
+  const val_shown left = {r->lhs, bind, a}, right = {r->rhs, bind, b};
+  iso_code code = add_noise(e, &left, r->rhs, by, moved, &tied_a, err);
+  if (!code) code = add_noise(e, &right, r->lhs, by, moved, &tied_b, err);
   t->outcome = VAL_BLIND;
-  const double little = 64 * floor;
+  const double little = 64 * at->floor;
   double most = 0; /* where next to nothing is left of larger numbers, one element may by chance not
                       have moved */
   for (int64_t i = 0; i < n; i++) most = fmax(most, isfinite(moved[i]) ? moved[i] : 0);
@@ -164,8 +178,8 @@ static iso_code judge(val_engine *e, const rule *r, rule_tensor *const *bind, is
         note_difference(t, i, x, y, &best);
         t->soft = false;
       }
-    } else if (suspect(x, y, floor, strict, rel_tol) &&
-               ((!far && !(fmax(fabs(x), fabs(y)) < huge_value)) ||
+    } else if (suspect(x, y, at->floor, at->strict, at->rel_tol) &&
+               ((!by->far && !(fmax(fabs(x), fabs(y)) < huge_value)) ||
                 fabs(x - y) >
                     noise_factor * ((x != 0 && y != 0) || moved[i] == 0 || fabs(x - y) > little
                                         ? moved[i]
@@ -232,8 +246,8 @@ static iso_code seek_undefined(val_engine *e, const rule *r, rule_tensor *const 
     any |= lost[i] = !isfinite(number_of(at, i)) && isfinite(number_of(other, i));
   if (!c && any) c = stays_undefined(e, undefined ? r->rhs : r->lhs, bind, rng, n, lost, err);
   if (!c && any)
-    c = add_noise(e, undefined ? r->lhs : r->rhs, NULL, bind, other, rng, CANDIDATE_RUNS, false,
-                  moved, &tied, err);
+    c = add_noise(e, &(val_shown){undefined ? r->lhs : r->rhs, bind, other}, NULL,
+                  &(noise){rng, CANDIDATE_RUNS, false}, moved, &tied, err);
   for (int64_t i = 0; i < n && !c && t->outcome != VAL_DIFFER; i++) {
     if (!lost[i] || !(moved[i] <= 1e-6 * fabs(number_of(other, i)))) continue;
     t->outcome = VAL_DIFFER;
@@ -246,8 +260,20 @@ static iso_code seek_undefined(val_engine *e, const rule *r, rule_tensor *const 
   return c;
 }
 
-iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng,
-                 double rel_tol, bool strict, bool unbounded, val_trial *t, iso_error *err) {
+/* Whether the sides have different shapes, or different kinds of numbers: then they differ. */
+static bool of_other_kind(val_trial *t) {
+  const bool shaped = rule_shape_eq(&t->lhs->shape, &t->rhs->shape);
+  if (shaped && same_kind(t->lhs->dtype, t->rhs->dtype)) return false;
+  t->outcome = VAL_DIFFER;
+  t->what = shaped ? 'd' : 's';
+  t->abs = t->rel = (double)INFINITY;
+  return true;
+}
+
+iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, const val_trying *how,
+                 val_trial *t, iso_error *err) {
+  const bool strict = how->strict, unbounded = how->unbounded;
+  iso_rng *rng = how->rng;
   *t = (val_trial){.outcome = VAL_FAILED, .index = -1};
   /* A rule of a file speaks of integers that do not wrap; a step between two graphs is of those
    * that do. */
@@ -262,14 +288,9 @@ iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng
     return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
   }
   const rule_tensor *a = t->lhs, *b = t->rhs;
-  if (!rule_shape_eq(&a->shape, &b->shape) || !same_kind(a->dtype, b->dtype)) {
-    t->outcome = VAL_DIFFER;
-    t->what = rule_shape_eq(&a->shape, &b->shape) ? 'd' : 's';
-    t->abs = t->rel = (double)INFINITY;
-    return ISO_OK;
-  }
+  if (of_other_kind(t)) return ISO_OK;
   const double floor = 64 * DBL_EPSILON * fmax(pa.magnitude, pb.magnitude);
-  const survey s = survey_both(a, b, floor, strict, rel_tol);
+  const survey s = survey_both(a, b, floor, strict, how->rel_tol);
   if (pa.undefined || pb.undefined || s.nan) {
     t->outcome = VAL_OUTSIDE;
     t->guarded = (pa.pole || pb.pole) && !pa.far && !pb.far && s.suspect && !s.nan;
@@ -286,9 +307,9 @@ iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng
     return ISO_OK;
   }
   if (s.suspect) {
-    c = judge(e, r, bind, rng, rel_tol, strict, floor,
-              s.abs > 1e-3 * s.size ? (strict ? GROSS_RUNS : CANDIDATE_RUNS) : NOISY_RUNS, far, t,
-              err);
+    const sight at = {floor, strict, how->rel_tol};
+    const int runs = s.abs > 1e-3 * s.size ? (strict ? GROSS_RUNS : CANDIDATE_RUNS) : NOISY_RUNS;
+    c = judge(e, r, bind, &at, &(noise){rng, runs, far}, t, err);
     t->gross = t->outcome == VAL_DIFFER && !far && !has_mask(r->lhs) && !has_mask(r->rhs) &&
                s.abs > 1e-3 * s.size && t->abs > 1e6 * floor;
     /* Where all that is left may be what larger numbers lost, a few runs may by chance lose the
@@ -296,7 +317,7 @@ iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng
     if (!c && t->outcome == VAL_DIFFER && t->abs <= floor) {
       t->index = -1;
       t->soft = false;
-      c = judge(e, r, bind, rng, rel_tol, strict, floor, SURE_RUNS, far, t, err);
+      c = judge(e, r, bind, &at, &(noise){rng, SURE_RUNS, far}, t, err);
     }
     return c;
   }

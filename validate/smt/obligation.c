@@ -289,12 +289,12 @@ iso_code val_certify(const rule *r, rule_schemas *schemas, const val_options *o,
   if (!k) return iso_fail(err, ISO_NOMEM, "out of memory");
   rule_verdict v = {0};
   k->unchecked = unchecked;
-  iso_code c = sc_prove(r, schemas, o, false, k, &v, NULL, err);
+  iso_code c = sc_prove(&(sc_asked){r, schemas, o}, false, k, &v, NULL, err);
   if (!c && v.status != RULE_PROVED &&
       r->reads_literals) { /* it is proved of the numbers that its literals stand for */
     for (size_t i = 0; i < k->n; i++) free(k->text[i]);
     *k = (sc_certificate){.unchecked = unchecked};
-    c = sc_prove(r, schemas, o, true, k, &v, NULL, err);
+    c = sc_prove(&(sc_asked){r, schemas, o}, true, k, &v, NULL, err);
   }
   const char *why = k->why[0]                               ? k->why
                     : v.status != RULE_PROVED && !unchecked ? v.reason

@@ -117,9 +117,7 @@ typedef struct chain {
 
 /* By function: its name in the text; NULL: it has none. */
 extern const char *const cert_fn[];
-cert_name cert_define(cert_writer *w, sx x, const char *text);
 void cert_declare_fn(cert_writer *w, const char *name, int n, const char *to);
-cert_name cert_inverse(cert_writer *w, cert_name a, sx whose);
 cert_name cert_power(cert_writer *w, sx x, uint32_t q);
 void cert_collect(cert_writer *w, chain *k, sx x, bool inverse);
 cert_name cert_in_order(cert_writer *w, chain k, int *left);

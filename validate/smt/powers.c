@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include "validate/smt/obligation_int.h"
 
+static cert_name cert_inverse(cert_writer *w, cert_name a, sx whose);
+
 /* ---- real functions, with their axioms at the arguments that occur ---- */
 
 /* Not by their own names: some solvers know a function of that name. */
@@ -67,7 +69,7 @@ static void inverse_of_sum(cert_writer *w, cert_name a, cert_name r, sx whose) {
   cert_line(w, "(assert (= %s %s)) ; 1 / (1 + e^-a) = e^a / (1 + e^a)\n", r.s, t.s);
 }
 
-cert_name cert_inverse(cert_writer *w, cert_name a, sx whose) {
+static cert_name cert_inverse(cert_writer *w, cert_name a, sx whose) {
   if (!w->fn[30]) cert_declare_fn(w, "inv", 1, "Real"), w->fn[30] = true;
   const cert_name in = cert_within(w, whose);
   const size_t at = w->n_lines;

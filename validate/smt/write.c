@@ -44,7 +44,7 @@ cert_name cert_real(cert_writer *w, sx x) {
   return cert_sort_of(w->c, x) == 'i' ? cert_named("(to_real %s)", n.s) : n;
 }
 
-cert_name cert_define(cert_writer *w, sx x, const char *text) {
+static cert_name cert_define(cert_writer *w, sx x, const char *text) {
   static const char *const sort[] = {['b'] = "Bool", ['i'] = "Int", ['r'] = "Real"};
   if (x < w->cap_memo && *w->memo[x])
     return cert_named("%s", w->memo[x]); /* an axiom of a part of it has named it */

@@ -28,7 +28,8 @@ static const pt_value *getitem(sc *c, const rule_term *t) {
   return pt_one(c, pt_piece(c, v, (size_t)i));
 }
 
-void pt_note(sc *c, const char *op) {
+/* A verdict about this operator is relative to its definition, where it is not one of PyTorch's. */
+static void note(sc *c, const char *op) {
   if (!strncmp(op, "aten::", 6) || !strncmp(op, "dist::", 6)) return;
   for (size_t i = 0; i < c->n_relative; i++)
     if (!strcmp(c->relative[i], op)) return;
@@ -78,7 +79,7 @@ static const pt_value *call(sc *c, const rule_term *t) {
   pt_args a = {c, t, schema};
   const pt_value *v = d.f(&a, d.which);
   if (!v) sc_fail(c, "%s is not modelled with these arguments", t->u.s);
-  else pt_note(c, t->u.s);
+  else note(c, t->u.s);
   if (v && !c->failed) v = pt_typed_results(&a, v);
   return c->failed ? NULL : v;
 }

@@ -10,7 +10,8 @@ static void ask(sc *c, sx guard) {
   sc_fail(c, "a case split");
 }
 
-bool sc_known(const sc *c, sx guard, bool *out) {
+/* Whether the case says what the condition is. */
+static bool known(const sc *c, sx guard, bool *out) {
   for (size_t i = 0; i < c->n_path; i++)
     if (c->path[i].cond == guard) return *out = c->path[i].holds, true;
   return false;
@@ -21,7 +22,7 @@ bool sc_decide(sc *c, sx cond, bool *out) {
     bool holds;
     if (cond == c->yes || cond == c->no) return *out = cond == c->yes, true;
     const sx g = sx_top_guard(c, cond);
-    if (!sc_known(c, g, &holds)) {
+    if (!known(c, g, &holds)) {
       ask(c, g);
       return false;
     }
@@ -61,8 +62,8 @@ bool sc_multiple(sc *c, sx a, sx b, sx *out) {
   if (c->failed) return false;
   const sx eq = sx_eq(c, a, sx_mul(c, b, u)), g = sx_top_guard(c, eq);
   bool gone;
-  if (!g || sc_known(c, g, &gone) || !sc_has(c, a, S_POS) || !sc_has(c, b, S_POS)) {
-    sc_fail(c, "a size that is not sc_known to be a multiple of another");
+  if (!g || known(c, g, &gone) || !sc_has(c, a, S_POS) || !sc_has(c, b, S_POS)) {
+    sc_fail(c, "a size that is not known to be a multiple of another");
     return false;
   }
   c->choice[0] = (sc_guess){g, true};

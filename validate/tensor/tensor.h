@@ -60,8 +60,6 @@ const pt_tensor *pt_piece(sc *c, const pt_value *v, size_t k); /* NULL: failed *
 void *sc_take(sc *c, size_t n);
 const pt_tensor *pt_variable(sc *c, int64_t index); /* of the rule */
 bool pt_is_variable(const pt_tensor *t);
-/* A verdict about this operator is relative to its definition, where it is not one of PyTorch's. */
-void pt_note(sc *c, const char *op);
 
 /* ---- case splits (split.c) ---- */
 
@@ -76,8 +74,6 @@ bool sc_decide(sc *c, sx cond,
  */
 bool sc_multiple(sc *c, sx a, sx b, sx *out);
 void sc_defined_if(sc *c, sx cond); /* note a condition on values */
-/* Whether the case says what the condition is. */
-bool sc_known(const sc *c, sx guard, bool *out);
 void pt_join_leads(sc *c, uint64_t a,
                    uint64_t b); /* these variables' leading dimensions are equal */
 

@@ -166,7 +166,7 @@ class Leaves:
         name, held, out, names = self.names[k], {}, {}, {}
         domain = {"range": list(self.ranges[name])} if name in self.ranges else None
         for r in range(self.ranks):
-            key = cut.part_of[r]
+            key = 0 if cut.replicated() else r
             if key not in held:
                 own = name if cut.replicated() else "rank%d.%s" % (r, name)
                 t = self.part(whole, cut, r, local)
@@ -174,13 +174,15 @@ class Leaves:
             out[r], names[r] = held[key], held[key].node["name"]
         return out, names
 
-    def relation(self, k, names):
+    def relations(self, k, names):
+        """A line for each set of replicas."""
         cut = self.sharding(k)
-        right = sharding.assembled(names, self.sizes(k, cut), cut)
-        word = "input" if self.kind(k) == "input" else "leaf"
-        if right is None:
-            return "# %s %s: padded parts" % (word, sharding.quoted(self.names[k]))
-        return "%s %s = %s" % (word, sharding.quoted(self.names[k]), right)
+        whole = sharding.assembled(names, self.sizes(k, cut), cut)
+        left = "input " if self.kind(k) == "input" else "leaf "
+        left += sharding.quoted(self.names[k])
+        if whole is None:
+            return ["# %s: padded parts" % left]
+        return ["%s = %s" % (left, right) for right in whole]
 
 
 # ---- results ----
@@ -203,18 +205,17 @@ def result_relations(whole, n_ranks):
     for name, shape, text in zip(names, results, said):
         cut = sharding.parse_sharding(text, len(shape.sizes), n_ranks)
         parts = {r: name + ("_rank%d" % r if r else "") for r in range(n_ranks)}
-        right = sharding.assembled(parts, shape.sizes, cut)
-        if right is None:
+        replicas = sharding.assembled(parts, shape.sizes, cut)
+        if replicas is None:
             raise Unsupported("result %s is padded" % name)
-        lines.append("output %s = %s" % (name, right))
-        used = set(re.findall(r"output[\w]*", right))
-        lines += ["output none = %s" % p for p in parts.values() if p not in used]
+        lines += ["output %s = %s" % (name, right) for right in replicas]
     return lines
 
 
 def relations_text(module, whole, leaves, names, n_ranks):
     lines = ["# %s, and its parts in %s" % (os.path.basename(whole.path), module.name)]
-    lines += [leaves.relation(k, n) for k, n in enumerate(names)]
+    for k, n in enumerate(names):
+        lines += leaves.relations(k, n)
     try:
         lines += result_relations(whole, n_ranks)
     except (Unsupported, ValueError) as e:
@@ -253,7 +254,11 @@ def lower(module, whole, options):
         "torch_version": torch.__version__,
         "nodes": writer.nodes,
         "outputs": outputs,
-        "metadata": {"file": os.path.basename(module.path), "ranks": n_ranks},
+        "metadata": {
+            "file": os.path.basename(module.path),
+            "ranks": n_ranks,
+            "literals": program.literals,
+        },
     }
     weights = {n: t for n, t in tensors.items() if kinds[n] != "input"}
     inputs = {n: t for n, t in tensors.items() if kinds[n] == "input"}

@@ -6,7 +6,7 @@ known, as it is where a counter starts and steps by constants."""
 
 import torch
 
-from . import elementwise, indexing, linear, reductions, regions, shapes
+from . import elementwise, indexing, linear, literals, reductions, regions, shapes
 from .build import Unsupported, dtype_of
 from .spmd import COLLECTIVES, collective
 from .text import HloError, Shape, scope_of, source_of
@@ -32,6 +32,7 @@ class Program:
     def __init__(self, module, builder, ranks, per_partition):
         self.module, self.b, self.ranks = module, builder, ranks
         self.per_partition = per_partition  # ranks are partitions, else replicas
+        self.literals = {}  # those that are read as another real, by their text
 
     # ---- computations ----
 
@@ -215,7 +216,12 @@ def constant(p, i, x, rank):
     except (ValueError, KeyError, RuntimeError, OverflowError):
         raise Unsupported("its literal is none of its type") from None
     if len(numbers) == 1 and tensor.numel() == 1:
-        return p.b.full(i.shape.sizes, numbers[0], dtype)
+        number, name = numbers[0], None
+        if dtype == torch.float32:
+            number, name = literals.read(i.literal.strip("{} "))
+        if name:
+            p.literals[i.literal.strip("{} ")] = name
+        return p.b.full(i.shape.sizes, number, dtype)
     return p.b.constant(tensor)
 
 

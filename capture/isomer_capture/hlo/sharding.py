@@ -185,14 +185,16 @@ def quoted(name):
 
 
 def assembled(names, sizes, sharding):
-    """The whole of the parts `names` (by rank) in the language of relations; first replicas
-    count. None: a part is padded, so that its whole is no concatenation."""
+    """The whole of the parts `names` (by rank) in the language of relations, once for each set of
+    replicas. None: a part is padded, so that its whole is no concatenation."""
     if any(n % t for n, t in zip(sizes, sharding.tiles)):
         return None
-    holder = {}
+    holders = {}
     for rank in sorted(sharding.part_of):
-        holder.setdefault(sharding.part_of[rank], names[rank])
-    return joined(holder, (), sharding.tiles)
+        holders.setdefault(sharding.part_of[rank], []).append(names[rank])
+    least = min(len(h) for h in holders.values())
+    sets = [{part: h[k] for part, h in holders.items()} for k in range(least)]
+    return list(dict.fromkeys(joined(one, (), sharding.tiles) for one in sets))
 
 
 def joined(holder, prefix, tiles):

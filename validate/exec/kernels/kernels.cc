@@ -57,6 +57,7 @@ Tensor hidden_pairs(int64_t tokens, bool causal, int64_t window, const at::Tenso
 
 /* Attention over the tokens of one sequence, with grouped key/value heads. Returns: the query's
  * layout. */
+/* parameters: the operator's schema has them. */
 Tensor unified_attention(const Tensor &query, const Tensor &key, const Tensor &value,
                          int64_t num_heads, int64_t num_kv_heads, int64_t head_size, double scale,
                          std::optional<int64_t> sliding_window,
@@ -230,6 +231,7 @@ Tensor one_expert(const Tensor &rows, int64_t e, const Tensor &w1, const Tensor 
 
 /* w1: [experts, 2 * inner, hidden], w2: [experts, hidden, inner]; topk_weights, topk_ids: [tokens,
  * topk]. */
+/* parameters: the operator's schema has them. */
 Tensor fused_experts(const Tensor &hidden_states, const Tensor &w1, const Tensor &w2,
                      const Tensor &topk_weights, const Tensor &topk_ids,
                      const std::string &activation, bool apply_router_weight_on_input,
