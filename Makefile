@@ -56,7 +56,7 @@ EXAMPLE_BIN := $(EXAMPLE_SRC:%.c=$(B)/%)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
 ALL_TEST_SRC := $(TEST_SRC) $(EXAMPLE_SRC) $(FUZZ_SRC) $(wildcard tests/fuzz/driver.c tests/check/checker.c tests/cli/out_of_memory.c)
 
-NO_BUILD = clean help format format-check deps headers fuzz schemas asan ubsan tsan valgrind
+NO_BUILD = clean help format format-check deps headers fuzz schemas manuals asan ubsan tsan valgrind
 ifneq ($(TORCH),0)
 SHIM := $(patsubst %,$(B)/libisomer_%.so,$(if $(wildcard validate/exec/shim.cc),shim) $(if $(wildcard validate/exec/kernels/*.cc),kernels))
 ifneq ($(filter-out $(NO_BUILD),$(or $(MAKECMDGOALS),all)),)
@@ -71,7 +71,7 @@ endif
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
 .PHONY: lint-campaign attack certified branches mutants-text rule-figures certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds load growth bugs
 .PHONY: uninstall wheel deb
-.PHONY: all help check check-build test test-all pairs hlo refine inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format format-check schemas clean FORCE
+.PHONY: all help check check-build test test-all pairs hlo refine inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format format-check schemas manuals globals clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -88,6 +88,7 @@ help:
 	@echo 'hlo        what XLA'"'"'s partitioner makes of small models, and that broken; COUNT=N of each fault'
 	@echo 'masks      pairs whose masks vanish, or are seen; SEED=N COUNT=N'
 	@echo 'pairs      compare every pair of captures in models/; CAPTURES=DIR: in a folder of families'
+	@echo 'distributed  sequential programs against several ranks: [ONLY=TEXT]'
 	@echo 'bugs       the known bugs of models/bugs, and docs/bugs.md about them'
 	@echo 'core-rules the rules of rules/core.rules, from models/variants and CAPTURES=DIR, each proved; CHECK=1: nothing is missing'
 	@echo 'seeds      verdicts against seeds and order: [CAPTURES=DIR]'
@@ -99,6 +100,7 @@ help:
 	@echo 'attack     forged certificates by an attacker: [COUNT=400] [SEED=1]'
 	@echo 'asan, ubsan, valgrind   the tests under each; tsan: what runs in several threads'
 	@echo 'deps       fail on an include that goes against the folders'"'"' order'
+	@echo 'globals    fail on mutable data that outlives a call, but for what .ci/globals gives a reason for'
 	@echo 'headers    public headers compile alone as C11 and C++, their examples are in step'
 	@echo 'bench      what it costs, as ratios: bench-compare [CAPTURES=DIR] [ROUNDS=7]'
 	@echo '           and bench-egraph [BENCH_DATA=DIR] [BENCH_PEER=COMMAND] [REPEAT=3] [WORKLOADS="ac-8 ..."]'
@@ -113,6 +115,7 @@ help:
 	@echo 'fuzz T=name SECS=60     tests/fuzz/fuzz_name.c under libFuzzer (clang)'
 	@echo 'format     clang-format on the C sources, ruff on the Python; format-check: whether something is not'
 	@echo 'schemas    the table of operator schemas, from libtorch'
+	@echo 'manuals    the options of cli/options.def in the manual pages and in docs/settings.md'
 	@echo 'clean'
 
 # ---- compiling ----
@@ -229,6 +232,7 @@ mutants-text: all $(B)/tests/validate/test_prove_diff $(B)/tests/validate/test_p
 
 # One command a line, for .ci/test-run.
 CHECKER = $(if $(filter 0,$(TORCH)),,$(B)/tests/check/checker)
+DISTRIBUTED = python3 tests/pairs/distributed.py --isomer $(B)/isomer
 LINT = schedules events mutations sharing recorder lint_reports
 E2E = python3 tests/cli/e2e.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
 CAPTURE_PY = python3 tests/capture_py/run.py --isomer $(B)/isomer
@@ -247,6 +251,7 @@ REPORTS = python3 tests/cli/reports.py --isomer $(B)/isomer
 PAGES = python3 tests/cli/page.py --isomer $(B)/isomer
 CERTIFICATES = python3 tests/cli/certificates.py --isomer $(B)/isomer --checker $(B)/tests/check/checker
 FORGED = python3 tests/cli/forged.py --isomer $(B)/isomer
+SATURATE = python3 tests/cli/saturate.py --isomer $(B)/isomer
 FORGED_MASKS = python3 tests/cli/forged_masks.py --isomer $(B)/isomer
 FORGED_CHAINS = python3 tests/cli/forged_chains.py --isomer $(B)/isomer --checker $(B)/tests/check/checker
 CERTIFIED = $(PYTHON_TORCH) tests/pairs/certified.py --isomer $(B)/isomer
@@ -271,10 +276,12 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	   } > $(B)/programs.list
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; echo '$(INSTALL_TEST)'; \
-	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(REFINE)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 120'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
+	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(REFINE)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(SATURATE)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 120'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
 	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),{ echo '$(MAKE) -s format-check'; echo .ci/form; echo .ci/unused $(B); } >> $(B)/check.list,:)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(FORGED_CHAINS)'; echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; } >> $(B)/check.list)
+	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(HLO) -k tensor-2' >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,echo '$(DISTRIBUTED)' >> $(B)/check.list)
 	@{ $(foreach t,$(LINT),echo 'python3 tests/lint/$(t).py --isomer $(B)/isomer';) } >> $(B)/check.list
 
 test: check-build
@@ -338,6 +345,11 @@ hlo: all
 masks: all
 	@$(MASKS) --seed $(or $(SEED),0) --count $(or $(COUNT),600)
 
+.PHONY: distributed
+# Sequential programs against several ranks (tests/pairs/distributed.py): all kinds, models, ranks and layers. [ONLY=TEXT]
+distributed: all
+	@$(DISTRIBUTED) --all --table $(if $(ONLY),--only '$(ONLY)')
+
 # Every pair of a folder of families of captures (models/ without CAPTURES), as tests/pairs/captures.py says.
 pairs: all
 	@python3 tests/pairs/captures.py --isomer $(B)/isomer $(CAPTURES)
@@ -397,6 +409,9 @@ bench-compare: all
 deps:
 	@.ci/deps
 	@.ci/operators
+# Mutable data that outlives a call, in the objects of the program.
+globals: $(B)/isomer
+	@.ci/globals $(B)/obj $(LIB_OBJ) $(filter-out $(B)/obj/gen/%,$(CLI_OBJ))
 headers:
 	@CC='$(CC)' CXX='$(CXX)' .ci/headers
 
@@ -421,6 +436,10 @@ format-check:
 	@$(CLANG_FORMAT) --dry-run -Werror $(C_FILES)
 	@$(RUFF) format --check -q $(PY_FILES)
 	@echo 'format-check: everything is laid out'
+
+# The options of cli/options.def in the manual pages and in docs/settings.md.
+manuals:
+	@.ci/gen-manuals
 
 # Operators of the libtorch that was found; the result is in the tree, so that building needs none.
 schemas:

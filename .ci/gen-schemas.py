@@ -38,6 +38,11 @@ DROPPED = re.compile(
     r"_copy_from|ccol_indices|crow_indices|row_indices|col_indices|forward_mode|make_dual|"
     r"refine_names|align_|^rename$|infinitely|functorch|to_padded|from_file|grad_sum"
 )
+# Backward operators of which joint graphs of forward and backward are made.
+TRAINING = re.compile(
+    r"^(_softmax_backward_data|_log_softmax_backward_data|gelu_backward|native_layer_norm_backward|"
+    r"embedding_dense_backward|nll_loss_backward|slice_backward|select_backward)$"
+)
 # Backward operators of element-wise functions, which compiled training and joint graphs hold.
 BACKWARD = re.compile(
     r"^(sigmoid|tanh|silu|gelu|mish|elu|softplus|logit|leaky_relu|threshold|hardtanh|hardsigmoid|"
@@ -69,6 +74,8 @@ def kept(schema, text):
     base = schema.name[len("aten::") :]
     if base.endswith("_") and not base.endswith("__"):
         return False
+    if TRAINING.match(base) and not schema.overload_name:
+        return True
     if base.startswith("_") and base not in PRIVATE:
         return False
     dropped = DROPPED.search(base) and not BACKWARD.match(base)

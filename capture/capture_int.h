@@ -11,12 +11,11 @@ static inline bool cap_json_no_memory(const json_error_t *e) {
   return json_error_code(e) == json_error_out_of_memory || e->text[0] == '\0';
 }
 
-/* ---- names.c: strings to indices, open addressing ---- */
+/* ---- names.c: strings to indices ---- */
 
+typedef struct cap_name cap_name;
 typedef struct cap_names {
-  const char **key; /* borrowed; NULL where free */
-  size_t *index;
-  size_t cap, n; /* cap is 0 or a power of two, at least twice n */
+  cap_name *first; /* NULL: there is none */
 } cap_names;
 #define CAP_NO_INDEX SIZE_MAX
 

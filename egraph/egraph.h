@@ -127,6 +127,7 @@ void eg_free(eg_graph *g);
 /* Intern a name of `n` bytes, any bytes. Errors: ISO_NOMEM, ISO_LIMIT. */
 ISO_MUST_USE iso_code eg_intern(eg_graph *g, const char *name, size_t n, eg_symbol *out,
                                 iso_error *err);
+size_t eg_count_symbols(const eg_graph *g); /* eg_symbol ids are 0 .. this - 1 */
 /* Borrowed until eg_free. NUL-terminated. */
 const char *eg_symbol_name(const eg_graph *g, eg_symbol s);
 

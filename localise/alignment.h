@@ -115,6 +115,11 @@ iso_code lo_explain_by_repair(parting *p, lo_search what, const bool sides[2], s
 int64_t lo_odd_constant(const parting *p, int side, const uint32_t *node, size_t n, iso_code *c,
                         iso_error *err);
 
+/* ---- rank_words.c ---- */
+/* With several ranks on the right: the first left operator whose operands they hold and whose
+ * result they do not, -1 where there is none, and what they hold, in words; "": nothing is said. */
+iso_code lo_rank_words(parting *p, int64_t *node, const char **text, iso_error *err);
+
 /* ---- rank_rows.c ---- */
 /* A node's value where it is a product with a weight, NULL else. */
 const rule_tensor *lo_product(const parting *p, int side, uint32_t i);

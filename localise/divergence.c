@@ -500,6 +500,16 @@ static size_t run_of_both(const parting *p) {
   return run;
 }
 
+/* What ranks hold goes to the divergence at that node, else to the first. */
+static iso_code add_words(const state *s, synth_divergence *d, int64_t node, const char *words,
+                          iso_error *err) {
+  size_t at = 0;
+  for (size_t i = s->res->n_divergences; i-- > 0;)
+    if (d[i].left == node) at = i;
+  d[at].hint = d[at].hint ? iso_arena_printf(&s->res->arena, "%s; %s", d[at].hint, words) : words;
+  return d[at].hint ? ISO_OK : nomem(err);
+}
+
 static iso_code lo_divergences(state *s, iso_error *err) {
   /* The budget of looking for explanations: as much as a few runs of both graphs, which the
    * comparison took anyhow; with small graphs what is little beside starting up. */
@@ -521,12 +531,16 @@ static iso_code lo_divergences(state *s, iso_error *err) {
   if (!c) c = lo_index(&p, LEFT, err);
   if (!c) c = lo_index(&p, RIGHT, err);
   if (!c) c = st_mark_parts(s, p.run, err);
+  int64_t node = -1;
+  const char *words = "";
+  if (!c && !p.gap) c = lo_rank_words(&p, &node, &words, err);
   p.a_run = run_of_both(&p);
   s->work_left = AT_LEAST + RUNS * p.a_run;
   bool more = s->graph[LEFT]->n_outputs > 0;
   s->res->divergence = d;
   for (size_t i = 0; i < MAX_DIVERGENCES && more && !c; i++)
     c = find_one(&p, &d[s->res->n_divergences], &more, err);
+  if (!c && *words && s->res->n_divergences) c = add_words(s, d, node, words, err);
   for (int side = 0; side < 2; side++) {
     st_run_free(&p.run[side]);
     free(p.by_size[side]);

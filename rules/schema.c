@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "egraph/base/hash.h"
+#include "egraph/base/table.h"
 #include "rules/operators.h"
 #include "egraph/base/vec.h"
 #include "rules/rules_int.h"
@@ -29,11 +29,15 @@ enum {
   N_KERNEL = sizeof kernel_schemas / sizeof kernel_schemas[0]
 };
 
+typedef struct entry {
+  const rule_schema *schema;
+  UT_hash_handle hh;
+} entry;
+
 struct rule_schemas {
-  iso_arena arena;
-  const rule_schema **slot; /* open addressing by name; NULL is free */
-  size_t n_slots, n_used;   /* n_slots is 0 or a power of 2, at most 3/4 used */
-  bool starved;             /* a look-up found no memory; see rule_schemas_starved */
+  iso_arena arena; /* of the entries, too */
+  entry *first;    /* by name */
+  bool starved;    /* a look-up found no memory; see rule_schemas_starved */
 };
 
 /* ---- the table ---- */
@@ -47,33 +51,26 @@ iso_code rule_schemas_new(rule_schemas **out, iso_error *err) {
 
 void rule_schemas_free(rule_schemas *s) {
   if (s == NULL) return;
+  HASH_CLEAR(hh, s->first);
   iso_arena_fini(&s->arena);
-  free(s->slot);
   free(s);
 }
 
-/* Where the schema of that name is, or would be. Requires: a free slot. */
-static const rule_schema **slot_of(const rule_schema **slot, size_t n_slots, const char *name) {
-  size_t i = (size_t)iso_hash(name, strlen(name), 0) & (n_slots - 1);
-  while (slot[i] != NULL && strcmp(slot[i]->name, name) != 0) i = (i + 1) & (n_slots - 1);
-  return &slot[i];
+static entry *find(const rule_schemas *s, const char *name) {
+  entry *e;
+  HASH_FIND_STR(s->first, name, e);
+  return e;
 }
 
+/* In place of one of the same name, if there is one. */
 static bool insert(rule_schemas *s, const rule_schema *schema) {
-  if (4 * (s->n_used + 1) > 3 * s->n_slots) {
-    const size_t n = s->n_slots ? 2 * s->n_slots : 64;
-    const rule_schema **slot = calloc(n, sizeof *slot);
-    if (slot == NULL) return false;
-    for (size_t i = 0; i < s->n_slots; i++)
-      if (s->slot[i] != NULL) *slot_of(slot, n, s->slot[i]->name) = s->slot[i];
-    free(s->slot);
-    s->slot = slot;
-    s->n_slots = n;
-  }
-  const rule_schema **at = slot_of(s->slot, s->n_slots, schema->name);
-  if (*at == NULL) s->n_used++;
-  *at = schema;
-  return true;
+  entry *e = find(s, schema->name);
+  if (e) return e->schema = schema, true;
+  e = iso_arena_alloc(&s->arena, sizeof *e);
+  if (!e) return false;
+  *e = (entry){.schema = schema};
+  HASH_ADD_KEYPTR(hh, s->first, schema->name, strlen(schema->name), e);
+  return e->hh.tbl != NULL;
 }
 
 iso_code rule_schemas_add(rule_schemas *s, const char *text, iso_error *err) {
@@ -108,7 +105,8 @@ static const char *built_in(const char *name) {
 }
 
 bool rule_schemas_get(rule_schemas *s, const char *name, const rule_schema **out) {
-  *out = s->n_slots > 0 ? *slot_of(s->slot, s->n_slots, name) : NULL;
+  const entry *e = find(s, name);
+  *out = e ? e->schema : NULL;
   if (*out != NULL) return true;
   const char *text = built_in(name);
   if (text == NULL) return true;

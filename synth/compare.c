@@ -7,14 +7,20 @@
 #include "synth/leaves/leaves.h"
 #include "synth/refute/refute.h"
 #include "synth/result/result.h"
+#include "synth/saturate/saturate.h"
 #include "synth/search/search.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 synth_options synth_options_default(void) {
-  return (synth_options){
-      .n_redrawn = 2, .rel_tol = 1e-9, .max_pattern = 120, .max_tries = 32, .threads = 1};
+  return (synth_options){.n_redrawn = 2,
+                         .rel_tol = 1e-9,
+                         .max_pattern = 120,
+                         .max_tries = 32,
+                         .saturate_iterations = 12,
+                         .saturate_nodes = 20000,
+                         .threads = 1};
 }
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
@@ -130,6 +136,43 @@ static iso_code candidates(state *s, const pairing *p, size_t n_pairs, iso_error
   return passes(s, p, n_pairs, err);
 }
 
+/* The outputs that are not joined although their values agree on every draw. Returns: in `n` how
+ * many, 0 too where values of another pair differ: then nothing makes the graphs equivalent. */
+static iso_code open_outputs(state *s, const pairing *p, size_t n_pairs, st_goal *open, size_t *n,
+                             iso_error *err) {
+  bool *apart = calloc(s->n_draws + 1, 1), equal = true;
+  iso_code c = apart ? ISO_OK : nomem(err);
+  *n = 0;
+  for (size_t i = 0; i < n_pairs && !c && equal; i++) {
+    const eg_node l = s->map[LEFT][s->graph[LEFT]->output[p[i].left].node];
+    if (eg_equal(s->g, l, p[i].aux)) continue;
+    c = st_outputs_hold_as_numbers(s, &p[i], apart, &equal, err);
+    open[(*n)++] = (st_goal){l, p[i].aux};
+  }
+  if (!equal) *n = 0;
+  free(apart);
+  return c;
+}
+
+/* No candidate is left, and the outputs may yet be equal: what the rules say of terms that stand in
+ * neither graph. What that joins may be what other candidates were short of. */
+static iso_code saturate(state *s, const pairing *p, size_t n_pairs, iso_error *err) {
+  enum { ROUNDS = 4 };
+  st_goal *open = calloc(n_pairs + 1, sizeof *open);
+  iso_code c = open ? ISO_OK : nomem(err);
+  bool gained = !st_without(s, SYNTH_SATURATE);
+  for (int k = 0; k < ROUNDS && gained && !c; k++) {
+    size_t n = 0;
+    if (s->search.apart || st_stopped(s) || st_outputs_met(s, p, n_pairs)) break;
+    if ((c = open_outputs(s, p, n_pairs, open, &n, err)) || n == 0) break;
+    c = st_saturate_open(s, open, n, &gained, err);
+    if (!c && gained) c = passes(s, p, n_pairs, err);
+    if (!c && gained && !s->search.apart) c = join_outputs(s, p, n_pairs, err);
+  }
+  free(open);
+  return c;
+}
+
 iso_code st_prepare(state *s, pairing **p, iso_error *err) {
   const synth_graph *l = s->graph[LEFT], *r = s->graph[RIGHT];
   *p = calloc(l->n_outputs + 1, sizeof **p);
@@ -178,6 +221,7 @@ static iso_code decide(state *s, pairing *p, iso_error *err) {
   for (size_t i = 0; i < s->graph[LEFT]->n_outputs && !c; i++) s->right_of[p[i].left] = p[i].right;
   if (!c) c = st_find_peers(s, err);
   if (!c) c = candidates(s, p, s->graph[LEFT]->n_outputs, err);
+  if (!c) c = saturate(s, p, s->graph[LEFT]->n_outputs, err);
   if (!c) c = st_check_classes(s, err);
   if (!c) c = st_measure_rounding(s, err);
   if (!c) c = st_judge(s, p, err);

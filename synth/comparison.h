@@ -214,6 +214,7 @@ typedef struct st_effort {
   bool hunted;     /* a witness was looked for while candidates were tried */
   bool apart;      /* and found */
   bool large_patterns;
+  const char *saturated_to; /* the limit that the last saturation ended at; NULL: none */
 } st_effort;
 
 /* What is known of leaves before values are.

@@ -40,6 +40,13 @@ static iso_code seek_witness(state *s, const bool *apart, bool *differs, iso_err
     *differs = found.found;
     if (!c && *differs) note_witness(s, found.output, found.diff, true);
   }
+  if (!c && !*differs && !st_stopped(s) && s->search.saturated_to && !any) {
+    s->res->reason = iso_arena_printf(&s->res->arena,
+                                      "the outputs agree on every draw, but no justified rule "
+                                      "joins them; saturation ended at its limit of %s",
+                                      s->search.saturated_to);
+    return s->res->reason ? ISO_OK : nomem(err);
+  }
   if (!c && !*differs)
     s->res->reason =
         st_stopped(s) ? s->stopped

@@ -105,7 +105,9 @@ enum {
   SYNTH_FINGERPRINT = 1, /* only what agrees in a few moments of its values is compared at all */
   SYNTH_REACHABLE = 2,   /* frontiers are cut at what both sides depend on */
   SYNTH_LAZY = 4,        /* finer frontiers are made when a coarser one was refuted */
-  SYNTH_REUSE = 8        /* known rules are tried first, and decided once */
+  SYNTH_REUSE = 8,       /* known rules are tried first, and decided once */
+  SYNTH_SATURATE = 32    /* rules are saturated where nothing else joins the outputs. Without it a
+                            verdict may be undecided that is equivalent with it */
 };
 
 /* Where graphs part whose outputs differ. It stands in localise/ (localise/localise.h), and no
@@ -116,13 +118,15 @@ typedef struct synth_options {
   bool certificate; /* keep what a certificate needs; it is in the result where the verdict is
                        SYNTH_EQUIVALENT */
   uint64_t seed;
-  uint32_t n_redrawn; /* draws with fresh parameters; default 2 */
-  double rel_tol;     /* default 1e-9 */
-  size_t max_pattern; /* operators in one side of a rule; default 120 */
-  size_t max_tries;   /* frontiers tried for a candidate; default 24 */
-  double deadline;    /* seconds from now; 0: none */
-  unsigned threads;   /* for large tensors, at most; default 1. Results do not depend on it */
-  unsigned disable;   /* of SYNTH_FINGERPRINT ... */
+  uint32_t n_redrawn;         /* draws with fresh parameters; default 2 */
+  double rel_tol;             /* default 1e-9 */
+  size_t max_pattern;         /* operators in one side of a rule; default 120 */
+  size_t max_tries;           /* frontiers tried for a candidate; default 24 */
+  size_t saturate_iterations; /* of saturation (synth/saturate/), default 12 */
+  size_t saturate_nodes;      /* e-nodes that it may make at a time, default 20000 */
+  double deadline;            /* seconds from now; 0: none */
+  unsigned threads; /* for large tensors, at most; default 1. Results do not depend on it */
+  unsigned disable; /* of SYNTH_FINGERPRINT ... */
   const char *(*stop)(void *ctx); /* asked between steps: why to stop here (static), NULL to go on;
                                      then UNDECIDED. May be NULL */
   bool require_proved;
@@ -343,6 +347,7 @@ typedef struct synth_result {
       *slowest_rule; /* which rule's decision used the processor most; NULL: none was decided */
   double slowest_rule_cpu_s;
   size_t n_candidates, n_merges, n_synthesised, n_refuted, n_reused;
+  size_t n_saturated, n_grown; /* pairs that saturation joined; e-nodes that it made */
   size_t n_steps;
   const char *const
       *step; /* why the outputs are equal, a line each; what a step relies on comes after it */

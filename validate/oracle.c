@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "validate/inside.h"
 #include "validate/ladder/ladder.h"
 
 enum { STRICT_ROUNDS = 3, MAX_FAILED = 8, WORK = 100000000 };
@@ -188,7 +189,7 @@ static iso_code spell_out(val_ladder *l, iso_arena *a, rule *canonical, rule_ten
   return ISO_OK;
 }
 
-static iso_code decide(val_ladder *l, rule_verdict *out, iso_error *err) {
+static iso_code decide_as_given(val_ladder *l, rule_verdict *out, iso_error *err) {
   const val_options *o = val_engine_options(l->e);
   *out = (rule_verdict){.status = RULE_UNKNOWN, .seed = o->seed, .rel_tol = o->rel_tol};
   const char *left = draws(val_engine_schemas(l->e), l->r->lhs),
@@ -220,6 +221,24 @@ static iso_code decide(val_ladder *l, rule_verdict *out, iso_error *err) {
   }
   val_problem_fini(&l->problem);
   iso_arena_fini(&a);
+  return c;
+}
+
+/* A rule about clamped integers is decided as one about integers of their range. */
+static iso_code decide(val_ladder *l, rule_verdict *out, iso_error *err) {
+  const rule *given = l->r;
+  rule_schemas *schemas = val_engine_schemas(l->e);
+  iso_arena own = {0}, *a = l->arena ? l->arena : &own;
+  rule inside;
+  const bool clamped = val_inside(a, given, &inside);
+  if (clamped) l->r = &inside;
+  if (clamped && l->general) *l->general = inside;
+  iso_code c = decide_as_given(l, out, err);
+  if (!c && clamped && l->general) {
+    if (out->status != RULE_PROVED) *l->general = *given;
+    else if (!val_outside(a, schemas, l->general)) c = iso_fail(err, ISO_NOMEM, "out of memory");
+  }
+  iso_arena_fini(&own);
   return c;
 }
 

@@ -311,12 +311,45 @@ static bool reduce_scatter(ev *e, const rule_term *t, ev_list *out) {
   return true;
 }
 
+static bool all_to_all(ev *e, const rule_term *t, ev_list *out) {
+  ev_list l, part;
+  uint32_t split, cat;
+  if (!ev_eval_list(e, t->child[0], &l) || !of_one_shape(e, &l)) return false;
+  const int64_t n = (int64_t)l.n;
+  if (!ev_dim(e, t, 1, l.t[0]->rank, &split) || !ev_dim(e, t, 2, l.t[0]->rank, &cat)) return false;
+  if (l.t[0]->rank == 0 || l.t[0]->dim[split] % n || !(out->t = ev_take(e, n, sizeof *out->t)) ||
+      !(part.t = ev_take(e, n, sizeof *part.t)))
+    return ev_fail(e, "shapes do not fit") != NULL;
+  const int64_t step = l.t[0]->dim[split] / n;
+  part.n = l.n;
+  for (int64_t k = 0; k < n; k++) {
+    for (int64_t r = 0; r < n; r++)
+      if (!(part.t[r] = ev_slice(e, l.t[r], split, k * step, (k + 1) * step, 1))) return false;
+    if (!(out->t[out->n++] = ev_cat(e, &part, cat))) return false;
+  }
+  return true;
+}
+
+static const ev_tensor *broadcast(ev *e, const rule_term *t, int which) {
+  ev_list l;
+  (void)which;
+  if (!ev_eval_list(e, t->child[0], &l) || !of_one_shape(e, &l)) return NULL;
+  const int64_t src = t->child[1]->kind == RULE_INT ? t->child[1]->u.i : -1;
+  return src >= 0 && src < (int64_t)l.n ? l.t[src] : ev_fail(e, "there is no such rank");
+}
+
+static const ev_tensor *receive(ev *e, const rule_term *t, int which) {
+  (void)which;
+  return ev_eval(e, t->child[0]);
+}
+
 bool ev_kernel_parts(ev *e, const rule_term *t, ev_list *out) {
   *out = (ev_list){0};
   if (!strcmp(t->u.s, "_C::fused_add_rms_norm.isomer")) return added_norm(e, t, out);
   if (!strcmp(t->u.s, "_C::rotary_embedding.isomer")) return rotary(e, t, out);
   if (!strcmp(t->u.s, "aten::native_layer_norm")) return layer_norm(e, t, out);
   if (!strcmp(t->u.s, "dist::reduce_scatter")) return reduce_scatter(e, t, out);
+  if (!strcmp(t->u.s, "dist::all_to_all")) return all_to_all(e, t, out);
   return false;
 }
 
@@ -329,4 +362,6 @@ const ev_op ev_kernels[] = {{"aten::scaled_dot_product_attention", sdpa, 0},
                             {"_C::gelu_tanh_and_mul.isomer", gated, 2},
                             {"dist::all_reduce", all_reduce, 0},
                             {"dist::all_gather", all_gather, 0},
+                            {"dist::broadcast", broadcast, 0},
+                            {"dist::receive", receive, 0},
                             {NULL, NULL, 0}};

@@ -7,6 +7,7 @@
 #include "check/check.h"
 #include "cli/report/check_report.h"
 #include "cli/cli.h"
+#include "cli/config/options.h"
 #include "cli/config/relations.h"
 #include "cli/report/report.h"
 #include "validate/validate.h"
@@ -25,38 +26,28 @@ typedef struct options {
   bool quiet;
 } options;
 
-static void help(FILE *f) {
-  fputs("usage: isomer check CERTIFICATE LEFT RIGHT [options]\n"
-        "  --trust-rules   take the rules' evidence as it is written; else each is proved or "
-        "tested again\n"
-        "  --seed N        of the samples on which rules are tested, beside the checker's own "
-        "(default 0)\n"
-        "  --json FILE|-   the outcome, how each rule was shown, and what it assumes, as JSON\n"
-        "  --relations FILE  as the comparison was given it: which outputs belong together\n"
-        "  --inputs FILE   as the comparison was given it: inputs of archives of torch.export.save "
-        "(may be repeated)\n"
-        "  --ops LIB       a library of operators (may be repeated)\n"
-        "  --helper CMD    a process that runs other operators, as the comparison was given it\n"
-        "  -q              the last line only\n"
-        "exit status: 0 holds, 1 refused, 2 malformed, 3 a rule could not be proved again\n",
-        f);
-}
-
 static int usage_error(const char *what, const char *arg) {
   return cli_usage_error("check", what, arg);
 }
 
-/* An option with a value. Returns: -1, or the exit status. */
-static int set_option(options *o, const char *name, const char *v) {
-  if (strcmp(name, "--relations") == 0) o->relations = v;
-  else if (strcmp(name, "--json") == 0) o->json = v;
-  else if (strcmp(name, "--helper") == 0) o->val.helper = v;
-  else if (strcmp(name, "--seed") == 0) {
+/* Returns: -1, or the exit status. */
+static int take(void *ctx, const char *name, const char *v, const char *second) {
+  options *o = ctx;
+  (void)second;
+  if (!name) {
+    if (o->n_paths == 3) return usage_error("more than a certificate and two captures:", v);
+    o->path[o->n_paths++] = v;
+  } else if (strcmp(name, "relations") == 0) o->relations = v;
+  else if (strcmp(name, "json") == 0) o->json = v;
+  else if (strcmp(name, "helper") == 0) o->val.helper = v;
+  else if (strcmp(name, "trust-rules") == 0) o->check.trust_rules = true;
+  else if (strcmp(name, "quiet") == 0) o->quiet = true;
+  else if (strcmp(name, "seed") == 0) {
     char *end;
     errno = 0;
     o->val.seed = strtoull(v, &end, 10);
     if (*v < '0' || *v > '9' || errno || *end) return usage_error("not a seed:", v);
-  } else if (strcmp(name, "--inputs") == 0) {
+  } else if (strcmp(name, "inputs") == 0) {
     if (o->check.n_inputs == MAX_INPUTS) return usage_error("too many input sets:", v);
     o->inputs[o->check.n_inputs++] = v;
   } else {
@@ -66,32 +57,11 @@ static int set_option(options *o, const char *name, const char *v) {
   return -1;
 }
 
-static bool takes_value(const char *name) {
-  static const char *const all[] = {"--json",   "--relations", "--seed",
-                                    "--inputs", "--ops",       "--helper"};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    if (strcmp(name, all[i]) == 0) return true;
-  return false;
-}
-
 /* Returns: -1 to go on, else the exit status. */
 static int parse(int argc, char **argv, options *o) {
   *o = (options){.val = val_options_default()};
-  for (int i = 1; i < argc; i++) {
-    const char *a = argv[i], *eq = strchr(a, '=');
-    char name[64];
-    snprintf(name, sizeof name, "%.*s", eq && a[0] == '-' ? (int)(eq - a) : 63, a);
-    if (takes_value(name)) {
-      const char *v = eq ? eq + 1 : i + 1 < argc ? argv[++i] : NULL;
-      const int status = v ? set_option(o, name, v) : usage_error("no value for", name);
-      if (status >= 0) return status;
-    } else if (strcmp(a, "--trust-rules") == 0) o->check.trust_rules = true;
-    else if (strcmp(a, "-q") == 0) o->quiet = true;
-    else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) return help(stdout), 0;
-    else if (a[0] == '-' && a[1]) return usage_error("unknown option", a);
-    else if (o->n_paths == 3) return usage_error("more than a certificate and two captures:", a);
-    else o->path[o->n_paths++] = a;
-  }
+  const int status = cli_options_read("check", argc, argv, take, o);
+  if (status >= 0) return status;
   if (o->n_paths < 3) return usage_error("a certificate and two captures are needed", NULL);
   if (o->check.n_inputs && !cap_is_archive(o->path[1]) && !cap_is_archive(o->path[2]))
     return usage_error("--inputs is for archives of torch.export.save; captures have their own",

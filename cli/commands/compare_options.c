@@ -1,6 +1,7 @@
 /* What isomer compare is asked for: options, and what they say together. */
 #include "cli/commands/compare_int.h"
 #include "cli/cli.h"
+#include "cli/config/options.h"
 #include "cli/report/html.h"
 #include "cli/config/limits.h"
 #include "cli/report/obligations.h"
@@ -17,69 +18,14 @@
 #include <string.h>
 #include <unistd.h>
 
-static void help(FILE *f) {
-  fputs("usage: isomer compare LEFT RIGHT [options]\n"
-        "  --json FILE|-        the report as JSON (with -, the text goes to stderr)\n"
-        "  --html FILE          the report as one page for a browser: graphs, divergences, rules "
-        "(docs/reports.md)\n"
-        "  --seed N             of inputs, parameters and samples that are drawn (default 0)\n"
-        "  --rules FILE         rules to try first; each is validated again\n"
-        "  --relations FILE     which outputs, inputs and leaves belong together "
-        "(docs/relations.md)\n"
-        "  --refine             infer what the outputs are made of: whole, in parts, or as partial "
-        "sums of the other\n"
-        "                       side's outputs (docs/relations.md)\n"
-        "  --save-relations FILE  the same, and write these relations, for --relations and "
-        "--expect\n"
-        "  --expect FILE        the same, and exit status 1 where they are others than this "
-        "relations file's\n"
-        "  --save-rules FILE    write the rules that were used\n"
-        "  --certificate FILE   where equivalent: the chain of steps, for isomer check "
-        "(docs/certificate.md)\n"
-        "  --sarif FILE         the divergences for code scanning (SARIF 2.1.0)\n"
-        "  --junit FILE         a test case for each output (JUnit's XML)\n"
-        "  --github             a GitHub annotation for each divergence\n"
-        "  --model-explorer DIR files for Model Explorer's two panes\n"
-        "  --baseline FILE      divergences that are known: only new ones fail (docs/reports.md)\n"
-        "  --also LEFT RIGHT    captures of the same models at other lengths, compared too (may be "
-        "repeated); the verdict is the worst\n"
-        "  --counterexample FILE  the inputs that show a difference, made small, as safetensors "
-        "(left.NAME, right.NAME)\n"
-        "  --repro FILE.py      a PyTorch script of the first divergence that runs alone: exit "
-        "status 1 while it is there\n"
-        "  --require certified|proved|tested|assumed  the least evidence for \"equivalent\" "
-        "(default tested)\n"
-        "  --timeout SECONDS    give up as undecided, between two steps; SIGINT does the same at "
-        "once (exit status 130)\n"
-        "  --memory BYTES       the same, by resident memory; K, M and G are understood\n"
-        "  --inputs FILE        inputs (safetensors) of archives of torch.export.save, in place of "
-        "their example inputs\n"
-        "                       (repeated: a further input set each)\n"
-        "  --ops LIB            a library of operators (may be repeated)\n"
-        "  --helper CMD         a process that runs other operators: python3 -m "
-        "isomer_capture.helper --import MODULE\n"
-        "  --device cpu|cuda    where operators run\n"
-        "  --jobs N             at most N threads (default: a processor each); results do not "
-        "depend on it\n"
-        "  --color auto|always|never  the verdict in colour (default auto: on a terminal, unless "
-        "NO_COLOR is set)\n"
-        "  --explain            the steps by which the outputs are equal\n"
-        "  --disable LIST       do without: signature, fingerprint, reachable, lazy, reuse (to see "
-        "what each buys)\n"
-        "  --no-stats           no figures that differ from run to run in the report\n"
-        "  --trace              each candidate and merge, on stderr\n"
-        "  -q, -v               less, more\n"
-        "exit status: 0 equivalent, 1 different, 3 undecided, 2 error\n",
-        f);
-}
-
 static int usage_error(const char *what, const char *arg) {
   return cli_usage_error("compare", what, arg);
 }
 
 /* A comma list of optimisations. Returns: false where one is none. */
 static bool parse_disable(const char *s, unsigned *out) {
-  static const char *const name[] = {"fingerprint", "reachable", "lazy", "reuse", "signature"};
+  static const char *const name[] = {"fingerprint", "reachable", "lazy",
+                                     "reuse",       "signature", "saturate"};
   enum { N = sizeof name / sizeof *name };
   for (;; s++) {
     const size_t n = strcspn(s, ",");
@@ -103,21 +49,21 @@ static int parse_word(const char *s, const char *const *list) {
 static const char **text_option(options *o, const char *name) {
   const struct {
     const char *name, **value;
-  } all[] = {{"--json", &o->json},
-             {"--html", &o->html},
-             {"--rules", &o->rules},
-             {"--relations", &o->relations},
-             {"--save-rules", &o->save_rules},
-             {"--save-relations", &o->save_relations},
-             {"--expect", &o->expect},
-             {"--counterexample", &o->counterexample},
-             {"--repro", &o->repro},
-             {"--certificate", &o->certificate},
-             {"--sarif", &o->sarif},
-             {"--junit", &o->junit},
-             {"--model-explorer", &o->explorer},
-             {"--baseline", &o->baseline},
-             {"--helper", &o->val.helper}};
+  } all[] = {{"json", &o->json},
+             {"html", &o->html},
+             {"rules", &o->rules},
+             {"relations", &o->relations},
+             {"save-rules", &o->save_rules},
+             {"save-relations", &o->save_relations},
+             {"expect", &o->expect},
+             {"counterexample", &o->counterexample},
+             {"repro", &o->repro},
+             {"certificate", &o->certificate},
+             {"sarif", &o->sarif},
+             {"junit", &o->junit},
+             {"model-explorer", &o->explorer},
+             {"baseline", &o->baseline},
+             {"helper", &o->val.helper}};
   for (size_t k = 0; k < sizeof all / sizeof *all; k++)
     if (strcmp(name, all[k].name) == 0) return all[k].value;
   return NULL;
@@ -131,34 +77,34 @@ static int set_option(options *o, const char *name, const char *v) {
       [COLOUR_AUTO] = "auto", [COLOUR] = "always", [NO_COLOUR] = "never", NULL};
   uint64_t n;
   int word;
-  if (strcmp(name, "--seed") == 0) {
+  if (strcmp(name, "seed") == 0) {
     if (!cli_parse_u64(v, &n)) return usage_error("not a seed:", v);
     o->val.seed = o->synth.seed = n;
-  } else if (strcmp(name, "--jobs") == 0) {
+  } else if (strcmp(name, "jobs") == 0) {
     if (!cli_parse_u64(v, &n) || n < 1 || n > 1024) return usage_error("not a number of jobs:", v);
     o->synth.threads = (unsigned)n;
-  } else if (strcmp(name, "--timeout") == 0) {
+  } else if (strcmp(name, "timeout") == 0) {
     if (!limits_parse_seconds(v, &o->limits.seconds))
       return usage_error("not a number of seconds:", v);
-  } else if (strcmp(name, "--memory") == 0) {
+  } else if (strcmp(name, "memory") == 0) {
     if (!limits_parse_bytes(v, &o->limits.memory_bytes))
       return usage_error("not a number of bytes:", v);
-  } else if (strcmp(name, "--disable") == 0) {
+  } else if (strcmp(name, "disable") == 0) {
     if (!parse_disable(v, &o->synth.disable))
-      return usage_error("--disable takes signature, fingerprint, reachable, lazy and reuse, not",
-                         v);
-  } else if (strcmp(name, "--require") == 0) {
+      return usage_error(
+          "--disable takes signature, fingerprint, reachable, lazy, reuse and saturate, not", v);
+  } else if (strcmp(name, "require") == 0) {
     if ((word = parse_word(v, evidence)) < 0)
       return usage_error("--require takes certified, proved, tested or assumed, not", v);
     o->synth.require_proved = word >= 2;
     o->certified = word == 3;
-  } else if (strcmp(name, "--inputs") == 0) {
+  } else if (strcmp(name, "inputs") == 0) {
     if (o->n_inputs == MAX_INPUTS) return usage_error("too many input sets:", v);
     o->inputs[o->n_inputs++] = v;
-  } else if (strcmp(name, "--ops") == 0) {
+  } else if (strcmp(name, "ops") == 0) {
     if (o->val.n_ops == MAX_OPS) return usage_error("too many libraries:", v);
     o->ops[o->val.n_ops++] = v;
-  } else if (strcmp(name, "--device") == 0) {
+  } else if (strcmp(name, "device") == 0) {
     if (parse_word(v, device) < 0) return usage_error("--device takes cpu or cuda, not", v);
     o->val.device = v;
   } else {
@@ -173,9 +119,9 @@ static bool set_flag(options *o, const char *name) {
   const struct {
     const char *name;
     bool *flag;
-  } all[] = {{"-q", &o->quiet},           {"-v", &o->verbose},      {"--github", &o->github},
-             {"--trace", &o->trace},      {"--refine", &o->refine}, {"--explain", &o->explain},
-             {"--no-stats", &o->no_stats}};
+  } all[] = {{"quiet", &o->quiet},      {"verbose", &o->verbose}, {"github", &o->github},
+             {"trace", &o->trace},      {"refine", &o->refine},   {"explain", &o->explain},
+             {"no-stats", &o->no_stats}};
   for (size_t k = 0; k < sizeof all / sizeof *all; k++)
     if (strcmp(name, all[k].name) == 0) return *all[k].flag = true;
   return false;
@@ -205,37 +151,29 @@ static int settle(options *o) {
   return -1;
 }
 
+/* An option or a capture. Returns: -1, or the exit status. */
+static int take(void *ctx, const char *name, const char *v, const char *second) {
+  options *o = ctx;
+  if (!name) {
+    const char **place = !o->pair[0][0] ? &o->pair[0][0] : &o->pair[0][1];
+    if (*place) return usage_error("more than two captures:", v);
+    *place = v;
+    return -1;
+  }
+  const char **text = text_option(o, name);
+  if (text) return *text = v, -1;
+  if (set_flag(o, name)) return -1;
+  if (strcmp(name, "also") != 0) return set_option(o, name, v);
+  if (o->n_pairs == MAX_PAIRS) return usage_error("too many pairs:", v);
+  o->pair[o->n_pairs][0] = v;
+  o->pair[o->n_pairs++][1] = second;
+  return -1;
+}
+
 int cmp_parse(int argc, char **argv, options *o) {
-  static const char *const with_value[] = {"--seed",    "--require", "--timeout", "--memory",
-                                           "--disable", "--inputs",  "--ops",     "--device",
-                                           "--color",   "--jobs",    NULL};
   *o = (options){.n_pairs = 1, .val = val_options_default(), .synth = synth_options_default()};
   o->synth.localiser = localise_parts();
   o->synth.threads = iso_processors();
-  for (int i = 1; i < argc; i++) {
-    const char *a = argv[i], *eq = strchr(a, '=');
-    char name[64];
-    snprintf(name, sizeof name, "%.*s", eq && a[0] == '-' ? (int)(eq - a) : 63, a);
-    const char **text = text_option(o, name);
-    if (text || parse_word(name, with_value) >= 0) {
-      const char *v = eq ? eq + 1 : i + 1 < argc ? argv[++i] : NULL;
-      const int status = v ? -1 : usage_error("no value for", name);
-      if (status >= 0) return status;
-      if (text) *text = v;
-      else if (set_option(o, name, v) >= 0) return CLI_ERROR;
-    } else if (strcmp(a, "--also") == 0) {
-      if (i + 2 >= argc) return usage_error("--also takes two captures", NULL);
-      if (o->n_pairs == MAX_PAIRS) return usage_error("too many pairs:", a);
-      o->pair[o->n_pairs][0] = argv[++i];
-      o->pair[o->n_pairs++][1] = argv[++i];
-    } else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) {
-      help(stdout);
-      return 0;
-    } else if (set_flag(o, a)) continue;
-    else if (a[0] == '-' && a[1]) return usage_error("unknown option", a);
-    else if (!o->pair[0][0]) o->pair[0][0] = a;
-    else if (!o->pair[0][1]) o->pair[0][1] = a;
-    else return usage_error("more than two captures:", a);
-  }
-  return settle(o);
+  const int status = cli_options_read("compare", argc, argv, take, o);
+  return status >= 0 ? status : settle(o);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/config/options.h"
 #include "cli/report/lint_report.h"
 #include "cli/report/report.h"
 
@@ -19,26 +20,6 @@ typedef struct options {
   bool github, strict, quiet;
 } options;
 
-static void help(FILE *f) {
-  fputs(
-      "usage: isomer lint INPUT... [options]\n"
-      "  INPUT           a pipeline table, events in JSON, or dumps of the flight recorder, told\n"
-      "                  apart by content (docs/events.md)\n"
-      "  --stages N      stages of the pipeline; else as many as the input has\n"
-      "  --microbatches N  microbatches of the pipeline; else as many as the input has\n"
-      "  --progress MODEL  buffered, rendezvous, stream or serial decides; else the backend's\n"
-      "  --max-in-flight N  more activations held on a rank are a finding\n"
-      "  --strict        warnings are findings too\n"
-      "  --json FILE     write the findings as JSON (\"-\": to stdout, and the text to stderr)\n"
-      "  --sarif FILE    write them for code scanning\n"
-      "  --junit FILE    write them for test runners\n"
-      "  --github        print them as workflow commands before the last line\n"
-      "  --baseline FILE  findings that are known, each with a reason\n"
-      "  -q              the last line only\n"
-      "exit status: 0 clean, 1 findings, 2 malformed, 3 undecided\n",
-      f);
-}
-
 static int usage_error(const char *what, const char *arg) {
   return cli_usage_error("lint", what, arg);
 }
@@ -50,52 +31,39 @@ static int set_count(const char *name, const char *v, int64_t min, int64_t *out)
   const long long n = strtoll(v, &end, 10);
   if (*v < '0' || *v > '9' || errno || *end || n < min || n > MAX_PIPELINE) {
     char what[64];
-    snprintf(what, sizeof what, "%s takes a number, not", name);
+    snprintf(what, sizeof what, "--%s takes a number, not", name);
     return usage_error(what, v);
   }
   *out = n;
   return -1;
 }
 
-static const char *const with_value[] = {"--stages",   "--microbatches", "--max-in-flight",
-                                         "--progress", "--json",         "--sarif",
-                                         "--junit",    "--baseline",     NULL};
-
-/* An option with a value. Returns: -1, or the exit status. */
-static int set_option(options *o, const char *name, const char *v) {
-  if (strcmp(name, "--stages") == 0) return set_count(name, v, 1, &o->lint.stages);
-  if (strcmp(name, "--microbatches") == 0) return set_count(name, v, 1, &o->lint.microbatches);
-  if (strcmp(name, "--max-in-flight") == 0) return set_count(name, v, 0, &o->lint.max_in_flight);
-  if (strcmp(name, "--progress") == 0) {
+/* An option or an input. Returns: -1, or the exit status. */
+static int take(void *ctx, const char *name, const char *v, const char *second) {
+  options *o = ctx;
+  (void)second;
+  if (!name) return o->path[o->n_paths++] = v, -1;
+  if (strcmp(name, "stages") == 0) return set_count(name, v, 1, &o->lint.stages);
+  if (strcmp(name, "microbatches") == 0) return set_count(name, v, 1, &o->lint.microbatches);
+  if (strcmp(name, "max-in-flight") == 0) return set_count(name, v, 0, &o->lint.max_in_flight);
+  if (strcmp(name, "progress") == 0) {
     o->lint.model = lint_model_named(v);
     return o->lint.model < 0 ? usage_error("no progress model", v) : -1;
   }
-  if (strcmp(name, "--json") == 0) o->json = v;
-  else if (strcmp(name, "--sarif") == 0) o->sarif = v;
-  else if (strcmp(name, "--junit") == 0) o->junit = v;
-  else o->baseline = v;
+  if (strcmp(name, "json") == 0) o->json = v;
+  else if (strcmp(name, "sarif") == 0) o->sarif = v;
+  else if (strcmp(name, "junit") == 0) o->junit = v;
+  else if (strcmp(name, "baseline") == 0) o->baseline = v;
+  else if (strcmp(name, "github") == 0) o->github = true;
+  else if (strcmp(name, "strict") == 0) o->strict = true;
+  else o->quiet = true;
   return -1;
 }
 
 /* Returns: -1 to go on, else the exit status. */
 static int parse(int argc, char **argv, options *o) {
-  for (int i = 1; i < argc; i++) {
-    const char *a = argv[i], *eq = strchr(a, '=');
-    char name[64];
-    snprintf(name, sizeof name, "%.*s", eq && a[0] == '-' ? (int)(eq - a) : 63, a);
-    const char *const *w = with_value;
-    while (*w && strcmp(*w, name) != 0) w++;
-    if (*w) {
-      const char *v = eq ? eq + 1 : i + 1 < argc ? argv[++i] : NULL;
-      const int status = v ? set_option(o, name, v) : usage_error("no value for", name);
-      if (status >= 0) return status;
-    } else if (strcmp(a, "--github") == 0) o->github = true;
-    else if (strcmp(a, "--strict") == 0) o->strict = true;
-    else if (strcmp(a, "-q") == 0) o->quiet = true;
-    else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) return help(stdout), 0;
-    else if (a[0] == '-' && a[1]) return usage_error("unknown option", a);
-    else o->path[o->n_paths++] = a;
-  }
+  const int status = cli_options_read("lint", argc, argv, take, o);
+  if (status >= 0) return status;
   return o->n_paths ? -1 : usage_error("an input is needed", NULL);
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/config/options.h"
 #include "cli/report/report.h"
 #include "cli/rules/check.h"
 #include "cli/rules/library.h"
@@ -24,85 +25,52 @@ typedef struct options {
   bool require_proved, given, unchecked, quiet, verbose;
 } options;
 
-static void help(FILE *f) {
-  fputs(
-      "usage: isomer rules check FILE... [options]   is each rule true for all sizes and values?\n"
-      "       isomer rules list FILE...              name, claim and size of each rule\n"
-      "       isomer rules show FILE... [--name N]   the rules as text, one way of writing each\n"
-      "       isomer rules merge FILE... [-o FILE]   one set without duplicates\n"
-      "       isomer rules diff FILE FILE            rules that only one of them has; exit status "
-      "1 if any\n"
-      "       isomer rules minimize FILE... [-o FILE]  without the rules that follow from others\n"
-      "       isomer rules stats FILE...             how many of each kind\n"
-      "       isomer rules export --to TARGET FILE... [-o FILE]  for egg, egglog, fx, inductor, "
-      "pdll (MLIR), smtlib, or as json\n"
-      "options of check:\n"
-      "  --json FILE|-            findings as JSON (with -, the text goes to stderr)\n"
-      "  --jobs N                 worker processes (default 1)\n"
-      "  --seed N                 of the samples (default 0)\n"
-      "  --samples N              so many of every rule, also of proved ones (default: tens, until "
-      "a rule is decided)\n"
-      "  --ops LIB                a library of operators (may be repeated)\n"
-      "  --device cpu|cuda        where operators run\n"
-      "  --counterexample FILE    Python that shows each refuted rule's difference\n"
-      "  --certificates DIR       SMT-LIB files for what is proved: z3 answers each with unsat, "
-      "then sat\n"
-      "  --require proved|tested  the least evidence that counts (default tested)\n"
-      "  -q, -v                   less, more\n"
-      "options of minimize: --json, --seed, --ops, --device as above: which rules stay, which go "
-      "and why\n"
-      "  --terms any|given        follow through any term (default), or through those of a rule's "
-      "sides only, as compare does\n"
-      "options of export: --to, -o, and --jobs, --seed, --ops, --device as above, with which each "
-      "rule is proved first; what is not is left out\n"
-      "  --unchecked              all rules as they are, and the file says so\n"
-      "options of stats:\n"
-      "  --report FILE            a report of compare --json, whose rules count as uses (may be "
-      "repeated)\n"
-      "  --json FILE|-            the same as JSON\n"
-      "exit status of check: 0 all hold, 1 one is refuted, 3 one stays unknown, 2 error; of "
-      "export: the same, 3 where one is only tested, too\n",
-      f);
-}
-
 static int usage_error(const char *what, const char *arg) {
   return cli_usage_error("rules", what, arg);
 }
 
-/* An option with a value. Returns: -1 where it was fine. */
-static int set_option(options *o, const char *name, const char *v) {
+/* An option or a file. Returns: -1 where it was fine. */
+static int take(void *ctx, const char *name, const char *v, const char *second) {
+  options *o = ctx;
   uint64_t n;
-  if (strcmp(name, "--json") == 0) o->json = v;
-  else if (strcmp(name, "--counterexample") == 0) o->counterexample = v;
-  else if (strcmp(name, "--certificates") == 0) o->certificates = v;
-  else if (strcmp(name, "-o") == 0 || strcmp(name, "--output") == 0) o->output = v;
-  else if (strcmp(name, "--seed") == 0) {
+  (void)second;
+  if (!name) {
+    if (o->n_files == MAX_FILES) return usage_error("too many files", NULL);
+    o->file[o->n_files++] = v;
+  } else if (strcmp(name, "quiet") == 0) o->quiet = true;
+  else if (strcmp(name, "verbose") == 0) o->verbose = true;
+  else if (strcmp(name, "unchecked") == 0) o->unchecked = true;
+  else if (strcmp(name, "json") == 0) o->json = v;
+  else if (strcmp(name, "counterexample") == 0) o->counterexample = v;
+  else if (strcmp(name, "certificates") == 0) o->certificates = v;
+  else if (strcmp(name, "output") == 0) o->output = v;
+  else if (strcmp(name, "seed") == 0) {
     if (!cli_parse_u64(v, &n)) return usage_error("not a seed:", v);
     o->val.seed = n;
-  } else if (strcmp(name, "--samples") == 0) {
+  } else if (strcmp(name, "samples") == 0) {
     if (!cli_parse_u64(v, &n) || n < 1 || n > MAX_SAMPLES)
       return usage_error("not a number of samples:", v);
     o->val.least_samples = (uint32_t)n;
-  } else if (strcmp(name, "--jobs") == 0) {
+  } else if (strcmp(name, "jobs") == 0) {
     if (!cli_parse_u64(v, &n) || n < 1 || n > 1024) return usage_error("not a number of jobs:", v);
     o->jobs = n;
-  } else if (strcmp(name, "--require") == 0) {
+  } else if (strcmp(name, "require") == 0) {
     if (strcmp(v, "proved") != 0 && strcmp(v, "tested") != 0)
       return usage_error("--require takes proved or tested, not", v);
     o->require_proved = strcmp(v, "proved") == 0;
-  } else if (strcmp(name, "--ops") == 0) {
+  } else if (strcmp(name, "ops") == 0) {
     if (o->val.n_ops == 32) return usage_error("too many libraries:", v);
     o->ops[o->val.n_ops++] = v;
-  } else if (strcmp(name, "--terms") == 0) {
+  } else if (strcmp(name, "terms") == 0) {
     if (strcmp(v, "any") != 0 && strcmp(v, "given") != 0)
       return usage_error("--terms takes any or given, not", v);
     o->given = strcmp(v, "given") == 0;
-  } else if (strcmp(name, "--to") == 0) o->target = v;
-  else if (strcmp(name, "--name") == 0) o->name = v;
-  else if (strcmp(name, "--report") == 0) {
+  } else if (strcmp(name, "to") == 0) o->target = v;
+  else if (strcmp(name, "name") == 0) o->name = v;
+  else if (strcmp(name, "report") == 0) {
     if (o->n_reports == MAX_FILES) return usage_error("too many reports:", v);
     o->report[o->n_reports++] = v;
-  } else if (strcmp(name, "--device") == 0) {
+  } else if (strcmp(name, "device") == 0) {
     if (strcmp(v, "cpu") != 0 && strcmp(v, "cuda") != 0)
       return usage_error("--device takes cpu or cuda, not", v);
     o->val.device = v;
@@ -110,32 +78,14 @@ static int set_option(options *o, const char *name, const char *v) {
   return -1;
 }
 
-/* Which options a verb has. */
-static bool takes(const char *verb, const char *name) {
-  static const struct {
-    const char *verb, *options;
-  } of[] = {
-      {"check",
-       " --json --counterexample --certificates --seed --samples --jobs --require --ops --device "},
-      {"show", " --name "},
-      {"merge", " -o --output "},
-      {"minimize", " --terms -o --output --json --seed --ops --device "},
-      {"stats", " --json --report "},
-      {"export", " -o --output --to --jobs --seed --ops --device "}};
-  char key[72];
-  snprintf(key, sizeof key, " %s ", name);
-  for (size_t i = 0; i < sizeof of / sizeof *of; i++)
-    if (strcmp(verb, of[i].verb) == 0) return strstr(of[i].options, key) != NULL;
-  return false;
-}
-
 /* Returns: -1 to go on, else the exit status. */
 static int parse(int argc, char **argv, options *o) {
   static const char *const verbs[] = {"check", "list",     "show",  "merge",
                                       "diff",  "minimize", "stats", "export"};
+  char command[32];
   *o = (options){.val = val_options_default(), .jobs = 1, .limit_s = 300};
   if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-    help(stdout);
+    cli_help("rules", stdout);
     return 0;
   }
   for (size_t i = 0; argc > 1 && i < sizeof verbs / sizeof *verbs; i++)
@@ -144,24 +94,9 @@ static int parse(int argc, char **argv, options *o) {
     return usage_error(argc > 1 ? "no such command:"
                                 : "check, list, show, merge, diff, minimize, stats or export?",
                        argc > 1 ? argv[1] : NULL);
-  for (int i = 2; i < argc; i++) {
-    const char *a = argv[i], *eq = strchr(a, '=');
-    char name[64];
-    snprintf(name, sizeof name, "%.*s", eq && a[0] == '-' ? (int)(eq - a) : 63, a);
-    if (a[0] == '-' && takes(o->verb, name)) {
-      const char *v = eq ? eq + 1 : i + 1 < argc ? argv[++i] : NULL;
-      const int status = v ? set_option(o, name, v) : usage_error("no value for", name);
-      if (status >= 0) return status;
-    } else if (strcmp(a, "--unchecked") == 0 && strcmp(o->verb, "export") == 0) o->unchecked = true;
-    else if (strcmp(a, "-q") == 0) o->quiet = true;
-    else if (strcmp(a, "-v") == 0) o->verbose = true;
-    else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) {
-      help(stdout);
-      return 0;
-    } else if (a[0] == '-' && a[1]) return usage_error("unknown option", a);
-    else if (o->n_files == MAX_FILES) return usage_error("too many files", NULL);
-    else o->file[o->n_files++] = a;
-  }
+  snprintf(command, sizeof command, "rules.%s", o->verb);
+  const int status = cli_options_read(command, argc - 1, argv + 1, take, o);
+  if (status >= 0) return status;
   if (o->n_files == 0) return usage_error("no file", NULL);
   if (strcmp(o->verb, "export") == 0 && o->target == NULL)
     return usage_error("export to what? --to", rules_targets);

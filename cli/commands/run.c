@@ -4,7 +4,6 @@
  * node's own and does not travel; with it, or where nothing was recorded, values flow from the
  * leaves and are let go after their last use. Contents that are unspecified (`aten::empty*`), and
  * views of them, are not compared. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include "capture/capture.h"
 #include "rules/operators.h"
 #include "cli/cli.h"
+#include "cli/config/options.h"
 #include "egraph/base/arena.h"
 #include "egraph/base/vec.h"
 #include "validate/validate.h"
@@ -28,23 +28,6 @@ static const double ulp_limit_flowing = 1024;
 /* --float64 against a trace that was rounded on the way: relative, normwise. */
 static const double float64_limit = 1e-4;
 enum { SHOWN = 10 /* differing nodes on stdout, without -v */, MAX_RESULTS = 1 << 16 };
-
-static const char help[] =
-    "usage: isomer run CAPTURE [option...]\n"
-    "Run every operator of a capture on its recorded arguments, and compare with the recorded "
-    "results.\n"
-    "  --propagate        from the inputs only (as always where the capture has no trace)\n"
-    "  --float64          in float64 instead of the captured dtypes\n"
-    "  --json FILE|-      the results as JSON\n"
-    "  --inputs FILE      inputs (safetensors) of an archive of torch.export.save, in place of its "
-    "example inputs;\n"
-    "                     repeated, each is a further input set\n"
-    "  --ops LIB          a library of operators, in PyTorch's C++ interface; may be repeated\n"
-    "  --helper CMD       a process that runs other operators: python3 -m isomer_capture.helper "
-    "--import MODULE\n"
-    "  --device cpu|cuda  where to compute\n"
-    "  -q, -v             print less, or every node\n"
-    "exit status: 0 it agrees, 1 it differs, 2 error\n";
 
 typedef struct options {
   const char *capture, *json, *device, *helper;
@@ -461,55 +444,33 @@ static iso_code run_capture(const options *o, bool *differs, iso_error *err) {
 
 /* ---- command line ---- */
 
-static int usage_error(const char *why) {
-  fprintf(stderr, "isomer: run: %s (isomer run --help)\n", why);
-  return CLI_ERROR;
+static int usage_error(const char *why) { return cli_usage_error("run", why, NULL); }
+
+static int take(void *ctx, const char *name, const char *v, const char *second) {
+  options *o = ctx;
+  (void)second;
+  if (!name) {
+    if (o->capture) return usage_error("one capture, please");
+    o->capture = v;
+  } else if (strcmp(name, "propagate") == 0) o->propagate = true;
+  else if (strcmp(name, "float64") == 0) o->float64 = true;
+  else if (strcmp(name, "json") == 0) o->json = v;
+  else if (strcmp(name, "ops") == 0) o->ops[o->n_ops++] = v;
+  else if (strcmp(name, "helper") == 0) o->helper = v;
+  else if (strcmp(name, "inputs") == 0) o->inputs[o->n_inputs++] = v;
+  else if (strcmp(name, "device") == 0) {
+    if (strcmp(v, "cpu") != 0 && strcmp(v, "cuda") != 0)
+      return usage_error("the device is cpu or cuda");
+    o->device = v;
+  } else if (strcmp(name, "quiet") == 0) o->quiet = true;
+  else o->verbose = true;
+  return -1;
 }
 
 /* Returns: -1 to go on, else the exit status. */
 static int parse(int argc, char **argv, options *o) {
-  enum { PROPAGATE = 256, FLOAT64, JSON, OPS, INPUTS, HELPER, DEVICE };
-  static const struct option known[] = {{"propagate", no_argument, NULL, PROPAGATE},
-                                        {"float64", no_argument, NULL, FLOAT64},
-                                        {"json", required_argument, NULL, JSON},
-                                        {"ops", required_argument, NULL, OPS},
-                                        {"inputs", required_argument, NULL, INPUTS},
-                                        {"helper", required_argument, NULL, HELPER},
-                                        {"device", required_argument, NULL, DEVICE},
-                                        {"quiet", no_argument, NULL, 'q'},
-                                        {"verbose", no_argument, NULL, 'v'},
-                                        {"help", no_argument, NULL, 'h'},
-                                        {NULL, 0, NULL, 0}};
-  optind = 0;
-  opterr = 0;
-  for (int c; (c = getopt_long(argc, argv, "+:qvh", known, NULL)) != -1 || optind < argc;) {
-    switch (c) {
-    case -1: /* a word; options may follow it */
-      if (o->capture) return usage_error("one capture, please");
-      o->capture = argv[optind++];
-      break;
-    case PROPAGATE: o->propagate = true; break;
-    case FLOAT64: o->float64 = true; break;
-    case JSON: o->json = optarg; break;
-    case OPS: o->ops[o->n_ops++] = optarg; break;
-    case HELPER: o->helper = optarg; break;
-    case INPUTS: o->inputs[o->n_inputs++] = optarg; break;
-    case DEVICE:
-      if (strcmp(optarg, "cpu") != 0 && strcmp(optarg, "cuda") != 0)
-        return usage_error("the device is cpu or cuda");
-      o->device = optarg;
-      break;
-    case 'q': o->quiet = true; break;
-    case 'v': o->verbose = true; break;
-    case 'h': fputs(help, stdout); return 0;
-    case ':': return usage_error("an option lacks its argument");
-    default: {
-      char text[160];
-      snprintf(text, sizeof text, "unknown option \"%.120s\"", argv[optind - 1]);
-      return usage_error(text);
-    }
-    }
-  }
+  const int status = cli_options_read("run", argc, argv, take, o);
+  if (status >= 0) return status;
   if (o->capture && o->n_inputs > 0 && !cap_is_archive(o->capture))
     return usage_error("--inputs is for archives of torch.export.save; a capture has its own");
   return o->capture ? -1 : usage_error("which capture?");

@@ -7,6 +7,7 @@
 #include "capture/capture.h"
 #include "rules/operators.h"
 #include "cli/cli.h"
+#include "cli/config/options.h"
 
 enum { MAX_INPUTS = 64 };
 
@@ -14,7 +15,7 @@ typedef struct show_args {
   const char *capture;
   const char *inputs[MAX_INPUTS];
   size_t n_inputs;
-  bool dot, help;
+  bool dot;
 } show_args;
 
 /* Texts of a capture may hold anything but NUL: control characters must not reach a terminal. */
@@ -245,29 +246,33 @@ static void show_dot(const cap_graph *g) {
 
 /* ---- the command ---- */
 
-static iso_code parse_args(int argc, char **argv, show_args *a, iso_error *err) {
-  bool options = true;
-  for (int i = 1; i < argc; i++) {
-    if (options && strcmp(argv[i], "--") == 0) options = false;
-    else if (options && strcmp(argv[i], "--dot") == 0) a->dot = true;
-    else if (options && strcmp(argv[i], "--inputs") == 0) {
-      if (i + 1 == argc || a->n_inputs == MAX_INPUTS)
-        return iso_fail(err, ISO_USAGE, "show: --inputs takes a file (see isomer show --help)");
-      a->inputs[a->n_inputs++] = argv[++i];
-    } else if (options && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0))
-      a->help = true;
-    else if (options && argv[i][0] == '-')
-      return iso_fail(err, ISO_USAGE, "show: no option \"%.80s\" (see isomer show --help)",
-                      argv[i]);
-    else if (a->capture != NULL) return iso_fail(err, ISO_USAGE, "show: one capture at a time");
-    else a->capture = argv[i];
+static int usage_error(const char *what, const char *arg) {
+  return cli_usage_error("show", what, arg);
+}
+
+static int take(void *ctx, const char *name, const char *v, const char *second) {
+  show_args *a = ctx;
+  (void)second;
+  if (!name) {
+    if (a->capture) return usage_error("one capture at a time", NULL);
+    a->capture = v;
+  } else if (strcmp(name, "dot") == 0) a->dot = true;
+  else {
+    if (a->n_inputs == MAX_INPUTS) return usage_error("too many input sets:", v);
+    a->inputs[a->n_inputs++] = v;
   }
-  if (a->capture == NULL && !a->help)
-    return iso_fail(err, ISO_USAGE, "show: which capture? (see isomer show --help)");
-  if (a->n_inputs > 0 && !a->help && !cap_is_archive(a->capture))
-    return iso_fail(err, ISO_USAGE,
-                    "show: --inputs is for archives of torch.export.save; a capture has its own");
-  return ISO_OK;
+  return -1;
+}
+
+/* Returns: -1 to go on, else the exit status. */
+static int parse_args(int argc, char **argv, show_args *a) {
+  const int status = cli_options_read("show", argc, argv, take, a);
+  if (status >= 0) return status;
+  if (a->capture == NULL) return usage_error("which capture?", NULL);
+  if (a->n_inputs > 0 && !cap_is_archive(a->capture))
+    return usage_error("--inputs is for archives of torch.export.save; a capture has its own",
+                       NULL);
+  return -1;
 }
 
 static iso_code show(const show_args *a, iso_error *err) {
@@ -288,16 +293,9 @@ static iso_code show(const show_args *a, iso_error *err) {
 int cmd_show(int argc, char **argv) {
   show_args a = {0};
   iso_error err;
-  iso_code code = parse_args(argc, argv, &a, &err);
-  if (code == ISO_OK && a.help) {
-    puts("usage: isomer show [--dot] [--inputs FILE] CAPTURE\n"
-         "What a capture holds: where it comes from, inputs, parameters, outputs, operators.\n"
-         "CAPTURE is a folder, or an archive of torch.export.save (.pt2).\n"
-         "  --dot           the graph, for Graphviz\n"
-         "  --inputs FILE   an archive's inputs (safetensors) in place of its example inputs");
-    return CLI_EQUIVALENT;
-  }
-  if (code == ISO_OK) code = show(&a, &err);
+  const int early = parse_args(argc, argv, &a);
+  if (early >= 0) return early;
+  const iso_code code = show(&a, &err);
   if (code == ISO_OK) return CLI_EQUIVALENT;
   fprintf(stderr, "isomer: %s\n", err.msg);
   return CLI_ERROR;

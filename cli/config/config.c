@@ -17,18 +17,10 @@
 static const char file_name[] = "isomer.toml";
 enum { MAX_FILE_BYTES = 1 << 20 };
 
-typedef struct option {
-  const char *command, *name;
-  config_kind kind;
-  const char *of; /* CHOICE, CHOICES: the words; COUNT: least and most; else NULL */
-} option;
+typedef cli_option option;
 
-static const option options[] = {
-#define OPTION(command, name, kind, of) {command, name, CONFIG_##kind, of},
-#include "cli/options.def"
-#undef OPTION
-};
-enum { N_OPTIONS = sizeof options / sizeof *options };
+/* The options that settings may give, and those of one call. */
+static const option *all(size_t *n) { return cli_options(n); }
 
 /* Whether `command` is `table` or part of it: rules.check of rules, everything of "". */
 static bool within(const char *command, const char *table) {
@@ -131,9 +123,13 @@ static iso_code check_value(const option *o, const given *g, iso_error *err) {
 static iso_code check_entry(const toml_entry *e, const char *path, iso_error *err) {
   char where[256];
   bool known = false;
+  size_t n;
+  const option *options = all(&n);
   snprintf(where, sizeof where, "%.150s:%d: %.60s", path, e->line, e->key);
-  for (size_t i = 0; i < N_OPTIONS; i++) {
-    if (strcmp(options[i].name, e->key) != 0 || !within(options[i].command, e->table)) continue;
+  for (size_t i = 0; i < n; i++) {
+    if (options[i].once || strcmp(options[i].name, e->key) != 0 ||
+        !within(options[i].command, e->table))
+      continue;
     const iso_code c = check_value(&options[i], &(given){where, e}, err);
     if (c) return c;
     known = true;
@@ -144,10 +140,12 @@ static iso_code check_entry(const toml_entry *e, const char *path, iso_error *er
 }
 
 iso_code config_check(const toml *t, const char *path, iso_error *err) {
+  size_t n;
+  const option *options = all(&n);
   for (size_t i = 0; i < t->n_tables; i++) {
     bool known = false;
-    for (size_t k = 0; k < N_OPTIONS && !known; k++)
-      known = within(options[k].command, t->table[i].name);
+    for (size_t k = 0; k < n && !known; k++)
+      known = !options[k].once && within(options[k].command, t->table[i].name);
     if (!known || !*t->table[i].name)
       return iso_fail(err, ISO_FORMAT, "%.150s:%d: [%.60s] is no command", path, t->table[i].line,
                       t->table[i].name);
@@ -168,13 +166,15 @@ typedef struct line {
   bool none, help;  /* --no-config, --help */
   char command[64]; /* with its verb: "rules.check"; "" where none is named */
   int n_command;    /* words of it, and of the program before it */
-  bool said[N_OPTIONS];
+  bool *said;       /* by option */
 } line;
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 static const option *option_of(const line *l, const char *name, size_t n) {
-  for (size_t i = 0; i < N_OPTIONS; i++)
+  size_t n_options;
+  const option *options = all(&n_options);
+  for (size_t i = 0; i < n_options; i++)
     if (strcmp(options[i].command, l->command) == 0 && strlen(options[i].name) == n &&
         strncmp(options[i].name, name, n) == 0)
       return &options[i];
@@ -186,7 +186,8 @@ static int values_of(line *l, const char *a) {
   const size_t n = strcspn(a, "=");
   const option *o = strncmp(a, "--", 2) == 0 ? option_of(l, a + 2, n - 2) : NULL;
   if (!o) return strcmp(a, "-o") == 0;
-  l->said[o - options] = true;
+  size_t n_options;
+  l->said[o - all(&n_options)] = true;
   return a[n] || o->kind == CONFIG_FLAG ? 0 : o->kind == CONFIG_PAIRS ? 2 : 1;
 }
 
@@ -392,12 +393,14 @@ static const toml_entry *from_file(const toml *t, const option *o) {
 
 static iso_code put_settings(words *w, const line *l, config_args *out, iso_error *err) {
   iso_code c = ISO_OK;
-  for (size_t i = 0; i < N_OPTIONS && !c; i++) {
+  size_t n;
+  const option *options = all(&n);
+  for (size_t i = 0; i < n && !c; i++) {
     const option *o = &options[i];
     given g;
     toml_entry e;
     bool fits;
-    if (strcmp(o->command, l->command) != 0 || l->said[i]) continue;
+    if (o->once || strcmp(o->command, l->command) != 0 || l->said[i]) continue;
     if (from_environment(o, &out->arena, &g, &e, &fits)) {
       if (!fits) return nomem(err);
       if (!(c = check_value(o, &g, err))) c = put_option(w, o, &e, NULL, &out->arena, err);
@@ -412,9 +415,11 @@ static iso_code put_settings(words *w, const line *l, config_args *out, iso_erro
 
 iso_code config_apply(int argc, char **argv, config_args *out, iso_error *err) {
   *out = (config_args){0};
-  line l = {.word = calloc((size_t)argc + 1, sizeof *l.word)};
+  size_t n_options;
+  all(&n_options);
+  line l = {.word = calloc((size_t)argc + 1, sizeof *l.word), .said = calloc(n_options, 1)};
   words w = {0};
-  iso_code c = l.word ? read_line(argc, argv, &l, err) : nomem(err);
+  iso_code c = l.word && l.said ? read_line(argc, argv, &l, err) : nomem(err);
   const bool wanted = !c && l.n_command && !l.help;
   if (wanted && !l.none) {
     const char *named = l.path ? l.path : getenv("ISOMER_CONFIG");
@@ -428,6 +433,7 @@ iso_code config_apply(int argc, char **argv, config_args *out, iso_error *err) {
   if (!c && wanted) c = put_settings(&w, &l, out, err);
   for (int i = l.n_command; i < l.n && !c; i++) c = put(&w, l.word[i], err);
   free(l.word);
+  free(l.said);
   out->argv = w.at;
   out->argc = (int)w.n;
   return c;

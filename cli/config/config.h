@@ -7,21 +7,8 @@
 #ifndef CLI_CONFIG_CONFIG_H
 #define CLI_CONFIG_CONFIG_H
 
+#include "cli/config/options.h"
 #include "cli/config/toml.h"
-
-/* The kind of an option's value. */
-typedef enum config_kind {
-  CONFIG_FLAG, /* nothing: true or false */
-  CONFIG_TEXT,
-  CONFIG_FILE,    /* or a folder */
-  CONFIG_FILES,   /* one each time it is given */
-  CONFIG_PAIRS,   /* two files each time it is given */
-  CONFIG_COUNT,   /* an integer from 0 on, or in the range that is given with the option */
-  CONFIG_SECONDS, /* a number above 0 */
-  CONFIG_BYTES,   /* an integer above 0, or a string with K, M or G behind it */
-  CONFIG_CHOICE,  /* one word of those given with the option */
-  CONFIG_CHOICES  /* several of them: a list, or a string with commas */
-} config_kind;
 
 typedef struct config_args {
   int argc;

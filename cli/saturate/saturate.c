@@ -10,12 +10,13 @@
 #include <time.h>
 
 #include "cli/cli.h"
+#include "cli/config/options.h"
 #include "cli/saturate/saturate.h"
 #include "egraph/base/vec.h"
 
 typedef struct args {
   const char *file, *json, *serialize, *dot;
-  bool full_search, extract, explain, help;
+  bool full_search, extract, explain;
   size_t batches;
   const char *only;
 } args;
@@ -30,18 +31,6 @@ typedef struct job {
   size_t n_done, cap_done;
   bool lost; /* no memory for them */
 } job;
-
-static const char usage[] =
-    "usage: isomer saturate FILE.sexp [options]\n"
-    "  --json FILE|-   per iteration e-nodes, e-classes and matches as JSON; with - the text goes "
-    "to stderr\n"
-    "  --full-search   find all matches in every iteration, not only new ones\n"
-    "  --extract       the smallest term equal to each start term\n"
-    "  --explain       why it is equal, as a proof that was checked; implies --extract\n"
-    "  --serialize F   the last e-graph in egraph-serialize JSON; --dot F for Graphviz\n"
-    "  --only N,...    only these runs or cases, counted from 0\n"
-    "  --batches N     congruence closure: rebuild after each of N parts of the unions (1)\n"
-    "exit status: 0 done, 2 error\n";
 
 static int fail(const char *what) {
   fprintf(stderr, "isomer: %s\n", what);
@@ -295,50 +284,44 @@ static iso_code saturate(const args *a, iso_error *err) {
   return code;
 }
 
-static const char *value_of(int argc, char **argv, int *i) {
-  return *i + 1 < argc ? argv[++*i] : NULL;
+static int usage_error(const char *what, const char *arg) {
+  return cli_usage_error("saturate", what, arg);
 }
 
-/* Returns: NULL, or what is wrong. */
-static const char *parse(int argc, char **argv, args *a) {
+static int take(void *ctx, const char *name, const char *v, const char *second) {
+  args *a = ctx;
+  (void)second;
+  if (!name) {
+    if (a->file) return usage_error("one file is expected", NULL);
+    a->file = v;
+  } else if (strcmp(name, "full-search") == 0) a->full_search = true;
+  else if (strcmp(name, "extract") == 0) a->extract = true;
+  else if (strcmp(name, "explain") == 0) a->extract = a->explain = true;
+  else if (strcmp(name, "serialize") == 0) a->serialize = v;
+  else if (strcmp(name, "dot") == 0) a->dot = v;
+  else if (strcmp(name, "json") == 0) a->json = v;
+  else if (strcmp(name, "only") == 0) {
+    if (!*v || strspn(v, "0123456789,") != strlen(v))
+      return usage_error("--only needs numbers, not", v);
+    a->only = v;
+  } else if (!*v || strlen(v) > 9 || strspn(v, "0123456789") != strlen(v) ||
+             !(a->batches = strtoull(v, NULL, 10)))
+    return usage_error("--batches needs a number from 1, not", v);
+  return -1;
+}
+
+/* Returns: -1 to go on, else the exit status. */
+static int parse(int argc, char **argv, args *a) {
   a->batches = 1;
-  for (int i = 1; i < argc; i++) {
-    const char *o = argv[i], *v;
-    if (!strcmp(o, "--help") || !strcmp(o, "-h")) a->help = true;
-    else if (!strcmp(o, "--full-search")) a->full_search = true;
-    else if (!strcmp(o, "--extract")) a->extract = true;
-    else if (!strcmp(o, "--explain")) a->extract = a->explain = true;
-    else if (!strcmp(o, "--serialize")) {
-      if (!(a->serialize = value_of(argc, argv, &i))) return "saturate: --serialize needs a file";
-    } else if (!strcmp(o, "--dot")) {
-      if (!(a->dot = value_of(argc, argv, &i))) return "saturate: --dot needs a file";
-    } else if (!strcmp(o, "--json")) {
-      if (!(a->json = value_of(argc, argv, &i))) return "saturate: --json needs a file or -";
-    } else if (!strcmp(o, "--only")) {
-      v = value_of(argc, argv, &i);
-      if (!v || !*v || strspn(v, "0123456789,") != strlen(v))
-        return "saturate: --only needs numbers";
-      a->only = v;
-    } else if (!strcmp(o, "--batches")) {
-      v = value_of(argc, argv, &i);
-      if (!v || !*v || strlen(v) > 9 || strspn(v, "0123456789") != strlen(v) ||
-          !(a->batches = strtoull(v, NULL, 10)))
-        return "saturate: --batches needs a number from 1";
-    } else if (o[0] == '-' && o[1]) return "saturate: no such option (isomer saturate --help)";
-    else if (a->file) return "saturate: one file is expected";
-    else a->file = o;
-  }
-  return a->file || a->help ? NULL : "saturate: a file is expected (isomer saturate --help)";
+  const int status = cli_options_read("saturate", argc, argv, take, a);
+  if (status >= 0) return status;
+  return a->file ? -1 : usage_error("a file is expected", NULL);
 }
 
 int cmd_saturate(int argc, char **argv) {
   args a = {0};
   iso_error err = {0};
-  const char *wrong = parse(argc, argv, &a);
-  if (wrong) return fail(wrong);
-  if (a.help) {
-    fputs(usage, stdout);
-    return 0;
-  }
+  const int early = parse(argc, argv, &a);
+  if (early >= 0) return early;
   return saturate(&a, &err) ? fail(err.msg) : 0;
 }

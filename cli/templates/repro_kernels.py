@@ -157,7 +157,8 @@ inplace_fused_experts = fused_experts
 
 # ---- all_reduce
 def all_reduce(inputs, op):
-    return sum(inputs[1:], inputs[0])
+    x = torch.stack(inputs)
+    return {"sum": x.sum, "avg": x.mean, "max": x.amax, "min": x.amin}[op](0)
 
 
 # ---- all_gather
@@ -167,4 +168,22 @@ def all_gather(inputs, dim):
 
 # ---- reduce_scatter
 def reduce_scatter(inputs, op, dim):
-    return sum(inputs[1:], inputs[0]).chunk(len(inputs), dim)
+    x = torch.stack(inputs)
+    x = {"sum": x.sum, "avg": x.mean, "max": x.amax, "min": x.amin}[op](0)
+    return x.chunk(len(inputs), dim)
+
+
+# ---- all_to_all
+def all_to_all(inputs, split_dim, cat_dim):
+    parts = [t.chunk(len(inputs), split_dim) for t in inputs]
+    return [torch.cat([p[r] for p in parts], cat_dim) for r in range(len(inputs))]
+
+
+# ---- broadcast
+def broadcast(inputs, src):
+    return inputs[src]
+
+
+# ---- receive
+def receive(x):
+    return x

@@ -1,4 +1,4 @@
-/* The one place that includes xxHash; cold tables use uthash through it, hot ones are open
+/* The one place that includes xxHash. Cold tables are uthash's (table.h), hot ones open
  * addressing. */
 #ifndef EGRAPH_BASE_HASH_H
 #define EGRAPH_BASE_HASH_H

@@ -57,6 +57,8 @@ iso_code eg_intern(eg_graph *g, const char *name, size_t n, eg_symbol *out, iso_
   return ISO_OK;
 }
 
+size_t eg_count_symbols(const eg_graph *g) { return g->n_symbols; }
+
 const char *eg_symbol_name(const eg_graph *g, eg_symbol s) { return g->symbol[s.i].name; }
 
 /* Room for one more e-node whose key is in `words`. */

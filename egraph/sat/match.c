@@ -14,7 +14,7 @@ enum { CHECK_EVERY = 256, COUNT_EVERY = 1 << 14 };
 
 typedef struct machine {
   eg_sat *s;
-  const egi_query *q;
+  egi_query *q;
   egi_sink *sink;
   uint32_t *reg;
   uint32_t *out, *end;  /* where the next match is stored, and how far there is room and the limit
@@ -342,9 +342,13 @@ static bool ground_before_is_fresh(machine *m, size_t start) {
 }
 
 static bool run(machine *m, size_t start, bool fresh) {
-  const egi_query *q = m->q;
-  const egi_ins *ins = q->program[2 * start + fresh].ins;
+  egi_query *q = m->q;
   if (fresh && ground_before_is_fresh(m, start)) return true;
+  const egi_ins *ins = egi_program_of(q, start, fresh);
+  if (!ins) {
+    m->sink->no_memory = true;
+    return false;
+  }
   if (start < q->n_ground) return (fresh && !ground_is_fresh(m, &q->atom[start])) || go_on(m, ins);
   const egi_op *op = &m->s->op[q->atom[start].op];
   const uint32_t *row = fresh ? op->fresh : op->row;
@@ -376,7 +380,7 @@ static void classes(machine *m, uint32_t from, uint32_t first_new) {
   }
 }
 
-iso_code egi_search(eg_sat *s, const egi_query *q, enum egi_wanted wanted, uint32_t first_new_class,
+iso_code egi_search(eg_sat *s, egi_query *q, enum egi_wanted wanted, uint32_t first_new_class,
                     egi_sink *sink, iso_error *err) {
   assert(!s->n_dirty);
   uint32_t few[32] = {0};

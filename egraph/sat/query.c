@@ -45,8 +45,7 @@ static int rank(const egi_query *q, const egi_atom *a, const bool *reg) {
   for (uint32_t k = 0; k < a->n; k++) {
     if (!reg[a->kid[k]]) continue;
     int r = a->kid[k] < q->n_vars ? 3 : 2;
-    for (size_t i = 0; i < q->n_ground; i++)
-      if (q->atom[i].cls == a->kid[k]) r = 4;
+    if (q->ground[a->kid[k]]) r = 4;
     if (r < best) best = r;
   }
   return best;
@@ -157,21 +156,33 @@ iso_code egi_query_new(eg_sat *s, const eg_pattern *p, egi_query **out, iso_erro
   q->n_regs = p->n_vars + p->n_terms;
   q->root = p->n_roots ? reg_of(p, p->root[0]) : p->root_var;
   q->atom = iso_arena_alloc(&q->mem, (p->n_terms + 1) * sizeof *q->atom);
-  bool ok = q->atom != NULL;
+  q->ground = iso_arena_alloc(&q->mem, (q->n_regs + 1) * sizeof *q->ground);
+  bool ok = q->atom != NULL && q->ground != NULL;
   for (int ground = 1; ground >= 0; ground--) {
     for (size_t i = 0; ok && i < p->n_terms; i++)
       if (!p->term[i].is_var && p->term[i].ground == (bool)ground) ok = add_atom(q, p, (uint32_t)i);
     if (ground) q->n_ground = q->n_atoms;
+    for (size_t i = 0; ok && ground && i < q->n_ground; i++) q->ground[q->atom[i].cls] = true;
   }
   q->program = iso_arena_alloc(&q->mem, (2 * q->n_atoms + 1) * sizeof *q->program);
   ok = ok && q->program;
-  for (size_t i = 0; ok && i < q->n_atoms; i++) ok = build(q, i, false) && build(q, i, true);
+  /* Of a long term few starts ever are the best, and building costs the square of its length: its
+   * programs wait. One term is connected: no program scans beside its start, whichever is built. */
+  enum { LONG = 16 };
+  const bool wait = q->n_atoms > LONG && p->n_parts <= 1 && p->n_roots == 1;
+  for (size_t i = 0; ok && !wait && i < q->n_atoms; i++)
+    ok = build(q, i, false) && build(q, i, true);
   if (!ok) {
     egi_query_free(q);
     return iso_fail(err, ISO_NOMEM, "out of memory for a pattern");
   }
   *out = q;
   return ISO_OK;
+}
+
+const egi_ins *egi_program_of(egi_query *q, size_t start, bool fresh) {
+  const egi_program *p = &q->program[2 * start + fresh];
+  return p->ins || build(q, start, fresh) ? p->ins : NULL;
 }
 
 void egi_query_free(egi_query *q) {

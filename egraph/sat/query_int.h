@@ -83,15 +83,19 @@ typedef struct egi_query {
   uint32_t root;  /* register */
   bool scans;     /* some program scans all rows of an operator not only where it starts */
   egi_atom *atom; /* ground ones first, children before parents */
+  bool *ground;   /* by register: the class of a ground atom */
   /* Two per atom: starting there over all rows, and starting there over fresh rows with those of
    * atoms before it not fresh, so that each match with a fresh row is found once. Ground atoms
-   * start from their class. */
+   * start from their class. Those of one long term are built when they are first run
+   * (egi_program_of). */
   egi_program *program;
   iso_arena mem;
 } egi_query;
 
 ISO_MUST_USE iso_code egi_query_new(eg_sat *s, const eg_pattern *p, egi_query **out,
                                     iso_error *err);
+/* The instructions of a program. Returns: NULL when there is no memory. */
+const egi_ins *egi_program_of(egi_query *q, size_t start, bool fresh);
 void egi_query_free(egi_query *q);
 
 /* ---- words.c ---- */
@@ -226,7 +230,7 @@ enum egi_wanted {
   EGI_STORE_NEW /* all are found, old ones only counted */
 };
 /* Requires: rebuilt, and indexed; for new ones, marks. */
-ISO_MUST_USE iso_code egi_search(eg_sat *s, const egi_query *q, enum egi_wanted wanted,
+ISO_MUST_USE iso_code egi_search(eg_sat *s, egi_query *q, enum egi_wanted wanted,
                                  uint32_t first_new_class, egi_sink *sink, iso_error *err);
 /* The operators' lists of all rows brought up to date. Returns: false without memory. */
 bool egi_index(eg_sat *s);

@@ -10,6 +10,8 @@
 iso_code st_new_graph(state *s, iso_error *err);
 iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node *out,
                      iso_error *err);
+/* The symbol of a literal, which is known from then on. */
+iso_code st_literal_symbol(state *s, const rule_term *t, eg_symbol *out, iso_error *err);
 /* Adds the live operators of a graph; leaves are there. */
 iso_code st_add_graph(state *s, int side, const bool *live, iso_error *err);
 /* Values of a tensor or multi e-node on all draws, computed from its children's classes. */
@@ -21,7 +23,6 @@ void st_forget(state *s, eg_node n);
 iso_code st_call_again(state *s, eg_node e, size_t d, rule_tensor **out, size_t *n, iso_error *err);
 /* The first valued tensor e-node of a class, EG_NONE if none. */
 eg_node st_rep(state *s, eg_class c);
-bool st_is_tensor_class(state *s, eg_class c);
 const rule_term *st_literal(state *s, eg_node n); /* NULL if not a literal */
 bool st_is_list(state *s, eg_node n);
 const rec *st_rec(const state *s, eg_node n);

@@ -47,15 +47,21 @@ iso_code st_new_graph(state *s, iso_error *err) {
   return c ? c : intern(s, "#list", &s->literals.list, err);
 }
 
-static iso_code add_literal(state *s, const rule_term *t, eg_node *out, iso_error *err) {
+iso_code st_literal_symbol(state *s, const rule_term *t, eg_symbol *out, iso_error *err) {
   const char *text = literal_text(&s->arena, t);
-  eg_symbol sym;
   if (!text) return nomem(err);
-  iso_code c = intern(s, text, &sym, err);
+  const iso_code c = intern(s, text, out, err);
   if (c) return c;
-  if (!iso_grow(s->literals.of, s->literals.cap, (size_t)sym.i + 1)) return nomem(err);
-  if (!s->literals.of[sym.i] && !(s->literals.of[sym.i] = rule_term_copy(&s->arena, t)))
+  if (!iso_grow(s->literals.of, s->literals.cap, (size_t)out->i + 1)) return nomem(err);
+  if (!s->literals.of[out->i] && !(s->literals.of[out->i] = rule_term_copy(&s->arena, t)))
     return nomem(err);
+  return ISO_OK;
+}
+
+static iso_code add_literal(state *s, const rule_term *t, eg_node *out, iso_error *err) {
+  eg_symbol sym;
+  iso_code c = st_literal_symbol(s, t, &sym, err);
+  if (c) return c;
   if ((c = eg_add(s->g, sym, NULL, 0, out, err))) return c;
   return ensure_rec(s, *out, err);
 }
@@ -66,14 +72,6 @@ const rule_term *st_literal(state *s, eg_node n) {
 }
 
 bool st_is_list(state *s, eg_node n) { return eg_node_symbol(s->g, n).i == s->literals.list.i; }
-
-bool st_is_tensor_class(state *s, eg_class c) {
-  const eg_node *m;
-  size_t n = eg_class_nodes(s->g, c, &m);
-  for (size_t i = 0; i < n; i++)
-    if (s->rec[m[i].i].tensor) return true;
-  return false;
-}
 
 eg_node st_rep(state *s, eg_class c) {
   const eg_node *m;

@@ -339,6 +339,8 @@ iso_code st_bound_domains(state *s, iso_error *err) {
         if ((c = bound_distinct(s, side, i, said, err))) return c;
         continue;
       }
+      /* What it is made of has the range by now (st_pass_domain_on). */
+      if (!s->rec[s->map[side][i].i].atom) continue;
       if ((c = inside(s, d, ints, &t, err))) return c;
       c = st_bound_leaf(s, side, i, t, RULE_ASSUMES_RANGE, said, err);
     }

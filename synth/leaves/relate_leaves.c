@@ -384,6 +384,15 @@ static iso_code define_rest(state *s, orientation *o, iso_error *err) {
   return c;
 }
 
+/* A replica of a leaf that is made of others is made of them, too. */
+static void follow_originals(state *s) {
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      const int32_t first = s->leaves.replica[side][i];
+      if (first >= 0 && !s->rec[s->map[side][first].i].atom) s->rec[s->map[side][i].i].atom = false;
+    }
+}
+
 /* What equals a parameter of the other side is drawn as that is, even where it is a buffer here. */
 static void free_buffers(state *s) {
   for (int side = 0; side < 2; side++)
@@ -417,6 +426,7 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
   if (!c) c = define_layouts(s, &o, err);
   if (!c) c = define_wholes(s, &o, err);
   if (!c) c = define_rest(s, &o, err);
+  if (!c) follow_originals(s);
   if (!c) c = st_free_tokens(s, live, err);
   if (!c) c = st_keep_positions(s, live, err);
   if (!c) free_buffers(s);

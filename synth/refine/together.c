@@ -94,14 +94,13 @@ static iso_code finish(search *q, const st_piece *p, iso_error *err) {
     return t ? look_at(q, t, err) : nomem(err);
   }
   if (numel(&p->shape) != numel(q->want)) return ISO_OK;
-  const rule_term *t = p->term;
-  iso_code c = ISO_OK;
-  if (st_shape_distance(&p->shape, q->want) == 2) {
-    if (q->by_shape) return ISO_OK;
-    c = relaid(q, p, &t, err);
-    return c || !t ? c : look_at(q, t, err);
-  }
-  return look_at(q, t, err);
+  const bool fits = st_shape_distance(&p->shape, q->want) < 2;
+  iso_code c = fits ? look_at(q, p->term, err) : ISO_OK;
+  /* What a rank holds whole is no other layout of it by chance: that would be a fault. */
+  if (c || q->found || q->by_shape || (fits && p->term->kind == RULE_VAR)) return c;
+  const rule_term *t = NULL;
+  c = relaid(q, p, &t, err);
+  return c || !t ? c : look_at(q, t, err);
 }
 
 /* ---- neighbours ---- */

@@ -40,9 +40,6 @@ typedef struct matcher {
   eg_class var[MAX_VARS];   /* EG_NONE: unbound */
   eg_node var_as[MAX_VARS];
   names names;
-  eg_node root;                     /* the e-node at which one side was found (st_match_side) */
-  bool (*found)(struct matcher *m); /* NULL, or: called at each match; false goes on to the next */
-  void *ctx;
 } matcher;
 
 /* Owns: matcher_free. */
@@ -50,7 +47,6 @@ static bool matcher_new(state *s, matcher **out) {
   matcher *m = malloc(sizeof *m);
   if (!m) return false;
   m->s = s;
-  m->found = NULL;
   m->pool = malloc(MAX_GOALS * sizeof *m->pool);
   m->prem = malloc(MAX_PREMISES * sizeof *m->prem);
   *out = m;
@@ -143,13 +139,12 @@ static bool solve_node(matcher *m, const goal *g, eg_node node) {
         &g->p->child[k], eg_node_child(s->g, node, k), {eg_node_original(s->g, node, k).i}, next};
     next = child;
   }
-  if (g->as.i == EG_NONE) m->root = node;
   return need(m, g->as, node) && solve(m, next);
 }
 
 static bool solve(matcher *m, const goal *g) {
   if (++m->steps > MAX_STEPS) return false;
-  if (!g) return names_hold(&m->names, m->r) && (m->found == NULL || m->found(m));
+  if (!g) return names_hold(&m->names, m->r);
   state *s = m->s;
   const eg_class c = eg_find(s->g, g->c);
   const mark before = here(m);
@@ -199,61 +194,6 @@ static bool match_rule(matcher *m, const rule *r, const st_compiled *as, eg_node
   for (uint32_t i = 0; i < r->n_vars; i++) m->var[i].i = m->var_as[i].i = EG_NONE;
   const goal right = {as->side[1], ct, t, NULL}, left = {as->side[0], cu, u, &right};
   return solve(m, &left);
-}
-
-/* ---- one side ---- */
-
-typedef struct side_search {
-  bool (*each)(void *ctx, const st_match *m);
-  void *ctx;
-  const rule_term *other;
-} side_search;
-
-static bool binds_all(const matcher *m, const rule_term *t) {
-  if (t->kind == RULE_VAR) return m->var[t->u.i].i != EG_NONE;
-  for (uint32_t i = 0; i < t->n; i++)
-    if (!binds_all(m, t->child[i])) return false;
-  return true;
-}
-
-static bool one_side(matcher *m) {
-  const side_search *q = m->ctx;
-  if (!binds_all(m, q->other) || !names_strict(&m->names, m->r)) return false;
-  eg_node var[MAX_VARS];
-  for (uint32_t i = 0; i < m->r->n_vars; i++)
-    var[i] = m->var[i].i == EG_NONE || m->var_as[i].i != EG_NONE ? m->var_as[i]
-                                                                 : st_rep(m->s, m->var[i]);
-  const st_match found = {m->root, var, m->prem, m->at.n_prem,
-                          names_put(&m->names, q->other, &m->s->arena)};
-  return found.other != NULL && !q->each(q->ctx, &found);
-}
-
-iso_code st_match_side(state *s, size_t rule_index, bool rhs, eg_class at,
-                       bool (*each)(void *ctx, const st_match *m), void *ctx, iso_error *err) {
-  const rule *r = rule_set_at(s->rules.set, rule_index);
-  st_compiled as;
-  iso_code c = st_compile(s, &s->rules.compiled, rule_index, r, &as, err);
-  if (c) return c;
-  const st_pattern *t = as.side[rhs];
-  if (r->n_vars > MAX_VARS || !root_fits(s, t, at) || !st_is_tensor_class(s, at)) return ISO_OK;
-  matcher *m = NULL;
-  side_search q = {each, ctx, rhs ? r->lhs : r->rhs};
-  if (!matcher_new(s, &m)) {
-    matcher_free(m);
-    return iso_fail(err, ISO_NOMEM, "out of memory");
-  }
-  m->r = r;
-  m->steps = 0;
-  m->at = (mark){0};
-  m->root = st_rep(s, at);
-  m->found = one_side;
-  m->ctx = &q;
-  names_init(&m->names, &s->arena);
-  for (uint32_t i = 0; i < r->n_vars; i++) m->var[i].i = m->var_as[i].i = EG_NONE;
-  const goal g = {t, at, {EG_NONE}, NULL};
-  solve(m, &g);
-  matcher_free(m);
-  return ISO_OK;
 }
 
 bool st_usable(const state *s, size_t i) {
@@ -386,20 +326,36 @@ static iso_code whole(state *s, size_t known, size_t *index, iso_error *err) {
   return c;
 }
 
-/* The rule at the matched sizes, validated for them. */
-static iso_code at_these_sizes(state *s, matcher *m, rule *inst, size_t *index, iso_error *err) {
-  rule_tensor *example[MAX_VARS];
+/* The rule at the sizes of what its variables stand for, validated for them. */
+static iso_code at_these_sizes(state *s, const rule *at, const eg_node *var, size_t *index,
+                               iso_error *err) {
+  rule_tensor *example[MAX_VARS] = {NULL};
   bool fresh = false;
-  *index = SIZE_MAX;
-  if (!instantiate(m, &s->arena, inst))
-    return s->arena.failed ? iso_fail(err, ISO_NOMEM, "out of memory") : ISO_OK;
-  for (uint32_t k = 0; k < inst->n_vars; k++) {
-    const eg_node rep = st_rep(s, eg_find(s->g, m->var[k]));
+  for (uint32_t k = 0; k < at->n_vars && var; k++) {
+    const eg_node rep = st_rep(s, eg_class_of(s->g, var[k]));
     example[k] = st_spare(s, st_home(s, rep)) ? NULL : st_val(s, rep, 0);
   }
-  iso_code c = enter(&s->rules, inst, index, &fresh, err);
+  iso_code c = enter(&s->rules, at, index, &fresh, err);
   if (!c && fresh) c = ask(s, *index, example, err);
   return c;
+}
+
+iso_code st_admit_known(state *s, size_t known, const rule *at, const eg_node *var, const names *n,
+                        size_t *index, iso_error *err) {
+  const rule *r = rule_set_at(s->known, known);
+  iso_code c = ISO_OK;
+  *index = SIZE_MAX;
+  if (names_strict(n, r)) c = whole(s, known, index, err);
+  if (!c && *index != SIZE_MAX) s->rules.info[*index].read |= !names_exact(n, r);
+  if (!c && *index == SIZE_MAX) c = at_these_sizes(s, at, var, index, err);
+  if (!c && *index != SIZE_MAX && !st_usable(s, *index)) *index = SIZE_MAX;
+  return c;
+}
+
+/* What stands for each variable. */
+static void stand_for(const matcher *m, eg_node *var) {
+  for (uint32_t i = 0; i < m->r->n_vars; i++)
+    var[i] = m->var_as[i].i != EG_NONE ? m->var_as[i] : st_rep(m->s, eg_find(m->s->g, m->var[i]));
 }
 
 iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
@@ -410,7 +366,7 @@ iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *e
   iso_code c = matcher_new(s, &m) ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
   for (size_t i = 0; !c && i < n && !*done; i++) {
     const rule *r = rule_set_at(s->known, i);
-    eg_node from = u, to = t;
+    eg_node from = u, to = t, var[MAX_VARS];
     st_compiled as;
     if ((c = st_compile(s, &s->rules.known_compiled, i, r, &as, err))) break;
     if (!match_rule(m, r, &as, u, t)) {
@@ -418,15 +374,17 @@ iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *e
       from = t, to = u;
     }
     size_t index = SIZE_MAX;
-    rule inst = *r;
-    if (names_strict(&m->names, r)) c = whole(s, i, &index, err);
-    const bool known = index == SIZE_MAX || (!c && instantiate(m, &s->arena, &inst));
-    if (!c && index != SIZE_MAX) s->rules.info[index].read |= !names_exact(&m->names, r);
-    if (!c && index == SIZE_MAX) c = at_these_sizes(s, m, &inst, &index, err);
-    if (c || index == SIZE_MAX || !st_usable(s, index)) continue;
+    rule inst;
+    if (!instantiate(m, &s->arena, &inst)) {
+      if (s->arena.failed) c = iso_fail(err, ISO_NOMEM, "out of memory");
+      continue;
+    }
+    stand_for(m, var);
+    c = st_admit_known(s, i, &inst, var, &m->names, &index, err);
+    if (c || index == SIZE_MAX) continue;
     s->res->n_reused++;
     *done = true;
-    const st_use use = use_of(m, index, from, to, known ? &inst : NULL);
+    const st_use use = use_of(m, index, from, to, &inst);
     c = st_record_application(s, &use, err);
   }
   matcher_free(m);

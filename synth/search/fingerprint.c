@@ -98,12 +98,11 @@ iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
   s->res->n_candidates++;
   iso_code c = reuse(s, u, t, done, err);
   if (c || *done || s->search.apart) return c;
-  c = st_synthesise(s, u, t, done, err);
   bool shards = false;
-  if (!c && !*done) c = st_link_shards(s, u, t, &shards, err);
-  if (!c && shards)
-    c = reuse(s, u, t, done, err); /* what was joined below may be all that was missing */
-  if (!c && shards && !*done) c = st_synthesise(s, u, t, done, err);
+  c = st_link_shards(s, u, t, &shards, err);
+  *done = !c && eg_equal(s->g, u, t); /* what was joined below may be all that was missing */
+  if (!c && shards && !*done) c = reuse(s, u, t, done, err);
+  if (!c && !*done) c = st_synthesise(s, u, t, done, err);
   /* An input is a variable of any rule, unless it is its own root as what cannot leave its range.
    */
   const st_bound *bu = st_bound_of(s, u), *bt = st_bound_of(s, t);
@@ -112,7 +111,7 @@ iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
   return c;
 }
 
-static bool values_equal(state *s, eg_node a, eg_node b) {
+bool st_values_equal(state *s, eg_node a, eg_node b) {
   for (size_t d = 0; d < s->n_draws; d++) {
     const rule_tensor *va = st_val(s, a, d), *vb = st_val(s, b, d);
     if (!va || !vb || !s->oracle->compare(s->oracle->ctx, va, vb, s->o->rel_tol).equal)
@@ -156,7 +155,7 @@ static iso_code join_steps(state *s, eg_node x, eg_node lo, int32_t gi, iso_erro
   for (size_t k = 0; k < s->groups.of[gi].n && !c && !done; k++) {
     const eg_node m = s->groups.of[gi].member[k];
     if (!rule_shape_eq(&s->rec[m.i].shape, &s->rec[x.i].shape)) continue;
-    if ((c = st_value(s, x, err)) || !values_equal(s, m, x)) continue;
+    if ((c = st_value(s, x, err)) || !st_values_equal(s, m, x)) continue;
     c = comes_from(s, lo, m) ? st_prove(s, m, x, &done, err) : reuse(s, m, x, &done, err);
   }
   return c;
@@ -196,7 +195,7 @@ static iso_code link_layout(state *s, eg_node e, eg_node m, bool *same, bool *do
   iso_code c = st_add_term(s, term, &lo, &aux, err);
   if (!c) c = st_value(s, aux, err);
   if (c) return c;
-  if (!rule_shape_eq(&s->rec[aux.i].shape, &s->rec[hi.i].shape) || !values_equal(s, hi, aux))
+  if (!rule_shape_eq(&s->rec[aux.i].shape, &s->rec[hi.i].shape) || !st_values_equal(s, hi, aux))
     return ISO_OK;
   *same = true;
   if ((c = join_steps(s, aux, lo, s->rec[m.i].group, err))) return c;
@@ -276,6 +275,17 @@ static int32_t find_group(state *s, eg_node e, const double m[4], int32_t after)
     if (s->groups.of[i].numel == numel && st_dtype(s, s->groups.of[i].member[0]) == dtype)
       return (int32_t)i;
   return -1;
+}
+
+int32_t st_next_group(state *s, int64_t numel, rule_dtype dtype, const double m[4], int32_t after) {
+  int32_t best = -1;
+  for (int k = 0; k < 2 && s->groups.n_places; k++) {
+    const double near = m[1] * (k ? 1 + 4e-8 : 1 - 4e-8);
+    const int32_t i =
+        first_near(s, s->groups.place[place_of(&s->groups, numel, near)], after, numel, m, dtype);
+    if (i >= 0 && (best < 0 || i < best)) best = i;
+  }
+  return best;
 }
 
 static iso_code join_group(state *s, int32_t i, eg_node e, const double m[4], int64_t numel,
@@ -358,7 +368,7 @@ static iso_code join_by_reuse(state *s, const eg_node *member, size_t n, eg_node
     bool done = false;
     if (eg_equal(s->g, member[k], e) ||
         st_shape_distance(&s->rec[member[k].i].shape, &s->rec[e.i].shape) != 0 ||
-        !values_equal(s, member[k], e))
+        !st_values_equal(s, member[k], e))
       continue;
     c = reuse(s, member[k], e, &done, err);
   }
@@ -390,7 +400,7 @@ static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_er
       if (dup || st_shape_distance(&s->rec[m.i].shape, &s->rec[e.i].shape) != want) continue;
       bool done = false;
       if (want == 0) {
-        if (!values_equal(s, m, e)) {
+        if (!st_values_equal(s, m, e)) {
           if (!*belongs) c = link_layout(s, e, m, belongs, &done, err);
           continue;
         }
@@ -440,7 +450,7 @@ iso_code st_meet(state *s, eg_node e, int side, bool *same, iso_error *err) {
       if (seen) continue;
       if (st_shape_distance(&s->rec[m.i].shape, &s->rec[e.i].shape) != 0)
         c = link_layout(s, e, m, &agree, &done, err);
-      else if ((agree = values_equal(s, m, e))) c = st_prove(s, m, e, &done, err);
+      else if ((agree = st_values_equal(s, m, e))) c = st_prove(s, m, e, &done, err);
       *same |= agree;
     }
   return c;

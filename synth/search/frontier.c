@@ -7,6 +7,7 @@
 #include "synth/search/search_int.h"
 #include "synth/search/frontier.h"
 #include "synth/joint/joint.h"
+#include "synth/leaves/leaves.h"
 #include "synth/search/search.h"
 
 #include <stdlib.h>
@@ -159,6 +160,37 @@ static void expand_numbers(search *q, const opening *o, builder *work) {
   if (written.n) push(q, work, o, written.cls, written.n, READ, o->size);
 }
 
+/* The classes from `c` down to an input that cannot leave its range, by operators that move its
+ * elements. Returns: whether there is one. */
+static bool down_to_bound(const search *q, uint32_t c, int depth, classes *out) {
+  enum { DEEP = 4 };
+  state *s = q->s;
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m);
+  if (n == 0 || depth == DEEP) return false;
+  const size_t before = out->n;
+  also(out, c);
+  if (st_bound_of(s, m[0])) return true;
+  for (size_t i = 0; i < n; i++) {
+    if (s->rec[m[i].i].leaf || !s->rec[m[i].i].tensor || eg_node_arity(s->g, m[i]) == 0 ||
+        !fr_layout_op(eg_symbol_name(s->g, eg_node_symbol(s->g, m[i]))))
+      continue;
+    const uint32_t below = eg_node_child(s->g, m[i], 0).i;
+    if (q->k->in[below] && down_to_bound(q, below, depth + 1, out)) return true;
+  }
+  out->n = before;
+  return false;
+}
+
+/* Integers that lie in a range are no integers at all: all that are known to, at once. */
+static void expand_bounded(search *q, const opening *o, builder *work) {
+  classes open = {.n = 0};
+  for (size_t i = 0; i < q->b->n_vars; i++)
+    if (q->k->cut[q->b->var[i].i] && rule_dtype_is_int(st_dtype(q->s, q->b->var_as[i])))
+      (void)down_to_bound(q, q->b->var[i].i, 0, &open);
+  if (open.n) push(q, work, o, open.cls, open.n, OPEN, o->size);
+}
+
 /* Queue the frontiers one step below `o`, whose patterns are in q->b: with that opened which one
  * side only depends on, all at once and one by one; then any class that both use. `refuted`: a
  * counterexample says that something was cut too high. */
@@ -178,6 +210,7 @@ static void expand(search *q, const opening *o, bool refuted) {
   if (refuted) expand_dependencies(q, o, &work);
   expand_constants(q, o, &work, &ground);
   if (refuted && n_one) expand_numbers(q, o, &work);
+  if (refuted && q->s->leaves.n_bound) expand_bounded(q, o, &work);
   if (n_one > 1) push(q, &work, o, one, n_one, OPEN, -1);
   for (size_t i = 0; i < n_one; i++) push(q, &work, o, &one[i], 1, OPEN, -1);
   for (size_t i = 0; i < n_both; i++) push(q, &work, o, &both[i], 1, OPEN, -1);

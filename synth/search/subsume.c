@@ -1,154 +1,29 @@
-/* Whether an equation follows from rules: both sides in one e-graph, grown by the rules until they
- * meet or nothing is new.
- *
- * Terms that a rule makes are run on the values at hand, as any other: they give the shapes that
- * rules speak of, and no step joins two values that differ. Each iteration matches all rules on the
- * same e-graph, then applies what was found; classes and rules are walked in order of their
- * numbers, limits are counts: same calls, same answer. */
+/* Whether an equation follows from rules: both sides in one e-graph, saturated by the rules
+ * (synth/saturate/) until they meet or a limit is reached. The steps that join them are run on the
+ * values at hand: none joins two values that differ. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "synth/joint/joint.h"
+#include "synth/saturate/saturate.h"
 #include "synth/search/search.h"
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-/* A match, kept until all are found. */
-typedef struct found {
-  size_t rule;
-  eg_node root, *var;
-  premise *prem;
-  size_t n_prem;
-  const rule_term *other;
-} found;
-
-typedef struct search {
-  state *s;
-  size_t rule, n, cap, limit;
-  found *at;
-  bool failed;
-} search;
-
-static bool keep_match(void *ctx, const st_match *m) {
-  search *q = ctx;
-  const size_t n_vars = rule_set_at(q->s->rules.set, q->rule)->n_vars;
-  found f = {q->rule,
-             m->root,
-             iso_arena_alloc(&q->s->arena, (n_vars + 1) * sizeof *f.var),
-             iso_arena_alloc(&q->s->arena, (m->n_prem + 1) * sizeof *f.prem),
-             m->n_prem,
-             m->other};
-  if (!f.var || !f.prem || !iso_grow(q->at, q->cap, q->n + 1)) {
-    q->failed = true;
-    return false;
-  }
-  if (n_vars) memcpy(f.var, m->var, n_vars * sizeof *f.var);
-  if (m->n_prem) memcpy(f.prem, m->prem, m->n_prem * sizeof *f.prem);
-  q->at[q->n++] = f;
-  return q->n < q->limit;
-}
-
-/* Which operators give several tensors is known from their schemas, before they are run. */
-static void mark_multi(state *s, size_t from) {
-  for (size_t i = from; i < s->n_rec; i++) {
-    rec *r = &s->rec[i];
-    const rule_schema *d =
-        r->tensor
-            ? rule_schemas_find(s->schemas,
-                                eg_symbol_name(s->g, eg_node_symbol(s->g, (eg_node){(uint32_t)i})))
-            : NULL;
-    if (d == NULL || rule_schema_outputs(d) == 1) continue;
-    r->multi = true;
-    r->tensor = false;
-  }
-}
-
-/* Returns: in `ok` whether the e-node has a value, or could be run now. */
-static iso_code run_term(state *s, eg_node n, bool *ok, iso_error *err) {
-  iso_error local = {0};
-  const iso_code c = s->rec[n.i].valued ? ISO_OK : st_value(s, n, &local);
-  *ok = c == ISO_OK;
-  return c == ISO_NOMEM ? iso_fail(err, c, "%s", local.msg) : ISO_OK;
-}
-
-/* Add a term and its value. */
-static iso_code add(state *s, const rule_term *t, const eg_node *var, eg_node *out, bool *ok,
-                    iso_error *err) {
-  const size_t before = s->n_rec;
-  const iso_code c = st_add_term(s, t, var, out, err);
-  if (c) return c;
-  mark_multi(s, before);
-  return run_term(s, *out, ok, err);
-}
-
-/* The e-node that a term made of known e-nodes is, and what that rests on: an e-node that was there
- * may have other members of the same classes for its children. */
-static iso_code note_made(state *s, const rule_term *t, found *f, size_t *cap, eg_node *out,
-                          iso_error *err) {
-  iso_code c = st_add_term(s, t, f->var, out, err);
-  for (uint32_t k = 0; k < t->n && !c; k++) {
-    eg_node child;
-    if ((c = note_made(s, t->child[k], f, cap, &child, err))) break;
-    const eg_node meant = {eg_node_original(s->g, *out, k).i};
-    if (child.i == meant.i) continue;
-    if (f->n_prem == *cap) {
-      premise *more = iso_arena_alloc(&s->arena, (2 * *cap + 8) * sizeof *more);
-      if (!more) return nomem(err);
-      if (f->n_prem) memcpy(more, f->prem, f->n_prem * sizeof *more);
-      f->prem = more;
-      *cap = 2 * *cap + 8;
-    }
-    f->prem[f->n_prem++] = (premise){child, meant};
-  }
-  return c;
-}
-
-static iso_code apply(state *s, found *f, bool *changed, iso_error *err) {
-  eg_node made;
-  bool ok;
-  size_t cap = f->n_prem;
-  iso_code c = add(s, f->other, f->var, &made, &ok, err);
-  if (c || !ok || eg_equal(s->g, f->root, made)) return c;
-  if ((c = run_term(s, f->root, &ok, err)) || !ok) return c;
-  if ((c = note_made(s, f->other, f, &cap, &made, err))) return c;
-  *changed = true;
-  const st_use use = {
-      .rule = f->rule, .from = f->root, .to = made, .prem = f->prem, .n_prem = f->n_prem};
-  return st_record_application(s, &use, err);
-}
-
-/* Every match of every rule that may be used, both ways. */
-static iso_code match_all(search *q, const bool *use, iso_error *err) {
-  state *s = q->s;
-  const size_t n_nodes = eg_count_added(s->g);
-  iso_code c = ISO_OK;
-  for (q->rule = 0; q->rule < rule_set_count(s->rules.set) && !c; q->rule++) {
-    if (!use[q->rule]) continue;
-    for (uint32_t i = 0; i < n_nodes && q->n < q->limit && !c; i++) {
-      const eg_class at = eg_class_of(s->g, (eg_node){i});
-      if (at.i != i) continue;
-      for (int rhs = 0; rhs < 2 && !c; rhs++)
-        c = st_match_side(s, q->rule, rhs, at, keep_match, q, err);
-    }
-  }
-  return !c && q->failed ? nomem(err) : c;
-}
-
 static iso_code saturate(state *s, eg_node a, eg_node b, const bool *use,
                          const synth_follow_limits *l, iso_error *err) {
-  iso_code c = eg_rebuild(s->g, err);
-  bool changed = true;
-  for (size_t k = 0; k < l->iterations && changed && !c && !eg_equal(s->g, a, b); k++) {
-    search q = {.s = s, .limit = l->nodes};
-    changed = false;
-    c = match_all(&q, use, err);
-    for (size_t i = 0; i < q.n && !c && eg_count_added(s->g) < l->nodes && !eg_equal(s->g, a, b);
-         i++)
-      c = apply(s, &q.at[i], &changed, err);
-    free(q.at);
-  }
-  return c;
+  const st_goal goal = {a, b};
+  st_saturation o = {.goal = &goal,
+                     .n_goals = 1,
+                     .use = use,
+                     .trusted = true,
+                     .iterations = l->iterations,
+                     .nodes = l->nodes,
+                     .classes = SIZE_MAX};
+  const iso_code c = eg_rebuild(s->g, err);
+  return c ? c : st_saturate(s, &o, err);
 }
 
 /* ---- the terms at hand alone ---- */
@@ -179,6 +54,21 @@ static iso_code join_given(state *s, const bool *use, iso_error *err) {
       }
   }
   return c;
+}
+
+static bool all_numbers(const rule_tensor *t) {
+  for (int64_t i = 0; i < t->numel; i++)
+    if (!isfinite(rule_tensor_get(t, i))) return false;
+  return true;
+}
+
+/* An equation whose sides are numbers, and others, does not hold: what follows from what does not
+ * matter then. */
+static iso_code must_hold(state *s, const rule *r, const eg_node side[2], iso_error *err) {
+  if (!s->rec[side[0].i].tensor || !s->rec[side[1].i].tensor || one_value(s, side[0], side[1]) ||
+      !all_numbers(st_val(s, side[0], 0)) || !all_numbers(st_val(s, side[1], 0)))
+    return ISO_OK;
+  return iso_fail(err, ISO_INTERNAL, "the sides of %s differ", r->name);
 }
 
 /* ---- which rules the equality rests on ---- */
@@ -275,12 +165,17 @@ iso_code synth_follows(const rule *r, rule_tensor *const *bind, const synth_foll
     c = nomem(err);
   for (uint32_t i = 0; i < r->n_vars && !c; i++) c = add_variable(s, i, bind[i], &var[i], err);
   bool ok = true;
-  for (int k = 0; k < 2 && !c && ok; k++) c = add(s, k ? r->rhs : r->lhs, var, &side[k], &ok, err);
+  for (int k = 0; k < 2 && !c && ok; k++)
+    c = st_add_valued(s, k ? r->rhs : r->lhs, var, &side[k], &ok, err);
+  if (!c && ok) c = must_hold(s, r, side, err);
   if (!c && ok) {
     c = from->limits.given ? join_given(s, use, err)
                            : saturate(s, side[0], side[1], use, &from->limits, err);
     *follows = !c && eg_equal(s->g, side[0], side[1]);
-    if (*follows) c = explain(s, side[0], side[1], from->used, err);
+    if (*follows && from->limits.given) c = explain(s, side[0], side[1], from->used, err);
+    /* Of a saturation only the steps that the equality rests on were repeated. */
+    for (size_t i = 0; i < s->rules.n_app && *follows && !from->limits.given; i++)
+      from->used[s->rules.app[i].rule] = true;
   }
   free(var);
   fini(s);

@@ -39,7 +39,7 @@ import stack  # noqa: E402
 LIMITS = {"compare": 4.0, "run": 2.0, "growth": 4.4, "memory": 1 << 30}
 SIDES = "hf-sdpa", "vllm"
 SHORT = 3  # times that a short command runs in a round
-SWITCHES = "signature", "fingerprint", "reachable", "lazy", "reuse"
+SWITCHES = "signature", "fingerprint", "reachable", "lazy", "reuse", "saturate"
 
 
 def measure(command):

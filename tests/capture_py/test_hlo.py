@@ -6,6 +6,7 @@ import os
 import random
 import re
 import subprocess
+import sys
 import tempfile
 import types
 import unittest
@@ -19,7 +20,7 @@ except ImportError:
 import hlo_blocks
 from isomer_capture import capture, hlo
 from isomer_capture.errors import CaptureError
-from isomer_capture.files import read_safetensors, write_capture
+from isomer_capture.files import read_safetensors, write_capture, write_safetensors
 from isomer_capture.hlo import literals, program, text
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -284,3 +285,56 @@ class Literals(unittest.TestCase):
         ):
             with self.subTest(said=said):
                 self.assertEqual(literals.read(said), (real, name))
+
+
+class Ranks(unittest.TestCase):
+    """What every rank of a partitioned module computed, for each collective and grouping."""
+
+    def test_collectives(self):
+        values = read_safetensors(os.path.join(DATA, "ranks.safetensors"))
+        joined = Joined()
+        with tempfile.TemporaryDirectory() as folder:
+            given, at = os.path.join(folder, "given.safetensors"), os.path.join(folder, "all")
+            for name in sorted({k.split("/")[0] for k in values}):
+                with self.subTest(name=name):
+                    module = text.read_file(os.path.join(DATA, name + ".ranks.hlo"))
+                    leaves = enumerate(hlo.leaf_names(module))
+                    write_safetensors(given, {n: values["%s/%d" % (name, k)] for k, n in leaves})
+                    graph, weights, inputs, _ = hlo.lower(module, None, options(values=given))
+                    results = {o["name"]: values[name + "/" + o["name"]] for o in graph["outputs"]}
+                    self.assertGreaterEqual(len(results), 8)
+                    joined.add(name + "_", graph, dict(weights, **inputs), results)
+            joined.write(at)
+            done = isomer("run", "--propagate", at)
+            self.assertEqual(done.returncode, 0, done.stdout[-4000:] + done.stderr)
+
+
+class Command(unittest.TestCase):
+    def run_command(self, *words):
+        path = os.path.join(ROOT, "capture")
+        return subprocess.run(
+            [sys.executable, "-m", "isomer_capture", "hlo", *words],
+            capture_output=True,
+            text=True,
+            env=dict(os.environ, PYTHONPATH=path),
+        )
+
+    def test_written_and_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out, bad = os.path.join(folder, "out"), os.path.join(folder, "bad.hlo")
+            pair = os.path.join(ROOT, "tests", "hlo", "pairs", "gpt-both-4")
+            whole, ranks = os.path.join(pair, "whole.hlo"), os.path.join(pair, "ranks.hlo")
+            done = self.run_command(ranks, "--whole", whole, "-o", out)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(os.path.join(out, "relations.txt"), encoding="utf-8") as f:
+                lines = f.read()
+            self.assertIn("leaf x = cat([rank0.x, rank2.x], 0)\n", lines)
+            self.assertIn("output output = cat([output_rank1, output_rank3], 0)\n", lines)
+            with open(bad, "w", encoding="utf-8") as f:
+                f.write(HEAD + "  ROOT y = f32[4,6] fft(x)\n}\n")
+            refusals = (bad, "-o", out), (ranks, "--range", "z", "0", "3", "-o", out)
+            for words in (*refusals, (os.path.join(folder, "none.hlo"), "-o", out)):
+                done = self.run_command(*words)
+                self.assertEqual(done.returncode, 2, done.stdout)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                self.assertTrue(done.stderr.startswith("isomer-capture: "), done.stderr)

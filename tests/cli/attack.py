@@ -18,12 +18,14 @@ import hashlib
 import json
 import os
 import random
+import struct
 import subprocess
 import sys
 import tempfile
 
+from harness import write_tensors
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
 WHERE = tempfile.TemporaryDirectory()
 ROOT = os.path.dirname(os.path.dirname(HERE))
 STRENGTH = {"assumed": 0, "tested": 1, "proved": 2, "certified": 3}
@@ -50,9 +52,6 @@ class Capture:
         self.nodes, self.weights, self.inputs = [], {}, {}
 
     def leaf(self, id, kind, dtype, shape, values):
-        from harness import write_tensors  # noqa: F401 (the format is the harness's)
-        import struct
-
         code, letter = {
             "float32": ("F32", "f"),
             "float16": ("F16", "e"),
@@ -77,8 +76,6 @@ class Capture:
         )
 
     def write(self):
-        from harness import write_tensors
-
         path = tempfile.mkdtemp(dir=WHERE.name)
         doc = {
             "format": "isomer-capture",

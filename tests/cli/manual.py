@@ -69,31 +69,36 @@ def usage(command):
 
 
 def table():
-    """cli/options.def: by command, options and what they take."""
-    out = {c: {} for c in COMMANDS}
-    for command, name, kind, of in re.findall(
-        r'^OPTION\("([a-z.]+)", "([a-z0-9-]+)", (\w+), (NULL|"[^"]*")\)',
+    """cli/options.def: by command, options that settings may give and what they take; and those of
+    one call alone."""
+    out, once = {c: {} for c in COMMANDS}, {c: set() for c in COMMANDS}
+    for kind_of, command, name, kind, of in re.findall(
+        r'^(OPTION|ONCE)\("([a-z.]+)", "([a-z0-9-]+)", (\w+), (NULL|"[^"]*"),',
         text_of("cli/options.def"),
         re.M,
     ):
-        check(
-            "--" + name not in out[command.split(".")[0]],
-            "options.def: %s of %s is there twice" % (name, command),
-        )
-        out[command.split(".")[0]]["--" + name] = (command, kind, of.strip('"'))
-    return out
+        top = command.split(".")[0]
+        if kind_of == "ONCE":
+            once[top].add("--" + name)
+            continue
+        check("--" + name not in out[top], "options.def: %s of %s is there twice" % (name, command))
+        out[top]["--" + name] = (command, kind, of.strip('"'))
+    return out, once
 
 
-def agree(by_usage, by_table):
-    not_settings = {
-        "rules": {"--name", "--output", "--to", "--terms", "--report", "--unchecked"}
-    }  # of one call
+def agree(by_usage, by_table, once):
     for c in COMMANDS:
         check(
-            by_usage[c] - not_settings.get(c, set()) == set(by_table[c]),
+            by_usage[c] == set(by_table[c]) | once[c],
             "%s: --help and cli/options.def differ in %s"
-            % (c, sorted((by_usage[c] - not_settings.get(c, set())) ^ set(by_table[c]))),
+            % (c, sorted(by_usage[c] ^ (set(by_table[c]) | once[c]))),
         )
+    p = subprocess.run(
+        [sys.executable, os.path.join(ROOT, ".ci", "gen-manuals"), "--check"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    check(p.returncode == 0, p.stdout.decode().strip())
 
 
 GOOD = {
@@ -416,8 +421,8 @@ def main():
     a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
     O = a.parse_args()
     O.isomer = os.path.abspath(O.isomer)
-    by_usage, by_table = {c: usage(c) for c in COMMANDS}, table()
-    agree(by_usage, by_table)
+    by_usage, (by_table, once) = {c: usage(c) for c in COMMANDS}, table()
+    agree(by_usage, by_table, once)
     with tempfile.TemporaryDirectory(prefix="isomer-manual-") as where:
         settings(by_table, where)
         precedence(where)

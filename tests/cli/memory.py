@@ -21,6 +21,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tests", "pairs"))
 import constants  # noqa: E402
 import masks  # noqa: E402
+import refined  # noqa: E402
 
 MODELS = os.path.join(ROOT, "models", "gpt2-2l")
 COUNT = re.compile(r"^(\d+) passed, (\d+) failed$", re.M)
@@ -100,6 +101,20 @@ def with_relations(folder, seed):
     yield "relations", compare(folder, "--relations", path)
 
 
+def of_ranks(folder, seed):
+    """Relations of outputs that are inferred, and leaves that have several lines."""
+    for name, fault in (("transposed", None), ("mesh", None), ("feed_forward", "no collective")):
+        left, right, _ = refined.make(name, 4 if name == "mesh" else 2, seed, fault)
+        at = os.path.join(folder, name)
+        refined.write(os.path.join(at, "left"), left)
+        refined.write(os.path.join(at, "right"), right)
+        yield "inferred " + name, compare(at, "--refine")
+    path = os.path.join(folder, "relations.txt")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("leaf w = cat([rank0.w, rank1.w], 0)\nright rank2.w = rank0.w\n")
+    yield "lines about leaves", compare(os.path.join(folder, "mesh"), "--relations", path)
+
+
 def rules(folder, seed, isomer):
     path = os.path.join(folder, "branches.rules")
     script(
@@ -172,6 +187,7 @@ def cases(folder, seed, isomer):
     yield from drawn_constants(place("constants"), seed)
     yield from drawn_inputs(place("inputs"), seed, isomer)
     yield from with_relations(place("relations"), seed)
+    yield from of_ranks(place("ranks"), seed)
     yield from rules(place("rules"), seed, isomer)
     yield from certificate(place("certificate"), isomer)
 

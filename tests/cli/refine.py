@@ -216,6 +216,14 @@ def roles(where):
         ],
         "a mean of means: %d %s" % (status, doc["refinement"]),
     )
+    for name, fault, words in (
+        ("feed_forward", "no collective", "an all_reduce is missing here"),
+        ("rows_reduced", "other rank's", "rank 1 holds 0 to"),
+    ):
+        left_of, right_of, _ = refined.make(name, 2, 1000, fault)
+        status, doc, says = pair(left_of, right_of)
+        hints = [d["hint"] or "" for d in doc["divergences"]]
+        check(status == 1 and any(words in h for h in hints), "%s: %s" % (fault, hints))
     expected = os.path.join(where, "expected")
     for text, want in (
         ("output y = y\n", 1),

@@ -13,8 +13,8 @@ set -eu
 cd "$(dirname "$0")/../.."
 dry= quick= debs= out= build=build-gpu make=yes
 packages="libz3-4 libz3-dev libgmp10 libgmp-dev libmpfr6 libmpfr-dev libjansson4 libjansson-dev
-  libminizip1 libminizip-dev zlib1g zlib1g-dev libxxhash0 libxxhash-dev libnettle8 nettle-dev uthash-dev check libsubunit0
-  libsubunit-dev"
+  libminizip1 libminizip-dev zlib1g zlib1g-dev libxxhash0 libxxhash-dev libnettle8 nettle-dev
+  uthash-dev check libsubunit0 libsubunit-dev"
 stop() { echo "gpu: $*" >&2; exit 2; }
 while [ $# -gt 0 ]; do
   case "$1" in

@@ -5,7 +5,8 @@
     tests/hlo/generate.py [-k NAME] [-o tests/hlo/data]
 
 For each function NAME.hlo is the module as JAX wrote it, NAME.fused.hlo as XLA's CPU compiler left
-it; values.safetensors holds NAME/ARGUMENT and NAME/output..."""
+it; values.safetensors holds NAME/ARGUMENT and NAME/output... Those of collectives.py, for eight
+ranks, are NAME.ranks.hlo, and in ranks.safetensors are each rank's results."""
 
 import argparse
 import os
@@ -51,35 +52,72 @@ def entry(array):
     return kind[str(array.dtype)], list(array.shape), np.ascontiguousarray(array).tobytes()
 
 
-def main():
-    a = argparse.ArgumentParser()
-    a.add_argument("-k", default="", help="functions whose name holds this")
-    a.add_argument("-o", "--out", default=os.path.join(HERE, "data"))
-    options = a.parse_args()
-    try:
-        import jax
-    except ImportError:
-        print("skipped: there is no JAX here")
-        return 0
+def write(options, name, text):
+    with open(os.path.join(options.out, name), "w", encoding="utf-8") as f:
+        f.write(short(name.split(".")[0], text))
+
+
+def functions(options):
+    import jax
     from functions import CASES
     from tensors import write_tensors
 
-    os.makedirs(options.out, exist_ok=True)
     values = {}
     for name, (function, args) in CASES.items():
         if options.k not in name:
             continue
         plain, fused = lowered(function, args)
-        for suffix, text in ((".hlo", plain), (".fused.hlo", fused)):
-            with open(os.path.join(options.out, name + suffix), "w", encoding="utf-8") as f:
-                f.write(short(name, text))
+        write(options, name + ".hlo", plain)
+        write(options, name + ".fused.hlo", fused)
         for k, x in enumerate(args):
             values["%s/%d" % (name, k)] = entry(x)
         flat = jax.tree.leaves(jax.jit(function)(*args))
         for k, x in enumerate(flat):
             values["%s/output%s" % (name, "_%d" % k if len(flat) > 1 else "")] = entry(x)
     write_tensors(os.path.join(options.out, "values.safetensors"), values)
-    print("%d functions" % sum(options.k in n for n in CASES))
+    return sum(options.k in n for n in CASES)
+
+
+def collectives(options):
+    """NAME.ranks.hlo, and in ranks.safetensors each rank's part of the results."""
+    import jax
+    from collectives import CASES, shardings
+    from tensors import write_tensors
+
+    values = {}
+    for name, case in CASES.items():
+        if options.k not in name:
+            continue
+        given, out = shardings(case)
+        run = jax.jit(case[0], in_shardings=given, out_shardings=out)
+        write(options, name + ".ranks.hlo", compiled_text(run.lower(*case[1]).compile()))
+        for k, x in enumerate(case[1]):
+            values["%s/%d" % (name, k)] = entry(x)
+        flat = jax.tree.leaves(run(*case[1]))
+        for k, x in enumerate(flat):
+            label = "output" + ("_%d" % k if len(flat) > 1 else "")
+            for part in x.addressable_shards:
+                rank = list(case[4].devices.flat).index(part.device)
+                end = "_rank%d" % rank if rank else ""
+                values["%s/%s%s" % (name, label, end)] = entry(part.data)
+    write_tensors(os.path.join(options.out, "ranks.safetensors"), values)
+    return sum(options.k in n for n in CASES)
+
+
+def main():
+    a = argparse.ArgumentParser()
+    a.add_argument("-k", default="", help="functions whose name holds this")
+    a.add_argument("-o", "--out", default=os.path.join(HERE, "data"))
+    options = a.parse_args()
+    os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+    try:
+        import jax  # noqa: F401
+    except ImportError:
+        print("skipped: there is no JAX here")
+        return 0
+    os.makedirs(options.out, exist_ok=True)
+    print("%d functions" % functions(options))
+    print("%d functions of eight ranks" % collectives(options))
     return 0
 
 

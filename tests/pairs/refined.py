@@ -192,6 +192,7 @@ def columns_stay(c):
 
 @kind
 def columns_gathered(c):
+    c.uneven = False  # a collective's parts have one shape
     k = 2 * c.n + c.size("more", 2) * c.n
     left = lambda g: {
         "y": tokens(c, g).linear(g.param("w", values("w", k, tokens(c, g).shape[1]))).silu()

@@ -16,7 +16,9 @@ enum { MAX_NODES = 16, MAX_TENSORS = 32, MAX_ARGS = 8 };
 
 /* ---- an oracle: a handful of operators on float64 ---- */
 
-typedef enum judge { JUDGE_TRY, JUDGE_UNKNOWN, JUDGE_YES } judge;
+/* JUDGE_GIVEN tries rules whose names begin with "given", as if all others were too hard; where
+ * such a rule holds and its name says "proved", it is proved. */
+typedef enum judge { JUDGE_TRY, JUDGE_UNKNOWN, JUDGE_YES, JUDGE_GIVEN } judge;
 
 typedef struct small_oracle {
   judge judge;
@@ -232,7 +234,8 @@ static inline iso_code small_decide(void *ctx, const rule *r, rule_tensor *const
   o->n_decided++;
   *out = (rule_verdict){.status = o->judge == JUDGE_YES ? RULE_TESTED : RULE_UNKNOWN,
                         .scope = RULE_THESE_SHAPES};
-  if (o->judge != JUDGE_TRY) return ISO_OK;
+  const bool given = o->judge == JUDGE_GIVEN && strncmp(r->name, "given", 5) == 0;
+  if (o->judge != JUDGE_TRY && !given) return ISO_OK;
   for (uint32_t i = 0; i < r->n_vars; i++) /* all sizes at once are more than can be tried */
     for (uint32_t d = 0; d < r->var[i].n_dims; d++)
       if (r->var[i].dim[d]->kind != RULE_INT) return ISO_OK;
@@ -254,7 +257,9 @@ static inline iso_code small_decide(void *ctx, const rule *r, rule_tensor *const
     rule_tensor_unref(a);
     rule_tensor_unref(b);
     for (uint32_t i = 0; i < r->n_vars; i++) rule_tensor_unref(bind[i]);
-    out->status = equal ? RULE_TESTED : ran ? RULE_REFUTED : RULE_UNKNOWN;
+    out->status = equal ? given && strstr(r->name, "proved") ? RULE_PROVED : RULE_TESTED
+                  : ran ? RULE_REFUTED
+                        : RULE_UNKNOWN;
     if (!equal) break;
     out->n_samples++;
   }

@@ -113,7 +113,8 @@ static bool trusting(const char *text) {
       "flash_attention_for_cpu", "::native_batch_norm", "::_native_batch_norm",
       "::_fused_rms_norm",       "::native_group_norm", "::take_along_dim",
       "::scatter.src",           "::index_copy",        "index_put",
-      "::linalg_vecdot",         "::bilinear"};
+      "::linalg_vecdot",         "::bilinear",          "::slice_backward",
+      "::select_backward"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (strstr(text, names[i])) return true;
   return false;

@@ -24,6 +24,7 @@
 #include "egraph/base/vec.h"
 #include "validate/branch/choice_int.h"
 #include "validate/branch/range.h"
+#include "validate/exec/unchecked.h"
 #include "validate/exec/engine_int.h"
 #include "validate/exec/helper.h"
 #include "validate/prove/prove.h"
@@ -279,6 +280,8 @@ iso_code val_call(val_engine *e, const rule_term *call, rule_tensor *const *bind
   if (code != ISO_OK) return code;
   if (e->lost.code != ISO_OK) return iso_fail(err, ISO_DEVICE, "%s", e->lost.msg);
   const bool float64 = (flags & VAL_FLOAT64) != 0;
+  const char *unfit = val_unfit(call, bind);
+  if (unfit) return iso_fail(err, ISO_TORCH, "%s: %s", call->u.s, unfit);
   code = e->api->call(call, bind, float64, out, cap, n_out, err);
   if (code == ISO_UNSUPPORTED && e->helper != NULL && !rule_is_aten(call->u.s))
     code = helper_call(e->helper, call, bind, float64, out, cap, n_out, err);

@@ -26,7 +26,7 @@ bool pt_define_reduce(const char *name, pt_definition *out);
 bool pt_define_nn(const char *name, pt_definition *out);
 bool pt_define_window(const char *name, pt_definition *out);
 bool pt_define_index(const char *name, pt_definition *out);
-bool pt_define_put(const char *name, pt_definition *out);
+bool pt_define_backward(const char *name, pt_definition *out);
 bool pt_define_order(const char *name, pt_definition *out);
 bool pt_define_dist(const char *name, pt_definition *out);
 bool pt_define_composite(const char *name, pt_definition *out);

@@ -206,7 +206,7 @@ static bool compare(sc_cases *k, const pt_tensor *a, const pt_tensor *b) {
     return false;
   }
   sx x = pt_at(c, a, idx), y = pt_at(c, b, idx);
-  if (c->look && c->look->witness) return sc_note_sizes(c), !c->failed;
+  if (c->look && c->look->filled) return sc_note_sizes(c), !c->failed;
   c->masked |= ((sc_flags(c, x) | sc_flags(c, y)) & S_MASKED) != 0;
   split_indices(c, &x, &y);
   if (c->failed) return false;
@@ -267,7 +267,7 @@ bool sc_prove_case(sc_cases *k) {
       sc_guess g[SC_MAX_FACTS];
       for (size_t i = 0; i < c->n_domain; i++) g[i] = (sc_guess){c->domain[i], true};
       k->some_model =
-          defined || (!c->look->witness && (c->n_domain < 2 || sc_z3_possible(c, g, c->n_domain)));
+          defined || (!c->look->filled && (c->n_domain < 2 || sc_z3_possible(c, g, c->n_domain)));
     }
     if (ok) return true;
     if (c->undefined && c->n_choices == 0 && !k->at) return true; /* nothing to show */

@@ -441,7 +441,7 @@ static bool has_values(sweep *w) {
     sc_look look = w->look;
     sc_sight sight = {0};
     rule_verdict v = {0};
-    look.witness = k;
+    look.filled = k;
     look.max_work = PART_WORK;
     look.noted = w->noted;
     look.n_noted = w->n_ranks < 2 ? 0 : w->left.n + w->right.n;

@@ -42,9 +42,9 @@ struct sc_look {
   bool chunk; /* the left side is a chunk of what is to be cut out: something has to be computed in
                  it */
   bool one_term; /* the sides are one term: nothing is shown but that it has a value */
-  int witness; /* not 0: nothing is shown but that both sides are defined where each variable is one
+  int filled; /* not 0: nothing is shown but that both sides are defined where each variable is one
                   number, 1 or another one */
-  sc_noted *noted; /* with `witness`: terms of which the sizes are wanted; where there are such */
+  sc_noted *noted; /* with `filled`: terms of which the sizes are wanted; where there are such */
   size_t n_noted;
 };
 

@@ -9,6 +9,7 @@
  * since the answer is z3's. What z3 does not answer with `unsat` for the goal and `sat` without it
  * is given up. */
 #include "validate/smt/obligation_int.h"
+#include "validate/inside.h"
 #include "validate/prove/z3_lazy.h"
 
 static void hypotheses(cert_writer *w) {
@@ -288,6 +289,9 @@ iso_code val_certify(const rule *r, rule_schemas *schemas, const val_options *o,
   sc_certificate *k = calloc(1, sizeof *k);
   if (!k) return iso_fail(err, ISO_NOMEM, "out of memory");
   rule_verdict v = {0};
+  rule inside;
+  iso_arena a = {0};
+  if (val_inside(&a, r, &inside)) r = &inside;
   k->unchecked = unchecked;
   iso_code c = sc_prove(&(sc_asked){r, schemas, o}, false, k, &v, NULL, err);
   if (!c && v.status != RULE_PROVED &&
@@ -309,5 +313,6 @@ iso_code val_certify(const rule *r, rule_schemas *schemas, const val_options *o,
   }
   for (size_t i = 0; i < k->n; i++) free(k->text[i]);
   free(k);
+  iso_arena_fini(&a);
   return c;
 }

@@ -41,7 +41,7 @@ static bool own_definition(const char *op, pt_definition *out) {
          pt_define_views(op, out) || pt_define_cat(op, out) || pt_define_slice(op, out) ||
          pt_define_pick(op, out) || pt_define_fill(op, out) || pt_define_reduce(op, out) ||
          pt_define_nn(op, out) || pt_define_window(op, out) || pt_define_index(op, out) ||
-         pt_define_put(op, out) || pt_define_order(op, out) || pt_define_dist(op, out) ||
+         pt_define_backward(op, out) || pt_define_order(op, out) || pt_define_dist(op, out) ||
          pt_define_composite(op, out) || pt_define_kernel(op, out) || pt_define_written(op, out);
 }
 

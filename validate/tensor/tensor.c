@@ -125,8 +125,8 @@ static sx bool_end(sc *c, sx x, const void *ctx) {
 
 static sx variable_elem(sc *c, const pt_tensor *t, const sx *idx) {
   sx at[RULE_MAX_RANK];
-  if (c->look && c->look->witness && t->kind == 'f')
-    return sx_int(c, c->look->witness == 1 ? 1 : 2 + t->which);
+  if (c->look && c->look->filled && t->kind == 'f')
+    return sx_int(c, c->look->filled == 1 ? 1 : 2 + t->which);
   memcpy(at, idx, t->rank * sizeof *at);
   /* Within a part of a concatenation of any shapes, the place among the open dimensions is another
    * one. */

@@ -93,19 +93,28 @@ def overload(op):
 
 class Builder:
     def __init__(self):
-        self.memo, self.leaves, self.here = {}, {}, None
+        self.memo, self.leaves, self.here, self.step = {}, {}, None, 0
         self.kept = []  # every value: their addresses are keys of `memo`
 
     def add(self, key, v):
         if len(self.kept) >= MAX_VALUES:
             raise Unsupported("more than %d operators (unrolled loops?)" % MAX_VALUES)
-        v.here = self.here
+        v.here = self.here and (self.name(), *self.here[1:])
         self.memo[key] = v
         self.kept.append(v)
         return v
 
+    def place(self, hint, scope, source):
+        """Where the operators that follow come from. They are numbered, those that are there
+        already too: ranks give one step one name, whatever they share."""
+        self.here, self.step = (hint, scope, source), 0
+
+    def name(self):
+        return self.here[0] if self.step < 2 else "%s_%d" % (self.here[0], self.step - 1)
+
     def call(self, op, *args, **kwargs):
         """One operator with one output."""
+        self.step += 1
         key = (op, key_of(args), key_of(sorted(kwargs.items())))
         if key in self.memo:
             return self.memo[key]
@@ -133,6 +142,7 @@ class Builder:
 
     def several(self, op, metas, *args, **kwargs):
         """One operator with several outputs, as values; `metas` where PyTorch lacks it."""
+        self.step += 1
         key = (op, key_of(args), key_of(sorted(kwargs.items())))
         if key not in self.memo:
             metas = metas or list(self.run(op, args, kwargs, lambda x: x.meta))
@@ -190,9 +200,9 @@ class Builder:
         self.memo[key] = v
         return v
 
-    def place(self, rank):
+    def rank(self, rank):
         """The number of the rank that computes, which is a constant to it."""
-        key = ("place", rank)
+        key = ("rank", rank)
         if key not in self.memo:
             v = Value("aten::full", ([], rank), {"dtype": torch.int64}, None)
             v.meta = torch.empty((), dtype=torch.int64, device="meta")

@@ -133,13 +133,15 @@ def divide(b, x, y, shape):
 
 def shift(b, opcode, x, y, kind):
     """Shifts by as much as the width or more leave nothing (or the sign)."""
-    if kind in UNSIGNED or not is_number(y) or kind == "pred":
-        raise Unsupported("%s of %s by what is no constant" % (opcode, kind))
-    bits = torch.iinfo(x.dtype).bits
+    if y.number is None or kind == "pred" or kind not in ("s8", "s16", "s32", "s64", *WRAPPED):
+        raise Unsupported("%s of %s" % (opcode, kind))
+    bits = WRAPPED[kind].bit_length() if kind in WRAPPED else torch.iinfo(x.dtype).bits
     if not 0 <= y.number < bits:
         raise Unsupported("%s by %d" % (opcode, y.number))
     if opcode == "shift-left":
-        return b.call("aten::bitwise_left_shift.Tensor_Scalar", x, y.number)
+        return wrap(b, b.call("aten::bitwise_left_shift.Tensor_Scalar", x, y.number), kind)
+    if kind in WRAPPED:  # never below zero
+        return b.call("aten::bitwise_right_shift.Tensor_Scalar", x, y.number)
     if opcode == "shift-right-arithmetic":
         return b.call("aten::bitwise_right_shift.Tensor_Scalar", x, y.number)
     if opcode == "shift-right-logical":

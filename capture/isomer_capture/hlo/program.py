@@ -61,7 +61,6 @@ class Program:
         return {r: env[r][computation.root.name] for r in active}
 
     def refuse(self, i, reason):
-        reason = " ".join(reason.split()) or "malformed"
         name = "%s (%s)" % (i.name, i.opcode)
         raise HloError(self.module.path, i.line, name, reason) from None
 
@@ -91,7 +90,7 @@ class Program:
     def place(self, i, rank):
         """Where emitted nodes come from."""
         prefix = "r%d_" % rank if self.ranks > 1 else ""
-        self.b.here = (
+        self.b.place(
             prefix + i.name.replace(".", "_").replace("-", "_"),
             scope_of(i.metadata),
             source_of(self.module, i.metadata),
@@ -361,11 +360,11 @@ def scatter(p, i, x, rank):
 
 
 def partition_id(p, i, x, rank):
-    return p.b.place(rank if p.per_partition else 0)
+    return p.b.rank(rank if p.per_partition else 0)
 
 
 def replica_id(p, i, x, rank):
-    return p.b.place(0 if p.per_partition else rank)
+    return p.b.rank(0 if p.per_partition else rank)
 
 
 def custom_call(p, i, x, rank):

@@ -5,10 +5,12 @@ import math
 import re
 
 from .build import Unsupported
+from .text import closing
 
 MAX_DEVICES = 1 << 12
 IOTA = re.compile(r"\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")
 AXIS = re.compile(r"'((?:[^'\\]|\\.)*)'=(\d+)")
+PART = re.compile(r"'((?:[^'\\]|\\.)*)'(?::\((\d+)\)(\d+))?")
 
 
 def integers(text):
@@ -56,22 +58,42 @@ def mesh_groups(text, device_ids):
     names, sizes, rest = [a for a, _ in axes], [n for _, n in axes], m[2].strip()
     devices = list(range(math.prod(sizes)))
     if device_ids is not None:
-        inner = re.match(r"\((.*?)\)\s*(\{.*)$", device_ids, re.S)
-        if inner is None:
+        end = closing(device_ids, 0) if device_ids.startswith("(") else -1
+        if end < 0:
             raise ValueError("device_ids %r" % device_ids[:40])
-        devices, rest = mesh_devices(inner[1] + ")", sizes), inner[2]
-        if not inner[1].count("(") > inner[1].count(")"):
-            devices = mesh_devices(inner[1], sizes)
+        devices, rest = mesh_devices(device_ids[1 : end - 1], sizes), device_ids[end:].strip()
     if len(axes) != m[1].count("=") or not re.fullmatch(r"\{[^{}]*\}", rest):
         raise ValueError("the axes of %r" % text[:60])
-    used = re.findall(r"'((?:[^'\\]|\\.)*)'", rest)
-    if re.sub(r"'(?:[^'\\]|\\.)*'|[\s,{}]", "", rest) or any(u not in names for u in used):
-        raise ValueError("the axes %s of a mesh" % rest[:40])
-    inside = [names.index(u) for u in used]
-    outside = [d for d in range(len(sizes)) if d not in inside]
-    order = transposed(sizes, outside + inside)
-    width = math.prod(sizes[d] for d in inside)
+    parts, inside = mesh_parts(names, sizes, rest)
+    outside = [d for d in range(len(parts)) if d not in inside]
+    order = transposed(parts, outside + inside)
+    width = math.prod(parts[d] for d in inside)
     return [[devices[k] for k in row] for row in rows(order, width)]
+
+
+def mesh_parts(names, sizes, text):
+    """{'a', 'b':(2)4}: the mesh's dimensions, and which of them are named. Of an axis of which only
+    a part is named, as (what lies before it) its size, each piece is a dimension of its own."""
+    pieces = {name: [n] for name, n in zip(names, sizes)}
+    wanted = []
+    for word in filter(None, (w.strip() for w in text[1:-1].split(","))):
+        m = PART.fullmatch(word)
+        if m is None or m[1] not in pieces or (m[2] and len(pieces[m[1]]) > 1):
+            raise ValueError("the axes %s of a mesh" % text[:40])
+        piece = 0
+        if m[2]:
+            before, size, n = int(m[2]), int(m[3]), pieces[m[1]][0]
+            if before < 1 or size < 1 or n % (before * size):
+                raise ValueError("the axes %s of a mesh" % text[:40])
+            pieces[m[1]], piece = [before, size, n // (before * size)], 1
+        wanted.append((m[1], piece))
+    place = {}
+    for name in names:
+        for k in range(len(pieces[name])):
+            place[name, k] = len(place)
+    if len(set(wanted)) != len(wanted):
+        raise ValueError("the axes %s of a mesh" % text[:40])
+    return [n for name in names for n in pieces[name]], [place[w] for w in wanted]
 
 
 def mesh_devices(text, sizes):

@@ -66,6 +66,7 @@ class HloError(CaptureError):
 
     def __init__(self, path, line, name, reason):
         at = "%s:%d: " % (path, line)
+        reason = " ".join(reason.split()) or "malformed"
         super().__init__(at + ("%s: %s" % (name, reason) if name else reason))
 
 

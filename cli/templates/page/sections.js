@@ -90,6 +90,8 @@ function header(view) {
       el("div", {class: "card"}, el("h3", {}, "What it rests on"), el("table", {},
         el("tr", {}, el("th", {}, "Evidence"), el("td", {}, weakest)),
         el("tr", {}, el("th", {}, "Rules"), el("td", {}, el("a", {href: "#rules-section"}, plural(r.rules.length, "rule")), r.rules.length ? `: ${r.rules.filter(x => x.status === "proved").length} proved, ${r.rules.filter(x => x.status === "tested").length} tested` : "")),
+        (r.refinement || []).length > 0 && el("tr", {}, el("th", {}, "Relations"), el("td", {}, r.refinement.map(x => el("div", {}, el("span", {class: "mono"}, x.relation ? `${x.output} = ${x.relation}` : `${x.output}: no clean relation`),
+          x.relation && !x.clean && [" ", el("span", {class: "tag"}, "not clean")], x.surprising && [" ", el("span", {class: "tag"}, "surprising"), ` ${x.surprising}`])))),
         el("tr", {}, el("th", {}, "Assumptions"), el("td", {}, el("a", {href: "#assumptions-section"}, r.assumptions.length), " ", [...kinds].map(([k, n]) => [el("span", {class: "tag"}, `${k} ${n}`), " "]))),
         el("tr", {}, el("th", {}, "Draws"), el("td", {}, `${r.coverage.draws.captured} captured, ${r.coverage.draws.redrawn} with fresh inputs and parameters, ${r.coverage.draws.searched} in search of a difference`)),
         r.unexplained_leaves.length > 0 && el("tr", {}, el("th", {}, "Unexplained"), el("td", {class: "alone"}, mark("alone"), " ", el("a", {href: "#coverage-section"}, plural(r.unexplained_leaves.length, "leaf", "leaves")))),

@@ -305,6 +305,30 @@ std::vector<Tensor> reduce_scatter(at::TensorList inputs, const std::string &op,
   return part;
 }
 
+std::vector<Tensor> all_to_all(at::TensorList inputs, int64_t split_dim, int64_t cat_dim) {
+  const int64_t n = static_cast<int64_t>(inputs.size());
+  std::vector<std::vector<Tensor>> sent(inputs.size());
+  for (const Tensor &t : inputs) {
+    TORCH_CHECK(t.size(split_dim) % n == 0, "dimension ", split_dim, " of ", t.sizes(),
+                " cannot be cut for ", n, " ranks");
+    const std::vector<Tensor> part = t.split(t.size(split_dim) / n, split_dim);
+    for (int64_t k = 0; k < n; k++) sent[k].push_back(part[k]);
+  }
+  std::vector<Tensor> got;
+  for (const std::vector<Tensor> &parts : sent) got.push_back(at::cat(parts, cat_dim));
+  return got;
+}
+
+Tensor broadcast(at::TensorList inputs, int64_t src) {
+  TORCH_CHECK(src >= 0 && src < static_cast<int64_t>(inputs.size()), "there is no rank ", src);
+  for (const Tensor &t : inputs)
+    TORCH_CHECK(t.sizes() == inputs[src].sizes(), "ranks of sizes ", t.sizes(), " and ",
+                inputs[src].sizes());
+  return inputs[src].clone();
+}
+
+Tensor receive(const Tensor &input) { return input.clone(); }
+
 /* ---- registration ---- */
 
 /* Defines "name(arguments) -> results" in the library's namespace, unless somebody has. */
@@ -366,5 +390,9 @@ TORCH_LIBRARY_FRAGMENT(_moe_C, m) {
 TORCH_LIBRARY_FRAGMENT(dist, m) {
   define(m, "dist", "all_reduce(Tensor[] inputs, str op) -> Tensor", all_reduce);
   define(m, "dist", "all_gather(Tensor[] inputs, int dim) -> Tensor", all_gather);
+  define(m, "dist", "all_to_all(Tensor[] inputs, int split_dim, int cat_dim) -> Tensor[]",
+         all_to_all);
+  define(m, "dist", "broadcast(Tensor[] inputs, int src) -> Tensor", broadcast);
+  define(m, "dist", "receive(Tensor input) -> Tensor", receive);
   define(m, "dist", "reduce_scatter(Tensor[] inputs, str op, int dim) -> Tensor[]", reduce_scatter);
 }

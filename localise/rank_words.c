@@ -1,0 +1,200 @@
+/* Where ranks part from one graph, in words: the first operator whose operands the ranks hold,
+ * whole, in parts or as partial sums, and whose result they do not; and what they hold instead. */
+#include "localise/alignment.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+typedef enum held_as { HELD_NOT, HELD_WHOLE, HELD_PARTS, HELD_SUM } held_as;
+
+typedef struct holding { /* of a left node */
+  held_as as;
+  const peers *of; /* PARTS, SUM: which nodes */
+  uint32_t dim;    /* PARTS */
+} holding;
+
+static double size_of(const rule_tensor *t) {
+  double most = 0;
+  for (int64_t i = 0; i < t->numel; i++) most = fmax(most, fabs(rule_tensor_get(t, i)));
+  return most;
+}
+
+static const rule_tensor *part(const parting *p, const peers *q, uint32_t r) {
+  return lo_value(p, q->side, q->node[r]);
+}
+
+/* Whether `own` is what of `whole` begins at `from` along dimension d. */
+static bool is_cut(const rule_tensor *whole, const rule_tensor *own, uint32_t d, int64_t from,
+                   double tol) {
+  if (own->shape.rank != whole->shape.rank) return false;
+  for (uint32_t k = 0; k < own->shape.rank; k++)
+    if (k != d && own->shape.dim[k] != whole->shape.dim[k]) return false;
+  if (from < 0 || from + own->shape.dim[d] > whole->shape.dim[d]) return false;
+  int64_t inner = 1;
+  for (uint32_t k = d + 1; k < own->shape.rank; k++) inner *= own->shape.dim[k];
+  const int64_t run = own->shape.dim[d] * inner, step = whole->shape.dim[d] * inner;
+  for (int64_t i = 0; i < own->numel; i++)
+    if (!(fabs(rule_tensor_get(own, i) -
+               rule_tensor_get(whole, i / run * step + from * inner + i % run)) <= tol))
+      return false;
+  return true;
+}
+
+/* How many ranks hold their cut of `whole` along `d`, in order; 0 where sizes do not fit. */
+static uint32_t cuts(const parting *p, const peers *q, const rule_tensor *whole, uint32_t d,
+                     double tol) {
+  int64_t from = 0;
+  uint32_t n = 0;
+  for (uint32_t r = 0; r < q->n; r++) {
+    const rule_tensor *own = part(p, q, r);
+    if (!own || own->shape.rank != whole->shape.rank) return 0;
+    n += is_cut(whole, own, d, from, tol);
+    from += own->shape.dim[d];
+  }
+  return from == whole->shape.dim[d] ? n : 0;
+}
+
+static bool adds_up(const parting *p, const peers *q, const rule_tensor *whole, double tol) {
+  for (uint32_t r = 0; r < q->n; r++) {
+    const rule_tensor *own = part(p, q, r);
+    if (!own || !lo_same_but_ones(&own->shape, &whole->shape)) return false;
+  }
+  for (int64_t i = 0; i < whole->numel; i++) {
+    double sum = 0;
+    for (uint32_t r = 0; r < q->n; r++) sum += rule_tensor_get(part(p, q, r), i);
+    if (!(fabs(sum - rule_tensor_get(whole, i)) <= tol)) return false;
+  }
+  return true;
+}
+
+static holding look(const parting *p, uint32_t i) {
+  const state *s = p->s;
+  const rule_tensor *v = lo_value(p, LEFT, i);
+  if (!v || v->numel == 0 || s->rec[s->map[LEFT][i].i].konst || lo_occurs(p, LEFT, i))
+    return (holding){.as = HELD_WHOLE};
+  if (!rule_dtype_is_float(v->dtype)) return (holding){.as = HELD_NOT};
+  const double tol = 1e-9 * size_of(v);
+  for (size_t k = 0; k < s->ranks.n_peers; k++) {
+    const peers *q = &s->ranks.peers[k];
+    if (q->side != RIGHT) continue;
+    for (uint32_t d = 0; d < v->shape.rank; d++)
+      if (cuts(p, q, v, d, tol) == q->n) return (holding){HELD_PARTS, q, d};
+    if (adds_up(p, q, v, tol)) return (holding){HELD_SUM, q, 0};
+  }
+  return (holding){.as = HELD_NOT};
+}
+
+/* ---- words ---- */
+
+static const char *names(parting *p, const peers *q) {
+  iso_arena *a = &p->s->res->arena;
+  const char *text = "";
+  for (uint32_t r = 0; r < q->n && r < 4 && text; r++)
+    text = iso_arena_printf(a, "%s%s`%s`", text, r ? ", " : "",
+                            p->s->graph[q->side]->node[q->node[r]].id);
+  return text && q->n > 4 ? iso_arena_printf(a, "%s, ...", text) : text;
+}
+
+static const char *operand_words(parting *p, uint32_t i, const holding *h) {
+  iso_arena *a = &p->s->res->arena;
+  const char *id = p->s->graph[LEFT]->node[i].id, *of = names(p, h->of);
+  if (!of) return NULL;
+  return h->as == HELD_SUM
+             ? iso_arena_printf(a,
+                                "`%s` is the sum of the ranks' %s, and no rank adds them up "
+                                "before it goes on: an all_reduce is missing here",
+                                id, of)
+             : iso_arena_printf(a, "`%s` is in parts along dimension %u in the ranks' %s", id,
+                                h->dim, of);
+}
+
+/* A rank that holds another cut of left node i than its own, in words; "": none was found. */
+static const char *wrong_part(parting *p, uint32_t i) {
+  const state *s = p->s;
+  const rule_tensor *v = lo_value(p, LEFT, i);
+  const double tol = v ? 1e-9 * size_of(v) : 0;
+  for (size_t k = 0; v && k < s->ranks.n_peers; k++) {
+    const peers *q = &s->ranks.peers[k];
+    for (uint32_t d = 0; d < v->shape.rank && q->side == RIGHT; d++) {
+      const uint32_t n = cuts(p, q, v, d, tol);
+      if (n == 0 || n == q->n) continue;
+      int64_t from = 0;
+      for (uint32_t r = 0; r < q->n; from += part(p, q, r++)->shape.dim[d]) {
+        const int64_t size = part(p, q, r)->shape.dim[d];
+        if (is_cut(v, part(p, q, r), d, from, tol)) continue;
+        for (int64_t at = 0; at + size <= v->shape.dim[d]; at++)
+          if (is_cut(v, part(p, q, r), d, at, tol))
+            return iso_arena_printf(&s->res->arena,
+                                    "rank %u holds %lld to %lld of dimension %u in `%s`, and "
+                                    "should hold %lld to %lld",
+                                    r, (long long)at, (long long)(at + size), d,
+                                    s->graph[RIGHT]->node[q->node[r]].id, (long long)from,
+                                    (long long)(from + size));
+        return iso_arena_printf(&s->res->arena,
+                                "rank %u should hold %lld to %lld of dimension %u in `%s`, and "
+                                "the other ranks hold theirs",
+                                r, (long long)from, (long long)(from + size), d,
+                                s->graph[RIGHT]->node[q->node[r]].id);
+      }
+    }
+  }
+  return "";
+}
+
+static bool operands_held(const rule_term *t, const holding *h) {
+  if (t->kind == RULE_VAR) return h[t->u.i].as != HELD_NOT;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (!operands_held(t->child[i], h)) return false;
+  return true;
+}
+
+/* The words of all operands that are not whole, a partial sum's alone where there is one. */
+static iso_code all_operands(parting *p, const rule_term *t, const holding *h, held_as as,
+                             const char **text, iso_error *err) {
+  iso_code c = ISO_OK;
+  if (t->kind == RULE_VAR && h[t->u.i].as == as) {
+    const char *own = operand_words(p, (uint32_t)t->u.i, &h[t->u.i]);
+    *text =
+        own ? iso_arena_printf(&p->s->res->arena, "%s%s%s", *text, **text ? "; " : "", own) : NULL;
+    if (!*text) return nomem(err);
+  }
+  for (uint32_t i = 0; i < t->n && !c; i++) c = all_operands(p, t->child[i], h, as, text, err);
+  return c;
+}
+
+iso_code lo_rank_words(parting *p, int64_t *node, const char **text, iso_error *err) {
+  const state *s = p->s;
+  const synth_graph *g = s->graph[LEFT];
+  bool any = false;
+  *node = -1;
+  *text = "";
+  for (size_t k = 0; k < s->ranks.n_peers; k++) any |= s->ranks.peers[k].side == RIGHT;
+  holding *h = any ? calloc(g->n_nodes + 1, sizeof *h) : NULL;
+  if (any && !h) return nomem(err);
+  iso_code c = ISO_OK;
+  for (uint32_t i = 0; any && i < g->n_nodes && *node < 0 && !c; i++) {
+    if (s->map[LEFT][i].i == EG_NONE) continue;
+    h[i] = look(p, i);
+    if (h[i].as != HELD_NOT) continue;
+    if (g->node[i].kind == SYNTH_OP ? operands_held(g->node[i].call, h)
+                                    : (*text = wrong_part(p, i)) && **text)
+      *node = i;
+    if (!*text) c = nomem(err);
+  }
+  if (!c && *node >= 0) {
+    const rule_term *call = g->node[*node].call;
+    if (!**text && !(*text = wrong_part(p, (uint32_t)*node))) c = nomem(err);
+    if (!c && !**text) c = all_operands(p, call, h, HELD_SUM, text, err);
+    if (!c && !**text) c = all_operands(p, call, h, HELD_PARTS, text, err);
+    if (!c && **text && call &&
+        !(*text = iso_arena_printf(&s->res->arena,
+                                   "the ranks hold what `%s` reads, and not what it "
+                                   "gives: %s",
+                                   g->node[*node].id, *text)))
+      c = nomem(err);
+  }
+  free(h);
+  return c;
+}

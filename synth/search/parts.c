@@ -1,0 +1,355 @@
+/* Tensors that ranks hold in parts, joined with what the other graph holds whole, an operator at a
+ * time.
+ *
+ * Where the peers' values, put together or added, are a tensor of the other graph, the term that
+ * does so becomes a node, and a rule has to join the two, as any two tensors of equal value. Peers
+ * are taken in the order of the graph, so that their operands are joined when their turn comes, and
+ * the rule is one of a single operator: of it on the whole, and on each part. That rule is of no
+ * layer and of no rank, and serves all.
+ *
+ * Equal parts of a tensor in rows are told by one number: how many runs of elements each rank has.
+ * A cut inside a dimension (the heads of each row of a batch, where both are one dimension) is a
+ * cut along a dimension of its own before they are joined.
+ *
+ * A mean over what each rank has of a batch makes every gradient of a rank so many times too large
+ * as there are ranks: the whole may be the parts', divided by a number of them. */
+#include "synth/joint/joint.h"
+#include "rules/names.h"
+#include "rules/operators.h"
+#include "synth/search/search.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_RANKS = 64, MOST_WHOLES = 4 };
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+/* The peers' e-nodes, one of each class, in rank order. */
+typedef struct parts {
+  eg_node of[MAX_RANKS];
+  const rule_tensor *value[MAX_RANKS]; /* on the last draw */
+  uint32_t n;
+  int64_t by;   /* the whole is the parts', divided by this */
+  double scale; /* 1 / by */
+} parts;
+
+static bool has_counterpart(state *s, eg_node e, int side) { return st_has_side(s, e, !side); }
+
+/* Returns: false where the peers cannot be put together. */
+static bool distinct(state *s, const peers *p, parts *out) {
+  out->n = 0;
+  for (uint32_t r = 0; r < p->n; r++) {
+    const eg_node e = s->map[p->side][p->node[r]];
+    const rec *q = &s->rec[e.i];
+    if (!q->tensor || !q->valued || q->konst || st_numel(s, e) == 0) return false;
+    bool seen = false;
+    for (uint32_t k = 0; k < out->n && !seen; k++) seen = eg_equal(s->g, out->of[k], e);
+    if (!seen) out->of[out->n++] = e;
+  }
+  for (uint32_t k = 0; k < out->n; k++) {
+    const rule_tensor *v = out->value[k] = st_val(s, out->of[k], s->n_draws - 1);
+    if (!v || v->dtype != out->value[0]->dtype) return false;
+  }
+  return out->n > 1;
+}
+
+/* ---- how a tensor is cut ---- */
+
+/* Dimension `d`, of which the first `outer` rows of a size of their own lie outside of the cut. */
+typedef struct cutting {
+  uint32_t d;
+  int64_t outer;
+} cutting;
+
+static bool near(double a, double b) {
+  return a == b || fabs(a - b) <= 1e-7 * (1e-30 + fmax(fabs(a), fabs(b))) || fabs(a - b) < 1e-12;
+}
+
+/* The parts along dimension `d`, whose shapes differ there alone. */
+static bool cut_along(const rule_tensor *whole, const parts *p, uint32_t d) {
+  int64_t before = 1, inner = 1, row = 0;
+  for (uint32_t i = 0; i < whole->shape.rank; i++)
+    if (i < d) before *= whole->shape.dim[i];
+    else if (i > d) inner *= whole->shape.dim[i];
+  for (uint32_t k = 0; k < p->n; k++) {
+    const rule_shape *part = &p->value[k]->shape;
+    if (part->rank != whole->shape.rank) return false;
+    for (uint32_t i = 0; i < part->rank; i++)
+      if (i != d && part->dim[i] != whole->shape.dim[i]) return false;
+    row += part->dim[d];
+  }
+  if (row != whole->shape.dim[d]) return false;
+  int64_t first = 0;
+  for (uint32_t k = 0; k < p->n; k++) {
+    const int64_t run = p->value[k]->shape.dim[d] * inner;
+    for (int64_t b = 0; b < before; b++)
+      for (int64_t i = 0; i < run; i++)
+        if (!near(rule_tensor_get(whole, b * row * inner + first + i),
+                  p->scale * rule_tensor_get(p->value[k], b * run + i)))
+          return false;
+    first += run;
+  }
+  return true;
+}
+
+/* Equal parts of `runs` runs of elements each, which take turns in the whole. */
+static bool cut_in_runs(const rule_tensor *whole, const parts *p, int64_t runs) {
+  const int64_t run = p->value[0]->numel / runs;
+  for (uint32_t k = 0; k < p->n; k++)
+    for (int64_t b = 0; b < runs; b++)
+      for (int64_t i = 0; i < run; i++)
+        if (!near(rule_tensor_get(whole, (b * p->n + k) * run + i),
+                  p->scale * rule_tensor_get(p->value[k], b * run + i)))
+          return false;
+  return true;
+}
+
+/* Along a dimension of the parts themselves, if there is one. */
+static bool find_plain(const rule_tensor *whole, const parts *p, cutting *out) {
+  for (uint32_t d = whole->shape.rank; d-- > 0;)
+    if (cut_along(whole, p, d)) return *out = (cutting){d, 0}, true;
+  return false;
+}
+
+static bool find_cutting(const rule_tensor *whole, const parts *p, cutting *out) {
+  const int64_t n = p->n, numel = p->value[0]->numel;
+  int64_t before = 1;
+  for (uint32_t k = 1; k < p->n; k++)
+    if (p->value[k]->numel != numel) return false;
+  if (whole->numel != n * numel) return false;
+  for (uint32_t d = 0; d < whole->shape.rank; before *= whole->shape.dim[d++])
+    for (int64_t a = 1; a * n <= whole->shape.dim[d]; a++)
+      if (whole->shape.dim[d] % (a * n) == 0 && cut_in_runs(whole, p, before * a))
+        return *out = (cutting){d, a}, true;
+  return false;
+}
+
+/* ---- terms ---- */
+
+static const rule_term *reshaped(iso_arena *a, const rule_term *x, const rule_shape *shape) {
+  const rule_term *dim[RULE_MAX_RANK + 1], *arg[2] = {x, NULL};
+  for (uint32_t i = 0; i < shape->rank; i++)
+    if (!(dim[i] = rule_int(a, shape->dim[i]))) return NULL;
+  return (arg[1] = rule_list(a, dim, shape->rank)) ? rule_op(a, OP_RESHAPE, arg, 2) : NULL;
+}
+
+/* The parts, each viewed as `shape` unless it has it (or `shape` is NULL), along `d`. */
+static const rule_term *joined(iso_arena *a, const parts *p, const rule_shape *shape, uint32_t d) {
+  const rule_term *part[MAX_RANKS], *arg[2];
+  for (uint32_t k = 0; k < p->n; k++) {
+    part[k] = rule_var(a, k);
+    if (part[k] && shape && !rule_shape_eq(&p->value[k]->shape, shape))
+      part[k] = reshaped(a, part[k], shape);
+    if (!part[k]) return NULL;
+  }
+  arg[0] = rule_list(a, part, p->n);
+  arg[1] = rule_int(a, d);
+  return arg[0] && arg[1] ? rule_op(a, OP_CAT, arg, 2) : NULL;
+}
+
+/* The whole of its parts. NULL: no memory. */
+static const rule_term *put_together(iso_arena *a, const parts *p, const rule_shape *whole,
+                                     cutting c) {
+  if (c.outer == 0) return joined(a, p, NULL, c.d);
+  rule_shape own = *whole;
+  if (c.outer == 1) {
+    own.dim[c.d] /= p->n;
+    return joined(a, p, &own, c.d);
+  }
+  if (whole->rank == RULE_MAX_RANK) return NULL;
+  for (uint32_t i = own.rank++; i > c.d; i--) own.dim[i] = own.dim[i - 1];
+  own.dim[c.d + 1] = own.dim[c.d] / c.outer / p->n;
+  own.dim[c.d] = c.outer;
+  const rule_term *t = joined(a, p, &own, c.d + 1);
+  return t ? reshaped(a, t, whole) : NULL;
+}
+
+static const rule_term *added(iso_arena *a, const parts *p) {
+  const rule_term *part[MAX_RANKS], *arg[2];
+  for (uint32_t k = 0; k < p->n; k++)
+    if (!(part[k] = rule_var(a, k))) return NULL;
+  arg[0] = rule_list(a, part, p->n);
+  arg[1] = rule_string(a, p->by == p->n ? "avg" : "sum");
+  return arg[0] && arg[1] ? rule_op(a, OP_DIST_ALL_REDUCE, arg, 2) : NULL;
+}
+
+/* NULL: no memory. */
+static const rule_term *divided(state *s, const rule_term *t, int64_t by) {
+  iso_error ignored;
+  const rule_term *arg[2] = {t, rule_float(&s->arena, (double)by)}, *out;
+  if (by == 1 || !t) return t;
+  return arg[1] && rule_call(&s->arena, s->schemas, OP_DIV_TENSOR, arg, 2, &out, &ignored) == ISO_OK
+             ? out
+             : NULL;
+}
+
+/* ---- joining ---- */
+
+/* The term over the parts becomes a node, and a rule is looked for that joins it with `whole`. */
+static iso_code join(state *s, const parts *p, const rule_term *t, eg_node whole, bool *met,
+                     iso_error *err) {
+  if (!t) return nomem(err);
+  eg_node aux;
+  bool done, equal;
+  iso_code c = st_add_term(s, t, p->of, &aux, err);
+  if (!c) c = st_value(s, aux, err);
+  if (c || !rule_shape_eq(&s->rec[aux.i].shape, &s->rec[whole.i].shape)) return c;
+  if ((equal = st_values_equal(s, whole, aux))) c = st_prove(s, whole, aux, &done, err);
+  *met |= equal;
+  return c;
+}
+
+/* E-nodes of the other graph, one of each class, that may be what has these moments. */
+static uint32_t wholes(state *s, const parts *p, int64_t numel, const double moment[4], int side,
+                       eg_node *out) {
+  uint32_t n = 0;
+  for (int32_t gi = st_next_group(s, numel, p->value[0]->dtype, moment, -1); gi >= 0;
+       gi = st_next_group(s, numel, p->value[0]->dtype, moment, gi)) {
+    const group *g = &s->groups.of[gi];
+    for (size_t k = 0; k < g->n && n < MOST_WHOLES; k++) {
+      bool seen = !has_counterpart(s, g->member[k], side);
+      for (uint32_t j = 0; j < n && !seen; j++) seen = eg_equal(s->g, out[j], g->member[k]);
+      if (!seen) out[n++] = g->member[k];
+    }
+  }
+  return n;
+}
+
+/* What is the concatenation of the parts; first where no part has to be viewed otherwise. `moment`:
+ * the sums of the parts'. */
+static iso_code join_cut(state *s, const parts *p, const double moment[4], int64_t numel, int side,
+                         bool *met, iso_error *err) {
+  eg_node whole[MOST_WHOLES];
+  iso_code c = ISO_OK;
+  const uint32_t n = wholes(s, p, numel, moment, side, whole);
+  for (int plain = 1; plain >= 0 && !*met; plain--)
+    for (uint32_t i = 0; i < n && !c; i++) {
+      const rule_tensor *v = st_val(s, whole[i], s->n_draws - 1);
+      cutting cut;
+      if (!v) return st_lost(&s->values, err);
+      if (!(plain ? find_plain(v, p, &cut) : find_cutting(v, p, &cut))) continue;
+      const rule_term *t = put_together(&s->arena, p, &v->shape, cut);
+      c = join(s, p, divided(s, t, p->by), whole[i], met, err);
+    }
+  return c;
+}
+
+/* What is the sum of the parts. */
+static iso_code join_sum(state *s, const parts *p, const double moment[4], int side, bool *met,
+                         iso_error *err) {
+  const rule_shape *shape = &p->value[0]->shape;
+  eg_node whole[MOST_WHOLES];
+  iso_code c = ISO_OK;
+  const uint32_t n = wholes(s, p, p->value[0]->numel, moment, side, whole);
+  for (uint32_t i = 0; i < n && !c; i++)
+    if (rule_shape_eq(shape, &s->rec[whole[i].i].shape)) {
+      const rule_term *t = added(&s->arena, p);
+      c = join(s, p, divided(s, t, p->by == p->n ? 1 : p->by), whole[i], met, err);
+    }
+  return c;
+}
+
+/* Moments of the concatenation. Returns: its elements. */
+static int64_t moments_of_all(const parts *p, double out[4]) {
+  double m[4];
+  int64_t numel = 0;
+  memset(out, 0, 4 * sizeof *out);
+  for (uint32_t k = 0; k < p->n; k++) {
+    st_moments(p->value[k], m);
+    for (int i = 0; i < 4; i++) out[i] += m[i];
+    numel += p->value[k]->numel;
+  }
+  return numel;
+}
+
+/* Moments of the sum. Returns: false where there is none. */
+static bool moments_of_sum(const parts *p, double out[4]) {
+  rule_tensor *sum = NULL;
+  iso_error ignored;
+  if (!rule_dtype_is_float(p->value[0]->dtype)) return false;
+  for (uint32_t k = 1; k < p->n; k++)
+    if (!rule_shape_eq(&p->value[0]->shape, &p->value[k]->shape)) return false;
+  if (rule_tensor_new(RULE_F64, &p->value[0]->shape, &sum, &ignored)) return false;
+  for (int64_t i = 0; i < sum->numel; i++) {
+    double x = 0;
+    for (uint32_t k = 0; k < p->n; k++) x += rule_tensor_get(p->value[k], i);
+    rule_tensor_set(sum, i, x);
+  }
+  st_moments(sum, out);
+  rule_tensor_unref(sum);
+  return true;
+}
+
+static void scale_moments(const double m[4], double by, double out[4]) {
+  const double power[4] = {by, by, by * by, by * by};
+  for (int i = 0; i < 4; i++) out[i] = m[i] * power[i];
+}
+
+static iso_code link(state *s, peers *p, iso_error *err) {
+  parts of;
+  double all[4], sum[4], m[4];
+  p->linked = true;
+  bool known = true;
+  for (uint32_t r = 0; r < p->n; r++)
+    known &= has_counterpart(s, s->map[p->side][p->node[r]], p->side);
+  if (known || !distinct(s, p, &of)) return ISO_OK;
+  const int64_t numel = moments_of_all(&of, all);
+  const bool adds = moments_of_sum(&of, sum), scales = rule_dtype_is_float(of.value[0]->dtype);
+  iso_code c = ISO_OK;
+  for (of.by = 1; of.by <= (scales ? (int64_t)of.n : 1) && !c && !p->met; of.by++) {
+    if (of.n % of.by != 0) continue;
+    of.scale = 1.0 / (double)of.by;
+    scale_moments(all, of.scale, m);
+    c = join_cut(s, &of, m, numel, p->side, &p->met, err);
+    if (c || p->met || !adds) continue;
+    scale_moments(sum, of.scale, m);
+    c = join_sum(s, &of, m, p->side, &p->met, err);
+  }
+  return c;
+}
+
+/* Marks the captured nodes below `e` that the other graph does not hold. */
+static void cone(state *s, eg_node e, bool *const mark[2], bool *seen) {
+  if (seen[e.i]) return;
+  seen[e.i] = true;
+  for (int side = 0; side < 2; side++)
+    if (s->rec[e.i].node[side] >= 0) mark[side][s->rec[e.i].node[side]] = true;
+  for (size_t k = 0; k < eg_node_arity(s->g, e); k++) {
+    const eg_class ch = eg_node_child(s->g, e, k);
+    const eg_node *m;
+    const size_t n = eg_class_nodes(s->g, ch, &m);
+    bool side[2] = {false, false};
+    for (size_t i = 0; i < n; i++)
+      for (int x = 0; x < 2; x++) side[x] |= s->rec[m[i].i].node[x] >= 0;
+    if (side[LEFT] && side[RIGHT]) continue;
+    for (size_t i = 0; i < n; i++) cone(s, m[i], mark, seen);
+  }
+}
+
+iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *err) {
+  *any = false;
+  if (s->ranks.linking || !s->ranks.n_peers) return ISO_OK;
+  bool *mark[2] = {calloc(s->graph[0]->n_nodes + 1, 1), calloc(s->graph[1]->n_nodes + 1, 1)},
+       *seen = calloc(s->n_rec + 1, 1);
+  iso_code c = mark[0] && mark[1] && seen ? ISO_OK : nomem(err);
+  if (!c) {
+    cone(s, u, mark, seen);
+    cone(s, t, mark, seen);
+  }
+  s->ranks.linking = true;
+  for (size_t i = 0; i < s->ranks.n_peers && !c; i++) {
+    peers *p = &s->ranks.peers[i];
+    bool below = !p->linked;
+    for (uint32_t r = 0; r < p->n && below; r++) below = mark[p->side][p->node[r]];
+    if (!below) continue;
+    c = link(s, p, err);
+    *any |= p->met;
+  }
+  s->ranks.linking = false;
+  free(mark[0]);
+  free(mark[1]);
+  free(seen);
+  return c;
+}

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Compare the pairs of parallel.py and see that each is `equivalent`, within its bounds.
+
+    tests/pairs/distributed.py [--isomer build/isomer] [--only TEXT] [--all] [--table]
+
+Without --all: the pairs of QUICK. --table: a line for each pair, not for failures alone.
+
+A line per pair: verdict, evidence, rules (how many of them proved), seconds of processor time, MiB.
+A pair fails that is not equivalent, or takes more than 5 s or 500 MiB, or of whose rules less than
+90 % are proved, unless it is in KNOWN with what it is short of; one that is in KNOWN and short of
+nothing fails, too. The last line is `N passed, N failed`."""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import parallel
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+VERDICT = {0: "equivalent", 1: "different", 2: "error", 3: "undecided"}
+SECONDS, MIB, PROVED = 5.0, 500.0, 0.9
+LIMIT = 60  # seconds of processor time
+
+# kind, model, ranks, layers, backward
+QUICK = [
+    ("tensor", "gpt", 2, 1, False),
+    ("tensor", "llama", 2, 2, False),
+    ("sequence", "gpt", 2, 1, False),
+    ("data", "gpt", 2, 1, False),
+    ("experts", "llama", 2, 1, False),
+    ("exchange", "llama", 2, 1, False),
+    ("context", "llama", 2, 1, False),
+    ("accumulate", "gpt", 2, 1, False),
+    ("grid", "gpt", 4, 1, False),
+    ("tensor", "llama", 2, 1, True),
+    ("sequence", "llama", 2, 1, True),
+    ("data", "llama", 2, 1, True),
+    ("zero", "llama", 2, 1, True),
+    ("accumulate", "llama", 2, 1, True),
+    ("tensor", "gpt", 2, 1, True),
+    ("data", "gpt", 2, 1, True),
+]
+
+
+def every():
+    for kind in parallel.KIND:
+        models = ["llama"] if kind in ("experts", "exchange") else ["gpt", "llama", "qwen"]
+        for model in models:
+            for backward in (False, True):
+                if backward and kind in ("experts", "exchange", "context"):
+                    continue
+                for ranks in (2, 3, 4, 6, 8):
+                    if kind == "grid" and ranks in (2, 3):
+                        continue
+                    for layers in (1, 2, 4, 8):
+                        if layers > 1 and ranks not in (2, 4):
+                            continue
+                        yield kind, model, ranks, layers, backward
+
+
+KNOWN = {
+    "context llama 2 ranks 1 layers": "undecided",
+    "grid gpt 4 ranks 1 layers": "seconds",
+    "tensor llama 2 ranks 1 layers backward": "undecided",
+    "sequence llama 2 ranks 1 layers backward": "undecided",
+    "accumulate llama 2 ranks 1 layers backward": "undecided",
+    "tensor gpt 2 ranks 1 layers backward": "undecided",
+    "data gpt 2 ranks 1 layers backward": "undecided",
+}
+
+
+def title(case):
+    kind, model, ranks, layers, backward = case
+    return "%s %s %d ranks %d layers%s" % (
+        kind,
+        model,
+        ranks,
+        layers,
+        " backward" if backward else "",
+    )
+
+
+def limits():
+    resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT))
+
+
+def compare(isomer, folder):
+    """(verdict, report or None, seconds, MiB, what it said)"""
+    relations, report = os.path.join(folder, "relations"), os.path.join(folder, "report.json")
+    command = [isomer, "compare", os.path.join(folder, "left"), os.path.join(folder, "right")]
+    command += ["--json", report]
+    if os.path.getsize(relations):
+        command += ["--relations", relations]
+    p = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=limits
+    )
+    out = p.stdout.read().decode("utf-8", "replace")
+    _, status, used = os.wait4(p.pid, 0)
+    p.returncode = 0
+    code = os.waitstatus_to_exitcode(status)
+    verdict = VERDICT.get(code, "limit" if code in (-24, -9) else "crash")
+    loaded = None
+    if verdict in ("equivalent", "different", "undecided"):
+        with open(report, encoding="utf-8") as f:
+            loaded = json.load(f)
+    return verdict, loaded, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, out
+
+
+def short_of(case, isomer):
+    """(what the pair is short of or None, its line)"""
+    with tempfile.TemporaryDirectory() as folder:
+        parallel.write(folder, *case)
+        verdict, report, seconds, mib, out = compare(isomer, folder)
+    rules = report["rules"] if report else []
+    proved = sum(r["status"] == "proved" for r in rules)
+    line = "%-44s %-10s %-7s %3d/%-3d %6.2f s %5.0f MiB" % (
+        title(case),
+        verdict,
+        (report or {}).get("evidence") or "-",
+        proved,
+        len(rules),
+        seconds,
+        mib,
+    )
+    if verdict == "error":
+        line += "  " + out.strip().split("\n")[-1][-160:]
+    elif verdict == "undecided" and report["divergences"]:
+        d = report["divergences"][0]
+        line += "  %s | %s" % tuple((d[s] or {}).get("op", "-") for s in ("left", "right"))
+    wrong = (
+        verdict
+        if verdict != "equivalent"
+        else "seconds"
+        if seconds > SECONDS
+        else "memory"
+        if mib > MIB
+        else "proofs"
+        if proved < PROVED * len(rules)
+        else None
+    )
+    return wrong, line
+
+
+def main():
+    a = argparse.ArgumentParser(description="sequential programs against several ranks")
+    a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
+    a.add_argument("--only", default="")
+    a.add_argument("--all", action="store_true", help="all kinds, models, ranks and layers")
+    a.add_argument("--table", action="store_true", help="print a line for each pair")
+    options = a.parse_args()
+    passed = failed = 0
+    for case in every() if options.all else QUICK:
+        if options.only not in title(case):
+            continue
+        wrong, line = short_of(case, options.isomer)
+        known = KNOWN.get(title(case))
+        if options.table:
+            print(line, flush=True)
+        if wrong == known:
+            passed += wrong is None
+            continue
+        failed += 1
+        print("FAILED %s: %s, expected %s" % (line, wrong or "right by now", known), flush=True)
+    print("%d passed, %d failed" % (passed, failed))
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+/* What libtorch does not ask of its gradients' operands. A call is checked by its place in the
+ * schema, since only these few are concerned. */
+#include "validate/exec/unchecked.h"
+
+#include <string.h>
+
+static const rule_tensor *operand(const rule_term *call, rule_tensor *const *bind, uint32_t k) {
+  return k < call->n && call->child[k]->kind == RULE_VAR ? bind[call->child[k]->u.i] : NULL;
+}
+
+static bool alike(const rule_tensor *a, const rule_tensor *b) {
+  return a && b && rule_shape_eq(&a->shape, &b->shape);
+}
+
+static bool below(const rule_tensor *index, int64_t size, int64_t besides) {
+  if (!rule_dtype_is_int(index->dtype)) return false;
+  for (int64_t i = 0; i < index->numel; i++) {
+    const int64_t x = rule_tensor_get_int(index, i);
+    if (x != besides && (x < 0 || x >= size)) return false;
+  }
+  return true;
+}
+
+/* grad_output, indices, num_weights */
+static const char *embedding(const rule_term *call, rule_tensor *const *bind) {
+  const rule_tensor *g = operand(call, bind, 0), *i = operand(call, bind, 1);
+  if (!g || !i || call->child[2]->kind != RULE_INT) return NULL;
+  if (g->shape.rank == 0 || g->numel != i->numel * g->shape.dim[g->shape.rank - 1])
+    return "the gradient has other rows than there are indices";
+  return below(i, call->child[2]->u.i, 0) ? NULL : "index out of range: it names no row";
+}
+
+/* grad_output, self, target, weight, reduction, ignore_index */
+static const char *nll(const rule_term *call, rule_tensor *const *bind) {
+  const rule_tensor *x = operand(call, bind, 1), *y = operand(call, bind, 2);
+  if (!x || !y || call->child[5]->kind != RULE_INT) return NULL;
+  if (x->shape.rank == 0) return "there are no classes";
+  const int64_t classes = x->shape.dim[x->shape.rank - 1];
+  if (x->numel != y->numel * classes) return "there are other labels than samples";
+  return below(y, classes, call->child[5]->u.i) ? NULL : "Class values are out of range";
+}
+
+/* grad_out, input, normalized_shape, mean, rstd, weight, bias */
+static const char *layer_norm(const rule_term *call, rule_tensor *const *bind) {
+  const rule_tensor *g = operand(call, bind, 0), *x = operand(call, bind, 1),
+                    *m = operand(call, bind, 3), *r = operand(call, bind, 4);
+  int64_t inner = 1;
+  for (uint32_t k = 0; k < call->child[2]->n; k++)
+    inner *= call->child[2]->child[k]->kind == RULE_INT ? call->child[2]->child[k]->u.i : 0;
+  if (!alike(g, x)) return "the gradient has another shape than the input";
+  if (!m || !r || m->numel * inner != x->numel || r->numel * inner != x->numel)
+    return "there are other means than rows";
+  for (uint32_t k = 5; k < 7; k++) {
+    const rule_tensor *w = operand(call, bind, k);
+    if (w && w->numel != inner) return "a weight has another size than what is normalised";
+  }
+  return NULL;
+}
+
+static const char *softmax(const rule_term *call, rule_tensor *const *bind) {
+  return alike(operand(call, bind, 0), operand(call, bind, 1))
+             ? NULL
+             : "the gradient has another shape than the result";
+}
+
+/* operator: the kernels that ask nothing; what each would have to ask stands above. */
+const char *val_unfit(const rule_term *call, rule_tensor *const *bind) {
+  static const struct {
+    const char *op;
+    const char *(*unfit)(const rule_term *call, rule_tensor *const *bind);
+  } all[] = {{"aten::embedding_dense_backward", embedding},
+             {"aten::nll_loss_backward", nll},
+             {"aten::native_layer_norm_backward", layer_norm},
+             {"aten::_softmax_backward_data", softmax},
+             {"aten::_log_softmax_backward_data", softmax}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (!strcmp(call->u.s, all[i].op)) return all[i].unfit(call, bind);
+  return NULL;
+}

@@ -1,0 +1,11 @@
+/* Private to validate/: operators that libtorch runs without asking whether their operands fit. */
+#ifndef VALIDATE_EXEC_UNCHECKED_H
+#define VALIDATE_EXEC_UNCHECKED_H
+
+#include "rules/rules.h"
+
+/* Whether the call would read or write beside its operands: gradients' kernels trust what autograd
+ * hands them. Returns: what does not fit, NULL where all does. */
+const char *val_unfit(const rule_term *call, rule_tensor *const *bind);
+
+#endif
