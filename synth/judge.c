@@ -80,19 +80,6 @@ iso_code st_hunt_early(state *s, const pairing *p, size_t n_pairs, iso_error *er
   return c;
 }
 
-static iso_code differ_all_the_same(state *s, size_t output, const rule_diff *diff,
-                                    iso_error *err) {
-  s->res->verdict = SYNTH_UNDECIDED;
-  s->res->reason = iso_arena_printf(
-      &s->res->arena,
-      isfinite(diff->max_abs)
-          ? "the outputs are joined, and on some inputs \"%s\" differs all the same"
-          : "the outputs are joined as real numbers, and on some inputs one \"%s\" is NaN where "
-            "the other is not",
-      s->graph[LEFT]->output[output].name);
-  return s->res->reason ? ISO_OK : nomem(err);
-}
-
 /* A rule on the chain with an operator that sees what is undefined. NULL: none. */
 static const char *rule_that_sees(const state *s) {
   for (size_t i = 0; i < rule_set_count(s->rules.set); i++) {
@@ -121,17 +108,23 @@ static iso_code weigh_what_is_seen(state *s, const st_poles *p, iso_error *err) 
   return s->res->reason ? ISO_OK : nomem(err);
 }
 
-/* Joined outputs are equal as real numbers. Where one graph is no number (0/0) and the other, which
- * guards against that, is one, no proof sees it: such inputs are looked for. */
-static iso_code look_where_undefined(state *s, iso_error *err) {
+/* What is equal as real numbers need not be so where one graph is no number (0/0): the other may
+ * guard against that, or never come there. No proof sees it, so such inputs are looked for. */
+static iso_code look_where_undefined(state *s, synth_pair *pair, bool joined, iso_error *err) {
   st_difference d = {0};
   st_poles p = {0};
   if (st_stopped(s)) return ISO_OK;
   iso_code c = st_poles_of(s, &p, err);
   if (!c && (p.watched || p.apart)) c = st_hunt_poles(s, &p, &d, err);
   if (!c && !d.found) c = st_hunt_undefined(s, &d, err);
-  if (!c)
-    c = d.found ? differ_all_the_same(s, d.output, &d.diff, err) : weigh_what_is_seen(s, &p, err);
+  if (!c && d.found) {
+    s->res->verdict = SYNTH_DIFFERENT;
+    s->res->reason = NULL;
+    pair[d.output].equivalent = false;
+    note_witness(s, d.output, d.diff, true);
+  } else if (!c && joined) {
+    c = weigh_what_is_seen(s, &p, err);
+  }
   st_poles_free(&p);
   return c;
 }
@@ -182,7 +175,9 @@ iso_code st_judge(state *s, pairing *p, iso_error *err) {
     r->verdict = SYNTH_UNDECIDED;
     r->reason = "the outputs are joined, and a witness tells them apart all the same";
   }
-  return r->verdict == SYNTH_EQUIVALENT ? look_where_undefined(s, err) : ISO_OK;
+  return r->verdict == SYNTH_DIFFERENT || (all && r->verdict == SYNTH_UNDECIDED)
+             ? ISO_OK
+             : look_where_undefined(s, pair, all, err);
 }
 
 /* The other side's node to show beside one: the same occurrence of its operator, else what the

@@ -125,6 +125,21 @@ void st_term_mark(const rule_term *t, bool *flag) {
   for (uint32_t k = 0; k < t->n; k++) st_term_mark(t->child[k], flag);
 }
 
+/* Whether a term that relates leaves reads a node of `side`; one of literals alone ties to nothing.
+ */
+static bool reads_side(const state *s, eg_class e, int side, int depth) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, e, &m);
+  for (size_t i = 0; i < n; i++)
+    if (s->rec[m[i].i].node[side] >= 0) return true;
+  for (size_t i = 0; i < n && depth > 0; i++) {
+    if (s->rec[m[i].i].node[LEFT] >= 0 || s->rec[m[i].i].node[RIGHT] >= 0) continue;
+    for (size_t k = 0; k < eg_node_arity(s->g, m[i]); k++)
+      if (reads_side(s, eg_node_child(s->g, m[i], k), side, depth - 1)) return true;
+  }
+  return false;
+}
+
 /* A constant that no relation ties to the other side, disturbed by half a unit in the last place of
  * its captured dtype; a parameter, which may be a result of several roundings, by two units.
  * Numbers with few digits are taken to be exact. Owns: the caller unrefs. */
@@ -138,12 +153,9 @@ static iso_code as_stored(const state *s, int side, size_t i, rule_tensor *v, is
                                                                    : 0;
   const double eps = s->rec[e.i].lonely ? 4 * half : half;
   const double digits = captured == RULE_F32 ? 0x1p15 : captured == RULE_F16 ? 0x1p7 : 0x1p5;
-  const eg_node *m;
-  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
-  bool related = eps == 0 || (v->dtype != RULE_F64 && v->dtype != RULE_C128);
-  for (size_t k = 0; k < n; k++)
-    related |= s->rec[m[k].i].node[!side] >= 0 ||
-               (s->rec[m[k].i].node[0] < 0 && s->rec[m[k].i].node[1] < 0);
+  enum { DEPTH = 8 };
+  const bool related = eps == 0 || (v->dtype != RULE_F64 && v->dtype != RULE_C128) ||
+                       reads_side(s, eg_class_of(s->g, e), !side, DEPTH);
   *out = rule_tensor_ref(v);
   if (related) return ISO_OK;
   rule_tensor_unref(*out);

@@ -758,12 +758,18 @@ KINDS = {
 }
 
 
+BARE = set()  # those whose differences a sum would hide
+
+
 def instance(seed, k, only):
     rng = random.Random("%s %d" % (seed, k))
     names = [n for n in KINDS if only in n]
     d = Draw(rng)
+    d.of_rule = not str(seed).startswith("pair")
     kind = names[k % len(names)]
     true, left, right = KINDS[kind](d)
+    if kind in BARE:
+        return "%s%s-%d" % ("" if true else "no-", kind, k), true, left, right, rng
     state = rng.getstate()
     left = d.context(left)
     rng.setstate(state)

@@ -3,9 +3,13 @@
 import dsl
 
 
+SYMBOLIC = 0.3  # of the rules
+
+
 class T:
     def __init__(self, op, args, shape, kind, **kw):
         self.op, self.args, self.shape, self.kind, self.kw = op, args, tuple(shape), kind, kw
+        self.dtype = None  # of integers of few bits
 
     def __add__(self, o):
         return el("add." + which(self, o), self, o)
@@ -25,7 +29,7 @@ class T:
 
 def var(name, kind, *shape, limit=None):
     t = T(name, None, shape, kind)
-    t.limit = limit
+    t.limit, t.said = limit, False  # said: the captures say so
     return t
 
 
@@ -158,7 +162,7 @@ def rule_text(name, left, right, rng):
     fixed = any(v.kind == "i" and v.limit for v in found.values()) or any(
         w in t for t in texts for w in ("arange", "one_hot", "rsub")
     )
-    symbolic = rng.random() < 0.3 and not fixed
+    symbolic = rng.random() < SYMBOLIC and not fixed
     # Sizes that are equal stay so: one name for each number.
     dim = lambda n: (
         sizes.setdefault(n, "NMKLABCDE"[len(sizes) % 9]) if symbolic and n > 1 else str(n)
@@ -191,6 +195,8 @@ def build(g, t, memo, data):
             return memo[t.op]
         if t.kind == "i":
             out = g.ints(t.op, dsl.Data(t.shape, data[t.op]), t.limit)
+            if t.said:
+                g.nodes[-1]["domain"] = {"range": [0, t.limit - 1]}
         elif t.kind == "b":
             out = g.leaf("input", t.op, dsl.Data(t.shape, data[t.op]), dsl.boolean)
         elif t.op.startswith("w"):
@@ -205,7 +211,7 @@ def build(g, t, memo, data):
     elif isinstance(t.kind, list):
         out = g.op(t.op, args, [(s, DTYPE[k]) for s, k in t.kind], t.kw)
     else:
-        out = g.op(t.op, args, [(t.shape, DTYPE[t.kind])], t.kw)[0]
+        out = g.op(t.op, args, [(t.shape, t.dtype or DTYPE[t.kind])], t.kw)[0]
     memo[id(t)] = out
     return out
 

@@ -22,7 +22,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 import dsl
-from branch_kinds import KINDS, instance
+from branch_kinds import instance
 from branch_terms import build, rule_text, variables
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -239,12 +239,29 @@ static bool bucket(const val_site *s, uint16_t bit, int64_t i, double y, double 
   return false;
 }
 
-/* Whether some number is 0 that is counted as none. */
+/* Edge `k` of a count: 0, which counts as none, or of a histogram one between two bins. Returns:
+ * false where its bins depend on its numbers. */
+static bool count_edge(const val_site *s, double k, double *at) {
+  enum { BINS = 1, LOW, HIGH, HISTOGRAM };
+  double bins, low, high;
+  *at = 0;
+  if (s->call->n < HISTOGRAM) return true;
+  if (!number(s, BINS, &bins) || !number(s, LOW, &low) || !number(s, HIGH, &high)) return false;
+  *at = low + (high - low) * (1 + fmod(k, bins - 1)) / bins;
+  return low < high && bins > 1;
+}
+
+/* Whether some number that is counted lies on an edge. */
 static bool count(const val_site *s, uint16_t bit, double y, double *other) {
   const rule_tensor *x = tensor(s, 0);
+  double first, next, at;
   *other = y + 1;
-  for (int64_t i = 0; x && bit == VAL_EDGE && i < x->numel; i++)
-    if (rule_tensor_get(x, i) == 0) return true;
+  if (!x || bit != VAL_EDGE || !count_edge(s, 0, &first) || !count_edge(s, 1, &next)) return false;
+  for (int64_t i = 0; i < x->numel; i++) {
+    const double v = rule_tensor_get(x, i), step = next - first,
+                 k = step > 0 ? nearbyint((v - first) / step) : 0;
+    if (k >= 0 && count_edge(s, k, &at) && v == at) return true;
+  }
   return false;
 }
 
@@ -395,8 +412,12 @@ double val_site_distance(const val_site *s, uint16_t bit, int64_t i, uint64_t pi
   const rule_tensor *counted = s->choice == RULE_CHOICE_COUNT ? tensor(s, 0) : NULL;
   if (s->choice == RULE_CHOICE_BUCKET) return bucket_distance(s, i, pick);
   if (s->choice == RULE_CHOICE_ORDER) return val_order_distance(s, i, pick);
-  if (counted && counted->numel)
-    return rule_tensor_get(counted, (int64_t)(pick % (uint64_t)counted->numel));
+  if (counted && counted->numel) {
+    const uint64_t n = (uint64_t)counted->numel;
+    double edge;
+    const bool known = count_edge(s, (double)(pick / n % 1024), &edge);
+    return known ? rule_tensor_get(counted, (int64_t)(pick % n)) - edge : (double)NAN;
+  }
   if (!s->aligned || i >= s->out->numel) return (double)NAN;
   const double x = val_operand(&s->o, 0, i), by = s->o.two ? val_operand(&s->o, 1, i) : 0;
   switch (s->choice) {

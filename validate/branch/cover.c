@@ -60,6 +60,7 @@ void val_cover_note(val_cover *c, size_t at, const rule_term *term, const val_ra
   const rule_tensor *out = ran->out[shown];
   const size_t n = ran->n;
   const val_site s = val_site_of(call, bind, n, out);
+  val_zeros_note(&c->zeros, at, term, call, val_range_of(call, bind, in, n, out), out);
   uint16_t want, need = val_site_needs(&s, &want);
   const uint16_t possible = val_range_needs(call, bind, in, n, out, need);
   if (need && !possible) want = 0;
@@ -97,6 +98,7 @@ static void join_equal(val_cover *c) {
 
 void val_cover_add(val_cover *all, const val_cover *one) {
   all->full |= one->full;
+  val_zeros_add(&all->zeros, &one->zeros);
   for (size_t i = 0; i < one->n; i++) {
     val_covered *o = val_cover_at(all, &one->op[i]);
     if (o) {
@@ -158,6 +160,7 @@ const char *val_cover_gap(const val_cover *left, const val_cover *right, bool ob
 
 /* In `outside`, `seen` is what a sample took where rounding hid what came of it. */
 void val_cover_excuse(val_cover *all, const val_cover *outside) {
+  for (size_t i = 0; i < VAL_ZEROS; i++) all->zeros.some[i] |= outside->zeros.some[i];
   for (size_t i = 0; i < all->n; i++) {
     val_covered *o = &all->op[i];
     const val_covered *there = val_cover_at(outside, o);

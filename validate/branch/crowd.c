@@ -14,6 +14,7 @@ void val_variable_range(const rule *r, uint32_t v, const val_domain *d, rule_dty
              ? 0
              : fmax(-most, size < 0x1p62 ? -size : -0x1p40);
   *high = x->high ? (double)x->high->u.i : fmin(most, fmin(size, 0x1p40));
+  if (d->reached) *low = (double)d->low, *high = (double)d->high;
 }
 
 /* One element. `base` is the same for all variables, `few` are this one's own numbers. */

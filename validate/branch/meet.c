@@ -161,6 +161,9 @@ void val_meet_fill(const rule *r, const val_pool *pool, unsigned turn, iso_rng *
   const uint64_t start = iso_rng_next(rng) >> 32;
   for (uint32_t v = 0; v < r->n_vars; v++) {
     const size_t n = pool[v].n;
+    /* Two variables that are held against one another have one number in common. */
+    for (int64_t i = 0; i < bind[v]->numel && n == 1; i++)
+      if (iso_rng_below(rng, 2)) rule_tensor_set(bind[v], i, pool[v].at[0]);
     if (n < 2) continue;
     const uint64_t base = (uint64_t)(turn / 2) * (uint64_t)bind[v]->numel + (turn % 4 ? start : 0);
     for (int64_t i = 0; i < bind[v]->numel; i++) {

@@ -34,6 +34,22 @@ enum { VAL_CROWDS = 12 };
 bool val_crowd_fill(const rule *r, const val_domain *domain, unsigned turn, iso_rng *rng,
                     rule_tensor **bind);
 
+/* ---- all integers (each.c) ---- */
+
+/* Where a variable is bounded behind arithmetic alone (a table that is read by i / 3), which
+ * numbers it may have: found by running both sides on `bind`, whose tensors it replaces and puts
+ * back. Errors: ISO_NOMEM. */
+ISO_MUST_USE iso_code val_reach(val_engine *e, const rule *r, rule_tensor **bind,
+                                val_domain *domain, iso_error *err);
+/* How many samples show each integer of every variable of bounded range, at most `most`; 0: there
+ * is none. */
+unsigned val_each_turns(const rule *r, const val_domain *domain, rule_tensor *const *bind,
+                        unsigned most);
+/* Overwrite those variables with the next of their integers, or with some of each stretch where
+ * `turns` samples cannot show all. */
+void val_each_fill(const rule *r, const val_domain *domain, unsigned turn, unsigned turns,
+                   iso_rng *rng, rule_tensor **bind);
+
 /* ---- fills (fill.c) ---- */
 
 enum { VAL_FILLS = 6, VAL_FILL_TURNS = 9 };

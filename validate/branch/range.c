@@ -268,10 +268,9 @@ static bool fits(rule_dtype d, val_range r) {
   return r.low >= (d == RULE_U8 ? 0 : bits > 52 ? -0x1p53 : -ldexp(1, bits)) && r.high <= most;
 }
 
-/* Of the one result of a flat call of `n` tensors, whose ranges are `in`: real numbers, and
- * integers that do not leave their dtype. Holds where the call is defined. */
-static val_range range_of(const rule_term *call, rule_tensor *const *bind, const val_range *in,
-                          size_t n, const rule_tensor *out) {
+/* Real numbers, and integers that do not leave their dtype. */
+val_range val_range_of(const rule_term *call, rule_tensor *const *bind, const val_range *in,
+                       size_t n, const rule_tensor *out) {
   char buf[64];
   const char *name = val_base_name(call->u.s, buf);
   const question q = {call, bind, in, n, out};
@@ -301,7 +300,7 @@ bool val_ranges_note(val_ranges *all, const rule_term *call, rule_tensor *const 
     if (bind[i] == out[0]) return true; /* it may be a variable */
   if (!iso_grow(all->of, all->cap, all->n + 1)) return false;
   all->of[all->n].tensor = out[0];
-  all->of[all->n++].range = range_of(call, bind, in, n, out[0]);
+  all->of[all->n++].range = val_range_of(call, bind, in, n, out[0]);
   return true;
 }
 

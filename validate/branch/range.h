@@ -25,6 +25,13 @@ void val_ranges_in(const val_ranges *all, rule_tensor *const *bind, size_t n, va
 bool val_ranges_note(val_ranges *all, const rule_term *call, rule_tensor *const *bind,
                      const val_range *in, size_t n, rule_tensor *const *out, size_t n_out);
 
+/* Of the one result of a flat call of `n` tensors, whose ranges are `in`: holds where the call is
+ * defined. */
+val_range val_range_of(const rule_term *call, rule_tensor *const *bind, const val_range *in,
+                       size_t n, const rule_tensor *out);
+/* Of zeros.c: a call's result, which lies in `known` whatever is drawn. */
+void val_zeros_note(val_zeros *z, size_t at, const rule_term *term, const rule_term *call,
+                    val_range known, const rule_tensor *out);
 /* Of `need` (choice_int.h), what values in these ranges can do. A comparison with one answer needs
  * nothing. */
 uint16_t val_range_needs(const rule_term *call, rule_tensor *const *bind, const val_range *in,

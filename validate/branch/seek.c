@@ -5,6 +5,7 @@
 
 #include "validate/branch/choice_int.h"
 #include "validate/branch/cover_int.h"
+#include "validate/branch/meet_int.h"
 
 enum { SOUGHT = 36, WANTED = 4, ROOTS = 8, ELEMENTS = 6, SEAMS_KIND = 3 };
 
@@ -115,6 +116,7 @@ static iso_code seek_on(seek *s, val_cover *now, iso_error *err) {
   iso_code c = draw(s, err);
   if (!c)
     c = val_domains(s->on.e, val_engine_schemas(s->on.e), s->on.r, s->on.bind, s->on.domain, err);
+  if (!c) c = val_reach(s->on.e, s->on.r, s->on.bind, s->on.domain, err);
   for (int side = 0; side < 2 && !c; side++) {
     val_probe p = {.cover = &now[side]};
     rule_tensor *x = NULL;

@@ -143,12 +143,34 @@ static iso_code note_case(val_engine *e, val_pair *p, int which, rule_tensor *co
   return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
 }
 
+/* All cases at once, of two conditions of one shape. Returns: in `told` whether they are such. */
+static iso_code note_cases(val_engine *e, val_pair *p, rule_tensor *const *bind, bool *told,
+                           iso_error *err) {
+  rule_tensor *x = NULL, *y = NULL;
+  iso_error local;
+  iso_code c = val_eval(e, p->one, bind, VAL_FLOAT64, &x, &local);
+  if (!c) c = val_eval(e, p->other, bind, VAL_FLOAT64, &y, &local);
+  *told =
+      !c && x->dtype == RULE_BOOL && y->dtype == RULE_BOOL && rule_shape_eq(&x->shape, &y->shape);
+  for (int64_t i = 0; *told && i < x->numel; i++) {
+    const bool one = ((const uint8_t *)x->data)[i], other = ((const uint8_t *)y->data)[i];
+    p->seen |= (uint8_t)(1U << (one + 2 * other));
+  }
+  rule_tensor_unref(x);
+  rule_tensor_unref(y);
+  return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
+}
+
 iso_code val_pairs_note(val_engine *e, val_pair *pair, size_t n, rule_tensor *const *bind,
                         iso_error *err) {
   iso_code c = ISO_OK;
-  for (size_t i = 0; i < n; i++)
-    for (int which = 0; which < CASES && !c; which++)
+  for (size_t i = 0; i < n && !c; i++) {
+    bool told = false;
+    if (pair[i].seen == (1 << CASES) - 1) continue;
+    c = note_cases(e, &pair[i], bind, &told, err);
+    for (int which = 0; which < CASES && !c && !told; which++)
       if (!(pair[i].seen >> which & 1)) c = note_case(e, &pair[i], which, bind, err);
+  }
   return c;
 }
 

@@ -451,7 +451,7 @@ static iso_code run_op(eval *v, const rule_term *t, rule_tensor ***bind, results
     v->probe->tap->look(v->probe->tap->ctx, call, *bind, n, room[shown]);
   if (code == ISO_OK && v->probe != NULL) val_narrow_note(v->probe, call, *bind, room, r->n);
   if (code == ISO_OK && v->probe != NULL && v->probe->absorbed != NULL && r->n > 0)
-    val_absorb_note(v->probe->absorbed, t, call, *bind, n, room[0]);
+    val_absorb_note(v->e, v->probe->absorbed, t, call, *bind, n, room[0]);
   if (v->probe != NULL && v->probe->noise != NULL) val_probe_unblur(*bind, n);
   if (code != ISO_OK) return code;
   r->term = t;

@@ -70,10 +70,19 @@ typedef struct val_covered {
   bool several;             /* and there was more than one along a line */
   double barren[VAL_ROOTS]; /* what the variable was changed by for those */
 } val_covered;
+/* What was computed of variables and came out as 0, all of it (zeros.c): a product of conditions
+ * that never held together shows nothing of what it does. By how many operators ran before it. */
+enum { VAL_ZEROS = 512 };
+typedef struct val_zeros {
+  uint64_t term[VAL_ZEROS]; /* a hash; 0: it was nowhere so */
+  const char *name[VAL_ZEROS];
+  bool some[VAL_ZEROS]; /* a sample had a number other than 0 */
+} val_zeros;
 typedef struct val_cover {
   val_covered op[VAL_COVER];
   size_t n;
   bool full; /* there are more, which are not looked at */
+  val_zeros zeros;
 } val_cover;
 /* A call that ran: flat, of `n` tensors, with its results. */
 typedef struct val_ran {
@@ -89,6 +98,9 @@ struct val_range;
 void val_cover_note(val_cover *c, size_t at, const rule_term *term, const val_ran *ran,
                     const struct val_range *in, size_t shown);
 void val_cover_add(val_cover *all, const val_cover *one);
+void val_zeros_add(val_zeros *all, const val_zeros *one);
+/* An operator of `z` that was 0 on every sample and is not one of `other`, or NULL. */
+const char *val_zeros_gap(const val_zeros *z, const val_zeros *other);
 /* Of a rule's sides, an operator of which one branch was never taken, or which jumps and was never
  * seen where it does, or NULL. `observed`: or was, and nothing showed it. */
 const char *val_cover_gap(const val_cover *left, const val_cover *right, bool observed);
@@ -96,14 +108,15 @@ const char *val_cover_gap(const val_cover *left, const val_cover *right, bool ob
  * other side's. */
 bool val_cover_jumps(const val_cover *left, const val_cover *right);
 
-/* Terms that lost an operand in a sum: what was added is less than the rounding of what came out
- * (absorb.c). */
+/* Terms that lost an operand: what was added is less than the rounding of the sum, or a function is
+ * flat there (absorb.c). */
 enum { VAL_ABSORBED = 32 };
 typedef struct val_absorbed {
+  bool functions;              /* in: these alone, sums are known to be right */
   uint64_t term[VAL_ABSORBED]; /* hashes */
   size_t n;                    /* may exceed VAL_ABSORBED */
 } val_absorbed;
-void val_absorb_note(val_absorbed *a, const rule_term *term, const rule_term *call,
+void val_absorb_note(val_engine *e, val_absorbed *a, const rule_term *term, const rule_term *call,
                      rule_tensor *const *bind, size_t n, const rule_tensor *out);
 /* Whether one side lost what the other did not lose in the same term. */
 bool val_absorbed_apart(const val_absorbed *left, const val_absorbed *right);

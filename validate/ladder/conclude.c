@@ -34,6 +34,12 @@ const char *val_ladder_gap(const val_ladder *l) {
   return val_cover_gap(&l->cover[0], &l->cover[1], l->unproved);
 }
 
+/* An operator that was 0 wherever it was looked at. */
+static const char *always_zero(const val_ladder *l) {
+  const char *name = val_zeros_gap(&l->cover[0].zeros, &l->cover[1].zeros);
+  return name ? name : val_zeros_gap(&l->cover[1].zeros, &l->cover[0].zeros);
+}
+
 void val_conclude(const val_ladder *l, const rule_verdict *proof) {
   rule_verdict *out = l->out;
   out->n_samples = l->good;
@@ -61,6 +67,8 @@ void val_conclude(const val_ladder *l, const rule_verdict *proof) {
   } else if (l->good >= VAL_LEAST_SAMPLES && val_ladder_gap(l)) {
     snprintf(out->reason, sizeof out->reason,
              "no sample showed both sides of %.60s, and where it jumps", val_ladder_gap(l));
+  } else if (l->good >= VAL_LEAST_SAMPLES && always_zero(l)) {
+    snprintf(out->reason, sizeof out->reason, "%.60s was 0 on every sample", always_zero(l));
   } else if (l->good >= VAL_LEAST_SAMPLES && l->guarded) {
     snprintf(out->reason, sizeof out->reason,
              "the sides differ where a number on the way to them is undefined");

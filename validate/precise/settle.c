@@ -26,11 +26,12 @@ static bool masked(const rule *r, rule_tensor *const *bind) {
   return false;
 }
 
-/* Whether a sum of one side lost an operand that the other's did not. Returns: in `known`, whether
- * both sides could be looked at. */
-static iso_code losses_differ(val_engine *e, const rule *r, rule_tensor *const *bind, bool *apart,
-                              bool *known, iso_error *err) {
-  val_absorbed lost[2] = {0};
+/* Whether a sum of one side lost an operand that the other's did not, or a function is flat where
+ * it lies (`functions`: these alone). Returns: in `known`, whether both sides could be looked at.
+ */
+static iso_code losses_differ(val_engine *e, const rule *r, rule_tensor *const *bind,
+                              bool functions, bool *apart, bool *known, iso_error *err) {
+  val_absorbed lost[2] = {{.functions = functions}, {.functions = functions}};
   iso_error local;
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++) {
@@ -48,7 +49,7 @@ static iso_code losses_differ(val_engine *e, const rule *r, rule_tensor *const *
 static iso_code by_losses(val_engine *e, const rule *r, rule_tensor *const *bind, val_trial *t,
                           iso_error *err) {
   bool apart, known;
-  const iso_code c = losses_differ(e, r, bind, &apart, &known, err);
+  const iso_code c = losses_differ(e, r, bind, false, &apart, &known, err);
   if (c || !known) return c;
   t->sure = !apart;
   if (apart) t->outcome = VAL_BLIND;
@@ -63,7 +64,7 @@ iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor *const *bind
   if (!differs && !(all && (blind || t->outcome == VAL_AGREE))) return ISO_OK;
   if (differs && t->gross) { /* no rounding, unless a sum lost what it was to add */
     bool apart, known;
-    const iso_code c = losses_differ(e, r, bind, &apart, &known, err);
+    const iso_code c = losses_differ(e, r, bind, false, &apart, &known, err);
     if (c || !apart) return c;
   }
   if (masked(r, bind)) {
@@ -72,9 +73,12 @@ iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor *const *bind
   }
   iso_code c = val_precise_sides(e, r, bind, &p, err);
   if (c) return c;
-  /* What a literal's last digits leave open hides an operand that is smaller than these. */
-  if (t->outcome == VAL_AGREE && p.answer == VAL_PRECISE_SAME && p.by_literals) {
-    c = by_losses(e, r, bind, t, err);
+  /* What a literal's last digits leave open hides an operand that is smaller than these. And no
+   * digits are enough for functions that are flat. */
+  if (!differs && p.answer == VAL_PRECISE_SAME) {
+    bool apart, known;
+    c = losses_differ(e, r, bind, !p.by_literals, &apart, &known, err);
+    if (!c && (apart || !known)) t->outcome = VAL_BLIND;
     if (c || t->outcome == VAL_BLIND) return c;
   }
   if (p.answer == VAL_PRECISE_LACKS)

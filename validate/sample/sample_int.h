@@ -39,6 +39,9 @@ typedef struct val_domain {
   bool behind_from_end;
   bool has_besides;
   int64_t besides; /* a value that is no index and is allowed too */
+  bool reached;    /* val_reach found `low` and `high`: both sides run from the one to below the
+                      other, and not beyond */
+  int64_t low, high;
 } val_domain;
 /* Of each variable, at the sizes of the instance `r` of a rule. What has no definition is run on
  * `bind`, where it has one tensor a variable (NULL: it stays open). Errors: ISO_NOMEM. */
