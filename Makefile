@@ -69,7 +69,7 @@ endif
 endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
-.PHONY: lint-campaign attack branches mutants-text rule-figures certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds load growth bugs
+.PHONY: lint-campaign attack certified branches mutants-text rule-figures certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds load growth bugs
 .PHONY: uninstall wheel deb
 .PHONY: all help check check-build test test-all pairs hlo refine inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format format-check schemas manuals globals clean FORCE
 .SECONDARY:
@@ -97,6 +97,7 @@ help:
 	@echo 'growth     rules of growing size and their false twins: [SEED=1] [COUNT=200]'
 	@echo 'rule-figures   how many rules comparisons need, how many serve several models, how many are proved: [CAPTURES=DIR]'
 	@echo 'certificates   a thousand changed certificates: [MUTATIONS=1000]; CAPTURES=DIR: of each pair in a folder of families'
+	@echo 'certified  certificates of all that is equivalent in the tree, checked: [SOURCE=masks] [COUNT=40] [SEED=1]'
 	@echo 'attack     forged certificates by an attacker: [COUNT=400] [SEED=1]'
 	@echo 'asan, ubsan, valgrind   the tests under each; tsan: what runs in several threads'
 	@echo 'deps       fail on an include that goes against the folders'"'"' order'
@@ -254,6 +255,8 @@ CERTIFICATES = python3 tests/cli/certificates.py --isomer $(B)/isomer --checker 
 FORGED = python3 tests/cli/forged.py --isomer $(B)/isomer
 SATURATE = python3 tests/cli/saturate.py --isomer $(B)/isomer
 FORGED_MASKS = python3 tests/cli/forged_masks.py --isomer $(B)/isomer
+FORGED_CHAINS = python3 tests/cli/forged_chains.py --isomer $(B)/isomer --checker $(B)/tests/check/checker
+CERTIFIED = $(PYTHON_TORCH) tests/pairs/certified.py --isomer $(B)/isomer
 ATTACK = python3 tests/cli/attack.py --isomer $(B)/isomer --checker $(B)/tests/check/checker
 LENGTHS = python3 tests/cli/lengths.py --isomer $(B)/isomer
 MANUAL = python3 tests/cli/manual.py --isomer $(B)/isomer
@@ -277,7 +280,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; echo '$(INSTALL_TEST)'; \
 	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(REFINE)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(SATURATE)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 120'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
 	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),{ echo '$(MAKE) -s format-check'; echo .ci/form; echo .ci/unused $(B); } >> $(B)/check.list,:)
-	@$(if $(filter 0,$(TORCH)),:,{ echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; } >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(FORGED_CHAINS)'; echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; } >> $(B)/check.list)
 	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(HLO) -k tensor-2' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(DISTRIBUTED)' >> $(B)/check.list)
@@ -319,6 +322,10 @@ corners: all
 # Certificates of all correct pairs and a thousand changed ones; CAPTURES=DIR: certificates of every correct pair there.
 certificates: all $(CHECKER)
 	@$(CERTIFICATES) $(if $(CAPTURES),--captures $(CAPTURES),--mutations $(or $(MUTATIONS),1000))
+
+# Whatever is equivalent in the tree has a certificate that holds; COUNT drawn by each generator. [SEED=1] [COUNT=40] [SOURCE=masks] [CAPTURES=DIR]
+certified: all
+	@$(CERTIFIED) --seed $(or $(SEED),1) --count $(or $(COUNT),40) $(if $(SOURCE),--source $(SOURCE)) $(if $(CAPTURES),--captures $(CAPTURES))
 
 attack: all
 	@$(ATTACK) --count $(or $(COUNT),400) --seed $(or $(SEED),1) --summary

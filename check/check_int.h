@@ -257,6 +257,16 @@ bool chk_has_edges(chk_state *k, const chk_edges *e, uint32_t leaf);
 double chk_draw_edge(chk_state *k, const chk_edges *e, uint32_t leaf, size_t number, int64_t i,
                      iso_rng *rng);
 
+/* ---- noise.c ---- */
+bool chk_any_number(const rule_tensor *t, bool (*what)(double)); /* of a tensor of floats */
+/* Term `id`, just run: numbers gave an infinity, and not as 1/0 and log 0 do. */
+bool chk_overflows(const chk_state *k, uint32_t id);
+/* Whether two outputs that differ by more than `tol` on this set do so by no more than rounding in
+ * the operators moves them, or since numbers grow too large. Behind it the terms that are needed
+ * have their values. */
+iso_code chk_rounding_explains(chk_state *k, const bool *need, const chk_output *o, double tol,
+                               bool *yes);
+
 /* ---- redrawn.c ---- */
 /* Behind all else: outputs agree on other inputs and parameters, too, and are NaN together. */
 iso_code chk_redrawn(chk_state *k);

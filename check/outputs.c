@@ -160,6 +160,16 @@ static bool passes_on(const char *op) {
   return o->identity || o->rearranges || o->part || o->cast;
 }
 
+/* What a call looks rows of its first argument up by: a table's, in front. NULL: it is no such. */
+static const rule_term *looked_up(const rule_term *t) {
+  const uint32_t at = strcmp(t->u.s, OP_INDEX_SELECT) == 0 ? 2 : 1;
+  const bool rows = at == 2 || strcmp(t->u.s, OP_EMBEDDING) == 0;
+  const rule_term *by = at < t->n ? t->child[at] : NULL;
+  if (rows) return by;
+  return by && by->kind == RULE_LIST && by->n && strcmp(t->u.s, OP_INDEX_TENSOR) == 0 ? by->child[0]
+                                                                                      : NULL;
+}
+
 /* The next call after node `i` that has what input `top` only moves to as the index of a table; 0:
  * none. `flow` is kept between calls, and begins at `top` where `i` is. */
 static size_t next_look_up(const cap_graph *g, size_t top, size_t i, bool *flow) {
@@ -170,11 +180,9 @@ static size_t next_look_up(const cap_graph *g, size_t top, size_t i, bool *flow)
   while (++i < g->n_nodes) {
     const rule_term *t = g->node[i].call;
     if (!t || t->n == 0) continue;
-    const uint32_t at = strcmp(t->u.s, OP_EMBEDDING) == 0      ? 1
-                        : strcmp(t->u.s, OP_INDEX_SELECT) == 0 ? 2
-                                                               : 0;
-    if (at && at < t->n && t->child[at]->kind == RULE_VAR && flow[t->child[at]->u.i]) return i;
-    if (!at && t->child[0]->kind == RULE_VAR && flow[t->child[0]->u.i] && passes_on(t->u.s))
+    const rule_term *by = looked_up(t);
+    if (by && by->kind == RULE_VAR && flow[by->u.i]) return i;
+    if (!by && t->child[0]->kind == RULE_VAR && flow[t->child[0]->u.i] && passes_on(t->u.s))
       flow[i] = true;
   }
   return 0;

@@ -225,33 +225,7 @@ static iso_code put_drawn(chk_state *k, look *x, size_t number, double noise, is
 
 /* ---- running ---- */
 
-static bool holds(const rule_tensor *t, bool (*what)(double)) {
-  for (int64_t i = 0; rule_dtype_is_float(t->dtype) && i < t->numel; i++)
-    if (what(rule_tensor_get(t, i))) return true;
-  return false;
-}
-
-static bool is_infinite(double x) { return isinf(x); }
 static bool is_no_number(double x) { return !isfinite(x); }
-static bool is_zero(double x) { return x == 0; }
-
-static bool any_argument(const chk_state *k, const rule_term *t, bool (*what)(double)) {
-  if (t->kind == RULE_FLOAT) return what(t->u.f);
-  if (t->kind == RULE_VAR) return k->real[t->u.i].n && holds(k->real[t->u.i].v[0], what);
-  for (uint32_t i = 0; i < t->n; i++)
-    if (any_argument(k, t->child[i], what)) return true;
-  return false;
-}
-
-/* Numbers gave an infinity, and not as 1/0 and log 0 do. */
-static bool overflows(const chk_state *k, uint32_t id) {
-  const rule_term *call = k->term[id].call;
-  if (k->real[id].n == 0 || !holds(k->real[id].v[0], is_infinite) ||
-      any_argument(k, call, is_no_number))
-    return false;
-  if (rule_operator_of(call->u.s)->pole && any_argument(k, call, is_zero)) return false;
-  return true;
-}
 
 /* Disturbs what an operator gave, but for numbers that are too short to be rounded, and for 0. */
 static iso_code shake(chk_state *k, uint32_t id, iso_rng *rng) {
@@ -281,7 +255,7 @@ static iso_code run(chk_state *k, look *x, bool *done) {
     if (!x->need[i] || stays) continue; /* what is not drawn has its value from the captured run */
     c = chk_run_term(k, i);
     if (c || chk_settled(k) || !k->term[i].call) continue;
-    x->overflow |= overflows(k, i);
+    x->overflow |= chk_overflows(k, i);
     if (x->shake) c = shake(k, i, x->shake);
   }
   *done = !c && !chk_settled(k) && !x->overflow;
@@ -310,7 +284,7 @@ static size_t parted(const chk_state *k, size_t from) {
 
 /* ---- values that differ ---- */
 
-static bool all_finite(const rule_tensor *t) { return !holds(t, is_no_number); }
+static bool all_finite(const rule_tensor *t) { return !chk_any_number(t, is_no_number); }
 
 static const rule_tensor *output(const chk_state *k, uint32_t term) {
   const chk_values *v = &k->real[term];
@@ -371,13 +345,14 @@ static iso_code draw(chk_state *k, look *x, const kind *as, size_t number, iso_r
 /* Values agree on draw `number` of this kind. */
 static iso_code try_values(chk_state *k, look *x, const kind *as, size_t number) {
   iso_rng rng = iso_rng_new(UINT64_C(0x72656472) + k->o->seed, number);
-  bool sure, done;
+  bool sure, done, rounds = false;
   iso_code c = draw(k, x, as, number, &rng, &done);
   const size_t o = !c && done ? differs(k, x) : k->n_outputs;
   if (c || o == k->n_outputs) return c;
   const double by = distance(k, x, o);
   c = confirm(k, x, number, o, &rng, &sure);
-  if (c || !sure) return c;
+  if (!c && sure) c = chk_rounding_explains(k, x->need, &k->output[o], output_tol, &rounds);
+  if (c || !sure || rounds) return c;
   return chk_settle(k, CHK_REFUSED,
                     "outputs %s and %s differ by %.3g (relative) on other inputs and parameters "
                     "than the captured ones",
@@ -396,7 +371,10 @@ static iso_code try_undefined(chk_state *k, look *x, size_t number) {
     if (!c) c = run(k, x, &done);
     done = done && parted(k, o) == o;
   }
-  if (c || !done || o == k->n_outputs) return c;
+  bool rounds = false;
+  if (!c && done && o < k->n_outputs)
+    c = chk_rounding_explains(k, x->need, &k->output[o], output_tol, &rounds);
+  if (c || !done || rounds || o == k->n_outputs) return c;
   return chk_settle(k, CHK_REFUSED,
                     "outputs %s and %s are equal as real numbers, and on some inputs one is NaN "
                     "where the other is not",

@@ -60,12 +60,16 @@ static void add_numbers(const chk_state *k, const rule_term *call, chk_poles *p)
 
 iso_code chk_poles_of(chk_state *k, chk_poles *p) {
   rule_fact *fact = calloc(k->n_terms + 1, sizeof *fact);
+  bool *need = calloc(k->n_terms + 1, 1);
   *p = (chk_poles){.value = {0, 1, -1}, .n = 3};
-  if (!fact) return chk_nomem(k);
+  if (!fact || !need) return free(fact), free(need), chk_nomem(k);
+  for (size_t o = 0; o < k->n_outputs; o++) need[k->output[o].a] = need[k->output[o].b] = true;
+  chk_mark_below(k, need);
   for (uint32_t i = 0; i < k->n_terms; i++) {
     const chk_term *t = &k->term[i];
     fact[i] = t->call ? rule_fact_of(t->call, fact) : fact_of_leaf(k, i);
-    if (!t->call || !t->node) continue; /* what the certificate makes up is in no capture */
+    /* What the certificate makes up is in no capture, and what no output needs is seen by none. */
+    if (!t->call || !t->node || !need[i]) continue;
     const bool whole = t->node->n_outputs == 1 && !is_real(t->node->output[0].dtype);
     if (whole) fact[i].undefined = false;
     if (whole || rule_looks_at_undefined(t->call)) p->seen |= any_undefined(t->call, fact);
@@ -74,6 +78,7 @@ iso_code chk_poles_of(chk_state *k, chk_poles *p) {
   for (size_t o = 0; o < k->n_outputs; o++)
     p->apart |= fact[k->output[o].a].undefined != fact[k->output[o].b].undefined;
   free(fact);
+  free(need);
   return ISO_OK;
 }
 

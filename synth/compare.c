@@ -250,8 +250,15 @@ typedef struct how {
   bool keep_integers; /* those that are given are not drawn anew */
   bool as_written;    /* masks are not read */
   bool try_others;    /* and if they are, other masks than float16's, too */
+  bool read_first;    /* these were read before it was tried without */
   bool widen;         /* what one side alone computes of constants is made in float64 */
 } how;
+
+/* Masks that the graphs write as different numbers are read before anything is compared. */
+static void read_first(const state *s, how as, how *again) {
+  if (again->as_written || as.as_written || as.try_others || !s->masks.others_differ) return;
+  again->read_first = again->try_others = true;
+}
 
 /* `again`: in what other way it has to be compared: an operator failed, and not on the captured
  * inputs; or numbers come near masks that were read. */
@@ -271,7 +278,7 @@ static iso_code compare(const synth_graph *left, const synth_graph *right, const
               .constants.widen = as.widen,
               .t0 = synth_clock()};
   state *s = &st;
-  bool *live[2] = {NULL, NULL};
+  bool *live[2] = {NULL, NULL}, alone = false;
   synth_graph paired[2];
   iso_code c = st_pair_outputs(left, right, &s->arena, paired, err);
   if (c) {
@@ -283,15 +290,16 @@ static iso_code compare(const synth_graph *left, const synth_graph *right, const
   c = st_prepare(s, &p, err);
   if (!c) c = st_look_over(s, own, live, err);
   if (!c) c = st_fill(s, live, err);
-  bool alone = false;
   if (c == ISO_TORCH) c = st_operator_fails(s, &alone, &again->keep_integers, err);
   if (!c && !alone) c = st_near_masks(s, NULL, &again->as_written, err);
-  const bool over = again->as_written; /* nothing here counts */
+  if (!c && !alone) read_first(s, as, again);
+  const bool over = again->as_written || again->read_first; /* nothing here counts */
   if (alone) s->res->evidence = RULE_UNKNOWN;
   else if (!c && !over && !st_stopped(s)) {
     c = decide(s, p, err);
-    again->try_others =
-        !c && s->res->verdict == SYNTH_UNDECIDED && s->masks.others_vanish && !st_stopped(s);
+    const bool open = !c && s->res->verdict == SYNTH_UNDECIDED && !st_stopped(s);
+    again->try_others = open && s->masks.others_vanish;
+    again->as_written = open && as.read_first;
     again->widen = !c && s->constants.narrowed && may_be_rounding(s->res) && !st_stopped(s);
   } else if (!c) {
     s->res->verdict = SYNTH_UNDECIDED;
@@ -327,14 +335,19 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
                        const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
                        synth_result **out, iso_error *err) {
   how as = {0}, again = {0};
+  *out = NULL;
   iso_code c = compare(left, right, known, oracle, schemas, o, as, &again, out, err);
   while (c == ISO_OK || c == ISO_TORCH) {
     const how was = as;
     if (c == ISO_TORCH && again.keep_integers) as.keep_integers = true;
-    if (c == ISO_OK && again.as_written) as.as_written = true, as.try_others = false;
-    else if (c == ISO_OK && again.try_others && !as.as_written) as.try_others = true;
+    if (c == ISO_OK && again.as_written)
+      as.as_written = true, as.try_others = as.read_first = false;
+    else if (c == ISO_OK && again.try_others && !as.as_written) {
+      as.try_others = true;
+      as.read_first |= again.read_first;
+    }
     if (memcmp(&was, &as, sizeof as) == 0) break;
-    if (c == ISO_OK && !again.as_written) forget(out);
+    forget(out);
     again = (how){0};
     c = compare(left, right, known, oracle, schemas, o, as, &again, out, err);
   }

@@ -51,10 +51,29 @@ static iso_code sample_early(val_ladder *l, unsigned early, unsigned *k, bool *v
   return c;
 }
 
+static iso_code decide(val_ladder *l, rule_verdict *out, iso_error *err);
+
+/* A candidate whose sides are undefined together at the sizes and numbers where it was found may
+ * part from itself at others: a divisor that a literal keeps away from 0, a row of a mask. */
+static iso_code undefined_together(void *ctx, const rule *r, bool *yes, iso_error *err) {
+  enum { INSTANCES = 8 };
+  const val_ladder *l = ctx;
+  bool at[VAL_MAX_VARS] = {false};
+  const bool left = val_poles(r->lhs, false, at), right = val_poles(r->rhs, false, at);
+  *yes = true;
+  if (!left && !right) return ISO_OK;
+  rule_verdict v;
+  val_ladder own = {.e = l->e, .r = r, .first = VAL_KINDS, .work = WORK, .poles = INSTANCES};
+  iso_code c = decide(&own, &v, err);
+  *yes = !own.refuted;
+  return c;
+}
+
 static iso_code prove(val_ladder *l, rule_verdict *proof, iso_error *err) {
   const val_options *o = val_engine_options(l->e);
   rule_schemas *schemas = val_engine_schemas(l->e);
-  iso_code c = l->general ? val_generalise(l->given, schemas, o, l->arena, l->general, proof, err)
+  const val_generality how = {l->arena, undefined_together, l};
+  iso_code c = l->general ? val_generalise(l->given, schemas, o, &how, l->general, proof, err)
                           : val_prove(l->given, schemas, o, proof, err);
   if (!c && l->strict && !l->r->reads_literals) c = as_written(l, proof, err);
   return c;
@@ -121,6 +140,8 @@ static iso_code climb(val_ladder *l, iso_error *err) {
   unsigned k = 0;
   bool vacuous = false;
   iso_code c = ISO_OK;
+  for (unsigned i = 0; i < l->poles && !c && !l->refuted; i++) c = val_sample_poles(l, err);
+  if (l->poles) return c;
   if (!l->strict &&
       l->problem.open) { /* a known rule: its instances are sought only where there is no proof */
     c = val_prove(l->given, val_engine_schemas(l->e), val_engine_options(l->e), &proof, err);

@@ -113,13 +113,21 @@ void val_sample_normal(iso_rng *rng, rule_tensor *t, double mean, double deviati
 ISO_MUST_USE iso_code val_prove(const rule *r, rule_schemas *schemas, const val_options *o,
                                 rule_verdict *out, iso_error *err);
 
-/* A rule with literal sizes, made as general as its proof stays: sizes, the integers that go with
- * them and float attributes become names, with conditions (a scale that is 1/sqrt of a size).
- * Returns: in `out` the rule (what is new of it lives in `a`, the rest is borrowed from `r`) and in
+/* How a rule is made general. */
+typedef struct val_generality {
+  iso_arena *a; /* of what is new in it */
+  /* NULL, or what it has to be besides proved. Returns: in `yes` whether it is. */
+  iso_code (*admits)(void *ctx, const rule *r, bool *yes, iso_error *err);
+  void *ctx;
+} val_generality;
+
+/* A rule with literal sizes, made as general as its proof stays and as it is admitted: sizes, the
+ * integers that go with them and float attributes become names, with conditions (a scale that is
+ * 1/sqrt of a size). Returns: in `out` the rule (what is not new is borrowed from `r`) and in
  * `verdict` RULE_PROVED with its scope. Where nothing could be made general `out` is `r`, and the
  * verdict that of val_prove. */
 ISO_MUST_USE iso_code val_generalise(const rule *r, rule_schemas *schemas, const val_options *o,
-                                     iso_arena *a, rule *out, rule_verdict *verdict,
+                                     const val_generality *how, rule *out, rule_verdict *verdict,
                                      iso_error *err);
 
 /* The whole ladder for a candidate; `example[i]`, where not NULL, is a captured value of variable

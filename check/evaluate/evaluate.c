@@ -375,7 +375,12 @@ static chk_agreement draw_all(instance *k) {
     const int how = i < KINDS ? i : i % 2 ? LITERALS : AGAIN;
     if (i >= least && k->work - before > ENOUGH) break;
     if (i >= KINDS && k->n_beside >= BESIDE * k->n_literals) break;
-    ev e = {.r = k->r, .values = &values, .list = list_of, .reading = k->reading, .limit = LIMIT};
+    ev e = {.r = k->r,
+            .values = &values,
+            .list = list_of,
+            .reading = k->reading,
+            .rounded = k->x->rounded,
+            .limit = LIMIT};
     iso_arena_init(&e.arena);
     a = make_variables(k, &e) ? draw_once(k, &e, how) : stop(k, CHK_NOT_EVALUATED, e.why);
     k->nomem |= e.nomem;

@@ -41,6 +41,7 @@ typedef struct chk_evaluated {
   rule_tensor *const *example; /* by variable: a value there, or NULL; NULL: none */
   bool reading;                /* float literals stand for numbers near them, */
   bool masks;                  /* and the least ones for minus infinity */
+  bool rounded;                /* all float literals of many digits are rounded numbers */
   uint64_t seed;
 } chk_evaluated;
 

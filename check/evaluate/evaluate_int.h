@@ -27,7 +27,7 @@ typedef struct ev {
   const rule_term *(*list)(const void *ctx,
                            const char *name); /* a name that is a list of integers */
   const ev_tensor **var;
-  bool reading, masks;
+  bool reading, masks, rounded;
   int64_t work, limit;
   const char *why; /* it is over, and why */
   bool nomem;

@@ -103,7 +103,8 @@ static bool is_root(double x) {
 static ball real(const ev *e, double x) {
   if (e->masks && is_mask(x)) return ball_exact(-INFINITY);
   if (x == INFINITY || isnan(x)) return ball_unknown();
-  const bool as_is = !e->reading || isinf(x) || x * 1024 == nearbyint(x * 1024) || !is_root(x);
+  const bool as_is =
+      isinf(x) || x * 1024 == nearbyint(x * 1024) || !(e->rounded || (e->reading && is_root(x)));
   return as_is ? ball_exact(x) : ball_about(x);
 }
 

@@ -259,12 +259,63 @@ static iso_code look_at_others(state *s, int side, const bool *live, bool *any, 
   return c;
 }
 
+/* ---- whether the graphs write one mask ---- */
+
+enum { MAX_LEVELS = 8 };
+
+/* The numbers that a graph writes as masks, minus infinity among them. */
+typedef struct levels {
+  double at[MAX_LEVELS];
+  size_t n;
+} levels;
+
+/* Float16's -65504 is one where it is read. */
+static void note_level(const state *s, levels *l, rule_dtype dtype, double x) {
+  if (s->masks.read[ST_MASK_HALF] && x == RULE_MASK_F16) x = -(double)INFINITY;
+  bool known = !rule_is_mask(dtype, x) && x != -(double)INFINITY;
+  for (size_t i = 0; i < l->n; i++) known |= l->at[i] == x;
+  if (!known && l->n < MAX_LEVELS) l->at[l->n++] = x;
+}
+
+static void note_literal_levels(const state *s, levels *l, const rule_term *t) {
+  if (t->kind == RULE_FLOAT) note_level(s, l, RULE_F32, t->u.f);
+  for (uint32_t k = 0; k < t->n; k++) note_literal_levels(s, l, t->child[k]);
+}
+
+static levels levels_of(const state *s, int side, const bool *live) {
+  levels l = {.n = 0};
+  for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+    const synth_node *n = &s->graph[side]->node[i];
+    if (live[i] && n->kind == SYNTH_OP) note_literal_levels(s, &l, n->call);
+    const rec *r = live[i] && n->kind != SYNTH_OP ? &s->rec[s->map[side][i].i] : NULL;
+    const rule_tensor *v = r && r->cval && r->n_out == 1 ? r->cval[0] : NULL;
+    for (int64_t k = 0; v && rule_dtype_is_float(v->dtype) && k < v->numel; k++)
+      note_level(s, &l, v->dtype, rule_tensor_get(v, k));
+  }
+  return l;
+}
+
+static bool subset(const levels *a, const levels *b) {
+  for (size_t i = 0; i < a->n; i++) {
+    bool in = false;
+    for (size_t k = 0; k < b->n; k++) in |= a->at[i] == b->at[k];
+    if (!in) return false;
+  }
+  return true;
+}
+
+static bool levels_differ(const state *s, const bool *const live[2]) {
+  const levels l = levels_of(s, LEFT, live[LEFT]), r = levels_of(s, RIGHT, live[RIGHT]);
+  return l.n && r.n && !(subset(&l, &r) && subset(&r, &l));
+}
+
 iso_code st_other_masks(state *s, const bool *const live[2], iso_error *err) {
   bool any = false, vanish = true;
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++)
     c = look_at_others(s, side, live[side], &any, &vanish, err);
   s->masks.others_vanish = !c && any && vanish && !s->masks.near;
+  s->masks.others_differ = s->masks.others_vanish && levels_differ(s, live);
   return c;
 }
 

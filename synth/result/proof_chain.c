@@ -41,6 +41,56 @@ static bool same_arg(writer *w, const rule_term *a, const rule_term *b) {
 }
 
 static iso_code justify(writer *w, const application *app);
+static iso_code ensure(writer *w, eg_node a, eg_node b);
+
+/* ---- leaves ---- */
+
+/* The other side's leaf that captured leaf `id` is by value; `id` itself where there is none. */
+static iso_code counterpart(writer *w, uint32_t id, uint32_t *out) {
+  state *s = w->s;
+  const int side = w->term[id].right ? RIGHT : LEFT;
+  const eg_node e = s->map[side][w->term[id].node], *m;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+  *out = id;
+  for (size_t i = 0; i < n && s->rec[e.i].leaf; i++) {
+    if (!s->rec[m[i].i].leaf || s->rec[m[i].i].node[!side] < 0) continue;
+    *out = pc_captured(w, !side, (size_t)s->rec[m[i].i].node[!side]);
+    return ensure(w, m[i], e);
+  }
+  return ISO_OK;
+}
+
+static iso_code across(writer *w, int side, const rule_term *t, const rule_term **out);
+
+/* Term `id` over the other side's leaves, as far as it is over those of `side`. */
+static iso_code term_across(writer *w, int side, uint32_t id, uint32_t *out) {
+  const synth_cert_term t = w->term[id];
+  const rule_term *call;
+  *out = id;
+  if (!t.call) return t.right == (side == RIGHT) ? counterpart(w, id, out) : ISO_OK;
+  iso_code c = across(w, side, t.call, &call);
+  if (!c && !w->missing) c = pc_call(w, call, out);
+  return c || w->missing ? c : say_same(w, *out, id);
+}
+
+static iso_code across(writer *w, int side, const rule_term *t, const rule_term **out) {
+  iso_arena *a = &w->s->arena;
+  uint32_t id;
+  iso_code c = ISO_OK;
+  *out = t;
+  if (t->kind == RULE_VAR) {
+    if ((c = term_across(w, side, (uint32_t)t->u.i, &id)) || w->missing) return c;
+    return (*out = rule_var(a, id)) ? ISO_OK : pc_nomem(w);
+  }
+  if (t->kind != RULE_OP && t->kind != RULE_LIST) return ISO_OK;
+  const rule_term **child = iso_arena_alloc(a, (t->n + 1) * sizeof *child);
+  if (!child) return pc_nomem(w);
+  for (uint32_t k = 0; k < t->n && !c && !w->missing; k++)
+    c = across(w, side, t->child[k], &child[k]);
+  if (c || w->missing) return c;
+  *out = t->kind == RULE_OP ? rule_op(a, t->u.s, child, t->n) : rule_list(a, child, t->n);
+  return *out ? ISO_OK : pc_nomem(w);
+}
 
 static iso_code say_given(writer *w, const eg_step *x) {
   state *s = w->s;
@@ -58,6 +108,11 @@ static iso_code say_given(writer *w, const eg_step *x) {
     other = x->from;
   }
   const bool bound = st_bound_by(&s->leaves, other, false) != NULL;
+  /* A leaf is a layout of the other side's. */
+  iso_code c = bound || !w->term[b].call || w->term[a].call
+                   ? ISO_OK
+                   : term_across(w, w->term[a].right ? RIGHT : LEFT, b, &b);
+  if (c || w->missing) return c;
   return say(w,
              (synth_cert_step){.kind = bound ? SYNTH_CERT_BOUND : SYNTH_CERT_LEAF, .a = a, .b = b});
 }

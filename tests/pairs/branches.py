@@ -67,8 +67,9 @@ def check_rules(options):
         )
 
 
-def compare_pair(options, k):
-    name, true, left, right, rng = instance("pair %s" % options.seed, k, options.only)
+def captures_of(seed, k, only):
+    """Pair `k`: its name, whether it is true, and what writes it to a folder."""
+    name, true, left, right, rng = instance("pair %s" % seed, k, only)
     found = {}
     variables(left, found)
     variables(right, found)
@@ -80,10 +81,19 @@ def compare_pair(options, k):
         for v in found.values()
         if v.kind != "f"
     }
-    with tempfile.TemporaryDirectory() as tmp:
+
+    def write(folder):
         for side, t in (("left", left), ("right", right)):
             g = dsl.Graph()
-            g.write(os.path.join(tmp, side), {"y": build(g, t, {}, data)})
+            g.write(os.path.join(folder, side), {"y": build(g, t, {}, data)})
+
+    return name, true, write
+
+
+def compare_pair(options, k):
+    name, true, write = captures_of(options.seed, k, options.only)
+    with tempfile.TemporaryDirectory() as tmp:
+        write(tmp)
         p = subprocess.run(
             [options.isomer, "compare", os.path.join(tmp, "left"), os.path.join(tmp, "right")],
             stdin=subprocess.DEVNULL,

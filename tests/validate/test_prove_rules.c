@@ -168,7 +168,8 @@ START_TEST(proved_rules_become_general) {
                 err.msg);
   ck_assert_int_eq(rule_schemas_new(&schemas, &err), ISO_OK);
   ck_assert_int_eq(val_generalise(rule_set_at(set, 0), schemas,
-                                  &(val_options){.z3_rlimit = 5000000}, &a, &out, &v, &err),
+                                  &(val_options){.z3_rlimit = 5000000}, &(val_generality){.a = &a},
+                                  &out, &v, &err),
                    ISO_OK);
   ck_assert_msg(v.status == RULE_PROVED && v.scope >= RULE_THESE_RANKS, "%s", v.reason);
   char *text = rule_print(&out);

@@ -8,7 +8,8 @@
 #include "rules/operators.h"
 #include "validate/branch/choice_int.h"
 
-static const double little = 4; /* literals up to here are met by chance */
+static const double little = 4, /* literals up to here are met by chance */
+    most = 1e300;               /* beyond, what is added to one overflows */
 
 /* Whether such an operator weighs numbers against one another. */
 static bool competes(const char *op) {
@@ -17,7 +18,7 @@ static bool competes(const char *op) {
          c == RULE_CHOICE_WEIGHT;
 }
 
-static void collect(const rule_term *t, bool below, double most, double *out, size_t *n) {
+static void collect(const rule_term *t, bool below, double *out, size_t *n) {
   if (below && (t->kind == RULE_FLOAT || t->kind == RULE_INT)) {
     const double v = t->kind == RULE_FLOAT ? t->u.f : (double)t->u.i;
     bool known = !(fabs(v) > little) || !(fabs(v) < most);
@@ -25,13 +26,13 @@ static void collect(const rule_term *t, bool below, double most, double *out, si
     if (!known && *n < VAL_FILLS) out[(*n)++] = v;
   }
   below |= t->kind == RULE_OP && competes(t->u.s);
-  for (uint32_t i = 0; i < t->n; i++) collect(t->child[i], below, most, out, n);
+  for (uint32_t i = 0; i < t->n; i++) collect(t->child[i], below, out, n);
 }
 
-size_t val_fill_literals(const rule *r, bool masks, double out[VAL_FILLS]) {
+size_t val_fill_literals(const rule *r, double out[VAL_FILLS]) {
   size_t n = 0;
-  collect(r->lhs, false, masks ? 1e300 : 2e30, out, &n);
-  collect(r->rhs, false, masks ? 1e300 : 2e30, out, &n);
+  collect(r->lhs, false, out, &n);
+  collect(r->rhs, false, out, &n);
   return n;
 }
 

@@ -54,9 +54,8 @@ void val_each_fill(const rule *r, const val_domain *domain, unsigned turn, unsig
 
 enum { VAL_FILLS = 6, VAL_FILL_TURNS = 9 };
 /* Literals that compete with values: below an operator that takes the largest, orders, bounds, or
- * weighs by exponentials. `masks`: those beyond 1e30 too, which else stand for infinities. Returns:
- * how many. */
-size_t val_fill_literals(const rule *r, bool masks, double out[VAL_FILLS]);
+ * weighs by exponentials; masks too. Returns: how many. */
+size_t val_fill_literals(const rule *r, double out[VAL_FILLS]);
 /* Overwrite the numbers with ones near the literal `l` and beyond it, so that either wins. */
 void val_fill_around(const rule *r, const val_domain *domain, double l, unsigned turn, iso_rng *rng,
                      rule_tensor **bind);
@@ -89,7 +88,6 @@ typedef struct val_watcher {
                     iso_error *err);
   void *ctx;
   iso_rng *rng;
-  bool masks;     /* literals beyond 1e30 are numbers too */
   unsigned share; /* samples are dear: one in so many */
 } val_watcher;
 /* Show `who` such samples of the instance `r`. `*gap`: two conditions were not seen together, nor

@@ -78,9 +78,9 @@ static iso_code each(rare *s, unsigned share, iso_error *err) {
 
 /* Around each literal, with masks of all kinds. Twice, where there are conditions: numbers that
  * these read are then those of their pools, so that what they choose competes with the literal. */
-static iso_code fill(rare *s, bool masks, unsigned share, iso_error *err) {
+static iso_code fill(rare *s, unsigned share, iso_error *err) {
   double l[VAL_FILLS];
-  const size_t n = val_fill_literals(s->r, masks, l);
+  const size_t n = val_fill_literals(s->r, l);
   const unsigned turns = FILLS * (unsigned)n / share;
   iso_code c = ISO_OK;
   for (unsigned k = 0; k < turns * (s->n_conditions ? 2 : 1) && !c && !s->stop; k++) {
@@ -117,7 +117,7 @@ static iso_code all(rare *s, bool *gap, iso_error *err) {
   if (!c && !s->stop) c = crowd(s, share, err);
   if (!c && !s->stop) c = each(s, share, err);
   if (!c && !s->stop) c = ramps(s, err);
-  if (!c && !s->stop) c = fill(s, s->who->masks, share, err);
+  if (!c && !s->stop) c = fill(s, share, err);
   if (!c && !s->stop) c = val_pairs_gap(s->e, s->r, s->pair, s->n_pairs, gap, err);
   iso_arena_fini(&a);
   return c == ISO_UNSUPPORTED ? ISO_OK : c;

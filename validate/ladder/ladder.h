@@ -24,6 +24,7 @@ typedef struct val_ladder {
   bool strict;
   bool unproved;  /* samples now are all that there is: they count to the last digits */
   unsigned first; /* samples that take all kinds in turn, before the proof */
+  unsigned poles; /* not 0: open sizes are drawn so often to look at poles, and that is all */
   uint32_t good, failed, blind, outside, soft, no_instance;
   uint32_t settled, sure; /* samples that were looked at in many digits, and those of them where
                              nothing was lost */
@@ -69,8 +70,9 @@ ISO_MUST_USE iso_code val_sample_axes(val_ladder *l, unsigned k, iso_error *err)
 
 /* Samples made for the branches that nothing has shown. */
 ISO_MUST_USE iso_code val_seek_branches(val_ladder *l, iso_error *err);
-/* Samples in which what is rare happens together. A rule of a file is about all numbers, those
- * beyond a mask too. */
+/* Samples in which what is rare happens together. What is only tested is about all numbers, those
+ * beyond a mask too: what reads masks as minus infinity is for a proof to say, or for the graphs
+ * (rules/masks.h). */
 ISO_MUST_USE iso_code val_sample_rare(val_ladder *l, iso_error *err);
 
 /* ---- the verdict (conclude.c) ---- */

@@ -102,12 +102,10 @@ static iso_code seek_instance(val_ladder *l, iso_error *err) {
 }
 
 iso_code val_seek_branches(val_ladder *l, iso_error *err) {
-  enum { INSTANCES = 3 };
+  enum { TIMES = 3 };
   const uint32_t failed = l->failed;
   iso_code c = ISO_OK;
-  for (int k = 0; k < (l->problem.open ? INSTANCES : 1) && !c && !l->refuted &&
-                  !val_stopped(val_engine_options(l->e));
-       k++)
+  for (int k = 0; k < TIMES && !c && !l->refuted && !val_stopped(val_engine_options(l->e)); k++)
     if (k == 0 || val_ladder_gap(l)) c = seek_instance(l, err);
   l->failed = failed;
   return c;
@@ -128,7 +126,7 @@ static iso_code weigh_rare(void *ctx, const rule *r, rule_tensor **bind, bool *a
 
 iso_code val_sample_rare(val_ladder *l, iso_error *err) {
   enum { DEAR = 4 };
-  val_watcher who = {weigh_rare, l, &l->rng, l->strict, 1};
+  val_watcher who = {weigh_rare, l, &l->rng, 1};
   const uint32_t failed = l->failed;
   iso_arena a = {0};
   val_found at = {.r = *l->r, .found = true};

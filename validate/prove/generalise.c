@@ -271,6 +271,7 @@ typedef struct attempt {
   rule *out;
   rule_verdict *verdict;
   const val_options *o;
+  const val_generality *how;
   iso_error *err;
   iso_code code;
   size_t n_partings, n_attempts;
@@ -399,8 +400,12 @@ static bool attempt_one(general *g, attempt *t) {
   if (!t->code) t->code = sc_prove_read(&try, g->schemas, &with, t->verdict, &work, t->err);
   t->work += work;
   if (t->code) return true;
-  if (t->verdict->status == RULE_PROVED) *t->out = try;
-  return t->verdict->status == RULE_PROVED;
+  bool holds = t->verdict->status == RULE_PROVED;
+  if (holds && t->how->admits) t->code = t->how->admits(t->how->ctx, &try, &holds, t->err);
+  if (t->code) return true;
+  if (holds) *t->out = try;
+  else *t->verdict = (rule_verdict){.status = RULE_UNKNOWN};
+  return holds;
 }
 
 static void open_all(general *g, bool open) { memset(g->open, open, g->n_real * sizeof *g->open); }
@@ -525,10 +530,11 @@ static void attempt_all(general *g, attempt *t) {
   else if (!t->code) attempt_floats(g, t);
 }
 
-iso_code val_generalise(const rule *r, rule_schemas *schemas, const val_options *o, iso_arena *a,
-                        rule *out, rule_verdict *verdict, iso_error *err) {
-  general g = {.r = r, .schemas = schemas, .a = a};
-  attempt t = {.out = out, .verdict = verdict, .o = o, .err = err};
+iso_code val_generalise(const rule *r, rule_schemas *schemas, const val_options *o,
+                        const val_generality *how, rule *out, rule_verdict *verdict,
+                        iso_error *err) {
+  general g = {.r = r, .schemas = schemas, .a = how->a};
+  attempt t = {.out = out, .verdict = verdict, .o = o, .how = how, .err = err};
   rule same;
   *out = *r;
   if (!usable(r)) return val_prove(r, schemas, o, verdict, err);

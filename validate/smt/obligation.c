@@ -82,7 +82,8 @@ static void head(const sc *c, FILE *f) {
         "definitions. Real numbers stand as\n"
         "; the operators' definitions give them; arithmetic on indices is simplified. What is "
         "divided by is not 0: the rule speaks\n"
-        "; of values for which both sides are defined.\n",
+        "; of values for which both sides are defined. Minus infinity is ninf, any number: what is "
+        "equal for all\n; of them is so in the limit.\n",
         f);
   if (c->read_literals)
     fputs("; Float literals stand for the numbers that the rule reads them as: roots, and minus "
