@@ -2,7 +2,8 @@
 """Faults of distributed programs: one change of the right side of a pair of parallel.py, after
 which PyTorch sees another output. None may be called `equivalent`.
 
-    tests/pairs/rank_faults.py [--isomer build/isomer] [--count 40] [--seed 1] [--only TEXT] [--show]
+    tests/pairs/rank_faults.py [--isomer build/isomer] [--count 40] [--seed 1] [--only TEXT]
+                               [--show]
 
 Needs Python's torch, which says whether a change is one. The last line is `N passed, N failed`."""
 
