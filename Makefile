@@ -354,9 +354,10 @@ masks: all
 	@$(MASKS) --seed $(or $(SEED),0) --count $(or $(COUNT),600)
 
 .PHONY: distributed
-# Sequential programs against several ranks (tests/pairs/distributed.py): all kinds, models, ranks and layers. [ONLY=TEXT]
+# Sequential programs against several ranks (tests/pairs/distributed.py): all kinds, models, ranks and layers, and faults. [ONLY=TEXT] [COUNT=100]
 distributed: all
 	@$(DISTRIBUTED) --all --table $(if $(ONLY),--only '$(ONLY)')
+	@$(PYTHON_TORCH) tests/pairs/rank_faults.py --isomer $(B)/isomer --count $(or $(COUNT),100)
 
 # Every pair of a folder of families of captures (models/ without CAPTURES), as tests/pairs/captures.py says.
 pairs: all

@@ -36,13 +36,9 @@ QUICK = [
     ("exchange", "llama", 2, 1, False),
     ("context", "llama", 2, 1, False),
     ("accumulate", "gpt", 2, 1, False),
-    ("grid", "gpt", 4, 1, False),
-    ("tensor", "llama", 2, 1, True),
-    ("sequence", "llama", 2, 1, True),
     ("data", "llama", 2, 1, True),
     ("zero", "llama", 2, 1, True),
     ("accumulate", "llama", 2, 1, True),
-    ("tensor", "gpt", 2, 1, True),
     ("data", "gpt", 2, 1, True),
 ]
 
@@ -64,12 +60,9 @@ def every():
 
 
 KNOWN = {
+    "accumulate gpt 2 ranks 1 layers": "proofs",
     "context llama 2 ranks 1 layers": "undecided",
-    "grid gpt 4 ranks 1 layers": "seconds",
-    "tensor llama 2 ranks 1 layers backward": "undecided",
-    "sequence llama 2 ranks 1 layers backward": "undecided",
     "accumulate llama 2 ranks 1 layers backward": "undecided",
-    "tensor gpt 2 ranks 1 layers backward": "undecided",
     "data gpt 2 ranks 1 layers backward": "undecided",
 }
 
