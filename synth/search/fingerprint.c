@@ -432,30 +432,6 @@ static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_er
   return c;
 }
 
-iso_code st_meet(state *s, eg_node e, int side, bool *same, iso_error *err) {
-  const rule_tensor *v = st_val(s, e, s->n_draws - 1);
-  double moment[4];
-  iso_code c = ISO_OK;
-  bool done = false;
-  *same = false;
-  if (!v) return st_lost(&s->values, err);
-  if (v->numel == 0 || nan_anywhere(v)) return ISO_OK;
-  st_moments(v, moment);
-  for (int32_t gi = find_group(s, e, moment, -1); gi >= 0 && !c && !done;
-       gi = find_group(s, e, moment, gi))
-    for (size_t k = 0; k < s->groups.of[gi].n && !c && !done; k++) {
-      const eg_node m = s->groups.of[gi].member[k];
-      bool seen = !st_has_side(s, m, side), agree = true;
-      for (size_t j = 0; j < k && !seen; j++) seen = eg_equal(s->g, s->groups.of[gi].member[j], m);
-      if (seen) continue;
-      if (st_shape_distance(&s->rec[m.i].shape, &s->rec[e.i].shape) != 0)
-        c = link_layout(s, e, m, &agree, &done, err);
-      else if ((agree = st_values_equal(s, m, e))) c = st_prove(s, m, e, &done, err);
-      *same |= agree;
-    }
-  return c;
-}
-
 /* Whether some operator of the graphs computes as many numbers as `e` has: else none can compute
  * it. */
 static bool may_be_computed(const state *s, eg_node e) {

@@ -49,9 +49,6 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
 /* ---- fingerprint.c ---- */
 /* Join `e` with what of its group a rule ties it to; on the first visit it is put into a group. */
 iso_code st_visit(state *s, eg_node e, iso_error *err);
-/* Try to join `e` with tensors of `side` that have its value, up to layout. Returns: in `same`,
- * whether there is one. */
-iso_code st_meet(state *s, eg_node e, int side, bool *same, iso_error *err);
 /* A rule for two tensors of equal values: one that is there already, else one that is synthesised;
  * merges. */
 iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
