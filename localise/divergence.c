@@ -534,7 +534,7 @@ static iso_code lo_divergences(state *s, iso_error *err) {
   int64_t node = -1;
   const char *words = "";
   if (!c && !p.gap) c = lo_rank_words(&p, &node, &words, err);
-  p.a_run = run_of_both(&p);
+  if (!c) p.a_run = run_of_both(&p);
   s->work_left = AT_LEAST + RUNS * p.a_run;
   bool more = s->graph[LEFT]->n_outputs > 0;
   s->res->divergence = d;
