@@ -254,7 +254,7 @@ typedef struct st_mask_state {
   bool read[ST_MASK_KINDS]; /* which are read */
   bool near;                /* numbers come near other masks: no rule reads them */
   bool others_vanish;       /* they could be read, */
-  bool others_differ;       /* and have to be: each graph writes other numbers as masks */
+  bool others_differ;       /* and have to be: each graph has masks of its own */
 } st_mask_state;
 
 /* Constants that rounding tells apart, and literals that are read as other numbers (constants/).

@@ -306,7 +306,7 @@ static bool subset(const levels *a, const levels *b) {
 
 static bool levels_differ(const state *s, const bool *const live[2]) {
   const levels l = levels_of(s, LEFT, live[LEFT]), r = levels_of(s, RIGHT, live[RIGHT]);
-  return l.n && r.n && !(subset(&l, &r) && subset(&r, &l));
+  return !(subset(&l, &r) && subset(&r, &l));
 }
 
 iso_code st_other_masks(state *s, const bool *const live[2], iso_error *err) {

@@ -349,10 +349,16 @@ iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, const st_run
   return c;
 }
 
-static size_t elements(const rule_term *t, const st_run *r) {
+/* What was released again counts as nothing. */
+static size_t elements_of(const st_run *r, uint64_t i) {
   size_t n = 0;
-  if (t->kind == RULE_VAR)
-    for (size_t k = 0; k < r->value[t->u.i].n; k++) n += (size_t)r->value[t->u.i].v[k]->numel;
+  for (size_t k = 0; k < r->value[i].n; k++)
+    if (r->value[i].v[k]) n += (size_t)r->value[i].v[k]->numel;
+  return n;
+}
+
+static size_t elements(const rule_term *t, const st_run *r) {
+  size_t n = t->kind == RULE_VAR ? elements_of(r, (uint64_t)t->u.i) : 0;
   for (uint32_t k = 0; k < t->n; k++) n += elements(t->child[k], r);
   return n;
 }
@@ -361,9 +367,7 @@ size_t st_work(const rule_term *call, const st_run *r, uint32_t i) {
   enum {
     A_CALL = 4096
   }; /* elements that are read or written in the time that a call takes by itself */
-  size_t n = elements(call, r);
-  for (size_t k = 0; k < r->value[i].n; k++) n += (size_t)r->value[i].v[k]->numel;
-  return 1 + n / A_CALL;
+  return 1 + (elements(call, r) + elements_of(r, i)) / A_CALL;
 }
 
 /* What is not run again is borrowed: a try costs what it runs, however large the graph is. */
