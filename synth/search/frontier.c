@@ -137,13 +137,17 @@ static void cut_constants(const search *q, classes *out) {
 }
 
 /* Constants that only hold as they are: `ground`, all of them at once, down to terms without
- * leaves; then leaves of constants as their numbers, too. */
+ * leaves; then leaves of constants as their numbers, too. An input is one of these where one side
+ * alone reads it: the other may have numbers that were computed from it. */
 static void expand_constants(search *q, const opening *o, builder *work, classes *ground) {
   const builder *b = q->b;
   if (ground->n) push(q, work, o, ground->cls, ground->n, OPEN, o->size);
   const size_t n_cut = ground->n;
-  for (size_t i = 0; i < b->n_vars; i++)
-    if (!q->k->cut[b->var[i].i] && fr_written_out(q->s, b->var[i])) also(ground, b->var[i].i);
+  for (size_t i = 0; i < b->n_vars; i++) {
+    const bool alone = b->used[i] != 3 && q->s->rec[b->var_as[i].i].konst;
+    if (!q->k->cut[b->var[i].i] && (alone || fr_written_out(q->s, b->var[i])))
+      also(ground, b->var[i].i);
+  }
   if (ground->n > n_cut) push(q, work, o, ground->cls, ground->n, OPEN, -1);
 }
 
