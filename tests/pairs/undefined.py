@@ -2,7 +2,7 @@
 masked wholly. Two graphs that are equal wherever both are numbers are not one function if one of
 them is a number elsewhere too."""
 
-from dsl import EQUIVALENT, NOT_DIFFERENT, NOT_EQUIVALENT, f32
+from dsl import DIFFERENT, EQUIVALENT, NOT_DIFFERENT, NOT_EQUIVALENT, f32
 from edges import INF, both
 
 
@@ -189,7 +189,7 @@ both(
 )
 both(
     "clamp of a quotient",
-    NOT_DIFFERENT,
-    "NaN stays NaN",
+    DIFFERENT,
+    "of a row of zeros relu leaves NaN, and what is not above 0 is 0",
     lambda x, s: (lambda y: y.gt(0.0).where(y, 0.0) if s else y.relu())(by_largest(x)),
 )
