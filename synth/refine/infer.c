@@ -242,12 +242,47 @@ static iso_code of_group(inference *f, uint32_t left, const ranked *g, bool *fou
 
 /* ---- one output ---- */
 
-/* The group of its name; else the one in its place; -1: none. */
-static int64_t own_group(const inference *f, uint32_t left) {
-  const char *name = f->left->output[left].name;
+static bool named(const inference *f, uint32_t left, size_t at) {
+  return synth_same_stem(f->right->output[f->group[at].member[0]].name, f->left->output[left].name);
+}
+
+/* Whether the group has the name of some left output: it is nobody else's. */
+static bool claimed(const inference *f, size_t at) {
+  for (uint32_t i = 0; i < f->left->n_outputs; i++)
+    if (named(f, i, at)) return true;
+  return false;
+}
+
+/* The group of its name; else the one in its place, unless that has another's name; -1: none.
+ * `by_name`: it is the first. */
+static int64_t own_group(const inference *f, uint32_t left, bool *by_name) {
+  *by_name = true;
   for (size_t i = 0; i < f->n_groups; i++)
-    if (synth_same_stem(f->right->output[f->group[i].member[0]].name, name)) return (int64_t)i;
-  return f->left->n_outputs == f->n_groups ? (int64_t)left : -1;
+    if (named(f, left, i)) return (int64_t)i;
+  *by_name = false;
+  return f->left->n_outputs == f->n_groups && !claimed(f, left) ? (int64_t)left : -1;
+}
+
+/* Whether left output `left` may be made of the group: one that has its name is made of nothing
+ * else, and what was taken for one output is not there for another. */
+static bool may_use(const inference *f, size_t at) {
+  if (at < f->n_groups) return !f->group[at].used && !claimed(f, at);
+  for (size_t i = 0; i < f->n_groups; i++)
+    if (f->group[i].used || claimed(f, i)) return false;
+  return f->n_groups > 1;
+}
+
+/* The left graph is of several ranks, too: what has its name, and nothing besides. */
+static ranked own_member(const inference *f, uint32_t left, const ranked *g) {
+  ranked one = {.n = 0};
+  size_t same = 0;
+  for (uint32_t i = 0; i < f->left->n_outputs; i++)
+    same += synth_same_stem(f->left->output[i].name, f->left->output[left].name);
+  if (same < 2) return *g;
+  for (size_t i = 0; i < g->n; i++)
+    if (strcmp(f->right->output[g->member[i]].name, f->left->output[left].name) == 0)
+      one.member[one.n++] = g->member[i];
+  return one;
 }
 
 /* Nothing holds: what holds but for a factor, else what shapes suggest, for the comparison to show
@@ -286,23 +321,27 @@ static iso_code suggest(inference *f, uint32_t left, const ranked *g, bool *foun
 
 static iso_code infer_one(inference *f, uint32_t left, const synth_found *hoped, size_t n_hoped,
                           iso_error *err) {
-  const int64_t own = own_group(f, left);
+  bool found = false, any = false, by_name = false;
+  const int64_t own = own_group(f, left, &by_name);
+  const ranked mine = own >= 0 ? own_member(f, left, &f->group[own]) : (ranked){.n = 0};
   const size_t before = f->n_found;
-  bool found = false, any = false;
   iso_code c = ISO_OK;
   for (size_t i = 0; i < n_hoped && !c; i++) {
     bool holds = false;
     if (hoped[i].left == left) c = st_holds(&f->x, left, hoped[i].term, &holds, NULL, err);
     if (!c && holds) c = accept(f, left, hoped[i].term, NULL, err), any = true;
   }
-  if (!c && own >= 0) c = of_group(f, left, &f->group[own], &found, err);
-  for (size_t i = 0; i <= f->n_groups && !c && !found && !any; i++)
-    if ((int64_t)i != own && (i < f->n_groups || f->n_groups > 1))
-      c = of_group(f, left, &f->group[i], &found, err);
+  if (!c && mine.n) c = of_group(f, left, &mine, &found, err);
+  if (found && !by_name) f->group[own].used = true;
+  for (size_t i = 0; i <= f->n_groups && !c && !found && !any && !by_name; i++) {
+    if ((int64_t)i == own || !may_use(f, i)) continue;
+    c = of_group(f, left, &f->group[i], &found, err);
+    f->group[i].used = found;
+  }
   if (!c && any && !all_used(f, left)) f->n_found = before, any = false;
-  if (!c && !found && !any && own >= 0) c = suggest(f, left, &f->group[own], &found, err);
-  for (size_t i = 0; i <= f->n_groups && !c && !found && !any; i++)
-    if ((int64_t)i != own) c = suggest(f, left, &f->group[i], &found, err);
+  if (!c && !found && !any && mine.n) c = suggest(f, left, &mine, &found, err);
+  for (size_t i = 0; i <= f->n_groups && !c && !found && !any && !by_name; i++)
+    if ((int64_t)i != own && may_use(f, i)) c = suggest(f, left, &f->group[i], &found, err);
   if (!c && !found && !any) {
     c = note(f, left, NULL, false, 1, NULL, err);
     if (!c) c = st_seek_apart(&f->x, left, f->right->n_outputs, &f->found[f->n_found - 1], err);

@@ -28,6 +28,10 @@ iso_code st_piece_value(const st_refiner *x, const rule_term *t, size_t draw, ru
  * the number by which it is multiplied where that is so, 0 where it is not. */
 iso_code st_holds(const st_refiner *x, uint32_t left, const rule_term *t, bool *holds,
                   double *scale, iso_error *err);
+/* Whether `a` is `b` times a number: that in `scale`, found where it is NAN and else held against;
+ * 0 where it is not, and where both are zero. */
+iso_code st_multiple(const st_refiner *x, const rule_tensor *a, const rule_tensor *b, double *scale,
+                     iso_error *err);
 rule_tensor *st_left_value(const st_refiner *x, uint32_t left, size_t draw);
 rule_tensor *st_right_value(const st_refiner *x, uint32_t right, size_t draw);
 

@@ -137,6 +137,35 @@ static bool promising(const search *q, const rule_shape *s, int dim, const st_pi
 
 static iso_code explore(search *q, const st_piece *p, size_t n, iso_error *err);
 
+/* Whether one of two pieces is the other but for a factor, and not zero: then a sum of them is a
+ * replica and a scale that was left over, and no sum of what ranks hold. */
+static iso_code multiples(const search *q, const st_piece *a, const st_piece *b, bool *yes,
+                          iso_error *err) {
+  const st_refiner *x = q->x;
+  iso_code c = ISO_OK;
+  double scale = NAN;
+  *yes = true;
+  for (size_t d = 0; d < x->n_draws && !c && *yes; d++) {
+    rule_tensor *v[2] = {NULL, NULL};
+    c = st_piece_value(x, a->term, d, &v[0], err);
+    if (!c) c = st_piece_value(x, b->term, d, &v[1], err);
+    if (!c) c = st_multiple(x, v[0], v[1], &scale, err);
+    *yes = !c && scale != 0;
+    rule_tensor_unref(v[0]);
+    rule_tensor_unref(v[1]);
+  }
+  return c;
+}
+
+static iso_code any_multiples(const search *q, const st_piece *p, size_t n, bool *yes,
+                              iso_error *err) {
+  iso_code c = ISO_OK;
+  *yes = false;
+  for (size_t i = 0; i < n && !c && !*yes; i++)
+    for (size_t k = i + 1; k < n && !c && !*yes; k++) c = multiples(q, &p[i], &p[k], yes, err);
+  return c;
+}
+
 /* Every `f` neighbours become one, by a sum or along `dim`; then the rest. */
 static iso_code join_all(search *q, const st_piece *p, size_t n, size_t f, int dim,
                          iso_error *err) {
@@ -146,6 +175,11 @@ static iso_code join_all(search *q, const st_piece *p, size_t n, size_t f, int d
     if (!can_join(p + i * f, f, dim, &joined[i].shape) ||
         !promising(q, &joined[i].shape, dim, &p[i * f + f - 1], m))
       return ISO_OK;
+  for (size_t i = 0; i < m && dim == SUM && !q->by_shape; i++) {
+    bool scaled = false;
+    const iso_code c = any_multiples(q, p + i * f, f, &scaled, err);
+    if (c || scaled) return c;
+  }
   for (size_t i = 0; i < m; i++)
     if (!(joined[i].term = join(q->x->arena, p + i * f, f, dim))) return nomem(err);
   return explore(q, joined, m, err);

@@ -96,6 +96,16 @@ static iso_code agree_on(const st_refiner *x, const rule_tensor *l, const rule_t
   return c;
 }
 
+iso_code st_multiple(const st_refiner *x, const rule_tensor *a, const rule_tensor *b, double *scale,
+                     iso_error *err) {
+  if (!rule_dtype_is_float(a->dtype) || !rule_dtype_is_float(b->dtype)) {
+    *scale = agree(x, a, b) && factor(a, b) != 0 ? 1 : 0;
+    return ISO_OK;
+  }
+  bool equal = false;
+  return agree_on(x, a, b, &equal, scale, err);
+}
+
 iso_code st_holds(const st_refiner *x, uint32_t left, const rule_term *t, bool *holds,
                   double *scale, iso_error *err) {
   iso_code c = ISO_OK;

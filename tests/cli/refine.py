@@ -158,6 +158,34 @@ def two_ranks(g, how):
     return {**refined.of_ranks("grad_w", d), **refined.of_ranks("y", y)}
 
 
+def parts(name, y):
+    """Its columns on two ranks."""
+    return {name + r: y.slice(1, 3 * k, 3 * k + 3) for k, r in enumerate(("", "_rank1"))}
+
+
+def names_count(pair, plain):
+    """An output is made of what has its name; replicas that are too small are no parts of a sum."""
+    sides = lambda g: (g.x(4, 6).sin(), g.x(4, 6).cos())
+    caches = lambda g: dict(zip("kv", sides(g)))
+    kept = lambda g: {**parts("k", sides(g)[0]), **parts("v", sides(g)[1])}
+    crossed = lambda g: {**parts("k", sides(g)[1]), **parts("v", sides(g)[0])}
+    other = lambda g: {"y": g.x(4, 8).linear(g.param("w", W)).mul(1.5), **aside(g)}
+    aside = lambda g: {"debug": g.x(4, 8).linear(g.param("w", W))}
+    small = lambda g: {n: g.x(4, 8).linear(g.param("w", W)).mul(0.5) for n in ("y", "y_rank1")}
+    ranked = lambda g: {n: g.x(4, 6).sin() for n in ("y", "y_rank1")}
+    unequal = lambda g: {"y": g.x(4, 6).sin(), "y_rank1": g.x(4, 6).cos()}
+    for what, left, right, expected in (
+        ("names kept", caches, kept, 0),
+        ("names crossed", caches, crossed, 1),
+        ("right under another name", plain, other, 1),
+        ("replicas of half", plain, small, 1),
+        ("ranks on both sides", ranked, ranked, 0),
+        ("one rank wrong", ranked, unequal, 1),
+    ):
+        status, _, says = pair(left, right, "--refine")
+        check(status == expected, "%s: %d %s" % (what, status, says))
+
+
 def roles(where):
     """What is surprising, what is left over, what nothing is made of."""
 
@@ -195,6 +223,7 @@ def roles(where):
     half = lambda g: {"y": g.x(4, 8).linear(g.param("rank0.w", W.rows(0, 3)))}
     status, doc, says = pair(plain, half, "--refine")
     check(status == 1 and not doc["refinement"][0]["clean"], "half of it: %d %s" % (status, says))
+    names_count(pair, plain)
     flat = lambda g: {"y": g.x(4, 8).linear(g.param("w", W)).reshape(2, 12)}
     status, doc, says = pair(plain, flat)
     check(status == 0 and found(doc) == {"y": ["reshape(y, [4, 6])"]}, "flat: %s" % says)
