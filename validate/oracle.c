@@ -56,7 +56,7 @@ static iso_code decide(val_ladder *l, rule_verdict *out, iso_error *err);
 /* A candidate whose sides are undefined together at the sizes and numbers where it was found may
  * part from itself at others: a divisor that a literal keeps away from 0, a row of a mask. */
 static iso_code undefined_together(void *ctx, const rule *r, bool *yes, iso_error *err) {
-  enum { INSTANCES = 8 };
+  enum { INSTANCES = 4 };
   const val_ladder *l = ctx;
   bool at[VAL_MAX_VARS] = {false};
   const bool left = val_poles(r->lhs, false, at), right = val_poles(r->rhs, false, at);
@@ -69,12 +69,25 @@ static iso_code undefined_together(void *ctx, const rule *r, bool *yes, iso_erro
   return c;
 }
 
-static iso_code prove(val_ladder *l, rule_verdict *proof, iso_error *err) {
+/* As general as it is proved; where that is undefined on one side alone, as general as it is not.
+ * The first costs instances of one rule, the second of each that is tried. */
+static iso_code prove_general(val_ladder *l, rule_verdict *proof, iso_error *err) {
   const val_options *o = val_engine_options(l->e);
   rule_schemas *schemas = val_engine_schemas(l->e);
-  const val_generality how = {l->arena, undefined_together, l};
-  iso_code c = l->general ? val_generalise(l->given, schemas, o, &how, l->general, proof, err)
-                          : val_prove(l->given, schemas, o, proof, err);
+  const val_generality proved = {l->arena, NULL, l}, admitted = {l->arena, undefined_together, l};
+  bool together = true;
+  iso_code c = val_generalise(l->given, schemas, o, &proved, l->general, proof, err);
+  if (!c && proof->status == RULE_PROVED) c = undefined_together(l, l->general, &together, err);
+  if (c || together) return c;
+  *l->general = *l->r;
+  *proof = (rule_verdict){0};
+  return val_generalise(l->given, schemas, o, &admitted, l->general, proof, err);
+}
+
+static iso_code prove(val_ladder *l, rule_verdict *proof, iso_error *err) {
+  iso_code c = l->general ? prove_general(l, proof, err)
+                          : val_prove(l->given, val_engine_schemas(l->e), val_engine_options(l->e),
+                                      proof, err);
   if (!c && l->strict && !l->r->reads_literals) c = as_written(l, proof, err);
   return c;
 }

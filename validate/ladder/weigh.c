@@ -118,6 +118,7 @@ iso_code val_sample_instance(val_ladder *l, unsigned k, unsigned kind, iso_error
   l->problem.roomy = l->outside <= l->good + 4 && k % 2 == 1;
   l->problem.max_size = l->outside > 2 * l->good + 4 ? 1 + (int64_t)(k % 2) : 6;
   if (l->problem.pinned) l->problem.roomy = false, l->problem.max_size = 3;
+  l->problem.few = l->poles != 0; /* where sides are undefined, few elements show it */
   iso_arena a = {0};
   val_found at;
   iso_code c = val_find_instance(l->e, &l->problem, &l->rng, &a, &at, err);

@@ -5,7 +5,7 @@
 
 #include "validate/sample/instance_int.h"
 
-enum { DRAWS = 300 };
+enum { DRAWS = 300, FEW = 64 };
 
 static int64_t small_size(const val_problem *p, iso_rng *rng) {
   static const int64_t sizes[] = {1, 2, 3, 2, 3, 4, 1, 5, 6, 4, 7, 8};
@@ -36,7 +36,10 @@ static int64_t draw_size(const val_problem *p, iso_rng *rng) {
   if (how < 3 && a > 0) return a;
   if (how == 3 && a > 0 && b > 0 && a * b <= 64) return a * b;
   if (how == 4 && a > 0 && b > 0) return a % b == 0 ? a / b : a + b;
-  if (how == 5 && p->n_suggested > 0) return p->suggested[iso_rng_below(rng, p->n_suggested)];
+  if (how == 5 && p->n_suggested > 0) {
+    const int64_t s = p->suggested[iso_rng_below(rng, p->n_suggested)];
+    if (!p->few || s <= FEW) return s;
+  }
   if (how == 6 && a > 0 && p->n_suggested > 0) {
     const int64_t s = p->suggested[iso_rng_below(rng, p->n_suggested)];
     if (a * s <= 64) return a * s;

@@ -40,6 +40,7 @@ typedef struct val_problem {
   bool open;        /* something is open: else the rule is its own instance */
   int64_t max_size; /* what sizes are drawn up to; default 6 */
   unsigned turn;    /* of val_twist */
+  bool few;         /* no size is large, whatever the rule's literals suggest */
   bool roomy;       /* draw larger ones: values that tell functions apart need places */
   bool twisted;     /* the instance has attributes from val_twist */
   uint32_t pinned;  /* 1 + the name that is `pin` where the conditions let it; 0: none */
