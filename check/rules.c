@@ -209,9 +209,65 @@ static bool is_open(const rule *r) {
   return open;
 }
 
+static bool same_values(const chk_state *k, const chk_step *x, const chk_step *y) {
+  if (x->n_names != y->n_names) return false;
+  for (uint32_t i = 0; i < x->n_names; i++) {
+    const chk_name *a = &k->name[x->first_name + i], *b = &k->name[y->first_name + i];
+    if (strcmp(a->name, b->name) != 0 || !rule_term_eq(a->value, b->value)) return false;
+  }
+  return true;
+}
+
+static bool seen_before(const chk_state *k, size_t at) {
+  for (size_t i = 0; i < at; i++)
+    if (k->step[i].kind == CHK_RULE && k->step[i].rule == k->step[at].rule &&
+        same_values(k, &k->step[i], &k->step[at]))
+      return true;
+  return false;
+}
+
+/* The rule as step `x` uses it. */
+static iso_code rule_at_step(chk_state *k, const rule *r, const chk_step *x, rule *out,
+                             bool *whole) {
+  const char **name = iso_arena_alloc(k->arena, (x->n_names + 1) * sizeof *name);
+  const rule_term **value = iso_arena_alloc(k->arena, (x->n_names + 1) * sizeof *value);
+  iso_error err = {0};
+  if (!name || !value) return chk_nomem(k);
+  for (uint32_t i = 0; i < x->n_names; i++) {
+    name[i] = k->name[x->first_name + i].name;
+    value[i] = k->name[x->first_name + i].value;
+  }
+  return rule_at(r, x->n_names, name, value, k->arena, out, whole, &err) ? chk_nomem(k) : ISO_OK;
+}
+
+/* A rule that has no obligation for all sizes may have some at the sizes of the steps, and no step
+ * needs more. All of these, or none. */
+static iso_code ask_at_steps(chk_state *k, const rule *r, uint32_t which, chk_shown *shown) {
+  size_t all = 0;
+  bool each = true;
+  for (size_t i = 0; i < k->n_steps && each; i++) {
+    if (k->step[i].kind != CHK_RULE || k->step[i].rule != which || seen_before(k, i)) continue;
+    char why[200] = "";
+    iso_error err = {0};
+    size_t n = 0;
+    rule at;
+    iso_code c = rule_at_step(k, r, &k->step[i], &at, &each);
+    if (c) return c;
+    if (each) c = k->oracle->certify(k->oracle->ctx, &at, &n, why, &err);
+    if (c == ISO_NOMEM) return chk_nomem(k);
+    each &= !c && n > 0;
+    all += n;
+  }
+  if (!each || all == 0) return ISO_OK;
+  shown->n_obligations = all;
+  shown->how = CHK_BY_Z3;
+  shown->at_steps = true;
+  return ISO_OK;
+}
+
 /* A proof object, where there is one: obligations that are written for this very rule, and answered
  * by z3 and not by the prover. */
-static iso_code ask_z3(chk_state *k, const rule *r, chk_shown *shown) {
+static iso_code ask_z3(chk_state *k, const rule *r, uint32_t which, chk_shown *shown) {
   char why[200] = "";
   iso_error err = {0};
   shown->how = CHK_BY_PROVER;
@@ -221,7 +277,7 @@ static iso_code ask_z3(chk_state *k, const rule *r, chk_shown *shown) {
   if (c) snprintf(why, sizeof why, "%.199s", err.msg);
   if (!c && shown->n_obligations) shown->how = CHK_BY_Z3;
   else if (!(shown->why = iso_arena_strdup(k->arena, why))) return chk_nomem(k);
-  return ISO_OK;
+  return shown->how == CHK_BY_Z3 ? ISO_OK : ask_at_steps(k, r, which, shown);
 }
 
 static iso_code assume_literals(chk_state *k, const rule *r, const char *how) {
@@ -297,7 +353,7 @@ static iso_code show_again(chk_state *k, const rule *r, const chk_step *x, chk_s
                       r->name, rule_status_name(r->claimed), rule_status_name(v.status),
                       v.reason[0] ? ": " : "", v.reason);
   c = evaluate(k, r, x, v.rests_on, shown);
-  if (!c && !chk_settled(k) && v.status == RULE_PROVED) c = ask_z3(k, r, shown);
+  if (!c && !chk_settled(k) && v.status == RULE_PROVED) c = ask_z3(k, r, x->rule, shown);
   if (!c && k->oracle && v.status < RULE_PROVED) shown->how = CHK_BY_TESTS;
   if (c || chk_settled(k)) return c;
   if ((v.rests_on & RULE_RESTS_ON_MASKS) && k->near_masks)

@@ -30,7 +30,8 @@ static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
 static void rule_text(const chk_shown *s, uint64_t seed, FILE *f) {
   fprintf(f, "  %s: ", s->rule);
   if (s->how == CHK_BY_Z3)
-    fprintf(f, "%zu obligation%s answered by z3", s->n_obligations, plural(s->n_obligations));
+    fprintf(f, "%zu obligation%s answered by z3%s", s->n_obligations, plural(s->n_obligations),
+            s->at_steps ? ", at the sizes of its steps" : "");
   else if (s->how == CHK_BY_PROVER)
     fprintf(f, "run again by the prover, without obligation: %s", s->why);
   else if (s->how == CHK_BY_TESTS) fprintf(f, "tested again, seed %" PRIu64, seed);

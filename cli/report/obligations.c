@@ -28,6 +28,47 @@ static iso_code ask(const synth_rule_use *u, rule_schemas *schemas, const val_op
   return c;
 }
 
+static bool same_values(const synth_cert_step *x, const synth_cert_step *y) {
+  if (x->n_names != y->n_names) return false;
+  for (uint32_t i = 0; i < x->n_names; i++)
+    if (strcmp(x->name[i], y->name[i]) != 0 || !rule_term_eq(x->value[i], y->value[i]))
+      return false;
+  return true;
+}
+
+static bool seen_before(const synth_certificate *k, size_t at) {
+  for (size_t i = 0; i < at; i++)
+    if (k->step[i].applied == k->step[at].applied && same_values(&k->step[i], &k->step[at]))
+      return true;
+  return false;
+}
+
+/* A rule that has none for all sizes may have some where the chain uses it, which is all that the
+ * chain needs. All of these, or none. */
+static iso_code ask_at_steps(const synth_result *r, const synth_rule_use *u, rule_schemas *schemas,
+                             const val_options *o, uint32_t *n, iso_error *err) {
+  const synth_certificate *k = r->certificate;
+  uint32_t all = 0;
+  bool each = k != NULL && u->verdict.status == RULE_PROVED;
+  iso_arena a;
+  iso_arena_init(&a);
+  iso_code c = ISO_OK;
+  for (size_t i = 0; each && !c && i < k->n_steps; i++) {
+    const synth_cert_step *x = &k->step[i];
+    if (x->applied != u->what || seen_before(k, i)) continue;
+    val_certificate one = {0};
+    rule at;
+    c = rule_at(u->what, x->n_names, x->name, x->value, &a, &at, &each, err);
+    if (!c && each) c = val_certify(&at, schemas, o, false, &one, err);
+    each &= one.n > 0;
+    all += (uint32_t)one.n;
+    val_certificate_free(&one);
+  }
+  if (!c && each) *n = all;
+  iso_arena_fini(&a);
+  return c;
+}
+
 static iso_code undecided(synth_result *r, const char *reason, iso_error *err) {
   r->verdict = SYNTH_UNDECIDED;
   r->reason = reason;
@@ -45,6 +86,7 @@ iso_code obligations_ask(synth_result *r, rule_schemas *schemas, const val_optio
   for (size_t i = 0; i < r->n_rules && !c; i++) {
     if (!on_chain(r, &r->rule[i])) continue;
     c = ask(&r->rule[i], schemas, o, &out->n[i], out->why[i], err);
+    if (!c && out->n[i] == 0) c = ask_at_steps(r, &r->rule[i], schemas, o, &out->n[i], err);
     if (!c && out->n[i] == 0 && missing == SIZE_MAX) missing = i;
   }
   if (c) return c;
