@@ -145,7 +145,8 @@ static int settle(options *o) {
     return usage_error(err.msg, NULL);
   if (o->baseline && access(o->baseline, R_OK) != 0)
     return usage_error("the baseline cannot be read:", o->baseline);
-  o->synth.certificate = o->certificate != NULL;
+  /* Obligations may be written at the sizes of a chain's steps, which a certificate has. */
+  o->synth.certificate = o->certificate || o->certified;
   o->synth.keep_witness = o->repro || o->counterexample;
   o->synth.shrink = o->counterexample != NULL;
   return -1;
