@@ -1,10 +1,11 @@
 /* What is odd about a relation that holds: it is not what the tensor's role asks for. */
+#include "rules/names.h"
 #include "synth/refine/refine.h"
 
 #include <string.h>
 
 static bool has_sum(const rule_term *t) {
-  if (t->kind == RULE_OP && strncmp(t->u.s, "dist::", 6) == 0) return true; /* operator: ranks' */
+  if (t->kind == RULE_OP && strcmp(t->u.s, OP_DIST_ALL_REDUCE) == 0) return true;
   for (uint32_t i = 0; i < t->n; i++)
     if (has_sum(t->child[i])) return true;
   return false;
