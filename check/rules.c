@@ -237,7 +237,8 @@ static iso_code rule_at_step(chk_state *k, const rule *r, const chk_step *x, rul
     name[i] = k->name[x->first_name + i].name;
     value[i] = k->name[x->first_name + i].value;
   }
-  return rule_at(r, x->n_names, name, value, k->arena, out, whole, &err) ? chk_nomem(k) : ISO_OK;
+  const rule_assignment v = {x->n_names, name, value};
+  return rule_at(r, &v, k->arena, out, whole, &err) ? chk_nomem(k) : ISO_OK;
 }
 
 /* A rule that has no obligation for all sizes may have some at the sizes of the steps, and no step

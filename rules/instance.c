@@ -5,13 +5,7 @@
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-typedef struct values {
-  uint32_t n;
-  const char *const *name;
-  const rule_term *const *value;
-} values;
-
-static const rule_term *value_of(const values *v, const char *name) {
+static const rule_term *value_of(const rule_assignment *v, const char *name) {
   for (uint32_t i = 0; i < v->n; i++)
     if (strcmp(v->name[i], name) == 0) return v->value[i];
   return NULL;
@@ -25,10 +19,11 @@ static bool number_of(const void *ctx, const char *name, rule_term *out) {
 }
 
 /* Conditions hold of the doubles as they are. */
-static rule_values read_as_is(const values *v) { return (rule_values){number_of, v, -1}; }
+static rule_values read_as_is(const rule_assignment *v) { return (rule_values){number_of, v, -1}; }
 
 /* NULL without memory, or where a name has no value; then `whole` is false. */
-static const rule_term *at_values(iso_arena *a, const rule_term *t, const values *v, bool *whole) {
+static const rule_term *at_values(iso_arena *a, const rule_term *t, const rule_assignment *v,
+                                  bool *whole) {
   const rule_values numbers = read_as_is(v);
   int64_t size;
   if (t->kind == RULE_NAME || t->kind == RULE_EXPR) {
@@ -46,7 +41,7 @@ static const rule_term *at_values(iso_arena *a, const rule_term *t, const values
   return t->kind == RULE_OP ? rule_op(a, t->u.s, child, t->n) : rule_list(a, child, t->n);
 }
 
-static const rule_variable *variables_at(iso_arena *a, const rule *r, const values *v,
+static const rule_variable *variables_at(iso_arena *a, const rule *r, const rule_assignment *v,
                                          bool *whole) {
   rule_variable *var = iso_arena_alloc(a, (r->n_vars + 1) * sizeof *var);
   if (!var) return NULL;
@@ -62,17 +57,16 @@ static const rule_variable *variables_at(iso_arena *a, const rule *r, const valu
   return var;
 }
 
-iso_code rule_at(const rule *r, uint32_t n, const char *const *name, const rule_term *const *value,
-                 iso_arena *a, rule *out, bool *whole, iso_error *err) {
-  const values v = {n, name, value};
-  const rule_values numbers = read_as_is(&v);
+iso_code rule_at(const rule *r, const rule_assignment *v, iso_arena *a, rule *out, bool *whole,
+                 iso_error *err) {
+  const rule_values numbers = read_as_is(v);
   *whole = true;
   *out = *r;
   for (uint32_t i = 0; i < r->n_where; i++)
     *whole &= rule_condition_at(r->where[i], &numbers) == RULE_TRUE;
-  if (*whole) out->var = variables_at(a, r, &v, whole);
-  if (*whole && out->var) out->lhs = at_values(a, r->lhs, &v, whole);
-  if (*whole && out->var && out->lhs) out->rhs = at_values(a, r->rhs, &v, whole);
+  if (*whole) out->var = variables_at(a, r, v, whole);
+  if (*whole && out->var) out->lhs = at_values(a, r->lhs, v, whole);
+  if (*whole && out->var && out->lhs) out->rhs = at_values(a, r->rhs, v, whole);
   if (!*whole) return ISO_OK;
   if (!out->var || !out->lhs || !out->rhs) return nomem(err);
   out->n_attrs = out->n_where = 0;

@@ -329,13 +329,17 @@ ISO_MUST_USE iso_code rule_canonical(iso_arena *a, const rule *r, rule *out, uin
 /* Equal parts of both sides become one part, so that each is looked at and computed once. What is
  * new is in `a`. Returns: false when there is no memory. */
 ISO_MUST_USE bool rule_share(iso_arena *a, rule *r);
-/* The rule where its sizes and attributes have these values (INT, FLOAT or a LIST of INT), in `a`:
- * nothing of it is open then but what has no name. Returns: false in `whole` where a name has no
- * value, an expression is no integer, or a condition does not hold of the doubles as they are; then
- * `out` is no rule. Errors: ISO_NOMEM. */
-ISO_MUST_USE iso_code rule_at(const rule *r, uint32_t n, const char *const *name,
-                              const rule_term *const *value, iso_arena *a, rule *out, bool *whole,
-                              iso_error *err);
+/* What stands for a rule's sizes and attributes: INT, FLOAT or a LIST of INT. Borrowed. */
+typedef struct rule_assignment {
+  uint32_t n;
+  const char *const *name;
+  const rule_term *const *value;
+} rule_assignment;
+/* The rule with these values, in `a`: nothing of it is open then but what has no name. Returns:
+ * false in `whole` where a name has no value, an expression is no integer, or a condition does not
+ * hold of the doubles as they are; then `out` is no rule. Errors: ISO_NOMEM. */
+ISO_MUST_USE iso_code rule_at(const rule *r, const rule_assignment *v, iso_arena *a, rule *out,
+                              bool *whole, iso_error *err);
 
 /* Parse a rule file's text (`n` bytes, or SIZE_MAX for a NUL-terminated one; it may hold anything).
  * Errors: ISO_FORMAT "FILE:LINE: reason". Nesting is bounded. Operators unknown to the built-in

@@ -58,7 +58,8 @@ static iso_code ask_at_steps(const synth_result *r, const synth_rule_use *u, rul
     if (x->applied != u->what || seen_before(k, i)) continue;
     val_certificate one = {0};
     rule at;
-    c = rule_at(u->what, x->n_names, x->name, x->value, &a, &at, &each, err);
+    const rule_assignment v = {x->n_names, x->name, x->value};
+    c = rule_at(u->what, &v, &a, &at, &each, err);
     if (!c && each) c = val_certify(&at, schemas, o, false, &one, err);
     each &= one.n > 0;
     all += (uint32_t)one.n;
