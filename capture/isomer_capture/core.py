@@ -137,6 +137,51 @@ def export(called, inputs, strict):
         raise CaptureError("torch.export failed: %s: %s (%s)" % (kind, short(e), advice)) from e
 
 
+@contextlib.contextmanager
+def eval_mode(module):
+    """All parts of a module in eval mode for a while, and then each as it was."""
+    modes = [(m, m.training) for m in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for m, mode in modes:
+            m.training = mode
+
+
+def module_path(node):
+    """The path of the module whose forward made a node, for a reader."""
+    paths = [str(path) for path, _ in (node.meta.get("nn_module_stack") or {}).values()]
+    return paths[-1].removeprefix("inner").lstrip(".") if paths else ""
+
+
+def described(node):
+    """What a node computes, with its operands' names. Dropout of nothing is the same in both
+    modes."""
+    args = repr(node.args)
+    if str(node.target) == "aten.dropout.default" and node.args[1] == 0.0:
+        args = repr(node.args[:2])
+    return node.op, str(node.target), args
+
+
+def refuse_training(called, inputs, strict):
+    """A module in training mode is captured only if eval mode has the same graph. Raises
+    CaptureError, with the first operator that differs."""
+    trained = export(called, copied(inputs), strict).graph
+    with eval_mode(called):
+        evaluated = export(called, copied(inputs), strict).graph
+    pairs = list(zip(trained.nodes, evaluated.nodes))
+    changed = [a for a, b in pairs if described(a) != described(b)]
+    if not changed and len(trained.nodes) == len(evaluated.nodes):
+        return
+    node = changed[0] if changed else list(trained.nodes)[-1]
+    at = module_path(node)
+    raise CaptureError(
+        "the module is in training mode, which changes its graph (%s%s); call eval() on it first"
+        % (node.target, " of " + at if at else "")
+    )
+
+
 def signature_leaves(program, exported, inputs):
     """Cells for the exported graph's placeholders. Tensors that share memory and shape are one
     leaf."""
@@ -243,7 +288,7 @@ def capture(
     """Write `module`, as it runs on `example_inputs`, to the folder `out_dir`. Returns the graph as
     an object.
 
-    module           an nn.Module in eval mode
+    module           an nn.Module; in training mode only if that does not change its graph
     example_inputs   a tensor, a tuple in the order of forward's parameters, or a dictionary by
     their names; nests of
                      tensors are fine, other values are constants of the capture
@@ -262,12 +307,14 @@ def capture(
     Raises CaptureError, with what to do. Nothing is written then."""
     if not isinstance(module, torch.nn.Module):
         raise CaptureError("capture() takes an nn.Module, not %s" % type(module).__name__)
-    if any(m.training for m in module.modules()):
-        raise CaptureError("the module is in training mode; call eval() on it first")
     inputs = named_inputs(module, call, example_inputs)
     more = [named_inputs(module, call, m) for m in more_inputs]
-    called = Called(module, call, strict).eval()
-    with quiet_eager():
+    called = Called(module, call, strict)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(quiet_eager())
+        if any(m.training for m in module.modules()):
+            refuse_training(called, inputs, strict)
+        stack.enter_context(eval_mode(called))
         try:
             expected = [reference(called, i) for i in [inputs] + more]
         except CaptureError:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import tempfile
 import unittest
 
@@ -325,7 +326,20 @@ class Leaves(Case):
 
 class Refusals(Case):
     def test_training_mode(self):
-        self.refused(["eval()"], nn.Dropout(), (torch.randn(3),))
+        self.refused(["eval()", "dropout"], nn.Dropout(), (torch.randn(3),))
+        block = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
+        before = block[1].running_mean.clone()
+        self.refused(["eval()", "of 1"], block, (torch.randn(5, 3),))
+        self.assertTrue(torch.equal(block[1].running_mean, before))
+        self.assertTrue(block.training and block[1].training)
+
+    def test_training_mode_that_changes_nothing(self):
+        module = nn.Sequential(nn.Linear(3, 3), nn.GELU(), nn.Dropout(0.0))
+        module[1].eval()
+        graph = capture(module, (torch.randn(2, 3),), self.out)
+        self.assertEqual([m.training for m in module], [True, False, True])
+        shutil.rmtree(self.out)
+        self.assertEqual(graph["nodes"], self.capture(module, (torch.randn(2, 3),))["nodes"])
 
     def test_random(self):
         self.refused(["random"], Fn(lambda m, x: x + torch.rand(6)).eval(), (torch.randn(4, 6),))
