@@ -16,13 +16,14 @@
 #include "synth/joint/joint.h"
 #include "rules/names.h"
 #include "rules/operators.h"
+#include "synth/relate/layout.h"
 #include "synth/search/search.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_RANKS = 64, MOST_WHOLES = 4 };
+enum { MAX_RANKS = 64, MOST_WHOLES = 16 };
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
@@ -217,6 +218,53 @@ static uint32_t wholes(state *s, const parts *p, int64_t numel, const double mom
   return n;
 }
 
+/* The concatenation of the parts along `d`, by value. Owns; NULL: they have none. */
+static iso_code concatenated(const parts *p, uint32_t d, rule_tensor **out, iso_error *err) {
+  rule_shape all = p->value[0]->shape;
+  int64_t before = 1, inner = 1, first = 0;
+  *out = NULL;
+  for (uint32_t k = 1; k < p->n; k++) {
+    const rule_shape *part = &p->value[k]->shape;
+    if (part->rank != all.rank) return ISO_OK;
+    for (uint32_t i = 0; i < all.rank; i++)
+      if (i != d && part->dim[i] != all.dim[i]) return ISO_OK;
+    all.dim[d] += part->dim[d];
+  }
+  for (uint32_t i = 0; i < all.rank; i++)
+    if (i < d) before *= all.dim[i];
+    else if (i > d) inner *= all.dim[i];
+  iso_code c = rule_tensor_new(p->value[0]->dtype, &all, out, err);
+  for (uint32_t k = 0; k < p->n && !c; k++) {
+    const int64_t run = p->value[k]->shape.dim[d] * inner;
+    for (int64_t b = 0; b < before; b++)
+      for (int64_t i = 0; i < run; i++)
+        rule_tensor_set(*out, b * all.dim[d] * inner + first + i,
+                        p->scale * rule_tensor_get(p->value[k], b * run + i));
+    first += run;
+  }
+  return c;
+}
+
+/* What is the concatenation of the parts with its dimensions in another order: heads stand before
+ * the rows on one side, and behind them on the other. */
+static iso_code join_turned(state *s, const parts *p, eg_node whole, bool *met, iso_error *err) {
+  const rule_tensor *v = st_val(s, whole, s->n_draws - 1);
+  iso_code c = v ? ISO_OK : st_lost(&s->values, err);
+  for (uint32_t d = p->value[0]->shape.rank; d-- > 0 && !c && !*met;) {
+    rule_tensor *all;
+    if ((c = concatenated(p, d, &all, err)) || !all) continue;
+    const rule_term *turned = synth_layout(&s->arena, s->schemas, all, v, s->oracle, s->o->rel_tol);
+    rule_tensor_unref(all);
+    if (!turned) continue;
+    const rule_term *t = divided(s, joined(&s->arena, p, NULL, d), p->by);
+    parts one = {.n = 1};
+    if (!t) c = nomem(err);
+    if (!c) c = st_add_term(s, t, p->of, &one.of[0], err);
+    if (!c) c = join(s, &one, turned, whole, met, err);
+  }
+  return c;
+}
+
 /* What is the concatenation of the parts; first where no part has to be viewed otherwise. `moment`:
  * the sums of the parts'. */
 static iso_code join_cut(state *s, const parts *p, const double moment[4], int64_t numel, int side,
@@ -233,6 +281,7 @@ static iso_code join_cut(state *s, const parts *p, const double moment[4], int64
       const rule_term *t = put_together(&s->arena, p, &v->shape, cut);
       c = join(s, p, divided(s, t, p->by), whole[i], met, err);
     }
+  for (uint32_t i = 0; i < n && !c && !*met; i++) c = join_turned(s, p, whole[i], met, err);
   return c;
 }
 
