@@ -221,7 +221,7 @@ $(B)/obj/mutants/%.o: validate/ops/%.c tests/validate/mutate.h $(B)/flags
 $(B)/tests/validate/test_prove_mutants: $(B)/obj/tests/validate/test_prove_mutants.o $(MUTANT_OBJ) $(SUPPORT_OBJ) $(B)/libisomer.a
 	@mkdir -p $(@D)
 	$(CC) -rdynamic $(LDFLAGS) $^ -lcheck -lsubunit -lrt $(LIBS) -o $@
-$(B)/tests/validate/test_certify: LIBS += -lz3
+$(B)/tests/validate/test_obligations: LIBS += -lz3
 $(B)/tests/%: $(B)/obj/tests/%.o $(SUPPORT_OBJ) $(B)/libisomer.a
 	@mkdir -p $(@D)
 	$(CC) -rdynamic $(LDFLAGS) $^ -lcheck -lsubunit -lrt $(LIBS) -o $@

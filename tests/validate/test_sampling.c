@@ -76,7 +76,7 @@ START_TEST(counterexamples_are_small) {
   const rule *r = only_rule(&set, small[_i].rule);
   for (uint64_t seed = 0; seed < SEEDS; seed++) {
     val_finding f = check(r, seed);
-    const val_witness *w = &f.witness;
+    const val_counterexample *w = &f.counterexample;
     ck_assert_msg(f.verdict.status == RULE_REFUTED && w->found, "seed %d: %s (%s): %s", (int)seed,
                   rule_status_name(f.verdict.status), f.verdict.reason, small[_i].rule);
     ck_assert_msg(w->what == small[_i].what, "seed %d: differs in '%c': %s", (int)seed, w->what,
