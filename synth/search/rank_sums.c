@@ -13,6 +13,7 @@
 #include "rules/names.h"
 #include "rules/operators.h"
 #include "synth/relate/layout.h"
+#include "synth/search/parts.h"
 #include "synth/search/search.h"
 
 #include <math.h>
@@ -20,7 +21,6 @@
 #include <string.h>
 
 enum {
-  MAX_RANKS = 64,
   MAX_PROBE = 1 << 19 /* elements; larger tensors are not compared part by part */
 };
 
@@ -37,13 +37,6 @@ typedef struct table { /* of tuples of nodes, by content */
 
 static bool live(const state *s, int side, uint32_t node) {
   return s->map[side][node].i != EG_NONE;
-}
-
-static bool known(const st_ranks *ranks, int side, const uint32_t *node, uint32_t n) {
-  for (uint32_t p = ranks->first_peers[side][node[0]]; p != UINT32_MAX; p = ranks->peers[p].next)
-    if (ranks->peers[p].n == n && memcmp(ranks->peers[p].node, node, n * sizeof *node) == 0)
-      return true;
-  return false;
 }
 
 /* The same tensor on all ranks is no news; neither are tensors of different kinds. */
@@ -63,15 +56,18 @@ static bool plausible(const state *s, int side, const uint32_t *node, uint32_t n
 
 static void propose(table *t, const uint32_t *node, uint32_t n) {
   state *s = t->s;
-  if (t->code || !plausible(s, t->side, node, n) || known(&s->ranks, t->side, node, n)) return;
+  if (t->code || !plausible(s, t->side, node, n) || st_peers_of(s, t->side, node, n)) return;
   uint32_t *copy = iso_arena_alloc(&s->arena, n * sizeof *copy);
   if (!copy || !iso_grow(s->ranks.peers, s->ranks.cap_peers, s->ranks.n_peers + 1)) {
     t->code = ISO_NOMEM;
     return;
   }
   memcpy(copy, node, n * sizeof *copy);
-  s->ranks.peers[s->ranks.n_peers] = (peers){
-      .side = t->side, .n = n, .node = copy, .next = s->ranks.first_peers[t->side][node[0]]};
+  s->ranks.peers[s->ranks.n_peers] = (peers){.side = t->side,
+                                             .n = n,
+                                             .node = copy,
+                                             .whole = {EG_NONE},
+                                             .next = s->ranks.first_peers[t->side][node[0]]};
   s->ranks.first_peers[t->side][node[0]] = (uint32_t)s->ranks.n_peers++;
 }
 
@@ -187,6 +183,25 @@ static int by_last_node(const void *pa, const void *pb) {
                             : memcmp(a->node, b->node, a->n * sizeof *a->node);
 }
 
+/* The peers by the node of the first rank. */
+static void chain(state *s) {
+  for (size_t i = 0; i < s->ranks.n_peers; i++)
+    s->ranks.first_peers[s->ranks.peers[i].side][s->ranks.peers[i].node[0]] = UINT32_MAX;
+  for (size_t i = 0; i < s->ranks.n_peers; i++) {
+    uint32_t *first = &s->ranks.first_peers[s->ranks.peers[i].side][s->ranks.peers[i].node[0]];
+    s->ranks.peers[i].next = *first;
+    *first = (uint32_t)i;
+  }
+}
+
+const peers *st_peers_of(const state *s, int side, const uint32_t *node, uint32_t n) {
+  const st_ranks *ranks = &s->ranks;
+  for (uint32_t p = ranks->first_peers[side][node[0]]; p != UINT32_MAX; p = ranks->peers[p].next)
+    if (ranks->peers[p].n == n && memcmp(ranks->peers[p].node, node, n * sizeof *node) == 0)
+      return &ranks->peers[p];
+  return NULL;
+}
+
 iso_code st_find_peers(state *s, iso_error *err) {
   for (int side = 0; side < 2; side++) {
     const synth_graph *g = s->graph[side];
@@ -205,10 +220,10 @@ iso_code st_find_peers(state *s, iso_error *err) {
     for (uint32_t r = 0; r < s->ranks.peers[i].n; r++)
       if (s->ranks.peers[i].node[r] > s->ranks.peers[i].last)
         s->ranks.peers[i].last = s->ranks.peers[i].node[r];
-  /* In the order of the graphs: what is put together from others comes after them. The chains are
-   * not needed any more. */
+  /* In the order of the graphs: what is put together from others comes after them. */
   if (s->ranks.n_peers)
     qsort(s->ranks.peers, s->ranks.n_peers, sizeof *s->ranks.peers, by_last_node);
+  chain(s);
   return ISO_OK;
 }
 
