@@ -57,8 +57,8 @@ typedef struct cap_node {
   size_t n_outputs;
   const cap_output *output;
   rule_tensor *value; /* leaves: the captured value (first input set); borrowed from the graph */
-  const rule_domain *domain;  /* inputs: what their values may be; NULL: anything */
-  const char *scope, *source; /* "" where not given */
+  const rule_domain *domain;           /* inputs: what their values may be; NULL: anything */
+  const char *scope, *source, *caller; /* "" where not given */
 } cap_node;
 
 typedef struct cap_result {

@@ -224,6 +224,7 @@ static iso_code read_body(reader *r, const json_t *v, cap_node *node, size_t ind
   if ((code = keep_required(a, v, "op", &node->op, err)) != ISO_OK) return code;
   if ((code = keep_optional(a, v, "scope", &node->scope, err)) != ISO_OK) return code;
   if ((code = keep_optional(a, v, "source", &node->source, err)) != ISO_OK) return code;
+  if ((code = keep_optional(a, v, "caller", &node->caller, err)) != ISO_OK) return code;
   if ((code = read_outputs(a, json_object_get(v, "outputs"), node, err)) != ISO_OK) return code;
   node->kind = CAP_OP;
   code = leaf_kind(node->op, &node->kind) ? read_leaf(r, v, node, index, err)

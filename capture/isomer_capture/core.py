@@ -3,10 +3,13 @@
 import contextlib
 import inspect
 import io
+import itertools
 import logging
+import sys
 import warnings
 
 import torch
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
@@ -18,13 +21,38 @@ from .program import Program, real
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 5e-2, torch.bfloat16: 2e-1}
 
 
-class PlainData(TorchFunctionMode):
-    """`parameter.data` escapes torch.export's tracing; detach() is the same and does not."""
+class Traced(TorchFunctionMode):
+    """What torch.export's tracing needs of a program.
+
+    `parameter.data` escapes it; detach() is the same and does not. And of an operator's stack it
+    keeps the frames of modules' forward only: here all of the program's, so that an operator of a
+    function that a module calls has a line of that function."""
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         if function == torch.Tensor.data.__get__:
             return args[0].detach()
-        return function(*args, **(kwargs or {}))
+        tracing = get_proxy_mode()
+        graph = tracing.tracer.graph if tracing else None
+        last = next(reversed(graph.nodes), None) if graph else None
+        result = function(*args, **(kwargs or {}))
+        if graph:
+            added = itertools.takewhile(lambda n: n is not last, reversed(graph.nodes))
+            stack = None
+            for node in added:
+                stack = stack or stack_text(sys._getframe(1))
+                node.meta["stack_trace"] = stack
+        return result
+
+
+def stack_text(frame):
+    """The frames of a program below the call of its module, outermost first, as PyTorch writes
+    them."""
+    lines = []
+    while frame and frame.f_code is not Called.forward.__code__:
+        code = frame.f_code
+        lines.append('File "%s", line %d, in %s' % (code.co_filename, frame.f_lineno, code.co_name))
+        frame = frame.f_back
+    return "\n".join(reversed(lines))
 
 
 class Called(torch.nn.Module):
@@ -35,7 +63,7 @@ class Called(torch.nn.Module):
         self.inner, self.call, self.strict = module, call, strict
 
     def forward(self, **inputs):
-        with contextlib.nullcontext() if self.strict else PlainData():
+        with contextlib.nullcontext() if self.strict else Traced():
             return as_plain(self.call(self.inner, **inputs) if self.call else self.inner(**inputs))
 
 

@@ -51,6 +51,7 @@ static json_t *place(const report *p, const cap_node *n) {
   json_t *o = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "id", n->id, "op", n->op, "scope",
                         text_or_null(n->scope), "source", text_or_null(n->source), "shape", shape,
                         "call", text_or_null(call));
+  if (n->caller && *n->caller) json_object_set_new(o, "caller", text_or_null(n->caller));
   free(call);
   return o;
 }

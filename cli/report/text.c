@@ -34,6 +34,7 @@ static void print_place(FILE *f, const char *side, const cap_node *n) {
   if (rank >= 0) fprintf(f, " on rank %d", rank);
   if (n->scope && *n->scope) fprintf(f, " in %s", n->scope);
   if (n->source && *n->source) fprintf(f, ", %s", n->source);
+  if (n->caller && *n->caller) fprintf(f, ", called at %s", n->caller);
   fputc('\n', f);
 }
 

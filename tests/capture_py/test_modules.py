@@ -32,6 +32,10 @@ class Fn(nn.Module):
         return self.fn(self, x)
 
 
+def doubled(x):
+    return x * 2
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(0)
@@ -272,6 +276,36 @@ class Leaves(Case):
         self.assertRegex(line, r"^([^/].*/)?test_modules\.py:\d+$")
         self.assertEqual(g["outputs"][0]["name"], "y")
         self.assertTrue(os.path.exists(os.path.join(self.out, "trace.safetensors")))
+
+    def test_scope_and_source_are_of_the_code_that_ran(self):
+        """An operator of a function has the function's line and the forward's that called it; one
+        of the root has no module, also after a child has run."""
+        line = doubled.__code__.co_firstlineno + 1
+
+        class Child(nn.Module):
+            def forward(self, x):
+                return doubled(x.exp())
+
+        class Root(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.child = Child()
+
+            def forward(self, x):
+                return self.child(x) + 1
+
+        g = self.capture(Root(), (torch.randn(3),))
+        exp, double, add = (n for n in g["nodes"] if n["op"] in self.OPS)
+        file = os.path.basename(__file__)
+        forward = Child.forward.__code__.co_firstlineno + 1
+        self.assertEqual([n.get("scope") for n in (exp, double, add)], ["child", "child", None])
+        self.assertTrue(exp["source"].endswith("%s:%d" % (file, forward)), exp)
+        self.assertTrue(double["source"].endswith("%s:%d" % (file, line)), double)
+        self.assertTrue(double["caller"].endswith("%s:%d" % (file, forward)), double)
+        self.assertNotIn("caller", exp)
+        self.assertNotIn("caller", add)
+
+    OPS = ("aten::exp", "aten::mul.Tensor", "aten::add.Tensor")
 
     def test_inputs_and_outputs_by_name(self):
         g = self.capture(

@@ -469,6 +469,26 @@ def _():
         )
 
 
+@case("a divergence in a function says which line called it")
+def _():
+    with tempfile.TemporaryDirectory() as tmp:
+        buggy = os.path.join(tmp, "buggy")
+        shutil.copytree(model("llama-2l/vllm-bug-eps"), buggy)
+        path = os.path.join(buggy, "graph.json")
+        with open(path, encoding="utf-8") as f:
+            graph = json.load(f)
+        for node in graph["nodes"]:
+            if node.get("source"):
+                node["caller"] = "model.py:7"
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(graph, f)
+        report, text = compare(model("llama-2l/hf-sdpa"), buggy, status=1)
+        place = report["divergences"][0]
+        expect(place["right"]["caller"] == "model.py:7", "right: %s", place["right"])
+        expect("caller" not in place["left"], "left: %s", place["left"])
+        expect("layernorm.py:140, called at model.py:7\n" in text, "text: %s", text[:600])
+
+
 @case("the verdict comes first, and without -v the text fits a screen")
 def _():
     for pair, status in (
