@@ -42,6 +42,8 @@ QUICK = [
     ("zero", "llama", 2, 1, True),
     ("accumulate", "llama", 2, 1, True),
     ("data", "gpt", 2, 1, True),
+    ("tensor", "llama", 2, 1, True),
+    ("sequence", "llama", 2, 1, True),
 ]
 
 
