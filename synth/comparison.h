@@ -226,6 +226,8 @@ typedef struct st_leaves {
   bool *settled[2];    /* by captured node: its relation was given whole, or forbidden */
   bool *written[2];    /* by captured node: it is to be written as what was given says */
   bool *kept[2];       /* by captured node: it keeps its captured value */
+  struct st_range
+      *range[2];          /* by captured node: what integers are drawn from; NULL: not found yet */
   struct st_bound *bound; /* inputs that equal a term which cannot leave their range */
   size_t n_bound, cap_bound;
   bool lonely_both;   /* either side has parameters that are lonely */
