@@ -317,16 +317,18 @@ static bool print_place(iso_arena *a, const json_t *v, const char **out) {
 static iso_code read_metadata(cap_graph *g, const json_t *metadata, iso_error *err) {
   const char *name, *place;
   json_t *v;
-  g->placements = "";
+  char *text = NULL;
+  size_t n = 0;
   if (!print_mesh(&g->arena, json_object_get(metadata, "mesh"), &g->mesh))
     return cap_no_memory(err);
+  FILE *f = open_memstream(&text, &n);
+  if (!f) return cap_no_memory(err);
   json_object_foreach(json_object_get(metadata, "placements"), name, v) {
-    if (!print_place(&g->arena, v, &place) ||
-        !(g->placements =
-              iso_arena_printf(&g->arena, "%s%s = %s\n", g->placements, name, place)))
-      return cap_no_memory(err);
+    if (print_place(&g->arena, v, &place)) fprintf(f, "%s = %s\n", name, place);
   }
-  return ISO_OK;
+  if (fclose(f) == 0) g->placements = iso_arena_strdup(&g->arena, text);
+  free(text);
+  return g->placements && !g->arena.failed ? ISO_OK : cap_no_memory(err);
 }
 
 static iso_code read_top(reader *r, const json_t *top, iso_error *err) {

@@ -84,9 +84,9 @@ typedef struct lint_report {
   const char *undecided; /* why, or NULL */
   lint_progress progress[LINT_MODELS];
   lint_model decides;
-  double makespan;      /* under the deciding model; -1: it hangs */
-  double bubble;        /* the share of ranks' time without computation */
-  const uint32_t *peak; /* activations held at once, of each rank */
+  double makespan;          /* under the deciding model; -1: it hangs */
+  double bubble;            /* the share of ranks' time without computation */
+  const uint32_t *peak;     /* activations held at once, of each rank */
   size_t n_ranks, n_events; /* of a capture: its nodes */
   bool capture;
   const lint_placed *placed;

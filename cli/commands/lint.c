@@ -148,8 +148,7 @@ static iso_code lint_graph(const options *o, lint_report **out, iso_error *err) 
   lint_placement_options how = o->placement;
   val_options v = val_options_default();
   v.seed = how.seed;
-  if (o->n_paths > 1)
-    return iso_fail(err, ISO_USAGE, "%s: a capture stands alone", o->path[1]);
+  if (o->n_paths > 1) return iso_fail(err, ISO_USAGE, "%s: a capture stands alone", o->path[1]);
   iso_code c = rule_schemas_new(&schemas, err);
   if (!c) c = val_new(&v, schemas, &engine, err);
   if (!c) c = cap_load(o->path[0], schemas, &g, err);

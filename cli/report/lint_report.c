@@ -45,9 +45,10 @@ static iso_code match_all(const char *path, const json_t *list, const lint_repor
     entry e;
     bool used = false;
     if (!read_entry(json_array_get(list, i), &e))
-      return iso_fail(err, ISO_FORMAT,
-                      "%s: entry %zu: it takes a kind, a reason, and perhaps name, node, rank and event",
-                      path, i);
+      return iso_fail(
+          err, ISO_FORMAT,
+          "%s: entry %zu: it takes a kind, a reason, and perhaps name, node, rank and event", path,
+          i);
     for (size_t k = 0; k < r->n_findings; k++) {
       if (!matches(&e, &r->finding[k])) continue;
       used = true;
@@ -214,8 +215,8 @@ static json_t *finding_json(const lint_view *v, size_t i) {
     json_array_append_new(events, json_pack("[I, I]", (json_int_t)x->event[k].rank,
                                             (json_int_t)x->event[k].position));
   for (size_t k = 0; k < x->n_nodes; k++)
-    json_array_append_new(nodes, json_pack("[I, o]", (json_int_t)x->node[k].rank,
-                                           text_or_null(x->node[k].id)));
+    json_array_append_new(
+        nodes, json_pack("[I, o]", (json_int_t)x->node[k].rank, text_or_null(x->node[k].id)));
   return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "kind",
                    lint_kind_word(x->kind), "severity", x->error ? "error" : "warning", "ranks",
                    ranks, "events", events, "nodes", nodes, "name", text_or_null(x->name), "text",
@@ -227,10 +228,10 @@ static json_t *placed_json(const lint_report *r) {
   json_t *all = json_array();
   for (size_t i = 0; i < r->n_placed; i++) {
     const lint_placed *p = &r->placed[i];
-    json_array_append_new(
-        all, json_pack("{s:[I, o], s:o, s:s, s:o, s:o}", "node", (json_int_t)p->rank,
-                       text_or_null(p->id), "op", text_or_null(p->op), "placement", p->place,
-                       "evidence", text_or_null(p->evidence), "why", text_or_null(p->why)));
+    json_array_append_new(all, json_pack("{s:[I, o], s:o, s:s, s:o, s:o}", "node",
+                                         (json_int_t)p->rank, text_or_null(p->id), "op",
+                                         text_or_null(p->op), "placement", p->place, "evidence",
+                                         text_or_null(p->evidence), "why", text_or_null(p->why)));
   }
   return all;
 }

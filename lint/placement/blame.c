@@ -10,7 +10,9 @@ enum { MOST_AHEAD = 6 /* steps to a collective that was meant for it */ };
 
 /* ---- helpers ---- */
 
-static const char *place_of(plc *x, const plc_tuple *t) { return plc_print(x, &t->place[0], x->keep); }
+static const char *place_of(plc *x, const plc_tuple *t) {
+  return plc_print(x, &t->place[0], x->keep);
+}
 
 /* "sum" of a reduction, else "". */
 static const char *reduction(const plc *x, const plc_tuple *t) {
@@ -155,9 +157,11 @@ static void blame_scale(plc *x, const plc_tuple *by, bool gradient, const char *
   const bool sum = strcmp(how, "sum") == 0;
   if (replicas) {
     mend = "leave this collective out";
-    plc_found(x, gradient ? LINT_GRADIENT_SCALED : LINT_BAD_COLLECTIVE, by, mend,
-              "%s adds up %s, which is the same on all ranks already: %s is %g times what it should "
-              "be", plc_say(x, by), plc_say(x, o), what, by->place[0].scale / o->place[0].scale);
+    plc_found(
+        x, gradient ? LINT_GRADIENT_SCALED : LINT_BAD_COLLECTIVE, by, mend,
+        "%s adds up %s, which is the same on all ranks already: %s is %g times what it should "
+        "be",
+        plc_say(x, by), plc_say(x, o), what, by->place[0].scale / o->place[0].scale);
     return;
   }
   mend = sum ? "reduce with avg" : "reduce with sum";
@@ -203,8 +207,8 @@ static void blame_parts(plc *x, const plc_tuple *t, const plc_tuple *part) {
   }
   plc_found(x, LINT_PARTIAL_NONLINEAR, t, part ? reduce_before(x, part) : NULL,
             "%s is not linear in %s, which is %s: the ranks' results do not add up to the result "
-            "of the sum", plc_say(x, t), part ? plc_say(x, part) : "its operand",
-            part ? place_of(x, part) : "?");
+            "of the sum",
+            plc_say(x, t), part ? plc_say(x, part) : "its operand", part ? place_of(x, part) : "?");
 }
 
 static void blame_shards(plc *x, const plc_tuple *t) {
@@ -216,9 +220,10 @@ static void blame_shards(plc *x, const plc_tuple *t) {
     if (!say) return;
   }
   const plc_tuple *o = operand(x, t, PLC_S);
-  const char *mend = o ? text(x, iso_arena_printf(x->keep, "all_gather %s along dimension %u "
-                                                  "before this", plc_say(x, o),
-                                                  shard_dim(x, &o->place[0])))
+  const char *mend = o ? text(x, iso_arena_printf(x->keep,
+                                                  "all_gather %s along dimension %u "
+                                                  "before this",
+                                                  plc_say(x, o), shard_dim(x, &o->place[0])))
                        : NULL;
   plc_found(x, LINT_BAD_PLACEMENT, t, mend,
             "%s of %s: what the ranks compute is no shard and no part of the whole result",

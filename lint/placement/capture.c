@@ -22,8 +22,8 @@ static void read_mesh(plc *x, const lint_placement_options *o) {
   const uint32_t n = count_ranks(x->g);
   const char *text = o->mesh ? o->mesh : x->g->mesh;
   if (n < 2) {
-    x->code = iso_fail(x->err, ISO_USAGE, "%s: a capture of one rank has no placements",
-                       x->g->path);
+    x->code =
+        iso_fail(x->err, ISO_USAGE, "%s: a capture of one rank has no placements", x->g->path);
     return;
   }
   if (n > PLC_RANKS) {
@@ -50,9 +50,10 @@ static void read_lines(plc *x, const lint_placement_options *o) {
 static void check_lines(plc *x) {
   for (size_t i = 0; i < x->n_lines && !plc_failed(x); i++)
     if (!x->line[i].used && !strchr(x->line[i].name, '*') && !plc_overridden(x, i))
-      x->code = iso_fail(x->err, ISO_USAGE, "%s: no %s is called \"%.100s\", of which a placement "
-                         "speaks", x->g->path, x->line[i].output ? "output" : "leaf",
-                         x->line[i].name);
+      x->code = iso_fail(x->err, ISO_USAGE,
+                         "%s: no %s is called \"%.100s\", of which a placement "
+                         "speaks",
+                         x->g->path, x->line[i].output ? "output" : "leaf", x->line[i].name);
 }
 
 static bool start(plc *x) {
@@ -100,13 +101,12 @@ static void list_placed(plc *x, lint_report *r) {
     const cap_node *n = plc_node(x, t->node[rank]);
     const bool placed = t->state == PLC_PLACED;
     lint_placed *p = &all[r->n_placed++];
-    *p = (lint_placed){
-        .rank = rank,
-        .id = iso_arena_strdup(x->keep, n->id),
-        .op = iso_arena_strdup(x->keep, n->kind == CAP_OP ? n->op : n->name),
-        .place = placed ? plc_print(x, &t->place[0], x->keep) : "varying",
-        .evidence = placed ? t->mended ? "mended" : evidence(t) : NULL,
-        .why = placed || !t->why ? NULL : iso_arena_strdup(x->keep, t->why)};
+    *p = (lint_placed){.rank = rank,
+                       .id = iso_arena_strdup(x->keep, n->id),
+                       .op = iso_arena_strdup(x->keep, n->kind == CAP_OP ? n->op : n->name),
+                       .place = placed ? plc_print(x, &t->place[0], x->keep) : "varying",
+                       .evidence = placed ? t->mended ? "mended" : evidence(t) : NULL,
+                       .why = placed || !t->why ? NULL : iso_arena_strdup(x->keep, t->why)};
     plc_need(x, p->id);
     plc_need(x, p->op);
   }
@@ -119,7 +119,11 @@ iso_code lint_capture(const cap_graph *g, const lint_placement_options *o, rule_
   iso_arena *arena = NULL;
   lint_report *r = lint_report_new(&arena);
   if (!r) return iso_fail(err, ISO_NOMEM, "out of memory");
-  plc x = {.g = g, .schemas = schemas, .oracle = oracle, .seed = o->seed, .keep = arena,
+  plc x = {.g = g,
+           .schemas = schemas,
+           .oracle = oracle,
+           .seed = o->seed,
+           .keep = arena,
            .err = err ? err : &own};
   read_mesh(&x, o);
   if (!plc_failed(&x)) read_lines(&x, o);
@@ -128,6 +132,7 @@ iso_code lint_capture(const cap_graph *g, const lint_placement_options *o, rule_
   if (!plc_failed(&x)) plc_judge(&x);
   if (!plc_failed(&x)) check_lines(&x);
   if (!plc_failed(&x)) list_placed(&x, r);
+  if (arena->failed || x.steps.failed || x.run.failed) plc_need(&x, NULL);
   r->capture = true;
   r->n_ranks = x.mesh.n;
   r->n_events = g->n_nodes;

@@ -60,8 +60,8 @@ static double loss_at(plc *x, uint32_t loss, const plc_tuple *leaf, rule_tensor 
       rule_tensor *moved = NULL;
       x->code = rule_tensor_new(value[i]->dtype, &value[i]->shape, &moved, x->err);
       for (int64_t k = 0; moved && k < moved->numel; k++)
-        rule_tensor_set(moved, k, rule_tensor_get(value[i], k) +
-                                      by * rule_tensor_get(direction[r], k));
+        rule_tensor_set(moved, k,
+                        rule_tensor_get(value[i], k) + by * rule_tensor_get(direction[r], k));
       rule_tensor_unref(value[i]);
       value[i] = moved;
     }

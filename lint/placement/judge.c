@@ -9,16 +9,14 @@
 enum { MOST_RUNS = 400, MOST_OPTIONS = 48, MOST_BEHIND = 64 };
 
 typedef struct score { /* of one run */
-  uint32_t begins; /* the order of the first origin; PLC_NONE: there is none */
-  uint32_t wrong;  /* outputs */
-  uint32_t loose;  /* tensors */
+  uint32_t begins;     /* the order of the first origin; PLC_NONE: there is none */
+  uint32_t wrong;      /* outputs */
+  uint32_t loose;      /* tensors */
 } score;
 
 /* ---- where it begins ---- */
 
-static bool loose(const plc_tuple *t) {
-  return t->state == PLC_VARYING || t->state == PLC_UNKNOWN;
-}
+static bool loose(const plc_tuple *t) { return t->state == PLC_VARYING || t->state == PLC_UNKNOWN; }
 
 static void earliest(const plc *x, plc_tuple *t, bool *seen, plc_tuple **out) {
   bool begins = true;
@@ -90,16 +88,17 @@ static uint32_t guesses_behind(plc *x, plc_tuple *t, uint32_t *out) {
 }
 
 /* Whether `t` is placed, or a leaf's other place at least leads beyond it. */
-static bool helps(plc *x, const plc_guess *g, plc_tuple *t, uint32_t before) {
+static bool helps(plc *x, const plc_guess *g, plc_tuple *t, uint32_t before, bool runs) {
   plc_tuple *u = x->tuple[g->tuple];
-  if (!u->leaf) return plc_again(x, u, t);
+  if (!u->leaf) return plc_again(x, u, t) || (runs && t->state == PLC_VARYING);
   plc_run(x);
   const plc_tuple *next = origin(x, false);
   return !next || next->order > before;
 }
 
-/* Another possibility of one guess with which the first loose tensor is placed. */
-static bool move_one(plc *x, plc_tuple *t, uint32_t *runs) {
+/* Another possibility of one guess with which a loose tensor is placed; `only_runs`: with which one
+ * rank could run it. */
+static bool move_one(plc *x, plc_tuple *t, bool only_runs, uint32_t *runs) {
   uint32_t at[MOST_BEHIND];
   const uint32_t n = guesses_behind(x, t, at), before = t->order;
   for (uint32_t i = 0; i < n && !plc_failed(x); i++) {
@@ -110,7 +109,7 @@ static bool move_one(plc *x, plc_tuple *t, uint32_t *runs) {
       if (k == was.tried) continue;
       if (!plc_next_guess(x, g, k)) break;
       ++*runs;
-      if (!helps(x, g, t, before)) continue;
+      if (!helps(x, g, t, before, only_runs)) continue;
       plc_run(x);
       return true;
     }
@@ -122,13 +121,26 @@ static bool move_one(plc *x, plc_tuple *t, uint32_t *runs) {
   return false;
 }
 
+/* The first operator that one rank could not run on the wholes, as these are read. */
+static plc_tuple *refused(const plc *x) {
+  plc_tuple *out = NULL;
+  for (size_t i = 0; i < x->n_tuples; i++) {
+    plc_tuple *t = x->tuple[i];
+    if (t->state == PLC_UNKNOWN && t->whole_refused && !t->stuck && (!out || t->order < out->order))
+      out = t;
+  }
+  return out;
+}
+
 /* Guesses are changed where that lets more of the program be placed. Outputs that are placed, and
  * wrong, change none. */
 static void settle(plc *x) {
   uint32_t runs = 0;
   plc_tuple *t;
   while (!plc_failed(x) && runs < MOST_RUNS && (t = origin(x, false)))
-    if (!move_one(x, t, &runs)) t->stuck = true;
+    if (!move_one(x, t, false, &runs)) t->stuck = true;
+  while (!plc_failed(x) && runs < MOST_RUNS && (t = refused(x)))
+    if (!move_one(x, t, true, &runs)) t->stuck = true;
   for (size_t i = 0; i < x->n_tuples; i++) x->tuple[i]->stuck = false;
   plc_run(x);
 }
@@ -253,9 +265,11 @@ void plc_judge(plc *x) {
     if (!t) break;
     if (t->guess != PLC_NONE) {
       x->undecided = iso_arena_printf(
-          x->keep, "nothing is said of the placement of %s, and with %s %s fits nowhere: give it "
-          "with --placements", plc_say(x, x->tuple[t->guess]),
-          plc_print(x, &x->tuple[t->guess]->place[0], x->keep), plc_say(x, t));
+          x->keep,
+          "nothing is said of the placement of %s, and with %s %s fits nowhere: give it "
+          "with --placements",
+          plc_say(x, x->tuple[t->guess]), plc_print(x, &x->tuple[t->guess]->place[0], x->keep),
+          plc_say(x, t));
       break;
     }
     if (t->unsure || t->differs) {

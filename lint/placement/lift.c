@@ -10,7 +10,7 @@
 #include "lint/placement/placement_int.h"
 #include "rules/operators.h"
 
-enum { MOST_SLOTS = 14, MOST_VARIANTS = 512, MOST_BLOCKS = 64 };
+enum { MOST_SLOTS = 14, MOST_VARIANTS = 512 };
 
 /* What sums of numbers leave that cancel, beside the numbers. */
 static const double cancelled = 1e-14;
@@ -32,7 +32,8 @@ static const rule_term *refuse(lifting *l) {
   return NULL;
 }
 
-/* Of integers that grow evenly along an axis: the first where they are beginnings, else the last. */
+/* Of integers that grow evenly along an axis: the first where they are beginnings, else the last.
+ */
 static int64_t covering(const lifting *l, const rule_term *const *t) {
   const int64_t first = t[0]->u.i, last = t[l->n - 1]->u.i;
   int64_t next = last;
@@ -85,15 +86,15 @@ static const rule_term *lift_term(lifting *l, const rule_term *const *t) {
   for (uint32_t i = 1; i < l->n; i++)
     if (t[i]->kind != t[0]->kind || t[i]->n != t[0]->n) return refuse(l);
   switch (t[0]->kind) {
-    case RULE_VAR: return argument(l, t);
-    case RULE_INT:
-    case RULE_FLOAT: return literal(l, t);
-    case RULE_OP:
-    case RULE_LIST: break;
-    default:
-      for (uint32_t i = 1; i < l->n; i++)
-        if (!rule_term_eq(t[i], t[0])) return refuse(l);
-      return t[0];
+  case RULE_VAR: return argument(l, t);
+  case RULE_INT:
+  case RULE_FLOAT: return literal(l, t);
+  case RULE_OP:
+  case RULE_LIST: break;
+  default:
+    for (uint32_t i = 1; i < l->n; i++)
+      if (!rule_term_eq(t[i], t[0])) return refuse(l);
+    return t[0];
   }
   const rule_term **child = iso_arena_alloc(l->a, (t[0]->n + 1) * sizeof *child);
   if (!plc_need(l->x, child)) return refuse(l);
@@ -166,138 +167,6 @@ static bool is_getitem(const plc *x, const plc_tuple *t) {
   return false;
 }
 
-/* ---- placements by value ---- */
-
-void plc_locals(const plc *x, const plc_tuple *t, uint32_t draw, uint32_t k, rule_tensor **out) {
-  for (uint32_t r = 0; r < x->mesh.n; r++) {
-    const uint32_t i = t->node[r];
-    out[r] = i == PLC_NONE                     ? NULL
-             : plc_node(x, i)->n_outputs == 1 ? x->value[draw][i]
-             : x->many[draw][i]               ? x->many[draw][i][k]
-                                              : NULL;
-  }
-}
-
-static double product(const rule_tensor *a, const rule_tensor *b) {
-  double sum = 0;
-  for (int64_t i = 0; i < a->numel; i++) {
-    const double v = rule_tensor_get(a, i) * rule_tensor_get(b, i);
-    if (isfinite(v)) sum += v;
-  }
-  return sum;
-}
-
-/* How many times the whole the parts are: a number of ranks, or one through that. 0: neither. */
-static double scale_of(plc *x, rule_tensor *const *each, const rule_tensor *whole,
-                       const plc_place *p, double floor) {
-  rule_tensor *t = plc_combine(x, each, p, floor);
-  double found = 0;
-  if (t && rule_dtype_is_float(t->dtype) && rule_shape_eq(&t->shape, &whole->shape)) {
-    const double by = product(t, whole) / product(whole, whole);
-    for (uint32_t i = 0; i < 9 && !found; i++) {
-      double say = 1;
-      for (uint32_t a = 0, e = i; a < x->mesh.n_axes && a < 2; a++, e /= 3)
-        say *= e % 3 == 1 ? x->mesh.size[a] : e % 3 == 2 ? 1.0 / x->mesh.size[a] : 1;
-      if (say != 1 && fabs(by - say) < 1e-9 * say) found = say;
-    }
-  }
-  rule_tensor_unref(t);
-  return found;
-}
-
-typedef struct matching {
-  plc *x;
-  plc_tuple *t;
-  uint32_t k, axes;
-  bool nothing;        /* numbers are 0 but for rounding */
-  bool scaled, blocks; /* other scales than 1, shards of blocks are tried */
-  plc_place *out;
-} matching;
-
-static bool holds_everywhere(matching *m) {
-  rule_tensor *each[PLC_RANKS];
-  for (uint32_t d = 0; d < PLC_DRAWS && m->t->whole[d * m->t->n_out + m->k]; d++) {
-    const rule_tensor *whole = m->t->whole[d * m->t->n_out + m->k];
-    rule_shape shape[PLC_RANKS];
-    plc_locals(m->x, m->t, d, m->k, each);
-    for (uint32_t r = 0; r < m->x->mesh.n; r++) {
-      if (!each[r]) return false;
-      shape[r] = each[r]->shape;
-    }
-    if (!plc_shapes_fit(m->x, shape, m->out, &whole->shape)) return false;
-    if (d == 0 && m->scaled &&
-        !(m->out->scale = scale_of(m->x, each, whole, m->out, m->t->floor)))
-      return false;
-    if (!plc_holds(m->x, each, whole, m->out, m->t->floor)) return false;
-  }
-  return true;
-}
-
-static bool match_axis(matching *m, uint32_t axis);
-
-/* Equal parts of a sum are replicas of another scale. */
-static bool equal_along(const matching *m, uint32_t axis) {
-  rule_tensor *each[PLC_RANKS];
-  const uint32_t step = plc_stride(&m->x->mesh, axis);
-  plc_locals(m->x, m->t, 0, m->k, each);
-  for (uint32_t r = 0; r < m->x->mesh.n; r++) {
-    if (!plc_along(&m->x->mesh, r, axis)) continue;
-    const rule_tensor *a = each[r], *b = each[r - step];
-    if (!a || !b || (a != b && !plc_near(a, b, 1, 0, m->t->floor))) return false;
-  }
-  return true;
-}
-
-/* Shards of each of several blocks: heads that were merged with the batch before them. */
-static bool match_blocks(matching *m, uint32_t axis) {
-  const rule_shape *whole = &m->t->whole[m->k]->shape;
-  for (uint32_t d = 0; d < whole->rank; d++)
-    for (uint32_t b = 2; b <= MOST_BLOCKS && b * m->x->mesh.size[axis] <= whole->dim[d]; b++) {
-      if (whole->dim[d] % (b * m->x->mesh.size[axis])) continue;
-      m->out->axis[axis] = (plc_one){.kind = PLC_S, .dim = d, .blocks = b};
-      if (match_axis(m, axis + 1)) return true;
-    }
-  return false;
-}
-
-static bool match_axis(matching *m, uint32_t axis) {
-  if (axis == m->x->mesh.n_axes) return holds_everywhere(m);
-  plc_one *o = &m->out->axis[axis];
-  /* Of what is 0 but for rounding: parts are the more cautious reading. */
-  if (m->nothing && m->axes >> axis & 1) {
-    *o = (plc_one){.kind = PLC_P};
-    if (match_axis(m, axis + 1)) return true;
-  }
-  *o = (plc_one){.kind = PLC_R};
-  if (match_axis(m, axis + 1)) return true;
-  if (!(m->axes >> axis & 1)) return false;
-  const uint32_t rank = m->t->whole[m->k]->shape.rank;
-  for (uint32_t d = 0; d < rank; d++) {
-    *o = (plc_one){.kind = PLC_S, .dim = d};
-    if (match_axis(m, axis + 1)) return true;
-  }
-  for (uint32_t i = equal_along(m, axis) ? 3 : 0; i < 3; i++) {
-    *o = (plc_one){.kind = PLC_P, .reduce = (plc_reduce)i};
-    if (match_axis(m, axis + 1)) return true;
-  }
-  return m->blocks && match_blocks(m, axis);
-}
-
-static bool match(plc *x, plc_tuple *t, uint32_t k, uint32_t axes, bool blocks, plc_place *out) {
-  for (int scaled = 0; scaled < 2; scaled++) {
-    matching m = {.x = x, .t = t, .k = k, .axes = axes, .scaled = scaled, .blocks = blocks,
-                  .out = out};
-    m.nothing = t->floor > 0 && plc_largest(t->whole[k]) < t->floor;
-    *out = plc_replica();
-    if (match_axis(&m, 0)) return true;
-  }
-  return false;
-}
-
-bool plc_match(plc *x, plc_tuple *t, uint32_t k, uint32_t axes, plc_place *out) {
-  return match(x, t, k, axes, false, out) || match(x, t, k, axes, true, out);
-}
-
 /* ---- one variant ---- */
 
 static void drop_wholes(plc_tuple *t, rule_tensor **whole) {
@@ -315,8 +184,7 @@ static bool call_whole(plc *x, plc_tuple *t, const rule_term *call, uint32_t dra
   iso_error err = {0};
   for (uint32_t i = 0; i < t->n_args; i++)
     bind[i] = i == t->regrown && regrown ? regrown : x->tuple[t->arg[i]]->whole[draw];
-  const iso_code c =
-      x->oracle->call(x->oracle->ctx, call, bind, true, out, t->n_out, &n, &err);
+  const iso_code c = x->oracle->call(x->oracle->ctx, call, bind, true, out, t->n_out, &n, &err);
   if (c == ISO_NOMEM || c == ISO_DEVICE) x->code = iso_fail(x->err, c, "%s", err.msg);
   if (!c && n == t->n_out) return true;
   for (size_t i = 0; !c && i < n; i++) rule_tensor_unref(out[i]), out[i] = NULL;
@@ -354,14 +222,14 @@ static bool try_variant(plc *x, plc_tuple *t, const plc_variant *v, uint32_t axe
     if (d == 0 && runs && !is_size(t, v, as_is)) runs = false;
     for (uint32_t k = 0; k < t->n_out && runs && d == 0; k++) {
       if (v->n == 0 && t->regrown == PLC_NONE) as_is[k] = t->whole[k]->shape;
-      *fits = match(x, t, k, axes, blocks, &t->place[k]);
+      *fits = plc_match_with(x, t, k, axes, blocks, &t->place[k]);
       if (!*fits) break;
     }
     if (d == 0 && !*fits) break;
   }
   /* Seen on one draw only so far. */
   for (uint32_t k = 0; k < t->n_out && *fits && runs; k++)
-    *fits = match(x, t, k, axes, blocks, &t->place[k]);
+    *fits = plc_match_with(x, t, k, axes, blocks, &t->place[k]);
   rule_tensor_unref(larger);
   *fits = *fits && runs;
   if (!*fits) drop_wholes(t, t->whole);
@@ -525,8 +393,9 @@ static bool lift_variants(plc *x, plc_tuple *t, uint32_t slots, uint32_t axes, b
   for (uint32_t i = 0; i < 2 * all->n && !fits && !plc_failed(x); i++) {
     const plc_variant *v = &all->at[i % all->n];
     const bool runs = try_variant(x, t, v, axes, i >= all->n, as_is, &fits);
-    readings += runs && i < all->n && t->node[0] != PLC_NONE;
-    if (runs && !natural && (v->n == 0 || v->by[0] > 0)) natural = v;
+    /* Where none fits, the guess is which of those that run. */
+    if (runs && i < all->n && (v->n == 0 || v->by[0] > 0) && readings++ <= plc_tried(x, t))
+      natural = v;
     if (fits && skip) {
       skip--;
       fits = false;
@@ -540,6 +409,7 @@ static bool lift_variants(plc *x, plc_tuple *t, uint32_t slots, uint32_t axes, b
   else if (natural && fill_wholes(x, t, natural)) {
     t->variant = *natural;
     t->unsure = t->differs || (natural->n > 0 && readings > 1);
+    t->chosen = readings > 1;
     t->state = PLC_VARYING;
     t->why = "it is neither replicas, shards nor parts of what one rank would compute";
   }

@@ -95,11 +95,13 @@ void plc_mesh_guess(plc *x) {
   }
   x->mesh = (plc_mesh){.n_axes = 1, .size = {n}, .n = n, .name = {"ranks"}};
   if (inner < n)
-    x->mesh = (plc_mesh){.n_axes = 2, .size = {n / inner, inner}, .n = n, .name = {"outer", "inner"}};
+    x->mesh =
+        (plc_mesh){.n_axes = 2, .size = {n / inner, inner}, .n = n, .name = {"outer", "inner"}};
 }
 
 /* ---- placements ---- */
 
+/* operator: these are words of placements. */
 static bool read_one(words *w, plc_one *out, double *avg, uint32_t size) {
   static const char *const reduce[] = {"sum", "max", "min"};
   if (strcmp(w->word, "R") == 0) return *out = (plc_one){.kind = PLC_R}, true;
@@ -142,8 +144,7 @@ static bool read_place(const plc_mesh *m, words *w, plc_line *out) {
     const bool named = axis != PLC_NONE && *w->at != '(';
     if (!named) axis = next;
     else if (!word(w)) return false;
-    if (axis >= m->n_axes ||
-        !read_one(w, &out->place.axis[axis], &out->place.scale, m->size[axis]))
+    if (axis >= m->n_axes || !read_one(w, &out->place.axis[axis], &out->place.scale, m->size[axis]))
       return false;
     next = axis + 1;
   } while (next_is(w, ','));
@@ -188,8 +189,10 @@ iso_code plc_lines_parse(plc *x, const char *text, const char *file) {
     if (!*line || *line == '#') continue;
     if (read_line(x, line, &all[x->n_lines])) x->n_lines++;
     else if (!plc_failed(x))
-      x->code = iso_fail(x->err, ISO_FORMAT, "%s:%zu: \"%.60s\" is no placement: NAME = R, S(dim), "
-                         "P(sum|avg|max|min) for each axis of the mesh, or V", file, row, line);
+      x->code = iso_fail(x->err, ISO_FORMAT,
+                         "%s:%zu: \"%.60s\" is no placement: NAME = R, S(dim), "
+                         "P(sum|avg|max|min) for each axis of the mesh, or V",
+                         file, row, line);
     if (plc_failed(x)) return x->code;
   }
   return ISO_OK;
@@ -234,13 +237,15 @@ bool plc_has(const plc *x, const plc_place *p, plc_kind k) {
 bool plc_same(const plc *x, const plc_place *p, const plc_place *q) {
   for (uint32_t a = 0; a < x->mesh.n_axes; a++) {
     const plc_one *s = &p->axis[a], *t = &q->axis[a];
-    if (s->kind != t->kind || (s->kind == PLC_S && (s->dim != t->dim || plc_blocks(s) != plc_blocks(t))) ||
+    if (s->kind != t->kind ||
+        (s->kind == PLC_S && (s->dim != t->dim || plc_blocks(s) != plc_blocks(t))) ||
         (s->kind == PLC_P && s->reduce != t->reduce))
       return false;
   }
   return p->scale == q->scale;
 }
 
+/* operator: these are words of placements. */
 const char *plc_print(const plc *x, const plc_place *p, iso_arena *a) {
   static const char *const reduce[] = {"sum", "max", "min"};
   const char *text = "";
@@ -250,8 +255,7 @@ const char *plc_print(const plc *x, const plc_place *p, iso_arena *a) {
     char one[32] = "R";
     const bool mean = o->kind == PLC_P && o->reduce == PLC_SUM && scale == x->mesh.size[i];
     if (o->kind == PLC_S) snprintf(one, sizeof one, "S(%u)", o->dim);
-    if (o->kind == PLC_S && o->blocks > 1)
-      snprintf(one, sizeof one, "S(%u:%u)", o->dim, o->blocks);
+    if (o->kind == PLC_S && o->blocks > 1) snprintf(one, sizeof one, "S(%u:%u)", o->dim, o->blocks);
     if (o->kind == PLC_P) snprintf(one, sizeof one, "P(%s)", mean ? "avg" : reduce[o->reduce]);
     if (mean) scale = 1;
     text = x->mesh.n_axes == 1

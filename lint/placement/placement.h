@@ -34,9 +34,6 @@ typedef struct lint_placement_options {
   uint64_t seed;
 } lint_placement_options;
 
-/* Whether a graph is of several ranks: leaves or nodes are named after ranks, or it has a
- * collective. */
-bool lint_has_ranks(const cap_graph *g);
 /* Owns: lint_free. Errors: ISO_USAGE where mesh or placements do not fit the capture; ISO_FORMAT
  * with file and line; ISO_NOMEM; ISO_DEVICE. */
 ISO_MUST_USE iso_code lint_capture(const cap_graph *g, const lint_placement_options *o,

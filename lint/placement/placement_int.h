@@ -74,19 +74,19 @@ typedef struct plc_tuple {
   plc_variant variant; /* of its whole call */
   uint32_t regrown;    /* an argument whose whole is a larger constant; PLC_NONE */
   plc_variant regrow;
-  bool chosen; /* of several variants that might fit */
-  bool unsure; /* its whole call is one of several readings, none of which fits */
-  uint32_t from;       /* of a mixed tuple: the argument whose whole it has */
-  bool constant;       /* its whole is what its collective made of constants */
-  bool several;        /* a collective with a result for each rank */
-  bool konst;          /* no leaf is behind it */
-  bool whole_refused;  /* its call cannot be run on whole tensors */
-  bool mended, unfit;  /* a finding here was mended; its collective cannot run */
-  uint32_t guess;      /* a leaf behind it whose placement was guessed; PLC_NONE */
-  bool stuck;          /* no guess behind it lets it be placed */
-  double floor;        /* numbers below this are what cancelled ones left */
-  uint32_t order;      /* in which it was visited */
-  const char *why;     /* it is varying or unknown */
+  bool chosen;        /* of several variants that might fit */
+  bool unsure;        /* its whole call is one of several readings, none of which fits */
+  uint32_t from;      /* of a mixed tuple: the argument whose whole it has */
+  bool constant;      /* its whole is what its collective made of constants */
+  bool several;       /* a collective with a result for each rank */
+  bool konst;         /* no leaf is behind it */
+  bool whole_refused; /* its call cannot be run on whole tensors */
+  bool mended, unfit; /* a finding here was mended; its collective cannot run */
+  uint32_t guess;     /* a leaf behind it whose placement was guessed; PLC_NONE */
+  bool stuck;         /* no guess behind it lets it be placed */
+  double floor;       /* numbers below this are what cancelled ones left */
+  uint32_t order;     /* in which it was visited */
+  const char *why;    /* it is varying or unknown */
 
   rule_status evidence; /* of its placement */
   bool shown;           /* evidence was asked for */
@@ -126,13 +126,13 @@ typedef struct plc {
 
   uint64_t *ranks_of; /* by node: the ranks that hold it, by bits */
   uint32_t *step_of;  /* by node: its tuple */
-  plc_tuple **tuple; /* first leaves, then steps in order, then what mixes them */
+  plc_tuple **tuple;  /* first leaves, then steps in order, then what mixes them */
   size_t n_tuples, cap_tuples;
   plc_output *output;
   size_t n_outputs;
 
-  rule_tensor **value[PLC_DRAWS];  /* by node; owned */
-  rule_tensor ***many[PLC_DRAWS];  /* by node of several outputs; owned */
+  rule_tensor **value[PLC_DRAWS]; /* by node; owned */
+  rule_tensor ***many[PLC_DRAWS]; /* by node of several outputs; owned */
   plc_mend mend[PLC_MENDS];
   size_t n_mends;
   plc_guess *guess;
@@ -143,10 +143,10 @@ typedef struct plc {
   size_t n_findings, cap_findings;
   const char *undecided;
 
-  iso_arena *keep;   /* of the report */
-  iso_arena steps;   /* as long as this lives */
-  iso_arena run;     /* of one run */
-  iso_code code;     /* the first failure; then everything returns */
+  iso_arena *keep; /* of the report */
+  iso_arena steps; /* as long as this lives */
+  iso_arena run;   /* of one run */
+  iso_code code;   /* the first failure; then everything returns */
   iso_error *err;
 } plc;
 
@@ -207,11 +207,16 @@ bool plc_holds(plc *x, rule_tensor *const *each, const rule_tensor *whole, const
 bool plc_cut(plc *x, rule_tensor *whole, const plc_place *p, const rule_shape *shape, uint64_t seed,
              rule_tensor **out);
 
-/* ---- lift.c ---- */
+/* ---- match.c ---- */
 /* The tensors of a tuple's nodes on a draw, output `k`. */
 void plc_locals(const plc *x, const plc_tuple *t, uint32_t draw, uint32_t k, rule_tensor **out);
-/* A placement of tensor `k` that holds on every draw, along `axes`, by bits. */
+/* A placement of tensor `k` that holds on every draw of which there is a whole, along `axes`, by
+ * bits. `blocks`: shards of blocks are tried, too. */
+bool plc_match_with(plc *x, plc_tuple *t, uint32_t k, uint32_t axes, bool blocks, plc_place *out);
+/* Without blocks, and then with them. */
 bool plc_match(plc *x, plc_tuple *t, uint32_t k, uint32_t axes, plc_place *out);
+
+/* ---- lift.c ---- */
 /* Whether it is a rank's result of a collective. */
 bool plc_takes_part(const plc *x, const plc_tuple *t);
 /* The tuples that it reads. Returns: false where the ranks' calls are not one call. */
@@ -223,7 +228,6 @@ const rule_term *plc_whole_call(plc *x, plc_tuple *t, const plc_variant *v, iso_
 
 /* ---- run.c ---- */
 void plc_run(plc *x);
-plc_tuple *plc_visit(plc *x, uint32_t id);
 void plc_clear(plc *x);
 /* What is guessed of a tuple; made where nothing is yet. */
 plc_guess *plc_guess_of(plc *x, const plc_tuple *t);

@@ -132,6 +132,26 @@ static bool is_cut(const builder *b, const plc_tuple *t, uint32_t depth) {
          !(rule_dtype_is_int(v->dtype) && t->n_args);
 }
 
+/* What an integer leaf may hold: what is said, else from 0 to the largest that was captured. */
+static void say_range(builder *b, const plc_tuple *t) {
+  int64_t low = 0, high = 0;
+  for (uint32_t r = 0; r < b->x->mesh.n; r++) {
+    if (t->node[r] == PLC_NONE) continue;
+    const rule_domain *d = plc_node(b->x, t->node[r])->domain;
+    const rule_tensor *v = b->x->value[0][t->node[r]];
+    const bool said = d && isfinite(d->low) && isfinite(d->high);
+    if (said && d->low < (double)low) low = (int64_t)d->low;
+    if (said && d->high > (double)high) high = (int64_t)d->high;
+    for (int64_t i = 0; !said && v && i < v->numel; i++) {
+      const int64_t n = rule_tensor_get_int(v, i);
+      if (n < low) low = n;
+      if (n > high) high = n;
+    }
+  }
+  b->var[b->n_vars].low = rule_int(b->a, low);
+  b->var[b->n_vars].high = rule_int(b->a, high + 1);
+}
+
 static const rule_term *variable(builder *b, const plc_tuple *t, uint32_t rank) {
   const plc *x = b->x;
   uint32_t of = rank;
@@ -154,16 +174,14 @@ static const rule_term *variable(builder *b, const plc_tuple *t, uint32_t rank) 
     if (v->shape.dim[i] < 1) return fail(b);
     dim[i] = rule_int(b->a, v->shape.dim[i]);
   }
-  b->var[b->n_vars] = (rule_variable){.name = name, .n_dims = v->shape.rank, .dim = dim,
+  b->var[b->n_vars] = (rule_variable){.name = name,
+                                      .n_dims = v->shape.rank,
+                                      .dim = dim,
                                       .kind = rule_dtype_is_float(v->dtype)     ? 'f'
                                               : rule_dtype_is_complex(v->dtype) ? 'c'
                                               : v->dtype == RULE_BOOL           ? 'b'
                                                                                 : 'i'};
-  const rule_domain *d = t->leaf ? plc_node(x, t->node[of])->domain : NULL;
-  if (d && b->var[b->n_vars].kind == 'i' && isfinite(d->low) && isfinite(d->high)) {
-    b->var[b->n_vars].low = rule_int(b->a, (int64_t)d->low);
-    b->var[b->n_vars].high = rule_int(b->a, (int64_t)d->high + 1);
-  }
+  if (t->leaf && b->var[b->n_vars].kind == 'i') say_range(b, t);
   b->example[b->n_vars] = local[of];
   b->key[b->n_vars] = key;
   return rule_var(b->a, b->n_vars++);
@@ -215,8 +233,8 @@ static const rule_term *group_of(builder *b, const plc_tuple *t, uint32_t i, uin
 static const rule_term *local_of(builder *b, const plc_tuple *t, uint32_t rank, uint32_t depth) {
   const uint32_t i = t->node[rank];
   if (b->fails || i == PLC_NONE) return fail(b);
-  const bool regrown = b->root->regrown != PLC_NONE && depth == 1 &&
-                       b->root->arg[b->root->regrown] == t->id;
+  const bool regrown =
+      b->root->regrown != PLC_NONE && depth == 1 && b->root->arg[b->root->regrown] == t->id;
   if (!regrown && is_cut(b, t, depth)) return variable(b, t, rank);
   if (t->differs || t->state != PLC_PLACED) b->axes = UINT32_MAX;
   if (t->mixed) return local_of(b, b->x->tuple[b->x->step_of[i]], rank, depth);
@@ -313,12 +331,13 @@ static rule_status show_from(prover *p, plc_tuple *t, uint32_t k, uint32_t base,
     if (!b->fails) r = scaled(b, OP_MUL_TENSOR, r, t->place[k].scale);
     if (!b->fails && !arena.failed && rule_term_eq(l, r)) s = RULE_PROVED;
     else if (!b->fails && !arena.failed) {
-      const rule shown = {.name = "placement", .n_vars = b->n_vars, .var = b->var, .lhs = l,
-                          .rhs = r};
+      const rule shown = {
+          .name = "placement", .n_vars = b->n_vars, .var = b->var, .lhs = l, .rhs = r};
       s = decide(p, &shown, b->example);
     } else snprintf(p->reason, sizeof p->reason, "the rule is too large, or of no known form");
     *axes = b->axes;
   }
+  if (arena.failed) plc_need(p->x, NULL);
   free(b);
   iso_arena_fini(&arena);
   return s;
@@ -334,8 +353,7 @@ static rule_status show(prover *p, plc_tuple *t, uint32_t k, uint32_t deeper) {
   for (uint32_t r = 1; r < m->n && s >= RULE_TESTED && !plc_failed(p->x); r++) {
     bool needed = t->node[r] != t->node[0];
     for (uint32_t a = 0; a < m->n_axes; a++)
-      if (plc_along(m, r, a))
-        needed &= t->place[k].axis[a].kind == PLC_R && (axes >> a & 1);
+      if (plc_along(m, r, a)) needed &= t->place[k].axis[a].kind == PLC_R && (axes >> a & 1);
     if (needed) s = weaker(s, show_from(p, t, k, r, deeper, &ignored));
   }
   return s;

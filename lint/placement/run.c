@@ -37,6 +37,7 @@ void plc_clear(plc *x) {
       free(x->many[d][i]);
       x->many[d][i] = NULL;
     }
+  if (x->run.failed) plc_need(x, NULL);
   iso_arena_fini(&x->run);
   iso_arena_init(&x->run);
   x->n_visited = 0;
@@ -214,8 +215,10 @@ static void misplaced(plc *x, plc_tuple *t, rule_tensor *const *each) {
     draw_alone(x, t, each);
     return;
   }
-  x->code = iso_fail(x->err, ISO_USAGE, "the placement %s of \"%.100s\" does not fit its shapes %s, "
-                     "%s", plc_print(x, &t->place[0], &x->run), plc_name(x, t),
+  x->code = iso_fail(x->err, ISO_USAGE,
+                     "the placement %s of \"%.100s\" does not fit its shapes %s, "
+                     "%s",
+                     plc_print(x, &t->place[0], &x->run), plc_name(x, t),
                      rule_shape_print(&each[0]->shape, a, sizeof a),
                      rule_shape_print(&each[1]->shape, b, sizeof b));
 }
@@ -235,8 +238,8 @@ static void draw_leaf(plc *x, plc_tuple *t) {
   if (t->state != PLC_PLACED) draw_alone(x, t, each);
   else if (!whole && !plc_failed(x)) misplaced(x, t, each);
   for (uint32_t d = 0; d < PLC_DRAWS && whole && !plc_failed(x); d++) {
-    rule_tensor *w = d ? redraw(x, whole, first_node(x, t, NULL), t->id * 131 + d)
-                       : rule_tensor_ref(whole);
+    rule_tensor *w =
+        d ? redraw(x, whole, first_node(x, t, NULL), t->id * 131 + d) : rule_tensor_ref(whole);
     t->whole[d] = w;
     if (d == 0)
       for (uint32_t r = 0; r < x->mesh.n; r++) set_value(x, 0, t->node[r], each[r]);
@@ -320,7 +323,7 @@ static void apply_mend(plc *x, plc_tuple *t, const plc_mend *m) {
   t->mended = true;
 }
 
-plc_tuple *plc_visit(plc *x, uint32_t id) {
+static plc_tuple *visit(plc *x, uint32_t id) {
   plc_tuple *t = x->tuple[id];
   if (t->state != PLC_NEW || plc_failed(x) || !prepare(x, t)) return t;
   t->state = PLC_BUSY;
@@ -333,7 +336,7 @@ plc_tuple *plc_visit(plc *x, uint32_t id) {
   const bool one = plc_gather(x, t);
   t->konst = true;
   for (uint32_t i = 0; i < t->n_args && !plc_failed(x); i++) {
-    const plc_tuple *o = plc_visit(x, t->arg[i]);
+    const plc_tuple *o = visit(x, t->arg[i]);
     t->konst &= o->konst;
     if (o->guess != PLC_NONE) t->guess = o->guess;
   }
@@ -373,7 +376,7 @@ bool plc_again(plc *x, const plc_tuple *u, plc_tuple *t) {
     }
   free(known);
   const uint32_t visited = x->n_visited;
-  plc_visit(x, t->id);
+  visit(x, t->id);
   x->n_visited = visited;
   return t->state == PLC_PLACED;
 }
@@ -383,6 +386,6 @@ void plc_run(plc *x) {
   for (size_t i = 0; i < x->n_tuples && !plc_failed(x); i++)
     if (x->tuple[i]->leaf) draw_leaf(x, x->tuple[i]);
   for (size_t i = 0; i < x->n_tuples && !plc_failed(x); i++)
-    if (!x->tuple[i]->mixed) plc_visit(x, (uint32_t)i);
-  for (size_t i = 0; i < x->n_outputs && !plc_failed(x); i++) plc_visit(x, x->output[i].tuple);
+    if (!x->tuple[i]->mixed) visit(x, (uint32_t)i);
+  for (size_t i = 0; i < x->n_outputs && !plc_failed(x); i++) visit(x, x->output[i].tuple);
 }

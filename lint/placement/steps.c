@@ -41,16 +41,6 @@ const rule_term *plc_group_list(const cap_node *n) {
   return list;
 }
 
-bool lint_has_ranks(const cap_graph *g) {
-  uint32_t r;
-  for (size_t i = 0; i < g->n_nodes; i++) {
-    const cap_node *n = &g->node[i];
-    if (n->kind == CAP_OP ? rule_is_collective(n->op) : plc_leaf_name(n->name, &r) != NULL)
-      return true;
-  }
-  return false;
-}
-
 /* ---- who holds what ---- */
 
 static uint64_t everybody(const plc *x) {
@@ -116,8 +106,11 @@ static plc_tuple *new_tuple(plc *x) {
   if (!iso_grow(x->tuple, x->cap_tuples, x->n_tuples + 1)) plc_need(x, NULL);
   if (!plc_need(x, node) || !plc_need(x, t) || plc_failed(x)) return NULL;
   x->tuple[x->n_tuples] = t;
-  *t = (plc_tuple){.node = node, .id = (uint32_t)x->n_tuples++, .regrown = PLC_NONE,
-                   .guess = PLC_NONE, .n_out = 1};
+  *t = (plc_tuple){.node = node,
+                   .id = (uint32_t)x->n_tuples++,
+                   .regrown = PLC_NONE,
+                   .guess = PLC_NONE,
+                   .n_out = 1};
   for (uint32_t r = 0; r < x->mesh.n; r++) node[r] = PLC_NONE;
   return t;
 }
@@ -183,8 +176,8 @@ typedef struct program {
 
 static bool alike(const plc *x, uint32_t a, uint32_t b) {
   const cap_node *p = plc_node(x, a), *q = plc_node(x, b);
-  return a == b || (strcmp(p->op, q->op) == 0 && p->call->n == q->call->n &&
-                    p->n_outputs == q->n_outputs);
+  return a == b ||
+         (strcmp(p->op, q->op) == 0 && p->call->n == q->call->n && p->n_outputs == q->n_outputs);
 }
 
 static program program_of(plc *x, uint32_t rank) {

@@ -83,9 +83,8 @@ static rule_tensor *reduced(plc *x, rule_tensor *const *t, uint32_t n, uint32_t 
   for (uint32_t i = 1; i < n; i++)
     if (!rule_shape_eq(&t[i * stride]->shape, &t[0]->shape) || t[i * stride]->dtype != t[0]->dtype)
       return NULL;
-  rule_tensor *out = t[0]->dtype == RULE_BOOL && how == PLC_SUM
-                         ? NULL
-                         : fresh(x, t[0]->dtype, &t[0]->shape);
+  rule_tensor *out =
+      t[0]->dtype == RULE_BOOL && how == PLC_SUM ? NULL : fresh(x, t[0]->dtype, &t[0]->shape);
   for (int64_t k = 0; out && k < out->numel; k++) {
     double v = rule_tensor_get(t[0], k);
     for (uint32_t i = 1; i < n; i++) {
@@ -207,44 +206,56 @@ static rule_tensor *piece(plc *x, const rule_tensor *t, uint32_t k, uint32_t m, 
 static rule_tensor *scaled(plc *x, rule_tensor *t, double by) {
   if (by == 1) return rule_tensor_ref(t);
   rule_tensor *out = fresh(x, t->dtype, &t->shape);
-  for (int64_t i = 0; out && i < t->numel; i++)
-    rule_tensor_set(out, i, by * rule_tensor_get(t, i));
+  for (int64_t i = 0; out && i < t->numel; i++) rule_tensor_set(out, i, by * rule_tensor_get(t, i));
   return out;
 }
 
-static bool cut_along(plc *x, rule_tensor *t, const plc_place *p, const rule_shape *shape,
-                      uint64_t seed, uint32_t rank, uint32_t axis, rule_tensor **out) {
-  if (!t) return false;
-  if (axis == x->mesh.n_axes) {
-    if (!rule_shape_eq(&t->shape, &shape[rank])) return false;
-    return (out[rank] = rule_tensor_ref(t)) != NULL;
+typedef struct cutting {
+  const plc_place *p;
+  const rule_shape *shape;
+  uint64_t seed;
+  rule_tensor **out;
+} cutting;
+
+/* Part `k` of `t` along an axis, of which `from` is behind it; `first`: the rank that has it. */
+static rule_tensor *part_of(plc *x, rule_tensor *t, const cutting *c, uint32_t axis, uint32_t k,
+                            uint32_t first, int64_t *from) {
+  const plc_one *o = &c->p->axis[axis];
+  if (o->kind == PLC_S) {
+    if (o->dim >= t->shape.rank || o->dim >= c->shape[first].rank) return NULL;
+    const int64_t n = extent(x, c->p, c->shape, first, axis + 1, o->dim);
+    *from += n;
+    return slice(x, t, o, *from - n, n);
   }
-  const uint32_t step = plc_stride(&x->mesh, axis), m = x->mesh.size[axis];
-  const plc_one *o = &p->axis[axis];
+  const uint32_t group = first - k * plc_stride(&x->mesh, axis);
+  if (o->kind == PLC_P && o->reduce == PLC_SUM)
+    return piece(x, t, k, x->mesh.size[axis], c->seed + 977 * (group + 1));
+  return rule_tensor_ref(t);
+}
+
+static bool cut_along(plc *x, rule_tensor *t, const cutting *c, uint32_t rank, uint32_t axis) {
+  if (axis == x->mesh.n_axes) {
+    if (!rule_shape_eq(&t->shape, &c->shape[rank])) return false;
+    return (c->out[rank] = rule_tensor_ref(t)) != NULL;
+  }
+  const plc_one *o = &c->p->axis[axis];
   int64_t from = 0;
   bool fits = true;
-  for (uint32_t k = 0; k < m && fits; k++) {
-    const uint32_t first = rank + k * step;
-    rule_tensor *part = NULL;
-    if (o->kind == PLC_S) {
-      if (o->dim >= t->shape.rank || o->dim >= shape[first].rank) return false;
-      const int64_t n = extent(x, p, shape, first, axis + 1, o->dim);
-      part = slice(x, t, o, from, n);
-      from += n;
-    } else if (o->kind == PLC_P && o->reduce == PLC_SUM) {
-      part = piece(x, t, k, m, seed + 977 * (rank + 1));
-    } else part = rule_tensor_ref(t);
-    fits = cut_along(x, part, p, shape, seed, first, axis + 1, out);
+  for (uint32_t k = 0; k < x->mesh.size[axis] && fits; k++) {
+    const uint32_t first = rank + k * plc_stride(&x->mesh, axis);
+    rule_tensor *part = part_of(x, t, c, axis, k, first, &from);
+    fits = part && cut_along(x, part, c, first, axis + 1);
     rule_tensor_unref(part);
   }
   return fits && (o->kind != PLC_S || from == t->shape.dim[o->dim]);
 }
 
-bool plc_cut(plc *x, rule_tensor *whole, const plc_place *p, const rule_shape *shape,
-             uint64_t seed, rule_tensor **out) {
+bool plc_cut(plc *x, rule_tensor *whole, const plc_place *p, const rule_shape *shape, uint64_t seed,
+             rule_tensor **out) {
+  const cutting c = {.p = p, .shape = shape, .seed = seed, .out = out};
   rule_tensor *t = scaled(x, whole, p->scale);
   for (uint32_t r = 0; r < x->mesh.n; r++) out[r] = NULL;
-  bool fits = t && cut_along(x, t, p, shape, seed, 0, 0, out) && !plc_failed(x);
+  bool fits = t && cut_along(x, t, &c, 0, 0) && !plc_failed(x);
   rule_tensor_unref(t);
   for (uint32_t r = 0; r < x->mesh.n && !fits; r++) {
     rule_tensor_unref(out[r]);

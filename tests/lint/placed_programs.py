@@ -139,9 +139,7 @@ class Placed(World):
             return self.each(lambda r: self.g.leaf("input", name, d, f32))
         at = [sum(sizes[:r]) for r in range(self.n)]
         return self.each(
-            lambda r: self.g.leaf(
-                "input", self.name(r, name), d.rows(at[r], at[r] + sizes[r]), f32
-            )
+            lambda r: self.g.leaf("input", self.name(r, name), d.rows(at[r], at[r] + sizes[r]), f32)
         )
 
     def cut3(self, name, n, a, b):
