@@ -204,7 +204,10 @@ def first_rank(whole, ranks):
 
 def exchanged(whole, ranks):
     """Two parameters of one shape, each given for the other."""
-    pattern = r" = (\S+?)(?:\{[\d,]*\})? parameter\(\d+\), (sharding=\{.*?\}), metadata=\{op_name=\"([^\"]+)"
+    pattern = (
+        r" = (\S+?)(?:\{[\d,]*\})? parameter\(\d+\), "
+        r"(sharding=\{.*?\}), metadata=\{op_name=\"([^\"]+)"
+    )
     found = list(re.finditer(pattern, ranks[ranks.index("\nENTRY") :]))
     for k, m in enumerate(found):
         for o in found[k + 1 :]:
