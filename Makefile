@@ -283,7 +283,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),{ echo '$(MAKE) -s format-check'; echo .ci/form; echo .ci/unused $(B); } >> $(B)/check.list,:)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(FORGED_CHAINS)'; echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; } >> $(B)/check.list)
 	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)
-	@$(if $(filter 0,$(TORCH)),:,echo '$(HLO) -k tensor-2' >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,{ echo '$(HLO) --faults 0'; echo '$(HLO) -k tensor-2'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(DISTRIBUTED)' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(CORNERS) --rules 330 --pairs 33' >> $(B)/check.list)
 	@{ $(foreach t,$(LINT),echo 'python3 tests/lint/$(t).py --isomer $(B)/isomer';) } >> $(B)/check.list
