@@ -430,6 +430,15 @@ static void cone(state *s, eg_node e, bool *const mark[2], bool *seen) {
   }
 }
 
+/* All peers are marked, but for those that the other graph holds, too. */
+static bool below(state *s, const peers *p, const bool *mark) {
+  uint32_t marked = 0, shared = 0;
+  for (uint32_t r = 0; r < p->n; r++)
+    if (mark[p->node[r]]) marked++;
+    else shared += has_counterpart(s, s->map[p->side][p->node[r]], p->side);
+  return marked > 0 && marked + shared == p->n;
+}
+
 iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *err) {
   *any = false;
   if (s->ranks.linking || !s->ranks.n_peers) return ISO_OK;
@@ -443,9 +452,7 @@ iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *er
   s->ranks.linking = true;
   for (size_t i = 0; i < s->ranks.n_peers && !c; i++) {
     peers *p = &s->ranks.peers[i];
-    bool below = false;
-    for (uint32_t r = 0; r < p->n && !below; r++) below = mark[p->side][p->node[r]];
-    if (!below || p->linked) continue;
+    if (p->linked || !below(s, p, mark[p->side])) continue;
     c = link(s, p, err);
     *any |= p->met;
   }
