@@ -1,10 +1,11 @@
 /* Tensors that several ranks hold a part of each.
  *
- * Peers are the nodes that stand for the same step on each rank: found from the collectives and the
- * replicated outputs backwards, in lockstep while the operators are the same, and from the ranks in
- * the nodes' names. That they are peers is a proposal only. Where the concatenation or the sum of
- * the peers' values is a tensor of the other graph, the concatenation (the sum) becomes a node, and
- * a rule has to join the two, as any two tensors of equal value.
+ * Peers are the nodes that stand for the same step on each rank, or on each piece of a batch: found
+ * from the collectives, the replicated outputs and what joins pieces (a concatenation, a sum of
+ * results of one operator) backwards, in lockstep while the operators are the same, and from the
+ * ranks in the nodes' names. That they are peers is a proposal only. Where the concatenation or the
+ * sum of the peers' values is a tensor of the other graph, the concatenation (the sum) becomes a
+ * node, and a rule has to join the two, as any two tensors of equal value.
  *
  * A block between two tensors that both graphs hold whole is tried in one piece first (a
  * feed-forward block against its two halves and their sum is one rule); only where that fails is it
@@ -101,17 +102,57 @@ static void follow(table *t) {
   }
 }
 
-/* The tensors that a collective takes, one of each rank. */
-static void propose_collective(table *t, const synth_node *n) {
+static const char *operator_of(const table *t, uint32_t i) {
+  const synth_node *n = &t->s->graph[t->side]->node[i];
+  return n->kind == SYNTH_OP ? n->call->u.s : "";
+}
+
+/* The tensors that a collective takes, one of each rank; or the pieces that a concatenation joins,
+ * results of one operator. */
+static void propose_list(table *t, const synth_node *n) {
   uint32_t node[MAX_RANKS];
-  if (n->kind != SYNTH_OP || !rule_is_collective(n->call->u.s) || n->call->n == 0) return;
+  if (n->kind != SYNTH_OP || n->call->n == 0) return;
+  const bool pieces = strcmp(n->call->u.s, OP_CAT) == 0;
+  if (!pieces && !rule_is_collective(n->call->u.s)) return;
   const rule_term *list = n->call->child[0];
   if (list->kind != RULE_LIST || list->n > MAX_RANKS) return;
   for (uint32_t r = 0; r < list->n; r++) {
     if (list->child[r]->kind != RULE_VAR) return;
     node[r] = (uint32_t)list->child[r]->u.i;
+    if (pieces && strcmp(operator_of(t, node[r]), operator_of(t, node[0])) != 0) return;
   }
   propose(t, node, list->n);
+}
+
+/* The two tensors that node `i` adds. */
+static bool is_sum(const table *t, uint32_t i, uint32_t of[2]) {
+  const synth_node *n = &t->s->graph[t->side]->node[i];
+  if (n->kind != SYNTH_OP || strcmp(n->call->u.s, OP_ADD_TENSOR) != 0 || n->call->n < 2 ||
+      n->call->child[0]->kind != RULE_VAR || n->call->child[1]->kind != RULE_VAR)
+    return false;
+  for (int k = 0; k < 2; k++) of[k] = (uint32_t)n->call->child[k]->u.i;
+  return true;
+}
+
+/* What is added up to node `i`, one after another: results of one operator, each of a piece. Sums
+ * on the way are flagged: they are of fewer pieces. */
+static void propose_sum(table *t, uint32_t i, bool *inner) {
+  uint32_t node[MAX_RANKS], of[2], n = 0, sum[MAX_RANKS];
+  if (inner[i] || !is_sum(t, i, of)) return;
+  const char *op = operator_of(t, of[1]);
+  for (uint32_t k = i; is_sum(t, k, of) && n < MAX_RANKS - 1; k = of[0]) {
+    if (strcmp(operator_of(t, of[1]), op) != 0) return;
+    sum[n] = k;
+    node[n++] = of[1];
+    node[n] = of[0];
+  }
+  if (op[0] == 0 || strcmp(operator_of(t, node[n]), op) != 0) return;
+  for (uint32_t k = 0; k < n; k++) inner[sum[k]] = true;
+  for (uint32_t a = 0, b = n++; a < b; a++, b--) {
+    const uint32_t x = node[a];
+    node[a] = node[b], node[b] = x;
+  }
+  propose(t, node, n);
 }
 
 /* "r<rank>_<rest>". Returns: the rest, NULL where the name is not of that form. */
@@ -209,8 +250,13 @@ iso_code st_find_peers(state *s, iso_error *err) {
     if (!(s->ranks.first_peers[side] = malloc((g->n_nodes + 1) * sizeof(uint32_t))))
       return nomem(err);
     memset(s->ranks.first_peers[side], 0xff, (g->n_nodes + 1) * sizeof(uint32_t));
+    bool *inner = calloc(g->n_nodes + 1, 1);
+    if (!inner) return nomem(err);
     for (uint32_t i = 0; i < g->n_nodes; i++)
-      if (live(s, side, i)) propose_collective(&t, &g->node[i]);
+      if (live(s, side, i)) propose_list(&t, &g->node[i]);
+    for (uint32_t i = (uint32_t)g->n_nodes; i-- > 0;)
+      if (live(s, side, i)) propose_sum(&t, i, inner);
+    free(inner);
     propose_outputs(&t);
     follow(&t);
     propose_named(&t);
