@@ -234,7 +234,7 @@ mutants-text: all $(B)/tests/validate/test_prove_diff $(B)/tests/validate/test_p
 # One command a line, for .ci/test-run.
 CHECKER = $(if $(filter 0,$(TORCH)),,$(B)/tests/check/checker)
 DISTRIBUTED = python3 tests/pairs/distributed.py --isomer $(B)/isomer
-LINT = schedules events mutations sharing recorder lint_reports
+LINT = schedules events mutations sharing recorder lint_reports placements
 E2E = python3 tests/cli/e2e.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
 CAPTURE_PY = python3 tests/capture_py/run.py --isomer $(B)/isomer
 TRAPS = python3 tests/pairs/run.py --isomer $(B)/isomer
@@ -283,7 +283,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),{ echo '$(MAKE) -s format-check'; echo .ci/form; echo .ci/unused $(B); } >> $(B)/check.list,:)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(FORGED_CHAINS)'; echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; } >> $(B)/check.list)
 	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)
-	@$(if $(filter 0,$(TORCH)),:,echo '$(HLO) -k tensor-2' >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,{ echo '$(HLO) --faults 0'; echo '$(HLO) -k tensor-2'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(DISTRIBUTED)' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(CORNERS) --rules 330 --pairs 33' >> $(B)/check.list)
 	@{ $(foreach t,$(LINT),echo 'python3 tests/lint/$(t).py --isomer $(B)/isomer';) } >> $(B)/check.list
@@ -401,6 +401,7 @@ bench-real: all
 	@$(PYTHON_TORCH) tests/bench/real.py --isomer $(B)/isomer
 # What takes longer of lint: tables that torch makes anew, programs on real gloo, costs. A Python with torch.
 lint-campaign: all
+	@$(PYTHON_TORCH) tests/lint/placements.py --truth
 	@$(PYTHON_TORCH) tests/lint/schedules.py --isomer $(B)/isomer --torch --ranks 2,3,4,8,16 --shuffles 400
 	@$(PYTHON_TORCH) tests/lint/gloo.py --isomer $(B)/isomer --count $(or $(COUNT),100) --seed $(or $(SEED),0)
 	@python3 tests/lint/recorder.py --isomer $(B)/isomer --count 400

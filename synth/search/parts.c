@@ -24,8 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_WHOLES = 16 };
-
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 static bool has_counterpart(state *s, eg_node e, int side) { return st_has_side(s, e, !side); }
@@ -128,9 +126,7 @@ static const rule_term *reshaped(iso_arena *a, const rule_term *x, const rule_sh
   return (arg[1] = rule_list(a, dim, shape->rank)) ? rule_op(a, OP_RESHAPE, arg, 2) : NULL;
 }
 
-/* The parts, each viewed as `shape` unless it has it (or `shape` is NULL), along `d`. */
-static const rule_term *joined(iso_arena *a, const st_parts *p, const rule_shape *shape,
-                               uint32_t d) {
+const rule_term *st_joined(iso_arena *a, const st_parts *p, const rule_shape *shape, uint32_t d) {
   const rule_term *part[MAX_RANKS], *arg[2];
   for (uint32_t k = 0; k < p->n; k++) {
     part[k] = rule_var(a, k);
@@ -146,21 +142,21 @@ static const rule_term *joined(iso_arena *a, const st_parts *p, const rule_shape
 /* The whole of its parts. NULL: no memory. */
 static const rule_term *put_together(iso_arena *a, const st_parts *p, const rule_shape *whole,
                                      cutting c) {
-  if (c.outer == 0) return joined(a, p, NULL, c.d);
+  if (c.outer == 0) return st_joined(a, p, NULL, c.d);
   rule_shape own = *whole;
   if (c.outer == 1) {
     own.dim[c.d] /= p->n;
-    return joined(a, p, &own, c.d);
+    return st_joined(a, p, &own, c.d);
   }
   if (whole->rank == RULE_MAX_RANK) return NULL;
   for (uint32_t i = own.rank++; i > c.d; i--) own.dim[i] = own.dim[i - 1];
   own.dim[c.d + 1] = own.dim[c.d] / c.outer / p->n;
   own.dim[c.d] = c.outer;
-  const rule_term *t = joined(a, p, &own, c.d + 1);
+  const rule_term *t = st_joined(a, p, &own, c.d + 1);
   return t ? reshaped(a, t, whole) : NULL;
 }
 
-static const rule_term *reduced(iso_arena *a, const st_parts *p, const char *how) {
+const rule_term *st_reduced(iso_arena *a, const st_parts *p, const char *how) {
   const rule_term *part[MAX_RANKS], *arg[2];
   for (uint32_t k = 0; k < p->n; k++)
     if (!(part[k] = rule_var(a, k))) return NULL;
@@ -195,17 +191,7 @@ static iso_code join(state *s, const st_parts *p, const rule_term *t, eg_node wh
   return c;
 }
 
-/* A tensor of the other graph, by what is known of it. */
-typedef struct sought {
-  int side; /* the parts' */
-  int64_t numel;
-  double moment[4];
-  bool met;   /* there is one, */
-  eg_node at; /* this, the first of all */
-} sought;
-
-/* E-nodes of the other graph, one of each class, that may be it. */
-static uint32_t wholes(state *s, const st_parts *p, const sought *x, eg_node *out) {
+uint32_t st_wholes(state *s, const st_parts *p, const st_sought *x, eg_node *out) {
   const int64_t numel = x->numel;
   const double *moment = x->moment;
   uint32_t n = 0;
@@ -221,8 +207,7 @@ static uint32_t wholes(state *s, const st_parts *p, const sought *x, eg_node *ou
   return n;
 }
 
-/* The concatenation of the parts along `d`, by value. Owns; NULL: they have none. */
-static iso_code concatenated(const st_parts *p, uint32_t d, rule_tensor **out, iso_error *err) {
+iso_code st_concatenated(const st_parts *p, uint32_t d, rule_tensor **out, iso_error *err) {
   rule_shape all = p->value[0]->shape;
   int64_t before = 1, inner = 1, first = 0;
   *out = NULL;
@@ -255,11 +240,11 @@ static iso_code join_turned(state *s, const st_parts *p, eg_node whole, bool *me
   iso_code c = v ? ISO_OK : st_lost(&s->values, err);
   for (uint32_t d = p->value[0]->shape.rank; d-- > 0 && !c && !*met;) {
     rule_tensor *all;
-    if ((c = concatenated(p, d, &all, err)) || !all) continue;
+    if ((c = st_concatenated(p, d, &all, err)) || !all) continue;
     const rule_term *turned = synth_layout(&s->arena, s->schemas, all, v, s->oracle, s->o->rel_tol);
     rule_tensor_unref(all);
     if (!turned) continue;
-    const rule_term *t = divided(s, joined(&s->arena, p, NULL, d), p->by);
+    const rule_term *t = divided(s, st_joined(&s->arena, p, NULL, d), p->by);
     st_parts one = {.n = 1};
     if (!t) c = nomem(err);
     if (!c) c = st_add_term(s, t, p->of, &one.of[0], err);
@@ -282,11 +267,10 @@ static iso_code join_one(state *s, const st_parts *p, int way, eg_node whole, bo
   return join(s, p, divided(s, t, p->by), whole, met, err);
 }
 
-/* What is the concatenation of the parts. */
-static iso_code join_cut(state *s, const st_parts *p, sought *x, iso_error *err) {
+iso_code st_join_cut(state *s, const st_parts *p, st_sought *x, iso_error *err) {
   eg_node whole[MOST_WHOLES];
   iso_code c = ISO_OK;
-  const uint32_t n = wholes(s, p, x, whole);
+  const uint32_t n = st_wholes(s, p, x, whole);
   for (int way = 0; way < WAYS && !x->met; way++)
     for (uint32_t i = 0; i < n && !c && !(way == TURNED && x->met); i++) {
       const bool before = x->met;
@@ -323,29 +307,31 @@ iso_code st_join_whole(state *s, const st_parts *p, eg_node whole, bool *met, is
   for (int way = 0; way < WAYS && !c && !*met && v->numel == numel; way++)
     c = join_one(s, p, way, whole, met, err);
   for (size_t i = 0; i < 3 && !c && !*met && rule_dtype_is_float(v->dtype); i++)
-    if (reduces_to(v, p, how[i])) c = join(s, p, reduced(&s->arena, p, how[i]), whole, met, err);
+    if (reduces_to(v, p, how[i])) c = join(s, p, st_reduced(&s->arena, p, how[i]), whole, met, err);
+  st_sought x = {.at = whole};
+  if (!c && !*met) c = st_join_grid(s, p, whole, &x, err);
+  *met |= x.met;
   return c;
 }
 
 /* What is the sum of the parts. */
-static iso_code join_sum(state *s, const st_parts *p, sought *x, iso_error *err) {
+static iso_code join_sum(state *s, const st_parts *p, st_sought *x, iso_error *err) {
   const rule_shape *shape = &p->value[0]->shape;
   eg_node whole[MOST_WHOLES];
   iso_code c = ISO_OK;
   x->numel = p->value[0]->numel;
-  const uint32_t n = wholes(s, p, x, whole);
+  const uint32_t n = st_wholes(s, p, x, whole);
   for (uint32_t i = 0; i < n && !c; i++) {
     const bool before = x->met;
     if (!rule_shape_eq(shape, &s->rec[whole[i].i].shape)) continue;
-    const rule_term *t = reduced(&s->arena, p, p->by == p->n ? "avg" : "sum");
+    const rule_term *t = st_reduced(&s->arena, p, p->by == p->n ? "avg" : "sum");
     c = join(s, p, divided(s, t, p->by == p->n ? 1 : p->by), whole[i], &x->met, err);
     if (x->met && !before) x->at = whole[i];
   }
   return c;
 }
 
-/* Moments of the concatenation. Returns: its elements. */
-static int64_t moments_of_all(const st_parts *p, double out[4]) {
+int64_t st_moments_of_all(const st_parts *p, double out[4]) {
   double m[4];
   int64_t numel = 0;
   memset(out, 0, 4 * sizeof *out);
@@ -380,25 +366,34 @@ static void scale_moments(const double m[4], double by, double out[4]) {
   for (int i = 0; i < 4; i++) out[i] = m[i] * power[i];
 }
 
+/* Whether the parts can be put together to the whole, and how is not asked. */
+bool st_is_cut(const rule_tensor *whole, const st_parts *p) {
+  cutting c;
+  return whole->dtype == p->value[0]->dtype &&
+         (find_plain(whole, p, &c) || find_cutting(whole, p, &c));
+}
+
 /* The whole, or that divided by a number of parts. */
 static iso_code find_whole(state *s, peers *p, st_parts *of, iso_error *err) {
   double all[4], sum[4];
-  const int64_t numel = moments_of_all(of, all);
+  const int64_t numel = st_moments_of_all(of, all);
   const bool adds = moments_of_sum(of, sum), scales = rule_dtype_is_float(of->value[0]->dtype);
-  sought x = {.side = p->side};
+  st_sought x = {.side = p->side};
   iso_code c = ISO_OK;
   for (of->by = 1; of->by <= (scales ? (int64_t)of->n : 1) && !c && !x.met; of->by++) {
     if (of->n % of->by != 0) continue;
     of->scale = 1.0 / (double)of->by;
     x.numel = numel;
     scale_moments(all, of->scale, x.moment);
-    c = join_cut(s, of, &x, err);
+    c = st_join_cut(s, of, &x, err);
     if (!c && !x.met && adds) {
       scale_moments(sum, of->scale, x.moment);
       c = join_sum(s, of, &x, err);
     }
     if (x.met && of->by == 1) p->whole = x.at;
   }
+  if (!c && !x.met && !(c = st_join_grid(s, of, (eg_node){EG_NONE}, &x, err)) && x.met)
+    p->whole = x.at;
   p->met = x.met;
   return c;
 }
