@@ -1,6 +1,7 @@
 /* Where two graphs part: the operator at fault is named, once for each change, with its attribute
  * and a picture of the difference. */
 #include "tests/synth/small_graphs.h"
+#include "tests/support/suite.h"
 
 START_TEST(another_operator_is_named) {
   rule_tensor *x = noise(1, SHAPE(4, 3), 0, 1), *b = noise(2, SHAPE(3), 0, 1);
@@ -93,9 +94,5 @@ int main(void) {
   tcase_add_test(t, one_change_in_two_places_is_named_once);
   tcase_add_test(t, where_tensors_differ_is_pictured);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite(s);
 }

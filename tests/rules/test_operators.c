@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "rules/operators.h"
+#include "tests/support/suite.h"
 
 static const rule_operator *of(const char *op) { return rule_operator_of(op); }
 
@@ -220,9 +221,5 @@ int main(void) {
   tcase_add_test(t, what_shares_memory_is_marked_so);
   tcase_add_test(t, what_draws_takes_a_generator);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

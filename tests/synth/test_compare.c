@@ -2,6 +2,7 @@
  * no rule, what one rule joins is joined by one, and what values or the oracle do not support is
  * never called equivalent. */
 #include "tests/synth/small_graphs.h"
+#include "tests/support/suite.h"
 
 /* ---- equivalent ---- */
 
@@ -302,9 +303,5 @@ int main(void) {
   tcase_add_test(t, outputs_that_cannot_be_paired);
   tcase_add_test(t, operators_that_cannot_run_are_named);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite(s);
 }

@@ -9,6 +9,7 @@
 #include "validate/expr/expr.h"
 #include "validate/tensor/tensor.h"
 #include "validate/validate.h"
+#include "tests/support/suite.h"
 
 enum { VARS = 3, FACTS = 3, ROUNDS = 20000, MOST = 6 };
 
@@ -105,9 +106,5 @@ int main(void) {
   tcase_set_timeout(t, 60);
   tcase_add_test(t, what_is_said_to_be_at_least_0_is);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? 1 : 0;
+  return run_suite(s);
 }

@@ -8,6 +8,7 @@
 #include <z3.h>
 
 #include "validate/validate.h"
+#include "tests/support/suite.h"
 
 static rule_schemas *schemas;
 
@@ -140,9 +141,5 @@ int main(void) {
   tcase_add_test(t, the_papers_rules);
   tcase_add_loop_test(t, rules_of_each_family, 0, (int)(sizeof files / sizeof *files));
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }
