@@ -174,11 +174,12 @@ def own_part(whole, ranks):
 
     def own(m):
         d = re.search(r"dimensions=(\{\d+\})", m[6] + m[4])
-        group = re.search(r"'=(\d+)\]|^\[\d+,(\d+)\]", m[5])
-        if m[2] != "all-gather" or not d or not group:
+        axes = dict(re.findall(r"'(axis_\d+)'=(\d+)", m[5]))
+        used = re.search(r"\{'(axis_\d+)'\}$", m[5])
+        if m[2] != "all-gather" or not d or not used:
             return None
-        n = int(group[1] or group[2])
-        return "= %s concatenate(%s), dimensions=%s" % (m[1], ", ".join([m[3]] * n), d[1])
+        copies = ", ".join([m[3]] * int(axes[used[1]]))
+        return "= %s concatenate(%s), dimensions=%s" % (m[1], copies, d[1])
 
     for t in each(COLLECTIVE, ranks, own):
         yield whole, t
@@ -203,17 +204,15 @@ def first_rank(whole, ranks):
 
 
 def exchanged(whole, ranks):
-    """Two parameters of one shape, each given for the other."""
-    pattern = (
-        r" = (\S+?)(?:\{[\d,]*\})? parameter\(\d+\), "
-        r"(sharding=\{.*?\}), metadata=\{op_name=\"([^\"]+)"
-    )
+    """Two parameters of one shape and one cut, each given for the other."""
+    pattern = r" = (\S+?)(?:\{[\d,]*\})? (parameter\(\d+\), )(sharding=\{.*?\}), metadata"
     found = list(re.finditer(pattern, ranks[ranks.index("\nENTRY") :]))
+    at = ranks.index("\nENTRY")
     for k, m in enumerate(found):
         for o in found[k + 1 :]:
-            if m[1] == o[1] and m[2] == o[2]:
-                a, b = 'op_name="%s"' % m[3], 'op_name="%s"' % o[3]
-                yield whole, ranks.replace(a, "\0").replace(b, a).replace("\0", b)
+            if m[1] == o[1] and m[3] == o[3]:
+                new = ranks[at:].replace(m[2], "\0").replace(o[2], m[2]).replace("\0", o[2])
+                yield whole, ranks[:at] + new
 
 
 def result_order(whole, ranks):
