@@ -96,6 +96,28 @@ static bool helps(plc *x, const plc_guess *g, plc_tuple *t, uint32_t before, boo
   return !next || next->order > before;
 }
 
+/* The same with leaves that the same operator reads: a fused weight has a fused bias. */
+static bool helps_together(plc *x, const plc_guess *g, plc_tuple *t, uint32_t before) {
+  plc_guess was[MOST_BEHIND];
+  uint32_t n = 0;
+  for (size_t i = 0; i < x->n_tuples; i++) {
+    const plc_tuple *u = x->tuple[i];
+    bool reads = false;
+    for (uint32_t k = 0; k < u->n_args; k++) reads |= u->arg[k] == g->tuple;
+    for (uint32_t k = 0; reads && k < u->n_args && n < MOST_BEHIND; k++) {
+      const plc_tuple *o = x->tuple[u->arg[k]];
+      if (!o->leaf || o->guess != o->id || o->id == g->tuple) continue;
+      plc_guess *other = plc_guess_of(x, o);
+      if (!other) return false;
+      was[n] = *other;
+      n += plc_guess_like(x, other, g);
+    }
+  }
+  if (n && helps(x, g, t, before, false)) return true;
+  while (n-- > 0) *plc_guess_of(x, x->tuple[was[n].tuple]) = was[n];
+  return false;
+}
+
 /* Another possibility of one guess with which a loose tensor is placed; `only_runs`: with which one
  * rank could run it. */
 static bool move_one(plc *x, plc_tuple *t, bool only_runs, uint32_t *runs) {
@@ -109,7 +131,9 @@ static bool move_one(plc *x, plc_tuple *t, bool only_runs, uint32_t *runs) {
       if (k == was.tried) continue;
       if (!plc_next_guess(x, g, k)) break;
       ++*runs;
-      if (!helps(x, g, t, before, only_runs)) continue;
+      if (!helps(x, g, t, before, only_runs) &&
+          (!x->tuple[g->tuple]->leaf || !helps_together(x, g, t, before)))
+        continue;
       plc_run(x);
       return true;
     }

@@ -75,14 +75,30 @@ static const rule_term *argument(lifting *l, const rule_term *const *t) {
   if (l->v) return rule_var(l->a, i);
   uint32_t node[PLC_RANKS];
   for (uint32_t r = 0; r < l->x->mesh.n; r++) node[r] = PLC_NONE;
-  for (uint32_t k = 0; k < l->n; k++) node[l->rank[k]] = (uint32_t)t[k]->u.i;
+  for (uint32_t k = 0; k < l->n; k++)
+    if (t[k]->kind == RULE_VAR) node[l->rank[k]] = (uint32_t)t[k]->u.i;
   if (i >= PLC_ARGS) return refuse(l);
   if ((l->t->arg[i] = plc_intern(l->x, node)) == PLC_NONE) return refuse(l);
   l->t->n_args = i + 1;
   return rule_var(l->a, i);
 }
 
+/* A tensor that only some ranks give, as a bias that is added once. */
+static bool given_by_some(const lifting *l, const rule_term *const *t) {
+  bool some = false, none = false;
+  for (uint32_t i = 0; i < l->n; i++) {
+    some |= t[i]->kind == RULE_VAR;
+    none |= t[i]->kind == RULE_NONE;
+    if (t[i]->kind != RULE_VAR && t[i]->kind != RULE_NONE) return false;
+  }
+  return some && none;
+}
+
 static const rule_term *lift_term(lifting *l, const rule_term *const *t) {
+  if (given_by_some(l, t)) {
+    l->differs = true;
+    return argument(l, t);
+  }
   for (uint32_t i = 1; i < l->n; i++)
     if (t[i]->kind != t[0]->kind || t[i]->n != t[0]->n) return refuse(l);
   switch (t[0]->kind) {

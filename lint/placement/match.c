@@ -132,6 +132,15 @@ static bool reads_parts(const plc *x, const plc_tuple *t) {
   return false;
 }
 
+/* The scale of what it reads: what is 0 has any. */
+static double given_scale(const plc *x, const plc_tuple *t) {
+  for (uint32_t i = 0; i < t->n_args; i++) {
+    const plc_tuple *o = x->tuple[t->arg[i]];
+    if (o->state == PLC_PLACED && o->place[0].scale != 1) return o->place[0].scale;
+  }
+  return 1;
+}
+
 bool plc_match_with(plc *x, plc_tuple *t, uint32_t k, uint32_t axes, bool blocks, plc_place *out) {
   for (int scaled = 0; scaled < 2; scaled++) {
     matching m = {
@@ -139,6 +148,7 @@ bool plc_match_with(plc *x, plc_tuple *t, uint32_t k, uint32_t axes, bool blocks
     m.extremes = reads_parts(x, t) && t->whole[k]->dtype != RULE_BOOL;
     m.nothing = t->floor > 0 && plc_largest(t->whole[k]) < t->floor;
     *out = plc_replica();
+    if (m.nothing) out->scale = given_scale(x, t);
     if (match_axis(&m, 0)) return true;
   }
   return false;

@@ -237,6 +237,9 @@ uint32_t plc_tried(const plc *x, const plc_tuple *t);
 bool plc_again(plc *x, const plc_tuple *u, plc_tuple *t);
 /* Take the `which`-th possibility. Returns: false: there are no more. */
 bool plc_next_guess(plc *x, plc_guess *g, uint32_t which);
+/* Take the possibility of a leaf that has the blocks of `like`, another leaf's guess. Returns:
+ * whether there is one, and it was not taken before. */
+bool plc_guess_like(plc *x, plc_guess *g, const plc_guess *like);
 /* A leaf's name without its rank. */
 const char *plc_name(const plc *x, const plc_tuple *t);
 

@@ -193,15 +193,23 @@ static const rule_term *local_of(builder *b, const plc_tuple *t, uint32_t rank, 
 typedef struct filling { /* of a call's variables, in their order */
   builder *b;
   const plc_tuple *t;
-  uint32_t rank, next, depth;
+  uint32_t rank, depth;
   bool whole;
 } filling;
+
+/* Which argument of the tuple a rank's operand is. */
+static uint32_t argument_of(const filling *f, uint32_t node) {
+  for (uint32_t i = 0; i < f->t->n_args; i++)
+    if (f->b->x->tuple[f->t->arg[i]]->node[f->rank] == node) return i;
+  return PLC_NONE;
+}
 
 static const rule_term *fill(filling *f, const rule_term *c) {
   builder *b = f->b;
   if (b->fails) return NULL;
   if (c->kind == RULE_VAR) {
-    const uint32_t i = f->whole ? (uint32_t)c->u.i : f->next++;
+    const uint32_t i = f->whole ? (uint32_t)c->u.i : argument_of(f, (uint32_t)c->u.i);
+    if (i == PLC_NONE) return fail(b);
     const plc_tuple *o = b->x->tuple[f->t->arg[i]];
     if (i == f->t->regrown && f->whole)
       return plc_whole_call(b->x, b->x->tuple[f->t->arg[i]], &f->t->regrow, b->a);

@@ -131,10 +131,16 @@ static bool candidate(const plc *x, rule_tensor *const *each, uint32_t which, pl
     out->axis[x->mesh.n_axes - 1 - i / rank] = (plc_one){.kind = PLC_S, .dim = i % rank};
     return true;
   }
-  if (which >= rank) return false;
-  for (uint32_t a = 0; a < x->mesh.n_axes; a++)
-    if (differ >> a & 1) out->axis[a] = (plc_one){.kind = PLC_S, .dim = which};
-  return true;
+  /* Whole shards first; then those of fused tensors: queries, keys and values, gate and up. */
+  static const uint32_t blocks[] = {1, 3, 2, 4};
+  for (uint32_t i = 0; i < 4 * rank; i++) {
+    const uint32_t d = i % rank, b = blocks[i / rank];
+    if (each[0]->shape.dim[d] % b || each[0]->shape.dim[d] == 0 || which-- > 0) continue;
+    for (uint32_t a = 0; a < x->mesh.n_axes; a++)
+      if (differ >> a & 1) out->axis[a] = (plc_one){.kind = PLC_S, .dim = d, .blocks = b};
+    return true;
+  }
+  return false;
 }
 
 plc_guess *plc_guess_of(plc *x, const plc_tuple *t) {
@@ -163,6 +169,23 @@ bool plc_next_guess(plc *x, plc_guess *g, uint32_t which) {
   if (more) g->place = p, g->tried = which;
   for (uint32_t r = 0; r < x->mesh.n; r++) rule_tensor_unref(each[r]);
   return more;
+}
+
+static uint32_t blocks_of(const plc *x, const plc_place *p) {
+  uint32_t most = 1;
+  for (uint32_t a = 0; a < x->mesh.n_axes; a++)
+    if (plc_blocks(&p->axis[a]) > most) most = plc_blocks(&p->axis[a]);
+  return most;
+}
+
+bool plc_guess_like(plc *x, plc_guess *g, const plc_guess *like) {
+  const plc_guess was = *g;
+  const uint32_t blocks = blocks_of(x, &like->place);
+  if (blocks == blocks_of(x, &g->place)) return false;
+  for (uint32_t k = 0; plc_next_guess(x, g, k); k++)
+    if (blocks_of(x, &g->place) == blocks) return true;
+  *g = was;
+  return false;
 }
 
 /* Where a leaf lies: as said, the same tensor for all, equal values, or a guess. */

@@ -427,3 +427,72 @@ def experts_of_each_rank(w, bad):
     y = y if bad else w.all_reduce(y)
     y = y.silu()
     return {"y": w.all_reduce(y) if bad else y}
+
+
+# ---- as in Megatron-LM's issue 7452: gradients of what ranks share ----
+
+
+@program("gradient-unreduced")
+def norm_shared_by_the_heads(w, bad):
+    """A norm of each head with one weight: each rank has the gradient of its own heads."""
+    x, own = w.x("x", 4, 8), 4 // w.inner
+    m = w.cut("w", 0, 8, 8)
+    g = w.param("g", 2, shift=1.0)
+    w.training, w.leaves = True, [g]
+    h = x.linear(m).view(4, own, 2).rms_norm(g)
+    y = h.gelu().view(4, own * 2).linear(w.cut("o", 1, 6, 8))
+    y = w.all_reduce(y)
+    grads = w.backward(y, y.map(lambda t: t.g.ones(*t.shape, dtype=f32)))
+    return {"grad.g": grads["g"] if bad else w.all_reduce(grads["g"], taped=False)}
+
+
+@program("partial-bias", where="add")
+def gradient_norm_with_replicas(w, bad):
+    """The norm of gradients of which some are cut and some are on all ranks."""
+    cut, same = w.cut_x("cut", 0, 8, 4), w.x("same", 4, 4)
+    a = cut.mul(cut).sum([0, 1], False)
+    b = same.mul(same).sum([0, 1], False)
+    total = w.all_reduce(a + b) if bad else w.all_reduce(a) + b
+    return {"norm": total.sqrt()}
+
+
+@program("partial-nonlinear", where="sqrt")
+def gradient_norm_of_parts(w, bad):
+    """Norms of shards do not add up, their squares do."""
+    cut = w.cut_x("cut", 0, 8, 4)
+    a = cut.mul(cut).sum([0, 1], False)
+    if bad:
+        return {"norm": w.all_reduce(a.sqrt(), "max").exp()}
+    return {"norm": w.all_reduce(a).sqrt().exp()}
+
+
+@program("gradient-scaled")
+def router_gradient_reduced_twice(w, bad):
+    x = w.x("x", 4, 8)
+    g = w.param("gate", 6, 8).as_leaf("gate")
+    w.training, w.leaves = True, [g]
+    y = x.linear(g).softmax(-1)
+    loss = y.mul(y).mean([0, 1])
+    grads = w.backward(loss, loss.map(lambda t: t.g.ones(dtype=f32)))
+    grad = grads["gate"]
+    return {"loss": loss, "grad.gate": w.all_reduce(grad, taped=False) if bad else grad}
+
+
+@program("gradient-scaled", ranks=4, mesh={"dp": 2, "tp": 2})
+def gradient_summed_over_both_groups(w, bad):
+    def reduce(g):
+        g = w.all_reduce(g, "avg", across=w.inner != w.n, taped=False)
+        return w.all_reduce(g, "sum", taped=False) if bad else g
+
+    return data_parallel(w, reduce)
+
+
+@program("replicas-differ")
+def replicas_that_differ(w, bad):
+    from dsl import values
+
+    d = values("m", 6, 8)
+    other = Data(d.shape, [v + (0.5 if bad else 0.0) for v in d.values])
+    w.said["m"] = "R"
+    m = w.each(lambda r: w.g.param(w.name(r, "m"), other if r else d))
+    return {"y": w.x("x", 4, 8).linear(m)}
