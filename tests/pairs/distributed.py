@@ -45,6 +45,7 @@ QUICK = [
     ("tensor", "llama", 2, 1, True),
     ("tensor", "gpt", 4, 2, True),
     ("sequence", "llama", 2, 1, True),
+    ("sequence", "gpt", 2, 1, True),
 ]
 
 
