@@ -306,7 +306,7 @@ void plc_judge(plc *x) {
   }
   for (size_t i = 0; i < x->n_tuples; i++) x->tuple[i]->stuck = false;
   plc_tuple *t = plc_failed(x) ? NULL : origin(x, false);
-  if (t && t->state == PLC_UNKNOWN && !x->n_findings) plc_blame_unfit(x, t);
+  if (t && !x->n_findings && (t->state == PLC_UNKNOWN || t->collective)) plc_blame_unfit(x, t);
   judge_outputs(x);
   if (!plc_failed(x)) plc_prove(x);
   if (!plc_failed(x) && !x->undecided) judge_evidence(x);

@@ -295,6 +295,11 @@ static void list_variants(const plc *x, uint32_t slots, uint32_t axes, bool scal
       for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = a == b ? i + 1 : 0; k < n; k++) add(all, 2, (uint32_t[]){i, k}, by);
     }
+  for (uint32_t a = 0; a < x->mesh.n_axes; a++) { /* the sizes of three or four parts */
+    const double by = x->mesh.size[a], each[] = {by, by, by, by};
+    static const uint32_t first[] = {0, 1, 2, 3};
+    for (uint32_t k = 3; axes >> a & 1 && k <= 4 && k <= n; k++) add(all, k, first, each);
+  }
   for (uint32_t a = 0; a < x->mesh.n_axes; a++) {
     const double by = 1.0 / x->mesh.size[a];
     if (axes >> a & 1)
@@ -484,8 +489,11 @@ void plc_lift(plc *x, plc_tuple *t) {
   for (uint32_t i = 0; i < t->n_args; i++) {
     const plc_tuple *o = x->tuple[t->arg[i]];
     known &= o->state == PLC_PLACED || o->state == PLC_VARYING;
-    const double most = o->n_out == 1 && o->whole && o->whole[0] ? plc_largest(o->whole[0]) : 0;
-    t->floor = fmax(t->floor, fmax(o->floor, most * cancelled));
+    rule_tensor *each[PLC_RANKS];
+    plc_locals(x, o, 0, 0, each);
+    for (uint32_t r = 0; r < x->mesh.n && o->n_out == 1; r++)
+      if (each[r]) t->floor = fmax(t->floor, plc_largest(each[r]) * cancelled);
+    t->floor = fmax(t->floor, o->floor);
   }
   if (t->mixed) lift_mixed(x, t);
   else if (!known) varies(t, PLC_UNKNOWN, "what it reads has no whole");

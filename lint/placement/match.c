@@ -97,6 +97,21 @@ static bool match_blocks(matching *m, uint32_t axis) {
   return false;
 }
 
+/* Shards of unequal blocks come from those of operands, along any dimension. */
+static bool match_shares(matching *m, uint32_t axis) {
+  const rule_shape *whole = &m->t->whole[m->k]->shape;
+  for (uint32_t i = 0; i < m->t->n_args; i++) {
+    const plc_tuple *o = m->x->tuple[m->t->arg[i]];
+    if (o->state != PLC_PLACED || !plc_shared(&o->place[0].axis[axis])) continue;
+    for (uint32_t d = 0; d < whole->rank; d++) {
+      m->out->axis[axis] = o->place[0].axis[axis];
+      m->out->axis[axis].dim = d;
+      if (match_axis(m, axis + 1)) return true;
+    }
+  }
+  return false;
+}
+
 static bool match_axis(matching *m, uint32_t axis) {
   if (axis == m->x->mesh.n_axes) return holds_everywhere(m);
   plc_one *o = &m->out->axis[axis];
@@ -118,7 +133,7 @@ static bool match_axis(matching *m, uint32_t axis) {
     *o = (plc_one){.kind = PLC_P, .reduce = (plc_reduce)i};
     if (match_axis(m, axis + 1)) return true;
   }
-  return m->blocks && match_blocks(m, axis);
+  return m->blocks && (match_shares(m, axis) || match_blocks(m, axis));
 }
 
 /* Of replicas nothing becomes the largest of parts. */

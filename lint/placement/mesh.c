@@ -101,6 +101,21 @@ void plc_mesh_guess(plc *x) {
 
 /* ---- placements ---- */
 
+/* "3", or "2+1+1": how large they are beside one another. */
+static bool read_blocks(words *w, plc_one *out) {
+  uint32_t first = 0, next = 0, n = 1;
+  if (!number(w, PLC_BLOCKS, &first) || first == 0) return false;
+  out->blocks = first;
+  while (next_is(w, '+')) {
+    if (n == PLC_SHARES || first > UINT8_MAX || !number(w, UINT8_MAX, &next) || next == 0)
+      return false;
+    out->share[0] = (uint8_t)first;
+    out->share[n++] = (uint8_t)next;
+    out->blocks = n;
+  }
+  return true;
+}
+
 /* operator: these are words of placements. */
 static bool read_one(words *w, plc_one *out, double *avg, uint32_t size) {
   static const char *const reduce[] = {"sum", "max", "min"};
@@ -109,8 +124,8 @@ static bool read_one(words *w, plc_one *out, double *avg, uint32_t size) {
   if ((!shard && strcmp(w->word, "P") != 0) || !next_is(w, '(')) return false;
   *out = (plc_one){.kind = shard ? PLC_S : PLC_P};
   if (shard)
-    return number(w, RULE_MAX_RANK - 1, &out->dim) &&
-           (!next_is(w, ':') || number(w, 1 << 16, &out->blocks)) && next_is(w, ')');
+    return number(w, RULE_MAX_RANK - 1, &out->dim) && (!next_is(w, ':') || read_blocks(w, out)) &&
+           next_is(w, ')');
   if (!word(w)) return false;
   if (strcmp(w->word, "avg") == 0) {
     *avg *= size;
@@ -234,15 +249,34 @@ bool plc_has(const plc *x, const plc_place *p, plc_kind k) {
   return false;
 }
 
+static bool same_one(const plc_one *o, const plc_one *p) {
+  if (o->kind != p->kind) return false;
+  if (o->kind == PLC_P) return o->reduce == p->reduce;
+  return o->kind == PLC_R || (o->dim == p->dim && plc_blocks(o) == plc_blocks(p) &&
+                              memcmp(o->share, p->share, sizeof o->share) == 0);
+}
+
 bool plc_same(const plc *x, const plc_place *p, const plc_place *q) {
-  for (uint32_t a = 0; a < x->mesh.n_axes; a++) {
-    const plc_one *s = &p->axis[a], *t = &q->axis[a];
-    if (s->kind != t->kind ||
-        (s->kind == PLC_S && (s->dim != t->dim || plc_blocks(s) != plc_blocks(t))) ||
-        (s->kind == PLC_P && s->reduce != t->reduce))
-      return false;
-  }
+  for (uint32_t a = 0; a < x->mesh.n_axes; a++)
+    if (!same_one(&p->axis[a], &q->axis[a])) return false;
   return p->scale == q->scale;
+}
+
+uint32_t plc_sections(const plc_one *o, int64_t size, int64_t out[PLC_BLOCKS]) {
+  const uint32_t n = plc_blocks(o);
+  int64_t all = 0;
+  if (n > PLC_BLOCKS) return 0;
+  for (uint32_t i = 0; i < n; i++) all += plc_shared(o) ? o->share[i] : 1;
+  for (uint32_t i = 0; i < n; i++) out[i] = size / all * (plc_shared(o) ? o->share[i] : 1);
+  return size % all ? 0 : n;
+}
+
+static void print_shard(const plc_one *o, char *out, size_t n) {
+  size_t at = (size_t)snprintf(out, n, "S(%u", o->dim);
+  if (o->blocks > 1 && !o->share[0]) at += (size_t)snprintf(out + at, n - at, ":%u", o->blocks);
+  for (uint32_t i = 0; plc_shared(o) && i < o->blocks; i++)
+    at += (size_t)snprintf(out + at, n - at, "%c%u", i ? '+' : ':', o->share[i]);
+  snprintf(out + at, n - at, ")");
 }
 
 /* operator: these are words of placements. */
@@ -254,8 +288,7 @@ const char *plc_print(const plc *x, const plc_place *p, iso_arena *a) {
     const plc_one *o = &p->axis[i];
     char one[32] = "R";
     const bool mean = o->kind == PLC_P && o->reduce == PLC_SUM && scale == x->mesh.size[i];
-    if (o->kind == PLC_S) snprintf(one, sizeof one, "S(%u)", o->dim);
-    if (o->kind == PLC_S && o->blocks > 1) snprintf(one, sizeof one, "S(%u:%u)", o->dim, o->blocks);
+    if (o->kind == PLC_S) print_shard(o, one, sizeof one);
     if (o->kind == PLC_P) snprintf(one, sizeof one, "P(%s)", mean ? "avg" : reduce[o->reduce]);
     if (mean) scale = 1;
     text = x->mesh.n_axes == 1

@@ -9,7 +9,15 @@
 #include "egraph/base/rng.h"
 #include "lint/placement/placement.h"
 
-enum { PLC_AXES = 4, PLC_RANKS = 64, PLC_DRAWS = 3, PLC_MENDS = 12, PLC_ARGS = 64 };
+enum {
+  PLC_AXES = 4,
+  PLC_RANKS = 64,
+  PLC_DRAWS = 3,
+  PLC_MENDS = 12,
+  PLC_ARGS = 64,
+  PLC_SHARES = 4,
+  PLC_BLOCKS = 64
+};
 #define PLC_NONE UINT32_MAX
 
 typedef enum plc_kind { PLC_R, PLC_S, PLC_P, PLC_V } plc_kind;
@@ -17,9 +25,10 @@ typedef enum plc_reduce { PLC_SUM, PLC_MAX, PLC_MIN } plc_reduce;
 
 typedef struct plc_one { /* along one axis of the mesh */
   plc_kind kind;
-  uint32_t dim;      /* of PLC_S */
-  uint32_t blocks;   /* of PLC_S: the whole is so many blocks along dim, each cut; 0 is 1 */
-  plc_reduce reduce; /* of PLC_P */
+  uint32_t dim;              /* of PLC_S */
+  uint32_t blocks;           /* of PLC_S: the whole is so many blocks along dim, each cut; 0 is 1 */
+  uint8_t share[PLC_SHARES]; /* how large they are beside one another; 0: all are alike */
+  plc_reduce reduce;         /* of PLC_P */
 } plc_one;
 
 /* The ranks hold parts of `scale` times the whole. P(avg) is a sum of n times the whole. */
@@ -177,6 +186,9 @@ double plc_size_near(const plc *x, double v);
 uint32_t plc_along(const plc_mesh *m, uint32_t rank, uint32_t axis);
 uint32_t plc_stride(const plc_mesh *m, uint32_t axis);
 static inline uint32_t plc_blocks(const plc_one *o) { return o->blocks > 1 ? o->blocks : 1; }
+static inline bool plc_shared(const plc_one *o) { return o->blocks > 1 && o->share[0]; }
+/* The sizes of a dimension's blocks. Returns: how many; 0 where they do not go into it. */
+uint32_t plc_sections(const plc_one *o, int64_t size, int64_t out[PLC_BLOCKS]);
 
 /* ---- steps.c ---- */
 void plc_find_steps(plc *x);

@@ -68,6 +68,24 @@ static const rule_term *apart(builder *b, const rule_term *t, const rule_shape *
   return apply(b, OP_RESHAPE, arg, 2);
 }
 
+/* The same where blocks are of several sizes: block by block what each rank has of it. */
+static const rule_term *join_shares(builder *b, const plc_one *o, const rule_term *const *t,
+                                    uint32_t n, const rule_shape *each) {
+  const rule_term *part[PLC_SHARES * PLC_RANKS];
+  uint32_t made = 0;
+  for (uint32_t k = 0; k < o->blocks; k++)
+    for (uint32_t i = 0; i < n && !b->fails; i++) {
+      int64_t size[PLC_BLOCKS], from = 0;
+      if (!plc_sections(o, each[i].dim[o->dim], size)) return fail(b);
+      for (uint32_t j = 0; j < k; j++) from += size[j];
+      const rule_term *arg[4] = {t[i], rule_int(b->a, o->dim), rule_int(b->a, from),
+                                 rule_int(b->a, from + size[k])};
+      part[made++] = apply(b, OP_SLICE_TENSOR, arg, 4);
+    }
+  const rule_term *arg[2] = {rule_list(b->a, part, made), rule_int(b->a, o->dim)};
+  return b->fails ? NULL : apply(b, OP_CAT, arg, 2);
+}
+
 /* The terms of `n` neighbours along an axis; *shape is one's, and then theirs together. */
 static const rule_term *join(builder *b, const plc_one *o, const rule_term *const *t, uint32_t n,
                              rule_shape *shape, const rule_shape *each) {
@@ -84,6 +102,10 @@ static const rule_term *join(builder *b, const plc_one *o, const rule_term *cons
     return out;
   }
   shape->dim[o->dim] = 0;
+  if (plc_shared(o)) {
+    for (uint32_t i = 0; i < n; i++) shape->dim[o->dim] += each[i].dim[o->dim];
+    return join_shares(b, o, t, n, each);
+  }
   for (uint32_t i = 0; i < n && !b->fails; i++) {
     part[i] = blocks > 1 ? apart(b, t[i], &each[i], o->dim, blocks) : t[i];
     shape->dim[o->dim] += each[i].dim[o->dim];

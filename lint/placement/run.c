@@ -7,7 +7,7 @@
 #include "lint/placement/placement_int.h"
 #include "rules/operators.h"
 
-enum { MOST_DEPTH = 20000, MOST_CHOICES = 5 };
+enum { MOST_DEPTH = 20000, MOST_CHOICES = 16 };
 
 static void forget(plc_tuple *t) {
   for (uint32_t k = 0; t->whole && k < PLC_DRAWS * t->n_out; k++) rule_tensor_unref(t->whole[k]);
@@ -112,6 +112,63 @@ static bool equal_along(const plc *x, rule_tensor *const *each, uint32_t axis) {
   return true;
 }
 
+/* A list of integers in `t` that adds up to `size`, as sizes of parts do. */
+static bool parts_of(const rule_term *t, int64_t size, plc_one *out) {
+  int64_t sum = 0, unit = 0;
+  for (uint32_t i = 0; i < t->n; i++) {
+    if (parts_of(t->child[i], size, out)) return true;
+    if (t->kind != RULE_LIST || t->child[i]->kind != RULE_INT || t->child[i]->u.i < 1) sum = -size;
+    else sum += t->child[i]->u.i;
+  }
+  if (t->kind != RULE_LIST || t->n < 2 || t->n > PLC_SHARES || sum != size) return false;
+  for (uint32_t i = 0; i < t->n; i++) /* the greatest common divisor */
+    for (int64_t a = t->child[i]->u.i, b = unit;;) {
+      if (b == 0) {
+        unit = a;
+        break;
+      }
+      const int64_t rest = a % b;
+      a = b;
+      b = rest;
+    }
+  out->blocks = t->n;
+  if (unit * t->n == size) return true; /* all are alike */
+  for (uint32_t i = 0; i < t->n; i++) {
+    const int64_t share = t->child[i]->u.i / unit;
+    if (share > UINT8_MAX) return false;
+    out->share[i] = (uint8_t)share;
+  }
+  return true;
+}
+
+/* Whole shards first; then those of fused tensors, queries, keys and values, gate and up: of parts
+ * as the program takes them apart, and of equal ones. */
+static bool shard_candidate(const plc *x, const rule_shape *s, uint32_t which, plc_one *out) {
+  static const uint32_t blocks[] = {3, 2, 4};
+  if (which < s->rank) {
+    *out = (plc_one){.kind = PLC_S, .dim = which};
+    return true;
+  }
+  which -= s->rank;
+  for (uint32_t d = 0; d < s->rank; d++) {
+    *out = (plc_one){.kind = PLC_S, .dim = d};
+    for (size_t i = 0; i < x->g->n_nodes && s->dim[d]; i++) {
+      const rule_term *call = x->g->node[i].call;
+      if (!call || !parts_of(call, s->dim[d], out)) continue;
+      if (which == 0) return true;
+      which--;
+      break; /* one way of each dimension */
+    }
+  }
+  for (uint32_t i = 0; i < 3 * s->rank; i++) {
+    const uint32_t d = i % s->rank, b = blocks[i / s->rank];
+    if (s->dim[d] % b || s->dim[d] == 0 || which-- > 0) continue;
+    *out = (plc_one){.kind = PLC_S, .dim = d, .blocks = b};
+    return true;
+  }
+  return false;
+}
+
 /* The `which`-th placement that a leaf may have of which nothing is said. Returns: false where
  * there are no more. `open`: values alone do not tell. */
 static bool candidate(const plc *x, rule_tensor *const *each, uint32_t which, plc_place *out,
@@ -131,16 +188,11 @@ static bool candidate(const plc *x, rule_tensor *const *each, uint32_t which, pl
     out->axis[x->mesh.n_axes - 1 - i / rank] = (plc_one){.kind = PLC_S, .dim = i % rank};
     return true;
   }
-  /* Whole shards first; then those of fused tensors: queries, keys and values, gate and up. */
-  static const uint32_t blocks[] = {1, 3, 2, 4};
-  for (uint32_t i = 0; i < 4 * rank; i++) {
-    const uint32_t d = i % rank, b = blocks[i / rank];
-    if (each[0]->shape.dim[d] % b || each[0]->shape.dim[d] == 0 || which-- > 0) continue;
-    for (uint32_t a = 0; a < x->mesh.n_axes; a++)
-      if (differ >> a & 1) out->axis[a] = (plc_one){.kind = PLC_S, .dim = d, .blocks = b};
-    return true;
-  }
-  return false;
+  plc_one one;
+  if (!shard_candidate(x, &each[0]->shape, which, &one)) return false;
+  for (uint32_t a = 0; a < x->mesh.n_axes; a++)
+    if (differ >> a & 1) out->axis[a] = one;
+  return true;
 }
 
 plc_guess *plc_guess_of(plc *x, const plc_tuple *t) {
@@ -171,19 +223,21 @@ bool plc_next_guess(plc *x, plc_guess *g, uint32_t which) {
   return more;
 }
 
-static uint32_t blocks_of(const plc *x, const plc_place *p) {
-  uint32_t most = 1;
-  for (uint32_t a = 0; a < x->mesh.n_axes; a++)
-    if (plc_blocks(&p->axis[a]) > most) most = plc_blocks(&p->axis[a]);
-  return most;
+/* Whether two placements have the same blocks, whatever is cut. */
+static bool alike(const plc *x, const plc_place *p, const plc_place *q) {
+  for (uint32_t a = 0; a < x->mesh.n_axes; a++) {
+    const plc_one *o = &p->axis[a], *u = &q->axis[a];
+    if (plc_blocks(o) != plc_blocks(u) || memcmp(o->share, u->share, sizeof o->share) != 0)
+      return false;
+  }
+  return true;
 }
 
 bool plc_guess_like(plc *x, plc_guess *g, const plc_guess *like) {
   const plc_guess was = *g;
-  const uint32_t blocks = blocks_of(x, &like->place);
-  if (blocks == blocks_of(x, &g->place)) return false;
+  if (alike(x, &like->place, &g->place)) return false;
   for (uint32_t k = 0; plc_next_guess(x, g, k); k++)
-    if (blocks_of(x, &g->place) == blocks) return true;
+    if (alike(x, &like->place, &g->place)) return true;
   *g = was;
   return false;
 }

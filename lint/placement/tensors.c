@@ -52,29 +52,41 @@ static void copy_run(rule_tensor *to, int64_t at, const rule_tensor *from, int64
          (size_t)n * w);
 }
 
-static rule_tensor *cat(plc *x, rule_tensor *const *t, uint32_t n, uint32_t stride, uint32_t d,
-                        uint32_t blocks) {
-  rule_shape s = t[0]->shape;
-  if (d >= s.rank) return NULL;
-  s.dim[d] = 0;
+/* The shape of a concatenation. Returns: false where there is none. */
+static bool joined_shape(rule_tensor *const *t, uint32_t n, const plc_one *o, rule_shape *out) {
+  int64_t each[PLC_BLOCKS];
+  *out = t[0]->shape;
+  if (o->dim >= out->rank) return false;
+  out->dim[o->dim] = 0;
   for (uint32_t i = 0; i < n; i++) {
-    const rule_shape *p = &t[i * stride]->shape;
-    if (p->rank != s.rank || t[i * stride]->dtype != t[0]->dtype || p->dim[d] % blocks) return NULL;
-    for (uint32_t k = 0; k < s.rank; k++)
-      if (k != d && p->dim[k] != s.dim[k]) return NULL;
-    s.dim[d] += p->dim[d];
+    const rule_shape *p = &t[i]->shape;
+    if (p->rank != out->rank || t[i]->dtype != t[0]->dtype ||
+        !plc_sections(o, p->dim[o->dim], each))
+      return false;
+    for (uint32_t k = 0; k < out->rank; k++)
+      if (k != o->dim && p->dim[k] != out->dim[k]) return false;
+    out->dim[o->dim] += p->dim[o->dim];
   }
+  return true;
+}
+
+static rule_tensor *cat(plc *x, rule_tensor *const *t, uint32_t n, const plc_one *o) {
+  rule_shape s;
+  int64_t each[PLC_BLOCKS];
+  if (!joined_shape(t, n, o, &s)) return NULL;
   rule_tensor *out = fresh(x, t[0]->dtype, &s);
   if (!out || !out->numel) return out;
-  /* Each block is a row of its own. */
-  const int64_t inner = inner_of(&s, d), row = s.dim[d] / blocks * inner, rows = out->numel / row;
-  int64_t before = 0;
-  for (uint32_t i = 0; i < n; i++) {
-    const rule_tensor *p = t[i * stride];
-    const int64_t run = p->shape.dim[d] / blocks * inner;
-    for (int64_t r = 0; r < rows; r++) copy_run(out, r * row + before, p, r * run, run);
-    before += run;
-  }
+  const int64_t inner = inner_of(&s, o->dim), rows = out->numel / (inner * s.dim[o->dim]);
+  int64_t at = 0;
+  for (int64_t r = 0; r < rows; r++)
+    for (uint32_t k = 0; k < plc_blocks(o); k++)
+      for (uint32_t i = 0; i < n; i++) {
+        int64_t before = r * t[i]->shape.dim[o->dim];
+        plc_sections(o, t[i]->shape.dim[o->dim], each);
+        for (uint32_t j = 0; j < k; j++) before += each[j];
+        copy_run(out, at, t[i], before * inner, each[k] * inner);
+        at += each[k] * inner;
+      }
   return out;
 }
 
@@ -98,7 +110,7 @@ static rule_tensor *reduced(plc *x, rule_tensor *const *t, uint32_t n, uint32_t 
 
 static rule_tensor *one(plc *x, rule_tensor *const *t, uint32_t n, uint32_t stride, plc_one how,
                         double size, double floor) {
-  if (how.kind == PLC_S) return cat(x, t, n, stride, how.dim, plc_blocks(&how));
+  if (how.kind == PLC_S) return cat(x, t, n, &how);
   if (how.kind == PLC_P) return reduced(x, t, n, stride, how.reduce);
   for (uint32_t i = 1; i < n; i++)
     if (t[i * stride] != t[0] && !plc_near(t[i * stride], t[0], 1, size, floor)) return NULL;
@@ -174,16 +186,23 @@ bool plc_shapes_fit(const plc *x, const rule_shape *each, const plc_place *p,
 
 /* `n` from `from` on along a dimension: the same share of each of its blocks. */
 static rule_tensor *slice(plc *x, const rule_tensor *t, const plc_one *o, int64_t from, int64_t n) {
-  const uint32_t d = o->dim, blocks = plc_blocks(o);
+  const uint32_t d = o->dim;
+  int64_t whole[PLC_BLOCKS], skip[PLC_BLOCKS], own[PLC_BLOCKS];
   rule_shape s = t->shape;
-  if (from + n > s.dim[d] || s.dim[d] % blocks || n % blocks || from % blocks) return NULL;
+  if (from + n > s.dim[d] || !plc_sections(o, s.dim[d], whole) || !plc_sections(o, from, skip) ||
+      !plc_sections(o, n, own))
+    return NULL;
   s.dim[d] = n;
   rule_tensor *out = fresh(x, t->dtype, &s);
   if (!out || !out->numel) return out;
-  const int64_t inner = inner_of(&s, d), all = t->shape.dim[d] / blocks * inner;
-  const int64_t rows = t->numel / all, run = n / blocks * inner;
+  const int64_t inner = inner_of(&s, d), rows = out->numel / (n * inner);
+  int64_t at = 0, before = 0;
   for (int64_t r = 0; r < rows; r++)
-    copy_run(out, r * run, t, r * all + from / blocks * inner, run);
+    for (uint32_t k = 0; k < plc_blocks(o); k++) {
+      copy_run(out, at, t, (before + skip[k]) * inner, own[k] * inner);
+      at += own[k] * inner;
+      before += whole[k];
+    }
   return out;
 }
 
