@@ -1,4 +1,4 @@
-/* What a capture's meaning is in, by content. */
+/* The files that a capture's meaning is in, by content. */
 #include <errno.h>
 #include <jansson.h>
 #include <nettle/base16.h>

@@ -379,7 +379,7 @@ static const char *steps_of(chk_state *k, uint32_t which) {
   return kept;
 }
 
-/* What the certificate says of its rules is what they are. */
+/* Rules are held against the claims that the certificate makes of them. */
 static iso_code claims_hold(chk_state *k) {
   chk_report *r = k->report;
   const bool certified = k->evidence == RULE_CERTIFIED && r->evidence == RULE_PROVED;

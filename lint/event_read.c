@@ -340,7 +340,7 @@ static iso_code value(lint_reader *r, draft *d, lint_program *p, key k) {
 
 /* ---- an event ---- */
 
-/* What an operation cannot do without. */
+/* The members that an operation needs. */
 static iso_code complete(lint_reader *r, const draft *d) {
   const lint_op op = d->e.op;
   const char *what = NULL;

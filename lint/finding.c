@@ -151,7 +151,7 @@ bool lint_is_disordered(const lint_check *c, lint_at at) {
 bool lint_follows_disorder(const lint_check *c, lint_at from, lint_at behind) {
   for (size_t i = 0; i < c->n_disorders; i++) {
     const lint_disorder *d = &c->disorder[i];
-    /* What the earlier one needs is waited for right before it. */
+    /* The earlier one's needs are waited for right before it. */
     if (d->proc == from.proc && from.event + 2 >= d->low && from.event <= d->high &&
         behind.proc == d->proc && behind.event >= d->low)
       return true;

@@ -64,7 +64,7 @@ static int skip_blanks(lint_json *j) {
   return -1;
 }
 
-/* What stands there in the place of what was expected. */
+/* The kind of value that stands there in place of the expected one. */
 static iso_code expected(lint_json *j, const char *what) {
   const int c = look(j);
   if (c < 0 && !j->eof) return iso_fail(j->err, ISO_IO, "%s: %s", j->path, strerror(errno));

@@ -59,7 +59,7 @@ typedef struct lint_event {
   uint32_t dtype, reduce;   /* names; 0: not said */
 } lint_event;
 
-/* What few events have. */
+/* Members that few events have. */
 typedef struct lint_extra {
   double cost;  /* -1: not said */
   int64_t root; /* -1: not said */
@@ -134,7 +134,7 @@ typedef struct lint_at {
   uint32_t proc, event;
 } lint_at;
 
-/* What completes together: a send and its receive, a collective of all members. */
+/* Events that complete together: a send and its receive, a collective of all members. */
 typedef struct lint_meet {
   size_t first; /* into lint_trace.member */
   uint32_t n;   /* those that are there */

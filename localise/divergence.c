@@ -501,7 +501,7 @@ static size_t run_of_both(const parting *p) {
   return run;
 }
 
-/* What ranks hold goes to the divergence at that node, else to the first. */
+/* The words about ranks go to the divergence at that node, else to the first. */
 static iso_code add_words(const state *s, synth_divergence *d, int64_t node, const char *words,
                           iso_error *err) {
   size_t at = 0;

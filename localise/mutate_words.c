@@ -67,7 +67,7 @@ static const char *summand(repair *r, const synth_graph *g, const rule_term *kep
   return iso_arena_printf(&r->s->res->arena, "%s%s", role, named(r, g, t));
 }
 
-/* What a call of `g` does to its argument `kept`: "SUBJECT is DONE". */
+/* The effect of a call of `g` on its argument `kept`: "SUBJECT is DONE". */
 static void in_words(repair *r, const synth_graph *g, const rule_term *call, uint32_t kept,
                      const char **subject, const char **done) {
   iso_arena *a = &r->s->res->arena;

@@ -98,7 +98,7 @@ static holding look(const parting *p, uint32_t i) {
 
 /* ---- words ---- */
 
-/* What a user calls a node. */
+/* A node's name for a user. */
 static const char *name_of(const state *s, int side, uint32_t i) {
   const synth_node *n = &s->graph[side]->node[i];
   return n->kind != SYNTH_OP && n->name ? n->name : n->id;

@@ -60,7 +60,7 @@ static const rule_mask_op ops[] = {
     {"aten::exp", RULE_MASK_ALL, ARG(0), 0, 0, 0, -1, -1},
 };
 
-/* What only moves its first operand, fills with a number, or weighs rows, by the table. */
+/* Operators that move their first operand, fill, or weigh rows, by the table. */
 static const rule_mask_op moves = {NULL, RULE_MASK_PASSES, ARG(0), 0, 0, 0, -1, -1};
 static const rule_mask_op fills[] = {{NULL, RULE_MASK_PASSES, ARG(0), 0, 0, 0, -1, -1},
                                      {NULL, RULE_MASK_PASSES, ARG(1), 0, 0, 0, -1, -1},
@@ -238,7 +238,7 @@ static iso_code known_masks(rule_masks *m, const rule_oracle *oracle, size_t i, 
   return c;
 }
 
-/* What a call makes of masks; one that cannot be followed is found backward. */
+/* The masks of a call's result; one that cannot be followed is found backward. */
 static iso_code follow(rule_masks *m, const rule_oracle *oracle, size_t i, iso_error *err) {
   const rule_mask_node *n = &m->node[i];
   if (n->fixed) return known_masks(m, oracle, i, err);

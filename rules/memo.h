@@ -10,7 +10,7 @@ typedef struct rule_memo { /* all bits zero: empty. Owns: rule_memo_free */
   iso_arena arena;
 } rule_memo;
 
-/* What was put for t beside `with` (any address, also NULL). NULL: nothing. */
+/* The result put for t beside `with` (any address, also NULL). NULL: there is none. */
 const rule_term *rule_memo_find(const rule_memo *m, const rule_term *t, const void *with);
 /* Returns: false without memory; then nothing is put. */
 bool rule_memo_put(rule_memo *m, const rule_term *t, const void *with, const rule_term *result);

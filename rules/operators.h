@@ -74,7 +74,7 @@ typedef enum rule_growth {
   RULE_GROWS_POWER
 } rule_growth;
 
-/* What ends the integers by which an operator chooses places. */
+/* The end of the integers by which an operator chooses places. */
 typedef enum rule_ends {
   RULE_ENDS_NOWHERE, /* it chooses none, or nothing is known */
   RULE_ENDS_ROWS,    /* the first dimension of its first operand */
@@ -102,7 +102,7 @@ typedef struct rule_breaks {
   bool jumps; /* there */
 } rule_breaks;
 
-/* What RULE_CHOICE_BOUND bounds its first operand by. */
+/* The bounds that RULE_CHOICE_BOUND gives its first operand. */
 typedef enum rule_bound {
   RULE_BOUND_BOTH,
   RULE_BOUND_BELOW, /* the result is no less than a number */
@@ -122,7 +122,7 @@ typedef enum rule_shares {
   RULE_SHARES_UNLESS_TRAINED
 } rule_shares;
 
-/* What gives the first operand's elements back, of the operand and a view's new value. */
+/* The operator that gives the first operand back, with a view's new value in it. */
 typedef enum rule_undo {
   RULE_UNDONE_BY_NOTHING,
   RULE_UNDONE_BY_RESHAPE,
@@ -220,7 +220,7 @@ typedef struct rule_operator {
                                               an overload, else with that of the call */
 } rule_operator;
 
-/* What is known of `op`. Returns: never NULL; a line without facts where it is unlisted. */
+/* The facts of `op`. Returns: never NULL; a line without facts where it is unlisted. */
 const rule_operator *rule_operator_of(const char *op);
 
 /* Whether the name is of PyTorch's own operators, or of those between ranks. */

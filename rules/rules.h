@@ -329,7 +329,7 @@ ISO_MUST_USE iso_code rule_canonical(iso_arena *a, const rule *r, rule *out, uin
 /* Equal parts of both sides become one part, so that each is looked at and computed once. What is
  * new is in `a`. Returns: false when there is no memory. */
 ISO_MUST_USE bool rule_share(iso_arena *a, rule *r);
-/* What stands for a rule's sizes and attributes: INT, FLOAT or a LIST of INT. Borrowed. */
+/* Values of a rule's sizes and attributes: INT, FLOAT or a LIST of INT. Borrowed. */
 typedef struct rule_assignment {
   uint32_t n;
   const char *const *name;

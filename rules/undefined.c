@@ -73,7 +73,7 @@ static rule_fact bounded(rule_fact x, const rule_fact *low, const rule_fact *hig
   return x;
 }
 
-/* What a bound makes of the operands, of which those that are left out bound nothing. */
+/* The facts of a bounded operand; bounds that are left out bound nothing. */
 static rule_fact bound(const rule_term *call, const rule_operator *o, const rule_fact *of) {
   const rule_fact *low = child(call, 1)->kind == RULE_NONE ? NULL : &of[1],
                   *high = child(call, 2)->kind == RULE_NONE ? NULL : &of[2];

@@ -326,7 +326,7 @@ static iso_code compare(const synth_graph *left, const synth_graph *right, const
   return c;
 }
 
-/* What comes next may fail, and a caller frees what it was given. */
+/* The next steps may fail, and a caller frees the result either way. */
 static void forget(synth_result **out) {
   synth_result_free(*out);
   *out = NULL;

@@ -20,7 +20,7 @@ enum {
   /* an assumption about constants */ WHY_RULE = 3 /* an application */
 };
 
-/* What is known of one e-node, by its id. */
+/* The record of one e-node, by its id. */
 typedef struct rec {
   bool tensor; /* stands for one tensor */
   bool multi;  /* an operator with several outputs, projected by getitem */
@@ -327,7 +327,7 @@ typedef struct state {
   const char *stopped; /* a limit was reached: which; see st_stopped */
 } state;
 
-/* What is asked of localise/ once the verdict stands. */
+/* The question to localise/ once the verdict stands. */
 struct synth_localiser {
   /* The places where the graphs part, into the result. */
   iso_code (*divergences)(state *s, iso_error *err);

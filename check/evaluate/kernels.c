@@ -68,7 +68,7 @@ static const ev_tensor *shared_heads(ev *e, const ev_tensor *t, int64_t heads) {
   return ev_rows_of(e, t, d, index);
 }
 
-/* What goes before the last two dimensions is broadcast among the three. */
+/* The dimensions before the last two are broadcast among the three. */
 static bool batches(ev *e, const ev_tensor **q, const ev_tensor **k, const ev_tensor **v) {
   return ev_broadcast(e, q, k, 2) && ev_broadcast(e, k, v, 2) && ev_broadcast(e, q, k, 2);
 }

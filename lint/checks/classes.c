@@ -12,7 +12,7 @@
 #include "egraph/base/vec.h"
 #include "lint/check.h"
 
-/* What a program names. */
+/* The names in a program. */
 typedef struct names_of {
   bool used, shared, absolute, world, splits;
   uint32_t *ref;

@@ -168,7 +168,7 @@ static iso_code try_move(const lint_check *c, const lint_move *m, lint_model mod
   return code;
 }
 
-/* What is awaited goes before what it stands behind, or the latter behind it. */
+/* An event that is awaited moves before the one that holds it up, or that one behind it. */
 static iso_code find_mend(const lint_check *c, const hop *h, size_t n, lint_model model, char *buf,
                           size_t cap) {
   size_t events = 0;
@@ -258,7 +258,7 @@ static iso_code report_cycle(lint_check *c, const lint_run_state *s) {
   return code;
 }
 
-/* What hangs only because something is missing is told already. */
+/* A hang that a missing event explains is told already. */
 static iso_code run_lenient(lint_check *c, lint_model model) {
   lint_run_state s = {.t = c->t, .model = model, .lenient = true};
   iso_code code = lint_run_model(&s, c->err);

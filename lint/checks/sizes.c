@@ -132,7 +132,7 @@ static iso_code own_sizes(lint_check *c, const lint_group *g, lint_at at) {
   return lint_found(c, k, &at, 1, NULL, "%s: %s", where, why);
 }
 
-/* What i sends to k is what k receives from i. */
+/* k receives from i as much as i sends to k. */
 static iso_code cross_splits(lint_check *c, const lint_group *g, const lint_at *at, size_t n) {
   for (size_t i = 0; i < n; i++)
     for (size_t k = 0; k < n; k++) {

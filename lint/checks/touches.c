@@ -1,4 +1,4 @@
-/* What events do with buffers. */
+/* Reads and writes of buffers, by event. */
 #include "lint/checks/races.h"
 
 /* Whether this rank is the root of a collective: 1 or 0, and -1 where that is not said. */

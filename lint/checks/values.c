@@ -60,7 +60,7 @@ static bool is_compared(const values *v, lint_at r) {
   return value_of(q, &q->event[s.event], LINT_NEEDS, 0) || (q->hint && q->hint[s.event]);
 }
 
-/* What an event leaves in the buffers that it writes. */
+/* The contents of the buffers that an event writes, after it. */
 static void write_all(values *v, lint_at at) {
   const lint_proc *p = &v->c->t->proc[at.proc];
   const lint_event *e = &p->prog->event[at.event];
@@ -114,7 +114,7 @@ static void hint_receives(const lint_trace *t, const lint_proc *p, uint32_t *nex
   }
 }
 
-/* What a send carries: what was made in its buffer last. */
+/* A send carries the value that was made in its buffer last. */
 static void hint_sends(const lint_trace *t, const lint_proc *p, uint32_t *last) {
   for (size_t i = 0; i < p->prog->n; i++) {
     const lint_event *e = &p->prog->event[i];

@@ -4,7 +4,7 @@
 
 #include "lint/check.h"
 
-/* What there is of one stage and microbatch. */
+/* The events of one stage and microbatch. */
 typedef enum lint_slot {
   LINT_SLOT_F,
   LINT_SLOT_I,

@@ -311,7 +311,7 @@ static iso_code find_starts(dumps *d) {
       told[p] = true;
     }
   free(told);
-  /* What waits for what starts somewhere is explained by it. */
+  /* A wait for an event that starts somewhere is explained by it. */
   for (size_t i = 0; i < d->n; i++) d->item[i].explained = d->item[i].is_start;
   for (bool changed = true; changed;) {
     changed = false;
@@ -339,7 +339,7 @@ static iso_code say(lint_check *c, char *text) {
   return ISO_OK;
 }
 
-/* What the dumps do not say. */
+/* Facts that the dumps leave out. */
 static iso_code gaps(dumps *d) {
   lint_check *c = d->c;
   const lint_trace *t = c->t;

@@ -73,7 +73,7 @@ static bool all_fixed(const st_masks *m, const rule_term *t) {
   return true;
 }
 
-/* What cannot be run here is not known: whatever masks it has are then not read. */
+/* A node that cannot be run here is unknown: its masks, if it has any, are not read. */
 static iso_code run_fixed(state *s, st_masks *m, size_t i, iso_error *err) {
   rule_tensor *out[MAX_OUT];
   size_t n = 0;

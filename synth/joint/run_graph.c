@@ -349,7 +349,7 @@ iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, const st_run
   return c;
 }
 
-/* What was released again counts as nothing. */
+/* Values that were released again count as nothing. */
 static size_t elements_of(const st_run *r, uint64_t i) {
   size_t n = 0;
   for (size_t k = 0; k < r->value[i].n; k++)
@@ -370,7 +370,7 @@ size_t st_work(const rule_term *call, const st_run *r, uint32_t i) {
   return 1 + (elements(call, r) + elements_of(r, i)) / A_CALL;
 }
 
-/* What is not run again is borrowed: a try costs what it runs, however large the graph is. */
+/* Values of nodes that are not run again are borrowed: a try costs its own calls alone. */
 iso_code st_run_to(state *s, int side, const st_carry *with, uint32_t goal, rule_tensor **out,
                    size_t *work, iso_error *err) {
   const synth_graph *g = s->graph[side];

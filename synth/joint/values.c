@@ -449,7 +449,7 @@ static iso_code make_zero(state *s, eg_node e, iso_error *err) {
   return c;
 }
 
-/* What is made of such a sum and 0 itself: another layout of it. */
+/* A node made of such a sum, and 0 itself: another layout of it. */
 static bool is_of_cancelled(const state *s, eg_node e, const call_builder *b) {
   const rec *r = &s->rec[e.i];
   bool any = false;

@@ -41,7 +41,7 @@ typedef struct ranging {
 
 /* ---- leaves by what is drawn ---- */
 
-/* What was captured on all sets, less a number that stands for none. */
+/* The integers that were captured, less a number that stands for none. */
 static st_span captured(const state *s, const synth_node *n, uint64_t of, const int64_t *none,
                         bool *has_none) {
   st_span all = {INT64_MAX, INT64_MIN, of, false, false};
@@ -248,7 +248,7 @@ static iso_code widen(ranging *r, source *a, int only, int64_t *end, iso_error *
   return c;
 }
 
-/* What a side's tables alone admit, for a note where the other's admit less. */
+/* The range that a side's tables alone admit, for a note where the other's admit less. */
 static iso_code find_ends(ranging *r, source *a, iso_error *err) {
   const int64_t was = a->span.high;
   iso_code c = ISO_OK;

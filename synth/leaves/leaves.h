@@ -59,7 +59,7 @@ iso_code st_set_values(state *s, eg_node e, rule_tensor **val,
 iso_code st_values_of(state *s, eg_node e, eg_node from, iso_error *err);
 
 /* ---- integer_ranges.c ---- */
-/* What an integer leaf is drawn from. */
+/* The range that an integer leaf is drawn from. */
 typedef struct st_range {
   int64_t low, high; /* [low, high); requires: told */
   bool told;         /* the tables that it reads end it */

@@ -288,7 +288,7 @@ static iso_code define_by(state *s, orientation *o, int side, size_t i, iso_erro
   return c;
 }
 
-/* What was given goes first, and is not changed by the rest. */
+/* Given relations go first, and the rest does not change them. */
 static iso_code define_given(state *s, orientation *o, iso_error *err) {
   iso_code c = ISO_OK;
   for (size_t i = 0; i < s->graph[RIGHT]->n_nodes && !c; i++) {
@@ -393,7 +393,7 @@ static void follow_originals(state *s) {
     }
 }
 
-/* What equals a parameter of the other side is drawn as that is, even where it is a buffer here. */
+/* A leaf that equals the other side's parameter is drawn as a parameter, even if a buffer here. */
 static void free_buffers(state *s) {
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {

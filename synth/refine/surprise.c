@@ -1,4 +1,4 @@
-/* What is odd about a relation that holds: it is not what the tensor's role asks for. */
+/* Relations that hold and are odd: the tensor's role asks for another. */
 #include "rules/names.h"
 #include "synth/refine/refine.h"
 

@@ -69,7 +69,7 @@ static bool moves_pole(const rule_operator *o) {
          (o->choice == RULE_CHOICE_BOUND && o->bound == RULE_BOUND_BELOW);
 }
 
-/* What the call holds against its operand: a literal, or a constant of one number. */
+/* The number that the call compares its operand with: a literal, or a constant of one number. */
 static void collect(const state *s, int side, const rule_term *call, st_poles *p) {
   const rule_operator *o = rule_operator_of(call->u.s);
   if (!moves_pole(o)) return;

@@ -352,7 +352,7 @@ iso_code st_admit_known(state *s, size_t known, const rule *at, const eg_node *v
   return c;
 }
 
-/* What stands for each variable. */
+/* The e-class that each variable is bound to. */
 static void stand_for(const matcher *m, eg_node *var) {
   for (uint32_t i = 0; i < m->r->n_vars; i++)
     var[i] = m->var_as[i].i != EG_NONE ? m->var_as[i] : st_rep(m->s, eg_find(m->s->g, m->var[i]));

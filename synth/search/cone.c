@@ -208,7 +208,7 @@ static void reach_below(state *s, cone *k, eg_node e, uint8_t bit, size_t *n) {
   }
 }
 
-/* What the pattern of `root` can hold, into k->seen: the walk ends at what is cut. */
+/* The classes that the pattern of `root` can hold, into k->seen: the walk ends at cut ones. */
 static void reach(state *s, cone *k, eg_node root, uint8_t bit) {
   size_t n = 0;
   memset(k->seen, 0, eg_count_added(s->g));

@@ -14,7 +14,7 @@
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-/* What is masked or infinite counts as one in the third. */
+/* Masked or infinite elements count as one in the third moment. */
 static inline void add_moment(double x, double *m0, double *m1, double *m2, double *m3) {
   const double a = fabs(x), in = a < 1e30 ? x : 0, size = fabs(in);
   *m0 += in;

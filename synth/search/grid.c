@@ -41,7 +41,7 @@ static iso_code added(const st_parts *p, rule_tensor **out, iso_error *err) {
   return c;
 }
 
-/* What each group makes, by value. Owns: the caller unrefs `out`'s, as many as it has. */
+/* Each group's result, by value. Owns: the caller unrefs `out`'s, as many as it has. */
 static iso_code make_values(const st_parts *p, const grid *g, st_parts *out, rule_tensor **own,
                             iso_error *err) {
   iso_code c = ISO_OK;

@@ -36,7 +36,7 @@ static eg_node node_of(const lifting *x, const rule_term *var) {
   return x->s->map[x->p->side][var->u.i];
 }
 
-/* What one operand of all ranks is as one. */
+/* One operand of all ranks, as one. */
 static eg_node operand(lifting *x, const rule_term *const *term) {
   state *s = x->s;
   uint32_t node[MAX_RANKS];

@@ -314,7 +314,7 @@ iso_code st_join_whole(state *s, const st_parts *p, eg_node whole, bool *met, is
   return c;
 }
 
-/* What is the sum of the parts. */
+/* A tensor that is the sum of the parts. */
 static iso_code join_sum(state *s, const st_parts *p, st_sought *x, iso_error *err) {
   const rule_shape *shape = &p->value[0]->shape;
   eg_node whole[MOST_WHOLES];

@@ -1,4 +1,4 @@
-/* What the operators that choose do, element by element. */
+/* The choices that operators make, element by element. */
 #include "validate/branch/choice_int.h"
 #include "rules/operators.h"
 
@@ -231,7 +231,7 @@ static bool bucket(const val_site *s, uint16_t bit, int64_t i, double y, double 
   const int64_t n = boundaries_of(s, i, &b, &first, &x);
   if (bit == VAL_SOME) return *other = 0, y != 0;
   if (bit != VAL_EDGE || n == 0) return false;
-  /* What was taken for a number above the boundary may be one below it, and the other way round. */
+  /* A number taken to be above the boundary may be below it, and the other way round. */
   *other =
       y > 0 && rule_tensor_get(b, first + (int64_t)fmin(y, (double)n) - 1) == x ? y - 1 : y + 1;
   for (int64_t k = 0; k < n; k++)

@@ -123,7 +123,7 @@ static bool shared(const val_covered *o, const val_cover *other) {
   return false;
 }
 
-/* What nothing has shown of it yet: `other` is the rule's other side. */
+/* The branches that no sample has shown yet: `other` is the rule's other side. */
 static uint16_t cover_unseen(const val_covered *o, const val_cover *other) {
   if (shared(o, other)) return o->need & (uint16_t) ~(o->taken | EDGES);
   return o->need & (uint16_t) ~(o->seen | (o->taken & VAL_FAR));

@@ -77,7 +77,7 @@ ISO_MUST_USE iso_code val_seek(val_engine *e, const rule *r, rule_tensor *const 
 /* An edge was met on purpose and nothing moved. After many such ones, that are not all the same
  * place, there is nothing to see. */
 void val_cover_barren(val_covered *o, uint16_t bit, const val_root *root);
-/* What was taken only where a side is undefined needs no sample. */
+/* A branch that was taken only where a side is undefined needs no sample. */
 void val_cover_excuse(val_cover *all, const val_cover *outside);
 
 #endif

@@ -108,7 +108,7 @@ typedef struct question {
   const rule_tensor *out;
 } question;
 
-/* What a variable, or a result of which nothing is known, may be. */
+/* The range of a variable, or of a result of which nothing is known. */
 static val_range range_any(rule_dtype d) {
   if (d == RULE_BOOL) return closed(0, 1);
   return closed(-(double)INFINITY, (double)INFINITY); /* masks are minus infinity */

@@ -28,7 +28,7 @@ static bool elementwise(const char *op) {
   return o->elementwise || o->cast;
 }
 
-/* What moves truth values as it moves numbers. */
+/* Operators that move truth values as they move numbers. */
 static bool moves(const char *op) {
   const rule_operator *o = rule_operator_of(op);
   return o->rearranges || o->part;
@@ -131,7 +131,7 @@ static iso_code note_case(val_engine *e, val_pair *p, int which, rule_tensor *co
   iso_error local;
   iso_code c = case_of(e, &a, p, which, &t, &local);
   if (!c) c = val_eval(e, t, bind, VAL_FLOAT64, &x, &local);
-  /* What cannot be brought together in this way shows in no sample, and is not asked for. */
+  /* Values that cannot be brought together so meet in no sample, and are not asked for. */
   if (c && c != ISO_NOMEM) p->seen = (1 << CASES) - 1;
   for (int64_t i = 0; !c && i < x->numel; i++)
     if (((const uint8_t *)x->data)[i]) {

@@ -263,7 +263,7 @@ static double coarsest(const rule_term *t, rule_tensor *const *bind) {
   return most;
 }
 
-/* What is computed from numbers that are off is off itself. */
+/* A result of numbers that are off is off itself. */
 static void carry_coarse(const rule_term *call, rule_tensor *const *bind, rule_tensor **out,
                          size_t n) {
   const double given = coarsest(call, bind);

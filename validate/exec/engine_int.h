@@ -46,7 +46,7 @@ typedef enum val_step {
   VAL_AT_ZERO,
   VAL_AT_ONE
 } val_step;
-/* What the operator of `call` is. */
+/* The operator of `call`. */
 val_step val_step_of(const rule_term *call);
 /* Whether its result on these doubles is the real number's, without rounding. */
 bool val_step_exact(val_step step, double a, double b);
@@ -140,7 +140,7 @@ typedef struct val_tap {
   void *ctx;
 } val_tap;
 
-/* What an evaluation in float64 went through (probe.c). All bits zero: look only. */
+/* Notes of an evaluation in float64 (probe.c). All bits zero: look only. */
 typedef struct val_probe {
   iso_rng *noise;   /* in: NULL, or the operators are blurred: see val_probe_blur */
   int lean;         /* in: 1 or -1 where all noise goes up or down, 0 at random */

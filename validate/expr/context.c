@@ -81,7 +81,7 @@ static bool take_memory(sc *c, const val_options *o) {
   return true;
 }
 
-/* What a large proof has written is given back to the system. */
+/* The memory of a large proof is given back to the system. */
 static void give_memory(sc *c) {
   enum { KEPT_NODES = 1 << 14, KEPT_WORDS = 1 << 17 };
   struct sc_scratch own = {c->node, c->word, c->stack, false}, *x = c->scratch ? c->scratch : &own;

@@ -54,7 +54,7 @@ static sx positive_at(sc *c, sx p) { /* real p < 0, scaled */
   return sx_scale(c, pv_q_pow(&c->q, best, -1), p);
 }
 
-/* What is known of the sign of a real number: -1, 1, or 0 for nothing. */
+/* The sign of a real number as far as it is known: -1, 1, or 0. */
 static int sign_known(sc *c, sx p) {
   if (sc_has(c, p, S_POS)) return 1;
   if (sc_has(c, sx_neg(c, p), S_POS)) return -1;

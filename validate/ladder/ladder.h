@@ -79,7 +79,7 @@ ISO_MUST_USE iso_code val_sample_rare(val_ladder *l, iso_error *err);
 
 /* Whether a sample costs more than most proofs: a table of words, the matrices of a real model. */
 bool val_heavy(const rule *r);
-/* What no sample has shown yet of the operators that choose. NULL: nothing. */
+/* The choice of an operator that no sample has shown yet, in words. NULL: all are shown. */
 const char *val_ladder_gap(const val_ladder *l);
 /* The verdict from the samples that counted, or from the proof. */
 void val_conclude(const val_ladder *l, const rule_verdict *proof);

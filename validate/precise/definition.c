@@ -79,7 +79,7 @@ static bool whole_pairs(walk *w, sx x, bool product, int64_t *out) {
   return true;
 }
 
-/* What is made of indices and whole numbers alone, quickly. */
+/* Expressions of indices and whole numbers alone, quickly. */
 static bool whole(walk *w, sx x, int64_t *out) {
   int64_t d = 0;
   switch (sc_op(w->c, x)) {
@@ -183,7 +183,7 @@ static void sum_of(walk *w, sx x, vn *r) {
 static void product_of(walk *w, sx x, vn *r) {
   const uint32_t n = sc_at(w->c, x)->n;
   vn_int(w->v, r, 0);
-  /* What a factor of 0 guards need not be defined. */
+  /* A factor beside 0 need not be defined. */
   for (uint32_t i = 0; i < n; i += 2)
     if (sc_op(w->c, word(w, x, i)) == X_IVER && condition(w, word(w, word(w, x, i), 0)) == 0)
       return;
@@ -282,7 +282,7 @@ static void apply(walk *w, const char *name, vn *r, const vn *a, const vn *b) {
   else two(w->v, r, a, b);
 }
 
-/* What a value is without rounding: casts to floating types are none. */
+/* The value without rounding: casts to floating types are none. */
 static const char *function_name(sx_func f) {
   switch (f) {
   case F_EXP: return "exp";

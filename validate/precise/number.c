@@ -19,7 +19,7 @@ void vn_init(vp *v, vn *x, void *limbs) {
   mpfr_custom_init_set(&x->hi, MPFR_ZERO_KIND, 0, v->prec, (char *)limbs + one);
 }
 
-/* What was met, for the precision that is needed; a number that is none stops. */
+/* Exponents are noted, for the precision that is needed; NaN ends the evaluation. */
 void vn_note(vp *v, const vn *r) {
   if (mpfr_nan_p(&r->lo) || mpfr_nan_p(&r->hi)) {
     v->open = true;
@@ -75,7 +75,7 @@ void vn_literal(vp *v, vn *r, double d) {
   mpfr_set_str(&r->lo, text, 10, MPFR_RNDD);
   mpfr_set_str(&r->hi, text, 10, MPFR_RNDU);
   if (v->reading == VP_DECIMALS || digits < LONG) return;
-  /* What three roundings on the way to it may have done. */
+  /* Room for three roundings on the way to it. */
   mpfr_set_d(&r->lo, d - 1.5 * DBL_EPSILON * fabs(d), MPFR_RNDD);
   mpfr_set_d(&r->hi, d + 1.5 * DBL_EPSILON * fabs(d), MPFR_RNDU);
 }

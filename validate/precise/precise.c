@@ -213,7 +213,7 @@ static bool one_of(const char *name, const char *const *list, size_t n) {
   return false;
 }
 
-/* What writes several numbers to one place adds them up; and some paddings leave what is there. */
+/* Several numbers written to one place are added up; some paddings leave what is there. */
 static bool not_by_places(vp *v, const rule_term *call) {
   const vp_call k = {.call = call,
                      .schema = rule_schemas_find(val_engine_schemas(v->e), call->u.s)};

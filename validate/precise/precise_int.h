@@ -30,7 +30,7 @@ typedef struct val_precise {
  * bounded by a count of operations. */
 ISO_MUST_USE iso_code val_precise_sides(val_engine *e, const rule *r, rule_tensor *const *bind,
                                         val_precise *out, iso_error *err);
-/* What two programs give. Errors: ISO_NOMEM. Cost: the same bound. */
+/* The outputs of two programs, compared. Errors: ISO_NOMEM. Cost: the same bound. */
 ISO_MUST_USE iso_code val_precise_programs(val_engine *e, const rule_program side[2],
                                            val_precise *out, iso_error *err);
 

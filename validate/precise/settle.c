@@ -83,7 +83,7 @@ iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor *const *bind
   }
   if (p.answer == VAL_PRECISE_LACKS)
     return t->outcome == VAL_BLIND ? ISO_OK : by_losses(e, r, bind, t, err);
-  /* What float64 made of it is not what the numbers do: it met no threshold. */
+  /* float64 took another branch than the numbers do: it met no threshold. */
   if (t->outcome != VAL_AGREE || p.answer != VAL_PRECISE_SAME) {
     t->cover[0].n = t->cover[1].n = 0;
     t->unmet = true;
