@@ -232,7 +232,25 @@ static void blame_scale(plc *x, const plc_tuple *by, bool gradient, const char *
 
 /* ---- tensors that fit nowhere ---- */
 
+/* Groups of one step that do not do the same. */
+static bool groups_differ(const plc *x, const plc_tuple *t) {
+  const rule_term *first = NULL;
+  for (uint32_t r = 0; r < x->mesh.n; r++) {
+    const rule_term *c = t->node[r] == PLC_NONE ? NULL : plc_node(x, t->node[r])->call;
+    if (!first) first = c;
+    for (uint32_t k = 1; c && k < c->n; k++)
+      if (c->n != first->n || !rule_term_eq(c->child[k], first->child[k])) return true;
+  }
+  return false;
+}
+
 static void blame_collective(plc *x, const plc_tuple *t) {
+  if (groups_differ(x, t)) {
+    plc_found(x, LINT_REDUCE_MISMATCH, t, NULL,
+              "%s is not the same in all groups: ranks of one reduce otherwise than others",
+              plc_say(x, t));
+    return;
+  }
   const plc_tuple *o = x->tuple[t->arg[0]];
   const char *mend = NULL, *how = reduction(x, t);
   if (plc_has(x, &o->place[0], PLC_P)) {
@@ -325,24 +343,9 @@ static void blame_group(plc *x, const plc_tuple *t) {
   plc_found(x, LINT_SIZE_MISMATCH, t, NULL, "%s: %s", plc_say(x, t), t->why);
 }
 
-/* Groups of one step that do not do the same. */
-static bool groups_differ(const plc *x, const plc_tuple *t) {
-  const rule_term *first = NULL;
-  for (uint32_t r = 0; r < x->mesh.n; r++) {
-    const rule_term *c = t->node[r] == PLC_NONE ? NULL : plc_node(x, t->node[r])->call;
-    if (!first) first = c;
-    for (uint32_t k = 1; c && k < c->n; k++)
-      if (c->n != first->n || !rule_term_eq(c->child[k], first->child[k])) return true;
-  }
-  return false;
-}
-
 void plc_blame_unfit(plc *x, plc_tuple *t) {
   if (t->collective && groups_differ(x, t)) {
-    plc_found(
-        x, LINT_REDUCE_MISMATCH, t, NULL,
-        "%s is not the same in all groups: ranks of one reduce otherwise than those of another",
-        plc_say(x, t));
+    blame_collective(x, t);
     return;
   }
   if (t->unfit && t->collective && t->n_args) blame_group(x, t);

@@ -24,6 +24,8 @@ const char *plc_say(plc *x, const plc_tuple *t) {
 void plc_found(plc *x, lint_kind kind, const plc_tuple *t, const char *mend, const char *fmt, ...) {
   char text[2 * LINT_TEXT];
   va_list ap;
+  for (size_t i = 0; i < x->n_findings; i++) /* one fault of one place may be seen twice */
+    if (strcmp(x->finding[i].node[0].id, plc_node(x, t->node[first_rank(x, t)])->id) == 0) return;
   va_start(ap, fmt);
   vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);

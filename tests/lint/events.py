@@ -604,7 +604,7 @@ def other_inputs(isomer, where):
         f.write("0F0,0B0\n")
     check(Lint(isomer, path).status == 0, "a table of one rank")
     for args, says in (
-        ([where], "captures cannot be checked yet"),
+        ([where], "a folder that is no capture"),
         ([os.path.join(where, "none")], "No such file"),
         ([path, path], "stands alone"),
         ([path, "--progress", "fast"], "no progress model"),

@@ -53,6 +53,49 @@ def lint(isomer, folder, name, p):
             check(p.where in op, "%s: found at %s", name, op)
 
 
+def said(isomer, folder):
+    """What a user says of mesh and placements, and what is wrong with it."""
+    p = PROGRAMS["row parallel"]
+    at, one, bare = (os.path.join(folder, n) for n in ("said", "one-rank", "unsaid"))
+    p.write(at, False)
+    p.write(one, False, ranks=1)
+    p.write(bare, False, said=False)
+    lines = os.path.join(folder, "placements.txt")
+
+    def run(text, *args, capture=bare):
+        with open(lines, "w", encoding="utf-8") as f:
+            f.write(text)
+        return Lint(isomer, capture, "--placements", lines, *args)
+
+    good = "# shards\nx = S(1)\n* = ranks S(1)\n"
+    check(run(good).status == 0, "a placements file: %s", run(good).last)
+    check(Lint(isomer, bare).status == 0, "leaves are guessed")
+    for text, why in (
+        ("x = S(7)\nw = S(1)\n", "does not fit its shapes"),
+        ("x = S(0)\nv = R\n", 'no leaf is called "v"'),
+        ("x = Q\n", ":1: "),
+        ("x\n", ":1: "),
+        ("x = S(1), S(1)\n", ":1: "),
+        ("output z = R\n", 'no output is called "z"'),
+    ):
+        r = run(text)
+        check(r.status == 2 and why in r.text, "%r: %s", text, r.text)
+    for args, why in (
+        (("--mesh", "tp=3"), "has 2 ranks"),
+        (("--mesh", "tp"), "not of the form"),
+        (("--mesh", "a=2,a=1"), "two axes"),
+    ):
+        r = Lint(isomer, at, *args)
+        check(r.status == 2 and why in r.text, "%r: %s", args, r.text)
+    check("of one rank" in Lint(isomer, one).text, "one rank")
+    check(run("output y = P(sum)\n").status == 1, "an output that is declared otherwise")
+    r = Lint(isomer, at)
+    placed = {p["node"][1]: p for p in r.report["placements"]}
+    kinds = sorted(p["placement"] for p in placed.values())
+    check(kinds == ["P(sum)", "R", "S(1)", "S(1)"], "placements: %r", kinds)
+    check(all(p["evidence"] == "proved" for p in placed.values()), "evidence")
+
+
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("--isomer", default="build/isomer")
@@ -68,6 +111,8 @@ def main():
                 truth(name, p)
             else:
                 lint(o.isomer, o.keep or folder, name, p)
+        if not o.truth and not o.only:
+            said(o.isomer, folder)
     finish()
 
 
