@@ -327,7 +327,8 @@ static cert_name call(cert_writer *w, sx x) {
     return define_real(w, x, text);
   }
   const cert_name n = cert_real(w, a);
-  const bool whole = f == F_FLOOR || f == F_CEIL || f == F_ROUND || f == F_TRUNC || f == F_CAST_INT;
+  const bool whole =
+      f == F_FLOOR || f == F_CEIL || f == F_ROUND || f == F_TRUNC || f == F_CAST_INT || f == F_WRAP;
   if (f == F_ABS) return absolute(w, x, a, n);
   if (!w->fn[f]) cert_declare_fn(w, cert_fn[f], 1, whole ? "Int" : "Real"), w->fn[f] = true;
   snprintf(text, sizeof text, "(%s %s)", cert_fn[f], n.s);
