@@ -35,7 +35,7 @@ uninstall:
 
 # The program as others take it with them: the libraries that not every machine has are in it, and none of their names
 # is seen by libtorch, which has its own of some.
-STATIC = jansson minizip z xxhash mpfr gmp
+STATIC = $(patsubst -l%,%,$(filter-out -ldl -lm -lpthread,$(LIBS)))
 $(B)/portable/isomer: $(SATURATE_OBJ) $(CLI_OBJ) $(B)/libisomer.a
 	@mkdir -p $(@D)
 	$(CC) -rdynamic $(LDFLAGS) $^ -Wl,-Bstatic $(STATIC:%=-l%) -Wl,-Bdynamic $(STATIC:%=-Wl,--exclude-libs,lib%.a) \

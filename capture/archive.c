@@ -179,6 +179,25 @@ static iso_code read_directory(cap_archive *a, unzFile zip, iso_error *err) {
   return check_overlaps(a, err);
 }
 
+static bool begins(const cap_bytes *file, const char *with) {
+  return file->n >= strlen(with) && memcmp(file->at, with, strlen(with)) == 0;
+}
+
+/* Of a file that is no archive: what it seems to be, by its first bytes, and what to do. */
+static const char *what_it_is(const cap_bytes *file) {
+  uint64_t header = 0;
+  for (unsigned i = 0; i < 8 && file->n > 8; i++) header |= (uint64_t)file->at[i] << (8 * i);
+  if (begins(file, "{")) return "is no archive: a capture is the folder that holds graph.json";
+  if (begins(file, "HloModule")) return "is HLO text: isomer-capture hlo makes a capture of it";
+  if (file->n > 8 && file->at[8] == '{' && header < file->n)
+    return "holds weights without a graph (safetensors): isomer-capture captures a model";
+  if (begins(file, "\x80\x02"))
+    return "is an old file of torch.save, without a graph: torch.export.save writes one";
+  if (file->n > 2 && file->at[0] == 0x08 && file->at[1] < 32 && file->at[2] > 0)
+    return "seems to be an ONNX model, which is not read: capture the module it was made from";
+  return "is neither a capture's folder nor an archive of torch.export.save";
+}
+
 iso_code cap_archive_open(cap_bytes *file, uint64_t *budget, cap_archive **out, iso_error *err) {
   cursor at = {file, 0};
   zlib_filefunc64_def f = {.zopen64_file = memory_open,
@@ -189,7 +208,7 @@ iso_code cap_archive_open(cap_bytes *file, uint64_t *budget, cap_archive **out, 
                            .zerror_file = memory_close,
                            .opaque = &at};
   if (file->n < 4 || memcmp(file->at, "PK", 2) != 0)
-    return iso_fail(err, ISO_FORMAT, "is no zip file");
+    return iso_fail(err, ISO_FORMAT, "%s", what_it_is(file));
   unzFile zip = unzOpen2_64("", &f);
   if (zip == NULL) return iso_fail(err, ISO_FORMAT, "is no complete zip file (is it truncated?)");
   cap_archive *a = calloc(1, sizeof *a);

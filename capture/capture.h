@@ -57,8 +57,8 @@ typedef struct cap_node {
   size_t n_outputs;
   const cap_output *output;
   rule_tensor *value; /* leaves: the captured value (first input set); borrowed from the graph */
-  const rule_domain *domain;  /* inputs: what their values may be; NULL: anything */
-  const char *scope, *source; /* "" where not given */
+  const rule_domain *domain;           /* inputs: what their values may be; NULL: anything */
+  const char *scope, *source, *caller; /* "" where not given */
 } cap_node;
 
 typedef struct cap_result {
@@ -68,6 +68,9 @@ typedef struct cap_result {
 
 typedef struct cap_graph {
   const char *path, *model, *framework, *framework_version, *torch_version; /* "" where not given */
+  /* What the metadata say of ranks: "dp=2,tp=4", and a line "name = S(0)" for each tensor; "" where
+   * nothing, "?" where it is of another form. */
+  const char *mesh, *placements;
   size_t n_nodes;
   const cap_node *node;
   size_t n_results;

@@ -53,7 +53,8 @@ iso_code cap_append(cap_graph *g, const char *id, const rule_term *call, const c
                         .n_outputs = 1,
                         .output = out,
                         .scope = "",
-                        .source = ""};
+                        .source = "",
+                        .caller = ""};
   m->input = input;
   m->weight = weight;
   g->node = nodes;

@@ -50,6 +50,13 @@ bool lint_follows_disorder(const lint_check *c, lint_at from, lint_at behind);
 /* By first event, then kind; duplicates go. */
 void lint_findings_sort(lint_check *c);
 
+/* ---- lint.c ---- */
+
+/* An empty report, and the arena of its texts. Owns: lint_free. Returns: NULL without memory. */
+lint_report *lint_report_new(iso_arena **arena);
+/* The report owns the malloc'ed findings. */
+void lint_report_take(lint_report *r, lint_finding *finding, size_t n);
+
 /* ---- link.c ---- */
 
 /* Classes of ranks that go through the same states, numbered by their lowest ranks (classes.c). */

@@ -54,8 +54,7 @@ static iso_code sniff(const char *path, lint_form *form, iso_error *err) {
   const int why = errno;
   if (fd >= 0) close(fd);
   if (n < 0 && why == EISDIR)
-    return iso_fail(err, ISO_UNSUPPORTED,
-                    "%s: a folder; captures cannot be checked yet, and dumps are given as files",
+    return iso_fail(err, ISO_FORMAT, "%s: a folder that is no capture; dumps are given as files",
                     path);
   if (n < 0) return iso_fail(err, ISO_IO, "%s: %s", path, strerror(why));
   ssize_t i = 0;
@@ -161,6 +160,19 @@ iso_code lint_run(const char *const *path, size_t n, const lint_options *o, lint
   free(c.disorder);
   lint_trace_fini(&t);
   return code;
+}
+
+lint_report *lint_report_new(iso_arena **arena) {
+  result *x = calloc(1, sizeof *x);
+  if (x) *arena = &x->arena;
+  return x ? &x->r : NULL;
+}
+
+void lint_report_take(lint_report *r, lint_finding *finding, size_t n) {
+  result *x = (result *)(void *)r; /* its first member */
+  r->finding = x->finding = finding;
+  r->n_findings = n;
+  for (size_t i = 0; i < n; i++) *(finding[i].error ? &r->n_errors : &r->n_warnings) += 1;
 }
 
 void lint_free(lint_report *r) {

@@ -41,6 +41,11 @@ typedef struct lint_place {
   uint32_t rank, position; /* the event's index in its rank's list; in a table, the column */
 } lint_place;
 
+typedef struct lint_node { /* of a capture */
+  uint32_t rank;
+  const char *id;
+} lint_node;
+
 typedef struct lint_finding {
   lint_kind kind;
   bool error;           /* else a warning */
@@ -48,6 +53,8 @@ typedef struct lint_finding {
   size_t n_ranks;
   const lint_place *event; /* where it is, then the other side, then the rest of a cycle */
   size_t n_events;
+  const lint_node *node; /* of a capture: the tensor that it is at, on each rank */
+  size_t n_nodes;
   const char *text;   /* what is wrong, a sentence */
   const char *name;   /* of the first event: "2SEND_F0" */
   const char *source; /* "file:line" of the first event, or NULL */
@@ -62,16 +69,28 @@ typedef struct lint_options {
   int model;                    /* a lint_model; -1: the backend's, or LINT_STREAM */
 } lint_options;
 
+/* What the ranks of a capture hold of one tensor (lint/placement/placement.h). */
+typedef struct lint_placed {
+  uint32_t rank; /* the first that has it */
+  const char *id, *op;
+  const char *place;    /* "S(0)", or "varying" */
+  const char *evidence; /* "proved", "tested", "mended"; NULL: none */
+  const char *why;      /* it is varying; else NULL */
+} lint_placed;
+
 typedef struct lint_report {
   const lint_finding *finding; /* errors and warnings, by first event */
   size_t n_findings, n_errors, n_warnings;
   const char *undecided; /* why, or NULL */
   lint_progress progress[LINT_MODELS];
   lint_model decides;
-  double makespan;      /* under the deciding model; -1: it hangs */
-  double bubble;        /* the share of ranks' time without computation */
-  const uint32_t *peak; /* activations held at once, of each rank */
-  size_t n_ranks, n_events;
+  double makespan;          /* under the deciding model; -1: it hangs */
+  double bubble;            /* the share of ranks' time without computation */
+  const uint32_t *peak;     /* activations held at once, of each rank */
+  size_t n_ranks, n_events; /* of a capture: its nodes */
+  bool capture;
+  const lint_placed *placed;
+  size_t n_placed;
 } lint_report;
 
 lint_options lint_options_default(void);

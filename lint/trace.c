@@ -4,55 +4,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "egraph/base/hash.h"
+#include "egraph/base/table.h"
 #include "egraph/base/vec.h"
 
 iso_code lint_no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 /* ---- names ---- */
 
-static bool rehash(lint_names *t) {
-  const size_t n = t->n_slots ? 2 * t->n_slots : 256;
-  uint32_t *slot = calloc(n, sizeof *slot);
-  if (!slot) return false;
-  for (uint32_t i = 1; i < t->n; i++) {
-    size_t k = t->hash[i] & (n - 1);
-    while (slot[k]) k = (k + 1) & (n - 1);
-    slot[k] = i;
-  }
-  free(t->slot);
-  t->slot = slot;
-  t->n_slots = n;
-  return true;
-}
+typedef struct lint_name {
+  uint32_t id;
+  UT_hash_handle hh;
+} name;
 
 bool lint_intern(lint_names *t, iso_arena *a, const char *s, size_t n, uint32_t *id) {
   *id = 0;
   if (n == 0) return true;
-  if (2 * (t->n + 1) > t->n_slots && !rehash(t)) return false;
-  const uint64_t h = iso_hash(s, n, 0);
-  size_t k = h & (t->n_slots - 1);
-  for (; t->slot[k]; k = (k + 1) & (t->n_slots - 1)) {
-    const uint32_t i = t->slot[k];
-    if (t->hash[i] != h || strncmp(t->text[i], s, n) != 0 || t->text[i][n]) continue;
-    *id = i;
-    return true;
-  }
+  name *e;
+  HASH_FIND(hh, t->table, s, n, e);
+  if (e) return *id = e->id, true;
   const size_t new_id = t->n ? t->n : 1;
-  if (new_id >= LINT_NONE || !iso_grow(t->text, t->cap_text, new_id + 1) ||
-      !iso_grow(t->hash, t->cap_hash, new_id + 1) ||
-      !(t->text[new_id] = iso_arena_strndup(a, s, n)))
+  const char *text = iso_arena_strndup(a, s, n);
+  if (new_id >= LINT_NONE || !text || !iso_grow(t->text, t->cap_text, new_id + 1) ||
+      !(e = iso_arena_alloc(a, sizeof *e)))
     return false;
-  t->hash[new_id] = h;
-  t->slot[k] = *id = (uint32_t)new_id;
+  *e = (name){.id = (uint32_t)new_id};
+  HASH_ADD_KEYPTR(hh, t->table, text, n, e);
+  if (!e->hh.tbl) return false;
+  t->text[new_id] = text;
   t->n = new_id + 1;
+  *id = e->id;
   return true;
 }
 
 static void names_fini(lint_names *t) {
+  HASH_CLEAR(hh, t->table);
   free(t->text);
-  free(t->hash);
-  free(t->slot);
 }
 
 /* ---- operations ---- */

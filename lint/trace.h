@@ -15,9 +15,8 @@ enum { LINT_NO_PEER = -1, LINT_NO_INDEX = -1, LINT_MAX_AXES = 8 };
 
 typedef struct lint_names {
   const char **text;
-  uint64_t *hash;
-  uint32_t *slot; /* open addressing; 0: free */
-  size_t n, cap_text, cap_hash, n_slots;
+  struct lint_name *table; /* by text */
+  size_t n, cap_text;
 } lint_names;
 
 /* Id 0 is the empty string. Returns: false when there is no memory. */

@@ -253,8 +253,9 @@ static bool missing_there(const parting *p, int side, const int64_t root[2], syn
     return false;
   *(side == LEFT ? &d->left : &d->right) = at;
   d->hint =
-      iso_arena_printf(&s->res->arena, "the %s does without it: no leaf there has the values of %s",
-                       side == LEFT ? "right" : "left", s->graph[side]->node[root[side]].name);
+      iso_arena_printf(&s->res->arena, "the %s has no %s here: no leaf there has the values of %s",
+                       side == LEFT ? "right" : "left", lo_short_name(&s->res->arena, n->op),
+                       s->graph[side]->node[root[side]].name);
   return true;
 }
 

@@ -72,4 +72,7 @@ iso_code lo_picture(state *s, const rule_tensor *x, const rule_tensor *y, const 
 
 /* ---- divergence.c ---- */
 
+/* "gelu" of "aten::gelu.default". NULL: no memory. */
+const char *lo_short_name(iso_arena *a, const char *op);
+
 #endif

@@ -306,12 +306,28 @@ static iso_code vary(repair *r, iso_error *err) {
   return c;
 }
 
+/* A step of arithmetic that an attribute was found to undo (alpha 0, a factor 1) is one too much.
+ */
+static void reword(repair *r) {
+  const rule_term *call = r->g->node[r->node].call;
+  if (rule_operator_of(call->u.s)->arithmetic == RULE_ARITHMETIC_NONE || !r->instead[r->node])
+    return;
+  for (uint32_t k = 0; k < call->n; k++) {
+    const rule_term *a = call->child[k];
+    const rule_tensor *v = a->kind == RULE_VAR ? rp_value(r->task->run, (uint32_t)a->u.i) : NULL;
+    if (!v || !rule_tensor_same(v, r->instead[r->node])) continue;
+    r->what = rp_too_much(r, call, k);
+    return;
+  }
+}
+
 iso_code lo_repair(state *s, const lo_repair_task *task, lo_repair_result *out, iso_error *err) {
   repair r;
   *out = (lo_repair_result){0};
   iso_code c = begin(&r, s, task, err);
   if (!c) c = vary(&r, err);
   if (!c && r.found) {
+    reword(&r);
     *out = (lo_repair_result){.found = true,
                               .node = r.node,
                               .what = r.what,

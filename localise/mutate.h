@@ -84,6 +84,14 @@ iso_code rp_earlier(repair *r, const lo_change *change, iso_error *err);
 /* ---- mutate_split.c: the two halves of a tensor ---- */
 iso_code rp_halves(repair *r, uint32_t n, iso_error *err);
 
+/* ---- mutate_words.c: what the other side leaves out, or does besides ---- */
+/* "the residual "x" is added, and on the left it is not": of a call of the graph that is repaired,
+ * whose argument `kept` would have to stand for it. NULL: no memory. */
+const char *rp_too_much(repair *r, const rule_term *call, uint32_t kept);
+/* "clamp is not applied, and on the left it is": of a call of `g` that is missing behind what its
+ * argument `kept` is. NULL: no memory. */
+const char *rp_too_little(repair *r, const synth_graph *g, const rule_term *call, uint32_t kept);
+
 /* ---- mutate_wiring.c: operators and operands too many, too few, or others ---- */
 iso_code rp_other_part(repair *r, uint32_t n, iso_error *err);
 iso_code rp_left_out(repair *r, uint32_t n, iso_error *err);

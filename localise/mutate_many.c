@@ -49,7 +49,7 @@ static bool applies(const repair *r, uint32_t i, const lo_change *g) {
 static const char *in_words(repair *r, const uint32_t *node, size_t n, const lo_change *g) {
   iso_arena *a = &r->s->res->arena;
   const rule_term *call = r->g->node[node[0]].call;
-  const char *what = !g->to ? "the other side does without it"
+  const char *what = !g->to ? rp_too_much(r, call, g->k)
                             : iso_arena_printf(a, "%s is %s, and would have to be %s",
                                                rp_argument_name(r, call, g->k), rp_show(r, g->from),
                                                rp_show(r, g->to));

@@ -50,8 +50,10 @@ iso_code rp_left_out(repair *r, uint32_t n, iso_error *err) {
     rule_tensor *v = call->child[k]->kind == RULE_VAR
                          ? rp_value(r->task->run, (uint32_t)call->child[k]->u.i)
                          : NULL;
-    if (v) c = try_instead(r, n, v, "the other side does without it", err);
-    if (v && !c && r->found) r->change = (lo_change){.op = call->u.s, .k = k};
+    if (v) c = try_instead(r, n, v, NULL, err);
+    if (!v || c || !r->found) continue;
+    r->change = (lo_change){.op = call->u.s, .k = k};
+    r->what = rp_too_much(r, call, k);
   }
   return c;
 }
@@ -93,9 +95,7 @@ static iso_code added_from_there(repair *r, uint32_t n, iso_error *err) {
       if (!bind_there(r, n, i, k, child)) continue;
       c = rp_try_call(r, n, rule_op(&r->arena, m->call->u.s, child, m->call->n), err);
       if (c || !r->found) continue;
-      r->what =
-          iso_arena_printf(&r->s->res->arena, "%s is missing behind it (\"%s\" of the other side)",
-                           m->call->u.s, m->id);
+      r->what = rp_too_little(r, r->other, m->call, k);
       r->missing = i;
     }
   }
@@ -116,9 +116,7 @@ static iso_code added_operand(repair *r, uint32_t n, const rule_tensor *v, iso_e
       iso_error ignored;
       if (!arg[1] || rule_call(&r->arena, r->s->schemas, binary[b], arg, 2, &t, &ignored)) continue;
       c = rp_try_call(r, n, t, err);
-      if (!c && r->found)
-        r->what = iso_arena_printf(&r->s->res->arena, "%s of it and \"%s\" is missing", binary[b],
-                                   r->g->node[i].id);
+      if (!c && r->found) r->what = rp_too_little(r, r->g, t, 0);
     }
   }
   return c;

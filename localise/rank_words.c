@@ -13,6 +13,8 @@ typedef struct holding { /* of a left node */
   held_as as;
   const peers *of; /* PARTS, SUM: which nodes */
   uint32_t dim;    /* PARTS */
+  double scale;    /* PARTS, SUM: of what they hold; a gradient of a mean over a rank's own part of
+                      a batch is so many times too large as there are ranks */
 } holding;
 
 static double size_of(const rule_tensor *t) {
@@ -25,9 +27,14 @@ static const rule_tensor *part(const parting *p, const peers *q, uint32_t r) {
   return lo_value(p, q->side, q->node[r]);
 }
 
+/* How near, and of what. */
+typedef struct measure {
+  double tol, scale; /* what ranks hold, times this */
+} measure;
+
 /* Whether `own` is what of `whole` begins at `from` along dimension d. */
 static bool is_cut(const rule_tensor *whole, const rule_tensor *own, uint32_t d, int64_t from,
-                   double tol) {
+                   measure by) {
   if (own->shape.rank != whole->shape.rank) return false;
   for (uint32_t k = 0; k < own->shape.rank; k++)
     if (k != d && own->shape.dim[k] != whole->shape.dim[k]) return false;
@@ -36,27 +43,27 @@ static bool is_cut(const rule_tensor *whole, const rule_tensor *own, uint32_t d,
   for (uint32_t k = d + 1; k < own->shape.rank; k++) inner *= own->shape.dim[k];
   const int64_t run = own->shape.dim[d] * inner, step = whole->shape.dim[d] * inner;
   for (int64_t i = 0; i < own->numel; i++)
-    if (!(fabs(rule_tensor_get(own, i) -
-               rule_tensor_get(whole, i / run * step + from * inner + i % run)) <= tol))
+    if (!(fabs(by.scale * rule_tensor_get(own, i) -
+               rule_tensor_get(whole, i / run * step + from * inner + i % run)) <= by.tol))
       return false;
   return true;
 }
 
 /* How many ranks hold their cut of `whole` along `d`, in order; 0 where sizes do not fit. */
 static uint32_t cuts(const parting *p, const peers *q, const rule_tensor *whole, uint32_t d,
-                     double tol) {
+                     measure by) {
   int64_t from = 0;
   uint32_t n = 0;
   for (uint32_t r = 0; r < q->n; r++) {
     const rule_tensor *own = part(p, q, r);
     if (!own || own->shape.rank != whole->shape.rank) return 0;
-    n += is_cut(whole, own, d, from, tol);
+    n += is_cut(whole, own, d, from, by);
     from += own->shape.dim[d];
   }
   return from == whole->shape.dim[d] ? n : 0;
 }
 
-static bool adds_up(const parting *p, const peers *q, const rule_tensor *whole, double tol) {
+static bool adds_up(const parting *p, const peers *q, const rule_tensor *whole, measure by) {
   for (uint32_t r = 0; r < q->n; r++) {
     const rule_tensor *own = part(p, q, r);
     if (!own || !lo_same_but_ones(&own->shape, &whole->shape)) return false;
@@ -64,7 +71,7 @@ static bool adds_up(const parting *p, const peers *q, const rule_tensor *whole, 
   for (int64_t i = 0; i < whole->numel; i++) {
     double sum = 0;
     for (uint32_t r = 0; r < q->n; r++) sum += rule_tensor_get(part(p, q, r), i);
-    if (!(fabs(sum - rule_tensor_get(whole, i)) <= tol)) return false;
+    if (!(fabs(by.scale * sum - rule_tensor_get(whole, i)) <= by.tol)) return false;
   }
   return true;
 }
@@ -79,33 +86,41 @@ static holding look(const parting *p, uint32_t i) {
   for (size_t k = 0; k < s->ranks.n_peers; k++) {
     const peers *q = &s->ranks.peers[k];
     if (q->side != RIGHT) continue;
-    for (uint32_t d = 0; d < v->shape.rank; d++)
-      if (cuts(p, q, v, d, tol) == q->n) return (holding){HELD_PARTS, q, d};
-    if (adds_up(p, q, v, tol)) return (holding){HELD_SUM, q, 0};
+    for (int mean = 0; mean < 2; mean++) {
+      const measure by = {tol, mean ? 1.0 / q->n : 1};
+      for (uint32_t d = 0; d < v->shape.rank; d++)
+        if (cuts(p, q, v, d, by) == q->n) return (holding){HELD_PARTS, q, d, by.scale};
+      if (adds_up(p, q, v, by)) return (holding){HELD_SUM, q, 0, by.scale};
+    }
   }
   return (holding){.as = HELD_NOT};
 }
 
 /* ---- words ---- */
 
+/* What a user calls a node. */
+static const char *name_of(const state *s, int side, uint32_t i) {
+  const synth_node *n = &s->graph[side]->node[i];
+  return n->kind != SYNTH_OP && n->name ? n->name : n->id;
+}
+
 static const char *names(parting *p, const peers *q) {
   iso_arena *a = &p->s->res->arena;
   const char *text = "";
   for (uint32_t r = 0; r < q->n && r < 4 && text; r++)
-    text = iso_arena_printf(a, "%s%s`%s`", text, r ? ", " : "",
-                            p->s->graph[q->side]->node[q->node[r]].id);
+    text = iso_arena_printf(a, "%s%s`%s`", text, r ? ", " : "", name_of(p->s, q->side, q->node[r]));
   return text && q->n > 4 ? iso_arena_printf(a, "%s, ...", text) : text;
 }
 
 static const char *operand_words(parting *p, uint32_t i, const holding *h) {
   iso_arena *a = &p->s->res->arena;
-  const char *id = p->s->graph[LEFT]->node[i].id, *of = names(p, h->of);
+  const char *id = name_of(p->s, LEFT, i), *of = names(p, h->of);
   if (!of) return NULL;
   return h->as == HELD_SUM
              ? iso_arena_printf(a,
-                                "`%s` is the sum of the ranks' %s, and no rank adds them up "
+                                "`%s` is the %s of the ranks' %s, and no rank adds them up "
                                 "before it goes on: an all_reduce is missing here",
-                                id, of)
+                                id, h->scale == 1 ? "sum" : "mean", of)
              : iso_arena_printf(a, "`%s` is in parts along dimension %u in the ranks' %s", id,
                                 h->dim, of);
 }
@@ -114,33 +129,84 @@ static const char *operand_words(parting *p, uint32_t i, const holding *h) {
 static const char *wrong_part(parting *p, uint32_t i) {
   const state *s = p->s;
   const rule_tensor *v = lo_value(p, LEFT, i);
-  const double tol = v ? 1e-9 * size_of(v) : 0;
+  const measure by = {v ? 1e-9 * size_of(v) : 0, 1};
   for (size_t k = 0; v && k < s->ranks.n_peers; k++) {
     const peers *q = &s->ranks.peers[k];
     for (uint32_t d = 0; d < v->shape.rank && q->side == RIGHT; d++) {
-      const uint32_t n = cuts(p, q, v, d, tol);
+      const uint32_t n = cuts(p, q, v, d, by);
       if (n == 0 || n == q->n) continue;
       int64_t from = 0;
       for (uint32_t r = 0; r < q->n; from += part(p, q, r++)->shape.dim[d]) {
         const int64_t size = part(p, q, r)->shape.dim[d];
-        if (is_cut(v, part(p, q, r), d, from, tol)) continue;
+        if (is_cut(v, part(p, q, r), d, from, by)) continue;
         for (int64_t at = 0; at + size <= v->shape.dim[d]; at++)
-          if (is_cut(v, part(p, q, r), d, at, tol))
+          if (is_cut(v, part(p, q, r), d, at, by))
             return iso_arena_printf(&s->res->arena,
                                     "rank %u holds %lld to %lld of dimension %u in `%s`, and "
                                     "should hold %lld to %lld",
                                     r, (long long)at, (long long)(at + size), d,
-                                    s->graph[RIGHT]->node[q->node[r]].id, (long long)from,
+                                    name_of(s, RIGHT, q->node[r]), (long long)from,
                                     (long long)(from + size));
         return iso_arena_printf(&s->res->arena,
                                 "rank %u should hold %lld to %lld of dimension %u in `%s`, and "
                                 "the other ranks hold theirs",
                                 r, (long long)from, (long long)(from + size), d,
-                                s->graph[RIGHT]->node[q->node[r]].id);
+                                name_of(s, RIGHT, q->node[r]));
       }
     }
   }
   return "";
+}
+
+static bool is_multiple(const rule_tensor *a, const rule_tensor *of, double by, double tol) {
+  if (!rule_dtype_is_float(a->dtype) || !lo_same_but_ones(&a->shape, &of->shape)) return false;
+  for (int64_t i = 0; i < a->numel; i++)
+    if (!(fabs(rule_tensor_get(a, i) - by * rule_tensor_get(of, i)) <= by * tol)) return false;
+  return true;
+}
+
+/* In words that right node j holds left node i so many times as there are ranks, or that part of
+ * it; "": it does not. */
+static const char *wrong_scale(parting *p, uint32_t i, uint32_t j) {
+  const state *s = p->s;
+  const rule_tensor *v = lo_value(p, LEFT, i), *t = lo_value(p, RIGHT, j);
+  const double size = v && t && rule_dtype_is_float(v->dtype) ? size_of(v) : 0;
+  uint32_t before = 0;
+  for (size_t k = 0; size > 0 && k < s->ranks.n_peers; k++) {
+    const uint32_t n = s->ranks.peers[k].n;
+    if (s->ranks.peers[k].side != RIGHT || n == before) continue;
+    before = n;
+    const bool more = is_multiple(t, v, n, 1e-9 * size);
+    if (!more && !is_multiple(t, v, 1.0 / n, 1e-9 * size)) continue;
+    return iso_arena_printf(&s->res->arena,
+                            more ? "`%s` is %u times `%s`: a sum over %u is not divided by that"
+                                 : "`%s` is 1/%u of `%s`: what is a sum over %u is divided",
+                            name_of(s, RIGHT, j), n, name_of(s, LEFT, i), n);
+  }
+  return "";
+}
+
+/* The same of any right node. */
+static const char *any_wrong_scale(parting *p, uint32_t i) {
+  const char *text = "";
+  for (uint32_t j = 0; j < p->s->graph[RIGHT]->n_nodes && text && !*text; j++)
+    if (p->s->map[RIGHT][j].i != EG_NONE && p->s->graph[RIGHT]->node[j].kind == SYNTH_OP)
+      text = wrong_scale(p, i, j);
+  return text;
+}
+
+/* An output that is there but for its scale. */
+static iso_code scaled_output(parting *p, int64_t *node, const char **text, iso_error *err) {
+  const state *s = p->s;
+  for (size_t k = 0; k < s->graph[LEFT]->n_outputs; k++) {
+    const uint32_t i = s->graph[LEFT]->output[k].node,
+                   j = s->graph[RIGHT]->output[s->right_of[k]].node;
+    if (!(*text = wrong_scale(p, i, j))) return nomem(err);
+    if (!**text) continue;
+    *node = i;
+    return ISO_OK;
+  }
+  return ISO_OK;
 }
 
 static bool operands_held(const rule_term *t, const holding *h) {
@@ -183,9 +249,11 @@ iso_code lo_rank_words(parting *p, int64_t *node, const char **text, iso_error *
       *node = i;
     if (!*text) c = nomem(err);
   }
-  if (!c && *node >= 0) {
+  if (any && !c && *node < 0) c = scaled_output(p, node, text, err);
+  else if (!c && *node >= 0) {
     const rule_term *call = g->node[*node].call;
     if (!**text && !(*text = wrong_part(p, (uint32_t)*node))) c = nomem(err);
+    if (!c && !**text && !(*text = any_wrong_scale(p, (uint32_t)*node))) c = nomem(err);
     if (!c && !**text) c = all_operands(p, call, h, HELD_SUM, text, err);
     if (!c && !**text) c = all_operands(p, call, h, HELD_PARTS, text, err);
     if (!c && **text && call &&

@@ -9,6 +9,7 @@
 #define OP_ADD_SCALAR "aten::add.Scalar"
 #define OP_ADD_TENSOR "aten::add.Tensor"
 #define OP_ALIAS "aten::alias"
+#define OP_ARANGE "aten::arange"
 #define OP_ARANGE_START "aten::arange.start"
 #define OP_ARGSORT "aten::argsort"
 #define OP_CAT "aten::cat"

@@ -20,6 +20,7 @@
 #define UNSPECIFIED .unspecified = true
 #define COLLECTIVE .collective = true
 #define TABLE(k) .table = (k)
+#define ENDS(how, k) .ends = RULE_ENDS_##how, .index = (k)
 #define ARITHMETIC(which) \
   .arithmetic = RULE_ARITHMETIC_##which, .elementwise = true, ARITHMETIC_##which
 #define ARITHMETIC_ADD ALGEBRAIC

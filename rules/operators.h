@@ -74,6 +74,17 @@ typedef enum rule_growth {
   RULE_GROWS_POWER
 } rule_growth;
 
+/* What ends the integers by which an operator chooses places. */
+typedef enum rule_ends {
+  RULE_ENDS_NOWHERE, /* it chooses none, or nothing is known */
+  RULE_ENDS_ROWS,    /* the first dimension of its first operand */
+  RULE_ENDS_ALONG,   /* the one that argument 1 names */
+  RULE_ENDS_EACH,    /* a list: each its own dimension; negative ones count from the end */
+  RULE_ENDS_CLASSES, /* the classes of the operand before them; the third argument behind them is a
+                        number that may stand for none */
+  RULE_ENDS_COUNT    /* the number behind them */
+} rule_ends;
+
 /* Where the pieces of RULE_CHOICE_PIECES meet: one number, or two. Arguments are numbered from 0.
  */
 typedef struct rule_breaks {
@@ -152,6 +163,8 @@ typedef struct rule_operator {
   bool unspecified : 1; /* leaves open what its result holds */
   bool collective : 1;  /* joins the ranks' tensors */
   uint8_t table;        /* the argument by whose integers it reads rows of its first; 0: none */
+  rule_ends ends;       /* of the integers that argument `index` holds */
+  uint8_t index;
 
   /* How it computes. */
   bool exact : 1; /* nothing is rounded: what it gives is given, or an integer */

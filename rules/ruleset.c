@@ -12,26 +12,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "egraph/base/hash.h"
+#include "egraph/base/table.h"
 #include "egraph/base/vec.h"
 #include "rules/rules_int.h"
 
 typedef struct entry {
-  rule *r; /* in the arena: borrowers keep it while the set grows */
+  rule *r; /* in the arena, as the entry is: borrowers keep it while the set grows */
   const char *key;
+  size_t index;
+  UT_hash_handle by_key, by_name;
 } entry;
-
-/* Indices by text, open addressing; 0 is free, k is entry k - 1. */
-typedef struct table {
-  uint32_t *slot;
-  size_t n_slots;
-} table;
 
 struct rule_set {
   iso_arena arena;
-  entry *at;
+  entry **at;
   size_t n, cap;
-  table by_key, by_name;
+  entry *keys, *names; /* heads of the tables; of entries with one key the first */
 };
 
 static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
@@ -45,40 +41,39 @@ iso_code rule_set_new(rule_set **out, iso_error *err) {
 
 void rule_set_free(rule_set *s) {
   if (s == NULL) return;
+  HASH_CLEAR(by_key, s->keys);
+  HASH_CLEAR(by_name, s->names);
   iso_arena_fini(&s->arena);
   free(s->at);
-  free(s->by_key.slot);
-  free(s->by_name.slot);
   free(s);
 }
 
 size_t rule_set_count(const rule_set *s) { return s->n; }
-const rule *rule_set_at(const rule_set *s, size_t i) { return s->at[i].r; }
+const rule *rule_set_at(const rule_set *s, size_t i) { return s->at[i]->r; }
 
 /* ---- look-up ---- */
 
-static const char *text_of(const rule_set *s, const table *t, size_t i) {
-  return t == &s->by_key ? s->at[i].key : s->at[i].r->name;
+static entry *find_key(const rule_set *s, const char *key) {
+  entry *e;
+  HASH_FIND(by_key, s->keys, key, strlen(key), e);
+  return e;
 }
 
-/* The slot of `text`, or the free one where it belongs. Requires: a free slot. */
-static uint32_t *find(const rule_set *s, const table *t, const char *text) {
-  size_t k = (size_t)iso_hash(text, strlen(text), 0) & (t->n_slots - 1);
-  while (t->slot[k] != 0 && strcmp(text_of(s, t, t->slot[k] - 1), text) != 0)
-    k = (k + 1) & (t->n_slots - 1);
-  return &t->slot[k];
+static entry *find_name(const rule_set *s, const char *name) {
+  entry *e;
+  HASH_FIND(by_name, s->names, name, strlen(name), e);
+  return e;
 }
 
-/* Room for one more: at most half the slots are used. */
-static bool reserve(rule_set *s, table *t) {
-  if (2 * (s->n + 1) <= t->n_slots) return true;
-  table bigger = {.n_slots = t->n_slots ? 2 * t->n_slots : 16};
-  bigger.slot = calloc(bigger.n_slots, sizeof *bigger.slot);
-  if (bigger.slot == NULL) return false;
-  free(t->slot);
-  *t = bigger;
-  for (size_t i = 0; i < s->n; i++) *find(s, t, text_of(s, t, i)) = (uint32_t)(i + 1);
-  return true;
+/* Into both tables, or, without memory, into neither. */
+static bool enter(rule_set *s, entry *e, bool known) {
+  HASH_ADD_KEYPTR(by_name, s->names, e->r->name, strlen(e->r->name), e);
+  if (!e->by_name.tbl) return false;
+  if (known) return true;
+  HASH_ADD_KEYPTR(by_key, s->keys, e->key, strlen(e->key), e);
+  if (e->by_key.tbl) return true;
+  HASH_DELETE(by_name, s->names, e);
+  return false;
 }
 
 /* ---- keys ---- */
@@ -248,42 +243,31 @@ static rule *copy_rule(iso_arena *a, const rule *r) {
  * million look-ups. */
 static const char *free_name(rule_set *s, const char *wanted) {
   const char *name = wanted;
-  for (size_t k = 2; name != NULL && *find(s, &s->by_name, name) != 0;
-       k = k == 9 && s->n > 9 ? s->n : k + 1)
+  for (size_t k = 2; name != NULL && find_name(s, name); k = k == 9 && s->n > 9 ? s->n : k + 1)
     name = iso_arena_printf(&s->arena, "%s-%zu", wanted, k);
   return name;
+}
+
+/* A copy of the rule, whose name is free, as the last entry. NULL: no memory. */
+static entry *append(rule_set *s, const rule *r, const char *key, bool known) {
+  entry *e = iso_arena_alloc(&s->arena, sizeof *e);
+  if (!e || !iso_grow(s->at, s->cap, s->n + 1)) return NULL;
+  *e = (entry){copy_rule(&s->arena, r), iso_arena_strdup(&s->arena, key), .index = s->n};
+  if (!e->r || !e->key || !(e->r->name = free_name(s, e->r->name)) || !enter(s, e, known))
+    return NULL;
+  return s->at[s->n++] = e;
 }
 
 static iso_code add(rule_set *s, const rule *r, bool all, size_t *index, bool *fresh,
                     iso_error *err) {
   char *key = key_of(r);
-  iso_code code = ISO_OK;
-  if (key == NULL || !reserve(s, &s->by_key) || !reserve(s, &s->by_name) ||
-      !iso_grow(s->at, s->cap, s->n + 1)) {
-    code = no_memory(err);
-    goto done;
-  }
-  uint32_t *slot = find(s, &s->by_key, key);
-  const bool known = *slot != 0, is_new = all || !known;
-  size_t at = is_new ? s->n : *slot - 1;
-  if (is_new) {
-    rule *copy = copy_rule(&s->arena, r);
-    const char *kept = iso_arena_strdup(&s->arena, key);
-    if (copy != NULL) copy->name = free_name(s, copy->name);
-    if (copy == NULL || kept == NULL || copy->name == NULL) {
-      code = no_memory(err);
-      goto done;
-    }
-    uint32_t *by_name = find(s, &s->by_name, copy->name);
-    s->at[s->n++] = (entry){copy, kept};
-    *by_name = (uint32_t)s->n;
-    if (!known) *slot = (uint32_t)s->n;
-  }
-  if (index != NULL) *index = at;
-  if (fresh != NULL) *fresh = is_new;
-done:
+  if (!key) return no_memory(err);
+  entry *known = find_key(s, key), *e = known && !all ? known : append(s, r, key, known != NULL);
   free(key);
-  return code;
+  if (!e) return no_memory(err);
+  if (index != NULL) *index = e->index;
+  if (fresh != NULL) *fresh = all || !known;
+  return ISO_OK;
 }
 
 iso_code rule_set_add(rule_set *s, const rule *r, size_t *index, bool *fresh, iso_error *err) {
@@ -295,8 +279,8 @@ iso_code rule_set_append(rule_set *s, const rule *r, iso_error *err) {
 }
 
 void rule_set_evidence(rule_set *s, size_t i, rule_status status, rule_scope scope) {
-  s->at[i].r->claimed = status;
-  s->at[i].r->scope = scope;
+  s->at[i]->r->claimed = status;
+  s->at[i]->r->scope = scope;
 }
 
 /* ---- files ---- */
@@ -347,7 +331,7 @@ iso_code rule_set_load_all(const char *path, rule_set **out, iso_error *err) {
 
 static bool write_rules(const rule_set *s, FILE *f, bool *no_mem) {
   for (size_t i = 0; i < s->n; i++) {
-    char *text = rule_print(s->at[i].r);
+    char *text = rule_print(s->at[i]->r);
     if (text == NULL) {
       *no_mem = true;
       return false;

@@ -2,61 +2,67 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "egraph/base/hash.h"
-#include "rules/rules.h"
+#include "egraph/base/table.h"
+#include "rules/memo.h"
 
-typedef struct table {
+/* A part, by what it is: kind, children and value, which are the only ones of their kind. */
+typedef struct part {
+  const rule_term *term;
+  UT_hash_handle hh;
+  char key[];
+} part;
+
+typedef struct sharing {
   iso_arena *a;
-  const rule_term **slot; /* open addressing; order never shows */
-  uint64_t *hash;
-  size_t cap, n;
-} table;
+  iso_arena own; /* of parts */
+  part *table;
+  rule_memo done; /* terms that have been through here */
+} sharing;
 
-/* Of a term whose children are shared already. */
-static uint64_t hash_of(const rule_term *t) {
-  const bool named =
-      t->kind == RULE_OP || t->kind == RULE_STRING || t->kind == RULE_NAME || t->kind == RULE_EXPR;
-  uint64_t h = iso_hash(&t->kind, sizeof t->kind, t->n);
-  if (named) h = iso_hash(t->u.s, strlen(t->u.s), h);
-  else if (t->kind != RULE_LIST && t->kind != RULE_NONE) h = iso_hash(&t->u.i, sizeof t->u.i, h);
-  return t->n ? iso_hash(t->child, t->n * sizeof *t->child, h) : h;
+static bool has_text(const rule_term *t) {
+  return t->kind == RULE_OP || t->kind == RULE_STRING || t->kind == RULE_NAME ||
+         t->kind == RULE_EXPR;
 }
 
-static bool grow(table *s) {
-  const table old = *s;
-  s->cap = old.cap ? 2 * old.cap : 256;
-  s->slot = calloc(s->cap, sizeof *s->slot);
-  s->hash = calloc(s->cap, sizeof *s->hash);
-  for (size_t i = 0; i < old.cap && s->slot && s->hash; i++) {
-    if (!old.slot[i]) continue;
-    size_t k = old.hash[i] & (s->cap - 1);
-    while (s->slot[k]) k = (k + 1) & (s->cap - 1);
-    s->slot[k] = old.slot[i], s->hash[k] = old.hash[i];
-  }
-  free(old.slot);
-  free(old.hash);
-  return s->slot && s->hash;
+/* The key of a term whose children are shared already, in memory of the parts. NULL: no memory. */
+static part *keyed(sharing *s, const rule_term *t, size_t *n) {
+  const bool plain = t->kind != RULE_LIST && t->kind != RULE_NONE;
+  const void *value = has_text(t) ? (const void *)t->u.s : &t->u.i;
+  const size_t size = has_text(t) ? strlen(t->u.s) + 1
+                      : plain     ? sizeof t->u.i
+                                  : 0,
+               children = t->n * sizeof *t->child;
+  const uint32_t head[2] = {(uint32_t)t->kind, t->n};
+  *n = sizeof head + children + size;
+  part *p = iso_arena_alloc(&s->own, sizeof *p + *n);
+  if (!p) return NULL;
+  char *to = mempcpy(p->key, head, sizeof head);
+  if (children) to = mempcpy(to, t->child, children);
+  memcpy(to, value, size);
+  return p;
 }
 
 /* The one term that is t, which comes in where there is none yet. NULL: no memory. */
-static const rule_term *the_one(table *s, const rule_term *t) {
-  if (2 * (s->n + 1) > s->cap && !grow(s)) return NULL;
-  const uint64_t h = hash_of(t);
-  size_t k = h & (s->cap - 1);
-  for (; s->slot[k]; k = (k + 1) & (s->cap - 1))
-    if (s->hash[k] == h && rule_term_eq(s->slot[k], t)) return s->slot[k];
+static const rule_term *the_one(sharing *s, const rule_term *t) {
+  size_t n;
+  part *p = keyed(s, t, &n), *had;
+  if (!p) return NULL;
+  HASH_FIND(hh, s->table, p->key, n, had);
+  if (had) return had->term;
   rule_term *copy = iso_arena_alloc(s->a, sizeof *copy);
   const rule_term **child = t->n ? iso_arena_alloc(s->a, t->n * sizeof *child) : NULL;
   if (!copy || (t->n && !child)) return NULL;
   *copy = *t;
   if (t->n) memcpy(child, t->child, t->n * sizeof *child), copy->child = child;
-  s->slot[k] = copy, s->hash[k] = h;
-  s->n++;
-  return copy;
+  p->term = copy;
+  HASH_ADD(hh, s->table, key, n, p);
+  return p->hh.tbl ? copy : NULL;
 }
 
-static const rule_term *shared(table *s, const rule_term *t) {
+static const rule_term *shared(sharing *s, const rule_term *t) {
   enum { SMALL = 16 };
+  const rule_term *before = t->n ? rule_memo_find(&s->done, t, NULL) : NULL;
+  if (before) return before;
   const rule_term *small[SMALL], **child = t->n <= SMALL ? small : malloc(t->n * sizeof *child);
   rule_term with = *t;
   bool ok = child != NULL;
@@ -64,14 +70,15 @@ static const rule_term *shared(table *s, const rule_term *t) {
   with.child = t->n ? child : t->child;
   const rule_term *r = ok ? the_one(s, &with) : NULL;
   if (child != small) free(child);
-  return r;
+  return r && (t->n == 0 || rule_memo_put(&s->done, t, NULL, r)) ? r : NULL;
 }
 
 bool rule_share(iso_arena *a, rule *r) {
-  table s = {.a = a};
+  sharing s = {.a = a};
   const rule_term *lhs = shared(&s, r->lhs), *rhs = lhs ? shared(&s, r->rhs) : NULL;
-  free(s.slot);
-  free(s.hash);
+  HASH_CLEAR(hh, s.table);
+  iso_arena_fini(&s.own);
+  rule_memo_free(&s.done);
   if (rhs) r->lhs = lhs, r->rhs = rhs;
   return rhs != NULL;
 }

@@ -46,7 +46,7 @@ static const rule_term *child(const rule_term *call, uint32_t i) {
 
 /* A power: of a positive number always one; of others by what the exponent is. */
 static rule_fact power(const rule_term *call, rule_fact x) {
-  double e;
+  double e = 0;
   const bool known = literal(child(call, 1), &e), whole = known && e == floor(e) && e >= 0;
   const bool even = whole && fmod(e, 2) == 0;
   const bool ok = (x.nonnegative && x.nonzero) || (x.nonnegative && known && e >= 0) || whole ||

@@ -83,6 +83,7 @@ void st_state_free(state *s) {
     free(s->leaves.settled[side]);
     free(s->leaves.written[side]);
     free(s->leaves.kept[side]);
+    free(s->leaves.range[side]);
     free(s->ranks.part[side]);
   }
   for (int side = 0; side < 2; side++) free(s->ranks.first_peers[side]);
@@ -197,6 +198,7 @@ iso_code st_fill(state *s, bool *const live[2], iso_error *err) {
   if (!c) c = st_find_masks(s, (const bool *const *)live, err);
   for (int side = 0; side < 2 && !c; side++) c = st_add_graph(s, side, live[side], err);
   if (!c) c = eg_rebuild(s->g, err);
+  if (!c) c = st_find_ranges(s, err);
   if (!c) c = st_draw_leaves(s, err);
   if (!c) c = st_bound_domains(s, err);
   if (!c) c = st_bound_indices(s, err);

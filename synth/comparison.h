@@ -33,7 +33,8 @@ typedef struct rec {
   bool param;  /* not constant, and depends on parameters and constants alone: large values are let
                   go and made again (st_spare) */
   bool open;   /* a candidate for it, of which no rule was found */
-  bool valued; /* values below are there, or can be made */
+  bool cancels;    /* a sum of which rounding alone is left: its values are 0 */
+  bool valued;     /* values below are there, or can be made */
   int32_t node[2]; /* the first node of each side that became this e-node, -1 if none */
   size_t n_out;
   rule_tensor **val; /* n_draws * n_out, float64 where floating; read through st_val: NULL where it
@@ -114,6 +115,7 @@ typedef struct peers {
   uint32_t *node;   /* by rank */
   uint32_t next;    /* while they are collected: others with the same first node */
   bool linked, met; /* tried; their concatenation or sum is a tensor of the other graph */
+  eg_node whole;    /* that tensor, or one that stands in neither graph (lift.c); EG_NONE: none */
 } peers;
 
 enum {
@@ -225,6 +227,8 @@ typedef struct st_leaves {
   bool *settled[2];    /* by captured node: its relation was given whole, or forbidden */
   bool *written[2];    /* by captured node: it is to be written as what was given says */
   bool *kept[2];       /* by captured node: it keeps its captured value */
+  struct st_range
+      *range[2];          /* by captured node: what integers are drawn from; NULL: not found yet */
   struct st_bound *bound; /* inputs that equal a term which cannot leave their range */
   size_t n_bound, cap_bound;
   bool lonely_both;   /* either side has parameters that are lonely */

@@ -244,10 +244,10 @@ static iso_code decide_as_given(val_ladder *l, rule_verdict *out, iso_error *err
      * samples. */
     l->rng = iso_rng_new(o->seed, stream);
     c = climb(l, err);
-    if (!c && l->refuted && l->witness != NULL)
-      c = val_witness_shrink(l->e, l->witness, &l->problem, &l->rng, l->strict, err);
-    if (!c && l->refuted && l->witness != NULL && l->witness->found)
-      val_witness_describe(l->witness, out);
+    if (!c && l->refuted && l->counterexample != NULL)
+      c = val_counterexample_shrink(l->e, l->counterexample, &l->problem, &l->rng, l->strict, err);
+    if (!c && l->refuted && l->counterexample != NULL && l->counterexample->found)
+      val_counterexample_describe(l->counterexample, out);
   }
   val_problem_fini(&l->problem);
   iso_arena_fini(&a);
@@ -300,7 +300,7 @@ iso_code val_check(val_engine *e, const rule *r, val_finding *out, iso_error *er
                   .strict = true,
                   .first = STRICT_ROUNDS * VAL_KINDS,
                   .work = WORK,
-                  .witness = &out->witness};
+                  .counterexample = &out->counterexample};
   iso_code c = decide(&l, &out->verdict, err);
   if (!c && (out->verdict.status == RULE_PROVED || out->verdict.status == RULE_TESTED))
     c = val_float_class(e, r, &out->float_class, err);
@@ -355,11 +355,12 @@ static iso_code oracle_generalise(void *ctx, const rule *r, rule_tensor *const *
 }
 
 static iso_code oracle_certify(void *ctx, const rule *r, size_t *n, char *why, iso_error *err) {
-  val_certificate k = {0};
-  iso_code c = val_certify(r, val_engine_schemas(ctx), val_engine_options(ctx), false, &k, err);
+  val_obligations k = {0};
+  iso_code c =
+      val_write_obligations(r, val_engine_schemas(ctx), val_engine_options(ctx), false, &k, err);
   *n = k.n;
   snprintf(why, 200, "%s", k.reason[0] ? k.reason : "no obligation could be written");
-  val_certificate_free(&k);
+  val_obligations_free(&k);
   return c;
 }
 

@@ -81,14 +81,15 @@ bool val_rests_on_literals(const rule *r);
 bool val_reads_apart(const rule *r);
 
 /* Keep the trial `t` of the instance `r` (copied) as a counterexample. */
-ISO_MUST_USE iso_code val_witness_take(val_witness *w, const val_problem *p, const rule *r,
-                                       rule_tensor *const *bind, const val_trial *t,
-                                       iso_error *err);
+ISO_MUST_USE iso_code val_counterexample_take(val_counterexample *w, const val_problem *p,
+                                              const rule *r, rule_tensor *const *bind,
+                                              const val_trial *t, iso_error *err);
 /* The counterexample that is left after it was made small, in a line: the verdict's reason. */
-void val_witness_describe(const val_witness *w, rule_verdict *out);
+void val_counterexample_describe(const val_counterexample *w, rule_verdict *out);
 /* Look for a smaller one: fewer elements first, then small integers. */
-ISO_MUST_USE iso_code val_witness_shrink(val_engine *e, val_witness *w, val_problem *p,
-                                         iso_rng *rng, bool strict, iso_error *err);
+ISO_MUST_USE iso_code val_counterexample_shrink(val_engine *e, val_counterexample *w,
+                                                val_problem *p, iso_rng *rng, bool strict,
+                                                iso_error *err);
 
 /* val_prove with float literals as the doubles that they are. */
 ISO_MUST_USE iso_code val_prove_as_written(const rule *r, rule_schemas *schemas,

@@ -154,7 +154,7 @@ ISO_MUST_USE iso_code val_instance(val_engine *e, const rule *r, uint64_t seed, 
 
 /* A counterexample: the rule at sizes and attributes that meet its conditions, and values on which
  * its sides differ. */
-typedef struct val_witness {
+typedef struct val_counterexample {
   bool found;
   const rule *r;    /* all shapes and attributes are numbers */
   uint32_t n_names; /* sizes and attributes of the rule, as chosen */
@@ -166,12 +166,13 @@ typedef struct val_witness {
   int64_t index;                 /* of the value that differs most, row-major; -1 */
   double max_abs, max_rel;       /* there; infinite for 's' and 'd' */
   iso_arena arena;               /* private */
-} val_witness;
+} val_counterexample;
 
 typedef struct val_finding {
   rule_verdict verdict;
   const char *float_class; /* "exact", "rounding", "unsafe"; NULL unless proved or tested. Static */
-  val_witness witness;     /* of a refuted rule: the smallest found, shapes first, then values */
+  val_counterexample
+      counterexample; /* of a refuted rule: the smallest found, shapes first, then values */
 } val_finding;
 
 /* The ladder for a rule with open sizes, ranks and attributes, stricter than for candidates:
@@ -183,17 +184,18 @@ void val_finding_free(val_finding *f);
 /* The obligations of a proof for all sizes, as SMT-LIB: one text per case of the proof. To each, z3
  * answers `unsat` (the sides do not differ) and then `sat` (what was assumed has a model); to a
  * case that no sizes meet, `unsat` alone. It was asked before this returns. */
-typedef struct val_certificate {
+typedef struct val_obligations {
   size_t n; /* 0: there is none, see `reason` */
   char **text;
   char reason[200]; /* why it could not be expressed, or that z3 does not answer so */
-} val_certificate;
+} val_obligations;
 /* Literals count as the doubles they are. `unchecked`: the obligations of a rule whether or not it
  * holds, not shown to z3, and in `reason` why it is not proved (for tests of what z3 makes of false
- * ones). Owns: val_certificate_free. */
-ISO_MUST_USE iso_code val_certify(const rule *r, rule_schemas *schemas, const val_options *o,
-                                  bool unchecked, val_certificate *out, iso_error *err);
-void val_certificate_free(val_certificate *k);
+ * ones). Owns: val_obligations_free. */
+ISO_MUST_USE iso_code val_write_obligations(const rule *r, rule_schemas *schemas,
+                                            const val_options *o, bool unchecked,
+                                            val_obligations *out, iso_error *err);
+void val_obligations_free(val_obligations *k);
 
 #ifdef __cplusplus
 }

@@ -3,10 +3,13 @@
 import contextlib
 import inspect
 import io
+import itertools
 import logging
+import sys
 import warnings
 
 import torch
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
@@ -18,13 +21,38 @@ from .program import Program, real
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 5e-2, torch.bfloat16: 2e-1}
 
 
-class PlainData(TorchFunctionMode):
-    """`parameter.data` escapes torch.export's tracing; detach() is the same and does not."""
+class Traced(TorchFunctionMode):
+    """What torch.export's tracing needs of a program.
+
+    `parameter.data` escapes it; detach() is the same and does not. And of an operator's stack it
+    keeps the frames of modules' forward only: here all of the program's, so that an operator of a
+    function that a module calls has a line of that function."""
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         if function == torch.Tensor.data.__get__:
             return args[0].detach()
-        return function(*args, **(kwargs or {}))
+        tracing = get_proxy_mode()
+        graph = tracing.tracer.graph if tracing else None
+        last = next(reversed(graph.nodes), None) if graph else None
+        result = function(*args, **(kwargs or {}))
+        if graph:
+            added = itertools.takewhile(lambda n: n is not last, reversed(graph.nodes))
+            stack = None
+            for node in added:
+                stack = stack or stack_text(sys._getframe(1))
+                node.meta["stack_trace"] = stack
+        return result
+
+
+def stack_text(frame):
+    """The frames of a program below the call of its module, outermost first, as PyTorch writes
+    them."""
+    lines = []
+    while frame and frame.f_code is not Called.forward.__code__:
+        code = frame.f_code
+        lines.append('File "%s", line %d, in %s' % (code.co_filename, frame.f_lineno, code.co_name))
+        frame = frame.f_back
+    return "\n".join(reversed(lines))
 
 
 class Called(torch.nn.Module):
@@ -35,7 +63,7 @@ class Called(torch.nn.Module):
         self.inner, self.call, self.strict = module, call, strict
 
     def forward(self, **inputs):
-        with contextlib.nullcontext() if self.strict else PlainData():
+        with contextlib.nullcontext() if self.strict else Traced():
             return as_plain(self.call(self.inner, **inputs) if self.call else self.inner(**inputs))
 
 
@@ -135,6 +163,51 @@ def export(called, inputs, strict):
         else:
             advice = "the module must run on these inputs, and be traceable by torch.export"
         raise CaptureError("torch.export failed: %s: %s (%s)" % (kind, short(e), advice)) from e
+
+
+@contextlib.contextmanager
+def eval_mode(module):
+    """All parts of a module in eval mode for a while, and then each as it was."""
+    modes = [(m, m.training) for m in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for m, mode in modes:
+            m.training = mode
+
+
+def module_path(node):
+    """The path of the module whose forward made a node, for a reader."""
+    paths = [str(path) for path, _ in (node.meta.get("nn_module_stack") or {}).values()]
+    return paths[-1].removeprefix("inner").lstrip(".") if paths else ""
+
+
+def described(node):
+    """What a node computes, with its operands' names. Dropout of nothing is the same in both
+    modes."""
+    args = repr(node.args)
+    if str(node.target) == "aten.dropout.default" and node.args[1] == 0.0:
+        args = repr(node.args[:2])
+    return node.op, str(node.target), args
+
+
+def refuse_training(called, inputs, strict):
+    """A module in training mode is captured only if eval mode has the same graph. Raises
+    CaptureError, with the first operator that differs."""
+    trained = export(called, copied(inputs), strict).graph
+    with eval_mode(called):
+        evaluated = export(called, copied(inputs), strict).graph
+    pairs = list(zip(trained.nodes, evaluated.nodes))
+    changed = [a for a, b in pairs if described(a) != described(b)]
+    if not changed and len(trained.nodes) == len(evaluated.nodes):
+        return
+    node = changed[0] if changed else list(trained.nodes)[-1]
+    at = module_path(node)
+    raise CaptureError(
+        "the module is in training mode, which changes its graph (%s%s); call eval() on it first"
+        % (node.target, " of " + at if at else "")
+    )
 
 
 def signature_leaves(program, exported, inputs):
@@ -243,7 +316,7 @@ def capture(
     """Write `module`, as it runs on `example_inputs`, to the folder `out_dir`. Returns the graph as
     an object.
 
-    module           an nn.Module in eval mode
+    module           an nn.Module; in training mode only if that does not change its graph
     example_inputs   a tensor, a tuple in the order of forward's parameters, or a dictionary by
     their names; nests of
                      tensors are fine, other values are constants of the capture
@@ -262,12 +335,14 @@ def capture(
     Raises CaptureError, with what to do. Nothing is written then."""
     if not isinstance(module, torch.nn.Module):
         raise CaptureError("capture() takes an nn.Module, not %s" % type(module).__name__)
-    if any(m.training for m in module.modules()):
-        raise CaptureError("the module is in training mode; call eval() on it first")
     inputs = named_inputs(module, call, example_inputs)
     more = [named_inputs(module, call, m) for m in more_inputs]
-    called = Called(module, call, strict).eval()
-    with quiet_eager():
+    called = Called(module, call, strict)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(quiet_eager())
+        if any(m.training for m in module.modules()):
+            refuse_training(called, inputs, strict)
+        stack.enter_context(eval_mode(called))
         try:
             expected = [reference(called, i) for i in [inputs] + more]
         except CaptureError:

@@ -54,22 +54,32 @@ def relative(path):
     return os.path.relpath(path, roots[-1]) if roots else os.path.basename(path)
 
 
-FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+)', re.M)
+FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+)(?:, in (\w+))?', re.M)
 
 
 def source_of(node):
-    """file:line of the innermost frame outside PyTorch and outside this package."""
-    frames = [(relative(f), n) for f, n in FRAME.findall(node.meta.get("stack_trace") or "")]
+    """(source, caller): file:line of the innermost frame outside PyTorch and outside this package,
+    and where that is no forward, of the forward that called it; None for what is not known."""
+    found = FRAME.findall(node.meta.get("stack_trace") or "")
+    frames = [(relative(f), n, name) for f, n, name in found]
     frames = [f for f in frames if not f[0].startswith(("torch/", "isomer_capture/", "<"))]
-    return "%s:%s" % frames[-1] if frames else None
+    if not frames:
+        return None, None
+    places = ["%s:%s" % f[:2] for f in frames]
+    callers = [at for at, f in zip(places, frames) if f[2] == "forward"]
+    inner = frames[-1][2] in ("", "forward")
+    return places[-1], callers[-1] if callers and not inner else None
 
 
 def scope_of(node):
-    stack = node.meta.get("nn_module_stack") or {}
-    for entry in reversed(list(stack.values())):
-        path = entry[0] if isinstance(entry, tuple) else ""
-        return path.replace("L['self'].", "").replace("L['self']", "")
-    return ""
+    """The path of the module whose forward made a node, "" for the root; None where nothing is
+    said of it."""
+    stack = node.meta.get("nn_module_stack")
+    if not stack:
+        return None
+    entry = list(stack.values())[-1]
+    path = entry[0] if isinstance(entry, tuple) else ""
+    return path.replace("L['self'].", "").replace("L['self']", "")
 
 
 def storage(t):
@@ -87,7 +97,7 @@ class Program:
         self.leaves, self.roots = {}, {}
         self.strip, self.attributes, self.specialize = strip, attributes or {}, specialize
         self.skipped, self.inlined, self.functionalized, self.folded = {}, {}, {}, {}
-        self.here = (None, None)  # scope and source of what is being read
+        self.here = (None, (None, None))  # scope, and source with caller, of what is being read
 
     # ---- nodes ----
 
@@ -149,11 +159,12 @@ class Program:
         return [(id, k, t) for k, t in enumerate(tensors)]
 
     def place(self, node, extra=None):
-        scope, source = self.here
+        scope, places = self.here
         if scope:
             node["scope"] = scope
-        if source:
-            node["source"] = source
+        for key, place in zip(("source", "caller"), places):
+            if place:
+                node[key] = place
         node.update(extra or {})
         self.nodes.append(node)
 
@@ -188,8 +199,11 @@ class Program:
                 continue
             if node.op == "output":
                 return self.lookup(node.args[0], env)
-            scope = self.stripped(scope_of(node))
-            self.here = (scope or self.here[0], source_of(node) or self.here[1])
+            scope, places = scope_of(node), source_of(node)
+            self.here = (
+                self.here[0] if scope is None else self.stripped(scope),
+                self.here[1] if places[0] is None else places,
+            )
             if node.op == "get_attr":
                 env[node] = self.attribute(graph_module, node)
             elif node.op == "call_function":

@@ -283,12 +283,26 @@ static iso_code open_folder(pt2_archive *a, const char *root, iso_error *err) {
   return a->model_path != NULL && a->example_path != NULL ? ISO_OK : no_memory(err);
 }
 
+/* Of an archive that no torch.export.save wrote: what it seems to be, and what to do. */
+static const char *what_it_is(const pt2_archive *a) {
+  bool pickle = false, code = false;
+  for (size_t i = 0; i < cap_archive_count(a->zip); i++) {
+    const char *name = cap_archive_name(a->zip, i);
+    const size_t n = strlen(name);
+    pickle |= n >= 9 && strcmp(name + n - 9, "/data.pkl") == 0;
+    code |= strstr(name, "/code/") != NULL;
+  }
+  return code     ? "is TorchScript, which is not read: export the module with torch.export"
+         : pickle ? "holds weights without a graph (torch.save): torch.export.save writes a graph"
+                  : "is no archive of torch.export.save";
+}
+
 static iso_code read_program(pt2_archive *a, rule_schemas *schemas, iso_error *err) {
   const char *root = root_folder(a);
   iso_code code;
   if (root != NULL) code = open_folder(a, root, err);
   else if (cap_archive_has(a->zip, "serialized_exported_program.json")) code = open_flat(a, err);
-  else return iso_fail(err, ISO_FORMAT, "is no archive of torch.export.save");
+  else return iso_fail(err, ISO_FORMAT, "%s", what_it_is(a));
   if (code == ISO_OK) code = read_json(a, a->model_path, &a->exported, err);
   if (code == ISO_OK)
     code = pt2_translate(a->exported, a->model, schemas, fetch, a, &a->program, err);

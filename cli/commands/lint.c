@@ -1,13 +1,18 @@
-/* isomer lint INPUT...: schedules and communication of one program, checked without a reference. */
+/* isomer lint INPUT...: schedules, communication and placements of one program, checked without a
+ * reference. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "capture/capture.h"
 #include "cli/cli.h"
 #include "cli/config/options.h"
 #include "cli/report/lint_report.h"
 #include "cli/report/report.h"
+#include "lint/placement/placement.h"
+#include "validate/validate.h"
 
 enum { LINT_CLEAN = 0, LINT_FINDINGS = 1, LINT_UNDECIDED = 3 };
 enum { MAX_PIPELINE = 1 << 20 };
@@ -17,6 +22,7 @@ typedef struct options {
   size_t n_paths;
   lint_options lint;
   const char *json, *sarif, *junit, *baseline;
+  lint_placement_options placement;
   bool github, strict, quiet;
 } options;
 
@@ -50,7 +56,15 @@ static int take(void *ctx, const char *name, const char *v, const char *second) 
     o->lint.model = lint_model_named(v);
     return o->lint.model < 0 ? usage_error("no progress model", v) : -1;
   }
-  if (strcmp(name, "json") == 0) o->json = v;
+  if (strcmp(name, "seed") == 0) {
+    int64_t seed = 0;
+    const int status = set_count(name, v, 0, &seed);
+    o->placement.seed = (uint64_t)seed;
+    return status;
+  }
+  if (strcmp(name, "mesh") == 0) o->placement.mesh = v;
+  else if (strcmp(name, "placements") == 0) o->placement.file = v;
+  else if (strcmp(name, "json") == 0) o->json = v;
   else if (strcmp(name, "sarif") == 0) o->sarif = v;
   else if (strcmp(name, "junit") == 0) o->junit = v;
   else if (strcmp(name, "baseline") == 0) o->baseline = v;
@@ -89,10 +103,81 @@ static bool on_stdout(const options *o) {
   return false;
 }
 
+/* ---- captures ---- */
+
+/* A folder with a graph.json, or an archive of torch.export.save. */
+static bool is_capture(const char *path) {
+  char graph[4096], head[4] = {0};
+  struct stat st;
+  if (stat(path, &st)) return false;
+  if (S_ISDIR(st.st_mode)) {
+    const int n = snprintf(graph, sizeof graph, "%s/graph.json", path);
+    return n > 0 && (size_t)n < sizeof graph && stat(graph, &st) == 0;
+  }
+  FILE *f = fopen(path, "rbe");
+  const bool zip = f && fread(head, 1, 4, f) == 4 && memcmp(head, "PK\3\4", 4) == 0;
+  if (f) fclose(f);
+  return zip;
+}
+
+/* Owns: malloc'ed. */
+static iso_code read_text(const char *path, char **out, iso_error *err) {
+  enum { MOST = 1 << 24 };
+  FILE *f = fopen(path, "re");
+  if (!f) return iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
+  char *text = malloc(MOST + 1);
+  const size_t n = text ? fread(text, 1, MOST + 1, f) : 0;
+  const bool failed = ferror(f), large = n > MOST;
+  fclose(f);
+  iso_code c = !text    ? iso_fail(err, ISO_NOMEM, "out of memory")
+               : failed ? iso_fail(err, ISO_IO, "%s: it could not be read", path)
+               : large  ? iso_fail(err, ISO_LIMIT, "%s: larger than 16 MiB", path)
+                        : ISO_OK;
+  if (!c) text[n] = 0;
+  if (!c && memchr(text, 0, n)) c = iso_fail(err, ISO_FORMAT, "%s: it is no text", path);
+  if (c) free(text);
+  else *out = text;
+  return c;
+}
+
+static iso_code lint_graph(const options *o, lint_report **out, iso_error *err) {
+  rule_schemas *schemas = NULL;
+  val_engine *engine = NULL;
+  cap_graph *g = NULL;
+  char *text = NULL;
+  lint_placement_options how = o->placement;
+  val_options v = val_options_default();
+  v.seed = how.seed;
+  if (o->n_paths > 1) return iso_fail(err, ISO_USAGE, "%s: a capture stands alone", o->path[1]);
+  iso_code c = rule_schemas_new(&schemas, err);
+  if (!c) c = val_new(&v, schemas, &engine, err);
+  if (!c) c = cap_load(o->path[0], schemas, &g, err);
+  if (!c && how.file) c = read_text(how.file, &text, err);
+  how.placements = text;
+  if (!c) {
+    const rule_oracle oracle = val_oracle(engine);
+    c = lint_capture(g, &how, schemas, &oracle, out, err);
+  }
+  free(text);
+  cap_free(g);
+  val_free(engine);
+  rule_schemas_free(schemas);
+  return c;
+}
+
+static iso_code find(const options *o, lint_report **out, iso_error *err) {
+  const char *const given = o->placement.mesh ? "mesh" : o->placement.file ? "placements" : NULL;
+  if (is_capture(o->path[0])) return lint_graph(o, out, err);
+  if (given)
+    return iso_fail(err, ISO_USAGE, "%s: --%s is of a capture, which this is not", o->path[0],
+                    given);
+  return lint_run(o->path, o->n_paths, &o->lint, out, err);
+}
+
 static int run(const options *o, iso_error *err) {
   lint_report *r = NULL;
   lint_known known = {0};
-  iso_code c = lint_run(o->path, o->n_paths, &o->lint, &r, err);
+  iso_code c = find(o, &r, err);
   if (!c && o->baseline) c = lint_known_load(o->baseline, r, &known, err);
   int status = CLI_ERROR;
   if (!c) {

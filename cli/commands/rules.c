@@ -16,7 +16,7 @@
 enum { MAX_FILES = 1024, MAX_SAMPLES = 100000000, SAMPLES_A_SECOND = 4 };
 
 typedef struct options {
-  const char *verb, *json, *counterexample, *certificates, *output, *target, *name;
+  const char *verb, *json, *counterexample, *obligations, *output, *target, *name;
   const char *file[MAX_FILES], *report[MAX_FILES];
   size_t n_files, n_reports, jobs;
   double limit_s;
@@ -42,7 +42,7 @@ static int take(void *ctx, const char *name, const char *v, const char *second) 
   else if (strcmp(name, "unchecked") == 0) o->unchecked = true;
   else if (strcmp(name, "json") == 0) o->json = v;
   else if (strcmp(name, "counterexample") == 0) o->counterexample = v;
-  else if (strcmp(name, "certificates") == 0) o->certificates = v;
+  else if (strcmp(name, "obligations") == 0) o->obligations = v;
   else if (strcmp(name, "output") == 0) o->output = v;
   else if (strcmp(name, "seed") == 0) {
     if (!cli_parse_u64(v, &n)) return usage_error("not a seed:", v);
@@ -180,7 +180,7 @@ static iso_code check(options *o, rule_set **set, int *status, iso_error *err) {
   json_t *entries = NULL;
   o->val.ops = o->ops;
   const double limit_s = o->limit_s + (double)o->val.least_samples / SAMPLES_A_SECOND;
-  const rules_how how = {o->jobs, limit_s, o->certificates, &o->val};
+  const rules_how how = {o->jobs, limit_s, o->obligations, &o->val};
   iso_code c = rules_check(job, n, &how, &entries, err);
   if (!c && o->counterexample != NULL) c = write_counterexamples(o->counterexample, entries, err);
   if (!c && o->json != NULL) c = write_json(o->json, json_pack("{s:O}", "rules", entries), err);

@@ -26,7 +26,11 @@ static json_t *location(const lint_view *v, const lint_finding *x) {
   if (x->n_events)
     snprintf(name, sizeof name, "rank %" PRIu32 "/event %" PRIu32, x->event[0].rank,
              x->event[0].position);
-  return json_pack("{s:o, s:[{s:s}]}", "physicalLocation", where, "logicalLocations", "name", name);
+  char *node = x->n_nodes ? utf8_clean(x->node[0].id) : NULL;
+  json_t *j = json_pack("{s:o, s:[{s:s}]}", "physicalLocation", where, "logicalLocations", "name",
+                        node ? node : name);
+  free(node);
+  return j;
 }
 
 static json_t *result(const lint_view *v, size_t i) {

@@ -12,21 +12,22 @@
 /* ---- what is known ---- */
 
 typedef struct entry {
-  const char *kind, *name, *reason;
+  const char *kind, *name, *node, *reason;
   json_int_t rank, event;
 } entry;
 
 static bool read_entry(json_t *j, entry *e) {
   json_error_t why;
   *e = (entry){.rank = -1, .event = -1};
-  return json_unpack_ex(j, &why, JSON_STRICT, "{s:s, s:s, s?s, s?I, s?I}", "kind", &e->kind,
-                        "reason", &e->reason, "name", &e->name, "rank", &e->rank, "event",
-                        &e->event) == 0 &&
+  return json_unpack_ex(j, &why, JSON_STRICT, "{s:s, s:s, s?s, s?s, s?I, s?I}", "kind", &e->kind,
+                        "reason", &e->reason, "name", &e->name, "node", &e->node, "rank", &e->rank,
+                        "event", &e->event) == 0 &&
          e->reason[0];
 }
 
 static bool matches(const entry *e, const lint_finding *f) {
   if (strcmp(e->kind, lint_kind_word(f->kind)) != 0) return false;
+  if (e->node && (!f->n_nodes || strcmp(e->node, f->node[0].id) != 0)) return false;
   if (e->name && (!f->name || strcmp(e->name, f->name) != 0)) return false;
   if (e->rank < 0 && e->event < 0) return true;
   if (!f->n_events) return e->event < 0 && f->n_ranks && e->rank == f->rank[0];
@@ -44,9 +45,10 @@ static iso_code match_all(const char *path, const json_t *list, const lint_repor
     entry e;
     bool used = false;
     if (!read_entry(json_array_get(list, i), &e))
-      return iso_fail(err, ISO_FORMAT,
-                      "%s: entry %zu: it takes a kind, a reason, and perhaps name, rank and event",
-                      path, i);
+      return iso_fail(
+          err, ISO_FORMAT,
+          "%s: entry %zu: it takes a kind, a reason, and perhaps name, node, rank and event", path,
+          i);
     for (size_t k = 0; k < r->n_findings; k++) {
       if (!matches(&e, &r->finding[k])) continue;
       used = true;
@@ -96,6 +98,9 @@ static void put_head(const lint_finding *x, FILE *f) {
   fputs(lint_kind_word(x->kind), f);
   if (x->n_events) {
     fprintf(f, " at rank %" PRIu32 " event %" PRIu32, x->event[0].rank, x->event[0].position);
+    if (x->name) fputs(" (", f), put(f, x->name), fputc(')', f);
+  } else if (x->n_nodes) {
+    fprintf(f, " at rank %" PRIu32 " node ", x->node[0].rank), put(f, x->node[0].id);
     if (x->name) fputs(" (", f), put(f, x->name), fputc(')', f);
   } else if (x->n_ranks) {
     fprintf(f, " at rank %" PRIu32, x->rank[0]);
@@ -157,13 +162,37 @@ static void put_verdict(const lint_view *v, FILE *f) {
   }
 }
 
+/* How many tensors are placed, by evidence, and those that vary with the reason. */
+static void put_placed(const lint_report *r, FILE *f) {
+  enum { SHOWN = 12 };
+  size_t placed = 0, proved = 0, tested = 0, shown = 0;
+  for (size_t i = 0; i < r->n_placed; i++) {
+    const lint_placed *p = &r->placed[i];
+    placed += !p->why;
+    proved += p->evidence && strcmp(p->evidence, "proved") == 0;
+    tested += p->evidence && strcmp(p->evidence, "tested") == 0;
+  }
+  fprintf(f, "placed: %zu of %zu tensors, %zu proved, %zu tested\n", placed, r->n_placed, proved,
+          tested);
+  for (size_t i = 0; i < r->n_placed; i++) {
+    const lint_placed *p = &r->placed[i];
+    if (!p->why || shown++ >= SHOWN) continue;
+    fputs("varying: ", f), put(f, p->id), fputs(" (", f), put(f, p->op), fputs("): ", f);
+    put(f, p->why), fputc('\n', f);
+  }
+  if (shown > SHOWN) fprintf(f, "varying: %zu more\n", shown - SHOWN);
+  fputc('\n', f);
+}
+
 void lint_put_text(const lint_view *v, FILE *f) {
   if (!v->quiet) {
-    fprintf(f, "%zu ranks, %zu events\n\n", v->r->n_ranks, v->r->n_events);
+    fprintf(f, "%zu ranks, %zu %s\n\n", v->r->n_ranks, v->r->n_events,
+            v->r->capture ? "nodes" : "events");
     for (size_t i = 0; i < v->r->n_findings; i++) put_finding(v, i, f);
     for (size_t i = 0; v->known && i < v->known->n_stale; i++)
       fputs("baseline: no finding matches ", f), put(f, v->known->stale[i]), fputc('\n', f);
-    put_figures(v, f);
+    if (v->r->capture) put_placed(v->r, f);
+    else put_figures(v, f);
   }
   put_verdict(v, f);
 }
@@ -180,23 +209,39 @@ static json_t *text_or_null(const char *s) {
 
 static json_t *finding_json(const lint_view *v, size_t i) {
   const lint_finding *x = &v->r->finding[i];
-  json_t *ranks = json_array(), *events = json_array();
+  json_t *ranks = json_array(), *events = json_array(), *nodes = json_array();
   for (size_t k = 0; k < x->n_ranks; k++) json_array_append_new(ranks, json_integer(x->rank[k]));
   for (size_t k = 0; k < x->n_events; k++)
     json_array_append_new(events, json_pack("[I, I]", (json_int_t)x->event[k].rank,
                                             (json_int_t)x->event[k].position));
-  return json_pack("{s:s, s:s, s:o, s:o, s:[], s:o, s:o, s:o, s:o, s:o}", "kind",
+  for (size_t k = 0; k < x->n_nodes; k++)
+    json_array_append_new(
+        nodes, json_pack("[I, o]", (json_int_t)x->node[k].rank, text_or_null(x->node[k].id)));
+  return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "kind",
                    lint_kind_word(x->kind), "severity", x->error ? "error" : "warning", "ranks",
-                   ranks, "events", events, "nodes", "name", text_or_null(x->name), "text",
+                   ranks, "events", events, "nodes", nodes, "name", text_or_null(x->name), "text",
                    text_or_null(x->text), "source", text_or_null(x->source), "mend",
                    text_or_null(x->mend), "known", text_or_null(reason_of(v, i)));
+}
+
+static json_t *placed_json(const lint_report *r) {
+  json_t *all = json_array();
+  for (size_t i = 0; i < r->n_placed; i++) {
+    const lint_placed *p = &r->placed[i];
+    json_array_append_new(all, json_pack("{s:[I, o], s:o, s:s, s:o, s:o}", "node",
+                                         (json_int_t)p->rank, text_or_null(p->id), "op",
+                                         text_or_null(p->op), "placement", p->place, "evidence",
+                                         text_or_null(p->evidence), "why", text_or_null(p->why)));
+  }
+  return all;
 }
 
 char *lint_to_json(const lint_view *v) {
   const lint_report *r = v->r;
   json_t *findings = json_array(), *peak = json_array(), *progress = json_object();
   for (size_t i = 0; i < r->n_findings; i++) json_array_append_new(findings, finding_json(v, i));
-  for (size_t i = 0; i < r->n_ranks; i++) json_array_append_new(peak, json_integer(r->peak[i]));
+  for (size_t i = 0; r->peak && i < r->n_ranks; i++)
+    json_array_append_new(peak, json_integer(r->peak[i]));
   for (int i = 0; i < LINT_MODELS; i++)
     json_object_set_new(progress, lint_model_word((lint_model)i),
                         json_string(progress_word(r->progress[i])));
@@ -210,6 +255,7 @@ char *lint_to_json(const lint_view *v) {
                 ran ? json_real(r->bubble) : json_null(), "peak_in_flight", peak);
   if (ran && doc && r->makespan < 1e15 && r->makespan == (double)(int64_t)r->makespan)
     json_object_set_new(doc, "makespan", json_integer((json_int_t)r->makespan));
+  if (doc && r->capture) json_object_set_new(doc, "placements", placed_json(r));
   char *text = doc ? json_dumps(doc, JSON_INDENT(1)) : NULL;
   json_decref(doc);
   return text;

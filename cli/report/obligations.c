@@ -15,16 +15,16 @@ static bool on_chain(const synth_result *r, const synth_rule_use *u) {
 
 static iso_code ask(const synth_rule_use *u, rule_schemas *schemas, const val_options *o,
                     uint32_t *n, char *why, iso_error *err) {
-  val_certificate k = {0};
+  val_obligations k = {0};
   if (u->verdict.status != RULE_PROVED) {
     snprintf(why, 200, "it is %s", rule_status_name(u->verdict.status));
     return ISO_OK;
   }
-  iso_code c = val_certify(u->what, schemas, o, false, &k, err);
+  iso_code c = val_write_obligations(u->what, schemas, o, false, &k, err);
   *n = (uint32_t)k.n;
   if (!c && k.n == 0)
     snprintf(why, 200, "%s", k.reason[0] ? k.reason : "no obligation could be written");
-  val_certificate_free(&k);
+  val_obligations_free(&k);
   return c;
 }
 
@@ -56,14 +56,14 @@ static iso_code ask_at_steps(const synth_result *r, const synth_rule_use *u, rul
   for (size_t i = 0; each && !c && i < k->n_steps; i++) {
     const synth_cert_step *x = &k->step[i];
     if (x->applied != u->what || seen_before(k, i)) continue;
-    val_certificate one = {0};
+    val_obligations one = {0};
     rule at;
     const rule_assignment v = {x->n_names, x->name, x->value};
     c = rule_at(u->what, &v, &a, &at, &each, err);
-    if (!c && each) c = val_certify(&at, schemas, o, false, &one, err);
+    if (!c && each) c = val_write_obligations(&at, schemas, o, false, &one, err);
     each &= one.n > 0;
     all += (uint32_t)one.n;
-    val_certificate_free(&one);
+    val_obligations_free(&one);
   }
   if (!c && each) *n = all;
   iso_arena_fini(&a);

@@ -1,6 +1,6 @@
-/* Reports of a comparison: text for people, JSON for programs. Both say the same, and nothing
- * stronger than was shown. */
-#include "cli/report/report.h"
+/* The report of a comparison for programs. It says the same as the text, and nothing stronger than
+ * was shown. */
+#include "cli/report/report_int.h"
 #include "rules/operators.h"
 #include "cli/config/utf8.h"
 
@@ -14,273 +14,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static const char *verdict_name(synth_verdict v) {
-  return v == SYNTH_EQUIVALENT ? "equivalent" : v == SYNTH_DIFFERENT ? "different" : "undecided";
-}
-
-static const cap_node *node_at(const cap_graph *g, int64_t i) { return i < 0 ? NULL : &g->node[i]; }
-
-static const char *short_op(const char *op) {
-  const char *p = strstr(op, "::");
-  return p ? p + 2 : op;
-}
-
-/* ---- text ---- */
-
-/* The rank that a node of a capture of several belongs to, by its name; -1: all of them, or there
- * is one. */
-static int rank_of(const cap_node *n) {
-  int rank, end = 0;
-  if (n->name && sscanf(n->name, "rank%4d.%n", &rank, &end) == 1 && end > 0) return rank;
-  end = 0;
-  return !n->name && sscanf(n->id, "r%4d_%n", &rank, &end) == 1 && end > 0 ? rank : -1;
-}
-
-static void print_place(FILE *f, const char *side, const cap_node *n) {
-  if (!n) return;
-  fprintf(f, "  %-5s %s", side, n->id);
-  if (n->kind == CAP_OP) fprintf(f, " (%s)", n->op);
-  else fprintf(f, " (leaf %s)", n->name);
-  const int rank = rank_of(n);
-  if (rank >= 0) fprintf(f, " on rank %d", rank);
-  if (n->scope && *n->scope) fprintf(f, " in %s", n->scope);
-  if (n->source && *n->source) fprintf(f, ", %s", n->source);
-  fputc('\n', f);
-}
-
-static void print_index(FILE *f, const rule_shape *s, int64_t index) {
-  int64_t at[RULE_MAX_RANK];
-  for (uint32_t d = s->rank; index >= 0 && d-- > 0 && s->dim[d] > 0; index /= s->dim[d])
-    at[d] = index % s->dim[d];
-  for (uint32_t d = 0; index >= 0 && d < s->rank; d++)
-    fprintf(f, "%s%" PRId64, d ? ", " : ", at [", at[d]);
-  fputs(index >= 0 && s->rank ? "]\n" : "\n", f);
-}
-
-static void print_rules(const report *p, FILE *f) {
-  const synth_result *r = p->r;
-  if (r->n_rules == 0) return;
-  fprintf(f, "\nrules (%zu):\n", r->n_rules);
-  for (size_t i = 0; i < r->n_rules; i++) {
-    const synth_rule_use *u = &r->rule[i];
-    char *lhs = rule_side_print(u->what, false), *rhs = rule_side_print(u->what, true);
-    char how[RULE_METHOD_TEXT];
-    char z3[240] = "";
-    if (p->obligations && p->obligations->asked && p->obligations->n[i])
-      snprintf(z3, sizeof z3, "; z3 answers %" PRIu32 " obligation%s", p->obligations->n[i],
-               p->obligations->n[i] == 1 ? "" : "s");
-    else if (p->obligations && p->obligations->asked && p->obligations->why[i][0])
-      snprintf(z3, sizeof z3, "; not certified: %s", p->obligations->why[i]);
-    fprintf(f, "  %s: %s, %s, %s; used %zu time%s%s%s\n    %s\n    <=> %s\n", u->what->name,
-            rule_status_name(u->verdict.status), rule_scope_name(u->verdict.scope),
-            rule_verdict_method(&u->verdict, how), u->uses, u->uses == 1 ? "" : "s",
-            u->loaded ? "; loaded" : "", z3, lhs ? lhs : "?", rhs ? rhs : "?");
-    free(lhs);
-    free(rhs);
-  }
-}
-
-static void print_assumptions(const report *p, FILE *f) {
-  const synth_result *r = p->r;
-  size_t count[2] = {0, 0};
-  for (size_t i = 0; i < r->n_assumptions; i++) count[r->assumption[i].kind == RULE_ASSUMES_LEAF]++;
-  fprintf(f, "\nassumes (%zu):\n", r->n_assumptions);
-  if (count[1] && !p->verbose)
-    fprintf(f, "  leaf: %zu leaves related by value (-v lists them)\n", count[1]);
-  for (size_t i = 0; i < r->n_assumptions; i++)
-    if (p->verbose || r->assumption[i].kind != RULE_ASSUMES_LEAF)
-      fprintf(f, "  %s: %s\n", rule_assumption_name(r->assumption[i].kind), r->assumption[i].text);
-}
-
-/* The verdict's word; colour never says what the word does not. */
-static void print_verdict(const report *p, const char *word, FILE *f) {
-  static const int colour[] = {
-      [SYNTH_EQUIVALENT] = 32, [SYNTH_DIFFERENT] = 31, [SYNTH_UNDECIDED] = 33}; /* green, red,
-                                                                                   yellow */
-  if (p->colour) fprintf(f, "isomer: \033[1;%dm%s\033[0m", colour[p->r->verdict], word);
-  else fprintf(f, "isomer: %s", word);
-}
-
-static const char *redrawn_what(const synth_result *r) {
-  return !r->redrawn_parameters ? "inputs"
-         : r->n_changed_all     ? "inputs and parameters"
-                                : "parameters";
-}
-
-static const char *witness_on(const report *p) {
-  const synth_result *r = p->r;
-  if (p->counterexample) return "on the inputs that were written";
-  if (!r->redrawn) return "on the captured inputs and parameters";
-  return !r->redrawn_parameters ? "on redrawn inputs and the captured parameters"
-         : r->n_changed_all     ? "on redrawn inputs and parameters"
-                                : "on redrawn parameters";
-}
-
-/* The elements of a drawn witness that have to be other than they were captured. */
-static void print_changed(const report *p, FILE *f) {
-  const synth_result *r = p->r;
-  for (size_t i = 0; i < r->n_changed; i++) {
-    const synth_changed *x = &r->changed[i];
-    int64_t at[RULE_MAX_RANK], index = x->index;
-    for (uint32_t d = x->shape.rank; d-- > 0 && x->shape.dim[d] > 0; index /= x->shape.dim[d])
-      at[d] = index % x->shape.dim[d];
-    fprintf(f, "  with %s", (x->right ? p->right : p->left)->node[x->node].name);
-    for (uint32_t d = 0; d < x->shape.rank; d++) fprintf(f, "%s%" PRId64, d ? ", " : "[", at[d]);
-    fprintf(f, "%s = %.9g (captured: %.9g)\n", x->shape.rank ? "]" : "", x->value, x->captured);
-  }
-  if (r->n_changed_all > r->n_changed)
-    fprintf(f, "  and %zu more elements\n", r->n_changed_all - r->n_changed);
-}
-
-/* `where`: "", or which pair it is that decides. */
-static void print_last_line(const report *p, const char *where, FILE *f) {
-  const synth_result *r = p->r;
-  if (r->verdict == SYNTH_EQUIVALENT) {
-    print_verdict(p, "EQUIVALENT", f);
-    fprintf(f, " [%s]", rule_status_name(r->evidence));
-    if (p->refinement && p->refinement->unexpected)
-      fprintf(f, ", not as expected: %s", p->refinement->unexpected);
-    fputc('\n', f);
-    return;
-  }
-  if (r->verdict == SYNTH_UNDECIDED) {
-    print_verdict(p, "UNDECIDED", f);
-    fprintf(f, ": %s%s\n", r->reason ? r->reason : "no reason", where);
-    return;
-  }
-  const cap_node *n = r->n_divergences ? node_at(p->right, r->divergence[0].right) : NULL;
-  if (!n && r->n_divergences) n = node_at(p->left, r->divergence[0].left);
-  print_verdict(p, "DIFFERENT", f);
-  fprintf(f, " at %s (%s) [witness: ",
-          n && n->scope && *n->scope ? n->scope
-          : n                        ? n->id
-                                     : "the outputs",
-          n ? (n->kind == CAP_OP ? short_op(n->op) : n->name) : "?");
-  if (r->redrawn)
-    fprintf(f, "seed %" PRIu64 ", %s redrawn%s]", r->witness_seed, redrawn_what(r), where);
-  else fprintf(f, "%s inputs%s]", p->counterexample ? "written" : "captured", where);
-  if (p->known && p->known->n_new == 0 && p->known->n) fputs(" [known]", f);
-  fputc('\n', f);
-}
-
-/* The inputs that were written, where they are short. */
-static void print_inputs(const report *p, FILE *f) {
-  enum { SHOWN = 32 };
-  fprintf(f, "counterexample: %s\n", p->counterexample);
-  for (int side = 0; side < 2; side++) {
-    const cap_graph *g = side == 0 ? p->left : p->right;
-    for (size_t i = 0; i < g->n_nodes && p->r->witness_leaf[side]; i++) {
-      const rule_tensor *t = p->r->witness_leaf[side][i];
-      if (!t || g->node[i].kind != CAP_INPUT || t->numel > SHOWN) continue;
-      fprintf(f, "  %s.%s =", side == 0 ? "left" : "right", g->node[i].name);
-      for (int64_t k = 0; k < t->numel; k++) fprintf(f, " %.6g", rule_tensor_get(t, k));
-      fputc('\n', f);
-    }
-  }
-}
-
-static void print_shapes(const cap_graph *g, const char *side, FILE *f) {
-  char text[256];
-  for (size_t i = 0; i < g->n_nodes; i++)
-    if (g->node[i].kind == CAP_INPUT)
-      fprintf(f, ", %s's %s %s", side, g->node[i].name,
-              rule_shape_print(&g->node[i].output[0].shape, text, sizeof text));
-}
-
-static void print_coverage(const report *p, FILE *f) {
-  enum { SHOWN = 8 };
-  const synth_coverage *v = &p->r->coverage;
-  fputs("\ncoverage:\n  nodes: ", f);
-  for (int side = 0; side < 2; side++) {
-    const cap_graph *g = side == 0 ? p->left : p->right;
-    fprintf(f, "%s %zu of %zu reached", side == 0 ? "left" : ", right", v->n_reached[side],
-            g->n_nodes);
-    for (size_t i = 0; i < v->n_unreached[side] && (i < SHOWN || p->verbose); i++)
-      fprintf(f, "%s%s", i == 0 ? " (not: " : ", ", g->node[v->unreached[side][i]].id);
-    if (v->n_unreached[side])
-      fputs(v->n_unreached[side] > SHOWN && !p->verbose ? ", ...)" : ")", f);
-    if (v->not_run[side] >= 0) fprintf(f, ", %s could not be run", g->node[v->not_run[side]].id);
-  }
-  fprintf(f,
-          "\n  draws: %zu captured, %zu with fresh inputs and parameters, %zu in search of a "
-          "difference",
-          v->n_captured, v->n_redrawn, v->n_searched);
-  print_shapes(p->left, "left", f);
-  print_shapes(p->right, "right", f);
-  fprintf(f, "\n  branches on values: %zu", v->n_points);
-  for (size_t i = 0; i < v->n_branches && (i < SHOWN || p->verbose); i++) {
-    const synth_branch *b = &v->branch[i];
-    const cap_node *n = &(b->right ? p->right : p->left)->node[b->node];
-    fprintf(f, "\n    %s %s (%s): %s", b->right ? "right" : "left ", n->id, n->op, b->missing);
-  }
-  if (v->n_branches > SHOWN && !p->verbose)
-    fprintf(f, "\n    and %zu more (-v)", v->n_branches - SHOWN);
-  fprintf(f, "\n  merged tensors differ by up to %.3g (relative)\n", p->r->largest_merged);
-}
-
-static void print_pair(const report *p, FILE *f) {
-  const synth_result *r = p->r;
-  fprintf(f, "left   %s: %s, %s, %zu nodes\n", p->left->path, p->left->model, p->left->framework,
-          p->left->n_nodes);
-  fprintf(f, "right  %s: %s, %s, %zu nodes\n", p->right->path, p->right->model, p->right->framework,
-          p->right->n_nodes);
-  for (size_t i = 0; i < r->n_pairs; i++)
-    fprintf(f, "output %s = %s: %s%s\n", r->pair[i].left,
-            strcmp(r->pair[i].relation, "equal") == 0 ? r->pair[i].right : r->pair[i].relation,
-            r->pair[i].equivalent ? "equivalent" : "not shown equal", "");
-  if (p->refinement) refinement_text(p->refinement, f);
-  print_rules(p, f);
-  for (size_t i = 0; i < r->n_divergences; i++) {
-    const synth_divergence *d = &r->divergence[i];
-    fprintf(f, "\n%s:\n",
-            r->verdict != SYNTH_DIFFERENT ? "first gap"
-            : i == 0                      ? "first divergence"
-                                          : "another divergence");
-    print_place(f, "left", node_at(p->left, d->left));
-    print_place(f, "right", node_at(p->right, d->right));
-    if (d->hint) fprintf(f, "  hint  %s\n", d->hint);
-    if (p->known && p->known->reason[i]) fprintf(f, "  known %s\n", p->known->reason[i]);
-    if (d->max_abs > 0)
-      fprintf(f, "  there the values differ by up to %.3g (relative %.3g)", d->max_abs, d->max_rel);
-    if (d->max_abs > 0) print_index(f, &d->shape, d->index);
-  }
-  for (size_t i = 0; i < r->n_unexplained; i++) {
-    const cap_graph *g = r->unexplained[i].right ? p->right : p->left;
-    fprintf(f, "unexplained leaf: %s's %s\n", r->unexplained[i].right ? "right" : "left",
-            g->node[r->unexplained[i].node].name);
-  }
-  for (size_t i = 0; p->known && i < p->known->n_stale; i++)
-    fprintf(f, "\nin the baseline, and not found: %s\n", p->known->stale[i]);
-  if (r->verdict == SYNTH_DIFFERENT && isinf(r->witness_abs))
-    fprintf(f, "\nwitness: output %s is a number on one side only %s\n", r->witness_output,
-            witness_on(p));
-  else if (r->verdict == SYNTH_DIFFERENT)
-    fprintf(f, "\nwitness: output %s differs by up to %.3g (relative %.3g) %s\n", r->witness_output,
-            r->witness_abs, r->witness_rel, witness_on(p));
-  if (r->verdict == SYNTH_DIFFERENT && !p->counterexample) print_changed(p, f);
-  if (p->counterexample) print_inputs(p, f);
-  if (p->repro) fprintf(f, "script: %s shows it alone\n", p->repro);
-  if (p->explain && r->n_steps) {
-    fprintf(f, "\nwhy (%zu steps):\n", r->n_steps);
-    for (size_t i = 0; i < r->n_steps; i++) fprintf(f, "  %zu. %s\n", i + 1, r->step[i]);
-  }
-  print_assumptions(p, f);
-  print_coverage(p, f);
-  fputc('\n', f);
-}
-
-void report_text(const report *p, size_t n, size_t decides, FILE *f) {
-  char where[64] = "";
-  for (size_t k = 0; k < n && !p->quiet; k++) {
-    if (n > 1) fprintf(f, "pair %zu of %zu: %s\n", k + 1, n, verdict_name(p[k].r->verdict));
-    print_pair(&p[k], f);
-  }
-  if (n > 1) snprintf(where, sizeof where, ", pair %zu of %zu", decides + 1, n);
-  print_last_line(&p[decides], where, f);
-}
-
-/* ---- JSON ---- */
 
 /* JSON is UTF-8, file names are anything. */
 static json_t *text_or_null(const char *s) {
@@ -318,6 +51,7 @@ static json_t *place(const report *p, const cap_node *n) {
   json_t *o = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "id", n->id, "op", n->op, "scope",
                         text_or_null(n->scope), "source", text_or_null(n->source), "shape", shape,
                         "call", text_or_null(call));
+  if (n->caller && *n->caller) json_object_set_new(o, "caller", text_or_null(n->caller));
   free(call);
   return o;
 }
@@ -411,8 +145,8 @@ static json_t *divergences_json(const report *p, int64_t pair) {
   for (size_t i = 0; i < r->n_divergences; i++) {
     const synth_divergence *d = &r->divergence[i];
     json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "left",
-                          place(p, node_at(p->left, d->left)), "right",
-                          place(p, node_at(p->right, d->right)), "left_region",
+                          place(p, report_node(p->left, d->left)), "right",
+                          place(p, report_node(p->right, d->right)), "left_region",
                           region(p->left, d->left_region, d->n_left_region), "right_region",
                           region(p->right, d->right_region, d->n_right_region), "max_abs",
                           number(d->max_abs), "max_rel", number(d->max_rel), "index",
@@ -527,7 +261,7 @@ static json_t *pair_json(const report *p, int64_t pair) {
                     (json_int_t)r->n_changed_all);
   json_t *doc = json_pack(
       "{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "format",
-      "isomer-report", "version", 1, "verdict", verdict_name(r->verdict), "evidence",
+      "isomer-report", "version", 1, "verdict", report_verdict_name(r->verdict), "evidence",
       r->verdict == SYNTH_EQUIVALENT ? json_string(rule_status_name(r->evidence)) : json_null(),
       "relative_to", relative_to(p), "left", side_json(p->left), "right", side_json(p->right),
       "outputs", outs, "assumptions", assumptions_json(p), "unexplained_leaves", leaves, "rules",

@@ -42,7 +42,7 @@ typedef struct pool {
   size_t n_jobs, n_workers;
   const val_options *o;
   double limit_s;
-  const char *certificates; /* a folder, or NULL */
+  const char *obligations; /* a folder, or NULL */
   shared *s;
   worker w[MAX_WORKERS];
   json_t **entry; /* by job */
@@ -101,25 +101,25 @@ static bool write_file(const char *folder, const char *name, const char *text) {
 
 static void certify(const pool *p, size_t at, rule_schemas *schemas, json_t *entry) {
   const rule *r = p->job[at].r;
-  val_certificate k;
+  val_obligations k;
   iso_error err = {0};
   json_t *files = json_array();
   char name[128];
   val_options o = *p->o;
   o.whole = true; /* as its verdict says where it matters */
-  if (val_certify(r, schemas, &o, false, &k, &err) != ISO_OK)
+  if (val_write_obligations(r, schemas, &o, false, &k, &err) != ISO_OK)
     snprintf(k.reason, sizeof k.reason, "%.199s", err.msg);
   for (size_t i = 0; i < k.n && files != NULL; i++) {
     file_name(name, sizeof name, at, r->name, i, k.n);
-    if (write_file(p->certificates, name, k.text[i]))
+    if (write_file(p->obligations, name, k.text[i]))
       json_array_append_new(files, json_string(name));
     else snprintf(k.reason, sizeof k.reason, "%.80s could not be written", name);
   }
   const bool whole = k.n > 0 && json_array_size(files) == k.n;
-  json_object_set(entry, "certificate", whole ? files : json_null());
-  json_object_set_new(entry, "certificate_reason", whole ? json_null() : json_string(k.reason));
+  json_object_set(entry, "obligations", whole ? files : json_null());
+  json_object_set_new(entry, "obligations_reason", whole ? json_null() : json_string(k.reason));
   json_decref(files);
-  val_certificate_free(&k);
+  val_obligations_free(&k);
 }
 
 static json_t *decide(val_engine *e, rule_schemas *schemas, const pool *p, size_t at) {
@@ -128,11 +128,11 @@ static json_t *decide(val_engine *e, rule_schemas *schemas, const pool *p, size_
   iso_error err = {0};
   if (val_check(e, j->r, &f, &err) != ISO_OK) return rules_failure_json(j->file, j->r, err.msg);
   json_t *entry = rules_finding_json(j->file, j->r, &f, schemas);
-  if (entry != NULL && p->certificates != NULL && f.verdict.status == RULE_PROVED)
+  if (entry != NULL && p->obligations != NULL && f.verdict.status == RULE_PROVED)
     certify(p, at, schemas, entry);
-  else if (entry != NULL && p->certificates != NULL) {
-    json_object_set_new(entry, "certificate", json_null());
-    json_object_set_new(entry, "certificate_reason", json_string("the rule is not proved"));
+  else if (entry != NULL && p->obligations != NULL) {
+    json_object_set_new(entry, "obligations", json_null());
+    json_object_set_new(entry, "obligations_reason", json_string("the rule is not proved"));
   }
   val_finding_free(&f);
   return entry;
@@ -291,13 +291,13 @@ static iso_code run(pool *p, iso_error *err) {
 
 iso_code rules_check(const rules_job *job, size_t n, const rules_how *how, json_t **out,
                      iso_error *err) {
-  const char *certificates = how->certificates;
+  const char *obligations = how->obligations;
   const size_t workers = how->workers;
   pool p = {
-      .job = job, .n_jobs = n, .o = how->o, .limit_s = how->limit_s, .certificates = certificates};
-  if (certificates != NULL && ((mkdir(certificates, 0777) != 0 && errno != EEXIST) ||
-                               access(certificates, W_OK | X_OK) != 0))
-    return iso_fail(err, ISO_IO, "%s: %s", certificates, strerror(errno));
+      .job = job, .n_jobs = n, .o = how->o, .limit_s = how->limit_s, .obligations = obligations};
+  if (obligations != NULL &&
+      ((mkdir(obligations, 0777) != 0 && errno != EEXIST) || access(obligations, W_OK | X_OK) != 0))
+    return iso_fail(err, ISO_IO, "%s: %s", obligations, strerror(errno));
   p.n_workers = workers < 1 ? 1 : workers > MAX_WORKERS ? MAX_WORKERS : workers;
   if (p.n_workers > n) p.n_workers = n;
   for (size_t i = 0; i < MAX_WORKERS; i++) p.w[i].fd = -1;

@@ -10,7 +10,7 @@
 
 typedef struct python {
   FILE *f;
-  const val_witness *w;
+  const val_counterexample *w;
   rule_schemas *schemas;
 } python;
 
@@ -124,7 +124,7 @@ static void print_value(FILE *f, const rule_term *t) {
     for (uint32_t i = 0; i < t->n; i++) fprintf(f, "%s%" PRId64, i ? " " : "", t->child[i]->u.i);
 }
 
-char *rules_python(const rule *r, const val_witness *w, rule_schemas *schemas) {
+char *rules_python(const rule *r, const val_counterexample *w, rule_schemas *schemas) {
   char *text = NULL;
   size_t n = 0;
   const python p = {open_memstream(&text, &n), w, schemas};

@@ -52,7 +52,8 @@ static json_t *literal_json(const rule_term *t) {
   return a;
 }
 
-static json_t *witness_json(const rule *r, const val_witness *w, rule_schemas *schemas) {
+static json_t *counterexample_json(const rule *r, const val_counterexample *w,
+                                   rule_schemas *schemas) {
   if (!w->found) return json_null();
   json_t *sizes = json_object(), *inputs = json_object();
   for (uint32_t i = 0; i < w->n_names; i++)
@@ -92,7 +93,7 @@ json_t *rules_finding_json(const char *file, const rule *r, const val_finding *f
   char how[RULE_METHOD_TEXT];
   const said s = {v->status, holds ? rule_scope_name(v->scope) : NULL, rule_verdict_method(v, how),
                   f->float_class, v->reason};
-  json_t *o = entry(file, r, s, witness_json(r, &f->witness, schemas));
+  json_t *o = entry(file, r, s, counterexample_json(r, &f->counterexample, schemas));
   if (o == NULL) return NULL;
   json_object_set_new(o, "samples", json_integer(v->n_samples));
   json_object_set_new(o, "seed", json_integer((json_int_t)v->seed));
@@ -150,7 +151,7 @@ static void print_tensor(FILE *f, const char *name, const json_t *t) {
   fputs(")\n", f);
 }
 
-static void print_witness(FILE *f, const json_t *w) {
+static void print_counterexample(FILE *f, const json_t *w) {
   const char *key;
   json_t *v;
   json_t *sizes = json_object_get(w, "sizes"), *inputs = json_object_get(w, "inputs");
@@ -181,5 +182,5 @@ void rules_entry_text(FILE *f, const json_t *e, bool verbose) {
   }
   fputc('\n', f);
   if (!json_is_null(json_object_get(e, "counterexample")))
-    print_witness(f, json_object_get(e, "counterexample"));
+    print_counterexample(f, json_object_get(e, "counterexample"));
 }

@@ -17,6 +17,6 @@ json_t *rules_failure_json(const char *file, const rule *r, const char *reason);
 void rules_entry_text(FILE *f, const json_t *entry, bool verbose);
 /* Python that runs both sides of a counterexample in PyTorch and shows the difference. Owns:
  * malloc'ed; NULL when there is no memory. */
-char *rules_python(const rule *r, const val_witness *w, rule_schemas *schemas);
+char *rules_python(const rule *r, const val_counterexample *w, rule_schemas *schemas);
 
 #endif

@@ -1,5 +1,5 @@
 /* Proved rules as SMT-LIB: one script, each case of each proof by itself. The obligations are those
- * of isomer rules check --certificates. */
+ * of isomer rules check --obligations. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,12 +23,12 @@ static void echo(FILE *f, const char *name, size_t k, size_t n) {
 
 static iso_code one(FILE *f, const rule *r, rule_schemas *schemas, const val_options *o,
                     json_t *refused, iso_error *err) {
-  val_certificate k;
+  val_obligations k;
   if (r->claimed == RULE_REFUTED)
     return json_object_set_new(refused, r->name, json_string("it is refuted")) ? ISO_NOMEM : ISO_OK;
   val_options whole = *o;
   whole.whole = true; /* as `rules check` says of each that it is about */
-  iso_code c = val_certify(r, schemas, &whole, false, &k, err);
+  iso_code c = val_write_obligations(r, schemas, &whole, false, &k, err);
   for (size_t i = 0; i < k.n && !c; i++) {
     fputs("\n(reset)\n(set-logic ALL)\n", f);
     echo(f, r->name, i, k.n);
@@ -36,7 +36,7 @@ static iso_code one(FILE *f, const rule *r, rule_schemas *schemas, const val_opt
   }
   if (!c && k.n == 0 && json_object_set_new(refused, r->name, json_string(k.reason)))
     c = iso_fail(err, ISO_NOMEM, "out of memory");
-  val_certificate_free(&k);
+  val_obligations_free(&k);
   return c;
 }
 

@@ -9,24 +9,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "egraph/base/hash.h"
+#include "egraph/base/table.h"
 #include "egraph/base/vec.h"
 #include "lint/checks/align.h"
 #include "lint/check.h"
 #include "lint/checks/match.h"
 
-typedef struct channel {
+typedef struct ends {
   uint32_t src, dst, group;
   int32_t tag, distance; /* distance: of ranks, as classes may have messages to themselves */
+} ends;
+
+typedef struct channel {
+  ends ends;
   size_t n[2], first[2]; /* of sends and of receives: their number, and where they begin */
+  uint32_t id;
+  UT_hash_handle hh;
 } channel;
 
 typedef struct matcher {
   lint_check *c;
-  channel *chan;
+  channel **chan; /* in the arena */
   size_t n_chans, cap_chans;
-  uint32_t *slot; /* open addressing over channels; 0: free */
-  size_t n_slots;
+  channel *table; /* by their ends */
+  iso_arena arena;
   uint32_t *chan_of; /* of each operation, in order of procs and events */
   size_t n_ops, cap_ops;
   lint_at *at; /* by channel: its sends, then its receives */
@@ -36,43 +42,19 @@ typedef struct matcher {
 
 /* ---- channels ---- */
 
-static bool same_channel(const channel *a, const channel *b) {
-  return a->src == b->src && a->dst == b->dst && a->group == b->group && a->tag == b->tag &&
-         a->distance == b->distance;
-}
-
-static uint64_t channel_hash(const channel *a) {
-  const uint32_t k[5] = {a->src, a->dst, a->group, (uint32_t)a->tag, (uint32_t)a->distance};
-  return iso_hash(k, sizeof k, 0);
-}
-
-static bool more_slots(matcher *m) {
-  const size_t n = m->n_slots ? 2 * m->n_slots : 256;
-  uint32_t *slot = calloc(n, sizeof *slot);
-  if (!slot) return false;
-  for (size_t i = 0; i < m->n_chans; i++) {
-    size_t k = channel_hash(&m->chan[i]) & (n - 1);
-    while (slot[k]) k = (k + 1) & (n - 1);
-    slot[k] = (uint32_t)i + 1;
+static bool find_channel(matcher *m, const ends *key, uint32_t *out) {
+  channel *h;
+  HASH_FIND(hh, m->table, key, sizeof *key, h);
+  if (!h) {
+    if (!iso_grow(m->chan, m->cap_chans, m->n_chans + 1) ||
+        !(h = iso_arena_alloc(&m->arena, sizeof *h)))
+      return false;
+    *h = (channel){.ends = *key, .id = (uint32_t)m->n_chans};
+    HASH_ADD(hh, m->table, ends, sizeof h->ends, h);
+    if (!h->hh.tbl) return false;
+    m->chan[m->n_chans++] = h;
   }
-  free(m->slot);
-  m->slot = slot;
-  m->n_slots = n;
-  return true;
-}
-
-static bool find_channel(matcher *m, const channel *key, uint32_t *out) {
-  if (2 * (m->n_chans + 1) > m->n_slots && !more_slots(m)) return false;
-  size_t k = channel_hash(key) & (m->n_slots - 1);
-  for (; m->slot[k]; k = (k + 1) & (m->n_slots - 1))
-    if (same_channel(&m->chan[m->slot[k] - 1], key)) {
-      *out = m->slot[k] - 1;
-      return true;
-    }
-  if (!iso_grow(m->chan, m->cap_chans, m->n_chans + 1)) return false;
-  m->chan[m->n_chans] = *key;
-  *out = (uint32_t)m->n_chans++;
-  m->slot[k] = *out + 1;
+  *out = h->id;
   return true;
 }
 
@@ -116,16 +98,16 @@ static iso_code place(matcher *m, lint_at at, bool *has) {
   }
   const bool sends = e->op == LINT_OP_SEND, shares = t->n_procs < t->n_ranks;
   const uint32_t other = t->proc_of[peer];
-  const channel key = {.src = sends ? at.proc : other,
-                       .dst = sends ? other : at.proc,
-                       .group = g,
-                       .tag = tags_matter(t) ? e->tag : 0,
-                       .distance = shares ? (int32_t)(sends ? lint_distance(t, p->rank, peer)
-                                                            : lint_distance(t, peer, p->rank))
-                                          : 0};
+  const ends key = {.src = sends ? at.proc : other,
+                    .dst = sends ? other : at.proc,
+                    .group = g,
+                    .tag = tags_matter(t) ? e->tag : 0,
+                    .distance = shares ? (int32_t)(sends ? lint_distance(t, p->rank, peer)
+                                                         : lint_distance(t, peer, p->rank))
+                                       : 0};
   if (!find_channel(m, &key, &id) || !iso_grow(m->chan_of, m->cap_ops, m->n_ops + 1))
     return lint_no_memory(m->c->err);
-  m->chan[id].n[!sends]++;
+  m->chan[id]->n[!sends]++;
   m->chan_of[m->n_ops++] = id;
   *has = true;
   return ISO_OK;
@@ -149,15 +131,15 @@ static iso_code collect(matcher *m) {
   size_t at = 0;
   for (size_t i = 0; i < m->n_chans; i++)
     for (int k = 0; k < 2; k++) {
-      m->chan[i].first[k] = at;
-      at += m->chan[i].n[k];
-      m->chan[i].n[k] = 0;
+      m->chan[i]->first[k] = at;
+      at += m->chan[i]->n[k];
+      m->chan[i]->n[k] = 0;
     }
   size_t op = 0;
   for (uint32_t p = 0; p < t->n_procs; p++)
     for (uint32_t i = 0; i < t->proc[p].prog->n; i++) {
       if (!is_open(&t->proc[p], i)) continue;
-      channel *h = &m->chan[m->chan_of[op++]];
+      channel *h = m->chan[m->chan_of[op++]];
       const int k = t->proc[p].prog->event[i].op != LINT_OP_SEND;
       m->at[h->first[k] + h->n[k]++] = (lint_at){p, i};
     }
@@ -283,8 +265,8 @@ static iso_code report_misfits(matcher *m, const lint_at *pair, size_t n) {
 
 static iso_code lose(matcher *m, lint_at at, const channel *h) {
   if (!iso_grow(m->lost, m->cap_lost, m->n_lost + 1)) return lint_no_memory(m->c->err);
-  m->lost[m->n_lost++] =
-      (lint_lost){.at = at, .src = h->src, .dst = h->dst, .group = h->group, .tag = h->tag};
+  m->lost[m->n_lost++] = (lint_lost){
+      .at = at, .src = h->ends.src, .dst = h->ends.dst, .group = h->ends.group, .tag = h->ends.tag};
   return lint_meeting(m->c, &at, 1, true);
 }
 
@@ -319,10 +301,11 @@ static iso_code match_channel(matcher *m, const channel *h) {
 iso_code lint_match_messages(lint_check *c) {
   matcher m = {.c = c};
   iso_code code = collect(&m);
-  for (size_t i = 0; !code && i < m.n_chans; i++) code = match_channel(&m, &m.chan[i]);
+  for (size_t i = 0; !code && i < m.n_chans; i++) code = match_channel(&m, m.chan[i]);
   if (!code) code = lint_report_lost(c, m.lost, m.n_lost);
   free(m.chan);
-  free(m.slot);
+  HASH_CLEAR(hh, m.table);
+  iso_arena_fini(&m.arena);
   free(m.chan_of);
   free(m.at);
   free(m.lost);

@@ -428,6 +428,37 @@ static iso_code keep_apart(rule_tensor **t, iso_error *err) {
   return ISO_OK;
 }
 
+static iso_code cancels_on(state *s, const call_builder *b, size_t d, const rule_tensor *out,
+                           bool *yes, iso_error *err) {
+  rule_tensor *bind[MAX_CHILDREN];
+  for (uint32_t i = 0; i < b->n; i++)
+    if (!(bind[i] = st_val(s, b->dep[i], d))) return st_lost(&s->values, err);
+  return st_cancels(s, b->term, bind, b->n, out, yes, err);
+}
+
+static iso_code make_zero(state *s, eg_node e, iso_error *err) {
+  rec *r = &s->rec[e.i];
+  iso_code c = ISO_OK;
+  for (size_t d = 0; d < s->n_draws && !c; d++) {
+    rule_tensor *zero;
+    if ((c = rule_tensor_new(r->val[d]->dtype, &r->shape, &zero, err))) break;
+    rule_tensor_unref(r->val[d]);
+    r->val[d] = zero;
+  }
+  r->cancels = !c;
+  return c;
+}
+
+/* What is made of such a sum and 0 itself: another layout of it. */
+static bool is_of_cancelled(const state *s, eg_node e, const call_builder *b) {
+  const rec *r = &s->rec[e.i];
+  bool any = false;
+  for (uint32_t i = 0; i < b->n; i++) any |= s->rec[b->dep[i].i].cancels;
+  for (size_t d = 0; d < s->n_draws && any; d++)
+    for (int64_t i = 0; i < r->val[d]->numel && any; i++) any = rule_tensor_get(r->val[d], i) == 0;
+  return any;
+}
+
 iso_code st_value(state *s, eg_node e, iso_error *err) {
   if (s->rec[e.i].valued) return ISO_OK;
   ISO_CHECK(!s->rec[e.i].leaf);
@@ -440,6 +471,7 @@ iso_code st_value(state *s, eg_node e, iso_error *err) {
   iso_arena scratch;
   iso_arena_init(&scratch);
   iso_code c = build_call(s, e, b, &scratch, err);
+  bool cancels = !s->rec[e.i].konst && !s->rec[e.i].multi;
   if (!c && s->rec[e.i].konst) {
     c = eval_constant(s, e, b, err);
     if (!c && s->constants.wide) c = st_widen(s, e, NULL, err);
@@ -454,12 +486,17 @@ iso_code st_value(state *s, eg_node e, iso_error *err) {
           param && st_large(&out[0]->shape); /* the other draws when they are asked for */
       if (param) c = keep_apart(&out[0], err);
       if (!c) c = store(s, e, out, n_out, d, later || d + 1 == s->n_draws, err);
+      cancels &= !param && n_out == 1;
+      if (!c && cancels) c = cancels_on(s, b, d, out[0], &cancels, err);
       drop(out, n_out);
       if (!c && later && !hold(s, e, 0)) c = nomem(err);
       st_trim(s);
       if (later) break;
       s->rec[e.i].param &= param;
     }
+  if (!c && cancels) c = make_zero(s, e, err);
+  else if (!c && s->rec[e.i].tensor && !st_spare(s, e))
+    s->rec[e.i].cancels = is_of_cancelled(s, e, b);
   iso_arena_fini(&scratch);
   free(b);
   return c;

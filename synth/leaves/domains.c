@@ -59,7 +59,6 @@ static bool permutes(const synth_node *n) { return rule_domain_permutes(n->domai
 bool st_structured(const state *s, int side, size_t i, const bool *live) {
   const synth_node *n = &s->graph[side]->node[i];
   const rule_tensor *t = n->value[0];
-  int64_t all;
   if (n->domain && rule_domain_is_joint(n->domain)) return !permutes(n);
   if (rule_dtype_is_float(t->dtype)) return t->numel == 0;
   if (!rule_dtype_is_int(t->dtype)) return true;
@@ -74,8 +73,7 @@ bool st_structured(const state *s, int side, size_t i, const bool *live) {
   /* One number has no structure to see, but for 0, where positions begin. */
   if (t->numel == 1) return one_zero;
   if (every.steps || every.same || every.bits) return true;
-  return !n->domain && (every.adds_up || every.restarts) &&
-         st_index_rows(s, side, i, live, &all, NULL) == INT64_MAX;
+  return !n->domain && (every.adds_up || every.restarts) && !st_chooses_rows(s, side, i, live);
 }
 
 /* ---- relations on every set ---- */
@@ -110,16 +108,15 @@ iso_code st_hold_on_sets(state *s, int side, size_t i, synth_relation *r, iso_er
 
 /* ---- draws ---- */
 
-iso_code st_fit(const state *s, const synth_node *n, size_t round, iso_rng *rng, rule_tensor **v,
+iso_code st_fit(const state *s, int side, size_t i, size_t round, iso_rng *rng, rule_tensor **v,
                 iso_error *err) {
+  const synth_node *n = &s->graph[side]->node[i];
+  const st_range *r = st_range_of(s, side, i);
   const rule_domain *d = n->domain;
   const bool ints = rule_dtype_is_int(n->value[0]->dtype);
   double low = -INFINITY, high = INFINITY;
   if (n->kind != SYNTH_INPUT || !d || rule_dtype_is_complex((*v)->dtype)) return ISO_OK;
-  if (ints) {
-    const int64_t limit = st_index_limit(s, NULL);
-    if (limit != INT64_MAX) low = 0, high = (double)limit - 1;
-  }
+  if (ints && r->told) low = (double)r->low, high = (double)r->high - 1;
   if (rule_domain_admits(d, *v, NULL, 0) || rule_domain_fit(d, low, high, (unsigned)round, rng, *v))
     return ISO_OK;
   rule_tensor_unref(*v);
@@ -127,14 +124,17 @@ iso_code st_fit(const state *s, const synth_node *n, size_t round, iso_rng *rng,
   return rule_tensor_to_float64(n->value[0], v, err);
 }
 
-void st_interval(const synth_node *n, int64_t *low, int64_t *high) {
+const st_range *st_interval(const state *s, int side, size_t leaf, int64_t *low, int64_t *high) {
+  const synth_node *n = &s->graph[side]->node[leaf];
+  const st_range *r = st_range_of(s, side, leaf);
   const rule_domain *d = n->domain;
-  *low = INT64_MAX;
-  *high = INT64_MIN;
+  *low = r->told ? r->low : INT64_MAX;
+  *high = r->told ? r->high : INT64_MIN;
+  if (r->told) return r;
   if (d && isfinite(d->low) && isfinite(d->high)) {
     *low = (int64_t)d->low;
     *high = (int64_t)d->high + 1;
-    return;
+    return r;
   }
   const rule_tensor *v = n->value[0];
   for (int64_t i = 0; i < v->numel; i++) {
@@ -142,6 +142,7 @@ void st_interval(const synth_node *n, int64_t *low, int64_t *high) {
     if (x < *low) *low = x;
     if (x >= *high) *high = x + 1;
   }
+  return r;
 }
 
 bool st_admits(const state *s, eg_node e, const rule_tensor *v) {

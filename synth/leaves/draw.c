@@ -65,47 +65,52 @@ static iso_rng stream_of(const state *s, size_t ordinal, size_t round) {
   return iso_rng_new(s->o->seed, ordinal * 64 + round + 1);
 }
 
-static iso_code redraw(state *s, const synth_node *n, size_t round, st_spread *of, iso_rng *at,
-                       rule_tensor **out, iso_error *err) {
-  iso_rng rng = *at;
-  rule_tensor *v = n->value[0];
-  iso_code c;
-  if (!rule_dtype_is_float(v->dtype)) {
-    int64_t limit = st_index_limit(s, NULL), low = 0, high = limit;
-    if (limit == INT64_MAX) st_interval(n, &low, &high);
-    if ((c = rule_tensor_new(v->dtype, &v->shape, out, err))) return c;
-    int64_t edge[64];
-    const size_t n_edges = st_integer_edges(s, high, edge, sizeof edge / sizeof *edge);
-    for (int64_t i = 0; i < v->numel; i++) {
-      int64_t x = low + (int64_t)iso_rng_below(&rng, (uint64_t)(high > low ? high - low : 1));
-      if (n_edges && i % 3) x = edge[iso_rng_below(&rng, n_edges)];
-      rule_tensor_set(*out, i, (double)x);
-    }
-    return ISO_OK;
+static iso_code redraw_int(state *s, int side, size_t leaf, iso_rng *rng, rule_tensor **out,
+                           iso_error *err) {
+  const rule_tensor *v = s->graph[side]->node[leaf].value[0];
+  int64_t edge[64], low, high;
+  const st_range *r = st_interval(s, side, leaf, &low, &high);
+  const iso_code c = rule_tensor_new(v->dtype, &v->shape, out, err);
+  if (c) return c;
+  const size_t n_edges = st_integer_edges(s, low, high, edge, sizeof edge / sizeof *edge);
+  for (int64_t i = 0; i < v->numel; i++) {
+    int64_t x = low + (int64_t)iso_rng_below(rng, (uint64_t)(high > low ? high - low : 1));
+    if (n_edges && i % 3) x = edge[iso_rng_below(rng, n_edges)];
+    if (r->has_none && iso_rng_below(rng, 4) == 0) x = r->none;
+    rule_tensor_set(*out, i, (double)x);
   }
+  return ISO_OK;
+}
+
+static iso_code redraw(state *s, int side, size_t leaf, st_stream at, st_spread *of,
+                       rule_tensor **out, iso_error *err) {
+  iso_rng rng = stream_of(s, at.ordinal, at.round);
+  rule_tensor *v = s->graph[side]->node[leaf].value[0];
+  iso_code c;
+  if (!rule_dtype_is_float(v->dtype)) return redraw_int(s, side, leaf, &rng, out, err);
   know(of, v);
-  const double scale = scale_of(v, round);
+  const double scale = scale_of(v, at.round);
   if ((c = rule_tensor_new_unset(RULE_F64, &v->shape, out, err))) return c;
   if (st_large(&v->shape)) fill_even(*out, scale * of->mean, scale * of->dev, rng, s->o->threads);
   else fill_normal(*out, of->mean, of->dev, scale, &rng);
   return ISO_OK;
 }
 
-iso_code st_redraw(state *s, const synth_node *n, size_t ordinal, size_t round, st_spread *of,
-                   rule_tensor **out, iso_error *err) {
-  iso_rng rng = stream_of(s, ordinal, round),
-          more = iso_rng_new(s->o->seed ^ UINT64_C(0x72616e6765), ordinal * 64 + round);
-  const iso_code c = redraw(s, n, round, of, &rng, out, err);
-  return c ? c : st_fit(s, n, round, &more, out, err);
+iso_code st_redraw(state *s, int side, size_t i, st_stream at, st_spread *of, rule_tensor **out,
+                   iso_error *err) {
+  iso_rng more = iso_rng_new(s->o->seed ^ UINT64_C(0x72616e6765), at.ordinal * 64 + at.round);
+  const iso_code c = redraw(s, side, i, at, of, out, err);
+  return c ? c : st_fit(s, side, i, at.round, &more, out, err);
 }
 
 iso_code st_draw_atom(state *s, eg_node e, size_t draw, rule_tensor **out, iso_error *err) {
   const rec *r = &s->rec[e.i];
   const int side = r->node[LEFT] >= 0 ? LEFT : RIGHT;
-  const synth_node *n = &s->graph[side]->node[r->node[side]];
+  const size_t i = (size_t)r->node[side];
+  rule_tensor *v = s->graph[side]->node[i].value[0];
   st_spread of = {0};
-  return draw < s->n_sets ? rule_tensor_to_float64_in(n->value[0], s->o->threads, out, err)
-                          : st_redraw(s, n, r->ordinal, draw - s->n_sets, &of, out, err);
+  if (draw < s->n_sets) return rule_tensor_to_float64_in(v, s->o->threads, out, err);
+  return st_redraw(s, side, i, (st_stream){r->ordinal, draw - s->n_sets}, &of, out, err);
 }
 
 iso_code st_draw_rows(state *s, eg_node e, size_t draw, const rule_tensor *row, rule_tensor **out,

@@ -161,7 +161,7 @@ static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_erro
                                           : n->value[n->kind == SYNTH_INPUT ? d : 0],
                                  &val[d], err);
     } else if (r->konst || r->lonely) val[d] = rule_tensor_ref(val[0]);
-    else c = st_redraw(s, n, ordinal, d - s->n_sets, &of, &val[d], err);
+    else c = st_redraw(s, side, i, (st_stream){ordinal, d - s->n_sets}, &of, &val[d], err);
   }
   if (!c) c = st_set_values(s, e, val, err);
   for (size_t d = 0; d < s->n_draws; d++) rule_tensor_unref(val[d]);

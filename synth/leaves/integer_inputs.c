@@ -96,20 +96,17 @@ static iso_code find_tokens(state *s, const bool *const live[2], int side, bool 
                             iso_error *err) {
   const synth_graph *g = s->graph[side];
   size_t n = 0, last = 0;
-  int64_t all;
   iso_code c = ISO_OK;
   for (size_t i = 0; i < g->n_nodes; i++) {
     if (g->node[i].kind != SYNTH_INPUT || !live[side][i]) continue;
     if (!s->rec[s->map[side][i].i].konst) return ISO_OK;
-    if (rule_dtype_is_int(g->node[i].value[0]->dtype) &&
-        st_index_rows(s, side, i, live[side], &all, NULL) != INT64_MAX)
+    if (rule_dtype_is_int(g->node[i].value[0]->dtype) && st_chooses_rows(s, side, i, live[side]))
       n++, last = i;
   }
   if (n == 1) token[last] = true;
   for (size_t i = 0; i < g->n_nodes && n > 1 && !c; i++)
     if (g->node[i].kind == SYNTH_INPUT && live[side][i] &&
-        rule_dtype_is_int(g->node[i].value[0]->dtype) &&
-        st_index_rows(s, side, i, live[side], &all, NULL) != INT64_MAX)
+        rule_dtype_is_int(g->node[i].value[0]->dtype) && st_chooses_rows(s, side, i, live[side]))
       c = only_chooses(s, live, side, i, &token[i], err);
   return c;
 }

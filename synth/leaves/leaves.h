@@ -22,8 +22,8 @@ iso_code st_join_replicas(state *s, iso_error *err);
 bool *st_repeating(const state *s, synth_relation *const of[2]);
 
 /* The integers at and beside which the graphs decide about integers (comparisons with a literal:
- * where a rank's part of a vocabulary ends), in [0, limit). Returns: how many of `cap`. */
-size_t st_integer_edges(const state *s, int64_t limit, int64_t *out, size_t cap);
+ * where a rank's part of a vocabulary ends), in [low, high). Returns: how many of `cap`. */
+size_t st_integer_edges(const state *s, int64_t low, int64_t high, int64_t *out, size_t cap);
 
 /* ---- user_relations.c ---- */
 /* Hold what a user said of leaves against their captured values, and note which leaves are settled
@@ -58,18 +58,28 @@ iso_code st_set_values(state *s, eg_node e, rule_tensor **val,
 /* The same values for `e` as `from` has, kept. */
 iso_code st_values_of(state *s, eg_node e, eg_node from, iso_error *err);
 
+/* ---- integer_ranges.c ---- */
+/* What an integer leaf is drawn from. */
+typedef struct st_range {
+  int64_t low, high; /* [low, high); requires: told */
+  bool told;         /* the tables that it reads end it */
+  bool matters;      /* these have more rows, all zero, or are read from the end, too */
+  bool has_none;
+  int64_t none; /* a number outside that was captured, and chooses nothing */
+  int64_t
+      end[2];  /* it lies below it by the tables of one side alone; INT64_MAX: they say nothing */
+  uint64_t of; /* leaves with a bit in common may be made of one another */
+} st_range;
+/* The ranges of all integer leaves. Those that go together in a way that no range tells are kept.
+ * Requires: both graphs are in the e-graph. */
+ISO_MUST_USE iso_code st_find_ranges(state *s, iso_error *err);
+/* Of a leaf. Returns: never NULL. */
+const st_range *st_range_of(const state *s, int side, size_t i);
+
 /* ---- index_bounds.c ---- */
 iso_code st_bound_indices(state *s, iso_error *err);
-/* The rows of the smallest table that a value-carrying integer input indexes; INT64_MAX: none does.
- */
-int64_t st_index_limit(
-    const state *s,
-    bool *matters); /* matters (may be NULL): it has more rows, all zero, or is read at -1, too */
-/* The same of node `i` of `side` as it is. In `all`: with padding rows. `live`: the operators that
- * count, where they are not in the e-graph yet; else NULL. `wraps` (may be NULL) is set where an
- * operator reads that would count a negative index from the end. */
-int64_t st_index_rows(const state *s, int side, size_t i, const bool *live, int64_t *all,
-                      bool *wraps);
+/* Whether an input chooses rows of tables as it is; `live`: the operators that count. */
+bool st_chooses_rows(const state *s, int side, size_t i, const bool *live);
 
 /* ---- domains.c ---- */
 typedef struct st_bound {
@@ -87,11 +97,11 @@ ISO_MUST_USE iso_code st_all_sets(const state *s, const synth_node *n, rule_tens
 ISO_MUST_USE iso_code st_hold_on_sets(state *s, int side, size_t i, synth_relation *r,
                                       iso_error *err);
 /* A drawn value of a leaf becomes one inside its domain; `round` counts draws. */
-ISO_MUST_USE iso_code st_fit(const state *s, const synth_node *n, size_t round, iso_rng *rng,
+ISO_MUST_USE iso_code st_fit(const state *s, int side, size_t i, size_t round, iso_rng *rng,
                              rule_tensor **v, iso_error *err);
-/* Where an integer input that indexes no table is drawn, [low, high): its domain, else what was
- * captured. */
-void st_interval(const synth_node *n, int64_t *low, int64_t *high);
+/* Where an integer leaf is drawn, [low, high): in its range, else its domain, else among what was
+ * captured. Returns: its range. */
+const st_range *st_interval(const state *s, int side, size_t i, int64_t *low, int64_t *high);
 bool st_admits(const state *s, eg_node e, const rule_tensor *v);
 /* Input `i` is the term over leaves of the other side: what its domain says of elements is said of
  * theirs. */
@@ -119,10 +129,14 @@ typedef struct st_spread {
   double mean, dev;
   bool known;
 } st_spread;
-/* Fresh values for a leaf. `ordinal`: its stream; `round`: the draw, counted from the first that is
- * not captured; `of`: the captured values', found when first asked for. Owns: the caller unrefs. */
-iso_code st_redraw(state *s, const synth_node *n, size_t ordinal, size_t round, st_spread *of,
-                   rule_tensor **out, iso_error *err);
+typedef struct st_stream {
+  size_t ordinal; /* of the leaf */
+  size_t round;   /* the draw, counted from the first that is not captured */
+} st_stream;
+/* Fresh values for leaf `i` of `side`. `of`: the captured values', found when first asked for.
+ * Owns: the caller unrefs. */
+iso_code st_redraw(state *s, int side, size_t i, st_stream stream, st_spread *of, rule_tensor **out,
+                   iso_error *err);
 /* The value of an atom on a draw, anew. Owns: the caller unrefs. */
 iso_code st_draw_atom(state *s, eg_node e, size_t draw, rule_tensor **out, iso_error *err);
 /* Some rows of it: `row` holds their numbers. Requires: a large float parameter of rank 2 with such

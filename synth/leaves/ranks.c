@@ -219,7 +219,7 @@ static bool compares(const char *op) {
          rule_is_overload(op, OP_SUB);
 }
 
-size_t st_integer_edges(const state *s, int64_t limit, int64_t *out, size_t cap) {
+size_t st_integer_edges(const state *s, int64_t low, int64_t high, int64_t *out, size_t cap) {
   size_t n = 0;
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
@@ -231,7 +231,7 @@ size_t st_integer_edges(const state *s, int64_t limit, int64_t *out, size_t cap)
       for (uint32_t k = 1; k < node->call->n; k++)
         for (int64_t step = -1; step <= 1 && node->call->child[k]->kind == RULE_INT; step++) {
           const int64_t x = node->call->child[k]->u.i + step;
-          bool seen = x < 0 || x >= limit;
+          bool seen = x < low || x >= high;
           for (size_t j = 0; j < n && !seen; j++) seen = out[j] == x;
           if (!seen && n < cap) out[n++] = x;
         }

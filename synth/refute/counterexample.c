@@ -103,8 +103,7 @@ iso_code st_keep_witness(state *s, iso_error *err) {
 
 iso_code st_try_variant(state *s, st_variant *v, bool sure, rule_tensor **leaf[2], rule_diff *diff,
                         bool *shows, iso_error *err) {
-  st_drawing h = {
-      .s = s, .limit = st_index_limit(s, NULL), .of = calloc(s->n_rec + 1, sizeof *h.of)};
+  st_drawing h = {.s = s, .of = calloc(s->n_rec + 1, sizeof *h.of)};
   rule_tensor **own[2];
   st_run base[2] = {0};
   st_difference found = {0};
@@ -152,7 +151,7 @@ iso_code st_try_variant(state *s, st_variant *v, bool sure, rule_tensor **leaf[2
  */
 static iso_code hunt_among(state *s, const unsigned char *number, size_t n, bool undefined,
                            st_poles *poles, st_difference *out, iso_error *err) {
-  st_drawing h = {.s = s, .limit = st_index_limit(s, NULL), .undefined = undefined, .poles = poles};
+  st_drawing h = {.s = s, .undefined = undefined, .poles = poles};
   rule_tensor **leaf[2];
   const size_t n_class = s->n_rec;
   out->found = false;

@@ -128,16 +128,14 @@ static iso_code draw_float(st_drawing *h, const synth_node *n, iso_rng *rng, rul
   return c;
 }
 
-static iso_code draw_int(st_drawing *h, const synth_node *n, iso_rng *rng, rule_tensor **out,
+static iso_code draw_int(st_drawing *h, int side, size_t leaf, iso_rng *rng, rule_tensor **out,
                          iso_error *err) {
-  const rule_tensor *v = n->value[0];
+  const rule_tensor *v = h->s->graph[side]->node[leaf].value[0];
   static const int64_t edges[] = {0, 1, 127, 128, 255, 256, 257, 32767, 32768, 65535, 16777217};
-  int64_t low = 0, high = h->limit;
-  const bool open = h->limit == INT64_MAX;
-  if (open) {
-    st_interval(n, &low, &high);
-    if (h->k % 4 == 3) low = -8, high = 9;
-  }
+  int64_t low, high;
+  const st_range *r = st_interval(h->s, side, leaf, &low, &high);
+  const bool open = !r->told;
+  if (open && h->k % 4 == 3) low = -8, high = 9;
   iso_code c = rule_tensor_new(v->dtype, &v->shape, out, err);
   if (c) return c;
   if (h->poles) {
@@ -146,8 +144,9 @@ static iso_code draw_int(st_drawing *h, const synth_node *n, iso_rng *rng, rule_
     return ISO_OK;
   }
   int64_t edge[64];
-  const size_t n_edges =
-      open || h->k % 4 != 3 ? 0 : st_integer_edges(h->s, high, edge, sizeof edge / sizeof *edge);
+  const size_t n_edges = open || h->k % 4 != 3
+                             ? 0
+                             : st_integer_edges(h->s, low, high, edge, sizeof edge / sizeof *edge);
   const uint64_t width = high > low ? (uint64_t)(high - low) : 1;
   int64_t x = low + (int64_t)iso_rng_below(rng, width);
   for (int64_t i = 0; i < v->numel; i++) {
@@ -157,6 +156,7 @@ static iso_code draw_int(st_drawing *h, const synth_node *n, iso_rng *rng, rule_
       x = edges[iso_rng_below(rng, v->dtype == RULE_I64 || v->dtype == RULE_I32 ? 11 : 3)] *
           (iso_rng_below(rng, 2) ? 1 : -1);
     if (n_edges) x = edge[(h->k / 4 * (size_t)v->numel + (size_t)i) % n_edges]; /* each in turn */
+    if (r->has_none && iso_rng_below(rng, 4) == 0) x = r->none;
     rule_tensor_set(*out, i, (double)x);
   }
   return ISO_OK;
@@ -243,8 +243,9 @@ static iso_code class_value(st_drawing *h, eg_class cls, rule_tensor **out, iso_
   if (konst) v = rule_tensor_ref(st_val(s, def, s->witness.set)); /* constants stay */
   else if (atom.i != EG_NONE) {
     const rec *r = &s->rec[atom.i];
-    const synth_node *nd = r->node[LEFT] >= 0 ? &s->graph[LEFT]->node[r->node[LEFT]]
-                                              : &s->graph[RIGHT]->node[r->node[RIGHT]];
+    const int side = r->node[LEFT] >= 0 ? LEFT : RIGHT;
+    const size_t leaf = (size_t)r->node[side];
+    const synth_node *nd = &s->graph[side]->node[leaf];
     /* At poles every other draw gives all leaves the same numbers: x - y is one, too. */
     const uint64_t own = h->poles && h->k % 4 < 2 ? 0 : atom.i;
     iso_rng rng = iso_rng_new(s->o->seed ^ UINT64_C(0x77697475), own * 64 + h->k);
@@ -252,8 +253,8 @@ static iso_code class_value(st_drawing *h, eg_class cls, rule_tensor **out, iso_
       c = (v = rule_tensor_ref(st_val(s, atom, 0))) ? ISO_OK : st_lost(&s->values, err);
     else
       c = rule_dtype_is_float(nd->value[0]->dtype) ? draw_float(h, nd, &rng, &v, err)
-                                                   : draw_int(h, nd, &rng, &v, err);
-    if (!c && nd->domain && !stays(s, r, nd)) c = st_fit(s, nd, h->k, &rng, &v, err);
+                                                   : draw_int(h, side, leaf, &rng, &v, err);
+    if (!c && nd->domain && !stays(s, r, nd)) c = st_fit(s, side, leaf, h->k, &rng, &v, err);
   } else {
     ISO_CHECK(def.i != EG_NONE);
     c = defined_value(h, def, &v, err);
@@ -279,8 +280,7 @@ void st_preset(st_drawing *h, eg_node e, rule_tensor *v) {
 }
 
 iso_code st_leaves_as_loaded(state *s, size_t d, rule_tensor **leaf[2], iso_error *err) {
-  st_drawing h = {
-      .s = s, .limit = st_index_limit(s, NULL), .of = calloc(s->n_rec + 1, sizeof *h.of)};
+  st_drawing h = {.s = s, .of = calloc(s->n_rec + 1, sizeof *h.of)};
   iso_code c = st_new_leaves(s, leaf) && h.of ? ISO_OK : st_no_memory(err);
   s->witness.set = st_kept_set(s, d);
   for (int side = 0; side < 2 && !c; side++)

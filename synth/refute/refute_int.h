@@ -53,7 +53,6 @@ typedef struct st_drawing {
   rule_tensor **of; /* by class: its value on this draw */
   double literal[ST_LITERALS];
   size_t n_literal;
-  int64_t limit;   /* rows of the smallest table that integer inputs index */
   bool undefined;  /* NaN on one side only counts */
   st_poles *poles; /* NULL, or inputs are drawn there */
 } st_drawing;

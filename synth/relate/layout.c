@@ -44,7 +44,7 @@ static bool permuted(const rule_tensor *from, const rule_tensor *to, const rule_
   return true;
 }
 
-static bool next_permutation(uint32_t *p, uint32_t n) {
+bool rel_next_permutation(uint32_t *p, uint32_t n) {
   if (n < 2) return false;
   uint32_t i = n - 1;
   while (i > 0 && p[i - 1] >= p[i]) i--;
@@ -108,7 +108,7 @@ const rule_term *synth_layout(iso_arena *a, rule_schemas *sc, const rule_tensor 
   if (t.rank < 2 || t.rank > MAX_PERM) return NULL;
   uint32_t p[MAX_PERM];
   for (uint32_t i = 0; i < t.rank; i++) p[i] = i;
-  while (next_permutation(p, t.rank)) {
+  while (rel_next_permutation(p, t.rank)) {
     if (!permuted(from, to, &t, p, rel_tol * scale)) continue;
     rule_shape q = {.rank = t.rank};
     for (uint32_t j = 0; j < t.rank; j++) q.dim[p[j]] = t.dim[j];

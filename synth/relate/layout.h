@@ -10,4 +10,8 @@
 const rule_term *synth_layout(iso_arena *a, rule_schemas *sc, const rule_tensor *from,
                               const rule_tensor *to, const rule_oracle *oracle, double rel_tol);
 
+/* p[0..n) becomes the next permutation in the order of dictionaries. Returns: false after the last.
+ */
+bool rel_next_permutation(uint32_t *p, uint32_t n);
+
 #endif

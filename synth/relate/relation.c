@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "egraph/base/hash.h"
+#include "synth/relate/layout.h"
 #include "synth/relate/relation_int.h"
 
 enum { FACTOR_RANK = 5 };                     /* dimensions of a permutation */
@@ -176,19 +177,6 @@ static bool find_reshape(search *s, synth_relation *out) {
 
 /* ---- permutations ---- */
 
-static bool next_permutation(uint32_t *p, uint32_t n) {
-  if (n < 2) return false;
-  uint32_t i = n - 1;
-  while (i > 0 && p[i - 1] >= p[i]) i--;
-  if (i == 0) return false;
-  uint32_t j = n - 1;
-  while (p[j] <= p[i - 1]) j--;
-  uint32_t k = p[i - 1];
-  p[i - 1] = p[j], p[j] = k;
-  for (j = n - 1; i < j; i++, j--) k = p[i], p[i] = p[j], p[j] = k;
-  return true;
-}
-
 /* Does some permutation of `src` read as `shape` hold the target's elements in order? With `exact`,
  * of the target's shape too. Cost: one comparison for nearly every wrong permutation. */
 static bool try_permutations(search *s, uint32_t src, const rule_shape *shape, bool exact,
@@ -196,7 +184,7 @@ static bool try_permutations(search *s, uint32_t src, const rule_shape *shape, b
   uint32_t perm[RULE_MAX_RANK];
   view sv = view_dense(s->x->source[src], shape);
   for (uint32_t d = 0; d < shape->rank; d++) perm[d] = d;
-  while (s->permute_work > 0 && next_permutation(perm, shape->rank)) {
+  while (s->permute_work > 0 && rel_next_permutation(perm, shape->rank)) {
     view pv = sv;
     rule_shape ps = *shape;
     for (uint32_t d = 0; d < shape->rank; d++) {

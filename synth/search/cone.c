@@ -196,3 +196,39 @@ double fr_root_cost(state *s, cone *k, eg_node root) {
   const uint32_t c = eg_class_of(s->g, root).i;
   return k->cut[c] ? 1 : node_cost(s, k, root);
 }
+
+/* ---- what both sides can be cut at ---- */
+
+static void reach_below(state *s, cone *k, eg_node e, uint8_t bit, size_t *n) {
+  for (size_t a = 0; a < eg_node_arity(s->g, e); a++) {
+    const uint32_t d = eg_node_child(s->g, e, a).i;
+    if (k->seen[d] || !(k->in[d] & bit)) continue;
+    k->seen[d] = 1;
+    k->queue[(*n)++] = d;
+  }
+}
+
+/* What the pattern of `root` can hold, into k->seen: the walk ends at what is cut. */
+static void reach(state *s, cone *k, eg_node root, uint8_t bit) {
+  size_t n = 0;
+  memset(k->seen, 0, eg_count_added(s->g));
+  reach_below(s, k, root, bit, &n);
+  for (size_t i = 0; i < n; i++) {
+    const uint32_t c = k->queue[i];
+    const eg_node *m;
+    const size_t n_nodes = eg_class_nodes(s->g, (eg_class){c}, &m);
+    if (k->cut[c] || k->opened[c] == SHUT) continue;
+    for (size_t j = 0; j < n_nodes; j++) reach_below(s, k, m[j], bit, &n);
+  }
+}
+
+void fr_narrow(state *s, cone *k, eg_node u, eg_node t) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint8_t bit = 2; bit > 0; bit--) {
+      reach(s, k, bit == 2 ? t : u, bit);
+      for (size_t i = 0; i < k->n; i++)
+        if (k->cut[k->cls[i]] && !k->seen[k->cls[i]]) k->cut[k->cls[i]] = 0, changed = true;
+    }
+  }
+}

@@ -375,6 +375,13 @@ static iso_code join_by_reuse(state *s, const eg_node *member, size_t n, eg_node
   return c;
 }
 
+/* Two sums of one graph that cancel: that both are 0 is no sign that one is the other. */
+static bool both_cancel(state *s, eg_node a, eg_node b) {
+  const bool across = (st_has_side(s, a, LEFT) && st_has_side(s, b, RIGHT)) ||
+                      (st_has_side(s, a, RIGHT) && st_has_side(s, b, LEFT));
+  return !across && s->rec[a.i].cancels && s->rec[b.i].cancels;
+}
+
 /* Try to join `e` with the members of its group: those of the same shape but for sizes 1 first,
  * since the rules that come out of them are the small ones; other layouts only across the two
  * graphs, and only until one holds. */
@@ -391,7 +398,7 @@ static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_er
     const int want = round == 0 ? 1 : round == 1 ? 0 : 2;
     for (size_t k = 0; k < n && !c && failures < 12; k++) {
       const eg_node m = member[k];
-      bool dup = m.i == e.i || eg_equal(s->g, m, e);
+      bool dup = m.i == e.i || eg_equal(s->g, m, e) || both_cancel(s, m, e);
       if (dup) {
         *belongs = true;
         continue;

@@ -28,7 +28,7 @@ static void set_cut(cone *k, const uint8_t *base, const opening *o) {
 }
 
 static bool same_opening(const opening *a, const opening *b) {
-  if (a->n != b->n) return false;
+  if (a->n != b->n || a->narrow != b->narrow) return false;
   for (size_t i = 0; i < a->n; i++) {
     bool found = false;
     for (size_t j = 0; j < b->n; j++) found |= a->cls[i] == b->cls[j] && a->how[i] == b->how[j];
@@ -59,6 +59,7 @@ static search without_queue(const search *q) {
 /* The cut of an opening, and with it the sizes of patterns. */
 static void open_cut(search *q, const opening *o) {
   set_cut(q->k, q->base, o);
+  if (o->narrow) fr_narrow(q->s, q->k, q->u, q->t);
   fr_costs(q->s, q->k);
 }
 
@@ -215,6 +216,11 @@ static void expand(search *q, const opening *o, bool refuted) {
   expand_constants(q, o, &work, &ground);
   if (refuted && n_one) expand_numbers(q, o, &work);
   if (refuted && q->s->leaves.n_bound) expand_bounded(q, o, &work);
+  if (refuted && n_one && o->n == 0 && !o->narrow) {
+    opening narrow = *o;
+    narrow.narrow = true;
+    push(q, &work, &narrow, NULL, 0, OPEN, o->size);
+  }
   if (n_one > 1) push(q, &work, o, one, n_one, OPEN, -1);
   for (size_t i = 0; i < n_one; i++) push(q, &work, o, &one[i], 1, OPEN, -1);
   for (size_t i = 0; i < n_both; i++) push(q, &work, o, &both[i], 1, OPEN, -1);
@@ -396,7 +402,9 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
             .cost = calloc(n, sizeof *k.cost),
             .best = calloc(n, sizeof *k.best),
             .cut = calloc(n, 1),
-            .opened = calloc(n, 1)};
+            .opened = calloc(n, 1),
+            .seen = calloc(n, 1),
+            .queue = calloc(2 * CONE_MAX, sizeof *k.queue)};
   uint8_t *base = calloc(n, 1);
   builder b = {.s = s, .k = &k, .memo = calloc(n, sizeof *b.memo)};
   search q = {.s = s,
@@ -406,7 +414,8 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
               .base = base,
               .b = &b,
               .queue = calloc(QUEUE_MAX, sizeof *q.queue)};
-  const bool room = k.cls && k.in && k.cost && k.best && k.cut && k.opened && base && b.memo;
+  const bool room =
+      k.cls && k.in && k.cost && k.best && k.cut && k.opened && k.seen && k.queue && base && b.memo;
   iso_code c = room && q.queue ? search_rule(&q, base, done, err)
                                : iso_fail(err, ISO_NOMEM, "out of memory");
   free(k.cls);
@@ -415,6 +424,8 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
   free(k.best);
   free(k.cut);
   free(k.opened);
+  free(k.seen);
+  free(k.queue);
   free(base);
   free(b.memo);
   free(b.prem);

@@ -17,6 +17,8 @@ typedef struct cone {
   uint8_t *opened; /* by class id: OPEN: was part of it, and must be expanded now; SHUT: may not
                     * occur at all; READ: its captured numbers are neither written out nor a
                     * variable of their own, it is computed from something */
+  uint8_t *seen;   /* of a walk, by class id; */
+  uint32_t *queue; /* and its classes */
 } cone;
 
 typedef struct opening { /* a search state: the classes opened so far */
@@ -24,6 +26,7 @@ typedef struct opening { /* a search state: the classes opened so far */
   uint8_t how[96];
   size_t n;
   double size;
+  bool narrow; /* cut only at what both sides reach */
 } opening;
 
 typedef struct builder {

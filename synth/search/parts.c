@@ -16,29 +16,20 @@
 #include "synth/joint/joint.h"
 #include "rules/names.h"
 #include "rules/operators.h"
+#include "synth/relate/layout.h"
+#include "synth/search/parts.h"
 #include "synth/search/search.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_RANKS = 64, MOST_WHOLES = 4 };
-
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
-
-/* The peers' e-nodes, one of each class, in rank order. */
-typedef struct parts {
-  eg_node of[MAX_RANKS];
-  const rule_tensor *value[MAX_RANKS]; /* on the last draw */
-  uint32_t n;
-  int64_t by;   /* the whole is the parts', divided by this */
-  double scale; /* 1 / by */
-} parts;
 
 static bool has_counterpart(state *s, eg_node e, int side) { return st_has_side(s, e, !side); }
 
 /* Returns: false where the peers cannot be put together. */
-static bool distinct(state *s, const peers *p, parts *out) {
+static bool distinct(state *s, const peers *p, st_parts *out) {
   out->n = 0;
   for (uint32_t r = 0; r < p->n; r++) {
     const eg_node e = s->map[p->side][p->node[r]];
@@ -68,7 +59,7 @@ static bool near(double a, double b) {
 }
 
 /* The parts along dimension `d`, whose shapes differ there alone. */
-static bool cut_along(const rule_tensor *whole, const parts *p, uint32_t d) {
+static bool cut_along(const rule_tensor *whole, const st_parts *p, uint32_t d) {
   int64_t before = 1, inner = 1, row = 0;
   for (uint32_t i = 0; i < whole->shape.rank; i++)
     if (i < d) before *= whole->shape.dim[i];
@@ -95,7 +86,7 @@ static bool cut_along(const rule_tensor *whole, const parts *p, uint32_t d) {
 }
 
 /* Equal parts of `runs` runs of elements each, which take turns in the whole. */
-static bool cut_in_runs(const rule_tensor *whole, const parts *p, int64_t runs) {
+static bool cut_in_runs(const rule_tensor *whole, const st_parts *p, int64_t runs) {
   const int64_t run = p->value[0]->numel / runs;
   for (uint32_t k = 0; k < p->n; k++)
     for (int64_t b = 0; b < runs; b++)
@@ -107,13 +98,13 @@ static bool cut_in_runs(const rule_tensor *whole, const parts *p, int64_t runs) 
 }
 
 /* Along a dimension of the parts themselves, if there is one. */
-static bool find_plain(const rule_tensor *whole, const parts *p, cutting *out) {
+static bool find_plain(const rule_tensor *whole, const st_parts *p, cutting *out) {
   for (uint32_t d = whole->shape.rank; d-- > 0;)
     if (cut_along(whole, p, d)) return *out = (cutting){d, 0}, true;
   return false;
 }
 
-static bool find_cutting(const rule_tensor *whole, const parts *p, cutting *out) {
+static bool find_cutting(const rule_tensor *whole, const st_parts *p, cutting *out) {
   const int64_t n = p->n, numel = p->value[0]->numel;
   int64_t before = 1;
   for (uint32_t k = 1; k < p->n; k++)
@@ -135,8 +126,7 @@ static const rule_term *reshaped(iso_arena *a, const rule_term *x, const rule_sh
   return (arg[1] = rule_list(a, dim, shape->rank)) ? rule_op(a, OP_RESHAPE, arg, 2) : NULL;
 }
 
-/* The parts, each viewed as `shape` unless it has it (or `shape` is NULL), along `d`. */
-static const rule_term *joined(iso_arena *a, const parts *p, const rule_shape *shape, uint32_t d) {
+const rule_term *st_joined(iso_arena *a, const st_parts *p, const rule_shape *shape, uint32_t d) {
   const rule_term *part[MAX_RANKS], *arg[2];
   for (uint32_t k = 0; k < p->n; k++) {
     part[k] = rule_var(a, k);
@@ -150,28 +140,28 @@ static const rule_term *joined(iso_arena *a, const parts *p, const rule_shape *s
 }
 
 /* The whole of its parts. NULL: no memory. */
-static const rule_term *put_together(iso_arena *a, const parts *p, const rule_shape *whole,
+static const rule_term *put_together(iso_arena *a, const st_parts *p, const rule_shape *whole,
                                      cutting c) {
-  if (c.outer == 0) return joined(a, p, NULL, c.d);
+  if (c.outer == 0) return st_joined(a, p, NULL, c.d);
   rule_shape own = *whole;
   if (c.outer == 1) {
     own.dim[c.d] /= p->n;
-    return joined(a, p, &own, c.d);
+    return st_joined(a, p, &own, c.d);
   }
   if (whole->rank == RULE_MAX_RANK) return NULL;
   for (uint32_t i = own.rank++; i > c.d; i--) own.dim[i] = own.dim[i - 1];
   own.dim[c.d + 1] = own.dim[c.d] / c.outer / p->n;
   own.dim[c.d] = c.outer;
-  const rule_term *t = joined(a, p, &own, c.d + 1);
+  const rule_term *t = st_joined(a, p, &own, c.d + 1);
   return t ? reshaped(a, t, whole) : NULL;
 }
 
-static const rule_term *added(iso_arena *a, const parts *p) {
+const rule_term *st_reduced(iso_arena *a, const st_parts *p, const char *how) {
   const rule_term *part[MAX_RANKS], *arg[2];
   for (uint32_t k = 0; k < p->n; k++)
     if (!(part[k] = rule_var(a, k))) return NULL;
   arg[0] = rule_list(a, part, p->n);
-  arg[1] = rule_string(a, p->by == p->n ? "avg" : "sum");
+  arg[1] = rule_string(a, how);
   return arg[0] && arg[1] ? rule_op(a, OP_DIST_ALL_REDUCE, arg, 2) : NULL;
 }
 
@@ -188,7 +178,7 @@ static const rule_term *divided(state *s, const rule_term *t, int64_t by) {
 /* ---- joining ---- */
 
 /* The term over the parts becomes a node, and a rule is looked for that joins it with `whole`. */
-static iso_code join(state *s, const parts *p, const rule_term *t, eg_node whole, bool *met,
+static iso_code join(state *s, const st_parts *p, const rule_term *t, eg_node whole, bool *met,
                      iso_error *err) {
   if (!t) return nomem(err);
   eg_node aux;
@@ -201,15 +191,15 @@ static iso_code join(state *s, const parts *p, const rule_term *t, eg_node whole
   return c;
 }
 
-/* E-nodes of the other graph, one of each class, that may be what has these moments. */
-static uint32_t wholes(state *s, const parts *p, int64_t numel, const double moment[4], int side,
-                       eg_node *out) {
+uint32_t st_wholes(state *s, const st_parts *p, const st_sought *x, eg_node *out) {
+  const int64_t numel = x->numel;
+  const double *moment = x->moment;
   uint32_t n = 0;
   for (int32_t gi = st_next_group(s, numel, p->value[0]->dtype, moment, -1); gi >= 0;
        gi = st_next_group(s, numel, p->value[0]->dtype, moment, gi)) {
     const group *g = &s->groups.of[gi];
     for (size_t k = 0; k < g->n && n < MOST_WHOLES; k++) {
-      bool seen = !has_counterpart(s, g->member[k], side);
+      bool seen = !has_counterpart(s, g->member[k], x->side);
       for (uint32_t j = 0; j < n && !seen; j++) seen = eg_equal(s->g, out[j], g->member[k]);
       if (!seen) out[n++] = g->member[k];
     }
@@ -217,42 +207,131 @@ static uint32_t wholes(state *s, const parts *p, int64_t numel, const double mom
   return n;
 }
 
-/* What is the concatenation of the parts; first where no part has to be viewed otherwise. `moment`:
- * the sums of the parts'. */
-static iso_code join_cut(state *s, const parts *p, const double moment[4], int64_t numel, int side,
-                         bool *met, iso_error *err) {
+iso_code st_concatenated(const st_parts *p, uint32_t d, rule_tensor **out, iso_error *err) {
+  rule_shape all = p->value[0]->shape;
+  int64_t before = 1, inner = 1, first = 0;
+  *out = NULL;
+  for (uint32_t k = 1; k < p->n; k++) {
+    const rule_shape *part = &p->value[k]->shape;
+    if (part->rank != all.rank) return ISO_OK;
+    for (uint32_t i = 0; i < all.rank; i++)
+      if (i != d && part->dim[i] != all.dim[i]) return ISO_OK;
+    all.dim[d] += part->dim[d];
+  }
+  for (uint32_t i = 0; i < all.rank; i++)
+    if (i < d) before *= all.dim[i];
+    else if (i > d) inner *= all.dim[i];
+  iso_code c = rule_tensor_new(p->value[0]->dtype, &all, out, err);
+  for (uint32_t k = 0; k < p->n && !c; k++) {
+    const int64_t run = p->value[k]->shape.dim[d] * inner;
+    for (int64_t b = 0; b < before; b++)
+      for (int64_t i = 0; i < run; i++)
+        rule_tensor_set(*out, b * all.dim[d] * inner + first + i,
+                        p->scale * rule_tensor_get(p->value[k], b * run + i));
+    first += run;
+  }
+  return c;
+}
+
+/* What is the concatenation of the parts with its dimensions in another order: heads stand before
+ * the rows on one side, and behind them on the other. */
+static iso_code join_turned(state *s, const st_parts *p, eg_node whole, bool *met, iso_error *err) {
+  const rule_tensor *v = st_val(s, whole, s->n_draws - 1);
+  iso_code c = v ? ISO_OK : st_lost(&s->values, err);
+  for (uint32_t d = p->value[0]->shape.rank; d-- > 0 && !c && !*met;) {
+    rule_tensor *all;
+    if ((c = st_concatenated(p, d, &all, err)) || !all) continue;
+    const rule_term *turned = synth_layout(&s->arena, s->schemas, all, v, s->oracle, s->o->rel_tol);
+    rule_tensor_unref(all);
+    if (!turned) continue;
+    const rule_term *t = divided(s, st_joined(&s->arena, p, NULL, d), p->by);
+    st_parts one = {.n = 1};
+    if (!t) c = nomem(err);
+    if (!c) c = st_add_term(s, t, p->of, &one.of[0], err);
+    if (!c) c = join(s, &one, turned, whole, met, err);
+  }
+  return c;
+}
+
+/* What has to be done to parts before they are put together, from nothing on. */
+enum { AS_THEY_ARE, VIEWED, TURNED, WAYS };
+
+static iso_code join_one(state *s, const st_parts *p, int way, eg_node whole, bool *met,
+                         iso_error *err) {
+  const rule_tensor *v = st_val(s, whole, s->n_draws - 1);
+  cutting cut;
+  if (way == TURNED) return join_turned(s, p, whole, met, err);
+  if (!v) return st_lost(&s->values, err);
+  if (!(way == VIEWED ? find_cutting(v, p, &cut) : find_plain(v, p, &cut))) return ISO_OK;
+  const rule_term *t = put_together(&s->arena, p, &v->shape, cut);
+  return join(s, p, divided(s, t, p->by), whole, met, err);
+}
+
+iso_code st_join_cut(state *s, const st_parts *p, st_sought *x, iso_error *err) {
   eg_node whole[MOST_WHOLES];
   iso_code c = ISO_OK;
-  const uint32_t n = wholes(s, p, numel, moment, side, whole);
-  for (int plain = 1; plain >= 0 && !*met; plain--)
-    for (uint32_t i = 0; i < n && !c; i++) {
-      const rule_tensor *v = st_val(s, whole[i], s->n_draws - 1);
-      cutting cut;
-      if (!v) return st_lost(&s->values, err);
-      if (!(plain ? find_plain(v, p, &cut) : find_cutting(v, p, &cut))) continue;
-      const rule_term *t = put_together(&s->arena, p, &v->shape, cut);
-      c = join(s, p, divided(s, t, p->by), whole[i], met, err);
+  const uint32_t n = st_wholes(s, p, x, whole);
+  for (int way = 0; way < WAYS && !x->met; way++)
+    for (uint32_t i = 0; i < n && !c && !(way == TURNED && x->met); i++) {
+      const bool before = x->met;
+      c = join_one(s, p, way, whole[i], &x->met, err);
+      if (x->met && !before) x->at = whole[i];
     }
+  return c;
+}
+
+/* Whether each element of `whole` is what `how` makes of the parts'. */
+static bool reduces_to(const rule_tensor *whole, const st_parts *p, const char *how) {
+  for (uint32_t k = 0; k < p->n; k++)
+    if (!rule_shape_eq(&whole->shape, &p->value[k]->shape)) return false;
+  for (int64_t i = 0; i < whole->numel; i++) {
+    double x = rule_tensor_get(p->value[0], i);
+    for (uint32_t k = 1; k < p->n; k++) {
+      const double y = rule_tensor_get(p->value[k], i);
+      x = strcmp(how, "sum") == 0 ? x + y : strcmp(how, "max") == 0 ? fmax(x, y) : fmin(x, y);
+    }
+    if (!near(rule_tensor_get(whole, i), x)) return false;
+  }
+  return true;
+}
+
+iso_code st_join_whole(state *s, const st_parts *p, eg_node whole, bool *met, iso_error *err) {
+  /* operator: a collective's ways to reduce, no operators' names */
+  static const char *const how[] = {"sum", "max", "min"};
+  iso_code c = ISO_OK;
+  int64_t numel = 0;
+  for (uint32_t k = 0; k < p->n; k++) numel += p->value[k]->numel;
+  const rule_tensor *v = st_val(s, whole, s->n_draws - 1);
+  if (!v) return st_lost(&s->values, err);
+  if (v->dtype != p->value[0]->dtype) return ISO_OK;
+  for (int way = 0; way < WAYS && !c && !*met && v->numel == numel; way++)
+    c = join_one(s, p, way, whole, met, err);
+  for (size_t i = 0; i < 3 && !c && !*met && rule_dtype_is_float(v->dtype); i++)
+    if (reduces_to(v, p, how[i])) c = join(s, p, st_reduced(&s->arena, p, how[i]), whole, met, err);
+  st_sought x = {.at = whole};
+  if (!c && !*met) c = st_join_grid(s, p, whole, &x, err);
+  *met |= x.met;
   return c;
 }
 
 /* What is the sum of the parts. */
-static iso_code join_sum(state *s, const parts *p, const double moment[4], int side, bool *met,
-                         iso_error *err) {
+static iso_code join_sum(state *s, const st_parts *p, st_sought *x, iso_error *err) {
   const rule_shape *shape = &p->value[0]->shape;
   eg_node whole[MOST_WHOLES];
   iso_code c = ISO_OK;
-  const uint32_t n = wholes(s, p, p->value[0]->numel, moment, side, whole);
-  for (uint32_t i = 0; i < n && !c; i++)
-    if (rule_shape_eq(shape, &s->rec[whole[i].i].shape)) {
-      const rule_term *t = added(&s->arena, p);
-      c = join(s, p, divided(s, t, p->by == p->n ? 1 : p->by), whole[i], met, err);
-    }
+  x->numel = p->value[0]->numel;
+  const uint32_t n = st_wholes(s, p, x, whole);
+  for (uint32_t i = 0; i < n && !c; i++) {
+    const bool before = x->met;
+    if (!rule_shape_eq(shape, &s->rec[whole[i].i].shape)) continue;
+    const rule_term *t = st_reduced(&s->arena, p, p->by == p->n ? "avg" : "sum");
+    c = join(s, p, divided(s, t, p->by == p->n ? 1 : p->by), whole[i], &x->met, err);
+    if (x->met && !before) x->at = whole[i];
+  }
   return c;
 }
 
-/* Moments of the concatenation. Returns: its elements. */
-static int64_t moments_of_all(const parts *p, double out[4]) {
+int64_t st_moments_of_all(const st_parts *p, double out[4]) {
   double m[4];
   int64_t numel = 0;
   memset(out, 0, 4 * sizeof *out);
@@ -265,7 +344,7 @@ static int64_t moments_of_all(const parts *p, double out[4]) {
 }
 
 /* Moments of the sum. Returns: false where there is none. */
-static bool moments_of_sum(const parts *p, double out[4]) {
+static bool moments_of_sum(const st_parts *p, double out[4]) {
   rule_tensor *sum = NULL;
   iso_error ignored;
   if (!rule_dtype_is_float(p->value[0]->dtype)) return false;
@@ -287,27 +366,50 @@ static void scale_moments(const double m[4], double by, double out[4]) {
   for (int i = 0; i < 4; i++) out[i] = m[i] * power[i];
 }
 
+/* Whether the parts can be put together to the whole, and how is not asked. */
+bool st_is_cut(const rule_tensor *whole, const st_parts *p) {
+  cutting c;
+  return whole->dtype == p->value[0]->dtype &&
+         (find_plain(whole, p, &c) || find_cutting(whole, p, &c));
+}
+
+/* The whole, or that divided by a number of parts. */
+static iso_code find_whole(state *s, peers *p, st_parts *of, iso_error *err) {
+  double all[4], sum[4];
+  const int64_t numel = st_moments_of_all(of, all);
+  const bool adds = moments_of_sum(of, sum), scales = rule_dtype_is_float(of->value[0]->dtype);
+  st_sought x = {.side = p->side};
+  iso_code c = ISO_OK;
+  for (of->by = 1; of->by <= (scales ? (int64_t)of->n : 1) && !c && !x.met; of->by++) {
+    if (of->n % of->by != 0) continue;
+    of->scale = 1.0 / (double)of->by;
+    x.numel = numel;
+    scale_moments(all, of->scale, x.moment);
+    c = st_join_cut(s, of, &x, err);
+    if (!c && !x.met && adds) {
+      scale_moments(sum, of->scale, x.moment);
+      c = join_sum(s, of, &x, err);
+    }
+    if (x.met && of->by == 1) p->whole = x.at;
+  }
+  if (!c && !x.met && !(c = st_join_grid(s, of, (eg_node){EG_NONE}, &x, err)) && x.met)
+    p->whole = x.at;
+  p->met = x.met;
+  return c;
+}
+
 static iso_code link(state *s, peers *p, iso_error *err) {
-  parts of;
-  double all[4], sum[4], m[4];
+  st_parts of;
   p->linked = true;
   bool known = true;
   for (uint32_t r = 0; r < p->n; r++)
     known &= has_counterpart(s, s->map[p->side][p->node[r]], p->side);
   if (known || !distinct(s, p, &of)) return ISO_OK;
-  const int64_t numel = moments_of_all(&of, all);
-  const bool adds = moments_of_sum(&of, sum), scales = rule_dtype_is_float(of.value[0]->dtype);
-  iso_code c = ISO_OK;
-  for (of.by = 1; of.by <= (scales ? (int64_t)of.n : 1) && !c && !p->met; of.by++) {
-    if (of.n % of.by != 0) continue;
-    of.scale = 1.0 / (double)of.by;
-    scale_moments(all, of.scale, m);
-    c = join_cut(s, &of, m, numel, p->side, &p->met, err);
-    if (c || p->met || !adds) continue;
-    scale_moments(sum, of.scale, m);
-    c = join_sum(s, &of, m, p->side, &p->met, err);
-  }
-  return c;
+  iso_code c = find_whole(s, p, &of, err);
+  if (c || p->met) return c;
+  of.by = 1;
+  of.scale = 1;
+  return st_lift(s, p, &of, err);
 }
 
 /* Marks the captured nodes below `e` that the other graph does not hold. */
@@ -328,6 +430,15 @@ static void cone(state *s, eg_node e, bool *const mark[2], bool *seen) {
   }
 }
 
+/* All peers are marked, but for those that the other graph holds, too. */
+static bool below(state *s, const peers *p, const bool *mark) {
+  uint32_t marked = 0, shared = 0;
+  for (uint32_t r = 0; r < p->n; r++)
+    if (mark[p->node[r]]) marked++;
+    else shared += has_counterpart(s, s->map[p->side][p->node[r]], p->side);
+  return marked > 0 && marked + shared == p->n;
+}
+
 iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *err) {
   *any = false;
   if (s->ranks.linking || !s->ranks.n_peers) return ISO_OK;
@@ -341,9 +452,7 @@ iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *er
   s->ranks.linking = true;
   for (size_t i = 0; i < s->ranks.n_peers && !c; i++) {
     peers *p = &s->ranks.peers[i];
-    bool below = !p->linked;
-    for (uint32_t r = 0; r < p->n && below; r++) below = mark[p->side][p->node[r]];
-    if (!below) continue;
+    if (p->linked || !below(s, p, mark[p->side])) continue;
     c = link(s, p, err);
     *any |= p->met;
   }

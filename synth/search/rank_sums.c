@@ -1,10 +1,11 @@
 /* Tensors that several ranks hold a part of each.
  *
- * Peers are the nodes that stand for the same step on each rank: found from the collectives and the
- * replicated outputs backwards, in lockstep while the operators are the same, and from the ranks in
- * the nodes' names. That they are peers is a proposal only. Where the concatenation or the sum of
- * the peers' values is a tensor of the other graph, the concatenation (the sum) becomes a node, and
- * a rule has to join the two, as any two tensors of equal value.
+ * Peers are the nodes that stand for the same step on each rank, or on each piece of a batch: found
+ * from the collectives, the replicated outputs and what joins pieces (a concatenation, a sum of
+ * results of one operator) backwards, in lockstep while the operators are the same, and from the
+ * ranks in the nodes' names. That they are peers is a proposal only. Where the concatenation or the
+ * sum of the peers' values is a tensor of the other graph, the concatenation (the sum) becomes a
+ * node, and a rule has to join the two, as any two tensors of equal value.
  *
  * A block between two tensors that both graphs hold whole is tried in one piece first (a
  * feed-forward block against its two halves and their sum is one rule); only where that fails is it
@@ -13,6 +14,7 @@
 #include "rules/names.h"
 #include "rules/operators.h"
 #include "synth/relate/layout.h"
+#include "synth/search/parts.h"
 #include "synth/search/search.h"
 
 #include <math.h>
@@ -20,7 +22,6 @@
 #include <string.h>
 
 enum {
-  MAX_RANKS = 64,
   MAX_PROBE = 1 << 19 /* elements; larger tensors are not compared part by part */
 };
 
@@ -37,13 +38,6 @@ typedef struct table { /* of tuples of nodes, by content */
 
 static bool live(const state *s, int side, uint32_t node) {
   return s->map[side][node].i != EG_NONE;
-}
-
-static bool known(const st_ranks *ranks, int side, const uint32_t *node, uint32_t n) {
-  for (uint32_t p = ranks->first_peers[side][node[0]]; p != UINT32_MAX; p = ranks->peers[p].next)
-    if (ranks->peers[p].n == n && memcmp(ranks->peers[p].node, node, n * sizeof *node) == 0)
-      return true;
-  return false;
 }
 
 /* The same tensor on all ranks is no news; neither are tensors of different kinds. */
@@ -63,15 +57,18 @@ static bool plausible(const state *s, int side, const uint32_t *node, uint32_t n
 
 static void propose(table *t, const uint32_t *node, uint32_t n) {
   state *s = t->s;
-  if (t->code || !plausible(s, t->side, node, n) || known(&s->ranks, t->side, node, n)) return;
+  if (t->code || !plausible(s, t->side, node, n) || st_peers_of(s, t->side, node, n)) return;
   uint32_t *copy = iso_arena_alloc(&s->arena, n * sizeof *copy);
   if (!copy || !iso_grow(s->ranks.peers, s->ranks.cap_peers, s->ranks.n_peers + 1)) {
     t->code = ISO_NOMEM;
     return;
   }
   memcpy(copy, node, n * sizeof *copy);
-  s->ranks.peers[s->ranks.n_peers] = (peers){
-      .side = t->side, .n = n, .node = copy, .next = s->ranks.first_peers[t->side][node[0]]};
+  s->ranks.peers[s->ranks.n_peers] = (peers){.side = t->side,
+                                             .n = n,
+                                             .node = copy,
+                                             .whole = {EG_NONE},
+                                             .next = s->ranks.first_peers[t->side][node[0]]};
   s->ranks.first_peers[t->side][node[0]] = (uint32_t)s->ranks.n_peers++;
 }
 
@@ -105,17 +102,57 @@ static void follow(table *t) {
   }
 }
 
-/* The tensors that a collective takes, one of each rank. */
-static void propose_collective(table *t, const synth_node *n) {
+static const char *operator_of(const table *t, uint32_t i) {
+  const synth_node *n = &t->s->graph[t->side]->node[i];
+  return n->kind == SYNTH_OP ? n->call->u.s : "";
+}
+
+/* The tensors that a collective takes, one of each rank; or the pieces that a concatenation joins,
+ * results of one operator. */
+static void propose_list(table *t, const synth_node *n) {
   uint32_t node[MAX_RANKS];
-  if (n->kind != SYNTH_OP || !rule_is_collective(n->call->u.s) || n->call->n == 0) return;
+  if (n->kind != SYNTH_OP || n->call->n == 0) return;
+  const bool pieces = strcmp(n->call->u.s, OP_CAT) == 0;
+  if (!pieces && !rule_is_collective(n->call->u.s)) return;
   const rule_term *list = n->call->child[0];
   if (list->kind != RULE_LIST || list->n > MAX_RANKS) return;
   for (uint32_t r = 0; r < list->n; r++) {
     if (list->child[r]->kind != RULE_VAR) return;
     node[r] = (uint32_t)list->child[r]->u.i;
+    if (pieces && strcmp(operator_of(t, node[r]), operator_of(t, node[0])) != 0) return;
   }
   propose(t, node, list->n);
+}
+
+/* The two tensors that node `i` adds. */
+static bool is_sum(const table *t, uint32_t i, uint32_t of[2]) {
+  const synth_node *n = &t->s->graph[t->side]->node[i];
+  if (n->kind != SYNTH_OP || strcmp(n->call->u.s, OP_ADD_TENSOR) != 0 || n->call->n < 2 ||
+      n->call->child[0]->kind != RULE_VAR || n->call->child[1]->kind != RULE_VAR)
+    return false;
+  for (int k = 0; k < 2; k++) of[k] = (uint32_t)n->call->child[k]->u.i;
+  return true;
+}
+
+/* What is added up to node `i`, one after another: results of one operator, each of a piece. Sums
+ * on the way are flagged: they are of fewer pieces. */
+static void propose_sum(table *t, uint32_t i, bool *inner) {
+  uint32_t node[MAX_RANKS], of[2], n = 0, sum[MAX_RANKS];
+  if (inner[i] || !is_sum(t, i, of)) return;
+  const char *op = operator_of(t, of[1]);
+  for (uint32_t k = i; is_sum(t, k, of) && n < MAX_RANKS - 1; k = of[0]) {
+    if (strcmp(operator_of(t, of[1]), op) != 0) return;
+    sum[n] = k;
+    node[n++] = of[1];
+    node[n] = of[0];
+  }
+  if (op[0] == 0 || strcmp(operator_of(t, node[n]), op) != 0) return;
+  for (uint32_t k = 0; k < n; k++) inner[sum[k]] = true;
+  for (uint32_t a = 0, b = n++; a < b; a++, b--) {
+    const uint32_t x = node[a];
+    node[a] = node[b], node[b] = x;
+  }
+  propose(t, node, n);
 }
 
 /* "r<rank>_<rest>". Returns: the rest, NULL where the name is not of that form. */
@@ -187,6 +224,25 @@ static int by_last_node(const void *pa, const void *pb) {
                             : memcmp(a->node, b->node, a->n * sizeof *a->node);
 }
 
+/* The peers by the node of the first rank. */
+static void chain(state *s) {
+  for (size_t i = 0; i < s->ranks.n_peers; i++)
+    s->ranks.first_peers[s->ranks.peers[i].side][s->ranks.peers[i].node[0]] = UINT32_MAX;
+  for (size_t i = 0; i < s->ranks.n_peers; i++) {
+    uint32_t *first = &s->ranks.first_peers[s->ranks.peers[i].side][s->ranks.peers[i].node[0]];
+    s->ranks.peers[i].next = *first;
+    *first = (uint32_t)i;
+  }
+}
+
+const peers *st_peers_of(const state *s, int side, const uint32_t *node, uint32_t n) {
+  const st_ranks *ranks = &s->ranks;
+  for (uint32_t p = ranks->first_peers[side][node[0]]; p != UINT32_MAX; p = ranks->peers[p].next)
+    if (ranks->peers[p].n == n && memcmp(ranks->peers[p].node, node, n * sizeof *node) == 0)
+      return &ranks->peers[p];
+  return NULL;
+}
+
 iso_code st_find_peers(state *s, iso_error *err) {
   for (int side = 0; side < 2; side++) {
     const synth_graph *g = s->graph[side];
@@ -194,8 +250,13 @@ iso_code st_find_peers(state *s, iso_error *err) {
     if (!(s->ranks.first_peers[side] = malloc((g->n_nodes + 1) * sizeof(uint32_t))))
       return nomem(err);
     memset(s->ranks.first_peers[side], 0xff, (g->n_nodes + 1) * sizeof(uint32_t));
+    bool *inner = calloc(g->n_nodes + 1, 1);
+    if (!inner) return nomem(err);
     for (uint32_t i = 0; i < g->n_nodes; i++)
-      if (live(s, side, i)) propose_collective(&t, &g->node[i]);
+      if (live(s, side, i)) propose_list(&t, &g->node[i]);
+    for (uint32_t i = (uint32_t)g->n_nodes; i-- > 0;)
+      if (live(s, side, i)) propose_sum(&t, i, inner);
+    free(inner);
     propose_outputs(&t);
     follow(&t);
     propose_named(&t);
@@ -205,10 +266,10 @@ iso_code st_find_peers(state *s, iso_error *err) {
     for (uint32_t r = 0; r < s->ranks.peers[i].n; r++)
       if (s->ranks.peers[i].node[r] > s->ranks.peers[i].last)
         s->ranks.peers[i].last = s->ranks.peers[i].node[r];
-  /* In the order of the graphs: what is put together from others comes after them. The chains are
-   * not needed any more. */
+  /* In the order of the graphs: what is put together from others comes after them. */
   if (s->ranks.n_peers)
     qsort(s->ranks.peers, s->ranks.n_peers, sizeof *s->ranks.peers, by_last_node);
+  chain(s);
   return ISO_OK;
 }
 

@@ -7,6 +7,8 @@
 /* ---- rank_sums.c ---- */
 /* Propose which nodes are peers. Requires: both graphs are in the e-graph, their outputs paired. */
 iso_code st_find_peers(state *s, iso_error *err);
+/* The peers that these nodes are, by rank; NULL: none. */
+const peers *st_peers_of(const state *s, int side, const uint32_t *node, uint32_t n);
 /* On the values of both runs: which tensors are a rank's part of one of the other graph's
  * (s->ranks.part). */
 iso_code st_mark_parts(state *s, const st_run run[2], iso_error *err);

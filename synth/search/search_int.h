@@ -25,6 +25,9 @@ bool fr_numbers_of(state *s, eg_node e, const asked *above);
 void fr_costs(state *s, cone *k);
 /* The size of the pattern at a root, which is expanded unless it is cut. */
 double fr_root_cost(state *s, cone *k, eg_node root);
+/* Not cut any more: what one of the roots reaches only through other cuts. Nothing in its pattern
+ * can hold it, and the other one is then computed from something that both can hold. */
+void fr_narrow(state *s, cone *k, eg_node u, eg_node t);
 
 /* ---- pattern.c ---- */
 /* Both patterns under the current cut. Returns: false where one cannot be built. */

@@ -4,6 +4,7 @@
 #include "tests/support/failalloc.h"
 
 #include "tests/capture/capture_test.h"
+#include "tests/support/suite.h"
 
 #define HOLDS(cond) \
   do { \
@@ -184,9 +185,5 @@ int main(void) {
   tcase_add_test(t, ends_of_integers);
   tcase_add_test(t, memory_ends);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

@@ -4,6 +4,7 @@
 #include "tests/support/failalloc.h"
 
 #include "tests/capture/capture_test.h"
+#include "tests/support/suite.h"
 
 /* Check's assertions allocate even where they hold. */
 #define HOLDS(cond) \
@@ -137,10 +138,5 @@ int main(void) {
   tcase_add_test(t, archives);
   tcase_add_test(t, rule_files);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite_here(s);
 }

@@ -99,6 +99,8 @@ class Values(unittest.TestCase):
         for name in names:
             for suffix in (".hlo", ".fused.hlo"):
                 path = os.path.join(DATA, name + suffix)
+                if name.startswith("max_pool_") and suffix == ".fused.hlo" and name != "max_pool":
+                    continue  # not read (generate.py, NOT_FUSED)
                 with self.subTest(path=os.path.basename(path)):
                     self.add(joined, values, name, path)
         with tempfile.TemporaryDirectory() as folder:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import tempfile
 import unittest
 
@@ -29,6 +30,10 @@ class Fn(nn.Module):
 
     def forward(self, x):
         return self.fn(self, x)
+
+
+def doubled(x):
+    return x * 2
 
 
 class Case(unittest.TestCase):
@@ -272,6 +277,36 @@ class Leaves(Case):
         self.assertEqual(g["outputs"][0]["name"], "y")
         self.assertTrue(os.path.exists(os.path.join(self.out, "trace.safetensors")))
 
+    def test_scope_and_source_are_of_the_code_that_ran(self):
+        """An operator of a function has the function's line and the forward's that called it; one
+        of the root has no module, also after a child has run."""
+        line = doubled.__code__.co_firstlineno + 1
+
+        class Child(nn.Module):
+            def forward(self, x):
+                return doubled(x.exp())
+
+        class Root(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.child = Child()
+
+            def forward(self, x):
+                return self.child(x) + 1
+
+        g = self.capture(Root(), (torch.randn(3),))
+        exp, double, add = (n for n in g["nodes"] if n["op"] in self.OPS)
+        file = os.path.basename(__file__)
+        forward = Child.forward.__code__.co_firstlineno + 1
+        self.assertEqual([n.get("scope") for n in (exp, double, add)], ["child", "child", None])
+        self.assertTrue(exp["source"].endswith("%s:%d" % (file, forward)), exp)
+        self.assertTrue(double["source"].endswith("%s:%d" % (file, line)), double)
+        self.assertTrue(double["caller"].endswith("%s:%d" % (file, forward)), double)
+        self.assertNotIn("caller", exp)
+        self.assertNotIn("caller", add)
+
+    OPS = ("aten::exp", "aten::mul.Tensor", "aten::add.Tensor")
+
     def test_inputs_and_outputs_by_name(self):
         g = self.capture(
             Fn(lambda m, x: {"a": x["p"] + 1, "b": [x["q"], x["p"] * 2]}),
@@ -325,7 +360,20 @@ class Leaves(Case):
 
 class Refusals(Case):
     def test_training_mode(self):
-        self.refused(["eval()"], nn.Dropout(), (torch.randn(3),))
+        self.refused(["eval()", "dropout"], nn.Dropout(), (torch.randn(3),))
+        block = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
+        before = block[1].running_mean.clone()
+        self.refused(["eval()", "of 1"], block, (torch.randn(5, 3),))
+        self.assertTrue(torch.equal(block[1].running_mean, before))
+        self.assertTrue(block.training and block[1].training)
+
+    def test_training_mode_that_changes_nothing(self):
+        module = nn.Sequential(nn.Linear(3, 3), nn.GELU(), nn.Dropout(0.0))
+        module[1].eval()
+        graph = capture(module, (torch.randn(2, 3),), self.out)
+        self.assertEqual([m.training for m in module], [True, False, True])
+        shutil.rmtree(self.out)
+        self.assertEqual(graph["nodes"], self.capture(module, (torch.randn(2, 3),))["nodes"])
 
     def test_random(self):
         self.refused(["random"], Fn(lambda m, x: x + torch.rand(6)).eval(), (torch.randn(4, 6),))

@@ -6,6 +6,7 @@
 #include <check.h>
 
 #include "check/check.h"
+#include "tests/support/suite.h"
 
 START_TEST(without_memory) {
   static const chk_options o = {.trust_rules = true};
@@ -48,9 +49,5 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_test(t, without_memory);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

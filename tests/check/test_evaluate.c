@@ -11,6 +11,7 @@
 #include "check/evaluate/ball.h"
 #include "check/evaluate/evaluate.h"
 #include "egraph/base/rng.h"
+#include "tests/support/suite.h"
 
 static chk_evaluation evaluated(const rule *r, uint64_t seed) {
   chk_evaluation v;
@@ -324,9 +325,5 @@ int main(void) {
   tcase_add_test(t, gathered_of_one_shape);
   tcase_add_test(t, without_memory);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "check/check.h"
+#include "tests/support/suite.h"
 
 /* The digest of a capture whose only file holds a text so many times. */
 static void expect(const char *text, size_t times, const char *want) {
@@ -58,9 +59,5 @@ int main(void) {
   tcase_add_test(t, known_digests);
   tcase_add_test(t, files_of_a_capture);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? 1 : 0;
+  return run_suite(s);
 }

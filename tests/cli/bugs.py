@@ -158,13 +158,13 @@ HINTS = {
     "07-gemma2-window": r"(on the right )?sliding_window is none, and would have to be 4$",
     "08-qwen2vl-swapped": r"on the right the halves of \"linear_2\" are exchanged$",
     "10-llama4-cast": r"on the right the cast leaves the imaginary part out$",
-    "11-mistral-position": r"(on the right )?the other side does without it$",
+    "11-mistral-position": r"on the right clamp is applied, and on the left it is not$",
     "12-phi35-factors": r"(on the right )?other is 8, and would have to be 7$",
     "14-gpt2-scale": r"(on the right )?scale is 0\.25, and would have to be 1\.0$",
     "15-gpt2-scale": r"(on the right )?scale is 0\.25, and would have to be 1\.0$",
     "16-bigcode-scale": r"(on the right )?scale is 0\.25, and would have to be 1\.0$",
     "18-phimoe-jitter": r"other is 0\.4 on the left and 0\.02 on the right$",
-    "19-olmoe-clip-1": r"on the left the other side does without it; the same at ",
+    "19-olmoe-clip-1": r"on the left clamp is applied, and on the right it is not; the same at ",
     "20-jais-alibi": r"(on the right )?alibi_slopes is \(list .*\), and would have to be none$",
 }
 # Two bugs in different layers: both are listed, and nothing else.

@@ -10,6 +10,7 @@ Variants of captures (renamed, shuffled, malformed) are made here and in harness
 malformed.py. --only runs the cases whose name holds NAME."""
 
 import argparse
+import io
 import json
 import os
 import re
@@ -17,6 +18,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 from harness import (
@@ -474,6 +476,40 @@ def _():
 def _():
     fails("show", "/no/such/capture", mentions="/no/such/capture")
     fails("show", os.path.join(ROOT, "tests"), mentions="graph.json")
+
+
+def archive(*names):
+    """A zip file of empty members."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as z:
+        for name in names:
+            z.writestr(name, b"")
+    return out.getvalue()
+
+
+@case("what is no capture is named", "show", True)
+def _():
+    weights = open(os.path.join(MODELS, "gpt2-2l/vllm/weights.safetensors"), "rb").read(4096)
+    for says, data in (
+        ("graph.json", b'{"format": "isomer-capture"}'),
+        ("safetensors", weights),
+        ("ONNX", b"\x08\x07\x12\x07pytorch\x1a\x051.9.0"),
+        ("isomer-capture hlo", b"HloModule jit_f"),
+        ("old file of torch.save", b"\x80\x02\x8a\x0al\xfc\x9cF\xf9"),
+        ("weights without a graph", archive("m/data.pkl", "m/version")),
+        ("TorchScript", archive("m/data.pkl", "m/code/__torch__.py")),
+        ("torch.export.save", archive("readme")),
+        ("neither", b"hello"),
+        ("neither", b""),
+    ):
+        with tempfile.TemporaryDirectory() as tmp:
+            path = os.path.join(tmp, "file")
+            with open(path, "wb") as f:
+                f.write(data + b"\0" * 65536 if says == "safetensors" else data)
+            r = isomer("show", path)
+            expect(r.status == 2 and not r.out, "%s: exit status %d", says, r.status)
+            err = r.err.decode()
+            expect(says in err and err.count("\n") == 1, "%s: %s", says, err)
 
 
 @case("an operator that nobody can run", "compare")

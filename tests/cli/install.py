@@ -8,6 +8,7 @@ The last line is `N passed, N failed`."""
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,18 @@ EXPECTED = [
     "share/zsh/site-functions/_isomer",
     "share/fish/vendor_completions.d/isomer.fish",
 ]
+# What ldd may say: the C library, and the runtime of a build with sanitizers.
+ALWAYS_THERE = {
+    "lib",
+    "lib64",
+    "libc",
+    "libm",
+    "libdl",
+    "libpthread",
+    "libgcc_s",
+    "libasan",
+    "libubsan",
+}
 LIBRARIES = ["lib/isomer/libisomer_shim.so", "lib/isomer/libisomer_kernels.so"]
 
 passed, failures = 0, []
@@ -79,6 +92,13 @@ def main():
                 p.returncode == 0 and "EQUIVALENT" in p.stdout,
                 p.stdout[-200:] + p.stderr,
             )
+        p = make(os.path.join(options.build, "portable/isomer"), to, options)
+        expect("the program of the wheel can be linked", p.returncode == 0, p.stderr)
+        program = os.path.join(ROOT, options.build, "portable/isomer")
+        p = run(program, "rules", "list", rules)
+        expect("the program of the wheel reads rules", p.returncode == 0, p.stderr)
+        needed = set(re.findall(r"(lib\w+)", run("ldd", program).stdout)) - ALWAYS_THERE
+        expect("the program of the wheel needs no library of Debian's", not needed, needed)
         p = make("uninstall", to, options)
         expect("make uninstall succeeds", p.returncode == 0, p.stderr)
         expect("nothing is left", not files_below(to), files_below(to))

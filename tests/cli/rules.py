@@ -519,12 +519,12 @@ def merge_diff_list_show_stats():
         expect(re.search(r"rules +2\n", isomer("stats", m).stdout), "stats")
 
 
-def certificates():
+def obligations():
     """A stock z3 says `unsat`, then `sat`, to each file; what has none says why."""
     z3 = shutil.which("z3")
     expect(z3, "no z3 here (Debian's package z3)")
     with tempfile.TemporaryDirectory() as tmp:
-        out, folder = os.path.join(tmp, "out.json"), os.path.join(tmp, "certificates")
+        out, folder = os.path.join(tmp, "out.json"), os.path.join(tmp, "obligations")
         extra = os.path.join(tmp, "extra.rules")
         open(extra, "w").write(
             "(rule wrong (var x f (N)) (var y f (N)) (lhs (aten::sub.Tensor x y)) (rhs "
@@ -537,7 +537,7 @@ def certificates():
             extra,
             "--json",
             out,
-            "--certificates",
+            "--obligations",
             folder,
             "--jobs",
             2,
@@ -545,12 +545,12 @@ def certificates():
         expect(p.returncode == 1, "exit status %d: %s", p.returncode, p.stderr[-300:])
         entries = json.load(open(out))["rules"]
         expect(
-            all("certificate" in e and "certificate_reason" in e for e in entries),
-            "an entry without certificate",
+            all("obligations" in e and "obligations_reason" in e for e in entries),
+            "an entry without obligations",
         )
         by = {e["name"]: e for e in entries}
         expect(
-            by["wrong"]["certificate"] is None and by["wrong"]["certificate_reason"],
+            by["wrong"]["obligations"] is None and by["wrong"]["obligations_reason"],
             "the wrong rule: %s",
             by["wrong"],
         )
@@ -559,12 +559,12 @@ def certificates():
             if e["name"] == "wrong":
                 continue
             expect(
-                e["status"] == "proved" and e["certificate"] and e["certificate_reason"] is None,
+                e["status"] == "proved" and e["obligations"] and e["obligations_reason"] is None,
                 "%s: %s",
                 e["name"],
-                e["certificate_reason"],
+                e["obligations_reason"],
             )
-            files += e["certificate"]
+            files += e["obligations"]
         expect(sorted(files) == sorted(os.listdir(folder)), "%s and %s", files, os.listdir(folder))
         for name in files:
             text = open(os.path.join(folder, name)).read()
@@ -581,7 +581,7 @@ def certificates():
                 "%s does not say which rule it is of",
                 name,
             )
-        p = isomer("check", extra, "--certificates", os.path.join(extra, "below"))
+        p = isomer("check", extra, "--obligations", os.path.join(extra, "below"))
         expect(
             p.returncode == 2 and p.stderr.count("\n") == 1,
             "a folder that cannot be: %d %s",
@@ -590,7 +590,7 @@ def certificates():
         )
 
 
-def certificates_are_the_same_again():
+def obligations_are_the_same_again():
     """Two runs write the same bytes, whatever their number of threads."""
     files = [
         os.path.join(d, f)
@@ -607,7 +607,7 @@ def certificates_are_the_same_again():
                     "rules",
                     "check",
                     *files,
-                    "--certificates",
+                    "--obligations",
                     folder,
                     "--jobs",
                     str(jobs),
@@ -652,8 +652,8 @@ WITH_TORCH = [
     samples_of_proved_rules,
     require_proved,
     an_operator_that_dies_is_one_unknown,
-    certificates,
-    certificates_are_the_same_again,
+    obligations,
+    obligations_are_the_same_again,
     the_laws_hold_and_near_misses_do_not,
     published_rules_are_proved,
     rules_of_other_operators_are_proved,

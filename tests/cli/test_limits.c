@@ -8,6 +8,7 @@
 
 #include "cli/config/limits.h"
 #include "rules/tensor.h"
+#include "tests/support/suite.h"
 
 enum { BLOCK = RULE_MEMORY_FROM, BLOCKS = 6 };
 
@@ -94,9 +95,5 @@ int main(void) {
   tcase_add_test(t, what_is_kept_does_not_stop_anything);
   tcase_add_test(t, a_limit_bounds_what_is_kept);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

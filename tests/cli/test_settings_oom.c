@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/config/config.h"
+#include "tests/support/suite.h"
 
 static const char every[] =
     "a = \"x\"\nlist = ['one', 'two']\n[t.u]\nb = 1\nc = 1.5\nd = [\n]\n[v]\ne = true\n";
@@ -62,9 +63,5 @@ int main(void) {
   tcase_add_test(t, without_memory);
   tcase_add_test(t, applies_without_memory);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

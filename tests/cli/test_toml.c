@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/config/config.h"
+#include "tests/support/suite.h"
 
 static const toml_entry *find(const toml *t, const char *table, const char *key) {
   for (size_t i = 0; i < t->n; i++)
@@ -142,9 +143,5 @@ int main(void) {
   tcase_add_loop_test(t, refuses, 0, sizeof refused / sizeof *refused);
   tcase_add_loop_test(t, holds_against_options, 0, sizeof unfit / sizeof *unfit);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

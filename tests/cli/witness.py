@@ -469,6 +469,63 @@ def _():
         )
 
 
+@case("a divergence in a function says which line called it")
+def _():
+    with tempfile.TemporaryDirectory() as tmp:
+        buggy = os.path.join(tmp, "buggy")
+        shutil.copytree(model("llama-2l/vllm-bug-eps"), buggy)
+        path = os.path.join(buggy, "graph.json")
+        with open(path, encoding="utf-8") as f:
+            graph = json.load(f)
+        for node in graph["nodes"]:
+            if node.get("source"):
+                node["caller"] = "model.py:7"
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(graph, f)
+        report, text = compare(model("llama-2l/hf-sdpa"), buggy, status=1)
+        place = report["divergences"][0]
+        expect(place["right"]["caller"] == "model.py:7", "right: %s", place["right"])
+        expect("caller" not in place["left"], "left: %s", place["left"])
+        expect("layernorm.py:140, called at model.py:7\n" in text, "text: %s", text[:600])
+
+
+@case("the verdict comes first, and without -v the text fits a screen")
+def _():
+    for pair, status in (
+        (("gpt2-2l/hf-sdpa", "gpt2-2l/vllm"), 0),
+        (("llama-2l/hf-sdpa", "llama-2l/vllm-bug-eps"), 1),
+    ):
+        sides = [model(p) for p in pair]
+        report, text = compare(*sides, status=status)
+        lines = text.splitlines()
+        expect(lines[0] == lines[-1], "first line %s, last %s", lines[0], lines[-1])
+        expect(len(lines) <= 48, "%d lines", len(lines))
+        count = "rules: %d proved" % len(report["rules"])
+        expect(any(line.startswith(count) for line in lines), "no '%s'", count)
+        _, all_of_it = compare(*sides, "-v", status=status)
+        for rule in report["rules"]:
+            expect("  %s: proved" % rule["name"] in all_of_it, "-v leaves %s out", rule["name"])
+        for a in report["assumptions"]:
+            expect(a["text"] in all_of_it, "-v leaves out: %s", a["text"])
+        expect("another divergence" in all_of_it or status == 0, "-v leaves divergences out")
+
+
+@case("a rule that holds the evidence back is shown without -v")
+def _():
+    with tempfile.TemporaryDirectory() as tmp:
+        log2_e = 1.4426950408889634  # a float, not the number: no proof rests on it
+
+        def right(g):
+            x = g.x(3, 5) * log2_e
+            return {"y": x.op("exp2", [x])}
+
+        pair = sides(tmp, "pair", lambda g: {"y": g.x(3, 5).exp()}, right)
+        report, text = compare(*pair, status=0)
+        weak = [r["name"] for r in report["rules"] if r["status"] != "proved"]
+        expect(weak, "all are proved: another pair is needed here")
+        expect(all("  %s: " % name in text for name in weak), "not shown: %s", weak)
+
+
 @case("a divergence says where, in which shape")
 def _():
     report, text = compare(model("llama-2l/hf-sdpa"), model("llama-2l/vllm-bug-eps"), status=1)

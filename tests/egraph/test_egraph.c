@@ -6,6 +6,7 @@
 #include "egraph/base/rng.h"
 #include "egraph/egraph.h"
 #include "egraph/graph/graph_int.h"
+#include "tests/support/suite.h"
 
 static eg_symbol sym(eg_graph *g, const char *name) {
   eg_symbol s;
@@ -433,10 +434,5 @@ int main(void) {
   tcase_add_test(t, dot);
   tcase_add_test(t, large_graph);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite_here(s);
 }

@@ -2,6 +2,7 @@
 int example_main(void);
 #define main example_main
 #include "example.c"
+#include "tests/support/suite.h"
 #undef main
 
 #include <check.h>
@@ -38,10 +39,5 @@ int main(void) {
   tcase_add_test(t, example_succeeds);
   tcase_add_test(t, example_is_in_header);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite_here(s);
 }

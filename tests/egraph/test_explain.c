@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "egraph/egraph.h"
+#include "tests/support/suite.h"
 
 static eg_graph *g;
 static eg_step *step;
@@ -245,10 +246,5 @@ int main(void) {
   tcase_add_test(t, forged_proofs);
   tcase_add_test(t, reasons_are_asked_for);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite_here(s);
 }

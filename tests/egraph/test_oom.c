@@ -6,6 +6,7 @@
 
 #include "egraph/base/rng.h"
 #include "egraph/egraph.h"
+#include "tests/support/suite.h"
 
 enum { N_CALLS = 60, MAX_NODES = 400 };
 
@@ -142,10 +143,5 @@ int main(void) {
   tcase_add_test(t, plain);
   tcase_add_test(t, with_analysis);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite_here(s);
 }

@@ -1,6 +1,7 @@
 /* What a run of eg_sat offers its caller: schedulers, hooks, limits that name the rule, patterns of
  * several classes, rules in both directions; and misuse. */
 #include "tests/egraph/sat_api.h"
+#include "tests/support/suite.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -464,9 +465,5 @@ int main(void) {
   tcase_add_test(t, misuse_is_an_error);
   tcase_add_test(t, replay_needs_its_rules);
   suite_add_tcase(suite, t);
-  SRunner *r = srunner_create(suite);
-  srunner_run_all(r, CK_ENV);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(suite);
 }

@@ -11,6 +11,7 @@
 
 #include "egraph/egraph.h"
 #include "egraph/workload.h"
+#include "tests/support/suite.h"
 
 static const char text[] =
     "(workload (rules (rule comm (+ ?a ?b) (+ ?b ?a)) (rule assoc (+ ?a (+ ?b ?c)) (+ (+ ?a ?b) "
@@ -242,9 +243,5 @@ int main(void) {
   tcase_add_loop_test(t, address_space_may_end, 0, 6);
 #endif
   suite_add_tcase(suite, t);
-  SRunner *r = srunner_create(suite);
-  srunner_run_all(r, CK_ENV);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(suite);
 }

@@ -1,6 +1,7 @@
 /* What comes out of an eg_sat: terms of least cost by a caller's prices, explanations whose steps
  * are held against the rules, terms looked up, files. */
 #include "tests/egraph/sat_api.h"
+#include "tests/support/suite.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -306,9 +307,5 @@ int main(void) {
   tcase_add_test(t, files_in_any_order);
   tcase_add_test(t, files_of_pruned_classes);
   suite_add_tcase(suite, t);
-  SRunner *r = srunner_create(suite);
-  srunner_run_all(r, CK_ENV);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(suite);
 }

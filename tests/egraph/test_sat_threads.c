@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "egraph/egraph.h"
+#include "tests/support/suite.h"
 
 enum { THREADS = 4, ROUNDS = 3 };
 
@@ -90,9 +91,5 @@ int main(void) {
   tcase_set_timeout(t, 300);
   tcase_add_test(t, e_graphs_share_nothing);
   suite_add_tcase(suite, t);
-  SRunner *r = srunner_create(suite);
-  srunner_run_all(r, CK_ENV);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(suite);
 }

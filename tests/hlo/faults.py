@@ -91,13 +91,18 @@ def scale(whole, ranks):
         yield whole, t
 
 
+REGION = re.compile(r"\n(%[\w.\-]+) \([^\n]*\{\n(?:(?!\n\}).)*?ROOT [^\n]*? (\w+)\(%", re.S)
+
+
+def maxima(ranks):
+    """(what each called computation does, one that is a maximum)"""
+    regions = dict(REGION.findall(ranks))
+    return regions, next((n for n, op in regions.items() if op == "maximum"), None)
+
+
 def reducer(whole, ranks):
     """Sums that are maxima."""
-    regions = {
-        m[1]: m[2]
-        for m in re.finditer(r"\n(%[\w.\-]+) \([^\n]*\{\n(?:[^}]*?)ROOT [^\n]* (\w+)\(", ranks)
-    }
-    largest = next((n for n, op in regions.items() if op == "maximum"), None)
+    regions, largest = maxima(ranks)
 
     def other(m):
         at = re.search(r"to_apply=(%[\w.\-]+)", m[6])
@@ -120,6 +125,173 @@ def operand(whole, ranks):
         yield whole, ranks[:body] + t
 
 
+def doubled(whole, ranks):
+    """The sum of sums: the collective stands twice."""
+
+    def twice(m):
+        if m[2] != "all-reduce":
+            return None
+        return "= %s all-reduce(%%again)%sreplica_groups=%s%s" % (m[1], m[4], m[5], m[6])
+
+    for m in re.finditer(r"\n( *(?:ROOT )?%[\w.\-]+) " + COLLECTIVE.pattern, ranks):
+        new = twice(COLLECTIVE.search(m[0]))
+        if new:
+            first = "\n  %again " + COLLECTIVE.search(m[0])[0]
+            yield whole, ranks[: m.start()] + first + "\n" + m[1] + " " + new + ranks[m.end() :]
+
+
+def alone(whole, ranks):
+    """Groups of one rank each: a collective that joins nothing."""
+    n = int(re.search(r"num_partitions=(\d+)", ranks)[1])
+    groups = "{%s}" % ",".join("{%d}" % k for k in range(n))
+
+    def each_one(m):
+        if m[2] != "all-reduce":
+            return None
+        return m[0].replace("replica_groups=" + m[5], "replica_groups=" + groups)
+
+    for t in each(COLLECTIVE, ranks, each_one):
+        yield whole, t
+
+
+def other_group(whole, ranks):
+    """A collective over the other axis of the mesh, or over all ranks."""
+
+    def other(m):
+        axes = dict(re.findall(r"'(axis_\d+)'=(\d+)", m[5]))
+        used = re.search(r"\{'(axis_\d+)'\}$", m[5])
+        more = [a for a, k in axes.items() if used and k == axes[used[1]] != "1" and a != used[1]]
+        if m[2] != "all-reduce" or not more:
+            return None
+        return m[0].replace("{'%s'}" % used[1], "{'%s'}" % more[0])
+
+    for t in each(COLLECTIVE, ranks, other):
+        yield whole, t
+
+
+def own_part(whole, ranks):
+    """A rank gathers its own part, as often as there are ranks."""
+
+    def own(m):
+        d = re.search(r"dimensions=(\{\d+\})", m[6] + m[4])
+        axes = dict(re.findall(r"'(axis_\d+)'=(\d+)", m[5]))
+        used = re.search(r"\{'(axis_\d+)'\}$", m[5])
+        if m[2] != "all-gather" or not d or not used:
+            return None
+        copies = ", ".join([m[3]] * int(axes[used[1]]))
+        return "= %s concatenate(%s), dimensions=%s" % (m[1], copies, d[1])
+
+    for t in each(COLLECTIVE, ranks, own):
+        yield whole, t
+
+
+def offset(whole, ranks):
+    """The last rank's part begins one too early."""
+
+    def early(m):
+        numbers = [int(n) for n in m[1].split(",")]
+        numbers[-1] -= 1
+        return "constant({%s})" % ", ".join(map(str, numbers))
+
+    for t in each(r"constant\(\{(0(?:, ?\d+)+)\}\)", ranks, early):
+        yield whole, t
+
+
+def first_rank(whole, ranks):
+    """All ranks take the first one's part."""
+    for t in each(r"partition-id\(\)", ranks, lambda m: "constant(0)"):
+        yield whole, t
+
+
+def exchanged(whole, ranks):
+    """Two parameters of one shape and one cut, each given for the other."""
+    pattern = r" = (\S+?)(?:\{[\d,]*\})? (parameter\(\d+\), )(sharding=\{.*?\}), metadata"
+    found = list(re.finditer(pattern, ranks[ranks.index("\nENTRY") :]))
+    at = ranks.index("\nENTRY")
+    for k, m in enumerate(found):
+        for o in found[k + 1 :]:
+            if m[1] == o[1] and m[3] == o[3]:
+                new = ranks[at:].replace(m[2], "\0").replace(o[2], m[2]).replace("\0", o[2])
+                yield whole, ranks[:at] + new
+
+
+def result_order(whole, ranks):
+    """A result's parts are put together in the reverse order."""
+
+    def turned(m):
+        tiles = [int(k) for k in m[2].split(",")]
+        n = 1
+        for k in tiles:
+            n *= k
+        last = tiles[-1] if m[4].strip() else 1
+        if n == last:
+            return None
+        devices = ",".join(str(n - 1 - k) for k in range(n))
+        return "%ssharding={devices=[%s]%s%s}" % (m[1], m[2], devices, m[4])
+
+    pattern = r"(ROOT [^\n]*?)sharding=\{devices=\[([\d,]+)\](<=\[[\d,]+\])((?: \w+)?)\}"
+    at = whole.index("\nENTRY")
+    for t in each(pattern, whole[at:], turned):
+        yield whole[:at] + t, ranks
+
+
+def body(ranks, pattern, change):
+    at = ranks.index("\nENTRY")
+    for t in each(pattern, ranks[at:], change):
+        yield ranks[:at] + t
+
+
+def direction(whole, ranks):
+    """A comparison the other way round."""
+    turn = {"GE": "LE", "LE": "GE", "GT": "LT", "LT": "GT"}
+    for t in body(ranks, r"direction=(\w\w)", lambda m: "direction=" + turn.get(m[1], m[1])):
+        yield whole, t
+
+
+def factor(whole, ranks):
+    """A product is a square."""
+
+    def same(m):
+        return "= %s multiply(%s, %s)" % (m[1], m[3], m[3])
+
+    pattern = r"= (f32\[\d+,\d+,\d+\]\S*) multiply\((%[\w.\-]+), (%[\w.\-]+)\)"
+    for t in body(ranks, pattern, same):
+        yield whole, t
+
+
+def dropped(whole, ranks):
+    """A summand is left out."""
+
+    def one(m):
+        return "= %s copy(%s)" % (m[1], m[2])
+
+    for t in body(ranks, r"= (f32\[[\d,]+\]\S*) add\((%[\w.\-]+), (%[\w.\-]+)\)", one):
+        yield whole, t
+
+
+def count(whole, ranks):
+    """A mean over twice as many."""
+
+    def more(m):
+        return "f32[] constant(%d)" % (2 * int(m[1]))
+
+    for t in body(ranks, r"f32\[\] constant\((\d\d+)\)", more):
+        yield whole, t
+
+
+def local_reducer(whole, ranks):
+    """A sum on one rank that is a maximum."""
+    regions, largest = maxima(ranks)
+
+    def other(m):
+        if largest is None or regions.get(m[2]) != "add":
+            return None
+        return m[1] + largest
+
+    for t in body(ranks, r"( reduce\(%[^\n]*?to_apply=)(%[\w.\-]+)", other):
+        yield whole, t
+
+
 FAULTS = {
     f.__name__: f
     for f in (
@@ -131,6 +303,19 @@ FAULTS = {
         scale,
         reducer,
         operand,
+        doubled,
+        alone,
+        other_group,
+        own_part,
+        offset,
+        first_rank,
+        exchanged,
+        result_order,
+        direction,
+        factor,
+        dropped,
+        count,
+        local_reducer,
     )
 }
 

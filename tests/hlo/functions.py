@@ -306,3 +306,32 @@ def routed(x, router, up, down):
 
 case("routed", routed, f(5, 4), f(4, 3), f(3, 4, 6), f(3, 6, 4))
 grad("routed_gradient", routed, f(5, 4), f(4, 3), f(3, 4, 6), f(3, 6, 4), wrt=(0, 1, 2))
+
+# ---- forms that stand late, so that the values above stay as they were drawn ----
+
+case(
+    "dot_integers",
+    lambda x, y: lax.dot(x.astype("int8"), y.astype("int8"), preferred_element_type="int32"),
+    *(ints(-128, 128, 4, 6), ints(-128, 128, 6, 5)),
+)
+depthwise = lambda x, w: lax.conv_general_dilated(  # noqa: E731
+    x, w, (2,), "SAME", dimension_numbers=("NWC", "WIO", "NWC"), feature_group_count=3
+)
+grad("depthwise_gradient", depthwise, f(4, 7, 3), f(3, 1, 6))
+grad("max_pool_gradient", pool, f(2, 7, 6))
+halves = lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (2, 2), (2, 2), "VALID")  # noqa: E731
+case("max_pool_ties", jax.grad(sum_of(halves)), np.round(f(6, 8)))
+case("sum_bfloat", lambda x: x.astype("bfloat16").sum(1).astype("float32"), np.round(f(3, 4)))
+case("round_to_bits", lambda x: lax.reduce_precision(x, 8, 7), np.round(f(4, 5)))
+case(
+    "reduce_rows",
+    lambda x, y, i: (x.at[i].max(y), x.at[i].min(y), x.at[i].mul(y)),
+    *(f(5, 4), f(6, 4), ints(-2, 8, 6)),
+)
+case("segment_max", lambda x, i: jax.ops.segment_max(x, i, 3), f(6, 4), ints(0, 3, 6))
+case("cond_data", lambda x, w: lax.cond(x[0] > 0, jnp.sin, lambda v: v * w, x), f(4), f(4))
+case(
+    "switch_data",
+    lambda x, i: lax.switch(i[2], [lambda v: (v, v.sum()), lambda v: (-v, v.max())], x),
+    *(f(4), ints(-2, 4, 3)),
+)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lint/lint.h"
+#include "tests/support/suite.h"
 
 static const char *const inputs[] = {
     "tests/fuzz/corpus/lint/mesh.json",     "tests/fuzz/corpus/lint/hang.json",
@@ -51,10 +52,5 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, every_allocation, 0, (int)(sizeof inputs / sizeof *inputs));
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite_here(s);
 }

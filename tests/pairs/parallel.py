@@ -283,10 +283,22 @@ def body(way, c, ids, core=plain_attention, first=None, layers=None):
         table = way.whole("position.weight", c.length, c.width)
         if way.sequence and w.n > 1:
             t = h.shape[1]
+            rows = lambda r, t: (r % w.inner * t, (r % w.inner + 1) * t)
             p = table.map(
                 lambda x, r: x.slice(0, r * t, (r + 1) * t), w.each(lambda r: r % w.inner)
             )
-            p = w.taped(p, [], lambda g: [])
+            whole = table.shape
+            p = w.taped(
+                p,
+                [table],
+                lambda g: [
+                    w.each(
+                        lambda r: g.each[r].op(
+                            "slice_backward", [g.each[r], list(whole), 0, *rows(r, t), 1], whole
+                        )
+                    )
+                ],
+            )
         elif first:
             p = table.map(lambda x, a: x.slice(0, a, a + t), w.each(first))
         else:

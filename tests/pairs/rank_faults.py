@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Faults of distributed programs: one change of the right side of a pair of parallel.py, after
-which PyTorch sees another output. None may be called `equivalent`.
+which PyTorch sees another output. None may be called `equivalent`, and the operator that is changed
+is to be the one reported, or next to it.
 
     tests/pairs/rank_faults.py [--isomer build/isomer] [--count 40] [--seed 1] [--only TEXT]
                                [--show]
 
-Needs Python's torch, which says whether a change is one. The last line is `N passed, N failed`."""
+Needs Python's torch, which says whether a change is one. The last lines say how many are reported
+at the changed operator, next to it and elsewhere, by kind of fault; what share has words about
+ranks; and `N passed, N failed`."""
 
 import argparse
 import copy
@@ -113,7 +116,7 @@ NODES = [missing, doubled, another_rank, order, averaged, offset, scale, bias, b
 
 
 def another_shard(g, rng):
-    """A rank has the leaf of another one."""
+    """A rank has the leaf of another one. Returns: the leaf's node."""
     names = [k for k in g.weights if k.startswith("rank1.")]
     name = rng.choice(names) if names else None
     first = g.weights.get("rank0." + name[len("rank1.") :]) if name else None
@@ -121,22 +124,63 @@ def another_shard(g, rng):
         return False
     same = first[0].values == g.weights[name][0].values
     g.weights[name] = (first[0].scaled(1.5) if same else first[0], first[1])
-    return True
+    return next((n["id"] for n in g.nodes if n.get("name") == name), None)
 
 
 def change(g, rng):
-    """One fault; its name, or None."""
+    """One fault: (its name, its node), or None."""
     kinds = NODES + [another_shard]
     for kind in rng.sample(kinds, len(kinds)):
         if kind is another_shard:
-            if another_shard(g, rng):
-                return kind.__name__
+            leaf = another_shard(g, rng)
+            if leaf:
+                return kind.__name__, leaf
             continue
         sites = [n for n in g.nodes if n.get("args")]
         for n in rng.sample(sites, len(sites)):
             if kind(n):
-                return "%s at %s (%s)" % (kind.__name__, n["id"], n["op"])
+                return kind.__name__, n["id"]
     return None
+
+
+# ---- where it is reported ----
+
+
+def refs(a):
+    if isinstance(a, dict):
+        return {a["ref"]} if "ref" in a else set()
+    return set().union(*map(refs, a)) if isinstance(a, list) else set()
+
+
+def projected(g, of):
+    """Nodes with their projections and views, which are one step of a program."""
+    same = {n["id"]: refs(n["args"]).copy().pop() for n in g.nodes if n["op"] == "getitem"}
+    return {same.get(i, i) for i in of}
+
+
+def distance(g, site, reported):
+    """0: at it, 1: an operand or a reader of it, 2: further away."""
+    at = projected(g, {site})
+    near = set(at)
+    for n in g.nodes:
+        if n.get("args"):
+            reads = projected(g, refs(n["args"]))
+            if n["id"] in at:
+                near |= reads
+            if reads & at and n["op"] != "getitem":
+                near.add(n["id"])
+    mine = projected(g, reported)
+    return 0 if mine & at else 1 if mine & near else 2
+
+
+def place(g, site, report):
+    """How far the first divergence is from the fault, and whether it has words about ranks."""
+    found = report["divergences"]
+    if not found:
+        return None, False
+    right = [d["right"]["id"] for d in found if d["right"]]
+    words = " ".join(d["hint"] or "" for d in found)
+    return distance(g, site, set(right[:1])), "rank" in words or "times" in words
 
 
 def main():
@@ -150,7 +194,7 @@ def main():
     rng = random.Random(options.seed)
     cases = [c for c in distributed.QUICK if options.only in distributed.title(c)]
     passed = failed = 0
-    verdicts = {}
+    verdicts, places, worded = {}, {}, 0
     while passed + failed < options.count:
         case = rng.choice(cases)
         sides = parallel.build(*case)
@@ -167,14 +211,28 @@ def main():
             continue
         with tempfile.TemporaryDirectory() as folder:
             parallel.write_sides(folder, sides[0], (g, sides[1][1]))
-            verdict = distributed.compare(options.isomer, folder)[0]
+            verdict, report = distributed.compare(options.isomer, folder)[:2]
+        far_off, words = place(g, what[1], report) if verdict == "different" else (None, False)
+        if far_off is not None:
+            places.setdefault(what[0], [0, 0, 0])[far_off] += 1
+            worded += words
+        what = "%s at %s" % what
         verdicts[verdict] = verdicts.get(verdict, 0) + 1
         if options.show:
-            print("%s, %s: %s" % (distributed.title(case), what, verdict), flush=True)
+            steps = "" if far_off is None else ", %d away" % far_off
+            print("%s, %s: %s%s" % (distributed.title(case), what, verdict, steps), flush=True)
         wrong = verdict in ("equivalent", "crash")
         passed, failed = passed + (not wrong), failed + wrong
         if wrong:
             print("FAILED %s, %s: %s" % (distributed.title(case), what, verdict), flush=True)
+    for kind, (at, next_, off) in sorted(places.items()):
+        print("%-13s %3d at the operator, %3d next to it, %3d elsewhere" % (kind, at, next_, off))
+    total = [sum(p[k] for p in places.values()) for k in range(3)]
+    n = max(1, sum(total))
+    print(
+        "located: %d %% at the operator, %d %% at most one away; words of ranks: %d %%"
+        % (100 * total[0] / n, 100 * (total[0] + total[1]) / n, 100 * worded / n)
+    )
     print("verdicts: %s" % ", ".join("%s %d" % v for v in sorted(verdicts.items())))
     print("%d passed, %d failed" % (passed, failed))
     return 1 if failed or not passed else 0

@@ -8,6 +8,7 @@
 #include "egraph/base/rng.h"
 #include "egraph/egraph.h"
 #include "tests/support/naive.h"
+#include "tests/support/suite.h"
 
 enum { N_TRACES = 400, N_CALLS = 70, N_SYMBOLS = 4 };
 
@@ -225,10 +226,5 @@ int main(void) {
   tcase_add_loop_test(t, traces_agree_with_naive_closure, 0, N_TRACES);
   tcase_add_loop_test(t, every_equality_is_explained, 0, N_TRACES);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite_here(s);
 }

@@ -12,6 +12,7 @@
 #include "egraph/egraph.h"
 #include "tests/support/naive.h"
 #include "tests/support/textbook.h"
+#include "tests/support/suite.h"
 
 enum { N_TRACES = 20000, N_CALLS = 18, N_OPS = 5, N_RUNS = 400, MAX_FOUND = 4096, PER_TEST = 1000 };
 
@@ -522,9 +523,5 @@ int main(void) {
   tcase_add_loop_test(t, runs_agree, 0, 20);
   tcase_add_loop_test(t, several_classes_agree, 0, 20);
   suite_add_tcase(suite, t);
-  SRunner *r = srunner_create(suite);
-  srunner_run_all(r, CK_ENV);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rules/assumption.h"
+#include "tests/support/suite.h"
 
 static bool documented(const char *row) {
   static char line[4096];
@@ -64,9 +65,5 @@ int main(void) {
   tcase_add_test(t, what_is_no_kind_is_refused);
   tcase_add_test(t, a_kernel_is_named_as_captures_name_it);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rules/rules.h"
+#include "tests/support/suite.h"
 
 static iso_error err;
 
@@ -107,9 +108,5 @@ int main(void) {
   tcase_add_test(t, spellings);
   tcase_add_test(t, others);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

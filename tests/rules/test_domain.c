@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rules/domain.h"
+#include "tests/support/suite.h"
 
 static const rule_dtype dtypes[] = {RULE_I64, RULE_I32, RULE_I8, RULE_BOOL, RULE_F32, RULE_F64};
 
@@ -148,9 +149,5 @@ int main(void) {
   tcase_add_test(t, steps_end_where_doubles_are_far_apart);
   tcase_add_test(t, nothing_inside_is_said);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "rules/rules.h"
+#include "tests/support/suite.h"
 
 static const char text[] = "(rule r (var x f (N (* 2 K))) (attr s float)\n"
                            "  (lhs (aten::mul.Scalar (aten::slice.Tensor x 1 0 (* 2 K) 1) s))\n"
@@ -71,9 +72,5 @@ int main(void) {
   tcase_add_test(c, a_condition_that_does_not_hold_leaves_no_instance);
   tcase_add_test(c, a_name_without_a_value_leaves_no_instance);
   suite_add_tcase(s, c);
-  SRunner *sr = srunner_create(s);
-  srunner_run_all(sr, CK_NORMAL);
-  const int failed = srunner_ntests_failed(sr);
-  srunner_free(sr);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite(s);
 }

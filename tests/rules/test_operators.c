@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "rules/operators.h"
+#include "tests/support/suite.h"
 
 static const rule_operator *of(const char *op) { return rule_operator_of(op); }
 
@@ -115,6 +116,26 @@ static bool has_argument(const char *signature, const char *const *names, unsign
   return false;
 }
 
+/* What chooses places is an index, a class that is meant, or the operand itself. */
+START_TEST(integers_that_end_somewhere_are_where_it_says) {
+  static const char *const names[] = {"index", "indices", "target", "self", NULL};
+  size_t n_found = 0;
+  for (size_t i = 0; i < N_SIGNATURES; i++) {
+    const rule_operator *o = own_line(signatures[i]);
+    char buf[64];
+    if (!o->name || o->ends == RULE_ENDS_NOWHERE) continue;
+    ck_assert_msg(is_one_of(argument(signatures[i], o->index, buf), names),
+                  "%s: argument %u is no index", signatures[i], o->index);
+    ck_assert_msg(!o->table || o->table == o->index, "%s", signatures[i]);
+    if (o->ends == RULE_ENDS_CLASSES)
+      ck_assert_str_eq(argument(signatures[i], o->index + 3u, buf), "ignore_index");
+    if (o->ends == RULE_ENDS_ALONG) ck_assert_str_eq(argument(signatures[i], 1, buf), "dim");
+    n_found++;
+  }
+  ck_assert_uint_gt(n_found, 20);
+}
+END_TEST
+
 START_TEST(arguments_have_their_places) {
   static const char *const dims[] = {"dim", NULL}, *const fills[] = {"fill_value", NULL},
                            *const indices[] = {"index", "indices", NULL};
@@ -195,13 +216,10 @@ int main(void) {
   tcase_add_test(t, copies_and_special_functions_are_the_operators_they_are_named_after);
   tcase_add_test(t, of_what_is_not_listed_nothing_is_known);
   tcase_add_test(t, siblings_are_mutual);
+  tcase_add_test(t, integers_that_end_somewhere_are_where_it_says);
   tcase_add_test(t, arguments_have_their_places);
   tcase_add_test(t, what_shares_memory_is_marked_so);
   tcase_add_test(t, what_draws_takes_a_generator);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

@@ -8,6 +8,7 @@
 
 #include "egraph/base/rng.h"
 #include "rules/rules.h"
+#include "tests/support/suite.h"
 
 static const char examples[] =
     "(rule linear-addmm (var a f (N K)) (var c f (K M)) (var b f (M))\n"
@@ -465,9 +466,5 @@ int main(void) {
   tcase_add_test(t, many_rules_and_odd_names);
   tcase_add_test(t, files);
   suite_add_tcase(suite, t);
-  SRunner *r = srunner_create(suite);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed > 0;
+  return run_suite(suite);
 }

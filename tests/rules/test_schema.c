@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rules/rules.h"
+#include "tests/support/suite.h"
 
 static const char *const built_in[] = {
 #define S(text) text,
@@ -209,9 +210,5 @@ int main(void) {
   tcase_add_test(t, malformed);
   tcase_add_test(t, truncations);
   suite_add_tcase(suite, t);
-  SRunner *r = srunner_create(suite);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed > 0;
+  return run_suite(suite);
 }

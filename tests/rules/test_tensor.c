@@ -6,6 +6,7 @@
 
 #include "egraph/base/rng.h"
 #include "rules/tensor.h"
+#include "tests/support/suite.h"
 
 static rule_tensor *scalar(rule_dtype d) {
   rule_tensor *t;
@@ -298,9 +299,5 @@ int main(void) {
   tcase_add_test(t, sameness);
   tcase_add_test(t, large_ones_are_zero);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed > 0;
+  return run_suite(s);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rules/rules.h"
+#include "tests/support/suite.h"
 
 static iso_arena a;
 static rule_schemas *s;
@@ -208,9 +209,5 @@ int main(void) {
   tcase_add_test(t, text_of_literals);
   tcase_add_test(t, names_of_statuses);
   suite_add_tcase(suite, t);
-  SRunner *r = srunner_create(suite);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed > 0;
+  return run_suite(suite);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "rules/rules.h"
+#include "tests/support/suite.h"
 
 static iso_arena a;
 
@@ -65,9 +66,5 @@ int main(void) {
   tcase_add_test(t, poles);
   tcase_add_test(t, observers);
   suite_add_tcase(suite, t);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  const int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "synth/search/substitution.h"
+#include "tests/support/suite.h"
 
 /* A rule with conditions, the same rule at literal sizes, and whether the first covers the second.
  */
@@ -153,9 +154,5 @@ int main(void) {
   tcase_add_loop_test(t, conditions_are_evaluated_exactly, 0, (int)(sizeof cases / sizeof *cases));
   tcase_add_test(t, readings_are_told);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

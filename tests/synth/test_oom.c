@@ -15,6 +15,7 @@
 #include "localise/localise.h"
 #include "synth/synth.h"
 #include "validate/validate.h"
+#include "tests/support/suite.h"
 
 enum { EVERY = 400, SAMPLES = 1200 }; /* each of the first; then evenly spread ones */
 
@@ -231,10 +232,5 @@ int main(void) {
   tcase_add_test(t, comparing);
   tcase_add_test(t, saturating);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite_here(s);
 }

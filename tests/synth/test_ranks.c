@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "synth/leaves/leaves.h"
+#include "tests/support/suite.h"
 
 enum { MAX = 6 };
 
@@ -71,9 +72,5 @@ int main(void) {
   tcase_add_test(t, by_position_where_names_differ);
   tcase_add_test(t, no_replica_without_its_first);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

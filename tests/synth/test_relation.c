@@ -1,6 +1,7 @@
 /* Relations by value: what is found evaluates to the target, bit for bit; what is no layout of the
  * sources is not found. One kind of relation each. */
 #include "tests/synth/relation_world.h"
+#include "tests/support/suite.h"
 
 /* ---- one relation each ---- */
 
@@ -348,9 +349,5 @@ int main(void) {
   tcase_add_test(c, empty_tensors);
   tcase_add_test(c, repetitive_values);
   suite_add_tcase(s, c);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(s);
 }

@@ -1,6 +1,7 @@
 /* Relations by value, of random layouts: a relation is found, and it evaluates to the target, bit
  * for bit. */
 #include "tests/synth/relation_world.h"
+#include "tests/support/suite.h"
 
 enum { RANDOM_SETS = 400 };
 
@@ -106,9 +107,5 @@ int main(void) {
   tcase_add_loop_test(c, random_permutations, 0, RANDOM_SETS);
   tcase_add_loop_test(c, random_nestings, 0, RANDOM_SETS);
   suite_add_tcase(s, c);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(s);
 }

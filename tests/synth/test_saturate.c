@@ -2,6 +2,7 @@
  * neither graph. The oracle decides the rules that are given and none that the search proposes, so
  * that nothing else can join them. */
 #include "tests/synth/small_graphs.h"
+#include "tests/support/suite.h"
 
 #define AB(v) "(var " v " f (A B)) "
 #define RULE(name, vars, l, r) "(rule given-" name " " vars "(lhs " l ") (rhs " r "))\n"
@@ -341,9 +342,5 @@ int main(void) {
   tcase_add_test(t, false_rules_beside_true_ones_are_left_out);
   tcase_add_test(t, steps_of_rules_are_found_and_slips_are_not_joined);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite(s);
 }

@@ -8,6 +8,7 @@
 #include "egraph/base/parallel.h"
 #include "egraph/base/rng.h"
 #include "synth/relate/tensor_view.h"
+#include "tests/support/suite.h"
 
 enum { LARGE = (1 << 22) + 5, MOST = 5 };
 
@@ -158,9 +159,5 @@ int main(void) {
   tcase_add_loop_test(t, widening_does_not_depend_on_threads, 0, 5);
   tcase_add_test(t, numbers_at_once_are_numbers_one_by_one);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite(s);
 }

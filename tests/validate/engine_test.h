@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/suite.h"
 #include "validate/validate.h"
 
 static rule_schemas *schemas;
@@ -25,6 +26,21 @@ static inline void engine_teardown(void) {
   val_free(engine);
   rule_schemas_free(schemas);
   iso_arena_fini(&arena);
+}
+
+/* The suite in this process, with one engine for all of its tests: starting libtorch for each would
+ * take minutes. */
+static inline int run_suite_with_engine(Suite *s) {
+  iso_error err;
+  iso_arena_init(&arena);
+  if (rule_schemas_new(&schemas, &err) != ISO_OK ||
+      val_new(NULL, schemas, &engine, &err) != ISO_OK) {
+    fprintf(stderr, "%s\n", err.msg);
+    return 2;
+  }
+  const int status = run_suite_here(s);
+  engine_teardown();
+  return status;
 }
 
 static inline rule_shape shape_of(uint32_t rank, const int64_t *dim) {
@@ -92,14 +108,6 @@ static inline void close_to(const rule_tensor *got, const double *want, int64_t 
   for (int64_t i = 0; i < n; i++)
     ck_assert_msg(fabs(rule_tensor_get(got, i) - want[i]) <= tol,
                   "element %d is %.17g, expected %.17g", (int)i, rule_tensor_get(got, i), want[i]);
-}
-
-static inline int run_suite(Suite *s) {
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 #endif

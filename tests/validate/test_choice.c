@@ -247,16 +247,5 @@ int main(void) {
   tcase_add_test(t, every_definition_is_listed);
   tcase_add_test(t, what_jumps_says_so);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  iso_error err;
-  if (rule_schemas_new(&schemas, &err) || val_new(NULL, schemas, &engine, &err)) {
-    fprintf(stderr, "%s\n", err.msg);
-    return 2;
-  }
-  srunner_run_all(r, CK_ENV);
-  engine_teardown();
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite_with_engine(s);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "validate/validate.h"
+#include "tests/support/suite.h"
 
 static rule_tensor *tensor(rule_dtype d, uint32_t rank, const int64_t *dim, const double *v) {
   rule_shape s = {.rank = rank};
@@ -182,9 +183,5 @@ int main(void) {
   tcase_add_test(c, ulps_are_normwise);
   tcase_add_test(c, samples_are_normal_and_reproducible);
   suite_add_tcase(s, c);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite(s);
 }

@@ -267,16 +267,5 @@ int main(void) {
   tcase_add_test(t, facts_are_true_of_what_libtorch_gives);
   tcase_add_test(t, a_wrong_fact_is_noticed);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  iso_error err;
-  if (rule_schemas_new(&schemas, &err) || val_new(NULL, schemas, &engine, &err)) {
-    fprintf(stderr, "%s\n", err.msg);
-    return 2;
-  }
-  srunner_run_all(r, CK_ENV);
-  engine_teardown();
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite_with_engine(s);
 }

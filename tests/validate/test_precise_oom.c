@@ -6,6 +6,7 @@
 
 #include "tests/validate/engine_test.h"
 #include "validate/precise/precise_int.h"
+#include "tests/support/suite.h"
 
 static const char *const sides[][2] = {
     {"(aten::sub.Scalar (aten::add.Scalar (aten::exp x) 1e200) 1e200)", "(aten::exp x)"},
@@ -99,10 +100,5 @@ int main(void) {
   tcase_add_unchecked_fixture(t, engine_setup, engine_teardown);
   tcase_add_loop_test(t, evaluating, 0, N_SIDES);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_run_all(r, CK_ENV);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite_here(s);
 }

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "validate/validate.h"
+#include "tests/support/suite.h"
 
 typedef struct example {
   const char *vars, *lhs, *rhs;
@@ -472,9 +473,5 @@ int main(void) {
   tcase_add_test(t, large_elements_are_given_up);
   tcase_add_test(t, a_stop_ends_a_proof);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

@@ -179,18 +179,6 @@ int main(void) {
   tcase_add_loop_test(t, indices_are_bounded_as_operators_bound_them, 0, N_CALLS);
   tcase_add_loop_test(t, refused_calls_have_no_value, 0, (int)(sizeof refusals / sizeof *refusals));
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
   /* One process: starting libtorch for each call would take minutes. */
-  srunner_set_fork_status(r, CK_NOFORK);
-  iso_error err;
-  if (rule_schemas_new(&schemas, &err) != ISO_OK ||
-      val_new(NULL, schemas, &engine, &err) != ISO_OK) {
-    fprintf(stderr, "%s\n", err.msg);
-    return 2;
-  }
-  srunner_run_all(r, CK_ENV);
-  engine_teardown();
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite_with_engine(s);
 }

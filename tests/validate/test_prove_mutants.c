@@ -208,17 +208,5 @@ int main(void) {
   tcase_set_timeout(t, 600);
   tcase_add_test(t, wrong_definitions_are_noticed);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  iso_error err;
-  if (rule_schemas_new(&schemas, &err) != ISO_OK ||
-      val_new(NULL, schemas, &engine, &err) != ISO_OK) {
-    fprintf(stderr, "%s\n", err.msg);
-    return 2;
-  }
-  srunner_run_all(r, CK_ENV);
-  engine_teardown();
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite_with_engine(s);
 }

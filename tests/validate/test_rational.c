@@ -11,6 +11,7 @@
 #include "egraph/base/rng.h"
 #include "validate/expr/rational.h"
 #include "validate/validate.h"
+#include "tests/support/suite.h"
 
 enum { ROUNDS = 400, STEPS = 24 };
 
@@ -183,10 +184,5 @@ int main(void) {
   tcase_add_test(t, no_memory_is_told);
   tcase_add_loop_test(t, scales_of_any_size_commute_and_near_ones_do_not, 0, 100);
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_run_all(r, CK_ENV);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite_here(s);
 }

@@ -99,7 +99,7 @@ static rule_verdict decide(const pair *p, bool turned, bool strict, uint64_t see
     val_finding f;
     ck_assert_msg(val_check(e, rule_set_at(set, 0), &f, &err) == ISO_OK, "%s: %s", err.msg, text);
     v = f.verdict;
-    ck_assert(f.witness.found == (v.status == RULE_REFUTED));
+    ck_assert(f.counterexample.found == (v.status == RULE_REFUTED));
     val_finding_free(&f);
   } else {
     rule_tensor *example[8] = {NULL}; /* by variable */

@@ -1,5 +1,6 @@
 /* How rules of a file are looked at (needs libtorch): the sizes, attributes and values that they
  * are sampled with, how small a counterexample is left, and what is said of rounding. */
+#include "tests/support/suite.h"
 #include "tests/validate/engine_test.h"
 #include "validate/sample/instance_int.h"
 
@@ -76,7 +77,7 @@ START_TEST(counterexamples_are_small) {
   const rule *r = only_rule(&set, small[_i].rule);
   for (uint64_t seed = 0; seed < SEEDS; seed++) {
     val_finding f = check(r, seed);
-    const val_witness *w = &f.witness;
+    const val_counterexample *w = &f.counterexample;
     ck_assert_msg(f.verdict.status == RULE_REFUTED && w->found, "seed %d: %s (%s): %s", (int)seed,
                   rule_status_name(f.verdict.status), f.verdict.reason, small[_i].rule);
     ck_assert_msg(w->what == small[_i].what, "seed %d: differs in '%c': %s", (int)seed, w->what,
@@ -280,11 +281,6 @@ int main(void) {
   tcase_add_loop_test(t, names_are_of_their_kind, 0, N(right));
   tcase_add_loop_test(t, rounding_is_told_apart, 0, N(floats));
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
   /* One process: starting libtorch for each rule would take minutes. */
-  srunner_set_fork_status(r, CK_NOFORK);
-  srunner_run_all(r, CK_ENV);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite_here(s);
 }

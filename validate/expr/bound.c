@@ -4,6 +4,7 @@
 #include "validate/tensor/tensor.h"
 
 enum { MAX_GE_DEPTH = 24, MAX_FACT_DEPTH = 3, MAX_GE_STEPS = 300 };
+enum { MAX_HALVES = 30, MAX_PARTS = 1 << 30 };
 
 /* An atom with known bounds in p, the latest first: [*low, *high). For a division, *high is 0. */
 static sx bounded_atom(sc *c, sx p, sx *low, sx *high) {
@@ -89,6 +90,25 @@ static bool by_atom(sc *c, sx p, sx atom, sx low, sx high, int facts) {
   return ge0(c, least, facts) && ge0(c, most, facts);
 }
 
+static bool few_values(const sc *c, sx x) {
+  int64_t high;
+  return sc_op(c, x) == X_SYM && c->sym[sc_word(c, x, 0)].role == 'x' &&
+         sx_is_int(c, c->sym[sc_word(c, x, 0)].high, &high);
+}
+
+/* How far below 0 an integer p may seem to be by a fact times q that takes the index `at` out of
+ * it: by all but one of q's parts. An integer above -1 is at least 0. Of open sizes that would be
+ * asked in vain too often. */
+static sx slack(sc *c, sx p, sx at, uint32_t q) {
+  pv_q x;
+  if (!few_values(c, at) || !sc_has(c, p, S_INT) || !pv_q_small(&c->q, q, &x) ||
+      x.e < -MAX_HALVES || x.d > MAX_PARTS)
+    return c->zero;
+  const int64_t parts = (int64_t)x.d << (x.e < 0 ? -x.e : 0);
+  return sx_q(
+      c, pv_q_mul(&c->q, pv_q_int(&c->q, parts - 1), pv_q_pow(&c->q, pv_q_int(&c->q, parts), -1)));
+}
+
 /* p = m * fact + something that is at least 0, with m a monomial that is. */
 static bool by_fact(sc *c, sx p, int facts) {
   for (size_t k = 0; k < c->n_facts && !c->failed; k++) {
@@ -104,8 +124,10 @@ static bool by_fact(sc *c, sx p, int facts) {
             (x == c->one && l > 1))
           continue;
         if (!sx_divides(c, y, x, &m) || !sc_has(c, m, S_NONNEG)) continue;
-        m = sx_scale(c, pv_q_mul(&c->q, q, pv_q_pow(&c->q, r, -1)), m);
-        if (ge0(c, sx_sub(c, p, sx_mul(c, m, f)), facts - 1)) return true;
+        const uint32_t times = pv_q_mul(&c->q, q, pv_q_pow(&c->q, r, -1));
+        m = sx_scale(c, times, m);
+        const sx rest = sx_sub(c, p, sx_mul(c, m, f));
+        if (ge0(c, sx_add(c, rest, slack(c, p, x, times)), facts - 1)) return true;
       }
   }
   return false;
@@ -128,9 +150,39 @@ static bool ge0(sc *c, sx p, int facts) {
   return ok;
 }
 
+/* The greatest common divisor of an integer's coefficients, its constant aside, which is in
+ * *constant; at least 1. */
+static int64_t content(sc *c, sx p, int64_t *constant) {
+  int64_t all = 0;
+  *constant = 0;
+  for (size_t i = 0, n = sx_terms(c, p); i < n; i++) {
+    uint32_t q;
+    int64_t k;
+    sx m;
+    sx_term(c, p, i, &q, &m);
+    if (!pv_q_is_int(&c->q, q, &k) || k <= -MAX_PARTS || k >= MAX_PARTS) return 1;
+    if (m == c->one) *constant = k;
+    else
+      for (int64_t r = k < 0 ? -k : k; r; k = all % r, all = r, r = k) continue;
+  }
+  return all ? all : 1;
+}
+
+/* g x + k is at least 0 where x + floor(k / g) is, for integers: 2 i - 1 where i - 1 is. */
+static sx tightened(sc *c, sx p) {
+  int64_t k;
+  if (!sc_has(c, p, S_INT)) return p;
+  const int64_t g = content(c, p, &k);
+  if (g == 1) return p;
+  const int64_t down = k >= 0 ? k / g : -((-k + g - 1) / g);
+  const uint32_t part = pv_q_pow(&c->q, pv_q_int(&c->q, g), -1);
+  return sx_add(c, sx_scale(c, part, sx_sub(c, p, sx_int(c, k))), sx_int(c, down));
+}
+
 bool sx_ge0(sc *c, sx p) {
   if (sx_top_guard(c, p) || sc_op(c, p) == X_NEGINF) return false;
   if (c->ge_depth == 0) c->ge_left = MAX_GE_STEPS;
+  if (!sc_has(c, p, S_NONNEG) && c->ge_depth == 0) p = tightened(c, p);
   return ge0(c, p, MAX_FACT_DEPTH);
 }
 

@@ -98,7 +98,7 @@ typedef struct sc sc;
 typedef struct pt_tensor pt_tensor;           /* (tensor/tensor.h) */
 typedef struct sc_memo sc_memo;               /* a term that was evaluated */
 typedef struct sc_look sc_look;               /* one way to look at a rule (prove/prove.h) */
-typedef struct sc_certificate sc_certificate; /* the obligations of a proof */
+typedef struct sc_obligations sc_obligations; /* the obligations of a proof */
 
 /* A walk visits each expression once, however many ways lead to it: as a tree an expression can be
  * of any size. */
@@ -129,8 +129,8 @@ struct sc {
   pv_rationals q;
   const rule *r;
   rule_schemas *schemas;
-  sc_certificate *certify; /* NULL: not wanted */
-  bool plain; /* real numbers as the definitions give them, not in normal form: for certificates */
+  sc_obligations *obligations; /* NULL: not wanted */
+  bool plain; /* real numbers as the definitions give them, not in normal form: for obligations */
   bool mask_frames;   /* zeros around a convolution's input as factors that are 0 or 1, where ranges
                          are cut otherwise */
   bool has_frames;    /* there are such */

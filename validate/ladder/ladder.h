@@ -42,11 +42,11 @@ typedef struct val_ladder {
   bool doubt;    /* some sample differs by more than such a tolerance, if not surely */
   double coarse; /* the largest tolerance of samples whose operators compute in a narrower dtype */
   char last_error[200];
-  val_witness *witness; /* NULL: not wanted */
-  rule *general;        /* NULL: not wanted; else the rule that is proved */
-  iso_arena *arena;     /* of what is new in it */
-  rule_verdict *out;    /* what is decided, in the end */
-  bool refuted;         /* by a sample: nothing more is to be done */
+  val_counterexample *counterexample; /* NULL: not wanted */
+  rule *general;                      /* NULL: not wanted; else the rule that is proved */
+  iso_arena *arena;                   /* of what is new in it */
+  rule_verdict *out;                  /* what is decided, in the end */
+  bool refuted;                       /* by a sample: nothing more is to be done */
 } val_ladder;
 
 /* ---- samples (weigh.c) ---- */

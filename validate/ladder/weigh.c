@@ -82,7 +82,8 @@ iso_code val_weigh(val_ladder *l, const rule *r, unsigned k, unsigned kind,
     }
     l->refuted = true;
     describe(t, k, l->out);
-    if (l->witness != NULL) c = val_witness_take(l->witness, &l->problem, r, bind, t, err);
+    if (l->counterexample != NULL)
+      c = val_counterexample_take(l->counterexample, &l->problem, r, bind, t, err);
     break;
   }
   return c;

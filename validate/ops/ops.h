@@ -1,7 +1,7 @@
 /* The one definition of each operator that there is, a file of definitions for each kind
  * (README.md). A definition gives the result's sizes, its element at any index, and under which
  * conditions it has one (sc_require: on sizes; sc_defined_if: on values). From it come the proof,
- * the certificate (smt/), and the shapes and numbers that the differential test holds against
+ * the obligation (smt/), and the shapes and numbers that the differential test holds against
  * libtorch (sc_values). Where sizes are numbers they are sizes like others. */
 #ifndef VALIDATE_OPS_H
 #define VALIDATE_OPS_H

@@ -39,7 +39,7 @@ static void describe(const sc *c, rule_verdict *out) {
   }
 }
 
-void sc_forget_certificates(sc_certificate *k) {
+void sc_forget_obligations(sc_obligations *k) {
   for (size_t i = 0; k && i < k->n; i++) free(k->text[i]);
   if (k) k->n = 0, k->some = false, k->why[0] = 0;
 }
@@ -48,7 +48,7 @@ int64_t sc_budget(const val_options *o) {
   return o->z3_rlimit < SC_MAX_WORK / 8 ? SC_LEAST_WORK + 8 * (int64_t)o->z3_rlimit : SC_MAX_WORK;
 }
 
-static void begin(sc *c, const sc_look *look, const val_options *o, sc_certificate *certify) {
+static void begin(sc *c, const sc_look *look, const val_options *o, sc_obligations *obligations) {
   c->look = look;
   c->machine = true;
   c->whole = o && o->whole;
@@ -57,7 +57,7 @@ static void begin(sc *c, const sc_look *look, const val_options *o, sc_certifica
   c->mask_frames = look->mask_frames;
   c->rlimit = o->z3_rlimit;
   c->max_work = look->max_work;
-  c->certify = certify;
+  c->obligations = obligations;
   c->literal = look->used.literal;
   c->used_z3 = look->used.z3;
   c->ties = look->used.ties;
@@ -74,13 +74,13 @@ static void look_back(const sc *c, sc_sight *sight) {
   sight->used = (sc_used){c->literal, c->used_z3, c->ties, c->unsorted, c->in_parts, c->whole_used};
 }
 
-iso_code sc_attempt(const sc_asked *q, const sc_look *look, sc_certificate *certify,
+iso_code sc_attempt(const sc_asked *q, const sc_look *look, sc_obligations *obligations,
                     sc_sight *sight, rule_verdict *out, iso_error *err) {
   sc *c = calloc(1, sizeof *c);
   sc_cases *k = calloc(1, sizeof *k);
   bool ok = c && k && sc_init(c, q->r, q->schemas, q->o), memory = ok, overran = false;
   if (ok) {
-    begin(c, look, q->o, certify);
+    begin(c, look, q->o, obligations);
     k->c = c;
     sc_declare_names(c);
     ok = !c->failed && sc_prove_case(k);

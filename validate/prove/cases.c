@@ -213,9 +213,9 @@ static bool compare(sc_cases *k, const pt_tensor *a, const pt_tensor *b) {
   const size_t facts = c->n_facts;
   const bool same = sc_equal(c, x, y);
   c->n_facts = facts;
-  if (c->certify && !c->no_memory && (same || c->certify->unchecked)) {
+  if (c->obligations && !c->no_memory && (same || c->obligations->unchecked)) {
     c->failed = false;
-    sc_certify(c, a, b, idx);
+    sc_write_obligation(c, a, b, idx);
     c->failed = false;
   }
   if (same) return true;

@@ -321,6 +321,9 @@ static bool zero(sc *c, sx d, int deep) {
   if (d == c->zero) return true;
   if (deep > 0 && by_square(c, d, deep - 1)) return true;
   if (c->failed) return false;
+  sx body;
+  if (deep > 0 && sc_one_body(c, d, &body) && equal(c, body, c->zero, deep - 1)) return true;
+  if (c->failed) return false;
   if (deep > 0) {
     const sx u = sc_all_unrolled(c, d);
     if (c->failed) return false;

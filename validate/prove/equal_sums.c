@@ -194,3 +194,50 @@ sx sc_all_unrolled(sc *c, sx d) {
   }
   return d;
 }
+
+/* x with each bracket in it, which is 1 or 0, as a choice of the two. */
+static sx brackets_apart(sc *c, sx x, int depth) {
+  sx a[SC_MAX_ATOMS], u = 0;
+  for (size_t i = 0, n = sx_top_guard(c, x) ? 0 : sc_atoms(c, x, a); i < n && !u; i++)
+    if (sc_op(c, a[i]) == X_IVER) u = a[i];
+  if (!u || depth == SC_MAX_ROUNDS || c->failed) return x;
+  const sx g = sc_word(c, u, 0), truth[3] = {g, c->yes, c->no};
+  const sx holds = sc_op(c, g) == X_ITE ? g : sc_node(c, X_ITE, truth, 3);
+  const sx yes = sx_subst(c, x, &(sx_map){u, c->one}, 1),
+           no = sx_subst(c, x, &(sx_map){u, c->zero}, 1);
+  return sx_ite(c, holds, brackets_apart(c, yes, depth + 1), brackets_apart(c, no, depth + 1));
+}
+
+/* What v sums, its indices those k of u, whose ranges are v's in some order. 0: they are others. */
+static sx body_over(sc *c, sx u, sx v, const sx *k) {
+  const uint32_t n = sc_word(c, u, 0);
+  const sx closed = sc_word(c, v, n + 1);
+  const uint32_t base = sc_at(c, closed)->height;
+  uint32_t taken = 0;
+  sx_map map[16];
+  for (uint32_t j = 0; j < n; j++) {
+    uint32_t i = 0;
+    while (i < n && (taken >> i & 1 || sc_word(c, u, i + 1) != sc_word(c, v, j + 1))) i++;
+    if (i == n) return 0;
+    taken |= 1u << i;
+    map[j] = (sx_map){sc_node(c, X_BOUND, &(uint32_t){base + 1 + j}, 1), k[i]};
+  }
+  return sx_subst(c, closed, map, n);
+}
+
+bool sc_one_body(sc *c, sx d, sx *out) {
+  const size_t terms = sx_terms(c, d);
+  sx first = 0, k[16], body = c->zero;
+  uint32_t q, n = 0, m;
+  for (size_t i = 0; i < terms && !c->failed; i++) {
+    sx u, own;
+    sx_term(c, d, i, &q, &u);
+    if (sc_op(c, u) != X_SUM || (first && sc_word(c, u, 0) != n)) return false;
+    if (first) own = body_over(c, first, u, k);
+    else own = sx_open(c, first = u, k, &m), n = sc_word(c, u, 0);
+    if (!own || n > 16) return false;
+    body = sx_add(c, body, sx_scale(c, q, brackets_apart(c, own, 0)));
+  }
+  *out = body;
+  return terms > 1 && !c->failed;
+}

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "validate/exec/engine_int.h"
+#include "rules/memo.h"
 #include "validate/prove/prove.h"
 
 enum {
@@ -58,6 +59,7 @@ typedef struct general {
   needs need[MAX_VALUES]; /* by float: what is asked of it */
   size_t n_real;
   bool any_shape, products, multiples;
+  rule_memo made; /* of parts that stand in several places, whose sizes are one */
 } general;
 
 static bool note_unit(general *g, int64_t v) {
@@ -160,17 +162,21 @@ static const rule_term *rewritten(general *g, const rule_term *t, const rule_arg
 
 static const rule_term *in_list(general *g, const rule_term *t) {
   const rule_schema *s = t->kind == RULE_OP ? rule_schemas_find(g->schemas, t->u.s) : NULL;
+  if (t->kind == RULE_VAR) return t;
+  const rule_term *made = rule_memo_find(&g->made, t, NULL);
+  if (made) return made;
   const rule_term **c = iso_arena_alloc(g->a, (t->n + 1) * sizeof *c);
-  if (!c || t->kind == RULE_VAR) return c ? t : NULL;
+  if (!c) return NULL;
   const bool getitem = t->kind == RULE_OP && !strcmp(t->u.s, "getitem");
   for (uint32_t i = 0; i < t->n; i++) {
     c[i] = getitem && i ? t->child[i]
                         : rewritten(g, t->child[i], s && i < s->n_args ? &s->arg[i] : NULL);
     if (!c[i]) return NULL;
   }
-  return t->kind == RULE_OP     ? rule_op(g->a, t->u.s, c, t->n)
+  made = t->kind == RULE_OP     ? rule_op(g->a, t->u.s, c, t->n)
          : t->kind == RULE_LIST ? rule_list(g->a, c, t->n)
                                 : t;
+  return made && rule_memo_put(&g->made, t, NULL, made) ? made : NULL;
 }
 
 /* Powers of sizes that scales are: f^up = size, or f^down size = 1. */
@@ -250,8 +256,10 @@ static bool make(general *g, rule *out) {
   out->where = where;
   for (uint32_t i = 0; i < out->n_where; i++)
     if (!where[i]) return false;
+  g->made = (rule_memo){0};
   out->lhs = in_list(g, r->lhs);
   out->rhs = in_list(g, r->rhs);
+  rule_memo_free(&g->made);
   return out->lhs && out->rhs;
 }
 
@@ -401,7 +409,9 @@ static bool attempt_one(general *g, attempt *t) {
   t->work += work;
   if (t->code) return true;
   bool holds = t->verdict->status == RULE_PROVED;
-  if (holds && t->how->admits) t->code = t->how->admits(t->how->ctx, &try, &holds, t->err);
+  if (holds && !rule_share(g->a, &try)) t->code = iso_fail(t->err, ISO_NOMEM, "out of memory");
+  if (holds && !t->code && t->how->admits)
+    t->code = t->how->admits(t->how->ctx, &try, &holds, t->err);
   if (t->code) return true;
   if (holds) *t->out = try;
   else *t->verdict = (rule_verdict){.status = RULE_UNKNOWN};

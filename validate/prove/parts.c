@@ -196,7 +196,7 @@ typedef struct sweep {
   const rule *r;
   rule_schemas *schemas;
   const val_options *o;
-  sc_certificate *certify;
+  sc_obligations *obligations;
   iso_error *err;
   iso_code code;
   sc_look look;
@@ -224,19 +224,19 @@ static bool equal_parts(sweep *w, const rule_term *a, const rule_term *b, bool c
   look.chunk = chunk;
   look.one_term = a == b;
   look.max_work = PART_WORK;
-  const size_t had = w->certify ? w->certify->n : 0;
+  const size_t had = w->obligations ? w->obligations->n : 0;
   w->code = sc_attempt(&(sc_asked){&of_parts, w->schemas, w->o}, &look,
-                       look.one_term ? NULL : w->certify, &sight, &v, w->err);
+                       look.one_term ? NULL : w->obligations, &sight, &v, w->err);
   w->work += sight.work;
   w->pairs++;
   const bool written =
-      !w->certify || !w->certify->why[0]; /* its obligations, where they are wanted */
+      !w->obligations || !w->obligations->why[0]; /* its obligations, where they are wanted */
   const bool proved = !w->code && v.status == RULE_PROVED && !sight.masked && written;
   if (proved) w->look.used = sight.used;
-  if (!proved && w->certify) { /* of what is no part there is no obligation */
-    for (size_t i = had; i < w->certify->n; i++) free(w->certify->text[i]);
-    w->certify->n = had;
-    w->certify->why[0] = 0;
+  if (!proved && w->obligations) { /* of what is no part there is no obligation */
+    for (size_t i = had; i < w->obligations->n; i++) free(w->obligations->text[i]);
+    w->obligations->n = had;
+    w->obligations->why[0] = 0;
   }
   return proved;
 }
@@ -456,7 +456,7 @@ typedef struct question {
   const rule *r;
   rule_schemas *schemas;
   const val_options *o;
-  sc_certificate *certify;
+  sc_obligations *obligations;
   rule_verdict *out;
   iso_error *err;
   sc_look look;
@@ -465,8 +465,8 @@ typedef struct question {
 } question;
 
 static iso_code as_it_stands(question *q) {
-  sc_forget_certificates(q->certify);
-  const iso_code c = sc_attempt(&(sc_asked){q->r, q->schemas, q->o}, &q->look, q->certify,
+  sc_forget_obligations(q->obligations);
+  const iso_code c = sc_attempt(&(sc_asked){q->r, q->schemas, q->o}, &q->look, q->obligations,
                                 &q->sight, q->out, q->err);
   q->work += q->sight.work;
   return c;
@@ -487,16 +487,16 @@ static iso_code in_parts(question *q) {
   *w = (sweep){.r = q->r,
                .schemas = q->schemas,
                .o = q->o,
-               .certify = q->certify,
+               .obligations = q->obligations,
                .err = q->err,
                .look = q->look};
-  sc_forget_certificates(q->certify);
+  sc_forget_obligations(q->obligations);
   if (begin(w) && has_values(w)) search(w);
   if (!w->code && w->look.n_cuts) {
     sc_sight sight = {0};
     rule_verdict v = {0};
-    w->code = sc_attempt(&(sc_asked){&w->with, q->schemas, q->o}, &w->look, q->certify, &sight, &v,
-                         q->err);
+    w->code = sc_attempt(&(sc_asked){&w->with, q->schemas, q->o}, &w->look, q->obligations, &sight,
+                         &v, q->err);
     if (!w->code && v.status == RULE_PROVED) *q->out = v;
     w->work += sight.work;
   }
@@ -510,15 +510,15 @@ static iso_code in_parts(question *q) {
 /* The obligations of a proof, which z3 did not answer as they stood, for its parts. Else why there
  * are none stays. */
 static iso_code written_in_parts(question *q) {
-  char why[sizeof q->certify->why];
+  char why[sizeof q->obligations->why];
   rule_verdict v = {0}, *out = q->out;
-  memcpy(why, q->certify->why, sizeof why);
+  memcpy(why, q->obligations->why, sizeof why);
   q->out = &v;
   const iso_code c = in_parts(q);
   q->out = out;
-  if (c || (v.status == RULE_PROVED && !q->certify->why[0] && q->certify->n)) return c;
-  sc_forget_certificates(q->certify);
-  memcpy(q->certify->why, why, sizeof why);
+  if (c || (v.status == RULE_PROVED && !q->obligations->why[0] && q->obligations->n)) return c;
+  sc_forget_obligations(q->obligations);
+  memcpy(q->obligations->why, why, sizeof why);
   return ISO_OK;
 }
 
@@ -541,14 +541,14 @@ static iso_code answer(question *q, int64_t all) {
   return goes_on(q, c) && ended ? as_it_stands(q) : c;
 }
 
-iso_code sc_prove(const sc_asked *asked, bool read_literals, sc_certificate *certify,
+iso_code sc_prove(const sc_asked *asked, bool read_literals, sc_obligations *obligations,
                   rule_verdict *out, sc_sight *sight, iso_error *err) {
   const rule *r = asked->r;
   const int64_t budget = sc_budget(asked->o);
   question q = {.r = r,
                 .schemas = asked->schemas,
                 .o = asked->o,
-                .certify = certify,
+                .obligations = obligations,
                 .out = out,
                 .err = err,
                 .look.read_literals = read_literals};
@@ -557,12 +557,13 @@ iso_code sc_prove(const sc_asked *asked, bool read_literals, sc_certificate *cer
     if (r->var[i].n_dims > RULE_MAX_RANK)
       return snprintf(out->reason, sizeof out->reason, "a variable of too many dimensions"), ISO_OK;
   iso_code c;
-  if (certify && certify->unchecked) { /* also what is not proved is wanted, as it stands */
+  if (obligations && obligations->unchecked) { /* also what is not proved is wanted, as it stands */
     q.look.max_work = budget;
     c = as_it_stands(&q);
   } else {
     c = answer(&q, budget);
-    if (!c && certify && out->status == RULE_PROVED && certify->why[0]) c = written_in_parts(&q);
+    if (!c && obligations && out->status == RULE_PROVED && obligations->why[0])
+      c = written_in_parts(&q);
   }
   if (sight) *sight = q.sight, sight->work = q.work;
   return c;

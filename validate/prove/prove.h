@@ -57,9 +57,9 @@ typedef struct sc_sight {
 } sc_sight;
 
 /* The obligations of a proof, one text per case (obligation.c). */
-enum { SC_MAX_CERTIFICATES = 64 };
-struct sc_certificate {
-  char *text[SC_MAX_CERTIFICATES];
+enum { SC_MAX_OBLIGATIONS = 64 };
+struct sc_obligations {
+  char *text[SC_MAX_OBLIGATIONS];
   size_t n;
   bool some;      /* one of them is of a case that some sizes meet */
   bool unchecked; /* also what is not proved, and not shown to z3: for tests */
@@ -77,10 +77,10 @@ bool sc_has_model(
     sc *c, bool *defined); /* defined (may be NULL): the functions of the domain facts are, there */
 bool sc_model(sc *c, double *v); /* by symbol */
 
-/* ---- certificates (obligation.c) ---- */
+/* ---- obligations (obligation.c) ---- */
 
-/* The obligation of this case into c->certify, or why there is none. */
-void sc_certify(sc *c, const pt_tensor *a, const pt_tensor *b, const sx *idx);
+/* The obligation of this case into c->obligations, or why there is none. */
+void sc_write_obligation(sc *c, const pt_tensor *a, const pt_tensor *b, const sx *idx);
 
 /* ---- one attempt, and the answer (attempt.c, generalise.c, parts.c, prove.c) ---- */
 
@@ -100,15 +100,16 @@ typedef struct sc_asked {
 } sc_asked;
 /* One attempt at a rule, looked at in one way. Returns: in `out` whether it is proved. Errors:
  * ISO_NOMEM; ISO_LIMIT where Z3 overran. */
-ISO_MUST_USE iso_code sc_attempt(const sc_asked *q, const sc_look *look, sc_certificate *certify,
-                                 sc_sight *sight, rule_verdict *out, iso_error *err);
+ISO_MUST_USE iso_code sc_attempt(const sc_asked *q, const sc_look *look,
+                                 sc_obligations *obligations, sc_sight *sight, rule_verdict *out,
+                                 iso_error *err);
 /* The work that an answer may take with these options. */
 int64_t sc_budget(const val_options *o);
-void sc_forget_certificates(sc_certificate *k);
+void sc_forget_obligations(sc_obligations *k);
 /* Prove a rule for all sizes that it leaves open. `read_literals`: see pt_literal. `sight` (may be
  * NULL): whether that, or else its opposite, could have had another answer; and the work of all
  * attempts. */
-ISO_MUST_USE iso_code sc_prove(const sc_asked *q, bool read_literals, sc_certificate *certify,
+ISO_MUST_USE iso_code sc_prove(const sc_asked *q, bool read_literals, sc_obligations *obligations,
                                rule_verdict *out, sc_sight *sight, iso_error *err);
 /* val_prove, and the work that it was. */
 ISO_MUST_USE iso_code sc_prove_read(const rule *r, rule_schemas *schemas, const val_options *o,

@@ -13,18 +13,18 @@
 
 enum { SHAPE_TRIALS = 240, VALUE_TRIALS = 260, SMALL_FILLS = 24, READABLE = 1 << 14 };
 
-static void witness_fini(val_witness *w) {
+static void counterexample_fini(val_counterexample *w) {
   for (uint32_t i = 0; w->bind != NULL && i < w->r->n_vars; i++) rule_tensor_unref(w->bind[i]);
   free(w->bind);
   rule_tensor_unref(w->lhs);
   rule_tensor_unref(w->rhs);
   iso_arena_fini(&w->arena);
-  *w = (val_witness){0};
+  *w = (val_counterexample){0};
 }
 
 void val_finding_free(val_finding *f) {
   if (f == NULL) return;
-  witness_fini(&f->witness);
+  counterexample_fini(&f->counterexample);
 }
 
 static iso_code no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
@@ -61,7 +61,7 @@ static const rule_term *name_value(iso_arena *a, const val_name *n) {
   return rule_list(a, item, n->n);
 }
 
-static bool copy_names(val_witness *w, const val_problem *p) {
+static bool copy_names(val_counterexample *w, const val_problem *p) {
   const char **name = iso_arena_alloc(&w->arena, (p->n_names + 1) * sizeof *name);
   const rule_term **value = iso_arena_alloc(&w->arena, (p->n_names + 1) * sizeof *value);
   if (name == NULL || value == NULL) return false;
@@ -77,9 +77,9 @@ static bool copy_names(val_witness *w, const val_problem *p) {
   return true;
 }
 
-iso_code val_witness_take(val_witness *w, const val_problem *p, const rule *r,
-                          rule_tensor *const *bind, const val_trial *t, iso_error *err) {
-  val_witness n = {
+iso_code val_counterexample_take(val_counterexample *w, const val_problem *p, const rule *r,
+                                 rule_tensor *const *bind, const val_trial *t, iso_error *err) {
+  val_counterexample n = {
       .found = true, .what = t->what, .index = t->index, .max_abs = t->abs, .max_rel = t->rel};
   n.r = copy_instance(&n.arena, r);
   n.bind = calloc(r->n_vars + 1, sizeof *n.bind);
@@ -91,7 +91,7 @@ iso_code val_witness_take(val_witness *w, const val_problem *p, const rule *r,
   for (uint32_t i = 0; i < r->n_vars; i++) n.bind[i] = rule_tensor_ref(bind[i]);
   n.lhs = rule_tensor_ref(t->lhs);
   n.rhs = rule_tensor_ref(t->rhs);
-  witness_fini(w);
+  counterexample_fini(w);
   *w = n;
   return ISO_OK;
 }
@@ -110,7 +110,7 @@ static int64_t elements(const rule *r) {
 
 typedef struct search {
   val_engine *e;
-  val_witness *w;
+  val_counterexample *w;
   val_problem *p;
   iso_rng *rng;
   bool strict;
@@ -127,7 +127,7 @@ static iso_code attempt(search *s, const rule *r, rule_tensor *const *bind, bool
   iso_code c = val_try(s->e, r, bind, &how, &t, err);
   if (!c) c = val_trial_settle(s->e, r, bind, false, &t, err);
   if (!c && t.outcome == VAL_DIFFER && !(t.soft && !(s->w->max_rel < 1e-6))) {
-    c = val_witness_take(s->w, s->p, r, bind, &t, err);
+    c = val_counterexample_take(s->w, s->p, r, bind, &t, err);
     *kept = !c;
   }
   val_trial_fini(&t);
@@ -337,8 +337,8 @@ static iso_code shrink_numbers(search *s, iso_error *err) {
   return c;
 }
 
-iso_code val_witness_shrink(val_engine *e, val_witness *w, val_problem *p, iso_rng *rng,
-                            bool strict, iso_error *err) {
+iso_code val_counterexample_shrink(val_engine *e, val_counterexample *w, val_problem *p,
+                                   iso_rng *rng, bool strict, iso_error *err) {
   search s = {.e = e, .w = w, .p = p, .rng = rng, .strict = strict};
   iso_code c = p->open ? shrink_shapes(&s, err) : ISO_OK;
   s.trials = 0;
@@ -350,7 +350,7 @@ iso_code val_witness_shrink(val_engine *e, val_witness *w, val_problem *p, iso_r
   return c || elements(w->r) > READABLE ? c : shrink_numbers(&s, err);
 }
 
-void val_witness_describe(const val_witness *w, rule_verdict *out) {
+void val_counterexample_describe(const val_counterexample *w, rule_verdict *out) {
   char x[100], y[100], at[120] = "";
   size_t n = 0;
   for (uint32_t i = 0; i < w->n_names && n < sizeof at - 40; i++) {

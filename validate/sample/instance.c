@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "rules/memo.h"
 #include "validate/sample/instance_int.h"
 #include "validate/sample/sample_int.h"
 
@@ -12,22 +13,29 @@ enum { TRIES = 400, PINNED_TRIES = 80, MAX_NUMEL = 1 << 16, MAX_PINNED = 1 << 21
 
 /* ---- the rule at these values ---- */
 
-static const rule_term *substitute(const val_problem *p, iso_arena *a, const rule_arg *arg,
-                                   const rule_term *t);
+typedef struct substitution {
+  const val_problem *p;
+  iso_arena *a;
+  rule_memo done; /* shared parts, by the argument that they stand for */
+} substitution;
 
-static const rule_term *substitute_children(const val_problem *p, iso_arena *a, const rule_arg *arg,
+static const rule_term *substitute(substitution *s, const rule_arg *arg, const rule_term *t);
+
+static const rule_term *substitute_children(substitution *s, const rule_arg *arg,
                                             const rule_term *t) {
+  iso_arena *a = s->a;
   const rule_term **child = iso_arena_alloc(a, (t->n + 1) * sizeof *child);
-  const rule_schema *s = t->kind == RULE_OP ? rule_schemas_find(p->schemas, t->u.s) : NULL;
+  const rule_schema *of = t->kind == RULE_OP ? rule_schemas_find(s->p->schemas, t->u.s) : NULL;
   if (child == NULL) return NULL;
   for (uint32_t i = 0; i < t->n; i++) {
-    const rule_arg *formal = s != NULL && i < s->n_args ? &s->arg[i]
-                             : t->kind == RULE_LIST     ? arg
-                                                        : NULL;
-    child[i] = substitute(p, a, formal, t->child[i]);
+    const rule_arg *formal = of != NULL && i < of->n_args ? &of->arg[i]
+                             : t->kind == RULE_LIST       ? arg
+                                                          : NULL;
+    child[i] = substitute(s, formal, t->child[i]);
+    if (child[i] == NULL) return NULL;
     const rule_term *fitted = child[i];
     /* An integer for a real argument becomes a float, and the like. */
-    if (child[i] != NULL && t->kind == RULE_OP && formal != NULL && t->child[i]->kind != RULE_OP &&
+    if (t->kind == RULE_OP && formal != NULL && t->child[i]->kind != RULE_OP &&
         t->child[i]->kind != RULE_VAR &&
         rule_arg_value(a, formal, child[i], &fitted, NULL) == ISO_OK)
       child[i] = fitted;
@@ -35,9 +43,15 @@ static const rule_term *substitute_children(const val_problem *p, iso_arena *a, 
   return t->kind == RULE_OP ? rule_op(a, t->u.s, child, t->n) : rule_list(a, child, t->n);
 }
 
-static const rule_term *substitute(const val_problem *p, iso_arena *a, const rule_arg *arg,
-                                   const rule_term *t) {
-  if (t->kind == RULE_OP || t->kind == RULE_LIST) return substitute_children(p, a, arg, t);
+static const rule_term *substitute(substitution *s, const rule_arg *arg, const rule_term *t) {
+  const val_problem *p = s->p;
+  iso_arena *a = s->a;
+  if (t->kind == RULE_OP || t->kind == RULE_LIST) {
+    const rule_term *before = rule_memo_find(&s->done, t, arg);
+    if (before) return before;
+    before = substitute_children(s, arg, t);
+    return before && rule_memo_put(&s->done, t, arg, before) ? before : NULL;
+  }
   int64_t v;
   if (t->kind == RULE_EXPR && val_size_at(p, t, &v)) return rule_int(a, v);
   double real;
@@ -98,8 +112,10 @@ iso_code val_instantiate(const val_problem *p, iso_arena *a, rule *out, iso_erro
   }
   out->var = var;
   out->n_attrs = out->n_where = 0;
-  out->lhs = substitute(p, a, NULL, r->lhs);
-  out->rhs = substitute(p, a, NULL, r->rhs);
+  substitution s = {.p = p, .a = a};
+  out->lhs = substitute(&s, NULL, r->lhs);
+  out->rhs = substitute(&s, NULL, r->rhs);
+  rule_memo_free(&s.done);
   if (out->lhs == NULL || out->rhs == NULL)
     return iso_fail(err, ISO_UNSUPPORTED, "an attribute has no value");
   return rule_share(a, out) ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");

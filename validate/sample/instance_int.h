@@ -48,7 +48,7 @@ typedef struct val_problem {
 } val_problem;
 
 /* Set the names and the open dimensions to a counterexample's. */
-void val_problem_set(val_problem *p, const val_witness *w);
+void val_problem_set(val_problem *p, const val_counterexample *w);
 /* The open parts of `r`. Borrows both. Owns: val_problem_fini. Errors: ISO_UNSUPPORTED where it is
  * too large. */
 ISO_MUST_USE iso_code val_problem_init(val_problem *p, const rule *r, rule_schemas *s,

@@ -198,7 +198,7 @@ const val_name *val_hidden_of(const val_problem *p, const char *var, uint32_t d)
   return NULL;
 }
 
-void val_problem_set(val_problem *p, const val_witness *w) {
+void val_problem_set(val_problem *p, const val_counterexample *w) {
   for (uint32_t i = 0; i < w->n_names; i++) {
     val_name *n = find_name(p, w->name[i]);
     if (n == NULL) continue;

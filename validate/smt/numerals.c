@@ -29,10 +29,10 @@ static void write_power(int32_t e, FILE *f) {
 }
 
 /* A number that 128 bits do not hold. It is no integer's coefficient: those are int64. */
-static void write_large(cert_writer *w, uint32_t q, bool whole, FILE *f) {
+static void write_large(smt_writer *w, uint32_t q, bool whole, FILE *f) {
   const int32_t e = pv_q_exponent(&w->c->q, q);
   char *n, *d;
-  if (whole || e > 1100 || e < -1100) return cert_give_up(w, "a number too large to write");
+  if (whole || e > 1100 || e < -1100) return smt_give_up(w, "a number too large to write");
   if (!pv_q_decimals(&w->c->q, q, &n, &d)) {
     w->c->no_memory = true;
     return;
@@ -48,13 +48,13 @@ static void write_large(cert_writer *w, uint32_t q, bool whole, FILE *f) {
   free(d);
 }
 
-void cert_write_rational(cert_writer *w, uint32_t q, bool whole, FILE *f) {
+void smt_write_rational(smt_writer *w, uint32_t q, bool whole, FILE *f) {
   pv_q v;
   if (!pv_q_small(&w->c->q, q, &v)) return write_large(w, q, whole, f);
   const bool negative = v.n < 0;
   const unsigned __int128 n = (unsigned __int128)(negative ? -v.n : v.n),
                           d = (unsigned __int128)v.d;
-  if (v.e > 1100 || v.e < -1100) return cert_give_up(w, "a number too large to write");
+  if (v.e > 1100 || v.e < -1100) return smt_give_up(w, "a number too large to write");
   if (negative) fputs("(- ", f);
   if (d == 1 && v.e == 0) {
     write_whole(n, whole, f);

@@ -12,16 +12,16 @@
 #include "validate/inside.h"
 #include "validate/prove/z3_lazy.h"
 
-static void hypotheses(cert_writer *w) {
+static void hypotheses(smt_writer *w) {
   sc *c = w->c;
-  cert_line(w, "; what holds in this case\n");
+  smt_line(w, "; what holds in this case\n");
   for (size_t i = 0; i < c->n_facts; i++) {
-    const cert_name n = cert_write(w, c->fact[i]);
-    cert_line(w, "(assert (>= %s 0))\n", n.s);
+    const smt_name n = smt_write(w, c->fact[i]);
+    smt_line(w, "(assert (>= %s 0))\n", n.s);
   }
   for (size_t i = 0; i < c->n_path; i++) {
-    const cert_name n = cert_write(w, c->path[i].cond);
-    cert_line(w, c->path[i].holds ? "(assert %s)\n" : "(assert (not %s))\n", n.s);
+    const smt_name n = smt_write(w, c->path[i].cond);
+    smt_line(w, c->path[i].holds ? "(assert %s)\n" : "(assert (not %s))\n", n.s);
   }
 }
 
@@ -101,12 +101,12 @@ static void head(const sc *c, FILE *f) {
 }
 
 /* Sizes and attributes for which the assumptions are to have a model. */
-static void pinned(cert_writer *w, const double *v) {
+static void pinned(smt_writer *w, const double *v) {
   const sc *c = w->c;
   for (size_t i = 0; i < c->n_syms && i < sizeof w->sym; i++) {
     const sx_sym *s = &c->sym[i];
     if (!w->sym[i] || !strchr("saq", s->role)) continue;
-    const cert_name n = cert_plain_name(s->role == 's' ? 'n' : s->role, s->name, i);
+    const smt_name n = smt_plain_name(s->role == 's' ? 'n' : s->role, s->name, i);
     const char *negative = v[i] < 0 ? "(- " : "", *end = v[i] < 0 ? ")" : "";
     fprintf(w->f, s->flags & S_INT ? "(assert (= %s %s%.0f%s))\n" : "(assert (= %s %s%.2f%s))\n",
             n.s, negative, v[i] < 0 ? -v[i] : v[i], end);
@@ -120,7 +120,7 @@ static char *answers(sc *c, const char *text) {
   return r;
 }
 
-static char *compose(cert_writer *w, const char *body, const char *end) {
+static char *compose(smt_writer *w, const char *body, const char *end) {
   char *text = NULL;
   size_t n = 0;
   FILE *f = open_memstream(&text, &n);
@@ -133,7 +133,7 @@ static char *compose(cert_writer *w, const char *body, const char *end) {
 }
 
 /* Goal and vacuity, in this order. */
-static char *ending(cert_writer *w, cert_name x, cert_name y, bool pin) {
+static char *ending(smt_writer *w, smt_name x, smt_name y, bool pin) {
   char *text = NULL;
   size_t n = 0;
   double *v = calloc(w->c->n_syms + 1, sizeof *v);
@@ -157,8 +157,8 @@ static char *ending(cert_writer *w, cert_name x, cert_name y, bool pin) {
 
 /* A case that no sizes meet: what holds in it is contradictory by itself, and that is its
  * obligation. */
-static char *empty_case(cert_writer *w) {
-  cert_writer *k = calloc(1, sizeof *k);
+static char *empty_case(smt_writer *w) {
+  smt_writer *k = calloc(1, sizeof *k);
   char *body = NULL, *text = NULL, *got = NULL;
   size_t n = 0;
   if (k)
@@ -182,9 +182,9 @@ static char *empty_case(cert_writer *w) {
 }
 
 /* Why z3's answer is not the one that is wanted. */
-static void explain(const cert_writer *w, const char *got, char *why) {
+static void explain(const smt_writer *w, const char *got, char *why) {
   char of[120];
-  cert_spoken_of(w, of, sizeof of);
+  smt_spoken_of(w, of, sizeof of);
   if (!strncmp(got, "sat", 3))
     snprintf(why, 200, "z3 does not see it from the axioms that are told of %s", of);
   else if (!strncmp(got, "unknown", 7))
@@ -196,24 +196,24 @@ static void explain(const cert_writer *w, const char *got, char *why) {
     if (*p == '\n') *p = ' ';
 }
 
-static void write_case(cert_writer *w, sx x, sx y, char **out, char *why) {
+static void write_case(smt_writer *w, sx x, sx y, char **out, char *why) {
   char *body = NULL;
   size_t n = 0;
   sc *c = w->c;
   w->f = open_memstream(&body, &n);
   if (!w->f) return;
   hypotheses(w);
-  const bool truth = cert_sort_of(c, x) == 'b';
-  cert_line(w, "; the left side\n");
+  const bool truth = smt_sort_of(c, x) == 'b';
+  smt_line(w, "; the left side\n");
   w->side = 1;
-  const cert_name a = truth ? cert_write(w, x) : cert_real(w, x);
-  cert_line(w, "; the right side\n");
+  const smt_name a = truth ? smt_write(w, x) : smt_real(w, x);
+  smt_line(w, "; the right side\n");
   w->side = 2;
-  const cert_name b = truth ? cert_write(w, y) : cert_real(w, y);
-  if (!truth && w->how == CERT_CLEAR) cert_clear(w, x, y, a, b);
-  cert_line(w, "; sums\n");
-  cert_tell_axioms(w);
-  if (c->failed) cert_give_up(w, c->reason);
+  const smt_name b = truth ? smt_write(w, y) : smt_real(w, y);
+  if (!truth && w->how == SMT_CLEAR) smt_clear(w, x, y, a, b);
+  smt_line(w, "; sums\n");
+  smt_tell_axioms(w);
+  if (c->failed) smt_give_up(w, c->reason);
   char *end[2] = {NULL, NULL};
   for (int pin = 0; pin < 2 && !w->failed; pin++) end[pin] = ending(w, a, b, pin);
   fclose(w->f);
@@ -221,15 +221,16 @@ static void write_case(cert_writer *w, sx x, sx y, char **out, char *why) {
   for (int pin = 1; pin >= 0 && !w->failed && !*out; pin--) {
     if (!end[pin]) continue;
     char *text = compose(w, body, end[pin]), *got = text ? answers(w->c, text) : NULL;
-    if (got && (c->certify->unchecked || !strcmp(got, "unsat\nsat\n"))) *out = text, text = NULL;
+    if (got && (c->obligations->unchecked || !strcmp(got, "unsat\nsat\n")))
+      *out = text, text = NULL;
     const bool goal = got && !strncmp(got, "unsat", 5);
     if (!*out) explain(w, got ? got : "", why);
     free(got);
     free(text);
-    if (!goal || c->certify->unchecked) break; /* other sizes change nothing in the goal */
+    if (!goal || c->obligations->unchecked) break; /* other sizes change nothing in the goal */
   }
-  if (!*out && !w->failed && !c->certify->unchecked) *out = empty_case(w);
-  else if (*out) c->certify->some = true;
+  if (!*out && !w->failed && !c->obligations->unchecked) *out = empty_case(w);
+  else if (*out) c->obligations->some = true;
   if (w->failed) snprintf(why, 200, "%s", w->failed);
   free(body);
   free(end[0]);
@@ -242,11 +243,11 @@ static void forget_elements(sc *c) {
   c->n_elems = c->cap_elems = 0;
 }
 
-static char *attempt(sc *c, const pt_tensor *a, const pt_tensor *b, const sx *idx, cert_how how) {
-  sc_certificate *k = c->certify;
+static char *attempt(sc *c, const pt_tensor *a, const pt_tensor *b, const sx *idx, smt_how how) {
+  sc_obligations *k = c->obligations;
   const size_t facts = c->n_facts, path = c->n_path;
   char *text = NULL;
-  cert_writer *w = calloc(1, sizeof *w);
+  smt_writer *w = calloc(1, sizeof *w);
   if (w) w->declared = calloc(c->r->n_vars + 1, sizeof *w->declared);
   if (w && w->declared) {
     w->c = c;
@@ -266,27 +267,27 @@ static char *attempt(sc *c, const pt_tensor *a, const pt_tensor *b, const sx *id
   return text;
 }
 
-void sc_certify(sc *c, const pt_tensor *a, const pt_tensor *b, const sx *idx) {
-  sc_certificate *k = c->certify;
+void sc_write_obligation(sc *c, const pt_tensor *a, const pt_tensor *b, const sx *idx) {
+  sc_obligations *k = c->obligations;
   char *text = NULL;
   if (k->why[0]) return;
-  const bool room = k->n < SC_MAX_CERTIFICATES;
-  for (int how = 0; how < CERT_HOWS && room && !text && !c->failed; how++)
-    text = attempt(c, a, b, idx, (cert_how)how);
+  const bool room = k->n < SC_MAX_OBLIGATIONS;
+  for (int how = 0; how < SMT_HOWS && room && !text && !c->failed; how++)
+    text = attempt(c, a, b, idx, (smt_how)how);
   if (text) k->why[0] = 0, k->text[k->n++] = text;
   else if (!k->why[0]) snprintf(k->why, sizeof k->why, room ? "out of memory" : "too many cases");
 }
 
-void val_certificate_free(val_certificate *k) {
+void val_obligations_free(val_obligations *k) {
   for (size_t i = 0; i < k->n; i++) free(k->text[i]);
   free(k->text);
-  *k = (val_certificate){0};
+  *k = (val_obligations){0};
 }
 
-iso_code val_certify(const rule *r, rule_schemas *schemas, const val_options *o, bool unchecked,
-                     val_certificate *out, iso_error *err) {
-  *out = (val_certificate){0};
-  sc_certificate *k = calloc(1, sizeof *k);
+iso_code val_write_obligations(const rule *r, rule_schemas *schemas, const val_options *o,
+                               bool unchecked, val_obligations *out, iso_error *err) {
+  *out = (val_obligations){0};
+  sc_obligations *k = calloc(1, sizeof *k);
   if (!k) return iso_fail(err, ISO_NOMEM, "out of memory");
   rule_verdict v = {0};
   rule inside;
@@ -297,7 +298,7 @@ iso_code val_certify(const rule *r, rule_schemas *schemas, const val_options *o,
   if (!c && v.status != RULE_PROVED &&
       r->reads_literals) { /* it is proved of the numbers that its literals stand for */
     for (size_t i = 0; i < k->n; i++) free(k->text[i]);
-    *k = (sc_certificate){.unchecked = unchecked};
+    *k = (sc_obligations){.unchecked = unchecked};
     c = sc_prove(&(sc_asked){r, schemas, o}, true, k, &v, NULL, err);
   }
   const char *why = k->why[0]                               ? k->why

@@ -4,21 +4,21 @@
  * element is made of goes on to the element is told of these two. */
 #include "validate/smt/obligation_int.h"
 
-cert_name cert_place(cert_writer *w, sx x) {
+smt_name smt_place(smt_writer *w, sx x) {
   sc *c = w->c;
   const sx row = sc_word(c, x, 2);
-  const cert_name rank = cert_write(w, sc_word(c, x, 1)), n = cert_write(w, sc_word(c, row, 1)),
-                  o = cert_named("o%u", (unsigned)x);
-  cert_line(w, "(declare-const %s Int) ; where the element of rank %s stands\n", o.s, rank.s);
-  cert_line(w, "(assert (=> (and (<= 0 %s) (< %s %s)) (and (<= 0 %s) (< %s %s))))\n", rank.s,
-            rank.s, n.s, o.s, o.s, n.s);
-  if (w->n_places == CERT_MAX_PLACES) cert_give_up(w, "too many places in an order");
+  const smt_name rank = smt_write(w, sc_word(c, x, 1)), n = smt_write(w, sc_word(c, row, 1)),
+                 o = smt_named("o%u", (unsigned)x);
+  smt_line(w, "(declare-const %s Int) ; where the element of rank %s stands\n", o.s, rank.s);
+  smt_line(w, "(assert (=> (and (<= 0 %s) (< %s %s)) (and (<= 0 %s) (< %s %s))))\n", rank.s, rank.s,
+           n.s, o.s, o.s, n.s);
+  if (w->n_places == SMT_MAX_PLACES) smt_give_up(w, "too many places in an order");
   else w->place[w->n_places++] = x;
   return o;
 }
 
 /* Whether a and b, one expression at two places, are in the order of what they are made of. */
-void cert_monotone(cert_writer *w, sx a, sx b, int depth) {
+void smt_monotone(smt_writer *w, sx a, sx b, int depth) {
   sc *c = w->c;
   if (a == b || depth > 12 || w->failed || sc_op(c, a) != X_FN || sc_op(c, b) != X_FN ||
       sc_word(c, a, 0) != sc_word(c, b, 0))
@@ -26,48 +26,47 @@ void cert_monotone(cert_writer *w, sx a, sx b, int depth) {
   const sx_func f = (sx_func)sc_word(c, a, 0);
   const sx p = sc_word(c, a, 1), q = sc_word(c, b, 1);
   if (f == F_ADD) {
-    cert_monotone(w, p, q, depth + 1);
-    cert_monotone(w, sc_word(c, a, 2), sc_word(c, b, 2), depth + 1);
+    smt_monotone(w, p, q, depth + 1);
+    smt_monotone(w, sc_word(c, a, 2), sc_word(c, b, 2), depth + 1);
     return;
   }
-  const cert_name x = cert_real(w, a), y = cert_real(w, b);
+  const smt_name x = smt_real(w, a), y = smt_real(w, b);
   if (f == F_MUL) {
     const bool first = p == q;
     const sx fixed = first ? p : sc_word(c, a, 2), u = first ? sc_word(c, a, 2) : p,
              v = first ? sc_word(c, b, 2) : q;
     if (!first && sc_word(c, a, 2) != sc_word(c, b, 2)) return;
-    const cert_name k = cert_real(w, fixed), m = cert_real(w, u), n = cert_real(w, v);
-    cert_line(w, "(assert (=> (> %s 0.0) (= (< %s %s) (< %s %s)))) ; a positive factor\n", k.s, m.s,
-              n.s, x.s, y.s);
-    cert_line(w, "(assert (=> (< %s 0.0) (= (< %s %s) (< %s %s)))) ; a negative factor\n", k.s, n.s,
-              m.s, x.s, y.s);
-    const sx base = cert_is_fn(c, fixed, F_POWER) ? sc_word(c, fixed, 1) : fixed;
-    if (sc_op(c, base) == X_SUM) cert_positive_sum(w, base);
-    cert_monotone(w, u, v, depth + 1);
+    const smt_name k = smt_real(w, fixed), m = smt_real(w, u), n = smt_real(w, v);
+    smt_line(w, "(assert (=> (> %s 0.0) (= (< %s %s) (< %s %s)))) ; a positive factor\n", k.s, m.s,
+             n.s, x.s, y.s);
+    smt_line(w, "(assert (=> (< %s 0.0) (= (< %s %s) (< %s %s)))) ; a negative factor\n", k.s, n.s,
+             m.s, x.s, y.s);
+    const sx base = smt_is_fn(c, fixed, F_POWER) ? sc_word(c, fixed, 1) : fixed;
+    if (sc_op(c, base) == X_SUM) smt_positive_sum(w, base);
+    smt_monotone(w, u, v, depth + 1);
     return;
   }
-  const cert_name m = cert_real(w, p), n = cert_real(w, q);
+  const smt_name m = smt_real(w, p), n = smt_real(w, q);
   if (f == F_EXP) {
-    cert_line(w, "(assert (= (< %s %s) (< %s %s))) ; e^a rises\n", m.s, n.s, x.s, y.s);
+    smt_line(w, "(assert (= (< %s %s) (< %s %s))) ; e^a rises\n", m.s, n.s, x.s, y.s);
   } else if (f == F_LOG) {
-    cert_line(w,
-              "(assert (=> (and (> %s 0.0) (> %s 0.0)) (= (< %s %s) (< %s %s)))) ; log a rises\n",
-              m.s, n.s, m.s, n.s, x.s, y.s);
+    smt_line(w, "(assert (=> (and (> %s 0.0) (> %s 0.0)) (= (< %s %s) (< %s %s)))) ; log a rises\n",
+             m.s, n.s, m.s, n.s, x.s, y.s);
   } else if (f == F_POWER && sc_word(c, a, 2) == sc_word(c, b, 2)) {
     uint32_t e;
     if (!sx_is_q(c, sc_word(c, a, 2), &e)) return;
     const bool up = pv_q_sign(&c->q, e) > 0;
-    cert_line(w,
-              "(assert (=> (and (> %s 0.0) (> %s 0.0)) (= (< %s %s) (< %s %s)))) ; a power of what "
-              "is positive\n",
-              m.s, n.s, up ? m.s : n.s, up ? n.s : m.s, x.s, y.s);
+    smt_line(w,
+             "(assert (=> (and (> %s 0.0) (> %s 0.0)) (= (< %s %s) (< %s %s)))) ; a power of what "
+             "is positive\n",
+             m.s, n.s, up ? m.s : n.s, up ? n.s : m.s, x.s, y.s);
   } else {
     return;
   }
-  cert_monotone(w, p, q, depth + 1);
+  smt_monotone(w, p, q, depth + 1);
 }
 
-static void same_order(cert_writer *w, sx a, sx b) {
+static void same_order(smt_writer *w, sx a, sx b) {
   sc *c = w->c;
   sx k[8], l[8], at[2], x[2], y[2];
   uint32_t n, m;
@@ -75,24 +74,24 @@ static void same_order(cert_writer *w, sx a, sx b) {
   if (row == other || !sx_same(c, high, sc_word(c, other, 1))) return;
   const sx body = sx_open(c, row, k, &n), second = sx_open(c, other, l, &m);
   for (int i = 0; i < 2; i++) {
-    if (!(at[i] = cert_witness(w, high))) return;
+    if (!(at[i] = smt_skolem(w, high))) return;
     x[i] = sx_subst(c, body, &(sx_map){k[0], at[i]}, 1);
     y[i] = sx_subst(c, second, &(sx_map){l[0], at[i]}, 1);
   }
-  const cert_name p = cert_write(w, a), q = cert_write(w, b), r = cert_write(w, sc_word(c, a, 1)),
-                  s = cert_write(w, sc_word(c, b, 1)), top = cert_write(w, high);
-  const cert_name i = cert_write(w, at[0]), j = cert_write(w, at[1]);
-  const cert_name x0 = cert_real(w, x[0]), x1 = cert_real(w, x[1]), y0 = cert_real(w, y[0]),
-                  y1 = cert_real(w, y[1]);
-  cert_line(w,
-            "(assert (or (= %s %s) (distinct %s %s) (and (<= 0 %s) (< %s %s) (<= 0 %s) (< %s %s) "
-            "(distinct (< %s %s) (< %s %s))))) ; the same, or %s and %s differ in order\n",
-            p.s, q.s, r.s, s.s, i.s, i.s, top.s, j.s, j.s, top.s, x0.s, x1.s, y0.s, y1.s, i.s, j.s);
-  cert_monotone(w, x[0], x[1], 0);
-  cert_monotone(w, y[0], y[1], 0);
+  const smt_name p = smt_write(w, a), q = smt_write(w, b), r = smt_write(w, sc_word(c, a, 1)),
+                 s = smt_write(w, sc_word(c, b, 1)), top = smt_write(w, high);
+  const smt_name i = smt_write(w, at[0]), j = smt_write(w, at[1]);
+  const smt_name x0 = smt_real(w, x[0]), x1 = smt_real(w, x[1]), y0 = smt_real(w, y[0]),
+                 y1 = smt_real(w, y[1]);
+  smt_line(w,
+           "(assert (or (= %s %s) (distinct %s %s) (and (<= 0 %s) (< %s %s) (<= 0 %s) (< %s %s) "
+           "(distinct (< %s %s) (< %s %s))))) ; the same, or %s and %s differ in order\n",
+           p.s, q.s, r.s, s.s, i.s, i.s, top.s, j.s, j.s, top.s, x0.s, x1.s, y0.s, y1.s, i.s, j.s);
+  smt_monotone(w, x[0], x[1], 0);
+  smt_monotone(w, y[0], y[1], 0);
 }
 
-void cert_tell_orders(cert_writer *w) {
+void smt_tell_orders(smt_writer *w) {
   sc *c = w->c;
   for (size_t i = 0; i < w->n_places; i++)
     for (size_t k = 0; k < i && !w->failed && !c->failed; k++) {
@@ -101,9 +100,9 @@ void cert_tell_orders(cert_writer *w) {
         same_order(w, a, b);
         continue;
       }
-      const cert_name p = cert_write(w, a), q = cert_write(w, b),
-                      r = cert_write(w, sc_word(c, a, 1)), s = cert_write(w, sc_word(c, b, 1));
-      cert_line(w, "(assert (= (= %s %s) (= %s %s))) ; each rank has a place of its own\n", r.s,
-                s.s, p.s, q.s);
+      const smt_name p = smt_write(w, a), q = smt_write(w, b), r = smt_write(w, sc_word(c, a, 1)),
+                     s = smt_write(w, sc_word(c, b, 1));
+      smt_line(w, "(assert (= (= %s %s) (= %s %s))) ; each rank has a place of its own\n", r.s, s.s,
+               p.s, q.s);
     }
 }

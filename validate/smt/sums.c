@@ -10,36 +10,36 @@ static sx part(sc *c, sx op, sx k, sx body, sx from, sx n) {
   return i == c->zero ? body : sx_close(c, (sx_op)op, i, body);
 }
 
-static void equal_to(cert_writer *w, sx s, sx r, const char *why) {
-  const cert_name a = cert_real(w, s), b = cert_real(w, r);
-  cert_line(w, "(assert (= %s %s)) ; %s\n", a.s, b.s, why);
+static void equal_to(smt_writer *w, sx s, sx r, const char *why) {
+  const smt_name a = smt_real(w, s), b = smt_real(w, r);
+  smt_line(w, "(assert (= %s %s)) ; %s\n", a.s, b.s, why);
 }
 
 /* A range cut at `at`: below it and above it. */
-static void split(cert_writer *w, sx s, sx k, sx body, sx high, sx at) {
+static void split(smt_writer *w, sx s, sx k, sx body, sx high, sx at) {
   sc *c = w->c;
   const sx zero = c->zero;
-  const cert_name cut = cert_write(w, at), n = cert_write(w, high), whole = cert_real(w, s);
+  const smt_name cut = smt_write(w, at), n = smt_write(w, high), whole = smt_real(w, s);
   const bool above = sx_ge0(c, at), below = sx_ge0(c, sx_sub(c, high, at));
-  const cert_name low = cert_real(w, part(c, X_SUM, k, body, zero, at)),
-                  up = cert_real(w, part(c, X_SUM, k, body, at, sx_sub(c, high, at)));
-  cert_line(w, "(assert (=> (and (<= 0 %s) (<= %s %s)) (= %s (+ %s %s)))) ; split at %s\n", cut.s,
-            cut.s, n.s, whole.s, low.s, up.s, cut.s);
+  const smt_name low = smt_real(w, part(c, X_SUM, k, body, zero, at)),
+                 up = smt_real(w, part(c, X_SUM, k, body, at, sx_sub(c, high, at)));
+  smt_line(w, "(assert (=> (and (<= 0 %s) (<= %s %s)) (= %s (+ %s %s)))) ; split at %s\n", cut.s,
+           cut.s, n.s, whole.s, low.s, up.s, cut.s);
   if (above && below) return;
   const size_t facts = c->n_facts;
   if (facts + 1 >= SC_MAX_FACTS) return;
   if (!below) {
     c->fact[c->n_facts++] = sx_sub(c, at, high); /* wholly below */
-    const cert_name r = cert_real(w, part(c, X_SUM, k, body, zero, high));
-    cert_line(w, "(assert (=> (>= %s %s) (= %s %s))) ; wholly below %s\n", cut.s, n.s, whole.s, r.s,
-              cut.s);
+    const smt_name r = smt_real(w, part(c, X_SUM, k, body, zero, high));
+    smt_line(w, "(assert (=> (>= %s %s) (= %s %s))) ; wholly below %s\n", cut.s, n.s, whole.s, r.s,
+             cut.s);
     c->n_facts = facts;
   }
   if (!above) {
     c->fact[c->n_facts++] = sx_neg(c, at);
-    const cert_name r = cert_real(w, part(c, X_SUM, k, body, zero, high));
-    cert_line(w, "(assert (=> (<= %s 0) (= %s %s))) ; wholly above %s\n", cut.s, whole.s, r.s,
-              cut.s);
+    const smt_name r = smt_real(w, part(c, X_SUM, k, body, zero, high));
+    smt_line(w, "(assert (=> (<= %s 0) (= %s %s))) ; wholly above %s\n", cut.s, whole.s, r.s,
+             cut.s);
     c->n_facts = facts;
   }
 }
@@ -50,7 +50,7 @@ static size_t factors(sc *c, sx x, sx *out, size_t n, size_t cap) {
     n = factors(c, sc_word(c, x, 1), out, n, cap);
     return factors(c, sc_word(c, x, 2), out, n, cap);
   }
-  if (cert_is_fn(c, x, F_EXP) && cert_is_fn(c, sc_word(c, x, 1), F_ADD)) { /* e^(a + b) = e^a e^b */
+  if (smt_is_fn(c, x, F_EXP) && smt_is_fn(c, sc_word(c, x, 1), F_ADD)) { /* e^(a + b) = e^a e^b */
     const sx a = sc_word(c, x, 1);
     n = factors(c, sc_node(c, X_FN, (uint32_t[2]){F_EXP, sc_word(c, a, 1)}, 2), out, n, cap);
     return factors(c, sc_node(c, X_FN, (uint32_t[2]){F_EXP, sc_word(c, a, 2)}, 2), out, n, cap);
@@ -134,7 +134,7 @@ static sx by_arithmetic(sc *c, sx k, sx body, const around *outside, bool whole,
   return 0;
 }
 
-sx cert_factored(sc *c, sx s) {
+sx smt_factored(sc *c, sx s) {
   sx k[8];
   uint32_t n;
   if (sc_op(c, s) != X_SUM || sc_word(c, s, 0) != 1) return 0;
@@ -146,7 +146,7 @@ sx cert_factored(sc *c, sx s) {
   return r && r != s && (*why == 'a' || *why == 'l') ? r : 0; /* "a factor ...", "linearity" */
 }
 
-static bool exchange(cert_writer *w, sx s, sx k, sx body) {
+static bool exchange(smt_writer *w, sx s, sx k, sx body) {
   sc *c = w->c;
   sx j[8];
   uint32_t m;
@@ -225,15 +225,14 @@ static sx decided(sc *c, sx s, sx g, bool holds) {
   return r;
 }
 
-static bool by_condition(cert_writer *w, sx s, sx k, sx body) {
+static bool by_condition(smt_writer *w, sx s, sx k, sx body) {
   sc *c = w->c;
   const sx g = find_fixed(c, body, k, 0);
   const sx x = g ? decided(c, s, g, true) : s, y = g ? decided(c, s, g, false) : s;
   if (x == s || y == s || c->failed) return false;
-  const cert_name m = cert_write(w, g), a = cert_real(w, s), t = cert_real(w, x),
-                  e = cert_real(w, y);
-  cert_line(w, "(assert (= %s (ite %s %s %s))) ; a condition that does not move with the index\n",
-            a.s, m.s, t.s, e.s);
+  const smt_name m = smt_write(w, g), a = smt_real(w, s), t = smt_real(w, x), e = smt_real(w, y);
+  smt_line(w, "(assert (= %s (ite %s %s %s))) ; a condition that does not move with the index\n",
+           a.s, m.s, t.s, e.s);
   return true;
 }
 
@@ -251,7 +250,7 @@ static int downwards(const sc *c, sx x, sx k, int depth) {
 }
 
 /* The same sum from its end. */
-static bool reversed(cert_writer *w, sx s, sx k, sx body, sx high) {
+static bool reversed(smt_writer *w, sx s, sx k, sx body, sx high) {
   sc *c = w->c;
   if (downwards(c, body, k, 0) <= 0) return false;
   const sx i = sc_index(c, high),
@@ -262,7 +261,7 @@ static bool reversed(cert_writer *w, sx s, sx k, sx body, sx high) {
 }
 
 /* The largest of a range cut at a bound is the larger of both parts. */
-static bool split_largest(cert_writer *w, sx s) {
+static bool split_largest(smt_writer *w, sx s) {
   sc *c = w->c;
   sx k[8], at;
   uint32_t n;
@@ -272,16 +271,15 @@ static bool split_largest(cert_writer *w, sx s) {
   const sx high = c->sym[sc_word(c, k[0], 0)].high;
   if (!find_cut(c, body, k[0], &at, 0) || !sx_gt0(c, at) || !sx_gt0(c, sx_sub(c, high, at)))
     return false;
-  const cert_name whole = cert_real(w, s),
-                  low = cert_real(w, part(c, X_TOP, k[0], body, c->zero, at)),
-                  up = cert_real(w, part(c, X_TOP, k[0], body, at, sx_sub(c, high, at)));
-  cert_line(w, "(assert (= %s (ite (>= %s %s) %s %s))) ; the larger of two parts\n", whole.s, low.s,
-            up.s, low.s, up.s);
+  const smt_name whole = smt_real(w, s), low = smt_real(w, part(c, X_TOP, k[0], body, c->zero, at)),
+                 up = smt_real(w, part(c, X_TOP, k[0], body, at, sx_sub(c, high, at)));
+  smt_line(w, "(assert (= %s (ite (>= %s %s) %s %s))) ; the larger of two parts\n", whole.s, low.s,
+           up.s, low.s, up.s);
   return true;
 }
 
 /* The axiom that takes a sum apart. Returns: whether there is one. */
-static bool take_apart(cert_writer *w, sx s) {
+static bool take_apart(smt_writer *w, sx s) {
   sc *c = w->c;
   sx k[8], at, d, q;
   uint32_t n;
@@ -290,17 +288,17 @@ static bool take_apart(cert_writer *w, sx s) {
   const sx body = sx_open(c, s, k, &n), g = sx_top_guard(c, body);
   if (n != 1) return false;
   if (k[0] != c->zero && !sx_gt0(c, c->sym[sc_word(c, k[0], 0)].high)) {
-    const cert_name none = cert_write(w, c->sym[sc_word(c, k[0], 0)].high), sum = cert_real(w, s);
-    cert_line(w, "(assert (=> (<= %s 0) (= %s 0.0))) ; nothing to sum\n", none.s, sum.s);
+    const smt_name none = smt_write(w, c->sym[sc_word(c, k[0], 0)].high), sum = smt_real(w, s);
+    smt_line(w, "(assert (=> (<= %s 0) (= %s 0.0))) ; nothing to sum\n", none.s, sum.s);
   }
   if (k[0] == c->zero) return equal_to(w, s, body, "one term"), true;
   const sx high = c->sym[sc_word(c, k[0], 0)].high;
   if (g && !sx_occurs(c, k[0], g)) {
-    const cert_name m = cert_write(w, g), a = cert_real(w, s),
-                    x = cert_real(w, sx_close(c, X_SUM, k[0], sc_word(c, body, 1))),
-                    y = cert_real(w, sx_close(c, X_SUM, k[0], sc_word(c, body, 2)));
-    cert_line(w, "(assert (= %s (ite %s %s %s))) ; a condition that does not move with the index\n",
-              a.s, m.s, x.s, y.s);
+    const smt_name m = smt_write(w, g), a = smt_real(w, s),
+                   x = smt_real(w, sx_close(c, X_SUM, k[0], sc_word(c, body, 1))),
+                   y = smt_real(w, sx_close(c, X_SUM, k[0], sc_word(c, body, 2)));
+    smt_line(w, "(assert (= %s (ite %s %s %s))) ; a condition that does not move with the index\n",
+             a.s, m.s, x.s, y.s);
     return true;
   }
   if (by_condition(w, s, k[0], body)) return true;
@@ -316,14 +314,14 @@ static bool take_apart(cert_writer *w, sx s) {
   if (reversed(w, s, k[0], body, high)) return true;
   if (g) return false;
   const char *why = "";
-  const sx r = by_arithmetic(c, k[0], body, NULL, w->how == CERT_WHOLE, &why);
+  const sx r = by_arithmetic(c, k[0], body, NULL, w->how == SMT_WHOLE, &why);
   if (r) equal_to(w, s, r, why);
   return r || exchange(w, s, k[0], body);
 }
 
 /* Two sums are equal where their ranges are, or their summands differ somewhere. */
-static void largest(cert_writer *w, sx a, sx b);
-static void congruent(cert_writer *w, sx a, sx b) {
+static void largest(smt_writer *w, sx a, sx b);
+static void congruent(smt_writer *w, sx a, sx b) {
   sc *c = w->c;
   if (sc_op(c, a) == X_TOP) {
     largest(w, a, b);
@@ -332,28 +330,28 @@ static void congruent(cert_writer *w, sx a, sx b) {
   sx k[8], l[8];
   uint32_t n, m;
   const sx x = sx_open(c, a, k, &n), y = sx_open(c, b, l, &m);
-  if (n != 1 || m != 1 || k[0] == c->zero || l[0] == c->zero || w->n_witnesses == CERT_MAX_PAIRS)
+  if (n != 1 || m != 1 || k[0] == c->zero || l[0] == c->zero || w->n_skolems == SMT_MAX_PAIRS)
     return;
   const unsigned side = w->side;
   const sx high = c->sym[sc_word(c, k[0], 0)].high, at = k[0];
-  w->witness[w->n_witnesses++] = at;
-  const cert_name i = cert_write(w, at), top = cert_write(w, high),
-                  other = cert_write(w, c->sym[sc_word(c, l[0], 0)].high), s = cert_real(w, a),
-                  t = cert_real(w, b);
+  w->skolem[w->n_skolems++] = at;
+  const smt_name i = smt_write(w, at), top = smt_write(w, high),
+                 other = smt_write(w, c->sym[sc_word(c, l[0], 0)].high), s = smt_real(w, a),
+                 t = smt_real(w, b);
   w->side = 1;
-  const cert_name u = cert_real(w, x);
+  const smt_name u = smt_real(w, x);
   w->side = 2;
-  const cert_name v = cert_real(w, sx_subst(c, y, &(sx_map){l[0], at}, 1));
+  const smt_name v = smt_real(w, sx_subst(c, y, &(sx_map){l[0], at}, 1));
   w->side = side;
-  cert_line(w,
-            "(assert (=> (= %s %s) (or (= %s %s) (and (<= 0 %s) (< %s %s) (distinct %s %s))))) ; "
-            "equal, or they differ at %s\n",
-            top.s, other.s, s.s, t.s, i.s, i.s, top.s, u.s, v.s, i.s);
+  smt_line(w,
+           "(assert (=> (= %s %s) (or (= %s %s) (and (<= 0 %s) (< %s %s) (distinct %s %s))))) ; "
+           "equal, or they differ at %s\n",
+           top.s, other.s, s.s, t.s, i.s, i.s, top.s, u.s, v.s, i.s);
 }
 
 /* Each of two largest elements stands somewhere, i and j, and is not below its own element at the
  * other's place. */
-static void largest(cert_writer *w, sx a, sx b) {
+static void largest(smt_writer *w, sx a, sx b) {
   sc *c = w->c;
   sx k[8], l[8], at[2], e[2][2];
   uint32_t n, m;
@@ -361,41 +359,41 @@ static void largest(cert_writer *w, sx a, sx b) {
   if (n != 1 || m != 1 || k[0] == c->zero || l[0] == c->zero) return;
   const sx high = c->sym[sc_word(c, k[0], 0)].high;
   for (int i = 0; i < 2; i++) {
-    if (!(at[i] = cert_witness(w, high))) return;
+    if (!(at[i] = smt_skolem(w, high))) return;
     e[0][i] = sx_subst(c, x, &(sx_map){k[0], at[i]}, 1);
     e[1][i] = sx_subst(c, y, &(sx_map){l[0], at[i]}, 1);
   }
-  const cert_name top = cert_write(w, high), s[2] = {cert_real(w, a), cert_real(w, b)};
+  const smt_name top = smt_write(w, high), s[2] = {smt_real(w, a), smt_real(w, b)};
   for (int i = 0; i < 2; i++) {
-    const cert_name p = cert_write(w, at[i]), own = cert_real(w, e[i][i]),
-                    far = cert_real(w, e[1 - i][i]);
-    cert_line(w,
-              "(assert (=> (> %s 0) (and (<= 0 %s) (< %s %s) (= %s %s) (>= %s %s)))) ; the largest "
-              "stands at %s\n",
-              top.s, p.s, p.s, top.s, s[i].s, own.s, s[1 - i].s, far.s, p.s);
+    const smt_name p = smt_write(w, at[i]), own = smt_real(w, e[i][i]),
+                   far = smt_real(w, e[1 - i][i]);
+    smt_line(w,
+             "(assert (=> (> %s 0) (and (<= 0 %s) (< %s %s) (= %s %s) (>= %s %s)))) ; the largest "
+             "stands at %s\n",
+             top.s, p.s, p.s, top.s, s[i].s, own.s, s[1 - i].s, far.s, p.s);
   }
-  for (int i = 0; i < 2; i++) cert_monotone(w, e[i][0], e[i][1], 0);
+  for (int i = 0; i < 2; i++) smt_monotone(w, e[i][0], e[i][1], 0);
 }
 
-void cert_positive_sum(cert_writer *w, sx s) {
+void smt_positive_sum(smt_writer *w, sx s) {
   sc *c = w->c;
   sx k[8];
   uint32_t n;
   const sx body = sx_open(c, s, k, &n), high = n == 1 ? sc_word(c, s, 1) : 0,
-           at = high ? cert_witness(w, high) : 0;
+           at = high ? smt_skolem(w, high) : 0;
   if (!at) return;
-  const cert_name sum = cert_real(w, s), i = cert_write(w, at), top = cert_write(w, high),
-                  x = cert_real(w, sx_subst(c, body, &(sx_map){k[0], at}, 1));
-  cert_line(w,
-            "(assert (or (> %s 0.0) (<= %s 0) (and (<= 0 %s) (< %s %s) (<= %s 0.0)))) ; positive, "
-            "or not at %s\n",
-            sum.s, top.s, i.s, i.s, top.s, x.s, i.s);
+  const smt_name sum = smt_real(w, s), i = smt_write(w, at), top = smt_write(w, high),
+                 x = smt_real(w, sx_subst(c, body, &(sx_map){k[0], at}, 1));
+  smt_line(w,
+           "(assert (or (> %s 0.0) (<= %s 0) (and (<= 0 %s) (< %s %s) (<= %s 0.0)))) ; positive, "
+           "or not at %s\n",
+           sum.s, top.s, i.s, i.s, top.s, x.s, i.s);
 }
 
 /* The other side has a sum of the same elements over the same range. */
-static bool has_partner(cert_writer *w, const cert_sum *a) {
+static bool has_partner(smt_writer *w, const smt_sum *a) {
   for (size_t i = 0; i < w->n_sums; i++) {
-    const cert_sum *b = &w->sum[i];
+    const smt_sum *b = &w->sum[i];
     if (b->side != a->side && b->contents == a->contents && sc_op(w->c, b->id) == X_SUM &&
         sx_same(w->c, sc_word(w->c, a->id, 1), sc_word(w->c, b->id, 1)))
       return true;
@@ -405,13 +403,13 @@ static bool has_partner(cert_writer *w, const cert_sum *a) {
 
 /* A sum over more than another one of the same elements is cut where that one ends. One at a time:
  * the parts come first. */
-static void cut_at_others(cert_writer *w) {
+static void cut_at_others(smt_writer *w) {
   sc *c = w->c;
-  for (size_t i = 0; i < w->n_sums && w->n_sums < CERT_MAX_SUMS / 2 && !w->failed && !c->failed;
+  for (size_t i = 0; i < w->n_sums && w->n_sums < SMT_MAX_SUMS / 2 && !w->failed && !c->failed;
        i++) {
     if (w->sum[i].cut || w->sum[i].told || has_partner(w, &w->sum[i])) continue;
     for (size_t j = 0; j < w->n_sums; j++) {
-      cert_sum *a = &w->sum[i], *b = &w->sum[j];
+      smt_sum *a = &w->sum[i], *b = &w->sum[j];
       if (a->told || a->cut || sc_op(c, a->id) != X_SUM || sc_op(c, b->id) != X_SUM ||
           a->contents != b->contents)
         continue;
@@ -430,9 +428,9 @@ static void cut_at_others(cert_writer *w) {
   }
 }
 
-void cert_tell_axioms(cert_writer *w) {
+void smt_tell_axioms(smt_writer *w) {
   sc *c = w->c;
-  cert_tell_orders(w);
+  smt_tell_orders(w);
   size_t told = 0, paired = 0;
   while (!w->failed && !c->failed && told < w->n_sums) {
     for (; told < w->n_sums && !w->failed && !c->failed; told++) {
@@ -441,7 +439,7 @@ void cert_tell_axioms(cert_writer *w) {
     }
     for (; paired < told && !w->failed && !c->failed; paired++)
       for (size_t i = 0; i < paired && !w->failed; i++) {
-        const cert_sum a = w->sum[i], b = w->sum[paired];
+        const smt_sum a = w->sum[i], b = w->sum[paired];
         if (a.told || b.told || sc_op(c, a.id) != sc_op(c, b.id) || a.contents != b.contents)
           continue;
         if (!sx_same(c, sc_word(c, a.id, 1), sc_word(c, b.id, 1))) continue;

@@ -9,7 +9,7 @@ import re
 import torch
 
 from . import shapes
-from .build import Unsupported
+from .build import Unsupported, product
 
 
 def numbers(text):
@@ -219,6 +219,8 @@ def scatter(b, name, operand, indices, updates, a):
     p = Places(b, operand, indices, a, SCATTER, window)
     if name == "set":
         return scatter_set(b, p, unarrange(b, updates, p, kept, window_dims))
+    if name in REDUCE and operand.dtype != torch.bool:
+        return scatter_reduce(b, p, name, unarrange(b, updates, p, kept, window_dims))
     if name != "add" or operand.dtype == torch.bool:
         raise Unsupported("scatter with %s" % name)
     starts = [p.clamped(k) for k in range(len(p.map))]
@@ -228,6 +230,29 @@ def scatter(b, name, operand, indices, updates, a):
         at = shapes.as_type(b, starts[0], torch.int64)
         return b.call("aten::scatter_add", operand, d, at, updates)
     return put(b, p, operand, starts, updates, True)
+
+
+REDUCE = {"maximum": "amax", "minimum": "amin", "multiply": "prod"}
+
+
+def scatter_reduce(b, p, name, updates):
+    """Rows, each reduced with those that go there; what is outside goes to a row behind them."""
+    if p.indexed != p.map or any(p.window[k] != 1 for k in p.inner) or p.batching:
+        raise Unsupported("scatter with %s, of other than rows" % name)
+    d, n = p.map[0], product(p.batch)
+    rest = [p.operand.shape[k] for k in p.rest]
+    at, ok = p.clamped(0), valid(b, p)
+    front = shapes.permute(b, p.operand, [d] + p.rest)
+    if ok is not None:
+        front = shapes.constant_pad(b, front, [0] * (1 + len(rest)), [1] + [0] * len(rest), 0)
+        behind = b.full([], p.operand.shape[d], at.dtype)
+        at = b.call("aten::where.self", ok, at, behind)
+    at = shapes.view(b, shapes.as_type(b, at, torch.int64), [n] + [1] * len(rest))
+    at = shapes.expand(b, at, [n] + rest)
+    updates = shapes.view(b, updates, [n] + rest)
+    out = b.call("aten::scatter_reduce.two", front, 0, at, updates, REDUCE[name])
+    out = shapes.slice_(b, out, 0, 0, p.operand.shape[d]) if ok is not None else out
+    return shapes.permute(b, out, shapes.inverse([d] + p.rest))
 
 
 def put(b, p, operand, starts, updates, accumulate):

@@ -9,8 +9,7 @@ from .reductions import window
 
 
 def dot(b, x, y, a, dtype):
-    if dtype.is_floating_point:
-        x, y = shapes.as_type(b, x, dtype), shapes.as_type(b, y, dtype)
+    x, y = shapes.as_type(b, x, dtype), shapes.as_type(b, y, dtype)
     xb, yb = numbers(a.get("lhs_batch_dims")), numbers(a.get("rhs_batch_dims"))
     xk, yk = numbers(a.get("lhs_contracting_dims")), numbers(a.get("rhs_contracting_dims"))
     xm = [d for d in range(len(x.shape)) if d not in xb + xk]
@@ -43,17 +42,27 @@ def by_label(labels, first, second):
     return [labels.index(first), labels.index(second)] + [labels.index(c) for c in spatial]
 
 
+def batches_as_features(b, x, n):
+    """Each of n groups of batches has outputs of its own: as a group of features has them."""
+    batch, features, *space = x.shape
+    x = shapes.view(b, x, [n, batch // n, features] + space)
+    x = shapes.permute(b, x, [1, 0, 2] + list(range(3, len(x.shape))))
+    return shapes.view(b, x, [batch // n, n * features] + space)
+
+
 def convolution(b, x, y, a):
     m = LABELS.match(a.get("dim_labels", ""))
     if m is None:
         raise Unsupported("dim_labels %r" % a.get("dim_labels", "")[:40])
-    if int(a.get("batch_group_count", "1")) != 1:
-        raise Unsupported("convolution with batch_group_count")
-    groups = int(a.get("feature_group_count", "1"))
+    groups, batches = (int(a.get(k, "1")) for k in ("feature_group_count", "batch_group_count"))
+    if groups != 1 and batches != 1:
+        raise Unsupported("convolution with groups of features and of batches")
     n = len(m[1]) - 2
     w = window(a.get("window", ""), n)
     x = shapes.permute(b, x, by_label(m[1], "b", "f"))
     y = shapes.permute(b, y, by_label(m[2], "o", "i"))
+    if batches != 1:
+        x, groups = batches_as_features(b, x, batches), batches
     if n == 0:
         if groups != 1:
             raise Unsupported("convolution without space, in groups")

@@ -123,16 +123,36 @@ class Program:
         if len(i.operands) != len(branches) + 1:
             raise Unsupported("as many branches as operands behind the first")
         chosen = {}
+        if any(operands[r][0].number is None for r in active):
+            return self.select_branch(i, branches, operands, active)
         for r in active:
             x = operands[r][0]
-            if x.number is None:
-                raise Unsupported("a branch that depends on data")
             k = int(not x.number) if x.dtype == torch.bool else int(x.number)
             chosen.setdefault(k if 0 <= k < len(branches) else len(branches) - 1, []).append(r)
         out = {}
         for k, some in sorted(chosen.items()):
             out.update(self.run(branches[k], {r: [operands[r][k + 1]] for r in some}, some))
         return out
+
+    def select_branch(self, i, branches, operands, active):
+        """All branches are run, and data chooses among their results."""
+        given = [{r: [operands[r][k + 1]] for r in active} for k in range(len(branches))]
+        results = [self.run(c, x, active) for c, x in zip(branches, given)]
+        out = results[-1]
+        for k in reversed(range(len(branches) - 1)):
+            for r in active:
+                self.place(i, r)
+                x = operands[r][0]
+                if x.dtype != torch.bool:
+                    x = elementwise.compare(self.b, "EQ", x, self.b.full([], k, x.dtype), x.shape)
+                out[r] = self.choose(x, results[k][r], out[r])
+        return out
+
+    def choose(self, condition, x, y):
+        if isinstance(x, tuple):
+            return tuple(self.choose(condition, *xy) for xy in zip(x, y))
+        c = shapes.expand(self.b, condition, x.shape)
+        return elementwise.select(self.b, c, x, y, x.shape)
 
     def callee_named(self, name):
         c = self.module.computations.get(name)
@@ -325,6 +345,24 @@ def reduce_window(p, i, x, rank):
     )
 
 
+def select_and_scatter(p, i, x, rank):
+    select, add = p.callee(i, "select"), p.callee(i, "scatter")
+    if regions.reducer(add) != "add" or not regions.keeps_larger(select):
+        raise Unsupported("it adds up at other places than those of the first maxima")
+    return reductions.at_maxima(p.b, x[0], x[1], x[2], i.attributes.get("window", ""))
+
+
+# What a float is rounded to by the bits of its exponent and its mantissa.
+PRECISIONS = {(8, 23): torch.float32, (8, 7): torch.bfloat16, (5, 10): torch.float16}
+
+
+def reduce_precision(p, i, x, rank):
+    bits = tuple(int(i.attributes.get(k, "0")) for k in ("exponent_bits", "mantissa_bits"))
+    if bits not in PRECISIONS:
+        raise Unsupported("%d bits of exponent and %d of mantissa" % bits)
+    return shapes.as_type(p.b, shapes.as_type(p.b, x[0], PRECISIONS[bits]), x[0].dtype)
+
+
 def sort(p, i, x, rank):
     d = indexing.numbers(i.attributes.get("dimensions"))
     out = reductions.sort(p.b, p.callee(i, "to_apply"), x, d[0] if d else 0)
@@ -389,8 +427,10 @@ OPERANDS = {
     "iota": 0,
     "pad": 2,
     "reshape": 1,
+    "reduce-precision": 1,
     "reverse": 1,
     "select": 3,
+    "select-and-scatter": 3,
     "slice": 1,
     "topk": 1,
     "transpose": 1,
@@ -413,12 +453,14 @@ HANDLERS = {
     "pad": pad,
     "partition-id": partition_id,
     "reduce": reduce,
+    "reduce-precision": reduce_precision,
     "reduce-window": reduce_window,
     "replica-id": replica_id,
     "reshape": reshape,
     "reverse": reverse,
     "scatter": scatter,
     "select": select,
+    "select-and-scatter": select_and_scatter,
     "slice": slice_,
     "sort": sort,
     "topk": topk,

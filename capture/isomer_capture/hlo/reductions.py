@@ -1,5 +1,6 @@
 """Reductions, windows and sorting."""
 
+import itertools
 import re
 
 import torch
@@ -149,6 +150,38 @@ def reduce_window(b, computation, x, init, text):
         trailing.append(rank + len(trailing))
         x = b.call("aten::unfold", x, d, w["size"][d], w["stride"][d])
     return reduce_dims(b, name, x, trailing)
+
+
+def at_maxima(b, x, source, init, text):
+    """Each element of `source` where its window of `x` has its first maximum, added up."""
+    w, rank = window(text, len(x.shape)), len(x.shape)
+    if init.number != 0 or not x.dtype.is_floating_point:
+        raise Unsupported("select-and-scatter of integers, or onto other numbers than 0")
+    low = b.full([], neutral("maximum", x.dtype), x.dtype)
+    x = shapes.pad(b, x, [[lo, hi, 0] for lo, hi in w["pad"]], low)
+    ends = [(n - 1) * s + 1 for n, s in zip(source.shape, w["stride"])]
+    offsets = list(itertools.product(*(range(n) for n in w["size"])))
+    parts = []
+    for at in offsets:
+        part = x
+        for d in range(rank):
+            part = shapes.slice_(b, part, d, at[d], at[d] + ends[d], w["stride"][d])
+        parts.append(part)
+    best = parts[0]
+    for part in parts[1:]:
+        best = b.call("aten::maximum", best, part)
+    zero, out, taken = b.full([], 0, source.dtype), None, None
+    for at, part in zip(offsets, parts):
+        here = b.call("aten::eq.Tensor", part, best)
+        first = here
+        if taken is not None:
+            first = b.call("aten::bitwise_and.Tensor", here, b.call("aten::bitwise_not", taken))
+        taken = here if taken is None else b.call("aten::bitwise_or.Tensor", here, taken)
+        own = b.call("aten::where.self", first, source, zero)
+        sides = zip(at, x.shape, ends, w["stride"])
+        own = shapes.pad(b, own, [[lo, n - lo - end, s - 1] for lo, n, end, s in sides], zero)
+        out = own if out is None else b.call("aten::add.Tensor", out, own)
+    return shapes.pad(b, out, [[-lo, -hi, 0] for lo, hi in w["pad"]], zero)
 
 
 # ---- sorting ----

@@ -38,11 +38,26 @@ def reducer(computation):
     return name
 
 
+def is_float(shape):
+    return not isinstance(shape, tuple) and shape.dtype[0] in "fb"
+
+
+def unconverted(computation, i):
+    """What a cast among floats is of: numbers in few bits are reduced in more."""
+    while i.opcode in ("convert", "copy") and len(i.operands) == 1:
+        x = find(computation, i.operands[0])
+        if i.opcode == "convert" and not (is_float(i.shape) and is_float(x.shape)):
+            break
+        i = x
+    return i
+
+
 def reducer_at(computation, i, first, second):
     """The operator of the result `i`, if it is one of the parameters of these numbers."""
+    i = unconverted(computation, i)
     if i.opcode not in REDUCERS or len(i.operands) != 2:
         return None
-    used = [find(computation, o) for o in i.operands]
+    used = [unconverted(computation, find(computation, o)) for o in i.operands]
     if any(u.opcode != "parameter" for u in used):
         return None
     if sorted(int(u.literal) for u in used) != sorted((first, second)):
@@ -141,6 +156,12 @@ def evaluate(computation, arguments):
         else:
             raise Unsupported("%s in the comparator %s" % (i.opcode, computation.name))
     return env[computation.root.name]
+
+
+def keeps_larger(computation):
+    """Whether the first of two numbers is kept where it is no smaller."""
+    pairs = list(itertools.product((-1.0, 0.0, 1.0), repeat=2))
+    return all(bool(evaluate(computation, xy)) == (xy[0] >= xy[1]) for xy in pairs)
 
 
 def wanted(largest, v0, i0, v1, i1):

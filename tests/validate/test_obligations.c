@@ -8,6 +8,7 @@
 #include <z3.h>
 
 #include "validate/validate.h"
+#include "tests/support/suite.h"
 
 static rule_schemas *schemas;
 
@@ -32,10 +33,11 @@ typedef struct tally {
 } tally;
 
 static void check_true(const rule *r, tally *t) {
-  val_certificate k;
+  val_obligations k;
   iso_error err = {ISO_OK, ""};
   const val_options o = val_options_default();
-  ck_assert_msg(val_certify(r, schemas, &o, false, &k, &err) == ISO_OK, "%s: %s", r->name, err.msg);
+  ck_assert_msg(val_write_obligations(r, schemas, &o, false, &k, &err) == ISO_OK, "%s: %s", r->name,
+                err.msg);
   t->rules++;
   t->certified += k.n > 0;
   ck_assert_msg((k.n > 0) == (k.reason[0] == 0), "%s: %zu files, reason \"%s\"", r->name, k.n,
@@ -50,23 +52,25 @@ static void check_true(const rule *r, tally *t) {
     some |= whole;
   }
   ck_assert_msg(some, "%s: only cases that no sizes meet", r->name);
-  val_certificate_free(&k);
+  val_obligations_free(&k);
 }
 
 static void check_wrong(const rule *r, tally *t) {
   t->wrong++;
-  val_certificate k;
+  val_obligations k;
   iso_error err = {ISO_OK, ""};
   const val_options o = val_options_default();
-  ck_assert_msg(val_certify(r, schemas, &o, false, &k, &err) == ISO_OK, "%s: %s", r->name, err.msg);
-  ck_assert_msg(k.n == 0 && k.reason[0], "%s has a certificate", r->name);
-  val_certificate_free(&k);
-  ck_assert_msg(val_certify(r, schemas, &o, true, &k, &err) == ISO_OK, "%s: %s", r->name, err.msg);
+  ck_assert_msg(val_write_obligations(r, schemas, &o, false, &k, &err) == ISO_OK, "%s: %s", r->name,
+                err.msg);
+  ck_assert_msg(k.n == 0 && k.reason[0], "%s has an obligation", r->name);
+  val_obligations_free(&k);
+  ck_assert_msg(val_write_obligations(r, schemas, &o, true, &k, &err) == ISO_OK, "%s: %s", r->name,
+                err.msg);
   /* What is wrong with its shapes is not written: obligations are about elements. */
   bool open = k.n == 0 || strstr(k.reason, "size at dimension") || strstr(k.reason, "ranks") ||
               strstr(k.reason, "dtypes");
   if (open) {
-    val_certificate_free(&k);
+    val_obligations_free(&k);
     return;
   }
   for (size_t i = 0; i < k.n; i++) {
@@ -76,7 +80,7 @@ static void check_wrong(const rule *r, tally *t) {
   }
   ck_assert_msg(open, "%s is wrong, and z3 says that it holds", r->name);
   t->shown++;
-  val_certificate_free(&k);
+  val_obligations_free(&k);
 }
 
 /* Rules named no-... are wrong; `step`: each so manieth of them and of the others. */
@@ -131,15 +135,11 @@ START_TEST(rules_of_each_family) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("certify");
-  TCase *t = tcase_create("certify");
+  Suite *s = suite_create("obligations");
+  TCase *t = tcase_create("obligations");
   tcase_set_timeout(t, 240);
   tcase_add_test(t, the_papers_rules);
   tcase_add_loop_test(t, rules_of_each_family, 0, (int)(sizeof files / sizeof *files));
   suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  const int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(s);
 }

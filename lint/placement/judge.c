@@ -1,0 +1,313 @@
+/* Which outputs are wrong, where that begins, and what mends it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lint/placement/placement_int.h"
+#include "rules/operators.h"
+
+enum { MOST_RUNS = 400, MOST_OPTIONS = 48, MOST_BEHIND = 64 };
+
+typedef struct score { /* of one run */
+  uint32_t begins;     /* the order of the first origin; PLC_NONE: there is none */
+  uint32_t wrong;      /* outputs */
+  uint32_t loose;      /* tensors */
+} score;
+
+/* ---- where it begins ---- */
+
+static bool loose(const plc_tuple *t) { return t->state == PLC_VARYING || t->state == PLC_UNKNOWN; }
+
+static void earliest(const plc *x, plc_tuple *t, bool *seen, plc_tuple **out) {
+  bool begins = true;
+  if (seen[t->id] || !loose(t)) return;
+  seen[t->id] = true;
+  for (uint32_t i = 0; i < t->n_args; i++) {
+    begins &= !loose(x->tuple[t->arg[i]]);
+    earliest(x, x->tuple[t->arg[i]], seen, out);
+  }
+  if (begins && !t->stuck && (!*out || t->order < (*out)->order)) *out = t;
+}
+
+/* The first tensor on the way to outputs that are wrong, or of which nothing is known. */
+static plc_tuple *origin(plc *x, bool wrong) {
+  bool *seen = calloc(x->n_tuples + 1, sizeof *seen);
+  plc_tuple *out = NULL;
+  if (!plc_need(x, seen)) return NULL;
+  for (size_t i = 0; i < x->n_outputs; i++) {
+    plc_tuple *t = x->tuple[x->output[i].tuple];
+    const bool judged = x->output[i].declared && t->state == PLC_VARYING;
+    if (wrong ? judged && !plc_output_holds(x, &x->output[i]) : loose(t))
+      earliest(x, t, seen, &out);
+  }
+  free(seen);
+  return out;
+}
+
+/* The first loose tensor on the way to `t`. */
+static const plc_tuple *begins(plc *x, plc_tuple *t) {
+  bool *seen = calloc(x->n_tuples + 1, sizeof *seen);
+  plc_tuple *out = NULL;
+  if (plc_need(x, seen)) earliest(x, t, seen, &out);
+  free(seen);
+  return out ? out : t;
+}
+
+static score score_of(plc *x) {
+  const plc_tuple *t = origin(x, true);
+  score s = {.begins = t ? t->order : PLC_NONE};
+  for (size_t i = 0; i < x->n_outputs; i++)
+    s.wrong += loose(x->tuple[x->output[i].tuple]) ||
+               (x->output[i].declared && !plc_output_holds(x, &x->output[i]));
+  for (size_t i = 0; i < x->n_tuples; i++) s.loose += loose(x->tuple[i]);
+  return s;
+}
+
+static bool better(score a, score b) {
+  return a.begins != b.begins ? a.begins > b.begins
+         : a.wrong != b.wrong ? a.wrong < b.wrong
+                              : a.loose < b.loose;
+}
+
+/* ---- leaves of which nothing is said ---- */
+
+/* What was guessed on the way to `t`, the nearest first. */
+static uint32_t guesses_behind(plc *x, plc_tuple *t, uint32_t *out) {
+  uint32_t queue[MOST_BEHIND], n = 0, made = 0;
+  queue[n++] = t->id;
+  for (uint32_t i = 0; i < n; i++) {
+    const plc_tuple *u = x->tuple[queue[i]];
+    if (u->chosen || (u->leaf && u->guess == u->id)) out[made++] = u->id;
+    for (uint32_t k = 0; k < u->n_args && n < MOST_BEHIND; k++) {
+      bool known = false;
+      for (uint32_t j = 0; j < n && !known; j++) known = queue[j] == u->arg[k];
+      if (!known) queue[n++] = u->arg[k];
+    }
+  }
+  return made;
+}
+
+/* Whether `t` is placed, or a leaf's other place at least leads beyond it. */
+static bool helps(plc *x, const plc_guess *g, plc_tuple *t, uint32_t before, bool runs) {
+  plc_tuple *u = x->tuple[g->tuple];
+  if (!u->leaf) return plc_again(x, u, t) || (runs && t->state == PLC_VARYING);
+  plc_run(x);
+  const plc_tuple *next = origin(x, false);
+  return !next || next->order > before;
+}
+
+/* The same with leaves that the same operator reads: a fused weight has a fused bias. */
+static bool helps_together(plc *x, const plc_guess *g, plc_tuple *t, uint32_t before) {
+  plc_guess was[MOST_BEHIND];
+  uint32_t n = 0;
+  for (size_t i = 0; i < x->n_tuples; i++) {
+    const plc_tuple *u = x->tuple[i];
+    bool reads = false;
+    for (uint32_t k = 0; k < u->n_args; k++) reads |= u->arg[k] == g->tuple;
+    for (uint32_t k = 0; reads && k < u->n_args && n < MOST_BEHIND; k++) {
+      const plc_tuple *o = x->tuple[u->arg[k]];
+      if (!o->leaf || o->guess != o->id || o->id == g->tuple) continue;
+      plc_guess *other = plc_guess_of(x, o);
+      if (!other) return false;
+      was[n] = *other;
+      n += plc_guess_like(x, other, g);
+    }
+  }
+  if (n && helps(x, g, t, before, false)) return true;
+  while (n-- > 0) *plc_guess_of(x, x->tuple[was[n].tuple]) = was[n];
+  return false;
+}
+
+/* Another possibility of one guess with which a loose tensor is placed; `only_runs`: with which one
+ * rank could run it. */
+static bool move_one(plc *x, plc_tuple *t, bool only_runs, uint32_t *runs) {
+  uint32_t at[MOST_BEHIND];
+  const uint32_t n = guesses_behind(x, t, at), before = t->order;
+  for (uint32_t i = 0; i < n && !plc_failed(x); i++) {
+    plc_guess *g = plc_guess_of(x, x->tuple[at[i]]);
+    if (!g) return false;
+    const plc_guess was = *g;
+    for (uint32_t k = 0; *runs < MOST_RUNS && !plc_failed(x); k++) {
+      if (k == was.tried) continue;
+      if (!plc_next_guess(x, g, k)) break;
+      ++*runs;
+      if (!helps(x, g, t, before, only_runs) &&
+          (!x->tuple[g->tuple]->leaf || !helps_together(x, g, t, before)))
+        continue;
+      plc_run(x);
+      return true;
+    }
+    *g = was;
+    if (x->tuple[g->tuple]->leaf) plc_run(x);
+    else plc_again(x, x->tuple[g->tuple], t);
+  }
+  if (n) plc_run(x);
+  return false;
+}
+
+/* The first operator that one rank could not run on the wholes, as these are read. */
+static plc_tuple *refused(const plc *x) {
+  plc_tuple *out = NULL;
+  for (size_t i = 0; i < x->n_tuples; i++) {
+    plc_tuple *t = x->tuple[i];
+    if (t->state == PLC_UNKNOWN && t->whole_refused && !t->stuck && (!out || t->order < out->order))
+      out = t;
+  }
+  return out;
+}
+
+/* Guesses are changed where that lets more of the program be placed. Outputs that are placed, and
+ * wrong, change none. */
+static void settle(plc *x) {
+  uint32_t runs = 0;
+  plc_tuple *t;
+  while (!plc_failed(x) && runs < MOST_RUNS && (t = origin(x, false)))
+    if (!move_one(x, t, false, &runs)) t->stuck = true;
+  while (!plc_failed(x) && runs < MOST_RUNS && (t = refused(x)))
+    if (!move_one(x, t, true, &runs)) t->stuck = true;
+  for (size_t i = 0; i < x->n_tuples; i++) x->tuple[i]->stuck = false;
+  plc_run(x);
+}
+
+/* ---- mending ---- */
+
+static uint32_t options(const plc *x, const plc_tuple *t, plc_place *out) {
+  const uint32_t rank = t->whole[0]->shape.rank, each = rank + 2;
+  uint32_t all = 1, n = 0;
+  for (uint32_t a = 0; a < x->mesh.n_axes; a++) all *= each;
+  for (uint32_t i = 0; i < all && n < MOST_OPTIONS; i++) {
+    plc_place p = plc_replica();
+    for (uint32_t a = 0, e = i; a < x->mesh.n_axes; a++, e /= each) {
+      const uint32_t k = e % each;
+      if (k == rank + 1) p.axis[a] = (plc_one){.kind = PLC_P};
+      else if (k) p.axis[a] = (plc_one){.kind = PLC_S, .dim = k - 1};
+    }
+    out[n++] = p;
+  }
+  return n;
+}
+
+/* Whether what follows is mended by giving `id` another placement; it then has the best of them. */
+static bool mend(plc *x, uint32_t id, score before) {
+  plc_place all[MOST_OPTIONS], best = plc_replica();
+  const uint32_t n = options(x, x->tuple[id], all);
+  bool found = false;
+  if (x->n_mends == PLC_MENDS) return false;
+  x->n_mends++;
+  for (uint32_t i = 0; i < n && !plc_failed(x); i++) {
+    x->mend[x->n_mends - 1] = (plc_mend){.tuple = id, .place = all[i]};
+    plc_run(x);
+    const score s = score_of(x);
+    if (!x->tuple[id]->mended || !better(s, before)) continue;
+    found = true;
+    best = all[i];
+    before = s;
+  }
+  x->mend[x->n_mends - 1] = (plc_mend){.tuple = id, .place = best};
+  x->n_mends -= !found;
+  plc_run(x);
+  return found;
+}
+
+/* ---- outputs ---- */
+
+/* A placement whose operands' are shown, and which is not. */
+static const plc_tuple *unshown(const plc *x, const plc_tuple *t, bool *seen) {
+  if (seen[t->id]) return NULL;
+  seen[t->id] = true;
+  for (uint32_t i = 0; i < t->n_args; i++) {
+    const plc_tuple *u = unshown(x, x->tuple[t->arg[i]], seen);
+    if (u) return u;
+  }
+  return t->state == PLC_PLACED && t->evidence < RULE_TESTED ? t : NULL;
+}
+
+/* What is refuted on the way does no harm where outputs are shown without it. */
+static void judge_evidence(plc *x) {
+  bool *seen = calloc(x->n_tuples + 1, sizeof *seen);
+  if (!plc_need(x, seen)) return;
+  for (size_t i = 0; i < x->n_outputs && !x->undecided; i++) {
+    const plc_tuple *t = x->tuple[x->output[i].tuple], *u = NULL;
+    if (t->state == PLC_PLACED && t->evidence < RULE_TESTED) u = unshown(x, t, seen);
+    if (u)
+      x->undecided = iso_arena_printf(x->keep, "%s is %s on every draw, and that is not shown: %s",
+                                      plc_say(x, u), plc_print(x, &u->place[0], x->keep),
+                                      u->why ? u->why : "?");
+  }
+  free(seen);
+}
+
+/* A gradient that is placed is judged by the loss, where that is known. Returns: whether it was. */
+static bool judge_gradient(plc *x, const plc_output *o) {
+  const plc_output *loss = plc_loss(x);
+  const plc_tuple *t = x->tuple[o->tuple];
+  if (!o->gradient || o->leaf == PLC_NONE || !loss || !plc_output_holds(x, loss) ||
+      t->state != PLC_PLACED)
+    return false;
+  plc_place want = plc_wanted(x, o), own = t->place[0];
+  want.scale = own.scale = 1;
+  const double scale = plc_gradient_scale(x, loss, o, &t->place[0]);
+  if (scale == 0 || !plc_size_near(x, scale)) return false;
+  if (plc_same(x, &want, &own)) {
+    if (fabs(scale - 1) > 1e-3) plc_blame_gradient(x, o, scale);
+  } else {
+    x->tuple[o->tuple]->place[0].scale = plc_size_near(x, scale);
+    plc_blame_output(x, o);
+  }
+  return true;
+}
+
+static void judge_outputs(plc *x) {
+  for (size_t i = 0; i < x->n_outputs && !plc_failed(x); i++) {
+    const plc_output *o = &x->output[i];
+    plc_tuple *t = x->tuple[o->tuple];
+    if (o->declared && judge_gradient(x, o)) continue;
+    if (t->state == PLC_PLACED && o->declared && !plc_output_holds(x, o)) plc_blame_output(x, o);
+    else if (loose(t) && o->declared && !x->n_findings && plc_unequal(x, o))
+      plc_found(x, LINT_REPLICAS_DIFFER, t, NULL,
+                "output %s is declared to be the same on all ranks, and differs", o->name);
+    else if (loose(t) && !x->undecided) {
+      const bool wrong = o->declared && t->state == PLC_VARYING && !plc_output_holds(x, o);
+      if (wrong && x->n_findings) continue; /* a consequence */
+      const plc_tuple *from = begins(x, t);
+      x->undecided = iso_arena_printf(x->keep, "output %s is not placed: %s: %s", o->name,
+                                      plc_say(x, from), from->why ? from->why : "?");
+    }
+  }
+}
+
+void plc_judge(plc *x) {
+  plc_run(x);
+  if (!plc_failed(x)) settle(x);
+  for (size_t i = 0; i < x->n_tuples && !plc_failed(x); i++)
+    if (x->tuple[i]->leaf && x->tuple[i]->unfit)
+      plc_found(x, LINT_REPLICAS_DIFFER, x->tuple[i], NULL,
+                "%s is declared to be the same on all ranks, and the ranks' values differ",
+                plc_say(x, x->tuple[i]));
+  while (!plc_failed(x)) {
+    plc_tuple *t = origin(x, true);
+    if (!t) break;
+    if (t->guess != PLC_NONE) {
+      x->undecided = iso_arena_printf(
+          x->keep,
+          "nothing is said of the placement of %s, and with %s %s fits nowhere: give it "
+          "with --placements",
+          plc_say(x, x->tuple[t->guess]), plc_print(x, &x->tuple[t->guess]->place[0], x->keep),
+          plc_say(x, t));
+      break;
+    }
+    if (t->unsure || t->differs) {
+      t->stuck = true; /* what one rank would do here is not known */
+      continue;
+    }
+    const score before = score_of(x);
+    plc_blame(x, t);
+    if (plc_failed(x) || t->state != PLC_VARYING || t->n_out != 1 || !mend(x, t->id, before)) break;
+  }
+  for (size_t i = 0; i < x->n_tuples; i++) x->tuple[i]->stuck = false;
+  plc_tuple *t = plc_failed(x) ? NULL : origin(x, false);
+  if (t && !x->n_findings && (t->state == PLC_UNKNOWN || t->collective)) plc_blame_unfit(x, t);
+  judge_outputs(x);
+  if (!plc_failed(x)) plc_prove(x);
+  if (!plc_failed(x) && !x->undecided) judge_evidence(x);
+}

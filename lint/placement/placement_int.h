@@ -1,0 +1,301 @@
+/* Private to lint/placement/: what the ranks hold, and what is known of it.
+ *
+ * A *tuple* is one tensor of the program: a node for each rank. A *step* is a tuple of the same
+ * operator on each rank. A tuple's *whole* is its value in the program of one rank. */
+#ifndef LINT_PLACEMENT_INT_H
+#define LINT_PLACEMENT_INT_H
+
+#include "egraph/base/arena.h"
+#include "egraph/base/rng.h"
+#include "lint/placement/placement.h"
+
+enum {
+  PLC_AXES = 4,
+  PLC_RANKS = 64,
+  PLC_DRAWS = 3,
+  PLC_MENDS = 12,
+  PLC_ARGS = 64,
+  PLC_SHARES = 4,
+  PLC_BLOCKS = 64
+};
+#define PLC_NONE UINT32_MAX
+
+typedef enum plc_kind { PLC_R, PLC_S, PLC_P, PLC_V } plc_kind;
+typedef enum plc_reduce { PLC_SUM, PLC_MAX, PLC_MIN } plc_reduce;
+
+typedef struct plc_one { /* along one axis of the mesh */
+  plc_kind kind;
+  uint32_t dim;              /* of PLC_S */
+  uint32_t blocks;           /* of PLC_S: the whole is so many blocks along dim, each cut; 0 is 1 */
+  uint8_t share[PLC_SHARES]; /* how large they are beside one another; 0: all are alike */
+  plc_reduce reduce;         /* of PLC_P */
+} plc_one;
+
+/* The ranks hold parts of `scale` times the whole. P(avg) is a sum of n times the whole. */
+typedef struct plc_place {
+  plc_one axis[PLC_AXES];
+  double scale;
+} plc_place;
+
+typedef struct plc_mesh {
+  uint32_t n_axes, size[PLC_AXES], n;
+  const char *name[PLC_AXES];
+} plc_mesh;
+
+/* A line of a placements file. */
+typedef struct plc_line {
+  const char *name; /* may have `*` */
+  bool output;
+  plc_place place;
+  bool varies; /* each rank has a tensor of its own */
+  bool used;
+} plc_line;
+
+typedef enum plc_state {
+  PLC_NEW,
+  PLC_BUSY,
+  PLC_PLACED,
+  PLC_VARYING, /* it has a whole, and what the ranks hold is no part of that */
+  PLC_UNKNOWN  /* it has no whole */
+} plc_state;
+
+/* One attempt at a whole call: which of its integers are other ones than the ranks'. */
+typedef struct plc_variant {
+  uint8_t n, slot[PLC_AXES + 1];
+  double by[PLC_AXES + 1]; /* times this; 0: it becomes 1 */
+} plc_variant;
+
+typedef struct plc_tuple {
+  uint32_t *node; /* by rank; PLC_NONE: that rank has none */
+  uint32_t id;    /* its place in the list */
+  uint32_t n_out; /* tensors that it has */
+  bool mixed;     /* of several steps */
+  bool collective, leaf;
+  uint32_t axes; /* of a collective: those along which ranks meet, by bits */
+
+  /* of one run */
+  plc_state state;
+  plc_place *place;    /* of each tensor */
+  rule_tensor **whole; /* [draw * n_out + k]; owned */
+  uint32_t *arg;       /* tuples that it reads, as they stand in its call */
+  uint32_t n_args, slots;
+  bool differs;        /* the ranks' attributes do */
+  plc_variant variant; /* of its whole call */
+  uint32_t regrown;    /* an argument whose whole is a larger constant; PLC_NONE */
+  plc_variant regrow;
+  bool chosen;        /* of several variants that might fit */
+  bool unsure;        /* its whole call is one of several readings, none of which fits */
+  uint32_t from;      /* of a mixed tuple: the argument whose whole it has */
+  bool constant;      /* its whole is what its collective made of constants */
+  bool several;       /* a collective with a result for each rank */
+  bool konst;         /* no leaf is behind it */
+  bool whole_refused; /* its call cannot be run on whole tensors */
+  bool mended, unfit; /* a finding here was mended; its collective cannot run */
+  uint32_t guess;     /* a leaf behind it whose placement was guessed; PLC_NONE */
+  bool stuck;         /* no guess behind it lets it be placed */
+  double floor;       /* numbers below this are what cancelled ones left */
+  uint32_t order;     /* in which it was visited */
+  const char *why;    /* it is varying or unknown */
+
+  rule_status evidence; /* of its placement */
+  bool shown;           /* evidence was asked for */
+} plc_tuple;
+
+/* What mends a finding, and the placement that the tuple has then. */
+typedef struct plc_mend {
+  uint32_t tuple;
+  plc_place place;
+} plc_mend;
+
+typedef struct plc_output {
+  const char *name; /* of the first rank's */
+  uint32_t tuple;
+  bool declared; /* it has to be at `place` */
+  bool gradient;
+  plc_place place;
+  uint32_t leaf; /* of a gradient: the tuple of its leaf, or PLC_NONE */
+} plc_output;
+
+/* What values alone did not tell: the placement of a leaf of which nothing is said, or which of
+ * several whole calls a step is. */
+typedef struct plc_guess {
+  uint32_t tuple;
+  uint32_t tried;  /* the number of the possibility that is taken */
+  plc_place place; /* of a leaf */
+} plc_guess;
+
+typedef struct plc {
+  const cap_graph *g;
+  rule_schemas *schemas;
+  const rule_oracle *oracle;
+  uint64_t seed;
+  plc_mesh mesh;
+  plc_line *line;
+  size_t n_lines;
+
+  uint64_t *ranks_of; /* by node: the ranks that hold it, by bits */
+  uint32_t *step_of;  /* by node: its tuple */
+  plc_tuple **tuple;  /* first leaves, then steps in order, then what mixes them */
+  size_t n_tuples, cap_tuples;
+  plc_output *output;
+  size_t n_outputs;
+
+  rule_tensor **value[PLC_DRAWS]; /* by node; owned */
+  rule_tensor ***many[PLC_DRAWS]; /* by node of several outputs; owned */
+  plc_mend mend[PLC_MENDS];
+  size_t n_mends;
+  plc_guess *guess;
+  size_t n_guesses, cap_guesses;
+  uint32_t n_visited, depth;
+
+  lint_finding *finding;
+  size_t n_findings, cap_findings;
+  const char *undecided;
+
+  iso_arena *keep; /* of the report */
+  iso_arena steps; /* as long as this lives */
+  iso_arena run;   /* of one run */
+  iso_code code;   /* the first failure; then everything returns */
+  iso_error *err;
+} plc;
+
+static inline bool plc_failed(const plc *x) { return x->code != ISO_OK; }
+/* Returns: `p`; NULL is noted as lack of memory. */
+void *plc_need(plc *x, const void *p);
+static inline const cap_node *plc_node(const plc *x, uint32_t i) { return &x->g->node[i]; }
+
+/* ---- mesh.c ---- */
+ISO_MUST_USE iso_code plc_mesh_parse(iso_arena *a, const char *text, plc_mesh *out, iso_error *err);
+/* Where nothing is said: from the sizes of groups. */
+void plc_mesh_guess(plc *x);
+ISO_MUST_USE iso_code plc_lines_parse(plc *x, const char *text, const char *file);
+/* Whether a later line speaks of the same name. */
+bool plc_overridden(const plc *x, size_t line);
+/* Returns: the last line that speaks of it, or NULL. */
+plc_line *plc_line_for(plc *x, const char *name, bool output);
+/* "R", "S(0)", "dp S(0), tp P(sum)" */
+const char *plc_print(const plc *x, const plc_place *p, iso_arena *a);
+static inline plc_place plc_replica(void) { return (plc_place){.scale = 1}; }
+bool plc_is_replica(const plc *x, const plc_place *p);
+bool plc_same(const plc *x, const plc_place *p, const plc_place *q);
+bool plc_has(const plc *x, const plc_place *p, plc_kind k);
+/* The product of axes' sizes, or of one through them, that `v` is but for the error of a
+ * difference quotient; 0: it is none. */
+double plc_size_near(const plc *x, double v);
+/* A rank's place along an axis, and the distance of its neighbour there. */
+uint32_t plc_along(const plc_mesh *m, uint32_t rank, uint32_t axis);
+uint32_t plc_stride(const plc_mesh *m, uint32_t axis);
+static inline uint32_t plc_blocks(const plc_one *o) { return o->blocks > 1 ? o->blocks : 1; }
+static inline bool plc_shared(const plc_one *o) { return o->blocks > 1 && o->share[0]; }
+/* The sizes of a dimension's blocks. Returns: how many; 0 where they do not go into it. */
+uint32_t plc_sections(const plc_one *o, int64_t size, int64_t out[PLC_BLOCKS]);
+
+/* ---- steps.c ---- */
+void plc_find_steps(plc *x);
+/* The tuple of these nodes, made where there is none. */
+uint32_t plc_intern(plc *x, const uint32_t *node);
+/* The operands of a collective; NULL of another node. */
+const rule_term *plc_group_list(const cap_node *n);
+/* "r3_add": 3. */
+bool plc_node_rank(const cap_node *n, uint32_t *rank);
+/* "rank3.name": "name", and the rank. NULL where it is not of that form. */
+const char *plc_leaf_name(const char *name, uint32_t *rank);
+
+/* ---- tensors.c ---- */
+/* What the ranks' tensors (NULL: none) are together. Owns. Returns: NULL where they do not fit, or
+ * without memory, which is noted. */
+rule_tensor *plc_combine(plc *x, rule_tensor *const *each, const plc_place *p, double floor);
+/* Whether shapes like these are, together, of that shape. */
+bool plc_shapes_fit(const plc *x, const rule_shape *each, const plc_place *p,
+                    const rule_shape *whole);
+/* Whether they are equal up to rounding of numbers as large as `size`. */
+bool plc_near(const rule_tensor *a, const rule_tensor *b, double factor, double size, double floor);
+double plc_largest(const rule_tensor *t);
+/* Up to rounding, and to numbers below `floor`. */
+bool plc_holds(plc *x, rule_tensor *const *each, const rule_tensor *whole, const plc_place *p,
+               double floor);
+/* Each rank's part of `whole`, of the shapes given. Parts of a sum are drawn from `seed`. Returns:
+ * whether it fits; else nothing is in `out`. */
+bool plc_cut(plc *x, rule_tensor *whole, const plc_place *p, const rule_shape *shape, uint64_t seed,
+             rule_tensor **out);
+
+/* ---- match.c ---- */
+/* The tensors of a tuple's nodes on a draw, output `k`. */
+void plc_locals(const plc *x, const plc_tuple *t, uint32_t draw, uint32_t k, rule_tensor **out);
+/* A placement of tensor `k` that holds on every draw of which there is a whole, along `axes`, by
+ * bits. `blocks`: shards of blocks are tried, too. */
+bool plc_match_with(plc *x, plc_tuple *t, uint32_t k, uint32_t axes, bool blocks, plc_place *out);
+/* Without blocks, and then with them. */
+bool plc_match(plc *x, plc_tuple *t, uint32_t k, uint32_t axes, plc_place *out);
+
+/* ---- lift.c ---- */
+/* Whether it is a rank's result of a collective. */
+bool plc_takes_part(const plc *x, const plc_tuple *t);
+/* The tuples that it reads. Returns: false where the ranks' calls are not one call. */
+bool plc_gather(plc *x, plc_tuple *t);
+/* The whole of a step from its operands', and its placement. */
+void plc_lift(plc *x, plc_tuple *t);
+/* The whole call, RULE_VAR i: argument i of the tuple. NULL: the ranks' calls have none. */
+const rule_term *plc_whole_call(plc *x, plc_tuple *t, const plc_variant *v, iso_arena *a);
+
+/* ---- run.c ---- */
+void plc_run(plc *x);
+void plc_clear(plc *x);
+/* What is guessed of a tuple; made where nothing is yet. */
+plc_guess *plc_guess_of(plc *x, const plc_tuple *t);
+/* The number of the possibility that is taken; 0 where nothing is guessed. */
+uint32_t plc_tried(const plc *x, const plc_tuple *t);
+/* Place `t` again after another guess of `u`, a step. Returns: whether it is placed. */
+bool plc_again(plc *x, const plc_tuple *u, plc_tuple *t);
+/* Take the `which`-th possibility. Returns: false: there are no more. */
+bool plc_next_guess(plc *x, plc_guess *g, uint32_t which);
+/* Take the possibility of a leaf that has the blocks of `like`, another leaf's guess. Returns:
+ * whether there is one, and it was not taken before. */
+bool plc_guess_like(plc *x, plc_guess *g, const plc_guess *like);
+/* A leaf's name without its rank. */
+const char *plc_name(const plc *x, const plc_tuple *t);
+
+/* One node on one draw. Returns: false where it cannot be run. */
+bool plc_execute(plc *x, uint32_t i, uint32_t draw, iso_error *err);
+
+/* ---- derivative.c ---- */
+/* The output that gradients are of; NULL: none is known. */
+const plc_output *plc_loss(const plc *x);
+/* How many times the loss's derivative a gradient is, its ranks' tensors put together as `p` says.
+ * 0: it is not known. */
+double plc_gradient_scale(plc *x, const plc_output *loss, const plc_output *o, const plc_place *p);
+
+/* ---- outputs.c ---- */
+void plc_outputs(plc *x);
+/* What an output is declared to be. */
+plc_place plc_wanted(const plc *x, const plc_output *o);
+/* Whether it is that on all draws. */
+bool plc_output_holds(plc *x, const plc_output *o);
+/* Whether the ranks' values of an output that should be replicas differ. */
+bool plc_unequal(plc *x, const plc_output *o);
+
+/* ---- prove.c ---- */
+/* The evidence of all placements on the way to outputs. */
+void plc_prove(plc *x);
+
+/* ---- judge.c ---- */
+void plc_judge(plc *x);
+
+/* ---- blame.c ---- */
+/* A finding at a tensor that fits nowhere although all that it reads does. */
+void plc_blame(plc *x, plc_tuple *t);
+/* The same for one that has no whole, if that is a fault. */
+void plc_blame_unfit(plc *x, plc_tuple *t);
+/* A finding at an output that is not what it is declared to be. */
+void plc_blame_output(plc *x, const plc_output *o);
+/* A finding at a gradient that is `scale` times its loss's derivative. */
+void plc_blame_gradient(plc *x, const plc_output *o, double scale);
+
+/* ---- say.c ---- */
+/* A finding at a node of each rank of `t`. */
+void plc_found(plc *x, lint_kind kind, const plc_tuple *t, const char *mend, const char *fmt, ...)
+    ISO_PRINTF(5, 6);
+/* "r0_n5 (add.Tensor)" */
+const char *plc_say(plc *x, const plc_tuple *t);
+
+#endif

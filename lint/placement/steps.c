@@ -1,0 +1,254 @@
+/* Which nodes are one tensor of the program, on each rank.
+ *
+ * A rank's operators in their order are its program. Programs of two ranks are aligned by their
+ * operators' names, so that one that only some ranks have shifts nothing; a collective stands in
+ * the program of each of its members. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "egraph/base/vec.h"
+#include "lint/placement/placement_int.h"
+#include "rules/operators.h"
+
+enum { MOST_ALIGNED = 4096 /* operators of a rank between which differences are looked for */ };
+
+const char *plc_leaf_name(const char *name, uint32_t *rank) {
+  char *end;
+  if (strncmp(name, "rank", 4) != 0 || name[4] < '0' || name[4] > '9') return NULL;
+  const unsigned long r = strtoul(name + 4, &end, 10);
+  if (*end != '.' || r >= PLC_RANKS || !end[1]) return NULL;
+  *rank = (uint32_t)r;
+  return end + 1;
+}
+
+bool plc_node_rank(const cap_node *n, uint32_t *rank) {
+  const char *id = n->id;
+  char *end;
+  if (id[0] != 'r' || id[1] < '0' || id[1] > '9') return false;
+  const unsigned long r = strtoul(id + 1, &end, 10);
+  if (*end != '_' || r >= PLC_RANKS) return false;
+  *rank = (uint32_t)r;
+  return true;
+}
+
+const rule_term *plc_group_list(const cap_node *n) {
+  if (!n->call || !rule_is_collective(n->call->u.s) || n->call->n == 0) return NULL;
+  const rule_term *list = n->call->child[0];
+  if (list->kind != RULE_LIST || list->n == 0) return NULL;
+  for (uint32_t i = 0; i < list->n; i++)
+    if (list->child[i]->kind != RULE_VAR) return NULL;
+  return list;
+}
+
+/* ---- who holds what ---- */
+
+static uint64_t everybody(const plc *x) {
+  return x->mesh.n == 64 ? UINT64_MAX : (UINT64_C(1) << x->mesh.n) - 1;
+}
+
+static uint64_t readers_of(const plc *x, const rule_term *t) {
+  uint64_t all = everybody(x), out = all;
+  if (t->kind == RULE_VAR) return x->ranks_of[t->u.i];
+  for (uint32_t i = 0; i < t->n; i++) {
+    const uint64_t m = readers_of(x, t->child[i]);
+    if (m != all) out = out == all ? m : out & m ? out & m : out | m;
+  }
+  return out;
+}
+
+/* A collective's k-th tensor is of the k-th of its ranks. */
+static uint64_t members(const plc *x, const rule_term *list) {
+  uint64_t out = 0, common = 0;
+  for (uint32_t i = 0; i < list->n; i++) {
+    const uint64_t m = x->ranks_of[list->child[i]->u.i];
+    if (i == 0) common = m;
+    out |= m;
+  }
+  if (list->n == x->mesh.n) return everybody(x);
+  /* Replicas that a collective gave have its members. */
+  return __builtin_popcountll(common) == (int)list->n ? common : out;
+}
+
+/* The rank whose part of a collective is at `place`. */
+static uint32_t member_at(uint64_t ranks, uint32_t place) {
+  for (uint32_t r = 0; r < 64; r++)
+    if (ranks >> r & 1 && place-- == 0) return r;
+  return PLC_NONE;
+}
+
+static void find_ranks(plc *x) {
+  for (size_t i = 0; i < x->g->n_nodes; i++) {
+    const cap_node *n = &x->g->node[i];
+    const rule_term *list = plc_group_list(n);
+    uint32_t rank;
+    if (n->kind != CAP_OP)
+      x->ranks_of[i] = plc_leaf_name(n->name, &rank) ? UINT64_C(1) << rank : everybody(x);
+    else if (list) x->ranks_of[i] = members(x, list);
+    else if (rule_is_getitem(n->op)) {
+      const uint32_t of = (uint32_t)n->call->child[0]->u.i;
+      const uint32_t k = (uint32_t)n->call->child[1]->u.i;
+      const rule_term *from = plc_group_list(plc_node(x, of));
+      x->ranks_of[i] = x->ranks_of[of];
+      if (from && (rank = member_at(x->ranks_of[of], k)) != PLC_NONE)
+        x->ranks_of[i] = UINT64_C(1) << rank;
+    } else if (plc_node_rank(n, &rank) && rank < x->mesh.n) x->ranks_of[i] = UINT64_C(1) << rank;
+    else x->ranks_of[i] = readers_of(x, n->call);
+  }
+}
+
+/* ---- tuples ---- */
+
+static plc_tuple *new_tuple(plc *x) {
+  if (plc_failed(x)) return NULL;
+  uint32_t *node = iso_arena_alloc(&x->steps, x->mesh.n * sizeof *node);
+  plc_tuple *t = iso_arena_alloc(&x->steps, sizeof *t);
+  if (!iso_grow(x->tuple, x->cap_tuples, x->n_tuples + 1)) plc_need(x, NULL);
+  if (!plc_need(x, node) || !plc_need(x, t) || plc_failed(x)) return NULL;
+  x->tuple[x->n_tuples] = t;
+  *t = (plc_tuple){.node = node,
+                   .id = (uint32_t)x->n_tuples++,
+                   .regrown = PLC_NONE,
+                   .guess = PLC_NONE,
+                   .n_out = 1};
+  for (uint32_t r = 0; r < x->mesh.n; r++) node[r] = PLC_NONE;
+  return t;
+}
+
+static void put(plc *x, plc_tuple *t, uint32_t rank, uint32_t node) {
+  if (x->step_of[node] != PLC_NONE && x->step_of[node] != t->id) return; /* of another step */
+  t->node[rank] = node;
+  x->step_of[node] = t->id;
+  t->collective |= plc_group_list(plc_node(x, node)) != NULL;
+  /* The tensors of a collective are its ranks' parts of one. */
+  t->n_out = t->collective ? 1 : (uint32_t)plc_node(x, node)->n_outputs;
+  t->leaf |= plc_node(x, node)->kind != CAP_OP;
+}
+
+static bool agrees(const plc *x, const plc_tuple *t, const uint32_t *node) {
+  for (uint32_t r = 0; r < x->mesh.n; r++)
+    if (node[r] != PLC_NONE && node[r] != t->node[r]) return false;
+  return true;
+}
+
+uint32_t plc_intern(plc *x, const uint32_t *node) {
+  uint32_t first = 0;
+  while (first < x->mesh.n && node[first] == PLC_NONE) first++;
+  if (first == x->mesh.n) return PLC_NONE;
+  const uint32_t step = x->step_of[node[first]];
+  if (step != PLC_NONE && agrees(x, x->tuple[step], node)) return step;
+  for (size_t i = x->n_tuples; i-- > 0 && x->tuple[i]->mixed;)
+    if (memcmp(x->tuple[i]->node, node, x->mesh.n * sizeof *node) == 0) return (uint32_t)i;
+  plc_tuple *t = new_tuple(x);
+  if (!t) return PLC_NONE;
+  memcpy(t->node, node, x->mesh.n * sizeof *node);
+  t->mixed = true;
+  t->n_out = (uint32_t)plc_node(x, node[first])->n_outputs;
+  return t->id;
+}
+
+/* Leaves of one name are one tensor. */
+static void leaf_steps(plc *x) {
+  for (size_t i = 0; i < x->g->n_nodes && !plc_failed(x); i++) {
+    const cap_node *n = &x->g->node[i];
+    uint32_t rank = 0, other;
+    const char *name = n->kind == CAP_OP ? NULL : plc_leaf_name(n->name, &rank);
+    plc_tuple *t = NULL;
+    if (n->kind == CAP_OP) continue;
+    for (size_t k = 0; name && k < x->n_tuples && !t; k++) {
+      plc_tuple *u = x->tuple[k];
+      uint32_t r = 0;
+      while (u->node[r] == PLC_NONE) r++;
+      const char *known = plc_leaf_name(plc_node(x, u->node[r])->name, &other);
+      if (known && strcmp(known, name) == 0 && u->node[rank] == PLC_NONE) t = u;
+    }
+    if (!t && !(t = new_tuple(x))) return;
+    if (name) put(x, t, rank, (uint32_t)i);
+    for (uint32_t r = 0; r < x->mesh.n && !name; r++) put(x, t, r, (uint32_t)i);
+  }
+}
+
+/* ---- aligning ---- */
+
+typedef struct program {
+  uint32_t *node, n;
+} program;
+
+static bool alike(const plc *x, uint32_t a, uint32_t b) {
+  const cap_node *p = plc_node(x, a), *q = plc_node(x, b);
+  return a == b ||
+         (strcmp(p->op, q->op) == 0 && p->call->n == q->call->n && p->n_outputs == q->n_outputs);
+}
+
+static program program_of(plc *x, uint32_t rank) {
+  program p = {.node = iso_arena_alloc(&x->steps, (x->g->n_nodes + 1) * sizeof *p.node)};
+  if (!plc_need(x, p.node)) return p;
+  for (size_t i = 0; i < x->g->n_nodes; i++)
+    if (x->g->node[i].kind == CAP_OP && x->ranks_of[i] >> rank & 1) p.node[p.n++] = (uint32_t)i;
+  return p;
+}
+
+/* The longest common subsequence of what lies between equal ends: by[i] is the place in b of a's
+ * i-th, or PLC_NONE. */
+static void align(plc *x, const program *a, const program *b, uint32_t *by) {
+  uint32_t lo = 0, tail = 0;
+  for (uint32_t i = 0; i < a->n; i++) by[i] = PLC_NONE;
+  while (lo < a->n && lo < b->n && alike(x, a->node[lo], b->node[lo])) by[lo] = lo, lo++;
+  while (tail < a->n - lo && tail < b->n - lo &&
+         alike(x, a->node[a->n - 1 - tail], b->node[b->n - 1 - tail])) {
+    by[a->n - 1 - tail] = b->n - 1 - tail;
+    tail++;
+  }
+  const uint32_t na = a->n - lo - tail, nb = b->n - lo - tail, w = nb + 1;
+  if (na == 0 || nb == 0 || na > MOST_ALIGNED || nb > MOST_ALIGNED) return;
+  uint16_t *best = calloc((size_t)(na + 1) * w, sizeof *best);
+  if (!plc_need(x, best)) return;
+  for (uint32_t i = na; i-- > 0;)
+    for (uint32_t k = nb; k-- > 0;) {
+      const uint16_t down = best[(i + 1) * w + k], right = best[i * w + k + 1];
+      uint16_t most = down > right ? down : right;
+      if (alike(x, a->node[lo + i], b->node[lo + k]) && best[(i + 1) * w + k + 1] + 1 > most)
+        most = (uint16_t)(best[(i + 1) * w + k + 1] + 1);
+      best[i * w + k] = most;
+    }
+  for (uint32_t i = 0, k = 0; i < na && k < nb;) {
+    if (alike(x, a->node[lo + i], b->node[lo + k]) &&
+        best[i * w + k] == best[(i + 1) * w + k + 1] + 1) {
+      by[lo + i++] = lo + k;
+      k++;
+    } else if (best[(i + 1) * w + k] >= best[i * w + k + 1]) i++;
+    else k++;
+  }
+  free(best);
+}
+
+/* What a rank has beside the first's program is of steps that may have other ranks, too. */
+static void rest_steps(plc *x, const program *all) {
+  for (uint32_t r = 1; r < x->mesh.n && !plc_failed(x); r++)
+    for (uint32_t i = 0; i < all[r].n; i++) {
+      if (x->step_of[all[r].node[i]] != PLC_NONE) continue;
+      plc_tuple *t = new_tuple(x);
+      if (!t) return;
+      for (uint32_t s = 0; s < x->mesh.n; s++)
+        if (x->ranks_of[all[r].node[i]] >> s & 1) put(x, t, s, all[r].node[i]);
+    }
+}
+
+void plc_find_steps(plc *x) {
+  program all[PLC_RANKS] = {{0}};
+  uint32_t *by[PLC_RANKS] = {0};
+  find_ranks(x);
+  leaf_steps(x);
+  for (uint32_t r = 0; r < x->mesh.n && !plc_failed(x); r++) {
+    all[r] = program_of(x, r);
+    by[r] = iso_arena_alloc(&x->steps, (all[0].n + 1) * sizeof *by[r]);
+    if (plc_need(x, by[r]) && !plc_failed(x)) align(x, &all[0], &all[r], by[r]);
+  }
+  for (uint32_t i = 0; i < all[0].n && !plc_failed(x); i++) {
+    if (x->step_of[all[0].node[i]] != PLC_NONE) continue;
+    plc_tuple *t = new_tuple(x);
+    for (uint32_t r = 0; t && r < x->mesh.n; r++)
+      if (by[r][i] != PLC_NONE) put(x, t, r, all[r].node[by[r][i]]);
+  }
+  rest_steps(x, all);
+}

@@ -1,0 +1,71 @@
+/* Sums that cancel. What float64 leaves of such a sum is rounding: a number of its own on each way
+ * to compute it, by which tensors are not told apart. The gradient of a bias behind which a softmax
+ * stands is one. Where every element is no more than rounding of its own terms, on every draw, its
+ * value is 0; that it equals another tensor is still for a rule to show. */
+#include "rules/names.h"
+#include "rules/operators.h"
+#include "synth/joint/joint.h"
+
+#include <math.h>
+#include <string.h>
+
+/* So small is rounding beside the terms' sizes: a few operators lie between them and numbers that
+ * are exact. */
+static const double ROUNDING = 1e-12;
+
+static bool adds(const rule_term *call) {
+  if (rule_operator_of(call->u.s)->growth == RULE_GROWS_TERMS) return true;
+  return strcmp(call->u.s, OP_DIST_ALL_REDUCE) == 0 && call->n > 1 &&
+         call->child[1]->kind == RULE_STRING &&
+         (strcmp(call->child[1]->u.s, "sum") == 0 || strcmp(call->child[1]->u.s, "avg") == 0);
+}
+
+static double largest(const rule_tensor *t) {
+  double most = 0;
+  for (int64_t i = 0; i < t->numel; i++) most = fmax(most, fabs(rule_tensor_get(t, i)));
+  return most;
+}
+
+static iso_code absolute(const rule_tensor *t, rule_tensor **out, iso_error *err) {
+  iso_code c = rule_tensor_new(t->dtype, &t->shape, out, err);
+  for (int64_t i = 0; i < t->numel && !c; i++)
+    rule_tensor_set(*out, i, fabs(rule_tensor_get(t, i)));
+  return c;
+}
+
+/* The same call of the terms' sizes. */
+static iso_code sizes(const state *s, const rule_term *call, rule_tensor *const *bind, uint32_t n,
+                      rule_tensor **out, iso_error *err) {
+  rule_tensor *size[MAX_CHILDREN] = {0}, *all[MAX_OUT] = {0};
+  iso_code c = ISO_OK;
+  uint32_t made = 0;
+  size_t n_out = 0;
+  while (made < n && !c && !(c = absolute(bind[made], &size[made], err))) made++;
+  if (!c) c = s->oracle->call(s->oracle->ctx, call, size, true, all, MAX_OUT, &n_out, err);
+  while (made > 0) rule_tensor_unref(size[--made]);
+  if (c) return c;
+  *out = all[0];
+  while (n_out > 1) rule_tensor_unref(all[--n_out]);
+  return ISO_OK;
+}
+
+iso_code st_cancels(const state *s, const rule_term *call, rule_tensor *const *bind, uint32_t n,
+                    const rule_tensor *out, bool *yes, iso_error *err) {
+  double most = 0, terms = 0;
+  *yes = false;
+  if (out->numel == 0 || !rule_dtype_is_float(out->dtype) || !adds(call)) return ISO_OK;
+  for (uint32_t i = 0; i < n; i++) {
+    if (!rule_dtype_is_float(bind[i]->dtype)) return ISO_OK;
+    most = fmax(most, largest(bind[i]));
+    terms += (double)bind[i]->numel;
+  }
+  if (!(largest(out) <= ROUNDING * most * terms)) return ISO_OK;
+  rule_tensor *size;
+  iso_code c = sizes(s, call, bind, n, &size, err);
+  if (c) return c;
+  *yes = size->numel == out->numel;
+  for (int64_t i = 0; i < out->numel && *yes; i++)
+    *yes = fabs(rule_tensor_get(out, i)) <= ROUNDING * rule_tensor_get(size, i);
+  rule_tensor_unref(size);
+  return ISO_OK;
+}

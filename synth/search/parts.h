@@ -1,0 +1,57 @@
+/* Private to parts.c, grid.c and lift.c: what ranks hold of one tensor. */
+#ifndef SYNTH_SEARCH_PARTS_H
+#define SYNTH_SEARCH_PARTS_H
+
+#include "synth/comparison.h"
+
+enum { MAX_RANKS = 64, MOST_WHOLES = 16 };
+
+/* The peers' e-nodes, one of each class, in rank order. */
+typedef struct st_parts {
+  eg_node of[MAX_RANKS];
+  const rule_tensor *value[MAX_RANKS]; /* on the last draw */
+  uint32_t n;
+  int64_t by;   /* the whole is the parts', divided by this */
+  double scale; /* 1 / by */
+} st_parts;
+
+/* A tensor of the other graph, by what is known of it. */
+typedef struct st_sought {
+  int side; /* the parts' */
+  int64_t numel;
+  double moment[4];
+  bool met;   /* there is one, */
+  eg_node at; /* this, the first of all */
+} st_sought;
+
+/* ---- parts.c ---- */
+/* E-nodes of the other graph, one of each class, that may be what is sought. Returns: how
+ * many, at most MOST_WHOLES. */
+uint32_t st_wholes(state *s, const st_parts *p, const st_sought *x, eg_node *out);
+/* Whether the whole is put together of the parts. */
+bool st_is_cut(const rule_tensor *whole, const st_parts *p);
+/* Join the parts with what is sought, where that is their concatenation. */
+iso_code st_join_cut(state *s, const st_parts *p, st_sought *x, iso_error *err);
+/* Moments of the concatenation. Returns: its elements. */
+int64_t st_moments_of_all(const st_parts *p, double out[4]);
+/* The concatenation of the parts along `d`, by value. Owns; NULL: they have none. */
+iso_code st_concatenated(const st_parts *p, uint32_t d, rule_tensor **out, iso_error *err);
+/* The terms over RULE_VAR k, part k; NULL: no memory. The parts along `d`, each viewed as `shape`
+ * unless it has it, or that is NULL; and reduced, as a collective does. */
+const rule_term *st_joined(iso_arena *a, const st_parts *p, const rule_shape *shape, uint32_t d);
+const rule_term *st_reduced(iso_arena *a, const st_parts *p, const char *how);
+
+/* Join `whole` with what the parts make, put together or reduced, if they make it. In `met`: they
+ * do, whether a rule was found or not. */
+iso_code st_join_whole(state *s, const st_parts *p, eg_node whole, bool *met, iso_error *err);
+
+/* ---- grid.c ---- */
+/* Join what the parts make in two groups at once with `whole`; EG_NONE: with what is found. */
+iso_code st_join_grid(state *s, const st_parts *p, eg_node whole, st_sought *x, iso_error *err);
+
+/* ---- lift.c ---- */
+/* What the peers would be as one, made of what their operands are as one (p->whole), and joined
+ * with them. */
+iso_code st_lift(state *s, peers *p, const st_parts *of, iso_error *err);
+
+#endif

@@ -1,0 +1,314 @@
+#!/usr/bin/env python3
+"""A campaign over several integer inputs of different ranges in one graph: ids of several tables,
+positions, labels of a loss, masks, indices with offsets, ids that are added up before they are
+looked up. Two writings of one function, and twins that differ, some of them in a table's last row
+only. Options and what must hold are those of inputs.py.
+
+    tests/pairs/input_ranges.py [--isomer build/isomer] [--seed N] [--count N] [--only FAMILY]"""
+
+import random
+import sys
+
+import inputs
+from dsl import DIFFERENT, EQUIVALENT, boolean, f32, i64
+from inputs import Case, normals, tokens
+
+inputs.FAMILIES.clear()
+WIDTH = 3
+
+
+class Use:
+    """One way to use integers: `term` is a tensor (n, WIDTH) of them, in two writings. Where `last`
+    is set, the table's last row is never read."""
+
+    def __init__(self, rng, k, n):
+        self.rng, self.k, self.n = rng, k, n
+        self.rows = rng.randint(4, 60)
+        self.write = rng.randint(0, 2)
+
+    def name(self, what):
+        return "%s%d" % (what, self.k)
+
+    def ids(self, low, high, n=None):
+        """Captured ones are sometimes far from the end of what is possible. What has a structure,
+        as truth values and positions have, would be kept."""
+        n, top = n or self.n, rng_high(self.rng, low, high)
+        while True:
+            v = tokens(self.rng, n, low, top)
+            if max(v) > 1 and sorted(v) != v and 0 not in v[:1]:
+                return v
+
+    def table(self, g, rows=None):
+        return g.param(self.name("table"), rows or self.rows, WIDTH)
+
+    def look_up(self, g, i, other, last, rows=None):
+        rows = rows or self.rows
+        i = i.clamp(0, rows - 2) if last else i
+        t = self.table(g, rows)
+        if not other or self.write == 0:
+            return t.embedding(i)
+        if self.write == 1:
+            return t.index_select(0, i)
+        return t.index(i)
+
+
+def rng_high(rng, low, high):
+    return high if rng.random() < 0.5 else rng.randint(min(max(low, 0) + 4, high), high)
+
+
+USES = {}
+
+
+def use(f):
+    USES[f.__name__] = f
+    return f
+
+
+@use
+class ids(Use):
+    def __init__(self, *a):
+        super().__init__(*a)
+        self.value = self.ids(0, self.rows)
+
+    def term(self, g, other, last):
+        return self.look_up(g, g.given(self.name("ids"), (self.n,), [self.value]), other, last)
+
+
+@use
+class offset(Use):
+    def __init__(self, *a):
+        super().__init__(*a)
+        self.by = self.rng.randint(1, 3)
+        self.value = self.ids(0, self.rows - self.by)
+
+    def term(self, g, other, last):
+        i = g.given(self.name("ids"), (self.n,), [self.value])
+        if other and self.write == 0 and not last:  # the rows before the offset are never read
+            return self.table(g).slice(0, self.by, self.rows).embedding(i)
+        return self.look_up(g, i.add(self.by), other, last)
+
+
+@use
+class added(Use):
+    """Two inputs make one row's number."""
+
+    def __init__(self, *a):
+        super().__init__(*a)
+        self.rows = self.rng.randint(8, 60)
+        half = self.rng.randint(3, self.rows // 2)
+        self.value = self.ids(0, half), self.ids(0, self.rows - half)
+
+    def term(self, g, other, last):
+        a, b = (g.given(self.name(w), (self.n,), [v]) for w, v in zip(("ids", "kinds"), self.value))
+        return self.look_up(g, b.add(a) if other else a.add(b), other, last)
+
+
+@use
+class grid(Use):
+    """A row and a column make one number."""
+
+    def __init__(self, *a):
+        super().__init__(*a)
+        self.high, self.wide = self.rng.randint(3, 6), self.rng.randint(3, 6)
+        self.rows = self.high * self.wide
+        self.value = self.ids(0, self.high), self.ids(0, self.wide)
+
+    def term(self, g, other, last):
+        a, b = (
+            g.given(self.name(w), (self.n,), [v]) for w, v in zip(("row", "column"), self.value)
+        )
+        i = b.add(a.mul(self.wide)) if other else a.mul(self.wide).add(b)
+        return self.look_up(g, i, other, last)
+
+
+@use
+class joined(Use):
+    """Ids of two inputs, one behind the other, in one table."""
+
+    def __init__(self, *a):
+        super().__init__(*a)
+        self.value = self.ids(0, self.rows), self.ids(0, self.rows, self.rng.randint(2, 5))
+
+    def term(self, g, other, last):
+        parts = [
+            g.given(self.name(w), (len(v),), [v]) for w, v in zip(("head", "tail"), self.value)
+        ]
+        if other and self.write == 0:
+            x = g.cat([self.look_up(g, p, other, last) for p in parts], 0)
+        else:
+            x = self.look_up(g, g.cat(parts, 0), other, last)
+        return x.slice(0, len(self.value[1]), x.shape[0])
+
+
+@use
+class viewed(Use):
+    def __init__(self, *a):
+        super().__init__(*a)
+        self.value = self.ids(0, self.rows)
+
+    def term(self, g, other, last):
+        i = g.given(self.name("ids"), (1, self.n), [self.value])
+        if other:
+            return self.look_up(g, i.to("int32").to(i64).squeeze(0), other, last)
+        return self.look_up(g, i, False, last).squeeze(0)
+
+
+@use
+class shard(Use):
+    """A table in two parts, as ranks hold a vocabulary."""
+
+    def __init__(self, *a):
+        super().__init__(*a)
+        self.rows = 2 * self.rng.randint(2, 30)
+        self.value = self.ids(0, self.rows)
+
+    def term(self, g, other, last):
+        i = g.given(self.name("ids"), (self.n,), [self.value])
+        if not other:
+            return self.look_up(g, i, False, last)
+        i = i.clamp(0, self.rows - 2) if last else i
+        half, table, out = self.rows // 2, self.table(g), None
+        for r in range(2):
+            away = i.lt(r * half).logical_or(i.ge((r + 1) * half))
+            part = table.slice(0, r * half, (r + 1) * half)
+            x = part.embedding(i.sub(r * half).masked_fill(away, 0))
+            x = x.masked_fill(away.unsqueeze(-1), 0.0)
+            out = x if out is None else out.add(x)
+        return out
+
+
+@use
+class clamped(Use):
+    """Any integers: they are brought into the table's range first."""
+
+    def __init__(self, *a):
+        super().__init__(*a)
+        self.value = self.ids(-3, self.rows + 3)
+
+    def term(self, g, other, last):
+        i = g.given(self.name("ids"), (self.n,), [self.value])
+        top = self.rows - 1
+        i = i.clamp_max(top).clamp_min(0) if other else i.clamp(0, top)
+        return self.look_up(g, i, other, last)
+
+
+@use
+class label(Use):
+    """The loss of a class that is given."""
+
+    def __init__(self, *a):
+        super().__init__(*a)
+        self.rows = self.rng.randint(3, 12)
+        self.value = self.ids(0, self.rows)
+        self.x = normals(self.rng, self.n * WIDTH)
+
+    def term(self, g, other, last):
+        y = g.given(self.name("labels"), (self.n,), [self.value])
+        x = g.given(self.name("x"), (self.n, WIDTH), [self.x], f32)
+        p = x.linear(g.param(self.name("head"), self.rows, WIDTH)).log_softmax(-1)
+        y = y.clamp(0, self.rows - 2) if last else y
+        if not other:
+            loss = p.several("nll_loss_forward", [p, y, None, 0, -100], [(self.n,), ()])[0]
+            return loss.unsqueeze(-1)
+        return p.gather(1, y.unsqueeze(-1)).neg()
+
+
+@use
+class counted(Use):
+    def __init__(self, *a):
+        super().__init__(*a)
+        self.rows = self.rng.randint(3, 12)
+        self.value = self.ids(0, self.rows)
+
+    def term(self, g, other, last):
+        i = g.given(self.name("ids"), (self.n,), [self.value])
+        if other:
+            return self.look_up(g, i, other, last)
+        i = i.clamp(0, self.rows - 2) if last else i
+        return i.one_hot(self.rows).to(f32).matmul(self.table(g))
+
+
+@use
+class mask(Use):
+    """Truth values as integers: they look nothing up."""
+
+    def __init__(self, *a):
+        super().__init__(*a)
+        self.value = [self.rng.randint(0, 1) for _ in range(self.n)]
+        self.x = normals(self.rng, self.n * WIDTH)
+
+    def term(self, g, other, last):
+        m = g.given(self.name("mask"), (self.n,), [self.value])
+        x = g.given(self.name("x"), (self.n, WIDTH), [self.x], f32)
+        gone = m.to(boolean).logical_not() if other else m.eq(0)
+        x = x.masked_fill(gone.unsqueeze(-1), 0.0 if not last else 0.5)
+        return x.linear(g.param(self.name("w"), WIDTH, WIDTH))
+
+
+@use
+class positions(Use):
+    def __init__(self, *a):
+        super().__init__(*a)
+        self.rows = self.n + self.rng.randint(0, 40)
+        self.start = self.rng.randint(0, self.rows - self.n)
+
+    def term(self, g, other, last):
+        i = g.given(
+            self.name("positions"), (self.n,), [list(range(self.start, self.start + self.n))]
+        )
+        if last:
+            i = i.add(1).clamp(0, self.rows - 1).sub(1)
+            return self.look_up(g, i, other, False).mul(1.01)
+        return self.look_up(g, i, other, False)
+
+
+def graph(uses, order, wrong):
+    def build(side):
+        def f(g):
+            given = {}
+            for k in order[side]:
+                given[k] = uses[k].term(g, side == 1, wrong == k and side == 1)
+            y = None
+            for k in range(len(uses)):
+                y = given[k] if y is None else y.add(given[k])
+            return y
+
+        return f
+
+    return build
+
+
+def case(rng, kinds, wrong):
+    n = rng.randint(4, 9)
+    uses = [USES[kind](rng, k, n) for k, kind in enumerate(kinds)]
+    orders = [list(range(len(uses))), list(range(len(uses)))]
+    if rng.random() < 0.5:
+        rng.shuffle(orders[1])
+    at = rng.randrange(len(uses)) if wrong else -1
+    build = graph(uses, orders, at)
+    what = " ".join("%s/%d" % (k, u.rows) for k, u in zip(kinds, uses))
+    return Case(
+        DIFFERENT if wrong else EQUIVALENT,
+        build(0),
+        build(1),
+        what=what + (", wrong in %s" % kinds[at] if wrong else ""),
+    )
+
+
+def family(kind):
+    def draw(rng):
+        """`kind` beside one or two others."""
+        kinds = [kind] + [rng.choice(sorted(USES)) for _ in range(rng.randint(1, 2))]
+        return case(rng, kinds, rng.random() < 0.5)
+
+    draw.__name__ = kind
+    inputs.family(draw)
+
+
+for _kind in sorted(USES):
+    family(_kind)
+
+
+if __name__ == "__main__":
+    random.seed(0)
+    sys.exit(inputs.main())
