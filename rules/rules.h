@@ -282,7 +282,9 @@ enum {
       2, /* and among them finite masks as minus infinity: numbers beside them are far from them */
   RULE_RESTS_ON_TIES = 4,   /* an order among equal elements is left open */
   RULE_RESTS_IN_PARTS = 16, /* nothing: elements were compared part by part */
-  RULE_RESTS_ON_ORDER = 8   /* topk without sorted in libtorch's order */
+  RULE_RESTS_ON_ORDER = 8,  /* topk without sorted in libtorch's order */
+  RULE_RESTS_ON_WHOLE =
+      32 /* no integer wraps: of those that do not fit into 64 bits nothing is said */
 };
 
 typedef struct rule_verdict {
@@ -300,7 +302,7 @@ typedef struct rule_verdict {
   char reason[256];     /* UNKNOWN: the limit or construct; REFUTED: the counterexample in a line */
 } rule_verdict;
 
-enum { RULE_METHOD_TEXT = 128 };
+enum { RULE_METHOD_TEXT = 192 };
 /* How a rule was shown and what that rests on, as reports say it: "generic element, literals read".
  * Returns: `text`. */
 const char *rule_verdict_method(const rule_verdict *v, char text[RULE_METHOD_TEXT]);

@@ -7,7 +7,7 @@
 #include "validate/inside.h"
 #include "validate/ladder/ladder.h"
 
-enum { STRICT_ROUNDS = 3, MAX_FAILED = 8, WORK = 100000000 };
+enum { STRICT_ROUNDS = 3, MAX_FAILED = 8, WORK = 100000000, ENDS = 24 };
 
 /* ---- the ladder ---- */
 
@@ -15,8 +15,9 @@ enum { STRICT_ROUNDS = 3, MAX_FAILED = 8, WORK = 100000000 };
  * that read 0.1 as 1/10, or 1.4142135623730951 as the root of 2, is of another rule. */
 static iso_code as_written(const val_ladder *l, rule_verdict *proof, iso_error *err) {
   if (proof->status != RULE_PROVED || !(proof->rests_on & RULE_RESTS_ON_LITERALS)) return ISO_OK;
-  iso_code c = val_prove_as_written(l->given, val_engine_schemas(l->e), val_engine_options(l->e),
-                                    proof, err);
+  val_options o = *val_engine_options(l->e);
+  o.whole = proof->rests_on & RULE_RESTS_ON_WHOLE;
+  iso_code c = val_prove_as_written(l->given, val_engine_schemas(l->e), &o, proof, err);
   if (!c && proof->status != RULE_PROVED)
     snprintf(proof->reason, sizeof proof->reason,
              "proved only with literals read as the numbers that they stand for");
@@ -69,6 +70,12 @@ static iso_code undefined_together(void *ctx, const rule *r, bool *yes, iso_erro
   return c;
 }
 
+static bool has_integers(const rule *r) {
+  for (uint32_t i = 0; i < r->n_vars; i++)
+    if (r->var[i].kind == 'i') return true;
+  return false;
+}
+
 /* As general as it is proved; where that is undefined on one side alone, as general as it is not.
  * The first costs instances of one rule, the second of each that is tried. */
 static iso_code prove_general(val_ladder *l, rule_verdict *proof, iso_error *err) {
@@ -84,10 +91,17 @@ static iso_code prove_general(val_ladder *l, rule_verdict *proof, iso_error *err
   return val_generalise(l->given, schemas, o, &admitted, l->general, proof, err);
 }
 
+/* A rule of a file may speak of integers that do not wrap, which is then said; a step between two
+ * graphs is of those that do. */
 static iso_code prove(val_ladder *l, rule_verdict *proof, iso_error *err) {
   iso_code c = l->general ? prove_general(l, proof, err)
                           : val_prove(l->given, val_engine_schemas(l->e), val_engine_options(l->e),
                                       proof, err);
+  if (!c && l->strict && proof->status != RULE_PROVED && has_integers(l->r)) {
+    val_options whole = *val_engine_options(l->e);
+    whole.whole = true;
+    c = val_prove(l->given, val_engine_schemas(l->e), &whole, proof, err);
+  }
   if (!c && l->strict && !l->r->reads_literals) c = as_written(l, proof, err);
   return c;
 }
@@ -113,12 +127,15 @@ static iso_code sample_enough(val_ladder *l, bool proved, unsigned *k, iso_error
   return c;
 }
 
-/* Samples that look for where the sides may differ: small numbers, long rows, axes, jumps. */
+/* Samples that look for where the sides may differ: small numbers, integers that wrap, axes, jumps.
+ */
 static iso_code sample_sought(val_ladder *l, unsigned k, iso_error *err) {
   iso_code c = ISO_OK;
   for (unsigned s = 0; s < VAL_SMALLS && val_has_eps(l->r) && !c && going(l); s++)
     c = val_sample_instance(l, k + s, VAL_SMALL + s, err);
   if (!c && l->strict && l->problem.open && !l->refuted) c = val_sample_sizes(l, k, err);
+  for (unsigned s = 0; s < ENDS && !l->strict && has_integers(l->r) && !c && going(l); s++)
+    c = val_sample_instance(l, k + s, VAL_ENDS, err);
   if (!c && !l->refuted) c = val_sample_axes(l, k, err);
   /* A jump that is seen may be one of those where the sides agree: of halves every other one. So
    * all these kinds are tried. */

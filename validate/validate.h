@@ -39,6 +39,8 @@ typedef struct val_options {
    * its rule is RULE_UNKNOWN with that reason. */
   const char *(*stop)(void *ctx);
   void *ctx;
+  bool whole; /* proofs speak of integers that do not wrap, and say so (RULE_RESTS_ON_WHOLE) where
+                 that is more than is true of 64 bits; default false */
   struct sc_scratch *scratch; /* an engine's own: memory that its proofs take in turn */
 } val_options;
 val_options val_options_default(void);

@@ -105,7 +105,9 @@ static void certify(const pool *p, size_t at, rule_schemas *schemas, json_t *ent
   iso_error err = {0};
   json_t *files = json_array();
   char name[128];
-  if (val_write_obligations(r, schemas, p->o, false, &k, &err) != ISO_OK)
+  val_options o = *p->o;
+  o.whole = true; /* as its verdict says where it matters */
+  if (val_write_obligations(r, schemas, &o, false, &k, &err) != ISO_OK)
     snprintf(k.reason, sizeof k.reason, "%.199s", err.msg);
   for (size_t i = 0; i < k.n && files != NULL; i++) {
     file_name(name, sizeof name, at, r->name, i, k.n);

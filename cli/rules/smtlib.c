@@ -26,7 +26,9 @@ static iso_code one(FILE *f, const rule *r, rule_schemas *schemas, const val_opt
   val_obligations k;
   if (r->claimed == RULE_REFUTED)
     return json_object_set_new(refused, r->name, json_string("it is refuted")) ? ISO_NOMEM : ISO_OK;
-  iso_code c = val_write_obligations(r, schemas, o, false, &k, err);
+  val_options whole = *o;
+  whole.whole = true; /* as `rules check` says of each that it is about */
+  iso_code c = val_write_obligations(r, schemas, &whole, false, &k, err);
   for (size_t i = 0; i < k.n && !c; i++) {
     fputs("\n(reset)\n(set-logic ALL)\n", f);
     echo(f, r->name, i, k.n);

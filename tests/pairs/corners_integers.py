@@ -258,4 +258,96 @@ def bits(d):
     )
 
 
-KINDS = (multiplied, modes, narrowed, wrapped, counted, collided, lengths, bits)
+def wrap(x):
+    """As 64 bits hold it."""
+    return (x + 2**63) % 2**64 - 2**63
+
+
+def machine(t, n):
+    """The value of t where its one variable is n: two's complement, as PyTorch computes it."""
+    if not hasattr(t, "op"):
+        return t
+    if t.args is None:
+        return n
+    a = [machine(x, n) for x in t.args]
+    name = t.op.split(".")[0]
+    if name == "div":
+        q = a[0] // a[1]
+        return wrap(q + (q < 0 and q * a[1] != a[0] and t.kw["rounding_mode"] == "trunc"))
+    if name == "clamp":
+        return min(max(a[0], a[1]), a[2])
+    return wrap(
+        {
+            "add": lambda x, y: x + y,
+            "sub": lambda x, y: x - y,
+            "rsub": lambda x, y: y - x,
+            "mul": lambda x, y: x * y,
+            "neg": lambda x: -x,
+            "abs": abs,
+            "remainder": lambda x, y: x % y,
+            "bitwise_and": lambda x, y: x & y,
+            "lt": lambda x, y: x < y,
+            "gt": lambda x, y: x > y,
+            "ge": lambda x, y: x >= y,
+            "eq": lambda x, y: x == y,
+        }[name](*a)
+    )
+
+
+def agree_everywhere(left, right, top, numbers):
+    """Both are linear on few pieces, which end at or beside these numbers."""
+    ends = [0, 2**62, 2**63 - 1, -(2**63), -(2**62), top or 0]
+    ends += [e // c for e in (2**63, -(2**63)) for c in numbers if abs(c) > 1]
+    ends += [e + s * c for e in ends for c in numbers for s in (-1, 1)]
+    low, high = (0, top) if top else (-(2**63), 2**63)
+    places = {e + j for e in ends for j in range(-3, 4)} | set(range(-40, 40))
+    return all(machine(left, n) == machine(right, n) for n in places if low <= n < high)
+
+
+def ends(d):
+    """Where 64 bits end: identities of whole numbers, and of which of them wrapping leaves true."""
+    c, k, b = d.pick(2, 3, 5, 16, 1000), d.pick(1, 4, 15, 1000), d.pick(-7, 0, 5, 64)
+    tops = (None, None, 100, 2**40) + ((2**62, 2**63 - 1200) if d.of_rule else ())  # captures: 2^53
+    top = d.pick(*tops)
+    shape = d.pick((6,), (2, 4), (3, 3))
+    n = ints("n", top, *shape) if top else var("n", "i", *shape)
+    rem, both = (
+        lambda x, y: el("remainder.Scalar", x, y),
+        lambda x, y: el("bitwise_and.Scalar", x, y),
+    )
+    size, back = lambda x: el("abs", x), lambda x, y: el("rsub.Scalar", x, y)
+    bound = lambda x, lo, hi: el("clamp", x, lo, hi, kind="i")
+    always = compare("eq", n, n)
+    left, right = d.pick(
+        (quotient(n + (c - 1), c), -quotient(-n, c)),
+        (rem(n + c, c), rem(n, c)),
+        (quotient(n * c, c), n * 1),
+        (quotient(n * c, c), n * 1),
+        (compare("lt", n + k, b), compare("lt", n, b - k)),
+        (compare("gt", n + k, n), always),
+        (compare("eq", n + k, b), compare("eq", n, b - k)),
+        (n + k - k, n * 1),
+        (n * c + n * k, n * (c + k)),
+        ((n + k) * c, n * c + k * c),
+        (size(-n), size(n)),
+        (compare("ge", size(n), 0), always),
+        (quotient(n + k * c, c), quotient(n, c) + k),
+        (quotient(n, c, "trunc"), -quotient(-n, c, "trunc")),
+        (rem(n, 2), both(n, 1)),
+        (both(n + 16, 15), both(n, 15)),
+        (back(back(n, k), k), n * 1),
+        (bound(n + k, b, b + 9), bound(n, b - k, b + 9 - k) + k),
+        (compare("gt", n * c, b * c), compare("gt", n, b)),
+        (rem(n * c, c), n * 0),
+        (n - quotient(n, c) * c, rem(n, c)),
+        (quotient(n * c + n, c + 1), n * 1),
+        (compare("gt", n * n, -1), always),
+    )
+    numbers = (c, k, b, c - 1, c + 1, k * c, b - k)
+    same = agree_everywhere(left, right, top, numbers)
+    if left.op.startswith("gt") and left.args[0].op == "mul.Tensor":
+        same = bool(top) and top <= 3037000500
+    return same, left, right
+
+
+KINDS = (multiplied, modes, narrowed, wrapped, counted, collided, lengths, bits, ends)

@@ -19,7 +19,8 @@ static rule_verdict prove(const rule *r) {
   rule_verdict v = {.status = RULE_REFUTED};
   iso_error err = {ISO_OK, ""};
   ck_assert_int_eq(rule_schemas_new(&schemas, &err), ISO_OK);
-  ck_assert_msg(val_prove(r, schemas, &(val_options){.z3_rlimit = 5000000}, &v, &err) == ISO_OK,
+  ck_assert_msg(val_prove(r, schemas, &(val_options){.z3_rlimit = 5000000, .whole = true}, &v,
+                          &err) == ISO_OK,
                 "%s: %s", r->name, err.msg);
   rule_schemas_free(schemas);
   if (getenv("PROVE_VERBOSE"))

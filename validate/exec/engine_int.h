@@ -147,6 +147,7 @@ typedef struct val_probe {
   double magnitude; /* out: largest absolute value below 1e30 among all intermediate results */
   bool undefined; /* out: an operator made a NaN, or an infinity from finite arguments, or integers
                      left their range */
+  bool wraps;     /* out, where `unbounded`: it is undefined since integers may have wrapped */
   bool pole;      /* out: the first of these is of real numbers: 0/0, the root of -1, a row that is
                      masked wholly; nothing overflowed before */
   bool far; /* out: an operator made a number beyond 1e30 from smaller ones: no mask, but a large

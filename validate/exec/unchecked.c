@@ -1,4 +1,5 @@
-/* What libtorch does not ask of its gradients' operands. A call is checked by its place in the
+/* What libtorch does not ask of its gradients' operands, nor of a quotient that a processor cannot
+ * hold. A call is checked by its place in the
  * schema, since only these few are concerned. */
 #include "validate/exec/unchecked.h"
 
@@ -63,12 +64,29 @@ static const char *softmax(const rule_term *call, rule_tensor *const *bind) {
              : "the gradient has another shape than the result";
 }
 
+static bool has(const rule_tensor *t, int64_t what) {
+  for (int64_t i = 0; rule_dtype_is_int(t->dtype) && i < t->numel; i++)
+    if (rule_tensor_get_int(t, i) == what) return true;
+  return false;
+}
+
+/* self, other, rounding_mode */
+static const char *quotient(const rule_term *call, rule_tensor *const *bind) {
+  const rule_tensor *x = operand(call, bind, 0), *y = operand(call, bind, 1);
+  const rule_term *by = call->child[1];
+  if (!x || !has(x, INT64_MIN) || !(y ? has(y, -1) : by->kind == RULE_INT && by->u.i == -1))
+    return NULL;
+  return "the least integer has no opposite";
+}
+
 /* operator: the kernels that ask nothing; what each would have to ask stands above. */
 const char *val_unfit(const rule_term *call, rule_tensor *const *bind) {
   static const struct {
     const char *op;
     const char *(*unfit)(const rule_term *call, rule_tensor *const *bind);
-  } all[] = {{"aten::embedding_dense_backward", embedding},
+  } all[] = {{"aten::div.Tensor_mode", quotient},
+             {"aten::div.Scalar_mode", quotient},
+             {"aten::embedding_dense_backward", embedding},
              {"aten::nll_loss_backward", nll},
              {"aten::native_layer_norm_backward", layer_norm},
              {"aten::_softmax_backward_data", softmax},

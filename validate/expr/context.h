@@ -61,7 +61,8 @@ typedef enum sx_func {
   F_ADD,
   F_MUL,
   F_POWER,
-  F_IF /* as a definition says it, where nothing is simplified: sc.plain */
+  F_WRAP, /* of an integer modulo 2^64 (wrap.c) */
+  F_IF    /* as a definition says it, where nothing is simplified: sc.plain */
 } sx_func;
 
 enum {
@@ -177,8 +178,10 @@ struct sc {
   } within[SC_MAX_WITHIN]; /* 0 <= at < size: parts of concatenations */
   size_t n_within;
   sx table_size[64]; /* of an integer variable that indexes a table: its values are in [0, this) */
-  uint64_t lead_of[64];              /* union-find: variables whose leading dimensions are equal */
-  bool narrow;                       /* some integers are not int64 */
+  uint64_t lead_of[64]; /* union-find: variables whose leading dimensions are equal */
+  bool narrow;          /* some integers are not int64 */
+  bool machine; /* integers are of 64 bits and wrap: for proofs; else they are whole numbers */
+  bool whole, whole_used;            /* none wraps: it is noted where one might */
   bool overran;                      /* Z3: then there is no verdict */
   bool failed, no_memory, undefined; /* undefined: no value in this case */
   bool literal, masks, used_z3, ties, unsorted, in_parts; /* what a proof used */

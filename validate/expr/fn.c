@@ -201,6 +201,7 @@ static sx fn_end(sc *c, sx a, const void *ctx) {
   if (sc_flags(c, a) & S_BOOL) sc_fail(c, "a function of a truth value");
   if (c->plain && !sc_has(c, a, S_INT)) return raw_fn(c, f, a);
   switch (f) {
+  case F_WRAP: return sx_wrap(c, a);
   case F_EXP: return exp_of(c, a);
   case F_LOG: return log_of(c, a);
   case F_ABS: return abs_of(c, a);

@@ -81,6 +81,7 @@ static unsigned fn_flags(const sc *c, const uint32_t *w) {
   case F_TRUNC:
   case F_CAST_INT: return S_INT | (f & S_NONNEG);
   case F_AND: return S_INT | ((f | c->node[w[2]].flags) & S_NONNEG);
+  case F_WRAP: return S_INT;
   case F_PLACE: return S_INT | S_NONNEG;
   case F_CAST_F32:
   case F_CAST_BF16:

@@ -45,6 +45,7 @@ static double fn_value(sx_func f, double a, double b) {
   case F_ROUND: return nearbyint(a);
   case F_TRUNC:
   case F_CAST_INT: return trunc(whole(a));
+  case F_WRAP: return fabs(a) <= 0x1p62 ? a : NAN;
   case F_AND: return (double)((int64_t)llround(a) & (int64_t)llround(b));
   case F_POW: return pow(a, b);
   case F_ATAN2: return atan2(a, b);
@@ -170,10 +171,10 @@ double sc_number_within(sc *c, sx x, const double *sym, size_t most) {
 
 /* operator: functions under their names, for a reader. */
 static void show(sc *c, sx x, FILE *f, int depth) {
-  static const char *const fn[] = {"exp",      "log",   "erf",  "sin",   "cos",   "tan", "atan",
-                                   "abs",      "floor", "ceil", "round", "trunc", "pow", "atan2",
-                                   "safe_inv", "f32",   "f16",  "bf16",  "f8",    "int", "asin",
-                                   "and",      "place", "+",    "*",     "^",     "if"};
+  static const char *const fn[] = {
+      "exp",   "log",   "erf", "sin",   "cos",      "tan", "atan", "abs",  "floor", "ceil",
+      "round", "trunc", "pow", "atan2", "safe_inv", "f32", "f16",  "bf16", "f8",    "f8e5m2",
+      "int",   "asin",  "and", "place", "+",        "*",   "^",    "wrap", "if"};
   const sx_node p = *sc_at(c, x);
   if (depth > 20) {
     fputs("...", f);

@@ -40,6 +40,16 @@ static const char *always_zero(const val_ladder *l) {
   return name ? name : val_zeros_gap(&l->cover[1].zeros, &l->cover[0].zeros);
 }
 
+static void say_too_few(const val_ladder *l) {
+  rule_verdict *out = l->out;
+  if (l->failed && l->failed >= l->outside)
+    snprintf(out->reason, sizeof out->reason, "could not be run: %.200s", l->last_error);
+  else if (l->outside > l->blind)
+    snprintf(out->reason, sizeof out->reason, "%u samples lie where both sides are defined",
+             l->good);
+  else snprintf(out->reason, sizeof out->reason, "only %u samples show anything", l->good);
+}
+
 void val_conclude(const val_ladder *l, const rule_verdict *proof) {
   rule_verdict *out = l->out;
   out->n_samples = l->good;
@@ -47,7 +57,7 @@ void val_conclude(const val_ladder *l, const rule_verdict *proof) {
   if (l->refuted) {
     out->status = RULE_REFUTED;
   } else if (proof->status == RULE_PROVED) {
-    out->status = RULE_PROVED;
+    out->status = proof->status;
     out->scope = proof->scope;
     out->method = proof->method;
     out->rests_on = proof->rests_on;
@@ -89,14 +99,8 @@ void val_conclude(const val_ladder *l, const rule_verdict *proof) {
     out->status = RULE_TESTED;
     out->scope = tested_scope(l->r);
     out->method = RULE_BY_TESTS;
+    if (l->wraps) out->rests_on = RULE_RESTS_ON_WHOLE;
     if (l->coarse > 0) out->rel_tol = out->within = l->coarse;
     snprintf(out->reason, sizeof out->reason, "%s", proof->reason);
-  } else if (l->failed && l->failed >= l->outside) {
-    snprintf(out->reason, sizeof out->reason, "could not be run: %.200s", l->last_error);
-  } else if (l->outside > l->blind) {
-    snprintf(out->reason, sizeof out->reason, "%u samples lie where both sides are defined",
-             l->good);
-  } else {
-    snprintf(out->reason, sizeof out->reason, "only %u samples show anything", l->good);
-  }
+  } else say_too_few(l);
 }

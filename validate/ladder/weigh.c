@@ -56,6 +56,7 @@ iso_code val_weigh(val_ladder *l, const rule *r, unsigned k, unsigned kind,
   l->coarse = fmax(l->coarse, t->coarse);
   l->doubt |= t->doubt;
   l->ties |= t->ties;
+  l->wraps |= t->wraps;
   l->guarded |= t->guarded;
   if (kind == VAL_AXES && t->outcome == VAL_DIFFER && t->what == 'v') {
     l->cut = true;

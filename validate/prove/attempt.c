@@ -26,7 +26,8 @@ static void describe(const sc *c, rule_verdict *out) {
   out->method = c->used_z3 ? RULE_BY_CASES : RULE_BY_ELEMENT;
   out->rests_on = (c->literal ? RULE_RESTS_ON_LITERALS : 0u) |
                   (c->masks ? RULE_RESTS_ON_MASKS : 0u) | (c->in_parts ? RULE_RESTS_IN_PARTS : 0u) |
-                  (c->ties ? RULE_RESTS_ON_TIES : 0u) | (c->unsorted ? RULE_RESTS_ON_ORDER : 0u);
+                  (c->ties ? RULE_RESTS_ON_TIES : 0u) | (c->unsorted ? RULE_RESTS_ON_ORDER : 0u) |
+                  (c->whole_used ? RULE_RESTS_ON_WHOLE : 0u);
   out->n_relative = (uint32_t)c->n_relative;
   if (c->n_relative && strlen(c->relative[0]) < sizeof out->relative_to)
     snprintf(out->relative_to, sizeof out->relative_to, "%s", c->relative[0]);
@@ -49,6 +50,8 @@ int64_t sc_budget(const val_options *o) {
 
 static void begin(sc *c, const sc_look *look, const val_options *o, sc_obligations *obligations) {
   c->look = look;
+  c->machine = true;
+  c->whole = o && o->whole;
   c->read_literals = look->read_literals;
   c->read_masks = look->read_literals && sc_only_masks(c->r);
   c->mask_frames = look->mask_frames;
@@ -60,6 +63,7 @@ static void begin(sc *c, const sc_look *look, const val_options *o, sc_obligatio
   c->ties = look->used.ties;
   c->unsorted = look->used.unsorted;
   c->in_parts = look->used.parts;
+  c->whole_used = look->used.whole;
 }
 
 static void look_back(const sc *c, sc_sight *sight) {
@@ -67,7 +71,7 @@ static void look_back(const sc *c, sc_sight *sight) {
   sight->readable |= c->readable || sc_only_masks(c->r);
   sight->masked = c->masked;
   sight->work = c->work;
-  sight->used = (sc_used){c->literal, c->used_z3, c->ties, c->unsorted, c->in_parts};
+  sight->used = (sc_used){c->literal, c->used_z3, c->ties, c->unsorted, c->in_parts, c->whole_used};
 }
 
 iso_code sc_attempt(const sc_asked *q, const sc_look *look, sc_obligations *obligations,

@@ -25,7 +25,7 @@ typedef struct sc_noted {
 
 /* The means of a proof that its verdict names. */
 typedef struct sc_used {
-  bool literal, z3, ties, unsorted, parts;
+  bool literal, z3, ties, unsorted, parts, whole;
 } sc_used;
 
 /* One way to look at a rule. */

@@ -379,7 +379,7 @@ iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const 
   for (size_t k = 0; k < n_out; k++)
     if (out[k]->numel > p->largest) p->largest = out[k]->numel;
   for (size_t k = 0; k < n_out && p->unbounded && !p->undefined; k++)
-    p->undefined = may_wrap(call, bind, n, out[k]);
+    p->undefined = p->wraps = may_wrap(call, bind, n, out[k]);
   for (size_t k = 0; k < n_out; k++) {
     const double *x = out[k]->data;
     double m = p->magnitude;

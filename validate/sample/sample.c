@@ -253,8 +253,6 @@ typedef struct int_draw {
   iso_rng *rng;
   unsigned k;                 /* the kind of sample */
   const rule_tensor *example; /* may be NULL */
-  bool wraps; /* the sides are steps of graphs, whose integers do; a rule of a file speaks of
-                 integers without end */
   const double *lit;
   size_t n_lit;
 } int_draw;
@@ -276,7 +274,19 @@ static const int64_t edges[] = {127,
                                 INT64_C(4294967301)};
 /* Where 64 bits stop being enough: for a sum, a negation, a double, a square. */
 static const int64_t ends[] = {INT64_MAX, INT64_MIN, INT64_C(1) << 62, INT64_C(3037000500)};
-enum { ENDS = sizeof ends / sizeof *ends, ENDS_TURN = 10 };
+enum { ENDS = sizeof ends / sizeof *ends };
+
+/* One of those; beside it, where a literal is added, or a part of it, where one multiplies; or any
+ * number. */
+static int64_t at_end(const int_draw *d, uint64_t turn) {
+  const int64_t end = ends[turn % ENDS], beside = (int64_t)iso_rng_below(d->rng, 3) - 1;
+  const double lit = d->n_lit ? fabs(d->lit[iso_rng_below(d->rng, d->n_lit)]) : 0;
+  const uint64_t how = iso_rng_below(d->rng, 6);
+  if (how == 5) return (int64_t)iso_rng_next(d->rng);
+  if (how < 3 || !(lit >= 2 && lit <= 0x1p31)) return end;
+  const int64_t by = (int64_t)lit;
+  return how == 3 ? end / by + beside : end > 0 ? end - by + beside : end + by + beside;
+}
 
 /* The range of an integer that indexes nothing: some around 0, or that of the example. */
 static void open_range(const int_draw *d, int64_t *low, int64_t *high) {
@@ -334,8 +344,8 @@ static void fill_int(const int_draw *d, rule_tensor *t, int64_t limit) {
       if (iso_rng_below(rng, 2)) v = -v;
     }
     rule_tensor_set(t, i, (double)v);
-    if (open && d->wraps && t->dtype == RULE_I64 && k % VAL_KINDS == ENDS_TURN)
-      ((int64_t *)t->data)[i] = ends[(turn + (uint64_t)i) % ENDS];
+    if (open && t->dtype == RULE_I64 && k % VAL_KINDS == VAL_ENDS)
+      ((int64_t *)t->data)[i] = at_end(d, turn + (uint64_t)i);
   }
 }
 
@@ -358,14 +368,25 @@ static void fill_bool(iso_rng *rng, rule_tensor *t, unsigned k) {
   }
 }
 
-/* As the rule says: low .. high - 1, the ends more often than by chance. */
-static void fill_range(iso_rng *rng, rule_tensor *t, int64_t low, int64_t high, unsigned k) {
-  if (high > low + 64 && high > INT64_MAX / 2) high = low + 64;
-  const uint64_t n = high > low ? (uint64_t)(high - low) : 1;
+/* As the rule says: low .. high - 1, the ends more often than by chance. Of a range that reaches
+ * where integers wrap there are small ones, and in some samples those near its ends. */
+static void fill_range(const int_draw *d, rule_tensor *t, int64_t low, int64_t high) {
+  const bool vast = high > INT64_MAX / 2 || low < INT64_MIN / 2;
+  const int64_t from = low < INT64_MIN / 2 ? (high < 0 ? high - 64 : -32) : low;
+  const uint64_t n = vast && high > from + 64 ? 64
+                     : high > from            ? (uint64_t)(high - from)
+                                              : 1,
+                 turn = iso_rng_below(d->rng, 1024);
   for (int64_t i = 0; i < t->numel; i++) {
-    int64_t v = low + (int64_t)iso_rng_below(rng, n);
-    if (i == 0 && k % 4 == 1) v = low;
-    if (i == 0 && k % 4 == 2) v = low + (int64_t)n - 1;
+    int64_t v = from + (int64_t)iso_rng_below(d->rng, n);
+    if (i == 0 && d->k % 4 == 1) v = low;
+    if (i == 0 && d->k % 4 == 2 && high > low) v = high - 1;
+    if (vast && d->k % VAL_KINDS == VAL_ENDS) {
+      const int64_t end = at_end(d, turn + (uint64_t)i);
+      v = end >= low && end < high ? end : v;
+      if (iso_rng_below(d->rng, 3) == 0 && high > v + 64)
+        v = high - 1 - (int64_t)iso_rng_below(d->rng, 64);
+    }
     if (t->dtype == RULE_I64) ((int64_t *)t->data)[i] = v;
     else rule_tensor_set(t, i, (double)v); /* an example's narrower integers */
   }
@@ -418,11 +439,10 @@ static void draw_index(const int_draw *d, const rule_variable *v, const val_doma
       if ((int64_t)d->lit[j] + 2 > limit)
         limit = (int64_t)d->lit[j] + 2; /* at the literal itself and behind it */
   if (v->low != NULL || v->high != NULL) {
-    fill_range(d->rng, out, v->low != NULL ? v->low->u.i : 0,
-               v->high != NULL ? v->high->u.i : limit, d->k);
+    fill_range(d, out, v->low != NULL ? v->low->u.i : 0, v->high != NULL ? v->high->u.i : limit);
     return;
   }
-  if (limit != INT64_MAX && from_end && d->k % 2 == 1) fill_range(d->rng, out, -limit, limit, d->k);
+  if (limit != INT64_MAX && from_end && d->k % 2 == 1) fill_range(d, out, -limit, limit);
   else fill_int(d, out, limit);
   for (int64_t i = 0; i < out->numel && at->has_besides && d->k % 3 == 2; i++)
     if (iso_rng_below(d->rng, 3) == 0) rule_tensor_set(out, i, (double)at->besides);
@@ -467,7 +487,7 @@ iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, i
   if (!c && !domain) c = iso_fail(err, ISO_NOMEM, "out of memory");
   if (!c) c = val_domains(e, val_engine_schemas(e), r, bind, domain, err);
   for (uint32_t i = 0; i < r->n_vars && !c; i++) {
-    const int_draw d = {rng, k, example ? example[i] : NULL, example != NULL, lit, n_lit};
+    const int_draw d = {rng, k, example ? example[i] : NULL, lit, n_lit};
     if (r->var[i].kind == 'i') draw_index(&d, &r->var[i], &domain[i], bind[i]);
   }
   free(domain);

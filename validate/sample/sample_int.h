@@ -7,6 +7,7 @@
 enum {
   VAL_KINDS = 12,     /* kinds of float values that each rule is sampled with once */
   VAL_ALL_KINDS = 16, /* with those that only some domains ask for */
+  VAL_ENDS = 10,      /* that of integers near where 64 bits end */
   VAL_SPREAD = 64,    /* from here on: numbers of one magnitude, another for each, 1e-2 .. 1e16 */
   VAL_SPREADS = 32,
   VAL_SEAM = 128, /* from here on: numbers on which sums, means and quotients by the rule's literals

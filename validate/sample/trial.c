@@ -293,6 +293,7 @@ iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, const v
   const survey s = survey_both(a, b, floor, strict, how->rel_tol);
   if (pa.undefined || pb.undefined || s.nan) {
     t->outcome = VAL_OUTSIDE;
+    t->wraps = pa.wraps || pb.wraps;
     t->guarded = (pa.pole || pb.pole) && !pa.far && !pb.far && s.suspect && !s.nan;
     const bool apart = !unbounded && is_float(a) && pa.undefined != pb.undefined &&
                        (pa.pole || pb.pole) && !pa.far && !pb.far;

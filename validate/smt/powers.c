@@ -8,10 +8,30 @@ static smt_name smt_inverse(smt_writer *w, smt_name a, sx whose);
 /* ---- real functions, with their axioms at the arguments that occur ---- */
 
 /* Not by their own names: some solvers know a function of that name. */
-const char *const smt_fn[] = {"f_exp",  "f_log",   "f_erf",      "f_sin",  "f_cos",   "f_tan",
-                              "f_atan", "f_abs",   "f_floor",    "f_ceil", "f_round", "f_trunc",
-                              "f_pow",  "f_atan2", "f_safe_inv", "f_f32",  "f_f16",   "f_bf16",
-                              "f_f8",   "f_int",   "f_asin",     "f_and"};
+const char *const smt_fn[] = {[F_EXP] = "f_exp",
+                              [F_LOG] = "f_log",
+                              [F_ERF] = "f_erf",
+                              [F_SIN] = "f_sin",
+                              [F_COS] = "f_cos",
+                              [F_TAN] = "f_tan",
+                              [F_ATAN] = "f_atan",
+                              [F_ABS] = "f_abs",
+                              [F_FLOOR] = "f_floor",
+                              [F_CEIL] = "f_ceil",
+                              [F_ROUND] = "f_round",
+                              [F_TRUNC] = "f_trunc",
+                              [F_POW] = "f_pow",
+                              [F_ATAN2] = "f_atan2",
+                              [F_SAFE_INV] = "f_safe_inv",
+                              [F_CAST_F32] = "f_f32",
+                              [F_CAST_F16] = "f_f16",
+                              [F_CAST_BF16] = "f_bf16",
+                              [F_CAST_F8E4M3FN] = "f_f8e4m3fn",
+                              [F_CAST_F8E5M2] = "f_f8e5m2",
+                              [F_CAST_INT] = "f_int",
+                              [F_ASIN] = "f_asin",
+                              [F_AND] = "f_and",
+                              [F_WRAP] = "f_wrap"};
 
 void smt_spoken_of(const smt_writer *w, char *text, size_t cap) {
   size_t n = (size_t)snprintf(text, cap, "products%s", w->n_sums ? ", sums" : "");

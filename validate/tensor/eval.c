@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "egraph/base/vec.h"
+#include "rules/operators.h"
 #include "validate/ops/ops.h"
 #include "validate/prove/prove.h"
 
@@ -63,6 +64,40 @@ static bool definition(const char *op, pt_definition *out) {
   return own_definition(name, out);
 }
 
+static sx machine_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  return sx_wrap(c, pt_at(c, t->in[0], idx));
+}
+
+static const pt_tensor *machine(sc *c, const pt_tensor *t) {
+  if (!t || t->kind != 'i' || t->narrow || t->wrapped) return t;
+  return pt_like(c, t, 'i', machine_elem);
+}
+
+/* Whether an operator's integers are among those that it was given, or smaller, or sizes and
+ * places: none wraps. */
+static bool computes_nothing(const char *op) {
+  const rule_operator *o = rule_operator_of(op);
+  return o->moves || o->rearranges || o->identity || o->part || o->joins || o->fills || o->places ||
+         o->choice == RULE_CHOICE_BOUND || o->choice == RULE_CHOICE_EXTREME ||
+         o->choice == RULE_CHOICE_REMAINDER;
+}
+
+/* The results of a call, whose integers wrap (validate/expr/wrap.c). */
+static const pt_value *machine_results(sc *c, const char *op, const pt_value *v) {
+  if (!c->machine || computes_nothing(op)) return v;
+  bool some = v->base && v->base->kind == 'i';
+  for (size_t i = 0; v->t && i < v->n; i++) some |= v->t[i]->kind == 'i';
+  if (!some) return v;
+  pt_value *r = sc_take(c, sizeof *r);
+  const pt_tensor **t = v->t ? sc_take(c, (v->n + 1) * sizeof *t) : NULL;
+  if (!r || (v->t && !t)) return NULL;
+  *r = *v;
+  r->t = t;
+  r->base = machine(c, v->base);
+  for (size_t i = 0; v->t && i < v->n; i++) t[i] = machine(c, v->t[i]);
+  return r;
+}
+
 static const pt_value *call(sc *c, const rule_term *t) {
   if (!strcmp(t->u.s, "getitem")) return getitem(c, t);
   pt_definition d;
@@ -81,6 +116,7 @@ static const pt_value *call(sc *c, const rule_term *t) {
   if (!v) sc_fail(c, "%s is not modelled with these arguments", t->u.s);
   else note(c, t->u.s);
   if (v && !c->failed) v = pt_typed_results(&a, v);
+  if (v && !c->failed) v = machine_results(c, t->u.s, v);
   return c->failed ? NULL : v;
 }
 

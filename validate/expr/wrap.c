@@ -1,0 +1,221 @@
+/* Integers of 64 bits, which wrap.
+ *
+ * What an operator gives is its whole number modulo 2^64. That stands as F_WRAP of the whole
+ * number, of which no more is known than that equal numbers give equal results; where the number
+ * surely fits it is the number itself. Sums and products do not see that what they are given was
+ * wrapped before, so that wrap(wrap(x + 5) - 5) is x. A comparison, a quotient, a place in a table
+ * do. */
+#include <math.h>
+
+#include "validate/expr/expr_int.h"
+#include "validate/tensor/tensor.h"
+
+enum { MAX_DEPTH = 24, MAX_PARTS = 2000 };
+
+/* A product of sizes is the number of elements of a tensor, which an address space holds. */
+static const double most_elements = 0x1p47, end = 0x1p63;
+
+static bool is_fn(const sc *c, sx x, sx_func f) {
+  return sc_op(c, x) == X_FN && sc_word(c, x, 0) == f;
+}
+
+/* What is an integer of 64 bits by itself. */
+static bool is_machine_integer(const sc *c, sx x) {
+  if (sc_op(c, x) == X_LEAF) return c->r->var[sc_word(c, x, 0)].kind == 'i';
+  if (sc_op(c, x) != X_FN) return false;
+  switch ((sx_func)sc_word(c, x, 0)) {
+  case F_WRAP:
+  case F_PLACE:
+  case F_FLOOR: /* of a real number that is cast: past the ends nothing is said of it */
+  case F_CEIL:
+  case F_ROUND:
+  case F_TRUNC:
+  case F_CAST_INT: return true;
+  default: return false;
+  }
+}
+
+/* ---- how large ---- */
+
+/* A size, an index, or what was derived of these alone: no attribute, of which nothing is known. */
+static bool is_size(const sc *c, sx x) {
+  uint32_t q, e;
+  sx m, b;
+  if (sc_op(c, x) == X_CONST) return true;
+  if (sc_op(c, x) == X_SYM) {
+    const sx_sym *s = &c->sym[sc_word(c, x, 0)];
+    return s->role == 's' || s->role == 'x' || s->role == 'c' ||
+           (s->role == 'q' && s->of && is_size(c, s->of));
+  }
+  for (size_t i = 0, n = sx_terms(c, x); i < n; i++) {
+    sx_term(c, x, i, &q, &m);
+    for (size_t k = 0, l = sx_factors(c, m); k < l; k++) {
+      sx_factor(c, m, k, &b, &e);
+      if (b == x || (sc_op(c, b) != X_SYM && sc_op(c, b) != X_DIV) ||
+          !is_size(c, sc_op(c, b) == X_DIV ? sc_word(c, b, 0) : b))
+        return false;
+    }
+  }
+  return true;
+}
+
+static double largest(sc *c, sx x, int depth, int *left);
+
+static double largest_leaf(sc *c, sx x) {
+  const uint32_t at = sc_word(c, x, 0);
+  const rule_variable *v = &c->r->var[at];
+  int64_t low = 0, high;
+  if (v->kind != 'i') return INFINITY;
+  if (v->high && sx_is_int(c, sc_size(c, v->high), &high) &&
+      (!v->low || sx_is_int(c, sc_size(c, v->low), &low)))
+    return fmax(fabs((double)low), fabs((double)high));
+  return c->table_size[at & 63] || (v->high && !v->low) ? most_elements : end;
+}
+
+static double largest_product(sc *c, sx x, int depth, int *left) {
+  double sizes = 1, others = 1;
+  uint32_t e;
+  int64_t k;
+  sx b;
+  for (size_t i = 0, n = sx_factors(c, x); i < n; i++) {
+    sx_factor(c, x, i, &b, &e);
+    if (!pv_q_is_int(&c->q, e, &k) || k < 0) return INFINITY;
+    double *to = sc_op(c, b) == X_SYM ? &sizes : &others;
+    *to *= pow(fmax(largest(c, b, depth, left), 1), (double)k);
+  }
+  return (sizes < INFINITY ? fmin(sizes, most_elements) : sizes) * others;
+}
+
+/* Over n indices: the number of terms times the largest, where they add up. */
+static double largest_bound(sc *c, sx x, int depth, int *left) {
+  const uint32_t n = sc_word(c, x, 0);
+  double terms = 1;
+  for (uint32_t i = 0; i < n; i++) terms *= largest(c, sc_word(c, x, i + 1), depth, left);
+  return (sc_op(c, x) == X_SUM ? fmin(terms, most_elements) : 1) *
+         largest(c, sc_word(c, x, n + 1), depth, left);
+}
+
+static double largest_function(sc *c, sx x, int depth, int *left) {
+  const double a = largest(c, sc_word(c, x, 1), depth, left);
+  switch ((sx_func)sc_word(c, x, 0)) {
+  case F_WRAP: return end;
+  case F_PLACE: return most_elements;
+  case F_ABS: return a;
+  case F_FLOOR:
+  case F_CEIL:
+  case F_ROUND:
+  case F_TRUNC:
+  case F_CAST_INT: return fmin(a + 1, end);
+  case F_AND: return 2 * fmax(a, largest(c, sc_word(c, x, 2), depth, left));
+  default: return INFINITY;
+  }
+}
+
+/* No smaller than the absolute value of x can be. */
+static double largest(sc *c, sx x, int depth, int *left) {
+  double r = 0;
+  uint32_t q;
+  sx m;
+  int64_t d;
+  if (depth >= MAX_DEPTH || --*left < 0) return INFINITY;
+  switch (sc_op(c, x)) {
+  case X_CONST: return sx_is_q(c, x, &q) ? fabs(pv_q_value(&c->q, q)) : INFINITY;
+  case X_SYM:
+    m = c->sym[sc_word(c, x, 0)].high;
+    return m && sx_is_int(c, m, &d) ? (double)d : is_size(c, x) ? most_elements : INFINITY;
+  case X_BOUND: return most_elements;
+  case X_ADD:
+    for (size_t i = 0, n = sx_terms(c, x); i < n; i++) {
+      sx_term(c, x, i, &q, &m);
+      r += fabs(pv_q_value(&c->q, q)) * largest(c, m, depth + 1, left);
+    }
+    return r;
+  case X_MUL: return largest_product(c, x, depth + 1, left);
+  case X_DIV:
+    r = largest(c, sc_word(c, x, 0), depth + 1, left);
+    return sx_is_int(c, sc_word(c, x, 1), &d) && d > 0 ? r / (double)d + 1 : r;
+  case X_LEAF: return largest_leaf(c, x);
+  case X_FN: return largest_function(c, x, depth + 1, left);
+  case X_SUM:
+  case X_TOP: return largest_bound(c, x, depth + 1, left);
+  case X_MAX:
+    for (uint32_t i = 0; i < sc_at(c, x)->n; i++)
+      r = fmax(r, largest(c, sc_word(c, x, i), depth + 1, left));
+    return r;
+  case X_ITE:
+    return fmax(largest(c, sc_word(c, x, 1), depth + 1, left),
+                largest(c, sc_word(c, x, 2), depth + 1, left));
+  case X_IVER: return 1;
+  default: return INFINITY;
+  }
+}
+
+static bool fits(sc *c, sx x) {
+  if (is_machine_integer(c, x)) return true;
+  /* Rounded as it is, the bound is right within a part of 2^40. */
+  if (largest(c, x, 0, &(int){MAX_PARTS}) <= end * (1 - 0x1p-40)) return true;
+  return sx_ge0(c, sx_sub(c, sx_int(c, INT64_MAX), x)) &&
+         sx_ge0(c, sx_sub(c, x, sx_int(c, INT64_MIN)));
+}
+
+/* ---- what adds up and multiplies ---- */
+
+static sx strip(sc *c, sx x, int depth);
+
+static sx strip_product(sc *c, sx m, int depth) {
+  sx r = c->one, b;
+  uint32_t e;
+  int64_t k;
+  for (size_t i = 0, n = sx_factors(c, m); i < n && !c->failed; i++) {
+    sx_factor(c, m, i, &b, &e);
+    const bool whole = pv_q_is_int(&c->q, e, &k) && k > 0;
+    r = sx_mul(c, r, sx_pow(c, whole ? strip(c, b, depth) : b, e));
+  }
+  return r;
+}
+
+static sx strip_sum(sc *c, sx x, int depth) {
+  sx k[SX_MAX_BLOCK];
+  uint32_t n;
+  const sx body = sx_open(c, x, k, &n), inner = strip(c, body, depth);
+  if (c->failed || inner == body) return x;
+  sx r = inner;
+  for (uint32_t i = n; i-- > 0 && !c->failed;) r = sx_sum(c, k[i], r);
+  return r;
+}
+
+/* A number that is x modulo 2^64, without F_WRAP where only sums and products stand around it. */
+static sx strip(sc *c, sx x, int depth) {
+  sx r = c->zero, m;
+  uint32_t q;
+  int64_t k;
+  if (c->failed || depth >= MAX_DEPTH || !sc_has(c, x, S_INT)) return x;
+  if (is_fn(c, x, F_WRAP)) return strip(c, sc_word(c, x, 1), depth + 1);
+  switch (sc_op(c, x)) {
+  case X_ADD:
+    for (size_t i = 0, n = sx_terms(c, x); i < n; i++) {
+      sx_term(c, x, i, &q, &m);
+      if (!pv_q_is_int(&c->q, q, &k)) return x;
+    }
+    for (size_t i = 0, n = sx_terms(c, x); i < n && !c->failed; i++) {
+      sx_term(c, x, i, &q, &m);
+      r = sx_add(c, r, sx_scale(c, q, strip(c, m, depth + 1)));
+    }
+    return r;
+  case X_MUL: return strip_product(c, x, depth + 1);
+  case X_SUM: return strip_sum(c, x, depth + 1);
+  default: return x;
+  }
+}
+
+static sx wrap_end(sc *c, sx x, const void *ctx) {
+  (void)ctx;
+  if (c->failed || x == c->neginf || is_machine_integer(c, x) || !sc_has(c, x, S_INT)) return x;
+  if (fits(c, x)) return x;
+  const sx y = strip(c, x, 0);
+  if (sx_top_guard(c, y)) return sx_wrap(c, y);
+  if (c->whole && !c->failed && !fits(c, y)) c->whole_used = true;
+  return c->failed || c->whole || fits(c, y) ? y : sc_node(c, X_FN, (uint32_t[2]){F_WRAP, y}, 2);
+}
+
+sx sx_wrap(sc *c, sx x) { return c->failed ? c->zero : sx_lift(c, x, wrap_end, NULL); }
