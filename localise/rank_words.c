@@ -63,6 +63,31 @@ static uint32_t cuts(const parting *p, const peers *q, const rule_tensor *whole,
   return from == whole->shape.dim[d] ? n : 0;
 }
 
+/* Whether ranks hold equal parts of `runs` runs of elements each, which take turns in the whole: a
+ * cut inside a dimension, as of the heads of each row of a batch. */
+static bool takes_turns(const parting *p, const peers *q, const rule_tensor *whole, int64_t runs,
+                        measure by) {
+  const int64_t run = whole->numel / q->n / runs;
+  for (uint32_t r = 0; r < q->n; r++)
+    for (int64_t i = 0; i < run * runs; i++)
+      if (!(fabs(by.scale * rule_tensor_get(part(p, q, r), i) -
+                 rule_tensor_get(whole, (i / run * q->n + r) * run + i % run)) <= by.tol))
+        return false;
+  return true;
+}
+
+static bool cut_inside(const parting *p, const peers *q, const rule_tensor *whole, uint32_t d,
+                       measure by) {
+  int64_t before = 1;
+  for (uint32_t r = 0; r < q->n; r++)
+    if (!part(p, q, r) || part(p, q, r)->numel * q->n != whole->numel) return false;
+  for (uint32_t k = 0; k < d; k++) before *= whole->shape.dim[k];
+  for (int64_t a = 1; a * q->n <= whole->shape.dim[d]; a++)
+    if (whole->shape.dim[d] % (a * q->n) == 0 && takes_turns(p, q, whole, before * a, by))
+      return true;
+  return false;
+}
+
 static bool adds_up(const parting *p, const peers *q, const rule_tensor *whole, measure by) {
   for (uint32_t r = 0; r < q->n; r++) {
     const rule_tensor *own = part(p, q, r);
@@ -89,7 +114,8 @@ static holding look(const parting *p, uint32_t i) {
     for (int mean = 0; mean < 2; mean++) {
       const measure by = {tol, mean ? 1.0 / q->n : 1};
       for (uint32_t d = 0; d < v->shape.rank; d++)
-        if (cuts(p, q, v, d, by) == q->n) return (holding){HELD_PARTS, q, d, by.scale};
+        if (cuts(p, q, v, d, by) == q->n || cut_inside(p, q, v, d, by))
+          return (holding){HELD_PARTS, q, d, by.scale};
       if (adds_up(p, q, v, by)) return (holding){HELD_SUM, q, 0, by.scale};
     }
   }

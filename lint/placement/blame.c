@@ -82,7 +82,7 @@ static rule_tensor *with_others(plc *x, const plc_tuple *t, uint32_t rank, bool 
     if (o->n_out != 1 || node == PLC_NONE || plc_is_replica(x, &o->place[0])) continue;
     rule_tensor *other = NULL;
     plc_locals(x, o, 1, 0, each);
-    for (uint32_t r = 0; r < x->mesh.n; r++) shape[r] = each[r]->shape;
+    if (!plc_shapes(x, each, shape)) continue;
     if (zero) other = zeros_like(x, each[rank]);
     else if (plc_cut(x, o->whole[1], &o->place[0], shape, x->seed + 99 + k, part)) {
       other = rule_tensor_ref(part[rank]);
@@ -150,7 +150,67 @@ static const plc_tuple *scaled_by(const plc *x, const plc_tuple *t) {
   return t->collective ? t : NULL;
 }
 
+/* Whether a number is the product of some neighbouring sizes. */
+static bool counts(const rule_shape *s, double n) {
+  for (uint32_t i = 0; i < s->rank; i++) {
+    double all = 1;
+    for (uint32_t k = i; k < s->rank; k++)
+      if ((all *= (double)s->dim[k]) == n) return true;
+  }
+  return false;
+}
+
+static bool in_shapes(const plc *x, const plc_tuple *t, double n, bool *seen) {
+  if (seen[t->id]) return false;
+  seen[t->id] = true;
+  for (uint32_t r = 0; r < x->mesh.n; r++)
+    if (t->node[r] != PLC_NONE && counts(&plc_node(x, t->node[r])->output[0].shape, n)) return true;
+  for (uint32_t i = 0; i < t->n_args; i++)
+    if (in_shapes(x, x->tuple[t->arg[i]], n, seen)) return true;
+  return false;
+}
+
+/* A factor or divisor on the way to `t` that may be a number of a rank's elements: for one rank
+ * alone it would be the number of all. */
+static bool may_count(plc *x, const plc_tuple *t, const plc_tuple *top, bool *seen) {
+  if (seen[t->id]) return false;
+  seen[t->id] = true;
+  for (uint32_t r = 0; r < x->mesh.n && !t->leaf; r++) {
+    const rule_term *c = t->node[r] == PLC_NONE ? NULL : plc_node(x, t->node[r])->call;
+    if (!c) continue;
+    const rule_arithmetic how = rule_operator_of(c->u.s)->arithmetic;
+    if (how != RULE_ARITHMETIC_MUL && how != RULE_ARITHMETIC_DIV) continue;
+    for (uint32_t k = 0; k < c->n; k++) {
+      const rule_term *v = c->child[k];
+      const double n = v->kind == RULE_FLOAT ? v->u.f : v->kind == RULE_INT ? (double)v->u.i : 1;
+      const double size = n > 0 && n < 1 ? nearbyint(1 / n) : n;
+      bool *other = calloc(x->n_tuples + 1, sizeof *other);
+      const bool found = plc_need(x, other) && size > 1 && in_shapes(x, top, size, other);
+      free(other);
+      if (found) return true;
+    }
+  }
+  for (uint32_t i = 0; i < t->n_args; i++)
+    if (may_count(x, x->tuple[t->arg[i]], top, seen)) return true;
+  return false;
+}
+
+/* Whether the scale of `t` rests on how a literal is read; then nothing is decided. */
+static bool ambiguous(plc *x, const plc_tuple *t) {
+  bool *seen = calloc(x->n_tuples + 1, sizeof *seen);
+  const bool found = plc_need(x, seen) && may_count(x, t, t, seen);
+  free(seen);
+  if (found && !x->undecided)
+    x->undecided = iso_arena_printf(
+        x->keep,
+        "%s is %s if no literal before it is a number of elements: an output \"loss\" "
+        "would tell",
+        plc_say(x, t), place_of(x, t));
+  return found;
+}
+
 static void blame_scale(plc *x, const plc_tuple *by, bool gradient, const char *what) {
+  if (ambiguous(x, by)) return;
   const plc_tuple *o = x->tuple[by->arg[0]];
   const bool replicas = plc_is_replica(x, &o->place[0]);
   const char *how = reduction(x, by), *mend;
@@ -325,6 +385,7 @@ void plc_blame_output(plc *x, const plc_output *o) {
     plc_found(x, o->gradient ? LINT_GRADIENT_UNREDUCED : LINT_PARTIAL_OUTPUT, t, mend,
               "output %s should be %s and is %s", o->name, should, is);
   } else if (p->scale != 1 && by) blame_scale(x, by, o->gradient, o->name);
+  else if (p->scale != 1 && ambiguous(x, t)) return;
   else if (p->scale != 1 && o->gradient)
     plc_found(x, LINT_GRADIENT_SCALED, t, NULL, "output %s is %s", o->name, is);
   else {

@@ -101,8 +101,8 @@ static bool draw_direction(plc *x, const plc_tuple *leaf, const plc_tuple *grad,
   iso_rng rng = iso_rng_new(x->seed, 4711 + leaf->id);
   *size = fits ? fmax(plc_largest(leaf->whole[1]), 1e-3) : 1;
   for (int64_t i = 0; v && i < v->numel; i++) rule_tensor_set(v, i, *size * iso_rng_normal(&rng));
-  for (uint32_t r = 0; fits && r < x->mesh.n; r++) shape[r] = own[r]->shape;
-  fits = fits && v && plc_cut(x, v, &leaf->place[0], shape, x->seed, direction);
+  fits = fits && v && plc_shapes(x, own, shape) &&
+         plc_cut(x, v, &leaf->place[0], shape, x->seed, direction);
   if (fits) *slope = along(g, v);
   rule_tensor_unref(g);
   rule_tensor_unref(v);

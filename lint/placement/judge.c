@@ -209,6 +209,13 @@ static bool mend(plc *x, uint32_t id, score before) {
   return found;
 }
 
+/* Whether every rank has it. */
+static bool complete(const plc *x, const plc_tuple *t) {
+  for (uint32_t r = 0; r < x->mesh.n; r++)
+    if (t->node[r] == PLC_NONE) return false;
+  return true;
+}
+
 /* ---- outputs ---- */
 
 /* A placement whose operands' are shown, and which is not. */
@@ -296,7 +303,7 @@ void plc_judge(plc *x) {
           plc_say(x, t));
       break;
     }
-    if (t->unsure || t->differs) {
+    if (t->unsure || t->differs || !complete(x, t)) {
       t->stuck = true; /* what one rank would do here is not known */
       continue;
     }

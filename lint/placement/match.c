@@ -58,10 +58,7 @@ static bool holds_everywhere(matching *m) {
     const rule_tensor *whole = m->t->whole[d * m->t->n_out + m->k];
     rule_shape shape[PLC_RANKS];
     plc_locals(m->x, m->t, d, m->k, each);
-    for (uint32_t r = 0; r < m->x->mesh.n; r++) {
-      if (!each[r]) return false;
-      shape[r] = each[r]->shape;
-    }
+    if (!plc_shapes(m->x, each, shape)) return false;
     if (!plc_shapes_fit(m->x, shape, m->out, &whole->shape)) return false;
     if (d == 0 && m->scaled && !(m->out->scale = scale_of(m->x, each, whole, m->out, m->t->floor)))
       return false;

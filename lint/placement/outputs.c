@@ -56,6 +56,12 @@ static bool given_in_parts(const plc *x, const cap_result *o, const uint32_t *no
   return false;
 }
 
+static bool everywhere(const plc *x, const uint32_t *node) {
+  for (uint32_t r = 0; r < x->mesh.n; r++)
+    if (node[r] == PLC_NONE) return false;
+  return true;
+}
+
 static uint32_t leaf_named(const plc *x, const char *name) {
   for (size_t i = 0; i < x->n_tuples; i++)
     if (x->tuple[i]->leaf && strcmp(plc_name(x, x->tuple[i]), name) == 0) return (uint32_t)i;
@@ -74,7 +80,8 @@ void plc_outputs(plc *x) {
     *out = (plc_output){.name = o->name, .place = plc_replica(), .leaf = PLC_NONE};
     const bool replicas = nodes_of(x, o, node) > 0;
     const plc_line *said = plc_line_for(x, o->name, true);
-    out->declared = said ? !said->varies : replicas || !given_in_parts(x, o, node);
+    out->declared =
+        said ? !said->varies : replicas || (everywhere(x, node) && !given_in_parts(x, o, node));
     out->gradient = strncmp(o->name, "grad.", 5) == 0;
     if (said) out->place = said->place;
     else if (out->gradient) out->leaf = leaf_named(x, o->name + 5);

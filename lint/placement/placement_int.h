@@ -205,6 +205,8 @@ const char *plc_leaf_name(const char *name, uint32_t *rank);
 /* What the ranks' tensors (NULL: none) are together. Owns. Returns: NULL where they do not fit, or
  * without memory, which is noted. */
 rule_tensor *plc_combine(plc *x, rule_tensor *const *each, const plc_place *p, double floor);
+/* The ranks' shapes. Returns: false where a rank has no tensor. */
+bool plc_shapes(const plc *x, rule_tensor *const *each, rule_shape *out);
 /* Whether shapes like these are, together, of that shape. */
 bool plc_shapes_fit(const plc *x, const rule_shape *each, const plc_place *p,
                     const rule_shape *whole);

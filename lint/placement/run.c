@@ -388,7 +388,7 @@ static void apply_mend(plc *x, plc_tuple *t, const plc_mend *m) {
   rule_shape shape[PLC_RANKS];
   for (uint32_t d = 0; d < PLC_DRAWS && t->whole[d]; d++) {
     plc_locals(x, t, d, 0, each);
-    for (uint32_t r = 0; r < x->mesh.n; r++) shape[r] = each[r]->shape;
+    if (!plc_shapes(x, each, shape)) return;
     if (!plc_cut(x, t->whole[d], &m->place, shape, x->seed + 5 + d, part)) return;
     for (uint32_t r = 0; r < x->mesh.n; r++) {
       set_value(x, d, t->node[r], part[r]);

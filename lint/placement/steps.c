@@ -174,10 +174,23 @@ typedef struct program {
   uint32_t *node, n;
 } program;
 
-static bool alike(const plc *x, uint32_t a, uint32_t b) {
+/* An id without its rank; of a collective, that of its first tensor. */
+static const char *rest_of(const plc *x, uint32_t i) {
+  uint32_t rank;
+  const rule_term *list = plc_group_list(plc_node(x, i));
+  const cap_node *n = list ? plc_node(x, (uint32_t)list->child[0]->u.i) : plc_node(x, i);
+  return n->kind == CAP_OP && plc_node_rank(n, &rank) ? strchr(n->id, '_') : NULL;
+}
+
+/* How likely two nodes are one step: 0, not at all. */
+static uint32_t closeness(const plc *x, uint32_t a, uint32_t b) {
   const cap_node *p = plc_node(x, a), *q = plc_node(x, b);
-  return a == b ||
-         (strcmp(p->op, q->op) == 0 && p->call->n == q->call->n && p->n_outputs == q->n_outputs);
+  if (a == b) return 3;
+  if (strcmp(p->op, q->op) != 0 || p->call->n != q->call->n || p->n_outputs != q->n_outputs)
+    return 0;
+  const char *s = rest_of(x, a), *t = rest_of(x, b);
+  if (s && t && strcmp(s, t) == 0) return 3;
+  return rule_shape_eq(&p->output[0].shape, &q->output[0].shape) ? 2 : 1;
 }
 
 static program program_of(plc *x, uint32_t rank) {
@@ -188,14 +201,14 @@ static program program_of(plc *x, uint32_t rank) {
   return p;
 }
 
-/* The longest common subsequence of what lies between equal ends: by[i] is the place in b of a's
- * i-th, or PLC_NONE. */
+/* The closest common subsequence of what lies between ends that surely belong together: by[i] is
+ * the place in b of a's i-th, or PLC_NONE. */
 static void align(plc *x, const program *a, const program *b, uint32_t *by) {
   uint32_t lo = 0, tail = 0;
   for (uint32_t i = 0; i < a->n; i++) by[i] = PLC_NONE;
-  while (lo < a->n && lo < b->n && alike(x, a->node[lo], b->node[lo])) by[lo] = lo, lo++;
+  while (lo < a->n && lo < b->n && closeness(x, a->node[lo], b->node[lo]) == 3) by[lo] = lo, lo++;
   while (tail < a->n - lo && tail < b->n - lo &&
-         alike(x, a->node[a->n - 1 - tail], b->node[b->n - 1 - tail])) {
+         closeness(x, a->node[a->n - 1 - tail], b->node[b->n - 1 - tail]) == 3) {
     by[a->n - 1 - tail] = b->n - 1 - tail;
     tail++;
   }
@@ -206,14 +219,15 @@ static void align(plc *x, const program *a, const program *b, uint32_t *by) {
   for (uint32_t i = na; i-- > 0;)
     for (uint32_t k = nb; k-- > 0;) {
       const uint16_t down = best[(i + 1) * w + k], right = best[i * w + k + 1];
-      uint16_t most = down > right ? down : right;
-      if (alike(x, a->node[lo + i], b->node[lo + k]) && best[(i + 1) * w + k + 1] + 1 > most)
-        most = (uint16_t)(best[(i + 1) * w + k + 1] + 1);
-      best[i * w + k] = most;
+      const uint32_t close = closeness(x, a->node[lo + i], b->node[lo + k]);
+      const uint32_t both = close ? best[(i + 1) * w + k + 1] + close : 0;
+      best[i * w + k] = (uint16_t)(both > down && both > right ? both
+                                   : down > right              ? down
+                                                               : right);
     }
   for (uint32_t i = 0, k = 0; i < na && k < nb;) {
-    if (alike(x, a->node[lo + i], b->node[lo + k]) &&
-        best[i * w + k] == best[(i + 1) * w + k + 1] + 1) {
+    const uint32_t close = closeness(x, a->node[lo + i], b->node[lo + k]);
+    if (close && best[i * w + k] == best[(i + 1) * w + k + 1] + close) {
       by[lo + i++] = lo + k;
       k++;
     } else if (best[(i + 1) * w + k] >= best[i * w + k + 1]) i++;

@@ -176,6 +176,14 @@ static int64_t extent(const plc *x, const plc_place *p, const rule_shape *shape,
   return all;
 }
 
+bool plc_shapes(const plc *x, rule_tensor *const *each, rule_shape *out) {
+  for (uint32_t r = 0; r < x->mesh.n; r++) {
+    if (!each[r]) return false;
+    out[r] = each[r]->shape;
+  }
+  return true;
+}
+
 bool plc_shapes_fit(const plc *x, const rule_shape *each, const plc_place *p,
                     const rule_shape *whole) {
   if (each[0].rank != whole->rank) return false;

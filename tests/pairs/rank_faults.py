@@ -14,6 +14,7 @@ import argparse
 import copy
 import os
 import random
+import re
 import sys
 import tempfile
 
@@ -30,11 +31,28 @@ def arg(n, k):
     return n.get("args", [])[k] if len(n.get("args", [])) > k else None
 
 
-def missing(n):
-    if n["op"] != "dist::all_reduce":
-        return False
-    n["op"], n["args"] = "aten::clone", [n["args"][0][0]]
-    return True
+def without(a, ref, by):
+    """Arguments with a reference replaced."""
+    if isinstance(a, dict):
+        return by if a.get("ref") == ref else a
+    return [without(x, ref, by) for x in a] if isinstance(a, list) else a
+
+
+def missing(g, rng):
+    """Each rank goes on with its own summand. Returns: the operators that read it."""
+    reduced = [n for n in g.nodes if n["op"] == "dist::all_reduce"]
+    for n in rng.sample(reduced, len(reduced)):
+        readers = [m for m in g.nodes if n["id"] in refs(m.get("args", []))]
+        ranks = [re.match(r"r(\d+)_", m["id"]) for m in readers]
+        parts = n["args"][0]
+        if not readers or not all(ranks) or len(set(map(str, parts))) < len(parts):
+            continue
+        if len(parts) <= max(int(r[1]) for r in ranks):
+            continue  # a group of some ranks
+        for m, r in zip(readers, ranks):
+            m["args"] = without(m["args"], n["id"], parts[int(r[1])])
+        return {m["id"] for m in readers}
+    return None
 
 
 def doubled(n):
@@ -112,34 +130,34 @@ def epsilon(n):
     return True
 
 
-NODES = [missing, doubled, another_rank, order, averaged, offset, scale, bias, bound, part, epsilon]
+NODES = [doubled, another_rank, order, averaged, offset, scale, bias, bound, part, epsilon]
 
 
 def another_shard(g, rng):
-    """A rank has the leaf of another one. Returns: the leaf's node."""
+    """A rank has the leaf of another one. Returns: its node."""
     names = [k for k in g.weights if k.startswith("rank1.")]
     name = rng.choice(names) if names else None
     first = g.weights.get("rank0." + name[len("rank1.") :]) if name else None
     if not first or first[0].shape != g.weights[name][0].shape:
-        return False
+        return None
     same = first[0].values == g.weights[name][0].values
     g.weights[name] = (first[0].scaled(1.5) if same else first[0], first[1])
-    return next((n["id"] for n in g.nodes if n.get("name") == name), None)
+    return {n["id"] for n in g.nodes if n.get("name") == name}
 
 
 def change(g, rng):
-    """One fault: (its name, its node), or None."""
-    kinds = NODES + [another_shard]
+    """One fault: (its name, the nodes where it is), or None."""
+    kinds = NODES + [another_shard, missing]
     for kind in rng.sample(kinds, len(kinds)):
-        if kind is another_shard:
-            leaf = another_shard(g, rng)
-            if leaf:
-                return kind.__name__, leaf
+        if kind not in NODES:
+            at = kind(g, rng)
+            if at:
+                return kind.__name__, at
             continue
         sites = [n for n in g.nodes if n.get("args")]
         for n in rng.sample(sites, len(sites)):
             if kind(n):
-                return kind.__name__, n["id"]
+                return kind.__name__, {n["id"]}
     return None
 
 
@@ -154,13 +172,13 @@ def refs(a):
 
 def projected(g, of):
     """Nodes with their projections and views, which are one step of a program."""
-    same = {n["id"]: refs(n["args"]).copy().pop() for n in g.nodes if n["op"] == "getitem"}
+    same = {n["id"]: refs(n["args"]).pop() for n in g.nodes if n["op"] == "getitem"}
     return {same.get(i, i) for i in of}
 
 
 def distance(g, site, reported):
     """0: at it, 1: an operand or a reader of it, 2: further away."""
-    at = projected(g, {site})
+    at = projected(g, site)
     near = set(at)
     for n in g.nodes:
         if n.get("args"):
@@ -181,6 +199,13 @@ def place(g, site, report):
     right = [d["right"]["id"] for d in found if d["right"]]
     words = " ".join(d["hint"] or "" for d in found)
     return distance(g, site, set(right[:1])), "rank" in words or "times" in words
+
+
+def said(report):
+    """Where the report is, and why, in a line."""
+    d = report["divergences"][0]
+    hint = "; ".join(d["hint"] or "" for d in report["divergences"])
+    return "%s, %s" % (" ".join((d[s] or {}).get("id", "-") for s in ("left", "right")), hint)
 
 
 def main():
@@ -216,10 +241,10 @@ def main():
         if far_off is not None:
             places.setdefault(what[0], [0, 0, 0])[far_off] += 1
             worded += words
-        what = "%s at %s" % what
+        what = "%s at %s" % (what[0], ", ".join(sorted(what[1]))) if what else what
         verdicts[verdict] = verdicts.get(verdict, 0) + 1
         if options.show:
-            steps = "" if far_off is None else ", %d away" % far_off
+            steps = "" if far_off is None else ", %d away: %s" % (far_off, said(report))
             print("%s, %s: %s%s" % (distributed.title(case), what, verdict, steps), flush=True)
         wrong = verdict in ("equivalent", "crash")
         passed, failed = passed + (not wrong), failed + wrong
