@@ -149,6 +149,19 @@ static bool class_written_out(state *s, eg_class c, const asked *above) {
 
 bool fr_written_out(state *s, eg_class c) { return class_written_out(s, c, NULL); }
 
+/* While ranks are joined: what is put together of parts that both sides have is what a rule of one
+ * operator speaks of, however many they are. */
+static bool put_together(const state *s, const cone *k, eg_node e) {
+  const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
+  if (!s->ranks.linking || s->rec[e.i].node[0] >= 0 || s->rec[e.i].node[1] >= 0 ||
+      (strcmp(op, OP_CAT) != 0 && !rule_is_collective(op)))
+    return false;
+  const eg_node list = {eg_node_original(s->g, e, 0).i};
+  for (size_t a = 0; a < eg_node_arity(s->g, list); a++)
+    if (!k->cut[eg_node_child(s->g, list, a).i]) return false;
+  return true;
+}
+
 static double node_cost(state *s, cone *k, eg_node e) {
   if (st_literal(s, e)) return 0;
   const rec *r = &s->rec[e.i];
@@ -165,7 +178,7 @@ static double node_cost(state *s, cone *k, eg_node e) {
     const uint32_t d = eg_node_child(s->g, e, a).i;
     sum += k->in[d] ? k->cost[d] : fr_literal_class(s, d) ? 0 : INFINITE;
   }
-  return sum;
+  return sum < INFINITE && put_together(s, k, e) ? 0.5 : sum;
 }
 
 void fr_costs(state *s, cone *k) {

@@ -177,6 +177,22 @@ static const rule_term *divided(state *s, const rule_term *t, int64_t by) {
 
 /* ---- joining ---- */
 
+static bool collective(const state *s, eg_node e) {
+  return rule_is_collective(eg_symbol_name(s->g, eg_node_symbol(s->g, e)));
+}
+
+/* What a collective gives is compared with what another one makes of the same tensors, where that
+ * is the whole: a rule of these two alone. */
+static eg_node as_reduced(state *s, const st_parts *p, eg_node whole) {
+  const eg_node *m;
+  const bool given = rule_is_getitem(eg_symbol_name(s->g, eg_node_symbol(s->g, p->of[0]))) &&
+                     collective(s, (eg_node){eg_node_original(s->g, p->of[0], 0).i});
+  const size_t n = given ? eg_class_nodes(s->g, eg_class_of(s->g, whole), &m) : 0;
+  for (size_t i = 0; i < n; i++)
+    if (collective(s, m[i]) && s->rec[m[i].i].valued) return m[i];
+  return whole;
+}
+
 /* The term over the parts becomes a node, and a rule is looked for that joins it with `whole`. */
 static iso_code join(state *s, const st_parts *p, const rule_term *t, eg_node whole, bool *met,
                      iso_error *err) {
@@ -186,7 +202,8 @@ static iso_code join(state *s, const st_parts *p, const rule_term *t, eg_node wh
   iso_code c = st_add_term(s, t, p->of, &aux, err);
   if (!c) c = st_value(s, aux, err);
   if (c || !rule_shape_eq(&s->rec[aux.i].shape, &s->rec[whole.i].shape)) return c;
-  if ((equal = st_values_equal(s, whole, aux))) c = st_prove(s, whole, aux, &done, err);
+  if ((equal = st_values_equal(s, whole, aux)))
+    c = st_prove(s, as_reduced(s, p, whole), aux, &done, err);
   *met |= equal;
   return c;
 }

@@ -590,15 +590,28 @@ def obligations():
         )
 
 
+def some_rules(path, every, first, out):
+    """Every so manieth rule of a file, as a file of its own."""
+    with open(path, encoding="utf-8") as f:
+        rules = re.split(r"^(?=\(rule )", f.read(), flags=re.M)[1:]
+    with open(out, "w", encoding="utf-8") as f:
+        f.writelines(rules[first::every])
+
+
 def obligations_are_the_same_again():
-    """Two runs write the same bytes, whatever their number of threads."""
-    files = [
+    """Two runs write the same bytes, whatever their number of threads. Every fourth rule of each
+    file; SEED=0 to 3 are all of them."""
+    every, first = 4, int(os.environ.get("SEED", "0")) % 4
+    whole = [
         os.path.join(d, f)
         for d in (os.path.join(ROOT, "tests", "validate", "rules"), os.path.join(ROOT, "rules"))
         for f in sorted(os.listdir(d))
         if f.endswith(".rules")
     ]
     with tempfile.TemporaryDirectory() as tmp:
+        files = [os.path.join(tmp, os.path.basename(path)) for path in whole]
+        for path, out in zip(whole, files):
+            some_rules(path, every, first, out)
         folders = [os.path.join(tmp, name) for name in ("one", "two")]
         runs = [
             subprocess.Popen(
@@ -621,7 +634,7 @@ def obligations_are_the_same_again():
         expect([p.wait(timeout=900) for p in runs] == [1, 1], "exit status")
         names = [sorted(os.listdir(folder)) for folder in folders]
         expect(
-            names[0] == names[1] and len(names[0]) > 500,
+            names[0] == names[1] and len(names[0]) > 150,
             "%d and %d files",
             len(names[0]),
             len(names[1]),
