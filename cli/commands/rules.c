@@ -42,7 +42,7 @@ static int take(void *ctx, const char *name, const char *v, const char *second) 
   else if (strcmp(name, "unchecked") == 0) o->unchecked = true;
   else if (strcmp(name, "json") == 0) o->json = v;
   else if (strcmp(name, "counterexample") == 0) o->counterexample = v;
-  else if (strcmp(name, "obligations") == 0) o->obligations = v;
+  else if (strcmp(name, "certificates") == 0) o->obligations = v;
   else if (strcmp(name, "output") == 0) o->output = v;
   else if (strcmp(name, "seed") == 0) {
     if (!cli_parse_u64(v, &n)) return usage_error("not a seed:", v);

@@ -116,8 +116,8 @@ static void certify(const pool *p, size_t at, rule_schemas *schemas, json_t *ent
     else snprintf(k.reason, sizeof k.reason, "%.80s could not be written", name);
   }
   const bool whole = k.n > 0 && json_array_size(files) == k.n;
-  json_object_set(entry, "obligations", whole ? files : json_null());
-  json_object_set_new(entry, "obligations_reason", whole ? json_null() : json_string(k.reason));
+  json_object_set(entry, "certificate", whole ? files : json_null());
+  json_object_set_new(entry, "certificate_reason", whole ? json_null() : json_string(k.reason));
   json_decref(files);
   val_obligations_free(&k);
 }
@@ -131,8 +131,8 @@ static json_t *decide(val_engine *e, rule_schemas *schemas, const pool *p, size_
   if (entry != NULL && p->obligations != NULL && f.verdict.status == RULE_PROVED)
     certify(p, at, schemas, entry);
   else if (entry != NULL && p->obligations != NULL) {
-    json_object_set_new(entry, "obligations", json_null());
-    json_object_set_new(entry, "obligations_reason", json_string("the rule is not proved"));
+    json_object_set_new(entry, "certificate", json_null());
+    json_object_set_new(entry, "certificate_reason", json_string("the rule is not proved"));
   }
   val_finding_free(&f);
   return entry;

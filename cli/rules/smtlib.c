@@ -1,5 +1,5 @@
 /* Proved rules as SMT-LIB: one script, each case of each proof by itself. The obligations are those
- * of isomer rules check --obligations. */
+ * of isomer rules check --certificates. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -537,7 +537,7 @@ def obligations():
             extra,
             "--json",
             out,
-            "--obligations",
+            "--certificates",
             folder,
             "--jobs",
             2,
@@ -545,12 +545,12 @@ def obligations():
         expect(p.returncode == 1, "exit status %d: %s", p.returncode, p.stderr[-300:])
         entries = json.load(open(out))["rules"]
         expect(
-            all("obligations" in e and "obligations_reason" in e for e in entries),
+            all("certificate" in e and "certificate_reason" in e for e in entries),
             "an entry without obligations",
         )
         by = {e["name"]: e for e in entries}
         expect(
-            by["wrong"]["obligations"] is None and by["wrong"]["obligations_reason"],
+            by["wrong"]["certificate"] is None and by["wrong"]["certificate_reason"],
             "the wrong rule: %s",
             by["wrong"],
         )
@@ -559,12 +559,12 @@ def obligations():
             if e["name"] == "wrong":
                 continue
             expect(
-                e["status"] == "proved" and e["obligations"] and e["obligations_reason"] is None,
+                e["status"] == "proved" and e["certificate"] and e["certificate_reason"] is None,
                 "%s: %s",
                 e["name"],
-                e["obligations_reason"],
+                e["certificate_reason"],
             )
-            files += e["obligations"]
+            files += e["certificate"]
         expect(sorted(files) == sorted(os.listdir(folder)), "%s and %s", files, os.listdir(folder))
         for name in files:
             text = open(os.path.join(folder, name)).read()
@@ -581,7 +581,7 @@ def obligations():
                 "%s does not say which rule it is of",
                 name,
             )
-        p = isomer("check", extra, "--obligations", os.path.join(extra, "below"))
+        p = isomer("check", extra, "--certificates", os.path.join(extra, "below"))
         expect(
             p.returncode == 2 and p.stderr.count("\n") == 1,
             "a folder that cannot be: %d %s",
@@ -620,7 +620,7 @@ def obligations_are_the_same_again():
                     "rules",
                     "check",
                     *files,
-                    "--obligations",
+                    "--certificates",
                     folder,
                     "--jobs",
                     str(jobs),
