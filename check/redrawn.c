@@ -15,6 +15,7 @@
  * Integers are some that were captured, or that the graphs compare with. Of models of many elements
  * only small leaves are drawn: matrices vary where they were captured, norms and biases do not. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,7 +86,8 @@ typedef struct look {
   chk_elements elements;
   double *value; /* by class of elements: what is drawn */
   bool *is_drawn;
-  bool *need; /* by term */
+  bool *need;    /* by term */
+  bool *excused; /* by output: a difference of it that rounding explains is listed */
   chk_edges *edges;
   size_t number;          /* of the draw */
   bool few;               /* only small leaves are drawn */
@@ -342,6 +344,22 @@ static iso_code draw(chk_state *k, look *x, const kind *as, size_t number, iso_r
   return c || x->outside ? c : run(k, x, done);
 }
 
+/* A difference that rounding explains is listed, once for each output. */
+static iso_code excuse(chk_state *k, look *x, size_t o, const char *words) {
+  const size_t set = k->set;
+  if (x->excused[o]) return ISO_OK;
+  x->excused[o] = true;
+  k->set = 0; /* what is said of the first set is listed */
+  const iso_code c = chk_assume(
+      k, RULE_ASSUMES_ROUNDING,
+      iso_arena_printf(k->arena,
+                       "outputs %s and %s differ%s on other inputs and parameters than the "
+                       "captured ones, where rounding moves them as far",
+                       k->output[o].left, k->output[o].right, words));
+  k->set = set;
+  return c;
+}
+
 /* Values agree on draw `number` of this kind. */
 static iso_code try_values(chk_state *k, look *x, const kind *as, size_t number) {
   iso_rng rng = iso_rng_new(UINT64_C(0x72656472) + k->o->seed, number);
@@ -352,7 +370,12 @@ static iso_code try_values(chk_state *k, look *x, const kind *as, size_t number)
   const double by = distance(k, x, o);
   c = confirm(k, x, number, o, &rng, &sure);
   if (!c && sure) c = chk_rounding_explains(k, x->need, &k->output[o], output_tol, &rounds);
-  if (c || !sure || rounds) return c;
+  if (!c && rounds) {
+    char words[48];
+    snprintf(words, sizeof words, " by %.3g (relative)", by);
+    return excuse(k, x, o, words);
+  }
+  if (c || !sure) return c;
   return chk_settle(k, CHK_REFUSED,
                     "outputs %s and %s differ by %.3g (relative) on other inputs and parameters "
                     "than the captured ones",
@@ -374,7 +397,8 @@ static iso_code try_undefined(chk_state *k, look *x, size_t number) {
   bool rounds = false;
   if (!c && done && o < k->n_outputs)
     c = chk_rounding_explains(k, x->need, &k->output[o], output_tol, &rounds);
-  if (c || !done || rounds || o == k->n_outputs) return c;
+  if (!c && rounds) return excuse(k, x, o, " in what is no number");
+  if (c || !done || o == k->n_outputs) return c;
   return chk_settle(k, CHK_REFUSED,
                     "outputs %s and %s are equal as real numbers, and on some inputs one is NaN "
                     "where the other is not",
@@ -447,8 +471,9 @@ static iso_code prepare(chk_state *k, look *x) {
   x->value = malloc((x->elements.n + 1) * sizeof *x->value);
   x->is_drawn = malloc(x->elements.n + 1);
   x->need = calloc(k->n_terms + 1, 1);
+  x->excused = calloc(k->n_outputs + 1, 1);
   k->drawn = calloc(k->n_terms + 1, sizeof *k->drawn);
-  if (!x->value || !x->is_drawn || !x->need || !k->drawn) return chk_nomem(k);
+  if (!x->value || !x->is_drawn || !x->need || !x->excused || !k->drawn) return chk_nomem(k);
   for (size_t i = 0; i < k->n_outputs; i++)
     x->need[k->output[i].a] = x->need[k->output[i].b] = true;
   chk_mark_below(k, x->need);
@@ -491,6 +516,7 @@ iso_code chk_redrawn(chk_state *k) {
   free(x.value);
   free(x.is_drawn);
   free(x.need);
+  free(x.excused);
   k->set = 0;
   return c;
 }

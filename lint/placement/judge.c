@@ -16,6 +16,13 @@ typedef struct score { /* of one run */
 
 /* ---- where it begins ---- */
 
+/* Whether every rank has it. */
+static bool complete(const plc *x, const plc_tuple *t) {
+  for (uint32_t r = 0; r < x->mesh.n; r++)
+    if (t->node[r] == PLC_NONE) return false;
+  return true;
+}
+
 static bool loose(const plc_tuple *t) { return t->state == PLC_VARYING || t->state == PLC_UNKNOWN; }
 
 static void earliest(const plc *x, plc_tuple *t, bool *seen, plc_tuple **out) {
@@ -118,6 +125,31 @@ static bool helps_together(plc *x, const plc_guess *g, plc_tuple *t, uint32_t be
   return false;
 }
 
+static bool same_form(const plc *x, const plc_tuple *t, const plc_tuple *u) {
+  const cap_node *a = plc_node(x, t->node[0]), *b = plc_node(x, u->node[0]);
+  return !u->leaf && strcmp(a->op, b->op) == 0 &&
+         rule_shape_eq(&a->output[0].shape, &b->output[0].shape);
+}
+
+/* The same with steps of one form: queries and keys are taken apart alike. */
+static bool helps_alike(plc *x, uint32_t guess, plc_tuple *t, const uint32_t *at, uint32_t n) {
+  plc_guess was[MOST_BEHIND];
+  const plc_tuple *u = x->tuple[guess];
+  uint32_t changed = 0;
+  for (uint32_t i = 0; i < n && complete(x, u); i++) {
+    const plc_tuple *v = x->tuple[at[i]];
+    if (at[i] == guess || !complete(x, v) || !same_form(x, u, v)) continue;
+    plc_guess *other = plc_guess_of(x, v);
+    if (!other) return false;
+    was[changed++] = *other;
+    other->tried = plc_tried(x, u);
+  }
+  if (changed) plc_run(x);
+  if (changed && t->state == PLC_PLACED) return true;
+  for (uint32_t i = 0; i < changed; i++) *plc_guess_of(x, x->tuple[was[i].tuple]) = was[i];
+  return false;
+}
+
 /* Another possibility of one guess with which a loose tensor is placed; `only_runs`: with which one
  * rank could run it. */
 static bool move_one(plc *x, plc_tuple *t, bool only_runs, uint32_t *runs) {
@@ -129,14 +161,17 @@ static bool move_one(plc *x, plc_tuple *t, bool only_runs, uint32_t *runs) {
     const plc_guess was = *g;
     for (uint32_t k = 0; *runs < MOST_RUNS && !plc_failed(x); k++) {
       if (k == was.tried) continue;
-      if (!plc_next_guess(x, g, k)) break;
+      g = plc_guess_of(x, x->tuple[at[i]]); /* the list may have grown */
+      if (!g || !plc_next_guess(x, g, k)) break;
       ++*runs;
+      const bool leaf = x->tuple[at[i]]->leaf;
       if (!helps(x, g, t, before, only_runs) &&
-          (!x->tuple[g->tuple]->leaf || !helps_together(x, g, t, before)))
+          !(leaf ? helps_together(x, g, t, before) : helps_alike(x, at[i], t, at, n)))
         continue;
       plc_run(x);
       return true;
     }
+    if (!(g = plc_guess_of(x, x->tuple[at[i]]))) return false;
     *g = was;
     if (x->tuple[g->tuple]->leaf) plc_run(x);
     else plc_again(x, x->tuple[g->tuple], t);
@@ -207,13 +242,6 @@ static bool mend(plc *x, uint32_t id, score before) {
   x->n_mends -= !found;
   plc_run(x);
   return found;
-}
-
-/* Whether every rank has it. */
-static bool complete(const plc *x, const plc_tuple *t) {
-  for (uint32_t r = 0; r < x->mesh.n; r++)
-    if (t->node[r] == PLC_NONE) return false;
-  return true;
 }
 
 /* ---- outputs ---- */

@@ -35,7 +35,8 @@ class Use:
         n, top = n or self.n, rng_high(self.rng, low, high)
         while True:
             v = tokens(self.rng, n, low, top)
-            if max(v) > 1 and sorted(v) != v and 0 not in v[:1]:
+            steps = list(zip(v, v[1:]))
+            if any(y - x > 1 for x, y in steps) and any(0 != y < x for x, y in steps):
                 return v
 
     def table(self, g, rows=None):
@@ -127,7 +128,7 @@ class joined(Use):
 
     def __init__(self, *a):
         super().__init__(*a)
-        self.value = self.ids(0, self.rows), self.ids(0, self.rows, self.rng.randint(2, 5))
+        self.value = self.ids(0, self.rows), self.ids(0, self.rows, self.rng.randint(4, 7))
 
     def term(self, g, other, last):
         parts = [
