@@ -61,7 +61,7 @@ static bool odd_rank(const parting *p, int side, uint32_t i) {
   if (s->ranks.part[side][i] == PART_WRONG) return true;
   for (size_t k = 0; k < s->ranks.n_peers; k++) {
     const peers *q = &s->ranks.peers[k];
-    bool own = false, right = q->side == side;
+    bool own = false, right = q->side == side && !q->pieces;
     for (uint32_t r = 0; r < q->n && right; r++) {
       own |= q->node[r] == i;
       right = q->node[r] == i || p->seen[side][q->node[r]] == 3;

@@ -88,7 +88,7 @@ bool lo_selected(const parting *p, int side, uint32_t i) {
     if ((w[0] = lo_product(p, !side, k)) && columns_occur(v, w, 1)) return true;
   for (size_t k = 0; k < s->ranks.n_peers && v; k++) {
     const peers *q = &s->ranks.peers[k];
-    bool all = q->side != side && q->n <= MAX_PEERS;
+    bool all = q->side != side && !q->pieces && q->n <= MAX_PEERS;
     for (uint32_t r = 0; r < q->n && all; r++)
       all = (w[r] = lo_product(p, !side, q->node[r])) != NULL;
     if (all && columns_occur(v, w, q->n)) return true;

@@ -110,7 +110,7 @@ static holding look(const parting *p, uint32_t i) {
   const double tol = 1e-9 * size_of(v);
   for (size_t k = 0; k < s->ranks.n_peers; k++) {
     const peers *q = &s->ranks.peers[k];
-    if (q->side != RIGHT) continue;
+    if (q->side != RIGHT || q->pieces) continue;
     for (int mean = 0; mean < 2; mean++) {
       const measure by = {tol, mean ? 1.0 / q->n : 1};
       for (uint32_t d = 0; d < v->shape.rank; d++)
@@ -158,7 +158,7 @@ static const char *wrong_part(parting *p, uint32_t i) {
   const measure by = {v ? 1e-9 * size_of(v) : 0, 1};
   for (size_t k = 0; v && k < s->ranks.n_peers; k++) {
     const peers *q = &s->ranks.peers[k];
-    for (uint32_t d = 0; d < v->shape.rank && q->side == RIGHT; d++) {
+    for (uint32_t d = 0; d < v->shape.rank && q->side == RIGHT && !q->pieces; d++) {
       const uint32_t n = cuts(p, q, v, d, by);
       if (n == 0 || n == q->n) continue;
       int64_t from = 0;
@@ -200,7 +200,7 @@ static const char *wrong_scale(parting *p, uint32_t i, uint32_t j) {
   uint32_t before = 0;
   for (size_t k = 0; size > 0 && k < s->ranks.n_peers; k++) {
     const uint32_t n = s->ranks.peers[k].n;
-    if (s->ranks.peers[k].side != RIGHT || n == before) continue;
+    if (s->ranks.peers[k].side != RIGHT || s->ranks.peers[k].pieces || n == before) continue;
     before = n;
     const bool more = is_multiple(t, v, n, 1e-9 * size);
     if (!more && !is_multiple(t, v, 1.0 / n, 1e-9 * size)) continue;
@@ -262,7 +262,8 @@ iso_code lo_rank_words(parting *p, int64_t *node, const char **text, iso_error *
   bool any = false;
   *node = -1;
   *text = "";
-  for (size_t k = 0; k < s->ranks.n_peers; k++) any |= s->ranks.peers[k].side == RIGHT;
+  for (size_t k = 0; k < s->ranks.n_peers; k++)
+    any |= s->ranks.peers[k].side == RIGHT && !s->ranks.peers[k].pieces;
   holding *h = any ? calloc(g->n_nodes + 1, sizeof *h) : NULL;
   if (any && !h) return nomem(err);
   iso_code c = ISO_OK;

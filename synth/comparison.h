@@ -114,6 +114,7 @@ typedef struct peers {
   uint32_t n, last; /* ranks; the last node in the graph's order */
   uint32_t *node;   /* by rank */
   uint32_t next;    /* while they are collected: others with the same first node */
+  bool pieces;      /* of one rank: what it joins or adds up, not what several hold */
   bool linked, met; /* tried; their concatenation or sum is a tensor of the other graph */
   eg_node whole;    /* that tensor, or one that stands in neither graph (lift.c); EG_NONE: none */
 } peers;

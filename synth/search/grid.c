@@ -64,7 +64,7 @@ static iso_code make_nodes(state *s, const st_parts *p, const grid *g, st_parts 
     st_parts one;
     group_of(p, g, k, &one);
     const rule_term *t =
-        g->d == ADDED ? st_reduced(&s->arena, &one, "sum") : st_joined(&s->arena, &one, NULL, g->d);
+        g->d == ADDED ? st_reduced(s, &one, "sum") : st_joined(&s->arena, &one, NULL, g->d);
     if (!t) return iso_fail(err, ISO_NOMEM, "out of memory");
     c = st_add_term(s, t, one.of, &out->of[k], err);
     if (!c) c = st_value(s, out->of[k], err);

@@ -31,6 +31,7 @@ static bool has_counterpart(state *s, eg_node e, int side) { return st_has_side(
 /* Returns: false where the peers cannot be put together. */
 static bool distinct(state *s, const peers *p, st_parts *out) {
   out->n = 0;
+  out->pieces = p->pieces;
   for (uint32_t r = 0; r < p->n; r++) {
     const eg_node e = s->map[p->side][p->node[r]];
     const rec *q = &s->rec[e.i];
@@ -156,10 +157,23 @@ static const rule_term *put_together(iso_arena *a, const st_parts *p, const rule
   return t ? reshaped(a, t, whole) : NULL;
 }
 
-const rule_term *st_reduced(iso_arena *a, const st_parts *p, const char *how) {
+/* One after another. */
+static const rule_term *added_up(state *s, const rule_term *const *part, uint32_t n) {
+  const rule_term *sum = part[0];
+  iso_error ignored;
+  for (uint32_t k = 1; k < n; k++) {
+    const rule_term *arg[2] = {sum, part[k]};
+    if (rule_call(&s->arena, s->schemas, OP_ADD_TENSOR, arg, 2, &sum, &ignored)) return NULL;
+  }
+  return sum;
+}
+
+const rule_term *st_reduced(state *s, const st_parts *p, const char *how) {
   const rule_term *part[MAX_RANKS], *arg[2];
+  iso_arena *a = &s->arena;
   for (uint32_t k = 0; k < p->n; k++)
     if (!(part[k] = rule_var(a, k))) return NULL;
+  if (p->pieces && strcmp(how, "sum") == 0) return added_up(s, part, p->n);
   arg[0] = rule_list(a, part, p->n);
   arg[1] = rule_string(a, how);
   return arg[0] && arg[1] ? rule_op(a, OP_DIST_ALL_REDUCE, arg, 2) : NULL;
@@ -323,8 +337,8 @@ iso_code st_join_whole(state *s, const st_parts *p, eg_node whole, bool *met, is
   if (v->dtype != p->value[0]->dtype) return ISO_OK;
   for (int way = 0; way < WAYS && !c && !*met && v->numel == numel; way++)
     c = join_one(s, p, way, whole, met, err);
-  for (size_t i = 0; i < 3 && !c && !*met && rule_dtype_is_float(v->dtype); i++)
-    if (reduces_to(v, p, how[i])) c = join(s, p, st_reduced(&s->arena, p, how[i]), whole, met, err);
+  for (size_t i = 0; i < (p->pieces ? 1 : 3) && !c && !*met && rule_dtype_is_float(v->dtype); i++)
+    if (reduces_to(v, p, how[i])) c = join(s, p, st_reduced(s, p, how[i]), whole, met, err);
   st_sought x = {.at = whole};
   if (!c && !*met) c = st_join_grid(s, p, whole, &x, err);
   *met |= x.met;
@@ -341,8 +355,9 @@ static iso_code join_sum(state *s, const st_parts *p, st_sought *x, iso_error *e
   for (uint32_t i = 0; i < n && !c; i++) {
     const bool before = x->met;
     if (!rule_shape_eq(shape, &s->rec[whole[i].i].shape)) continue;
-    const rule_term *t = st_reduced(&s->arena, p, p->by == p->n ? "avg" : "sum");
-    c = join(s, p, divided(s, t, p->by == p->n ? 1 : p->by), whole[i], &x->met, err);
+    const bool avg = p->by == p->n && !p->pieces;
+    const rule_term *t = st_reduced(s, p, avg ? "avg" : "sum");
+    c = join(s, p, divided(s, t, avg ? 1 : p->by), whole[i], &x->met, err);
     if (x->met && !before) x->at = whole[i];
   }
   return c;

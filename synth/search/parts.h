@@ -13,6 +13,7 @@ typedef struct st_parts {
   uint32_t n;
   int64_t by;   /* the whole is the parts', divided by this */
   double scale; /* 1 / by */
+  bool pieces;  /* of one rank: it adds them up itself, no collective does */
 } st_parts;
 
 /* A tensor of the other graph, by what is known of it. */
@@ -39,7 +40,7 @@ iso_code st_concatenated(const st_parts *p, uint32_t d, rule_tensor **out, iso_e
 /* The terms over RULE_VAR k, part k; NULL: no memory. The parts along `d`, each viewed as `shape`
  * unless it has it, or that is NULL; and reduced, as a collective does. */
 const rule_term *st_joined(iso_arena *a, const st_parts *p, const rule_shape *shape, uint32_t d);
-const rule_term *st_reduced(iso_arena *a, const st_parts *p, const char *how);
+const rule_term *st_reduced(state *s, const st_parts *p, const char *how);
 
 /* Join `whole` with what the parts make, put together or reduced, if they make it. In `met`: they
  * do, whether a rule was found or not. */

@@ -34,6 +34,7 @@ typedef struct table { /* of tuples of nodes, by content */
   int side;
   iso_code code;
   size_t todo; /* peers from here on were not yet followed */
+  bool pieces; /* what is proposed are pieces of one rank */
 } table;
 
 static bool live(const state *s, int side, uint32_t node) {
@@ -57,7 +58,12 @@ static bool plausible(const state *s, int side, const uint32_t *node, uint32_t n
 
 static void propose(table *t, const uint32_t *node, uint32_t n) {
   state *s = t->s;
-  if (t->code || !plausible(s, t->side, node, n) || st_peers_of(s, t->side, node, n)) return;
+  if (t->code || !plausible(s, t->side, node, n)) return;
+  const peers *known = st_peers_of(s, t->side, node, n);
+  if (known) {
+    s->ranks.peers[known - s->ranks.peers].pieces &= t->pieces;
+    return;
+  }
   uint32_t *copy = iso_arena_alloc(&s->arena, n * sizeof *copy);
   if (!copy || !iso_grow(s->ranks.peers, s->ranks.cap_peers, s->ranks.n_peers + 1)) {
     t->code = ISO_NOMEM;
@@ -67,6 +73,7 @@ static void propose(table *t, const uint32_t *node, uint32_t n) {
   s->ranks.peers[s->ranks.n_peers] = (peers){.side = t->side,
                                              .n = n,
                                              .node = copy,
+                                             .pieces = t->pieces,
                                              .whole = {EG_NONE},
                                              .next = s->ranks.first_peers[t->side][node[0]]};
   s->ranks.first_peers[t->side][node[0]] = (uint32_t)s->ranks.n_peers++;
@@ -98,6 +105,7 @@ static void follow(table *t) {
     const rule_term *call[MAX_RANKS];
     if (node[p->node[0]].kind != SYNTH_OP) continue;
     for (uint32_t r = 0; r < p->n; r++) call[r] = node[p->node[r]].call;
+    t->pieces = p->pieces;
     follow_terms(t, call, p->n);
   }
 }
@@ -121,7 +129,9 @@ static void propose_list(table *t, const synth_node *n) {
     node[r] = (uint32_t)list->child[r]->u.i;
     if (pieces && strcmp(operator_of(t, node[r]), operator_of(t, node[0])) != 0) return;
   }
+  t->pieces = pieces;
   propose(t, node, list->n);
+  t->pieces = false;
 }
 
 /* The two tensors that node `i` adds. */
@@ -152,7 +162,9 @@ static void propose_sum(table *t, uint32_t i, bool *inner) {
     const uint32_t x = node[a];
     node[a] = node[b], node[b] = x;
   }
+  t->pieces = true;
   propose(t, node, n);
+  t->pieces = false;
 }
 
 /* "r<rank>_<rest>". Returns: the rest, NULL where the name is not of that form. */
@@ -259,6 +271,7 @@ iso_code st_find_peers(state *s, iso_error *err) {
     free(inner);
     propose_outputs(&t);
     follow(&t);
+    t.pieces = false;
     propose_named(&t);
     if (t.code) return nomem(err);
   }
@@ -465,7 +478,7 @@ iso_code st_mark_parts(state *s, const st_run run[2], iso_error *err) {
       for (uint32_t r = 0; r < p->n && (best.n > 0 || sum); r++) {
         uint8_t *mark = &s->ranks.part[side][p->node[r]];
         if (sum || best.of[r]) *mark = PART_RIGHT;
-        else if (*mark != PART_RIGHT) *mark = PART_WRONG;
+        else if (*mark != PART_RIGHT && !p->pieces) *mark = PART_WRONG;
       }
     }
     free(x.at);

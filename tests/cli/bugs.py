@@ -26,6 +26,7 @@ VERDICT = {0: "equivalent", 1: "different", 2: "error", 3: "undecided"}
 QUICK = (
     "03-gemma-gelu",
     "07-gemma2-window",
+    "09-phi-base",
     "10-llama4-cast",
     "11-mistral-position",
     "12-phi35-factors",

@@ -261,6 +261,13 @@ static double largest_number(const rule_tensor *t) {
   return m;
 }
 
+/* Integers that no float64 holds, where one takes them: over the reals nothing is rounded. */
+static bool loses_digits(rule_tensor *const *bind, size_t n, const rule_tensor *out) {
+  for (size_t i = 0; i < n && rule_dtype_is_float(out->dtype); i++)
+    if (bind[i]->dtype == RULE_I64 && largest_number(bind[i]) > 0x1p53) return true;
+  return false;
+}
+
 /* Integers that may have left 64 bits, by a bound on their absolute value: a rule speaks of numbers
  * that do not wrap. */
 static bool may_wrap(const rule_term *call, rule_tensor *const *bind, size_t n,
@@ -378,8 +385,10 @@ iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const 
   p->n_run++;
   for (size_t k = 0; k < n_out; k++)
     if (out[k]->numel > p->largest) p->largest = out[k]->numel;
-  for (size_t k = 0; k < n_out && p->unbounded && !p->undefined; k++)
-    p->undefined = p->wraps = may_wrap(call, bind, n, out[k]);
+  for (size_t k = 0; k < n_out && p->unbounded && !p->undefined; k++) {
+    p->wraps = may_wrap(call, bind, n, out[k]);
+    p->undefined = p->wraps || loses_digits(bind, n, out[k]);
+  }
   for (size_t k = 0; k < n_out; k++) {
     const double *x = out[k]->data;
     double m = p->magnitude;
