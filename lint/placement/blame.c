@@ -209,6 +209,56 @@ static bool ambiguous(plc *x, const plc_tuple *t) {
   return found;
 }
 
+/* Whether `t` is a product with, or a quotient by, a number like these: the ranks that meet. */
+static bool by_size(const plc *x, const plc_tuple *t, const double *size, uint32_t n) {
+  const rule_term *c = t->leaf || t->node[0] == PLC_NONE ? NULL : plc_node(x, t->node[0])->call;
+  const rule_arithmetic how = c ? rule_operator_of(c->u.s)->arithmetic : RULE_ARITHMETIC_NONE;
+  if (how != RULE_ARITHMETIC_MUL && how != RULE_ARITHMETIC_DIV) return false;
+  for (uint32_t k = 0; k < c->n; k++) {
+    const rule_term *v = c->child[k];
+    if (v->kind != RULE_FLOAT && v->kind != RULE_INT) continue;
+    const double f = v->kind == RULE_FLOAT ? v->u.f : (double)v->u.i;
+    for (uint32_t i = 0; i < n; i++)
+      if (fabs(f - size[i]) < 1e-6 * size[i] || fabs(f * size[i] - 1) < 1e-6) return true;
+  }
+  return false;
+}
+
+static bool unclear(plc *x, const plc_tuple *t) {
+  if (!x->undecided)
+    x->undecided = iso_arena_printf(
+        x->keep, "%s may divide by the number of ranks, which is 1 for one rank", plc_say(x, t));
+  return true;
+}
+
+/* Whether what a collective has too often is divided by a number that may be the ranks', between it
+ * and `t`; then nothing is decided. */
+static bool divided_again(plc *x, const plc_tuple *t) {
+  while (!t->collective) {
+    const plc_tuple *next = NULL;
+    for (uint32_t i = 0; i < t->n_args && !next; i++) {
+      const plc_tuple *o = x->tuple[t->arg[i]];
+      if (o->state == PLC_PLACED && o->place[0].scale != 1 && o->order < t->order) next = o;
+    }
+    if (!next) return false;
+    if (by_size(x, t, &next->place[0].scale, 1)) return unclear(x, t);
+    t = next;
+  }
+  return false;
+}
+
+/* The same of what is added on every rank. */
+static bool divided_before(plc *x, const plc_tuple *t) {
+  double size[PLC_AXES + 1] = {x->mesh.n};
+  for (uint32_t a = 0; a < x->mesh.n_axes; a++) size[a + 1] = x->mesh.size[a];
+  for (uint32_t i = 0; i < t->n_args; i++) {
+    const plc_tuple *o = x->tuple[t->arg[i]];
+    if (plc_is_replica(x, &o->place[0]) && by_size(x, o, size, x->mesh.n_axes + 1))
+      return unclear(x, o);
+  }
+  return false;
+}
+
 static void blame_scale(plc *x, const plc_tuple *by, bool gradient, const char *what) {
   if (ambiguous(x, by)) return;
   const plc_tuple *o = x->tuple[by->arg[0]];
@@ -273,6 +323,7 @@ static const char *reduce_before(plc *x, const plc_tuple *o) {
 static void blame_parts(plc *x, const plc_tuple *t, const plc_tuple *part) {
   const plc_tuple *later = summed_later(x, t, 0);
   if (added_on_each(x, t)) {
+    if (divided_before(x, t)) return;
     const char *mend =
         later  ? text(x, iso_arena_printf(x->keep, "add it behind %s, or on one rank alone",
                                           plc_say(x, later)))
@@ -314,6 +365,7 @@ void plc_blame(plc *x, plc_tuple *t) {
     plc_found(x, LINT_REPLICAS_DIFFER, t, NULL, "%s: %s", plc_say(x, t), t->why);
   } else if (t->state == PLC_UNKNOWN) plc_blame_unfit(x, t);
   else if (t->collective) blame_collective(x, t);
+  else if (by && !part && divided_again(x, t)) return;
   else if (by && !part) blame_scale(x, by, false, plc_say(x, t));
   else if (part || added_on_each(x, t)) blame_parts(x, t, part);
   else blame_shards(x, t);
@@ -387,7 +439,8 @@ void plc_blame_output(plc *x, const plc_output *o) {
                                     axis_of(x, p, PLC_P)));
     plc_found(x, o->gradient ? LINT_GRADIENT_UNREDUCED : LINT_PARTIAL_OUTPUT, t, mend,
               "output %s should be %s and is %s", o->name, should, is);
-  } else if (p->scale != 1 && by) blame_scale(x, by, o->gradient, o->name);
+  } else if (p->scale != 1 && divided_again(x, t)) return;
+  else if (p->scale != 1 && by) blame_scale(x, by, o->gradient, o->name);
   else if (p->scale != 1 && ambiguous(x, t)) return;
   else if (p->scale != 1 && o->gradient)
     plc_found(x, LINT_GRADIENT_SCALED, t, NULL, "output %s is %s", o->name, is);

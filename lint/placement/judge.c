@@ -282,7 +282,14 @@ static bool judge_gradient(plc *x, const plc_output *o) {
   plc_place want = plc_wanted(x, o), own = t->place[0];
   want.scale = own.scale = 1;
   const double scale = plc_gradient_scale(x, loss, o, &t->place[0]);
-  if (scale == 0 || !plc_size_near(x, scale)) return false;
+  if (scale == 0) return false;
+  if (!plc_size_near(x, scale)) { /* as gradients that are clipped, or divided wrongly */
+    if (!x->undecided)
+      x->undecided = iso_arena_printf(
+          x->keep, "output %s is %.4g times the derivative of the loss that the ranks give",
+          o->name, scale);
+    return true;
+  }
   if (plc_same(x, &want, &own)) {
     if (fabs(scale - 1) > 1e-3) plc_blame_gradient(x, o, scale);
   } else {

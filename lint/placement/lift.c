@@ -399,6 +399,39 @@ static bool constant_replica(plc *x, plc_tuple *t) {
   return plc_holds(x, each, each[0], &p, t->floor);
 }
 
+static uint32_t literals(const rule_term *t) {
+  uint32_t n = t->kind == RULE_INT || t->kind == RULE_FLOAT;
+  for (uint32_t i = 0; i < t->n; i++) n += literals(t->child[i]);
+  return n;
+}
+
+/* Whether the literal is one integer for the schema, and no number of any kind. */
+static bool is_integer(const plc *x, const plc_tuple *t, uint32_t slot) {
+  uint32_t r = 0;
+  while (t->node[r] == PLC_NONE) r++;
+  const rule_term *c = plc_node(x, t->node[r])->call;
+  const rule_schema *s = rule_schemas_find(x->schemas, c->u.s);
+  for (uint32_t k = 0, at = 0; s && k < c->n && k < s->n_args; k++) {
+    at += literals(c->child[k]);
+    if (slot < at) return s->arg[k].type == RULE_ARG_INT;
+  }
+  return false;
+}
+
+/* Whether an integer that changes no shape would let it be placed: it may be a number of groups. */
+static bool fits_unseen(plc *x, plc_tuple *t, const variants *all, uint32_t axes) {
+  rule_shape *none = iso_arena_alloc(&x->run, t->n_out * sizeof *none);
+  bool fits = false;
+  for (uint32_t i = 1; plc_need(x, none) && i < all->n && !fits && !plc_failed(x); i++) {
+    const plc_variant *v = &all->at[i];
+    if (v->n != 1 || v->by[0] <= 1 || !is_integer(x, t, v->slot[0])) continue;
+    for (uint32_t k = 0; k < t->n_out; k++) none[k].rank = RULE_MAX_RANK + 1;
+    try_variant(x, t, v, axes, false, none, &fits);
+  }
+  drop_wholes(t, t->whole);
+  return fits;
+}
+
 static bool lift_variants(plc *x, plc_tuple *t, uint32_t slots, uint32_t axes, bool scaled) {
   variants *all = malloc(sizeof *all);
   rule_shape *as_is = iso_arena_alloc(&x->run, t->n_out * sizeof *as_is);
@@ -426,10 +459,11 @@ static bool lift_variants(plc *x, plc_tuple *t, uint32_t slots, uint32_t axes, b
     if (fits) t->variant = *v;
   }
   if (!fits) fits = try_regrown(x, t, all, axes, as_is);
+  const bool unseen = !fits && natural && fits_unseen(x, t, all, axes);
   if (fits) t->state = PLC_PLACED;
   else if (natural && fill_wholes(x, t, natural)) {
     t->variant = *natural;
-    t->unsure = t->differs || (natural->n > 0 && readings > 1);
+    t->unsure = t->differs || unseen || (natural->n > 0 && readings > 1);
     t->chosen = readings > 1;
     t->state = PLC_VARYING;
     t->why = "it is neither replicas, shards nor parts of what one rank would compute";

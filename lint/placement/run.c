@@ -169,6 +169,18 @@ static bool shard_candidate(const plc *x, const rule_shape *s, uint32_t which, p
   return false;
 }
 
+/* Whether the ranks' shapes are shards like that. */
+static bool shards_fit(const plc *x, rule_tensor *const *each, const plc_one *o) {
+  int64_t size[PLC_BLOCKS];
+  for (uint32_t r = 0; r < x->mesh.n; r++) {
+    const rule_shape *s = &each[r]->shape;
+    if (s->rank != each[0]->shape.rank || !plc_sections(o, s->dim[o->dim], size)) return false;
+    for (uint32_t d = 0; d < s->rank; d++)
+      if (d != o->dim && s->dim[d] != each[0]->shape.dim[d]) return false;
+  }
+  return true;
+}
+
 /* The `which`-th placement that a leaf may have of which nothing is said. Returns: false where
  * there are no more. `open`: values alone do not tell. */
 static bool candidate(const plc *x, rule_tensor *const *each, uint32_t which, plc_place *out,
@@ -189,7 +201,10 @@ static bool candidate(const plc *x, rule_tensor *const *each, uint32_t which, pl
     return true;
   }
   plc_one one;
-  if (!shard_candidate(x, &each[0]->shape, which, &one)) return false;
+  for (uint32_t i = 0;; i++) {
+    if (!shard_candidate(x, &each[0]->shape, i, &one)) return false;
+    if (shards_fit(x, each, &one) && which-- == 0) break;
+  }
   for (uint32_t a = 0; a < x->mesh.n_axes; a++)
     if (differ >> a & 1) out->axis[a] = one;
   return true;
@@ -257,7 +272,11 @@ static void place_leaf(plc *x, plc_tuple *t, rule_tensor *const *each, bool all)
   } else if (said) t->place[0] = said->place;
   else if (!shared) {
     plc_place p;
-    candidate(x, each, 0, &p, &open);
+    if (!candidate(x, each, 0, &p, &open)) {
+      t->state = PLC_UNKNOWN;
+      t->why = "nothing is said of its placement, and the ranks' shapes are no shards";
+      return;
+    }
     plc_guess *g = open ? plc_guess_of(x, t) : NULL;
     if (g && g->tried == 0) g->place = p;
     t->place[0] = g ? g->place : p;

@@ -57,17 +57,42 @@ static uint64_t readers_of(const plc *x, const rule_term *t) {
   return out;
 }
 
-/* A collective's k-th tensor is of the k-th of its ranks. */
-static uint64_t members(const plc *x, const rule_term *list) {
-  uint64_t out = 0, common = 0;
-  for (uint32_t i = 0; i < list->n; i++) {
-    const uint64_t m = x->ranks_of[list->child[i]->u.i];
-    if (i == 0) common = m;
+static uint64_t nth_bit(uint64_t m, uint32_t n) {
+  while (n-- > 0) m &= m - 1;
+  return m & (~m + 1);
+}
+
+/* How many collectives are like node `i`, and how many of them are before it. */
+static uint32_t alike(const plc *x, size_t i, uint32_t *before) {
+  uint32_t n = 0;
+  for (size_t k = 0; k < x->g->n_nodes; k++) {
+    const cap_node *o = &x->g->node[k];
+    if (k == i) *before = n;
+    n += o->call && rule_term_eq(o->call, x->g->node[i].call);
+  }
+  return n;
+}
+
+/* A collective's k-th tensor is of the k-th of its ranks. Where several ranks hold each tensor, as
+ * across groups that have reduced it, as many collectives meet, each of one rank of each. */
+static uint64_t members(const plc *x, size_t i, const rule_term *list) {
+  uint64_t out = 0, first = x->ranks_of[list->child[0]->u.i], picked = 0;
+  uint32_t before = 0, n = 0;
+  bool same = true, apart = true;
+  if (list->n == x->mesh.n) return everybody(x);
+  for (uint32_t k = 0; k < list->n; k++) {
+    const uint64_t m = x->ranks_of[list->child[k]->u.i];
+    same &= m == first;
+    apart &= !(out & m) && __builtin_popcountll(m) == __builtin_popcountll(first);
     out |= m;
   }
-  if (list->n == x->mesh.n) return everybody(x);
   /* Replicas that a collective gave have its members. */
-  return __builtin_popcountll(common) == (int)list->n ? common : out;
+  if (same && __builtin_popcountll(first) == (int)list->n) return first;
+  if (apart && first & (first - 1)) n = alike(x, i, &before);
+  if (!n || (int)n != __builtin_popcountll(first)) return out;
+  for (uint32_t k = 0; k < list->n; k++)
+    picked |= nth_bit(x->ranks_of[list->child[k]->u.i], before);
+  return picked;
 }
 
 /* The rank whose part of a collective is at `place`. */
@@ -84,7 +109,7 @@ static void find_ranks(plc *x) {
     uint32_t rank;
     if (n->kind != CAP_OP)
       x->ranks_of[i] = plc_leaf_name(n->name, &rank) ? UINT64_C(1) << rank : everybody(x);
-    else if (list) x->ranks_of[i] = members(x, list);
+    else if (list) x->ranks_of[i] = members(x, i, list);
     else if (rule_is_getitem(n->op)) {
       const uint32_t of = (uint32_t)n->call->child[0]->u.i;
       const uint32_t k = (uint32_t)n->call->child[1]->u.i;

@@ -15,19 +15,21 @@ from world import Named, Ranks, World
 PROGRAMS = {}
 
 
-def program(kind, ranks=2, mesh=None, where=None):
-    """kind: of the finding in the wrong twin; where: the operator that it is at."""
+def program(kind, ranks=2, mesh=None, where=None, undecided=()):
+    """kind: of the finding in the wrong twin; where: the operator that it is at. undecided: of
+    which twins, False for the correct one, nothing can be said."""
 
     def add(f):
-        PROGRAMS[f.__name__.replace("_", " ")] = Program(f, kind, ranks, mesh, where)
+        PROGRAMS[f.__name__.replace("_", " ")] = Program(f, kind, ranks, mesh, where, undecided)
         return f
 
     return add
 
 
 class Program:
-    def __init__(self, build, kind, ranks, mesh, where):
+    def __init__(self, build, kind, ranks, mesh, where, undecided):
         self.build, self.kind, self.ranks, self.mesh, self.where = build, kind, ranks, mesh, where
+        self.undecided = undecided
 
     def graph(self, ranks, bad, inner=None):
         w = Placed(Named(), ranks, inner)
@@ -483,6 +485,70 @@ def gradient_summed_over_both_groups(w, bad):
     def reduce(g):
         g = w.all_reduce(g, "avg", across=w.inner != w.n, taped=False)
         return w.all_reduce(g, "sum", taped=False) if bad else g
+
+    return data_parallel(w, reduce)
+
+
+# ---- meshes, and numbers of ranks ----
+
+
+def grid(w, bad, *order):
+    """Rows over one axis and columns over the other, gathered in either order."""
+    y = w.batch("x", 4, 8).linear(w.cut("w", 0, 6, 8)).gelu()
+    for dim in order[:1] if bad else order:
+        y = w.gathered(y, dim, across=dim == 0 and w.n > 1)
+    return {"y": y}
+
+
+@program("bad-placement", ranks=4, mesh={"dp": 2, "tp": 2})
+def gathered_over_both_axes(w, bad):
+    return grid(w, bad, 1, 0)
+
+
+@program("bad-placement", ranks=4, mesh={"dp": 2, "tp": 2})
+def gathered_over_both_axes_the_outer_first(w, bad):
+    return grid(w, bad, 0, 1)
+
+
+@program("bad-placement", ranks=4, mesh={"dp": 2, "tp": 2})
+def gathered_behind_a_sum(w, bad):
+    y = w.batch("x", 4, 8).linear(w.cut("w1", 0, 8, 8)).gelu().linear(w.cut("w2", 1, 6, 8))
+    y = w.all_reduce(y)
+    return {"y": y if bad else w.gathered(y, 0, across=w.n > 1)}
+
+
+@program("bad-collective", ranks=3, undecided=[False])
+def replicas_summed_and_divided(w, bad):
+    y = w.x("x", 4, 8).linear(w.param("w", 6, 8)).gelu()
+    return {"y": w.all_reduce(y) / (2.0 if bad else 3.0) if w.n > 1 else y}
+
+
+@program("bad-collective", where="all_reduce", undecided=[False])
+def summed_twice_and_divided(w, bad):
+    y = w.all_reduce(w.cut_x("x", 1, 4, 8).linear(w.cut("w", 1, 6, 8)))
+    y = w.all_reduce(y) / (4.0 if bad else 2.0) if w.n > 1 else y
+    return {"y": y.gelu()}
+
+
+@program("partial-bias", where="add", undecided=[False])
+def bias_divided_by_the_ranks(w, bad):
+    y, b = w.cut_x("x", 1, 4, 8).linear(w.cut("w", 1, 6, 8)), w.param("b", 6)
+    return {"y": w.all_reduce(y + (b / (1.0 if bad else 2.0) if w.n > 1 else b)).gelu()}
+
+
+@program(None, undecided=[False, True])
+def norm_of_groups_of_channels(w, bad):
+    """An integer that is larger for one rank, and changes no shape."""
+    x = w.x("x", 2, 4).linear(w.cut("w", 0, 8, 4))
+    n = 4 if w.n == 1 else 1 if bad else 2
+    y = x.map(lambda t, g, b: t.group_norm(n, g, b), w.cut("g", 0, 8), w.cut("b", 0, 8))
+    return {"y": w.gathered(y, 1)}
+
+
+@program(None, undecided=[True])
+def gradient_divided_by_another_number(w, bad):
+    def reduce(g):
+        return w.all_reduce(g, taped=False) / (3.0 if bad else 2.0) if w.n > 1 else g
 
     return data_parallel(w, reduce)
 

@@ -43,6 +43,9 @@ def lint(isomer, folder, name, p):
         at = os.path.join(folder, name.replace(" ", "-") + ("-bad" if bad else ""))
         p.write(at, bad)
         r = Lint(isomer, at)
+        if bad in p.undecided:
+            check(r.status == 3, "%s: nothing can be said of it: %s", name, r.last)
+            continue
         if not bad:
             check(r.status == 0, "%s: accused: %s", name, r.last)
             continue
@@ -70,6 +73,9 @@ def said(isomer, folder):
     good = "# shards\nx = S(1)\n* = ranks S(1)\n"
     check(run(good).status == 0, "a placements file: %s", run(good).last)
     check(Lint(isomer, bare).status == 0, "leaves are guessed")
+    uneven = os.path.join(folder, "uneven")
+    PROGRAMS["mean of uneven shards"].write(uneven, False, said=False)
+    check(Lint(isomer, uneven).status == 0, "leaves are guessed that have shards of other sizes")
     for text, why in (
         ("x = S(7)\nw = S(1)\n", "does not fit its shapes"),
         ("x = S(0)\nv = R\n", 'no leaf is called "v"'),
