@@ -297,6 +297,7 @@ def machine(t, n):
 def agree_everywhere(left, right, top, numbers):
     """Both are linear on few pieces, which end at or beside these numbers."""
     ends = [0, 2**62, 2**63 - 1, -(2**63), -(2**62), top or 0]
+    ends += [wrap(e + c) for e in (2**61, 2**62, 2**63) for c in numbers]
     ends += [e // c for e in (2**63, -(2**63)) for c in numbers if abs(c) > 1]
     ends += [e + s * c for e in ends for c in numbers for s in (-1, 1)]
     low, high = (0, top) if top else (-(2**63), 2**63)
@@ -350,4 +351,26 @@ def ends(d):
     return same, left, right
 
 
-KINDS = (multiplied, modes, narrowed, wrapped, counted, collided, lengths, bits, ends)
+def few(d):
+    """Equalities that fail of few integers among all: rows of a table by a remainder, a product
+    that is equal to a number."""
+    c, b, k = d.pick(2, 3, 6, 10, 12, 16, 64), d.pick(-3, 0, 2, 9), d.pick(1, 2, 5)
+    top, shape = d.pick(None, None, 1000), d.pick((6,), (2, 4))
+    n = ints("n", top, *shape) if top else var("n", "i", *shape)
+    rem = lambda x: el("remainder.Scalar", x, c)
+    low = lambda x: el("bitwise_and.Scalar", x, c - 1)
+    left, right = d.pick(
+        (rem(n + k * c), rem(n)),
+        (rem(n - k * c), rem(n)),
+        (rem(n * (c + 1)), rem(n)),
+        (low(n + k * c), low(n)) if c & (c - 1) == 0 else (rem(rem(n) + c), rem(n)),
+        (compare("eq", n * c, b * c), compare("eq", n, b)),
+    )
+    same = agree_everywhere(left, right, top, (c, b, k * c, b * c, c + 1))
+    if left.op.startswith("eq"):
+        return same, left, right
+    w = var("w", "f", c, 2)
+    return same, embedding(w, left), embedding(w, right)
+
+
+KINDS = (multiplied, modes, narrowed, wrapped, counted, collided, lengths, bits, ends, few)

@@ -103,6 +103,8 @@ sx sx_max(sc *c, sx a, sx b);
 sx sx_min(sc *c, sx a, sx b);
 sx sx_leaf(sc *c, uint32_t var, const sx *idx, uint32_t n);
 sx sx_wrap(sc *c, sx x);           /* an integer as 64 bits hold it (wrap.c) */
+sx sx_unwrapped(sc *c, sx x);      /* one that is x modulo 2^64, as it was before it wrapped */
+sx sx_of_equal_size(sc *c, sx x);  /* x, or what it is the opposite of, where x is wrapped alone */
 sx sx_bits_and(sc *c, sx x, sx y); /* of integers, bit by bit (bits.c) */
 sx sx_bits_or(sc *c, sx x, sx y);
 sx sx_bits_xor(sc *c, sx x, sx y);

@@ -204,7 +204,7 @@ static sx fn_end(sc *c, sx a, const void *ctx) {
   case F_WRAP: return sx_wrap(c, a);
   case F_EXP: return exp_of(c, a);
   case F_LOG: return log_of(c, a);
-  case F_ABS: return abs_of(c, a);
+  case F_ABS: return abs_of(c, sx_of_equal_size(c, a));
   case F_SAFE_INV: return sc_has(c, a, S_POS) ? sx_inv(c, a) : raw_fn(c, f, a);
   case F_SIN:
   case F_COS: return sine_or_cosine(c, f == F_SIN, a);

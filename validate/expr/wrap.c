@@ -208,6 +208,13 @@ static sx strip(sc *c, sx x, int depth) {
   }
 }
 
+sx sx_unwrapped(sc *c, sx x) { return c->failed || sx_top_guard(c, x) ? x : strip(c, x, 0); }
+
+sx sx_of_equal_size(sc *c, sx x) {
+  const sx y = is_fn(c, x, F_WRAP) ? sx_wrap(c, sx_neg(c, sc_word(c, x, 1))) : x;
+  return is_fn(c, y, F_WRAP) ? x : y;
+}
+
 static sx wrap_end(sc *c, sx x, const void *ctx) {
   (void)ctx;
   if (c->failed || x == c->neginf || is_machine_integer(c, x) || !sc_has(c, x, S_INT)) return x;

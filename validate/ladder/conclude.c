@@ -63,6 +63,9 @@ void val_conclude(const val_ladder *l, const rule_verdict *proof) {
     out->rests_on = proof->rests_on;
     out->n_relative = proof->n_relative;
     memcpy(out->relative_to, proof->relative_to, sizeof out->relative_to);
+  } else if (l->good >= VAL_LEAST_SAMPLES && l->whole) {
+    snprintf(out->reason, sizeof out->reason,
+             "the sides are equal where integers do not wrap, and these may");
   } else if (l->good >= VAL_LEAST_SAMPLES && val_rests_on_literals(l->r)) {
     snprintf(out->reason, sizeof out->reason,
              "the sides differ in numbers that samples cannot tell apart");

@@ -34,6 +34,7 @@ typedef struct val_ladder {
   int64_t work; /* left for looking whether anything shows a branch, and for samples that do */
   unsigned soft_kind; /* of the sample that differed by so little that another one should, too */
   double max_rel;
+  bool whole;    /* what is proved is of integers that do not wrap, and these may */
   bool wraps;    /* some sample is left out since its integers may wrap */
   bool guarded;  /* some sample differs where a number on the way is undefined */
   bool parted;   /* two conditions were not seen in all cases */

@@ -139,8 +139,8 @@ sx sx_bits_and(sc *c, sx x, sx y) {
     return then == other ? then : sc_node(c, X_ITE, (uint32_t[3]){g, then, other}, 3);
   }
   if (!sc_has(c, x, S_INT) || !sc_has(c, y, S_INT)) sc_fail(c, "bits of what is no integer");
-  if (sx_is_int(c, y, &mask)) return masked(c, x, mask);
-  if (sx_is_int(c, x, &mask)) return masked(c, y, mask);
+  if (sx_is_int(c, y, &mask)) return masked(c, mask < 0 ? x : sx_unwrapped(c, x), mask);
+  if (sx_is_int(c, x, &mask)) return masked(c, mask < 0 ? y : sx_unwrapped(c, y), mask);
   if (apart(c, x, y) || apart(c, y, x)) return c->zero;
   const bool one = read(c, x, &a, &p);
   if (!one || !read(c, y, &a, &q)) {

@@ -154,6 +154,12 @@ static sx floor_div(sc *c, sx x, sx y, bool whole) {
   return sx_fn(c, F_FLOOR, sx_mul(c, x, pt_reciprocal(c, y)));
 }
 
+/* By these what is left does not see that a number wrapped. */
+static bool is_power_of_two(const sc *c, sx y) {
+  int64_t n;
+  return sx_is_int(c, y, &n) && n > 0 && (n & (n - 1)) == 0;
+}
+
 static sx xor (sc * c, sx x, sx y) { return sx_ite(c, x, sx_not(c, y), y); }
 
     static sx power(sc *c, sx x, sx y) {
@@ -187,7 +193,9 @@ static sx binary(sc *c, int op, sx x, sx y, sx alpha, bool whole) {
   case TRUNC_DIV:
     if (whole && sx_ge0(c, x) && !sx_top_guard(c, y) && sx_gt0(c, y)) return sx_div(c, x, y);
     return sx_fn(c, F_TRUNC, sx_mul(c, x, pt_reciprocal(c, y)));
-  case REMAINDER: return sx_sub(c, x, sx_mul(c, y, floor_div(c, x, y, whole)));
+  case REMAINDER:
+    if (whole && is_power_of_two(c, y)) x = sx_unwrapped(c, x);
+    return sx_sub(c, x, sx_mul(c, y, floor_div(c, x, y, whole)));
   case POW: return power(c, x, y);
   case ATAN2: return sx_fn2(c, F_ATAN2, x, y);
   case LOGADDEXP: return sx_log(c, sx_add(c, sx_exp(c, x), sx_exp(c, y)));
