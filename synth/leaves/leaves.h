@@ -125,7 +125,8 @@ const st_bound *st_bound_of(const state *s, eg_node e);
 
 /* ---- integer_inputs.c ---- */
 /* Inputs that carry tokens are no constants, whatever was captured, nor are those that either side
- * draws; positions that one side looks up and the other computes with are. Requires: the leaves are related. */
+ * draws; positions that one side looks up and the other computes with are. Requires: the leaves are
+ * related. */
 ISO_MUST_USE iso_code st_free_tokens(state *s, const bool *const live[2], iso_error *err);
 ISO_MUST_USE iso_code st_keep_positions(state *s, const bool *const live[2], iso_error *err);
 
