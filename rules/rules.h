@@ -379,6 +379,14 @@ typedef struct rule_program {
   size_t n, output;
 } rule_program;
 
+/* Whether two tensors of real numbers are one. */
+typedef enum rule_numbers {
+  RULE_NUMBERS_UNKNOWN, /* it is not to be had: an operator, a size, or too much work */
+  RULE_NUMBERS_OPEN,    /* undefined, at a jump, or too far apart in size */
+  RULE_NUMBERS_APART,
+  RULE_NUMBERS_SAME /* to ten digits of each row: what tells them apart is made by rounding */
+} rule_numbers;
+
 typedef struct rule_oracle {
   void *ctx;
   /* One operator call, all its tensors: RULE_VAR i is bind[i]; in captured dtypes or in float64.
@@ -401,10 +409,9 @@ typedef struct rule_oracle {
   /* Obligations of the rule, as SMT-LIB, which z3 answered as it should. Returns: in `n` how many;
    * 0: in `why` (200 bytes) why there are none. May be NULL. */
   iso_code (*certify)(void *ctx, const rule *r, size_t *n, char *why, iso_error *err);
-  /* Whether what two programs give is one tensor of real numbers, to ten digits of each row: then
-   * what tells them apart is made by rounding. Returns: in `same` false too where it is not known.
-   * May be NULL: it never is. */
-  iso_code (*same_numbers)(void *ctx, const rule_program side[2], bool *same, iso_error *err);
+  /* What two programs give, in real numbers. May be NULL: unknown. */
+  iso_code (*same_numbers)(void *ctx, const rule_program side[2], rule_numbers *out,
+                           iso_error *err);
 } rule_oracle;
 
 #ifdef __cplusplus

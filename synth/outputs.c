@@ -86,7 +86,7 @@ iso_code st_outputs_hold_as_numbers(state *s, const pairing *p, bool *apart, boo
   bool same = true;
   for (size_t d = 0; d < s->n_draws && !c; d++) {
     apart[d] |= here[d];
-    if (here[d] && same) c = st_same_numbers(s, d, l, p->aux, &same, err);
+    if (here[d] && same) c = st_same_numbers(s, d, (eg_node[2]){l, p->aux}, true, &same, err);
   }
   if (!c) *equal = same;
   free(here);

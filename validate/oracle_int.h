@@ -62,7 +62,7 @@ ISO_MUST_USE iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor
                                        bool all, val_trial *t, iso_error *err);
 
 /* rule_oracle's same_numbers; `engine` is a val_engine. */
-ISO_MUST_USE iso_code val_same_numbers(void *engine, const rule_program side[2], bool *same,
+ISO_MUST_USE iso_code val_same_numbers(void *engine, const rule_program side[2], rule_numbers *out,
                                        iso_error *err);
 
 /* Whether a side's result is coarse, and not by calls that the other makes too: those round alike.

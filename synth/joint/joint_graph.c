@@ -219,7 +219,9 @@ iso_code st_merge(state *s, eg_node a, eg_node b, uint32_t kind, uint32_t data, 
       if (!va || !vb) return st_lost(&s->values, err);
       rule_diff df = s->oracle->compare(s->oracle->ctx, va, vb, s->o->rel_tol);
       bool rounding = false;
-      const iso_code c = df.equal ? ISO_OK : st_same_numbers(s, d, a, b, &rounding, err);
+      const eg_node e[2] = {a, b};
+      const iso_code c =
+          df.equal ? ISO_OK : st_same_numbers(s, d, e, kind == WHY_RULE, &rounding, err);
       if (c) return c;
       if (rounding) continue;
       if (!df.equal)

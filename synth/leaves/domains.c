@@ -55,13 +55,15 @@ static bool permutes(const synth_node *n) { return rule_domain_permutes(n->domai
 /* A position, a length or a bound has a visible structure (0, 1, 2, ..., or one value) on every
  * set, and is kept; so is what is not numeric, and what a domain says something about as a whole.
  * What chooses rows of a table is no bound of a sequence, nor is what a domain says to be any
- * numbers. */
+ * numbers. The classes that a loss is told are any, whatever they look like. */
 bool st_structured(const state *s, int side, size_t i, const bool *live) {
   const synth_node *n = &s->graph[side]->node[i];
   const rule_tensor *t = n->value[0];
   if (n->domain && rule_domain_is_joint(n->domain)) return !permutes(n);
   if (rule_dtype_is_float(t->dtype)) return t->numel == 0;
   if (!rule_dtype_is_int(t->dtype)) return true;
+  const st_rows rows = st_chooses_rows(s, side, i, live);
+  if (rows == ST_ROWS_CLASSES) return false;
   shape_of every = {true, true, true, true, true};
   bool one_zero = t->numel == 1;
   for (size_t set = 0; set < s->n_sets; set++) {
@@ -73,7 +75,7 @@ bool st_structured(const state *s, int side, size_t i, const bool *live) {
   /* One number has no structure to see, but for 0, where positions begin. */
   if (t->numel == 1) return one_zero;
   if (every.steps || every.same || every.bits) return true;
-  return !n->domain && (every.adds_up || every.restarts) && !st_chooses_rows(s, side, i, live);
+  return !n->domain && (every.adds_up || every.restarts) && rows == ST_ROWS_NONE;
 }
 
 /* ---- relations on every set ---- */

@@ -6,65 +6,71 @@
 #include "synth/leaves/leaves.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-/* Every element of the result is an element of the first argument. */
-static bool moves_elements(const char *op) {
-  const rule_operator *o = rule_operator_of(op);
-  return o->identity || o->rearranges || o->part || o->cast;
-}
+/* How the integers of an input come to be those of a node. */
+typedef enum flow {
+  FLOW_NONE,
+  FLOW_WHOLE,
+  FLOW_PART /* some of them */
+} flow;
 
-/* The arguments of a call that reads rows of a table: the table, the dimension along which it is
- * read, and the tensor of indices. Returns: false where it is none, or reads by more than one
- * tensor. */
-static bool reads_rows(const rule_term *t, const rule_term **table, int64_t *dim,
-                       const rule_term **index) {
-  const bool rows = strcmp(t->u.s, OP_EMBEDDING) == 0,
-             select = strcmp(t->u.s, OP_INDEX_SELECT) == 0;
-  *dim = 0;
-  *table = t->n ? t->child[0] : NULL;
-  if (rows || select) {
-    *index = t->child[rows ? 1 : 2];
-    if (select) *dim = t->child[1]->u.i;
-  } else {
-    if (strcmp(t->u.s, OP_INDEX_TENSOR) != 0 || t->n < 2 || t->child[1]->kind != RULE_LIST)
-      return false;
-    const rule_term *list = t->child[1];
-    while (*dim < list->n && list->child[*dim]->kind == RULE_NONE) ++*dim;
-    if (*dim + 1 != list->n) return false;
-    *index = list->child[*dim];
+static flow of_term(const rule_term *t, const uint8_t *flow_of) {
+  if (t->kind == RULE_VAR) return (flow)flow_of[t->u.i];
+  flow most = FLOW_NONE;
+  for (uint32_t k = 0; k < t->n; k++) {
+    const flow f = of_term(t->child[k], flow_of);
+    if (f > most) most = f;
   }
-  return (*table)->kind == RULE_VAR && (*index)->kind == RULE_VAR;
+  return most;
 }
 
-/* Whether it is the classes that a loss is told. */
-static bool reads_classes(const rule_term *t, const rule_term **index) {
+/* The integers that are computed of them one by one, by what is none of theirs. The ends of
+ * sequences are row numbers, too, less one and but for the first: what is computed of a part of
+ * them is no sign of rows, nor is what two of them give together, which may be a length. */
+static flow computed(const rule_term *t, const uint8_t *flow_of) {
+  size_t n = 0;
+  for (uint32_t k = 0; k < t->n; k++) n += of_term(t->child[k], flow_of) != FLOW_NONE;
+  return n == 1 && of_term(t, flow_of) == FLOW_WHOLE ? FLOW_WHOLE : FLOW_NONE;
+}
+
+static flow flow_to(const rule_term *t, const uint8_t *flow_of) {
   const rule_operator *o = rule_operator_of(t->u.s);
-  if (o->ends != RULE_ENDS_CLASSES || o->index >= t->n) return false;
-  *index = t->child[o->index];
-  return (*index)->kind == RULE_VAR;
+  const flow f = of_term(t, flow_of);
+  if (f == FLOW_NONE) return f;
+  if (o->part) return FLOW_PART;
+  if (o->identity || o->cast || o->moves || o->choice == RULE_CHOICE_BOUND) return f;
+  return o->arithmetic ? computed(t, flow_of) : FLOW_NONE;
 }
 
-bool st_chooses_rows(const state *s, int side, size_t i, const bool *live) {
+/* What a call chooses by integers that come of an input. Where numbers are written into rows, the
+ * same row may not come twice: that is no choice of any rows. */
+static st_rows chosen(const rule_term *t, const uint8_t *flow_of) {
+  const rule_operator *o = rule_operator_of(t->u.s);
+  if (o->ends == RULE_ENDS_NOWHERE || o->index >= t->n ||
+      of_term(t->child[o->index], flow_of) == FLOW_NONE)
+    return ST_ROWS_NONE;
+  if (o->ends == RULE_ENDS_CLASSES) return ST_ROWS_CLASSES;
+  return o->table || o->ends == RULE_ENDS_COUNT ? ST_ROWS_READ : ST_ROWS_NONE;
+}
+
+st_rows st_chooses_rows(const state *s, int side, size_t i, const bool *live) {
   const synth_graph *g = s->graph[side];
-  bool *flow = calloc(g->n_nodes + 1, 1), found = false;
-  if (!flow) return false;
-  flow[i] = true;
-  for (size_t j = i + 1; j < g->n_nodes && !found; j++) {
+  uint8_t *flow_of = calloc(g->n_nodes + 1, 1);
+  st_rows most = ST_ROWS_NONE;
+  if (!flow_of) return most;
+  flow_of[i] = FLOW_WHOLE;
+  for (size_t j = i + 1; j < g->n_nodes && most != ST_ROWS_CLASSES; j++) {
     const synth_node *n = &g->node[j];
     if (n->kind != SYNTH_OP || !live[j]) continue;
-    const rule_term *t = n->call, *table, *index;
-    int64_t dim;
-    if ((reads_rows(t, &table, &dim, &index) || reads_classes(t, &index)) && flow[index->u.i])
-      found = true;
-    else if (rule_dtype_is_int(n->dtype) && n->n_outputs == 1 && t->n && moves_elements(t->u.s) &&
-             st_term_uses(t->child[0], flow))
-      flow[j] = true;
+    const st_rows r = chosen(n->call, flow_of);
+    if (r > most) most = r;
+    if (rule_dtype_is_int(n->dtype) && n->n_outputs == 1)
+      flow_of[j] = (uint8_t)flow_to(n->call, flow_of);
   }
-  free(flow);
-  return found;
+  free(flow_of);
+  return most;
 }
 
 const st_range *st_range_of(const state *s, int side, size_t i) {

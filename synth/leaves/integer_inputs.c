@@ -62,10 +62,65 @@ static iso_code use_of(const state *s, int side, size_t input, const bool *live,
 }
 
 /* Drawn anew, and all that is equal to it. */
-static void free_input(state *s, int side, size_t i) {
+static void free_class(state *s, eg_class cls) {
   const eg_node *m;
-  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, s->map[side][i]), &m);
+  const size_t n = eg_class_nodes(s->g, cls, &m);
   for (size_t k = 0; k < n; k++) s->rec[m[k].i].konst = false;
+}
+
+/* Whether any member is drawn anew, or all are. */
+static bool is_free(const state *s, eg_class cls, bool all) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, cls, &m);
+  for (size_t k = 0; k < n; k++)
+    if (s->rec[m[k].i].konst == all) return !all;
+  return all;
+}
+
+/* Whether there are inputs in a class, or in the terms that relate it to others. */
+static bool holds_inputs(const state *s, eg_class cls) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, cls, &m);
+  for (size_t i = 0; i < n; i++) {
+    for (int side = 0; side < 2; side++) {
+      const int32_t at = s->rec[m[i].i].node[side];
+      if (at >= 0 && s->graph[side]->node[at].kind == SYNTH_INPUT) return true;
+    }
+    for (size_t k = 0; k < eg_node_arity(s->g, m[i]); k++)
+      if (holds_inputs(s, eg_node_child(s->g, m[i], k))) return true;
+  }
+  return false;
+}
+
+/* A class is free where one of its members is, and where what it is a layout of is; and what it is
+ * a layout of is where nothing of that is free by itself. Returns: whether more is free by now. */
+static bool free_alike(state *s, eg_node e) {
+  const eg_class cls = eg_class_of(s->g, e);
+  const size_t arity = eg_node_arity(s->g, e);
+  bool below = false, more = false;
+  if (!holds_inputs(s, cls)) return false;
+  for (size_t k = 0; k < arity; k++) below |= is_free(s, eg_node_child(s->g, e, k), false);
+  if ((below || is_free(s, cls, false)) && !is_free(s, cls, true)) {
+    free_class(s, cls);
+    more = true;
+  }
+  for (size_t k = 0; k < arity && !below && is_free(s, cls, false); k++) {
+    const eg_class child = eg_node_child(s->g, e, k);
+    if (!holds_inputs(s, child)) continue;
+    free_class(s, child);
+    more = true;
+  }
+  return more;
+}
+
+/* What an input looks like may be less than what the other side knows of it: a label may look like
+ * a position. Requires: nothing but leaves and the terms that relate them is in the e-graph. */
+static void free_all_alike(state *s) {
+  bool more = true;
+  while (more) {
+    more = false;
+    for (uint32_t i = 0; i < s->n_rec; i++) more |= free_alike(s, (eg_node){i});
+  }
 }
 
 /* Whether input `i` only chooses rows of tables of parameters, on its side and wherever the other
@@ -113,15 +168,18 @@ static iso_code find_tokens(state *s, const bool *const live[2], int side, bool 
 
 /* A function of nothing is not what was captured: where every input of a side has a visible
  * structure and one of them only indexes a table, that one carries the tokens, whatever they happen
- * to be. So do several that do nothing else on either side. */
+ * to be. So do several that do nothing else on either side. What is drawn on one side is drawn on
+ * both. */
 iso_code st_free_tokens(state *s, const bool *const live[2], iso_error *err) {
   bool *token[2] = {calloc(s->graph[LEFT]->n_nodes + 1, 1),
                     calloc(s->graph[RIGHT]->n_nodes + 1, 1)};
   iso_code c = token[LEFT] && token[RIGHT] ? ISO_OK : nomem(err);
+  free_all_alike(s);
   for (int side = 0; side < 2 && !c; side++) c = find_tokens(s, live, side, token[side], err);
   for (int side = 0; side < 2 && !c; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
-      if (token[side][i]) free_input(s, side, i);
+      if (token[side][i]) free_class(s, eg_class_of(s->g, s->map[side][i]));
+  free_all_alike(s);
   free(token[LEFT]);
   free(token[RIGHT]);
   return c;

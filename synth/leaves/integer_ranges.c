@@ -311,6 +311,17 @@ static void keep(const ranging *r, int side, size_t i) {
   out->matters = out->told && matters(r, x->of);
 }
 
+/* What one side does not read is drawn for the other, too, where it is the same. */
+static iso_code keep_leaf(ranging *r, int side, size_t i, iso_error *err) {
+  const bool needed = r->walk[side].needed[i];
+  bool any = false;
+  const eg_class cls = eg_class_of(r->s->g, r->s->map[side][i]);
+  const iso_code c = needed ? ISO_OK : span_of(r, cls, 0, &r->walk[side].span[i], &any, err);
+  if (!c && (needed || any)) keep(r, side, i);
+  if (!needed) r->s->leaves.range[side][i].matters = false;
+  return c;
+}
+
 iso_code st_find_ranges(state *s, iso_error *err) {
   ranging r = {.s = s};
   iso_code c = ISO_OK;
@@ -325,8 +336,8 @@ iso_code st_find_ranges(state *s, iso_error *err) {
   if (!c) c = widen_all(&r, err);
   if (!c) c = evaluate(&r, err);
   for (int side = 0; side < 2 && !c; side++)
-    for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
-      if (r.walk[side].needed[i] && is_free(s, side, i)) keep(&r, side, i);
+    for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++)
+      if (is_free(s, side, i)) c = keep_leaf(&r, side, i, err);
   for (size_t k = 0; k < r.n_source && !c; k++)
     if (r.source[k].fixed) s->leaves.kept[r.source[k].side][r.source[k].node] = true;
   for (int side = 0; side < 2; side++) st_walk_free(&r.walk[side]);

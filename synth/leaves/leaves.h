@@ -78,8 +78,13 @@ const st_range *st_range_of(const state *s, int side, size_t i);
 
 /* ---- index_bounds.c ---- */
 iso_code st_bound_indices(state *s, iso_error *err);
-/* Whether an input chooses rows of tables as it is; `live`: the operators that count. */
-bool st_chooses_rows(const state *s, int side, size_t i, const bool *live);
+typedef enum st_rows {
+  ST_ROWS_NONE,
+  ST_ROWS_READ,   /* rows of a table */
+  ST_ROWS_CLASSES /* those that a loss is told */
+} st_rows;
+/* What an input chooses, as it is or computed one by one; `live`: the operators that count. */
+st_rows st_chooses_rows(const state *s, int side, size_t i, const bool *live);
 
 /* ---- domains.c ---- */
 typedef struct st_bound {
@@ -119,8 +124,9 @@ const st_bound *st_bound_by(const st_leaves *leaves, eg_node e, bool raw);
 const st_bound *st_bound_of(const state *s, eg_node e);
 
 /* ---- integer_inputs.c ---- */
-/* Inputs that carry tokens are no constants, whatever was captured; positions that one side looks
- * up and the other computes with are. Requires: the leaves are related. */
+/* Inputs that carry tokens are no constants, whatever was captured, nor are those that either side
+ * draws; positions that one side looks up and the other computes with are. Requires: the leaves are
+ * related. */
 ISO_MUST_USE iso_code st_free_tokens(state *s, const bool *const live[2], iso_error *err);
 ISO_MUST_USE iso_code st_keep_positions(state *s, const bool *const live[2], iso_error *err);
 

@@ -44,10 +44,11 @@ iso_code st_keep_witness(state *s, iso_error *err);
 iso_code st_run_captured(state *s, int side, st_run *out, iso_error *err);
 /* Of all inputs, parameters and constants. */
 int64_t st_leaf_elements(const synth_graph *g);
-/* Whether two nodes are the same real numbers on draw `d`, whatever float64 makes of them, or
- * differ by no more than rounding moves them. `yes`: false too where that is not known. */
-ISO_MUST_USE iso_code st_same_numbers(state *s, size_t d, eg_node a, eg_node b, bool *yes,
-                                      iso_error *err);
+/* Whether two nodes are the same real numbers on draw `d`, whatever float64 makes of them. `yes`:
+ * false too where that is not known; but `by_noise`, for what a rule joins or has yet to join,
+ * true where they differ by no more than rounding moves them. */
+ISO_MUST_USE iso_code st_same_numbers(state *s, size_t d, const eg_node e[2], bool by_noise,
+                                      bool *yes, iso_error *err);
 /* Keep the values of draw `d` in s->witness. */
 iso_code st_run_draw(state *s, size_t d, iso_error *err);
 

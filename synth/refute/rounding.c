@@ -97,18 +97,18 @@ static iso_code program_of(state *s, int side, rule_tensor *const *leaf, rule_st
 
 /* Whether two nodes are the same in real numbers, so that what tells them apart is what rounding
  * made of it: a sum that swallowed an operand, say, which stochastic arithmetic need not notice. */
-static iso_code made_by_rounding(state *s, rule_tensor **const leaf[2], const place at[2],
-                                 bool *yes, iso_error *err) {
+static iso_code real_numbers(state *s, rule_tensor **const leaf[2], const place at[2],
+                             rule_numbers *out, iso_error *err) {
   rule_step *step[2] = {NULL, NULL};
   rule_program side[2];
   iso_code c = ISO_OK;
-  *yes = false;
+  *out = RULE_NUMBERS_UNKNOWN;
   if (!s->oracle->same_numbers) return ISO_OK;
   for (int k = 0; k < 2 && !c; k++) {
     c = program_of(s, at[k].side, leaf[at[k].side], &step[k], err);
     side[k] = (rule_program){step[k], s->graph[at[k].side]->n_nodes, at[k].node};
   }
-  if (!c) c = s->oracle->same_numbers(s->oracle->ctx, side, yes, err);
+  if (!c) c = s->oracle->same_numbers(s->oracle->ctx, side, out, err);
   for (int k = 0; k < 2; k++) {
     for (size_t i = 0; step[k] && i < s->graph[at[k].side]->n_nodes; i++)
       rule_tensor_unref(step[k][i].value);
@@ -122,7 +122,10 @@ static iso_code output_by_rounding(state *s, rule_tensor **const leaf[2], size_t
                                    iso_error *err) {
   const place at[2] = {{LEFT, s->graph[LEFT]->output[o].node},
                        {RIGHT, s->graph[RIGHT]->output[s->right_of[o]].node}};
-  return made_by_rounding(s, leaf, at, yes, err);
+  rule_numbers numbers;
+  const iso_code c = real_numbers(s, leaf, at, &numbers, err);
+  *yes = !c && numbers == RULE_NUMBERS_SAME;
+  return c;
 }
 
 iso_code st_differs(state *s, rule_tensor **const leaf[2], const st_run base[2], st_margin sc,
@@ -186,9 +189,11 @@ static iso_code within_noise(state *s, rule_tensor **const leaf[2], const place 
   return c;
 }
 
-iso_code st_same_numbers(state *s, size_t d, eg_node a, eg_node b, bool *yes, iso_error *err) {
+/* Noise is a weak witness: it says nothing where the numbers themselves tell two nodes apart, nor
+ * where nothing but the values is there to join them. */
+iso_code st_same_numbers(state *s, size_t d, const eg_node e[2], bool by_noise, bool *yes,
+                         iso_error *err) {
   enum { MOST_ELEMENTS = 60000 }; /* more are not evaluated so */
-  const eg_node e[2] = {a, b};
   place at[2];
   rule_tensor **leaf[2];
   *yes = false;
@@ -201,8 +206,10 @@ iso_code st_same_numbers(state *s, size_t d, eg_node a, eg_node b, bool *yes, is
   if (st_leaf_elements(s->graph[LEFT]) + st_leaf_elements(s->graph[RIGHT]) > MOST_ELEMENTS)
     return ISO_OK;
   iso_code c = st_leaves_of_draw(s, d, leaf, err);
-  if (!c) c = made_by_rounding(s, leaf, at, yes, err);
-  if (!c && !*yes) c = within_noise(s, leaf, at, yes, err);
+  rule_numbers numbers = RULE_NUMBERS_UNKNOWN;
+  if (!c) c = real_numbers(s, leaf, at, &numbers, err);
+  *yes = !c && numbers == RULE_NUMBERS_SAME;
+  if (!c && by_noise && numbers == RULE_NUMBERS_UNKNOWN) c = within_noise(s, leaf, at, yes, err);
   st_free_leaves(s, leaf);
   return c;
 }

@@ -167,7 +167,8 @@ iso_code st_check_classes(state *s, iso_error *err) {
       if (vq == ve) continue;
       rule_diff df = s->oracle->compare(s->oracle->ctx, vq, ve, 10 * s->o->rel_tol);
       bool rounding = false;
-      const iso_code c = df.equal ? ISO_OK : st_same_numbers(s, d, rep, e, &rounding, err);
+      const eg_node pair[2] = {rep, e};
+      const iso_code c = df.equal ? ISO_OK : st_same_numbers(s, d, pair, true, &rounding, err);
       if (c) return c;
       if (rounding) continue;
       if (!df.equal)

@@ -30,14 +30,20 @@ class Use:
         return "%s%d" % (what, self.k)
 
     def ids(self, low, high, n=None):
-        """Captured ones are sometimes far from the end of what is possible. What has a structure,
-        as truth values and positions have, would be kept."""
-        n, top = n or self.n, rng_high(self.rng, low, high)
+        """Captured ones are sometimes far from the end of what is possible, and sometimes look like
+        bounds of sequences or like positions in several. What looks like truth values, one number
+        or positions in one sequence would be kept."""
+        n, top, first = n or self.n, rng_high(self.rng, low, high), max(low, 0)
+        looks = self.rng.choice(["any", "any", "bounds", "restarts"])
         while True:
             v = tokens(self.rng, n, low, top)
-            steps = list(zip(v, v[1:]))
-            if any(y - x > 1 for x, y in steps) and any(0 != y < x for x, y in steps):
+            if looks == "bounds" and first == 0:
+                v = [0] + sorted(tokens(self.rng, n - 1, 0, top))
+            if looks == "restarts":
+                v = positions_of_several(self.rng, n, self.rng.choice([0, 1]))
+            if max(v) < top and not looks_kept(v):
                 return v
+            looks = "any"
 
     def table(self, g, rows=None):
         return g.param(self.name("table"), rows or self.rows, WIDTH)
@@ -51,6 +57,18 @@ class Use:
         if self.write == 1:
             return t.index_select(0, i)
         return t.index(i)
+
+
+def looks_kept(v):
+    return max(v) <= 1 or len(set(v)) == 1 or all(y - x == 1 for x, y in zip(v, v[1:]))
+
+
+def positions_of_several(rng, n, start):
+    """1, 2, 3, 0, 1: at least half of them follow the one before."""
+    v = [start]
+    while len(v) < n:
+        v.append(0 if v[-1] > 1 and rng.random() < 0.4 else v[-1] + 1)
+    return v
 
 
 def rng_high(rng, low, high):
@@ -128,7 +146,7 @@ class joined(Use):
 
     def __init__(self, *a):
         super().__init__(*a)
-        self.value = self.ids(0, self.rows), self.ids(0, self.rows, self.rng.randint(4, 7))
+        self.value = self.ids(0, self.rows), self.ids(0, self.rows, self.rng.randint(2, 5))
 
     def term(self, g, other, last):
         parts = [
@@ -195,12 +213,19 @@ class clamped(Use):
 
 @use
 class label(Use):
-    """The loss of a class that is given."""
+    """The loss of a class that is given, whatever those that were captured look like."""
 
     def __init__(self, *a):
         super().__init__(*a)
         self.rows = self.rng.randint(3, 12)
-        self.value = self.ids(0, self.rows)
+        self.value = self.rng.choice(
+            [
+                self.ids(0, self.rows),
+                [self.rng.randint(0, 1) for _ in range(self.n)],
+                [self.rng.randrange(self.rows)] * self.n,
+                [k % self.rows for k in range(self.n)],
+            ]
+        )
         self.x = normals(self.rng, self.n * WIDTH)
 
     def term(self, g, other, last):

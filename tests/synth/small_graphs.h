@@ -22,7 +22,8 @@ typedef enum judge { JUDGE_TRY, JUDGE_UNKNOWN, JUDGE_YES, JUDGE_GIVEN } judge;
 
 typedef struct small_oracle {
   judge judge;
-  const char *broken; /* an operator that cannot run */
+  const char *broken;   /* an operator that cannot run */
+  rule_numbers numbers; /* what it says of the real numbers of any two programs */
   size_t n_decided;
 } small_oracle;
 
@@ -266,6 +267,13 @@ static inline iso_code small_decide(void *ctx, const rule *r, rule_tensor *const
   return ISO_OK;
 }
 
+static inline iso_code small_numbers(void *ctx, const rule_program side[2], rule_numbers *out,
+                                     iso_error *err) {
+  (void)side, (void)err;
+  *out = ((const small_oracle *)ctx)->numbers;
+  return ISO_OK;
+}
+
 /* ---- graphs ---- */
 
 typedef struct graph {
@@ -411,8 +419,11 @@ static inline void output(graph *g, const char *name, uint32_t node) {
 }
 
 static inline iso_code try_compare(const graph *l, const graph *r, iso_error *err) {
-  const rule_oracle oracle = {
-      .ctx = &w.oracle, .call = small_call, .compare = small_compare, .decide = small_decide};
+  const rule_oracle oracle = {.ctx = &w.oracle,
+                              .call = small_call,
+                              .compare = small_compare,
+                              .decide = small_decide,
+                              .same_numbers = small_numbers};
   synth_result_free(w.res);
   w.res = NULL;
   w.oracle.n_decided = 0;

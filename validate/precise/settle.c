@@ -105,9 +105,16 @@ iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor *const *bind
   return ISO_OK;
 }
 
-iso_code val_same_numbers(void *engine, const rule_program side[2], bool *same, iso_error *err) {
+iso_code val_same_numbers(void *engine, const rule_program side[2], rule_numbers *out,
+                          iso_error *err) {
   val_precise p;
   const iso_code c = val_precise_programs(engine, side, &p, err);
-  *same = !c && (p.answer == VAL_PRECISE_SAME || p.close);
+  if (!c && p.close) p.answer = VAL_PRECISE_SAME;
+  switch (p.answer) {
+  case VAL_PRECISE_SAME: *out = RULE_NUMBERS_SAME; break;
+  case VAL_PRECISE_APART: *out = RULE_NUMBERS_APART; break;
+  case VAL_PRECISE_OPEN: *out = RULE_NUMBERS_OPEN; break;
+  default: *out = RULE_NUMBERS_UNKNOWN; break;
+  }
   return c;
 }
