@@ -296,9 +296,11 @@ typedef struct entry {
   uint32_t node;
 } entry;
 
-typedef struct lookup { /* every element of the other graph's tensors, by value */
+typedef struct lookup { /* elements of the other graph's tensors that are near one of `want` */
   entry *at;
   size_t n, cap;
+  double *want; /* ascending; none is NaN */
+  size_t n_want, cap_want;
 } lookup;
 
 static int by_value(const void *pa, const void *pb) {
@@ -306,6 +308,11 @@ static int by_value(const void *pa, const void *pb) {
   return a->value != b->value ? (a->value < b->value ? -1 : 1)
          : a->node < b->node  ? -1
                               : a->node > b->node;
+}
+
+static int by_number(const void *pa, const void *pb) {
+  const double a = *(const double *)pa, b = *(const double *)pb;
+  return (a > b) - (a < b);
 }
 
 static const rule_tensor *probe(const state *s, const st_run *run, int side, uint32_t node) {
@@ -320,15 +327,60 @@ static bool is_leaf(const state *s, int side, uint32_t node) {
   return s->graph[side]->node[node].kind != SYNTH_OP;
 }
 
+static double middle(const rule_tensor *t) { return rule_tensor_get(t, t->numel / 2); }
+
+static double slack(double v) { return 1e-9 * fabs(v) + 1e-12; }
+
+static bool want(lookup *x, double v) {
+  if (isnan(v)) return true;
+  if (!iso_grow(x->want, x->cap_want, x->n_want + 1)) return false;
+  x->want[x->n_want++] = v;
+  return true;
+}
+
+/* What is looked up for the peers of `side`: the middle of each, and of their sum. */
+static iso_code collect_wanted(state *s, const st_run *run, int side, lookup *x, iso_error *err) {
+  for (size_t i = 0; i < s->ranks.n_peers; i++) {
+    const peers *p = &s->ranks.peers[i];
+    double sum = 0;
+    for (uint32_t r = 0; r < p->n && p->side == side; r++) {
+      const rule_tensor *own = probe(s, run, side, p->node[r]);
+      if (!own) continue;
+      sum += middle(own);
+      if (!want(x, middle(own)) || (r + 1 == p->n && !want(x, sum))) return nomem(err);
+    }
+  }
+  if (x->n_want) qsort(x->want, x->n_want, sizeof *x->want, by_number);
+  return ISO_OK;
+}
+
+/* Twice the slack of the neighbours among `want` is as much as that of any other there. */
+static bool is_wanted(const lookup *x, double v) {
+  size_t lo = 0, hi = x->n_want;
+  while (lo < hi) {
+    const size_t mid = (lo + hi) / 2;
+    if (x->want[mid] < v) lo = mid + 1;
+    else hi = mid;
+  }
+  return (lo < x->n_want && !(fabs(x->want[lo] - v) > 2 * slack(x->want[lo]))) ||
+         (lo > 0 && !(fabs(x->want[lo - 1] - v) > 2 * slack(x->want[lo - 1])));
+}
+
+/* The elements of `side` that are looked up for peers of the other: to sort all elements takes
+ * longer than the rest of a comparison. */
 static iso_code index_side(state *s, const st_run *run, int side, lookup *x, iso_error *err) {
-  for (uint32_t i = 0; i < s->graph[side]->n_nodes; i++) {
+  iso_code c = collect_wanted(s, run, !side, x, err);
+  for (uint32_t i = 0; i < s->graph[side]->n_nodes && !c && x->n_want; i++) {
     const rule_tensor *t = probe(s, run, side, i);
-    if (!t) continue;
-    if (!iso_grow(x->at, x->cap, x->n + (size_t)t->numel)) return nomem(err);
-    for (int64_t k = 0; k < t->numel; k++) x->at[x->n++] = (entry){rule_tensor_get(t, k), i};
+    for (int64_t k = 0; t && k < t->numel; k++) {
+      const double v = rule_tensor_get(t, k);
+      if (isnan(v) || !is_wanted(x, v)) continue;
+      if (!iso_grow(x->at, x->cap, x->n + 1)) return nomem(err);
+      x->at[x->n++] = (entry){v, i};
+    }
   }
   if (x->n) qsort(x->at, x->n, sizeof *x->at, by_value);
-  return ISO_OK;
+  return c;
 }
 
 static size_t first_near(const lookup *x, double v) {
@@ -406,10 +458,10 @@ static iso_code find_parts(state *s, const st_run *run, const peers *p, const lo
   for (uint32_t r = 0; r < p->n && first && !c && best->n < p->n; r++) {
     const rule_tensor *own = probe(s, run, p->side, p->node[r]);
     if (!own) continue;
-    const double v = rule_tensor_get(own, own->numel / 2), slack = 1e-9 * fabs(v);
+    const double v = middle(own);
     uint32_t before = UINT32_MAX;
-    for (size_t i = first_near(x, v - slack);
-         i < x->n && x->at[i].value <= v + slack && !c && best->n < p->n; i++) {
+    for (size_t i = first_near(x, v - slack(v));
+         i < x->n && x->at[i].value <= v + slack(v) && !c && best->n < p->n; i++) {
       const uint32_t j = x->at[i].node;
       const rule_tensor *whole = probe(s, run, !p->side, j);
       if (j == before || !whole || whole->shape.rank == 0 || leaf != is_leaf(s, !p->side, j) ||
@@ -444,9 +496,9 @@ static iso_code find_sum(state *s, const st_run *run, const peers *p, const look
       rule_tensor_set(sum, i, (r ? rule_tensor_get(sum, i) : 0) + rule_tensor_get(own, i));
   }
   if (c) return c;
-  const double v = rule_tensor_get(sum, sum->numel / 2), slack = 1e-9 * fabs(v) + 1e-12;
-  for (size_t i = first_near(x, v - slack); i < x->n && x->at[i].value <= v + slack && !*found;
-       i++) {
+  const double v = middle(sum);
+  for (size_t i = first_near(x, v - slack(v));
+       i < x->n && x->at[i].value <= v + slack(v) && !*found; i++) {
     const rule_tensor *whole = probe(s, run, !p->side, x->at[i].node);
     *found = whole && alike(s, whole, sum);
   }
@@ -482,6 +534,7 @@ iso_code st_mark_parts(state *s, const st_run run[2], iso_error *err) {
       }
     }
     free(x.at);
+    free(x.want);
   }
   return c;
 }
