@@ -6,6 +6,7 @@
 
 #include "validate/inside.h"
 #include "validate/ladder/ladder.h"
+#include "validate/prove/prove.h"
 
 enum { STRICT_ROUNDS = 3, MAX_FAILED = 8, WORK = 100000000, ENDS = 24 };
 
@@ -76,15 +77,32 @@ static bool has_integers(const rule *r) {
   return false;
 }
 
+/* What holds at most sizes may say nothing at these: at a width of 4 alone a quotient by
+ * sum(softmax(x) - 1/4) has no value. */
+static iso_code defined_here(const val_ladder *l, bool *yes, rule_verdict *proof, iso_error *err) {
+  rule_verdict here = {0};
+  bool at[VAL_MAX_VARS] = {false};
+  *yes = true;
+  if (!val_poles(l->r->lhs, false, at) && !val_poles(l->r->rhs, false, at)) return ISO_OK;
+  const iso_code c =
+      val_prove(l->given, val_engine_schemas(l->e), val_engine_options(l->e), &here, err);
+  *yes = c || here.status == RULE_PROVED || strcmp(here.reason, SC_NOWHERE) != 0;
+  if (!*yes) *proof = here;
+  return c;
+}
+
 /* As general as it is proved; where that is undefined on one side alone, as general as it is not.
  * The first costs instances of one rule, the second of each that is tried. */
 static iso_code prove_general(val_ladder *l, rule_verdict *proof, iso_error *err) {
   const val_options *o = val_engine_options(l->e);
   rule_schemas *schemas = val_engine_schemas(l->e);
   const val_generality proved = {l->arena, NULL, l}, admitted = {l->arena, undefined_together, l};
-  bool together = true;
+  bool together = true, here = true;
   iso_code c = val_generalise(l->given, schemas, o, &proved, l->general, proof, err);
-  if (!c && proof->status == RULE_PROVED) c = undefined_together(l, l->general, &together, err);
+  if (!c && proof->status == RULE_PROVED) c = defined_here(l, &here, proof, err);
+  if (!here) *l->general = *l->r;
+  if (c || !here) return c;
+  if (proof->status == RULE_PROVED) c = undefined_together(l, l->general, &together, err);
   if (c || together) return c;
   *l->general = *l->r;
   *proof = (rule_verdict){0};

@@ -2,7 +2,7 @@
 masked wholly. Two graphs that are equal wherever both are numbers are not one function if one of
 them is a number elsewhere too."""
 
-from dsl import DIFFERENT, EQUIVALENT, NOT_DIFFERENT, NOT_EQUIVALENT, f32
+from dsl import DIFFERENT, EQUIVALENT, NOT_DIFFERENT, NOT_EQUIVALENT, f32, pair
 from edges import INF, both
 
 
@@ -193,3 +193,26 @@ both(
     "of a row of zeros relu leaves NaN, and what is not above 0 is 0",
     lambda x, s: (lambda y: y.gt(0.0).where(y, 0.0) if s else y.relu())(by_largest(x)),
 )
+
+
+# A sum that cancels at one width alone: what is true of its quotients at all others has no value
+# here, where float64 leaves rounding over rounding.
+
+
+def by_sum(g, width, shift, times):
+    x, y = g.x(4, width), g.x(4, width, name="y")
+    d = x.softmax(-1).sub(shift).sum(-1, True)
+    return y.mul(d).div(d) if times else d.div(d)
+
+
+for _width in (2, 4, 8):
+    for _times in (False, True):
+        for _shift in (1.0 / _width, 0.3):
+            pair(
+                "a quotient by %d probabilities less %g each, %s"
+                % (_width, _shift, "of a product" if _times else "of itself"),
+                NOT_EQUIVALENT if _shift == 1.0 / _width else EQUIVALENT,
+                "at this width alone they add up to what is taken away",
+                lambda g, n=_width, t=_times: g.x(4, n, name="y").mul(1.0) if t else g.ones(4, 1),
+                lambda g, n=_width, s=_shift, t=_times: by_sum(g, n, s, t),
+            )

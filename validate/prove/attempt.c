@@ -88,8 +88,7 @@ iso_code sc_attempt(const sc_asked *q, const sc_look *look, sc_obligations *obli
     overran = c->overran;
     if (ok && !k->some_model) {
       ok = false;
-      snprintf(k->why, sizeof k->why,
-               "no sizes were found for which the conditions hold and both sides are defined");
+      snprintf(k->why, sizeof k->why, "%s", SC_NOWHERE);
     }
     if (ok) describe(c, out);
     else say(out, k->why[0] ? k->why : c->reason);

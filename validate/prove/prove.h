@@ -23,6 +23,9 @@ typedef struct sc_noted {
   bool known;
 } sc_noted;
 
+/* Why a rule that says nothing is not proved. */
+#define SC_NOWHERE "no sizes were found for which the conditions hold and both sides are defined"
+
 /* The means of a proof that its verdict names. */
 typedef struct sc_used {
   bool literal, z3, ties, unsorted, parts, whole;
