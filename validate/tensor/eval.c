@@ -120,18 +120,47 @@ static const pt_value *call(sc *c, const rule_term *t) {
   return c->failed ? NULL : v;
 }
 
+static void remember(sc *c, const rule_term *t, const pt_value *v) {
+  if (iso_grow(c->memo, c->cap_memo, c->n_memo + 1)) {
+    c->memo[c->n_memo++] = (sc_memo){t, v};
+    return;
+  }
+  c->no_memory = true;
+  sc_fail(c, "out of memory");
+}
+
+/* Whether an argument of t could not be run: then t cannot be. Of a call of several results, which
+ * is no tensor, one may be taken. */
+static bool lacks_argument(const sc *c, const rule_term *t) {
+  if (t->kind == RULE_OP && !strcmp(t->u.s, "getitem")) return false;
+  for (uint32_t k = 0; k < t->n; k++) {
+    const rule_term *a = t->child[k];
+    if (a->kind == RULE_LIST && lacks_argument(c, a)) return true;
+    for (size_t i = 0; i < c->n_memo && a->kind == RULE_OP; i++)
+      if (!c->memo[i].v && rule_term_eq(c->memo[i].t, a)) return true;
+  }
+  return false;
+}
+
 const pt_value *pt_eval(sc *c, const rule_term *t) {
   if (c->failed) return NULL;
   for (size_t i = 0; i < c->n_memo; i++)
-    if (c->memo[i].t == t || (t->kind == RULE_OP && rule_term_eq(c->memo[i].t, t)))
+    if (c->memo[i].t == t || (t->kind == RULE_OP && rule_term_eq(c->memo[i].t, t))) {
+      if (!c->memo[i].v) sc_fail(c, "a term that has no value");
       return c->memo[i].v;
+    }
   const pt_value *v = NULL;
+  bool lost = false;
   char kind = 'f';
   if (++c->depth > 400) sc_fail(c, "a term too deep");
   else if (t->kind == RULE_VAR) v = pt_one(c, pt_variable(c, t->u.i));
   else if (t->kind == RULE_OP) {
     v = call(c, t);
-    if (c->failed && c->otherwise) v = pt_one(c, c->otherwise(c, t));
+    if (c->failed && c->otherwise) {
+      const pt_tensor *x = lacks_argument(c, t) ? NULL : c->otherwise(c, t);
+      lost = !x;
+      v = pt_one(c, x);
+    }
     if (v && !c->failed) v = sc_cut_value(c, t, v);
   } else if (t->kind == RULE_INT || t->kind == RULE_FLOAT || t->kind == RULE_BOOLEAN ||
              t->kind == RULE_NAME || t->kind == RULE_EXPR) {
@@ -139,14 +168,10 @@ const pt_value *pt_eval(sc *c, const rule_term *t) {
     v = c->failed ? NULL : pt_one(c, pt_scalar_tensor(c, x, kind));
   } else sc_fail(c, "a literal where a tensor belongs");
   c->depth--;
-  if (!v || c->failed) return NULL;
-  if (!iso_grow(c->memo, c->cap_memo, c->n_memo + 1)) {
-    c->no_memory = true;
-    sc_fail(c, "out of memory");
-    return NULL;
-  }
-  c->memo[c->n_memo++] = (sc_memo){t, v};
-  return v;
+  /* What could not be run is not run once more for each term that it is in. */
+  const bool none = !v || c->failed;
+  if (!none || (lost && !c->no_memory)) remember(c, t, none ? NULL : v);
+  return none || c->failed ? NULL : v;
 }
 
 const pt_tensor *pt_eval_tensor(sc *c, const rule_term *t) {
