@@ -42,6 +42,10 @@ GAPS = {
         "refactored: " + n
         for n in ("cross entropy in chunks of tokens", "cross entropy of two ranks")
     ],
+    "undecided: sums of integers that could wrap, were they wider than they are": [
+        "refactored: " + n
+        for n in ("pages of a length", "pages of a length in floats", "rounded up to a multiple")
+    ],
     "undecided: no draw reaches the bound of a clamp that never binds": [
         "refactored: activations by rows, in int8"
     ],
@@ -55,9 +59,9 @@ TESTED = {
     "rows without a key in a block's mask": ["window by blocks"],
     "numbers of experts cast to int32": ["the kernel of experts, numbers in int32"],
     "indices computed from a table": ["a table of sixteen numbers"],
-    "the order of channels in a joined image": ["pixels unshuffled by slices"],
     "losses that ignore a class": ["label smoothing"],
     "the root of a difference of squares": ["normalised inputs of a gated recurrence"],
+    "integers that could wrap, were they wider than they are": ["attention in chunks of positions"],
     "a bound in logarithms": ["acceptance of a drafted token"],
     "a count of truth values, as integers and as floats": ["masked mean of a loss"],
     "an order by counting, or of probabilities": [
@@ -83,7 +87,6 @@ TESTED = {
         "experts gathered for each token",
         "all experts, the chosen gathered",
         "tokens dispatched by one-hot rows",
-        "experts of two ranks",
         "exponential moving average",
         "retention, recurrent",
         "retention in chunks",
