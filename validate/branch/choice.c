@@ -170,8 +170,8 @@ static bool cast(const val_site *s, uint16_t bit, double x, double y, double *ot
 
 static bool quotient(const val_site *s, uint16_t bit, double x, double y, double by,
                      double *other) {
-  const bool whole =
-      any_float(s) ? x != 0 && by != 0 && fmod(x, by) == 0 : by != 0 && fmod(x, by) == 0;
+  /* At 0 a remainder, or a quotient, shows nothing of where it begins anew. */
+  const bool whole = x != 0 && by != 0 && fmod(x, by) == 0;
   if (named(s, "fmod")) by = copysign(by, x); /* it jumps away from 0 */
   if (s->choice == RULE_CHOICE_REMAINDER)
     return *other = bit == VAL_SOME ? 0 : y + by,
