@@ -200,7 +200,7 @@ static const char *wrong_scale(parting *p, uint32_t i, uint32_t j) {
   uint32_t before = 0;
   for (size_t k = 0; size > 0 && k < s->ranks.n_peers; k++) {
     const uint32_t n = s->ranks.peers[k].n;
-    if (s->ranks.peers[k].side != RIGHT || s->ranks.peers[k].pieces || n == before) continue;
+    if (s->ranks.peers[k].side != RIGHT || n == before) continue;
     before = n;
     const bool more = is_multiple(t, v, n, 1e-9 * size);
     if (!more && !is_multiple(t, v, 1.0 / n, 1e-9 * size)) continue;
@@ -259,11 +259,13 @@ static iso_code all_operands(parting *p, const rule_term *t, const holding *h, h
 iso_code lo_rank_words(parting *p, int64_t *node, const char **text, iso_error *err) {
   const state *s = p->s;
   const synth_graph *g = s->graph[LEFT];
-  bool any = false;
+  bool any = false, pieces = false; /* of several ranks, and of one that takes its batch in parts */
   *node = -1;
   *text = "";
-  for (size_t k = 0; k < s->ranks.n_peers; k++)
+  for (size_t k = 0; k < s->ranks.n_peers; k++) {
     any |= s->ranks.peers[k].side == RIGHT && !s->ranks.peers[k].pieces;
+    pieces |= s->ranks.peers[k].side == RIGHT && s->ranks.peers[k].pieces;
+  }
   holding *h = any ? calloc(g->n_nodes + 1, sizeof *h) : NULL;
   if (any && !h) return nomem(err);
   iso_code c = ISO_OK;
@@ -276,7 +278,7 @@ iso_code lo_rank_words(parting *p, int64_t *node, const char **text, iso_error *
       *node = i;
     if (!*text) c = nomem(err);
   }
-  if (any && !c && *node < 0) c = scaled_output(p, node, text, err);
+  if ((any || pieces) && !c && *node < 0) c = scaled_output(p, node, text, err);
   else if (!c && *node >= 0) {
     const rule_term *call = g->node[*node].call;
     if (!**text && !(*text = wrong_part(p, (uint32_t)*node))) c = nomem(err);

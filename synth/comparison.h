@@ -245,7 +245,8 @@ typedef struct st_ranks {
   peers *peers;
   size_t n_peers, cap_peers;
   uint32_t *first_peers[2];
-  bool linking;
+  bool linking,
+      wide; /* wide: what ranks share may stand in a rule for each, once small ones failed */
 } st_ranks;
 
 /* Masks that are read as minus infinity (masks.c).

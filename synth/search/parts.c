@@ -216,8 +216,13 @@ static iso_code join(state *s, const st_parts *p, const rule_term *t, eg_node wh
   iso_code c = st_add_term(s, t, p->of, &aux, err);
   if (!c) c = st_value(s, aux, err);
   if (c || !rule_shape_eq(&s->rec[aux.i].shape, &s->rec[whole.i].shape)) return c;
-  if ((equal = st_values_equal(s, whole, aux)))
-    c = st_prove(s, as_reduced(s, p, whole), aux, &done, err);
+  if ((equal = st_values_equal(s, whole, aux))) {
+    const eg_node with = as_reduced(s, p, whole);
+    c = st_prove(s, with, aux, &done, err);
+    s->ranks.wide = p->n > 2; /* what each part shares stands in the pattern that often */
+    if (!c && !done && s->ranks.wide) c = st_prove(s, with, aux, &done, err);
+    s->ranks.wide = false;
+  }
   *met |= equal;
   return c;
 }

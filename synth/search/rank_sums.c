@@ -35,6 +35,8 @@ typedef struct table { /* of tuples of nodes, by content */
   iso_code code;
   size_t todo; /* peers from here on were not yet followed */
   bool pieces; /* what is proposed are pieces of one rank */
+  bool known;  /* no new peers are proposed */
+  bool again;  /* some are no pieces, as was thought */
 } table;
 
 static bool live(const state *s, int side, uint32_t node) {
@@ -60,10 +62,11 @@ static void propose(table *t, const uint32_t *node, uint32_t n) {
   state *s = t->s;
   if (t->code || !plausible(s, t->side, node, n)) return;
   const peers *known = st_peers_of(s, t->side, node, n);
-  if (known) {
-    s->ranks.peers[known - s->ranks.peers].pieces &= t->pieces;
-    return;
+  if (known && known->pieces && !t->pieces) {
+    s->ranks.peers[known - s->ranks.peers].pieces = false;
+    t->again = true;
   }
+  if (known || t->known) return;
   uint32_t *copy = iso_arena_alloc(&s->arena, n * sizeof *copy);
   if (!copy || !iso_grow(s->ranks.peers, s->ranks.cap_peers, s->ranks.n_peers + 1)) {
     t->code = ISO_NOMEM;
@@ -108,6 +111,23 @@ static void follow(table *t) {
     t->pieces = p->pieces;
     follow_terms(t, call, p->n);
   }
+}
+
+/* What several ranks' peers are computed from is several ranks', too. */
+static void follow_ranks(table *t, size_t first) {
+  t->known = true;
+  t->pieces = false;
+  do {
+    const synth_node *node = t->s->graph[t->side]->node;
+    t->again = false;
+    for (size_t i = first; i < t->s->ranks.n_peers; i++) {
+      const peers *p = &t->s->ranks.peers[i];
+      const rule_term *call[MAX_RANKS];
+      if (p->pieces || node[p->node[0]].kind != SYNTH_OP) continue;
+      for (uint32_t r = 0; r < p->n; r++) call[r] = node[p->node[r]].call;
+      follow_terms(t, call, p->n);
+    }
+  } while (t->again);
 }
 
 static const char *operator_of(const table *t, uint32_t i) {
@@ -258,7 +278,8 @@ const peers *st_peers_of(const state *s, int side, const uint32_t *node, uint32_
 iso_code st_find_peers(state *s, iso_error *err) {
   for (int side = 0; side < 2; side++) {
     const synth_graph *g = s->graph[side];
-    table t = {.s = s, .side = side, .todo = s->ranks.n_peers};
+    const size_t first = s->ranks.n_peers;
+    table t = {.s = s, .side = side, .todo = first};
     if (!(s->ranks.first_peers[side] = malloc((g->n_nodes + 1) * sizeof(uint32_t))))
       return nomem(err);
     memset(s->ranks.first_peers[side], 0xff, (g->n_nodes + 1) * sizeof(uint32_t));
@@ -273,6 +294,7 @@ iso_code st_find_peers(state *s, iso_error *err) {
     follow(&t);
     t.pieces = false;
     propose_named(&t);
+    follow_ranks(&t, first);
     if (t.code) return nomem(err);
   }
   for (size_t i = 0; i < s->ranks.n_peers; i++)
