@@ -88,18 +88,10 @@ static iso_code relate_leaf(state *s, int side, size_t i, const rule_tensor *val
   return c;
 }
 
-/* Whether some output needs leaf `i`, or a replica of it. */
-static bool is_read(const state *s, int side, size_t i, const bool *live) {
-  bool is = live[i];
-  for (size_t k = 0; k < s->graph[side]->n_nodes && !is; k++)
-    is = s->leaves.replica[side][k] == (int32_t)i && live[k];
-  return is;
-}
-
 /* Parameters that one side stores in another floating dtype: a cast is an identity, so they are
  * related as the numbers that they hold. */
-static iso_code relate_across_dtypes(state *s, int side, const bool *const live[2],
-                                     const char *const *name, synth_relation *of, iso_error *err) {
+static iso_code relate_across_dtypes(state *s, int side, const char *const *name,
+                                     synth_relation *of, iso_error *err) {
   const synth_graph *t = s->graph[side], *src = s->graph[!side];
   unsigned dtypes[2] = {0, 0};
   for (int k = 0; k < 2; k++)
@@ -111,15 +103,15 @@ static iso_code relate_across_dtypes(state *s, int side, const bool *const live[
   synth_index *x = NULL;
   iso_code c = wide ? ISO_OK : nomem(err);
   for (size_t i = 0; i < src->n_nodes && !c; i++)
-    if (float_parameter(&src->node[i]) && is_read(s, !side, i, live[!side]) &&
-        s->leaves.replica[!side][i] < 0 && !s->leaves.settled[!side][i])
+    if (float_parameter(&src->node[i]) && s->leaves.replica[!side][i] < 0 &&
+        !s->leaves.settled[!side][i])
       c = rule_tensor_to_float64(src->node[i].value[0], &wide[i], err);
   if (!c) c = synth_index_new(wide, name, src->n_nodes, s->schemas, &x, err);
   if (!c) synth_index_threads(x, s->o->threads);
   for (size_t i = 0; i < t->n_nodes && !c; i++) {
     rule_tensor *v;
-    if (of[i].term || !float_parameter(&t->node[i]) || !is_read(s, side, i, live[side]) ||
-        s->leaves.replica[side][i] >= 0 || s->leaves.settled[side][i])
+    if (of[i].term || !float_parameter(&t->node[i]) || s->leaves.replica[side][i] >= 0 ||
+        s->leaves.settled[side][i])
       continue;
     if ((c = rule_tensor_to_float64(t->node[i].value[0], &v, err))) break;
     c = relate_leaf(s, side, i, v, &(sources){x, wide, name}, &of[i], err);
@@ -183,10 +175,8 @@ static iso_code relate_zeros(state *s, int side, const bool *const live[2], synt
   return c;
 }
 
-/* Express every leaf of `side` by leaves of the other: inputs by inputs, all else by all else. A
- * leaf that no output needs is left out, else it would take the relation from one that is read. */
-static iso_code relate_side(state *s, int side, const bool *const live[2], synth_relation *of,
-                            iso_error *err) {
+/* Express every leaf of `side` by leaves of the other: inputs by inputs, all else by all else. */
+static iso_code relate_side(state *s, int side, synth_relation *of, iso_error *err) {
   const synth_graph *t = s->graph[side], *src = s->graph[!side];
   rule_tensor **value = calloc(src->n_nodes + 1, sizeof *value);
   const char **name = calloc(src->n_nodes + 1, sizeof *name);
@@ -197,8 +187,7 @@ static iso_code relate_side(state *s, int side, const bool *const live[2], synth
       rule_tensor_unref(value[i]);
       value[i] = NULL;
       if (n->kind != SYNTH_OP && (n->kind == SYNTH_INPUT) == inputs &&
-          is_read(s, !side, i, live[!side]) && s->leaves.replica[!side][i] < 0 &&
-          !s->leaves.settled[!side][i])
+          s->leaves.replica[!side][i] < 0 && !s->leaves.settled[!side][i])
         c = st_all_sets(s, n, &value[i], err);
       name[i] = n->name;
     }
@@ -209,8 +198,7 @@ static iso_code relate_side(state *s, int side, const bool *const live[2], synth
     for (size_t i = 0; i < t->n_nodes && !c; i++) {
       const synth_node *n = &t->node[i];
       if (n->kind == SYNTH_OP || (n->kind == SYNTH_INPUT) != inputs ||
-          !is_read(s, side, i, live[side]) || s->leaves.replica[side][i] >= 0 ||
-          s->leaves.settled[side][i])
+          s->leaves.replica[side][i] >= 0 || s->leaves.settled[side][i])
         continue;
       rule_tensor *v;
       if ((c = st_all_sets(s, n, &v, err))) break;
@@ -222,7 +210,7 @@ static iso_code relate_side(state *s, int side, const bool *const live[2], synth
   }
   for (size_t i = 0; value && i < src->n_nodes; i++) rule_tensor_unref(value[i]);
   for (size_t i = 0; i < src->n_nodes && !c; i++) name[i] = src->node[i].name;
-  if (!c) c = relate_across_dtypes(s, side, live, name, of, err);
+  if (!c) c = relate_across_dtypes(s, side, name, of, err);
   free(value);
   free(name);
   return c;
@@ -430,7 +418,7 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
     if (!o.of[side] || !o.used[side] || !o.defined[side] || !o.equal[side]) c = nomem(err);
   }
   if (!c) c = st_take_given(s, o.of[RIGHT], err);
-  for (int side = 0; side < 2 && !c; side++) c = relate_side(s, side, live, o.of[side], err);
+  for (int side = 0; side < 2 && !c; side++) c = relate_side(s, side, o.of[side], err);
   for (int side = 0; side < 2 && !c; side++) c = relate_zeros(s, side, live, o.of[side], err);
   for (int side = 0; side < 2 && !c; side++) c = st_drop_coincidences(s, side, o.of[side], err);
   if (!c) c = define_given(s, &o, err);
