@@ -168,7 +168,7 @@ iso_code egi_query_new(eg_sat *s, const eg_pattern *p, egi_query **out, iso_erro
   ok = ok && q->program;
   /* Of a long term few starts ever are the best, and building costs the square of its length: its
    * programs wait. One term is connected: no program scans beside its start, whichever is built. */
-  enum { LONG = 16 };
+  enum { LONG = 6 };
   const bool wait = q->n_atoms > LONG && p->n_parts <= 1 && p->n_roots == 1;
   for (size_t i = 0; ok && !wait && i < q->n_atoms; i++)
     ok = build(q, i, false) && build(q, i, true);
