@@ -91,6 +91,8 @@ bool rule_schemas_starved(rule_schemas *s);
 /* Outputs in functional form: its own results, then the new value of each written argument in
  * schema order. Returns: SIZE_MAX where it is a list whose length depends on the call. */
 size_t rule_schema_outputs(const rule_schema *s);
+/* Whether the argument names a dimension, or several. */
+bool rule_arg_is_dim(const rule_arg *arg);
 
 /* ---- terms ---- */
 

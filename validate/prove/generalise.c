@@ -76,11 +76,10 @@ static size_t find_size(const general *g, int64_t v) {
 
 /* Integers of this argument are sizes, lengths and counts, not places. */
 static bool counts(const rule_arg *arg) {
-  static const char *const places[] = {
-      "dim",       "dims",       "dim0",   "dim1",        "dim2",     "axis0",     "axis1",
-      "start_dim", "end_dim",    "source", "destination", "index",    "dimension", "diagonal",
-      "offset",    "correction", "step",   "stride",      "dilation", "padding",   "groups"};
+  static const char *const places[] = {"index",  "diagonal", "offset",  "correction", "step",
+                                       "stride", "dilation", "padding", "groups"};
   if (arg->type != RULE_ARG_INT && arg->type != RULE_ARG_INTS) return false;
+  if (rule_arg_is_dim(arg)) return false;
   for (size_t i = 0; i < sizeof places / sizeof *places; i++)
     if (!strcmp(arg->name, places[i])) return false;
   return true;
