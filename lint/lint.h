@@ -69,7 +69,7 @@ typedef struct lint_options {
   int model;                    /* a lint_model; -1: the backend's, or LINT_STREAM */
 } lint_options;
 
-/* What the ranks of a capture hold of one tensor (lint/placement/placement.h). */
+/* The parts of one tensor that the ranks of a capture hold (lint/placement/placement.h). */
 typedef struct lint_placed {
   uint32_t rank; /* the first that has it */
   const char *id, *op;

@@ -176,9 +176,9 @@ static bool same_marks(const rule_tensor *a, const rule_tensor *b) {
   return a && b ? rule_tensor_same(a, b) : a == b;
 }
 
-/* What a call with a known value made of masks among its arguments: they must stand where it put
- * them, and still be the number. Of masks that it writes itself alone, the value says where they
- * are, whatever it did with them. */
+/* Masks in the known value of a call that has some among its arguments: they must stand where it
+ * put them, and still be the number. Of masks that it writes itself alone, the value says where
+ * they are, whatever it did with them. */
 static iso_code made_masks(rule_masks *m, const rule_oracle *oracle, size_t i,
                            const rule_mask_op *op, iso_error *err) {
   const rule_mask_node *n = &m->node[i];

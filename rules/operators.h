@@ -1,4 +1,4 @@
-/* What any module may ask of an operator: the table rules/operators.def, one line for each.
+/* Facts that any module may ask of an operator: the table rules/operators.def, one line for each.
  *
  * An operator is looked up by its dispatcher's name with overload ("aten::max.dim"). A line names
  * one overload ("max.dim"), or all that have no line of their own ("max"); the namespace aten is
@@ -144,7 +144,7 @@ typedef enum rule_defined {
   RULE_DEFINED_NONNEGATIVE
 } rule_defined;
 
-/* What the integers that name dimensions count in. */
+/* The dimensions that integers which name one count in. */
 typedef enum rule_dims {
   RULE_DIMS_FIRST,  /* the dimensions of the first tensor among the arguments */
   RULE_DIMS_WIDEST, /* those of the tensor of highest rank: the tensors are broadcast first */
@@ -159,7 +159,7 @@ typedef enum rule_placed {
   RULE_PLACED_RANGE  /* `start` and `end`: the same, and the dimension's bounds where left out */
 } rule_placed;
 
-/* What the form of an operator that writes to its first operand does beside that. */
+/* Forms of operators that write to their first operand. */
 typedef enum rule_in_place {
   RULE_IN_PLACE_PROMOTES,     /* it computes as the plain form, then casts */
   RULE_IN_PLACE_KEEPS_DTYPE,  /* it computes in the dtype of the first operand */

@@ -45,7 +45,7 @@ static pt2_sharing cast(const json_t *kwargs, const pt2_cell *base, const pt2_ce
              : PT2_UNSURE;
 }
 
-/* What the table says of the operator with this bare name; of another's copy it says nothing. */
+/* The table's line of the operator with this bare name; none of an operator whose copy this is. */
 static const rule_operator *line_of(const char *name) {
   static const rule_operator none;
   char op[96];
@@ -377,7 +377,7 @@ static iso_code to_dtype(pt2_writer *w, const pt2_cell *like, const char **id) {
                   pt2_outputs(like), "to", id, NULL);
 }
 
-/* What `self` holds after `src` was copied into it. */
+/* The contents of `self` after `src` was copied into it. */
 static iso_code copied(pt2_writer *w, const pt2_cell *self, const pt2_cell *src, const char **id) {
   *id = src->id;
   pt2_cell cast = *src;

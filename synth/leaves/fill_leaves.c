@@ -92,7 +92,7 @@ bool st_generic(const rule_tensor *t) {
   return distinct > 1 && (distinct == ENOUGH || 2 * distinct >= count);
 }
 
-/* What has few numbers, or one everywhere, tells little at its captured value: such a leaf is drawn
+/* A leaf of few numbers, or of one everywhere, tells little at its captured value: it is drawn
  * all the same. Where both sides have such parameters, those of one may have been computed from the
  * other's when they were loaded (-exp(A_log), a norm's weight + 1, an adapter merged into its
  * weight), and are off by their storage's rounding. */

@@ -117,7 +117,7 @@ static bool has_argument(const char *signature, const char *const *names, unsign
   return false;
 }
 
-/* What chooses places is an index, a class that is meant, or the operand itself. */
+/* The argument that chooses places is an index, a class that is meant, or the operand itself. */
 START_TEST(integers_that_end_somewhere_are_where_it_says) {
   static const char *const names[] = {"index", "indices", "target", "self", NULL};
   size_t n_found = 0;
@@ -261,7 +261,7 @@ START_TEST(what_shares_memory_is_marked_so) {
 }
 END_TEST
 
-/* What takes a generator draws; what draws otherwise is dropped out or named so. */
+/* An operator that takes a generator draws; one that draws otherwise drops out or is named so. */
 START_TEST(what_draws_takes_a_generator) {
   int draws = 0;
   for (size_t i = 0; i < N_SIGNATURES; i++) {

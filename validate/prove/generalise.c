@@ -35,7 +35,7 @@ typedef struct unit {
   size_t size; /* index into g->value */
 } unit;
 
-/* What a float that is any number has to meet. */
+/* Conditions on a float that is any number. */
 typedef enum needs {
   AS_A_SIZE /* the power of a size that it is, where it is one; and positive */,
   POSITIVE,
@@ -130,7 +130,7 @@ static const rule_term *size_term(general *g, size_t at) {
   return g->named[at] ? name_of(g, 'n', at) : rule_int(g->a, v);
 }
 
-/* What stands in the next place of a size: noted while there are no units, else as they say. */
+/* The term for the next place of a size: noted while there are no units, else as they say. */
 static const rule_term *next_unit(general *g, const rule_term *t) {
   const bool sized = t->kind == RULE_INT && t->u.i > 1 && t->u.i < (1 << 30);
   if (!sized || g->next >= MAX_UNITS) return t;

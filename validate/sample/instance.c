@@ -1,6 +1,6 @@
 /* Instances of a rule: its terms at the values drawn, and operators asked (instance_int.h).
  *
- * What both sides ask of the sizes is found by trial: an attempt is as good as the number of
+ * The sizes that both sides accept are found by trial: an attempt is as good as the number of
  * operators that ran before one refused, and the best attempt is changed in one or two places. */
 #include <stdio.h>
 #include <string.h>
