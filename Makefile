@@ -237,7 +237,7 @@ mutants-text: all $(B)/tests/validate/test_prove_diff $(B)/tests/validate/test_p
 CHECKER = $(if $(filter 0,$(TORCH)),,$(B)/tests/check/checker)
 DISTRIBUTED = python3 tests/pairs/distributed.py --isomer $(B)/isomer
 RANK_BUGS = python3 tests/pairs/rank_bugs.py --isomer $(B)/isomer
-LINT = schedules events mutations sharing recorder lint_reports placements lint_page
+LINT = schedules events mutations sharing recorder lint_reports placements lint_page damaged
 E2E = python3 tests/cli/e2e.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
 CAPTURE_PY = python3 tests/capture_py/run.py --isomer $(B)/isomer
 TRAPS = python3 tests/pairs/run.py --isomer $(B)/isomer
