@@ -187,8 +187,8 @@ def names_count(pair, plain):
 
 
 def crossed_certificate(where):
-    """A certificate that takes the parts of one output for another's is refused: by relations that a
-    forger writes everything may be equal. What a user says to the checker is another matter."""
+    """A certificate that takes the parts of one output for another's is refused: by a forger's
+    relations everything may be equal. What a user says to the checker is another matter."""
     sides = lambda g: (g.x(4, 6).sin(), g.x(4, 6).cos())
     caches = lambda g: dict(zip("kv", sides(g)))
     other_names = lambda g: dict(zip(("a", "b"), sides(g)))
