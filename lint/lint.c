@@ -113,6 +113,9 @@ static iso_code check(lint_check *c, lint_model decides) {
   if (!code) code = lint_check_peak(c);
   if (!code && c->o.timeline) code = lint_draw(c, decides);
   if (!code) lint_findings_sort(c);
+  if (c->t->may_be_cut && !c->undecided)
+    c->undecided = "the table's last line has no end, so that it may be cut off; end it, or say "
+                   "--stages and --microbatches";
   return code;
 }
 
