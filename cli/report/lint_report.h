@@ -36,5 +36,7 @@ void lint_put_github(const lint_view *v, FILE *f);
 char *lint_to_json(const lint_view *v);
 char *lint_to_sarif(const lint_view *v);
 char *lint_to_junit(const lint_view *v);
+/* The page: findings, timelines, the circle of a hang, placements (lint_html.c). */
+char *lint_to_html(const lint_view *v);
 
 #endif

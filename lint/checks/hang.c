@@ -252,6 +252,7 @@ static iso_code report_cycle(lint_check *c, const lint_run_state *s) {
     if (!code)
       code = lint_found(c, LINT_DEADLOCK, at, k, *mend ? mend : NULL, "%s (under %s)", text,
                         lint_model_word(s->model));
+    if (!code) c->finding[c->n - 1].n_cycle = n;
   }
   free(h);
   free(at);
