@@ -181,8 +181,8 @@ static iso_code without_doubles(mend *m, uint32_t i, const uint32_t *own, uint32
   return c;
 }
 
-/* What tells two lists of nodes apart. Returns: in how many places they are one; `same`: they have
- * the same nodes. */
+/* Two lists of nodes, held beside one another. Returns: in how many places they are one; `same`:
+ * they have the same nodes. */
 static uint32_t places_alike(const uint32_t *a, const uint32_t *b, uint32_t n, bool *same) {
   uint32_t alike = 0;
   *same = true;

@@ -400,7 +400,7 @@ static bool run_ranks(plc *x, plc_tuple *t) {
   return !plc_failed(x);
 }
 
-/* What a tensor would hold without the fault that was found at it. */
+/* The value that a tensor would have without the fault that was found at it. */
 static void apply_mend(plc *x, plc_tuple *t, const plc_mend *m) {
   rule_tensor *each[PLC_RANKS], *part[PLC_RANKS];
   for (uint32_t r = 1; r < x->mesh.n; r++) /* ranks that share a node have what it has */

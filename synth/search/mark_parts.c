@@ -69,7 +69,7 @@ static bool want(lookup *x, double v) {
   return true;
 }
 
-/* What is looked up for the peers of `side`: the middle of each, and of their sum; and of a mean
+/* The values looked up for the peers of `side`: the middle of each, and of their sum; and of a mean
  * over ranks. */
 static iso_code collect_wanted(state *s, const st_run *run, int side, lookup *x, iso_error *err) {
   for (size_t i = 0; i < s->ranks.n_peers; i++) {
