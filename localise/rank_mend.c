@@ -137,6 +137,7 @@ static const rule_term *with_child(mend *m, const rule_term *call, uint32_t k,
 }
 
 static iso_code other_reduction(mend *m, uint32_t i, bool known, iso_error *err) {
+  /* operator: a collective's ways to reduce, no operators' names */
   static const char *const how[] = {"sum", "avg", "max", "min"};
   const rule_term *call = m->g->node[i].call;
   iso_code c = ISO_OK;
