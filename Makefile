@@ -246,6 +246,7 @@ BRANCHES = python3 tests/pairs/branches.py --isomer $(B)/isomer
 CORNERS = python3 tests/pairs/corners.py --isomer $(B)/isomer
 INPUTS = python3 tests/pairs/inputs.py --isomer $(B)/isomer
 INPUT_RANGES = python3 tests/pairs/input_ranges.py --isomer $(B)/isomer
+UNREAD = python3 tests/pairs/unread.py --isomer $(B)/isomer
 MASKS = python3 tests/pairs/masks.py --isomer $(B)/isomer
 RULES = python3 tests/cli/rules.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
 LIBRARY = python3 tests/cli/library.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
@@ -292,6 +293,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(RECORDED)' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(DISTRIBUTED)'; echo '$(RANK_BUGS)'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(CORNERS) --rules 330 --pairs 33' >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,echo '$(UNREAD) --count 42 --certificates' >> $(B)/check.list)
 	@{ $(foreach t,$(LINT),echo 'python3 tests/lint/$(t).py --isomer $(B)/isomer';) } >> $(B)/check.list
 
 test: check-build
@@ -349,6 +351,7 @@ rule-figures: all
 inputs: all
 	@$(INPUTS) --seed $(or $(SEED),0) --count $(or $(COUNT),600)
 	@$(INPUT_RANGES) --seed $(or $(SEED),0) --count $(or $(COUNT),600)
+	@$(UNREAD) --seed $(or $(SEED),0) --count $(or $(COUNT),600)
 
 # Sequential graphs against what ranks make of them, and faulty twins: the relations found are the generator's. [SEED=1] [COUNT=3] [KIND=K]
 refine: all

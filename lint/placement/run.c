@@ -420,7 +420,7 @@ static bool same_part(const plc *x, const plc_place *p, uint32_t r, uint32_t q) 
   return true;
 }
 
-/* What a tensor would hold without the fault that was found at it. */
+/* The value that a tensor would have without the fault that was found at it. */
 static void apply_mend(plc *x, plc_tuple *t, const plc_mend *m) {
   rule_tensor *each[PLC_RANKS], *part[PLC_RANKS];
   for (uint32_t r = 1; r < x->mesh.n; r++) /* ranks that share a node have what it has */
