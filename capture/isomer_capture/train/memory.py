@@ -1,9 +1,9 @@
 """Memory while a program is recorded: which elements of a storage hold which elements of a value.
 
-A storage is a row of *segments*: elements [start, end) hold elements [first, first + end - start) of
-a value in its row-major order. What a tensor holds is read off the segments that it covers, whatever
-buffers, views and in-place writes put it there: flat buckets, `.data =`, storages that were freed
-and filled anew. A value is a `Node` of the graph (graph.py)."""
+A storage is a row of *segments*: elements [start, end) hold elements [first, first + end - start)
+of a value in its row-major order. What a tensor holds is read off the segments that it covers,
+whatever buffers, views and in-place writes put it there: flat buckets, `.data =`, storages that
+were freed and filled anew. A value is a `Node` of the graph (graph.py)."""
 
 from ..errors import CaptureError
 

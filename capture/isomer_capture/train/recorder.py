@@ -1,9 +1,9 @@
 """One rank's training step as a graph: a TorchDispatchMode that sees every operator of forward,
 backward and optimizer below autograd, and writes each down as a function of values.
 
-What a tensor holds is asked of memory.py, so that writes, views and buffers become dataflow. Nothing
-passes by silently: an operator that has no functional form, or draws random numbers, is an error,
-and a number that the program reads out of a tensor is a guard of the capture."""
+What a tensor holds is asked of memory.py, so that writes, views and buffers become dataflow.
+Nothing passes by silently: an operator that has no functional form, or draws random numbers, is an
+error, and a number that the program reads out of a tensor is a guard of the capture."""
 
 import sys
 
