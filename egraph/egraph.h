@@ -503,9 +503,21 @@ ISO_MUST_USE iso_code eg_extract_new(const eg_sat *s, const eg_cost *cost, eg_ex
                                      iso_error *err);
 void eg_extract_free(eg_extract *x);
 /* Make the DAG cost of the term chosen for `c` smaller, by changing one choice after another while
- * that helps: never worse than the start; the best is NP-hard to find. Choices for other classes
- * may change. Errors: ISO_NOMEM. */
+ * that helps: never worse than the start. Choices for other classes may change. Errors: ISO_NOMEM.
+ */
 ISO_MUST_USE iso_code eg_extract_dag(eg_extract *x, eg_class c, iso_error *err);
+/* The same for several classes together, what they share being paid once; then, within `work` steps
+ * of a search that no clock ends, the best choices (NP-hard to find). 0: no search. */
+typedef struct eg_dag {
+  double cost;  /* of what is chosen now */
+  double bound; /* no choice costs less; 0 without a search */
+  bool optimal; /* the search came to its end: nothing costs less, by more than 1e-9 of it */
+} eg_dag;
+/* Errors: ISO_USAGE for a class without a finite term, ISO_NOMEM. */
+ISO_MUST_USE iso_code eg_extract_dag_all(eg_extract *x, const eg_class *root, size_t n_roots,
+                                         size_t work, eg_dag *out, iso_error *err);
+/* What is chosen for a class; row 0 where it has no finite term. */
+eg_row eg_extract_row(const eg_extract *x, eg_class c);
 double eg_extract_cost(const eg_extract *x,
                        eg_class c); /* by tree cost, HUGE_VAL where a class has no finite term */
 ISO_MUST_USE iso_code eg_extract_dag_cost(const eg_extract *x, eg_class c, double *out,
