@@ -324,6 +324,20 @@ ISO_MUST_USE iso_code eg_sat_add_term(eg_sat *s, const char *text, size_t n, eg_
 /* State that two classes are equal. The reason is kept in the log. Cannot fail but by a repair, or
  * the log's memory. */
 ISO_MUST_USE iso_code eg_sat_merge(eg_sat *s, eg_class a, eg_class b, eg_why why, iso_error *err);
+/* Many at once, one after another as by the two above, but without waiting for memory in between.
+ * The i-th e-node goes to made[first + i]; its children are named by where they are in `made`,
+ * those before it among them. On an error those before the one that failed are done. */
+typedef struct eg_addition {
+  eg_op op;
+  const uint32_t *child;
+} eg_addition;
+ISO_MUST_USE iso_code eg_sat_add_all(eg_sat *s, const eg_addition *a, size_t n, eg_class *made,
+                                     size_t first, iso_error *err);
+typedef struct eg_equation {
+  eg_class a, b;
+} eg_equation;
+ISO_MUST_USE iso_code eg_sat_merge_all(eg_sat *s, const eg_equation *e, size_t n, eg_why why,
+                                       iso_error *err);
 /* Restore congruence and bring data up to date. Errors: those of repairs; calling again goes on.
  * Cost: follows what changed. Without an analysis it cannot fail. */
 ISO_MUST_USE iso_code eg_sat_rebuild(eg_sat *s, iso_error *err);
