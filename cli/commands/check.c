@@ -108,6 +108,7 @@ static iso_code relate(options *o, cap_graph *graph[2], relations *given, chk_re
   iso_code c = chk_relation_lines(o->path[0], &given->arena, &line, &n, err);
   if (c) return c;
   for (size_t i = 0; i < n && !c; i++) c = relations_add(given, line[i], graph[0], graph[1], err);
+  if (!c) c = relations_check_names(given, err);
   if (!c) c = relations_apply(given, graph[0], graph[1], err);
   o->check.relation = line;
   o->check.n_relations = n;
