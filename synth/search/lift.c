@@ -5,6 +5,12 @@
  * operands are as one: that term becomes a node, which is joined with the parts as a tensor of the
  * other graph would be. What follows are rules of single operators again, and one of no ranks.
  *
+ * What all operands of a step are known of is taken on the whole first, whether the other graph has
+ * it or not: that is joined with the parts by a rule of this operator, and with what the other
+ * graph has by one of no ranks. A tensor that all ranks have may be of a rank's sizes (an expanded
+ * column, zeros that are scattered into): the whole has what it was expanded from, or one beside
+ * the other.
+ *
  * An index into a rank's part is the index into the whole, moved by what the ranks before it hold
  * and hidden where it lies in another one's part; so are the elements that it reads. Such steps
  * have the whole of their first operand, as a guess that a later one has to bear out: the sum of
