@@ -86,7 +86,7 @@ typedef struct lint_lane {
   size_t n, n_never;      /* n_never: those that it never comes to */
 } lint_lane;
 
-/* What the ranks of a capture hold of one tensor (lint/placement/placement.h). */
+/* The parts of one tensor that the ranks of a capture hold (lint/placement/placement.h). */
 typedef struct lint_placed {
   uint32_t rank; /* the first that has it */
   const char *id, *op;

@@ -220,7 +220,7 @@ typedef struct st_effort {
   const char *saturated_to; /* the limit that the last saturation ended at; NULL: none */
 } st_effort;
 
-/* What is known of leaves before values are.
+/* Facts about leaves that are known before their values.
  *
  * Invariant: a replica is joined with the leaf that it repeats, which belongs to a lower rank. */
 typedef struct st_leaves {

@@ -1,4 +1,5 @@
-/* What `isomer lint` found, as text, as JSON and for other programs; and what of it is known. */
+/* Findings of `isomer lint` as text, as JSON and for other programs; and which of them are known.
+ */
 #ifndef CLI_REPORT_LINT_REPORT_H
 #define CLI_REPORT_LINT_REPORT_H
 

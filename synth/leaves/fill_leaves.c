@@ -97,7 +97,7 @@ bool st_generic(const rule_tensor *t) {
 
 enum { TIE_DEPTH = 8 }; /* of the layout terms that relate leaves */
 
-/* A parameter that is drawn. What has few numbers, or one everywhere, tells little at its captured
+/* A parameter that is drawn. One of few numbers, or of one everywhere, tells little at its captured
  * value: such a one is drawn whatever is related to it. */
 static bool may_be_lonely(const state *s, int side, size_t i) {
   const synth_node *n = &s->graph[side]->node[i];

@@ -315,8 +315,8 @@ static iso_code define(state *s, int side, size_t i, const synth_relation *rel, 
   return st_merge(s, leaf, def, WHY_LEAF, (uint32_t)(s->assumed.n - 1), err);
 }
 
-/* What orients the relations: a leaf that others are written in may not be defined itself. By node
- * of each side. */
+/* Relations are oriented: a leaf that others are written in may not be defined itself. Kept by
+ * node of each side. */
 typedef struct orientation {
   synth_relation *of[2];
   bool *used[2], *defined[2];

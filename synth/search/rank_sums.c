@@ -13,17 +13,11 @@
 #include "synth/joint/joint.h"
 #include "rules/names.h"
 #include "rules/operators.h"
-#include "synth/relate/layout.h"
 #include "synth/search/parts.h"
 #include "synth/search/search.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-  MAX_PROBE = 1 << 19 /* elements; larger tensors are not compared part by part */
-};
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
@@ -113,7 +107,7 @@ static void follow(table *t) {
   }
 }
 
-/* What several ranks' peers are computed from is several ranks', too. */
+/* Operands of several ranks' peers are several ranks', too. */
 static void follow_ranks(table *t, size_t first) {
   t->known = true;
   t->pieces = false;
@@ -164,8 +158,8 @@ static bool is_sum(const table *t, uint32_t i, uint32_t of[2]) {
   return true;
 }
 
-/* What is added up to node `i`, one after another: results of one operator, each of a piece. Sums
- * on the way are flagged: they are of fewer pieces. */
+/* The terms of the sum at node `i`, one after another: results of one operator, each of a piece.
+ * Sums on the way are flagged: they are of fewer pieces. */
 static void propose_sum(table *t, uint32_t i, bool *inner) {
   uint32_t node[MAX_RANKS], of[2], n = 0, sum[MAX_RANKS];
   if (inner[i] || !is_sum(t, i, of)) return;
@@ -306,257 +300,4 @@ iso_code st_find_peers(state *s, iso_error *err) {
     qsort(s->ranks.peers, s->ranks.n_peers, sizeof *s->ranks.peers, by_last_node);
   chain(s);
   return ISO_OK;
-}
-
-/* ---- parts, where the graphs differ ----
- * A tensor that has no counterpart may still be the right part of one: the r-th of equal cuts of a
- * tensor of the other graph, or a summand of one together with its peers. What holds the wrong part
- * is where the graphs differ. */
-
-typedef struct entry {
-  double value;
-  uint32_t node;
-} entry;
-
-typedef struct lookup { /* elements of the other graph's tensors that are near one of `want` */
-  entry *at;
-  size_t n, cap;
-  double *want; /* ascending; none is NaN */
-  size_t n_want, cap_want;
-} lookup;
-
-static int by_value(const void *pa, const void *pb) {
-  const entry *a = pa, *b = pb;
-  return a->value != b->value ? (a->value < b->value ? -1 : 1)
-         : a->node < b->node  ? -1
-                              : a->node > b->node;
-}
-
-static int by_number(const void *pa, const void *pb) {
-  const double a = *(const double *)pa, b = *(const double *)pb;
-  return (a > b) - (a < b);
-}
-
-static const rule_tensor *probe(const state *s, const st_run *run, int side, uint32_t node) {
-  const st_value_list *v = &run[side].value[node];
-  if (!live(s, side, node) || v->n != 1 || s->rec[s->map[side][node].i].konst) return NULL;
-  return rule_dtype_is_float(v->v[0]->dtype) && v->v[0]->numel > 0 && v->v[0]->numel <= MAX_PROBE
-             ? v->v[0]
-             : NULL;
-}
-
-static bool is_leaf(const state *s, int side, uint32_t node) {
-  return s->graph[side]->node[node].kind != SYNTH_OP;
-}
-
-static double middle(const rule_tensor *t) { return rule_tensor_get(t, t->numel / 2); }
-
-static double slack(double v) { return 1e-9 * fabs(v) + 1e-12; }
-
-static bool want(lookup *x, double v) {
-  if (isnan(v)) return true;
-  if (!iso_grow(x->want, x->cap_want, x->n_want + 1)) return false;
-  x->want[x->n_want++] = v;
-  return true;
-}
-
-/* What is looked up for the peers of `side`: the middle of each, and of their sum. */
-static iso_code collect_wanted(state *s, const st_run *run, int side, lookup *x, iso_error *err) {
-  for (size_t i = 0; i < s->ranks.n_peers; i++) {
-    const peers *p = &s->ranks.peers[i];
-    double sum = 0;
-    for (uint32_t r = 0; r < p->n && p->side == side; r++) {
-      const rule_tensor *own = probe(s, run, side, p->node[r]);
-      if (!own) continue;
-      sum += middle(own);
-      if (!want(x, middle(own)) || (r + 1 == p->n && !want(x, sum))) return nomem(err);
-    }
-  }
-  if (x->n_want) qsort(x->want, x->n_want, sizeof *x->want, by_number);
-  return ISO_OK;
-}
-
-/* Twice the slack of the neighbours among `want` is as much as that of any other there. */
-static bool is_wanted(const lookup *x, double v) {
-  size_t lo = 0, hi = x->n_want;
-  while (lo < hi) {
-    const size_t mid = (lo + hi) / 2;
-    if (x->want[mid] < v) lo = mid + 1;
-    else hi = mid;
-  }
-  return (lo < x->n_want && !(fabs(x->want[lo] - v) > 2 * slack(x->want[lo]))) ||
-         (lo > 0 && !(fabs(x->want[lo - 1] - v) > 2 * slack(x->want[lo - 1])));
-}
-
-/* The elements of `side` that are looked up for peers of the other: to sort all elements takes
- * longer than the rest of a comparison. */
-static iso_code index_side(state *s, const st_run *run, int side, lookup *x, iso_error *err) {
-  iso_code c = collect_wanted(s, run, !side, x, err);
-  for (uint32_t i = 0; i < s->graph[side]->n_nodes && !c && x->n_want; i++) {
-    const rule_tensor *t = probe(s, run, side, i);
-    for (int64_t k = 0; t && k < t->numel; k++) {
-      const double v = rule_tensor_get(t, k);
-      if (isnan(v) || !is_wanted(x, v)) continue;
-      if (!iso_grow(x->at, x->cap, x->n + 1)) return nomem(err);
-      x->at[x->n++] = (entry){v, i};
-    }
-  }
-  if (x->n) qsort(x->at, x->n, sizeof *x->at, by_value);
-  return c;
-}
-
-static size_t first_near(const lookup *x, double v) {
-  size_t lo = 0, hi = x->n;
-  while (lo < hi) {
-    const size_t mid = (lo + hi) / 2;
-    if (x->at[mid].value < v) lo = mid + 1;
-    else hi = mid;
-  }
-  return lo;
-}
-
-/* Part `k` of `n` equal ones along `d`. Owns. */
-static iso_code cut(const rule_tensor *t, uint32_t d, int64_t n, int64_t k, rule_tensor **out,
-                    iso_error *err) {
-  rule_shape s = t->shape;
-  s.dim[d] /= n;
-  iso_code c = rule_tensor_new(t->dtype, &s, out, err);
-  int64_t inner = 1;
-  for (uint32_t i = d + 1; i < s.rank; i++) inner *= s.dim[i];
-  const int64_t run = s.dim[d] * inner;
-  for (int64_t i = 0; !c && i < (*out)->numel; i++)
-    rule_tensor_set(*out, i, rule_tensor_get(t, (i / run * n + k) * run + i % run));
-  return c;
-}
-
-static bool alike(state *s, const rule_tensor *a, const rule_tensor *b) {
-  double ma[4], mb[4];
-  if (a->numel != b->numel) return false;
-  st_moments(a, ma);
-  st_moments(b, mb);
-  if (!st_near_moments(ma, mb)) return false;
-  iso_arena scratch;
-  iso_arena_init(&scratch);
-  const bool same = synth_layout(&scratch, s->schemas, a, b, s->oracle, s->o->rel_tol) != NULL;
-  iso_arena_fini(&scratch);
-  return same;
-}
-
-typedef struct holders { /* ranks that hold their part of a tensor */
-  bool of[MAX_RANKS];
-  uint32_t n;
-  uint32_t whole; /* the tensor's node */
-} holders;
-
-/* Which ranks hold their part of `whole`, cut along `d`. With fewer parts than ranks, neighbours
- * share one. */
-static iso_code compare_parts(state *s, const st_run *run, const peers *p, const rule_tensor *whole,
-                              uint32_t d, holders *out, iso_error *err) {
-  const rule_tensor *first = probe(s, run, p->side, p->node[0]);
-  const int64_t parts = whole->numel / first->numel;
-  iso_code c = ISO_OK;
-  out->n = 0;
-  for (uint32_t r = 0; r < p->n && !c; r++) {
-    rule_tensor *part = NULL;
-    const rule_tensor *own = probe(s, run, p->side, p->node[r]);
-    out->of[r] = false;
-    if (!own || own->numel != first->numel) continue;
-    if ((c = cut(whole, d, parts, (int64_t)r * parts / (int64_t)p->n, &part, err))) break;
-    out->of[r] = alike(s, part, own);
-    out->n += out->of[r];
-    rule_tensor_unref(part);
-  }
-  return c;
-}
-
-/* The best of the whole tensors that hold an element of some peer: cut, or as it is on every rank.
- */
-static iso_code find_parts(state *s, const st_run *run, const peers *p, const lookup *x,
-                           holders *best, iso_error *err) {
-  const rule_tensor *first = probe(s, run, p->side, p->node[0]);
-  const uint32_t leaf = is_leaf(s, p->side, p->node[0]);
-  iso_code c = ISO_OK;
-  *best = (holders){.n = 0};
-  for (uint32_t r = 0; r < p->n && first && !c && best->n < p->n; r++) {
-    const rule_tensor *own = probe(s, run, p->side, p->node[r]);
-    if (!own) continue;
-    const double v = middle(own);
-    uint32_t before = UINT32_MAX;
-    for (size_t i = first_near(x, v - slack(v));
-         i < x->n && x->at[i].value <= v + slack(v) && !c && best->n < p->n; i++) {
-      const uint32_t j = x->at[i].node;
-      const rule_tensor *whole = probe(s, run, !p->side, j);
-      if (j == before || !whole || whole->shape.rank == 0 || leaf != is_leaf(s, !p->side, j) ||
-          whole->numel % first->numel != 0)
-        continue;
-      before = j;
-      const int64_t parts = whole->numel / first->numel;
-      for (uint32_t d = 0; d < (parts > 1 ? whole->shape.rank : 1) && parts <= (int64_t)p->n && !c;
-           d++) {
-        holders now = {.whole = j};
-        if (parts > 1 && whole->shape.dim[d] % parts != 0) continue;
-        c = compare_parts(s, run, p, whole, d, &now, err);
-        if (now.n > best->n) *best = now;
-      }
-    }
-  }
-  return c;
-}
-
-/* Whether the sum of the peers is a tensor of the other side. */
-static iso_code find_sum(state *s, const st_run *run, const peers *p, const lookup *x, bool *found,
-                         iso_error *err) {
-  const rule_tensor *first = probe(s, run, p->side, p->node[0]);
-  rule_tensor *sum = NULL;
-  *found = false;
-  if (!first) return ISO_OK;
-  iso_code c = rule_tensor_new(first->dtype, &first->shape, &sum, err);
-  for (uint32_t r = 0; r < p->n && !c; r++) {
-    const rule_tensor *own = probe(s, run, p->side, p->node[r]);
-    if (!own || own->numel != first->numel) goto done;
-    for (int64_t i = 0; i < own->numel; i++)
-      rule_tensor_set(sum, i, (r ? rule_tensor_get(sum, i) : 0) + rule_tensor_get(own, i));
-  }
-  if (c) return c;
-  const double v = middle(sum);
-  for (size_t i = first_near(x, v - slack(v));
-       i < x->n && x->at[i].value <= v + slack(v) && !*found; i++) {
-    const rule_tensor *whole = probe(s, run, !p->side, x->at[i].node);
-    *found = whole && alike(s, whole, sum);
-  }
-done:
-  rule_tensor_unref(sum);
-  return c;
-}
-
-iso_code st_mark_parts(state *s, const st_run run[2], iso_error *err) {
-  iso_code c = ISO_OK;
-  for (int side = 0; side < 2; side++) {
-    free(s->ranks.part[side]);
-    if (!(s->ranks.part[side] = calloc(s->graph[side]->n_nodes + 1, 1))) return nomem(err);
-  }
-  for (int side = 0; side < 2 && !c; side++) {
-    lookup x = {0};
-    bool any = false;
-    for (size_t i = 0; i < s->ranks.n_peers; i++) any |= s->ranks.peers[i].side == side;
-    if (any) c = index_side(s, run, !side, &x, err);
-    for (size_t i = 0; i < s->ranks.n_peers && !c; i++) {
-      const peers *p = &s->ranks.peers[i];
-      holders best = {.n = 0};
-      if (p->side != side) continue;
-      c = find_parts(s, run, p, &x, &best, err);
-      if (best.n == p->n) s->ranks.part[!side][best.whole] = PART_RIGHT;
-      bool sum = false;
-      if (!c && best.n == 0 && !is_leaf(s, side, p->node[0]))
-        c = find_sum(s, run, p, &x, &sum, err);
-      for (uint32_t r = 0; r < p->n && (best.n > 0 || sum); r++) {
-        uint8_t *mark = &s->ranks.part[side][p->node[r]];
-        if (sum || best.of[r]) *mark = PART_RIGHT;
-        else if (*mark != PART_RIGHT && !p->pieces) *mark = PART_WRONG;
-      }
-    }
-    free(x.at);
-    free(x.want);
-  }
-  return c;
 }

@@ -358,7 +358,7 @@ static void call_extract(trace *t) {
   ck_assert_int_eq(eg_extract_dag(x, c, NULL), ISO_OK);
   ck_assert_int_eq(eg_extract_dag_cost(x, c, &after, NULL), ISO_OK);
   ck_assert(after <= dag);
-  /* What was extracted is there already, and in this class. */
+  /* An extracted term is there already, and in this class. */
   ck_assert_int_eq(eg_extract_text(x, c, &text, NULL), ISO_OK);
   ck_assert_int_eq(eg_sat_add_term(t->s, text, strlen(text), &again, NULL), ISO_OK);
   ck_assert(eg_sat_version(t->s) == version && eg_sat_find(t->s, c).i == again.i);
