@@ -439,13 +439,14 @@ static iso_code define_rest(state *s, orientation *o, iso_error *err) {
   return c;
 }
 
-/* A parameter of many numbers that is read, has no relation, and is in none: a table with rows
- * beside those that the other side has, where another leaf (perhaps a copy that nothing reads) has
- * the relation to these. */
+/* A parameter of many numbers that is read, and has no relation to what the other side reads: a
+ * table with rows beside those that are there, where another leaf (perhaps a copy that nothing
+ * reads) has the relation to these. */
 static bool left_over(const state *s, const orientation *o, int side, size_t i) {
   const synth_node *n = &s->graph[side]->node[i];
+  const rule_term *t = o->of[side][i].term;
   return n->kind != SYNTH_OP && n->kind != SYNTH_INPUT && relatable(s, side, i) &&
-         !s->leaves.unread[side][i] && !o->of[side][i].term && !o->used[side][i] &&
+         !s->leaves.unread[side][i] && (!t || st_term_uses(t, s->leaves.unread[!side])) &&
          s->rec[s->map[side][i].i].atom && st_generic(n->value[0]);
 }
 
@@ -463,7 +464,8 @@ static iso_code define_parts(state *s, const orientation *o, int side, const sou
         s->rec[s->map[!side][i].i].konst || !st_generic(n->value[0]))
       continue;
     c = relate_leaf(s, !side, i, n->value[0], from, &rel, err);
-    if (!c && rel.term) c = define(s, !side, i, &rel, err);
+    if (!c && rel.term && !uses_what_is_made_of(s, side, rel.term, i))
+      c = define(s, !side, i, &rel, err);
   }
   return c;
 }

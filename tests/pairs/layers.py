@@ -172,6 +172,22 @@ pair(
     lambda g: g.param("t", values("t", 4, 6)) * g.x(4, 6),
     lambda g: beside_a_copy(g, g.x(4, 6)),
 )
+
+
+def crossed_copies(g, side):
+    """What one side reads the other holds without reading it, and the other way round."""
+    table = values("t", 4, 6)
+    whole = Data((6, 6), list(table.values) + [0.0] * 12)
+    g.param("old", (whole, table)[side])
+    return g.param("new", (table, whole)[side]).slice(0, 0, 4) * g.x(4, 6)
+
+
+pair(
+    "parameters that nothing reads, crossed",
+    EQUIVALENT,
+    "those that are read are related",
+    crossed_copies,
+)
 pair(
     "a parameter that nothing reads, and other rows",
     DIFFERENT,
