@@ -78,7 +78,7 @@ static bool ties_to(const state *s, eg_class c, int side, int depth) {
   return false;
 }
 
-bool st_generic(const rule_tensor *t) {
+bool synth_generic(const rule_tensor *t) {
   enum { LOOKED_AT = 4096, ENOUGH = 64 };
   double seen[ENOUGH];
   const int64_t step = t->numel / LOOKED_AT + 1;
@@ -110,7 +110,7 @@ static void mark_lonely(state *s) {
         continue;
       }
       if (s->graph[side]->node[i].kind != SYNTH_PARAMETER || !s->rec[e.i].atom ||
-          !st_generic(s->graph[side]->node[i].value[0]))
+          !synth_generic(s->graph[side]->node[i].value[0]))
         continue;
       s->rec[e.i].lonely = !ties_to(s, eg_class_of(s->g, e), !side, DEPTH);
       lonely[side] |= s->rec[e.i].lonely;
