@@ -114,9 +114,9 @@ typedef struct cap_typed_call {
 } cap_typed_call;
 /* A parameter that was computed from leaves of another graph when its model was loaded. */
 typedef struct cap_fold {
-  uint32_t leaf;          /* of the graph that is changed */
-  const cap_graph *from;  /* the other graph */
-  const rule_term *term;  /* over its nodes: leaves that are no inputs, and operators over such */
+  uint32_t leaf;         /* of the graph that is changed */
+  const cap_graph *from; /* the other graph */
+  const rule_term *term; /* over its nodes: leaves that are no inputs, and operators over such */
   const cap_typed_call *call; /* of every call in the term */
   size_t n_calls;
 } cap_fold;

@@ -416,13 +416,17 @@ typedef struct synth_fold {
    * have the arguments that a line of a relations file has. */
   const rule_term *term;
 } synth_fold;
-/* What the parameters `open` may have been computed from. `value`: of both sides, by node, in
+typedef struct synth_folds {
+  const synth_fold *of;
+  size_t n;
+} synth_folds;
+/* What parameters of `open` may have been computed from. `value`: of both sides, by node, in
  * float64, of leaves that are no inputs and what is computed from such alone; NULL: none. It is a
- * proposal: whoever takes it holds it against the values. `out` and its terms live in `a`. */
+ * proposal: whoever takes it holds it against the values. What is found lives in `a`. */
 ISO_MUST_USE iso_code synth_find_folds(const synth_graph *const graph[2],
                                        rule_tensor *const *const value[2],
                                        const struct synth_leaf_ref *open, size_t n_open,
-                                       iso_arena *a, synth_fold **out, size_t *n, iso_error *err);
+                                       iso_arena *a, synth_folds *out, iso_error *err);
 /* Whether a tensor has many different numbers: it is not zeros, ones, an identity, a mask. */
 bool synth_generic(const rule_tensor *t);
 

@@ -42,17 +42,16 @@ iso_code cmp_find_folds(pair *p, const rule_oracle *oracle, refinement *out, iso
   const synth_graph *g[2] = {&p->view[0].g, &p->view[1].g};
   rule_tensor **value[2] = {NULL, NULL};
   const synth_result *r = p->result;
-  synth_fold *found = NULL;
-  size_t n = 0;
+  synth_folds found = {0};
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++)
     c = relations_values(p->graph[side], NULL, oracle, &value[side], err);
   if (!c)
     c = synth_find_folds(g, (rule_tensor *const *const *)value, r->unexplained, r->n_unexplained,
-                         &out->arena, &found, &n, err);
-  if (!c && !(out->fold = iso_arena_alloc(&out->arena, (n + 1) * sizeof *out->fold)))
+                         &out->arena, &found, err);
+  if (!c && !(out->fold = iso_arena_alloc(&out->arena, (found.n + 1) * sizeof *out->fold)))
     c = nomem(err);
-  for (size_t i = 0; i < n && !c; i++) c = print(p, &found[i], out, err);
+  for (size_t i = 0; i < found.n && !c; i++) c = print(p, &found.of[i], out, err);
   for (int side = 0; side < 2; side++) {
     for (size_t i = 0; value[side] && i < p->graph[side]->n_nodes; i++)
       rule_tensor_unref(value[side][i]);

@@ -15,8 +15,9 @@
  *
  * EXPR is a name, t(x), transpose(x, 0, 1), permute(x, [1, 0]), reshape(x, [2, 3]), unsqueeze(x,
  * 0), squeeze(x, 0), slice(x, dim, from, to), cat([x, y], dim) and, for outputs, sum([x, y]) or
- * add(x, y) (partial results of ranks). ARITHMETIC has mul(x, y), add, sub, div, matmul, neg(x), exp,
- * sqrt, rsqrt, reciprocal, numbers, and node(ID): what an operator computes of leaves. Names with other characters than letters, digits and
+ * add(x, y) (partial results of ranks). ARITHMETIC has mul(x, y), add, sub, div, matmul, neg(x),
+ * exp, sqrt, rsqrt, reciprocal, numbers, and node(ID): what an operator computes of leaves. Names
+ * with other characters than letters, digits and
  * "._/:$-" are in double quotes. docs/relations.md is the manual.
  *
  * Three steps: the file is read (relations_load), what it leaves open may be inferred and read as

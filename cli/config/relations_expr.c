@@ -120,7 +120,7 @@ static iso_code named(reader *r, const char *s, tensor *out) {
 }
 
 iso_code rel_call(reader *r, const char *op, const rule_term *const *arg, size_t n,
-                     const cap_output *what, tensor *out) {
+                  const cap_output *what, tensor *out) {
   cap_graph *g = r->graph[RIGHT];
   const rule_term *t;
   for (size_t i = 0; i < n; i++)

@@ -17,11 +17,17 @@ typedef struct arithmetic {
   const char *word, *op;
   int operands;
 } arithmetic;
-static const arithmetic words[] = {
-    {"mul", OP_MUL_TENSOR, 2}, {"add", OP_ADD_TENSOR, 2},   {"sub", OP_SUB_TENSOR, 2},
-    {"div", OP_DIV_TENSOR, 2}, {"matmul", OP_MATMUL, 2},    {"neg", OP_NEG, 1},
-    {"exp", OP_EXP, 1},        {"sqrt", OP_SQRT, 1},        {"rsqrt", OP_RSQRT, 1},
-    {"node", NULL, 0},         {"reciprocal", OP_RECIPROCAL, 1}};
+static const arithmetic words[] = {{"mul", OP_MUL_TENSOR, 2},
+                                   {"add", OP_ADD_TENSOR, 2},
+                                   {"sub", OP_SUB_TENSOR, 2},
+                                   {"div", OP_DIV_TENSOR, 2},
+                                   {"matmul", OP_MATMUL, 2},
+                                   {"neg", OP_NEG, 1},
+                                   {"exp", OP_EXP, 1},
+                                   {"sqrt", OP_SQRT, 1},
+                                   {"rsqrt", OP_RSQRT, 1},
+                                   {"node", NULL, 0},
+                                   {"reciprocal", OP_RECIPROCAL, 1}};
 
 static const arithmetic *find(const char *s, size_t n) {
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -160,7 +166,7 @@ typedef struct fold_line {
 } fold_line;
 
 /* The parameter's name stands before "=" where it is of the left, else behind it. */
-static iso_code read_line(fold_line *x, cap_graph *graph[2], const char *line, iso_error *err) {
+static iso_code read_line(fold_line *x, cap_graph *graph[2], const char *line) {
   rel_reader *r = &x->r;
   const char *word, *name;
   bool quoted;
@@ -179,8 +185,7 @@ static iso_code read_line(fold_line *x, cap_graph *graph[2], const char *line, i
   if (!c && x->side == LEFT) c = rel_expect(r, "=");
   if (!c && x->side == LEFT) c = rel_expression(r, &x->of);
   rel_blanks(r);
-  if (!c && *r->at)
-    c = REL_WRONG(r, "something stands behind the relation: \"%.40s\"", r->at);
+  if (!c && *r->at) c = REL_WRONG(r, "something stands behind the relation: \"%.40s\"", r->at);
   const cap_node *n = c ? NULL : &r->graph[LEFT]->node[x->leaf];
   if (n && (n->kind != CAP_PARAMETER || !rule_dtype_is_float(n->value->dtype)))
     c = REL_WRONG(r, "\"%.80s\" is no parameter of floating numbers", name);
@@ -189,7 +194,6 @@ static iso_code read_line(fold_line *x, cap_graph *graph[2], const char *line, i
     c = REL_WRONG(r, "\"%.80s\" is %s, what it should be equal to is %s", name,
                   rule_shape_print(&n->output[0].shape, a, sizeof a),
                   rule_shape_print(&x->of.what.shape, b, sizeof b));
-  (void)err;
   return c;
 }
 
@@ -199,6 +203,15 @@ static void mark(const cap_graph *g, const rule_term *t, bool *needed) {
     if (g->node[t->u.i].call) mark(g, g->node[t->u.i].call, needed);
   }
   for (uint32_t i = 0; i < t->n; i++) mark(g, t->child[i], needed);
+}
+
+/* Whether the other graph has the parameter as it is: then it is that, and was computed of nothing
+ * else. */
+static bool has_counterpart(const cap_graph *g, const cap_node *n) {
+  for (size_t i = 0; i < g->n_nodes; i++)
+    if (g->node[i].kind == CAP_PARAMETER && rule_tensor_same(g->node[i].value, n->value))
+      return true;
+  return false;
 }
 
 /* Held against the captured values; in `off` how far they are apart, of the largest. */
@@ -214,6 +227,8 @@ static iso_code hold(fold_line *x, bool inferred, const rule_oracle *oracle, dou
   if (!c && (c = rel_value(g, x->of.term, value, oracle, &v, r->err))) rel_wrong_at(r, c);
   if (!c && inferred && !synth_generic(n->value))
     c = REL_WRONG(r, "\"%.80s\" has too few different numbers", n->name);
+  if (!c && inferred && has_counterpart(g, n))
+    c = REL_WRONG(r, "%s has \"%.80s\" as it is", g->path, n->name);
   if (!c && !relations_rounded(n->value, v, off))
     c = rel_wrong_at(r, iso_fail(r->err, ISO_USAGE,
                                  "\"%.80s\" has other values than rounding explains: by %.3g of "
@@ -230,15 +245,14 @@ static iso_code note(fold_line *x, const char *line, double off, relations_folde
   const cap_node *n = &x->r.graph[LEFT]->node[x->leaf];
   const char *eq = strchr(line, '='), *of = x->side == LEFT ? eq + 1 : line + 4;
   const int len = (int)(x->side == LEFT ? strlen(of) : (size_t)(eq - of));
-  const char *other = x->side == LEFT ? "right" : "left",
-             *own = x->side == LEFT ? "left" : "right";
+  const char *other = x->side == LEFT ? "right" : "left", *own = x->side == LEFT ? "left" : "right";
   of += strspn(of, " ");
   const char *text = iso_arena_printf(
       &out->arena, "%s's %s is %.*s of the %s's by value, off by at most %.2g of the largest", own,
       n->name, len, of, other, off);
   if (!text || !iso_grow(out->note, out->cap, out->n + 1)) return nomem(x->r.err);
-  out->note[out->n++] = (cap_note){off > 0 ? RULE_ASSUMES_ROUNDING : RULE_ASSUMES_LEAF, text, -1,
-                                   -1};
+  out->note[out->n++] =
+      (cap_note){off > 0 ? RULE_ASSUMES_ROUNDING : RULE_ASSUMES_LEAF, text, -1, -1};
   return ISO_OK;
 }
 
@@ -247,7 +261,7 @@ iso_code relations_fold(const char *line, const char *where, bool inferred, cap_
   relations own = {0};
   double off = 0;
   fold_line x = {.r = {.where = where, .out = &own, .err = err, .subject = 'l', .fold = true}};
-  iso_code c = read_line(&x, graph, line, err);
+  iso_code c = read_line(&x, graph, line);
   if (!c) c = hold(&x, inferred, oracle, &off);
   if (!c) c = note(&x, line, off, out);
   const cap_fold f = {x.leaf, x.r.graph[RIGHT], x.of.term, own.call, own.n_calls};
@@ -278,8 +292,8 @@ iso_code relations_fold_file(const char *path, cap_graph *graph[2], const rule_o
 
 iso_code relations_note_folds(const relations_folded *f, cap_agreement *a, iso_error *err) {
   if (!f->n) return ISO_OK;
-  cap_note *all = iso_arena_alloc((iso_arena *)(uintptr_t)&f->arena,
-                                  (a->n_notes + f->n) * sizeof *all);
+  cap_note *all =
+      iso_arena_alloc((iso_arena *)(uintptr_t)&f->arena, (a->n_notes + f->n) * sizeof *all);
   if (!all) return nomem(err);
   if (a->n_notes) memcpy(all, a->note, a->n_notes * sizeof *all);
   memcpy(all + a->n_notes, f->note, f->n * sizeof *all);

@@ -52,8 +52,7 @@ iso_code rel_value(const cap_graph *g, const rule_term *t, rule_tensor **value,
   size_t n = 0;
   for (uint32_t i = 0; i < t->n && !c; i++) c = bind(&x, t->child[i], b, &child[i]);
   const rule_term *call = c ? NULL : rule_op(&x.arena, t->u.s, child, t->n);
-  if (!c)
-    c = call ? oracle->call(oracle->ctx, call, b->at, true, out, 1, &n, err) : nomem(err);
+  if (!c) c = call ? oracle->call(oracle->ctx, call, b->at, true, out, 1, &n, err) : nomem(err);
   for (uint32_t i = 0; b && i < b->n; i++) rule_tensor_unref(b->at[i]);
   free(b);
   iso_arena_fini(&x.arena);

@@ -36,8 +36,8 @@ static bool may_be(const finder *f, uint32_t node, bool turned, source *out) {
   const rule_tensor *v = f->value[node];
   if (!v || v->numel != f->t->numel || rule_dtype_is_complex(v->dtype)) return false;
   const rule_shape *a = &v->shape, *b = &f->t->shape;
-  if (turned && (a->rank != 2 || b->rank != 2 || a->dim[0] != b->dim[1] || a->dim[0] < 2 ||
-                 a->dim[1] < 2))
+  if (turned &&
+      (a->rank != 2 || b->rank != 2 || a->dim[0] != b->dim[1] || a->dim[0] < 2 || a->dim[1] < 2))
     return false;
   *out = (source){node, turned, v};
   return true;
@@ -123,8 +123,8 @@ static const rule_term *by_vector(finder *f, const source *s, fold_of *out) {
     for (uint32_t i = 1; i < wide.rank; i++) wide.dim[i] = 1;
     if (!v) continue;
     if (d == 0) out->scale = v, out->by = by;
-    found = fold_call(f, OP_MUL_TENSOR, as_read(f, s),
-                      wide.rank == 1 ? v : fold_reshape(f, v, &wide));
+    found =
+        fold_call(f, OP_MUL_TENSOR, as_read(f, s), wide.rank == 1 ? v : fold_reshape(f, v, &wide));
   }
   return found;
 }
@@ -286,14 +286,15 @@ static bool look_at(finder *f, bool right, const struct synth_leaf_ref *open, si
 
 iso_code synth_find_folds(const synth_graph *const graph[2], rule_tensor *const *const value[2],
                           const struct synth_leaf_ref *open, size_t n_open, iso_arena *a,
-                          synth_fold **out, size_t *n, iso_error *err) {
-  bool fine = (*out = iso_arena_alloc(a, (n_open + 1) * sizeof **out)) != NULL;
-  *n = 0;
+                          synth_folds *out, iso_error *err) {
+  synth_fold *of = iso_arena_alloc(a, (n_open + 1) * sizeof *of);
+  bool fine = of != NULL;
+  *out = (synth_folds){of, 0};
   for (int side = 0; side < 2 && fine; side++) {
     finder f = {.to = graph[side], .from = graph[!side], .value = value[!side], .arena = a};
     f.found = calloc(f.to->n_nodes + 1, sizeof *f.found);
     for (size_t i = 0; f.found && i < f.to->n_nodes; i++) f.found[i].source = -1;
-    fine = f.found && fold_collect(&f) && look_at(&f, side, open, n_open, *out, n);
+    fine = f.found && fold_collect(&f) && look_at(&f, side, open, n_open, of, &out->n);
     free(f.found);
     free(f.number);
   }

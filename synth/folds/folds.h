@@ -26,10 +26,10 @@ typedef struct finder {
   iso_arena *arena;
   double *number; /* that stand in either graph, or come of sizes */
   size_t n_numbers, cap_numbers;
-  fold_of *found;    /* by node of `to` */
+  fold_of *found;       /* by node of `to` */
   const rule_tensor *t; /* the parameter at hand */
-  double ulp;        /* half a unit in the last place of 1, in its dtype */
-  bool failed;       /* there was no memory */
+  double ulp;           /* half a unit in the last place of 1, in its dtype */
+  bool failed;          /* there was no memory */
 } finder;
 
 /* ---- near.c ---- */
@@ -46,9 +46,6 @@ const rule_term *fold_node(finder *f, uint32_t node);
 const rule_term *fold_call(finder *f, const char *op, const rule_term *a, const rule_term *b);
 const rule_term *fold_literal(finder *f, double c);
 const rule_term *fold_reshape(finder *f, const rule_term *t, const rule_shape *shape);
-
-/* Whether all elements of the parameter are those of `x`, up to rounding. */
-bool fold_is(const finder *f, const double *x);
 
 /* ---- vectors.c ---- */
 /* A vector of numbers as a product of those near `node`; its values are known to `ulp`. NULL: as

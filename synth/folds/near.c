@@ -1,4 +1,5 @@
-/* What stands near an operator: the numbers and vectors that a parameter may have been made with. */
+/* What stands near an operator: the numbers and vectors that a parameter may have been made with.
+ */
 #include "synth/folds/folds.h"
 
 #include <math.h>

@@ -23,8 +23,7 @@ static bool equals(const finder *f, const double *x, const double *a, const doub
 
 /* In the shape of a list, so that it can stand beside others. */
 static const rule_term *flat(finder *f, const vector *v, int64_t n) {
-  return v->rank == 1 ? v->term
-                      : fold_reshape(f, v->term, &(rule_shape){.rank = 1, .dim = {n}});
+  return v->rank == 1 ? v->term : fold_reshape(f, v->term, &(rule_shape){.rank = 1, .dim = {n}});
 }
 
 static const rule_term *scaled(finder *f, const vector *v, const double *x, int64_t n) {
@@ -61,7 +60,7 @@ const rule_term *fold_product(finder *f, uint32_t node, const double *x, int64_t
 
 /* ---- what is added ---- */
 
-bool fold_is(const finder *f, const double *x) {
+static bool is_whole(const finder *f, const double *x) {
   enum { ELEMENT = 16, LARGEST = 8 };
   const rule_tensor *t = f->t;
   double most = 0;
@@ -89,7 +88,7 @@ static bool affine(const adding *a, const double *s, size_t y, size_t m, size_t 
     const double t = rule_tensor_get(a->f->t, i);
     if (i == 0 && fabs(a->x[0] - t) > 1e-2 * (fabs(t) + fabs(a->x[0]))) return false;
   }
-  return fold_is(a->f, a->x);
+  return is_whole(a->f, a->x);
 }
 
 static const rule_term *written(const adding *a, const rule_term *scale, size_t y, size_t m,
@@ -138,7 +137,7 @@ static const rule_term *carried(adding *a, uint32_t node) {
           const double t = rule_tensor_get(f->t, i);
           if (i == 0 && fabs(a->x[0] - t) > 1e-2 * (fabs(t) + fabs(a->x[0]))) break;
         }
-        if (!fold_is(f, a->x)) continue;
+        if (!is_whole(f, a->x)) continue;
         const rule_term *m = fold_node(f, node);
         if (turned) m = fold_call(f, OP_T, m, NULL);
         out = fold_call(f, OP_MATMUL, m, flat(f, &in[k], columns));
