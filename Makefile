@@ -69,7 +69,7 @@ endif
 endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
-.PHONY: lint-campaign attack certified branches mutants-text rule-figures certificates bench bench-egraph bench-compare bench-real campaign mutation install seeds load growth bugs
+.PHONY: lint-campaign attack certified branches mutants-text rule-figures certificates bench bench-egraph bench-joins bench-compare bench-real campaign mutation install seeds load growth bugs
 .PHONY: uninstall wheel deb
 .PHONY: all help check check-build test test-all pairs hlo refine inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format format-check schemas manuals globals clean FORCE
 .SECONDARY:
@@ -104,7 +104,7 @@ help:
 	@echo 'globals    fail on mutable data that outlives a call, but for what .ci/globals gives a reason for'
 	@echo 'headers    public headers compile alone as C11 and C++, their examples are in step'
 	@echo 'bench      what it costs, as ratios: bench-compare [CAPTURES=DIR] [ROUNDS=7]'
-	@echo '           and bench-egraph [BENCH_DATA=DIR] [BENCH_PEER=COMMAND] [REPEAT=3] [WORKLOADS="ac-8 ..."]'
+	@echo '           and bench-egraph [BENCH_DATA=DIR] [BENCH_PEER=COMMAND] [REPEAT=3] [WORKLOADS="ac-8 ..."], bench-joins'
 	@echo 'bench-real GPT-2 and Qwen2-0.5B in full size, made with random weights: seconds and memory (10 GB on disk), a Python with torch'
 	@echo 'campaign   a million random traces of the e-graph'
 	@echo 'mutation   captures broken and rewritten at one place: [CAPTURES=DIR] [BREAKING=24] [PRESERVING=12] [SEED=1] [FAULTS=2], a Python with torch'
@@ -127,7 +127,8 @@ CLI_OBJ += $(EMBEDDED:%=$(B)/obj/gen/%.o) $(B)/obj/gen/export_egg.o $(B)/obj/gen
 # string, files -> C; trigraphs are C's too.
 carry = echo 'const char $(1)[] ='; cat $(2) | sed 's/\\/\\\\/g; s/"/\\"/g; s/?/\\?/g; s/^/"/; s/$$/\\n"/'; echo ';'
 SCRIPTS = $(addprefix cli/templates/page/,model.js draw.js tree.js sections.js page.js)
-PAGE = cli/templates/page/page.html cli/templates/page/page.css $(SCRIPTS)
+LINT_SCRIPTS = cli/templates/page/draw.js $(addprefix cli/templates/lint/,chart.js lint.js)
+PAGE = cli/templates/page/page.html cli/templates/page/page.css $(SCRIPTS) cli/templates/lint/lint.css $(LINT_SCRIPTS)
 $(EMBEDDED:%=$(B)/gen/%.c): $(B)/gen/%.c: cli/templates/%.py Makefile
 	@mkdir -p $(@D)
 	@{ echo '#include "cli/embedded.h"'; $(call carry,$*,$<); } > $@
@@ -137,7 +138,8 @@ $(B)/gen/export_egg.c: cli/templates/export_egg.rs Makefile
 $(B)/gen/page.c: $(PAGE) Makefile
 	@mkdir -p $(@D)
 	@{ echo '#include "cli/report/html.h"'; $(call carry,html_page,cli/templates/page/page.html); $(call carry,html_style,cli/templates/page/page.css); \
-	   $(call carry,html_script,$(SCRIPTS)); } > $@
+	   $(call carry,html_script,$(SCRIPTS)); \
+	   $(call carry,html_lint_style,cli/templates/page/page.css cli/templates/lint/lint.css); $(call carry,html_lint_script,$(LINT_SCRIPTS)); } > $@
 $(B)/obj/gen/%.o: $(B)/gen/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
@@ -235,7 +237,7 @@ mutants-text: all $(B)/tests/validate/test_prove_diff $(B)/tests/validate/test_p
 CHECKER = $(if $(filter 0,$(TORCH)),,$(B)/tests/check/checker)
 DISTRIBUTED = python3 tests/pairs/distributed.py --isomer $(B)/isomer
 RANK_BUGS = python3 tests/pairs/rank_bugs.py --isomer $(B)/isomer
-LINT = schedules events mutations sharing recorder lint_reports placements
+LINT = schedules events mutations sharing recorder lint_reports placements lint_page damaged
 E2E = python3 tests/cli/e2e.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
 CAPTURE_PY = python3 tests/capture_py/run.py --isomer $(B)/isomer
 TRAPS = python3 tests/pairs/run.py --isomer $(B)/isomer
@@ -244,6 +246,7 @@ BRANCHES = python3 tests/pairs/branches.py --isomer $(B)/isomer
 CORNERS = python3 tests/pairs/corners.py --isomer $(B)/isomer
 INPUTS = python3 tests/pairs/inputs.py --isomer $(B)/isomer
 INPUT_RANGES = python3 tests/pairs/input_ranges.py --isomer $(B)/isomer
+UNREAD = python3 tests/pairs/unread.py --isomer $(B)/isomer
 MASKS = python3 tests/pairs/masks.py --isomer $(B)/isomer
 RULES = python3 tests/cli/rules.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
 LIBRARY = python3 tests/cli/library.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
@@ -256,6 +259,7 @@ PAGES = python3 tests/cli/page.py --isomer $(B)/isomer
 CERTIFICATES = python3 tests/cli/certificates.py --isomer $(B)/isomer --checker $(B)/tests/check/checker
 FORGED = python3 tests/cli/forged.py --isomer $(B)/isomer
 SATURATE = python3 tests/cli/saturate.py --isomer $(B)/isomer
+JOINS = python3 tests/bench/joins.py --isomer $(B)/isomer
 FORGED_MASKS = python3 tests/cli/forged_masks.py --isomer $(B)/isomer
 FORGED_CHAINS = python3 tests/cli/forged_chains.py --isomer $(B)/isomer --checker $(B)/tests/check/checker
 CERTIFIED = $(PYTHON_TORCH) tests/pairs/certified.py --isomer $(B)/isomer
@@ -270,6 +274,7 @@ SEEDS = python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),-
 LOAD = python3 tests/cli/load.py --isomer $(B)/isomer
 ADVERSARY = $(PYTHON_TORCH) tests/adversary/rules.py --isomer $(B)/isomer
 ABSORBED = $(PYTHON_TORCH) tests/pairs/absorbed.py --isomer $(B)/isomer
+RECORDED = $(PYTHON_TORCH) tests/lint/recorded.py --isomer $(B)/isomer
 UNDEFINED = $(PYTHON_TORCH) tests/pairs/undefined_drawn.py --isomer $(B)/isomer
 FOLDS = $(PYTHON_TORCH) tests/pairs/folds.py --isomer $(B)/isomer
 BUGS = python3 tests/cli/bugs.py --isomer $(B)/isomer
@@ -280,14 +285,16 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	   $(foreach t,$(FUZZ_SRC),echo $(t:%.c=$(B)/%) tests/fuzz/corpus/$(t:tests/fuzz/fuzz_%.c=%);) \
 	   } > $(B)/programs.list
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
-	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; echo '$(INSTALL_TEST)'; \
+	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; echo '$(INSTALL_TEST)'; echo '$(JOINS) --check'; \
 	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(REFINE)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(SATURATE)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 120'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(INPUT_RANGES) --count 39 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
 	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),{ echo '$(MAKE) -s format-check'; echo .ci/form; echo .ci/unused $(B); } >> $(B)/check.list,:)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(FORGED_CHAINS)'; echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; echo '$(FOLDS) --count 11 --certificates'; } >> $(B)/check.list)
 	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(HLO) --faults 0'; echo '$(HLO) -k tensor-2'; } >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,echo '$(RECORDED)' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(DISTRIBUTED)'; echo '$(RANK_BUGS)'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(CORNERS) --rules 330 --pairs 33' >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,echo '$(UNREAD) --count 42 --certificates' >> $(B)/check.list)
 	@{ $(foreach t,$(LINT),echo 'python3 tests/lint/$(t).py --isomer $(B)/isomer';) } >> $(B)/check.list
 
 test: check-build
@@ -345,6 +352,7 @@ rule-figures: all
 inputs: all
 	@$(INPUTS) --seed $(or $(SEED),0) --count $(or $(COUNT),600)
 	@$(INPUT_RANGES) --seed $(or $(SEED),0) --count $(or $(COUNT),600)
+	@$(UNREAD) --seed $(or $(SEED),0) --count $(or $(COUNT),600)
 
 # Sequential graphs against what ranks make of them, and faulty twins: the relations found are the generator's. [SEED=1] [COUNT=3] [KIND=K]
 refine: all
@@ -396,9 +404,13 @@ bench: bench-egraph bench-compare
 bench-egraph: $(B)/isomer $(B)/tests/bench/textbook
 	@python3 tests/bench/egraph.py --isomer $(B)/isomer --textbook $(B)/tests/bench/textbook --repeat $(or $(REPEAT),3) \
 	  $(if $(BENCH_DATA),--data $(BENCH_DATA)) $(if $(BENCH_PEER),--peer '$(BENCH_PEER)') $(WORKLOADS)
+# Patterns that a join in a poor order takes squares of steps for: how time grows.
+bench-joins: $(B)/isomer
+	@$(JOINS)
 # A million random traces of calls, and as many random rule sets as the tests have.
-campaign: $(B)/tests/prop/test_saturate
+campaign: $(B)/tests/prop/test_saturate $(B)/tests/prop/test_sat_runs
 	TRACES=$(or $(TRACES),1000000) $(B)/tests/prop/test_saturate
+	$(B)/tests/prop/test_sat_runs
 bench-real: all
 	@$(PYTHON_TORCH) tests/bench/real.py --isomer $(B)/isomer
 # What takes longer of lint: tables that torch makes anew, programs on real gloo, costs. A Python with torch.

@@ -68,8 +68,8 @@ typedef struct cap_result {
 
 typedef struct cap_graph {
   const char *path, *model, *framework, *framework_version, *torch_version; /* "" where not given */
-  /* What the metadata say of ranks: "dp=2,tp=4", and a line "name = S(0)" for each tensor; "" where
-   * nothing, "?" where it is of another form. */
+  /* The metadata's words about ranks: "dp=2,tp=4", and a line "name = S(0)" for each tensor; ""
+   * where nothing, "?" where it is of another form. */
   const char *mesh, *placements;
   size_t n_nodes;
   const cap_node *node;

@@ -208,7 +208,6 @@ iso_code cap_load_values(cap_graph *g, iso_error *err);
 iso_code cap_given(const rule_term *t, const rule_term **out, iso_error *err);
 const rule_term **cap_new_list(const cap_lowering *l, size_t n);
 size_t cap_find_arg(const rule_schema *s, const char *name);
-bool cap_is_any(const char *op, const char *const *names);
 iso_code cap_one_spelling(const cap_lowering *l, const cap_node *node, const rule_schema *s,
                           const rule_term **child, iso_error *err);
 

@@ -282,19 +282,6 @@ static iso_code lower_slots(const cap_lowering *l, const rule_schema *s, const j
   return ISO_OK;
 }
 
-/* ---- one spelling ---- */
-
-/* Whether `op` is `name`, whatever the overload. */
-static bool is_op(const char *op, const char *name) {
-  size_t n = strlen(name);
-  return strncmp(op, name, n) == 0 && (op[n] == '\0' || op[n] == '.');
-}
-bool cap_is_any(const char *op, const char *const *names) {
-  for (; *names != NULL; names++)
-    if (is_op(op, *names)) return true;
-  return false;
-}
-
 /* ---- attributes ---- */
 
 static int by_key(const void *a, const void *b) {

@@ -6,16 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "capture/capture_int.h"
-#include "rules/names.h"
 #include "rules/operators.h"
 
 /* The shape that a call's dimensions count in: the first tensor's, or the one of highest rank for
  * the few operators that broadcast first. NULL where no argument is a tensor. */
 static const rule_shape *shape_of_dims(const cap_lowering *l, const char *op,
                                        const rule_term *const *child, size_t n) {
-  static const char *const broadcast[] = {OP_COSINE_SIMILARITY, OP_LINALG_VECDOT, OP_LINALG_CROSS,
-                                          OP_CROSS, NULL};
-  const bool all = cap_is_any(op, broadcast);
+  const bool all = rule_operator_of(op)->dims == RULE_DIMS_WIDEST;
   const rule_shape *found = NULL;
   for (size_t i = 0; i < n; i++) {
     const rule_term *t = child[i];
@@ -28,23 +25,12 @@ static const rule_shape *shape_of_dims(const cap_lowering *l, const char *op,
   return found;
 }
 
-static bool is_dim(const char *op, const char *arg) {
-  static const char *const name[] = {"dim",  "dims",  "dim0",  "dim1",      "dim2",    "dimension",
-                                     "axis", "axis0", "axis1", "start_dim", "end_dim", NULL};
-  for (size_t i = 0; name[i] != NULL; i++)
-    if (strcmp(arg, name[i]) == 0) return true;
-  static const char *const moves[] = {OP_MOVEDIM, OP_MOVEAXIS, NULL};
-  return cap_is_any(op, moves) && (strcmp(arg, "source") == 0 || strcmp(arg, "destination") == 0);
-}
-
 /* Whether negative dimensions of `op` are known to count from the end. In other namespaces `dim`
- * can be anything, say a head's size; weight norms take -1 for "all"; gradients' first tensor may
- * be of another rank. */
+ * can be anything, say a head's size; gradients' first tensor may be of another rank. */
 static bool has_dims(const char *op) {
-  static const char *const no[] = {OP_NORM_EXCEPT_DIM, OP__WEIGHT_NORM, OP__WEIGHT_NORM_INTERFACE,
-                                   NULL};
   if (rule_is_collective(op)) return true;
-  return rule_is_aten(op) && strstr(op, "backward") == NULL && !cap_is_any(op, no);
+  return rule_is_aten(op) && strstr(op, "backward") == NULL &&
+         rule_operator_of(op)->dims != RULE_DIMS_UNTOLD;
 }
 
 static const rule_term *wrap_dim(iso_arena *a, const rule_term *t, uint32_t rank) {
@@ -60,14 +46,11 @@ static const rule_term *wrap_dim(iso_arena *a, const rule_term *t, uint32_t rank
 
 static iso_code wrap_dims(const cap_lowering *l, const rule_schema *s, const rule_shape *shape,
                           const rule_term **child, iso_error *err) {
-  static const char *const grows[] = {OP_UNSQUEEZE, OP_UNSQUEEZE_COPY, OP_STACK,
-                                      OP__STACK,    OP_DIAG_EMBED,     NULL};
   if (!has_dims(s->name) || shape == NULL) return ISO_OK;
-  uint32_t rank = shape->rank + (cap_is_any(s->name, grows) ? 1 : 0);
+  uint32_t rank = shape->rank + (rule_operator_of(s->name)->dims == RULE_DIMS_RESULT ? 1 : 0);
   if (rank == 0) rank = 1; /* a scalar's one dimension may be called 0 or -1 */
   for (size_t i = 0; i < s->n_args; i++) {
-    rule_arg_type t = s->arg[i].type;
-    if ((t != RULE_ARG_INT && t != RULE_ARG_INTS) || !is_dim(s->name, s->arg[i].name)) continue;
+    if (!rule_arg_is_dim(&s->arg[i])) continue;
     if ((child[i] = wrap_dim(l->arena, child[i], rank)) == NULL) return cap_no_memory(err);
   }
   return ISO_OK;
@@ -77,10 +60,7 @@ static iso_code wrap_dims(const cap_lowering *l, const rule_schema *s, const rul
  * output's. */
 static iso_code fill_sizes(const cap_lowering *l, const cap_node *node, const rule_schema *s,
                            const rule_term **child, iso_error *err) {
-  static const char *const views[] = {OP_VIEW,        OP_RESHAPE,        OP__UNSAFE_VIEW,
-                                      OP_EXPAND,      OP_VIEW_COPY,      OP__RESHAPE_COPY,
-                                      OP_EXPAND_COPY, OP__RESHAPE_ALIAS, NULL};
-  if (!cap_is_any(s->name, views)) return ISO_OK;
+  if (!rule_operator_of(s->name)->sizes) return ISO_OK;
   size_t k = cap_find_arg(s, "size");
   if (k == CAP_NO_INDEX) k = cap_find_arg(s, "shape");
   if (k == CAP_NO_INDEX || child[k]->kind != RULE_LIST) return ISO_OK; /* view.dtype */
@@ -120,9 +100,9 @@ static int64_t bound_of(const rule_term *t, int64_t none, int64_t size) {
 
 static iso_code close_slice(const cap_lowering *l, const rule_schema *s, const rule_shape *shape,
                             const rule_term **child, iso_error *err) {
-  static const char *const slices[] = {OP_SLICE, OP_SLICE_COPY, OP_SLICE_SCATTER, NULL};
   int64_t size;
-  if (!cap_is_any(s->name, slices) || !size_at(s, shape, child, &size)) return ISO_OK;
+  if (rule_operator_of(s->name)->placed != RULE_PLACED_RANGE || !size_at(s, shape, child, &size))
+    return ISO_OK;
   size_t b = cap_find_arg(s, "start"), e = cap_find_arg(s, "end");
   if (b == CAP_NO_INDEX || e == CAP_NO_INDEX) return ISO_OK;
   int64_t begin = bound_of(child[b], 0, size), end = bound_of(child[e], size, size);
@@ -134,9 +114,9 @@ static iso_code close_slice(const cap_lowering *l, const rule_schema *s, const r
 
 static iso_code wrap_index(const cap_lowering *l, const rule_schema *s, const rule_shape *shape,
                            const rule_term **child, iso_error *err) {
-  static const char *const selects[] = {OP_SELECT, OP_SELECT_COPY, OP_SELECT_SCATTER, NULL};
   int64_t size;
-  if (!cap_is_any(s->name, selects) || !size_at(s, shape, child, &size)) return ISO_OK;
+  if (rule_operator_of(s->name)->placed != RULE_PLACED_INDEX || !size_at(s, shape, child, &size))
+    return ISO_OK;
   size_t k = cap_find_arg(s, "index");
   if (k == CAP_NO_INDEX || child[k]->kind != RULE_INT || child[k]->u.i >= 0 ||
       child[k]->u.i + size < 0)

@@ -188,7 +188,7 @@ iso_code chk_rounded(chk_state *k, uint32_t a, uint32_t b, size_t step);
 iso_code chk_run(chk_state *k);
 void chk_free_values(chk_state *k);
 
-/* What a term is in float64 on this set, in k->real, from what its arguments are there; a leaf by
+/* Evaluate a term in float64 on this set into k->real, from its arguments' values there; a leaf by
  * k->drawn, where that has it. */
 iso_code chk_run_term(chk_state *k, uint32_t id);
 /* Flag, by term, all that the flagged ones are computed from. */
@@ -229,7 +229,7 @@ iso_code chk_may_be_fixed(chk_state *k, uint32_t leaf, bool *yes);
 /* Whether term `b` is an input `a` as something that cannot leave its domain. */
 iso_code chk_stays_inside(chk_state *k, uint32_t a, uint32_t b, bool *yes);
 const char *chk_domain_text(const chk_state *k, uint32_t a);
-/* What the captures are run on, as assumptions. */
+/* The inputs on which the captures are run, as assumptions. */
 iso_code chk_agreed(chk_state *k);
 bool chk_has_domain(const chk_state *k, uint32_t leaf);
 /* Put what was drawn for an input inside of its domain; false: it is not. `number` of the draw. */

@@ -121,8 +121,8 @@ static void carry(chk_edges *e, const rule_term *t, how h, bool first, const num
   if (!solved) solve(h == ABS || h == NEG ? h : PASS, first, 0, own, to);
 }
 
-/* What reads places by integers has edges for the table, not for the integers. Casts pass integers
- * on to floats. */
+/* An operator that reads places by integers has edges for the table, not for the integers. Casts
+ * pass integers on to floats. */
 static bool passes(const chk_state *k, uint32_t from, const rule_term *t) {
   if (t->kind != RULE_VAR || k->real[from].n < 1 || k->real[t->u.i].n < 1) return true;
   const rule_dtype a = k->real[from].v[0]->dtype, b = k->real[t->u.i].v[0]->dtype;

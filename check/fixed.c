@@ -127,7 +127,7 @@ static bool same_integers(const chk_state *k, uint32_t a, uint32_t b) {
 
 /* Whether an input is a position that its side, or the other one, finds in a table, where the other
  * one computes: the table is rounded as it was stored, and nothing tells how for other positions.
- * What chooses rows of parameters is a token, and stays free. */
+ * An input that chooses rows of parameters is a token, and stays free. */
 static iso_code looked_up(chk_state *k, uint32_t input, bool *yes) {
   use mine, its;
   iso_code c = use_of(k, input, &mine);

@@ -201,8 +201,8 @@ static double largest(void *ctx, size_t i) {
   return t ? most : INFINITY;
 }
 
-/* What rules read is as the certificate has it; what is read here is refused where numbers come
- * near it. */
+/* Masks that rules read are as the certificate has them; a mask read here is refused where numbers
+ * come near it. */
 iso_code chk_near_masks(chk_state *k) {
   iso_code c = ISO_OK;
   for (int kind = 0; k->masks && kind < CHK_MASK_KINDS && !c; kind++) {

@@ -1,4 +1,4 @@
-/* What rounding may do to an output where it was captured.
+/* How far rounding may move an output where it was captured.
  *
  * A chain of true steps joins numbers that are one over the reals. In float64 they may be two: a
  * sum that cancels, a saturated sigmoid, an exponential that is too large. So the terms are run

@@ -160,7 +160,8 @@ static bool passes_on(const char *op) {
   return o->identity || o->rearranges || o->part || o->cast;
 }
 
-/* What a call looks rows of its first argument up by: a table's, in front. NULL: it is no such. */
+/* The integers by which a call looks up rows of its first argument, a table. NULL: it looks up
+ * none. */
 static const rule_term *looked_up(const rule_term *t) {
   const uint32_t at = strcmp(t->u.s, OP_INDEX_SELECT) == 0 ? 2 : 1;
   const bool rows = at == 2 || strcmp(t->u.s, OP_EMBEDDING) == 0;

@@ -162,7 +162,7 @@ static double draw_pole(const look *x, row_at *row, bool new_row, double other, 
   return row->how == OTHER ? other : p->value[row->which];
 }
 
-/* What is drawn for a leaf, element by element: what another leaf has of it already stays. Integers
+/* Draw a leaf's elements; those that another leaf has already stay. Integers
  * are some that were captured there. */
 static void draw_elements(chk_state *k, look *x, uint32_t leaf, const kind *as, iso_rng *rng) {
   const rule_tensor *v = chk_captured(k, leaf, k->set);
@@ -427,8 +427,8 @@ static size_t apart_at_pole(const chk_state *k, const look *x, size_t from) {
   return k->n_outputs;
 }
 
-/* What parts there must do so with noise behind every operator: the poles stay, and what rounding
- * alone made does not. */
+/* Graphs that part there must part with noise behind every operator, too: the poles stay, and what
+ * rounding alone made does not. */
 static iso_code try_pole(chk_state *k, look *x, size_t number) {
   static const kind as_captured = {CAPTURED, CAPTURED, 1};
   iso_rng rng = iso_rng_new(UINT64_C(0x706f6c65) + k->o->seed, number);

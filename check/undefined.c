@@ -68,7 +68,8 @@ iso_code chk_poles_of(chk_state *k, chk_poles *p) {
   for (uint32_t i = 0; i < k->n_terms; i++) {
     const chk_term *t = &k->term[i];
     fact[i] = t->call ? rule_fact_of(t->call, fact) : fact_of_leaf(k, i);
-    /* What the certificate makes up is in no capture, and what no output needs is seen by none. */
+    /* A term that the certificate makes up is in no capture, and a node that no output needs is
+     * seen by none. */
     if (!t->call || !t->node || !need[i]) continue;
     const bool whole = t->node->n_outputs == 1 && !is_real(t->node->output[0].dtype);
     if (whole) fact[i].undefined = false;

@@ -1,4 +1,4 @@
-/* What the checker computes: relations of leaves and constants by value, and examples for the
+/* The checker's computations: relations of leaves and constants by value, and examples for the
  * rules' variables.
  *
  * Leaves are compared as they were captured, bit for bit. Constants are computed in captured

@@ -1,4 +1,4 @@
-/* What reports for other programs have in common: places in files, and texts as each format has
+/* Common parts of reports for other programs: places in files, and texts as each format has
  * them. */
 #ifndef CLI_CI_TEXT_H
 #define CLI_CI_TEXT_H

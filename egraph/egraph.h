@@ -375,7 +375,8 @@ ISO_MUST_USE iso_code eg_sat_build(eg_sat *s, const eg_pattern *p, const eg_clas
                                    eg_class *out, iso_error *err);
 
 /* Call `each` for every match: the class and what the variables are bound to, each pair once. It
- * returns false to stop, and must not change the graph. Requires: rebuilt. Returns: the number of
+ * returns false to stop, and must not change the graph. Where the pattern has several classes, all
+ * matches are found before the first call. Requires: rebuilt. Returns: the number of
  * calls in `n`. */
 ISO_MUST_USE iso_code eg_sat_match(eg_sat *s, const eg_pattern *p,
                                    bool (*each)(void *ctx, eg_class root, const eg_class *var),

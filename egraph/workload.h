@@ -8,7 +8,7 @@
  *     (congruence-closure (case (random M SEED D) ...) (case (mirror M SEED) ...) ...)
  *
  * `;` starts a comment, "..." is one atom without escapes. Lists with other heads are left alone.
- * What a guard, a condition or an analysis means is the reader's matter: they are handed over as
+ * Guards, conditions and analyses get their meaning from the reader: they are handed over as
  * they stand. */
 #ifndef EGRAPH_WORKLOAD_H
 #define EGRAPH_WORKLOAD_H

@@ -25,6 +25,9 @@ typedef struct lint_check {
   const char *undecided; /* why, or NULL; it lives for ever */
   double makespan, busy; /* under the deciding model; makespan -1: it hangs */
   uint32_t *peak;        /* of each proc */
+  lint_lane *lane;       /* of each proc, where a picture is wanted */
+  const char **word;
+  size_t n_words;
 } lint_check;
 
 static inline const lint_event *lint_event_at(const lint_trace *t, lint_at at) {
@@ -85,5 +88,7 @@ ISO_MUST_USE iso_code lint_check_values(lint_check *c);                       /*
 ISO_MUST_USE iso_code lint_check_handles(lint_check *c);                      /* handles.c */
 ISO_MUST_USE iso_code lint_check_progress(lint_check *c, lint_model decides); /* hang.c */
 ISO_MUST_USE iso_code lint_check_peak(lint_check *c);                         /* schedule.c */
+/* Fill lanes, words (timeline.c). */
+ISO_MUST_USE iso_code lint_draw(lint_check *c, lint_model decides);
 
 #endif

@@ -111,7 +111,11 @@ static iso_code check(lint_check *c, lint_model decides) {
   if (!code) code = lint_check_values(c);
   if (!code) code = lint_check_progress(c, decides);
   if (!code) code = lint_check_peak(c);
+  if (!code && c->o.timeline) code = lint_draw(c, decides);
   if (!code) lint_findings_sort(c);
+  if (c->t->may_be_cut && !c->undecided)
+    c->undecided = "the table's last line has no end, so that it may be cut off; end it, or say "
+                   "--stages and --microbatches";
   return code;
 }
 
@@ -135,6 +139,10 @@ static void summarise(const lint_check *c, result *x, lint_model decides) {
   r->undecided = c->undecided;
   r->makespan = c->makespan;
   r->n_ranks = c->t->n_ranks;
+  r->lane = c->lane;
+  r->n_lanes = c->lane ? c->t->n_procs : 0;
+  r->word = c->word;
+  r->n_words = c->n_words;
   for (size_t i = 0; i < r->n_ranks; i++) r->n_events += c->t->program[c->t->run_by[i]].n;
   if (c->makespan > 0) r->bubble = 1 - c->busy / (c->makespan * (double)c->t->n_ranks);
 }

@@ -59,6 +59,7 @@ typedef struct lint_finding {
   const char *name;   /* of the first event: "2SEND_F0" */
   const char *source; /* "file:line" of the first event, or NULL */
   const char *mend;   /* the one change that mends it, or NULL */
+  size_t n_cycle;     /* of a deadlock: so many of its events wait for the next one, in a circle */
 } lint_finding;
 
 typedef enum lint_progress { LINT_UNKNOWN, LINT_RUNS, LINT_HANGS } lint_progress;
@@ -67,9 +68,25 @@ typedef struct lint_options {
   int64_t stages, microbatches; /* -1: what the input says */
   int64_t max_in_flight;        /* activations a rank may hold; -1: any number */
   int model;                    /* a lint_model; -1: the backend's, or LINT_STREAM */
+  bool timeline;                /* lint_report.lane is wanted */
 } lint_options;
 
-/* What the ranks of a capture hold of one tensor (lint/placement/placement.h). */
+/* An event as a picture has it: from when it is posted to when it has ended. */
+typedef struct lint_bar {
+  double start, end; /* end -1: never */
+  uint32_t position; /* in its rank's list */
+  uint32_t name;     /* an index into lint_report.word */
+  uint32_t meet;     /* events of one number complete together; UINT32_MAX: it meets nobody */
+  uint8_t op;        /* lint_op_name */
+} lint_bar;
+
+typedef struct lint_lane {
+  uint32_t rank, n_ranks; /* the lowest that it stands for, and how many */
+  const lint_bar *bar;    /* in the order of the list, as far as the rank comes */
+  size_t n, n_never;      /* n_never: those that it never comes to */
+} lint_lane;
+
+/* The parts of one tensor that the ranks of a capture hold (lint/placement/placement.h). */
 typedef struct lint_placed {
   uint32_t rank; /* the first that has it */
   const char *id, *op;
@@ -88,12 +105,18 @@ typedef struct lint_report {
   double bubble;            /* the share of ranks' time without computation */
   const uint32_t *peak;     /* activations held at once, of each rank */
   size_t n_ranks, n_events; /* of a capture: its nodes */
+  const lint_lane
+      *lane; /* under the deciding model, what takes no time a little; NULL: not drawn */
+  const char *const *word;
+  size_t n_lanes, n_words;
   bool capture;
   const lint_placed *placed;
   size_t n_placed;
 } lint_report;
 
 lint_options lint_options_default(void);
+/* "send", and so on; NULL beyond the last one. */
+const char *lint_op_name(unsigned op);
 /* "deadlock", and so on. */
 const char *lint_kind_word(lint_kind k);
 const char *lint_model_word(lint_model m);

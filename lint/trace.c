@@ -52,6 +52,8 @@ static const struct {
 #undef LINT_OP
 };
 
+const char *lint_op_name(unsigned op) { return op < LINT_OPS ? lint_op_word((lint_op)op) : NULL; }
+
 const char *lint_op_word(lint_op o) { return ops[o].word; }
 lint_op_class lint_op_classify(lint_op o) { return ops[o].class; }
 

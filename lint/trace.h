@@ -150,6 +150,7 @@ typedef struct lint_trace {
   lint_form form;
   lint_backend backend;
   const char *path;
+  bool may_be_cut; /* a table whose last line has no end, and of which no size is said */
   int64_t world, stages, microbatches; /* stages, microbatches: -1 where there is no pipeline */
   lint_axis axis[LINT_MAX_AXES];
   size_t n_axes;

@@ -4,7 +4,6 @@
  * right graph runs on: what still differs is a divergence of its own (architecture.md, section 2).
  * Nothing found here enters a rule or a merge. */
 #include "localise/alignment.h"
-#include "rules/names.h"
 #include "localise/localise.h"
 #include "localise/localise_int.h"
 #include "synth/joint/joint.h"
@@ -218,11 +217,11 @@ static uint32_t *region(const parting *p, int side, int64_t exit, size_t *n) {
 /* The first reader of a leaf does more than put it in: without the leaf something would be left of
  * it. */
 static bool does_more(const state *s, int side, uint32_t leaf) {
-  static const char *const plain[] = {OP_MUL_TENSOR, OP_ADD_TENSOR, OP_SUB_TENSOR, OP_DIV_TENSOR};
   const synth_node *n = &s->graph[side]->node[lo_consumer(s, side, leaf)];
-  for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
-    if (n->kind != SYNTH_OP || strcmp(n->op, plain[i]) == 0) return false;
-  return true;
+  if (n->kind != SYNTH_OP) return false;
+  const rule_arithmetic step = rule_operator_of(n->op)->arithmetic;
+  return step != RULE_ARITHMETIC_MUL && step != RULE_ARITHMETIC_ADD &&
+         step != RULE_ARITHMETIC_SUB && step != RULE_ARITHMETIC_DIV;
 }
 
 static bool reads_value(const parting *p, int side, const rule_term *t, const rule_tensor *v) {

@@ -30,7 +30,7 @@ static bool same_dimension(const parting *p, const synth_node *l, const synth_no
   const rule_schema *sc = rule_schemas_find(p->s->schemas, l->call->u.s);
   const rule_term *x = l->call->child[0], *y = r->call->child[0], *a = l->call->child[k],
                   *b = r->call->child[k];
-  if (!sc || k >= sc->n_args || strncmp(sc->arg[k].name, "dim", 3) != 0 || x->kind != RULE_VAR ||
+  if (!sc || k >= sc->n_args || !rule_arg_is_dim(&sc->arg[k]) || x->kind != RULE_VAR ||
       y->kind != RULE_VAR || a->kind != RULE_INT || b->kind != RULE_INT)
     return false;
   return a->u.i - p->s->graph[LEFT]->node[x->u.i].shape.rank ==

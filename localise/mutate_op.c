@@ -148,11 +148,10 @@ iso_code rp_seen_attributes(repair *r, uint32_t n, iso_error *err) {
  * as well mended by shifting the other. */
 iso_code rp_added_number(repair *r, uint32_t n, iso_error *err) {
   const rule_term *call = r->g->node[n].call;
-  static const char *const ops[] = {OP_ADD_TENSOR, OP_SUB_TENSOR, OP_ADD_SCALAR, OP_SUB_SCALAR};
-  bool adds = call->n > 1 && call->child[1]->kind == RULE_INT && call->child[1]->u.i != 0,
-       of = false;
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) of |= strcmp(call->u.s, ops[i]) == 0;
-  adds &= of && call->child[0]->kind == RULE_VAR &&
+  const rule_arithmetic step = rule_operator_of(call->u.s)->arithmetic;
+  bool adds = call->n > 1 && call->child[1]->kind == RULE_INT && call->child[1]->u.i != 0;
+  adds &= (step == RULE_ARITHMETIC_ADD || step == RULE_ARITHMETIC_SUB) &&
+          call->child[0]->kind == RULE_VAR &&
           rule_dtype_is_int(r->g->node[call->child[0]->u.i].dtype);
   return adds ? try_attribute(r, n, call, 1, rule_int(&r->arena, 0), err) : ISO_OK;
 }
@@ -187,14 +186,10 @@ iso_code rp_likely_attributes(repair *r, uint32_t n, iso_error *err) {
 
 /* A mask fills with a number far below everything, or with 0. */
 iso_code rp_filled(repair *r, uint32_t n, iso_error *err) {
-  static const char *const fills[] = {
-      OP_MASKED_FILL_SCALAR, OP_WHERE_SCALAROTHER, OP_WHERE_SCALARSELF, OP_WHERE_SCALAR, OP_FULL,
-      OP_FULL_LIKE};
   const rule_term *call = r->g->node[n].call;
-  bool fill = false;
+  const rule_operator *o = rule_operator_of(call->u.s);
+  const bool fill = o->choice == RULE_CHOICE_SELECT || (o->fills && o->fill);
   iso_code c = ISO_OK;
-  for (size_t i = 0; i < sizeof fills / sizeof *fills; i++)
-    fill |= strcmp(call->u.s, fills[i]) == 0;
   for (uint32_t k = 1; k < call->n && fill && !c && !r->found; k++)
     if (is_number(call->child[k]) && rule_dtype_is_float(r->g->node[n].dtype))
       c = try_attribute(r, n, call, k, rule_float(&r->arena, -INFINITY), err);
@@ -388,10 +383,8 @@ iso_code rp_permuted(repair *r, uint32_t n, iso_error *err) {
   const rule_tensor *x = call->n && call->child[0]->kind == RULE_VAR
                              ? rp_value(r->task->run, (uint32_t)call->child[0]->u.i)
                              : NULL;
-  static const char *const views[] = {OP_VIEW, OP_RESHAPE, OP__UNSAFE_VIEW};
-  bool view = false;
-  for (size_t i = 0; i < sizeof views / sizeof *views; i++)
-    view |= strcmp(call->u.s, views[i]) == 0;
+  const rule_operator *o = rule_operator_of(call->u.s);
+  const bool view = o->sizes && o->rearranges;
   if (!view || !v || !x || x->shape.rank < 2 || x->shape.rank > 4 || x->shape.rank != v->shape.rank)
     return ISO_OK;
   const uint32_t rank = x->shape.rank;
@@ -424,9 +417,8 @@ iso_code rp_permuted(repair *r, uint32_t n, iso_error *err) {
 iso_code rp_viewed(repair *r, uint32_t n, iso_error *err) {
   const rule_term *call = r->g->node[n].call, *dim[RULE_MAX_RANK];
   const rule_tensor *v = rp_value(r->task->run, n);
-  if ((strcmp(call->u.s, OP_TRANSPOSE_INT) != 0 && strcmp(call->u.s, OP_PERMUTE) != 0 &&
-       strcmp(call->u.s, OP_T) != 0) ||
-      !v || v->shape.rank > RULE_MAX_RANK)
+  if (rule_operator_of(call->u.s)->undo != RULE_UNDONE_BY_PERMUTE || !v ||
+      v->shape.rank > RULE_MAX_RANK)
     return ISO_OK;
   for (uint32_t k = 0; k < v->shape.rank; k++)
     if (!(dim[k] = rule_int(&r->arena, v->shape.dim[k]))) return nomem(err);

@@ -1,5 +1,5 @@
-/* What an operator does that the other side leaves out, in the words of a person who reads the
- * report: a residual, a bias, a factor, a bound, a norm. The table of operators says which it is.
+/* An operator that the other side leaves out, in the words of a person who reads the report: a
+ * residual, a bias, a factor, a bound, a norm. The table of operators says which it is.
  */
 #include "localise/mutate.h"
 #include "rules/operators.h"

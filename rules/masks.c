@@ -34,43 +34,16 @@ bool rule_is_mask(rule_dtype dtype, double x) {
 
 /* ---- operators ---- */
 
-#define ARG(k) (1u << (k))
-
-/* operator: where masks go is told by argument, of the few operators that do not only move them */
-static const rule_mask_op ops[] = {
-    {"aten::flip", RULE_MASK_PASSES, ARG(0), 0, 0, 0, -1, -1},
-    {"aten::repeat_interleave.self_int", RULE_MASK_PASSES, ARG(0), 0, 0, 0, -1, -1},
-    {"aten::triu", RULE_MASK_PASSES, ARG(0), 0, 0, 0, -1, -1},
-    {"aten::tril", RULE_MASK_PASSES, ARG(0), 0, 0, 0, -1, -1},
-    {"aten::add.Tensor", RULE_MASK_PASSES, ARG(0) | ARG(1), ARG(0) | ARG(1), 0, 0, -1, 2},
-    {"aten::sub.Tensor", RULE_MASK_PASSES, ARG(0), ARG(0) | ARG(1), 0, 0, -1, 2},
-    {"aten::masked_fill.Scalar", RULE_MASK_PASSES, ARG(0) | ARG(2), ARG(0) | ARG(2), ARG(1), 0, -1,
-     -1},
-    {"aten::masked_fill.Tensor", RULE_MASK_PASSES, ARG(0) | ARG(2), ARG(0) | ARG(2), ARG(1), 0, -1,
-     -1},
-    {"aten::where.self", RULE_MASK_PASSES, ARG(1) | ARG(2), ARG(1) | ARG(2), ARG(0), 0, -1, -1},
-    {"aten::where.ScalarSelf", RULE_MASK_PASSES, ARG(1) | ARG(2), ARG(1) | ARG(2), ARG(0), 0, -1,
-     -1},
-    {"aten::where.ScalarOther", RULE_MASK_PASSES, ARG(1) | ARG(2), ARG(1) | ARG(2), ARG(0), 0, -1,
-     -1},
-    {"aten::where.Scalar", RULE_MASK_PASSES, ARG(1) | ARG(2), ARG(1) | ARG(2), ARG(0), 0, -1, -1},
-    {"aten::logsumexp", RULE_MASK_REDUCED, ARG(0), 0, 0, 0, 1, -1},
-    {"aten::amax", RULE_MASK_REDUCED, ARG(0), 0, 0, 0, 1, -1},
-    {"aten::scaled_dot_product_attention", RULE_MASK_ROWS, ARG(3), 0, 0, ARG(0) | ARG(1), -1, -1},
-    {"aten::exp", RULE_MASK_ALL, ARG(0), 0, 0, 0, -1, -1},
-};
-
-/* Operators that move their first operand, fill, or weigh rows, by the table. */
-static const rule_mask_op moves = {NULL, RULE_MASK_PASSES, ARG(0), 0, 0, 0, -1, -1};
-static const rule_mask_op fills[] = {{NULL, RULE_MASK_PASSES, ARG(0), 0, 0, 0, -1, -1},
-                                     {NULL, RULE_MASK_PASSES, ARG(1), 0, 0, 0, -1, -1},
-                                     {NULL, RULE_MASK_PASSES, ARG(2), 0, 0, 0, -1, -1}};
-static const rule_mask_op weighs = {NULL, RULE_MASK_ROWS, ARG(0), 0, 0, 0, 1, -1};
+/* Operators that move their first operand, fill with an argument, or weigh rows, by the table. */
+static const rule_mask_op moves = {.role = RULE_MASK_PASSES, .masks = 1},
+                          fills[] = {{.role = RULE_MASK_PASSES, .masks = 1},
+                                     {.role = RULE_MASK_PASSES, .masks = 2},
+                                     {.role = RULE_MASK_PASSES, .masks = 4}},
+                          weighs = {.role = RULE_MASK_ROWS, .masks = 1, .dim = 1};
 
 const rule_mask_op *rule_mask_op_of(const char *op) {
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (strcmp(ops[i].name, op) == 0) return &ops[i];
   const rule_operator *o = rule_operator_of(op);
+  if (o->mask.role != RULE_MASK_STOPS) return &o->mask;
   if (o->weighs && o->axis == 1) return &weighs;
   if (o->draws || (o->choice != RULE_CHOICE_NONE && o->choice != RULE_CHOICE_CAST)) return NULL;
   if (o->fills && o->fill) return &fills[o->fill - 1];
@@ -203,9 +176,9 @@ static bool same_marks(const rule_tensor *a, const rule_tensor *b) {
   return a && b ? rule_tensor_same(a, b) : a == b;
 }
 
-/* What a call with a known value made of masks among its arguments: they must stand where it put
- * them, and still be the number. Of masks that it writes itself alone, the value says where they
- * are, whatever it did with them. */
+/* Masks in the known value of a call that has some among its arguments: they must stand where it
+ * put them, and still be the number. Of masks that it writes itself alone, the value says where
+ * they are, whatever it did with them. */
 static iso_code made_masks(rule_masks *m, const rule_oracle *oracle, size_t i,
                            const rule_mask_op *op, iso_error *err) {
   const rule_mask_node *n = &m->node[i];
@@ -269,9 +242,9 @@ static bool rows_keep(const rule_tensor *at, int64_t dim) {
 }
 
 /* Over several dimensions at once: enough that rows along one of them keep one. */
-static bool all_rows_keep(const rule_tensor *at, const rule_term *call, int arg) {
-  if (arg < 0) return rows_keep(at, -1);
-  const rule_term *dim = (uint32_t)arg < call->n ? call->child[arg] : NULL;
+static bool all_rows_keep(const rule_tensor *at, const rule_term *call, uint32_t arg) {
+  if (arg == 0) return rows_keep(at, -1);
+  const rule_term *dim = arg < call->n ? call->child[arg] : NULL;
   if (dim && dim->kind == RULE_INT) return rows_keep(at, dim->u.i);
   for (uint32_t k = 0; dim && dim->kind == RULE_LIST && k < dim->n; k++)
     if (dim->child[k]->kind == RULE_INT && rows_keep(at, dim->child[k]->u.i)) return true;
@@ -283,7 +256,7 @@ static bool takes(const rule_masks *m, size_t i, uint32_t k, size_t v) {
   const rule_term *call = m->node[i].call;
   const rule_mask_op *op = call->kind == RULE_OP && k < 32 ? rule_mask_op_of(call->u.s) : NULL;
   if (!op || !(op->masks >> k & 1) || !m->at[v]) return false;
-  if (op->one >= 0 && ((uint32_t)op->one >= call->n || !is_one(call->child[op->one]))) return false;
+  if (op->one && (op->one >= call->n || !is_one(call->child[op->one]))) return false;
   if (op->role == RULE_MASK_PASSES)
     return m->has[i] ? m->at[i] != NULL : m->node[i].fixed && rule_dtype_is_float(m->node[i].dtype);
   return op->role == RULE_MASK_ALL || all_rows_keep(m->at[v], call, op->dim);

@@ -13,6 +13,7 @@
 #ifndef RULES_MASKS_H
 #define RULES_MASKS_H
 
+#include "rules/operators.h"
 #include "rules/rules.h"
 
 #ifdef __cplusplus
@@ -25,24 +26,6 @@ extern "C" {
   1e30 /* the same beside float32's, bfloat16's and float64's least number \
         */
 
-/* How an operator treats masks among its arguments. */
-typedef enum rule_mask_role {
-  RULE_MASK_PASSES, /* moves, chooses or adds them: its result has them */
-  RULE_MASK_ROWS, /* they vanish in a row (of argument `dim`, the last one where there is none) that
-                     keeps an element */
-  RULE_MASK_REDUCED, /* the same, and the row becomes one number */
-  RULE_MASK_ALL      /* they vanish everywhere */
-} rule_mask_role;
-
-typedef struct rule_mask_op {
-  const char *name;
-  rule_mask_role role;
-  unsigned masks;   /* bits: arguments that may have masks in them, or be one */
-  unsigned numbers; /* bits: arguments whose numbers stand beside masks */
-  unsigned chooses; /* bits: arguments that say which elements are taken */
-  unsigned factors; /* bits: two arguments whose scalar products stand beside masks */
-  int dim, one;     /* arguments, or -1: the rows' dimension; what has to be 1 */
-} rule_mask_op;
 /* NULL: masks must not get there. */
 const rule_mask_op *rule_mask_op_of(const char *op);
 

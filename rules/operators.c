@@ -48,7 +48,18 @@
 #define PLACES(k) PLACES_##k
 #define PLACES_0 .places = true
 #define PLACES_1 .places_too = true
-#define AXIS(k) .axis = (k)
+#define AXIS(k) .axis = (k), .mask.dim = (k)
+#define ARG(k) (UINT32_C(1) << (k))
+#define MASKS_PASS(args) .mask.role = RULE_MASK_PASSES, .mask.masks = (args)
+#define MASKS_END(how, k) .mask.role = RULE_MASK_##how, .mask.masks = ARG(k)
+#define MASKS_TIMES(k) .mask.one = (k)
+#define BESIDE_MASKS(args) .mask.numbers = (args)
+#define CHOSEN_BY(k) .mask.chooses = ARG(k)
+#define SCORES_OF(a, b) .mask.factors = ARG(a) | ARG(b)
+#define DIMS(which) .dims = RULE_DIMS_##which
+#define PLACED(what) .placed = RULE_PLACED_##what
+#define SIZES .sizes = true
+#define IN_PLACE(what) .in_place = RULE_IN_PLACE_##what
 #define BOUND_BELOW .bound = RULE_BOUND_BELOW
 #define BOUND_ABOVE .bound = RULE_BOUND_ABOVE
 #define BOUND_GIVEN .bound = RULE_BOUND_GIVEN

@@ -1,4 +1,4 @@
-/* What any module may ask of an operator: the table rules/operators.def, one line for each.
+/* Facts that any module may ask of an operator: the table rules/operators.def, one line for each.
  *
  * An operator is looked up by its dispatcher's name with overload ("aten::max.dim"). A line names
  * one overload ("max.dim"), or all that have no line of their own ("max"); the namespace aten is
@@ -144,6 +144,47 @@ typedef enum rule_defined {
   RULE_DEFINED_NONNEGATIVE
 } rule_defined;
 
+/* The dimensions that integers which name one count in. */
+typedef enum rule_dims {
+  RULE_DIMS_FIRST,  /* the dimensions of the first tensor among the arguments */
+  RULE_DIMS_WIDEST, /* those of the tensor of highest rank: the tensors are broadcast first */
+  RULE_DIMS_RESULT, /* one more than the first tensor has: the result gets a new one */
+  RULE_DIMS_UNTOLD  /* negative ones do not count from the end */
+} rule_dims;
+
+/* Integer arguments that name places in the dimension of argument `dim`. */
+typedef enum rule_placed {
+  RULE_PLACED_NOTHING,
+  RULE_PLACED_INDEX, /* `index`: negative ones count from the end */
+  RULE_PLACED_RANGE  /* `start` and `end`: the same, and the dimension's bounds where left out */
+} rule_placed;
+
+/* Forms of operators that write to their first operand. */
+typedef enum rule_in_place {
+  RULE_IN_PLACE_PROMOTES,     /* it computes as the plain form, then casts */
+  RULE_IN_PLACE_KEEPS_DTYPE,  /* it computes in the dtype of the first operand */
+  RULE_IN_PLACE_CHANGES_SHAPE /* it changes what the tensor is, not its numbers */
+} rule_in_place;
+
+/* How an operator treats masks (rules/masks.h) among its arguments. */
+typedef enum rule_mask_role {
+  RULE_MASK_STOPS,  /* they must not get there, as far as is known */
+  RULE_MASK_PASSES, /* moves, chooses or adds them: its result has them */
+  RULE_MASK_ROWS,   /* they vanish in a row (along argument `dim`, the last one where there is none)
+                       that keeps an element */
+  RULE_MASK_REDUCED, /* the same, and the row becomes one number */
+  RULE_MASK_ALL      /* they vanish everywhere */
+} rule_mask_role;
+
+typedef struct rule_mask_op {
+  rule_mask_role role;
+  uint32_t masks;   /* bits: arguments that may have masks in them, or be one */
+  uint32_t numbers; /* bits: arguments whose numbers stand beside masks */
+  uint32_t chooses; /* bits: arguments that say which elements are taken */
+  uint32_t factors; /* bits: two arguments whose scalar products stand beside masks */
+  uint8_t dim, one; /* arguments: the rows' dimension; a factor that has to be 1; 0: none */
+} rule_mask_op;
+
 enum { RULE_MOST_SIBLINGS = 4 };
 
 typedef struct rule_operator {
@@ -213,6 +254,14 @@ typedef struct rule_operator {
   bool reads_memory : 1; /* reads its operand as it lies in memory */
   rule_shares shares;    /* of this name alone: names with "_copy" share nothing */
   rule_undo undo;
+
+  /* Spellings of its arguments. */
+  rule_dims dims;
+  rule_placed placed;
+  bool sizes : 1; /* its list of sizes is its result's shape, -1 where one is left open */
+  rule_in_place in_place;
+
+  rule_mask_op mask; /* of masks; what moves, joins, casts, fills or weighs needs none */
 
   /* For searches. */
   bool relates : 1; /* relations between tensors of two graphs are written with it */

@@ -91,6 +91,8 @@ bool rule_schemas_starved(rule_schemas *s);
 /* Outputs in functional form: its own results, then the new value of each written argument in
  * schema order. Returns: SIZE_MAX where it is a list whose length depends on the call. */
 size_t rule_schema_outputs(const rule_schema *s);
+/* Whether the argument names a dimension, or several. */
+bool rule_arg_is_dim(const rule_arg *arg);
 
 /* ---- terms ---- */
 
@@ -324,7 +326,7 @@ void rule_set_evidence(rule_set *s, size_t i, rule_status status, rule_scope sco
 /* `r` in canonical form: variables in the order of their first occurrence, conditions sorted,
  * declarations in one order, no evidence; names of variables and sizes stay as they are. Two
  * spellings of one rule give equal forms up to names, and one `hash`, which is of the sides alone.
- * What is new lives in `a`, the rest is `r`'s. Returns: in `from` (room for r->n_vars), by variable
+ * New terms live in `a`, the rest is `r`'s. Returns: in `from` (room for r->n_vars), by variable
  * of `out`, that of `r`. */
 ISO_MUST_USE iso_code rule_canonical(iso_arena *a, const rule *r, rule *out, uint32_t *from,
                                      uint64_t *hash, iso_error *err);
@@ -409,7 +411,7 @@ typedef struct rule_oracle {
   /* Obligations of the rule, as SMT-LIB, which z3 answered as it should. Returns: in `n` how many;
    * 0: in `why` (200 bytes) why there are none. May be NULL. */
   iso_code (*certify)(void *ctx, const rule *r, size_t *n, char *why, iso_error *err);
-  /* What two programs give, in real numbers. May be NULL: unknown. */
+  /* The results of two programs, in real numbers. May be NULL: unknown. */
   iso_code (*same_numbers)(void *ctx, const rule_program side[2], rule_numbers *out,
                            iso_error *err);
 } rule_oracle;

@@ -138,6 +138,16 @@ size_t rule_schema_outputs(const rule_schema *s) {
   return n;
 }
 
+bool rule_arg_is_dim(const rule_arg *arg) {
+  static const char *const names[] = {"dim",       "dims",   "dim0",       "dim1",  "dim2",
+                                      "dimension", "axis",   "axis0",      "axis1", "start_dim",
+                                      "end_dim",   "source", "destination"};
+  if (arg->type != RULE_ARG_INT && arg->type != RULE_ARG_INTS) return false;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(arg->name, names[i]) == 0) return true;
+  return false;
+}
+
 /* ---- values of arguments ---- */
 
 static bool is_integral(rule_kind k) { return k == RULE_INT || k == RULE_NAME || k == RULE_EXPR; }

@@ -1,5 +1,6 @@
-/* What is surely a number. A calculation with signs, operator by operator: a divisor that cannot be
- * zero, a root of what is never negative. What it does not know is undefined for all it knows. */
+/* Which calls surely give numbers. A calculation with signs, operator by operator: a divisor that
+ * cannot be zero, a root of what is never negative. An operator that it does not know is undefined
+ * for all it knows. */
 #include <math.h>
 #include <string.h>
 
@@ -183,8 +184,8 @@ static bool passes_masks(const rule_term *call, const rule_operator *o) {
          rule_is_overload(call->u.s, OP_TRIL) || rule_is_overload(call->u.s, OP_TRIU);
 }
 
-/* What becomes of minus infinity among the operands. Where constants alone decide its places, a row
- * that holds nothing else would do so on every input, and be seen on each of them; a softmax of
+/* The result where minus infinity is among the operands. Where constants alone decide its places, a
+ * row that holds nothing else would do so on every input, and be seen on each of them; a softmax of
  * other rows is a number. What calculates with it otherwise is undefined for all that is known. */
 static void pass_masks(const rule_term *call, bool choice_is_constant, rule_fact *out) {
   const rule_operator *o = rule_operator_of(call->u.s);

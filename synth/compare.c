@@ -83,6 +83,7 @@ void st_state_free(state *s) {
     free(s->leaves.settled[side]);
     free(s->leaves.written[side]);
     free(s->leaves.kept[side]);
+    free(s->leaves.unread[side]);
     free(s->leaves.range[side]);
     free(s->ranks.part[side]);
   }

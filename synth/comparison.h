@@ -220,7 +220,7 @@ typedef struct st_effort {
   const char *saturated_to; /* the limit that the last saturation ended at; NULL: none */
 } st_effort;
 
-/* What is known of leaves before values are.
+/* Facts about leaves that are known before their values.
  *
  * Invariant: a replica is joined with the leaf that it repeats, which belongs to a lower rank. */
 typedef struct st_leaves {
@@ -228,6 +228,7 @@ typedef struct st_leaves {
   bool *settled[2];    /* by captured node: its relation was given whole, or forbidden */
   bool *written[2];    /* by captured node: it is to be written as what was given says */
   bool *kept[2];       /* by captured node: it keeps its captured value */
+  bool *unread[2];     /* by captured node: no output needs it, nor a replica of it */
   struct st_range
       *range[2];          /* by captured node: what integers are drawn from; NULL: not found yet */
   struct st_bound *bound; /* inputs that equal a term which cannot leave their range */
@@ -350,6 +351,11 @@ static inline size_t st_n_captured(const state *s) {
 /* Whether a limit of the caller's was reached; once it was, it stays so. The reason is in
  * s->stopped. */
 bool st_stopped(state *s);
+/* A leaf that no output needs. */
+static inline bool st_unread(const state *s, const rec *r) {
+  const int side = r->node[LEFT] >= 0 ? LEFT : RIGHT;
+  return r->leaf && s->leaves.unread[side][r->node[side]];
+}
 static inline bool st_without(const state *s, unsigned optimisation) {
   return (s->o->disable & optimisation) != 0;
 }

@@ -108,8 +108,9 @@ static iso_code weigh_what_is_seen(state *s, const st_poles *p, iso_error *err) 
   return s->res->reason ? ISO_OK : nomem(err);
 }
 
-/* What is equal as real numbers need not be so where one graph is no number (0/0): the other may
- * guard against that, or never come there. No proof sees it, so such inputs are looked for. */
+/* Outputs that are equal as real numbers need not be so where one graph is no number (0/0): the
+ * other may guard against that, or never come there. No proof sees it, so such inputs are looked
+ * for. */
 static iso_code look_where_undefined(state *s, synth_pair *pair, bool joined, iso_error *err) {
   st_difference d = {0};
   st_poles p = {0};

@@ -391,9 +391,9 @@ typedef struct synth_refinement {
   iso_arena arena;
 } synth_refinement;
 
-/* What right outputs each left output with `open` set is made of, as the values of both graphs on
- * captured and drawn inputs suggest. `hoped`: what a user expects, tried first. It is a proposal,
- * for synth_compare to justify. Where the graphs cannot be run nothing is found. Owns:
+/* Find the right outputs that each left output with `open` set is made of, as the values of both
+ * graphs on captured and drawn inputs suggest. `hoped`: what a user expects, tried first. It is a
+ * proposal, for synth_compare to justify. Where the graphs cannot be run nothing is found. Owns:
  * synth_refinement_free. */
 ISO_MUST_USE iso_code synth_infer(const synth_graph *left, const synth_graph *right,
                                   const rule_oracle *oracle, rule_schemas *schemas,

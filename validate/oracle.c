@@ -30,7 +30,7 @@ static bool going(const val_ladder *l) {
   return !l->refuted && !val_stopped(val_engine_options(l->e));
 }
 
-/* What is wrong shows on the first samples nearly always. `vacuous`: nothing meets the conditions,
+/* A wrong rule shows on the first samples nearly always. `vacuous`: nothing meets the conditions,
  * and a proof of it would say nothing. */
 static iso_code sample_early(val_ladder *l, unsigned early, unsigned *k, bool *vacuous,
                              iso_error *err) {
@@ -77,7 +77,7 @@ static bool has_integers(const rule *r) {
   return false;
 }
 
-/* What holds at most sizes may say nothing at these: at a width of 4 alone a quotient by
+/* A rule that holds at most sizes may say nothing at these: at a width of 4 alone a quotient by
  * sum(softmax(x) - 1/4) has no value. */
 static iso_code defined_here(const val_ladder *l, bool *yes, rule_verdict *proof, iso_error *err) {
   rule_verdict here = {0};
@@ -127,9 +127,9 @@ static iso_code prove(val_ladder *l, rule_verdict *proof, iso_error *err) {
   return c;
 }
 
-/* What holds of integers that do not wrap, and is not proved of those that do, nearly always fails
- * of one of these: few of them show it (6 x = 12 has two solutions among 2^64), and samples that
- * agree say nothing. */
+/* A rule that holds for integers that do not wrap, and is not proved for those that do, nearly
+ * always fails of one of these: few of them show it (6 x = 12 has two solutions among 2^64), and
+ * samples that agree say nothing. */
 static iso_code ask_whole(val_ladder *l, iso_error *err) {
   rule_verdict proof = {0};
   if (l->strict || l->refuted || !has_integers(l->r)) return ISO_OK;

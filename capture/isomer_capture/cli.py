@@ -121,6 +121,7 @@ def parser():
         )
         add_sweep_options(c)
     add_hlo(commands)
+    add_record(commands)
     c = commands.add_parser(
         "sweep",
         help="capture and compare one pair per setting; a table of the verdicts",
@@ -178,6 +179,40 @@ def add_hlo(commands):
     c.add_argument("--seed", type=int, default=0, help="of drawn values (default %(default)s)")
 
 
+def add_record(commands):
+    c = commands.add_parser(
+        "record",
+        help="what the ranks of a program do, for isomer lint",
+        description="Runs a program of several ranks and writes down what they send, wait for and "
+        "compute (docs/events.md).",
+    )
+    c.add_argument("--ranks", type=positive, required=True, help="how many processes")
+    c.add_argument("--events", metavar="FILE", help="write events for isomer lint")
+    c.add_argument(
+        "--capture",
+        metavar="DIR",
+        help="write a capture of the ranks, of what the program names with recorded()",
+    )
+    c.add_argument("--trace", action="store_true", help="keep the value of every node")
+    c.add_argument("--mesh", help="axes for the capture, as in dp=2,tp=4")
+    c.add_argument(
+        "--backend",
+        choices=("gloo", "fake"),
+        default="gloo",
+        help="of the run: gloo, or fake groups, on which no rank waits and nothing is sent",
+    )
+    c.add_argument(
+        "--target",
+        choices=("nccl", "gloo", "mpi"),
+        default="nccl",
+        help="the backend that the events are checked for (default %(default)s)",
+    )
+    c.add_argument("--timeout", type=positive, default=600, help="seconds (default %(default)s)")
+    c.set_defaults(sweep=None)
+    c.add_argument("program", metavar="PROGRAM")
+    c.add_argument("args", metavar="ARGS", nargs=argparse.REMAINDER)
+
+
 def with_command(argv):
     """`isomer-capture --sweep FILE` is `isomer-capture sweep FILE`."""
     swept = any(a == "--sweep" or a.startswith("--sweep=") for a in argv)
@@ -196,6 +231,10 @@ def main(argv=None):
 
             os.makedirs(options.out, exist_ok=True)
             return sweep.run(options)
+        if options.command == "record":
+            from .record.launch import run as record
+
+            return record(options)
         if options.command == "hf":
             from . import hf as one
         elif options.command == "hlo":

@@ -18,12 +18,6 @@
 
 enum { MAX_VIEWS = 500 }; /* views of views: each costs a level of recursion */
 
-static bool is_any(const char *name, const char *const *names) {
-  for (; *names != NULL; names++)
-    if (strcmp(name, *names) == 0) return true;
-  return false;
-}
-
 /* ---- who shares memory ---- */
 
 /* The row-major strides with which `t` would be dense. */
@@ -51,7 +45,7 @@ static pt2_sharing cast(const json_t *kwargs, const pt2_cell *base, const pt2_ce
              : PT2_UNSURE;
 }
 
-/* What the table says of the operator with this bare name; of another's copy it says nothing. */
+/* The table's line of the operator with this bare name; none of an operator whose copy this is. */
 static const rule_operator *line_of(const char *name) {
   static const rule_operator none;
   char op[96];
@@ -350,17 +344,12 @@ static int width(rule_dtype d) { return d == RULE_F64 ? 3 : d == RULE_F32 ? 2 : 
  * promotion, as far as a result that fits back into `self` can need it. */
 static bool promoted(const char *name, pt2_cell *const *args, size_t n, const pt2_cell *self,
                      rule_dtype *out) {
-  /* operator: in-place forms that keep the dtype of what they write to */
   const rule_operator *o = line_of(name);
   const bool tests = o->choice == RULE_CHOICE_COMPARE ||
                      (o->choice == RULE_CHOICE_LOGIC && o->elementwise && o->observes);
-  static const char *const keeps[] = {
-      "masked_fill", "index_put",      "index_fill",   "index_add",      "index_copy", "scatter",
-      "scatter_add", "scatter_reduce", "index_reduce", "masked_scatter", "fill",       "addmm",
-      "addmv",       "baddbmm",        "addbmm",       "addr",           "zero",       NULL};
   *out = self->dtype;
   if (tests) *out = RULE_BOOL;
-  if (tests || is_any(name, keeps)) return true;
+  if (tests || o->in_place == RULE_IN_PLACE_KEEPS_DTYPE) return true;
   for (size_t i = 0; i < n; i++) {
     const pt2_cell *t = args[i];
     if (t == self || t->dtype == *out || t->shape.rank == 0) continue;
@@ -388,7 +377,7 @@ static iso_code to_dtype(pt2_writer *w, const pt2_cell *like, const char **id) {
                   pt2_outputs(like), "to", id, NULL);
 }
 
-/* What `self` holds after `src` was copied into it. */
+/* The contents of `self` after `src` was copied into it. */
 static iso_code copied(pt2_writer *w, const pt2_cell *self, const pt2_cell *src, const char **id) {
   *id = src->id;
   pt2_cell cast = *src;
@@ -414,25 +403,21 @@ static const rule_schema *counterpart(pt2_writer *w, const char *name, const cha
 
 iso_code pt2_in_place(pt2_writer *w, const pt2_named *op, json_t *kwargs, pt2_cell *const *args,
                       size_t n_args, pt2_cell *self) {
-  /* operator: in-place forms, which only archives have */
-  /* These change what the tensor is, not what is in it. */
-  static const char *const reshape_in_place[] = {
-      "set_",      "resize_",   "resize_as_", "swap_",      "as_strided_",   "t_", "transpose_",
-      "swapdims_", "swapaxes_", "squeeze_",   "unsqueeze_", "squeeze_dims_", NULL};
   char base[80];
   const char *id = NULL;
   const char *name = op->name, *overload = op->overload;
   const size_t n = strlen(name);
   if (kwargs == NULL) return pt2_no_memory(w);
-  if (n >= sizeof base || is_any(name, reshape_in_place)) {
+  const bool fits = n > 0 && n < sizeof base;
+  snprintf(base, sizeof base, "%.*s", fits ? (int)n - 1 : 0, name);
+  if (!fits || line_of(base)->in_place == RULE_IN_PLACE_CHANGES_SHAPE) {
     json_decref(kwargs);
     return iso_fail(
         w->err, ISO_UNSUPPORTED,
         "the program calls aten::%.80s, which changes a tensor's memory; a capture cannot hold it",
         name);
   }
-  memcpy(base, name, n - 1);
-  base[n - 1] = '\0';
+  /* operator: these two have no plain form with their name and arguments. */
   if (strcmp(base, "copy") == 0 && n_args == 2) {
     json_decref(kwargs);
     iso_code code = copied(w, self, args[1], &id);

@@ -5,10 +5,10 @@
  * small binary fractions of both signs, positive ones, numbers at and beside the rule's literals,
  * and of many magnitudes. Where two balls do not meet, the rule is false, however it was proved.
  *
- * What is independent: the operators' definitions, all arithmetic, sizes and draws stand here;
- * nothing of the prover, of the writer of obligations, of libtorch or of the search takes part.
- * What is not: terms, rules and the arithmetic of conditions are read by rules/, as everywhere.
- * What it shows: a rule whose sides differ at the sizes and numbers that are tried is refused. It
+ * Operators' definitions, arithmetic, sizes and draws stand here alone; nothing of the prover, of
+ * the writer of obligations, of libtorch or of the search takes part.
+ * Shared are terms, rules and the arithmetic of conditions, which rules/ reads as everywhere.
+ * A rule whose sides differ at the sizes and numbers that are tried is refused. This
  * is no proof: what differs elsewhere only (at a number that no draw meets, at other sizes) is not
  * seen, and sides that are undefined (0/0) are not compared.
  *

@@ -116,6 +116,7 @@ static iso_code relate(options *o, cap_graph *graph[2], relations *given, chk_re
   if (c) return c;
   for (size_t i = 0; i < n && !c; i++)
     if (!relations_is_fold(line[i])) c = relations_add(given, line[i], graph[0], graph[1], err);
+  if (!c) c = relations_check_names(given, err);
   if (!c) c = relations_apply(given, graph[0], graph[1], err);
   o->check.relation = line;
   o->check.n_relations = n;

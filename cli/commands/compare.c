@@ -56,7 +56,7 @@ static iso_code save_rules(const pair *p, size_t n, const char *path, iso_error 
   return c;
 }
 
-/* What --repro and --counterexample ask for, of the pair that decides. */
+/* Write the files that --repro and --counterexample name, of the pair that decides. */
 static iso_code write_witness(const options *o, report *rep, iso_error *err) {
   iso_code c = ISO_OK;
   if (rep->r->verdict != SYNTH_DIFFERENT) return c;

@@ -1,4 +1,4 @@
-/* What isomer compare is asked for: options, and what they say together. */
+/* The options of isomer compare, and how they go together. */
 #include "cli/commands/compare_int.h"
 #include "cli/cli.h"
 #include "cli/config/options.h"
@@ -127,7 +127,7 @@ static bool set_flag(options *o, const char *name) {
   return false;
 }
 
-/* What the options together ask for. Returns: -1, or the exit status. */
+/* Settle how the options go together. Returns: -1, or the exit status. */
 static int settle(options *o) {
   if (!o->pair[0][1]) return usage_error("two captures are needed", NULL);
   if (o->n_inputs && !cap_is_archive(o->pair[0][0]) && !cap_is_archive(o->pair[0][1]))

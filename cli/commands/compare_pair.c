@@ -80,7 +80,7 @@ cap_options cmp_inputs_of(const options *o, size_t k) {
                        .n_inputs = k == 0 ? o->n_inputs : 0}; /* other pairs have other lengths */
 }
 
-/* What was agreed on of inputs, as assumptions. Owns: free(). */
+/* The agreement on inputs, as assumptions. Owns: free(). */
 static synth_note *notes_of(const cap_agreement *a) {
   synth_note *n = calloc(a->n_notes + 1, sizeof *n);
   for (size_t i = 0; n && i < a->n_notes; i++)

@@ -120,7 +120,7 @@ static iso_code leave_out_rest(refining *r) {
   return ISO_OK;
 }
 
-/* What a user gave stands in the report beside what was inferred. */
+/* Relations that the user gave stand in the report beside the inferred ones. */
 static iso_code list_given(refining *r) {
   const relations *given = &r->p->relations;
   iso_arena *a = &r->p->refinement.arena;

@@ -21,7 +21,7 @@ typedef struct options {
   const char **path;
   size_t n_paths;
   lint_options lint;
-  const char *json, *sarif, *junit, *baseline;
+  const char *json, *sarif, *junit, *html, *baseline;
   lint_placement_options placement;
   bool github, strict, quiet;
 } options;
@@ -67,6 +67,7 @@ static int take(void *ctx, const char *name, const char *v, const char *second) 
   else if (strcmp(name, "json") == 0) o->json = v;
   else if (strcmp(name, "sarif") == 0) o->sarif = v;
   else if (strcmp(name, "junit") == 0) o->junit = v;
+  else if (strcmp(name, "html") == 0) o->html = v, o->lint.timeline = true;
   else if (strcmp(name, "baseline") == 0) o->baseline = v;
   else if (strcmp(name, "github") == 0) o->github = true;
   else if (strcmp(name, "strict") == 0) o->strict = true;
@@ -93,12 +94,13 @@ static iso_code write_files(const options *o, const lint_view *v, iso_error *err
   if (o->json) c = write_one(o->json, lint_to_json(v), err);
   if (!c && o->sarif) c = write_one(o->sarif, lint_to_sarif(v), err);
   if (!c && o->junit) c = write_one(o->junit, lint_to_junit(v), err);
+  if (!c && o->html) c = write_one(o->html, lint_to_html(v), err);
   return c;
 }
 
 static bool on_stdout(const options *o) {
-  const char *const file[] = {o->json, o->sarif, o->junit};
-  for (size_t i = 0; i < 3; i++)
+  const char *const file[] = {o->json, o->sarif, o->junit, o->html};
+  for (size_t i = 0; i < 4; i++)
     if (file[i] && strcmp(file[i], "-") == 0) return true;
   return false;
 }

@@ -36,7 +36,7 @@ typedef struct options {
   size_t n_ops, n_inputs;
 } options;
 
-/* What a node came to. */
+/* The result of comparing a node. */
 typedef enum outcome { NOT_COMPARED, AGREES, DIFFERS } outcome;
 
 typedef struct run {

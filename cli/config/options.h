@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* What an option takes. */
+/* The value that an option takes. */
 typedef enum config_kind {
   CONFIG_FLAG, /* nothing: true or false */
   CONFIG_TEXT,
@@ -40,7 +40,7 @@ typedef int (*cli_take)(void *ctx, const char *name, const char *value, const ch
  * on, else the exit status. */
 int cli_options_read(const char *command, int argc, char **argv, cli_take take, void *ctx);
 
-/* What --help prints of a command, with all of its verbs. */
+/* Print the --help of a command, with all of its verbs. */
 void cli_help(const char *command, FILE *f);
 
 #endif

@@ -70,6 +70,10 @@ ISO_MUST_USE iso_code relations_load(const char *path, bool misfits, cap_graph *
 /* A line that no user wrote, about outputs: "output LEFT = EXPR" or "output none = RIGHT". */
 ISO_MUST_USE iso_code relations_add(relations *r, const char *line, cap_graph *left,
                                     cap_graph *right, iso_error *err);
+/* Whether lines that no user wrote keep to names: an output that has a namesake, or ranks' parts of
+ * its name, is made of nothing else, nobody else of these, and each is used once. Errors:
+ * ISO_FORMAT. */
+ISO_MUST_USE iso_code relations_check_names(const relations *r, iso_error *err);
 /* Change both graphs' results as the lines say: they pair by name then, and what an output is of
  * several or in another layout stands behind the right graph as nodes of its own. */
 ISO_MUST_USE iso_code relations_apply(relations *r, cap_graph *left, cap_graph *right,

@@ -188,6 +188,69 @@ static iso_code cannot_pair(const relations *r, const cap_graph *left, const cap
                   n[LEFT], left->path, n[RIGHT], right->path);
 }
 
+/* ---- names ---- */
+
+/* How many results of a side are NAME, or a rank's of it. */
+static size_t of_stem(const relations *r, int side, const char *name) {
+  size_t n = 0;
+  for (size_t i = 0; i < r->n_results[side]; i++)
+    n += synth_same_stem(r->result[side][i].name, name);
+  return n;
+}
+
+static bool has_result(const relations *r, int side, const char *name) {
+  for (size_t i = 0; i < r->n_results[side]; i++)
+    if (strcmp(r->result[side][i].name, name) == 0) return true;
+  return false;
+}
+
+/* Whether the left result `name` may be made of the right result `part`. */
+static bool names_go_together(const relations *r, const char *name, const char *part) {
+  if (!synth_same_stem(name, part)) return !of_stem(r, RIGHT, name) && !of_stem(r, LEFT, part);
+  return of_stem(r, LEFT, name) < 2 || strcmp(name, part) == 0 || !has_result(r, RIGHT, name);
+}
+
+/* The first right result of the term that left result `left` may not be made of; NULL: none.
+ * `taken`: by right result, one more than the left result that is made of it. */
+static const char *misnamed(const relations *r, uint32_t left, const rule_term *t,
+                            uint32_t *taken) {
+  if (t->kind == RULE_VAR) {
+    uint32_t *by = &taken[t->u.i];
+    const char *part = r->result[RIGHT][t->u.i].name;
+    if ((*by && *by != left + 1) || !names_go_together(r, r->result[LEFT][left].name, part))
+      return part;
+    *by = left + 1;
+  }
+  for (uint32_t i = 0; i < t->n; i++) {
+    const char *part = misnamed(r, left, t->child[i], taken);
+    if (part) return part;
+  }
+  return NULL;
+}
+
+static bool user_spoke_of(const relations *r, uint32_t left) {
+  for (size_t i = 0; i < r->n_outputs; i++)
+    if (!r->output[i].inferred && r->output[i].left == left) return true;
+  return false;
+}
+
+iso_code relations_check_names(const relations *r, iso_error *err) {
+  uint32_t *taken = calloc(r->n_results[RIGHT] + 1, sizeof *taken);
+  if (!taken) return nomem(err);
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < r->n_outputs && !c; i++) {
+    const relations_line *l = &r->output[i];
+    if (!l->inferred || !l->term || user_spoke_of(r, l->left)) continue;
+    const char *part = misnamed(r, l->left, l->term, taken);
+    if (part)
+      c = iso_fail(err, ISO_FORMAT,
+                   "%s: by its name, \"%s\" is another output, and no part of \"%s\"", l->where,
+                   part, r->result[LEFT][l->left].name);
+  }
+  free(taken);
+  return c;
+}
+
 iso_code relations_apply(relations *r, cap_graph *left, cap_graph *right, iso_error *err) {
   const size_t n_l = r->n_results[LEFT], n_r = r->n_results[RIGHT],
                most = n_l + n_r + r->n_outputs + 1;

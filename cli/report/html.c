@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 
 /* Text as HTML shows it. */
-static void put_text(FILE *f, const char *s) {
+void html_put_text(FILE *f, const char *s) {
   for (; *s; s++) switch (*s) {
     case '<': fputs("&lt;", f); break;
     case '>': fputs("&gt;", f); break;
@@ -20,7 +20,7 @@ static void put_text(FILE *f, const char *s) {
 
 /* JSON inside of a script element: a "<" stands in strings only, and there it may be written
  * otherwise. */
-static void put_json(FILE *f, const char *s) {
+void html_put_json(FILE *f, const char *s) {
   for (; *s; s++)
     if (*s == '<' || *s == '>' || *s == '&') fprintf(f, "\\u%04x", (unsigned char)*s);
     else fputc(*s, f);
@@ -55,15 +55,29 @@ static void put_graphs(FILE *f, const parts *a) {
   fputs("]}", f);
 }
 
-static void fill(FILE *f, const char *place, size_t n, const parts *a) {
-  const char *last = strstr(a->text, "\nisomer: "); /* the last line is the verdict */
+const char *html_title(const char *text) {
+  const char *last = strstr(text, "\nisomer: "); /* the last line is the verdict */
   for (const char *next = last; next; next = strstr(next + 1, "\nisomer: ")) last = next;
+  return last ? last + 1 : "isomer";
+}
+
+void html_fill(FILE *f, const char *page, html_place *put, const void *ctx) {
+  const char *at = page;
+  for (const char *open; (open = strstr(at, "{{")); at = strstr(open, "}}") + 2) {
+    fwrite(at, 1, (size_t)(open - at), f);
+    put(f, open + 2, (size_t)(strstr(open, "}}") - open - 2), ctx);
+  }
+  fputs(at, f);
+}
+
+static void fill(FILE *f, const char *place, size_t n, const void *ctx) {
+  const parts *a = ctx;
   if (strncmp(place, "style", n) == 0) fputs(html_style, f);
   else if (strncmp(place, "script", n) == 0) fputs(html_script, f);
-  else if (strncmp(place, "text", n) == 0) put_text(f, a->text);
-  else if (strncmp(place, "report", n) == 0) put_json(f, a->json);
+  else if (strncmp(place, "text", n) == 0) html_put_text(f, a->text);
+  else if (strncmp(place, "report", n) == 0) html_put_json(f, a->json);
   else if (strncmp(place, "graphs", n) == 0) put_graphs(f, a);
-  else if (strncmp(place, "title", n) == 0) put_text(f, last ? last + 1 : "isomer");
+  else if (strncmp(place, "title", n) == 0) html_put_text(f, html_title(a->text));
 }
 
 char *report_html(const report *p, size_t n, size_t decides) {
@@ -71,12 +85,7 @@ char *report_html(const report *p, size_t n, size_t decides) {
   char *out = NULL;
   size_t size;
   FILE *f = a.text && a.json ? open_memstream(&out, &size) : NULL;
-  const char *at = html_page;
-  for (const char *open; f && (open = strstr(at, "{{")); at = strstr(open, "}}") + 2) {
-    fwrite(at, 1, (size_t)(open - at), f);
-    fill(f, open + 2, (size_t)(strstr(open, "}}") - open - 2), &a);
-  }
-  if (f) fputs(at, f);
+  if (f) html_fill(f, html_page, fill, &a);
   free(a.text);
   free(a.json);
   if (f && !ferror(f) && fclose(f) == 0) return out;

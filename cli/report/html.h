@@ -8,6 +8,15 @@
  * The same comparison gives the same bytes where no_stats is set. */
 char *report_html(const report *p, size_t n, size_t decides);
 
+/* Text as HTML shows it; JSON inside of a script element. */
+void html_put_text(FILE *f, const char *s);
+void html_put_json(FILE *f, const char *s);
+/* The last line of a text report, which is the page's title. */
+const char *html_title(const char *text);
+/* A template, with what belongs at each place "{{NAME}}": put(f, NAME, its length, ctx). */
+typedef void html_place(FILE *f, const char *name, size_t n, const void *ctx);
+void html_fill(FILE *f, const char *page, html_place *put, const void *ctx);
+
 /* ---- html_data.c ---- */
 /* Data of the page beyond the JSON report: the nodes of both graphs with class and standing, the
  * rules' patterns and the classes they joined, the divergences' regions and pictures. One JSON
@@ -17,5 +26,7 @@ void html_data(const report *p, FILE *f);
 /* ---- the page's template, made of page.html, page.css and page*.js when the program is built ----
  */
 extern const char html_page[], html_style[], html_script[];
+/* Of `isomer lint`'s page: cli/templates/lint. */
+extern const char html_lint_style[], html_lint_script[];
 
 #endif

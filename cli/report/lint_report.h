@@ -1,4 +1,5 @@
-/* What `isomer lint` found, as text, as JSON and for other programs; and what of it is known. */
+/* Findings of `isomer lint` as text, as JSON and for other programs; and which of them are known.
+ */
 #ifndef CLI_REPORT_LINT_REPORT_H
 #define CLI_REPORT_LINT_REPORT_H
 
@@ -36,5 +37,7 @@ void lint_put_github(const lint_view *v, FILE *f);
 char *lint_to_json(const lint_view *v);
 char *lint_to_sarif(const lint_view *v);
 char *lint_to_junit(const lint_view *v);
+/* The page: findings, timelines, the circle of a hang, placements (lint_html.c). */
+char *lint_to_html(const lint_view *v);
 
 #endif

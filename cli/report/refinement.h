@@ -1,4 +1,4 @@
-/* What the left outputs are made of, as it was inferred or given: in reports, as lines of a
+/* Relations that make up the left outputs, inferred or given: in reports, as lines of a
  * relations file, and against what a user expects. */
 #ifndef CLI_REPORT_REFINEMENT_H
 #define CLI_REPORT_REFINEMENT_H

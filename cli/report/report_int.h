@@ -1,4 +1,4 @@
-/* What both forms of a report need. */
+/* Common to both forms of a report. */
 #ifndef CLI_REPORT_REPORT_INT_H
 #define CLI_REPORT_REPORT_INT_H
 

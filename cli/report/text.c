@@ -47,7 +47,7 @@ static void print_index(FILE *f, const rule_shape *s, int64_t index) {
   fputs(index >= 0 && s->rank ? "]\n" : "\n", f);
 }
 
-/* What z3 made of the i-th rule, where it was asked; "" where not. */
+/* z3's answer on the i-th rule where it was asked; "" where not. */
 static void say_z3(const report *p, size_t i, char *text, size_t size) {
   const obligations *o = p->obligations;
   text[0] = '\0';

@@ -16,7 +16,7 @@
 ISO_MUST_USE iso_code rules_minimize(const rule_set *set, const val_options *o, bool given,
                                      bool **drop, json_t **report, iso_error *err);
 
-/* What a set is made of: counts, families, evidence; with reports of comparisons (compare --json)
+/* Statistics of a set: counts, families, evidence; with reports of comparisons (compare --json)
  * also instances, distinct rules and which of them models share. Owns: the caller decrefs. */
 ISO_MUST_USE iso_code rules_stats(rule_set *const *set, size_t n_sets, const char *const *path,
                                   size_t n_reports, json_t **out, iso_error *err);

@@ -20,8 +20,8 @@ static const char head[] =
     "// pattern is used only where all float tensors in it have one element type, shapes are "
     "static, and every precondition of the rule holds.\n";
 
-/* What bodies call, each after what it calls itself. Ints have 128 bits; what leaves them, or
- * divides with a remainder, is no match. */
+/* Functions that bodies call, each after those that it calls itself. Ints have 128 bits; a result
+ * that leaves them, or divides with a remainder, is no match. */
 static const struct {
   const char *name, *text;
 } helpers[] = {
@@ -236,8 +236,8 @@ static size_t operation(writer *w, const rule_term *t, bool pattern) {
   return k;
 }
 
-/* What `attribute` numbers, in its order: lists with names of the pattern, computed ones of the
- * other side. */
+/* Collect the attributes in the order in which `attribute` numbers them: lists with names of the
+ * pattern, computed ones of the other side. */
 static bool collect(writer *w, const rule_term *t, bool pattern) {
   bool ok = true;
   for (uint32_t i = 0; i < t->n && has_tensors(t) && ok; i++)

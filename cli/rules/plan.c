@@ -102,8 +102,8 @@ static size_t count_open(const rules_plan *p, const rule_term *t, const char **n
   return n;
 }
 
-/* What the one open name in `t` must be for t = v; NULL where that takes more than the inverse of +
- * - *. */
+/* The value that the one open name in `t` must have for t = v; NULL where that takes more than the
+ * inverse of + - *. */
 static const rule_term *invert(rules_plan *p, const rule_term *t, const rule_term *v) {
   const char *name;
   if (t->kind == RULE_NAME) return v;

@@ -1,4 +1,4 @@
-/* What a rule library is made of (library.h).
+/* Statistics of a rule library (library.h).
  *
  * Families, by the operators that a rule mentions, the most telling first: "bridge" joins operators
  * of a framework's own (vllm::...) with PyTorch's; "partition" has collectives of several ranks;
@@ -104,7 +104,7 @@ typedef struct use_tally {
   json_t *rule; /* "lhs <=> rhs": {"models": {name: 1}, "status"} */
 } use_tally;
 
-/* What a report calls its model; where it does not, its path. */
+/* The model's name in a report; where it has none, its path. */
 static const char *model_of(const json_t *side) {
   const char *model = json_string_value(json_object_get(side, "model")),
              *path = json_string_value(json_object_get(side, "path"));

@@ -1,5 +1,5 @@
-/* What the rules of workload files mean: guards, conditions, appliers and analyses, by means of
- * egraph.h alone. */
+/* The meaning of the rules of workload files: guards, conditions, appliers and analyses, by means
+ * of egraph.h alone. */
 #ifndef CLI_SATURATE_SATURATE_H
 #define CLI_SATURATE_SATURATE_H
 
@@ -16,7 +16,7 @@ eg_sat_analysis sat_language_analysis(sat_language *l);
 /* Add the workload's rules. `l` serves one e-graph at a time, and stays alive as long as the rules.
  */
 ISO_MUST_USE iso_code sat_language_rules(sat_language *l, eg_sat *s, eg_rules *r, iso_error *err);
-/* What a callback could not report itself. */
+/* An error that a callback could not report itself. */
 ISO_MUST_USE iso_code sat_language_error(const sat_language *l, iso_error *err);
 
 /* Print what the start terms came to: the smallest equal term of each, and a checked proof that it

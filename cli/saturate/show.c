@@ -1,4 +1,4 @@
-/* What `isomer saturate` shows of an e-graph: smallest terms, and why they are equal to the start
+/* Output of `isomer saturate` about an e-graph: smallest terms, and why they are equal to the start
  * terms. */
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static void put_steps(const sat_shown *x, const eg_graph *g, const eg_step *step
   if (n > MAX_STEPS) fprintf(x->f, "    ... %zu more\n", n - MAX_STEPS);
 }
 
-/* What is no instance of a rule is an equation of the input, or was made by an applier or an
+/* A step that is no instance of a rule is an equation of the input, or was made by an applier or an
  * analysis. */
 static bool other(void *ctx, const eg_step *step) {
   (void)ctx, (void)step;

@@ -27,6 +27,9 @@ typedef struct machine {
   bool block;     /* matches are so short that registers are copied as a block */
   const uint32_t *start; /* rows of the first instruction */
   size_t n_start;
+  size_t work, patience; /* words of rows passed, and how many may be before wait_on asks */
+  size_t n_before;       /* matches before the run under way */
+  bool gave_up, stopped; /* stopped: no more matches are wanted */
 } machine;
 
 static void close_store(machine *m) {
@@ -96,6 +99,26 @@ static inline bool yield(machine *m) {
     }
   }
   return m->news ? put(m, root) != NULL : count(m, 1);
+}
+
+/* A run is in vain where rows were passed for no match. Returns: false to give it up. */
+static __attribute__((noinline)) bool wait_on(machine *m) {
+  const egi_query *q = m->q;
+  size_t rows = 0, match = 0; /* words of all rows, and of those of one match */
+  for (size_t i = q->n_ground; i < q->n_atoms; i++) {
+    rows += m->s->op[q->atom[i].op].n_rows * (1 + (size_t)q->atom[i].n);
+    match += 1 + q->atom[i].n;
+  }
+  const size_t n = m->sink->n + (m->out ? (size_t)(m->out - m->from) / m->stride : 0) - m->n_before;
+  const bool never =
+      q->patience == EGI_NEVER || m->sink->each; /* told matches are not taken back */
+  m->patience = never ? SIZE_MAX : q->patience * rows + q->least + n * match;
+  m->gave_up = m->work > m->patience;
+  return !m->gave_up;
+}
+static inline bool spend(machine *m, size_t words) {
+  m->work += words;
+  return m->work <= m->patience || wait_on(m);
 }
 
 /* Rows of `n` children put down, their class before them where `lead` is 1. Inlined with how many
@@ -213,6 +236,7 @@ static bool flat_down(machine *m, const egi_ins *i, const uint32_t *copy) {
                  *end = i->old ? fresh : kid + n;
   const uint32_t news = m->news;
   if (only_put(m, i)) return put_rows(m, i, kid, fresh, end, 0);
+  if (!spend(m, (size_t)(end - kid))) return false;
   for (; (kid = seek(m, i, kid, end, i->n)) < end; kid += i->n) {
     m->news = news | (kid < fresh ? 0 : m->fresh);
     if (bind(m, i, kid, 1) && !go_on(m, i + 1)) return false;
@@ -226,6 +250,7 @@ static bool down(machine *m, const egi_ins *i) {
   const egi_cls *c = &m->s->cls[id];
   if (c->weight >= EGI_LONG && (copy = egi_flat_copy(m->s, EGI_OF_CLASS, id)))
     return flat_down(m, i, copy);
+  if (!spend(m, c->weight)) return false;
   for (uint32_t r = c->rows; r; r = w[r + ROW_NEXT]) {
     if ((w[r + ROW_HEAD] & i->mask) != i->want) continue;
     m->news = news | (w[r + ROW_HEAD] & m->fresh);
@@ -242,6 +267,7 @@ static bool flat_up(machine *m, const egi_ins *i, uint32_t via, const uint32_t *
   const uint32_t news = m->news;
   uint32_t *cls = &m->reg[i->cls];
   if (only_put(m, i)) return put_rows(m, i, row, fresh, end, 1);
+  if (!spend(m, (size_t)(end - row))) return false;
   for (; row < end; row += 1 + i->n) {
     m->news = news | (row < fresh ? 0 : m->fresh);
     *cls = row[0];
@@ -263,6 +289,7 @@ static bool up(machine *m, const egi_ins *i) {
   if (!(c->above & i->bit)) return true;
   if (c->weight >= EGI_LONG && (copy = egi_flat_copy(m->s, EGI_ABOVE, id)))
     return flat_up(m, i, via->at, copy);
+  if (!spend(m, c->weight)) return false;
   for (uint32_t place = c->places; place; place = w[place + 1]) {
     const uint32_t r = place - to_row; /* the row, if this is the child asked for: an earlier row's
                                           words are no heads of ours */
@@ -277,6 +304,7 @@ static bool up(machine *m, const egi_ins *i) {
 
 static bool lookup(machine *m, const egi_ins *i) {
   eg_sat *s = m->s;
+  if (!spend(m, i->n)) return false;
   uint64_t h = egi_mix_op(i->want & ROW_OP);
   for (uint32_t k = 0; k < i->n; k++) h = egi_mix(h, s->args[k] = m->reg[i->kid[k]]);
   const uint32_t r = egi_row_find(s, i->want & ROW_OP, s->args, i->n, egi_mix_end(h));
@@ -299,7 +327,7 @@ static bool step(machine *m, const egi_ins *i) {
   const egi_op *op = &m->s->op[i->want & ROW_OP];
   m->start = op->row; /* a part of the pattern that nothing connects with the rest */
   m->n_start = op->n_row;
-  const bool on = scan(m, i);
+  const bool on = spend(m, op->n_row) && scan(m, i);
   m->start = start;
   m->n_start = n;
   return on;
@@ -341,9 +369,8 @@ static bool ground_before_is_fresh(machine *m, size_t start) {
   return false;
 }
 
-static bool run(machine *m, size_t start, bool fresh) {
+static bool run_program(machine *m, size_t start, bool fresh) {
   egi_query *q = m->q;
-  if (fresh && ground_before_is_fresh(m, start)) return true;
   const egi_ins *ins = egi_program_of(q, start, fresh);
   if (!ins) {
     m->sink->no_memory = true;
@@ -358,6 +385,66 @@ static bool run(machine *m, size_t start, bool fresh) {
     if (!scan(m, ins) || (n > CHECK_EVERY && over(m))) return false;
   }
   return true;
+}
+
+static bool join_found(void *ctx, uint32_t fresh) {
+  machine *m = ctx;
+  const uint32_t news = m->news;
+  m->news |= fresh & m->fresh;
+  const bool on = yield(m);
+  m->news = news;
+  m->stopped = !on;
+  return on;
+}
+static bool join_over(void *ctx) {
+  machine *m = ctx;
+  return m->stopped = over(m);
+}
+
+/* Returns: false to stop. */
+static bool run_join(machine *m, size_t start, bool fresh) {
+  const size_t n_ground = m->q->n_ground;
+  if (fresh && start < n_ground && !ground_is_fresh(m, &m->q->atom[start])) return true;
+  const egi_join ask = {.s = m->s,
+                        .q = m->q,
+                        .reg = m->reg,
+                        .start = start,
+                        .fresh = fresh,
+                        .found = join_found,
+                        .over = join_over,
+                        .ctx = m};
+  if (!egi_join_run(&ask)) m->sink->no_memory = true;
+  return !m->sink->no_memory && !m->stopped;
+}
+
+/* By the program; where that passes many rows in vain, what it found is taken back, and the atoms
+ * are joined. Returns: false to stop. */
+static bool run(machine *m, size_t start, bool fresh) {
+  egi_words *store = m->sink->store;
+  if (fresh && ground_before_is_fresh(m, start)) return true;
+  const egi_query *q = m->q;
+  m->work = 0;
+  m->patience = q->least;
+  if (q->patience == EGI_NEVER) return run_program(m, start, fresh);
+  if (q->patience == 0) return run_join(m, start, fresh);
+  const size_t n = m->sink->n, n_stored = m->sink->n_stored;
+  uint32_t *out = m->out, *end = m->end;
+  const uint32_t *from = m->from, news = m->news;
+  egi_mark mark = {0};
+  if (store) mark = egi_words_mark(store);
+  if (out) mark.n = (size_t)(out - store->last->word);
+  m->n_before = n + (out ? (size_t)(out - from) / m->stride : 0);
+  if (run_program(m, start, fresh)) return true;
+  if (!m->gave_up) return false;
+  if (store) egi_words_rewind(store, mark);
+  m->out = out;
+  m->end = end;
+  m->from = from;
+  m->news = news;
+  m->sink->n = n;
+  m->sink->n_stored = n_stored;
+  m->gave_up = false;
+  return run_join(m, start, fresh);
 }
 
 static size_t cheapest(const machine *m) {
@@ -378,6 +465,22 @@ static void classes(machine *m, uint32_t from, uint32_t first_new) {
     m->reg[m->q->root] = c;
     if (!yield(m)) return;
   }
+}
+
+/* Called for each match once all are found: what is told cannot be taken back. */
+static iso_code search_and_tell(eg_sat *s, egi_query *q, egi_sink *sink, iso_error *err) {
+  egi_words store = {0};
+  egi_sink all = {.store = &store, .stride = 1 + q->n_vars, .limit = sink->limit};
+  const iso_code code = egi_search(s, q, EGI_ALL, 0, &all, err);
+  bool on = !code;
+  for (size_t n; on;) {
+    const uint32_t *match = egi_words_take(&store, all.stride, 1, &n);
+    on = n > 0;
+    sink->n += n;
+    on = on && sink->each(sink->ctx, (eg_class){match[0]}, (const eg_class *)(match + 1));
+  }
+  egi_words_free(&store);
+  return code;
 }
 
 iso_code egi_search(eg_sat *s, egi_query *q, enum egi_wanted wanted, uint32_t first_new_class,
@@ -483,7 +586,9 @@ iso_code eg_sat_match(eg_sat *s, const eg_pattern *p,
   if (s->n_dirty) return iso_fail(err, ISO_USAGE, "matching needs a rebuilt e-graph");
   if (!egi_index(s)) return iso_fail(err, ISO_NOMEM, "out of memory for the rows of operators");
   egi_flat_begin(s, false);
-  const iso_code code = egi_search(s, p->query, EGI_ALL, 0, &sink, err);
+  const bool tell_late = p->n_parts > 1 && p->query->patience;
+  const iso_code code = tell_late ? search_and_tell(s, p->query, &sink, err)
+                                  : egi_search(s, p->query, EGI_ALL, 0, &sink, err);
   egi_flat_end(s);
   if (!code) *n = sink.n;
   return code;

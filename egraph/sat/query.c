@@ -147,6 +147,16 @@ static bool build(egi_query *q, size_t start, bool fresh) {
   return ok;
 }
 
+enum { LEAST = 1 << 10 }; /* with so few rows, a join begins later than a program ends */
+
+/* Who asks for several classes joins them, and one pass over all rows is the price of that. The
+ * classes of one term hang together, and its program seldom passes much in vain. */
+static size_t patience_of(const egi_query *q, const eg_pattern *p) {
+  enum { PARTS = 1, TERM = 64 };
+  if (!egi_join_can(q)) return EGI_NEVER;
+  return p->n_parts > 1 ? PARTS : TERM;
+}
+
 iso_code egi_query_new(eg_sat *s, const eg_pattern *p, egi_query **out, iso_error *err) {
   egi_query *q = calloc(1, sizeof *q);
   if (!q) return iso_fail(err, ISO_NOMEM, "out of memory for a pattern");
@@ -166,6 +176,8 @@ iso_code egi_query_new(eg_sat *s, const eg_pattern *p, egi_query **out, iso_erro
   }
   q->program = iso_arena_alloc(&q->mem, (2 * q->n_atoms + 1) * sizeof *q->program);
   ok = ok && q->program;
+  q->patience = patience_of(q, p);
+  q->least = LEAST;
   /* Of a long term few starts ever are the best, and building costs the square of its length: its
    * programs wait. One term is connected: no program scans beside its start, whichever is built. */
   enum { LONG = 16 };

@@ -89,8 +89,12 @@ typedef struct egi_query {
    * start from their class. Those of one long term are built when they are first run
    * (egi_program_of). */
   egi_program *program;
+  /* Words of rows that a program may pass in vain before the atoms are joined (join.c): so often
+   * those of the operators' rows, and these. Patience 0: they are joined at once. */
+  size_t patience, least;
   iso_arena mem;
 } egi_query;
+#define EGI_NEVER SIZE_MAX
 
 ISO_MUST_USE iso_code egi_query_new(eg_sat *s, const eg_pattern *p, egi_query **out,
                                     iso_error *err);
@@ -239,6 +243,25 @@ bool egi_index(eg_sat *s);
 bool egi_index_fresh(eg_sat *s);
 /* All marks off. */
 void egi_unmark(eg_sat *s);
+
+/* ---- join.c ---- */
+
+enum { EGI_JOIN_ATOMS = 32, EGI_JOIN_VARS = 64 };
+/* A search as a join of its atoms. */
+typedef struct egi_join {
+  eg_sat *s;
+  const egi_query *q;
+  uint32_t *reg; /* those of ground atoms are set; each match sets the others that are asked for */
+  /* Where `fresh`: of the atom `start` only rows that are, of those before it only others. */
+  size_t start;
+  bool fresh;
+  bool (*found)(void *ctx, uint32_t fresh); /* not 0: some row is. Returns: false to stop */
+  bool (*over)(void *ctx);                  /* asked now and then: is a limit reached? */
+  void *ctx;
+} egi_join;
+bool egi_join_can(const egi_query *q);
+/* Requires: it can; rebuilt, for fresh rows lists of them. Returns: false without memory. */
+bool egi_join_run(const egi_join *ask);
 
 /* ---- applying ---- */
 

@@ -17,10 +17,11 @@ typedef struct lint_collective_lost {
   size_t n, cap;
 } lint_collective_lost;
 
-/* What keeps two from being the same collective. Returns: LINT_KINDS where nothing does. */
+/* The kind of misfit that keeps two from being the same collective. Returns: LINT_KINDS where there
+ * is none. */
 lint_kind lint_collective_misfit(const lint_trace *t, lint_at s, lint_at r);
 
-/* What is wrong with the sizes, the splits or the root of one member by itself. Returns: NULL where
+/* A fault in the sizes, the splits or the root of one member by itself. Returns: NULL where
  * nothing is. */
 const char *lint_own_fault(const lint_trace *t, const lint_group *g, lint_at at, lint_kind *kind);
 /* Proc `proc` lacks `at`, or has it alone. */

@@ -1,8 +1,8 @@
 /* Does it hang, and why: the runs under all progress models, and the cycle of the deciding one.
  *
- * What stands still waits for something: an operation for the other side's, which stands behind
- * something else there, or in a queue behind another one. Followed from one to the next this comes
- * back to where it was, for what waits for nothing goes on. */
+ * An operation that stands still waits for another: the other side's, which has operations
+ * before it there, or one that is ahead in its queue. Followed from one to the next this comes
+ * back to where it was, since an operation that waits for nothing goes on. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,8 @@ typedef struct hop {
 
 static bool same(lint_at a, lint_at b) { return a.proc == b.proc && a.event == b.event; }
 
-/* What stands before `at` on its own rank: its line's event, or the head of its queue. */
+/* The operation that keeps `at` back on its own rank: its line's event, or the head of its queue.
+ */
 static bool obstacle(const lint_run_state *s, lint_at at, lint_at *out) {
   const lint_run_proc *p = &s->proc[at.proc];
   const lint_event *e = lint_event_at(s->t, at);
@@ -131,8 +132,8 @@ static bool touches(const lint_program *p, const lint_event *e, const lint_event
   return false;
 }
 
-/* What a table's send carries is made by a computation of its stage, what its receive brings is
- * used by one. */
+/* A computation of its stage makes the value that a table's send carries; the value that a receive
+ * brings is used by one. */
 static bool depends(const lint_trace *t, uint32_t proc, uint32_t i, uint32_t k) {
   const lint_program *p = t->proc[proc].prog;
   const lint_event *e = &p->event[i], *f = &p->event[k];
@@ -252,6 +253,7 @@ static iso_code report_cycle(lint_check *c, const lint_run_state *s) {
     if (!code)
       code = lint_found(c, LINT_DEADLOCK, at, k, *mend ? mend : NULL, "%s (under %s)", text,
                         lint_model_word(s->model));
+    if (!code) c->finding[c->n - 1].n_cycle = n;
   }
   free(h);
   free(at);

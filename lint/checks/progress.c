@@ -207,16 +207,17 @@ static void start_op(lint_run_state *s, lint_at at, double time) {
   const lint_event *e = lint_event_at(s->t, at);
   const uint32_t id = s->t->proc[at.proc].meet[at.event];
   const lint_meet *m = id == LINT_NONE ? NULL : &s->t->meet[id];
+  const double tick = e->flags & LINT_IMPLIED ? 0 : s->tick;
   if (!m || (m->faulty && s->lenient)) {
-    end_op(s, at, time);
+    end_op(s, at, time + tick);
     return;
   }
   if (e->op == LINT_OP_SEND && (s->model == LINT_BUFFERED || e->flags & LINT_IMPLIED))
-    end_op(s, at, time);
+    end_op(s, at, time + tick);
   if (m->faulty) return;
   if (time > s->time[id]) s->time[id] = time;
   if (++s->arrived[id] < m->n) return;
-  for (uint32_t i = 0; i < m->n; i++) end_op(s, s->t->member[m->first + i], s->time[id]);
+  for (uint32_t i = 0; i < m->n; i++) end_op(s, s->t->member[m->first + i], s->time[id] + tick);
 }
 
 static void start_unit(lint_run_state *s, lint_at unit, double time) {
@@ -248,7 +249,7 @@ static void wait_on(lint_run_state *s, uint32_t *first, lint_line *l) {
   *first = (uint32_t)(l - s->line) + 1;
 }
 
-static double cost_of(const lint_program *g, const lint_event *e) {
+double lint_cost_of(const lint_program *g, const lint_event *e) {
   if (e->extra && g->extra[e->extra].cost >= 0) return g->extra[e->extra].cost;
   if (e->op == LINT_OP_B) return 2;
   return e->op == LINT_OP_F || e->op == LINT_OP_I || e->op == LINT_OP_W ? 1 : 0;
@@ -305,8 +306,8 @@ static bool step(lint_run_state *s, lint_line *l) {
   } else if (e->op == LINT_OP_STREAM_WAIT && !pass_stream_wait(s, l, i, e)) {
     return false;
   }
-  const double cost = cost_of(g, e);
-  l->time += cost;
+  const double cost = lint_cost_of(g, e);
+  l->time += cost + (e->flags & LINT_IMPLIED ? 0 : s->tick);
   s->busy += cost * s->t->proc[l->proc].n_ranks;
   p->state[i].seen = p->state[i].done = l->time;
   if (p->state[i].waiter) wake_all(s, &p->state[i].waiter);

@@ -13,7 +13,7 @@ typedef struct lint_touch {
 
 enum { LINT_TOUCHES = 2 };
 
-/* What access `a` of `e` does. Returns: how many touches, 0 to 2: in place, a buffer is read and
+/* The touches of access `a` of `e`. Returns: how many, 0 to 2: in place, a buffer is read and
  * written. `rank` tells a broadcast's root from the others. */
 size_t lint_touches(const lint_trace *t, const lint_proc *p, const lint_event *e,
                     const lint_access *a, lint_touch *out);

@@ -94,7 +94,7 @@ static uint32_t sent_buffer(const lint_program *p, const lint_event *e) {
   return 0;
 }
 
-/* What a receive brings: what is needed of its buffer next, before something else is written there.
+/* A receive brings the value that is needed of its buffer next, before another is written there.
  */
 static void hint_receives(const lint_trace *t, const lint_proc *p, uint32_t *next) {
   for (size_t i = p->prog->n; i-- > 0;) {
@@ -160,7 +160,8 @@ iso_code lint_hint_values(lint_check *c) {
   return ISO_OK;
 }
 
-/* What a send carries: what its buffer holds; where that is not known, what it is said to need. */
+/* The value that a send carries: its buffer's; where that is not known, the one it is said to need.
+ */
 static uint32_t carried(const values *v, const lint_program *p, const lint_event *e) {
   const uint32_t b = sent_buffer(p, e);
   const uint32_t x = b ? v->buffer[b].value : UNKNOWN;

@@ -308,6 +308,7 @@ iso_code lint_read_table(lint_trace *t, const char *path, const lint_options *o,
     r.end = text + n;
     c = read_rows(&r);
   }
+  t->may_be_cut = n && text[n - 1] != '\n' && (o->stages < 0 || o->microbatches < 0);
   t->stages = o->stages;
   t->microbatches = o->microbatches;
   if (!c && t->stages < 0) c = extent(&r, true, &t->stages);

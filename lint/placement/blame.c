@@ -1,4 +1,4 @@
-/* What is wrong with a tensor that fits nowhere, and the one change that mends it. */
+/* The fault of a tensor that fits nowhere, and the one change that mends it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +68,7 @@ static rule_tensor *zeros_like(plc *x, const rule_tensor *t) {
   return z;
 }
 
-/* What a rank's call gives with other operands: `zero`, 0 for all that is no replica, else drawn
+/* The result of a rank's call with other operands: `zero`, 0 for all that is no replica, else drawn
  * parts of the whole. Owns. */
 static rule_tensor *with_others(plc *x, const plc_tuple *t, uint32_t rank, bool zero) {
   const uint32_t i = t->node[rank];

@@ -31,7 +31,7 @@ static void read_mesh(plc *x, const lint_placement_options *o) {
     return;
   }
   x->mesh.n = n;
-  if (!text || !*text) {
+  if (!text || (!o->mesh && !*text)) {
     plc_mesh_guess(x);
     return;
   }
@@ -71,7 +71,7 @@ static bool start(plc *x) {
 }
 
 static void finish(plc *x) {
-  if (x->value[0] && x->many[0]) plc_clear(x);
+  plc_clear(x);
   for (uint32_t d = 0; d < PLC_DRAWS; d++) {
     free(x->value[d]);
     free(x->many[d]);

@@ -1,6 +1,6 @@
 /* Gradients against the loss that the ranks give: how its value moves with a leaf.
  *
- * What a rank computes of a gradient does not tell whether the ranks' results are to be added up or
+ * A rank's gradient does not tell whether the ranks' results are to be added up or
  * averaged: a literal like 1/16 may stand for the elements of one rank or of all. The loss does. A
  * leaf is moved in a drawn direction, on all ranks alike, and the change of the loss is held
  * against the gradient along that direction. */
@@ -121,7 +121,7 @@ double plc_gradient_scale(plc *x, const plc_output *loss, const plc_output *o, c
   const double down = loss_at(x, node, leaf, direction, -step);
   for (uint32_t r = 0; r < x->mesh.n; r++) rule_tensor_unref(direction[r]);
   const double change = (up - down) / (2 * step);
-  /* What hardly moves the loss says nothing. */
+  /* A direction that hardly moves the loss says nothing. */
   if (!isfinite(change) || fabs(change) < 1e-6 * fabs(up)) return 0;
   return slope / change;
 }

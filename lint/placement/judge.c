@@ -78,7 +78,7 @@ static bool better(score a, score b) {
 
 /* ---- leaves of which nothing is said ---- */
 
-/* What was guessed on the way to `t`, the nearest first. */
+/* Guesses made on the way to `t`, the nearest first. */
 static uint32_t guesses_behind(plc *x, plc_tuple *t, uint32_t *out) {
   uint32_t queue[MOST_BEHIND], n = 0, made = 0;
   queue[n++] = t->id;
@@ -257,7 +257,7 @@ static const plc_tuple *unshown(const plc *x, const plc_tuple *t, bool *seen) {
   return t->state == PLC_PLACED && t->evidence < RULE_TESTED ? t : NULL;
 }
 
-/* What is refuted on the way does no harm where outputs are shown without it. */
+/* A placement refuted on the way does no harm where outputs are shown without it. */
 static void judge_evidence(plc *x) {
   bool *seen = calloc(x->n_tuples + 1, sizeof *seen);
   if (!plc_need(x, seen)) return;

@@ -12,7 +12,7 @@
 
 enum { MOST_SLOTS = 14, MOST_VARIANTS = 512 };
 
-/* What sums of numbers leave that cancel, beside the numbers. */
+/* The remainder of sums that cancel, relative to their terms. */
 static const double cancelled = 1e-14;
 
 /* ---- the whole call ---- */
@@ -355,7 +355,7 @@ static void varies(plc_tuple *t, plc_state state, const char *why) {
   drop_wholes(t, t->whole);
 }
 
-/* What is the same on all ranks is a replica of itself. */
+/* A tensor that is the same on all ranks is a replica of itself. */
 static bool lift_replica(plc *x, plc_tuple *t) {
   rule_tensor *each[PLC_RANKS];
   for (uint32_t d = 0; d < PLC_DRAWS; d++)

@@ -70,8 +70,10 @@ iso_code plc_mesh_parse(iso_arena *a, const char *text, plc_mesh *out, iso_error
     uint32_t size = 0;
     if (out->n_axes == PLC_AXES)
       return iso_fail(err, ISO_USAGE, "mesh \"%.80s\": more than %d axes", text, PLC_AXES);
-    if (!word(&w) || !(out->name[out->n_axes] = iso_arena_strdup(a, w.word)) || !next_is(&w, '=') ||
-        !number(&w, PLC_RANKS, &size) || size == 0)
+    const bool named = word(&w);
+    if (!(out->name[out->n_axes] = iso_arena_strdup(a, w.word)))
+      return iso_fail(err, ISO_NOMEM, "out of memory");
+    if (!named || !next_is(&w, '=') || !number(&w, PLC_RANKS, &size) || size == 0)
       return iso_fail(err, ISO_USAGE, "mesh \"%.80s\": not of the form dp=2,tp=4", text);
     for (uint32_t i = 0; i < out->n_axes; i++)
       if (strcmp(out->name[i], out->name[out->n_axes]) == 0)
@@ -213,10 +215,18 @@ iso_code plc_lines_parse(plc *x, const char *text, const char *file) {
   return ISO_OK;
 }
 
+/* What does not fit behind a "*" is tried again with that taking one more: the last one is enough,
+ * for an earlier one can leave nothing better to it. */
 static bool fits(const char *pattern, const char *name) {
-  if (*pattern == 0) return *name == 0;
-  if (*pattern == '*') return fits(pattern + 1, name) || (*name && fits(pattern, name + 1));
-  return *pattern == *name && fits(pattern + 1, name + 1);
+  const char *star = NULL, *held = NULL;
+  while (*name) {
+    if (*pattern == '*') star = ++pattern, held = name;
+    else if (*pattern == *name) pattern++, name++;
+    else if (star) pattern = star, name = ++held;
+    else return false;
+  }
+  while (*pattern == '*') pattern++;
+  return *pattern == 0;
 }
 
 plc_line *plc_line_for(plc *x, const char *name, bool output) {

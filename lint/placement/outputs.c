@@ -1,4 +1,4 @@
-/* What the outputs have to be. */
+/* The placements that the outputs have to have. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -101,7 +101,7 @@ typedef struct plc_tuple {
   bool shown;           /* evidence was asked for */
 } plc_tuple;
 
-/* What mends a finding, and the placement that the tuple has then. */
+/* The change that mends a finding, and the placement that the tuple has then. */
 typedef struct plc_mend {
   uint32_t tuple;
   plc_place place;
@@ -116,8 +116,8 @@ typedef struct plc_output {
   uint32_t leaf; /* of a gradient: the tuple of its leaf, or PLC_NONE */
 } plc_output;
 
-/* What values alone did not tell: the placement of a leaf of which nothing is said, or which of
- * several whole calls a step is. */
+/* A choice that values alone did not settle: the placement of a leaf of which nothing is said, or
+ * which of several whole calls a step is. */
 typedef struct plc_guess {
   uint32_t tuple;
   uint32_t tried;  /* the number of the possibility that is taken */
@@ -202,8 +202,8 @@ bool plc_node_rank(const cap_node *n, uint32_t *rank);
 const char *plc_leaf_name(const char *name, uint32_t *rank);
 
 /* ---- tensors.c ---- */
-/* What the ranks' tensors (NULL: none) are together. Owns. Returns: NULL where they do not fit, or
- * without memory, which is noted. */
+/* The whole that the ranks' tensors (NULL: none) make up. Owns. Returns: NULL where they do not
+ * fit, or without memory, which is noted. */
 rule_tensor *plc_combine(plc *x, rule_tensor *const *each, const plc_place *p, double floor);
 /* The ranks' shapes. Returns: false where a rank has no tensor. */
 bool plc_shapes(const plc *x, rule_tensor *const *each, rule_shape *out);
@@ -243,7 +243,7 @@ const rule_term *plc_whole_call(plc *x, plc_tuple *t, const plc_variant *v, iso_
 /* ---- run.c ---- */
 void plc_run(plc *x);
 void plc_clear(plc *x);
-/* What is guessed of a tuple; made where nothing is yet. */
+/* The guess about a tuple; made where there is none yet. */
 plc_guess *plc_guess_of(plc *x, const plc_tuple *t);
 /* The number of the possibility that is taken; 0 where nothing is guessed. */
 uint32_t plc_tried(const plc *x, const plc_tuple *t);
@@ -269,7 +269,7 @@ double plc_gradient_scale(plc *x, const plc_output *loss, const plc_output *o, c
 
 /* ---- outputs.c ---- */
 void plc_outputs(plc *x);
-/* What an output is declared to be. */
+/* The declared placement of an output. */
 plc_place plc_wanted(const plc *x, const plc_output *o);
 /* Whether it is that on all draws. */
 bool plc_output_holds(plc *x, const plc_output *o);

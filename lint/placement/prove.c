@@ -121,7 +121,7 @@ static const rule_term *join(builder *b, const plc_one *o, const rule_term *cons
 
 typedef const rule_term *(*leaf_term)(builder *b, const plc_tuple *t, uint32_t rank);
 
-/* What the ranks from `rank` on hold together along axes from `axis` on. */
+/* The tensor that the ranks from `rank` on hold together along axes from `axis` on. */
 static const rule_term *together(builder *b, const plc_tuple *t, uint32_t k, uint32_t rank,
                                  uint32_t axis, leaf_term f, rule_shape *shape) {
   const plc_mesh *m = &b->x->mesh;
@@ -154,7 +154,7 @@ static bool is_cut(const builder *b, const plc_tuple *t, uint32_t depth) {
          !(rule_dtype_is_int(v->dtype) && t->n_args);
 }
 
-/* What an integer leaf may hold: what is said, else from 0 to the largest that was captured. */
+/* The range of an integer leaf: the declared one, else from 0 to the largest that was captured. */
 static void say_range(builder *b, const plc_tuple *t) {
   int64_t low = 0, high = 0;
   for (uint32_t r = 0; r < b->x->mesh.n; r++) {

@@ -29,7 +29,7 @@ void plc_clear(plc *x) {
     x->tuple[i]->order = 0;
   }
   for (uint32_t d = 0; d < PLC_DRAWS; d++)
-    for (size_t i = 0; i < x->g->n_nodes && x->value[d]; i++) {
+    for (size_t i = 0; i < x->g->n_nodes && x->value[d] && x->many[d]; i++) {
       rule_tensor_unref(x->value[d][i]);
       x->value[d][i] = NULL;
       for (size_t k = 0; x->many[d][i] && k < x->g->node[i].n_outputs; k++)
@@ -319,11 +319,10 @@ static void misplaced(plc *x, plc_tuple *t, rule_tensor *const *each) {
                      rule_shape_print(&each[1]->shape, b, sizeof b));
 }
 
-static void draw_leaf(plc *x, plc_tuple *t) {
-  rule_tensor *each[PLC_RANKS], *part[PLC_RANKS];
+static void draw_each(plc *x, plc_tuple *t, rule_tensor *const *each) {
+  rule_tensor *part[PLC_RANKS];
   rule_shape shape[PLC_RANKS];
   bool all = true;
-  if (!captured(x, t, each) || !prepare(x, t)) return;
   for (uint32_t r = 0; r < x->mesh.n; r++) {
     all &= each[r] != NULL;
     if (each[r]) shape[r] = each[r]->shape;
@@ -346,8 +345,13 @@ static void draw_leaf(plc *x, plc_tuple *t) {
       }
   }
   rule_tensor_unref(whole);
-  for (uint32_t r = 0; r < x->mesh.n; r++) rule_tensor_unref(each[r]);
   t->order = ++x->n_visited;
+}
+
+static void draw_leaf(plc *x, plc_tuple *t) {
+  rule_tensor *each[PLC_RANKS];
+  if (captured(x, t, each) && prepare(x, t)) draw_each(x, t, each);
+  for (uint32_t r = 0; r < x->mesh.n; r++) rule_tensor_unref(each[r]);
 }
 
 /* ---- operators ---- */
@@ -396,7 +400,7 @@ static bool run_ranks(plc *x, plc_tuple *t) {
   return !plc_failed(x);
 }
 
-/* What a tensor would hold without the fault that was found at it. */
+/* The value that a tensor would have without the fault that was found at it. */
 static void apply_mend(plc *x, plc_tuple *t, const plc_mend *m) {
   rule_tensor *each[PLC_RANKS], *part[PLC_RANKS];
   for (uint32_t r = 1; r < x->mesh.n; r++) /* ranks that share a node have what it has */

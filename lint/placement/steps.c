@@ -261,7 +261,7 @@ static void align(plc *x, const program *a, const program *b, uint32_t *by) {
   free(best);
 }
 
-/* What a rank has beside the first's program is of steps that may have other ranks, too. */
+/* A call that a rank has beside the first's program is of steps that may have other ranks, too. */
 static void rest_steps(plc *x, const program *all) {
   for (uint32_t r = 1; r < x->mesh.n && !plc_failed(x); r++)
     for (uint32_t i = 0; i < all[r].n; i++) {

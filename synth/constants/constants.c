@@ -175,6 +175,7 @@ iso_code st_relate_constants(state *s, iso_error *err) {
     const eg_node e = {i};
     rec *r = &s->rec[i];
     if (!r->konst || !(r->tensor || r->multi) || (r->node[0] < 0 && r->node[1] < 0)) continue;
+    if (st_unread(s, r)) continue;
     if ((c = st_value(s, e, err))) {
       const int side = s->rec[i].node[0] >= 0 ? LEFT : RIGHT;
       iso_prefix(err, "%s: node \"%s\": ", s->graph[side]->path, st_any_id(s, e));

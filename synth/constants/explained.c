@@ -73,8 +73,8 @@ static bool same_in_float64(const pair_of *p) {
 }
 
 /* ---- one element that is off ----
- * What noise moves far may hide a wrong element: where hardly any other element is off, it is no
- * rounding. */
+ * An element that noise moves far may hide a wrong one: where hardly any other element is off, it
+ * is no rounding. */
 
 static bool is_off(const pair_of *p, const rule_tensor *a, const rule_tensor *b, rule_dtype in,
                    int64_t i, bool *may) {

@@ -1,9 +1,9 @@
 /* Masks of the two graphs (rules/masks.h): whether they may be read as minus infinity, and how near
  * to them other numbers come.
  *
- * What is read is the graph as the e-graph has it. Runs of a graph by itself keep its masks as they
- * were captured, so that a witness is one of the captured graph. Masks of one kind are read in both
- * graphs, or in none: what is one e-node stands for nodes of both. */
+ * Masks are read in the graph as the e-graph has it. Runs of a graph by itself keep its masks as
+ * they were captured, so that a witness is one of the captured graph. Masks of one kind are read in
+ * both graphs, or in none: what is one e-node stands for nodes of both. */
 #include "synth/joint/joint.h"
 #include "rules/operators.h"
 

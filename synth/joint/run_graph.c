@@ -93,7 +93,13 @@ typedef struct disturbing {
   disturb what;
   double least; /* least_operand, with ALL_BUT_SHORT */
   bool faint;   /* what is 0 may have underflowed */
+  bool whole;   /* by all of the noise, up or down, so that one number is not left nearly alone */
 } disturbing;
+
+static double up_or_down(iso_rng *rng, bool whole) {
+  const double by = 2 * iso_rng_uniform(rng) - 1;
+  return whole ? copysign(1, by) : by;
+}
 
 /* Owns: the caller unrefs. Values beyond 1e30 (masks) and integers stay. */
 static iso_code disturbed(const rule_tensor *t, const disturbing *how, iso_rng *rng,
@@ -109,7 +115,7 @@ static iso_code disturbed(const rule_tensor *t, const disturbing *how, iso_rng *
                       x[i] == 0 ? 1 : x[i]); /* what underflowed, and ties because of it */
     else if (fabs(x[i]) < 1e30 &&
              !(how->what == ALL_BUT_SHORT && short_and_exact(x[i], how->least)))
-      x[i] *= 1 + how->noise * (2 * iso_rng_uniform(rng) - 1);
+      x[i] *= 1 + how->noise * up_or_down(rng, how->whole);
   return ISO_OK;
 }
 
@@ -159,7 +165,7 @@ static iso_code as_stored(const state *s, int side, size_t i, rule_tensor *v, is
   *out = rule_tensor_ref(v);
   if (related) return ISO_OK;
   rule_tensor_unref(*out);
-  iso_code c = disturbed(v, &(disturbing){.noise = eps, .what = ALL}, rng, out, err);
+  iso_code c = disturbed(v, &(disturbing){.noise = eps, .what = ALL, .whole = true}, rng, out, err);
   for (int64_t k = 0; k < v->numel && !c && v->dtype == RULE_F64; k++) {
     const double x = rule_tensor_get(v, k);
     if (few_digits(x, digits)) rule_tensor_set(*out, k, x);
@@ -273,8 +279,10 @@ static iso_code run_op(const running *w, const synth_node *n, size_t i, iso_erro
   if (!c) c = s->oracle->call(s->oracle->ctx, n->call, bind, true, out, MAX_OUT, &n_out, err);
   if (!c && noise > 0 && st_op_rounds(n->op)) {
     const bool faint = may_underflow(n->call, bind), shows = shows_rounding(n->op);
-    const disturbing how = {noise, shows ? ALL_BUT_SHORT : ALL,
-                            shows ? least_operand(n->call, bind) : 0, faint};
+    const disturbing how = {.noise = noise,
+                            .what = shows ? ALL_BUT_SHORT : ALL,
+                            .least = shows ? least_operand(n->call, bind) : 0,
+                            .faint = faint};
     for (size_t k = 0; k < n_out && !c; k++) {
       rule_tensor *d;
       if ((c = disturbed(out[k], &how, w->rng, &d, err))) break;

@@ -54,8 +54,8 @@ static bool permutes(const synth_node *n) { return rule_domain_permutes(n->domai
 
 /* A position, a length or a bound has a visible structure (0, 1, 2, ..., or one value) on every
  * set, and is kept; so is what is not numeric, and what a domain says something about as a whole.
- * What chooses rows of a table is no bound of a sequence, nor is what a domain says to be any
- * numbers. The classes that a loss is told are any, whatever they look like. */
+ * An input that chooses rows of a table is no bound of a sequence, nor is one that a domain says to
+ * be any numbers. The classes that a loss is told are any, whatever they look like. */
 bool st_structured(const state *s, int side, size_t i, const bool *live) {
   const synth_node *n = &s->graph[side]->node[i];
   const rule_tensor *t = n->value[0];
@@ -156,8 +156,8 @@ bool st_admits(const state *s, eg_node e, const rule_tensor *v) {
   return true;
 }
 
-/* What is said of each element of a leaf by itself is said of those of the leaves that it is made
- * of. */
+/* A statement about each element of a leaf by itself holds for the elements of the leaves that it
+ * is made of. */
 static iso_code pass_on(state *s, synth_node *of, const rule_term *t, const rule_domain *d,
                         iso_error *err) {
   iso_code c = ISO_OK;
@@ -342,7 +342,7 @@ iso_code st_bound_domains(state *s, iso_error *err) {
         if ((c = bound_distinct(s, side, i, said, err))) return c;
         continue;
       }
-      /* What it is made of has the range by now (st_pass_domain_on). */
+      /* The leaves that it is made of have the range by now (st_pass_domain_on). */
       if (!s->rec[s->map[side][i].i].atom) continue;
       if ((c = inside(s, d, ints, &t, err))) return c;
       c = st_bound_leaf(s, side, i, t, RULE_ASSUMES_RANGE, said, err);

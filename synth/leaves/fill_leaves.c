@@ -55,24 +55,27 @@ static iso_code define_later(state *s, eg_node def, const rule_shape *shape, iso
   return (r->val = calloc(s->n_draws, sizeof *r->val)) ? ISO_OK : nomem(err);
 }
 
-static bool class_on_side(const state *s, eg_class c, int side) {
+/* Some leaf or operator of `side` has the class. What nothing reads counts with `unread`. */
+static bool class_on_side(const state *s, eg_class c, int side, bool unread) {
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, c, &m);
   for (size_t i = 0; i < n; i++)
-    if (s->rec[m[i].i].node[side] >= 0) return true;
+    if (s->rec[m[i].i].node[side] >= 0 &&
+        (unread || !s->leaves.unread[side][s->rec[m[i].i].node[side]]))
+      return true;
   return false;
 }
 
 /* Whether a leaf of `side` has the class, or is defined by a layout of it: cat(slice(c), ...) = a
  * leaf there. */
-static bool ties_to(const state *s, eg_class c, int side, int depth) {
-  if (class_on_side(s, c, side)) return true;
+static bool ties_to(const state *s, eg_class c, int side, bool unread, int depth) {
+  if (class_on_side(s, c, side, unread)) return true;
   const eg_node *p;
   const size_t n = depth > 0 ? eg_class_parents(s->g, c, &p) : 0;
   for (size_t i = 0; i < n; i++) {
     const rec *r = &s->rec[p[i].i];
     if (r->node[LEFT] < 0 && r->node[RIGHT] < 0 &&
-        ties_to(s, eg_class_of(s->g, p[i]), side, depth - 1))
+        ties_to(s, eg_class_of(s->g, p[i]), side, unread, depth - 1))
       return true;
   }
   return false;
@@ -92,12 +95,35 @@ bool synth_generic(const rule_tensor *t) {
   return distinct > 1 && (distinct == ENOUGH || 2 * distinct >= count);
 }
 
-/* What has few numbers, or one everywhere, tells little at its captured value: such a leaf is drawn
- * all the same. Where both sides have such parameters, those of one may have been computed from the
- * other's when they were loaded (-exp(A_log), a norm's weight + 1, an adapter merged into its
- * weight), and are off by their storage's rounding. */
+enum { TIE_DEPTH = 8 }; /* of the layout terms that relate leaves */
+
+/* A parameter that is drawn. One of few numbers, or of one everywhere, tells little at its captured
+ * value: such a one is drawn whatever is related to it. */
+static bool may_be_lonely(const state *s, int side, size_t i) {
+  const synth_node *n = &s->graph[side]->node[i];
+  return n->kind == SYNTH_PARAMETER && s->rec[s->map[side][i].i].atom && synth_generic(n->value[0]);
+}
+
+/* The other side holds these parameters, and reads them nowhere, but has some that are related to
+ * nothing: it may have computed those of them when it was loaded. */
+static bool mark_held_only(state *s, int side) {
+  bool any = false;
+  for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+    const eg_node *m;
+    if (!may_be_lonely(s, side, i) || s->leaves.unread[side][i]) continue;
+    const eg_class own = eg_class_of(s->g, s->map[side][i]);
+    if (ties_to(s, own, !side, false, TIE_DEPTH)) continue;
+    const size_t n = eg_class_nodes(s->g, own, &m);
+    for (size_t k = 0; k < n; k++) s->rec[m[k].i].lonely = true;
+    any = true;
+  }
+  return any;
+}
+
+/* Where both sides have parameters that no relation ties to the other, those of one may have been
+ * computed from the other's when they were loaded (-exp(A_log), a norm's weight + 1, an adapter
+ * merged into its weight), and are off by their storage's rounding. */
 static void mark_lonely(state *s) {
-  enum { DEPTH = 8 }; /* of the layout terms that relate leaves */
   bool lonely[2] = {false, false};
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
@@ -109,13 +135,35 @@ static void mark_lonely(state *s) {
         s->rec[e.i].lonely = true;
         continue;
       }
-      if (s->graph[side]->node[i].kind != SYNTH_PARAMETER || !s->rec[e.i].atom ||
-          !synth_generic(s->graph[side]->node[i].value[0]))
-        continue;
-      s->rec[e.i].lonely = !ties_to(s, eg_class_of(s->g, e), !side, DEPTH);
-      lonely[side] |= s->rec[e.i].lonely;
+      if (!may_be_lonely(s, side, i)) continue;
+      s->rec[e.i].lonely = !ties_to(s, eg_class_of(s->g, e), !side, true, TIE_DEPTH);
+      lonely[side] |= s->rec[e.i].lonely && !s->leaves.unread[side][i];
     }
-  s->leaves.lonely_both = lonely[LEFT] && lonely[RIGHT];
+  const bool left = lonely[RIGHT] && mark_held_only(s, LEFT),
+             right = lonely[LEFT] && mark_held_only(s, RIGHT);
+  s->leaves.lonely_both = (lonely[LEFT] || left) && (lonely[RIGHT] || right);
+}
+
+/* No leaf that the e-node is made of lacks values. */
+static bool ready(state *s, eg_node e) {
+  for (size_t k = 0; k < eg_node_arity(s->g, e); k++) {
+    const eg_class c = eg_node_child(s->g, e, k);
+    const eg_node *m;
+    const size_t n = eg_class_nodes(s->g, c, &m);
+    if (st_rep(s, c).i != EG_NONE) continue;
+    for (size_t i = 0; i < n; i++)
+      if (s->rec[m[i].i].leaf || !ready(s, m[i])) return false;
+  }
+  return true;
+}
+
+/* The term that defines a leaf; EG_NONE: its class has values, or there is none. */
+static eg_node definition(state *s, eg_class c) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, c, &m);
+  for (size_t i = 0; i < n && st_rep(s, c).i == EG_NONE; i++)
+    if (!s->rec[m[i].i].leaf) return m[i];
+  return (eg_node){EG_NONE};
 }
 
 /* A leaf takes the values of its class where there are some, else of its definition, else its own.
@@ -128,10 +176,7 @@ static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_erro
   if (r->valued) return ISO_OK;
   eg_node rep = st_rep(s, eg_class_of(s->g, e));
   if (rep.i == EG_NONE && !r->atom) {
-    const eg_node *m;
-    const size_t cnt = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
-    for (size_t k = 0; k < cnt && rep.i == EG_NONE; k++)
-      if (!s->rec[m[k].i].leaf) rep = m[k];
+    rep = definition(s, eg_class_of(s->g, e));
     ISO_CHECK(rep.i != EG_NONE);
     if (r->konst) s->rec[rep.i].konst = true;
     if (r->param && s->rec[rep.i].param && !r->konst && st_large(&n->shape))
@@ -211,20 +256,38 @@ static iso_code value_sources(state *s, iso_error *err) {
   return c;
 }
 
+/* Those atoms, or those leaves that are made of others, whose values can be found now. Returns: in
+ * `left` how many could not, of these. */
+static iso_code draw_some(state *s, bool atoms, size_t *ordinal, size_t *left, iso_error *err) {
+  *left = 0;
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      const eg_node e = s->map[side][i];
+      if (s->graph[side]->node[i].kind == SYNTH_OP || s->rec[e.i].atom != atoms ||
+          s->rec[e.i].valued)
+        continue;
+      const eg_node def = definition(s, eg_class_of(s->g, e));
+      if (!atoms && def.i != EG_NONE && !ready(s, def)) {
+        ++*left;
+        continue;
+      }
+      iso_code c = draw_leaf(s, side, i, (*ordinal)++, err);
+      if (c)
+        return iso_prefix(err, "%s: leaf \"%s\": ", s->graph[side]->path,
+                          s->graph[side]->node[i].id);
+    }
+  return ISO_OK;
+}
+
 iso_code st_draw_leaves(state *s, iso_error *err) {
-  size_t ordinal = 0;
+  size_t ordinal = 0, left, before = SIZE_MAX;
   mark_lonely(s);
   s->n_kept = kept_inputs_vary(s) ? s->n_sets : 1;
-  /* Atoms first: definitions read them. */
-  for (int atoms = 1; atoms >= 0; atoms--)
-    for (int side = 0; side < 2; side++)
-      for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
-        if (s->graph[side]->node[i].kind == SYNTH_OP) continue;
-        if (s->rec[s->map[side][i].i].atom != (atoms == 1)) continue;
-        iso_code c = draw_leaf(s, side, i, ordinal++, err);
-        if (c)
-          return iso_prefix(err, "%s: leaf \"%s\": ", s->graph[side]->path,
-                            s->graph[side]->node[i].id);
-      }
-  return value_sources(s, err);
+  /* Atoms first: definitions read them, and leaves that definitions define. */
+  iso_code c = draw_some(s, true, &ordinal, &left, err);
+  for (left = 1; left && !c; before = left) {
+    c = draw_some(s, false, &ordinal, &left, err);
+    ISO_CHECK(c || left < before);
+  }
+  return c ? c : value_sources(s, err);
 }

@@ -44,8 +44,8 @@ static flow flow_to(const rule_term *t, const uint8_t *flow_of) {
   return o->arithmetic ? computed(t, flow_of) : FLOW_NONE;
 }
 
-/* What a call chooses by integers that come of an input. Where numbers are written into rows, the
- * same row may not come twice: that is no choice of any rows. */
+/* The rows that a call chooses by integers that come of an input. Where numbers are written into
+ * rows, the same row may not come twice: that is no choice of any rows. */
 static st_rows chosen(const rule_term *t, const uint8_t *flow_of) {
   const rule_operator *o = rule_operator_of(t->u.s);
   if (o->ends == RULE_ENDS_NOWHERE || o->index >= t->n ||

@@ -113,7 +113,7 @@ static bool free_alike(state *s, eg_node e) {
   return more;
 }
 
-/* What an input looks like may be less than what the other side knows of it: a label may look like
+/* An input may look narrower than the other side takes it to be: a label may look like
  * a position. Requires: nothing but leaves and the terms that relate them is in the e-graph. */
 static void free_all_alike(state *s) {
   bool more = true;

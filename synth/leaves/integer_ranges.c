@@ -311,7 +311,8 @@ static void keep(const ranging *r, int side, size_t i) {
   out->matters = out->told && matters(r, x->of);
 }
 
-/* What one side does not read is drawn for the other, too, where it is the same. */
+/* A range that one side does not read is drawn from on the other, too, where the leaf is the same.
+ */
 static iso_code keep_leaf(ranging *r, int side, size_t i, iso_error *err) {
   const bool needed = r->walk[side].needed[i];
   bool any = false;

@@ -81,7 +81,8 @@ typedef enum st_rows {
   ST_ROWS_READ,   /* rows of a table */
   ST_ROWS_CLASSES /* those that a loss is told */
 } st_rows;
-/* What an input chooses, as it is or computed one by one; `live`: the operators that count. */
+/* The rows that an input chooses, as it is or computed one by one; `live`: the operators that
+ * count. */
 st_rows st_chooses_rows(const state *s, int side, size_t i, const bool *live);
 
 /* ---- domains.c ---- */

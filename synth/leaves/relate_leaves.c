@@ -48,9 +48,24 @@ static iso_code add_leaves(state *s, int side, const bool *live, iso_error *err)
   return ISO_OK;
 }
 
-typedef struct relations {
-  synth_relation *of; /* per node of the target side; term over nodes of the other */
-} relations;
+/* What no output needs. Requires: replicas are joined. */
+static iso_code find_unread(state *s, int side, const bool *live, iso_error *err) {
+  const size_t n = s->graph[side]->n_nodes;
+  bool *unread = s->leaves.unread[side] = calloc(n + 1, 1);
+  if (!unread) return nomem(err);
+  for (size_t i = 0; i < n; i++) unread[i] = !live[i];
+  for (size_t i = 0; i < n; i++)
+    if (live[i] && s->leaves.replica[side][i] >= 0) unread[s->leaves.replica[side][i]] = false;
+  return ISO_OK;
+}
+
+/* Leaves that are related by their values. A constant that nothing reads is not: none needs it to
+ * keep its value, and one that is read would seem to be the other side's. */
+static bool relatable(const state *s, int side, size_t i) {
+  const synth_node *n = &s->graph[side]->node[i];
+  return n->kind != SYNTH_OP && s->leaves.replica[side][i] < 0 && !s->leaves.settled[side][i] &&
+         !(s->leaves.unread[side][i] && n->kind != SYNTH_INPUT && s->rec[s->map[side][i].i].konst);
+}
 
 static bool float_parameter(const synth_node *n) {
   return n->kind == SYNTH_PARAMETER && rule_dtype_is_float(n->value[0]->dtype);
@@ -103,16 +118,13 @@ static iso_code relate_across_dtypes(state *s, int side, const char *const *name
   synth_index *x = NULL;
   iso_code c = wide ? ISO_OK : nomem(err);
   for (size_t i = 0; i < src->n_nodes && !c; i++)
-    if (float_parameter(&src->node[i]) && s->leaves.replica[!side][i] < 0 &&
-        !s->leaves.settled[!side][i])
+    if (float_parameter(&src->node[i]) && relatable(s, !side, i))
       c = rule_tensor_to_float64(src->node[i].value[0], &wide[i], err);
   if (!c) c = synth_index_new(wide, name, src->n_nodes, s->schemas, &x, err);
   if (!c) synth_index_threads(x, s->o->threads);
   for (size_t i = 0; i < t->n_nodes && !c; i++) {
     rule_tensor *v;
-    if (of[i].term || !float_parameter(&t->node[i]) || s->leaves.replica[side][i] >= 0 ||
-        s->leaves.settled[side][i])
-      continue;
+    if (of[i].term || !float_parameter(&t->node[i]) || !relatable(s, side, i)) continue;
     if ((c = rule_tensor_to_float64(t->node[i].value[0], &v, err))) break;
     c = relate_leaf(s, side, i, v, &(sources){x, wide, name}, &of[i], err);
     rule_tensor_unref(v);
@@ -153,14 +165,11 @@ static iso_code relate_zeros(state *s, int side, const bool *const live[2], synt
   iso_code c = ISO_OK;
   for (size_t i = 0; i < t->n_nodes && !c; i++) {
     const synth_node *n = &t->node[i];
-    if (n->kind == SYNTH_OP || of[i].term || !live[side][i] || s->leaves.replica[side][i] >= 0 ||
-        s->leaves.settled[side][i])
-      continue;
+    if (of[i].term || !live[side][i] || !relatable(s, side, i)) continue;
     size_t found = src->n_nodes;
     for (size_t k = 0; k < src->n_nodes; k++) {
       const synth_node *m = &src->node[k];
-      if (m->kind == SYNTH_OP || (m->kind == SYNTH_INPUT) != (n->kind == SYNTH_INPUT) ||
-          s->leaves.replica[!side][k] >= 0 || s->leaves.settled[!side][k] ||
+      if (!relatable(s, !side, k) || (m->kind == SYNTH_INPUT) != (n->kind == SYNTH_INPUT) ||
           st_forbidden(s, side, i, k) || !same_numbers(s, n, m))
         continue;
       if (found == src->n_nodes || strcmp(n->name, m->name) == 0) found = k;
@@ -186,8 +195,7 @@ static iso_code relate_side(state *s, int side, synth_relation *of, iso_error *e
       const synth_node *n = &src->node[i];
       rule_tensor_unref(value[i]);
       value[i] = NULL;
-      if (n->kind != SYNTH_OP && (n->kind == SYNTH_INPUT) == inputs &&
-          s->leaves.replica[!side][i] < 0 && !s->leaves.settled[!side][i])
+      if (relatable(s, !side, i) && (n->kind == SYNTH_INPUT) == inputs)
         c = st_all_sets(s, n, &value[i], err);
       name[i] = n->name;
     }
@@ -197,9 +205,7 @@ static iso_code relate_side(state *s, int side, synth_relation *of, iso_error *e
     if (!c) synth_index_threads(x, s->o->threads);
     for (size_t i = 0; i < t->n_nodes && !c; i++) {
       const synth_node *n = &t->node[i];
-      if (n->kind == SYNTH_OP || (n->kind == SYNTH_INPUT) != inputs ||
-          s->leaves.replica[side][i] >= 0 || s->leaves.settled[side][i])
-        continue;
+      if (!relatable(s, side, i) || (n->kind == SYNTH_INPUT) != inputs) continue;
       rule_tensor *v;
       if ((c = st_all_sets(s, n, &v, err))) break;
       c = relate_leaf(s, side, i, v, &(sources){x, value, name}, &of[i], err);
@@ -211,6 +217,45 @@ static iso_code relate_side(state *s, int side, synth_relation *of, iso_error *e
   for (size_t i = 0; value && i < src->n_nodes; i++) rule_tensor_unref(value[i]);
   for (size_t i = 0; i < src->n_nodes && !c; i++) name[i] = src->node[i].name;
   if (!c) c = relate_across_dtypes(s, side, name, of, err);
+  free(value);
+  free(name);
+  return c;
+}
+
+/* Parameter `i` is rather `instead`, of what is read, than `now`. Two leaves of the same numbers
+ * are told apart by their names alone. */
+static bool read_instead(const state *s, int side, size_t i, const rule_term *now,
+                         const rule_term *instead) {
+  if (now->kind != RULE_VAR || instead->kind != RULE_VAR) return true;
+  const char *name = s->graph[side]->node[i].name, *other = s->graph[!side]->node[now->u.i].name;
+  return !name || !other || strcmp(name, other) != 0;
+}
+
+/* A copy that nothing reads is no reason to leave out what is read. Zeros and ones keep what their
+ * names say. */
+static iso_code prefer_read(state *s, int side, synth_relation *of, iso_error *err) {
+  const synth_graph *t = s->graph[side], *src = s->graph[!side];
+  rule_tensor **value = calloc(src->n_nodes + 1, sizeof *value);
+  const char **name = calloc(src->n_nodes + 1, sizeof *name);
+  synth_index *x = NULL;
+  iso_code c = value && name ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < src->n_nodes && !c; i++) {
+    const synth_node *n = &src->node[i];
+    name[i] = n->name;
+    if (n->kind != SYNTH_INPUT && relatable(s, !side, i) && !s->leaves.unread[!side][i])
+      value[i] = n->value[0];
+  }
+  for (size_t i = 0; i < t->n_nodes && !c; i++) {
+    const synth_node *n = &t->node[i];
+    synth_relation rel = {0};
+    if (!float_parameter(n) || !of[i].term || s->leaves.unread[side][i] || !relatable(s, side, i) ||
+        !st_term_uses(of[i].term, s->leaves.unread[!side]) || !synth_generic(n->value[0]))
+      continue;
+    if (!x) c = synth_index_new(value, name, src->n_nodes, s->schemas, &x, err);
+    if (!c) c = relate_leaf(s, side, i, n->value[0], &(sources){x, value, name}, &rel, err);
+    if (!c && rel.term && read_instead(s, side, i, of[i].term, rel.term)) of[i] = rel;
+  }
+  synth_index_free(x);
   free(value);
   free(name);
   return c;
@@ -237,13 +282,11 @@ static const char *relation_text(state *s, const rule_term *t, int source_side) 
   return kept;
 }
 
-/* Leaf i of `side` is not drawn freely, and so none of its side's that are one with it is. */
+/* Leaf i of `side` is not drawn freely, and so none that is one with it is. */
 static void not_free(state *s, int side, size_t i) {
-  const eg_class own = eg_class_of(s->g, s->map[side][i]);
-  s->rec[s->map[side][i].i].atom = false;
-  for (size_t k = 0; k < s->graph[side]->n_nodes; k++)
-    if (s->map[side][k].i != EG_NONE && eg_class_of(s->g, s->map[side][k]).i == own.i)
-      s->rec[s->map[side][k].i].atom = false;
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, s->map[side][i]), &m);
+  for (size_t k = 0; k < n; k++) s->rec[m[k].i].atom = false;
 }
 
 /* State leaf i of `side` = term over the other side's leaves. */
@@ -272,8 +315,8 @@ static iso_code define(state *s, int side, size_t i, const synth_relation *rel, 
   return st_merge(s, leaf, def, WHY_LEAF, (uint32_t)(s->assumed.n - 1), err);
 }
 
-/* What orients the relations: a leaf that others are written in may not be defined itself. By node
- * of each side. */
+/* Relations are oriented: a leaf that others are written in may not be defined itself. Kept by
+ * node of each side. */
 typedef struct orientation {
   synth_relation *of[2];
   bool *used[2], *defined[2];
@@ -364,23 +407,86 @@ static iso_code define_wholes(state *s, orientation *o, iso_error *err) {
   return c;
 }
 
-/* Some leaf of the term is made of others. */
-static bool uses_made(const orientation *o, int side, const rule_term *t) {
-  if (t->kind == RULE_VAR) return o->defined[side][t->u.i] && !o->equal[side][t->u.i];
-  for (uint32_t i = 0; i < t->n; i++)
-    if (uses_made(o, side, t->child[i])) return true;
+/* Class `c` is `of`, or is made of it. */
+static bool made_of(const state *s, eg_class c, eg_class of) {
+  if (c.i == of.i) return true;
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, c, &m);
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < eg_node_arity(s->g, m[i]); k++)
+      if (made_of(s, eg_node_child(s->g, m[i], k), of)) return true;
   return false;
 }
 
-/* All else: by leaves that are not made of others, the right's first. */
+/* Some leaf of the term over `side` is made of the other side's leaf `i`. */
+static bool uses_what_is_made_of(const state *s, int side, const rule_term *t, size_t i) {
+  if (t->kind == RULE_VAR)
+    return made_of(s, eg_class_of(s->g, s->map[side][t->u.i]), eg_class_of(s->g, s->map[!side][i]));
+  for (uint32_t k = 0; k < t->n; k++)
+    if (uses_what_is_made_of(s, side, t->child[k], i)) return true;
+  return false;
+}
+
+/* All else, the right's first. */
 static iso_code define_rest(state *s, orientation *o, iso_error *err) {
   iso_code c = ISO_OK;
   for (int side = RIGHT; side >= LEFT; side--)
     for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++) {
       const rule_term *t = o->of[side][i].term;
-      if (t && !o->used[side][i] && !o->defined[side][i] && !uses_made(o, !side, t))
+      if (t && !o->used[side][i] && !o->defined[side][i] && !uses_what_is_made_of(s, !side, t, i))
         c = define_by(s, o, side, i, err);
     }
+  return c;
+}
+
+/* A parameter of many numbers that is read, has no relation, and is in none: a table with rows
+ * beside those that the other side has, where another leaf (perhaps a copy that nothing reads) has
+ * the relation to these. */
+static bool left_over(const state *s, const orientation *o, int side, size_t i) {
+  const synth_node *n = &s->graph[side]->node[i];
+  return n->kind != SYNTH_OP && n->kind != SYNTH_INPUT && relatable(s, side, i) &&
+         !s->leaves.unread[side][i] && !o->of[side][i].term && !o->used[side][i] &&
+         s->rec[s->map[side][i].i].atom && synth_generic(n->value[0]);
+}
+
+/* Leaves of the other side that would be drawn freely, and are parts of what is left over on
+ * `side`, are defined as these: what they are equal to besides stays equal to them. */
+static iso_code define_parts(state *s, const orientation *o, int side, const sources *from,
+                             iso_error *err) {
+  const synth_graph *t = s->graph[!side];
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < t->n_nodes && !c; i++) {
+    const synth_node *n = &t->node[i];
+    synth_relation rel = {0};
+    if (n->kind == SYNTH_OP || n->kind == SYNTH_INPUT || !relatable(s, !side, i) ||
+        !o->of[!side][i].term || !s->rec[s->map[!side][i].i].atom ||
+        s->rec[s->map[!side][i].i].konst || !synth_generic(n->value[0]))
+      continue;
+    c = relate_leaf(s, !side, i, n->value[0], from, &rel, err);
+    if (!c && rel.term) c = define(s, !side, i, &rel, err);
+  }
+  return c;
+}
+
+static iso_code define_by_left_over(state *s, const orientation *o, int side, iso_error *err) {
+  const synth_graph *src = s->graph[side];
+  rule_tensor **value = calloc(src->n_nodes + 1, sizeof *value);
+  const char **name = calloc(src->n_nodes + 1, sizeof *name);
+  synth_index *x = NULL;
+  bool any = false;
+  iso_code c = value && name ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < src->n_nodes && !c; i++) {
+    name[i] = src->node[i].name;
+    if (!left_over(s, o, side, i)) continue;
+    value[i] = src->node[i].value[0];
+    any = true;
+  }
+  if (!c && any) c = synth_index_new(value, name, src->n_nodes, s->schemas, &x, err);
+  if (x) synth_index_threads(x, s->o->threads);
+  if (!c && any) c = define_parts(s, o, side, &(sources){x, value, name}, err);
+  synth_index_free(x);
+  free(value);
+  free(name);
   return c;
 }
 
@@ -409,6 +515,7 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++) c = add_leaves(s, side, live[side], err);
   if (!c) c = st_join_replicas(s, err);
+  for (int side = 0; side < 2 && !c; side++) c = find_unread(s, side, live[side], err);
   for (int side = 0; side < 2 && !c; side++) {
     const size_t n = s->graph[side]->n_nodes + 1;
     o.of[side] = calloc(n, sizeof *o.of[side]);
@@ -419,6 +526,7 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
   }
   if (!c) c = st_take_given(s, o.of[RIGHT], err);
   for (int side = 0; side < 2 && !c; side++) c = relate_side(s, side, o.of[side], err);
+  for (int side = 0; side < 2 && !c; side++) c = prefer_read(s, side, o.of[side], err);
   for (int side = 0; side < 2 && !c; side++) c = relate_zeros(s, side, live, o.of[side], err);
   for (int side = 0; side < 2 && !c; side++) c = st_drop_coincidences(s, side, o.of[side], err);
   if (!c) c = define_given(s, &o, err);
@@ -426,6 +534,7 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
   if (!c) c = define_layouts(s, &o, err);
   if (!c) c = define_wholes(s, &o, err);
   if (!c) c = define_rest(s, &o, err);
+  for (int side = 0; side < 2 && !c; side++) c = define_by_left_over(s, &o, side, err);
   if (!c) follow_originals(s);
   if (!c) c = st_free_tokens(s, live, err);
   if (!c) c = st_keep_positions(s, live, err);

@@ -200,7 +200,7 @@ static iso_code copy_member(sat_run *x, eg_class c, eg_node m, iso_error *err) {
   return eg_sat_merge(x->g, of, out, (eg_why){1, 0}, err);
 }
 
-/* What the goals are made of, breadth first: what is near comes first, the limit cuts what is far.
+/* The classes below the goals, breadth first: near ones come first, the limit cuts far ones.
  */
 static iso_code copy_region(sat_run *x, iso_error *err) {
   state *s = x->s;

@@ -1,4 +1,4 @@
-/* What joined two classes of the copy, told as terms and repeated in the joint e-graph.
+/* The steps that joined two classes of the copy, told as terms and repeated in the joint e-graph.
  *
  * All terms come first, then the merges, in an e-graph that explains: so an e-node that is found is
  * spelled as it was asked for, and a step by a rule is between instances of its sides to the

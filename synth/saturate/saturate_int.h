@@ -40,8 +40,8 @@ const sat_type *sat_literal(sat_types *x, const rule_term *t);
 const sat_type *sat_tensor(sat_types *x, rule_dtype dtype, const rule_shape *shape);
 const sat_type *sat_list(sat_types *x, const sat_type *const *of, size_t n);
 const sat_type *sat_multi(sat_types *x, const sat_type *const *of, size_t n);
-/* What an operator gives for arguments of these types, all of them known. NULL: it could not be
- * run, or was too large to try. */
+/* The result type of an operator for arguments of these types, all of them known. NULL: it could
+ * not be run, or was too large to try. */
 const sat_type *sat_result(sat_types *x, const char *op, const sat_type *const *arg, size_t n);
 
 /* ---- grow.c: the copy ---- */

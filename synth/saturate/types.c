@@ -1,4 +1,4 @@
-/* What is known of a tensor that nobody has run: its dtype and shape, learned by calling its
+/* Types of tensors that nobody has run: dtype and shape, learned by calling its
  * operator once on tensors of ones. Each operator is called once for arguments of the same types.
  */
 #include "synth/saturate/saturate_int.h"

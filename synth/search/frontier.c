@@ -78,7 +78,7 @@ static void push(search *q, builder *b, const opening *from, const uint32_t *ext
     if (same_opening(&q->queue[i], &o)) return;
   open_cut(q, &o);
   o.size = fr_root_cost(s, q->k, q->u) + fr_root_cost(s, q->k, q->t);
-  /* What ranks share stands in the pattern of each. */
+  /* A class that ranks share stands in the pattern of each. */
   const bool shared = s->search.large_patterns || s->ranks.wide;
   if (o.size > (shared ? SHARED_MAX : 2) * (double)s->o->max_pattern) return;
   /* A variable that is computed from another one may have any value in a rule, and has not in the

@@ -1,4 +1,4 @@
-/* What a step of several ranks is as one step, where the other graph has no such tensor.
+/* A step of several ranks as one step, where the other graph has no such tensor.
  *
  * A cross entropy over shards of a vocabulary takes the largest logit of each rank, and then of
  * these; the other graph has neither, only a log_softmax. Its step is the same operator on what the

@@ -195,7 +195,7 @@ static bool collective(const state *s, eg_node e) {
   return rule_is_collective(eg_symbol_name(s->g, eg_node_symbol(s->g, e)));
 }
 
-/* What a collective gives is compared with what another one makes of the same tensors, where that
+/* A collective's result is compared with that of another one over the same tensors, where that
  * is the whole: a rule of these two alone. */
 static eg_node as_reduced(state *s, const st_parts *p, eg_node whole) {
   const eg_node *m;
@@ -269,8 +269,8 @@ iso_code st_concatenated(const st_parts *p, uint32_t d, rule_tensor **out, iso_e
   return c;
 }
 
-/* What is the concatenation of the parts with its dimensions in another order: heads stand before
- * the rows on one side, and behind them on the other. */
+/* A tensor that is the concatenation of the parts with its dimensions in another order: heads stand
+ * before the rows on one side, and behind them on the other. */
 static iso_code join_turned(state *s, const st_parts *p, eg_node whole, bool *met, iso_error *err) {
   const rule_tensor *v = st_val(s, whole, s->n_draws - 1);
   iso_code c = v ? ISO_OK : st_lost(&s->values, err);
@@ -289,7 +289,7 @@ static iso_code join_turned(state *s, const st_parts *p, eg_node whole, bool *me
   return c;
 }
 
-/* What has to be done to parts before they are put together, from nothing on. */
+/* The ways to prepare parts before they are put together, from none on. */
 enum { AS_THEY_ARE, VIEWED, TURNED, WAYS };
 
 static iso_code join_one(state *s, const st_parts *p, int way, eg_node whole, bool *met,

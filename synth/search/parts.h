@@ -51,7 +51,7 @@ iso_code st_join_whole(state *s, const st_parts *p, eg_node whole, bool *met, is
 iso_code st_join_grid(state *s, const st_parts *p, eg_node whole, st_sought *x, iso_error *err);
 
 /* ---- lift.c ---- */
-/* What the peers would be as one, made of what their operands are as one (p->whole), and joined
+/* The peers as one operator, over their operands as one (p->whole), and joined
  * with them. */
 iso_code st_lift(state *s, peers *p, const st_parts *of, iso_error *err);
 

@@ -113,7 +113,7 @@ static void follow(table *t) {
   }
 }
 
-/* What several ranks' peers are computed from is several ranks', too. */
+/* Operands of several ranks' peers are several ranks', too. */
 static void follow_ranks(table *t, size_t first) {
   t->known = true;
   t->pieces = false;
@@ -164,8 +164,8 @@ static bool is_sum(const table *t, uint32_t i, uint32_t of[2]) {
   return true;
 }
 
-/* What is added up to node `i`, one after another: results of one operator, each of a piece. Sums
- * on the way are flagged: they are of fewer pieces. */
+/* The terms of the sum at node `i`, one after another: results of one operator, each of a piece.
+ * Sums on the way are flagged: they are of fewer pieces. */
 static void propose_sum(table *t, uint32_t i, bool *inner) {
   uint32_t node[MAX_RANKS], of[2], n = 0, sum[MAX_RANKS];
   if (inner[i] || !is_sum(t, i, of)) return;
@@ -360,7 +360,7 @@ static bool want(lookup *x, double v) {
   return true;
 }
 
-/* What is looked up for the peers of `side`: the middle of each, and of their sum. */
+/* The values looked up for the peers of `side`: the middle of each, and of their sum. */
 static iso_code collect_wanted(state *s, const st_run *run, int side, lookup *x, iso_error *err) {
   for (size_t i = 0; i < s->ranks.n_peers; i++) {
     const peers *p = &s->ranks.peers[i];

@@ -1,4 +1,4 @@
-/* What the tests of capture/ share: a temporary directory, files in it, and errors that say what
+/* Helpers of the tests of capture/: a temporary directory, files in it, and errors that say what
  * they should. JSON in these tests is written with ' for ". */
 #ifndef TESTS_CAPTURE_CAPTURE_TEST_H
 #define TESTS_CAPTURE_CAPTURE_TEST_H

@@ -1,5 +1,5 @@
-/* What two captures are run on: inputs that are one, sets that are put together, and memory that
- * ends at every allocation. */
+/* The inputs that two captures are run on: inputs that are one, sets that are put together, and
+ * memory that ends at every allocation. */
 #define FAIL_ONLY_OURS
 #include "tests/support/failalloc.h"
 

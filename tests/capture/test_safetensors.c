@@ -283,7 +283,7 @@ START_TEST(what_is_saved_reads_back) {
 }
 END_TEST
 
-/* What is no file is written to, and stays what it is. */
+/* A path that is no file is written to, and stays as it is. */
 START_TEST(a_pipe_stays_a_pipe) {
   const char *path = in_tmp("pipe");
   struct stat st;

@@ -230,7 +230,7 @@ END_TEST
 
 /* ---- balls ---- */
 
-/* What a function gives of any number of a ball is in the ball that it gives. */
+/* A function's value at any number of a ball is in the ball that it gives. */
 START_TEST(balls_enclose) {
   static ball (*const of_one[])(ball) = {
       ball_exp,    ball_log,        ball_sqrt, ball_rsqrt, ball_tanh,  ball_sigmoid, ball_silu,

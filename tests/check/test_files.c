@@ -1,4 +1,4 @@
-/* What a capture rests on, by content: SHA-256 against known digests. */
+/* The files that a capture rests on, by content: SHA-256 against known digests. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -23,6 +23,9 @@ import constants  # noqa: E402
 import masks  # noqa: E402
 import refined  # noqa: E402
 
+sys.path.insert(0, os.path.join(ROOT, "tests", "lint"))
+import placed_programs  # noqa: E402
+
 MODELS = os.path.join(ROOT, "models", "gpt2-2l")
 COUNT = re.compile(r"^(\d+) passed, (\d+) failed$", re.M)
 INPUTS = ["float_ranges", "mask_forms", "lengths", "distinct_slots", "more_sets_on_one_side"]
@@ -177,6 +180,22 @@ def certificate(folder, isomer):
     yield "certificate checked", ["check", path, *sides]
 
 
+def placements(folder):
+    """Captures of ranks, right and wrong, with lines that say what leaves are; and the page."""
+    lines = os.path.join(folder, "placements.txt")
+    with open(lines, "w", encoding="utf-8") as f:
+        f.write("# shards\nx = S(1)\n*.w = ranks S(1)\n* = R\n")
+    for name, bad in (("row parallel", False), ("gelu of a partial sum", True)):
+        at = os.path.join(folder, name.replace(" ", "-"))
+        placed_programs.PROGRAMS[name].write(at, bad)
+        yield "lint " + name, ["lint", at]
+    at = os.path.join(folder, "row-parallel")
+    yield "lint with lines", ["lint", at, "--mesh", "ranks=2", "--placements", lines]
+    page = os.path.join(folder, "page.html")
+    table = os.path.join(ROOT, "tests", "fuzz", "corpus", "lint", "hang.json")
+    yield "lint page", ["lint", table, "--html", page]
+
+
 def cases(folder, seed, isomer):
     def place(name):
         path = os.path.join(folder, name)
@@ -190,6 +209,7 @@ def cases(folder, seed, isomer):
     yield from of_ranks(place("ranks"), seed)
     yield from rules(place("rules"), seed, isomer)
     yield from certificate(place("certificate"), isomer)
+    yield from placements(place("placements"))
 
 
 def main():

@@ -148,11 +148,8 @@ static int run_command(int argc, char **argv) {
   static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-  } all[] = {{"compare", cmd_compare},
-             {"check", cmd_check},
-             {"run", cmd_run},
-             {"show", cmd_show},
-             {"rules", cmd_rules}};
+  } all[] = {{"compare", cmd_compare}, {"check", cmd_check}, {"lint", cmd_lint},
+             {"run", cmd_run},         {"show", cmd_show},   {"rules", cmd_rules}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (strcmp(argv[0], all[i].name) == 0) return all[i].run(argc, argv);
   fprintf(stderr, "isomer: no command %s\n", argv[0]);

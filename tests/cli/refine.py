@@ -186,6 +186,35 @@ def names_count(pair, plain):
         check(status == expected, "%s: %d %s" % (what, status, says))
 
 
+def crossed_certificate(where):
+    """A certificate that takes the parts of one output for another's is refused: by a forger's
+    relations everything may be equal. What a user says to the checker is another matter."""
+    sides = lambda g: (g.x(4, 6).sin(), g.x(4, 6).cos())
+    caches = lambda g: dict(zip("kv", sides(g)))
+    other_names = lambda g: dict(zip(("a", "b"), sides(g)))
+    crossed = lambda g: {**parts("k", sides(g)[1]), **parts("v", sides(g)[0])}
+    twice = lambda g: parts("z", sides(g)[0])
+    both_sines = lambda g: {"k": g.x(4, 6).sin(), "v": g.x(4, 6).sin()}
+    whole = "output %s = cat([%s, %s_rank1], 1)\n"
+    for what, left, right, said, bare in (
+        ("crossed", caches, crossed, {"k": "v", "v": "k"}, 1),
+        ("other names", other_names, crossed, {"a": "v", "b": "k"}, 0),
+        ("parts of one for two", both_sines, twice, {"k": "z", "v": "z"}, 1),
+    ):
+        a = refined.write(os.path.join(where, "left"), left)
+        b = refined.write(os.path.join(where, "right"), right)
+        cert, expect = os.path.join(where, "c.json"), os.path.join(where, "expected")
+        with open(expect, "w") as f:
+            f.write("".join(whole % (k, v, v) for k, v in said.items()))
+        status, _, says = compare(where, a, b, "--expect", expect, "--certificate", cert)
+        check(status == 0, "%s: %d %s" % (what, status, says))
+        if status == 0:
+            status, out, err = run("check", cert, a, b)
+            check(status == bare, "%s: certificate: %d %s%s" % (what, status, out[-200:], err))
+            status, out, err = run("check", cert, a, b, "--relations", expect)
+            check(status == 0, "%s: both: %d %s%s" % (what, status, out[-200:], err))
+
+
 def roles(where):
     """What is surprising, what is left over, what nothing is made of."""
 
@@ -305,6 +334,7 @@ def main():
     O = a.parse_args()
     with tempfile.TemporaryDirectory(prefix="isomer-refine-") as where:
         roles(where)
+        crossed_certificate(where)
     with ThreadPoolExecutor(O.jobs) as pool:
         list(pool.map(one, list(jobs())))
     print("faulty pairs by status: %s" % dict(sorted(COUNTS.items())))

@@ -100,7 +100,7 @@ START_TEST(refuses) {
 }
 END_TEST
 
-/* What is no setting: right TOML all the same. */
+/* Lines that are no settings: right TOML all the same. */
 static const struct {
   const char *text, *says;
 } unfit[] = {{"sede = 1", "f:1: sede"},

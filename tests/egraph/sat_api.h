@@ -1,4 +1,4 @@
-/* What the tests of eg_sat's interface share: graphs, terms, rules, a run that is checked. */
+/* Helpers of the tests of eg_sat's interface: graphs, terms, rules, a run that is checked. */
 #ifndef TESTS_EGRAPH_SAT_API_H
 #define TESTS_EGRAPH_SAT_API_H
 

@@ -1,4 +1,4 @@
-/* What a run of eg_sat offers its caller: schedulers, hooks, limits that name the rule, patterns of
+/* A caller's means in a run of eg_sat: schedulers, hooks, limits that name the rule, patterns of
  * several classes, rules in both directions; and misuse. */
 #include "tests/egraph/sat_api.h"
 #include "tests/support/suite.h"
@@ -274,7 +274,8 @@ static bool teach(void *ctx, eg_sat *s, size_t i, const eg_iteration *it) {
   return i < 20;
 }
 
-/* What a hook adds when nothing else is left to do is worked on, in incremental searches too. */
+/* E-nodes that a hook adds when nothing else is left to do are worked on, in incremental searches
+ * too. */
 START_TEST(hook_changes_the_graph) {
   for (int full = 0; full < 2; full++) {
     eg_sat *s = graph(false);

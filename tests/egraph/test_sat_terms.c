@@ -1,4 +1,4 @@
-/* What comes out of an eg_sat: terms of least cost by a caller's prices, explanations whose steps
+/* Results of an eg_sat: terms of least cost by a caller's prices, explanations whose steps
  * are held against the rules, terms looked up, files. */
 #include "tests/egraph/sat_api.h"
 #include "tests/support/suite.h"
@@ -125,7 +125,7 @@ START_TEST(terms_are_explained_as_written) {
 }
 END_TEST
 
-/* What a class is called is not to be read off a step: neither accepted nor refused by the library.
+/* A class's name is not to be read off a step: neither accepted nor refused by the library.
  */
 START_TEST(names_of_classes_are_asked_about) {
   eg_sat *s = graph(true);

@@ -25,7 +25,7 @@ static void check_report(const lint_report *r) {
   }
   if (n != r->n_errors || n + r->n_warnings != r->n_findings) abort();
   if (r->progress[r->decides] == LINT_RUNS && r->makespan < 0) abort();
-  /* What hangs has a finding, or one that explains it. */
+  /* A trace that hangs has a finding, or one that explains it. */
   if (r->progress[r->decides] == LINT_HANGS && !r->n_errors) abort();
 }
 

@@ -609,7 +609,7 @@ def other_inputs(isomer, where):
         ([path, path], "stands alone"),
         ([path, "--progress", "fast"], "no progress model"),
         ([path, "--stages", "0"], "--stages takes a number"),
-        ([path, "--html"], "unknown option"),
+        ([path, "--dot"], "unknown option"),
         ([], "an input is needed"),
     ):
         x = Lint(isomer, *args)

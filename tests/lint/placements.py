@@ -76,6 +76,8 @@ def said(isomer, folder):
     uneven = os.path.join(folder, "uneven")
     PROGRAMS["mean of uneven shards"].write(uneven, False, said=False)
     check(Lint(isomer, uneven).status == 0, "leaves are guessed that have shards of other sizes")
+    stars = "x = S(1)\n" + "*r" * 60 + "*q = R\n*w* = S(1)\n"
+    check(run(stars).status == 0, "patterns with many stars: %s", run(stars).last)
     for text, why in (
         ("x = S(7)\nw = S(1)\n", "does not fit its shapes"),
         ("x = S(0)\nv = R\n", 'no leaf is called "v"'),
@@ -89,6 +91,7 @@ def said(isomer, folder):
     for args, why in (
         (("--mesh", "tp=3"), "has 2 ranks"),
         (("--mesh", "tp"), "not of the form"),
+        (("--mesh", ""), "not of the form"),
         (("--mesh", "a=2,a=1"), "two axes"),
     ):
         r = Lint(isomer, at, *args)

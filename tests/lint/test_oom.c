@@ -17,7 +17,8 @@ static const char *const inputs[] = {
 };
 
 static iso_code run(const char *path, iso_error *err) {
-  const lint_options o = lint_options_default();
+  lint_options o = lint_options_default();
+  o.timeline = true;
   lint_report *r = NULL;
   const iso_code c = lint_run(&path, 1, &o, &r, err);
   lint_free(r);

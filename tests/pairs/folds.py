@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Parameters that were computed when a model was loaded, drawn by seed, and their faulty twins.
 
-    tests/pairs/folds.py [--isomer build/isomer] [--count 40] [--seed 0] [--certificates] [--only KIND]
+    tests/pairs/folds.py [--isomer build/isomer] [--count 40] [--seed 0] [--only KIND]
+    [--certificates]
 
 One side computes with the parameters that were trained, the other with what a loader made of them,
 in their dtype: a batch norm in the convolution before it, a merged adapter, scaled-back integers.

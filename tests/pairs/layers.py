@@ -155,6 +155,30 @@ pair(
         "tc,hdc->thd", g.x(4, 8), g.param("w", values("w", 6, 8).reshape(2, 3, 8))
     ).reshape(4, 6),
 )
+
+
+def beside_a_copy(g, other, first=0):
+    """Rows of a table that has zeros below; a copy of it without them is read by nothing."""
+    table = values("t", 4, 6)
+    g.param("copy", table)
+    whole = Data((6, 6), list(table.values) + [0.0] * 12)
+    return g.param("padded", whole).slice(0, first, first + 4) * other
+
+
+pair(
+    "a parameter that nothing reads is equal to the other side's",
+    EQUIVALENT,
+    "the one that is read is related",
+    lambda g: g.param("t", values("t", 4, 6)) * g.x(4, 6),
+    lambda g: beside_a_copy(g, g.x(4, 6)),
+)
+pair(
+    "a parameter that nothing reads, and other rows",
+    DIFFERENT,
+    "the rows of zeros",
+    lambda g: g.param("t", values("t", 4, 6)) * g.x(4, 6),
+    lambda g: beside_a_copy(g, g.x(4, 6), 2),
+)
 pair(
     "weights renamed",
     EQUIVALENT,

@@ -1,5 +1,6 @@
 /* The table of operators: sorted, looked up by the dispatcher's names, and true to itself. */
 #include <check.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -116,7 +117,7 @@ static bool has_argument(const char *signature, const char *const *names, unsign
   return false;
 }
 
-/* What chooses places is an index, a class that is meant, or the operand itself. */
+/* The argument that chooses places is an index, a class that is meant, or the operand itself. */
 START_TEST(integers_that_end_somewhere_are_where_it_says) {
   static const char *const names[] = {"index", "indices", "target", "self", NULL};
   size_t n_found = 0;
@@ -172,6 +173,74 @@ START_TEST(arguments_have_their_places) {
 }
 END_TEST
 
+static unsigned argument_named(const char *signature, const char *name) {
+  unsigned at;
+  return has_argument(signature, (const char *const[]){name, NULL}, &at) ? at : UINT_MAX;
+}
+
+/* Places and sizes are where the facts look for them, and the forms that write have an operand. */
+START_TEST(spellings_speak_of_arguments_that_are_there) {
+  static bool said[2000];
+  size_t n, found = 0;
+  const rule_operator *line = rule_operators(&n);
+  for (size_t i = 0; i < N_SIGNATURES; i++) {
+    const char *g = signatures[i];
+    const rule_operator *o = own_line(g);
+    char buf[64];
+    unsigned at;
+    if (!o->name) continue;
+    const bool sized = has_argument(g, (const char *const[]){"size", "shape", NULL}, &at);
+    const bool range = argument_named(g, "start") != UINT_MAX &&
+                       argument_named(g, "end") != UINT_MAX && argument_named(g, "dim") != UINT_MAX,
+               index = argument_named(g, "index") != UINT_MAX &&
+                       argument_named(g, "dim") != UINT_MAX && strstr(g, "nt index");
+    const bool dims = argument_named(g, "dim") != UINT_MAX || argument_named(g, "dim1") != UINT_MAX;
+    said[o - line] |= (!o->sizes || sized) && (o->placed != RULE_PLACED_RANGE || range) &&
+                      (o->placed != RULE_PLACED_INDEX || index) && (!o->dims || dims) &&
+                      (!o->in_place || !strcmp(argument(g, 0, buf), "self"));
+    ck_assert_msg(!range || strstr(g, "backward") || o->placed == RULE_PLACED_RANGE, "%s", g);
+    ck_assert_msg(!index || strstr(g, "backward") || o->placed == RULE_PLACED_INDEX, "%s", g);
+  }
+  for (size_t i = 0; i < n; i++) {
+    const rule_operator *o = &line[i];
+    const bool says = o->sizes || o->placed || o->dims || o->in_place;
+    found += says;
+    ck_assert_msg(!says || said[i], "%s has no such argument", o->name);
+  }
+  ck_assert_uint_gt(found, 45);
+}
+END_TEST
+
+/* Arguments with masks are tensors or numbers; a choice is made by a condition or a mask. */
+START_TEST(masks_go_through_arguments_that_hold_numbers) {
+  static const char *const choosers[] = {"mask", "condition", NULL},
+                           *const values[] = {"self", "other", "value", "attn_mask", NULL},
+                           *const factors[] = {"query", "key", NULL};
+  int found = 0;
+  for (size_t i = 0; i < N_SIGNATURES; i++) {
+    const char *g = signatures[i];
+    const rule_mask_op *m = &own_line(g)->mask;
+    char buf[64];
+    if (m->role == RULE_MASK_STOPS) {
+      ck_assert_msg(!m->masks && !m->numbers && !m->chooses && !m->factors && !m->one, "%s", g);
+      continue;
+    }
+    ck_assert_msg(m->masks, "%s", g);
+    for (unsigned k = 0; k < 32 && *argument(g, k, buf); k++) {
+      const bool value = (m->masks | m->numbers) >> k & 1;
+      ck_assert_msg(!value || is_one_of(buf, values), "%s: argument %u", g, k);
+      ck_assert_msg(!(m->chooses >> k & 1) || is_one_of(buf, choosers), "%s: argument %u", g, k);
+      ck_assert_msg(!(m->factors >> k & 1) || is_one_of(buf, factors), "%s: argument %u", g, k);
+      ck_assert_msg(!m->one || k != m->one || !strcmp(buf, "alpha"), "%s: argument %u", g, k);
+      ck_assert_msg(!m->dim || k != m->dim || !strcmp(buf, "dim"), "%s: argument %u", g, k);
+      ck_assert_msg(strcmp(buf, "alpha") || m->one == k, "%s has a factor", g);
+    }
+    found++;
+  }
+  ck_assert_int_gt(found, 15);
+}
+END_TEST
+
 /* PyTorch marks results that may share their first operand's memory, but for what is unsafe to
  * write to, and what copies only as it has to. */
 START_TEST(what_shares_memory_is_marked_so) {
@@ -192,7 +261,7 @@ START_TEST(what_shares_memory_is_marked_so) {
 }
 END_TEST
 
-/* What takes a generator draws; what draws otherwise is dropped out or named so. */
+/* An operator that takes a generator draws; one that draws otherwise drops out or is named so. */
 START_TEST(what_draws_takes_a_generator) {
   int draws = 0;
   for (size_t i = 0; i < N_SIGNATURES; i++) {
@@ -218,6 +287,8 @@ int main(void) {
   tcase_add_test(t, siblings_are_mutual);
   tcase_add_test(t, integers_that_end_somewhere_are_where_it_says);
   tcase_add_test(t, arguments_have_their_places);
+  tcase_add_test(t, spellings_speak_of_arguments_that_are_there);
+  tcase_add_test(t, masks_go_through_arguments_that_hold_numbers);
   tcase_add_test(t, what_shares_memory_is_marked_so);
   tcase_add_test(t, what_draws_takes_a_generator);
   suite_add_tcase(s, t);

@@ -114,6 +114,37 @@ START_TEST(outputs) {
 }
 END_TEST
 
+/* Among PyTorch's operators those arguments name dimensions whose type can and whose name says so.
+ */
+START_TEST(dimensions_are_known_by_name) {
+  static const struct {
+    const char *op;
+    unsigned dims; /* bits: arguments */
+  } want[] = {{"aten::softmax.int", 2},
+              {"aten::transpose.int", 6},
+              {"aten::sum.dim_IntList", 2},
+              {"aten::movedim.int", 6},
+              {"aten::permute", 2},
+              {"aten::flatten.using_ints", 6},
+              {"aten::swapaxes", 6},
+              {"aten::add.Tensor", 0},
+              {"aten::index_add", 2},
+              {"aten::slice.Tensor", 2},
+              {"aten::masked_scatter", 0},
+              {"aten::unfold", 2},
+              {"aten::diagonal", 12},
+              {"aten::cat", 2},
+              {"aten::view", 0},
+              {"aten::select.int", 2}};
+  for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+    const rule_schema *f = rule_schemas_find(s, want[i].op);
+    for (size_t k = 0; k < f->n_args; k++)
+      ck_assert_msg(rule_arg_is_dim(&f->arg[k]) == (want[i].dims >> k & 1), "%s: argument %s",
+                    want[i].op, f->arg[k].name);
+  }
+}
+END_TEST
+
 START_TEST(added_schemas) {
   iso_error err;
   ck_assert_int_eq(
@@ -206,6 +237,7 @@ int main(void) {
   tcase_add_test(t, unknown_names);
   tcase_add_test(t, arguments_as_written);
   tcase_add_test(t, outputs);
+  tcase_add_test(t, dimensions_are_known_by_name);
   tcase_add_test(t, added_schemas);
   tcase_add_test(t, malformed);
   tcase_add_test(t, truncations);

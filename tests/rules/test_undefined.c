@@ -1,4 +1,4 @@
-/* What is surely a number, and what sees that something is none. */
+/* Calls that surely give numbers, and calls that see that something is none. */
 #include <check.h>
 #include <stdlib.h>
 

@@ -125,7 +125,7 @@ static rule_set *steps; /* NULL: the search finds what it needs */
 static rule_oracle asked;
 static bool saturated; /* the last comparison that came to a verdict */
 
-/* What the search proposes is too hard; what is given is decided as it is. */
+/* Rules that the search proposes are too hard; given ones are decided as they are. */
 static iso_code given_only(void *ctx, const rule *r, rule_tensor *const *example, rule_verdict *out,
                            iso_error *err) {
   if (strncmp(r->name, "given", 5) == 0) return asked.decide(ctx, r, example, out, err);

@@ -300,7 +300,7 @@ static const ex *slip(iso_rng *r, const ex *e) {
   return node(e->op, slip(r, e->a), e->b);
 }
 
-/* What the sides are made of is too large for the oracle, which decides the given rules alone. */
+/* The sides' terms are too large for the oracle, which decides the given rules alone. */
 START_TEST(steps_of_rules_are_found_and_slips_are_not_joined) {
   enum { CASES = 1000, OPS = 5 };
   given(TRUE_RULES RULE("false", AB("x") AB("y") AB("z"), MUL("x", ADD("y", "z")),

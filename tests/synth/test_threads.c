@@ -1,6 +1,6 @@
-/* What reads and writes large tensors in several threads gives the same bits with any number of
- * them. `make tsan` runs this under -fsanitize=thread, where places that two threads share are an
- * error. */
+/* Functions that read and write large tensors in several threads give the same bits with any number
+ * of them. `make tsan` runs this under -fsanitize=thread, where places that two threads share are
+ * an error. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* What a sample of a call shows of its operator: for each fact of rules/operators.def that can be
- * seen by running it, whether it holds there. */
+/* Facts of an operator as a sample of a call shows them: for each of rules/operators.def that can
+ * be seen by running it, whether it holds there. */
 #ifndef TESTS_VALIDATE_FACTS_SEEN_H
 #define TESTS_VALIDATE_FACTS_SEEN_H
 
@@ -412,7 +412,7 @@ static seen drops_zero_sign(const run *k) {
   return worst_zeros(k, first_nonzero, &how) ? asked(how == ALIKE) : NOT_ASKED;
 }
 
-/* What becomes of an element that decides over a result and is no number: some are numbers there
+/* The result where an element that decides over it is no number: some are numbers there
  * (observes), and some are none (passes it on). */
 typedef struct undefined {
   bool depends, number, none;

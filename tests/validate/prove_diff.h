@@ -152,7 +152,7 @@ static void sample_free(sample *s) {
   rule_set_free(s->open);
 }
 
-/* What a definition gives beside what libtorch gave. */
+/* A definition's result beside libtorch's. */
 static outcome same_values(const rule_tensor *want, const rule_shape *shape, char kind,
                            const double *got, bool masks, char *why) {
   char a[100], b[100];

@@ -105,9 +105,9 @@ static bool change(odd_call *k, iso_rng *rng) {
   }
 }
 
-/* What trusts its caller that the arguments fit together, and reads beyond them or divides by 0
- * where they do not, or keeps one of several that are put in one place, or refuses to broadcast
- * what other operators do. */
+/* Operators that trust their caller that the arguments fit together, and read beyond them or
+ * divide by 0 where they do not, or keep one of several that are put in one place, or refuse to
+ * broadcast what other operators do. */
 static bool trusting(const char *text) {
   static const char *const names[] = {
       "flash_attention_for_cpu", "::native_batch_norm", "::_native_batch_norm",
@@ -144,7 +144,7 @@ static bool orders(const sample *s) {
          strstr(s->text, "::argm");
 }
 
-/* What is wrong: a value where the operator has none or another one, or "not defined" where it has
+/* The fault: a value where the operator has none or another one, or "not defined" where it has
  * one. */
 static outcome odd_compare(sample *s, char *why) {
   char where[300] = "";

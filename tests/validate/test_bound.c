@@ -1,4 +1,4 @@
-/* What is said of integers from bounds and facts: an expression that is said to be at least 0 is so
+/* Claims about integers from bounds and facts: an expression that is said to be at least 0 is so
  * at every point that meets the facts, which are few enough to be tried; and most that are so are
  * told. */
 #include <check.h>

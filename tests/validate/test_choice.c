@@ -99,7 +99,7 @@ static rule_tensor *value_at(scan *s, double t) {
     if (s->r->var[v].kind != 'f') continue;
     for (int64_t i = 0; i < s->bind[v]->numel; i++) {
       const double x = rule_tensor_get(s->base[v], i), d = t * s->step[v][i];
-      /* What has to be positive stays so. */
+      /* A value that has to be positive stays so. */
       rule_tensor_set(s->bind[v], i, s->r->var[v].name[0] == 'p' ? x * exp(d / 4) : x + d);
     }
   }

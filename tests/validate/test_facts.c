@@ -1,4 +1,4 @@
-/* What rules/operators.def says is true of what libtorch gives (needs libtorch). Each fact is asked
+/* The facts of rules/operators.def hold for libtorch's results (needs libtorch). Each fact is asked
  * of all operators, on samples of the calls by which the prover's definitions are tested: a fact
  * that stands in a line must hold on all of them, and one that does not stand there must fail on
  * some. So a line that is wrong at one place is noticed, and the test counts at how many. */
@@ -72,7 +72,7 @@ static const fact facts[] = {ROW(exact, is_exact, is_whole),
                              ROW(exact_at_1, is_short_at_1, NULL)};
 enum { N_FACTS = sizeof facts / sizeof *facts, MOST_LINES = 1000 };
 
-/* What samples showed, by line of the table. */
+/* The samples' answers, by line of the table. */
 typedef struct shown {
   int holds[N_FACTS], fails[N_FACTS];
   int steps, samples_of_steps; /* bits: it is that step on all of them */
@@ -87,7 +87,7 @@ static bool sometimes(const fact *f) {
          strcmp(f->name, "makes_undefined") == 0;
 }
 
-/* What real numbers, or these calls, do not show. */
+/* Facts that real numbers, or these calls, do not show. */
 static const struct {
   const char *op, *of, *why;
 } unseen[] = {{"angle", "nonnegative", "of complex numbers it may be below 0"},
@@ -102,7 +102,7 @@ static bool is_unseen(const rule_operator *o, const char *name) {
   return false;
 }
 
-/* What is wrong with a line in that fact: NULL, nothing that samples show. */
+/* A line's fault in that fact. NULL: none that samples show. */
 static const char *wrong_in(const rule_operator *o, const shown *s, size_t f) {
   const bool claims = facts[f].claims(o), asked = s->holds[f] + s->fails[f] > 0;
   if (!asked || is_unseen(o, facts[f].name)) return NULL;
@@ -240,7 +240,7 @@ static void print_count(const char *name, const count c[2]) {
          c[0].turned - c[0].noticed - c[0].unasked, c[0].unasked);
 }
 
-/* What is not noticed where it is asked is true as far as samples show. */
+/* A change that is not noticed where it is asked for is true as far as samples show. */
 START_TEST(a_wrong_fact_is_noticed) {
   count whole[2] = {{0}};
   look_at_all();

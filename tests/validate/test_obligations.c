@@ -66,7 +66,7 @@ static void check_wrong(const rule *r, tally *t) {
   val_obligations_free(&k);
   ck_assert_msg(val_write_obligations(r, schemas, &o, true, &k, &err) == ISO_OK, "%s: %s", r->name,
                 err.msg);
-  /* What is wrong with its shapes is not written: obligations are about elements. */
+  /* A fault of its shapes is not written: obligations are about elements. */
   bool open = k.n == 0 || strstr(k.reason, "size at dimension") || strstr(k.reason, "ranks") ||
               strstr(k.reason, "dtypes");
   if (open) {

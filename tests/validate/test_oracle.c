@@ -228,7 +228,7 @@ START_TEST(indices_are_sampled_as_they_are_stored) {
 }
 END_TEST
 
-/* What cannot be run is unknown, neither true nor wrong. */
+/* A rule that cannot be run is unknown, neither true nor wrong. */
 START_TEST(what_cannot_be_run_is_unknown) {
   const pair p = {XY, "(aten::mm x y)", "(aten::mm y x)"};
   rule_verdict v = decide(&p, NULL);

@@ -110,7 +110,7 @@ static void compare_with_torch(const sample *s, const char *text) {
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-/* What depends on values in its shape, or has no call of a proof. */
+/* Calls whose shape depends on values, or that no proof has. */
 static const call more_calls[] = {
     {X, "(aten::_adaptive_avg_pool3d (aten::view x (list 1 1 1 $A $B)) (list 1 1 1))"},
     {X, "(getitem (aten::adaptive_max_pool1d x (list 1)) 0)"},
@@ -257,7 +257,7 @@ START_TEST(many_calls_are_covered) {
 }
 END_TEST
 
-/* What float64 loses, and what it makes up. */
+/* Digits that float64 loses, and digits that it makes up. */
 static val_precise answer_of(const char *text, const double *x, const double *y, int64_t n) {
   rule_set *set = NULL;
   iso_error err = {ISO_OK, ""};

@@ -129,7 +129,7 @@ static bool takes(const sample *s, uint32_t var, int64_t x, const char **refusal
   return yes;
 }
 
-/* What the definitions say that an index may be, against the operators: the ends of the range are
+/* Ranges of indices in the definitions, against the operators: the ends of the range are
  * taken, what lies beyond is refused, and an integer variable of which nothing is said may be
  * anything. Samples are drawn from there (validate/sample/index_ranges.c). */
 START_TEST(indices_are_bounded_as_operators_bound_them) {

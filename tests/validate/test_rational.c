@@ -15,7 +15,7 @@
 
 enum { ROUNDS = 400, STEPS = 24 };
 
-/* What `a` is, by its decimals and its exponent. */
+/* The number `a`, by its decimals and its exponent. */
 static void exact(const pv_rationals *c, uint32_t a, mpq_t out) {
   char *n, *d;
   ck_assert(pv_q_decimals(c, a, &n, &d));

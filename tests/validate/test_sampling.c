@@ -152,6 +152,47 @@ START_TEST(sizes_meet_conditions_and_vary) {
 }
 END_TEST
 
+/* A rule that has no instance costs two searches, not a dozen; of one that has some, nearly
+ * every seed gives one whose sizes differ and are not 1. */
+START_TEST(an_instance_is_looked_for_within_bounds) {
+  static const char never[] = "(rule r (var x f (N M)) (var y f (M N)) (lhs (aten::cat (list x "
+                              "(aten::unsqueeze y 0)))) (rhs (aten::mm x y)))",
+                    some[] = "(rule r (var x f (N M)) (var y f (M L)) (lhs (aten::mm x y)) (rhs "
+                             "(aten::matmul x y)))";
+  rule_set *set = NULL;
+  rule_tensor *bind[2];
+  iso_arena a = {0};
+  iso_error err = {0};
+  val_concrete at = {.bind = bind};
+  const rule *r = only_rule(&set, never);
+  iso_rng rng = iso_rng_new(1, 0);
+  val_problem *p = malloc(sizeof *p);
+  val_found found;
+  ck_assert(p && val_problem_init(p, r, schemas, &err) == ISO_OK);
+  ck_assert(val_find_instance(engine, p, &rng, &a, &found, &err) == ISO_OK && !found.found);
+  ck_assert_uint_eq(found.tries, 400);
+  val_problem_fini(p);
+  free(p);
+  ck_assert(val_instance(engine, r, 0, &a, &at, &err) == ISO_OK && !at.found);
+  rule_set_free(set);
+  int accidents = 0;
+  r = only_rule(&set, some);
+  for (uint64_t seed = 0; seed < 20; seed++) {
+    ck_assert(val_instance(engine, r, seed, &a, &at, &err) == ISO_OK);
+    ck_assert_msg(at.found, "seed %d", (int)seed);
+    const rule_shape *x = &bind[0]->shape, *y = &bind[1]->shape;
+    ck_assert(x->dim[1] == y->dim[0]);
+    accidents += x->dim[0] == 1 || x->dim[1] == 1 || y->dim[1] == 1 || x->dim[0] == x->dim[1] ||
+                 x->dim[0] == y->dim[1] || x->dim[1] == y->dim[1];
+    rule_tensor_unref(bind[0]);
+    rule_tensor_unref(bind[1]);
+  }
+  ck_assert_int_le(accidents, 4);
+  iso_arena_fini(&a);
+  rule_set_free(set);
+}
+END_TEST
+
 /* Wrong in a part of what the conditions leave that a draw would seldom meet. */
 static const char *const narrow[] = {
     "(rule r (var x f (N)) (attr s float) (lhs (aten::add.Scalar x s)) (rhs x) (where (< (* s s) "
@@ -276,6 +317,7 @@ int main(void) {
   tcase_add_checked_fixture(t, engine_setup, engine_teardown);
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, counterexamples_are_small, 0, N(small));
+  tcase_add_test(t, an_instance_is_looked_for_within_bounds);
   tcase_add_loop_test(t, sizes_meet_conditions_and_vary, 0, N(sizes));
   tcase_add_loop_test(t, what_is_seldom_wrong_is_refuted, 0, N(narrow));
   tcase_add_loop_test(t, names_are_of_their_kind, 0, N(right));

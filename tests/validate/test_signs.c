@@ -1,5 +1,6 @@
-/* What rule_fact_of says of a call is true of what libtorch gives (needs libtorch): of all calls by
- * which the prover's definitions are tested, on operands with each of the facts that it is told. */
+/* Facts that rule_fact_of tells of a call hold for libtorch's result (needs libtorch): of all calls
+ * by which the prover's definitions are tested, on operands with each of the facts that it is told.
+ */
 #include "rules/rules.h"
 #include "tests/validate/prove_diff.h"
 
@@ -47,7 +48,7 @@ static double drawn(iso_rng *rng, const rule_fact *f) {
   return f->nonzero && !(fabs(x) > 0) ? 1.25 : x;
 }
 
-/* What of `f` the result does not keep to; NULL: nothing. */
+/* The part of `f` that the result does not keep to; NULL: none. */
 static const char *broken(const rule_fact *f, const rule_tensor *y) {
   for (int64_t i = 0; i < y->numel; i++) {
     const double e = rule_tensor_get(y, i);

@@ -10,8 +10,8 @@
 #include "rules/operators.h"
 #include "validate/exec/engine_int.h"
 
-/* What a call may be seen to do. The first eight are told of everywhere; the others are kinds of
- * VAL_EDGE. */
+/* Effects that a call may be seen to have. The first eight are told of everywhere; the others are
+ * kinds of VAL_EDGE. */
 enum {
   VAL_SAME = 1, /* its operand as it is, the middle piece */
   VAL_UP = 2,   /* more than that, or the upper piece, or above 0 */
@@ -42,8 +42,8 @@ typedef struct val_site {
 
 val_site val_site_of(const rule_term *call, rule_tensor *const *bind, size_t n,
                      const rule_tensor *out);
-/* What has to be seen of the call before samples show anything of it, and in `wanted` what is worth
- * looking for besides. */
+/* Effects that have to be seen of the call before samples show anything of it, and in `wanted`
+ * those worth looking for besides. */
 uint16_t val_site_needs(const val_site *s, uint16_t *wanted);
 /* Whether element `i` does what the one bit says, and then in `other` what it would be with that
  * choice made the other way. */

@@ -12,7 +12,7 @@ val_covered *val_cover_at(const val_cover *c, const val_covered *like);
  * the rule's other side. */
 uint16_t val_cover_sought(const val_covered *o, const val_cover *other);
 
-/* What a sample did on one side, in `c`: of its branches that `all` lacks, those whose result, made
+/* Note a sample of one side in `c`: of its branches that `all` lacks, those whose result, made
  * otherwise, moves the side's value are `seen`. `index`: where not -1, the one element of
  * operator `at` whose truth value is made otherwise; `*moved` is what came of it. `work` is what is
  * left to spend: it shrinks. Errors: ISO_NOMEM. */

@@ -55,8 +55,8 @@ static void numbers(const rule_term *t, double *out, size_t *n) {
   for (uint32_t i = 0; i < t->n; i++) numbers(t->child[i], out, n);
 }
 
-/* What may answer the comparisons in different ways: their literals, the numbers beside these, and
- * what one sum, product or quotient of two makes, of either sign. */
+/* Numbers that may answer the comparisons in different ways: their literals, the numbers beside
+ * these, and what one sum, product or quotient of two makes, of either sign. */
 static size_t candidates(const conditions *c, uint32_t var, double low, double high, bool whole,
                          double *out) {
   double lit[NUMBERS], all[CANDIDATES];

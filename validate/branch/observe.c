@@ -60,7 +60,8 @@ static bool value_moved(const rule_tensor *a, const rule_tensor *b, double magni
   return false;
 }
 
-/* What an evaluation costs: a call, and its elements, of which those of the variables give an idea.
+/* The cost of an evaluation: a call, and its elements, of which those of the variables give an
+ * idea.
  */
 static int64_t cost_of(const val_probe *p, const rule_tensor *out) {
   return (int64_t)p->n_run * 1000 + 4 * out->numel;

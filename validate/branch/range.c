@@ -139,8 +139,8 @@ static bool is_one_of(const char *name, const char *const *list, size_t n) {
   is_one_of(name, (const char *const[]){__VA_ARGS__}, \
             sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
-/* What takes elements of its tensors, or a mean or an extreme of them: in the hull of all.
- * operator: the range of each is defined here. */
+/* Operators that take elements of their tensors, or a mean or an extreme of them: in the hull of
+ * all. operator: the range of each is defined here. */
 static bool of_elements(const question *q, const char *name, val_range *r) {
   if (!IS("view", "reshape", "unsqueeze", "squeeze", "transpose", "t", "permute", "expand",
           "contiguous", "clone", "alias", "detach", "select", "slice", "flatten", "cat", "stack",
@@ -161,7 +161,7 @@ static double size_along(const question *q, uint32_t k) {
   return d >= 0 && d < x->shape.rank ? (double)x->shape.dim[d] : (double)x->numel;
 }
 
-/* What lies between two numbers for every argument.
+/* Operators whose result lies between two numbers for every argument.
  * operator: the range of each is defined here. */
 static bool of_any(const question *q, const char *name, val_range *r) {
   const double infinite = (double)INFINITY;
@@ -238,7 +238,7 @@ static bool of_sums(const question *q, const char *name, val_range *r) {
   return true;
 }
 
-/* What each branch gives.
+/* Operators that choose: the hull of their branches.
  * operator: the range of each is defined here. */
 static bool of_branches(const question *q, const char *name, val_range *r) {
   const bool fill = IS("masked_fill");

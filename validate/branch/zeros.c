@@ -1,7 +1,7 @@
-/* What is 0 on every sample. Of a product of six conditions, each of which was seen to hold,
- * samples show nothing as long as the six never held at once; so with a sum of products, with any
- * operator that makes numbers. What is 0 by its shape (triangles, padding) is moved there, and what
- * interval arithmetic knows to be 0 needs no sample. */
+/* Tensors that are 0 on every sample. Of a product of six conditions, each of which was seen to
+ * hold, samples show nothing as long as the six never held at once; so with a sum of products, with
+ * any operator that makes numbers. What is 0 by its shape (triangles, padding) is moved there, and
+ * what interval arithmetic knows to be 0 needs no sample. */
 #include <string.h>
 
 #include "rules/operators.h"

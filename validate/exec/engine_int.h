@@ -70,7 +70,7 @@ typedef struct val_covered {
   bool several;             /* and there was more than one along a line */
   double barren[VAL_ROOTS]; /* what the variable was changed by for those */
 } val_covered;
-/* What was computed of variables and came out as 0, all of it (zeros.c): a product of conditions
+/* Results computed of variables that came out as 0, all of them (zeros.c): a product of conditions
  * that never held together shows nothing of what it does. By how many operators ran before it. */
 enum { VAL_ZEROS = 512 };
 typedef struct val_zeros {

@@ -1,6 +1,5 @@
-/* What libtorch does not ask of its gradients' operands, nor of a quotient that a processor cannot
- * hold. A call is checked by its place in the
- * schema, since only these few are concerned. */
+/* Checks that libtorch does not make of its gradients' operands, nor of a quotient that a processor
+ * cannot hold. A call is checked by its place in the schema, since only these few are concerned. */
 #include "validate/exec/unchecked.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What is known about integers: that one is at least 0, by the bounds of its atoms, by the least
+/* Bounds of integers: that one is at least 0, by the bounds of its atoms, by the least
  * values of sizes, and by the facts of the case. */
 #include "validate/expr/expr_int.h"
 #include "validate/tensor/tensor.h"

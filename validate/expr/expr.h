@@ -35,8 +35,8 @@ static inline bool sc_walk_first(const sc *c, sx x, uint32_t walk) {
   return true;
 }
 
-/* What a proof writes first, kept for the next one: mapping it anew and its first pages cost as
- * much as a small proof. NULL: no memory. */
+/* The memory that a proof writes first, kept for the next one: mapping it anew and its first pages
+ * cost as much as a small proof. NULL: no memory. */
 struct sc_scratch *sc_scratch_new(void);
 void sc_scratch_free(struct sc_scratch *x);
 bool sc_init(sc *c, const rule *r, rule_schemas *s, const val_options *o); /* false: no memory */

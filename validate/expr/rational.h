@@ -2,8 +2,8 @@
  * have equal ids. Doubles are dyadic, so the power of two stands apart: 1e-12 needs no 92-bit
  * denominator.
  *
- * What fits in 128 bits is kept and computed so; only what does not is GMP's. A number has one
- * form: it is large if and only if it does not fit. The sizes are bounded (PV_MOST_BITS,
+ * A number that fits in 128 bits is kept and computed so; only larger ones are GMP's. A number has
+ * one form: it is large if and only if it does not fit. The sizes are bounded (PV_MOST_BITS,
  * PV_MOST_BYTES), as all work of a proof is; what goes beyond fails the proof, as lack of memory
  * does. */
 #ifndef VALIDATE_RATIONAL_H

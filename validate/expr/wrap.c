@@ -1,6 +1,6 @@
 /* Integers of 64 bits, which wrap.
  *
- * What an operator gives is its whole number modulo 2^64. That stands as F_WRAP of the whole
+ * An operator's result is its whole number modulo 2^64. That stands as F_WRAP of the whole
  * number, of which no more is known than that equal numbers give equal results; where the number
  * surely fits it is the number itself. Sums and products do not see that what they are given was
  * wrapped before, so that wrap(wrap(x + 5) - 5) is x. A comparison, a quotient, a place in a table
@@ -19,7 +19,7 @@ static bool is_fn(const sc *c, sx x, sx_func f) {
   return sc_op(c, x) == X_FN && sc_word(c, x, 0) == f;
 }
 
-/* What is an integer of 64 bits by itself. */
+/* Whether x is an integer of 64 bits by itself. */
 static bool is_machine_integer(const sc *c, sx x) {
   if (sc_op(c, x) == X_LEAF) return c->r->var[sc_word(c, x, 0)].kind == 'i';
   if (sc_op(c, x) != X_FN) return false;

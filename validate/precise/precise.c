@@ -242,8 +242,8 @@ static const vp_tensor *cast_result(vp *v, const flat *f, rule_tensor *got) {
   return rule_dtype_is_float(got->dtype) ? x : cast(v, x, got->dtype, &got->shape);
 }
 
-/* What is no cast and moves nothing: computed here; or by the prover's definition of it; integers
- * alone by libtorch, whose are exact but for quotients and the like. */
+/* A call that is no cast and moves nothing: computed here; or by the prover's definition of it;
+ * integers alone by libtorch, whose are exact but for quotients and the like. */
 static void compute(vp *v, const vp_call *k, const flat *f, const vp_tensor **out) {
   bool known = false;
   if (vp_by_ranks(v, k, out) || !vp_go(v, 0)) return;

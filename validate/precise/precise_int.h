@@ -46,8 +46,8 @@ typedef struct vn { /* a number between lo and hi */
   __mpfr_struct lo, hi;
 } vn;
 
-/* What a literal of the rule is: the double; the decimal as it is printed; anything that rounds to
- * a decimal of many digits. */
+/* The number that a literal of the rule stands for: the double; the decimal as it is printed;
+ * anything that rounds to a decimal of many digits. */
 typedef enum vp_reading { VP_DOUBLES, VP_DECIMALS, VP_WIDE } vp_reading;
 
 typedef struct vp_tensor {

@@ -1,4 +1,4 @@
-/* What float64 says of a sample, settled by many digits where these are to be had (precise.c), else
+/* A sample's answer in float64, settled by many digits where these are to be had (precise.c), else
  * by whether sums lost an operand. */
 #include <math.h>
 
@@ -73,8 +73,8 @@ iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor *const *bind
   }
   iso_code c = val_precise_sides(e, r, bind, &p, err);
   if (c) return c;
-  /* What a literal's last digits leave open hides an operand that is smaller than these. And no
-   * digits are enough for functions that are flat. */
+  /* The room that a literal's last digits leave open hides an operand that is smaller than these.
+   * And no digits are enough for functions that are flat. */
   if (!differs && p.answer == VAL_PRECISE_SAME) {
     bool apart, known;
     c = losses_differ(e, r, bind, !p.by_literals, &apart, &known, err);

@@ -237,7 +237,7 @@ static bool other_undefined(sc_cases *k) {
   return false;
 }
 
-/* What the sizes are where both sides of the rule are defined of which this is a part. */
+/* Sizes at which both sides of the rule are defined of which this is a part. */
 static bool whole_has_sizes(sc *c) {
   const rule *of = c->look ? c->look->of : NULL;
   bool open = false;

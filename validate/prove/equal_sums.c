@@ -208,7 +208,8 @@ static sx brackets_apart(sc *c, sx x, int depth) {
   return sx_ite(c, holds, brackets_apart(c, yes, depth + 1), brackets_apart(c, no, depth + 1));
 }
 
-/* What v sums, its indices those k of u, whose ranges are v's in some order. 0: they are others. */
+/* The body of the sum v, its indices those k of u, whose ranges are v's in some order. 0: they are
+ * others. */
 static sx body_over(sc *c, sx u, sx v, const sx *k) {
   const uint32_t n = sc_word(c, u, 0);
   const sx closed = sc_word(c, v, n + 1);

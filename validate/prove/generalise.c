@@ -35,7 +35,7 @@ typedef struct unit {
   size_t size; /* index into g->value */
 } unit;
 
-/* What a float that is any number has to meet. */
+/* Conditions on a float that is any number. */
 typedef enum needs {
   AS_A_SIZE /* the power of a size that it is, where it is one; and positive */,
   POSITIVE,
@@ -76,11 +76,10 @@ static size_t find_size(const general *g, int64_t v) {
 
 /* Integers of this argument are sizes, lengths and counts, not places. */
 static bool counts(const rule_arg *arg) {
-  static const char *const places[] = {
-      "dim",       "dims",       "dim0",   "dim1",        "dim2",     "axis0",     "axis1",
-      "start_dim", "end_dim",    "source", "destination", "index",    "dimension", "diagonal",
-      "offset",    "correction", "step",   "stride",      "dilation", "padding",   "groups"};
+  static const char *const places[] = {"index",  "diagonal", "offset",  "correction", "step",
+                                       "stride", "dilation", "padding", "groups"};
   if (arg->type != RULE_ARG_INT && arg->type != RULE_ARG_INTS) return false;
+  if (rule_arg_is_dim(arg)) return false;
   for (size_t i = 0; i < sizeof places / sizeof *places; i++)
     if (!strcmp(arg->name, places[i])) return false;
   return true;
@@ -131,7 +130,7 @@ static const rule_term *size_term(general *g, size_t at) {
   return g->named[at] ? name_of(g, 'n', at) : rule_int(g->a, v);
 }
 
-/* What stands in the next place of a size: noted while there are no units, else as they say. */
+/* The term for the next place of a size: noted while there are no units, else as they say. */
 static const rule_term *next_unit(general *g, const rule_term *t) {
   const bool sized = t->kind == RULE_INT && t->u.i > 1 && t->u.i < (1 << 30);
   if (!sized || g->next >= MAX_UNITS) return t;

@@ -295,8 +295,8 @@ static bool fits(const part *a, const part *b, size_t times) {
   return !a->size->known || !b->size->known || a->size->numel == (double)times * b->size->numel;
 }
 
-/* What is on the other side of part a: the same term, else one that is proved to be equal, those of
- * the same operator first. */
+/* The counterpart of part a on the other side: the same term, else one that is proved to be equal,
+ * those of the same operator first. */
 static void find_other(sweep *w, part *a) {
   for (int round = 0; round < 3 && !a->cut; round++)
     for (size_t i = 0; i < w->right.n && !a->cut && !exhausted(w); i++) {

@@ -129,7 +129,7 @@ typedef struct sc_point {
   double (*value_of)(void *ctx, uint32_t var, const int64_t *idx);
   void *ctx;
 } sc_point;
-/* What they give. */
+/* Their results. */
 typedef struct sc_numbers {
   rule_shape shape;
   char kind;

@@ -2,13 +2,14 @@
  * one instance.
  *
  * Sizes that happen to be equal, or 1, make more things equal than the rule says: of some instances
- * the one with the fewest such accidents is taken. */
+ * the one with the fewest such accidents is taken. A rule of which instances are hard to find, or
+ * that has none, gets no more tries than two searches have. */
 #include <stdlib.h>
 
 #include "validate/sample/instance_int.h"
 #include "validate/sample/sample_int.h"
 
-enum { DRAWS = 12, SAMPLES = 8, LARGEST = 9 };
+enum { DRAWS = 12, MOST_TRIES = 800, SAMPLES = 8, LARGEST = 9 };
 
 /* Sizes that are 1, pairs of names with one value, and shapes without dimensions where the rule
  * leaves them open. */
@@ -52,15 +53,16 @@ iso_code val_instance(val_engine *e, const rule *r, uint64_t seed, iso_arena *a,
                       iso_error *err) {
   val_problem p;
   iso_rng rng = iso_rng_new(seed, 0x1257);
-  unsigned least = 0;
+  unsigned least = 0, tries = 0;
   bool some = false;
   out->found = false;
   iso_code c = val_problem_init(&p, r, val_engine_schemas(e), err);
   if (c) return c == ISO_UNSUPPORTED ? ISO_OK : c;
   p.max_size = LARGEST;
-  for (int i = 0; i < DRAWS && !c; i++) {
+  for (int i = 0; i < DRAWS && tries < MOST_TRIES && !c; i++) {
     val_found at;
     c = val_find_instance(e, &p, &rng, a, &at, err);
+    tries += at.tries;
     const unsigned n = at.found ? accidents(&p) : 0;
     if (c || !at.found || (some && n >= least)) continue;
     out->r = at.r;

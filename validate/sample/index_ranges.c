@@ -3,8 +3,8 @@
  * expressions: of the variable's own elements in some place, or of numbers computed from them (the
  * shards of a vocabulary), of which only that they are bounded. */
 #include <stdlib.h>
-#include <string.h>
 
+#include "rules/operators.h"
 #include "validate/exec/engine_int.h"
 #include "validate/prove/prove.h"
 #include "validate/sample/sample_int.h"
@@ -85,12 +85,16 @@ static const pt_tensor *otherwise(sc *c, const rule_term *term) {
   return p;
 }
 
-/* Each part by itself, so that one that fails hides no other. */
-static void walk(sc *c, const rule_term *t) {
-  for (uint32_t i = 0; i < t->n; i++) walk(c, t->child[i]);
-  if (t->kind != RULE_OP || !strcmp(t->u.s, "getitem") || c->no_memory) return;
+/* Each part that reads an integer variable by itself, so that one that fails hides no other.
+ * Returns: whether `t` is one. */
+static bool walk(sc *c, const told *to, const rule_term *t) {
+  if (t->kind == RULE_VAR) return to->r->var[t->u.i].kind == 'i';
+  bool reads = false;
+  for (uint32_t i = 0; i < t->n; i++) reads |= walk(c, to, t->child[i]);
+  if (!reads || t->kind != RULE_OP || rule_is_getitem(t->u.s) || c->no_memory) return reads;
   (void)pt_eval(c, t);
   recover(c);
+  return reads;
 }
 
 iso_code val_domains(val_engine *e, rule_schemas *schemas, const rule *r, rule_tensor *const *bind,
@@ -108,8 +112,8 @@ iso_code val_domains(val_engine *e, rule_schemas *schemas, const rule *r, rule_t
     c->on_index = on_index;
     c->otherwise = otherwise;
     c->index_ctx = &t;
-    walk(c, r->lhs);
-    walk(c, r->rhs);
+    walk(c, &t, r->lhs);
+    walk(c, &t, r->rhs);
   }
   const bool ok = made && !c->no_memory;
   if (c) sc_fini(c);

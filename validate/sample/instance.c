@@ -1,6 +1,6 @@
 /* Instances of a rule: its terms at the values drawn, and operators asked (instance_int.h).
  *
- * What both sides ask of the sizes is found by trial: an attempt is as good as the number of
+ * The sizes that both sides accept are found by trial: an attempt is as good as the number of
  * operators that ran before one refused, and the best attempt is changed in one or two places. */
 #include <stdio.h>
 #include <string.h>
@@ -172,6 +172,7 @@ iso_code val_find_instance(val_engine *e, val_problem *p, iso_rng *rng, iso_aren
   val_problem best = *p;
   size_t best_score = 0;
   out->found = false;
+  out->tries = 0;
   out->why[0] = 0;
   if (!val_draw_names(p, rng)) {
     snprintf(out->why, sizeof out->why,
@@ -185,6 +186,7 @@ iso_code val_find_instance(val_engine *e, val_problem *p, iso_rng *rng, iso_aren
     rule r;
     size_t score = 0;
     bool ok = false;
+    out->tries++;
     iso_code c = val_instantiate(p, &scratch, &r, &local);
     if (c == ISO_OK) c = try_instance(e, &r, rng, &score, &ok, out->why, &local);
     else snprintf(out->why, sizeof out->why, "%.199s", local.msg);

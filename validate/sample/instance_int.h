@@ -103,8 +103,9 @@ ISO_MUST_USE iso_code val_instantiate(const val_problem *p, iso_arena *a, rule *
 /* An instance that was sought. */
 typedef struct val_found {
   rule r;
-  bool found;    /* there is one */
-  char why[200]; /* else what the best try failed at */
+  bool found;     /* there is one */
+  unsigned tries; /* how many were tried */
+  char why[200];  /* else what the best try failed at */
 } val_found;
 /* An instance on which both sides run, in `a`; its values stay set in `p`. */
 ISO_MUST_USE iso_code val_find_instance(val_engine *e, val_problem *p, iso_rng *rng, iso_arena *a,

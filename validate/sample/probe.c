@@ -1,4 +1,4 @@
-/* What an evaluation went through: magnitudes, values outside a domain, and how far rounding could
+/* Notes on an evaluation: magnitudes, values outside a domain, and how far rounding could
  * have moved it.
  *
  * The noise model is that of stochastic arithmetic (Vignes, CESTAC; Parker, Monte Carlo

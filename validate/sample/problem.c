@@ -45,7 +45,7 @@ static void suggest(val_problem *p, int64_t v) {
 }
 
 static char role_of(const rule_arg *arg) {
-  if (strncmp(arg->name, "dim", 3) == 0 || strcmp(arg->name, "axis") == 0) return 'd';
+  if (rule_arg_is_dim(arg)) return 'd';
   if (strcmp(arg->name, "eps") == 0) return 'e';
   if (strcmp(arg->name, "scale") == 0 || strcmp(arg->name, "p") == 0) return 'p';
   return 0;

@@ -30,8 +30,8 @@ enum {
 ISO_MUST_USE iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example,
                                  iso_rng *rng, unsigned k, rule_tensor **bind, iso_error *err);
 
-/* What an integer variable may be, as the definitions of the operators that take it as an index say
- * (index_ranges.c). */
+/* The range of an integer variable, as the definitions of the operators that take it as an index
+ * say (index_ranges.c). */
 typedef struct val_domain {
   int64_t size; /* its values are in [0, size), or in [-size, size) if `from_end`; INT64_MAX: not
                    bounded */

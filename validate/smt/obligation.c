@@ -45,7 +45,7 @@ static void chunk(const rule_term *t, FILE *f) {
   if (turned) fprintf(f, " dimensions %lld and %lld exchanged,", number_in(t, 1), number_in(t, 2));
 }
 
-/* What the unknown tensors stand for. */
+/* The meaning of the unknown tensors. */
 static void parts(const sc *c, FILE *f) {
   const char *name[64];
   for (uint32_t i = 0; i < c->r->n_vars && i < 64; i++) name[i] = c->r->var[i].name;

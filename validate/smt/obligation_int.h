@@ -27,12 +27,12 @@ typedef struct smt_sum {
   uint64_t contents; /* which variables' elements it has */
 } smt_sum;
 
-/* What stands for an expression in a line: "t12". */
+/* The name of an expression in a line: "t12". */
 typedef struct smt_name {
   char s[SMT_NAME_BYTES];
 } smt_name;
 
-/* What is told of the two sides, tried in this order. */
+/* Ways to tell of the two sides, tried in this order. */
 typedef enum smt_how {
   SMT_PLAIN,
   SMT_CLEAR, /* and both over one denominator */

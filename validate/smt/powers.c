@@ -354,7 +354,7 @@ smt_name smt_in_order(smt_writer *w, chain k, int *left) {
   return coefficient(w, k.coef, r);
 }
 
-/* What x and y divide by, each once for its highest power. */
+/* Divisors of x and y, each once for its highest power. */
 enum { MAX_DIVISORS = 5, MAX_CLEARED = 300 };
 typedef struct divisors {
   sx base[MAX_DIVISORS];

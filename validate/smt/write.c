@@ -137,7 +137,7 @@ static smt_name log_of(smt_writer *w, sx a, smt_name n) {
                                   : smt_named("(f_log %s)", n.s);
 }
 
-/* What is known of r = log a. */
+/* Facts about r = log a. */
 static void facts_of_log(smt_writer *w, sx x, sx a, smt_name n, smt_name r) {
   sc *c = w->c;
   uint32_t q;
@@ -170,7 +170,7 @@ static void facts_of_log(smt_writer *w, sx x, sx a, smt_name n, smt_name r) {
   }
 }
 
-/* What is known of r = e^a where a is a product or a sum. */
+/* Facts about r = e^a where a is a product or a sum. */
 static void facts_of_exp(smt_writer *w, sx x, sx a, bool minus, smt_name r) {
   sc *c = w->c;
   uint32_t q;

@@ -168,7 +168,7 @@ const pt_value *pt_eval(sc *c, const rule_term *t) {
     v = c->failed ? NULL : pt_one(c, pt_scalar_tensor(c, x, kind));
   } else sc_fail(c, "a literal where a tensor belongs");
   c->depth--;
-  /* What could not be run is not run once more for each term that it is in. */
+  /* A term that could not be run is not run once more for each term that it is in. */
   const bool none = !v || c->failed;
   if (!none || (lost && !c->no_memory)) remember(c, t, none ? NULL : v);
   return none || c->failed ? NULL : v;

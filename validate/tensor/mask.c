@@ -17,7 +17,7 @@ bool sc_mask_literal(double f) { return rule_is_mask(RULE_F32, f); }
 /* Whether what has masks may multiply them by a number, and does: nothing else than 1, which stands
  * there or is left out. */
 static bool is_scaled(const rule_term *t, const rule_mask_op *op) {
-  const rule_term *by = op->one >= 0 && (uint32_t)op->one < t->n ? t->child[op->one] : NULL;
+  const rule_term *by = op->one && op->one < t->n ? t->child[op->one] : NULL;
   if (!by || (by->kind == RULE_INT && by->u.i == 1)) return false;
   return by->kind != RULE_FLOAT || by->u.f > 1 || !(by->u.f >= 1);
 }

@@ -1,0 +1,94 @@
+"""One rank of a recorded program: python -m isomer_capture.record.child FOLDER RANK WORLD BACKEND
+GRAPH PROGRAM ARGS. The folder gets rank<r>.json: events, groups; and what the graph needs."""
+
+import json
+import os
+import runpy
+import sys
+
+from ..errors import CaptureError, short
+
+
+def start_group(folder, rank, world, backend):
+    """The program's init_process_group: the same ranks, on `backend`."""
+
+    def start(original, *args, **kwargs):
+        timeout = kwargs.get("timeout")
+        how = {"rank": rank, "world_size": world}
+        if backend == "fake":
+            from torch.testing._internal.distributed.fake_pg import FakeStore
+
+            how["store"] = FakeStore()
+        else:
+            how["init_method"] = "file://" + os.path.join(folder, "store")
+            if timeout is not None:
+                how["timeout"] = timeout
+        return original(backend, **how)
+
+    return start
+
+
+def new_group(original, ranks=None, timeout=None, backend=None, *args, **kwargs):
+    """Groups are on the backend of all, whatever the program asks for."""
+    kwargs.pop("device_id", None)
+    kwargs.pop("pg_options", None)
+    return original(ranks, timeout, **kwargs)
+
+
+def world_name(dist):
+    return dist.group.WORLD.group_name if dist.is_initialized() else "0"
+
+
+def run(folder, rank, world, backend, graph, program, args):
+    import torch.distributed as dist
+
+    from .. import record
+    from .watch import Watch, replace
+
+    watch = record.ACTIVE = Watch(graph)
+    replace(dist.init_process_group, start_group(folder, rank, world, backend))
+    replace(dist.new_group, new_group)
+
+    watch.patch()
+    sys.argv = [program] + args
+    sys.path.insert(0, os.path.dirname(os.path.abspath(program)))
+    with watch:
+        try:
+            runpy.run_path(program, run_name="__main__")
+        except SystemExit as e:
+            if e.code not in (None, 0):
+                raise CaptureError("the program ends with status %s" % e.code) from None
+    held = {"events": watch.events, "world": world_name(dist)}
+    if graph:
+        if not hasattr(watch, "done"):
+            raise CaptureError(
+                "the program names nothing that is to be captured: put it inside of "
+                "`with isomer_capture.record.recorded(module, inputs)`"
+            )
+        held["graph"] = watch.done.write(folder, rank)
+    with open(os.path.join(folder, "rank%d.json" % rank), "w", encoding="utf-8") as f:
+        json.dump(held, f)
+
+
+def main(argv):
+    folder, rank, world, backend, graph, program, *args = argv
+    try:
+        run(folder, int(rank), int(world), backend, graph == "graph", program, args)
+        code = 0
+    except BaseException as e:
+        text = str(e) if isinstance(e, CaptureError) else "%s: %s" % (type(e).__name__, short(e))
+        at = e.__traceback__
+        where = ""
+        while at is not None:
+            if at.tb_frame.f_code.co_filename == program:
+                where = " (%s:%d)" % (os.path.basename(program), at.tb_lineno)
+            at = at.tb_next
+        with open(os.path.join(folder, "error%s" % rank), "w", encoding="utf-8") as f:
+            f.write(text + where)
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # another rank may have ended without this one
+
+
+main(sys.argv[1:])

@@ -1,0 +1,355 @@
+"""One rank, watched: every operator passes through a dispatch mode, every wait through the method
+that waits. Both become events in the order in which the rank runs them."""
+
+import contextlib
+import importlib.util
+import sys
+
+import torch
+import torch.distributed as dist
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+
+from ..errors import CaptureError
+from ..program import relative
+from .buffers import Storages, buffers
+from .posted import functional, posted
+
+# Methods of a process group that return a Work.
+METHODS = (
+    "send recv allreduce allreduce_coalesced broadcast reduce allgather allgather_coalesced "
+    "allgather_into_tensor_coalesced _allgather_base reduce_scatter "
+    "reduce_scatter_tensor_coalesced _reduce_scatter_base alltoall alltoall_base gather scatter "
+    "barrier"
+).split()
+OURS = ("torch/", "isomer_capture/", "<")
+
+
+def place():
+    """file:line of the innermost frame that is the user's."""
+    frame = sys._getframe(1)
+    while frame:
+        path = relative(frame.f_code.co_filename)
+        if not path.startswith(OURS) and path not in ("runpy.py", "contextlib.py"):
+            return "%s:%d" % (path, frame.f_lineno)
+        frame = frame.f_back
+    return None
+
+
+class Scopes:
+    """The module whose forward runs, by its path from the outermost one."""
+
+    def __init__(self):
+        self.stack, self.paths = [], {}
+        torch.nn.modules.module.register_module_forward_pre_hook(self.enter)
+        torch.nn.modules.module.register_module_forward_hook(self.leave, always_call=True)
+
+    def enter(self, module, args):
+        if not self.stack:
+            self.paths = {id(m): name for name, m in module.named_modules()}
+        self.stack.append(self.paths.get(id(module), type(module).__name__))
+
+    def leave(self, module, args, result):
+        if self.stack:
+            self.stack.pop()
+
+    def now(self):
+        return self.stack[-1] if self.stack else ""
+
+
+class Watch(TorchDispatchMode):
+    """events: those that communicate or wait, with "accesses" of memory beside them; work is an
+    event too, with what it reads and writes."""
+
+    def __init__(self, wants_graph=False):
+        super().__init__()
+        self.events, self.storages, self.scopes = [], Storages(), Scopes()
+        self.works, self.pending, self.handles = {}, [], 0
+        self.last, self.reduce, self.batch, self.inside = None, None, None, 0
+        self.graph, self.wants_graph = None, wants_graph
+        self.seen_types = set()
+
+    # ---- operators ----
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if FakeTensor in types:
+            return func(*args, **kwargs)  # it asks for shapes: nothing is computed
+        if any(t not in (torch.Tensor, torch.nn.Parameter) for t in types):
+            return NotImplemented  # its own operators come by next
+        if func.namespace == "c10d":
+            return self.c10d(func, args, kwargs)
+        if func.namespace == "_c10d_functional":
+            return self.functional(func, args, kwargs)
+        run = self.graph.before(func, args, kwargs) if self.graph else None
+        result = func(*args, **kwargs)
+        if any(isinstance(t, FakeTensor) for t in tensors_of(result)):
+            return result
+        if run:
+            run(result, place(), self.scopes.now())
+        self.work(func, args, kwargs, result)
+        return result
+
+    def work(self, func, args, kwargs, result):
+        reads, writes = [], []
+        for k, a in enumerate(func._schema.arguments):
+            given = args[k] if k < len(args) else kwargs.get(a.name)
+            tensors = list(tensors_of(given))
+            written = a.alias_info is not None and a.alias_info.is_write
+            viewed = a.alias_info is not None and not written
+            if not viewed:
+                (writes if written else reads).extend(tensors)
+        returns = func._schema.returns
+        if not any(r.alias_info for r in returns):
+            writes += tensors_of(result)
+        if reads or writes:
+            self.touch(reads, writes)
+
+    def touch(self, reads, writes):
+        e = {"op": "compute", "source": place()}
+        e["reads"] = buffers(self.storages, reads)
+        e["writes"] = buffers(self.storages, writes)
+        if e["reads"] or e["writes"]:
+            self.events.append(e)
+
+    def add(self, one):
+        e = dict(one.event)
+        e["source"], scope = place(), self.scopes.now()
+        if scope:
+            e["name"] = "%s in %s" % (e["op"], scope)
+        e["buffer"] = buffers(self.storages, one.inputs or one.results)
+        if one.inputs and one.results is not one.inputs and one.event["op"] != "recv":
+            out = buffers(self.storages, one.results)
+            if out != e["buffer"]:
+                e["out"] = out
+        (self.events if self.batch is None else self.batch).append(e)
+        self.last = e
+        return e
+
+    def c10d(self, func, args, kwargs):
+        one = posted(func, args, kwargs, self.reduce)
+        if one is None:
+            return func(*args, **kwargs)
+        e = self.add(one)
+        then = self.graph.collective(one, e) if self.graph else None
+        result = func(*args, **kwargs)
+        if then and self.inside:
+            self.pending.append((e, then))
+        elif then:
+            # Posted by C++, which alone waits for it: it has ended where it was posted.
+            dist.Work.unbox(result[-1] if isinstance(result, tuple) else result).wait()
+            then()
+        return result
+
+    def functional(self, func, args, kwargs):
+        name = func._schema.name.split("::")[1]
+        if name == "wait_tensor":
+            number = self.storages.number(args[0])
+            known = self.works.pop(("tensor", number), None)
+            if known:
+                self.waits(known[1])
+            return func(*args, **kwargs)
+        result = func(*args, **kwargs)
+        one = functional(func, args, kwargs, result)
+        if one:
+            e = self.add(one)
+            e["handle"] = self.handle()
+            for t in tensors_of(result):
+                self.works["tensor", self.storages.number(t)] = (result, e["handle"])
+            if self.graph:
+                torch.ops._c10d_functional.wait_tensor(tensors_of(result)[0])
+                self.graph.collective(one, e)()
+        return result
+
+    # ---- waits ----
+
+    def handle(self):
+        self.handles += 1
+        return "h%d" % self.handles
+
+    def waits(self, handle):
+        self.events.append({"op": "wait", "handle": handle, "source": place()})
+
+    def returned(self, e, work):
+        """A process group gave this Work to the program, which is to wait for it."""
+        e["handle"] = self.handle()
+        self.works[id(work)] = (work, e["handle"])
+        for kind in type(work).__mro__:
+            if kind not in self.seen_types and "wait" in vars(kind):
+                self.seen_types.add(kind)
+                self.watch_type(kind)
+
+    def watch_type(self, kind):
+        watch = self
+
+        def around(name):
+            original = vars(kind).get(name)
+            if original is None:
+                return
+
+            def method(work, *args, **kwargs):
+                known = watch.works.get(id(work))
+                if known and known[0] is work:
+                    watch.waits(known[1])
+                with _disable_current_modes():  # what the backend copies is no work of ours
+                    result = getattr(kind, "_isomer_" + name)(work, *args, **kwargs)
+                if known:
+                    watch.settle(known[1])
+                return result
+
+            setattr(kind, "_isomer_" + name, original)
+            setattr(kind, name, method)
+
+        for name in ("wait", "synchronize", "get_future", "block_current_stream"):
+            around(name)
+
+    def settle(self, handle=None):
+        """What an operation has brought is there now: the graph takes its value."""
+        ended = [p for p in self.pending if handle is None or p[0].get("handle") == handle]
+        self.pending = [p for p in self.pending if p not in ended]
+        for _, then in ended:
+            then()
+
+    # ---- what is patched ----
+
+    def around_method(self, name):
+        original = getattr(dist.ProcessGroup, name, None)
+        if original is None:
+            return
+
+        def method(group, *args, **kwargs):
+            op = [getattr(a, "reduceOp", a) for a in list(args) + list(kwargs.values())]
+            self.reduce = next((reduce_word(r) for r in op if reduce_word(r)), None)
+            before = self.last
+            self.inside += 1
+            try:
+                work = original(group, *args, **kwargs)
+            finally:
+                self.reduce = None
+                self.inside -= 1
+            if self.last is not before and isinstance(work, dist.Work):
+                self.returned(self.last, work)
+            return work
+
+        setattr(dist.ProcessGroup, name, method)
+
+    def patch(self):
+        for name in METHODS:
+            self.around_method(name)
+        replace(dist.batch_isend_irecv, self.batched)
+        for name in ("numpy", "tolist"):
+            self.reading(name)
+        sys.meta_path.insert(0, Late("torch.distributed.pipelining.stage", self.staged))
+
+    def staged(self, module):
+        self.stages(module._PipelineStageBase)
+
+    def batched(self, original, ops):
+        self.batch = []
+        try:
+            return original(ops)
+        finally:
+            e = {"op": "batch", "ops": self.batch, "source": place()}
+            self.batch = None
+            self.events.append(e)
+
+    def reading(self, name):
+        """Tensors are read by no operator, but by what looks at their memory."""
+        original = getattr(torch.Tensor, name)
+
+        def method(tensor, *args, **kwargs):
+            if self.graph:
+                raise CaptureError(
+                    "the program takes numbers out of a tensor (%s) inside of what is recorded, "
+                    "where no graph can follow them" % name
+                )
+            if type(tensor) in (torch.Tensor, torch.nn.Parameter):
+                self.touch([tensor], [])
+            return original(tensor, *args, **kwargs)
+
+        setattr(torch.Tensor, name, method)
+
+    def stages(self, Stage):
+        """Computations of pipeline stages, by microbatch."""
+
+        def around(name, op):
+            original = getattr(Stage, name)
+
+            def method(stage, k, *args, **kwargs):
+                e = {"op": op(args, kwargs), "stage": stage.stage_index, "mb": k}
+                e.update(source=place(), stages=stage.num_stages)
+                self.events.append(e)
+                return original(stage, k, *args, **kwargs)
+
+            setattr(Stage, name, method)
+
+        def whole(args, kwargs):
+            return args[1] if len(args) > 1 else kwargs.get("full_backward", True)
+
+        around("forward_one_chunk", lambda a, k: "F")
+        around("backward_weight_one_chunk", lambda a, k: "W")
+        around("backward_one_chunk", lambda a, k: "B" if whole(a, k) else "I")
+
+    @contextlib.contextmanager
+    def capturing(self, module, inputs):
+        from .graph import Graph
+
+        if self.graph:
+            raise CaptureError("one part of a program is recorded inside of another")
+        self.graph = graph = Graph(self, module, inputs)
+        try:
+            yield graph
+            self.settle()
+            graph.close()
+            self.done = graph
+        finally:
+            self.graph = None
+
+
+class Late:
+    """Calls `then` with a module once that is imported: most programs never do."""
+
+    def __init__(self, name, then):
+        self.name, self.then = name, then
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self.name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        run = spec.loader.exec_module
+
+        def exec_module(module):
+            run(module)
+            self.then(module)
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+def tensors_of(x):
+    if isinstance(x, torch.Tensor):
+        return [x]
+    if isinstance(x, (list, tuple)):
+        return [t for e in x for t in tensors_of(e)]
+    return []
+
+
+def reduce_word(op):
+    op = getattr(op, "op", op)
+    name = getattr(op, "name", None)
+    known = ("SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR", "PREMUL_SUM")
+    return name.lower() if name in known else None
+
+
+def replace(original, wrapper):
+    """In all modules that have imported a function by its name."""
+
+    def instead(*args, **kwargs):
+        return wrapper(original, *args, **kwargs)
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith("torch.distributed"):
+            for key, thing in list(vars(module).items()):
+                if thing is original:
+                    setattr(module, key, instead)
