@@ -366,6 +366,10 @@ masks: all
 	@$(MASKS) --seed $(or $(SEED),0) --count $(or $(COUNT),600)
 
 .PHONY: distributed
+# Every model type of the installed Transformers, captured and its eager attention against sdpa: a table (tests/capture_py/models_table.py). [EVERY=20] [OUTPUT=FILE.md]
+models-table: all
+	@$(PYTHON_TORCH) tests/capture_py/models_table.py --isomer $(B)/isomer --every $(or $(EVERY),1) $(if $(OUTPUT),--output $(OUTPUT))
+
 # Sequential programs against several ranks (tests/pairs/distributed.py): all kinds, models, ranks and layers, and faults. [ONLY=TEXT] [COUNT=100]
 distributed: all
 	@$(DISTRIBUTED) --all --table $(if $(ONLY),--only '$(ONLY)')

@@ -12,11 +12,11 @@
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-/* operator: the words of relation files */
 typedef struct arithmetic {
   const char *word, *op;
   int operands;
 } arithmetic;
+/* operator: the words of relation files */
 static const arithmetic words[] = {{"mul", OP_MUL_TENSOR, 2},
                                    {"add", OP_ADD_TENSOR, 2},
                                    {"sub", OP_SUB_TENSOR, 2},
