@@ -2,8 +2,10 @@
  * operators make none of their own, which outputs differ. */
 #include "localise/alignment.h"
 #include "rules/operators.h"
+#include "synth/joint/joint.h"
 #include "synth/search/search.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,12 +205,21 @@ static bool drops_imaginary(const synth_graph *g, uint32_t i) {
   }
 }
 
+/* A view of a leaf that is not the part that its rank should hold. */
+static bool views_wrong_leaf(const parting *p, int side, uint32_t i) {
+  const synth_node *n = &p->s->graph[side]->node[i];
+  const rule_term *x = n->call->n ? n->call->child[0] : NULL;
+  return x && x->kind == RULE_VAR && p->s->ranks.part[side][x->u.i] == PART_WRONG &&
+         p->s->graph[side]->node[x->u.i].kind != SYNTH_OP && lo_passes(p->s->graph[side], i);
+}
+
 bool lo_matched(const parting *p, int side, uint32_t i) {
   state *s = p->s;
   const eg_node e = s->map[side][i];
   const rule_tensor *v = lo_value(p, side, i);
   if (v && v->numel == 0) return true; /* nothing in it can differ */
   if (p->gap && linked(s, e, !side)) return true;
+  if (!p->gap && views_wrong_leaf(p, side, i)) return false;
   if (!p->gap && s->rec[e.i].konst && drops_imaginary(s->graph[side], i)) return false;
   if (!changed(p, side, i) && lo_joined(p, side, i)) return true;
   if (!p->gap && s->ranks.part[side][i] == PART_RIGHT) return true;
@@ -282,13 +293,58 @@ bool lo_passes_on(const parting *p, int side, uint32_t i) {
 }
 /* ---- outputs ---- */
 
+/* The side's outputs once more, with roundings disturbed: how far each moves, at least. */
+static iso_code shake(parting *p, int side, uint64_t stream, const bool *again, iso_error *err) {
+  enum { MARGIN = 100 };
+  const synth_graph *g = p->s->graph[side];
+  rule_tensor **none = calloc(g->n_nodes + 1, sizeof *none);
+  st_run run = {0};
+  if (!none) return nomem(err);
+  const st_carry with = {.from = &p->run[side], .again = again, .value = none};
+  const st_run_how how = {
+      .noise = 4 * DBL_EPSILON, .stream = stream, .keep_all = true, .with = &with};
+  const iso_code c = st_run_graph(p->s, side, NULL, &how, &run, err);
+  for (size_t o = 0; !c && o < p->s->graph[LEFT]->n_outputs; o++) {
+    const uint32_t at = g->output[side == LEFT ? o : p->s->right_of[o]].node;
+    const rule_tensor *x = lo_value(p, side, at),
+                      *y = run.value[at].n == 1 ? run.value[at].v[0] : NULL;
+    for (int64_t i = 0; x && y && i < x->numel && i < y->numel; i++) {
+      const double by = MARGIN * fabs(rule_tensor_get(x, i) - rule_tensor_get(y, i));
+      if (by > p->slack[o]) p->slack[o] = by;
+    }
+  }
+  if (!c) st_run_free(&run);
+  free(none);
+  return c == ISO_NOMEM ? c : ISO_OK;
+}
+
+iso_code lo_find_slack(parting *p, iso_error *err) {
+  enum { SHAKES = 2 };
+  const size_t n = p->s->graph[LEFT]->n_outputs;
+  iso_code c = (p->slack = calloc(n + 1, sizeof *p->slack)) ? ISO_OK : nomem(err);
+  if (p->gap || n < 2) return c;
+  for (int side = 0; side < 2 && !c; side++) {
+    const synth_graph *g = p->s->graph[side];
+    bool *again = calloc(g->n_nodes + 1, 1);
+    if (!again) return nomem(err);
+    for (size_t i = 0; i < g->n_nodes; i++)
+      again[i] = g->node[i].kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE;
+    for (uint64_t k = 0; k < SHAKES && !c; k++) c = shake(p, side, k, again, err);
+    free(again);
+  }
+  if (!c && !lo_any_output_apart(p)) memset(p->slack, 0, n * sizeof *p->slack);
+  return c;
+}
+
 bool lo_output_apart(const parting *p, size_t o) {
   const state *s = p->s;
   if (p->gap) return !s->res->pair[o].equivalent;
   const rule_tensor *l = lo_value(p, LEFT, s->graph[LEFT]->output[o].node),
                     *r = lo_value(p, RIGHT, s->graph[RIGHT]->output[s->right_of[o]].node);
   const double tol = p->rounded ? fmax(s->o->rel_tol, 1e-6) : s->o->rel_tol;
-  return l && r && (l->numel != r->numel || !s->oracle->compare(s->oracle->ctx, l, r, tol).equal);
+  if (!l || !r || l->numel != r->numel) return l && r;
+  const rule_diff d = s->oracle->compare(s->oracle->ctx, l, r, tol);
+  return !d.equal && !(d.max_abs <= p->slack[o]);
 }
 
 /* Where the regions end by nothing earlier: at the first outputs that differ. */

@@ -25,8 +25,11 @@ typedef struct parting {
   bool rounded; /* a constant was computed anew: what follows is off by its storage's rounding */
   lo_change change[8]; /* what mended the divergences so far */
   size_t n_changes;
-  bool gap;     /* the outputs agree: look for what no rule joined, not for values that differ */
-  size_t a_run; /* what a run of both graphs takes, as st_work counts */
+  double *slack; /* by output of the left: how far disturbed roundings move it; a difference within
+                    that is none: of a gradient that is 0 nothing else is left */
+  bool mended;   /* a collective explains it: nothing more is said of the ranks */
+  bool gap;      /* the outputs agree: look for what no rule joined, not for values that differ */
+  size_t a_run;  /* what a run of both graphs takes, as st_work counts */
 } parting;
 
 /* ---- alignment.c ---- */
@@ -59,6 +62,8 @@ bool lo_passes(const synth_graph *g, uint32_t i);
 /* It gives parts of what it is given. */
 bool lo_takes_part(const char *op);
 bool lo_passes_on(const parting *p, int side, uint32_t i);
+/* Fill p->slack. */
+iso_code lo_find_slack(parting *p, iso_error *err);
 /* Output o of the left differs from its counterpart; the first that does, where `end` names none
  * yet; whether any does. */
 bool lo_output_apart(const parting *p, size_t o);
@@ -119,6 +124,16 @@ int64_t lo_odd_constant(const parting *p, int side, const uint32_t *node, size_t
 /* With several ranks on the right: the first left operator whose operands they hold and whose
  * result they do not, -1 where there is none, and what they hold, in words; "": nothing is said. */
 iso_code lo_rank_words(parting *p, int64_t *node, const char **text, iso_error *err);
+
+/* ---- sound.c ---- */
+/* Mark in p->sound what is right of the region. In `any`: something is. */
+iso_code lo_find_sound(const parting *p, int side, bool *any, iso_error *err);
+
+/* ---- rank_mend.c ---- */
+/* With several ranks on the right: the one collective that would have to do something else, or that
+ * is missing, for the outputs to be right. Fills `d` and `end` where there is one, which
+ * end->repaired tells. */
+iso_code lo_mend_ranks(parting *p, synth_divergence *d, lo_ending *end, iso_error *err);
 
 /* ---- rank_rows.c ---- */
 /* A node's value where it is a product with a weight, NULL else. */

@@ -50,8 +50,26 @@ static bool visit(parting *p, int side, uint32_t i) {
                    (s->rec[e.i].konst &&
                     !(lo_passes(s->graph[side], i) && reads_operator(s->graph[side], n->call)));
   if (end || !visit_args(p, side, n->call))
-    p->seen[side][i] = !end && lo_selected(p, side, i) ? 3 : 2;
+    p->seen[side][i] =
+        !end && s->ranks.part[side][i] != PART_WRONG && lo_selected(p, side, i) ? 3 : 2;
   return p->seen[side][i] != 3;
+}
+
+static bool same_numbers(const rule_term *a, const rule_term *b) {
+  if (a->kind != b->kind || a->n != b->n) return false;
+  if (a->n == 0 && a->kind != RULE_VAR && !rule_term_eq(a, b)) return false;
+  for (uint32_t k = 0; k < a->n; k++)
+    if (!same_numbers(a->child[k], b->child[k])) return false;
+  return true;
+}
+
+/* The ranks do the same, each to its own tensors: no offset of a rank's is in it, which may be none
+ * on the first. */
+static bool done_alike(const synth_graph *g, const peers *q) {
+  const synth_node *a = &g->node[q->node[0]];
+  for (uint32_t r = 1; r < q->n && a->kind == SYNTH_OP; r++)
+    if (!same_numbers(a->call, g->node[q->node[r]].call)) return false;
+  return true;
 }
 
 /* Other ranks hold their part there, or have a counterpart, and this one does not. */
@@ -60,7 +78,7 @@ static bool odd_rank(const parting *p, int side, uint32_t i) {
   if (s->ranks.part[side][i] == PART_WRONG) return true;
   for (size_t k = 0; k < s->ranks.n_peers; k++) {
     const peers *q = &s->ranks.peers[k];
-    bool own = false, right = q->side == side && !q->pieces;
+    bool own = false, right = q->side == side && !q->pieces && done_alike(s->graph[side], q);
     for (uint32_t r = 0; r < q->n && right; r++) {
       own |= q->node[r] == i;
       right = q->node[r] == i || p->seen[side][q->node[r]] == 3;
@@ -144,8 +162,23 @@ static uint32_t first_stretch(const parting *p, int side, stretch *x) {
   return UINT32_MAX;
 }
 
-/* The earliest root of the first stretch: one that other ranks have right first, a product, any; a
- * transparent one, or a constant, only where nothing else is there. */
+/* The first root that is read by what other ranks have right, and this one has not; -1: none. */
+static int64_t read_by_odd(const parting *p, int side) {
+  const synth_graph *g = p->s->graph[side];
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    if (p->s->ranks.part[side][i] != PART_WRONG || !lo_in_region(p, side, i) ||
+        g->node[i].kind != SYNTH_OP)
+      continue;
+    for (uint32_t k = 0; k < g->node[i].call->n; k++) {
+      const rule_term *t = g->node[i].call->child[k];
+      if (t->kind == RULE_VAR && p->seen[side][t->u.i] == 2) return t->u.i;
+    }
+  }
+  return -1;
+}
+
+/* The earliest root of the first stretch: one that other ranks have right first, what such a one
+ * reads, a product, any; a transparent one, or a constant, only where nothing else is there. */
 static int64_t earliest(parting *p, int side, const uint32_t *place, uint32_t end) {
   const state *s = p->s;
   const synth_graph *g = s->graph[side];
@@ -156,6 +189,8 @@ static int64_t earliest(parting *p, int side, const uint32_t *place, uint32_t en
       p->odd_rank[side] = true;
       return i;
     }
+  const int64_t read = read_by_odd(p, side);
+  if (read >= 0) return read;
   for (int strict = 3; strict >= 0; strict--) {
     int64_t best = -1;
     for (uint32_t i = 0; i < g->n_nodes; i++) {
@@ -294,11 +329,15 @@ static iso_code find_regions(parting *p, description *x, iso_error *err) {
   d->hint = lo_hint(p, d, lo_value(p, LEFT, (uint32_t)root[LEFT]),
                     lo_value(p, RIGHT, (uint32_t)root[RIGHT]));
   iso_code c = lo_measure(p, root, d, err);
-  if (!c && !p->gap) c = lo_leave(p, root, &x->end, err);
-  x->moved = exit[LEFT] >= 0 && !(lo_in_region(p, LEFT, (uint32_t)exit[LEFT]) &&
-                                  lo_in_region(p, RIGHT, (uint32_t)exit[RIGHT]));
+  if (!c) c = lo_mend_ranks(p, d, &x->end, err);
+  p->mended |= x->end.repaired;
+  if (!c && !p->gap && !x->end.repaired) c = lo_leave(p, root, &x->end, err);
+  x->moved = !x->end.repaired && exit[LEFT] >= 0 &&
+             !(lo_in_region(p, LEFT, (uint32_t)exit[LEFT]) &&
+               lo_in_region(p, RIGHT, (uint32_t)exit[RIGHT]));
   if (x->moved) put_there(p, exit, d);
-  if (!c && exit[LEFT] >= 0 && (x->moved || d->max_abs == 0)) c = lo_measure(p, exit, d, err);
+  if (!c && exit[LEFT] >= 0 && (x->moved || x->end.repaired || d->max_abs == 0))
+    c = lo_measure(p, exit, d, err);
   if (!c && !(d->left_region = region(p, LEFT, exit[LEFT], &d->n_left_region))) c = nomem(err);
   if (!c && !(d->right_region = region(p, RIGHT, exit[RIGHT], &d->n_right_region))) c = nomem(err);
   return c;
@@ -401,8 +440,8 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
   description x = {.root = root, .d = d, .end = {.exit = {-1, -1}}, .constant = {-1, -1}};
   x.end.touched = calloc(s->graph[RIGHT]->n_nodes + 1, 1);
   iso_code c = x.end.touched ? find_regions(p, &x, err) : nomem(err);
-  if (!c) c = look_at_roots(p, &x, err);
-  if (!c) c = explain(p, &x, err);
+  if (!c && !x.end.repaired) c = look_at_roots(p, &x, err);
+  if (!c && !x.end.repaired) c = explain(p, &x, err);
   if (!c && !p->gap && s->o->keep_witness && !s->res->cut) {
     int64_t end[2] = {x.end.exit[LEFT], x.end.exit[RIGHT]};
     lo_apart_at(p, end);
@@ -430,29 +469,6 @@ static bool same_for_all(const state *s, int64_t left) {
   return s->graph[LEFT]->node[left].kind != SYNTH_OP || s->rec[s->map[LEFT][left].i].konst;
 }
 
-static void mark_read(const parting *p, int side, const rule_term *t, bool *any) {
-  if (t->kind == RULE_VAR && lo_in_region(p, side, (uint32_t)t->u.i) &&
-      !p->s->rec[p->s->map[side][t->u.i].i].konst &&
-      p->s->graph[side]->node[t->u.i].kind == SYNTH_OP)
-    p->sound[side][t->u.i] = *any = true;
-  for (uint32_t k = 0; k < t->n; k++) mark_read(p, side, t->child[k], any);
-}
-
-/* Steps in the middle of what both sides have, which a faulty operator elsewhere reads: what is
- * outside of the region and reads them comes out right. A part may be right where the whole is not,
- * and so may a decision. */
-static bool find_sound(const parting *p, int side) {
-  const synth_graph *g = p->s->graph[side];
-  bool any = false;
-  for (uint32_t i = 0; i < g->n_nodes; i++) {
-    const synth_node *n = &g->node[i];
-    if (n->kind == SYNTH_OP && p->s->map[side][i].i != EG_NONE && !lo_in_region(p, side, i) &&
-        !lo_takes_part(n->op) && n->n_outputs == 1 && rule_dtype_is_float(n->dtype))
-      mark_read(p, side, n->call, &any);
-  }
-  return any;
-}
-
 static void walk(parting *p, int side) {
   const synth_graph *g = p->s->graph[side];
   memset(p->seen[side], 0, g->n_nodes + 1);
@@ -467,8 +483,11 @@ static iso_code find_one(parting *p, synth_divergence *d, bool *more, iso_error 
   for (int side = 0; side < 2; side++) {
     memset(p->sound[side], 0, s->graph[side]->n_nodes + 1);
     walk(p, side);
-    if (!p->gap && find_sound(p, side)) walk(p, side);
-    const iso_code c = pick(p, side, &root[side], err);
+    bool sound = false;
+    iso_code c = p->gap ? ISO_OK : lo_find_sound(p, side, &sound, err);
+    if (c) return c;
+    if (sound) walk(p, side);
+    c = pick(p, side, &root[side], err);
     if (c) return c;
   }
   if (root[LEFT] < 0 && root[RIGHT] < 0 && p->changed[s->graph[RIGHT]->n_nodes]) return ISO_OK;
@@ -530,6 +549,7 @@ static iso_code lo_divergences(state *s, iso_error *err) {
   s->witness.run[LEFT] = s->witness.run[RIGHT] = (st_run){0};
   if (!c) c = lo_index(&p, LEFT, err);
   if (!c) c = lo_index(&p, RIGHT, err);
+  if (!c) c = lo_find_slack(&p, err);
   if (!c) c = st_mark_parts(s, p.run, err);
   int64_t node = -1;
   const char *words = "";
@@ -540,7 +560,7 @@ static iso_code lo_divergences(state *s, iso_error *err) {
   s->res->divergence = d;
   for (size_t i = 0; i < MAX_DIVERGENCES && more && !c; i++)
     c = find_one(&p, &d[s->res->n_divergences], &more, err);
-  if (!c && *words && s->res->n_divergences) c = add_words(s, d, node, words, err);
+  if (!c && *words && !p.mended && s->res->n_divergences) c = add_words(s, d, node, words, err);
   for (int side = 0; side < 2; side++) {
     st_run_free(&p.run[side]);
     free(p.by_size[side]);
@@ -549,6 +569,7 @@ static iso_code lo_divergences(state *s, iso_error *err) {
     free(p.sound[side]);
   }
   free(p.changed);
+  free(p.slack);
   return c;
 }
 

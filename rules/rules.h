@@ -286,7 +286,9 @@ enum {
   RULE_RESTS_IN_PARTS = 16, /* nothing: elements were compared part by part */
   RULE_RESTS_ON_ORDER = 8,  /* topk without sorted in libtorch's order */
   RULE_RESTS_ON_WHOLE =
-      32 /* no integer wraps: of those that do not fit into 64 bits nothing is said */
+      32, /* no integer wraps: of those that do not fit into 64 bits nothing is said */
+  RULE_RESTS_ON_NUMBERS =
+      64 /* all parts are numbers: where some are not, the sides part, or an operator sees it */
 };
 
 typedef struct rule_verdict {

@@ -14,12 +14,13 @@ const char *rule_verdict_method(const rule_verdict *v, char text[RULE_METHOD_TEX
     return text;
   }
   const bool named = v->n_relative == 1 && v->relative_to[0];
-  snprintf(text, RULE_METHOD_TEXT, "%s%s%s%s%s%s%s%s", how[v->method],
+  snprintf(text, RULE_METHOD_TEXT, "%s%s%s%s%s%s%s%s%s", how[v->method],
            v->rests_on & RULE_RESTS_IN_PARTS ? ", in parts" : "",
            v->rests_on & (RULE_RESTS_ON_LITERALS | RULE_RESTS_ON_MASKS) ? ", literals read" : "",
            v->rests_on & RULE_RESTS_ON_TIES ? ", ties open" : "",
            v->rests_on & RULE_RESTS_ON_ORDER ? ", unsorted in order" : "",
            v->rests_on & RULE_RESTS_ON_WHOLE ? ", integers that do not wrap" : "",
+           v->rests_on & RULE_RESTS_ON_NUMBERS ? ", where all parts are numbers" : "",
            v->n_relative ? ", relative to " : "",
            named           ? v->relative_to
            : v->n_relative ? "kernels"

@@ -138,6 +138,16 @@ static iso_code ask_whole(val_ladder *l, iso_error *err) {
   return c;
 }
 
+/* A rule is a claim of where its sides and all of their parts are numbers: (x / w) * w = x, and
+ * whatever is said of isnan(x / w). What is proved of a file's rule says so where 0, infinities and
+ * the like show the sides apart, or an operator sees what may be no number. */
+static iso_code ask_numbers(val_ladder *l, rule_verdict *proof, iso_error *err) {
+  bool together = !rule_fact_of(l->r->lhs, NULL).seen && !rule_fact_of(l->r->rhs, NULL).seen;
+  const iso_code c = together ? undefined_together(l, l->r, &together, err) : ISO_OK;
+  if (!c && !together) proof->rests_on |= RULE_RESTS_ON_NUMBERS;
+  return c;
+}
+
 /* As many samples as the verdict takes: few or none of what is proved. */
 static iso_code sample_enough(val_ladder *l, bool proved, unsigned *k, iso_error *err) {
   const val_options *o = val_engine_options(l->e);
@@ -215,6 +225,7 @@ static iso_code climb(val_ladder *l, iso_error *err) {
   if (vacuous) return ISO_OK;
   if (!c && !l->refuted) c = prove(l, &proof, err);
   const bool proved = !c && !l->refuted && proof.status == RULE_PROVED;
+  if (proved && l->strict) c = ask_numbers(l, &proof, err);
   l->unproved = true;
   if (!c) c = sample_enough(l, proved, &k, err);
   if (!c && !proved && l->good >= VAL_LEAST_SAMPLES) c = sample_sought(l, k, err);

@@ -79,7 +79,7 @@ uint32_t lint_line_event(const lint_run_state *s, const lint_line *l);
 uint32_t lint_unit_of(const lint_event *e, uint32_t i);
 /* The queue of a unit; NULL where the model has none for it. */
 lint_queue *lint_queue_of(const lint_run_state *s, lint_at unit);
-/* What an event takes. */
+/* The cost of an event. */
 double lint_cost_of(const lint_program *g, const lint_event *e);
 /* The line of an event. */
 lint_line *lint_line_of(const lint_run_state *s, lint_at at);

@@ -294,6 +294,34 @@ static bool groups_differ(const plc *x, const plc_tuple *t) {
   return false;
 }
 
+/* operator: collectives are words of captures. The dimension that a gathering collective joins;
+ * PLC_NONE: it gathers nothing. */
+static uint32_t gathers(const plc *x, const plc_tuple *t) {
+  for (uint32_t r = 0; r < x->mesh.n; r++) {
+    const rule_term *c = t->node[r] == PLC_NONE ? NULL : plc_node(x, t->node[r])->call;
+    if (!c) continue;
+    const bool is = strcmp(c->u.s, "dist::all_gather") == 0 && c->n == 2;
+    return is && c->child[1]->kind == RULE_INT ? (uint32_t)c->child[1]->u.i : PLC_NONE;
+  }
+  return PLC_NONE;
+}
+
+/* Another axis, over whose ranks this collective would fit, while it fits none of its own. */
+static uint32_t meant_axis(const plc *x, const plc_tuple *t, const plc_tuple *o) {
+  const uint32_t dim = gathers(x, t);
+  uint32_t meant = PLC_NONE;
+  for (uint32_t a = 0; a < x->mesh.n_axes; a++) {
+    const plc_one *p = &o->place[0].axis[a];
+    const bool fits = dim != PLC_NONE ? p->kind == PLC_S && p->dim == dim
+                                      : p->kind == PLC_P && *reduction(x, t) &&
+                                            adds_up(x, t) == (p->reduce == PLC_SUM);
+    if (!fits) continue;
+    if (t->axes >> a & 1) return PLC_NONE;
+    meant = a;
+  }
+  return meant;
+}
+
 static void blame_collective(plc *x, const plc_tuple *t) {
   if (groups_differ(x, t)) {
     plc_found(x, LINT_REDUCE_MISMATCH, t, NULL,
@@ -303,6 +331,14 @@ static void blame_collective(plc *x, const plc_tuple *t) {
   }
   const plc_tuple *o = x->tuple[t->arg[0]];
   const char *mend = NULL, *how = reduction(x, t);
+  const uint32_t meant = meant_axis(x, t, o);
+  if (meant != PLC_NONE) {
+    mend = text(x, iso_arena_printf(x->keep, "call it over %s", x->mesh.name[meant]));
+    plc_found(x, LINT_GROUP_MISMATCH, t, mend,
+              "%s joins ranks that do not have the parts of %s, which is %s", plc_say(x, t),
+              plc_say(x, o), place_of(x, o));
+    return;
+  }
   if (plc_has(x, &o->place[0], PLC_P)) {
     mend = *how ? "reduce with sum" : "all_reduce with sum instead";
     for (uint32_t a = 0; a < x->mesh.n_axes; a++)

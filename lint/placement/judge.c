@@ -343,7 +343,10 @@ void plc_judge(plc *x) {
       continue;
     }
     const score before = score_of(x);
+    const size_t found = x->n_findings;
     plc_blame(x, t);
+    if (x->n_findings > found && x->finding[found].kind == LINT_GROUP_MISMATCH)
+      break; /* ranks that share what it gave cannot be given parts of their own */
     if (plc_failed(x) || t->state != PLC_VARYING || t->n_out != 1 || !mend(x, t->id, before)) break;
   }
   for (size_t i = 0; i < x->n_tuples; i++) x->tuple[i]->stuck = false;

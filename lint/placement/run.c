@@ -181,11 +181,23 @@ static bool shards_fit(const plc *x, rule_tensor *const *each, const plc_one *o)
   return true;
 }
 
+/* Whether ranks may have equal values in shards of their own: few integers of a small range. */
+static bool equal_by_chance(const rule_tensor *t) {
+  enum { BITS = 20 };
+  double low = INFINITY, high = -INFINITY;
+  if (rule_dtype_is_float(t->dtype)) return false;
+  for (int64_t i = 0; i < t->numel; i++) {
+    low = fmin(low, rule_tensor_get(t, i));
+    high = fmax(high, rule_tensor_get(t, i));
+  }
+  return (double)t->numel * log2(high - low + 1) < BITS;
+}
+
 /* The `which`-th placement that a leaf may have of which nothing is said. Returns: false where
  * there are no more. `open`: values alone do not tell. */
 static bool candidate(const plc *x, rule_tensor *const *each, uint32_t which, plc_place *out,
                       bool *open) {
-  const bool varied = rule_tensor_varies(each[0]);
+  const bool varied = rule_tensor_varies(each[0]) && !equal_by_chance(each[0]);
   uint32_t differ = 0;
   *out = plc_replica();
   for (uint32_t a = 0; a < x->mesh.n_axes; a++)
@@ -193,7 +205,7 @@ static bool candidate(const plc *x, rule_tensor *const *each, uint32_t which, pl
   *open = differ || !varied;
   const uint32_t rank = each[0]->shape.rank;
   if (!differ && varied) return which == 0;
-  if (!differ) { /* a fill: replicas, or shards along an axis */
+  if (!differ) { /* a fill, or so: replicas, or shards along an axis */
     if (which == 0) return true;
     if (which > rank * x->mesh.n_axes) return false;
     const uint32_t i = which - 1;
@@ -393,21 +405,27 @@ static bool run_ranks(plc *x, plc_tuple *t) {
       if (i == PLC_NONE || (readable(x, plc_node(x, i)->call, d) && plc_execute(x, i, d, &err)))
         continue;
       t->state = PLC_UNKNOWN;
-      t->unfit = t->collective && err.code;
+      t->unfit = t->collective && err.code == ISO_TORCH; /* else nobody can run it */
       t->why = err.code ? iso_arena_strdup(&x->run, err.msg) : "what it reads could not be run";
       return false;
     }
   return !plc_failed(x);
 }
 
+/* Whether two ranks have the same part of a tensor. */
+static bool same_part(const plc *x, const plc_place *p, uint32_t r, uint32_t q) {
+  for (uint32_t a = 0; a < x->mesh.n_axes; a++)
+    if (p->axis[a].kind != PLC_R && plc_along(&x->mesh, r, a) != plc_along(&x->mesh, q, a))
+      return false;
+  return true;
+}
+
 /* The value that a tensor would have without the fault that was found at it. */
 static void apply_mend(plc *x, plc_tuple *t, const plc_mend *m) {
   rule_tensor *each[PLC_RANKS], *part[PLC_RANKS];
   for (uint32_t r = 1; r < x->mesh.n; r++) /* ranks that share a node have what it has */
-    for (uint32_t a = 0; a < x->mesh.n_axes; a++)
-      if (t->node[r] == t->node[r - 1] && plc_along(&x->mesh, r, a) &&
-          m->place.axis[a].kind != PLC_R)
-        return;
+    for (uint32_t q = 0; q < r; q++)
+      if (t->node[r] == t->node[q] && !same_part(x, &m->place, r, q)) return;
   rule_shape shape[PLC_RANKS];
   for (uint32_t d = 0; d < PLC_DRAWS && t->whole[d]; d++) {
     plc_locals(x, t, d, 0, each);

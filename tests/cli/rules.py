@@ -400,6 +400,28 @@ def no_seed_refutes_what_is_proved():
         expect(p.returncode == 0 and "12 proved" in p.stdout, "seed %d: %s", seed, p.stdout[-200:])
 
 
+def proved_where_parts_are_numbers():
+    """Whatever is said of isnan(x / y) is proved, and the method says what is not claimed."""
+    rule = "(rule %s (var x f (4)) (var y f (4)) (lhs %s) (rhs %s))\n"
+    d = "(aten::div.Tensor (aten::sub.Scalar x 1.0) (aten::sub.Scalar y 1.0))"
+    cases = [
+        ("quotient", "(aten::mul.Tensor (aten::div.Tensor x y) y)", "x", True),
+        ("nan", "(aten::isnan %s)" % d, "(aten::zeros (list 4) :dtype bool)", True),
+        (
+            "not-le",
+            "(aten::logical_not (aten::gt.Scalar %s 0))" % d,
+            "(aten::le.Scalar %s 0)" % d,
+            True,
+        ),
+        ("sum", "(aten::add.Tensor x y)", "(aten::add.Tensor y x)", False),
+        ("root", "(aten::sqrt (aten::mul.Tensor x x))", "(aten::abs x)", False),
+        ("same", "(aten::add.Tensor %s x)" % d, "(aten::add.Tensor x %s)" % d, False),
+    ]
+    for e, (name, _, _, said) in zip(check("".join(rule % c[:3] for c in cases))[0], cases):
+        expect(e["status"] == "proved", "%s is %s", name, e["status"])
+        expect(("where all parts are numbers" in e["method"]) == said, "%s: %s", name, e["method"])
+
+
 def samples_of_proved_rules():
     """--samples: so many of every rule, and what is decided stays so."""
     plain, many = check(SOME)[0], check(SOME, "--samples", 400)[0]
@@ -663,6 +685,7 @@ WITH_TORCH = [
     seeds_agree,
     no_seed_refutes_what_is_proved,
     samples_of_proved_rules,
+    proved_where_parts_are_numbers,
     require_proved,
     an_operator_that_dies_is_one_unknown,
     obligations,

@@ -397,6 +397,24 @@ def mean_of_uneven_shards(w, bad):
     return {"y": w.all_reduce(y.sum([0], False)) / 8.0}
 
 
+@program("bad-placement")
+def tokens_that_are_equal_by_chance(w, bad):
+    """Each rank has tokens of its own, which are the same numbers."""
+    w.say("ids", 0)
+    for name in ("ids", "rank0.ids", "rank1.ids"):
+        w.below[name] = 3
+    y = w.param("table", 3, 6).embedding(w.cut_ints("ids", 0, [2, 0, 2, 0], (4,)))
+    return {"y": y if bad else w.gathered(y, 0)}
+
+
+@program("size-mismatch", ranks=3, where="all_reduce")
+def uneven_shards_gathered(w, bad):
+    y = w.rows("x", [3, 3, 2], 6).linear(w.param("w", 4, 6))
+    if w.n > 1:
+        y = w.all_reduce(y) if bad else w.gathered(y, 0)
+    return {"y": y.sum([0], False)}
+
+
 @program("size-mismatch", ranks=3, where="all_reduce")
 def padding_that_lacks(w, bad):
     x = w.rows("x", [3, 3, 2], 6)

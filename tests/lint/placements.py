@@ -12,6 +12,7 @@ import os
 import sys
 import tempfile
 
+import megatron_programs  # noqa: F401  adds programs
 from harness import Lint, check, finish
 from placed_programs import PROGRAMS
 
@@ -76,6 +77,10 @@ def said(isomer, folder):
     uneven = os.path.join(folder, "uneven")
     PROGRAMS["mean of uneven shards"].write(uneven, False, said=False)
     check(Lint(isomer, uneven).status == 0, "leaves are guessed that have shards of other sizes")
+    chance = os.path.join(folder, "chance")
+    PROGRAMS["tokens that are equal by chance"].write(chance, False, said=False)
+    r = Lint(isomer, chance)
+    check(r.status == 0, "equal tokens are no replicas: %s", r.last)
     stars = "x = S(1)\n" + "*r" * 60 + "*q = R\n*w* = S(1)\n"
     check(run(stars).status == 0, "patterns with many stars: %s", run(stars).last)
     for text, why in (

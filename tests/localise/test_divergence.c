@@ -117,6 +117,76 @@ START_TEST(where_tensors_differ_is_pictured) {
 }
 END_TEST
 
+/* ---- random graphs with one operator changed ---- */
+
+enum { OPERATORS = 8 };
+
+/* Operators over two inputs, each reading the one before it and perhaps an earlier one, so that all
+ * are needed; operator `changed` is another one. Returns: its node. */
+static uint32_t random_graph(graph *g, uint64_t seed, int changed) {
+  iso_rng rng = iso_rng_new(seed, 4);
+  uint32_t last = input(g, w.tensor[0]), at = 0;
+  const uint32_t first = weight(g, "b", w.tensor[1]);
+  for (int i = 0; i < OPERATORS; i++) {
+    const uint32_t other = (uint32_t)iso_rng_below(&rng, g->g.n_nodes);
+    uint64_t kind = i == 0 ? 0 : iso_rng_below(&rng, 4);
+    if (i == changed) kind ^= 1;
+    last = kind == 0   ? add(g, last, i == 0 ? first : other)
+           : kind == 1 ? mul(g, last, i == 0 ? first : other)
+           : kind == 2 ? relu(g, last)
+                       : neg(g, last);
+    if (i == changed) at = last;
+  }
+  output(g, "y", last);
+  return at;
+}
+
+static bool outputs_agree(void) {
+  const rule_tensor *x = w.l.value[w.l.out[0].node][0], *y = w.r.value[w.r.out[0].node][0];
+  return small_compare(NULL, x, y, 1e-6).equal;
+}
+
+/* Whether `i` is `at`, or reads it, or is read by it. */
+static bool beside(const graph *g, int64_t i, uint32_t at) {
+  if (i < 0 || i == at) return i == at;
+  const uint32_t low = i < at ? (uint32_t)i : at, high = i < at ? at : (uint32_t)i;
+  const rule_term *call = g->node[high].call;
+  bool reads = false;
+  for (uint32_t k = 0; call && k < call->n; k++)
+    reads |= call->child[k]->kind == RULE_VAR && call->child[k]->u.i == low;
+  return reads;
+}
+
+/* Where the graphs part is said first to be at the changed operator, or at one beside it: of a sign
+ * that the next operator drops, either may be called wrong. */
+START_TEST(the_changed_operator_is_found) {
+  int n_different = 0, n_named = 0, n_beside = 0;
+  for (uint64_t seed = 0; seed < 150; seed++) {
+    iso_error err = {0};
+    setup();
+    noise(2 * seed, SHAPE(4, 3), 0, 1);
+    noise(2 * seed + 1, SHAPE(4, 3), 0, 1);
+    random_graph(&w.l, seed, -1);
+    const uint32_t at = random_graph(&w.r, seed, (int)(seed % OPERATORS));
+    const bool agree = outputs_agree();
+    ck_assert_msg(try_compare(&w.l, &w.r, &err) == ISO_OK, "%s", err.msg);
+    ck_assert_msg(agree || w.res->verdict != SYNTH_EQUIVALENT, "seed %d", (int)seed);
+    if (w.res->verdict == SYNTH_DIFFERENT) {
+      const synth_divergence *d = &w.res->divergence[0];
+      ck_assert_uint_gt(w.res->n_divergences, 0);
+      n_different++;
+      n_named += d->left == at && d->right == at;
+      n_beside += beside(&w.l, d->left, at) || beside(&w.r, d->right, at);
+    }
+    teardown();
+  }
+  ck_assert_int_gt(n_different, 110);
+  ck_assert_msg(10 * n_named > 7 * n_different && 100 * n_beside > 85 * n_different,
+                "of %d %d are named and %d more are named beside it", n_different, n_named,
+                n_beside - n_named);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("divergence");
   TCase *t = tcase_create("divergence");
@@ -129,6 +199,10 @@ int main(void) {
   tcase_add_test(t, a_factor_besides_is_named);
   tcase_add_test(t, an_operator_besides_is_named);
   tcase_add_test(t, where_tensors_differ_is_pictured);
+  TCase *random = tcase_create("random");
+  tcase_set_timeout(random, 60);
+  tcase_add_test(random, the_changed_operator_is_found);
   suite_add_tcase(s, t);
+  suite_add_tcase(s, random);
   return run_suite(s);
 }

@@ -121,11 +121,16 @@ def short_of(case, isomer):
     """(what the pair is short of or None, its line)"""
     with tempfile.TemporaryDirectory() as folder:
         parallel.write(folder, *case)
-        verdict, report, seconds, mib, out = compare(isomer, folder)
+        return judged(title(case), compare(isomer, folder))
+
+
+def judged(name, found):
+    """The same of what compare() gave."""
+    verdict, report, seconds, mib, out = found
     rules = report["rules"] if report else []
     proved = sum(r["status"] == "proved" for r in rules)
     line = "%-44s %-10s %-7s %3d/%-3d %6.2f s %5.0f MiB" % (
-        title(case),
+        name,
         verdict,
         (report or {}).get("evidence") or "-",
         proved,

@@ -4,7 +4,7 @@ which PyTorch sees another output. None may be called `equivalent`, and the oper
 is to be the one reported, or next to it.
 
     tests/pairs/rank_faults.py [--isomer build/isomer] [--count 40] [--seed 1] [--only TEXT]
-                               [--show]
+                               [--show] [--least 80]
 
 Needs Python's torch, which says whether a change is one. The last lines say how many are reported
 at the changed operator, next to it and elsewhere, by kind of fault; what share has words about
@@ -215,6 +215,7 @@ def main():
     a.add_argument("--seed", type=int, default=1)
     a.add_argument("--only", default="")
     a.add_argument("--show", action="store_true", help="every fault and its verdict")
+    a.add_argument("--least", type=int, default=0, help="per cent at the operator, else it fails")
     options = a.parse_args()
     rng = random.Random(options.seed)
     cases = [c for c in distributed.QUICK if options.only in distributed.title(c)]
@@ -258,6 +259,9 @@ def main():
         "located: %d %% at the operator, %d %% at most one away; words of ranks: %d %%"
         % (100 * total[0] / n, 100 * (total[0] + total[1]) / n, 100 * worded / n)
     )
+    if 100 * total[0] < options.least * n:
+        print("FAILED: fewer than %d %% are located at the operator" % options.least)
+        failed += 1
     print("verdicts: %s" % ", ".join("%s %d" % v for v in sorted(verdicts.items())))
     print("%d passed, %d failed" % (passed, failed))
     return 1 if failed or not passed else 0

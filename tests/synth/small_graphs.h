@@ -82,7 +82,8 @@ static inline rule_tensor *operand(const rule_term *t, rule_tensor *const *bind)
 }
 
 static inline rule_tensor *pointwise(const rule_term *t, rule_tensor *const *bind) {
-  const bool add = strcmp(t->u.s, "aten::add.Tensor") == 0;
+  const bool add = strcmp(t->u.s, "aten::add.Tensor") == 0,
+             div = strcmp(t->u.s, "aten::div.Tensor") == 0;
   rule_tensor *x = operand(t->child[0], bind), *y = operand(t->child[1], bind), *r = NULL;
   const double alpha = add ? number(t->child[2]) : 1;
   rule_shape s = {0};
@@ -91,7 +92,7 @@ static inline rule_tensor *pointwise(const rule_term *t, rule_tensor *const *bin
     for (int64_t i = 0; i < r->numel; i++) {
       const double a = rule_tensor_get(x, broadcast_at(&s, i, &x->shape)),
                    b = rule_tensor_get(y, broadcast_at(&s, i, &y->shape));
-      rule_tensor_set(r, i, add ? a + alpha * b : a * b);
+      rule_tensor_set(r, i, add ? a + alpha * b : div ? a / b : a * b);
     }
   }
   rule_tensor_unref(x);
@@ -137,7 +138,8 @@ static inline rule_tensor *transposed(const rule_tensor *x, int64_t a, int64_t b
 
 static inline rule_tensor *run_op(const rule_term *t, rule_tensor *const *bind) {
   const char *op = t->u.s;
-  if (strcmp(op, "aten::add.Tensor") == 0 || strcmp(op, "aten::mul.Tensor") == 0)
+  if (strcmp(op, "aten::add.Tensor") == 0 || strcmp(op, "aten::mul.Tensor") == 0 ||
+      strcmp(op, "aten::div.Tensor") == 0)
     return pointwise(t, bind);
   if (strcmp(op, "aten::full") == 0) {
     rule_tensor *r = make(list_shape(t->child[0]));

@@ -287,11 +287,16 @@ Tensor all_reduce(at::TensorList inputs, const std::string &op) {
   return op == "avg" ? total / static_cast<double>(inputs.size()) : total;
 }
 
+/* Along `dim` ranks may have parts of other sizes. */
 Tensor all_gather(at::TensorList inputs, int64_t dim) {
   TORCH_CHECK(!inputs.empty(), "no ranks");
-  for (size_t i = 1; i < inputs.size(); i++)
-    TORCH_CHECK(inputs[i].sizes() == inputs[0].sizes(), "rank ", i, " has ", inputs[i].sizes(),
-                ", rank 0 ", inputs[0].sizes());
+  const int64_t at = c10::maybe_wrap_dim(dim, inputs[0].dim());
+  for (size_t i = 1; i < inputs.size(); i++) {
+    bool fits = inputs[i].dim() == inputs[0].dim();
+    for (int64_t d = 0; fits && d < inputs[0].dim(); d++)
+      fits = d == at || inputs[i].size(d) == inputs[0].size(d);
+    TORCH_CHECK(fits, "rank ", i, " has ", inputs[i].sizes(), ", rank 0 ", inputs[0].sizes());
+  }
   return at::cat(inputs, dim);
 }
 
