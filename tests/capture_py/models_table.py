@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every model type of the installed Transformers: captured, and its `eager` attention against `sdpa`.
+"""Every model type of the installed Transformers: captured, and `eager` attention against `sdpa`.
 
     tests/capture_py/models_table.py [--isomer build/isomer] [--output FILE.md] [--seconds 120]
         [--every K] [--start I] [TYPE...]
