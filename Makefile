@@ -238,6 +238,7 @@ CHECKER = $(if $(filter 0,$(TORCH)),,$(B)/tests/check/checker)
 DISTRIBUTED = python3 tests/pairs/distributed.py --isomer $(B)/isomer
 RANK_BUGS = python3 tests/pairs/rank_bugs.py --isomer $(B)/isomer
 SPELLED = python3 tests/pairs/spelled.py --isomer $(B)/isomer
+INFERRED = python3 tests/pairs/inferred.py --isomer $(B)/isomer
 RANK_FAULTS = $(PYTHON_TORCH) tests/pairs/rank_faults.py --isomer $(B)/isomer
 LINT = schedules events mutations sharing recorder lint_reports placements lint_page damaged
 E2E = python3 tests/cli/e2e.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
@@ -294,7 +295,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(HLO) --faults 0'; echo '$(HLO) -k tensor-2'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(RECORDED)' >> $(B)/check.list)
-	@$(if $(filter 0,$(TORCH)),:,{ echo '$(DISTRIBUTED)'; echo '$(RANK_BUGS)'; echo '$(SPELLED)'; echo '$(RANK_FAULTS) --count 30 --least 80'; } >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,{ echo '$(DISTRIBUTED)'; echo '$(RANK_BUGS)'; echo '$(SPELLED)'; echo '$(INFERRED)'; echo '$(RANK_FAULTS) --count 30 --least 80'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(CORNERS) --rules 330 --pairs 33' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(UNREAD) --count 42 --certificates' >> $(B)/check.list)
 	@{ $(foreach t,$(LINT),echo 'python3 tests/lint/$(t).py --isomer $(B)/isomer';) } >> $(B)/check.list

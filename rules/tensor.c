@@ -95,15 +95,22 @@ char *rule_shape_print(const rule_shape *s, char *buf, size_t n) {
 
 /* ---- life ---- */
 
+static iso_code sizes_of(rule_dtype dtype, const rule_shape *shape, int64_t *numel, int64_t *bytes,
+                         iso_error *err) {
+  const iso_code code = rule_shape_numel(shape, numel, err);
+  if (code != ISO_OK) return code;
+  if (__builtin_mul_overflow(*numel, (int64_t)rule_dtype_size(dtype), bytes))
+    return iso_fail(err, ISO_RANGE, "a tensor of %" PRId64 " elements of %s is too large", *numel,
+                    rule_dtype_name(dtype));
+  return ISO_OK;
+}
+
 iso_code rule_tensor_wrap(rule_dtype dtype, const rule_shape *shape, void *data, void *owner,
                           void (*release)(void *), rule_tensor **out, iso_error *err) {
   static max_align_t empty[1];
   int64_t numel, bytes;
-  iso_code code = rule_shape_numel(shape, &numel, err);
+  iso_code code = sizes_of(dtype, shape, &numel, &bytes, err);
   if (code != ISO_OK) return code;
-  if (__builtin_mul_overflow(numel, (int64_t)rule_dtype_size(dtype), &bytes))
-    return iso_fail(err, ISO_RANGE, "a tensor of %" PRId64 " elements of %s is too large", numel,
-                    rule_dtype_name(dtype));
   rule_tensor *t = calloc(1, sizeof *t);
   if (t == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
   t->dtype = dtype;
@@ -148,11 +155,8 @@ static iso_code new_large(rule_dtype dtype, const rule_shape *shape, size_t byte
 iso_code rule_tensor_new_unset(rule_dtype dtype, const rule_shape *shape, rule_tensor **out,
                                iso_error *err) {
   int64_t numel, bytes;
-  iso_code code = rule_shape_numel(shape, &numel, err);
+  iso_code code = sizes_of(dtype, shape, &numel, &bytes, err);
   if (code != ISO_OK) return code;
-  if (__builtin_mul_overflow(numel, (int64_t)rule_dtype_size(dtype), &bytes))
-    return iso_fail(err, ISO_RANGE, "a tensor of %" PRId64 " elements of %s is too large", numel,
-                    rule_dtype_name(dtype));
   if (bytes >= RULE_MEMORY_FROM) return new_large(dtype, shape, (size_t)bytes, out, err);
   void *data = malloc(bytes > 0 ? (size_t)bytes : 1);
   if (data == NULL)

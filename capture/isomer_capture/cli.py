@@ -121,6 +121,7 @@ def parser():
         )
         add_sweep_options(c)
     add_hlo(commands)
+    add_train(commands)
     add_record(commands)
     c = commands.add_parser(
         "sweep",
@@ -179,6 +180,28 @@ def add_hlo(commands):
     c.add_argument("--seed", type=int, default=0, help="of drawn values (default %(default)s)")
 
 
+def add_train(commands):
+    c = commands.add_parser(
+        "train",
+        help="a training step of one or more ranks",
+        description="Runs FUNCTION of SCRIPT on so many ranks, gloo processes of this machine, and "
+        "writes the step that it records as one graph (docs/training.md).",
+    )
+    c.add_argument("script", metavar="SCRIPT:FUNCTION")
+    c.add_argument("-o", "--out", required=True, help="the folder to write")
+    c.add_argument("--world", type=positive, default=1, help="ranks (default %(default)s)")
+    c.add_argument("--name", help="the model's name in the capture")
+    c.add_argument(
+        "--seed", type=int, default=0, help="of weights and states (default %(default)s)"
+    )
+    c.add_argument(
+        "--timeout",
+        type=positive,
+        default=300,
+        help="seconds that a rank waits for another (default %(default)s)",
+    )
+
+
 def add_record(commands):
     c = commands.add_parser(
         "record",
@@ -221,7 +244,7 @@ def with_command(argv):
 
 def main(argv=None):
     options = parser().parse_args(with_command(sys.argv[1:] if argv is None else list(argv)))
-    if options.command == "hlo":
+    if options.command in ("hlo", "train"):
         options.sweep = None
     else:
         options.sweep = getattr(options, "file", None) or options.sweep
@@ -239,6 +262,8 @@ def main(argv=None):
             from . import hf as one
         elif options.command == "hlo":
             from . import hlo as one
+        elif options.command == "train":
+            from . import train as one
         else:
             from . import vllm_models as one
         graph, _ = one.run(options)

@@ -109,6 +109,8 @@ static bool on_both_sides(const state *s, eg_node e) {
 
 static iso_code add_step(pr_cone *c, eg_node e, bool top, int32_t *out, iso_error *err);
 
+static iso_code arguments(pr_cone *c, eg_node e, const rule_term ***out, iso_error *err);
+
 /* An argument as a term over steps. */
 static iso_code argument(pr_cone *c, eg_node e, const rule_term **out, iso_error *err) {
   state *s = c->s;
@@ -118,14 +120,19 @@ static iso_code argument(pr_cone *c, eg_node e, const rule_term **out, iso_error
     iso_code code = add_step(c, e, false, &at, err);
     return code || (*out = rule_var(&c->arena, (uint32_t)at)) ? code : nomem(err);
   }
-  const size_t n = eg_node_arity(s->g, e);
-  const rule_term **child = iso_arena_alloc(&c->arena, (n + 1) * sizeof *child);
-  if (!child) return nomem(err);
-  for (size_t k = 0; k < n; k++) {
-    iso_code code = argument(c, (eg_node){eg_node_original(s->g, e, k).i}, &child[k], err);
-    if (code) return code;
-  }
-  return (*out = rule_list(&c->arena, child, n)) ? ISO_OK : nomem(err);
+  const rule_term **child;
+  const iso_code code = arguments(c, e, &child, err);
+  if (code) return code;
+  return (*out = rule_list(&c->arena, child, eg_node_arity(s->g, e))) ? ISO_OK : nomem(err);
+}
+
+static iso_code arguments(pr_cone *c, eg_node e, const rule_term ***out, iso_error *err) {
+  const size_t n = eg_node_arity(c->s->g, e);
+  iso_code code = ISO_OK;
+  if (!(*out = iso_arena_alloc(&c->arena, (n + 1) * sizeof **out))) return nomem(err);
+  for (size_t k = 0; k < n && !code; k++)
+    code = argument(c, (eg_node){eg_node_original(c->s->g, e, k).i}, &(*out)[k], err);
+  return code;
 }
 
 /* A constant that both sides have is computed in one way: as the oldest captured call of its class
@@ -161,14 +168,11 @@ static iso_code add_step(pr_cone *c, eg_node e, bool top, int32_t *out, iso_erro
   pr_step x = {.e = e, .held = RULE_F64};
   if (s->rec[e.i].leaf || again || by.i != e.i) describe_given(s, &x);
   else {
-    const size_t n = eg_node_arity(s->g, e);
-    const rule_term **child = iso_arena_alloc(&c->arena, (n + 1) * sizeof *child);
-    if (!child) return nomem(err);
-    for (size_t k = 0; k < n; k++) {
-      iso_code code = argument(c, (eg_node){eg_node_original(s->g, e, k).i}, &child[k], err);
-      if (code) return code;
-    }
-    x.call = rule_op(&c->arena, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child, n);
+    const rule_term **child;
+    const iso_code code = arguments(c, e, &child, err);
+    if (code) return code;
+    x.call = rule_op(&c->arena, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child,
+                     eg_node_arity(s->g, e));
     if (!x.call) return nomem(err);
   }
   if (!iso_grow(c->step, c->cap, c->n + 1)) return nomem(err);

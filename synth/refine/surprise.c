@@ -67,6 +67,18 @@ static bool as_parameters(const synth_graph *right, const rule_term *t, const ch
   return true;
 }
 
+/* Whether the term moves the elements of one tensor that has the wanted shape as it is. */
+static bool moved_in_place(const synth_graph *left, const synth_graph *right, uint32_t output,
+                           const rule_term *t) {
+  const rule_term *x = t;
+  while (x->kind == RULE_OP && x->n &&
+         (x->child[0]->kind == RULE_OP || x->child[0]->kind == RULE_VAR))
+    x = x->child[0];
+  return t->kind == RULE_OP && x->kind == RULE_VAR &&
+         rule_shape_eq(&right->node[right->output[x->u.i].node].shape,
+                       &left->node[left->output[output].node].shape);
+}
+
 const char *st_surprise(const synth_graph *left, const synth_graph *right, uint32_t output,
                         const rule_term *t) {
   size_t n;
@@ -78,5 +90,7 @@ const char *st_surprise(const synth_graph *left, const synth_graph *right, uint3
                     : "a partial sum leaves the graph: no rank adds it up";
   if (gradient && !as_parameters(right, t, name, n))
     return "the ranks hold other parts of the gradient than of its parameter";
+  if (moved_in_place(left, right, output, t))
+    return "its elements stand in another order, although its shape is the same";
   return NULL;
 }

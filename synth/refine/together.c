@@ -96,8 +96,7 @@ static iso_code finish(search *q, const st_piece *p, iso_error *err) {
   if (numel(&p->shape) != numel(q->want)) return ISO_OK;
   const bool fits = st_shape_distance(&p->shape, q->want) < 2;
   iso_code c = fits ? look_at(q, p->term, err) : ISO_OK;
-  /* A tensor that a rank holds whole is no other layout of it by chance: that would be a fault. */
-  if (c || q->found || q->by_shape || (fits && p->term->kind == RULE_VAR)) return c;
+  if (c || q->found || q->by_shape) return c;
   const rule_term *t = NULL;
   c = relaid(q, p, &t, err);
   return c || !t ? c : look_at(q, t, err);

@@ -15,6 +15,23 @@
 
 static const double INFINITE = 1e9;
 
+bool fr_cone_new(cone *k, size_t n) {
+  *k = (cone){.cls = calloc(2 * CONE_MAX, sizeof *k->cls),
+              .in = calloc(n, 1),
+              .cost = calloc(n, sizeof *k->cost),
+              .best = calloc(n, sizeof *k->best),
+              .cut = calloc(n, 1),
+              .opened = calloc(n, 1),
+              .seen = calloc(n, 1),
+              .queue = calloc(2 * CONE_MAX, sizeof *k->queue)};
+  return k->cls && k->in && k->cost && k->best && k->cut && k->opened && k->seen && k->queue;
+}
+
+void fr_cone_free(cone *k) {
+  void *const owned[] = {k->cls, k->in, k->cost, k->best, k->cut, k->opened, k->seen, k->queue};
+  for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
+}
+
 const rule_term *fr_literal_class(state *s, uint32_t c) {
   const eg_node *m;
   return eg_class_nodes(s->g, (eg_class){c}, &m) ? st_literal(s, m[0]) : NULL;

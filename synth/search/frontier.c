@@ -399,14 +399,8 @@ static iso_code search_rule(search *q, uint8_t *base, bool *done, iso_error *err
 iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
   *done = false;
   const size_t n = eg_count_added(s->g);
-  cone k = {.cls = calloc(2 * CONE_MAX, sizeof *k.cls),
-            .in = calloc(n, 1),
-            .cost = calloc(n, sizeof *k.cost),
-            .best = calloc(n, sizeof *k.best),
-            .cut = calloc(n, 1),
-            .opened = calloc(n, 1),
-            .seen = calloc(n, 1),
-            .queue = calloc(2 * CONE_MAX, sizeof *k.queue)};
+  cone k;
+  const bool coned = fr_cone_new(&k, n);
   uint8_t *base = calloc(n, 1);
   builder b = {.s = s, .k = &k, .memo = calloc(n, sizeof *b.memo)};
   search q = {.s = s,
@@ -416,18 +410,9 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
               .base = base,
               .b = &b,
               .queue = calloc(QUEUE_MAX, sizeof *q.queue)};
-  const bool room =
-      k.cls && k.in && k.cost && k.best && k.cut && k.opened && k.seen && k.queue && base && b.memo;
-  iso_code c = room && q.queue ? search_rule(&q, base, done, err)
-                               : iso_fail(err, ISO_NOMEM, "out of memory");
-  free(k.cls);
-  free(k.in);
-  free(k.cost);
-  free(k.best);
-  free(k.cut);
-  free(k.opened);
-  free(k.seen);
-  free(k.queue);
+  iso_code c = coned && base && b.memo && q.queue ? search_rule(&q, base, done, err)
+                                                  : iso_fail(err, ISO_NOMEM, "out of memory");
+  fr_cone_free(&k);
   free(base);
   free(b.memo);
   free(b.prem);

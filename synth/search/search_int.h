@@ -14,6 +14,10 @@ typedef struct asked {
 } asked;
 
 /* ---- cone.c ---- */
+/* An empty cone in an e-graph of `n` e-nodes. Returns: false without memory. Owns: fr_cone_free,
+ * also then. */
+bool fr_cone_new(cone *k, size_t n);
+void fr_cone_free(cone *k);
 /* Literals are no part of a cone: a pattern holds them as they are. */
 const rule_term *fr_literal_class(state *s, uint32_t c);
 /* Breadth first through the members of every class: what is near comes first, the bound cuts what

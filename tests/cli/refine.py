@@ -215,6 +215,18 @@ def crossed_certificate(where):
             check(status == 0, "%s: both: %d %s%s" % (what, status, out[-200:], err))
 
 
+def turned(pair):
+    """A square output that stands transposed: clean, and surprising; without --refine a fault."""
+    square = lambda g: g.x(4, 8).linear(g.param("w", W.rows(0, 4)))
+    sides = lambda g: {"y": square(g)}, lambda g: {"y": square(g).t()}
+    status, doc, says = pair(*sides, "--refine")
+    mine = doc["refinement"]
+    check(status == 0 and found(doc) == {"y": ["transpose(y, 0, 1)"]}, "turned: %s" % says)
+    check(all(r["clean"] and r["surprising"] for r in mine), "turned: %s" % mine)
+    status, doc, says = pair(*sides)
+    check(status == 1, "turned, and nothing asked: %d %s" % (status, says))
+
+
 def roles(where):
     """What is surprising, what is left over, what nothing is made of."""
 
@@ -256,6 +268,7 @@ def roles(where):
     flat = lambda g: {"y": g.x(4, 8).linear(g.param("w", W)).reshape(2, 12)}
     status, doc, says = pair(plain, flat)
     check(status == 0 and found(doc) == {"y": ["reshape(y, [4, 6])"]}, "flat: %s" % says)
+    turned(pair)
     mean = lambda g: {"loss": g.x(4, 8).mean([0, 1])}
     halves = lambda g: {
         "loss_rank%d" % r: g.x(4, 8).slice(0, 2 * r, 2 * r + 2).mean([0, 1]) for r in range(2)

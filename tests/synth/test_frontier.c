@@ -117,22 +117,9 @@ static size_t members(uint32_t c, const eg_node **m) {
 /* ---- cones ---- */
 
 static cone new_cone(void) {
-  const size_t n = eg_count_added(st.g);
-  cone k = {.cls = calloc(2 * CONE_MAX, sizeof *k.cls),
-            .in = calloc(n, 1),
-            .cost = calloc(n, sizeof *k.cost),
-            .best = calloc(n, sizeof *k.best),
-            .cut = calloc(n, 1),
-            .opened = calloc(n, 1),
-            .seen = calloc(n, 1),
-            .queue = calloc(2 * CONE_MAX, sizeof *k.queue)};
-  ck_assert(k.cls && k.in && k.cost && k.best && k.cut && k.opened && k.seen && k.queue);
+  cone k;
+  ck_assert(fr_cone_new(&k, eg_count_added(st.g)));
   return k;
-}
-
-static void free_cone(cone *k) {
-  void *owned[] = {k->cls, k->in, k->cost, k->best, k->cut, k->opened, k->seen, k->queue};
-  for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
 }
 
 /* Depth first below `e`, not through `stop`, nor below classes that are cut. */
@@ -163,7 +150,7 @@ START_TEST(a_cone_has_what_its_root_is_computed_from) {
     }
     ck_assert_uint_eq(k.n, n);
     ck_assert_uint_eq(k.cls[0], class_of(root));
-    free_cone(&k);
+    fr_cone_free(&k);
     end();
   }
 }
@@ -226,7 +213,7 @@ START_TEST(costs_are_those_of_the_smallest_patterns) {
       ck_assert((k.best[c] == EG_NONE) == (k.cut[c] || want[c] >= NO_PATTERN));
       finite += want[c] < NO_PATTERN;
     }
-    free_cone(&k);
+    fr_cone_free(&k);
     end();
   }
   ck_assert_uint_gt(finite, 1000);
@@ -265,7 +252,7 @@ START_TEST(narrow_cuts_are_met_by_both_sides) {
     }
     fr_narrow(&st, &k, u, t);
     ck_assert_int_eq(memcmp(after, k.cut, eg_count_added(st.g)), 0);
-    free_cone(&k);
+    fr_cone_free(&k);
     end();
   }
   ck_assert_uint_gt(dropped, 100);
@@ -327,7 +314,7 @@ START_TEST(patterns_give_their_roots) {
     }
     free(b.memo);
     free(b.prem);
-    free_cone(&k);
+    fr_cone_free(&k);
     end();
   }
   ck_assert_uint_gt(n_built, 100);

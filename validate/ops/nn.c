@@ -257,23 +257,6 @@ typedef struct window {
   bool over;  /* the last window may stand over the end */
 } window;
 
-static void spread(sx *v, uint32_t given, uint32_t n) {
-  for (uint32_t i = given; i < n && given == 1; i++) v[i] = v[0];
-}
-
-/* One list of a window's numbers. false: there, and not usable. */
-static bool numbers(pt_args *a, const char *name, uint32_t n, sx if_none, sx *out) {
-  sx v[RULE_MAX_RANK];
-  uint32_t m = 0;
-  const rule_term *t = pt_arg(a, name);
-  for (uint32_t i = 0; i < n; i++) out[i] = if_none;
-  if (!t || (t->kind == RULE_LIST && t->n == 0)) return true;
-  if (!pt_arg_sizes(a, name, v, &m) || (m != n && m != 1)) return false;
-  spread(v, m, n);
-  memcpy(out, v, n * sizeof *out);
-  return true;
-}
-
 /* How many windows there are where the last one may stand over the end, as long as it begins within
  * x or the padding before it, and by how much it does. */
 static bool windows_over(sc *c, const window *w, uint32_t i, sx size, sx span, sx *out, sx *over) {
@@ -357,13 +340,13 @@ static const pt_value *define_conv(pt_args *a, int n) {
   const uint32_t b = x->rank == win.n + 2;
   for (uint32_t i = 0; i < win.n; i++) win.size[i] = w->dim[2 + i];
   const bool word = pt_arg(a, "padding") && pt_arg(a, "padding")->kind == RULE_STRING;
-  if (!numbers(a, "stride", win.n, c->one, win.stride) ||
-      !numbers(a, "dilation", win.n, c->one, win.dilation))
+  if (!pt_arg_each(a, "stride", win.n, c->one, win.stride) ||
+      !pt_arg_each(a, "dilation", win.n, c->one, win.dilation))
     return NULL;
   const bool same = word && pt_arg_is(a, "padding", "same");
   if (word && !same && !pt_arg_is(a, "padding", "valid")) return NULL;
-  if (word ? !numbers(a, "none", win.n, c->zero, win.pad)
-           : !numbers(a, "padding", win.n, c->zero, win.pad))
+  if (word ? !pt_arg_each(a, "none", win.n, c->zero, win.pad)
+           : !pt_arg_each(a, "padding", win.n, c->zero, win.pad))
     return NULL;
   for (uint32_t i = 0; i < win.n && same; i++) { /* as long as x: what is odd is behind */
     const sx total = sx_mul(c, win.dilation[i], sx_sub(c, win.size[i], c->one));
@@ -372,7 +355,7 @@ static const pt_value *define_conv(pt_args *a, int n) {
     if (!sc_require_eq(c, win.stride[i], c->one)) return NULL;
   }
   sx more[3];
-  if (!numbers(a, "output_padding", win.n, c->zero, more)) return NULL;
+  if (!pt_arg_each(a, "output_padding", win.n, c->zero, more)) return NULL;
   for (uint32_t i = 0; i < win.n; i++)
     if (!sc_require(c, sx_le(c, c->zero, more[i]))) return NULL;
   const sx groups = pt_arg_size(a, "groups", 1);
@@ -439,13 +422,13 @@ static const pt_value *define_pool(pt_args *a, int which) {
   window w = {.n = (uint32_t)n};
   sx out[3];
   if (!x || x->kind != 'f' || x->lead || (x->rank != w.n + 1 && x->rank != w.n + 2) ||
-      !numbers(a, "kernel_size", w.n, c->one, w.size))
+      !pt_arg_each(a, "kernel_size", w.n, c->one, w.size))
     return NULL;
   const rule_term *st = pt_arg(a, "stride");
   if (!st || (st->kind == RULE_LIST && st->n == 0)) memcpy(w.stride, w.size, sizeof w.stride);
-  else if (!numbers(a, "stride", w.n, c->one, w.stride)) return NULL;
-  if (!numbers(a, "padding", w.n, c->zero, w.pad) ||
-      !numbers(a, "dilation", w.n, c->one, w.dilation))
+  else if (!pt_arg_each(a, "stride", w.n, c->one, w.stride)) return NULL;
+  if (!pt_arg_each(a, "padding", w.n, c->zero, w.pad) ||
+      !pt_arg_each(a, "dilation", w.n, c->one, w.dilation))
     return NULL;
   w.over = pt_arg_flag(a, "ceil_mode", false);
   if (w.over && kind == AVERAGE) return NULL;

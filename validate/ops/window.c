@@ -87,18 +87,6 @@ static const pt_value *define_mirror(pt_args *a, int which) {
 
 /* ---- transposed convolution ---- */
 
-/* Numbers for each of n dimensions from one list. false: there, and not usable. */
-static bool each(pt_args *a, const char *name, uint32_t n, sx if_none, sx *out) {
-  sx v[RULE_MAX_RANK];
-  uint32_t m = 0;
-  const rule_term *t = pt_arg(a, name);
-  for (uint32_t i = 0; i < n; i++) out[i] = if_none;
-  if (!t || (t->kind == RULE_LIST && t->n == 0)) return true;
-  if (!pt_arg_sizes(a, name, v, &m) || (m != n && m != 1)) return false;
-  for (uint32_t i = 0; i < n; i++) out[i] = v[m == 1 ? 0 : i];
-  return true;
-}
-
 /* Element y of the result takes weight k at the input's place i where i stride + k dilation = y +
  * padding: `whole`, whether there is one. */
 static sx place(sc *c, const pt_tensor *t, uint32_t d, sx y, sx k, sx *whole) {
@@ -153,8 +141,10 @@ const pt_tensor *pt_conv_transpose(pt_args *a, uint32_t n, const pt_tensor *x, c
       w->lead || w->rank != n + 2)
     return NULL;
   if (x->rank != n + 2 && x->rank != n + 1) return NULL;
-  if (!each(a, "stride", n, c->one, stride) || !each(a, "dilation", n, c->one, dilation) ||
-      !each(a, "padding", n, c->zero, pad) || !each(a, "output_padding", n, c->zero, more))
+  if (!pt_arg_each(a, "stride", n, c->one, stride) ||
+      !pt_arg_each(a, "dilation", n, c->one, dilation) ||
+      !pt_arg_each(a, "padding", n, c->zero, pad) ||
+      !pt_arg_each(a, "output_padding", n, c->zero, more))
     return NULL;
   const sx groups = pt_arg_size(a, "groups", 1);
   pt_tensor *t = pt_new(c, 'f', transposed_elem);

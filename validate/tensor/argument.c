@@ -114,6 +114,17 @@ bool pt_arg_sizes(pt_args *a, const char *name, sx *out, uint32_t *n) {
   return !a->c->failed;
 }
 
+bool pt_arg_each(pt_args *a, const char *name, uint32_t n, sx if_none, sx *out) {
+  sx v[RULE_MAX_RANK];
+  uint32_t m = 0;
+  const rule_term *t = pt_arg(a, name);
+  for (uint32_t i = 0; i < n; i++) out[i] = if_none;
+  if (!t || (t->kind == RULE_LIST && t->n == 0)) return true;
+  if (!pt_arg_sizes(a, name, v, &m) || (m != n && m != 1)) return false;
+  for (uint32_t i = 0; i < n; i++) out[i] = v[m == 1 ? 0 : i];
+  return true;
+}
+
 bool pt_arg_list(pt_args *a, const char *name, const pt_tensor *const **out, size_t *n) {
   sc *c = a->c;
   const rule_term *t = pt_arg(a, name);

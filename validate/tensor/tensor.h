@@ -117,6 +117,9 @@ bool pt_dim(sc *c, const rule_term *t, const pt_tensor *x, uint32_t extra, uint3
 bool pt_arg_dims(pt_args *a, const char *name, const pt_tensor *x, uint32_t *out,
                  uint32_t *n);                                         /* false: failed or none */
 bool pt_arg_sizes(pt_args *a, const char *name, sx *out, uint32_t *n); /* false: none */
+/* A number for each of `n` dimensions, of a list of as many or of one for all; where it is left out
+ * `if_none`. Returns: false where it is there, and not usable. */
+bool pt_arg_each(pt_args *a, const char *name, uint32_t n, sx if_none, sx *out);
 bool pt_arg_flag(pt_args *a, const char *name, bool if_none);
 bool pt_arg_is(pt_args *a, const char *name, const char *text);
 bool pt_arg_dtype(pt_args *a, const char *name, rule_dtype *out);

@@ -1,0 +1,31 @@
+"""Training steps of several ranks as captures: `isomer-capture train` (docs/training.md).
+
+launch.py    the ranks as processes, and their recordings as one capture
+rank.py      one of those processes          run.py      what a script is handed
+recorder.py  every operator of a step        memory.py   what buffers and views hold
+graph.py     nodes as graph.json has them    foreach.py, fsdp.py   operators of lists, of shards
+comm.py      collectives of one rank         join.py     those of all, as dataflow
+replay.py    what is written must compute what the ranks computed"""
+
+from ..errors import CaptureError
+from .launch import train
+from .run import Run
+
+__all__ = ["Run", "run", "train"]
+
+
+def run(options):
+    """The command. Returns the graph, and nothing else."""
+    script, _, function = options.script.rpartition(":")
+    if not script:
+        raise CaptureError("%s is no SCRIPT:FUNCTION" % options.script)
+    graph = train(
+        script,
+        function,
+        options.world,
+        options.out,
+        seed=options.seed,
+        timeout=options.timeout,
+        name=options.name,
+    )
+    return graph, None

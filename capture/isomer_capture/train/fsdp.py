@@ -1,0 +1,79 @@
+"""FSDP2's own operators, which move shards into and out of flat buffers: as what they do to
+memory."""
+
+import torch
+
+from ..errors import CaptureError
+from .memory import count, joined
+
+
+def record(recorder, func, name, args, kwargs):
+    given = {a.name: v for a, v in zip(func._schema.arguments, args)}
+    given.update(kwargs)
+    handler = HANDLERS.get(name)
+    if handler is None:
+        raise CaptureError("%s has no place in a capture of ranks yet" % func.name())
+    said = handler(recorder.memory, recorder.graph, given)
+    out = func(*args, **kwargs)
+    said(out)
+    return out
+
+
+def copy_in(memory, graph, g):
+    """This rank's shards, one after another, at its place in the buffer."""
+    parts = [p for t in g["all_gather_inputs"] for p in memory.parts(t)]
+    n, rank = g["all_gather_input_numel"], g["rank"]
+
+    def write(out):
+        memory.write_parts(g["all_gather_output"].narrow(0, n * rank, n), parts)
+
+    return write
+
+
+def copy_out(memory, graph, g):
+    """Of the buffer's rows, a rank's each, the columns that belong to each parameter."""
+    flat, sizes, dim = g["all_gather_output"], g["all_gather_input_split_sizes"], g.get("dim", 0)
+    at, found = 0, []
+    for size in sizes:
+        found.append(memory.parts(flat.narrow(dim, at, size)))
+        at += size
+
+    def write(_):
+        for t, parts in zip(g["out"], found):
+            memory.write_parts(t, parts)
+
+    return write
+
+
+def chunk_cat(memory, graph, g):
+    """Part k of each tensor's dimension, padded with zeros, in row k."""
+    out, chunks = g["out"], g["num_chunks"]
+    if g["dim"] != 0:
+        raise CaptureError("fsdp::chunk_cat along dimension %d is not recorded" % g["dim"])
+    rows = [[] for _ in range(chunks)]
+    for t in g["tensors"]:
+        value, row = memory.read(t), count(t.shape[1:])
+        step = -(-t.shape[0] // chunks)
+        for k in range(chunks):
+            first, last = min(k * step, t.shape[0]), min((k + 1) * step, t.shape[0])
+            if last > first:
+                rows[k].append((value, first * row, last * row))
+            missing = (step - (last - first)) * row
+            if missing:
+                like = torch.empty(missing, dtype=t.dtype, device="meta")
+                zeros = graph.emit("aten::zeros", [[missing]], {"dtype": t.dtype}, like)
+                rows[k].append((zeros, 0, missing))
+
+    def write(_):
+        width = out.numel() // chunks
+        for k in range(chunks):
+            memory.write_parts(out.view(-1).narrow(0, k * width, width), joined(rows[k]))
+
+    return write
+
+
+HANDLERS = {
+    "all_gather_copy_in": copy_in,
+    "split_with_sizes_copy": copy_out,
+    "chunk_cat": chunk_cat,
+}

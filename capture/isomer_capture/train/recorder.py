@@ -1,0 +1,256 @@
+"""One rank's training step as a graph: a TorchDispatchMode that sees every operator of forward,
+backward and optimizer below autograd, and writes each down as a function of values.
+
+What a tensor holds is asked of memory.py, so that writes, views and buffers become dataflow.
+Nothing passes by silently: an operator that has no functional form, or draws random numbers, is an
+error, and a number that the program reads out of a tensor is a guard of the capture."""
+
+import sys
+
+import torch
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ..alias import inverse
+from ..errors import CaptureError
+from ..program import Program, relative
+from . import comm, foreach, fsdp
+from .graph import Graph, Node
+from .memory import Memory
+
+SAME = ("detach", "alias", "lift_fresh", "_wrap_tensor_autograd", "wait_tensor")
+COPIES = ("clone", "contiguous", "lift_fresh_copy", "_to_copy")
+READS = ("_local_scalar_dense", "item", "is_nonzero", "equal", "allclose")
+QUIET = ("_assert_async", "_assert_scalar", "_assert_tensor_metadata", "_print", "record_stream")
+
+
+class Recorder(TorchDispatchMode):
+    def __init__(self, rank):
+        super().__init__()
+        self.rank, self.graph = rank, Graph()
+        self.memory = Memory(self.graph, self.constant)
+        self.leaves, self.guards, self.constants = {}, [], 0
+        self.events, self.silent, self.modules, self.scopes = 0, 0, [], {}
+        self.graph.here = self.here
+
+    # leaves
+
+    def leaf(self, kind, name, t, domain=None):
+        """What a tensor holds before the step. Two names of one memory are one leaf."""
+        t = local(t)
+        storage = self.memory.storage(t)
+        if storage is not None and self.memory.remembered(storage, t) is not None:
+            return
+        node = self.graph.leaf(kind, name, t)
+        if domain:
+            self.graph.nodes[-1]["domain"] = domain
+        self.leaves[node.id] = (kind, name, t.detach().clone())
+        self.memory.write(t, node)
+
+    def constant(self, t, storage):
+        """Memory that was there before the step and has no name. Its storage is one leaf."""
+        whole = torch.empty(0, dtype=t.dtype).set_(t.untyped_storage())
+        node = self.graph.leaf("constant", "constant_%d" % self.constants, whole)
+        self.constants += 1
+        self.leaves[node.id] = ("constant", "constant_%d" % (self.constants - 1), whole.clone())
+        storage.put(0, whole.numel(), node)
+
+    # where an operator comes from
+
+    def here(self):
+        node = torch._C._current_autograd_node()
+        if node is not None:
+            return self.scopes.get(node._sequence_nr(), {})
+        out = {}
+        if self.modules and self.modules[-1]:
+            out["scope"] = self.modules[-1]
+        source = source_line(sys._getframe(1))
+        if source:
+            out["source"] = source
+        self.scopes[torch._C._autograd._get_sequence_nr() - 1] = out
+        return out
+
+    # operators
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if any(t not in (torch.Tensor, torch.nn.Parameter) for t in types):
+            return NotImplemented  # a subclass calls again with the tensors that it holds
+        if self.silent:
+            return func(*args, **kwargs)
+        space, name = func._schema.name.split("::")
+        if space in comm.SPACES:
+            return comm.record(self, func, name, args, kwargs)
+        if space == "fsdp":
+            return fsdp.record(self, func, name, args, kwargs)
+        if name.startswith("_foreach_"):
+            return foreach.record(self, func, args, kwargs)
+        return self.operator(func, name, args, kwargs)
+
+    def operator(self, func, name, args, kwargs):
+        if stands_in(args, kwargs) or name in QUIET or func.namespace == "profiler":
+            return func(*args, **kwargs)
+        if name in READS:
+            return self.guard(func, args, kwargs)
+        if func._schema.is_mutable:
+            return self.mutation(func, name, args, kwargs)
+        Program.refuse_random(func, args, kwargs)
+        args, wanted = all_results(func, args)
+        storages = {t.untyped_storage()._cdata for t in tensors((args, kwargs))}
+        out = func(*args, **kwargs)
+        results = list(out) if isinstance(out, (list, tuple)) else [out]
+        if not all(isinstance(r, torch.Tensor) or r is None for r in results):
+            raise CaptureError("%s returns something other than tensors" % func.name())
+        if name in SAME:
+            return out
+        given = [r for r in results if r is not None]
+        if any(r.untyped_storage()._cdata in storages for r in given):
+            self.view(func, args, kwargs, results, isinstance(out, (list, tuple)))
+        elif "empty" in name:
+            self.memory.new(out)
+        elif name in COPIES:
+            self.memory.write(out, self.graph.cast(self.memory.read(args[0]), out.dtype))
+        else:
+            made = self.emit(func, self.read((args, kwargs)), out)
+            for t, value in zip(results, made):
+                if t is not None:
+                    self.memory.write(t, value)
+        return out if wanted is None else tuple(r if w else None for r, w in zip(out, wanted))
+
+    def read(self, tree):
+        return pytree.tree_map_only(torch.Tensor, self.memory.read, tree)
+
+    def emit(self, func, read, out):
+        """The nodes of a function's results. One that was not asked for has no elements."""
+        several = isinstance(out, (list, tuple))
+        if several:
+            some = next(t for t in out if t is not None)
+            out = [some.new_empty(0) if t is None else t for t in out]
+        made = self.graph.emit(func.name(), read[0], read[1], out, several)
+        return made if several else [made]
+
+    def view(self, func, args, kwargs, results, several):
+        """A view of one value is written down as its operator; one of a buffer, where several
+        values lie, is read off the memory when it is needed."""
+        base, made = args[0], None
+        storage = self.memory.known(base)
+        plain = (
+            self.memory.remembered(storage, base) is not None and "as_strided" not in func.name()
+        )
+        for k, t in enumerate(results):
+            index = k if several else None
+            self.memory.view(base, t, *self.ways(func, args, kwargs, index, t, results))
+            if not plain or self.memory.remembered(storage, t) is not None:
+                continue
+            made = made or self.emit(func, self.read((args, kwargs)), results if several else t)
+            self.memory.remember(storage, t, made[k])
+
+    def ways(self, func, args, kwargs, index, like, results):
+        """A view's value from that of its base, and back."""
+
+        def remake(new):
+            several = index is not None
+            rest = pytree.tree_map_only(torch.Tensor, self.memory.read, (list(args[1:]), kwargs))
+            out = results if several else like
+            made = self.graph.emit(func.name(), [new] + rest[0], rest[1], out, several)
+            return made[index] if several else made
+
+        def back(name, overload, given):
+            target = getattr(getattr(torch.ops.aten, name), overload)
+            return self.graph.emit(target.name(), given, {}, given[0])
+
+        rest = pytree.tree_map_only(torch.Tensor, lambda t: None, (list(args), kwargs))
+        return remake, inverse(back, func, rest[0], rest[1], index)
+
+    def mutation(self, func, name, args, kwargs):
+        written = [t for _, t in self.written(func, args, kwargs)]
+        if name == "copy_":
+            value = self.fitted(self.memory.read(args[1]), args[0])
+            out = func(*args, **kwargs)
+            self.memory.write(args[0], value)
+            return out
+        if name in ("set_", "resize_", "resize_as_"):
+            return func(*args, **kwargs)
+        Program.refuse_random(func, args, kwargs)
+        names = [n for n, _ in self.written(func, args, kwargs)]
+        keep = name[-1] == "_" or name in ("zero_", "fill_")
+        read = self.read(
+            (args, kwargs if keep else {k: v for k, v in kwargs.items() if k not in names})
+        )
+        other, given, named = Program.counterpart(func, list(read[0]), dict(read[1]), names)
+        out = func(*args, **kwargs)
+        several = len(written) > 1
+        like = written if several else written[0]
+        made = self.graph.emit(other.name(), given, named, like, several)
+        for t, value in zip(written, made if several else [made]):
+            self.memory.write(t, value)
+        return out
+
+    @staticmethod
+    def written(func, args, kwargs):
+        out = []
+        for k, a in enumerate(func._schema.arguments):
+            if a.alias_info is not None and a.alias_info.is_write:
+                given = args[k] if k < len(args) and not a.kwarg_only else kwargs.get(a.name)
+                given = given if isinstance(given, (list, tuple)) else [given]
+                out += [(a.name, t) for t in given if isinstance(t, torch.Tensor)]
+        return out
+
+    def fitted(self, value, t):
+        """A value as copy_ puts it into t."""
+        value = self.graph.cast(value, t.dtype)
+        if tuple(value.shape) != tuple(t.shape):
+            like = Node("", t.shape, t.dtype)
+            value = self.graph.emit("aten::expand", [value, list(t.shape)], {}, like)
+        return value
+
+    def guard(self, func, args, kwargs):
+        """A number that the program reads out of a tensor: the capture holds where it is this."""
+        read = [v.id for v in tensors(self.read((args, kwargs)), Node)]
+        number = func(*args, **kwargs)
+        said = number if isinstance(number, (bool, int, float)) else str(number)
+        self.guards.append(dict({"reads": read, "op": func.name(), "value": said}, **self.here()))
+        return number
+
+
+def tensors(tree, kind=torch.Tensor):
+    return [t for t in pytree.tree_leaves(tree) if isinstance(t, kind)]
+
+
+def all_results(func, args):
+    """A backward operator may be asked for some of its results: it is recorded with all that it can
+    give. (arguments, what was asked for, or None)"""
+    names = [a.name for a in func._schema.arguments]
+    if "output_mask" not in names or names.index("output_mask") >= len(args):
+        return args, None
+    k = names.index("output_mask")
+    here = dict(zip(names, args))
+    can = [True, here.get("weight") is not None, "bias" not in here or here["bias"] is not None]
+    wanted = list(args[k])
+    can = [c or w for c, w in zip(can, wanted)]
+    return args[:k] + (can,) + args[k + 1 :], wanted
+
+
+def stands_in(args, kwargs):
+    """Propagation of shapes, below what the program computes."""
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    given = tensors((args, kwargs))
+    device = kwargs.get("device")
+    meta = device is not None and torch.device(device).type == "meta"
+    return meta or any(isinstance(t, FakeTensor) or t.device.type == "meta" for t in given)
+
+
+def local(t):
+    """The tensor that a rank holds of a parameter."""
+    return t.to_local() if hasattr(t, "to_local") else t
+
+
+def source_line(frame):
+    """file:line of the innermost frame outside of PyTorch and of this package."""
+    while frame:
+        path = relative(frame.f_code.co_filename)
+        if not path.startswith(("torch/", "isomer_capture/", "<", "threading")):
+            return "%s:%d" % (path, frame.f_lineno)
+        frame = frame.f_back
+    return None

@@ -1,0 +1,230 @@
+"""What a training script is handed: who it is, and `step`, which records one step of it."""
+
+import contextlib
+import re
+import zlib
+
+import torch
+
+from ..errors import CaptureError
+from .recorder import Recorder, local
+
+WRAPPERS = re.compile(
+    r"(^|\.)(module|_orig_mod|_checkpoint_wrapped_module|_fsdp_wrapped_module)(?=\.)"
+)
+POSITIVE = ("sq", "sum", "square")  # states that a square root is taken of
+
+
+def clean(name):
+    """A parameter's name without its wrappers' parts, the same for every plan."""
+    before = None
+    while before != name:
+        before, name = name, WRAPPERS.sub("", name).lstrip(".")
+    return name
+
+
+class Run:
+    """One rank of a training step that is recorded.
+
+    rank, world    as in torch.distributed, which is set up (gloo) where world > 1"""
+
+    def __init__(self, rank, world, seed=0):
+        self.rank, self.world, self.seed = rank, world, seed
+        self.recorded = None
+
+    def step(
+        self,
+        function,
+        model,
+        optimizer=None,
+        *,
+        inputs=None,
+        domains=None,
+        part=None,
+        gradients=False,
+    ):
+        """Records function(**inputs): forward, backward, optimizer, over all micro-batches. It
+        returns the step's outputs, name to tensor, or None.
+
+        model       a module, or several (the stages of a rank): its parameters are leaves, and
+                    outputs `updated.NAME`
+        optimizer   or several: states of parameters are inputs `KEY.NAME`, outputs too
+        inputs      name to tensor: what this rank's function is called with
+        domains     input name to what its values may be, as in captures: {"labels": {"range": [0,
+                    15]}} says that no label is left out, without which the mean of the ranks' mean
+                    losses is not the mean of the whole
+        part        part(name, whole) -> what this rank holds of the parameter or state `whole`;
+                    unsaid for parameters that are DTensors or whole on every rank
+        gradients   outputs `grad.NAME`, as the step leaves them
+
+        The function is run twice: what is set up in a first step (buckets, shapes, states) is no
+        part of what is recorded. Parameters and states are then filled with values that depend on
+        their names, so that all plans of a model start from the same."""
+        if self.recorded is not None:
+            raise CaptureError("step() is called twice; one step is recorded")
+        inputs, domains = dict(inputs or {}), dict(domains or {})
+        unknown = sorted(set(domains) - set(inputs))
+        if unknown:
+            raise CaptureError("domains speak of %s, which is no input" % ", ".join(unknown))
+        function(**inputs)
+        parameters = named_parameters(model)
+        states = named_states(optimizer, parameters)
+        for p in parameters.values():
+            p.grad = None
+        fill(parameters, states, part, self.seed)
+        recorder = Recorder(self.rank)
+        for name, p in parameters.items():
+            recorder.leaf("parameter", name, p)
+        for name, t in states.items():
+            recorder.leaf("input", name, t, positive_domain(name))
+        for name, t in inputs.items():
+            if isinstance(t, torch.Tensor):
+                recorder.leaf("input", name, t, domains.get(name))
+        with scopes(model, recorder), quiet_waits(recorder), recorder:
+            out = function(**inputs)
+        self.recorded = (recorder, outputs(recorder, parameters, states, out, gradients))
+
+
+def several(x):
+    return list(x) if isinstance(x, (list, tuple)) else [x] if x is not None else []
+
+
+def named_parameters(model):
+    out = {}
+    for part in several(model):
+        for name, p in part.named_parameters():
+            if out.setdefault(clean(name), p) is not p:
+                raise CaptureError("two parameters are named %s" % clean(name))
+    return out
+
+
+def named_states(optimizer, parameters):
+    """KEY.NAME to a state of a parameter's own shape. Counts of steps are numbers."""
+    names = {id(p): name for name, p in parameters.items()}
+    out = {}
+    for each in several(optimizer):
+        each = getattr(each, "optim", each)
+        for p, state in each.state.items():
+            for key, t in state.items():
+                if isinstance(t, torch.Tensor) and id(p) in names:
+                    if t.shape == p.shape and t.dim():
+                        out["%s.%s" % (key, names[id(p)])] = t
+                    elif t.dim() == 0 and key == "step":
+                        t.fill_(3.0)
+    return out
+
+
+def is_positive(name):
+    return any(word in name.split(".")[0] for word in POSITIVE)
+
+
+def positive_domain(name):
+    return {"range": [0, {"float": "inf"}]} if is_positive(name) else None
+
+
+def values(name, shape, dtype, seed):
+    made = torch.Generator().manual_seed(zlib.crc32(name.encode()) + seed)
+    x = torch.randn(shape, generator=made, dtype=torch.float32)
+    if is_positive(name):
+        return (x.abs() * 0.01 + 1e-3).to(dtype)
+    return (x * 0.2 + (1.0 if len(shape) == 1 and name.endswith("weight") else 0.0)).to(dtype)
+
+
+def fill(parameters, states, part, seed):
+    with torch.no_grad():
+        for name, t in list(parameters.items()) + list(states.items()):
+            whole = values(name, tuple(t.shape), t.dtype, seed)
+            mine = part(name, t) if part else held(t, whole)
+            target = local(t)
+            if tuple(mine.shape) != tuple(target.shape):
+                raise CaptureError(
+                    "%s: this rank holds %s and is given %s"
+                    % (name, list(target.shape), list(mine.shape))
+                )
+            target.detach().copy_(mine)
+
+
+def held(t, whole):
+    """A rank's part of a DTensor."""
+    if not hasattr(t, "placements"):
+        return whole
+    from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
+
+    shape, offset = compute_local_shape_and_global_offset(t.shape, t.device_mesh, t.placements)
+    for dim, (n, at) in enumerate(zip(shape, offset)):
+        whole = whole.narrow(dim, at if n else 0, n)
+    return whole
+
+
+def outputs(recorder, parameters, states, out, gradients):
+    """Name to (value, tensor), as the step leaves them."""
+    found = {}
+    for name, p in parameters.items():
+        if gradients and p.grad is not None:
+            found["grad." + name] = local(p.grad)
+    for name, t in (out or {}).items():
+        if not isinstance(t, torch.Tensor):
+            raise CaptureError("output %s is no tensor" % name)
+        found[name] = local(t)
+    for name, p in parameters.items():
+        if p.requires_grad:
+            found["updated." + name] = local(p)
+    for name, t in states.items():
+        found["updated." + name] = local(t)
+    with torch.no_grad():
+        return {
+            n: (recorder.memory.read(t.detach()), t.detach().clone().contiguous())
+            for n, t in found.items()
+        }
+
+
+@contextlib.contextmanager
+def scopes(model, recorder):
+    """While a module's forward runs, its path is the scope of the operators."""
+    names = {}
+    for each in several(model):
+        names.update({id(m): clean(n + ".").rstrip(".") for n, m in each.named_modules()})
+
+    def enter(module, _):
+        recorder.modules.append(names.get(id(module)) or last(recorder.modules))
+
+    def leave(module, *_):
+        if recorder.modules:
+            recorder.modules.pop()
+
+    hooks = [
+        torch.nn.modules.module.register_module_forward_pre_hook(enter),
+        torch.nn.modules.module.register_module_forward_hook(leave, always_call=True),
+    ]
+    try:
+        yield
+    finally:
+        for h in hooks:
+            h.remove()
+
+
+def last(stack):
+    return stack[-1] if stack else ""
+
+
+@contextlib.contextmanager
+def quiet_waits(recorder):
+    """Gloo finishes a reduction with copies inside of wait(); they are not the program's."""
+    work = torch._C._distributed_c10d.Work if torch.distributed.is_available() else None
+    if work is None:
+        yield
+        return
+    wait = work.wait
+
+    def quiet(self, *args, **kwargs):
+        recorder.silent += 1
+        try:
+            return wait(self, *args, **kwargs)
+        finally:
+            recorder.silent -= 1
+
+    work.wait = quiet
+    try:
+        yield
+    finally:
+        work.wait = wait

@@ -1,0 +1,260 @@
+"""Training steps: what is recorded of memory is what memory holds, ranks meet as they did, and a
+step on two ranks is the step on one."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import torch
+
+from isomer_capture.errors import CaptureError
+from isomer_capture.train.join import Join, prune
+from isomer_capture.train.memory import layout
+from isomer_capture.train.recorder import Recorder
+from isomer_capture.train.replay import replay
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+PLANS = os.path.join(ROOT, "tests", "train", "plans.py")
+
+
+def recorded(program, *leaves):
+    """(what the program returned, what its recording computes)"""
+    recorder = Recorder(0)
+    for k, t in enumerate(leaves):
+        recorder.leaf("input", "x%d" % k, t)
+    with recorder:
+        out = program(*leaves)
+    said = [recorder.memory.read(t) for t in out]
+    nodes = prune(recorder.graph.nodes, [{"ref": v.id} for v in said])
+    have = replay(nodes, {id: t for id, (_, _, t) in recorder.leaves.items()})
+    return out, [have[v.id] for v in said], nodes
+
+
+def any_view(r, t):
+    """A view of t that an operator makes."""
+    d = r.randrange(max(1, t.dim()))
+    if t.dim() == 0:
+        return t.view(1)
+    n = t.shape[d]
+    a = r.randrange(n)
+    b = r.randint(a + 1, n)
+    ways = [
+        lambda: t.transpose(0, d),
+        lambda: t.narrow(d, a, b - a),
+        lambda: t.select(d, a) if t.dim() > 1 else t,
+        lambda: t[a::2] if d == 0 else t,
+        lambda: t.unsqueeze(d),
+        lambda: t.view(-1) if t.is_contiguous() else t,
+        lambda: t.split([a, n - a], d)[0] if a else t,
+        lambda: t.view(2, -1) if t.is_contiguous() and t.numel() % 2 == 0 else t,
+        lambda: torch.as_strided(t, (2,), (1,), t.storage_offset()) if t.numel() > 1 else t,
+    ]
+    return r.choice(ways)()
+
+
+def dense(t):
+    return layout(t.shape, t.stride()) is not None
+
+
+def drawn(seed):
+    """A program of buffers, views and writes in place."""
+
+    def program(x, y):
+        r = random.Random(seed)
+        flat = torch.empty(24)
+        flat.zero_()
+        held = [x, y, flat, flat.view(4, 6), flat[:8].view(2, 4)]
+        for _ in range(r.randint(4, 12)):
+            t = r.choice(held)
+            kind = r.randrange(6)
+            if kind < 2:
+                held.append(any_view(r, t))
+            elif kind == 2 and t.numel() and dense(t):
+                t.mul_(0.5).add_(1)
+            elif kind == 3 and t.numel() and dense(t):
+                same = [s for s in held if s.shape == t.shape]
+                t.copy_(r.choice(same).clone())
+            elif kind == 4:
+                held.append(t * 2 + 1)
+            elif kind == 5 and t.numel() and dense(t):
+                t.fill_(float(r.randrange(5)))
+        return held
+
+    return program
+
+
+class MemoryTest(unittest.TestCase):
+    def test_a_recording_computes_what_memory_holds(self):
+        for seed in range(300):
+            made = torch.Generator().manual_seed(seed)
+            x, y = torch.randn(4, 6, generator=made), torch.randn(6, generator=made)
+            out, again, _ = recorded(drawn(seed), x, y)
+            for k, (a, b) in enumerate(zip(out, again)):
+                self.assertTrue(torch.equal(a, b), "seed %d, tensor %d" % (seed, k))
+
+    def test_a_bucket_leaves_no_trace(self):
+        def program(a, b):
+            bucket = torch.empty(10)
+            parts = [bucket[:6].view(2, 3), bucket[6:]]
+            for t, part in zip((a, b), parts):
+                part.copy_(t)
+            return [parts[0] * 2, bucket[6:].clone()]
+
+        out, again, nodes = recorded(program, torch.randn(2, 3), torch.randn(4))
+        self.assertTrue(all(torch.equal(s, t) for s, t in zip(out, again)))
+        self.assertEqual([n["op"] for n in nodes], ["input", "input", "aten::mul.Tensor"])
+
+    def test_what_has_no_functional_form_is_refused(self):
+        for program, words in (
+            (lambda x: [torch.rand(3)], "draws random numbers"),
+            (lambda x: [x.view(torch.int32)], "is read as"),
+            (lambda x: [x.expand(2, 3).add_(1)], ""),
+        ):
+            with self.assertRaises((CaptureError, RuntimeError)) as caught:
+                recorded(program, torch.randn(3))
+            self.assertIn(words, str(caught.exception))
+
+    def test_a_number_that_is_read_is_a_guard(self):
+        recorder = Recorder(0)
+        x = torch.tensor(3.0)
+        recorder.leaf("input", "x", x)
+        with recorder:
+            y = torch.ones(2) * x.item()
+        self.assertEqual(recorder.guards[0]["value"], 3.0)
+        self.assertEqual(y.tolist(), [3.0, 3.0])
+
+
+def rank(*comms):
+    """A recording: one leaf, then collectives (kind, group, more, shape)."""
+    meta = {"shape": [2], "dtype": "float32"}
+    nodes = [{"id": "x", "op": "input", "name": "x", "outputs": [meta]}]
+    for k, (kind, said, n) in enumerate(comms):
+        given = [] if kind in ("receive", "barrier") else [{"ref": "x"}]
+        out = [] if kind in ("send", "barrier") else [dict(meta, shape=[n])]
+        nodes.append(
+            {
+                "id": "c%d" % k,
+                "op": "comm::" + kind,
+                "args": [given],
+                "kwargs": {},
+                "outputs": out,
+                "comm": said,
+            }
+        )
+    return {"nodes": nodes}
+
+
+class JoinTest(unittest.TestCase):
+    def refused(self, words, *ranks):
+        with self.assertRaises(CaptureError) as caught:
+            Join(ranks).run()
+        self.assertIn(words, str(caught.exception))
+
+    def test_ranks_meet_by_group_and_order(self):
+        total = ("all_reduce", {"group": [0, 1], "op": "sum"}, 2)
+        nodes = Join([rank(total, total), rank(total, total)]).run()
+        self.assertEqual([n["op"] for n in nodes].count("dist::all_reduce"), 2)
+
+    def test_order_between_groups_does_not_matter(self):
+        a = ("all_reduce", {"group": [0, 1], "op": "sum"}, 2)
+        b = ("barrier", {"group": [1, 0]}, 0)
+        self.assertEqual(len(Join([rank(a, b), rank(b, a)]).run()), 3)
+
+    def test_what_does_not_fit_is_said(self):
+        total = ("all_reduce", {"group": [0, 1], "op": "sum"}, 2)
+        mean = ("all_reduce", {"group": [0, 1], "op": "avg"}, 2)
+        longer = ("all_reduce", {"group": [0, 1], "op": "sum"}, 3)
+        gather = ("all_gather", {"group": [0, 1]}, 4)
+        self.refused(
+            "rank 0 calls all_reduce(sum), rank 1 all_reduce(avg)", rank(total), rank(mean)
+        )
+        self.refused("rank 0 calls all_reduce(sum), rank 1 all_gather", rank(total), rank(gather))
+        self.refused("rank 0 has float32 [2], rank 1 float32 [3]", rank(total), rank(longer))
+        self.refused("rank 1 never comes to collective 0", rank(total), rank())
+
+    def test_messages_meet_by_sender_receiver_and_tag(self):
+        send = ("send", {"group": [0, 1], "peer": 1, "tag": 0}, 0)
+        receive = ("receive", {"group": [0, 1], "peer": 0, "tag": 0}, 2)
+        other = ("receive", {"group": [0, 1], "peer": 0, "tag": 1}, 2)
+        longer = ("receive", {"group": [0, 1], "peer": 0, "tag": 0}, 3)
+        self.assertEqual(len(Join([rank(send), rank(receive)]).run()), 2)
+        self.refused("is never received", rank(send), rank(other))
+        self.refused("rank 0 never sends what rank 1 waits for", rank(), rank(receive))
+        self.refused(
+            "rank 0 sends float32 [2] and rank 1 expects float32 [3]", rank(send), rank(longer)
+        )
+
+
+class StepTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def train(self, script, function, world):
+        out = os.path.join(self.folder.name, "%s%d" % (function, world))
+        env = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "capture"))
+        p = subprocess.run(
+            [sys.executable, "-m", "isomer_capture", "train", script + ":" + function]
+            + ["--world", str(world), "-o", out],
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        return out, p
+
+    def captured(self, function, world):
+        out, p = self.train(PLANS, function, world)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        return out
+
+    def verdict(self, left, right):
+        p = subprocess.run(
+            [os.environ["ISOMER"], "compare", left, right, "--refine"],
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        return p.stdout.strip().rsplit("\n", 1)[-1]
+
+    def test_a_data_parallel_step_is_the_step_and_one_without_its_sum_is_not(self):
+        one = self.captured("mlp", 1)
+        self.assertIn("EQUIVALENT", self.verdict(one, self.captured("mlp", 2)))
+        self.assertIn("DIFFERENT", self.verdict(one, self.captured("mlp_alone", 2)))
+
+    def test_shards_of_a_step_compute_what_the_ranks_computed(self):
+        with open(os.path.join(self.captured("sharded", 2), "graph.json")) as f:
+            graph = json.load(f)
+        ops = {n["op"] for n in graph["nodes"]}
+        self.assertIn("dist::reduce_scatter", ops)
+        self.assertNotIn("aten::as_strided", ops)
+        self.assertFalse([n for n in graph["nodes"] if n["op"] == "constant"])
+
+    def test_errors_are_one_line(self):
+        script = os.path.join(self.folder.name, "wrong.py")
+        with open(script, "w") as f:
+            f.write("def nothing(run): pass\ndef broken(run): run.what()\n")
+        for given, function, words in (
+            (script, "nothing", "without calling run.step()"),
+            (script, "missing", "has no function missing"),
+            (script, "broken", "rank 0: AttributeError"),
+            (script + "x", "nothing", "there is no such file"),
+        ):
+            out, p = self.train(given, function, 1)
+            self.assertEqual(p.returncode, 2, p.stderr)
+            self.assertEqual(p.stderr.count("\n"), 1, p.stderr)
+            self.assertIn(words, p.stderr)
+            self.assertFalse(os.path.exists(out))
+
+
+if __name__ == "__main__":
+    unittest.main()
