@@ -427,23 +427,69 @@ static size_t apart_at_pole(const chk_state *k, const look *x, size_t from) {
   return k->n_outputs;
 }
 
+/* Both sides of an output as they were without noise, and how far each element moved with it: a
+ * gradient that is zero but for rounding is as far apart as it moves, at poles as elsewhere. */
+typedef struct moved {
+  rule_tensor *was[2];
+  double *by;
+} moved;
+
+static iso_code note_values(const chk_state *k, size_t o, moved *m, iso_error *err) {
+  const uint32_t id[2] = {k->output[o].a, k->output[o].b};
+  for (int side = 0; side < 2; side++) m->was[side] = rule_tensor_ref(k->real[id[side]].v[0]);
+  m->by = calloc((size_t)m->was[0]->numel + 1, sizeof *m->by);
+  return m->by ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+}
+
+static void note_noise(const chk_state *k, size_t o, moved *m) {
+  const uint32_t id[2] = {k->output[o].a, k->output[o].b};
+  for (int side = 0; side < 2; side++)
+    for (int64_t i = 0; i < m->was[side]->numel; i++) {
+      const double by =
+          fabs(rule_tensor_get(k->real[id[side]].v[0], i) - rule_tensor_get(m->was[side], i));
+      if (isfinite(by)) m->by[i] = fmax(m->by[i], by);
+    }
+}
+
+/* Whether every element that is apart is so by about as much as noise moved it. */
+static bool noise_explains(const moved *m) {
+  enum { AS_FAR = 64 };
+  for (int64_t i = 0; i < m->was[0]->numel; i++) {
+    const double l = rule_tensor_get(m->was[0], i), r = rule_tensor_get(m->was[1], i);
+    if (isnan(l) != isnan(r) || !(isnan(l) || l == r || fabs(l - r) <= AS_FAR * m->by[i]))
+      return false;
+  }
+  return true;
+}
+
+static void moved_free(moved *m) {
+  for (int side = 0; side < 2; side++) rule_tensor_unref(m->was[side]);
+  free(m->by);
+}
+
 /* Graphs that part there must part with noise behind every operator, too: the poles stay, and what
  * rounding alone made does not. */
 static iso_code try_pole(chk_state *k, look *x, size_t number) {
   static const kind as_captured = {CAPTURED, CAPTURED, 1};
   iso_rng rng = iso_rng_new(UINT64_C(0x706f6c65) + k->o->seed, number);
+  moved m = {.by = NULL};
   bool done;
   x->at_poles = true;
   x->pole = number;
   iso_code c = draw(k, x, &as_captured, number, &rng, &done);
   const size_t o = !c && done ? apart_at_pole(k, x, 0) : k->n_outputs;
   x->shake = &rng;
+  if (!c && done && o < k->n_outputs) c = note_values(k, o, &m, k->err);
   for (int n = 0; n < N_SHAKEN && !c && done && o < k->n_outputs; n++) {
     c = run(k, x, &done);
     done = !c && done && apart_at_pole(k, x, o) == o;
+    if (done) note_noise(k, o, &m);
   }
   x->shake = NULL;
   x->at_poles = false;
+  const bool rounds = !c && done && o < k->n_outputs && noise_explains(&m);
+  moved_free(&m);
+  if (rounds) return excuse(k, x, o, " at poles");
   if (c || !done || o == k->n_outputs) return c;
   return chk_settle(k, CHK_REFUSED,
                     "outputs %s and %s are equal as real numbers, and differ where an operator "

@@ -324,6 +324,20 @@ ISO_MUST_USE iso_code eg_sat_add_term(eg_sat *s, const char *text, size_t n, eg_
 /* State that two classes are equal. The reason is kept in the log. Cannot fail but by a repair, or
  * the log's memory. */
 ISO_MUST_USE iso_code eg_sat_merge(eg_sat *s, eg_class a, eg_class b, eg_why why, iso_error *err);
+/* Many at once, one after another as by the two above, but without waiting for memory in between.
+ * The i-th e-node goes to made[first + i]; its children are named by where they are in `made`,
+ * those before it among them. On an error those before the one that failed are done. */
+typedef struct eg_addition {
+  eg_op op;
+  const uint32_t *child;
+} eg_addition;
+ISO_MUST_USE iso_code eg_sat_add_all(eg_sat *s, const eg_addition *a, size_t n, eg_class *made,
+                                     size_t first, iso_error *err);
+typedef struct eg_equation {
+  eg_class a, b;
+} eg_equation;
+ISO_MUST_USE iso_code eg_sat_merge_all(eg_sat *s, const eg_equation *e, size_t n, eg_why why,
+                                       iso_error *err);
 /* Restore congruence and bring data up to date. Errors: those of repairs; calling again goes on.
  * Cost: follows what changed. Without an analysis it cannot fail. */
 ISO_MUST_USE iso_code eg_sat_rebuild(eg_sat *s, iso_error *err);
@@ -503,9 +517,21 @@ ISO_MUST_USE iso_code eg_extract_new(const eg_sat *s, const eg_cost *cost, eg_ex
                                      iso_error *err);
 void eg_extract_free(eg_extract *x);
 /* Make the DAG cost of the term chosen for `c` smaller, by changing one choice after another while
- * that helps: never worse than the start; the best is NP-hard to find. Choices for other classes
- * may change. Errors: ISO_NOMEM. */
+ * that helps: never worse than the start. Choices for other classes may change. Errors: ISO_NOMEM.
+ */
 ISO_MUST_USE iso_code eg_extract_dag(eg_extract *x, eg_class c, iso_error *err);
+/* The same for several classes together, what they share being paid once; then, within `work` steps
+ * of a search that no clock ends, the best choices (NP-hard to find). 0: no search. */
+typedef struct eg_dag {
+  double cost;  /* of what is chosen now */
+  double bound; /* no choice costs less; 0 without a search */
+  bool optimal; /* the search came to its end: nothing costs less, by more than 1e-9 of it */
+} eg_dag;
+/* Errors: ISO_USAGE for a class without a finite term, ISO_NOMEM. */
+ISO_MUST_USE iso_code eg_extract_dag_all(eg_extract *x, const eg_class *root, size_t n_roots,
+                                         size_t work, eg_dag *out, iso_error *err);
+/* What is chosen for a class; row 0 where it has no finite term. */
+eg_row eg_extract_row(const eg_extract *x, eg_class c);
 double eg_extract_cost(const eg_extract *x,
                        eg_class c); /* by tree cost, HUGE_VAL where a class has no finite term */
 ISO_MUST_USE iso_code eg_extract_dag_cost(const eg_extract *x, eg_class c, double *out,

@@ -145,8 +145,8 @@ class Maker:
         ]
 
     def prune(self, used):
-        """What was not used is left out; the rest in the order of how often it was, since the first
-        rule that fits is taken. Returns: how many are left out."""
+        """Leave out the rules that were not used; put the others in the order of how often they
+        were, since the first that fits is taken. Returns: how many are left out."""
         blocks = self.blocks()
         left = sorted((b for b in blocks if used[b.split()[1]]), key=lambda b: -used[b.split()[1]])
         write(self.core, "\n\n".join(left) + "\n")

@@ -212,8 +212,7 @@ static iso_code climb(val_ladder *l, iso_error *err) {
   unsigned k = 0;
   bool vacuous = false;
   iso_code c = ISO_OK;
-  for (unsigned i = 0; i < l->poles && !c && !l->refuted; i++) c = val_sample_poles(l, err);
-  if (l->poles) return c;
+  if (l->poles) return val_sample_only_poles(l, err);
   if (!l->strict &&
       l->problem.open) { /* a known rule: its instances are sought only where there is no proof */
     c = val_prove(l->given, val_engine_schemas(l->e), val_engine_options(l->e), &proof, err);

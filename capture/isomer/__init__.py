@@ -30,7 +30,7 @@ class Error(Exception):
 
 @dataclass(frozen=True)
 class Result:
-    """What `isomer compare` found. Truth value: whether the verdict is "equivalent"."""
+    """The result of `isomer compare`. Truth value: whether the verdict is "equivalent"."""
 
     verdict: str  # "equivalent", "different" or "undecided"
     evidence: str | None  # "proved" or "tested" where equivalent

@@ -14,7 +14,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHIM = os.path.join(HERE, "shim")
-# What runs operators; the others do without PyTorch.
+# Commands that run operators; the others do without PyTorch.
 RUNS_OPERATORS = {"compare", "check", "run", "rules"}
 
 
@@ -59,7 +59,7 @@ def shim_folder():
 
 
 def sources():
-    """What the shim is built from, as a digest: another version of Isomer builds another shim."""
+    """Digest of the sources of the shim: another version of Isomer builds another shim."""
     digest = hashlib.sha256()
     for root, folders, files in os.walk(SHIM):
         folders.sort()

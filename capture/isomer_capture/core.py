@@ -22,7 +22,7 @@ TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 5e-2, torc
 
 
 class Traced(TorchFunctionMode):
-    """What torch.export's tracing needs of a program.
+    """Prepare a program for torch.export's tracing.
 
     `parameter.data` escapes it; detach() is the same and does not. And of an operator's stack it
     keeps the frames of modules' forward only: here all of the program's, so that an operator of a
@@ -124,7 +124,7 @@ def quiet_eager():
 
 
 def reference(called, inputs):
-    """What the module returns, by name. Buffers that the call changes are put back."""
+    """The module's results, by name. Buffers that the call changes are put back."""
     state = [(t, t.detach().clone()) for t in list(called.parameters()) + list(called.buffers())]
     out = pytree.tree_map_only(torch.Tensor, lambda t: t.detach().clone(), called(**copied(inputs)))
     for t, old in state:
@@ -184,7 +184,7 @@ def module_path(node):
 
 
 def described(node):
-    """What a node computes, with its operands' names. Dropout of nothing is the same in both
+    """A node's computation, with its operands' names. Dropout of nothing is the same in both
     modes."""
     args = repr(node.args)
     if str(node.target) == "aten.dropout.default" and node.args[1] == 0.0:

@@ -1,4 +1,4 @@
-"""What a model's configuration says of the values that its inputs may have (docs/capture-format.md,
+"""Values that a model's inputs may have by its configuration (docs/capture-format.md,
 `domain`)."""
 
 import torch

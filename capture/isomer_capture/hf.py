@@ -45,7 +45,7 @@ def prepare(options):
 
 
 def model_class(config, head):
-    """What Transformers' auto classes make of a configuration."""
+    """The module that Transformers' auto classes make of a configuration."""
     from transformers.models.auto import modeling_auto as auto
 
     import transformers

@@ -460,7 +460,7 @@ class Program:
         return cells[0] if len(cells) == 1 else cells
 
     def copied(self, old, new):
-        """What `old` holds after new was copied into it."""
+        """The contents of `old` after new was copied into it."""
         if new.data.dtype != old.data.dtype:
             new = self.add(torch.ops.aten.to.dtype, [new, old.data.dtype], {}, "to")
         if new.shape != old.shape:

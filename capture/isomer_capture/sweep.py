@@ -43,7 +43,7 @@ SIDES = ("hf", "vllm")
 
 
 def defaults(options):
-    """What the command line says of every request, as a request."""
+    """The command line's options that hold for every request, as a request."""
     if not getattr(options, "model", None):
         return {"reduce": True}
     for name, unset in (("name", None), ("trace", False), ("batch", 1)):

@@ -1,5 +1,5 @@
-"""What vLLM gets from us in place of a GPU: a platform, and an attention backend that computes one
-prompt in PyTorch.
+"""Stand-ins that vLLM gets from us in place of a GPU: a platform, and an attention backend that
+computes one prompt in PyTorch.
 
 Both go in through vLLM's own interfaces (a platform class; an attention backend that the platform
 names). The backend's arguments are what attention depends on, and become the node attributes of the
@@ -98,7 +98,7 @@ class ReferenceAttention(AttentionImpl):
         self.attn_type, self.shared, self.extra = attn_type, kv_sharing_target_layer_name, extra
 
     def attributes(self):
-        """What the operator depends on beyond its tensors (docs/capture-format.md)."""
+        """Settings that the operator depends on beyond its tensors (docs/capture-format.md)."""
         slopes = self.alibi_slopes
         out = {
             "num_heads": int(self.num_heads),

@@ -14,10 +14,12 @@
 #include "cli/saturate/saturate.h"
 #include "egraph/base/vec.h"
 
+enum { WORK = 50000000 }; /* steps of the search for the best DAG */
+
 typedef struct args {
-  const char *file, *json, *serialize, *dot;
-  bool full_search, extract, explain;
-  size_t batches;
+  const char *file, *import, *json, *serialize, *dot;
+  bool full_search, extract, explain, dag;
+  size_t batches, work;
   const char *only;
 } args;
 
@@ -176,7 +178,7 @@ static iso_code run_one(job *j, const eg_workload_run *w, iso_error *err) {
   }
   if (!code)
     code = sat_show(&(sat_shown){s, r, root, eg_workload_count_starts(j->w), j->text, j->a->extract,
-                                 j->a->explain},
+                                 j->a->explain, j->a->dag, j->a->work},
                     err);
   if (!code && j->a->serialize)
     code = write_graph(s, root, eg_workload_count_starts(j->w), j->a->serialize, false, err);
@@ -265,13 +267,17 @@ static iso_code saturate(const args *a, iso_error *err) {
   static char buffer[1 << 14];
   setvbuf(j.text, buffer, _IOFBF,
           sizeof buffer); /* a line of stderr would be a system call, on the clock */
-  iso_code code = read_whole(a->file, &text, &n, err);
-  if (!code) code = eg_workload_parse(text, n, a->file, &w, err);
-  free(text);
+  iso_code code = read_whole(a->import ? a->import : a->file, &text, &n, err);
+  if (!code && !a->import) code = eg_workload_parse(text, n, a->file, &w, err);
   if (!code && a->json && !(j.json = open_memstream(&json, &n_json)))
     code = iso_fail(err, ISO_NOMEM, "out of memory");
   j.w = w;
-  if (!code) {
+  if (!code && a->import)
+    code = sat_import(
+        a->import, text, n,
+        &(sat_extraction){.dag = a->dag, .work = a->work, .text = j.text, .json = j.json}, err);
+  free(text);
+  if (!code && w) {
     code = run_all(&j, err);
     if (code && w->name[0]) iso_prefix(err, "%s: ", a->file);
   }
@@ -288,6 +294,12 @@ static int usage_error(const char *what, const char *arg) {
   return cli_usage_error("saturate", what, arg);
 }
 
+/* A number from 1 on, of nine digits at most. */
+static bool read_count(const char *v, size_t *out) {
+  return *v && strlen(v) <= 9 && strspn(v, "0123456789") == strlen(v) &&
+         (*out = strtoull(v, NULL, 10));
+}
+
 static int take(void *ctx, const char *name, const char *v, const char *second) {
   args *a = ctx;
   (void)second;
@@ -295,8 +307,15 @@ static int take(void *ctx, const char *name, const char *v, const char *second) 
     if (a->file) return usage_error("one file is expected", NULL);
     a->file = v;
   } else if (strcmp(name, "full-search") == 0) a->full_search = true;
-  else if (strcmp(name, "extract") == 0) a->extract = true;
-  else if (strcmp(name, "explain") == 0) a->extract = a->explain = true;
+  else if (strcmp(name, "import") == 0) a->import = v;
+  else if (strcmp(name, "extract") == 0) {
+    if (strcmp(v, "tree") != 0 && strcmp(v, "dag") != 0)
+      return usage_error("--extract needs tree or dag, not", v);
+    a->extract = true;
+    a->dag = *v == 'd';
+  } else if (strcmp(name, "work") == 0) {
+    if (!read_count(v, &a->work)) return usage_error("--work needs a number from 1, not", v);
+  } else if (strcmp(name, "explain") == 0) a->extract = a->explain = true;
   else if (strcmp(name, "serialize") == 0) a->serialize = v;
   else if (strcmp(name, "dot") == 0) a->dot = v;
   else if (strcmp(name, "json") == 0) a->json = v;
@@ -304,8 +323,7 @@ static int take(void *ctx, const char *name, const char *v, const char *second) 
     if (!*v || strspn(v, "0123456789,") != strlen(v))
       return usage_error("--only needs numbers, not", v);
     a->only = v;
-  } else if (!*v || strlen(v) > 9 || strspn(v, "0123456789") != strlen(v) ||
-             !(a->batches = strtoull(v, NULL, 10)))
+  } else if (!read_count(v, &a->batches))
     return usage_error("--batches needs a number from 1, not", v);
   return -1;
 }
@@ -313,9 +331,13 @@ static int take(void *ctx, const char *name, const char *v, const char *second) 
 /* Returns: -1 to go on, else the exit status. */
 static int parse(int argc, char **argv, args *a) {
   a->batches = 1;
+  a->work = WORK;
   const int status = cli_options_read("saturate", argc, argv, take, a);
   if (status >= 0) return status;
-  return a->file ? -1 : usage_error("a file is expected", NULL);
+  if (a->import && (a->file || a->explain || a->serialize || a->dot))
+    return usage_error(
+        "with --import an e-graph is read, and terms are extracted: no rules, no runs", NULL);
+  return a->file || a->import ? -1 : usage_error("a file is expected", NULL);
 }
 
 int cmd_saturate(int argc, char **argv) {

@@ -19,6 +19,23 @@ ISO_MUST_USE iso_code sat_language_rules(sat_language *l, eg_sat *s, eg_rules *r
 /* An error that a callback could not report itself. */
 ISO_MUST_USE iso_code sat_language_error(const sat_language *l, iso_error *err);
 
+/* What is extracted from an e-graph that is there, as text and, where `json` is not NULL, as fields
+ * of an object. */
+typedef struct sat_extraction {
+  eg_sat *s;
+  const eg_class *root;
+  size_t n_roots;
+  const double *cost; /* per row; NULL: 1 each */
+  bool dag;           /* by DAG cost, within `work` steps; else by tree cost */
+  size_t work;
+  FILE *text, *json;
+} sat_extraction;
+ISO_MUST_USE iso_code sat_extract(const sat_extraction *a, iso_error *err);
+/* The same of a file in egraph-serialize JSON, `n` bytes of `text`; graph, roots and costs of `a`
+ * are set meanwhile. */
+ISO_MUST_USE iso_code sat_import(const char *path, const char *text, size_t n, sat_extraction *a,
+                                 iso_error *err);
+
 /* Print what the start terms came to: the smallest equal term of each, and a checked proof that it
  * is equal. */
 typedef struct sat_shown {
@@ -27,7 +44,8 @@ typedef struct sat_shown {
   const eg_class *root;
   size_t n_roots;
   FILE *f;
-  bool extract, explain;
+  bool extract, explain, dag;
+  size_t work; /* for the best DAG */
 } sat_shown;
 ISO_MUST_USE iso_code sat_show(const sat_shown *x, iso_error *err);
 

@@ -70,6 +70,14 @@ static iso_code explain(const sat_shown *x, eg_graph *g, eg_node from, const cha
 
 iso_code sat_show(const sat_shown *x, iso_error *err) {
   if (!x->extract) return ISO_OK;
+  if (x->dag && !x->explain)
+    return sat_extract(&(sat_extraction){.s = x->s,
+                                         .root = x->root,
+                                         .n_roots = x->n_roots,
+                                         .dag = true,
+                                         .work = x->work,
+                                         .text = x->f},
+                       err);
   eg_extract *e = NULL;
   eg_graph *g = NULL;
   eg_node *node = NULL;

@@ -51,7 +51,7 @@ def arguments(node):
 
 
 def tensor_of(node):
-    """What is known of a node's tensor."""
+    """Facts about a node's tensor."""
     for key in ("val", "example_value", "tensor_meta"):
         if key in node.meta:
             return node.meta[key]

@@ -147,8 +147,7 @@ static void stop_clock(closer *x) {
 /* A term as it is drawn: children are indices of terms. */
 typedef struct drawn {
   eg_op op;
-  uint32_t n;
-  size_t kid[3];
+  uint32_t n, kid[3];
 } drawn;
 
 static iso_code draw_leaf(closer *x, uint64_t label, drawn *out) {
@@ -169,19 +168,17 @@ static void draw_term(closer *x, uint64_t *state, uint64_t i, size_t shift, draw
   out->n = arity[op];
   for (unsigned k = 0; k < out->n; k++) {
     const uint64_t c = draw(state) % i;
-    out->kid[k] = shift + draw(state) % (c + 1);
+    out->kid[k] = (uint32_t)(shift + draw(state) % (c + 1));
   }
 }
 
 static iso_code add_block(closer *x, const drawn *d, size_t n) {
-  iso_code code = ISO_OK;
+  eg_addition a[BLOCK];
+  for (size_t i = 0; i < n; i++) a[i] = (eg_addition){d[i].op, d[i].kid};
   start_clock(x);
-  for (size_t i = 0; i < n && !code; i++) {
-    eg_class kid[3];
-    for (uint32_t k = 0; k < d[i].n; k++) kid[k] = x->term[d[i].kid[k]];
-    code = eg_sat_add(x->s, d[i].op, kid, &x->term[x->n_terms++], x->err);
-  }
+  const iso_code code = eg_sat_add_all(x->s, a, n, x->term, x->n_terms, x->err);
   stop_clock(x);
+  x->n_terms += n;
   return code;
 }
 
@@ -217,11 +214,15 @@ static iso_code unite(closer *x, const eg_workload_case *c, size_t batches, uint
   if (m < 2) return ISO_OK;
   const uint64_t part = batches ? (n + batches - 1) / batches : n;
   for (uint64_t i = 0; i < n;) {
-    for (uint64_t end = n - i < part ? n : i + part; i < end; i++) {
-      const uint64_t a = c->mirror ? i : draw(&state) % m,
-                     b = c->mirror ? half + i : draw(&state) % m;
-      const iso_code code =
-          eg_sat_merge(x->s, x->term[a], x->term[b], (eg_why){EG_WHY_GIVEN, 0}, x->err);
+    for (uint64_t end = n - i < part ? n : i + part; i < end;) {
+      eg_equation e[BLOCK];
+      size_t k = 0;
+      for (; k < BLOCK && i < end; k++, i++) {
+        const uint64_t a = c->mirror ? i : draw(&state) % m,
+                       b = c->mirror ? half + i : draw(&state) % m;
+        e[k] = (eg_equation){x->term[a], x->term[b]};
+      }
+      const iso_code code = eg_sat_merge_all(x->s, e, k, (eg_why){EG_WHY_GIVEN, 0}, x->err);
       if (code) return code;
     }
     const iso_code code = eg_sat_rebuild(x->s, x->err);

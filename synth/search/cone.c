@@ -74,7 +74,8 @@ typedef struct walk {
 
 enum { RING = 4096 };
 
-static void enter(walk *w, uint32_t c, const place *p) {
+/* `near`: it comes before all that is queued. */
+static void enter(walk *w, uint32_t c, const place *p, bool near) {
   cone *k = w->k;
   if (!(k->in[c] & w->bit)) {
     if (w->found == CONE_MAX) return;
@@ -85,7 +86,15 @@ static void enter(walk *w, uint32_t c, const place *p) {
   } else if (!widen(&w->at[c], p)) return;
   if (w->queued[c] || w->n == RING) return;
   w->queued[c] = 1;
-  w->queue[(w->head + w->n++) % RING] = c;
+  if (near) w->head = (w->head + RING - 1) % RING;
+  w->queue[(w->head + (near ? 0 : w->n)) % RING] = c;
+  w->n++;
+}
+
+/* While ranks are joined: what puts their parts together is no step further, or the cones of many
+ * ranks end before they meet in these. */
+static bool is_glue(const state *s, eg_node e) {
+  return s->ranks.linking && s->rec[e.i].node[0] < 0 && s->rec[e.i].node[1] < 0;
 }
 
 iso_code fr_explore(state *s, cone *k, eg_node root, uint8_t bit, iso_error *err) {
@@ -99,7 +108,7 @@ iso_code fr_explore(state *s, cone *k, eg_node root, uint8_t bit, iso_error *err
   iso_code code = w.at && w.queued && w.queue ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
   const place start = {{UINT32_MAX, UINT32_MAX}};
   bool first = true;
-  if (!code) enter(&w, eg_class_of(s->g, root).i, &start);
+  if (!code) enter(&w, eg_class_of(s->g, root).i, &start, false);
   while (!code && w.n) {
     const uint32_t c = w.queue[w.head];
     w.head = (w.head + 1) % RING;
@@ -114,7 +123,7 @@ iso_code fr_explore(state *s, cone *k, eg_node root, uint8_t bit, iso_error *err
       if (!earlier(&s->rec[m[i].i], &p) && !first) continue;
       for (size_t a = 0; a < eg_node_arity(s->g, m[i]); a++) {
         const uint32_t d = eg_node_child(s->g, m[i], a).i;
-        if (!fr_literal_class(s, d)) enter(&w, d, &p);
+        if (!fr_literal_class(s, d)) enter(&w, d, &p, is_glue(s, m[i]));
       }
     }
     first = false;
@@ -166,16 +175,32 @@ static bool class_written_out(state *s, eg_class c, const asked *above) {
 
 bool fr_written_out(state *s, eg_class c) { return class_written_out(s, c, NULL); }
 
+uint32_t fr_view_of_part(state *s, const cone *k, uint32_t c) {
+  const eg_node *m;
+  const size_t n = s->ranks.linking ? eg_class_nodes(s->g, (eg_class){c}, &m) : 0;
+  uint32_t part = EG_NONE;
+  for (size_t i = 0; i < n; i++) {
+    if (!is_glue(s, m[i]) || s->rec[m[i].i].leaf || eg_node_arity(s->g, m[i]) == 0) return EG_NONE;
+    const uint32_t of = eg_node_child(s->g, m[i], 0).i;
+    if (fr_layout_op(eg_symbol_name(s->g, eg_node_symbol(s->g, m[i]))) && k->in[of] == 3 &&
+        fr_shared(s, of))
+      part = of;
+  }
+  return part;
+}
+
 /* While ranks are joined: what is put together of parts that both sides have is what a rule of one
  * operator speaks of, however many they are. */
-static bool put_together(const state *s, const cone *k, eg_node e) {
+static bool put_together(state *s, const cone *k, eg_node e) {
   const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
   if (!s->ranks.linking || s->rec[e.i].node[0] >= 0 || s->rec[e.i].node[1] >= 0 ||
       (strcmp(op, OP_CAT) != 0 && !rule_is_collective(op)))
     return false;
   const eg_node list = {eg_node_original(s->g, e, 0).i};
-  for (size_t a = 0; a < eg_node_arity(s->g, list); a++)
-    if (!k->cut[eg_node_child(s->g, list, a).i]) return false;
+  for (size_t a = 0; a < eg_node_arity(s->g, list); a++) {
+    const uint32_t c = eg_node_child(s->g, list, a).i, part = fr_view_of_part(s, k, c);
+    if (!k->cut[part == EG_NONE ? c : part]) return false;
+  }
   return true;
 }
 

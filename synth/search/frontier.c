@@ -383,7 +383,9 @@ static iso_code search_rule(search *q, uint8_t *base, bool *done, iso_error *err
   for (size_t i = 0; i < k->n; i++) {
     const uint32_t cl = k->cls[i];
     /* The two roots are cut only where the other side contains them: an identity x <=> f(x). */
-    if (k->in[cl] == 3 && fr_shared(s, cl) && !(cl == cu && cl == ct)) base[cl] = 1;
+    if (k->in[cl] == 3 && fr_shared(s, cl) && !(cl == cu && cl == ct) &&
+        fr_view_of_part(s, k, cl) == EG_NONE)
+      base[cl] = 1;
   }
   const bool many = s->search.n_wasted < MOST_WASTED || !holds_open(s, k, cu, ct);
   size_t tries = 0;

@@ -410,6 +410,28 @@ bool st_is_cut(const rule_tensor *whole, const st_parts *p) {
          (find_plain(whole, p, &c) || find_cutting(whole, p, &c));
 }
 
+/* The tensor of the other graph that `lifted` is, if a rule says so. */
+static iso_code join_lifted(state *s, peers *p, eg_node lifted, bool *found, iso_error *err) {
+  const rule_tensor *v = st_val(s, lifted, s->n_draws - 1);
+  st_parts one = {.n = 1, .of = {lifted}, .value = {v}};
+  st_sought x = {.side = p->side};
+  eg_node whole[MOST_WHOLES];
+  bool done = false;
+  iso_code c = ISO_OK;
+  if (!v) return st_lost(&s->values, err);
+  x.numel = v->numel;
+  st_moments(v, x.moment);
+  const uint32_t n = st_wholes(s, &one, &x, whole);
+  for (uint32_t i = 0; i < n && !c && !done; i++) {
+    if (!rule_shape_eq(&s->rec[whole[i].i].shape, &s->rec[lifted.i].shape) ||
+        !st_values_equal(s, whole[i], lifted))
+      continue;
+    *found = true;
+    c = st_prove(s, whole[i], lifted, &done, err);
+  }
+  return c;
+}
+
 /* The whole, or that divided by a number of parts. */
 static iso_code find_whole(state *s, peers *p, st_parts *of, iso_error *err) {
   double all[4], sum[4];
@@ -442,11 +464,26 @@ static iso_code link(state *s, peers *p, iso_error *err) {
   for (uint32_t r = 0; r < p->n; r++)
     known &= has_counterpart(s, s->map[p->side][p->node[r]], p->side);
   if (known || !distinct(s, p, &of)) return ISO_OK;
-  iso_code c = find_whole(s, p, &of, err);
+  of.by = 1;
+  of.scale = 1;
+  iso_code c = st_lift(s, p, &of, err);
+  if (c) return c;
+  if (p->whole.i != EG_NONE) {
+    const eg_node lifted = p->whole;
+    bool found = has_counterpart(s, lifted, p->side);
+    if (!found) c = join_lifted(s, p, lifted, &found, err);
+    p->met = true;
+    if (c || found) return c;
+    c = find_whole(s, p, &of, err);
+    p->met = true;
+    p->whole = lifted;
+    return c;
+  }
+  c = find_whole(s, p, &of, err);
   if (c || p->met) return c;
   of.by = 1;
   of.scale = 1;
-  return st_lift(s, p, &of, err);
+  return st_guess_whole(s, p, &of, err);
 }
 
 /* Marks the captured nodes below `e` that the other graph does not hold. */

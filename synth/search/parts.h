@@ -51,8 +51,11 @@ iso_code st_join_whole(state *s, const st_parts *p, eg_node whole, bool *met, is
 iso_code st_join_grid(state *s, const st_parts *p, eg_node whole, st_sought *x, iso_error *err);
 
 /* ---- lift.c ---- */
-/* The peers as one operator, over their operands as one (p->whole), and joined
- * with them. */
+/* What the peers are as one, made of what their operands are as one, joined with them: in p->whole,
+ * which stays EG_NONE where values tell that they are not. */
 iso_code st_lift(state *s, peers *p, const st_parts *of, iso_error *err);
+/* For peers of which nothing is known as one: what the first operand is, where the step only moves
+ * it or hides some of it; a later step has to bear it out. */
+iso_code st_guess_whole(state *s, peers *p, const st_parts *of, iso_error *err);
 
 #endif

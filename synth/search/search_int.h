@@ -25,6 +25,9 @@ const rule_term *fr_literal_class(state *s, uint32_t c);
 iso_code fr_explore(state *s, cone *k, eg_node root, uint8_t bit, iso_error *err);
 /* A constant's numbers as a term without leaves: an arange, a fill, a table's in order. */
 bool fr_numbers_of(state *s, eg_node e, const asked *above);
+/* While ranks are joined: what a layout that joining made of a part, and no graph has, is made of;
+ * EG_NONE: `c` is none. Cut there, too, a rule would speak of each part twice. */
+uint32_t fr_view_of_part(state *s, const cone *k, uint32_t c);
 /* Smallest patterns, by class, by relaxation: cycles never win, since every operator costs. */
 void fr_costs(state *s, cone *k);
 /* The size of the pattern at a root, which is expanded unless it is cut. */

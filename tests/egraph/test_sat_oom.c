@@ -147,6 +147,8 @@ static iso_code all(int mode, eg_sat **s, size_t *nodes, iso_error *err) {
   if (!code && n != calls) abort(); /* Check allocates */
   if (!code) code = eg_extract_new(*s, NULL, &x, err);
   if (!code) code = eg_extract_dag(x, root[1], err);
+  eg_dag dag;
+  if (!code) code = eg_extract_dag_all(x, root, 2, 1000, &dag, err);
   if (!code) code = eg_extract_text(x, root[1], &term, err);
   if (!code && mode == 1) code = explain(*s, r, root[1], term, &g, err);
   if (!code) *nodes = eg_sat_count_nodes(*s);

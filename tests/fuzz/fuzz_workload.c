@@ -34,6 +34,18 @@ static void again(const eg_sat *s) {
   free(text);
 }
 
+/* No class needs itself by what is chosen, and no bound is above it. */
+static void extract(const eg_sat *s, const eg_class *root, size_t n_roots) {
+  eg_extract *x = NULL;
+  eg_dag dag;
+  double cost;
+  if (eg_extract_new(s, NULL, &x, NULL)) abort();
+  if (eg_extract_dag_all(x, root, n_roots, 10000, &dag, NULL) || dag.bound > dag.cost) abort();
+  for (size_t i = 0; i < n_roots; i++)
+    if (eg_extract_dag_cost(x, root[i], &cost, NULL) || cost > dag.cost) abort();
+  eg_extract_free(x);
+}
+
 static void run(const eg_workload *w, eg_sat *s) {
   eg_rules *r = NULL;
   eg_run_report report;
@@ -56,6 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   eg_sat *s = NULL;
   eg_pattern *p = NULL;
   double *cost = NULL;
+  eg_class *root = NULL;
+  size_t n_roots = 0;
   if (eg_sat_new(NULL, &s, NULL)) abort();
   if (eg_workload_parse(text, n, "fuzz", &w, NULL) == ISO_OK && !w->closure &&
       eg_workload_start(w, s, NULL, NULL) == ISO_OK) {
@@ -67,11 +81,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   if (eg_pattern_parse(s, text, n, &p, NULL) == ISO_OK) eg_pattern_free(p);
   eg_sat_free(s);
   if (eg_sat_new(NULL, &s, NULL)) abort();
-  if (eg_sat_read_json(s, text, n, NULL, NULL, &cost, NULL) == ISO_OK) {
+  if (eg_sat_read_json(s, text, n, &root, &n_roots, &cost, NULL) == ISO_OK) {
     check(s);
+    extract(s, root, n_roots);
     again(s);
   }
   free(cost);
+  free(root);
   eg_sat_free(s);
   return 0;
 }

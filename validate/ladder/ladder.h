@@ -63,6 +63,9 @@ ISO_MUST_USE iso_code val_sample_instance(val_ladder *l, unsigned k, unsigned ki
  * 0/0 with a number either, whether it was found or given: each variable that may be at a pole is
  * zero once. */
 ISO_MUST_USE iso_code val_sample_poles(val_ladder *l, iso_error *err);
+/* The same at l->poles instances and nothing else: all operands of one are asked at it. Sizes that
+ * one search has not met are not looked for again. */
+ISO_MUST_USE iso_code val_sample_only_poles(val_ladder *l, iso_error *err);
 /* Rows that are longer than the rule's windows, slices and thresholds. */
 ISO_MUST_USE iso_code val_sample_sizes(val_ladder *l, unsigned k, iso_error *err);
 /* Complex numbers on the axes. */

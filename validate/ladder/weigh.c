@@ -114,13 +114,18 @@ unsigned val_choose_kind(val_ladder *l, unsigned k) {
   return any;
 }
 
-iso_code val_sample_instance(val_ladder *l, unsigned k, unsigned kind, iso_error *err) {
-  if (!l->problem.open) return sample_once(l, l->r, k, kind, err);
+/* How large sample `k`'s instance may be. */
+static void draw_room(val_ladder *l, unsigned k) {
   /* Every value must lie in the domains: few values do so by chance. */
   l->problem.roomy = l->outside <= l->good + 4 && k % 2 == 1;
   l->problem.max_size = l->outside > 2 * l->good + 4 ? 1 + (int64_t)(k % 2) : 6;
   if (l->problem.pinned) l->problem.roomy = false, l->problem.max_size = 3;
   l->problem.few = l->poles != 0; /* where sides are undefined, few elements show it */
+}
+
+iso_code val_sample_instance(val_ladder *l, unsigned k, unsigned kind, iso_error *err) {
+  if (!l->problem.open) return sample_once(l, l->r, k, kind, err);
+  draw_room(l, k);
   iso_arena a = {0};
   val_found at;
   iso_code c = val_find_instance(l->e, &l->problem, &l->rng, &a, &at, err);
@@ -138,7 +143,8 @@ iso_code val_sample_instance(val_ladder *l, unsigned k, unsigned kind, iso_error
   return c;
 }
 
-iso_code val_sample_poles(val_ladder *l, iso_error *err) {
+/* Each operand at its pole in turn, and all. `as`: at this instance; NULL: each at its own. */
+static iso_code at_poles(val_ladder *l, const rule *as, iso_error *err) {
   iso_code c = ISO_OK;
   bool at[VAL_MAX_VARS] = {false};
   const bool left = val_poles(l->r->lhs, false, at), right = val_poles(l->r->rhs, false, at);
@@ -146,7 +152,26 @@ iso_code val_sample_poles(val_ladder *l, iso_error *err) {
   for (unsigned k = 0;
        k <= l->r->n_vars && !l->refuted && !c && !val_stopped(val_engine_options(l->e)); k++)
     if (k == 0 || (at[k - 1] && l->r->var[k - 1].kind == 'f'))
-      c = val_sample_instance(l, k, VAL_POLE + k, err);
+      c = as ? sample_once(l, as, k, VAL_POLE + k, err)
+             : val_sample_instance(l, k, VAL_POLE + k, err);
+  return c;
+}
+
+iso_code val_sample_poles(val_ladder *l, iso_error *err) { return at_poles(l, NULL, err); }
+
+iso_code val_sample_only_poles(val_ladder *l, iso_error *err) {
+  iso_code c = ISO_OK;
+  bool found = true;
+  if (!l->problem.open) return at_poles(l, NULL, err);
+  for (unsigned i = 0; i < l->poles && found && !c && !l->refuted; i++) {
+    iso_arena a = {0};
+    val_found at;
+    draw_room(l, i);
+    c = val_find_instance(l->e, &l->problem, &l->rng, &a, &at, err);
+    found = !c && at.found;
+    if (found) c = at_poles(l, &at.r, err);
+    iso_arena_fini(&a);
+  }
   return c;
 }
 

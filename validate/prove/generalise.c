@@ -19,7 +19,7 @@
 
 enum {
   MAX_VALUES = 24,
-  MAX_UNITS = 64,
+  MAX_UNITS = 256,
   MAX_PARTINGS = 160,
   MAX_TRIES = 8,
   TRY_SHARE = 200,
@@ -59,6 +59,7 @@ typedef struct general {
   needs need[MAX_VALUES]; /* by float: what is asked of it */
   size_t n_real;
   bool any_shape, products, multiples;
+  bool crowded;   /* there are more units: some sizes would be names, and others of them numbers */
   rule_memo made; /* of parts that stand in several places, whose sizes are one */
 } general;
 
@@ -133,7 +134,8 @@ static const rule_term *size_term(general *g, size_t at) {
 /* The term for the next place of a size: noted while there are no units, else as they say. */
 static const rule_term *next_unit(general *g, const rule_term *t) {
   const bool sized = t->kind == RULE_INT && t->u.i > 1 && t->u.i < (1 << 30);
-  if (!sized || g->next >= MAX_UNITS) return t;
+  if (!sized) return t;
+  if (g->next >= MAX_UNITS) return g->crowded = true, t;
   const size_t i = g->next++;
   if (i >= g->n_units && !note_unit(g, t->u.i)) return t;
   if (g->by) return g->by[i] ? rule_int(g->a, t->u.i + g->by[i]) : t;
@@ -549,7 +551,7 @@ iso_code val_generalise(const rule *r, rule_schemas *schemas, const val_options 
   if (!usable(r)) return val_prove(r, schemas, o, verdict, err);
   if (!make(&g, &same))
     return iso_fail(err, ISO_NOMEM, "out of memory"); /* notes units and floats */
-  if (g.n_units == 0 && g.n_real == 0) return val_prove(r, schemas, o, verdict, err);
+  if (g.crowded || (g.n_units == 0 && g.n_real == 0)) return val_prove(r, schemas, o, verdict, err);
   attempt_all(&g, &t);
   return t.code;
 }

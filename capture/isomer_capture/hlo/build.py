@@ -220,7 +220,7 @@ def outputs_of(v):
 
 
 def folded(v):
-    """What stands for a value in the graph: of what depends on the rank alone, its number."""
+    """A value's node in the graph; of a value that depends on the rank alone, its number."""
     if v.placed and v.number is not None and v.known is not None and v.op != "aten::full":
         kind = bool if v.dtype == torch.bool else float if v.dtype.is_floating_point else int
         f = Value("aten::full", (list(v.shape), kind(v.number)), {"dtype": v.dtype}, v.meta)

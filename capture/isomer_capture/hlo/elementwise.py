@@ -57,7 +57,8 @@ def is_number(x):
 
 
 def bare(b, x):
-    """What is broadcast, with dimensions of size 1 in front left out where nothing else changed."""
+    """The operand of a broadcast, without dimensions of size 1 in front where nothing
+    else changed."""
     source = x.args[0]
     sizes = list(source.shape)
     while sizes and sizes[0] == 1:

@@ -267,7 +267,7 @@ def put(b, p, operand, starts, updates, accumulate):
 
 
 def scatter_set(b, p, updates):
-    """What is outside goes to rows that are put behind the operand and taken off again."""
+    """Indices that are outside go to rows that are put behind the operand and taken off again."""
     ok = valid(b, p)
     starts = [p.clamped(k) for k in range(len(p.map))]
     if ok is None:

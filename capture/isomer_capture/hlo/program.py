@@ -14,7 +14,7 @@ from .text import HloError, Shape, scope_of, source_of
 MAX_TRIPS = 4096
 SAME = ("copy", "optimization-barrier", "opt-barrier", "add-dependency", "copy-done", "domain")
 CALLS = {"call": "to_apply", "fusion": "calls", "async-start": "calls"}
-# What reading an instruction with other operands than its opcode takes may raise.
+# Errors that reading an instruction may raise whose operands are not those of its opcode.
 MALFORMED = (
     IndexError,
     KeyError,
@@ -352,7 +352,7 @@ def select_and_scatter(p, i, x, rank):
     return reductions.at_maxima(p.b, x[0], x[1], x[2], i.attributes.get("window", ""))
 
 
-# What a float is rounded to by the bits of its exponent and its mantissa.
+# Dtypes to which a float is rounded, by the bits of exponent and mantissa.
 PRECISIONS = {(8, 23): torch.float32, (8, 7): torch.bfloat16, (5, 10): torch.float16}
 
 

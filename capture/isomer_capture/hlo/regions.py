@@ -1,4 +1,4 @@
-"""What a called computation of scalars does: a reducer's operator, a comparator's order.
+"""The operation of a called computation of scalars: a reducer's operator, a comparator's order.
 
 A reducer's name says nothing: one named `add` may be a boolean or. Comparators choose by order and
 equality alone, so that evaluating them on numbers in every order says all about them."""
@@ -43,7 +43,7 @@ def is_float(shape):
 
 
 def unconverted(computation, i):
-    """What a cast among floats is of: numbers in few bits are reduced in more."""
+    """The operand of a cast among floats: numbers in few bits are reduced in more."""
     while i.opcode in ("convert", "copy") and len(i.operands) == 1:
         x = find(computation, i.operands[0])
         if i.opcode == "convert" and not (is_float(i.shape) and is_float(x.shape)):

@@ -127,7 +127,7 @@ def exchange_tuples(operands, groups):
 
 
 def permuted(p, i, xs, active):
-    """What a rank is sent; zeros where nobody sends."""
+    """The tensor that a rank is sent; zeros where nobody sends."""
     source = {t: s for s, t in pairs(i.attributes.get("source_target_pairs"))}
     out = {}
     for r in active:

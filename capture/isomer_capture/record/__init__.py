@@ -1,4 +1,4 @@
-"""What the ranks of a user's program do, written down while they run: events for `isomer lint`
+"""The work of the ranks of a user's program, written down while they run: events for `isomer lint`
 (docs/events.md), and a capture of the ranks where the program says what is to be captured.
 
     python -m isomer_capture record --ranks 4 --events events.json train.py ARGS
@@ -24,7 +24,7 @@ ACTIVE = None  # the recorder of this process, where it is a rank that is record
 
 
 class Outputs:
-    """What a program says inside of `recorded`."""
+    """The calls of a program inside of `recorded`."""
 
     def __init__(self, graph=None):
         self.graph = graph
@@ -38,8 +38,8 @@ class Outputs:
 
 @contextlib.contextmanager
 def recorded(module, inputs=None):
-    """What runs inside is captured: `module`'s parameters and buffers are leaves by their names,
-    and `inputs`, a dictionary of tensors, by theirs."""
+    """Capture the operators that run inside: `module`'s parameters and buffers are leaves by their
+    names, and `inputs`, a dictionary of tensors, by theirs."""
     if ACTIVE is None or not ACTIVE.wants_graph:
         yield Outputs()
         return

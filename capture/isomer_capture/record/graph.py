@@ -1,4 +1,4 @@
-"""What one rank computes, as a graph: operators as they run, made functional (program.py). A
+"""The computation of one rank as a graph: operators as they run, made functional (program.py). A
 collective is two nodes, where it is posted and where it has ended: ranks.py joins those of all
 ranks."""
 
@@ -37,7 +37,7 @@ class Live(Program):
 
 
 def local(t):
-    """What this rank has of a tensor that is spread over ranks, or that is on its way."""
+    """This rank's part of a tensor that is spread over ranks, or that is on its way."""
     for inside in ("_local_tensor", "elem"):
         if isinstance(getattr(t, inside, None), torch.Tensor):
             return local(getattr(t, inside))
@@ -86,7 +86,7 @@ class Graph:
         return cell
 
     def cell(self, t):
-        """What the graph has of a tensor. One that it has not seen is a constant; one that lies in
+        """The graph's node of a tensor. One that it has not seen is a constant; one that lies in
         the memory of a tensor that it has seen is a part of that."""
         key = self.key(t)
         if key in self.cells:
@@ -209,7 +209,7 @@ class Graph:
         return then
 
     def joined(self, tensors):
-        """What a rank gives, as one tensor along dimension 0."""
+        """A rank's contribution, as one tensor along dimension 0."""
         parts = [self.cell(t).read() for t in tensors]
         parts = [self.emit("view", "default", [p, [1]]) if not p.shape else p for p in parts]
         return parts[0] if len(parts) == 1 else self.emit("cat", "default", [parts, 0])

@@ -100,7 +100,7 @@ def splits(event, name, results, inputs, given):
 
 
 def posted(func, args, kwargs, reduce):
-    """What a c10d operator does. None: it does not communicate."""
+    """The communication of a c10d operator. None: it does not communicate."""
     name = func._schema.name.split("::")[1]
     if name == "recv_any_source_":
         raise CaptureError(
@@ -156,6 +156,6 @@ def functional(func, args, kwargs, result):
 
 
 def group_key(group, ranks):
-    """What tells groups apart: the name that all its members know, then what a user calls it."""
+    """A group's key: the name that all its members know, then that which a user gave it."""
     said = group.group_desc
     return [group.group_name, said if said not in (None, "undefined", "default_pg") else "", ranks]

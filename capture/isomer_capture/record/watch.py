@@ -204,7 +204,7 @@ class Watch(TorchDispatchMode):
             around(name)
 
     def settle(self, handle=None):
-        """What an operation has brought is there now: the graph takes its value."""
+        """The tensor that an operation has brought is there now: the graph takes its value."""
         ended = [p for p in self.pending if handle is None or p[0].get("handle") == handle]
         self.pending = [p for p in self.pending if p not in ended]
         for _, then in ended:

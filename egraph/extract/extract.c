@@ -1,4 +1,4 @@
-/* Extraction: the cheapest term per class by tree cost, and from there smaller DAGs.
+/* Extraction: the cheapest term per class by tree cost.
  *
  * Tree costs go up from the leaves through the places of each class that became cheaper, until
  * nothing does. */
@@ -7,22 +7,10 @@
 #include <string.h>
 
 #include "egraph/base/vec.h"
-#include "egraph/sat/sat_int.h"
+#include "egraph/extract/extract_int.h"
 #include "egraph/graph/text_int.h"
 
-enum { MAX_SWEEPS = 8 };
-
-struct eg_extract {
-  const eg_sat *s;
-  eg_cost cost;
-  double *best;          /* per class */
-  uint32_t *choice;      /* rows */
-  uint32_t *mark, stamp; /* scratch of walks */
-  uint32_t *stack;
-  size_t cap_stack;
-};
-
-static double tree_cost(const eg_extract *x, uint32_t row, double *child) {
+double egi_tree_cost(const eg_extract *x, uint32_t row, double *child) {
   const uint32_t op = egi_row_op(x->s, row), n = x->s->op[op].arity;
   double sum = 1;
   for (uint32_t k = 0; k < n; k++) {
@@ -33,14 +21,14 @@ static double tree_cost(const eg_extract *x, uint32_t row, double *child) {
   return x->cost.tree ? x->cost.tree(x->cost.ctx, x->s, (eg_row){row}, child, n) : sum;
 }
 
-static double node_cost(const eg_extract *x, uint32_t row) {
+double egi_node_cost(const eg_extract *x, uint32_t row) {
   return x->cost.node ? x->cost.node(x->cost.ctx, x->s, (eg_row){row}) : 1;
 }
 
 /* Returns: whether the row made its class cheaper. Of equal ones the first stays. */
 static bool offer(eg_extract *x, uint32_t row, double *child) {
   const uint32_t c = egi_row_class(x->s, row);
-  const double cost = tree_cost(x, row, child);
+  const double cost = egi_tree_cost(x, row, child);
   if (!(cost < x->best[c])) return false;
   x->best[c] = cost;
   x->choice[c] = row;
@@ -115,6 +103,9 @@ void eg_extract_free(eg_extract *x) {
 }
 
 double eg_extract_cost(const eg_extract *x, eg_class c) { return x->best[egi_sat_find(x->s, c.i)]; }
+eg_row eg_extract_row(const eg_extract *x, eg_class c) {
+  return (eg_row){x->choice[egi_sat_find(x->s, c.i)]};
+}
 /* The sum over classes reached from `root` by the choices; HUGE_VAL where they run in a circle.
  * Walks depth first: a class is marked 2 * stamp while it is open and 2 * stamp + 1 when it is
  * done. */
@@ -137,7 +128,7 @@ static bool dag_cost(eg_extract *x, uint32_t root, double *out) {
       return true;
     }
     x->mark[c] = open;
-    *out += node_cost(x, row);
+    *out += egi_node_cost(x, row);
     const uint32_t arity = s->op[egi_row_op(s, row)].arity;
     if (!iso_grow(x->stack, x->cap_stack, n + arity)) return false;
     for (uint32_t k = 0; k < arity; k++) {
@@ -156,47 +147,6 @@ iso_code eg_extract_dag_cost(const eg_extract *x, eg_class c, double *out, iso_e
   return dag_cost((eg_extract *)(uintptr_t)x, egi_sat_find(x->s, c.i), out)
              ? ISO_OK
              : iso_fail(err, ISO_NOMEM, "out of memory for a cost");
-}
-
-/* Try every other e-node of one class. Returns: false without memory. */
-static bool improve(eg_extract *x, uint32_t root, uint32_t c, double *cost, bool *better) {
-  uint32_t best = x->choice[c];
-  for (uint32_t r = x->s->cls[c].rows; r; r = x->s->w[r + ROW_NEXT]) {
-    double now;
-    if (!egi_row_shown(x->s->w[r + ROW_HEAD]) || r == best) continue;
-    x->choice[c] = r;
-    if (!dag_cost(x, root, &now)) {
-      x->choice[c] = best;
-      return false;
-    }
-    if (now < *cost) {
-      *cost = now;
-      best = r;
-      *better = true;
-    }
-  }
-  x->choice[c] = best;
-  return true;
-}
-
-iso_code eg_extract_dag(eg_extract *x, eg_class root, iso_error *err) {
-  const uint32_t top = egi_sat_find(x->s, root.i);
-  uint32_t *seen = NULL;
-  double cost;
-  bool better = x->best[top] != HUGE_VAL, ok = dag_cost(x, top, &cost);
-  for (int sweep = 0; ok && better && sweep < MAX_SWEEPS; sweep++) {
-    size_t n = 0, cap = 0;
-    const uint32_t closed = 2 * x->stamp + 1;
-    free(seen);
-    seen = NULL;
-    better = false;
-    for (uint32_t c = 0; ok && c < x->s->n_cls; c++)
-      if (x->mark[c] == closed && (ok = iso_grow(seen, cap, n + 1))) seen[n++] = c;
-    for (size_t i = 0; ok && i < n; i++) ok = improve(x, top, seen[i], &cost, &better);
-    if (ok) ok = dag_cost(x, top, &cost);
-  }
-  free(seen);
-  return ok ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory for an extraction");
 }
 
 /* Words on the stack: a class to print, or EG_NONE for a closing parenthesis. */
