@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "rules/names.h"
+#include "synth/leaves/leaves.h"
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
@@ -268,6 +269,8 @@ static const rule_term *look(finder *f, uint32_t leaf) {
   return t || f->t->shape.rank != 1 || f->failed ? t : from_beside(f, leaf);
 }
 
+bool synth_generic(const rule_tensor *t) { return st_generic(t); }
+
 /* Matrices first: vectors beside them were computed with what they were. */
 static bool look_at(finder *f, bool right, const struct synth_leaf_ref *open, size_t n_open,
                     synth_fold *out, size_t *n) {
@@ -276,7 +279,7 @@ static bool look_at(finder *f, bool right, const struct synth_leaf_ref *open, si
       const synth_node *x = &f->to->node[open[i].node];
       if (open[i].right != right || x->kind != SYNTH_PARAMETER ||
           !rule_dtype_is_float(x->value[0]->dtype) || rule_dtype_is_complex(x->value[0]->dtype) ||
-          (x->shape.rank < 2) != vectors || !synth_generic(x->value[0]))
+          (x->shape.rank < 2) != vectors || !st_generic(x->value[0]))
         continue;
       const rule_term *t = look(f, open[i].node);
       if (t && !f->failed) out[(*n)++] = (synth_fold){right, open[i].node, t};

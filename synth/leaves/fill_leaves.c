@@ -81,7 +81,7 @@ static bool ties_to(const state *s, eg_class c, int side, bool unread, int depth
   return false;
 }
 
-bool synth_generic(const rule_tensor *t) {
+bool st_generic(const rule_tensor *t) {
   enum { LOOKED_AT = 4096, ENOUGH = 64 };
   double seen[ENOUGH];
   const int64_t step = t->numel / LOOKED_AT + 1;
@@ -101,7 +101,7 @@ enum { TIE_DEPTH = 8 }; /* of the layout terms that relate leaves */
  * value: such a one is drawn whatever is related to it. */
 static bool may_be_lonely(const state *s, int side, size_t i) {
   const synth_node *n = &s->graph[side]->node[i];
-  return n->kind == SYNTH_PARAMETER && s->rec[s->map[side][i].i].atom && synth_generic(n->value[0]);
+  return n->kind == SYNTH_PARAMETER && s->rec[s->map[side][i].i].atom && st_generic(n->value[0]);
 }
 
 /* The other side holds these parameters, and reads them nowhere, but has some that are related to

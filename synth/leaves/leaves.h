@@ -50,6 +50,8 @@ ISO_MUST_USE iso_code st_take_families(state *s, synth_relation *of, iso_error *
  * one each (equal_init.c). */
 ISO_MUST_USE iso_code st_drop_coincidences(state *s, int side, synth_relation *of, iso_error *err);
 iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err);
+/* Whether a tensor has many different numbers: it is not zeros, ones, an identity, a mask. */
+bool st_generic(const rule_tensor *t);
 iso_code st_draw_leaves(state *s, iso_error *err);
 iso_code st_set_values(state *s, eg_node e, rule_tensor **val,
                        iso_error *err); /* by draw; each is referred to */

@@ -249,7 +249,7 @@ static iso_code prefer_read(state *s, int side, synth_relation *of, iso_error *e
     const synth_node *n = &t->node[i];
     synth_relation rel = {0};
     if (!float_parameter(n) || !of[i].term || s->leaves.unread[side][i] || !relatable(s, side, i) ||
-        !st_term_uses(of[i].term, s->leaves.unread[!side]) || !synth_generic(n->value[0]))
+        !st_term_uses(of[i].term, s->leaves.unread[!side]) || !st_generic(n->value[0]))
       continue;
     if (!x) c = synth_index_new(value, name, src->n_nodes, s->schemas, &x, err);
     if (!c) c = relate_leaf(s, side, i, n->value[0], &(sources){x, value, name}, &rel, err);
@@ -446,7 +446,7 @@ static bool left_over(const state *s, const orientation *o, int side, size_t i) 
   const synth_node *n = &s->graph[side]->node[i];
   return n->kind != SYNTH_OP && n->kind != SYNTH_INPUT && relatable(s, side, i) &&
          !s->leaves.unread[side][i] && !o->of[side][i].term && !o->used[side][i] &&
-         s->rec[s->map[side][i].i].atom && synth_generic(n->value[0]);
+         s->rec[s->map[side][i].i].atom && st_generic(n->value[0]);
 }
 
 /* Leaves of the other side that would be drawn freely, and are parts of what is left over on
@@ -460,7 +460,7 @@ static iso_code define_parts(state *s, const orientation *o, int side, const sou
     synth_relation rel = {0};
     if (n->kind == SYNTH_OP || n->kind == SYNTH_INPUT || !relatable(s, !side, i) ||
         !o->of[!side][i].term || !s->rec[s->map[!side][i].i].atom ||
-        s->rec[s->map[!side][i].i].konst || !synth_generic(n->value[0]))
+        s->rec[s->map[!side][i].i].konst || !st_generic(n->value[0]))
       continue;
     c = relate_leaf(s, !side, i, n->value[0], from, &rel, err);
     if (!c && rel.term) c = define(s, !side, i, &rel, err);

@@ -217,8 +217,7 @@ static iso_code defined_value(st_drawing *h, eg_node e, rule_tensor **out, iso_e
  * while they were loaded (a norm folded into a weight). Zeros and ones tell nothing of what belongs
  * to what: they stay as captured too. */
 static bool stays(const state *s, const rec *r, const synth_node *n) {
-  return r->lonely ||
-         (s->leaves.lonely_both && n->kind != SYNTH_INPUT && !synth_generic(n->value[0]));
+  return r->lonely || (s->leaves.lonely_both && n->kind != SYNTH_INPUT && !st_generic(n->value[0]));
 }
 
 /* The value on this draw of a class of leaves and of the layouts that tie them; borrowed. */
