@@ -280,6 +280,7 @@ ADVERSARY = $(PYTHON_TORCH) tests/adversary/rules.py --isomer $(B)/isomer
 ABSORBED = $(PYTHON_TORCH) tests/pairs/absorbed.py --isomer $(B)/isomer
 RECORDED = $(PYTHON_TORCH) tests/lint/recorded.py --isomer $(B)/isomer
 UNDEFINED = $(PYTHON_TORCH) tests/pairs/undefined_drawn.py --isomer $(B)/isomer
+FOLDS = $(PYTHON_TORCH) tests/pairs/folds.py --isomer $(B)/isomer
 BUGS = python3 tests/cli/bugs.py --isomer $(B)/isomer
 HLO = python3 tests/hlo/pairs.py --isomer $(B)/isomer
 GPU = tests/gpu/run.sh --dry --quick --no-build --build $(B) --out $(B)/gpu
@@ -291,7 +292,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; echo '$(INSTALL_TEST)'; echo '$(JOINS) --check'; echo '$(IMPORTS)'; \
 	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(REFINE)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(SATURATE)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 120'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(INPUT_RANGES) --count 39 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
 	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),{ echo '$(MAKE) -s format-check'; echo .ci/form; echo .ci/unused $(B); } >> $(B)/check.list,:)
-	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(FORGED_CHAINS)'; echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; } >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(FORGED_CHAINS)'; echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; echo '$(FOLDS) --count 11 --certificates'; } >> $(B)/check.list)
 	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(HLO) --faults 0'; echo '$(HLO) -k tensor-2'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(RECORDED)' >> $(B)/check.list)
@@ -369,6 +370,10 @@ masks: all
 	@$(MASKS) --seed $(or $(SEED),0) --count $(or $(COUNT),600)
 
 .PHONY: distributed
+# Every model type of the installed Transformers, captured and its eager attention against sdpa: a table (tests/capture_py/models_table.py). [EVERY=20] [OUTPUT=FILE.md]
+models-table: all
+	@$(PYTHON_TORCH) tests/capture_py/models_table.py --isomer $(B)/isomer --every $(or $(EVERY),1) $(if $(OUTPUT),--output $(OUTPUT))
+
 # Sequential programs against several ranks (tests/pairs/distributed.py): all kinds, models, ranks and layers, and faults. [ONLY=TEXT] [COUNT=100]
 distributed: all
 	@$(DISTRIBUTED) --all --table $(if $(ONLY),--only '$(ONLY)')

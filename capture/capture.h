@@ -107,6 +107,23 @@ void cap_free(cap_graph *g);
  * ISO_NOMEM, and then nothing changed; ISO_LIMIT. */
 ISO_MUST_USE iso_code cap_append(cap_graph *g, const char *id, const rule_term *call,
                                  const cap_output *output, uint32_t *node, iso_error *err);
+/* What a call of a term gives. */
+typedef struct cap_typed_call {
+  const rule_term *term;
+  cap_output what;
+} cap_typed_call;
+/* A parameter that was computed from leaves of another graph when its model was loaded. */
+typedef struct cap_fold {
+  uint32_t leaf;         /* of the graph that is changed */
+  const cap_graph *from; /* the other graph */
+  const rule_term *term; /* over its nodes: leaves that are no inputs, and operators over such */
+  const cap_typed_call *call; /* of every call in the term */
+  size_t n_calls;
+} cap_fold;
+/* The parameter becomes the computation, over copies of these leaves (or over those of one name and
+ * value that the graph has). Other nodes keep their ids, and are numbered anew. Errors: ISO_NOMEM,
+ * ISO_LIMIT, and then nothing changed. */
+ISO_MUST_USE iso_code cap_fold_leaf(cap_graph *g, const cap_fold *f, iso_error *err);
 /* Other results in place of those that it has; `result` is copied, the names are not. Errors:
  * ISO_NOMEM. */
 ISO_MUST_USE iso_code cap_set_results(cap_graph *g, const cap_result *result, size_t n,

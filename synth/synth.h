@@ -406,6 +406,30 @@ void synth_refinement_free(synth_refinement *r);
 size_t synth_stem(const char *name, const char **stem, unsigned long *rank);
 bool synth_same_stem(const char *a, const char *b);
 
+/* ---- parameters that were computed when a model was loaded (folds/) ---- */
+
+/* A parameter of one side as what tensors of the other gave, up to rounding. */
+typedef struct synth_fold {
+  bool right; /* the parameter is of the right graph */
+  uint32_t leaf;
+  /* Over the other graph's leaves; a node of it that is an operator stands in a call "node". Calls
+   * have the arguments that a line of a relations file has. */
+  const rule_term *term;
+} synth_fold;
+typedef struct synth_folds {
+  const synth_fold *of;
+  size_t n;
+} synth_folds;
+/* What parameters of `open` may have been computed from. `value`: of both sides, by node, in
+ * float64, of leaves that are no inputs and what is computed from such alone; NULL: none. It is a
+ * proposal: whoever takes it holds it against the values. What is found lives in `a`. */
+ISO_MUST_USE iso_code synth_find_folds(const synth_graph *const graph[2],
+                                       rule_tensor *const *const value[2],
+                                       const struct synth_leaf_ref *open, size_t n_open,
+                                       iso_arena *a, synth_folds *out, iso_error *err);
+/* Whether a tensor has many different numbers: it is not zeros, ones, an identity, a mask. */
+bool synth_generic(const rule_tensor *t);
+
 /* ---- rules that follow from others ---- */
 
 typedef struct synth_follow_limits {

@@ -6,7 +6,7 @@ import sys
 
 from . import __version__
 from .configs import parse_set
-from .errors import CaptureError
+from .errors import CaptureError, short
 
 EPILOG = """MODEL is a folder with config.json (and weights), a JSON configuration, a model type
 of Transformers such as llama (its default configuration), or a hub id such as owner/name, which
@@ -274,6 +274,12 @@ def main(argv=None):
         return 2
     except KeyboardInterrupt:
         return 130
+    except Exception as e:  # of a library, or ours: what it says, in one line, and how to see where
+        if os.environ.get("ISOMER_TRACEBACK"):
+            raise
+        text = "%s: %s" % (type(e).__name__, " ".join(short(e).split()))
+        print("isomer-capture: %s (ISOMER_TRACEBACK=1 says where)" % text, file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

@@ -278,6 +278,11 @@ def token_sets(config, length, sets, seed, batch=1):
     import torch
 
     c = text_config(config)
+    if not isinstance(getattr(c, "vocab_size", None), int):
+        raise CaptureError(
+            "%s has no vocabulary: `hf` captures models that read tokens; capture another one from "
+            "Python, with example inputs (docs/capture-python.md)" % type(c).__name__
+        )
     special = set()
     for name in ("pad_token_id", "image_token_id"):
         if isinstance(getattr(c, name, None), int):

@@ -99,23 +99,43 @@ static int conclude(const options *o, const chk_report *r) {
   return c ? CLI_ERROR : status;
 }
 
-/* The captures become what the certificate says that outputs are put together of. What does not fit
- * them is its fault: `found` is settled then. */
+/* What does not fit the captures is the certificate's fault: `found` is settled then. */
+static iso_code refuse(iso_code c, chk_report *found, iso_error *err) {
+  if (c != ISO_FORMAT && c != ISO_USAGE) return c;
+  found->outcome = CHK_REFUSED;
+  snprintf(found->reason, sizeof found->reason, "%s", err->msg);
+  return ISO_OK;
+}
+
+/* The captures become what the certificate says that outputs are put together of. */
 static iso_code relate(options *o, cap_graph *graph[2], relations *given, chk_report *found,
                        iso_error *err) {
   const char *const *line = NULL;
   size_t n = 0;
   iso_code c = chk_relation_lines(o->path[0], &given->arena, &line, &n, err);
   if (c) return c;
-  for (size_t i = 0; i < n && !c; i++) c = relations_add(given, line[i], graph[0], graph[1], err);
+  for (size_t i = 0; i < n && !c; i++)
+    if (!relations_is_fold(line[i])) c = relations_add(given, line[i], graph[0], graph[1], err);
   if (!c) c = relations_check_names(given, err);
   if (!c) c = relations_apply(given, graph[0], graph[1], err);
   o->check.relation = line;
   o->check.n_relations = n;
-  if (!n || (c != ISO_FORMAT && c != ISO_USAGE)) return c;
-  found->outcome = CHK_REFUSED;
-  snprintf(found->reason, sizeof found->reason, "%s", err->msg);
-  return ISO_OK;
+  return n ? refuse(c, found, err) : c;
+}
+
+/* The parameters that were computed when a model was loaded: first those of the relations file,
+ * then those that the certificate names, which are held against the values as a user's are. */
+static iso_code fold(const options *o, cap_graph *graph[2], const rule_oracle *oracle,
+                     relations_folded *out, chk_report *found, iso_error *err) {
+  const char *const *line = NULL;
+  size_t n = 0;
+  iso_code c = relations_fold_file(o->relations, graph, oracle, out, err);
+  if (!c) c = chk_relation_lines(o->path[0], &out->arena, &line, &n, err);
+  if (c) return c;
+  for (size_t i = 0; i < n && !c; i++)
+    if (relations_is_fold(line[i]))
+      c = relations_fold(line[i], "the certificate's relation", true, graph, oracle, out, err);
+  return n ? refuse(c, found, err) : c;
 }
 
 int cmd_check(int argc, char **argv) {
@@ -133,29 +153,33 @@ int cmd_check(int argc, char **argv) {
   val_engine *engine = NULL;
   chk_report found = {0};
   relations given = {0};
+  relations_folded folded = {0};
   cap_agreement agreed = {0};
   const char *version;
   int status = CLI_ERROR;
   iso_code c = rule_schemas_new(&schemas, &err);
   for (int i = 0; i < 2 && !c; i++)
     c = cap_load_with(o.path[i + 1], &from, schemas, &graph[i], &err);
-  if (!c) c = relations_load(o.relations, false, graph[0], graph[1], &given, &err);
-  if (!c) c = relations_agree(&given, graph[0], graph[1], CHECK_SEED ^ o.val.seed, &agreed, &err);
-  if (!c) c = relate(&o, graph, &given, &found, &err);
-  o.check.agreed = &agreed;
-  o.check.given_leaves = given.n_given > 0;
   if (!c) c = val_new(&o.val, schemas, &engine, &err);
   if (!c)
     c = val_torch_version(engine, &version,
                           &err); /* without it nothing can be checked: an error, and no refusal */
-  if (!c && found.outcome == CHK_HOLDS) {
-    rule_oracle oracle = val_oracle(engine);
+  rule_oracle oracle = {0};
+  if (!c) oracle = val_oracle(engine);
+  if (!c) c = fold(&o, graph, &oracle, &folded, &found, &err);
+  if (!c) c = relations_load(o.relations, false, graph[0], graph[1], &given, &err);
+  if (!c) c = relations_agree(&given, graph[0], graph[1], CHECK_SEED ^ o.val.seed, &agreed, &err);
+  if (!c) c = relations_note_folds(&folded, &agreed, &err);
+  if (!c && found.outcome == CHK_HOLDS) c = relate(&o, graph, &given, &found, &err);
+  o.check.agreed = &agreed;
+  o.check.given_leaves = given.n_given > 0;
+  if (!c && found.outcome == CHK_HOLDS)
     c = chk_check(o.path[0], graph[0], graph[1], schemas, &oracle, &o.check, &found, &err);
-  }
   if (c) fprintf(stderr, "isomer: %s\n", err.msg);
   else status = conclude(&o, &found);
   chk_report_free(&found);
   relations_free(&given);
+  relations_folded_free(&folded);
   val_free(engine);
   cap_free(graph[0]);
   cap_free(graph[1]);

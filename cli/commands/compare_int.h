@@ -49,6 +49,7 @@ typedef struct pair {
   refinement refinement;
   const char *unrelated; /* a left output that nothing is known of; NULL: none */
   synth_found why;       /* of that output: perhaps an element that nothing on the right holds */
+  relations_folded folded;
   cap_agreement agreed;
   synth_result *result;
   obligations obligations;
@@ -67,6 +68,13 @@ void cmp_free_pair(pair *p);
 cap_options cmp_inputs_of(const options *o, size_t k);
 iso_code cmp_compare_pair(options *o, size_t k, rule_schemas *schemas, val_engine *engine,
                           const rule_set *known, pair *p, iso_error *err);
+/* ---- compare_fold.c ---- */
+/* Which parameters without a counterpart were computed, when a model was loaded, from what the
+ * other side has: as lines in p->refinement of an arena of their own. Requires: p was compared. */
+iso_code cmp_find_folds(pair *p, const rule_oracle *oracle, refinement *out, iso_error *err);
+/* Take these lines, and those of the relations file: the graphs change. */
+iso_code cmp_take_folds(const options *o, pair *p, const rule_oracle *oracle, iso_error *err);
+
 /* ---- compare_refine.c ---- */
 /* Infer relations of outputs where that is asked for or needed: further lines in p->relations, and
  * p->refinement. */

@@ -71,6 +71,7 @@ void cmp_free_pair(pair *p) {
     cap_free(p->graph[side]);
   }
   relations_free(&p->relations);
+  relations_folded_free(&p->folded);
   refinement_free(&p->refinement);
 }
 
@@ -137,16 +138,25 @@ static iso_code say_unrelated(pair *p, uint64_t seed, iso_error *err) {
   return p->result->reason ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 
-iso_code cmp_compare_pair(options *o, size_t k, rule_schemas *schemas, val_engine *engine,
-                          const rule_set *known, pair *p, iso_error *err) {
-  const double t0 = now();
+static iso_code load(const options *o, size_t k, rule_schemas *schemas, const rule_oracle *oracle,
+                     pair *p, iso_error *err) {
   const cap_options inputs = cmp_inputs_of(o, k);
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++)
     c = cap_load_with(o->pair[k][side], &inputs, schemas, &p->graph[side], err);
+  if (!c) c = cmp_take_folds(o, p, oracle, err);
   if (!c) c = relations_load(o->relations, false, p->graph[0], p->graph[1], &p->relations, err);
   if (!c)
     c = relations_agree(&p->relations, p->graph[0], p->graph[1], o->synth.seed, &p->agreed, err);
+  return c ? c : relations_note_folds(&p->folded, &p->agreed, err);
+}
+
+/* As p->refinement has it by now. */
+static iso_code compare_once(options *o, size_t k, rule_schemas *schemas, val_engine *engine,
+                             const rule_set *known, pair *p, iso_error *err) {
+  const double t0 = now();
+  const rule_oracle oracle = val_oracle(engine);
+  iso_code c = load(o, k, schemas, &oracle, p, err);
   synth_options so = o->synth;
   so.given = p->relations.given, so.n_given = p->relations.n_given;
   o->compared = p->graph;
@@ -162,7 +172,6 @@ iso_code cmp_compare_pair(options *o, size_t k, rule_schemas *schemas, val_engin
       c = iso_fail(err, ISO_NOMEM, "out of memory");
   p->load = now() - t0;
   if (!c && some) {
-    rule_oracle oracle = val_oracle(engine);
     c = synth_compare(&p->view[0].g, &p->view[1].g, known, &oracle, schemas, &so, &p->result, err);
     /* One step too large for the limit, or a device that failed: what was found before may rest on
      * what could not be run. */
@@ -184,6 +193,31 @@ iso_code cmp_compare_pair(options *o, size_t k, rule_schemas *schemas, val_engin
     c = obligations_ask(p->result, schemas, &o->val, o->certified, &p->obligations, err);
   p->total = now() - t0;
   return c;
+}
+
+/* Parameters that nothing was related to may have been computed from others. Then all is compared
+ * once more, with the graphs as they are with these computations; what was found before may be
+ * what rounding did to a stored parameter. */
+iso_code cmp_compare_pair(options *o, size_t k, rule_schemas *schemas, val_engine *engine,
+                          const rule_set *known, pair *p, iso_error *err) {
+  refinement folds = {0};
+  const rule_oracle oracle = val_oracle(engine);
+  iso_code c = compare_once(o, k, schemas, engine, known, p, err);
+  if (!c) c = cmp_find_folds(p, &oracle, &folds, err);
+  if (c || !folds.n_folds) {
+    refinement_free(&folds);
+    return c;
+  }
+  pair first = *p;
+  iso_error ignored;
+  *p = (pair){.refinement = folds};
+  c = compare_once(o, k, schemas, engine, known, p, &ignored);
+  if (c) {
+    cmp_free_pair(p);
+    *p = first;
+    o->compared = p->graph;
+  } else cmp_free_pair(&first);
+  return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
 }
 
 /* How much the inputs of a pair hold. */

@@ -196,8 +196,7 @@ static iso_code line(reader *r) {
   return c || !*r->at ? c : WRONG(r, "something stands behind the relation: \"%.40s\"", r->at);
 }
 
-/* "#" outside quotes ends a line. */
-static void cut_comment(char *s) {
+void rel_cut_comment(char *s) {
   for (bool quoted = false; *s; s++) {
     quoted ^= *s == '"';
     if ((*s == '#' && !quoted) || *s == '\n') *s = 0;
@@ -213,9 +212,9 @@ static iso_code read_lines(reader *r, FILE *f, const char *path) {
     if (!(r->where = iso_arena_printf(&r->out->arena, "%s:%zu", path, i))) c = rel_nomem(r);
     else if (n > MAX_LINE || strlen(text) != (size_t)n) c = WRONG(r, "this is no line of text");
     if (c) break;
-    cut_comment(text);
+    rel_cut_comment(text);
     r->at = text;
-    c = line(r);
+    if (!relations_is_fold(text)) c = line(r);
   }
   if (!c && ferror(f)) c = iso_fail(r->err, ISO_IO, "%s: %s", path, strerror(errno));
   free(text);

@@ -6,6 +6,8 @@
  *     input LEFT = EXPR        a left input is this of right inputs; several lines: all of them
  *     leaf LEFT = EXPR         the same for parameters, buffers and constants
  *     leaf LEFT = none         it is related to nothing
+ *     leaf LEFT = ARITHMETIC   it was computed from right leaves when the model was loaded
+ *     leaf ARITHMETIC = RIGHT  a right leaf was computed so from left ones
  *     leaf LEFT != RIGHT       it is not made of this one
  *     right EXPR = EXPR        two expressions of right leaves are equal
  *     input NAME range 0 63 exclude 0 2 distinct sorted mask left
@@ -13,7 +15,9 @@
  *
  * EXPR is a name, t(x), transpose(x, 0, 1), permute(x, [1, 0]), reshape(x, [2, 3]), unsqueeze(x,
  * 0), squeeze(x, 0), slice(x, dim, from, to), cat([x, y], dim) and, for outputs, sum([x, y]) or
- * add(x, y) (partial results of ranks). Names with other characters than letters, digits and
+ * add(x, y) (partial results of ranks). ARITHMETIC has mul(x, y), add, sub, div, matmul, neg(x),
+ * exp, sqrt, rsqrt, reciprocal, numbers, and node(ID): what an operator computes of leaves. Names
+ * with other characters than letters, digits and
  * "._/:$-" are in double quotes. docs/relations.md is the manual.
  *
  * Three steps: the file is read (relations_load), what it leaves open may be inferred and read as
@@ -35,12 +39,6 @@ typedef struct relations_line {
   bool inferred;
 } relations_line;
 
-/* A call of some line about outputs, and what it gives. */
-typedef struct relations_call {
-  const rule_term *term;
-  cap_output what;
-} relations_call;
-
 /* Of a result: the line that spoke of it first; NULL: none. */
 typedef struct relations_spoken {
   const char *where;
@@ -52,7 +50,7 @@ typedef struct relations {
   size_t n_given, cap_given;
   relations_line *output;
   size_t n_outputs, cap_outputs;
-  relations_call *call;
+  cap_typed_call *call; /* of lines about outputs, and of folds */
   size_t n_calls, cap_calls;
   relations_spoken *left, *right; /* by result as loaded */
   const cap_result *result[2];    /* the results as loaded */
@@ -81,6 +79,42 @@ ISO_MUST_USE iso_code relations_check_names(const relations *r, iso_error *err);
 ISO_MUST_USE iso_code relations_apply(relations *r, cap_graph *left, cap_graph *right,
                                       iso_error *err);
 void relations_free(relations *r);
+
+/* ---- relations_fold.c: parameters that were computed when a model was loaded ----
+ * Lines about leaves that have arithmetic are taken before all others: each changes the graph that
+ * has the parameter, so that it computes it from copies of the other's leaves (cap_fold_leaf). */
+
+/* Whether a line of the file is one. */
+bool relations_is_fold(const char *line);
+typedef struct relations_folded { /* the assumptions that the lines taken so far make */
+  cap_note *note;
+  size_t n, cap;
+  iso_arena arena;
+} relations_folded;
+/* Take one line. It is held against the captured values: elements must agree up to the rounding of
+ * the parameter's dtype. With `inferred` no user wrote it: then a parameter must have many
+ * different numbers. Errors: ISO_FORMAT and ISO_USAGE, the message beginning with `where`. */
+ISO_MUST_USE iso_code relations_fold(const char *line, const char *where, bool inferred,
+                                     cap_graph *graph[2], const rule_oracle *oracle,
+                                     relations_folded *out, iso_error *err);
+/* All such lines of the file (NULL: none). */
+ISO_MUST_USE iso_code relations_fold_file(const char *path, cap_graph *graph[2],
+                                          const rule_oracle *oracle, relations_folded *out,
+                                          iso_error *err);
+/* They are notes of the agreement, too. */
+ISO_MUST_USE iso_code relations_note_folds(const relations_folded *f, cap_agreement *a,
+                                           iso_error *err);
+void relations_folded_free(relations_folded *f);
+
+/* Whether a stored tensor is what computing `v` in its dtype may give; in `off` how far they are
+ * apart, of its largest element. */
+bool relations_rounded(const rule_tensor *stored, const rule_tensor *v, double *off);
+/* What a graph computes of leaves that are no inputs, in float64, by node: NULL where it depends on
+ * inputs, or has several outputs. `only` (or NULL: all) flags the nodes that are asked for. Owns:
+ * the caller unrefs and frees. */
+ISO_MUST_USE iso_code relations_values(const cap_graph *g, const bool *only,
+                                       const rule_oracle *oracle, rule_tensor ***out,
+                                       iso_error *err);
 
 /* cap_agree with what the file says of inputs. */
 ISO_MUST_USE iso_code relations_agree(const relations *r, cap_graph *left, cap_graph *right,

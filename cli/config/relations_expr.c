@@ -119,8 +119,8 @@ static iso_code named(reader *r, const char *s, tensor *out) {
   return out->term ? ISO_OK : rel_nomem(r);
 }
 
-static iso_code call(reader *r, const char *op, const rule_term *const *arg, size_t n,
-                     const cap_output *what, tensor *out) {
+iso_code rel_call(reader *r, const char *op, const rule_term *const *arg, size_t n,
+                  const cap_output *what, tensor *out) {
   cap_graph *g = r->graph[RIGHT];
   const rule_term *t;
   for (size_t i = 0; i < n; i++)
@@ -129,9 +129,9 @@ static iso_code call(reader *r, const char *op, const rule_term *const *arg, siz
   if (c) return rel_wrong_at(r, c);
   *out = (tensor){t, *what};
   relations *o = r->out;
-  if (r->subject != 'o') return ISO_OK;
+  if (r->subject != 'o' && !r->fold) return ISO_OK;
   if (!iso_grow(o->call, o->cap_calls, o->n_calls + 1)) return rel_nomem(r);
-  o->call[o->n_calls++] = (relations_call){t, *what};
+  o->call[o->n_calls++] = (cap_typed_call){t, *what};
   return ISO_OK;
 }
 
@@ -178,7 +178,7 @@ static iso_code permute(reader *r, tensor *x) {
   }
   if (n != to.shape.rank) return REL_MISFIT(r, "permute: every dimension once is expected");
   const rule_term *arg[2] = {x->term, int_list(a, d, n)};
-  return call(r, OP_PERMUTE, arg, 2, &to, x);
+  return rel_call(r, OP_PERMUTE, arg, 2, &to, x);
 }
 
 static iso_code reshape(reader *r, tensor *x) {
@@ -196,7 +196,7 @@ static iso_code reshape(reader *r, tensor *x) {
     return REL_MISFIT(r, "reshape: %" PRId64 " elements are not %" PRId64, before, after);
   to.shape.rank = (uint32_t)n;
   const rule_term *arg[2] = {x->term, int_list(a, to.shape.dim, n)};
-  return call(r, OP_RESHAPE, arg, 2, &to, x);
+  return rel_call(r, OP_RESHAPE, arg, 2, &to, x);
 }
 
 static iso_code transpose(reader *r, tensor *x, bool plain) {
@@ -210,7 +210,7 @@ static iso_code transpose(reader *r, tensor *x, bool plain) {
   to.shape.dim[d] = x->what.shape.dim[e];
   to.shape.dim[e] = x->what.shape.dim[d];
   const rule_term *arg[3] = {x->term, rule_int(a, d), rule_int(a, e)};
-  return call(r, plain ? OP_T : OP_TRANSPOSE_INT, arg, plain ? 1 : 3, &to, x);
+  return rel_call(r, plain ? OP_T : OP_TRANSPOSE_INT, arg, plain ? 1 : 3, &to, x);
 }
 
 static iso_code squeeze(reader *r, tensor *x, bool out) {
@@ -228,7 +228,7 @@ static iso_code squeeze(reader *r, tensor *x, bool out) {
   if (out) s->rank--;
   else s->dim[d] = 1, s->rank++;
   const rule_term *arg[2] = {x->term, rule_int(a, d)};
-  return call(r, out ? OP_SQUEEZE_DIM : OP_UNSQUEEZE, arg, 2, &to, x);
+  return rel_call(r, out ? OP_SQUEEZE_DIM : OP_UNSQUEEZE, arg, 2, &to, x);
 }
 
 static iso_code slice(reader *r, tensor *x) {
@@ -246,7 +246,7 @@ static iso_code slice(reader *r, tensor *x) {
                       to.shape.dim[d]);
   to.shape.dim[d] = end - from;
   const rule_term *arg[4] = {x->term, rule_int(a, d), rule_int(a, from), rule_int(a, end)};
-  return call(r, OP_SLICE_TENSOR, arg, 4, &to, x);
+  return rel_call(r, OP_SLICE_TENSOR, arg, 4, &to, x);
 }
 
 /* The items of a list, from behind its bracket on; all of one dtype. */
@@ -294,7 +294,7 @@ static iso_code cat_of(reader *r, const items *x, tensor *out) {
         return REL_MISFIT(r, "cat: the tensors differ in another dimension than %" PRId64, d);
   }
   const rule_term *arg[2] = {rule_list(a, x->term, x->n), rule_int(a, d)};
-  return call(r, OP_CAT, arg, 2, &to, out);
+  return rel_call(r, OP_CAT, arg, 2, &to, out);
 }
 
 /* One term whether it was written as a sum or as an addition. */
@@ -305,7 +305,7 @@ static iso_code sum_of(reader *r, const char *of, const items *x, tensor *out) {
       return REL_MISFIT(r, "%s: tensors of one shape and dtype are expected", of);
   if (x->n == 1) return *out = (tensor){x->term[0], x->first}, ISO_OK;
   const rule_term *arg[2] = {rule_list(a, x->term, x->n), rule_string(a, "sum")};
-  return call(r, OP_DIST_ALL_REDUCE, arg, 2, &x->first, out);
+  return rel_call(r, OP_DIST_ALL_REDUCE, arg, 2, &x->first, out);
 }
 
 static iso_code of_several(reader *r, const char *f, tensor *out) {
@@ -327,6 +327,7 @@ static iso_code apply(reader *r, const char *f, tensor *x) {
   static const char *const known[] = {"t",         "transpose", "permute", "reshape",
                                       "unsqueeze", "squeeze",   "slice"};
   enum { N = sizeof known / sizeof *known };
+  if (r->fold && rel_is_arithmetic(f)) return rel_arithmetic(r, f, x);
   if (strcmp(f, "cat") == 0 || strcmp(f, "sum") == 0 || strcmp(f, "add") == 0)
     return of_several(r, f, x);
   size_t k = 0;

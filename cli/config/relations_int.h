@@ -21,6 +21,7 @@ typedef struct rel_reader {
   char subject;  /* of the line: 'o'utput, 'i'nput, 'l'eaf, 'r'ight */
   bool misfits;  /* lines about outputs that do not fit the shapes are no errors */
   bool inferred; /* the lines are a program's and no user's: they speak of outputs only */
+  bool fold;     /* arithmetic may stand in expressions */
   int depth;
 } rel_reader;
 
@@ -44,6 +45,24 @@ iso_code rel_expect(rel_reader *r, const char *token);
 /* The output of that name, -1: none. */
 int64_t rel_find_result(const cap_graph *g, const char *s);
 iso_code rel_find_leaf(rel_reader *r, int side, const char *s, uint32_t *out);
+/* A call of `op`, its leading arguments given, that gives `what`. */
+iso_code rel_call(rel_reader *r, const char *op, const rule_term *const *arg, size_t n,
+                  const cap_output *what, rel_tensor *out);
+/* ---- relations.c ---- */
+/* "#" outside quotes ends a line. */
+void rel_cut_comment(char *s);
+/* ---- relations_values.c ---- */
+/* A term over nodes of `g` whose values are given, in float64. Owns: the caller unrefs. Errors:
+ * ISO_USAGE where one has none. */
+ISO_MUST_USE iso_code rel_value(const cap_graph *g, const rule_term *t, rule_tensor **value,
+                                const rule_oracle *oracle, rule_tensor **out, iso_error *err);
+/* ---- relations_fold.c ---- */
+/* The word that stands for an operator, NULL: none does. */
+const char *rel_arithmetic_word(const char *op);
+/* Whether a word is one of arithmetic; what stands behind its bracket. */
+bool rel_is_arithmetic(const char *word);
+iso_code rel_arithmetic(rel_reader *r, const char *word, rel_tensor *out);
+
 /* An expression over right outputs or leaves, as the line's subject says. */
 iso_code rel_expression(rel_reader *r, rel_tensor *out);
 

@@ -3,6 +3,8 @@
 #include "rules/names.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct word {
@@ -63,6 +65,16 @@ static const char *print_list(iso_arena *a, const rule_term *t, const char *cons
   return text ? iso_arena_printf(a, "%s]", text) : NULL;
 }
 
+/* In as few digits as give it back. */
+static const char *print_number(iso_arena *a, double x) {
+  char text[64];
+  for (int digits = 6; digits <= 17; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, x);
+    if (strtod(text, NULL) == x) break;
+  }
+  return iso_arena_strdup(a, text);
+}
+
 /* How many arguments are written: what stands behind is at its default. */
 static uint32_t written(const rule_term *t) {
   if (strcmp(t->u.s, OP_DIST_ALL_REDUCE) == 0) return 1;
@@ -72,10 +84,13 @@ static uint32_t written(const rule_term *t) {
 const char *relations_print(iso_arena *a, const rule_term *t, const char *const *name) {
   if (t->kind == RULE_VAR) return relations_name(a, name[t->u.i]);
   if (t->kind == RULE_INT) return iso_arena_printf(a, "%" PRId64, t->u.i);
+  if (t->kind == RULE_FLOAT) return print_number(a, t->u.f);
   if (t->kind == RULE_LIST) return print_list(a, t, name);
+  const char *arithmetic = t->kind == RULE_OP ? rel_arithmetic_word(t->u.s) : NULL;
   const char *text = NULL;
   for (size_t k = 0; t->kind == RULE_OP && k < sizeof words / sizeof *words; k++)
     if (strcmp(t->u.s, words[k].op) == 0) text = iso_arena_printf(a, "%s(", words[k].word);
+  if (arithmetic) text = iso_arena_printf(a, "%s(", arithmetic);
   for (uint32_t i = 0; text && i < written(t); i++) {
     const char *arg = relations_print(a, t->child[i], name);
     text = arg ? iso_arena_printf(a, "%s%s%s", text, i ? ", " : "", arg) : NULL;

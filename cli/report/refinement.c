@@ -27,6 +27,7 @@ char *refinement_lines(const refinement *r, bool inferred) {
   bool fine = true;
   iso_arena a;
   iso_arena_init(&a);
+  for (size_t i = 0; i < r->n_folds; i++) fine &= fprintf(f, "%s\n", r->fold[i]) > 0;
   for (size_t i = 0; i < r->n; i++) {
     if (!r->of[i].clean || (inferred && !r->of[i].inferred)) continue;
     const char *name = relations_name(&a, r->of[i].output);

@@ -22,6 +22,8 @@ typedef struct refinement {
   size_t n, cap;
   const char **left_out; /* right outputs that nothing is made of, and no user spoke of */
   size_t n_left_out, cap_left_out;
+  const char **fold; /* lines about parameters that were computed when a model was loaded */
+  size_t n_folds;
   const char *unexpected; /* why it is not what a user expects; NULL: it is, or none was asked */
   iso_arena arena;
 } refinement;

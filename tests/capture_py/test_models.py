@@ -117,6 +117,8 @@ class Transformers(Case):
             ("no-such-model", [], "no-such-model"),
             ("llama", ["--set", "no_such_key=1"], "no_such_key"),
             ("gptj", [], "scaled_dot_product_attention"),
+            ("vit", ["--attn", "eager"], "has no vocabulary"),
+            ("clip", ["--attn", "eager"], "isomer-capture: "),
         ):
             status, out, err = run("hf", model, "-o", self.path("x"), *TINY, *options)
             self.assertEqual(status, 2, err)

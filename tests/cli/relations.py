@@ -273,13 +273,53 @@ def leaves(where):
         ("leaf q = reshape(t(q), [6, 8])", '"q" has other values: element'),
         ("leaf x = x", 'has no leaf "x"'),
         ("input q = q", 'has no input "q"'),
-        ("leaf q = add(q, q)", "add is for outputs"),
+        ("leaf q = sum([q, q])", "sum is for outputs"),
         ("leaf q = q\nleaf q = none", 'rel.txt:2: this of "q" contradicts rel.txt:1'),
         ("leaf q = none\nleaf q = q", 'rel.txt:2: this of "q" contradicts rel.txt:1'),
         ("leaf q = q\nleaf q != q", 'rel.txt:2: this of "q" contradicts rel.txt:1'),
         ("leaf q != q\nleaf q = q", 'rel.txt:2: this of "q" contradicts rel.txt:1'),
         ("leaf q != t(q)", "a leaf is expected"),
         ("leaf q = p", 'has no leaf "p"'),
+    ):
+        p.refused(text, says, text)
+
+
+def folds(where):
+    """What a loader computed, said in a file; a wrong computation is refused with its line."""
+    w, s = dsl.values("w", 6, 8), dsl.values("s", 8)
+    rows = [w.values[i * 8 + j] * s.values[j] for i in range(6) for j in range(8)]
+
+    def trained(g):
+        return {"y": (g.x(4, 8) * g.param("s", s)).linear(g.param("w", w))}
+
+    def loaded(g):
+        return {"y": g.x(4, 8).linear(g.param("w", dsl.Data((6, 8), rows)))}
+
+    cert = os.path.join(where, "c.json")
+    for left, right, line in (
+        (loaded, trained, "leaf w = mul(w, s)"),
+        (trained, loaded, "leaf mul(w, reshape(s, [1, 8])) = w"),
+        (loaded, trained, "leaf w = mul(mul(w, 2), div(s, 2.0))  # in two steps"),
+    ):
+        p = Pair(where, left, right)
+        doc = p.verdict(line + "\n", "equivalent", line, "--certificate", cert)
+        kept = [a["text"] for a in doc["assumptions"] if a["kind"] in ("rounding", "leaf")]
+        check(any("by value, off by at most" in a for a in kept), "it is assumed: %s" % kept)
+        status, _, out, err = p.run(line + "\n", command=("check", cert))
+        check(status == 0 and "off by at most" in out, "check: %d %s%s" % (status, out[-200:], err))
+    p = Pair(where, loaded, trained)
+    for text, says in (
+        ("leaf w = mul(w, 2)", '"w" has other values than rounding explains'),
+        ("leaf w = mul(w, add(s, 1e-5))", '"w" has other values than rounding explains'),
+        ("leaf w = mul(w, t(w))", "rel.txt:1: mul: [6, 8] and [8, 6] do not fit"),
+        ("leaf w = matmul(w, s)", 'rel.txt:1: "w" is [6, 8], what it should be equal to is [6]'),
+        ("leaf w = mul(w", '"," is expected'),
+        ("leaf w = mul(w, s) s", "something stands behind the relation"),
+        ("leaf w = mul(w, nay)", 'has no leaf "nay"'),
+        ("leaf w = node(nay)", 'has no operator "nay"'),
+        ("leaf w = mul(w, s)\nleaf w = mul(w, s)", "rel.txt:2: "),
+        ("leaf exp(w) = s", "what it should be equal to"),
+        ("leaf mul(s, 1) = s", 'has no leaf "s"'),
     ):
         p.refused(text, says, text)
 
@@ -422,7 +462,7 @@ def main():
     a = argparse.ArgumentParser(description="--relations")
     a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
     O = a.parse_args()
-    for part in (outputs, parts, leaves, families, domains):
+    for part in (outputs, parts, leaves, folds, families, domains):
         with tempfile.TemporaryDirectory(prefix="isomer-relations-") as where:
             part(where)
     print("%d passed, %d failed" % tuple(TALLY))

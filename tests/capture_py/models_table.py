@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Every model type of the installed Transformers: captured, and `eager` attention against `sdpa`.
+
+    tests/capture_py/models_table.py [--isomer build/isomer] [--output FILE.md] [--seconds 120]
+        [--every K] [--start I] [TYPE...]
+
+Each type is captured by `isomer-capture hf TYPE --reduce --layers 2`, in a process of its own with
+a time limit. What fails gives its one line; a Python traceback is a failure of ours. The table has
+a row for each type, and counts of causes at its top; without --output it goes to the standard
+output. The last line is `N passed, N failed`: failed are tracebacks, crashes and captures that the
+program refuses."""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+VERDICT = {0: "equivalent", 1: "different", 3: "undecided"}
+
+
+def model_types():
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+    return sorted(CONFIG_MAPPING_NAMES)
+
+
+def run(command, seconds):
+    """(status or None after the time limit, the last line of its errors, all of them)"""
+    env = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "capture"), "HF_HUB_OFFLINE": "1"}
+    try:
+        p = subprocess.run(
+            command, capture_output=True, text=True, timeout=seconds, env=env, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return None, "no answer after %g s" % seconds, ""
+    lines = [line for line in p.stderr.splitlines() if line.strip()]
+    return p.returncode, lines[-1] if lines else "", p.stderr
+
+
+def capture(kind, attention, folder, seconds):
+    command = [sys.executable, "-m", "isomer_capture", "hf", kind, "--reduce", "--layers", "2"]
+    status, line, err = run([*command, "--attn", attention, "-o", folder], seconds)
+    if status == 0:
+        return None, False
+    broken = status not in (None, 2) or "Traceback (most recent call last)" in err
+    return line or "status %s" % status, broken
+
+
+def row(kind, o):
+    """(what is said of it, whether it was captured, whether that is a failure of ours)"""
+    with tempfile.TemporaryDirectory(prefix="isomer-table-") as folder:
+        sides = [os.path.join(folder, a) for a in ("eager", "sdpa")]
+        why, broken = capture(kind, "eager", sides[0], o.seconds)
+        if why:
+            return why, False, broken
+        why, broken = capture(kind, "sdpa", sides[1], o.seconds)
+        if why:
+            return "eager alone: " + why, True, broken
+        status, line, _ = run([o.isomer, "compare", "-q", *sides], o.seconds)
+        said = VERDICT.get(status)
+        return said or line, True, status not in (None, *VERDICT)
+
+
+def cause(text):
+    """A failure without its names and numbers, to count it by."""
+    text = re.sub(r"^isomer-capture: (hf [^:]*: )?", "", text)
+    return re.sub(r"\d+", "N", re.sub(r"[\"'`][^\"'`]*[\"'`]", "...", text))[:70]
+
+
+def main():
+    a = argparse.ArgumentParser()
+    a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
+    a.add_argument("--output", help="the table as a file of its own")
+    a.add_argument("--seconds", type=float, default=120)
+    a.add_argument("--every", type=int, default=1, help="only each K-th type")
+    a.add_argument("--start", type=int, default=0, help="and from this one on")
+    a.add_argument("types", nargs="*")
+    o = a.parse_args()
+    rows, causes, captured, failed = [], {}, 0, 0
+    for kind in o.types or model_types()[o.start :: o.every]:
+        said, was, broken = row(kind, o)
+        captured += was
+        failed += broken
+        if not was:
+            causes[cause(said)] = causes.get(cause(said), 0) + 1
+        rows.append("| %s | %s |" % (kind, said.replace("|", "\\|")))
+        print("%s: %s" % ("FAILED " * broken + kind, said), file=sys.stderr, flush=True)
+    head = "%d of %d model types are captured." % (captured, len(rows))
+    most = sorted(causes.items(), key=lambda c: -c[1])
+    lines = [head, "", *("- %d: %s" % (n, text) for text, n in most), ""]
+    text = "\n".join([*lines, "| type | eager against sdpa |", "| --- | --- |", *rows, ""])
+    if o.output:
+        with open(o.output, "w", encoding="utf-8") as f:
+            f.write(text)
+    else:
+        print(text)
+    print("%d passed, %d failed" % (len(rows) - failed, failed))
+    return 1 if failed or not rows else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
