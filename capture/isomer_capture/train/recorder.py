@@ -20,6 +20,7 @@ from .memory import Memory
 
 SAME = ("detach", "alias", "lift_fresh", "_wrap_tensor_autograd", "wait_tensor")
 COPIES = ("clone", "contiguous", "lift_fresh_copy", "_to_copy")
+FILLS = {"ones_like": "ones", "zeros_like": "zeros", "full_like": "full"}
 READS = ("_local_scalar_dense", "item", "is_nonzero", "equal", "allclose")
 QUIET = ("_assert_async", "_assert_scalar", "_assert_tensor_metadata", "_print", "record_stream")
 
@@ -110,12 +111,21 @@ class Recorder(TorchDispatchMode):
             self.memory.new(out)
         elif name in COPIES:
             self.memory.write(out, self.graph.cast(self.memory.read(args[0]), out.dtype))
+        elif name in FILLS:
+            self.memory.write(out, self.filled(name, args, kwargs, out))
         else:
             made = self.emit(func, self.read((args, kwargs)), out)
             for t, value in zip(results, made):
                 if t is not None:
                     self.memory.write(t, value)
         return out if wanted is None else tuple(r if w else None for r, w in zip(out, wanted))
+
+    def filled(self, name, args, kwargs, out):
+        """`ones_like` and its kin read a shape, and no values."""
+        given = [list(out.shape)]
+        if name == "full_like":
+            given.append(args[1] if len(args) > 1 else kwargs["fill_value"])
+        return self.graph.emit("aten::" + FILLS[name], given, {"dtype": out.dtype}, out)
 
     def read(self, tree):
         return pytree.tree_map_only(torch.Tensor, self.memory.read, tree)
