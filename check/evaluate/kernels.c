@@ -292,7 +292,7 @@ static const ev_tensor *all_gather(ev *e, const rule_term *t, int which) {
   (void)which;
   ev_list l;
   uint32_t d;
-  if (!ev_eval_list(e, t->child[0], &l) || !of_one_shape(e, &l)) return NULL;
+  if (!ev_eval_list(e, t->child[0], &l)) return NULL;
   return ev_dim(e, t, 1, l.t[0]->rank, &d) ? ev_cat(e, &l, d) : NULL;
 }
 

@@ -60,15 +60,39 @@ def loss_of(model, ids, labels):
     return F.cross_entropy(logits.reshape(-1, VOCABULARY), labels.reshape(-1))
 
 
-def train(run, model, optimizer, clip=None, average=False):
+def train(
+    run,
+    model,
+    optimizer,
+    clip=None,
+    average=False,
+    parts=1,
+    cut=rows,
+    loss_function=loss_of,
+    finish=None,
+    steps=1,
+    part=None,
+):
+    """One step of `parts` micro-batches. The loss that is shown is the mean over ranks where
+    `average`; cut(run, tensor) is a rank's part of the batch; finish(parameters) is called between
+    backward and the optimizer."""
+
     def step(ids, labels):
         optimizer.zero_grad()
-        loss = loss_of(model, ids, labels)
-        loss.backward()
+        loss = torch.zeros(())
+        for i, t in zip(ids.chunk(parts), labels.chunk(parts)):
+            one = loss_function(model, i, t)
+            if parts > 1:
+                one = one / parts
+            one.backward()
+            loss = loss + one.detach()
+        if finish:
+            finish(list(model.parameters()))
         if clip:
             torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-        optimizer.step()
-        shown = loss.detach()
+        for _ in range(steps):
+            optimizer.step()
+        shown = loss
         if average and run.world > 1:
             shown = shown.clone()
             torch.distributed.all_reduce(shown)
@@ -76,9 +100,10 @@ def train(run, model, optimizer, clip=None, average=False):
         return {"loss": shown}
 
     ids, labels = batch()
-    inputs = {"ids": rows(run, ids), "labels": rows(run, labels)}
+    inputs = {"ids": cut(run, ids), "labels": cut(run, labels)}
     domain = {"range": [0, VOCABULARY - 1]}
-    run.step(step, model, optimizer, inputs=inputs, domains=dict.fromkeys(inputs, domain))
+    domains = dict.fromkeys(inputs, domain)
+    run.step(step, model, optimizer, inputs=inputs, domains=domains, part=part)
 
 
 def adam(model):
@@ -124,3 +149,221 @@ def sharded(run):
             fully_shard(layer, mesh=mesh)
         fully_shard(model, mesh=mesh)
     train(run, model, adam(model), average=True)
+
+
+def whole(run, t):
+    """Ranks that share the work on one batch all read it."""
+    return t.clone()
+
+
+def data_clipped(run):
+    model = Net()
+    if run.world > 1:
+        model = DistributedDataParallel(model)
+    train(run, model, adam(model), clip=0.1, average=True)
+
+
+def data_accumulated(run):
+    model = Net()
+    if run.world > 1:
+        model = DistributedDataParallel(model)
+    train(run, model, adam(model), average=True, parts=2)
+
+
+def one_accumulated(run):
+    """The batch at once on one rank, in two parts on one rank too."""
+    model = Net()
+    train(run, model, adam(model), parts=2)
+
+
+def tensor(run):
+    """Columns, then rows, of each block's linears, by DTensor."""
+    model = Net()
+    if run.world > 1:
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.tensor.parallel import (
+            ColwiseParallel,
+            RowwiseParallel,
+            parallelize_module,
+        )
+
+        mesh = init_device_mesh("cpu", (run.world,))
+        plan = {"feed.up": ColwiseParallel(), "feed.down": RowwiseParallel()}
+        for layer in model.layers:
+            parallelize_module(layer, mesh, plan, src_data_rank=None)
+    train(run, model, adam(model), cut=whole)
+
+
+def zero(run):
+    """States of the optimizer on one rank each, parameters everywhere."""
+    model = Net()
+    if run.world > 1:
+        from torch.distributed.optim import ZeroRedundancyOptimizer
+
+        model = DistributedDataParallel(model)
+        optimizer = ZeroRedundancyOptimizer(
+            model.parameters(), torch.optim.AdamW, lr=1e-2, foreach=False
+        )
+    else:
+        optimizer = adam(model)
+    train(run, model, optimizer, average=True)
+
+
+# Faults: each is the plan above it with one mistake.
+
+
+def data_unsynchronised(run):
+    """The second micro-batch's gradients stay on their rank."""
+    model = Net()
+    if run.world > 1:
+        model = DistributedDataParallel(model)
+    count = [0]
+
+    def loss(m, ids, labels):
+        count[0] += 1
+        if run.world > 1 and count[0] % 2 == 0:
+            with m.no_sync():
+                return loss_of(m, ids, labels)
+        return loss_of(m, ids, labels)
+
+    train(run, model, adam(model), average=True, parts=2, loss_function=loss)
+
+
+def data_summed(run):
+    """Gradients are added, and not divided by the ranks."""
+    model = Net()
+    if run.world > 1:
+        for p in model.parameters():
+            p.register_post_accumulate_grad_hook(lambda p: torch.distributed.all_reduce(p.grad))
+    train(run, model, adam(model), average=True, clip=0.1)
+
+
+def data_clipped_early(run):
+    """Each rank clips by the norm of its own gradients, before they are added."""
+    model = Net()
+
+    def finish(parameters):
+        torch.nn.utils.clip_grad_norm_(parameters, 0.1)
+        if run.world > 1:
+            for p in model.parameters():
+                torch.distributed.all_reduce(p.grad)
+                p.grad /= run.world
+
+    train(run, model, adam(model), average=True, finish=finish)
+
+
+def data_one_left_out(run):
+    """The head's bias is not reduced."""
+    model = Net()
+
+    def finish(parameters):
+        if run.world > 1:
+            for name, p in model.named_parameters():
+                if name != "head.bias":
+                    torch.distributed.all_reduce(p.grad)
+                    p.grad /= run.world
+
+    train(run, model, adam(model), average=True, finish=finish)
+
+
+def data_by_hand(run):
+    """The same without the mistake."""
+    model = Net()
+
+    def finish(parameters):
+        if run.world > 1:
+            for p in model.parameters():
+                torch.distributed.all_reduce(p.grad)
+                p.grad /= run.world
+
+    train(run, model, adam(model), average=True, finish=finish)
+
+
+def data_same_rows(run):
+    """All ranks read the first rows."""
+    model = Net()
+    if run.world > 1:
+        model = DistributedDataParallel(model)
+    first = lambda run, t: t[: t.shape[0] // run.world].clone()  # noqa: E731
+    train(run, model, adam(model), average=True, cut=first)
+
+
+def data_stepped_twice(run):
+    model = Net()
+    if run.world > 1:
+        model = DistributedDataParallel(model)
+    train(run, model, adam(model), average=True, steps=1 + (run.world > 1))
+
+
+def tensor_unreduced(run):
+    """What the rows give is a part on each rank, and stays one."""
+    model = Net()
+    if run.world > 1:
+        for layer in model.layers:
+            layer.feed = HalfFeed(run, lambda x: x)
+    train(run, model, adam(model), cut=whole, part=held_by(run))
+
+
+class HalfFeed(nn.Module):
+    """A rank's columns and rows of the feed-forward layer, by hand."""
+
+    def __init__(self, run, join):
+        super().__init__()
+        n = 2 * WIDTH // run.world
+        self.up, self.down, self.join = nn.Linear(WIDTH, n), nn.Linear(n, WIDTH, bias=False), join
+        self.bias = nn.Parameter(torch.zeros(WIDTH))
+
+    def forward(self, x):
+        return self.join(self.down(F.gelu(self.up(Enter.apply(x))))) + self.bias
+
+
+class Enter(torch.autograd.Function):
+    """A replica that each rank reads: its gradient is the sum of the ranks'."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        g = g.clone()
+        torch.distributed.all_reduce(g)
+        return g
+
+
+class Leave(torch.autograd.Function):
+    """The sum of the ranks' parts: its gradient is each rank's own."""
+
+    @staticmethod
+    def forward(ctx, x):
+        x = x.clone()
+        torch.distributed.all_reduce(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+def held_by(run):
+    """What a rank holds of the parameters that HalfFeed cuts, and of their states."""
+
+    def part(name, values, held):
+        if run.world == 1 or ".feed." not in name or name.endswith("feed.bias"):
+            return values(tuple(held.shape))
+        n = 2 * WIDTH // run.world
+        first = run.rank * n
+        if "up" in name:
+            shape = (2 * WIDTH,) + tuple(held.shape[1:])
+            return values(shape)[first : first + n]
+        return values((WIDTH, 2 * WIDTH))[:, first : first + n]
+
+    return part
+
+
+def tensor_by_hand(run):
+    model = Net()
+    if run.world > 1:
+        for layer in model.layers:
+            layer.feed = HalfFeed(run, Leave.apply)
+    train(run, model, adam(model), cut=whole, part=held_by(run))

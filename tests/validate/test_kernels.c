@@ -301,9 +301,12 @@ START_TEST(collectives_by_definition) {
   y = eval("(dist::all_gather (list x0 x1) 1)", x, 0);
   close_to(y, (double[]){0, 1, at(x[1], 0), at(x[1], 1), 2, 3, at(x[1], 2), at(x[1], 3)}, 8, 0);
   rule_tensor_unref(y);
+  y = eval("(dist::all_gather (list x0 x2) 1)", x, 0); /* parts of other sizes */
+  ck_assert_int_eq(y->shape.dim[1], 5);
+  rule_tensor_unref(y);
   const char *const bad[] = {
       "(dist::all_reduce (list x0 x2) \"sum\")", "(dist::all_reduce (list x0 x1) \"xor\")",
-      "(dist::all_gather (list x0 x2) 1)", "(dist::all_gather (list x0 x1) 2)"};
+      "(dist::all_gather (list x0 x2) 0)", "(dist::all_gather (list x0 x1) 2)"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     ck_assert_int_eq(eval_fails(bad[i], x, 0).code, ISO_TORCH);
   unref_all(x);

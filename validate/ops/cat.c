@@ -113,7 +113,7 @@ static const pt_tensor *open_cat(sc *c, const pt_tensor *const *t, size_t n, sx 
   return r;
 }
 
-enum { CAT, STACK, HSTACK, VSTACK, COLUMNS, GATHER };
+enum { CAT, STACK, HSTACK, VSTACK, COLUMNS };
 
 static const pt_value *define_cat(pt_args *a, int which) {
   sc *c = a->c;
@@ -151,9 +151,6 @@ static const pt_value *define_cat(pt_args *a, int which) {
     break;
   default:
     if (each[0]->rank == 0 || !pt_arg_dim(a, "dim", 0, each[0], &d)) return NULL;
-    for (size_t i = 1; i < n && which == GATHER; i++)
-      if (each[i]->rank != each[0]->rank || !sc_require_eq(c, each[i]->dim[d], each[0]->dim[d]))
-        return NULL;
   }
   return pt_one(c, pt_cat(c, each, n, d));
 }
@@ -166,7 +163,6 @@ static const pt_definition table[] = {
 };
 
 bool pt_define_cat(const char *name, pt_definition *out) {
-  if (!strcmp(name, "dist::all_gather"))
-    return *out = (pt_definition){name, define_cat, GATHER}, true;
+  if (!strcmp(name, "dist::all_gather")) return *out = (pt_definition){name, define_cat, CAT}, true;
   return pt_find(table, sizeof table / sizeof *table, name, out);
 }

@@ -336,4 +336,5 @@ HANDLERS = {
     ("_c10d_functional", "all_to_all_single"): functional(fun_exchange),
     ("_c10d_functional", "broadcast"): functional(fun_broadcast),
     ("_c10d_functional", "wait_tensor"): identity,
+    ("_c10d_functional", "_wrap_tensor_autograd"): identity,
 }

@@ -18,7 +18,7 @@ from . import comm, foreach, fsdp
 from .graph import Graph, Node
 from .memory import Memory
 
-SAME = ("detach", "alias", "lift_fresh", "_wrap_tensor_autograd", "wait_tensor")
+SAME = ("detach", "alias", "lift_fresh")
 COPIES = ("clone", "contiguous", "lift_fresh_copy", "_to_copy")
 FILLS = {"ones_like": "ones", "zeros_like": "zeros", "full_like": "full"}
 READS = ("_local_scalar_dense", "item", "is_nonzero", "equal", "allclose")
