@@ -90,6 +90,7 @@ help:
 	@echo 'masks      pairs whose masks vanish, or are seen; SEED=N COUNT=N'
 	@echo 'pairs      compare every pair of captures in models/; CAPTURES=DIR: in a folder of families'
 	@echo 'distributed  sequential programs against several ranks: [ONLY=TEXT]'
+	@echo 'training     steps of DDP, FSDP2, tensor parallel against one device: [K=TEXT]'
 	@echo 'bugs       the known bugs of models/bugs, and docs/bugs.md about them'
 	@echo 'core-rules the rules of rules/core.rules, from models/variants and CAPTURES=DIR, each proved; CHECK=1: nothing is missing'
 	@echo 'seeds      verdicts against seeds and order: [CAPTURES=DIR]'
@@ -236,6 +237,7 @@ mutants-text: all $(B)/tests/validate/test_prove_diff $(B)/tests/validate/test_p
 # One command a line, for .ci/test-run.
 CHECKER = $(if $(filter 0,$(TORCH)),,$(B)/tests/check/checker)
 DISTRIBUTED = python3 tests/pairs/distributed.py --isomer $(B)/isomer
+TRAINING = python3 tests/train/steps.py --isomer $(B)/isomer
 RANK_BUGS = python3 tests/pairs/rank_bugs.py --isomer $(B)/isomer
 SPELLED = python3 tests/pairs/spelled.py --isomer $(B)/isomer
 INFERRED = python3 tests/pairs/inferred.py --isomer $(B)/isomer
@@ -374,6 +376,10 @@ masks: all
 models-table: all
 	@$(PYTHON_TORCH) tests/capture_py/models_table.py --isomer $(B)/isomer --every $(or $(EVERY),1) $(if $(OUTPUT),--output $(OUTPUT))
 
+.PHONY: training
+# Training steps of PyTorch's own wrappers against one device, with rows for docs/training.md: [K=sharded]
+training: all
+	@$(TRAINING) --table $(if $(K),-k $(K))
 # Sequential programs against several ranks (tests/pairs/distributed.py): all kinds, models, ranks and layers, and faults. [ONLY=TEXT] [COUNT=100]
 distributed: all
 	@$(DISTRIBUTED) --all --table $(if $(ONLY),--only '$(ONLY)')

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-BATCH, LENGTH, WIDTH, VOCABULARY = 4, 4, 8, 16
+BATCH, LENGTH, WIDTH, VOCABULARY = 8, 4, 8, 16
 
 
 class Feed(nn.Module):
@@ -310,11 +310,11 @@ class HalfFeed(nn.Module):
     def __init__(self, run, join):
         super().__init__()
         n = 2 * WIDTH // run.world
-        self.up, self.down, self.join = nn.Linear(WIDTH, n), nn.Linear(n, WIDTH, bias=False), join
-        self.bias = nn.Parameter(torch.zeros(WIDTH))
+        self.up, self.down, self.join = nn.Linear(WIDTH, n), nn.Linear(n, WIDTH), join
 
     def forward(self, x):
-        return self.join(self.down(F.gelu(self.up(Enter.apply(x))))) + self.bias
+        x = F.gelu(self.up(Enter.apply(x)))
+        return self.join(F.linear(x, self.down.weight)) + self.down.bias
 
 
 class Enter(torch.autograd.Function):
@@ -349,7 +349,7 @@ def held_by(run):
     """What a rank holds of the parameters that HalfFeed cuts, and of their states."""
 
     def part(name, values, held):
-        if run.world == 1 or ".feed." not in name or name.endswith("feed.bias"):
+        if run.world == 1 or ".feed." not in name or name.endswith("down.bias"):
             return values(tuple(held.shape))
         n = 2 * WIDTH // run.world
         first = run.rank * n

@@ -1,6 +1,7 @@
 """What a training script is handed: who it is, and `step`, which records one step of it."""
 
 import contextlib
+import functools
 import re
 import zlib
 
@@ -53,8 +54,9 @@ class Run:
         domains     input name to what its values may be, as in captures: {"labels": {"range": [0,
                     15]}} says that no label is left out, without which the mean of the ranks' mean
                     losses is not the mean of the whole
-        part        part(name, whole) -> what this rank holds of the parameter or state `whole`;
-                    unsaid for parameters that are DTensors or whole on every rank
+        part        part(name, values, held) -> what this rank holds of a parameter or state, where
+                    values(shape) is the whole one and `held` the tensor to fill; unsaid for those
+                    that are DTensors, or whole on every rank
         gradients   outputs `grad.NAME`, as the step leaves them
 
         The function is run twice: what is set up in a first step (buckets, shapes, states) is no
@@ -133,8 +135,8 @@ def values(name, shape, dtype, seed):
 def fill(parameters, states, part, seed):
     with torch.no_grad():
         for name, t in list(parameters.items()) + list(states.items()):
-            whole = values(name, tuple(t.shape), t.dtype, seed)
-            mine = part(name, t) if part else held(t, whole)
+            whole = functools.partial(values, name, dtype=t.dtype, seed=seed)
+            mine = part(name, whole, t) if part else held(t, whole(tuple(t.shape)))
             target = local(t)
             if tuple(mine.shape) != tuple(target.shape):
                 raise CaptureError(

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Training steps of PyTorch's own wrappers against the step on one device: each plan of plans.py is
+recorded on so many ranks and compared, and so is each with a mistake. No correct plan may be
+different, no faulty one equivalent; what is undecided is said, and fails where the table below
+knows that it was decided.
+
+    tests/train/steps.py [--isomer build/isomer] [-k TEXT] [--table]
+
+--table prints rows for docs/training.md. The last line is `N passed, N failed`."""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+PLANS = os.path.join(HERE, "plans.py")
+OPEN = "undecided"
+
+# (the step on one rank, the plan, ranks, verdict)
+STEPS = [
+    ("data", "data", 2, "equivalent"),
+    ("data", "data", 4, "equivalent"),
+    ("data", "data", 8, "equivalent"),
+    ("data", "data_by_hand", 2, "equivalent"),
+    ("data_clipped", "data_clipped", 2, "equivalent"),
+    ("data", "one_accumulated", 1, "equivalent"),
+    ("data", "data_accumulated", 2, OPEN),
+    ("data", "sharded", 2, "equivalent"),
+    ("data", "sharded", 4, "equivalent"),
+    ("data", "sharded", 8, "equivalent"),
+    ("data", "zero", 2, "equivalent"),
+    ("data", "tensor", 2, "equivalent"),
+    ("data", "tensor", 4, "equivalent"),
+    ("data", "tensor_by_hand", 2, "equivalent"),
+    ("data", "tensor_by_hand", 4, "equivalent"),
+    ("data", "data_unsynchronised", 2, "different"),
+    ("data_clipped", "data_summed", 2, "different"),
+    ("data_clipped", "data_clipped_early", 2, "different"),
+    ("data", "data_one_left_out", 2, "different"),
+    ("data", "data_same_rows", 2, "different"),
+    ("data", "data_stepped_twice", 2, "different"),
+    ("data", "tensor_unreduced", 2, "different"),
+]
+
+
+class Failed(Exception):
+    pass
+
+
+def python():
+    local = os.path.join(ROOT, ".venv", "bin", "python3")
+    return local if os.path.exists(local) else sys.executable
+
+
+def capture(folder, function, world):
+    out = os.path.join(folder, "%s-%d" % (function, world))
+    if os.path.exists(out):
+        return out
+    env = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "capture"))
+    p = subprocess.run(
+        [python(), "-m", "isomer_capture", "train", PLANS + ":" + function]
+        + ["--world", str(world), "-o", out],
+        env=env,
+        capture_output=True,
+        text=True,
+    )
+    if p.returncode:
+        raise Failed(p.stderr.strip() or "capturing failed")
+    return out
+
+
+def compare(isomer, left, right, report):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    p = subprocess.run(
+        [isomer, "compare", left, right, "--refine", "--json", report],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (60, 60)),
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    if not os.path.exists(report):
+        if p.returncode >= 0:
+            raise Failed(p.stderr.strip() or "no report")
+        return {"verdict": OPEN, "evidence": None, "rules": [], "stats": {}}, spent, "over 60 s"
+    with open(report) as f:
+        said = json.load(f)
+    os.unlink(report)
+    return said, spent, p.stdout.strip().rsplit("\n", 1)[-1]
+
+
+def nodes(folder):
+    with open(os.path.join(folder, "graph.json")) as f:
+        return len(json.load(f)["nodes"])
+
+
+def row(plan, world, right, said, spent):
+    rules = said["rules"]
+    proved = sum(r["status"] == "proved" for r in rules)
+    print(
+        "| `%s` | %d | %d | %d of %d | %s%s | %.1f |"
+        % (
+            plan,
+            world,
+            nodes(right),
+            proved,
+            len(rules),
+            said["verdict"],
+            " [%s]" % said["evidence"] if said["verdict"] == "equivalent" else "",
+            spent,
+        ),
+        flush=True,
+    )
+
+
+def main():
+    a = argparse.ArgumentParser()
+    a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
+    a.add_argument("-k", default="", help="steps whose plan or number of ranks holds this")
+    a.add_argument("--table", action="store_true")
+    o = a.parse_args()
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for one, plan, world, expected in STEPS:
+            if o.k not in "%s-%d" % (plan, world):
+                continue
+            try:
+                left, right = capture(folder, one, 1), capture(folder, plan, world)
+                said, spent, line = compare(o.isomer, left, right, os.path.join(folder, "r.json"))
+                # What is open may be decided, but not called different: all open ones are correct.
+                good = said["verdict"] in (
+                    (OPEN, "equivalent") if expected == OPEN else (expected,)
+                )
+            except Failed as e:
+                good, line = False, str(e)
+            passed, failed = passed + good, failed + (not good)
+            if not good:
+                print("%s on %d: %s, not %s" % (plan, world, line, expected), flush=True)
+            elif o.table:
+                row(plan, world, right, said, spent)
+    print("%d passed, %d failed" % (passed, failed))
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
