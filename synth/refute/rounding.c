@@ -124,7 +124,7 @@ static iso_code output_by_rounding(state *s, rule_tensor **const leaf[2], size_t
                        {RIGHT, s->graph[RIGHT]->output[s->right_of[o]].node}};
   rule_numbers numbers;
   const iso_code c = real_numbers(s, leaf, at, &numbers, err);
-  *yes = !c && numbers == RULE_NUMBERS_SAME;
+  *yes = !c && (numbers == RULE_NUMBERS_SAME || numbers == RULE_NUMBERS_LOST);
   return c;
 }
 

@@ -569,10 +569,13 @@ csq = lambda z: mul(z, z)
 
 
 def cpow(x, a):
-    return E(
-        f"(aten::pow.Tensor_Scalar {x.text} {a})",
-        lambda env: [mp.exp(number(a, env) * mp.log(v)) if v != 0 else v for v in x.at(env)],
-    )
+    def f(env):
+        c, v = number(a, env), x.at(env)
+        if c < 0 and 0 in v:
+            raise Undefined
+        return [mp.exp(c * mp.log(z)) if z != 0 else z for z in v]
+
+    return E(f"(aten::pow.Tensor_Scalar {x.text} {a})", f)
 
 
 def complex_rules(rng):

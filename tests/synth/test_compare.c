@@ -277,6 +277,8 @@ START_TEST(noise_explains_nothing_that_the_numbers_tell_apart) {
   ck_assert(!ever_equivalent());
   w.oracle.numbers = RULE_NUMBERS_OPEN;
   ck_assert(!ever_equivalent());
+  w.oracle.numbers = RULE_NUMBERS_LOST;
+  ck_assert(!ever_equivalent());
 }
 END_TEST
 

@@ -299,6 +299,9 @@ static const struct {
     {"(aten::special_i0 x)", "(aten::special_i0 x)", VAL_PRECISE_LACKS},
     {"(aten::erf (aten::erfinv (aten::mul.Scalar x 0.01)))", "(aten::mul.Scalar x 0.01)",
      VAL_PRECISE_SAME},
+    /* below all exponents that there are: nothing is left to compare */
+    {"(aten::pow.Tensor_Scalar (aten::exp (aten::neg (aten::abs y))) 1e20)",
+     "(aten::pow.Tensor_Scalar (aten::exp (aten::neg (aten::abs y))) 2e20)", VAL_PRECISE_OPEN},
     {"(aten::erfinv (aten::mul.Scalar x 0.01))", "(aten::mul.Scalar x 0.0088622)",
      VAL_PRECISE_APART}};
 
@@ -314,6 +317,24 @@ START_TEST(what_float64_loses_is_seen) {
 }
 END_TEST
 
+/* Digits that cannot be had are neither a difference nor an agreement. */
+START_TEST(what_no_digits_reach_is_lost) {
+#ifdef VAL_HAS_MPFR
+  const double x[] = {-4000, -3000, -3500, -5000}, y[] = {1, 2, 3, 4};
+  const val_precise far =
+      answer_of("(rule r (var x f (4)) (var y f (4)) (lhs (aten::mul.Tensor (aten::exp x) y))"
+                " (rhs (aten::mul.Tensor (aten::sub.Scalar (aten::add.Scalar (aten::exp x) 1e300) "
+                "1e300) y)))",
+                x, y, 4);
+  ck_assert(far.lost && far.answer != VAL_PRECISE_SAME && far.answer != VAL_PRECISE_APART);
+  const val_precise near = answer_of("(rule r (var x f (4)) (var y f (4)) (lhs y)"
+                                     " (rhs (aten::sub.Scalar (aten::add.Scalar y 1e300) 1e300)))",
+                                     x, y, 4);
+  ck_assert(!near.lost && near.answer == VAL_PRECISE_SAME);
+#endif
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("precise");
   TCase *t = tcase_create("precise");
@@ -322,6 +343,7 @@ int main(void) {
   tcase_add_test(t, many_calls_are_covered);
   tcase_add_loop_test(t, complex_numbers_too, 0, N_COMPLEX);
   tcase_add_test(t, no_operator_is_forgotten);
+  tcase_add_test(t, what_no_digits_reach_is_lost);
   tcase_add_loop_test(t, what_float64_loses_is_seen, 0, (int)(sizeof cases / sizeof *cases));
   suite_add_tcase(s, t);
   return run_suite_with_engine(s);

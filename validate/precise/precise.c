@@ -304,6 +304,7 @@ const vp_value *vp_value_of(vp *v, const rule_term *t) {
 }
 
 bool vp_start(vp *v) {
+  mpfr_clear_underflow();
   for (int i = 0; i < VP_TEMPS; i++) {
     void *limbs = vp_take(v, vn_limb_bytes(v));
     if (!limbs) return false;

@@ -24,6 +24,8 @@ typedef struct val_precise {
   double abs, rel;
   bool by_literals; /* SAME: within what long decimals leave open */
   bool close;       /* whatever the answer: no element is off by 2^-36 of its row's largest one */
+  bool lost; /* OPEN, LACKS: nothing shows a difference, and numbers were met that lie further apart
+                than the digits reach: a sum may have lost what there is */
 } val_precise;
 
 /* Both sides of `r`, whose shapes and attributes are literal, on `bind`. Errors: ISO_NOMEM. Cost:

@@ -26,6 +26,19 @@ static bool masked(const rule *r, rule_tensor *const *bind) {
   return false;
 }
 
+/* Whether a sample has a number other than 0: where all are 0, products, powers of 1 and the like
+ * agree whatever stands beside them. */
+static bool nonzero(const rule *r, rule_tensor *const *bind) {
+  bool any_float = false;
+  for (uint32_t v = 0; v < r->n_vars; v++) {
+    if (!bind[v] || bind[v]->dtype != RULE_F64) continue;
+    any_float = true;
+    for (int64_t i = 0; i < bind[v]->numel; i++)
+      if (((const double *)bind[v]->data)[i] != 0) return true;
+  }
+  return !any_float;
+}
+
 /* Whether a sum of one side lost an operand that the other's did not, or a function is flat where
  * it lies (`functions`: these alone). Returns: in `known`, whether both sides could be looked at.
  */
@@ -90,7 +103,7 @@ iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor *const *bind
   }
   if (p.answer == VAL_PRECISE_SAME) {
     t->outcome = VAL_AGREE;
-    t->sure = true;
+    t->sure = nonzero(r, bind);
     t->soft = false;
   } else if (p.answer == VAL_PRECISE_APART) {
     t->outcome = VAL_DIFFER;
@@ -110,6 +123,10 @@ iso_code val_same_numbers(void *engine, const rule_program side[2], rule_numbers
   val_precise p;
   const iso_code c = val_precise_programs(engine, side, &p, err);
   if (!c && p.close) p.answer = VAL_PRECISE_SAME;
+  if (!c && p.lost && p.answer != VAL_PRECISE_SAME) {
+    *out = RULE_NUMBERS_LOST;
+    return c;
+  }
   switch (p.answer) {
   case VAL_PRECISE_SAME: *out = RULE_NUMBERS_SAME; break;
   case VAL_PRECISE_APART: *out = RULE_NUMBERS_APART; break;

@@ -171,14 +171,29 @@ static bool close_by(const vp_tensor *a, const vp_tensor *b) {
   return true;
 }
 
-/* One evaluation. `more`: the bits that it takes for an answer, where these are too few. */
+/* Bits for an answer. */
+typedef struct bits_for {
+  long wanted;     /* 0: no more than there were */
+  long affordable; /* that the bound on operations leaves room for */
+} bits_for;
+
+/* An evaluation of `bits` costs in proportion to their limbs. */
+static long affordable(const vp *v, long bits) {
+  const int64_t limbs = bits / VP_LEAST_BITS + 1, work = v->work > limbs ? v->work / limbs : 1;
+  const int64_t most = VP_MOST_WORK / (work + 1) * VP_LEAST_BITS - 1;
+  return most < VP_MOST_BITS ? (long)most : VP_MOST_BITS;
+}
+
+/* One evaluation. A number below all that have an exponent is 0 and no more: two such are not the
+ * same. */
 static iso_code once(val_engine *e, const question *q, long bits, vp_reading reading,
-                     val_precise *out, long *more, iso_error *err) {
+                     val_precise *out, bits_for *more, iso_error *err) {
   vp v = {.e = e, .memory = q->memory, .prec = bits, .reading = reading};
   bool wide = false;
   const vp_tensor *x[2] = {NULL, NULL};
-  const bool have = both_sides(&v, q, x);
-  *more = 0;
+  const bool have = both_sides(&v, q, x), underflow = mpfr_underflow_p() != 0;
+  *more = (bits_for){0};
+  out->lost = false;
   out->answer = v.lacks ? VAL_PRECISE_LACKS : VAL_PRECISE_OPEN;
   out->index = -1;
   if (have) {
@@ -189,12 +204,14 @@ static iso_code once(val_engine *e, const question *q, long bits, vp_reading rea
     else out->answer = VAL_PRECISE_LACKS;
   }
   const long range = v.any ? v.high - v.low : 0;
-  if (out->answer == VAL_PRECISE_SAME && (wide || bits < 2 * range + 64)) {
+  if (out->answer == VAL_PRECISE_SAME && (wide || underflow || bits < 2 * range + 64)) {
     out->answer = VAL_PRECISE_OPEN;
-    *more = wide && bits >= 2 * range + 64 ? 2 * bits : 2 * range + 128;
+    out->lost = wide && range > bits;
+    more->wanted = wide && bits >= 2 * range + 64 ? 2 * bits : 2 * range + 128;
   } else if (out->answer == VAL_PRECISE_OPEN && !v.lacks) {
-    *more = 2 * bits;
+    more->wanted = 2 * bits;
   }
+  more->affordable = affordable(&v, bits);
   const bool no_memory = v.no_memory || q->memory->needed;
   vp_end(&v);
   return no_memory ? iso_fail(err, ISO_NOMEM, "out of memory") : ISO_OK;
@@ -203,13 +220,21 @@ static iso_code once(val_engine *e, const question *q, long bits, vp_reading rea
 static iso_code at_reading(val_engine *e, const question *q, vp_reading reading, val_precise *out,
                            iso_error *err) {
   enum { ROUNDS = 4 };
-  long bits = VP_LEAST_BITS, more = 0;
+  long bits = VP_LEAST_BITS;
+  bits_for more = {0};
+  bool dear = false;
   iso_code c = ISO_OK;
   for (int i = 0; i < ROUNDS && !c; i++) {
     c = once(e, q, bits, reading, out, &more, err);
-    if (out->answer != VAL_PRECISE_OPEN || more <= bits || bits == VP_MOST_BITS) break;
-    bits = more < VP_MOST_BITS ? more : VP_MOST_BITS;
+    long next = more.wanted < VP_MOST_BITS ? more.wanted : VP_MOST_BITS;
+    if (out->answer != VAL_PRECISE_OPEN || next <= bits) break;
+    dear = next > more.affordable;
+    if (dear) next = more.affordable;
+    if (next <= bits) break;
+    bits = next;
   }
+  /* As many digits as there is room for may still show that the sides are close. */
+  if (dear && out->answer == VAL_PRECISE_OPEN) out->answer = VAL_PRECISE_LACKS;
   return c;
 }
 
@@ -249,6 +274,7 @@ static iso_code answer(val_engine *e, const question *q, val_precise *out, iso_e
    * are, they differ. */
   if (!c && far) other.answer = VAL_PRECISE_OPEN;
   other.close = out->close;
+  other.lost = false;
   if (!c) *out = other;
   return c;
 }
