@@ -179,6 +179,14 @@ static void add_forms(finder *f, uint32_t node, list *out) {
   }
 }
 
+/* All elements are equal, as of scales and biases that were never trained: many leaves hold that
+ * number, and nothing says which one was folded. */
+static bool is_one_number(const rule_tensor *t) {
+  for (int64_t i = 1; i < t->numel; i++)
+    if (rule_tensor_get(t, i) != rule_tensor_get(t, 0)) return false;
+  return true;
+}
+
 size_t fold_vectors(finder *f, uint32_t node, int64_t n, vector *out, size_t cap) {
   enum { MOST = 24 }; /* tensors */
   const synth_graph *g = f->from;
@@ -190,7 +198,7 @@ size_t fold_vectors(finder *f, uint32_t node, int64_t n, vector *out, size_t cap
   for (uint8_t near = 1; near < 16 && !f->failed; near++)
     for (uint32_t i = 0; i < g->n_nodes && taken < MOST && !f->failed; i++) {
       const rule_tensor *t = f->value[i];
-      if (w.at[i] != near || !t || t->numel != n) continue;
+      if (w.at[i] != near || !t || t->numel != n || is_one_number(t)) continue;
       add_forms(f, i, &all);
       taken++;
     }

@@ -451,7 +451,8 @@ static bool left_over(const state *s, const orientation *o, int side, size_t i) 
 }
 
 /* Leaves of the other side that would be drawn freely, and are parts of what is left over on
- * `side`, are defined as these: what they are equal to besides stays equal to them. */
+ * `side`, are defined as these: what they are equal to besides stays equal to them. Where both have
+ * partners, one that is read has its own: it is not the left-over one's, though they be equal. */
 static iso_code define_parts(state *s, const orientation *o, int side, const sources *from,
                              iso_error *err) {
   const synth_graph *t = s->graph[!side];
@@ -464,7 +465,9 @@ static iso_code define_parts(state *s, const orientation *o, int side, const sou
         s->rec[s->map[!side][i].i].konst || !st_generic(n->value[0]))
       continue;
     c = relate_leaf(s, !side, i, n->value[0], from, &rel, err);
-    if (!c && rel.term && !uses_what_is_made_of(s, side, rel.term, i))
+    const bool taken = !c && rel.term && !any_unrelated(rel.term, o->of[side]) &&
+                       !st_term_uses(o->of[!side][i].term, s->leaves.unread[side]);
+    if (!c && rel.term && !taken && !uses_what_is_made_of(s, side, rel.term, i))
       c = define(s, !side, i, &rel, err);
   }
   return c;

@@ -234,7 +234,8 @@ def computed_when_loaded(rng):
         t = undo(t).mul(1.001) if wrong else undo(t)
         return g.x(n, w.columns).linear(t)
 
-    return Case(DIFFERENT if wrong else UNDECIDED, left, right, what=name)
+    # What was computed is found as a fold, unless something else explains it.
+    return Case(DIFFERENT if wrong else EQUIVALENT, left, right, what=name)
 
 
 @inputs.family
