@@ -28,6 +28,7 @@ static const struct {
                 {"isinf", "as isfinite"},
                 {"isneginf", "as isfinite"},
                 {"isposinf", "as isfinite"},
+                {"repeat_interleave", "by a tensor: the result's size depends on values"},
                 {"rrelu", "random in training"},
                 {"scatter.value_reduce", "as scatter.reduce"},
                 {"signbit", "tells 0 from -0, which are one number"},
