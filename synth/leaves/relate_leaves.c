@@ -450,6 +450,13 @@ static bool left_over(const state *s, const orientation *o, int side, size_t i) 
          s->rec[s->map[side][i].i].atom && st_generic(n->value[0]);
 }
 
+static bool uses_source(const rule_term *t, const sources *from) {
+  if (t->kind == RULE_VAR) return from->source[t->u.i] != NULL;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (uses_source(t->child[i], from)) return true;
+  return false;
+}
+
 /* Leaves of the other side that would be drawn freely, and are parts of what is left over on
  * `side`, are defined as these: what they are equal to besides stays equal to them. Where both have
  * partners, one that is read has its own: it is not the left-over one's, though they be equal. */
@@ -465,8 +472,9 @@ static iso_code define_parts(state *s, const orientation *o, int side, const sou
         s->rec[s->map[!side][i].i].konst || !st_generic(n->value[0]))
       continue;
     c = relate_leaf(s, !side, i, n->value[0], from, &rel, err);
+    const rule_term *own = o->of[!side][i].term;
     const bool taken = !c && rel.term && !any_unrelated(rel.term, o->of[side]) &&
-                       !st_term_uses(o->of[!side][i].term, s->leaves.unread[side]);
+                       !st_term_uses(own, s->leaves.unread[side]) && !uses_source(own, from);
     if (!c && rel.term && !taken && !uses_what_is_made_of(s, side, rel.term, i))
       c = define(s, !side, i, &rel, err);
   }
