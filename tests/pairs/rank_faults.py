@@ -55,6 +55,19 @@ def missing(g, rng):
     return None
 
 
+def unreduced(g, outputs, rng):
+    """A rank gives its own summand of a gradient, or of a loss. Returns: what it gives now."""
+    reduced = {n["id"]: n for n in g.nodes if n["op"] == "dist::all_reduce"}
+    given = sorted(k for k, t in outputs.items() if t.ref in reduced)
+    if not given:
+        return None
+    name = rng.choice(given)
+    ref = reduced[outputs[name].ref]["args"][0][0]["ref"]
+    outputs[name] = copy.copy(outputs[name])
+    outputs[name].ref = ref
+    return {ref}
+
+
 def doubled(n):
     if n["op"] != "dist::all_reduce" or n["args"][1] != "sum":
         return False
@@ -145,10 +158,15 @@ def another_shard(g, rng):
     return {n["id"] for n in g.nodes if n.get("name") == name}
 
 
-def change(g, rng):
+def change(g, outputs, rng):
     """One fault: (its name, the nodes where it is), or None."""
-    kinds = NODES + [another_shard, missing]
+    kinds = NODES + [another_shard, missing, unreduced]
     for kind in rng.sample(kinds, len(kinds)):
+        if kind is unreduced:
+            at = unreduced(g, outputs, rng)
+            if at:
+                return kind.__name__, at
+            continue
         if kind not in NODES:
             at = kind(g, rng)
             if at:
@@ -228,15 +246,17 @@ def main():
             continue
         g = copy.copy(sides[1][0])
         g.nodes, g.weights = copy.deepcopy(g.nodes), dict(g.weights)
-        what = change(g, rng)
+        given = copy.copy(sides[1][1])
+        given.at = dict(given.at)
+        what = change(g, given.at, rng)
         try:
-            far = parallel.far(sides[0], (g, sides[1][1])) if what else 0
+            far = parallel.far(sides[0], (g, given)) if what else 0
         except Exception:  # it is no program
             continue
         if not far > 1e-6:
             continue
         with tempfile.TemporaryDirectory() as folder:
-            parallel.write_sides(folder, sides[0], (g, sides[1][1]))
+            parallel.write_sides(folder, sides[0], (g, given))
             verdict, report = distributed.compare(options.isomer, folder)[:2]
         far_off, words = place(g, what[1], report) if verdict == "different" else (None, False)
         if far_off is not None:
