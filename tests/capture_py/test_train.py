@@ -248,6 +248,7 @@ class StepTest(unittest.TestCase):
             (script, "missing", "has no function missing"),
             (script, "broken", "rank 0: AttributeError"),
             (script + "x", "nothing", "there is no such file"),
+            (os.path.join(ROOT, "LICENSE"), "nothing", "is no Python file"),
         ):
             out, p = self.train(given, function, 1)
             self.assertEqual(p.returncode, 2, p.stderr)

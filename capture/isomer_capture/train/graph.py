@@ -1,10 +1,9 @@
 """The graph that a rank's recording grows: nodes of graph.json, with what it is that they hold."""
 
-import re
-
 import torch
 
 from ..files import dtype_name, value
+from ..program import Program
 from .memory import count
 
 
@@ -26,14 +25,7 @@ class Graph:
     def __init__(self):
         self.nodes, self.ids, self.here = [], set(), lambda: {}
 
-    def fresh(self, name):
-        name = re.sub(r"[^A-Za-z0-9_.]", "_", name) or "n"
-        out, k = name, 0
-        while out in self.ids:
-            k += 1
-            out = "%s_%d" % (name, k)
-        self.ids.add(out)
-        return out
+    fresh = Program.fresh  # an id that no node has
 
     def leaf(self, kind, name, t):
         id = self.fresh({"parameter": "p_", "constant": "c_"}.get(kind, "") + name)

@@ -24,6 +24,8 @@ def main(script, function, rank, world, folder, seed, timeout):
         )
     sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
     spec = importlib.util.spec_from_file_location("training_script", script)
+    if spec is None:
+        raise CaptureError("%s is no Python file" % script)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     if not callable(getattr(module, function, None)):
