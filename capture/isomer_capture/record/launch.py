@@ -193,10 +193,11 @@ def run(o):
     with tempfile.TemporaryDirectory(prefix="isomer-record-") as folder:
         run_ranks(o, folder)
         ranks = read_ranks(o, folder)
+        # Events first: they say why values that two ranks race for give no capture.
+        if o.events:
+            write_events(o, ranks)
         if o.capture:
             from .ranks import write_ranks
 
             write_ranks(o, folder, ranks)
-        if o.events:
-            write_events(o, ranks)
     return 0
