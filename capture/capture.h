@@ -72,9 +72,9 @@ typedef struct cap_node {
   size_t n_outputs;
   const cap_output *output;
   rule_tensor *value; /* leaves: the captured value (first input set); borrowed from the graph */
-  const rule_domain *domain;           /* inputs: what their values may be; NULL: anything */
-  const char *const *size; /* inputs of graphs with symbols: by dimension what it is written as,
-                              NULL where a number; else NULL */
+  const rule_domain *domain; /* inputs: what their values may be; NULL: anything */
+  const char *const *size;   /* inputs of graphs with symbols: by dimension what it is written as,
+                                NULL where a number; else NULL */
   const char *scope, *source, *caller; /* "" where not given */
 } cap_node;
 

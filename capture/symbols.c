@@ -19,8 +19,9 @@ static iso_code integer_of(const json_t *v, const char *key, int64_t *out, iso_e
 }
 
 static iso_code outside(const cap_symbol *s, int64_t x, iso_error *err) {
-  return iso_fail(err, ISO_RANGE, "symbol %.60s: %" PRId64 " is not within %" PRId64 " and %" PRId64,
-                  s->name, x, s->min, s->max);
+  return iso_fail(err, ISO_RANGE,
+                  "symbol %.60s: %" PRId64 " is not within %" PRId64 " and %" PRId64, s->name, x,
+                  s->min, s->max);
 }
 
 static iso_code read_symbol(iso_arena *a, const json_t *v, cap_symbol *out, iso_error *err) {
@@ -32,7 +33,8 @@ static iso_code read_symbol(iso_arena *a, const json_t *v, cap_symbol *out, iso_
   if (code == ISO_OK) code = integer_of(v, "min", &out->min, err);
   if (code == ISO_OK) code = integer_of(v, "value", &out->value, err);
   out->max = INT64_MAX;
-  if (code == ISO_OK && max != NULL && !json_is_null(max)) code = integer_of(v, "max", &out->max, err);
+  if (code == ISO_OK && max != NULL && !json_is_null(max))
+    code = integer_of(v, "max", &out->max, err);
   if (code == ISO_OK && out->min < 0) code = iso_fail(err, ISO_RANGE, "\"min\" is below 0");
   out->now = out->value;
   if (code != ISO_OK) return iso_prefix(err, "symbol \"%.60s\": ", name);
@@ -195,7 +197,8 @@ static iso_code settle_shape(const sizes *z, json_t *shape, const char **text) {
       json_decref(x);
       return code;
     }
-    if (text != NULL && d < RULE_MAX_RANK && (text[d] = iso_arena_strdup(&z->g->arena, s)) == NULL) {
+    if (text != NULL && d < RULE_MAX_RANK &&
+        (text[d] = iso_arena_strdup(&z->g->arena, s)) == NULL) {
       json_decref(x);
       return cap_no_memory(z->err);
     }

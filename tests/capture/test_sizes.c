@@ -50,13 +50,13 @@ static bool size_of(iso_rng *r, int depth, text *t, __int128 *out) {
   ok = size_of(r, depth - 1, t, &y) && ok;
   put(t, r, ")");
   if ((k == 3 || k == 4) && y == 0) return false;
-  *out = k == 0                   ? x + y
-         : k == 1 || k == 7       ? x - y
-         : k == 2                 ? x * y
-         : k == 3                 ? down(x, y)
-         : k == 4                 ? x - y * down(x, y)
-         : (x < y) == (k == 5)    ? x
-                                  : y;
+  *out = k == 0                ? x + y
+         : k == 1 || k == 7    ? x - y
+         : k == 2              ? x * y
+         : k == 3              ? down(x, y)
+         : k == 4              ? x - y * down(x, y)
+         : (x < y) == (k == 5) ? x
+                               : y;
   return ok && *out >= INT64_MIN && *out <= INT64_MAX;
 }
 
@@ -107,40 +107,41 @@ START_TEST(precedence) {
     iso_error err = {0};
     const bool good = cap_evaluate(all[i].text, true, &scope, &got, &err) == ISO_OK;
     if (i + 1 == sizeof all / sizeof *all) ck_assert(!good); /* both sides are evaluated */
-    else ck_assert_msg(good && got == all[i].value, "%s: %lld %s", all[i].text, (long long)got,
-                       err.msg);
+    else
+      ck_assert_msg(good && got == all[i].value, "%s: %lld %s", all[i].text, (long long)got,
+                    err.msg);
   }
 }
 END_TEST
 
 START_TEST(ill_formed) {
-  static const char *const all[][2] = {
-      {"", "ends too early"},
-      {"T +", "ends too early"},
-      {"2T", "left over"},
-      {"T T", "left over"},
-      {"T / 2", "left over"},
-      {"(T", "not closed"},
-      {"min(T)", "two sizes"},
-      {"min T", "stand before"},
-      {"min", "stand before"},
-      {"S + 1", "no symbol \"S\""},
-      {"Tx", "no symbol \"Tx\""},
-      {"minimum(1, 2)", "no symbol \"minimum\""},
-      {"or", "a size is expected"},
-      {"T // (B - 3)", "divides by 0"},
-      {"T % 0", "divides by 0"},
-      {"9223372036854775808", "too large"},
-      {"9223372036854775807 + 1", "too large"},
-      {"(-9223372036854775807 - 1) // -1", "too large"},
-      {"3037000500 * 3037000500", "too large"},
-      {"T < 8", "left over"},
-      {"(T < 8)", "not closed"},
-      {"#", "a size is expected"}};
+  static const char *const all[][2] = {{"", "ends too early"},
+                                       {"T +", "ends too early"},
+                                       {"2T", "left over"},
+                                       {"T T", "left over"},
+                                       {"T / 2", "left over"},
+                                       {"(T", "not closed"},
+                                       {"min(T)", "two sizes"},
+                                       {"min T", "stand before"},
+                                       {"min", "stand before"},
+                                       {"S + 1", "no symbol \"S\""},
+                                       {"Tx", "no symbol \"Tx\""},
+                                       {"minimum(1, 2)", "no symbol \"minimum\""},
+                                       {"or", "a size is expected"},
+                                       {"T // (B - 3)", "divides by 0"},
+                                       {"T % 0", "divides by 0"},
+                                       {"9223372036854775808", "too large"},
+                                       {"9223372036854775807 + 1", "too large"},
+                                       {"(-9223372036854775807 - 1) // -1", "too large"},
+                                       {"3037000500 * 3037000500", "too large"},
+                                       {"T < 8", "left over"},
+                                       {"(T < 8)", "not closed"},
+                                       {"#", "a size is expected"}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     int64_t got;
     iso_error err = {0};
-    ck_assert_msg(cap_evaluate(all[i][0], false, &scope, &got, &err) == ISO_FORMAT, "%s", all[i][0]);
+    ck_assert_msg(cap_evaluate(all[i][0], false, &scope, &got, &err) == ISO_FORMAT, "%s",
+                  all[i][0]);
     ck_assert_msg(strstr(err.msg, all[i][1]) != NULL, "\"%s\" does not say \"%s\"", err.msg,
                   all[i][1]);
   }
