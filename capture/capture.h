@@ -133,8 +133,6 @@ ISO_MUST_USE iso_code cap_load_with(const char *path, const cap_options *o, rule
  * the symbol's name, that says no; NULL: they may. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code cap_admits(const cap_graph *g, const int64_t *value, const char **broken,
                                  iso_error *err);
-/* "T = 17, B = 2"; `value` NULL: as the graph was read. NULL: there is no memory. */
-const char *cap_sizes_text(const cap_graph *g, const int64_t *value, iso_arena *a);
 /* Whether `path` is a file, and so an archive if it is anything. */
 bool cap_is_archive(const char *path);
 void cap_free(cap_graph *g);

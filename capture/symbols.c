@@ -99,11 +99,11 @@ static iso_code read_guards(cap_graph *g, const json_t *all, iso_error *err) {
 }
 
 /* "T = 17, B = 2" */
-const char *cap_sizes_text(const cap_graph *g, const int64_t *value, iso_arena *a) {
+static const char *sizes_text(const cap_graph *g, iso_arena *a) {
   const char *text = "";
   for (size_t i = 0; i < g->n_symbols && text != NULL; i++)
     text = iso_arena_printf(a, "%s%s%s = %" PRId64, text, i ? ", " : "", g->symbol[i].name,
-                            value != NULL ? value[i] : g->symbol[i].now);
+                            g->symbol[i].now);
   return text;
 }
 
@@ -128,7 +128,7 @@ static iso_code check_guards(cap_graph *g, cap_numbers *numbers, iso_error *err)
     const iso_code code = cap_evaluate(g->guard[i], true, &scope, &holds, err);
     if (code != ISO_OK) return code;
     if (holds) continue;
-    const char *at = cap_sizes_text(g, NULL, &g->arena);
+    const char *at = sizes_text(g, &g->arena);
     return at == NULL ? cap_no_memory(err)
                       : iso_fail(err, ISO_RANGE, "guard \"%.120s\" does not hold at %.120s",
                                  g->guard[i], at);
