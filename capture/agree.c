@@ -35,7 +35,7 @@ static void mark(const rule_term *t, bool *live) {
 }
 
 /* Inputs that an output depends on: of others it does not matter what they are. */
-static iso_code collect(agree *a, int side) {
+iso_code agree_collect(agree *a, int side) {
   const cap_graph *g = a->graph[side];
   bool *live = calloc(g->n_nodes + 1, 1);
   if (!live) return no_memory(a);
@@ -122,19 +122,19 @@ static bool turned(const agree *a, size_t i, size_t j, uint32_t *at, uint32_t n,
   return false;
 }
 
-static bool rearranged(const agree *a, size_t i, size_t j) {
+bool agree_rearranged(const agree *a, size_t i, size_t j, uint32_t *at) {
   enum { RANKS = 5 };
   const cap_output *x = &agree_node(a, i)->output[0], *y = &agree_node(a, j)->output[0];
-  uint32_t at[RULE_MAX_RANK];
   return x->dtype == y->dtype && x->shape.rank == y->shape.rank && x->shape.rank <= RANKS &&
          turned(a, i, j, at, 0, 0);
 }
 
 static void find_known(agree *a) {
+  uint32_t at[RULE_MAX_RANK];
   for (size_t i = 0; i < a->n; i++)
     for (size_t j = 0; j < a->n && !a->in[i].known; j++)
       if (a->in[j].side != a->in[i].side && !a->in[j].settled)
-        a->in[i].known = agree_equal(a, i, j) || rearranged(a, i, j);
+        a->in[i].known = agree_equal(a, i, j) || agree_rearranged(a, i, j, at);
 }
 
 /* Whether every element of input `i` is an element of some input of the other side: a part of one,
@@ -313,8 +313,8 @@ iso_code cap_agree(cap_graph *left, cap_graph *right, const cap_spoken *said, ui
   *out = (cap_agreement){.n_captured = a.sets};
   a.in = calloc(left->n_nodes + right->n_nodes + 1, sizeof *a.in);
   if (!a.in) return no_memory(&a);
-  iso_code c = collect(&a, LEFT);
-  if (!c) c = collect(&a, RIGHT);
+  iso_code c = agree_collect(&a, LEFT);
+  if (!c) c = agree_collect(&a, RIGHT);
   a.note = c ? NULL : iso_arena_alloc(&left->arena, (2 * a.n + 1) * sizeof *a.note);
   if (!c && !a.note) c = no_memory(&a);
   out->note = a.note;

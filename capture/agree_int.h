@@ -40,6 +40,10 @@ static inline rule_tensor *agree_value(const agree *a, size_t i, size_t set) {
   const cap_graph *g = a->graph[a->in[i].side];
   return g->input[set * g->n_nodes + a->in[i].node];
 }
+/* The inputs of one side that an output depends on, at the end of a->in. */
+iso_code agree_collect(agree *a, int side);
+/* Whether input `j` is input `i` with its dimensions in another order: in `at` which, for each. */
+bool agree_rearranged(const agree *a, size_t i, size_t j, uint32_t *at);
 agree_look agree_look_of(const agree *a, size_t i);
 /* On every set the same values, up to sizes 1. */
 bool agree_equal(const agree *a, size_t i, size_t j);

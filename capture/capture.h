@@ -205,6 +205,18 @@ typedef struct cap_agreement {
 ISO_MUST_USE iso_code cap_agree(cap_graph *left, cap_graph *right, const cap_spoken *said,
                                 uint64_t seed, cap_agreement *out, iso_error *err);
 
+/* ---- two captures at other sizes (agree_sizes.c) ----
+ * `left` and `right` are as captured, and were agreed. */
+
+/* The values of the right's symbols that go with `value` of the left's: by name, and by the inputs
+ * that are one. Errors: ISO_USAGE where there are none. */
+ISO_MUST_USE iso_code cap_relate_sizes(const cap_graph *left, const cap_graph *right,
+                                       const int64_t *value, int64_t *out, iso_error *err);
+/* Inputs for the two graphs `to`, which are those of `from` read at other sizes: inputs that are
+ * one have one value. Errors: ISO_USAGE where an input cannot be made. */
+ISO_MUST_USE iso_code cap_move_inputs(const cap_graph *const from[2], cap_graph *const to[2],
+                                      uint64_t seed, iso_error *err);
+
 /* The leaves' values will not be read for a while: memory that maps their files is handed back, and
  * comes again when they are. */
 void cap_idle(const cap_graph *g);

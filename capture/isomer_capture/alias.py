@@ -94,7 +94,7 @@ def inverse(emit, op, args, kwargs, index):
         return given.get(key, default)
 
     def whole(old, new):
-        if tuple(old.shape) == tuple(new.shape):
+        if old.fits(new):
             return new
         if old.data.numel() != new.data.numel():
             raise CaptureError(
@@ -103,7 +103,7 @@ def inverse(emit, op, args, kwargs, index):
                 "to a copy (clone) instead" % name
             )
         return emit(
-            "view" if new.data.is_contiguous() else "reshape", "default", [new, list(old.shape)]
+            "view" if new.data.is_contiguous() else "reshape", "default", [new, list(old.sizes)]
         )
 
     def permuted(order):
@@ -113,7 +113,7 @@ def inverse(emit, op, args, kwargs, index):
         return lambda old, new: emit("permute", "default", [new, back])
 
     def sliced(old, new, dim, start, stop, step=1):
-        if tuple(old.shape) == tuple(new.shape):
+        if old.fits(new):
             return new
         return emit("slice_scatter", "default", [old, new, dim, start, stop, step])
 
@@ -173,8 +173,8 @@ def inverse(emit, op, args, kwargs, index):
             old,
             new,
             get("dim"),
-            get("start") % old.shape[get("dim")],
-            get("start") % old.shape[get("dim")] + get("length"),
+            get("start") % old.sizes[get("dim")],
+            get("start") % old.sizes[get("dim")] + get("length"),
         )
     if name == "select":
         return lambda old, new: emit(
@@ -204,11 +204,11 @@ def inverse(emit, op, args, kwargs, index):
             dim = get("dim", 0) % len(old.shape)
             sizes = get("split_size", get("split_sizes", get("split_size_or_sections")))
             if name.endswith("chunk"):
-                sizes = -(-old.shape[dim] // get("chunks"))
+                sizes = -(-old.sizes[dim] // get("chunks"))
             if sizes is None:
                 raise refused
             start = sum(sizes[:index]) if isinstance(sizes, (list, tuple)) else index * sizes
-            return sliced(old, new, dim, start, start + new.shape[dim])
+            return sliced(old, new, dim, start, start + new.sizes[dim])
 
         return part
     if name in ("view_as_complex", "view_as_real"):

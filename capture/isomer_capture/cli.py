@@ -28,6 +28,23 @@ def setting(text):
         raise argparse.ArgumentTypeError(str(e)) from None
 
 
+def open_sizes(text):
+    """ "length=1:512,batch": {"length": (1, 512), "batch": (1, None)}"""
+    out = {}
+    for part in text.split(","):
+        name, _, bounds = part.partition("=")
+        low, _, high = bounds.partition(":")
+        try:
+            out[name] = (int(low or 1), int(high) if high else None)
+        except ValueError:
+            raise argparse.ArgumentTypeError(
+                "%s is no range, as in length=1:512" % bounds
+            ) from None
+        if name not in ("length", "batch"):
+            raise argparse.ArgumentTypeError("%s is neither length nor batch" % name)
+    return out
+
+
 def add_model_options(p):
     p.add_argument(
         "--reduce",
@@ -113,6 +130,15 @@ def parser():
         )
         c.add_argument("--name", help="the model's name in the capture")
         c.add_argument("--trace", action="store_true", help="keep the value of every node")
+        c.add_argument(
+            "--dynamic",
+            type=open_sizes,
+            default={},
+            metavar="SIZES",
+            help=argparse.SUPPRESS
+            if name == "vllm"
+            else "sizes that stay open, with ranges or without: length,batch or length=1:512",
+        )
         c.add_argument(
             "--sweep",
             metavar="FILE",

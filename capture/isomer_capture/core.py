@@ -6,6 +6,7 @@ import io
 import itertools
 import logging
 import sys
+import types
 import warnings
 
 import torch
@@ -14,6 +15,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from . import domains as domain_rules
+from . import sizes as open_sizes
 from .errors import CaptureError, short
 from .files import write_capture
 from .program import Program, real
@@ -65,6 +67,16 @@ class Called(torch.nn.Module):
     def forward(self, **inputs):
         with contextlib.nullcontext() if self.strict else Traced():
             return as_plain(self.call(self.inner, **inputs) if self.call else self.inner(**inputs))
+
+
+def with_names(called, inputs):
+    """The same with a forward that names its inputs, as torch.export wants it where sizes are
+    open."""
+    kind = inspect.Parameter.KEYWORD_ONLY
+    own = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    forward = types.FunctionType(Called.forward.__code__, globals(), "forward")
+    forward.__signature__ = inspect.Signature(own + [inspect.Parameter(n, kind) for n in inputs])
+    called.__class__ = type("Called", (Called,), {"forward": forward})
 
 
 def named_inputs(module, call, example):
@@ -133,7 +145,8 @@ def reference(called, inputs):
     return leaves_of(out, "output")
 
 
-def export(called, inputs, strict):
+def export(called, inputs, strict, dynamic=None):
+    """dynamic: sizes.specification of the inputs, or None where all sizes are fixed."""
     said = io.StringIO()  # torch.export prints graphs before it raises
     try:
         # A part that is under torch.compile is traced as what it compiles; PyTorch 2.6 refuses that
@@ -142,8 +155,10 @@ def export(called, inputs, strict):
             contextlib.redirect_stdout(said),
             contextlib.redirect_stderr(said),
             torch._dynamo.config.patch(error_on_nested_fx_trace=False),
+            # A size that is 1 in the example is open like any other.
+            torch.fx.experimental._config.patch(backed_size_oblivious=dynamic is not None),
         ):
-            return torch.export.export(called, (), inputs, strict=strict)
+            return torch.export.export(called, (), inputs, dynamic_shapes=dynamic, strict=strict)
     except Exception as e:
         text, kind = str(e), type(e).__name__
         if (
@@ -229,7 +244,7 @@ def signature_leaves(program, exported, inputs):
         if spec.kind == InputKind.USER_INPUT:
             name, given = next(flat)
             env[node] = (
-                program.leaf("input", name, given.detach(), name)
+                program.leaf("input", name, given.detach(), name, node.meta.get("val"))
                 if isinstance(given, torch.Tensor)
                 else given
             )
@@ -254,7 +269,7 @@ def signature_leaves(program, exported, inputs):
             continue
         prefix = {"parameter": "p_", "buffer": "b_", "constant": "c_"}[kinds[spec.kind]]
         env[node] = seen[key] = program.leaf(
-            kinds[spec.kind], name, tensor, prefix + name.replace(".", "_")
+            kinds[spec.kind], name, tensor, prefix + name.replace(".", "_"), node.meta.get("val")
         )
     return env, tied
 
@@ -312,6 +327,7 @@ def capture(
     strict=False,
     metadata=None,
     domains=None,
+    dynamic=None,
 ):
     """Write `module`, as it runs on `example_inputs`, to the folder `out_dir`. Returns the graph as
     an object.
@@ -329,6 +345,9 @@ def capture(
     domains          input name to what its values may be, {"range": [0, 511], "exclude": [0]}; of
     inputs that it does not name,
                      what the configuration of the module says, and nothing at all where it is False
+    dynamic          input name to the names of its dimensions that stay open, as {"x": {0: "B", 1:
+    "T"}} or {"x": ["B", "T", None]}; in place of a name, (name, least, largest). Dimensions of one
+    name are one size. What the program fixes all the same is said on stderr
     strict           trace Python bytecode (torch.export's strict mode) instead of running the
     module
 
@@ -351,8 +370,17 @@ def capture(
             raise CaptureError(
                 "the module does not run on the example inputs: %s" % short(e)
             ) from e
-        exported = export(called, copied(inputs), strict)
-        program = Program("inner", attributes, specialize)
+        wanted = open_sizes.asked(dynamic, inputs) if dynamic else {}
+        if wanted:
+            with_names(called, inputs)
+        exported = export(
+            called,
+            copied(inputs),
+            strict,
+            open_sizes.specification(wanted, inputs) if wanted else None,
+        )
+        sizes = open_sizes.Sizes(exported, leaves_of(inputs, "input"), wanted) if wanted else None
+        program = Program("inner", attributes, specialize, sizes if sizes and sizes.names else None)
         env, tied = signature_leaves(program, exported, inputs)
         results = [r for r in pytree.tree_leaves(program.read(exported.graph_module, env))]
         graph, kept = finish(program, exported, results, expected, outputs, output_names)
@@ -367,6 +395,12 @@ def capture(
                 [dict(expected[k + 1])[n] for n in names],
                 " on input set %d" % (k + 1),
             )
+        symbols, guards = [], []
+        if program.sizes:
+            options = (strict, attributes, specialize, outputs)
+            symbols, guards = settled_sizes(called, program, inputs, wanted, options)
+        for values in sizes.others(symbols, guards) if symbols else ():
+            check_at(called, program, ssa, names, open_sizes.moved(inputs, wanted, values), values)
     if output_names:
         if len(output_names) != len(graph["outputs"]):
             raise CaptureError(
@@ -385,12 +419,16 @@ def capture(
                 node["domain"] = said[node["name"]]
     head = {
         "format": "isomer-capture",
-        "version": 1,
+        "version": 2 if symbols else 1,
         "model": model or type(module).__name__,
         "framework": framework,
         "framework_version": framework_version or torch.__version__.split("+")[0],
         "torch_version": torch.__version__.split("+")[0],
     }
+    if symbols:
+        head.update(symbols=symbols, guards=guards)
+    for said in sizes.fixed if sizes else ():
+        print("isomer-capture: " + said, file=sys.stderr)
     graph = dict(head, nodes=program.nodes, outputs=graph["outputs"], metadata={})
     graph["metadata"] = dict(
         {
@@ -402,12 +440,68 @@ def capture(
             "skipped_ops": sorted(program.skipped),
             "folded": program.folded,
             "written_leaves": written_leaves(program),
+            "fixed_sizes": sizes.fixed if sizes else [],
         },
         **(metadata or {}),
     )
     weights = {name: t for kind, name, t in program.leaves.values() if kind != "input"}
     write_capture(out_dir, graph, weights, sets, program.trace if trace else None)
     return graph
+
+
+def nodes_at(called, inputs, wanted, options):
+    """The nodes of the program as it is captured on another example; none where it is not.
+    options: strict, attributes, specialize, outputs."""
+    strict, attributes, specialize, outputs = options
+    try:
+        expected = [reference(called, inputs)]
+        specification = open_sizes.specification(wanted, inputs)
+        exported = export(called, copied(inputs), strict, specification)
+        sizes = open_sizes.Sizes(exported, leaves_of(inputs, "input"), wanted)
+        program = Program("inner", attributes, specialize, sizes)
+        env, _ = signature_leaves(program, exported, inputs)
+        results = list(pytree.tree_leaves(program.read(exported.graph_module, env)))
+        finish(program, exported, results, expected, outputs, None)
+    except Exception:
+        return []
+    return program.nodes
+
+
+def settled_sizes(called, program, inputs, wanted, options):
+    """(symbols, guards) of a program. torch.export leaves out sizes of 1, where what broadcasts is
+    decided otherwise; where it makes the same nodes of an example with 1, 1 is left in."""
+    sizes = program.sizes
+    symbols, guards = sizes.settled()
+    for s in symbols:
+        values = dict(sizes.values, **{s["name"]: 1})
+        if s["min"] != 2 or sizes.ranges[s["name"]][0] > 1:
+            continue
+        given = open_sizes.moved(inputs, wanted, values)
+        at_one = nodes_at(called, given, wanted, options)
+        s["min"] = 1
+        if not sizes.admits(values, symbols, guards) or not open_sizes.same_nodes(
+            program.nodes, values, at_one
+        ):
+            s["min"] = 2
+    return symbols, guards
+
+
+def check_at(called, program, ssa, names, inputs, values):
+    """At other sizes the captured graph has to compute what the module computes there."""
+    at = open_sizes.said_at(values)
+    try:
+        expected = dict(reference(called, inputs))
+    except Exception as e:
+        raise CaptureError(
+            "the module does not run at %s, which it was exported for: %s; give the sizes that it "
+            "is for" % (at, short(e))
+        ) from e
+    given = {n: t for n, t in leaves_of(inputs, "input") if isinstance(t, torch.Tensor)}
+    try:
+        ours = program.rerun(given, ssa, values)
+    except Exception as e:
+        raise CaptureError("the captured graph does not run at %s: %s" % (at, short(e))) from e
+    check(names, ours, [expected[n] for n in names], " at %s" % at)
 
 
 def graph_dropped(program):

@@ -28,6 +28,13 @@ SAFETENSORS = {
 }
 
 
+class Size:
+    """An integer among arguments that is an expression over symbols."""
+
+    def __init__(self, text):
+        self.text = text
+
+
 def dtype_name(dtype):
     return str(dtype).replace("torch.", "")
 
@@ -97,6 +104,8 @@ def value(x):
         if math.isinf(x) or math.isnan(x):
             return {"float": "nan" if math.isnan(x) else "inf" if x > 0 else "-inf"}
         return x
+    if isinstance(x, Size):
+        return {"size": x.text}
     if hasattr(x, "id"):
         return {"ref": x.id}
     if isinstance(x, (list, tuple)):

@@ -215,8 +215,12 @@ def capture_model(options, config, model):
     from .core import capture
 
     call, output = call_for(model)
-    ids = configs.token_sets(config, options.length, options.sets, options.seed, options.batch)
-    with as_it_runs(options.attn):
+    # One sequence is a case of its own in many programs: an open batch is captured at two.
+    batch = max(options.batch, 2 if "batch" in options.dynamic else 1)
+    ids = configs.token_sets(config, options.length, options.sets, options.seed, batch)
+    # What Transformers decides by the length of one prompt holds for no other length.
+    attn = "sdpa-mask" if options.dynamic and options.attn == "sdpa" else options.attn
+    with as_it_runs("sdpa-mask" if options.dynamic else attn):
         return capture(
             model,
             {"input_ids": ids[0]},
@@ -229,14 +233,21 @@ def capture_model(options, config, model):
             output_names=[output],
             trace=options.trace,
             specialize=options.specialize,
+            dynamic=open_dimensions(options.dynamic),
             metadata={
                 "config": plain(config),
                 "class": type(model).__name__,
-                "attention": options.attn,
+                "attention": attn,
                 "seed": options.seed,
                 "dtype": options.dtype,
             },
         )
+
+
+def open_dimensions(asked):
+    names = {"batch": (0, "B"), "length": (1, "T")}
+    dims = {names[k][0]: (names[k][1], *bounds) for k, bounds in asked.items()}
+    return {"input_ids": dims} if dims else None
 
 
 def plain(config):

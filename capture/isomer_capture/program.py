@@ -30,16 +30,26 @@ LIMIT = 1 << 62
 
 
 class SSA:
-    """One tensor: the node's id and its value."""
+    """One tensor: the node's id, its value, and where sizes are open, a stand-in that has symbols
+    for them."""
 
-    __slots__ = ("id", "data")
+    __slots__ = ("id", "data", "open")
 
-    def __init__(self, id, data):
-        self.id, self.data = id, data
+    def __init__(self, id, data, open=None):
+        self.id, self.data, self.open = id, data, open
 
     @property
     def shape(self):
         return tuple(self.data.shape)
+
+    @property
+    def sizes(self):
+        """The shape as arguments of operators have it, with symbols."""
+        return self.shape if self.open is None else tuple(self.open.shape)
+
+    def fits(self, other):
+        """Whether the other tensor has this one's shape, whatever the symbols are."""
+        return [str(s) for s in self.sizes] == [str(s) for s in other.sizes]
 
 
 def relative(path):
@@ -92,7 +102,9 @@ def storage(t):
 class Program:
     """nodes: JSON objects in order; leaves: id to (kind, name, tensor); outputs: SSA values."""
 
-    def __init__(self, strip="", attributes=None, specialize=False):
+    def __init__(self, strip="", attributes=None, specialize=False, sizes=None):
+        """sizes: of a program that leaves some open (sizes.py)."""
+        self.sizes = sizes
         self.nodes, self.trace, self.ids, self.calls = [], {}, set(), []
         self.leaves, self.roots = {}, {}
         self.strip, self.attributes, self.specialize = strip, attributes or {}, specialize
@@ -115,21 +127,43 @@ class Program:
             return path[len(self.strip) + 1 :]
         return path
 
-    def leaf(self, kind, name, tensor, id):
+    def leaf(self, kind, name, tensor, id, open=None):
         id = self.fresh(id)
-        self.nodes.append({"id": id, "op": kind, "name": name, "outputs": [self.meta(tensor)]})
+        if self.sizes and open is None:
+            open = self.sizes.mode.from_tensor(tensor, static_shapes=True)
+        meta = self.meta(tensor, open)
+        self.nodes.append({"id": id, "op": kind, "name": name, "outputs": [meta]})
         self.leaves[id] = (kind, name, tensor)
-        cell = Cell(SSA(id, tensor), name=name)
+        cell = Cell(SSA(id, tensor, open), name=name)
         self.roots[id] = cell
         return cell
 
-    @staticmethod
-    def meta(t):
-        return {"shape": list(t.shape), "dtype": dtype_name(t.dtype)}
+    def meta(self, t, open=None):
+        shape = list(t.shape)
+        if self.sizes and open is not None:
+            if [self.sizes.number(s) for s in open.shape] != shape:
+                raise CaptureError(
+                    "a tensor is %s where torch.export has %s" % (shape, list(open.shape))
+                )
+            shape = [self.sizes.text(s) for s in open.shape]
+        return {"shape": shape, "dtype": dtype_name(t.dtype)}
 
-    def add(self, target, args, kwargs, id, extra=None, run=None):
+    def stand_ins(self, run, args, kwargs, known, n):
+        """The n results once more, with symbols for sizes; Nones where all sizes are fixed. `known`:
+        what torch.export has of the node, if it has it."""
+        if not self.sizes:
+            return [None] * n
+        if known is None:
+            given = pytree.tree_map_only(SSA, lambda s: s.open, (list(args), dict(kwargs)))
+            known = self.sizes.run(run, given)
+        return list(known) if isinstance(known, (list, tuple)) else [known]
+
+    def add(self, target, args, kwargs, id, extra=None, run=None, known=None):
         """One call of an operator on SSA values: an SSA, or a list of them for several results."""
         data = pytree.tree_map_only(SSA, lambda s: s.data, (list(args), dict(kwargs)))
+        said = (list(args), dict(kwargs))
+        if self.sizes:
+            data, said = self.sizes.plain(data), self.sizes.written(said)
         try:
             result = (run or target)(*data[0], **data[1])
         except CaptureError:
@@ -142,21 +176,22 @@ class Program:
         tensors = list(result) if several else [result]
         if not all(isinstance(t, torch.Tensor) for t in tensors):
             raise CaptureError("%s returns something other than tensors" % target.name())
+        opens = self.stand_ins(run or target, args, kwargs, known, len(tensors))
         id = self.fresh(id)
         node = {
             "id": id,
             "op": target.name(),
-            "args": [value(a) for a in args],
-            "kwargs": {k: value(v) for k, v in kwargs.items()},
-            "outputs": [self.meta(t) for t in tensors],
+            "args": [value(a) for a in said[0]],
+            "kwargs": {k: value(v) for k, v in said[1].items()},
+            "outputs": [self.meta(t, o) for t, o in zip(tensors, opens)],
         }
         self.place(node, extra)
         self.calls.append((node, run or target, list(args), dict(kwargs), several))
         for k, t in enumerate(tensors):
             self.trace["%s.%d" % (id, k) if several else id] = t
         if not several:
-            return SSA(id, tensors[0])
-        return [(id, k, t) for k, t in enumerate(tensors)]
+            return SSA(id, tensors[0], opens[0])
+        return [(id, k, t, o) for k, (t, o) in enumerate(zip(tensors, opens))]
 
     def place(self, node, extra=None):
         scope, places = self.here
@@ -170,7 +205,7 @@ class Program:
 
     def project(self, parts, k, id):
         """The k-th result of a node with several."""
-        owner, k, t = parts[k]
+        owner, k, t, open = parts[k]
         id = self.fresh(id)
         self.place(
             {
@@ -178,12 +213,12 @@ class Program:
                 "op": "getitem",
                 "args": [{"ref": owner}, k],
                 "kwargs": {},
-                "outputs": [self.meta(t)],
+                "outputs": [self.meta(t, open)],
             }
         )
         self.calls.append((self.nodes[-1], None, [owner, k], {}, False))
         self.trace[id] = t
-        return SSA(id, t)
+        return SSA(id, t, open)
 
     def emit(self, name, overload, args):
         """An operator of ours: what a write through a view becomes."""
@@ -250,7 +285,7 @@ class Program:
         if callable(target) and not any(
             isinstance(a, Cell) for a in pytree.tree_leaves((args, kwargs))
         ):
-            return target(*args, **kwargs)  # arithmetic on sizes
+            return self.size(node, lambda: target(*args, **kwargs))  # arithmetic on sizes
         name = getattr(target, "__name__", str(target))
         if "batch_dim" in name or "vmap" in name:
             raise CaptureError(
@@ -315,7 +350,7 @@ class Program:
             return self.fold(node, cells[0].read().data.item())
         if target.name().startswith("aten::sym_") or name in ("numel", "size", "stride"):
             data = pytree.tree_map_only(Cell, lambda c: c.read().data, (args, kwargs))
-            return target(*data[0], **data[1])
+            return self.size(node, lambda: target(*data[0], **data[1]))
         if name in ("lift_fresh_copy", "lift_fresh", "detach_", "requires_grad_"):
             return cells[0]
         self.refuse_random(target, args, kwargs)
@@ -325,8 +360,14 @@ class Program:
             return self.mutation(node, target, args, kwargs, written)
         return self.function(node, target, args, kwargs)
 
+    def size(self, node, compute):
+        """What a node computes with sizes: torch.export's symbols where sizes are open."""
+        return node.meta["val"] if self.sizes else compute()
+
     def plain(self, node, x):
         """Symbolic sizes that are known, as numbers."""
+        if self.sizes:
+            return x
 
         def number(v):
             expr = v.node.expr if hasattr(v, "node") else v
@@ -385,7 +426,7 @@ class Program:
         extra = self.context(target, read)
         if target.namespace != "aten":
             read = ([], self.named(target, *read))
-        out = self.add(target, *read, node.name, extra)
+        out = self.add(target, *read, node.name, extra, known=node.meta.get("val"))
         parents = self.parents(node, target, args, kwargs)
         if isinstance(out, SSA):
             return self.cell(out, parents.get(None), target, read, None, node.name)
@@ -463,8 +504,8 @@ class Program:
         """The contents of `old` after new was copied into it."""
         if new.data.dtype != old.data.dtype:
             new = self.add(torch.ops.aten.to.dtype, [new, old.data.dtype], {}, "to")
-        if new.shape != old.shape:
-            new = self.add(torch.ops.aten.expand.default, [new, list(old.shape)], {}, "expand")
+        if not new.fits(old):
+            new = self.add(torch.ops.aten.expand.default, [new, list(old.sizes)], {}, "expand")
         return new
 
     def fitted(self, old, new):
@@ -590,8 +631,9 @@ class Program:
         }
         return dropped
 
-    def rerun(self, inputs, outputs):
-        """The outputs on other inputs, by name, from the nodes alone."""
+    def rerun(self, inputs, outputs, values=None):
+        """The outputs on other inputs, by name, from the nodes alone; `values`: of symbols, by
+        name."""
         have = {
             id: inputs[name] if kind == "input" else t
             for id, (kind, name, t) in self.leaves.items()
@@ -601,7 +643,11 @@ class Program:
                 have[node["id"]] = have[args[0]][args[1]]
                 continue
             data = pytree.tree_map_only(SSA, lambda s: have[s.id], (args, kwargs))
-            have[node["id"]] = run(*data[0], **data[1])
+            if self.sizes:
+                data = self.sizes.plain(data, values)
+            have[node["id"]] = out = run(*data[0], **data[1])
+            if self.sizes:
+                self.sizes.check(node, out if several else [out], values)
         return [have[o.id] for o in outputs]
 
 

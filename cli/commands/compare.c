@@ -36,21 +36,10 @@ static void on_trace(void *ctx, const char *line) {
   fprintf(stderr, "%s\n", line);
 }
 
-static iso_code add_rules(const synth_result *r, rule_set *set, iso_error *err) {
-  iso_code c = ISO_OK;
-  for (size_t i = 0; i < r->n_rules && !c; i++) {
-    size_t index;
-    bool fresh;
-    c = rule_set_add(set, r->rule[i].what, &index, &fresh, err);
-    if (!c) rule_set_evidence(set, index, r->rule[i].verdict.status, r->rule[i].verdict.scope);
-  }
-  return c;
-}
-
 static iso_code save_rules(const pair *p, size_t n, const char *path, iso_error *err) {
   rule_set *set = NULL;
   iso_code c = rule_set_new(&set, err);
-  for (size_t k = 0; k < n && !c; k++) c = add_rules(p[k].result, set, err);
+  for (size_t k = 0; k < n && !c; k++) c = cmp_add_rules(p[k].result, set, err);
   if (!c) c = rule_set_save(set, path, err);
   rule_set_free(set);
   return c;
@@ -150,6 +139,7 @@ static iso_code publish(const options *o, const pair *p, const baseline *known,
                       .load = p[k].load,
                       .obligations = &p[k].obligations,
                       .refinement = &p[k].refinement,
+                      .looked = &p[k].looked,
                       .total = p[k].total,
                       .verbose = o->verbose,
                       .explain = o->explain,
@@ -196,7 +186,8 @@ int cmd_compare(int argc, char **argv) {
     c = val_torch_version(engine, &version, &err);
   for (size_t k = 0; k < o.n_pairs && !c; k++) {
     c = cmp_compare_pair(&o, k, schemas, engine, known, &p[k], &err);
-    if (!c && k + 1 < o.n_pairs) c = add_rules(p[k].result, known, &err);
+    if (!c) c = cmp_other_sizes(&o, k, schemas, engine, known, &p[k], &err);
+    if (!c && k + 1 < o.n_pairs) c = cmp_add_rules(p[k].result, known, &err);
   }
   if (o.progress) fputs("\r\033[K", stderr);
   int status = CLI_ERROR;

@@ -6,12 +6,16 @@
 #include "capture/capture.h"
 #include "cli/config/limits.h"
 #include "cli/config/relations.h"
+#include "cli/report/looked.h"
 #include "cli/report/obligations.h"
 #include "cli/report/refinement.h"
 #include "synth/synth.h"
 #include "validate/validate.h"
 
 enum { MAX_PAIRS = 33, MAX_OPS = 32, MAX_INPUTS = 64 };
+enum {
+  CMP_SIZES = 2 * SYNTH_SATURATE
+}; /* of what can be switched off: other sizes are looked at */
 
 typedef struct options {
   const char *pair[MAX_PAIRS][2]; /* left, right; those after the first come with --also */
@@ -52,6 +56,7 @@ typedef struct pair {
   relations_folded folded;
   cap_agreement agreed;
   synth_result *result;
+  looked looked; /* at other sizes */
   obligations obligations;
   double load, total; /* seconds */
 } pair;
@@ -68,6 +73,18 @@ void cmp_free_pair(pair *p);
 cap_options cmp_inputs_of(const options *o, size_t k);
 iso_code cmp_compare_pair(options *o, size_t k, rule_schemas *schemas, val_engine *engine,
                           const rule_set *known, pair *p, iso_error *err);
+/* Compare what p->graph has, with inputs. */
+iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engine,
+                            const rule_set *known, pair *p, iso_error *err);
+/* The rules of a comparison, with their evidence, into a set. */
+iso_code cmp_add_rules(const synth_result *r, rule_set *set, iso_error *err);
+
+/* ---- compare_sizes.c ---- */
+/* Where the captures leave sizes open: look at others. Requires: p was compared. Where they differ
+ * at some, p becomes that pair, at the smallest sizes found; p->looked says what was done. */
+iso_code cmp_other_sizes(options *o, size_t k, rule_schemas *schemas, val_engine *engine,
+                         const rule_set *known, pair *p, iso_error *err);
+
 /* ---- compare_fold.c ---- */
 /* Which parameters without a counterpart were computed, when a model was loaded, from what the
  * other side has: as lines in p->refinement of an arena of their own. Requires: p was compared. */

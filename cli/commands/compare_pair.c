@@ -73,6 +73,18 @@ void cmp_free_pair(pair *p) {
   relations_free(&p->relations);
   relations_folded_free(&p->folded);
   refinement_free(&p->refinement);
+  looked_free(&p->looked);
+}
+
+iso_code cmp_add_rules(const synth_result *r, rule_set *set, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < r->n_rules && !c; i++) {
+    size_t index;
+    bool fresh;
+    c = rule_set_add(set, r->rule[i].what, &index, &fresh, err);
+    if (!c) rule_set_evidence(set, index, r->rule[i].verdict.status, r->rule[i].verdict.scope);
+  }
+  return c;
 }
 
 cap_options cmp_inputs_of(const options *o, size_t k) {
@@ -144,19 +156,22 @@ static iso_code load(const options *o, size_t k, rule_schemas *schemas, const ru
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++)
     c = cap_load_with(o->pair[k][side], &inputs, schemas, &p->graph[side], err);
-  if (!c) c = cmp_take_folds(o, p, oracle, err);
-  if (!c) c = relations_load(o->relations, false, p->graph[0], p->graph[1], &p->relations, err);
+  return c ? c : cmp_take_folds(o, p, oracle, err);
+}
+
+/* What belongs together, and what both are run on. */
+static iso_code relate(const options *o, pair *p, iso_error *err) {
+  iso_code c = relations_load(o->relations, false, p->graph[0], p->graph[1], &p->relations, err);
   if (!c)
     c = relations_agree(&p->relations, p->graph[0], p->graph[1], o->synth.seed, &p->agreed, err);
   return c ? c : relations_note_folds(&p->folded, &p->agreed, err);
 }
 
-/* As p->refinement has it by now. */
-static iso_code compare_once(options *o, size_t k, rule_schemas *schemas, val_engine *engine,
-                             const rule_set *known, pair *p, iso_error *err) {
-  const double t0 = now();
+iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engine,
+                            const rule_set *known, pair *p, iso_error *err) {
+  const double t0 = now(), read = p->load;
   const rule_oracle oracle = val_oracle(engine);
-  iso_code c = load(o, k, schemas, &oracle, p, err);
+  iso_code c = relate(o, p, err);
   synth_options so = o->synth;
   so.given = p->relations.given, so.n_given = p->relations.n_given;
   o->compared = p->graph;
@@ -170,7 +185,7 @@ static iso_code compare_once(options *o, size_t k, rule_schemas *schemas, val_en
     if (!cmp_make_view(p->graph[side], side ? p->relations.relation : NULL, p->agreed.n_captured,
                        &p->view[side]))
       c = iso_fail(err, ISO_NOMEM, "out of memory");
-  p->load = now() - t0;
+  p->load = read + now() - t0;
   if (!c && some) {
     c = synth_compare(&p->view[0].g, &p->view[1].g, known, &oracle, schemas, &so, &p->result, err);
     /* One step too large for the limit, or a device that failed: what was found before may rest on
@@ -189,10 +204,20 @@ static iso_code compare_once(options *o, size_t k, rule_schemas *schemas, val_en
   }
   free((void *)(uintptr_t)so.said);
   if (!c && p->unrelated) c = say_unrelated(p, o->synth.seed, err);
-  if (!c && p->result->verdict == SYNTH_EQUIVALENT && (o->certificate || o->certified))
+  if (!c && p->result->verdict == SYNTH_EQUIVALENT && o->synth.certificate)
     c = obligations_ask(p->result, schemas, &o->val, o->certified, &p->obligations, err);
-  p->total = now() - t0;
+  p->total = read + now() - t0;
   return c;
+}
+
+/* As p->refinement has it by now. */
+static iso_code compare_once(options *o, size_t k, rule_schemas *schemas, val_engine *engine,
+                             const rule_set *known, pair *p, iso_error *err) {
+  const double t0 = now();
+  const rule_oracle oracle = val_oracle(engine);
+  const iso_code c = load(o, k, schemas, &oracle, p, err);
+  p->load = now() - t0;
+  return c ? c : cmp_compare_loaded(o, schemas, engine, known, p, err);
 }
 
 /* Parameters that nothing was related to may have been computed from others. Then all is compared

@@ -270,6 +270,8 @@ static json_t *pair_json(const report *p, int64_t pair) {
       p->no_stats ? json_null() : stats_json(p));
   if (doc) json_object_set_new(doc, "coverage", coverage_json(p));
   if (doc) json_object_set_new(doc, "refinement", refinement_json(p));
+  const looked none = {0};
+  if (doc) json_object_set_new(doc, "scope", looked_json(p->looked ? p->looked : &none));
   if (doc && p->repro) json_object_set_new(doc, "repro", text_or_null(p->repro));
   return doc;
 }

@@ -6,6 +6,7 @@
 
 #include "capture/capture.h"
 #include "cli/report/baseline.h"
+#include "cli/report/looked.h"
 #include "cli/report/obligations.h"
 #include "cli/report/refinement.h"
 #include "synth/synth.h"
@@ -17,6 +18,7 @@ typedef struct report {
   uint64_t seed;
   const obligations *obligations; /* NULL, or not asked for: nothing is said of them */
   const refinement *refinement;   /* NULL: nothing was inferred */
+  const looked *looked;           /* at other sizes; NULL: nothing is known of them */
   const baseline *known;          /* NULL: none was given */
   double load, total;             /* seconds */
   bool verbose, explain, quiet;

@@ -135,9 +135,13 @@ static const char *redrawn_what(const synth_result *r) {
                                 : "parameters";
 }
 
+/* The sizes that a difference was found at, where they are not the captured ones. */
+static const char *first_at(const report *p) { return p->looked ? p->looked->first : NULL; }
+
 static const char *witness_on(const report *p) {
   const synth_result *r = p->r;
   if (p->counterexample) return "on the inputs that were written";
+  if (!r->redrawn && first_at(p)) return "on inputs of these sizes and the captured parameters";
   if (!r->redrawn) return "on the captured inputs and parameters";
   return !r->redrawn_parameters ? "on redrawn inputs and the captured parameters"
          : r->n_changed_all     ? "on redrawn inputs and parameters"
@@ -179,14 +183,20 @@ static void print_verdict_line(const report *p, const char *where, FILE *f) {
   const cap_node *n = r->n_divergences ? report_node(p->right, r->divergence[0].right) : NULL;
   if (!n && r->n_divergences) n = report_node(p->left, r->divergence[0].left);
   print_verdict(p, "DIFFERENT", f);
-  fprintf(f, " at %s (%s) [witness: ",
+  fprintf(f, " at %s (%s)%s%s [witness: ",
           n && n->scope && *n->scope ? n->scope
           : n                        ? n->id
                                      : "the outputs",
-          n ? (n->kind == CAP_OP ? short_op(n->op) : n->name) : "?");
+          n ? (n->kind == CAP_OP ? short_op(n->op) : n->name) : "?",
+          first_at(p) ? ", first at " : "", first_at(p) ? first_at(p) : "");
   if (r->redrawn)
     fprintf(f, "seed %" PRIu64 ", %s redrawn%s]", r->witness_seed, redrawn_what(r), where);
-  else fprintf(f, "%s inputs%s]", p->counterexample ? "written" : "captured", where);
+  else
+    fprintf(f, "%s%s]",
+            p->counterexample ? "written inputs"
+            : first_at(p)     ? "inputs of these sizes"
+                              : "captured inputs",
+            where);
   if (p->known && p->known->n_new == 0 && p->known->n) fputs(" [known]", f);
   fputc('\n', f);
 }
@@ -342,6 +352,7 @@ static void print_pair(const report *p, FILE *f) {
     for (size_t i = 0; i < r->n_steps; i++) fprintf(f, "  %zu. %s\n", i + 1, r->step[i]);
   }
   print_assumptions(p, f);
+  if (p->looked) looked_text(p->looked, f);
   print_coverage(p, f);
   fputc('\n', f);
 }

@@ -1,0 +1,248 @@
+/* A pair at other sizes than those captured, with the rules that are known by then. Tests never
+ * widen what a verdict is for; a difference at any size that the captures allow is one. */
+#include "cli/commands/compare_int.h"
+#include "cli/commands/size_plan.h"
+#include "egraph/base/vec.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_UNDECIDED = 8 }; /* sizes, where the captured ones are undecided */
+
+typedef struct looking {
+  options *o;
+  size_t k; /* which pair */
+  rule_schemas *schemas;
+  val_engine *engine;
+  const rule_set *known;
+  pair *captured;
+  double most; /* elements */
+  looked *out;
+  iso_error *err;
+} looking;
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+/* "T = 33", of what is not as captured. */
+static const char *sizes_text(looking *l, const int64_t *value) {
+  const char *text = "";
+  for (size_t i = 0; i < l->out->n_symbols && text; i++)
+    if (value[i] != l->out->symbol[i].value)
+      text = iso_arena_printf(&l->out->arena, "%s%s%s = %" PRId64, text, *text ? ", " : "",
+                              l->out->symbol[i].name, value[i]);
+  return text;
+}
+
+static iso_code add(looking *l, const int64_t *value, looked_at **out) {
+  looked *all = l->out;
+  const size_t bytes = all->n_symbols * sizeof *value;
+  int64_t *own = iso_arena_alloc(&all->arena, bytes + 1);
+  const char *text = sizes_text(l, value);
+  if (!own || !text || !iso_grow(all->of, all->cap, all->n + 1)) return nomem(l->err);
+  memcpy(own, value, bytes);
+  all->of[all->n] = (looked_at){.value = own, .text = text};
+  *out = &all->of[all->n++];
+  return ISO_OK;
+}
+
+/* Owns: free(). */
+static cap_size *assigned(const cap_graph *g, const int64_t *value) {
+  cap_size *s = calloc(g->n_symbols + 1, sizeof *s);
+  for (size_t i = 0; s && i < g->n_symbols; i++) s[i] = (cap_size){g->symbol[i].name, value[i]};
+  return s;
+}
+
+static iso_code load_side(looking *l, int side, const int64_t *value, pair *p, iso_error *err) {
+  cap_options from = cmp_inputs_of(l->o, l->k);
+  cap_size *size = assigned(l->captured->graph[side], value);
+  from.size = size;
+  from.n_sizes = l->captured->graph[side]->n_symbols;
+  const iso_code c =
+      size ? cap_load_with(l->o->pair[l->k][side], &from, l->schemas, &p->graph[side], err)
+           : nomem(err);
+  free(size);
+  return c;
+}
+
+/* Both graphs at these sizes of the left, with inputs. */
+static iso_code load(looking *l, const int64_t *value, pair *p, iso_error *err) {
+  cap_graph *const *g = l->captured->graph;
+  int64_t *right = calloc(g[1]->n_symbols + 1, sizeof *right);
+  const char *broken = NULL;
+  iso_code c = right ? cap_relate_sizes(g[0], g[1], value, right, err) : nomem(err);
+  if (!c) c = cap_admits(g[1], right, &broken, err);
+  if (!c && broken) c = iso_fail(err, ISO_USAGE, "outside of the right's %s", broken);
+  if (!c) c = load_side(l, 0, value, p, err);
+  if (!c) c = load_side(l, 1, right, p, err);
+  free(right);
+  if (!c && size_plan_work(p->graph[0]) + size_plan_work(p->graph[1]) > l->most)
+    c = iso_fail(err, ISO_LIMIT, "too large");
+  const cap_graph *const from[2] = {g[0], g[1]};
+  return c ? c : cap_move_inputs(from, p->graph, l->o->synth.seed, err);
+}
+
+/* Compare at these sizes. What cannot be done there is noted; only a want of memory and a check of
+ * ours that failed are errors. */
+static iso_code look(looking *l, const int64_t *value, pair *p, looked_at **out) {
+  iso_error err = {0};
+  iso_code c = add(l, value, out);
+  if (c) return c;
+  *p = (pair){0};
+  c = load(l, value, p, &err);
+  if (!c) c = cmp_compare_loaded(l->o, l->schemas, l->engine, l->known, p, &err);
+  if (c == ISO_NOMEM || c == ISO_INTERNAL) return iso_fail(l->err, c, "%s", err.msg);
+  looked_at *x = *out;
+  x->compared = !c;
+  if (!c) x->verdict = p->result->verdict;
+  const char *why = c ? err.msg : x->verdict == SYNTH_UNDECIDED ? p->result->reason : NULL;
+  x->why = why ? iso_arena_strdup(&l->out->arena, why) : NULL;
+  return why && !x->why ? nomem(l->err) : ISO_OK;
+}
+
+/* `p` shows a difference at `value`; keep it as the pair's, in place of what is there. */
+static void keep(looking *l, pair *found, pair *p) {
+  cmp_free_pair(found);
+  *found = *p;
+  *p = (pair){0};
+  l->o->compared = found->graph;
+}
+
+/* The one symbol that is not as captured; SIZE_MAX: there are more. */
+static size_t only_symbol(const looking *l, const int64_t *value) {
+  size_t found = SIZE_MAX, n = 0;
+  for (size_t i = 0; i < l->out->n_symbols; i++)
+    if (value[i] != l->out->symbol[i].value) found = i, n++;
+  return n == 1 ? found : SIZE_MAX;
+}
+
+/* The largest value of symbol `s` below `x` at which the graphs were equivalent, the others as
+ * captured; one below the least where there is none. */
+static int64_t equal_below(const looking *l, size_t s, int64_t x) {
+  const cap_symbol *symbol = &l->out->symbol[s];
+  const bool fine = l->captured->result->verdict == SYNTH_EQUIVALENT && symbol->value < x;
+  int64_t best = fine ? symbol->value : symbol->min - 1;
+  for (size_t i = 0; i < l->out->n; i++) {
+    const looked_at *at = &l->out->of[i];
+    if (only_symbol(l, at->value) == s && at->compared && at->verdict == SYNTH_EQUIVALENT &&
+        at->value[s] < x && at->value[s] > best)
+      best = at->value[s];
+  }
+  return best;
+}
+
+/* Smaller sizes that show it, too, by halving. `found` is at `at`, and follows it. */
+static iso_code shrink(looking *l, looked_at at, pair *found) {
+  const size_t s = only_symbol(l, at.value), n = l->out->n_symbols;
+  iso_code c = ISO_OK;
+  l->out->first = at.text;
+  if (s == SIZE_MAX) return ISO_OK;
+  int64_t *value = calloc(n + 1, sizeof *value);
+  if (!value) return nomem(l->err);
+  memcpy(value, at.value, n * sizeof *value);
+  int64_t low = equal_below(l, s, value[s]), high = value[s];
+  while (high - low > 1 && !c && !limits_reached(&l->o->limits)) {
+    const char *broken;
+    value[s] = low + (high - low) / 2;
+    if ((c = cap_admits(l->captured->graph[0], value, &broken, l->err))) break;
+    looked_at *x = NULL;
+    pair p = {0};
+    if (!broken) c = look(l, value, &p, &x);
+    if (!c && x && x->compared && x->verdict == SYNTH_DIFFERENT) {
+      high = value[s];
+      l->out->first = x->text;
+      keep(l, found, &p);
+    } else low = value[s];
+    cmp_free_pair(&p);
+  }
+  free(value);
+  return c;
+}
+
+static iso_code look_at_all(looking *l, const size_plan *plan, pair *found) {
+  const bool open = l->captured->result->verdict == SYNTH_UNDECIDED;
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < plan->n && !c; i++) {
+    if (open && i == MOST_UNDECIDED) break;
+    if (limits_reached(&l->o->limits)) break;
+    looked_at *at = NULL;
+    pair p = {0};
+    c = look(l, &plan->value[i * plan->n_symbols], &p, &at);
+    const bool differs = !c && at->compared && at->verdict == SYNTH_DIFFERENT;
+    if (differs) {
+      keep(l, found, &p);
+      return shrink(l, *at, found);
+    }
+    cmp_free_pair(&p);
+  }
+  return c;
+}
+
+/* Why a pair is not looked at at other sizes; NULL: it is. */
+static const char *unfit(const pair *p) {
+  if (!p->graph[0]->n_symbols || !p->graph[1]->n_symbols) return "one capture fixes its sizes";
+  if (p->refinement.n || p->refinement.n_folds)
+    return "what belongs together was inferred at the captured ones";
+  return NULL;
+}
+
+static iso_code note_symbols(looked *out, const cap_graph *g, iso_error *err) {
+  out->symbol = iso_arena_alloc(&out->arena, (g->n_symbols + 1) * sizeof *out->symbol);
+  if (!out->symbol) return nomem(err);
+  for (size_t i = 0; i < g->n_symbols; i++) {
+    out->symbol[i] = g->symbol[i];
+    out->symbol[i].name = iso_arena_strdup(&out->arena, g->symbol[i].name);
+    if (!out->symbol[i].name) return nomem(err);
+  }
+  out->n_symbols = g->n_symbols;
+  return ISO_OK;
+}
+
+/* parameters: those of cmp_compare_pair. */
+iso_code cmp_other_sizes(options *o, size_t k, rule_schemas *schemas, val_engine *engine,
+                         const rule_set *known, pair *p, iso_error *err) {
+  looked out = {0};
+  size_plan plan = {0};
+  rule_set *rules = NULL;
+  pair found = {0};
+  const bool has = p->graph[0]->n_symbols || p->graph[1]->n_symbols;
+  if (!has) return ISO_OK;
+  out.asked = !(o->synth.disable & CMP_SIZES);
+  const cap_graph *with = p->graph[0]->n_symbols ? p->graph[0] : p->graph[1];
+  iso_code c = note_symbols(&out, with, err);
+  out.none = out.asked ? unfit(p) : "it was switched off";
+  const bool go = !c && !out.none && p->result->verdict != SYNTH_DIFFERENT;
+  const cap_options from = cmp_inputs_of(o, k);
+  if (go) c = rule_set_new(&rules, err);
+  for (size_t i = 0; go && known && i < rule_set_count(known) && !c; i++) {
+    size_t index;
+    bool fresh;
+    c = rule_set_add(rules, rule_set_at(known, i), &index, &fresh, err);
+  }
+  if (go && !c) c = cmp_add_rules(p->result, rules, err);
+  if (go && !c) c = size_plan_make(p->graph, &from, o->synth.seed, &plan, err);
+  looking l = {.o = o,
+               .k = k,
+               .schemas = schemas,
+               .engine = engine,
+               .known = rules,
+               .err = err,
+               .captured = p,
+               .most = plan.most,
+               .out = &out};
+  const synth_options as = o->synth;
+  o->synth.certificate = false;
+  if (go && !c) c = look_at_all(&l, &plan, &found);
+  o->synth = as;
+  if (!c && found.result) {
+    found.load = p->load;
+    found.total = p->total;
+    cmp_free_pair(p);
+    *p = found;
+    o->compared = p->graph;
+  } else cmp_free_pair(&found);
+  p->looked = out;
+  size_plan_free(&plan);
+  rule_set_free(rules);
+  return c;
+}

@@ -1,0 +1,78 @@
+/* What the report says of sizes: those that the captures leave open, for which the verdict is, and
+ * those at which it was looked besides. */
+#include "cli/report/looked.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static const char *const held_back =
+    "the steps are justified at the captured sizes; no proof for all sizes is made yet";
+
+static const char *word(const looked_at *x) {
+  return !x->compared                     ? "not compared"
+         : x->verdict == SYNTH_EQUIVALENT ? "equivalent"
+         : x->verdict == SYNTH_DIFFERENT  ? "different"
+                                          : "undecided";
+}
+
+void looked_free(looked *l) {
+  free(l->of);
+  iso_arena_fini(&l->arena);
+}
+
+/* The sizes of one verdict in one line; each with its reason where there are reasons. */
+static void print_those(const looked *l, const char *title, FILE *f) {
+  bool any = false;
+  for (size_t i = 0; i < l->n; i++) {
+    const looked_at *x = &l->of[i];
+    if (word(x)[0] != title[0]) continue;
+    fprintf(f, "%s%s", any ? "; " : "", any ? "" : "  ");
+    if (!any) fprintf(f, "%s at ", title);
+    fputs(x->text, f);
+    if (x->why) fprintf(f, " (%s)", x->why);
+    any = true;
+  }
+  if (any) fputc('\n', f);
+}
+
+void looked_text(const looked *l, FILE *f) {
+  if (!l->asked) return;
+  fputs("\nsizes:\n  the verdict is for the captured sizes:", f);
+  for (size_t i = 0; i < l->n_symbols; i++) {
+    const cap_symbol *s = &l->symbol[i];
+    fprintf(f, "%s %s = %" PRId64 " (of %" PRId64, i ? "," : "", s->name, s->value, s->min);
+    if (s->max < INT64_MAX) fprintf(f, " to %" PRId64 ")", s->max);
+    else fputs(" and more)", f);
+  }
+  fprintf(f, "\n  %s\n", held_back);
+  if (l->none) fprintf(f, "  no other sizes were looked at: %s\n", l->none);
+  print_those(l, "equivalent", f);
+  print_those(l, "different", f);
+  print_those(l, "undecided", f);
+  print_those(l, "not compared", f);
+}
+
+static json_t *text_or_null(const char *s) { return s ? json_string(s) : json_null(); }
+
+json_t *looked_json(const looked *l) {
+  json_t *symbols = json_array(), *at = json_array(), *held = json_array();
+  for (size_t i = 0; i < l->n_symbols; i++) {
+    const cap_symbol *s = &l->symbol[i];
+    json_array_append_new(
+        symbols, json_pack("{s:s, s:I, s:o, s:I}", "name", s->name, "min", (json_int_t)s->min,
+                           "max", s->max < INT64_MAX ? json_integer(s->max) : json_null(),
+                           "captured", (json_int_t)s->value));
+  }
+  for (size_t i = 0; i < l->n; i++) {
+    json_t *sizes = json_object();
+    for (size_t k = 0; k < l->n_symbols; k++)
+      json_object_set_new(sizes, l->symbol[k].name, json_integer(l->of[i].value[k]));
+    json_array_append_new(at, json_pack("{s:o, s:s, s:o}", "sizes", sizes, "verdict",
+                                        word(&l->of[i]), "reason", text_or_null(l->of[i].why)));
+  }
+  json_array_append_new(held,
+                        json_string(l->n_symbols ? held_back : "the captures fix every size"));
+  return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "text", "captured sizes", "symbols", symbols,
+                   "held_back_by", held, "looked_at", at, "first", text_or_null(l->first),
+                   "not_looked", text_or_null(l->none));
+}

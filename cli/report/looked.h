@@ -1,0 +1,36 @@
+/* Other sizes than the captured ones at which a pair was compared. */
+#ifndef CLI_REPORT_LOOKED_H
+#define CLI_REPORT_LOOKED_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "capture/capture.h"
+#include "synth/synth.h"
+
+typedef struct looked_at {
+  const int64_t *value; /* of the left's symbols */
+  const char *text;     /* "T = 33, B = 2" */
+  bool compared;
+  synth_verdict verdict; /* where compared */
+  const char *why;       /* else, or where undecided: the reason */
+} looked_at;
+
+/* Owns: looked_free. All texts are in the arena. */
+typedef struct looked {
+  bool asked;       /* a graph has symbols, and looking was not switched off */
+  size_t n_symbols; /* as captured: the left's */
+  cap_symbol *symbol;
+  looked_at *of;
+  size_t n, cap;
+  const char *none;  /* why nothing was looked at; NULL: something was, or nothing is to be */
+  const char *first; /* the smallest sizes that show the difference which decides; else NULL */
+  iso_arena arena;
+} looked;
+
+void looked_free(looked *l);
+void looked_text(const looked *l, FILE *f);
+/* The report's "scope". NULL: there is no memory. */
+json_t *looked_json(const looked *l);
+
+#endif

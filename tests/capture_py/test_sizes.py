@@ -1,0 +1,263 @@
+"""Sizes that stay open: what a capture of them says, and pairs that are compared at other sizes
+than those captured. The truth is known by construction: honest refactorings are equal at every
+size, twins differ from one size on."""
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+import torch
+from isomer_capture import CaptureError, capture
+from torch import nn
+
+D = 8
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ISOMER = os.environ.get("ISOMER", os.path.join(ROOT, "build", "isomer"))
+
+
+class Case(nn.Module):
+    """One function in several forms; `form` chooses, parameters are the same in all."""
+
+    def __init__(self, form):
+        super().__init__()
+        torch.manual_seed(1)
+        self.form = form
+        self.q, self.k, self.v = (nn.Linear(D, D) for _ in range(3))
+        self.table = nn.Parameter(torch.randn(12, D))
+        self.register_buffer("short", torch.rand(D))
+        self.register_buffer("long", torch.rand(D))
+
+
+class Window(Case):
+    """Attention of a sliding window of six."""
+
+    def forward(self, x):
+        pos = torch.arange(x.shape[1])
+        by = pos[:, None] - pos[None, :]
+        window = {"twin": 7}.get(self.form, 6)
+        q, k, v = self.q(x), self.k(x), self.v(x)
+        if self.form == "honest":
+            seen = torch.logical_not(torch.logical_or(by < 0, by > window - 1))
+            scores = torch.einsum("btd,bsd->bts", q, k) / 2
+            low = torch.full((), float("-inf"))
+            return torch.where(seen, scores, low).softmax(-1) @ v
+        seen = (by >= 0) & (by < window)
+        scores = (q @ k.transpose(1, 2)) * 0.5
+        return scores.masked_fill(~seen, float("-inf")).softmax(-1) @ v
+
+
+class Causal(Case):
+    """Causal attention: written out, and with a mask; the twin sees the whole of the first four."""
+
+    def forward(self, x):
+        q, k, v = self.q(x), self.k(x), self.v(x)
+        n = x.shape[1]
+        if self.form == "honest":
+            mask = torch.ones(n, n, dtype=torch.bool).tril()
+            return nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        pos = torch.arange(n)
+        seen = pos[None, :] <= pos[:, None]
+        if self.form == "twin":
+            seen = seen | (pos[None, :] > 14)
+        scores = (q @ k.transpose(1, 2)) / D**0.5
+        return scores.masked_fill(~seen, float("-inf")).softmax(-1) @ v
+
+
+class Switch(Case):
+    """A table of frequencies that changes where there are more than sixteen positions."""
+
+    def forward(self, x):
+        pos = torch.arange(x.shape[1])
+        if self.form == "honest":
+            by = torch.where(pos.max() >= 16, self.long, self.short)
+        else:
+            by = torch.where(pos[-1] + (self.form != "twin") > 16, self.long, self.short)
+        angle = pos[:, None] * by[None, :]
+        return x * angle.cos() + x.flip(-1) * angle.sin()
+
+
+class Clamped(Case):
+    """Positions beyond a table's end read its last row."""
+
+    def forward(self, x):
+        pos = torch.arange(x.shape[1])
+        if self.form == "honest":
+            return x + self.table[torch.where(pos > 11, 11, pos)]
+        return x + self.table[pos.clamp(max=10 if self.form == "twin" else 11)]
+
+
+class Last(Case):
+    """The last token of each sequence; the twin always takes the one that was last."""
+
+    def forward(self, x):
+        if self.form == "honest":
+            return self.q(x).flip(1)[:, 0]
+        return self.q(x[:, 4]) if self.form == "twin" else self.q(x[:, -1])
+
+
+class Pooled(Case):
+    """The mean over what is no padding; the twin divides by the captured length."""
+
+    def forward(self, x, mask):
+        kept = x * mask[:, :, None]
+        if self.form == "honest":
+            return torch.einsum("bt,btd->bd", mask / mask.sum(1, keepdim=True), x)
+        n = 5 if self.form == "twin" else mask.sum(1, keepdim=True)
+        return kept.sum(1) / n
+
+
+class Batch(Case):
+    """Normalised over a sequence; the twin over the whole batch."""
+
+    def forward(self, x):
+        if self.form == "honest":
+            return x.exp() / x.exp().sum(1, keepdim=True)
+        if self.form == "twin":
+            return x.exp() / x.exp().sum((0, 1), keepdim=True)
+        return x.softmax(1)
+
+
+class Blocks(Case):
+    """Sums of blocks of four, the last one padded; the twin has no room for a fourth block."""
+
+    def forward(self, x):
+        rest = (-x.shape[1]) % 4
+        whole = nn.functional.pad(x, (0, 0, 0, rest))
+        n = whole.shape[1] // 4
+        blocks = whole.reshape(x.shape[0], n, 4, D)
+        out = blocks.cumsum(2) if self.form == "honest" else whole.view(-1, n, 4, D).cumsum(2)
+        if self.form == "twin":
+            keep = torch.arange(n)[None, :, None, None] < 3
+            out = out * keep
+        return out.reshape(x.shape[0], n * 4, D)[:, : x.shape[1]]
+
+
+class Written(Case):
+    """The second half is written over; the twin writes to the third element, too."""
+
+    def forward(self, x):
+        y = x.clone()
+        half = x.shape[1] // 2
+        if self.form == "honest":
+            return torch.cat([y[:, :half], y[:, half:] * 2], 1)
+        y[:, half:] *= 2
+        if self.form == "twin":
+            y[:, 7:] += 1
+        return y
+
+
+# The size that first shows each twin.
+PAIRS = {
+    Window: "T = 7",
+    Causal: "T = 16",
+    Switch: "T = 17",
+    Clamped: "T = 12",
+    Last: "T = 6",
+    Pooled: "T = 1",
+    Batch: "B = 2",
+    Blocks: "T = 13",
+    Written: "T = 8",
+}
+BATCH_OF_ONE = (Batch,)
+
+
+def example(kind):
+    torch.manual_seed(0)
+    batch = 1 if kind in BATCH_OF_ONE else 2
+    inputs = {"x": torch.randn(batch, 5, D)}
+    if kind is Pooled:
+        inputs["mask"] = torch.ones(batch, 5)
+    return inputs
+
+
+def captured(kind, form, folder):
+    out = os.path.join(folder, form)
+    inputs = example(kind)
+    dynamic = {n: ["B", "T", None][: t.dim()] for n, t in inputs.items()}
+    return capture(kind(form).eval(), inputs, out, dynamic=dynamic), out
+
+
+def compare(left, right, *options):
+    done = subprocess.run(
+        [ISOMER, "compare", left, right, "--json", "-", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    return json.loads(done.stdout), done.stderr
+
+
+class Pairs(unittest.TestCase):
+    def check(self, kind):
+        with tempfile.TemporaryDirectory() as folder:
+            graph, plain = captured(kind, "plain", folder)
+            self.assertEqual(graph["version"], 2)
+            _, honest = captured(kind, "honest", folder)
+            _, twin = captured(kind, "twin", folder)
+            report, said = compare(plain, honest)
+            self.assertEqual(report["verdict"], "equivalent", said)
+            scope = report["scope"]
+            self.assertEqual(scope["text"], "captured sizes")
+            self.assertGreater(len(scope["looked_at"]), 8)
+            wrong = [x for x in scope["looked_at"] if x["verdict"] != "equivalent"]
+            self.assertEqual(wrong, [], said)
+            report, said = compare(plain, twin, "--disable", "sizes")
+            self.assertEqual(report["verdict"], "equivalent", said)
+            report, said = compare(plain, twin)
+            self.assertEqual(report["verdict"], "different", said)
+            self.assertEqual(report["scope"]["first"], PAIRS[kind])
+            self.assertIn("first at %s [" % PAIRS[kind], said.splitlines()[-1])
+
+
+for kind in PAIRS:
+    setattr(Pairs, "test_" + kind.__name__.lower(), lambda self, k=kind: self.check(k))
+
+
+class Branch(nn.Module):
+    def forward(self, x):
+        return x * 2 if x.shape[0] <= 16 else x.cos()
+
+
+class Fixed(nn.Module):
+    def forward(self, x):
+        return x + torch.ones(9)
+
+
+class Captures(unittest.TestCase):
+    def capture(self, module, inputs, **more):
+        said = io.StringIO()
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(said):
+            graph = capture(module.eval(), inputs, os.path.join(folder, "c"), **more)
+        return graph, said.getvalue()
+
+    def test_a_branch_becomes_a_bound(self):
+        graph, _ = self.capture(Branch(), torch.randn(9), dynamic={"x": ["T"]})
+        self.assertEqual(graph["symbols"], [{"name": "T", "min": 1, "value": 9, "max": 16}])
+        self.assertEqual(graph["guards"], [])
+
+    def test_what_is_fixed_is_said(self):
+        graph, said = self.capture(Fixed(), torch.randn(9), dynamic={"x": ["T"]})
+        self.assertEqual(graph["version"], 1)
+        self.assertIn("isomer-capture: T of x is fixed at 9 by the program\n", said)
+
+    def test_a_range_is_kept(self):
+        graph, _ = self.capture(Branch(), torch.randn(9), dynamic={"x": {0: ("T", 4, 12)}})
+        self.assertEqual(graph["symbols"], [{"name": "T", "min": 4, "value": 9, "max": 12}])
+
+    def test_without_names_nothing_changes(self):
+        graph, said = self.capture(Branch(), torch.randn(9))
+        self.assertEqual((graph["version"], said), (1, ""))
+
+    def test_wrong_names(self):
+        for dynamic, text in (
+            ({"y": ["T"]}, "no input tensor"),
+            ({"x": ["T", "B"]}, "no dimension"),
+            ({"x": ["min"]}, "no name"),
+            ({"x": ["a b"]}, "no name"),
+        ):
+            with self.assertRaisesRegex(CaptureError, text):
+                self.capture(Branch(), torch.randn(9), dynamic=dynamic)
