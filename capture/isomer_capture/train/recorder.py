@@ -51,6 +51,8 @@ class Recorder(TorchDispatchMode):
     def constant(self, t, storage):
         """Memory that was there before the step and has no name. Its storage is one leaf."""
         whole = torch.empty(0, dtype=t.dtype).set_(t.untyped_storage())
+        if t.is_contiguous() and t.numel() == whole.numel():
+            whole = whole.view(t.shape)
         node = self.graph.leaf("constant", "constant_%d" % self.constants, whole)
         self.constants += 1
         self.leaves[node.id] = ("constant", "constant_%d" % (self.constants - 1), whole.clone())
