@@ -1,10 +1,15 @@
 /* Whether the relations of leaves agree with one another. Each of them holds by value, and values
  * that were captured say too much: norms are all ones, biases all zeros, and any two such
- * parameters, or any two slices of one, are equal. So beside its value a relation keeps names     a
- * leaf whose namesake on the other side has its value is that namesake, and no other leaf and no
- * layout of leaves sides     a leaf is not a layout of leaves of its own side freedom   no
- * relation, and no two together, make an element of a leaf equal to another element of it kinds
- * what a floating parameter is made of, or is part of, is no constant: parameters have any value
+ * parameters, or any two slices of one, are equal. So beside its value a relation keeps
+ *
+ *   names    a leaf whose namesake on the other side has its value is that namesake, and no other
+ *            leaf and no layout of leaves;
+ *   sides    a leaf is not a layout of leaves of its own side;
+ *   freedom  no relation, and no two together, make an element of a leaf equal to another element
+ *            of it;
+ *   kinds    parameters have any value, so a leaf in one relation with a floating parameter is no
+ *            constant.
+ *
  * Different leaves of one side may become one, in whole or in part (embeddings that are tied, rows
  * of padding): that is listed as an assumption. */
 #include <stdlib.h>

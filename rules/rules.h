@@ -2,22 +2,26 @@
  *
  * Ideas and terms
  *   schema   an operator's argument names, types and defaults, by its dispatcher name
- * ("aten::add.Tensor"), from a table in the tree, so that reading a graph needs no libtorch. term
- * an operator applied to terms, literals and variables. Arguments stand in schema order, complete,
- * with the defaults filled in: two spellings of one call are one term. An operator with several
- * results is projected by `getitem`. Terms are immutable trees (shared parts may be shared
- * pointers) in somebody's arena. rule     lhs <=> rhs over declared variables, with conditions and
- * evidence (design: architecture, section 4). verdict  what validation found out about a rule:
- * unknown < tested < proved, or refuted. oracle   how `synth` reaches validation without depending
- * on it: two functions and a context.
+ *            ("aten::add.Tensor"), from a table in the tree, so that reading a graph needs no
+ *            libtorch.
+ *   term     an operator applied to terms, literals and variables. Arguments stand in schema order,
+ *            complete, with the defaults filled in: two spellings of one call are one term. An
+ *            operator with several results is projected by `getitem`. Terms are immutable trees
+ *            (shared parts may be shared pointers) in somebody's arena.
+ *   rule     lhs <=> rhs over declared variables, with conditions and evidence (docs/rules.md).
+ *   verdict  the outcome of validating a rule: unknown < tested < proved, or refuted.
+ *   oracle   how `synth` reaches validation without depending on it: two functions and a context.
  *
  * Example (tests/rules/example.c has it as a program):
  *
+ *     const char *text = "(rule r (var x f _) (lhs (aten::relu x))"
+ *                        " (rhs (aten::relu (aten::relu x))))";
  *     rule_set *set = NULL;
  *     iso_error err;
- *     if (rule_set_parse("(rule r (var x f _) (lhs (aten::relu x)) (rhs (aten::relu (aten::relu
- * x))))", SIZE_MAX, "example", &set, &err) == ISO_OK) { char *text = rule_print(rule_set_at(set,
- * 0)); puts(text); free(text);
+ *     if (rule_set_parse(text, SIZE_MAX, "example", &set, &err) == ISO_OK) {
+ *       char *printed = rule_print(rule_set_at(set, 0));
+ *       puts(printed);
+ *       free(printed);
  *     }
  *     rule_set_free(set);
  */

@@ -570,8 +570,7 @@ def contrast(b, what):
         b.js(
             (
                 "new Set(STATE_NAMES.map(n => markShapes(n).map(e => e.outerHTML).join(''))).size "
-                "=== "
-                "STATE_NAMES.length"
+                "=== STATE_NAMES.length"
             )
         ),
         "%s: two marks of one shape" % what,
@@ -732,8 +731,7 @@ def main():
             print(
                 (
                     "note: no Chromium here (CHROMIUM=PATH, or apt-get install chromium: 300 MB); "
-                    "the "
-                    "pages were not opened"
+                    "the pages were not opened"
                 )
             )
     print("%d passed, %d failed" % tuple(TALLY))

@@ -199,8 +199,7 @@ def outputs(where):
         (
             (
                 "output y = none\noutput aux = none\noutput none = y_t\noutput none = z\noutput "
-                "none "
-                "= more"
+                "none = more"
             ),
             "no output is left",
         ),

@@ -233,9 +233,8 @@ def random_numbers_are_refused():
         expect(e["status"] == "unknown" and "draws random numbers" in e["reason"], "%s", e)
     s = status_of(
         (
-            "(rule off (var x f _) (lhs (aten::dropout x 0.5 false)) (rhs x))\n(rule none (var x "
-            "f _) "
-            "(lhs (aten::dropout x 0.0 true)) (rhs x))"
+            "(rule off (var x f _) (lhs (aten::dropout x 0.5 false)) (rhs x))\n(rule none (var x f "
+            "_) (lhs (aten::dropout x 0.0 true)) (rhs x))"
         )
     )
     expect(s == {"off": "proved", "none": "proved"}, "%s", s)

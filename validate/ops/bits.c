@@ -2,9 +2,11 @@
  *
  * In two's complement an integer is the sum of its bits, each times its weight, and a function of
  * several integers that works bit by bit is a polynomial in their bits of degree 1 in each. So
- * every such function is a sum of conjunctions with whole coefficients, x | y = x + y - (x & y), x
- * ^ y = x + y - 2 (x & y),    ~x = -1 - x
- * (-1, all of whose bits are set, is the conjunction of nothing), and only conjunctions of atoms
+ * every such function is a sum of conjunctions with whole coefficients,
+ *
+ *   x | y = x + y - (x & y),  x ^ y = x + y - 2 (x & y),  ~x = -1 - x,
+ *
+ * where -1, all of whose bits are set, is the conjunction of nothing. Only conjunctions of atoms
  * are left, in one order. A sum is read back as a function of bits where each assignment of bits to
  * its atoms gives 0 or 1, so that nothing is carried. */
 #include "validate/ops/ops.h"
