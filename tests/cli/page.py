@@ -239,6 +239,22 @@ def texts(where):
     )
     check(status == 1, "scale: %d" % status)
 
+    rounded = os.path.join(where, "rounded.html")
+    status, _, _ = isomer(LEFT, EPS, "-q", "--rounding", "--html", rounded)
+    r = page(rounded, "rounded").report
+    check(
+        status == 1
+        and len(r["rounding"]) == 1
+        and not r["rounding"][0]["explained"]
+        and len(r["rounding_curve"]) > 20
+        and r["rounding_conclusion"].startswith("rounding does not explain the difference: in fl"),
+        "rounded: %d %s" % (status, r["rounding"]),
+    )
+    check(
+        p.report["rounding"] == [] and p.report["rounding_conclusion"] is None,
+        "rounding that nobody asked for",
+    )
+
     # Several pairs; none that agrees; a comparison that was stopped; one that ran out of memory.
     several = os.path.join(where, "several.html")
     status, _, err = isomer(LEFT, RIGHT, "--also", LEFT, EPS, "-q", "--html", several)
@@ -684,6 +700,15 @@ def shown(where, hostile_page, two_page):
                     "several: the other pair",
                 )
             everything(b, name)
+
+        b.open(os.path.join(where, "rounded.html"))
+        check(
+            "in float64 the two are" in b.js("document.getElementById('rounding').textContent")
+            and b.js("document.querySelectorAll('#rounding-curve path').length") == 4,
+            "rounded: the conclusion and the curve",
+        )
+        keep(b, "rounded")
+        everything(b, "rounded")
 
         b.open(hostile_page)
         check(

@@ -731,14 +731,9 @@ class Dtype:
 
 class Graph:
     def __init__(self):
-        self.nodes, self.weights, self.inputs, self.leaves, self.n, self.prefix = (
-            [],
-            {},
-            {},
-            {},
-            0,
-            "",
-        )
+        self.nodes, self.weights, self.inputs, self.leaves = [], {}, {}, {}
+        self.n, self.prefix = 0, ""
+        self.scope = None  # of the nodes that are made from now on
 
     def json(self, v):
         if isinstance(v, Tensor):
@@ -752,6 +747,8 @@ class Graph:
     def node(self, op, outputs, **more):
         ref = "n%d" % self.n
         self.n += 1
+        if self.scope:
+            more["scope"] = self.scope
         self.nodes.append(
             dict(
                 {"id": ref, "op": op},
