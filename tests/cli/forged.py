@@ -598,7 +598,7 @@ def zeros_of_both_signs():
 
 
 def strided_memory():
-    """What is read by strides lies row by row, or nobody knows what it is."""
+    """Memory that is read by strides has to lie row by row: otherwise its order is unknown."""
 
     def build(c, side):
         c.leaf("x", "input", "float32", [[0.5, -1.25], [2.0, 3.5]])
