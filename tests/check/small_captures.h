@@ -66,6 +66,7 @@ static inline void setup(void) {
                   .output = output,
                   .fixed = fixed,
                   .err = &err};
+  memset(term, 0, sizeof term);
   n_kept = 0;
 }
 
@@ -211,13 +212,21 @@ static inline void add_output(const char *left, const char *right, uint32_t a, u
   output[k.n_outputs++] = (chk_output){left, right, a, b};
 }
 
-/* What comes before the first step; nothing of it may be refused here. */
+/* What comes before the first step; nothing of it may be refused here. There is room for terms that
+ * are added later. */
 static inline void begin(void) {
+  const size_t n = k.n_terms;
+  k.n_terms = MAX_TERMS;
   ck_assert(chk_relations(&k) == ISO_OK);
   ck_assert_msg(!chk_settled(&k), "%s", report.reason);
   ck_assert(chk_begin_values(&k) == ISO_OK);
+  k.n_terms = n;
 }
 
+/* No two terms are equal. */
+static inline void part_all(void) {
+  for (uint32_t i = 0; i < MAX_TERMS; i++) k.up[i] = i;
+}
 static inline void unite(uint32_t a, uint32_t b) { k.up[chk_root(&k, a)] = chk_root(&k, b); }
 
 /* Whether nothing was refused; the next question begins anew. */
