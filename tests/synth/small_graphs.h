@@ -10,7 +10,7 @@
 #include "synth/synth.h"
 #include "tests/support/small_operators.h"
 
-enum { MAX_NODES = 24, MAX_TENSORS = 64 };
+enum { MAX_NODES = 32, MAX_TENSORS = 64 };
 
 /* ---- an oracle ---- */
 
