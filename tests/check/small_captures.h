@@ -31,6 +31,7 @@ static uint32_t fixed[MAX_NODES];
 static rule_tensor *kept[MAX_TENSORS];
 static size_t n_kept;
 
+/* parameters: those of rule_oracle.call. */
 static inline iso_code small_run(void *ctx, const rule_term *call, rule_tensor *const *bind,
                                  bool float64, rule_tensor **out, size_t cap, size_t *n_out,
                                  iso_error *e) {

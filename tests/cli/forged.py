@@ -389,8 +389,8 @@ def slices_of_zeros():
 
 
 def halves_that_another_leaf_has():
-    """A leaf is said to be another one twice over, and so its halves to be equal. That the other one
-    has these elements first must not hide it."""
+    """A leaf is said to be another one twice over, and so its halves to be equal. It is seen
+    although a third leaf has these elements first."""
     half = [0.5, -1.25]
 
     def build(c, side):
