@@ -287,8 +287,9 @@ static iso_code join_elements(chk_state *k, chk_elements *e, const chk_step *s, 
   return ISO_OK;
 }
 
-/* Mark the elements of `leaf`; in `other` 1 + a leaf of the group that has some of them. Returns
- * whether two of its own are one. */
+/* Mark the elements of `leaf`; in `other` 1 + a leaf of the group that has some of them. Each mark
+ * is the last leaf's: a leaf that meets its own has one element twice, whoever had it before.
+ * Returns whether that is so. */
 static bool claim(const chk_state *k, chk_elements *e, uint32_t *owner, uint32_t leaf,
                   uint32_t *other) {
   const int64_t base = e->base[first_of(e, leaf)], n = first_value(k, leaf)->numel;
@@ -297,7 +298,7 @@ static bool claim(const chk_state *k, chk_elements *e, uint32_t *owner, uint32_t
     uint32_t *o = &owner[element(e, (uint32_t)(base + i))];
     if (*o == leaf + 1) return true;
     if (*o) *other = *o;
-    else *o = leaf + 1;
+    *o = leaf + 1;
   }
   return false;
 }
@@ -308,8 +309,8 @@ static long rank_of(const chk_term *t) {
   return r;
 }
 
-/* The leaves of one side and rank, from `from` on. `owner`, by element: 1 + the leaf of the group
- * that has it. */
+/* The leaves of one side and rank, from `from` on. `owner`, by element: 1 + the last leaf of the
+ * group that has it. */
 static iso_code check_group(chk_state *k, chk_elements *e, uint32_t *owner, uint32_t from,
                             bool *done) {
   iso_code c = ISO_OK;

@@ -276,7 +276,7 @@ class Run:
         print("%-6s %-36s %s" % ("ok" if ok else "FAILED", what, said), flush=True)
 
     def script(self, name):
-        """What --repro writes runs alone, and ends with status 1."""
+        """The script that --repro writes runs alone, and ends with status 1."""
         with tempfile.TemporaryDirectory() as tmp:
             path = os.path.join(tmp, "bug.py")
             self.compare(name, "reference", "faulty", "--repro", path)

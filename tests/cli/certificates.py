@@ -101,7 +101,7 @@ def nameless(rule):
 
 
 def claims(doc, steps=None, d=None):
-    """What steps other than congruences say (all of them, of the terms' digests `d`)."""
+    """The claims of all steps that are no congruences, over the terms' digests `d`."""
     d, out = d or deep(doc), set()
     for s in doc["steps"] if steps is None else steps:
         if "rule" in s:

@@ -113,7 +113,7 @@ UNREAD, ALONE, SAME, BY_RULE, WITHIN, ASSUMED = range(6)
 
 
 def consistent(p, graphs, what):
-    """What the page says of nodes against the captures and against itself."""
+    """The page's words about nodes agree with the captures and with one another."""
     members = {}
     for k, side in enumerate(p.pair["sides"]):
         nodes = side["nodes"]
@@ -284,7 +284,7 @@ def texts(where):
         "a name that is no UTF-8: %d %s" % (status, err),
     )
 
-    # What cannot be written leaves nothing behind.
+    # A page that cannot be written leaves no file.
     for bad in (os.path.join(where, "no", "folder.html"), where):
         status, _, err = isomer(LEFT, RIGHT, "-q", "--html", bad)
         check(

@@ -214,7 +214,7 @@ def conditions_are_met():
 
 
 def random_numbers_are_refused():
-    """What draws them is no function: neither proved nor refuted, whatever the numbers were."""
+    """An operator that draws numbers is no function: its rules are neither proved nor refuted."""
     v = "(var x f (N M)) (var q f (2 N M))"
     drawing = (
         "(aten::dropout x 0.5 true)",
