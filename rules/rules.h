@@ -223,14 +223,27 @@ const char *rule_scope_name(rule_scope s); /* "", "these shapes", "these ranks",
 
 typedef struct rule_variable {
   const char *name;
-  char kind;      /* 'f', 'i', 'b' or 'c' */
-  bool any_shape; /* `_`: any rank and sizes; then n_dims is 0 */
-  bool leading;   /* `...` in front: any leading dimensions */
+  char kind;         /* 'f', 'i', 'b' or 'c' */
+  rule_dtype narrow; /* of integers in fewer than 64 bits: their dtype; else 0 */
+  bool any_shape;    /* `_`: any rank and sizes; then n_dims is 0 */
+  bool leading;      /* `...` in front: any leading dimensions */
   uint32_t n_dims;
   const rule_term *const *dim; /* INT, NAME, EXPR, or NONE for an unnamed size `_` */
   const rule_term *low,
       *high; /* `(in x lo hi)`: integer values in [lo, hi); NULL where not given */
 } rule_variable;
+
+/* How a rule file writes its kind: "f", "b", "c", "i" (int64), "i32", "i16", "i8", "u8". Static. */
+const char *rule_variable_kind(const rule_variable *v);
+/* Sets kind and width by that text. Returns: false where it is none. */
+bool rule_variable_read_kind(rule_variable *v, const char *text);
+/* Sets kind and width to those of tensors of `d`. */
+void rule_variable_set_dtype(rule_variable *v, rule_dtype d);
+/* Whether it stands for tensors of `d`: of any floating dtype, of any complex one, of one of
+ * integers. */
+bool rule_variable_takes(const rule_variable *v, rule_dtype d);
+/* The dtype of its samples: the widest of its kind, of integers their own. */
+rule_dtype rule_variable_dtype(const rule_variable *v);
 
 typedef struct rule_attribute {
   const char *name;
