@@ -1,4 +1,4 @@
-/* Private to the files of ranks (parts, grid, lift, summands, rank_sums): what ranks hold of one tensor. */
+/* Private to parts.c, grid.c, lift.c, summands.c, rank_sums.c: what ranks hold of one tensor. */
 #ifndef SYNTH_SEARCH_PARTS_H
 #define SYNTH_SEARCH_PARTS_H
 
