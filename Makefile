@@ -299,7 +299,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(HLO) --faults 0'; echo '$(HLO) -k tensor-2'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(RECORDED)' >> $(B)/check.list)
-	@$(if $(filter 0,$(TORCH)),:,{ echo '$(DISTRIBUTED)'; echo '$(RANK_BUGS)'; echo '$(SPELLED)'; echo '$(INFERRED)'; echo '$(RANK_FAULTS) --count 30 --least 80'; } >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,{ echo '$(DISTRIBUTED)'; echo '$(RANK_BUGS)'; echo '$(SPELLED)'; echo '$(INFERRED)'; echo '$(TRAINING) --quick'; echo '$(RANK_FAULTS) --count 30 --least 80'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(CORNERS) --rules 330 --pairs 33' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(UNREAD) --count 42 --certificates' >> $(B)/check.list)
 	@{ $(foreach t,$(LINT),echo 'python3 tests/lint/$(t).py --isomer $(B)/isomer';) } >> $(B)/check.list
