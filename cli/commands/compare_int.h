@@ -9,6 +9,7 @@
 #include "cli/report/looked.h"
 #include "cli/report/obligations.h"
 #include "cli/report/refinement.h"
+#include "localise/rounding/rounding.h"
 #include "synth/synth.h"
 #include "validate/validate.h"
 
@@ -32,6 +33,7 @@ typedef struct options {
   const char *ops[MAX_OPS], *inputs[MAX_INPUTS];
   size_t n_inputs;
   limits limits;
+  bool rounding;  /* measured beside the verdict */
   bool certified; /* nothing less counts */
   bool quiet, verbose, explain, trace, progress, no_stats;
   cap_graph *const *compared; /* the two graphs at hand */
@@ -58,6 +60,7 @@ typedef struct pair {
   synth_result *result;
   looked looked; /* at other sizes */
   obligations obligations;
+  rounding rounding;  /* where it was asked for */
   double load, total; /* seconds */
 } pair;
 

@@ -108,53 +108,88 @@ static void keep(looking *l, pair *found, pair *p) {
   l->o->compared = found->graph;
 }
 
-/* The one symbol that is not as captured; SIZE_MAX: there are more. */
-static size_t only_symbol(const looking *l, const int64_t *value) {
-  size_t found = SIZE_MAX, n = 0;
+static bool changed(const looking *l, const int64_t *value) {
   for (size_t i = 0; i < l->out->n_symbols; i++)
-    if (value[i] != l->out->symbol[i].value) found = i, n++;
-  return n == 1 ? found : SIZE_MAX;
+    if (value[i] != l->out->symbol[i].value) return true;
+  return false;
 }
 
-/* The largest value of symbol `s` below `x` at which the graphs were equivalent, the others as
- * captured; one below the least where there is none. */
-static int64_t equal_below(const looking *l, size_t s, int64_t x) {
+/* Whether two sizes are one but for symbol `s`. */
+static bool beside(const looking *l, size_t s, const int64_t *a, const int64_t *b) {
+  for (size_t i = 0; i < l->out->n_symbols; i++)
+    if (i != s && a[i] != b[i]) return false;
+  return true;
+}
+
+/* The largest value of symbol `s` below value[s] at which the graphs were equivalent; one below the
+ * least where there is none. */
+static int64_t equal_below(const looking *l, size_t s, const int64_t *value) {
   const cap_symbol *symbol = &l->out->symbol[s];
-  const bool fine = l->captured->result->verdict == SYNTH_EQUIVALENT && symbol->value < x;
-  int64_t best = fine ? symbol->value : symbol->min - 1;
+  int64_t best = symbol->min - 1;
+  bool captured = l->captured->result->verdict == SYNTH_EQUIVALENT && symbol->value < value[s];
+  for (size_t i = 0; i < l->out->n_symbols; i++)
+    captured &= i == s || value[i] == l->out->symbol[i].value;
+  if (captured) best = symbol->value;
   for (size_t i = 0; i < l->out->n; i++) {
     const looked_at *at = &l->out->of[i];
-    if (only_symbol(l, at->value) == s && at->compared && at->verdict == SYNTH_EQUIVALENT &&
-        at->value[s] < x && at->value[s] > best)
+    if (at->compared && at->verdict == SYNTH_EQUIVALENT && beside(l, s, at->value, value) &&
+        at->value[s] < value[s] && at->value[s] > best)
       best = at->value[s];
   }
   return best;
 }
 
-/* Smaller sizes that show it, too, by halving. `found` is at `at`, and follows it. */
+/* Look at `value`, and keep it where it differs. */
+static iso_code try_smaller(looking *l, const int64_t *value, pair *found, bool *differs) {
+  const char *broken;
+  looked_at *x = NULL;
+  pair p = {0};
+  *differs = false;
+  iso_code c = cap_admits(l->captured->graph[0], value, &broken, l->err);
+  if (!c && !broken) c = look(l, value, &p, &x);
+  if (!c && x && x->compared && x->verdict == SYNTH_DIFFERENT) {
+    *differs = true;
+    l->out->first = x->text;
+    keep(l, found, &p);
+  }
+  cmp_free_pair(&p);
+  return c;
+}
+
+/* The least value of symbol `s` that shows it, by halving, where the others have what they have in
+ * `value`. */
+static iso_code halve(looking *l, int64_t *value, size_t s, pair *found) {
+  int64_t low = equal_below(l, s, value), high = value[s];
+  iso_code c = ISO_OK;
+  while (high - low > 1 && !c && !limits_reached(&l->o->limits)) {
+    bool differs;
+    value[s] = low + (high - low) / 2;
+    c = try_smaller(l, value, found, &differs);
+    if (differs) high = value[s];
+    else low = value[s];
+  }
+  value[s] = high;
+  return c;
+}
+
+/* Sizes nearer to the captured ones, then smaller ones, that show it too. `found` is at `at`, and
+ * follows it. */
 static iso_code shrink(looking *l, looked_at at, pair *found) {
-  const size_t s = only_symbol(l, at.value), n = l->out->n_symbols;
+  const size_t n = l->out->n_symbols;
   iso_code c = ISO_OK;
   l->out->first = at.text;
-  if (s == SIZE_MAX) return ISO_OK;
   int64_t *value = calloc(n + 1, sizeof *value);
   if (!value) return nomem(l->err);
   memcpy(value, at.value, n * sizeof *value);
-  int64_t low = equal_below(l, s, value[s]), high = value[s];
-  while (high - low > 1 && !c && !limits_reached(&l->o->limits)) {
-    const char *broken;
-    value[s] = low + (high - low) / 2;
-    if ((c = cap_admits(l->captured->graph[0], value, &broken, l->err))) break;
-    looked_at *x = NULL;
-    pair p = {0};
-    if (!broken) c = look(l, value, &p, &x);
-    if (!c && x && x->compared && x->verdict == SYNTH_DIFFERENT) {
-      high = value[s];
-      l->out->first = x->text;
-      keep(l, found, &p);
-    } else low = value[s];
-    cmp_free_pair(&p);
+  for (size_t s = 0; s < n && !c; s++) {
+    const int64_t was = value[s], captured = l->out->symbol[s].value;
+    bool differs = was == captured;
+    value[s] = captured;
+    if (!differs && changed(l, value)) c = try_smaller(l, value, found, &differs);
+    if (!differs) value[s] = was;
   }
+  for (size_t s = 0; s < n && !c; s++)
+    if (value[s] != l->out->symbol[s].value) c = halve(l, value, s, found);
   free(value);
   return c;
 }

@@ -228,7 +228,7 @@ iso_code size_plan_make(cap_graph *const graph[2], const cap_options *from, uint
   if (!c) c = add_corners(&p, top, seed);
   for (size_t i = 0; i < p.n_numbers && !c; i++)
     for (size_t s = 0; s < graph[0]->n_symbols && !c; s++)
-      for (int64_t by = -1; by <= 1 && !c; by++)
+      for (int64_t by = -1; by <= 2 && !c; by++)
         if (p.number[i] + by <= top[s]) c = add_one(&p, s, p.number[i] + by);
   sort(out);
   return c;

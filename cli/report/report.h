@@ -9,6 +9,7 @@
 #include "cli/report/looked.h"
 #include "cli/report/obligations.h"
 #include "cli/report/refinement.h"
+#include "localise/rounding/rounding.h"
 #include "synth/synth.h"
 
 typedef struct report {
@@ -20,6 +21,7 @@ typedef struct report {
   const refinement *refinement;   /* NULL: nothing was inferred */
   const looked *looked;           /* at other sizes; NULL: nothing is known of them */
   const baseline *known;          /* NULL: none was given */
+  const rounding *rounding;       /* NULL: it was not asked for */
   double load, total;             /* seconds */
   bool verbose, explain, quiet;
   bool colour;
