@@ -149,8 +149,8 @@ class Program:
         return {"shape": shape, "dtype": dtype_name(t.dtype)}
 
     def stand_ins(self, run, args, kwargs, known, n):
-        """The n results once more, with symbols for sizes; Nones where all sizes are fixed. `known`:
-        what torch.export has of the node, if it has it."""
+        """The n results once more, with symbols for sizes; Nones where all sizes are fixed.
+        `known`: what torch.export has of the node, if it has it."""
         if not self.sizes:
             return [None] * n
         if known is None:

@@ -77,7 +77,7 @@ static iso_code load(looking *l, const int64_t *value, pair *p, iso_error *err) 
   if (!c) c = load_side(l, 1, right, p, err);
   free(right);
   if (!c && size_plan_work(p->graph[0]) + size_plan_work(p->graph[1]) > l->most)
-    c = iso_fail(err, ISO_LIMIT, "too large");
+    c = iso_fail(err, ISO_LIMIT, "more than %.0f elements are too many", l->most);
   const cap_graph *const from[2] = {g[0], g[1]};
   return c ? c : cap_move_inputs(from, p->graph, l->o->synth.seed, err);
 }

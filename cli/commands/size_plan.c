@@ -10,13 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SIZES = 24, MOST_NUMBERS = 256, DRAWN = 3 };
+enum { MOST_SIZES = 32, MOST_NUMBERS = 256, DRAWN = 3 };
 
 typedef struct planning {
   cap_graph *const *graph;
   size_plan *plan;
   size_t cap;
-  int64_t number[MOST_NUMBERS];
+  struct {
+    int64_t x;
+    uint64_t of; /* which symbols it may bound, a bit each */
+  } number[MOST_NUMBERS];
   size_t n_numbers;
   iso_error *err;
 } planning;
@@ -35,61 +38,81 @@ double size_plan_work(const cap_graph *g) {
 
 /* ---- numbers ---- */
 
-static void note(planning *p, int64_t x) {
-  if (x < 3 || x > INT64_MAX / 2 || p->n_numbers == MOST_NUMBERS) return;
+/* A number that symbols of `of` may reach. */
+static void note(planning *p, int64_t x, uint64_t of) {
+  if (x < 3 || x > INT64_MAX / 2) return;
   for (size_t i = 0; i < p->n_numbers; i++)
-    if (p->number[i] == x) return;
-  p->number[p->n_numbers++] = x;
+    if (p->number[i].x == x) {
+      p->number[i].of |= of;
+      return;
+    }
+  if (p->n_numbers == MOST_NUMBERS) return;
+  p->number[p->n_numbers].x = x;
+  p->number[p->n_numbers++].of = of;
 }
 
-/* Literals of a call: of all arguments, or of those that are no lists. */
-static void note_literals(planning *p, const rule_term *t) {
+/* The left's symbols that a tensor of this shape may be as long as; of a number, all. */
+static uint64_t symbols_in(const planning *p, const rule_shape *s) {
+  const cap_graph *g = p->graph[0];
+  uint64_t of = 0;
+  for (size_t i = 0; i < g->n_symbols; i++)
+    for (uint32_t d = 0; d < s->rank; d++)
+      if (s->dim[d] == g->symbol[i].value) of |= UINT64_C(1) << i;
+  return of ? of : UINT64_MAX;
+}
+
+/* Literals of a call that are no lists. */
+static void note_literals(planning *p, const rule_term *t, uint64_t of) {
   for (uint32_t k = 0; k < t->n; k++) {
     const rule_term *x = t->child[k];
-    if (x->kind == RULE_INT) note(p, x->u.i), note(p, -x->u.i);
+    if (x->kind == RULE_INT && x->u.i > INT64_MIN) note(p, x->u.i < 0 ? -x->u.i : x->u.i, of);
     if (x->kind == RULE_FLOAT && fabs(x->u.f) < 1e9 && x->u.f == floor(x->u.f))
-      note(p, (int64_t)fabs(x->u.f));
+      note(p, (int64_t)fabs(x->u.f), of);
   }
 }
 
-static bool is_size(const cap_graph *g, int64_t x) {
-  for (size_t i = 0; i < g->n_symbols; i++)
-    if (g->symbol[i].value == x) return true;
-  return false;
-}
-
 /* A table that integers read, or of which a part is taken. */
-static void note_table(planning *p, const cap_graph *g, const rule_term *call) {
-  const rule_term *t = call->n ? call->child[0] : NULL;
+static void note_table(planning *p, const cap_graph *g, const cap_node *n) {
+  const rule_term *call = n->call, *t = call->n ? call->child[0] : NULL;
+  uint64_t of = symbols_in(p, &n->output[0].shape);
   bool indexed = rule_operator_of(call->u.s)->placed == RULE_PLACED_RANGE;
   for (uint32_t k = 1; k < call->n; k++) {
     const rule_term *x = call->child[k];
     if (x->kind == RULE_LIST && x->n) x = x->child[0];
-    indexed |= x->kind == RULE_VAR && rule_dtype_is_int(g->node[x->u.i].output[0].dtype);
+    if (x->kind != RULE_VAR || !rule_dtype_is_int(g->node[x->u.i].output[0].dtype)) continue;
+    indexed = true;
+    of = symbols_in(p, &g->node[x->u.i].output[0].shape);
   }
   if (!indexed || !t || t->kind != RULE_VAR) return;
   const rule_shape *s = &g->node[t->u.i].output[0].shape;
   for (uint32_t d = 0; d < s->rank && d < 3; d++)
-    if (!is_size(g, s->dim[d])) note(p, s->dim[d]);
+    if (symbols_in(p, &(rule_shape){.rank = 1, .dim = {s->dim[d]}}) == UINT64_MAX)
+      note(p, s->dim[d], of);
+}
+
+/* A part of what is as long as an open size. */
+static void note_part(planning *p, const cap_graph *g, const cap_node *n) {
+  const rule_term *call = n->call, *t = call->n ? call->child[0] : NULL;
+  if (rule_operator_of(n->op)->placed != RULE_PLACED_RANGE || call->n < 4 || t->kind != RULE_VAR)
+    return;
+  const rule_shape *s = &g->node[t->u.i].output[0].shape;
+  const rule_term *dim = call->child[1];
+  if (dim->kind != RULE_INT || dim->u.i < 0 || dim->u.i >= s->rank) return;
+  const uint64_t of = symbols_in(p, &(rule_shape){.rank = 1, .dim = {s->dim[dim->u.i]}});
+  if (of != UINT64_MAX) note_literals(p, call, of);
 }
 
 static void note_numbers(planning *p, const cap_graph *g) {
-  for (size_t i = 0; i < g->n_numbers; i++) note(p, g->number[i]);
+  for (size_t i = 0; i < g->n_numbers; i++) note(p, g->number[i], UINT64_MAX);
   for (size_t i = 0; i < g->n_nodes; i++) {
     const cap_node *n = &g->node[i];
     if (!n->call || n->call->kind != RULE_OP) continue;
     const rule_dtype d = n->output[0].dtype;
-    if (rule_dtype_is_int(d) || d == RULE_BOOL) note_literals(p, n->call);
-    const rule_term *t = n->call->n ? n->call->child[0] : NULL;
-    /* A part of what is as long as an open size. */
-    if (rule_operator_of(n->op)->placed == RULE_PLACED_RANGE && t->kind == RULE_VAR &&
-        n->call->n > 3 && n->call->child[1]->kind == RULE_INT &&
-        n->call->child[1]->u.i < g->node[t->u.i].output[0].shape.rank &&
-        is_size(g, g->node[t->u.i].output[0].shape.dim[n->call->child[1]->u.i]))
-      note_literals(p, n->call);
+    if (rule_dtype_is_int(d) || d == RULE_BOOL)
+      note_literals(p, n->call, symbols_in(p, &n->output[0].shape));
+    note_part(p, g, n);
+    note_table(p, g, n);
   }
-  for (size_t i = 0; i < g->n_nodes; i++)
-    if (g->node[i].call && g->node[i].call->kind == RULE_OP) note_table(p, g, g->node[i].call);
 }
 
 /* ---- sizes ---- */
@@ -122,9 +145,8 @@ static iso_code add_one(planning *p, size_t symbol, int64_t x) {
   return add(p, value);
 }
 
-/* Whether the left graph at these sizes is small enough. */
-static bool small(const planning *p, const cap_options *from, const int64_t *value) {
-  const cap_graph *g = p->graph[0];
+/* The elements of one graph at these values of its symbols; infinite where it cannot be read. */
+static double work_at(const cap_graph *g, const cap_options *from, const int64_t *value) {
   cap_size size[64];
   cap_graph *at = NULL;
   iso_error ignored;
@@ -132,10 +154,20 @@ static bool small(const planning *p, const cap_options *from, const int64_t *val
   cap_options o = *from;
   o.size = size;
   o.n_sizes = g->n_symbols;
-  const bool good = cap_load_with(g->path, &o, g->schemas, &at, &ignored) == ISO_OK &&
-                    2 * size_plan_work(at) <= p->plan->most;
+  const bool read = cap_load_with(g->path, &o, g->schemas, &at, &ignored) == ISO_OK;
+  const double work = read ? size_plan_work(at) : INFINITY;
   cap_free(at);
-  return good;
+  return work;
+}
+
+/* Whether both graphs are small enough at these sizes of the left. */
+static bool small(const planning *p, const cap_options *from, const int64_t *value) {
+  int64_t right[64];
+  iso_error ignored;
+  const double work = work_at(p->graph[0], from, value);
+  return work <= p->plan->most &&
+         cap_relate_sizes(p->graph[0], p->graph[1], value, right, &ignored) == ISO_OK &&
+         work + work_at(p->graph[1], from, right) <= p->plan->most;
 }
 
 /* The largest value of one symbol that is allowed and small enough, by halving. */
@@ -186,11 +218,6 @@ static iso_code add_corners(planning *p, const int64_t *top, uint64_t seed) {
   return c;
 }
 
-static int by_value(const void *a, const void *b) {
-  const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-  return (x > y) - (x < y);
-}
-
 static double product(const int64_t *value, size_t n) {
   double x = 1;
   for (size_t k = 0; k < n; k++) x *= (double)value[k] + 1;
@@ -214,7 +241,7 @@ static void sort(size_plan *plan) {
 
 iso_code size_plan_make(cap_graph *const graph[2], const cap_options *from, uint64_t seed,
                         size_plan *out, iso_error *err) {
-  enum { ROOM = 1 << 24 };
+  enum { ROOM = 1 << 22 };
   planning p = {.graph = graph, .plan = out, .err = err};
   int64_t top[64];
   const double captured = size_plan_work(graph[0]) + size_plan_work(graph[1]);
@@ -222,14 +249,14 @@ iso_code size_plan_make(cap_graph *const graph[2], const cap_options *from, uint
   out->most = captured > ROOM / 2 ? 2 * captured : ROOM;
   note_numbers(&p, graph[0]);
   note_numbers(&p, graph[1]);
-  qsort(p.number, p.n_numbers, sizeof *p.number, by_value);
   iso_code c = ISO_OK;
   for (size_t s = 0; s < graph[0]->n_symbols && !c; s++) c = add_symbol(&p, from, s, &top[s]);
   if (!c) c = add_corners(&p, top, seed);
   for (size_t i = 0; i < p.n_numbers && !c; i++)
     for (size_t s = 0; s < graph[0]->n_symbols && !c; s++)
       for (int64_t by = -1; by <= 2 && !c; by++)
-        if (p.number[i] + by <= top[s]) c = add_one(&p, s, p.number[i] + by);
+        if (p.number[i].of >> s & 1 && p.number[i].x + by <= top[s])
+          c = add_one(&p, s, p.number[i].x + by);
   sort(out);
   return c;
 }
