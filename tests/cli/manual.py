@@ -73,7 +73,7 @@ def table():
     one call alone."""
     out, once = {c: {} for c in COMMANDS}, {c: set() for c in COMMANDS}
     for kind_of, command, name, kind, of in re.findall(
-        r'^(OPTION|ONCE)\("([a-z.]+)", "([a-z0-9-]+)", (\w+), (NULL|"[^"]*"),',
+        r'^(OPTION|ONCE)\("([a-z.]+)", "([a-z0-9-]+)", (\w+),\s+(NULL|"[^"]*"),',
         text_of("cli/options.def"),
         re.M,
     ):
