@@ -20,13 +20,17 @@ static void teardown(void) {
 
 /* One of everything that a graph may hold. */
 static const char *const graph =
-    "{'format':'isomer-capture','version':1,'model':'m','framework':'f','nodes':["
-    "{'id':'x','op':'input','name':'x','outputs':[{'shape':[2,4],'dtype':'float32'}]},"
+    "{'format':'isomer-capture','version':2,'model':'m','framework':'f',"
+    "'symbols':[{'name':'T','min':1,'max':8,'value':4}],'guards':['T%2==0 or not (T<3 and T>1)'],"
+    "'nodes':["
+    "{'id':'x','op':'input','name':'x','outputs':[{'shape':['max(T-2, 1)','T'],'dtype':'float32'}]"
+    "},"
     "{'id':'w','op':'parameter','name':'fc.weight','outputs':[{'shape':[4,4],'dtype':'float32'}]},"
     "{'id':'l','op':'aten::linear','args':[{'ref':'x'},{'ref':'w'}],'kwargs':{},'outputs':[{'shape'"
     ":[2,4],'dtype':'float32'}],"
     "'scope':'layers.0','source':'a.py:1'},"
-    "{'id':'s','op':'aten::split.Tensor','args':[{'ref':'l'},2,-1],'outputs':[{'shape':[2,2],'"
+    "{'id':'s','op':'aten::split.Tensor','args':[{'ref':'l'},{'size':'-T//"
+    "-2'},-1],'outputs':[{'shape':[2,2],'"
     "dtype':'float32'},{'shape':[2,2],"
     "'dtype':'float32'}]},"
     "{'id':'g','op':'getitem','args':[{'ref':'s'},1],'outputs':[{'shape':[2,2],'dtype':'float32'}]}"

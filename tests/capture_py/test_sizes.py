@@ -256,3 +256,55 @@ class Captures(unittest.TestCase):
         ):
             with self.assertRaisesRegex(CaptureError, text):
                 self.capture(Branch(), torch.randn(9), dynamic=dynamic)
+
+
+class Inputs(unittest.TestCase):
+    """What the inputs of two captures become at other sizes, where they have a structure."""
+
+    def both(self, left, right, inputs, renamed):
+        """Captures of two functions of the same inputs, which have other names on the right."""
+        with tempfile.TemporaryDirectory() as folder:
+            paths = []
+            for side, function in enumerate((left, right)):
+                names = {n: renamed.get(n, n) if side else n for n in inputs}
+                given = {names[n]: t for n, (t, _) in inputs.items()}
+                dynamic = {names[n]: dims for n, (_, dims) in inputs.items()}
+                paths.append(os.path.join(folder, str(side)))
+                call = lambda m, f=function, **kw: f(*kw.values())  # noqa: E731
+                capture(Case("").eval(), given, paths[-1], call=call, dynamic=dynamic)
+            return compare(*paths)
+
+    def test_positions_masks_and_other_names(self):
+        torch.manual_seed(0)
+        inputs = {
+            "x": (torch.randn(2, 5, D), ["B", "T", None]),
+            "positions": (torch.arange(5).expand(2, 5).contiguous(), ["B", "T"]),
+            "mask": (torch.ones(5, 5).tril().long(), ["T", "T"]),
+        }
+
+        def plain(x, positions, mask):
+            scores = (x @ x.transpose(1, 2)).masked_fill(mask == 0, -1e9)
+            return scores.softmax(-1) @ x + positions[:, :, None]
+
+        def own(x, positions, mask):
+            """The same, but that it makes positions and mask itself."""
+            pos = torch.arange(x.shape[1])
+            scores = (x @ x.transpose(1, 2)).masked_fill(pos[None, :] > pos[:, None], -1e9)
+            return scores.softmax(-1) @ x + pos[None, :, None] + 0 * (mask.sum() + positions.sum())
+
+        def twin(x, positions, mask):
+            low = torch.where(positions > 8, positions - 9, positions)
+            return plain(x, low, mask)
+
+        renamed = {"positions": "pos", "mask": "seen"}
+        report, said = self.both(plain, plain, inputs, renamed)
+        self.assertEqual(report["verdict"], "equivalent", said)
+        looked = report["scope"]["looked_at"]
+        self.assertEqual([x for x in looked if x["verdict"] != "equivalent"], [], said)
+        self.assertGreater(len(looked), 8)
+        report, said = self.both(plain, own, inputs, {})
+        self.assertNotEqual(report["verdict"], "different", said)
+        looked = report["scope"]["looked_at"]
+        self.assertEqual([x for x in looked if x["verdict"] == "different"], [], said)
+        report, said = self.both(plain, twin, inputs, renamed)
+        self.assertEqual(report["scope"]["first"], "T = 10", said)
