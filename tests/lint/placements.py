@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 import megatron_programs  # noqa: F401  adds programs
+import own_programs  # noqa: F401  too
 from harness import Lint, check, finish
 from placed_programs import PROGRAMS
 
