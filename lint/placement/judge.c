@@ -375,8 +375,8 @@ void plc_judge(plc *x) {
   for (size_t i = 0; i < x->n_tuples && !plc_failed(x); i++)
     if (x->tuple[i]->leaf && x->tuple[i]->unfit)
       plc_found(x, LINT_REPLICAS_DIFFER, x->tuple[i], NULL,
-                "%s is declared to be the same on all ranks, and the ranks' values differ",
-                plc_say(x, x->tuple[i]));
+                "%s is declared to be %s, and the ranks' values differ where that is R",
+                plc_say(x, x->tuple[i]), plc_print(x, &x->tuple[i]->place[0], x->keep));
   while (!plc_failed(x)) {
     plc_tuple *t = origin(x, true);
     if (!t) break;

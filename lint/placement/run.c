@@ -347,7 +347,11 @@ static void draw_alone(plc *x, plc_tuple *t, rule_tensor *const *each) {
 
 static void misplaced(plc *x, plc_tuple *t, rule_tensor *const *each) {
   char a[64], b[64];
-  if (plc_is_replica(x, &t->place[0]) && rule_shape_eq(&each[0]->shape, &each[1]->shape)) {
+  rule_tensor *whatever = plc_combine(x, each, &t->place[0], INFINITY); /* whatever the values */
+  const bool fits = whatever != NULL;
+  rule_tensor_unref(whatever);
+  if (plc_failed(x)) return;
+  if (fits) {
     t->unfit = true;
     t->state = PLC_UNKNOWN;
     t->why = "the ranks' values of it differ";
