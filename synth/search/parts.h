@@ -1,4 +1,4 @@
-/* Private to parts.c, grid.c and lift.c: what ranks hold of one tensor. */
+/* Private to parts.c, grid.c, lift.c, summands.c, rank_sums.c: what ranks hold of one tensor. */
 #ifndef SYNTH_SEARCH_PARTS_H
 #define SYNTH_SEARCH_PARTS_H
 
@@ -45,6 +45,12 @@ const rule_term *st_reduced(state *s, const st_parts *p, const char *how);
 /* Join `whole` with what the parts make, put together or reduced, if they make it. In `met`: they
  * do, whether a rule was found or not. */
 iso_code st_join_whole(state *s, const st_parts *p, eg_node whole, bool *met, iso_error *err);
+
+/* ---- summands.c ---- */
+/* The tensors, results of one operator, that node `i` adds up over ranks and pieces. Returns: how
+ * many, 0 where there are none, or where one collective adds up its ranks' alone. Sums on the way
+ * are flagged in `inner`. Requires: room for MAX_RANKS in `node`. */
+uint32_t st_summands(const synth_graph *g, uint32_t i, bool *inner, uint32_t *node);
 
 /* ---- grid.c ---- */
 /* Join what the parts make in two groups at once with `whole`; EG_NONE: with what is found. */

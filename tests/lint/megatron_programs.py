@@ -63,7 +63,7 @@ def finding_3_local_token_counts(w, bad):
 
 
 def saved_in_parts(w, h, restored):
-    """What is kept of activations that all ranks of a group have is a part on each."""
+    """Activations that all ranks of a group have are kept in parts, one on each rank."""
     own = h.shape[1] // w.inner
     first = w.each(lambda r: r % w.inner * own)
     return restored(h.map(lambda t, a: t.slice(1, a, a + own), first))
@@ -81,8 +81,8 @@ def finding_4_recomputed_over_another_group(w, bad):
 
 @program(None, ranks=4, mesh={"dp": 2, "tp": 2}, undecided=[True])
 def finding_5_padding_of_another_group(w, bad):
-    """Each rank has some tokens of its group's sequence, and of the padding mask those that it would
-    have in another group."""
+    """Each rank has some tokens of its group's sequence, and of the padding mask those that it
+    would have in another group."""
     x, mask = tokens_of_both(w, "x", 2, 4, 6), w.batch("mask", 2, 4, 1)
     own = mask.shape[1] // w.inner
     place = (lambda r: r // w.inner * own) if bad and w.n > 1 else (lambda r: r % w.inner * own)
@@ -99,7 +99,9 @@ def finding_6_queries_of_another_group(w, bad):
     own = 4 // w.inner
 
     def heads(t, name):
-        return t.linear(projection(w, name, bad and name == "q")).view(t.shape[0], t.shape[1], own, 2)
+        return t.linear(projection(w, name, bad and name == "q")).view(
+            t.shape[0], t.shape[1], own, 2
+        )
 
     q, k, v = heads(x, "q"), heads(other, "k"), heads(other, "v")
     q, k, v = (t.transpose(1, 2) for t in (q, k, v))
@@ -113,9 +115,7 @@ def projection(w, name, bad):
     d, n = values(name, 8, 8, scale=0.3), 8 // w.inner
     w.say(name, 0)
     place = (lambda r: r // w.inner) if bad and w.n > 1 else (lambda r: r % w.inner)
-    return w.each(
-        lambda r: w.g.param(w.name(r, name), d.rows(place(r) * n, place(r) * n + n))
-    )
+    return w.each(lambda r: w.g.param(w.name(r, name), d.rows(place(r) * n, place(r) * n + n)))
 
 
 def tokens_of_both(w, name, batch, length, width):

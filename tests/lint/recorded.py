@@ -88,7 +88,7 @@ def tensor_parallel(o, folder):
     ):
         at = os.path.join(folder, "capture-" + fault)
         events = os.path.join(folder, fault + ".json")
-        # What is read in flight has other values each time: such a program gives no capture.
+        # A tensor read while it is written has other values each time: there is no capture.
         of = {"events": events} if fault == "early" else {"events": events, "capture": at}
         status, text = record("tensor_parallel.py", fault, **of)
         if not check(status == 0, "tensor parallel, %s: %s", fault, text):

@@ -33,7 +33,7 @@ def reduction(x):
 
 
 class Comm:
-    """What the handlers below share of a call."""
+    """A collective call, as the handlers below read it."""
 
     def __init__(self, recorder, group):
         self.graph, self.memory, self.group = recorder.graph, recorder.memory, group

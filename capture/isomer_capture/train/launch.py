@@ -93,7 +93,7 @@ def read_rank(folder, r):
 
 
 def write_rank(run, folder):
-    """What read_rank reads."""
+    """Write a rank's recording for read_rank."""
     recorder, outputs = run.recorded
     base = os.path.join(folder, "rank%d" % run.rank)
     write_safetensors(base + ".leaves", {n: t for _, n, t in recorder.leaves.values()})

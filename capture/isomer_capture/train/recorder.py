@@ -37,7 +37,7 @@ class Recorder(TorchDispatchMode):
     # leaves
 
     def leaf(self, kind, name, t, domain=None):
-        """What a tensor holds before the step. Two names of one memory are one leaf."""
+        """A tensor's contents before the step, as a leaf. Names of one memory are one leaf."""
         t = local(t)
         storage = self.memory.storage(t)
         if storage is not None and self.memory.remembered(storage, t) is not None:
