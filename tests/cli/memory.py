@@ -4,8 +4,8 @@
 domains, constants and redrawn inputs, with and without a difference, rules of many kinds, a
 certificate that is written and checked.
 
-    tests/cli/memory.py [--driver build/tests/cli/out_of_memory] [--every K] [--seed N] [--only
-    NAME] [--keep DIR]
+    tests/cli/memory.py [--driver build/tests/cli/out_of_memory] [--every K] [--seed N]
+        [--only NAME] [--keep DIR]
 
 Every K-th place is tried, beginning at another one in each case. The last line is `N passed, N
 failed`."""

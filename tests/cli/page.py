@@ -113,7 +113,7 @@ UNREAD, ALONE, SAME, BY_RULE, WITHIN, ASSUMED = range(6)
 
 
 def consistent(p, graphs, what):
-    """What the page says of nodes against the captures and against itself."""
+    """The page's words about nodes agree with the captures and with one another."""
     members = {}
     for k, side in enumerate(p.pair["sides"]):
         nodes = side["nodes"]
@@ -284,7 +284,7 @@ def texts(where):
         "a name that is no UTF-8: %d %s" % (status, err),
     )
 
-    # What cannot be written leaves nothing behind.
+    # A page that cannot be written leaves no file.
     for bad in (os.path.join(where, "no", "folder.html"), where):
         status, _, err = isomer(LEFT, RIGHT, "-q", "--html", bad)
         check(
@@ -586,8 +586,7 @@ def contrast(b, what):
         b.js(
             (
                 "new Set(STATE_NAMES.map(n => markShapes(n).map(e => e.outerHTML).join(''))).size "
-                "=== "
-                "STATE_NAMES.length"
+                "=== STATE_NAMES.length"
             )
         ),
         "%s: two marks of one shape" % what,
@@ -757,8 +756,7 @@ def main():
             print(
                 (
                     "note: no Chromium here (CHROMIUM=PATH, or apt-get install chromium: 300 MB); "
-                    "the "
-                    "pages were not opened"
+                    "the pages were not opened"
                 )
             )
     print("%d passed, %d failed" % tuple(TALLY))

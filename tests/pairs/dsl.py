@@ -715,10 +715,8 @@ def comparison(name):
 
 for _n in (
     "exp log log2 tanh sigmoid silu relu relu6 rsqrt sqrt sin cos erf log1p expm1 reciprocal neg "
-    "abs floor ceil round trunc "
-    "sign square hardswish mish log_sigmoid nan_to_num clone contiguous detach alias zeros_like "
-    "ones_like "
-    "bitwise_not elu selu hardsigmoid lift_fresh_copy"
+    "abs floor ceil round trunc sign square hardswish mish log_sigmoid nan_to_num clone contiguous "
+    "detach alias zeros_like ones_like bitwise_not elu selu hardsigmoid lift_fresh_copy"
 ).split():
     unary(_n)
 unary("isnan", dtype=boolean)
