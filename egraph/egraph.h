@@ -243,7 +243,6 @@ bool eg_dot(eg_graph *g, FILE *f);
  *         {.name = "commute-add", .lhs = "(+ ?x ?y)", .rhs = "(+ ?y ?x)"},
  *         {.name = "commute-mul", .lhs = "(* ?x ?y)", .rhs = "(* ?y ?x)"},
  *         {.name = "add-0", .lhs = "(+ ?x 0)", .rhs = "?x"},
- *         {.name = "mul-0", .lhs = "(* ?x 0)", .rhs = "0"},
  *         {.name = "mul-1", .lhs = "(* ?x 1)", .rhs = "?x"},
  *     };
  *     const char *term = "(+ 0 (* 1 foo))";
@@ -266,7 +265,7 @@ bool eg_dot(eg_graph *g, FILE *f);
  *     if (!c)
  *       printf("%s simplifies to %s, of cost %g: %s\n", term, text, eg_extract_cost(best, root),
  *              eg_stop_name(report.stop));
- *     if (c) fprintf(stderr, "%s\n", err.msg);
+ *     else fprintf(stderr, "%s\n", err.msg);
  *     free(text);
  *     eg_extract_free(best);
  *     eg_rules_free(r);
@@ -483,8 +482,7 @@ typedef struct eg_run_options {
    */
   bool (*each)(void *ctx, eg_sat *s, size_t iteration, const eg_iteration *it);
 } eg_run_options;
-/* Where a run ends that nothing else ends: on any machine after the same work, so that seconds are
- * no limit unless they are asked for. The report says which limit it was. */
+/* Where a run ends that nothing else ends; the report says which it was. No clock decides. */
 #define EG_DEFAULT_ITERATIONS ((size_t)30)
 #define EG_DEFAULT_NODES ((size_t)1000000)
 #define EG_DEFAULT_MEM_BYTES ((size_t)1 << 30)
