@@ -231,7 +231,6 @@ bool eg_dot(eg_graph *g, FILE *f);
  *
  * Example, egg's tutorial in C (tests/egraph/example_sat.c):
  *
- *   // The tutorial of egg: rules of arithmetic simplify a term, and the engine says how it ended.
  *   #include <stdio.h>
  *   #include <stdlib.h>
  *   #include <string.h>

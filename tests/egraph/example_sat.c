@@ -1,4 +1,4 @@
-// The tutorial of egg: rules of arithmetic simplify a term, and the engine says how it ended.
+/* The tutorial of egg: rules of arithmetic simplify a term, and the engine says how it ended. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
