@@ -23,6 +23,7 @@ import corners_layout
 import corners_numbers
 import corners_order
 import corners_widths
+import corners_zeros
 import dsl
 
 MODULES = (
@@ -32,6 +33,7 @@ MODULES = (
     corners_layout,
     corners_order,
     corners_events,
+    corners_zeros,
 )
 KINDS = {f.__name__: f for m in MODULES for f in m.KINDS}
 
@@ -129,6 +131,7 @@ def main():
         "spread",
         "pooled",
         "widths",
+        "zeros",
     }
     if "--truth" in sys.argv:
         args = dict(zip(sys.argv[1:], sys.argv[2:]))
