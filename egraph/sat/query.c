@@ -157,8 +157,7 @@ static size_t patience_of(const egi_query *q, const eg_pattern *p) {
   return p->n_parts > 1 ? PARTS : TERM;
 }
 
-iso_code egi_query_new(eg_sat *s, const eg_pattern *p, bool late, egi_query **out,
-                       iso_error *err) {
+iso_code egi_query_new(eg_sat *s, const eg_pattern *p, bool late, egi_query **out, iso_error *err) {
   egi_query *q = calloc(1, sizeof *q);
   if (!q) return iso_fail(err, ISO_NOMEM, "out of memory for a pattern");
   iso_arena_init(&q->mem);
