@@ -58,7 +58,8 @@ static iso_code read_sides(eg_rules *r, egi_rule *u, iso_error *err) {
       u->rhs.n_roots > 1 ||
       (u->rhs.n_roots && u->rhs.root_var != EG_NONE && u->rhs.root_var != u->lhs.root_var) ||
       (u->rhs.n_roots && u->rhs.term[u->rhs.root[0]].is_var);
-  if (!code) code = egi_query_new(r->s, &u->lhs, &u->query, err);
+  /* Who applies rules by a callback (synth/saturate/) adds a whole library for one question. */
+  if (!code) code = egi_query_new(r->s, &u->lhs, u->user.apply != NULL, &u->query, err);
   return code;
 }
 

@@ -410,8 +410,8 @@ MADE = ("build/",)  # what only a build or an installation has
 
 
 def paths():
-    """Every path of the tree that a page for developers names is there, and each folder of C is
-    said of."""
+    """Every path of the tree that a page for developers names is there, and each folder of sources
+    is named by the page about the folder that it is in."""
     names = subprocess.run(
         ["git", "-C", ROOT, "ls-files"], stdout=subprocess.PIPE, text=True
     ).stdout.split()
@@ -429,6 +429,11 @@ def paths():
     told = text_of("docs/architecture.md")
     for folder in sorted({n.split("/")[0] for n in names if n.endswith(".c")} - {"tests"}):
         check("| `%s/` |" % folder in told, "docs/architecture.md says nothing of %s/" % folder)
+    sources = {os.path.dirname(n) for n in names if n.endswith((".c", ".py")) and n.count("/") > 1}
+    for folder in sorted(f for f in sources if not f.startswith("tests/")):
+        top, rest = folder.split("/", 1)
+        told = text_of(os.path.join(top, "README.md"))
+        check("`%s/`" % rest in told, "%s/README.md says nothing of %s/" % (top, rest))
 
 
 def main():
