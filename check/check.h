@@ -3,17 +3,24 @@
  *
  * A certificate (docs/certificate.md) is what `isomer compare --certificate` writes: terms over the
  * nodes of both captures, and steps that each make two terms equal. The checker keeps one
- * union-find over terms and accepts a step only if leaf   both are leaves or layouts of leaves, and
- * have one value, bit for bit bound  an input of indices is clamped to a range that its captured
- * values keep value  both depend on nothing but constants, and have one value, to 2 ulp where
- * tables were computed mask   both are one call but for the least float16 number in a mask, which
- * is read as minus infinity is rule   the two terms literally are the rule's sides with its
- * variables, sizes and attributes replaced by what the step says, which are of the kinds and shapes
- * and meet the conditions that the rule asks for same   both call one operator, with the same
- * literals, and on terms that are equal by the steps before and the certificate only if in the end
- * every output meets the one it is paired with, and has its value on the captured inputs. It shares
- * the readers of captures and rules with the engine, and the oracle that runs operators and decides
- * rules; nothing of its e-graph, matching or merging.
+ * union-find over terms and accepts a step only if
+ *
+ *   leaf   both are leaves or layouts of leaves, and have one value, bit for bit;
+ *   bound  an input of indices is clamped to a range that its captured values keep;
+ *   value  both depend on nothing but constants, and have one value, to 2 ulp where tables were
+ *          computed;
+ *   mask   both are one call but for the least float16 number in a mask, which is read as minus
+ *          infinity is;
+ *   rule   the two terms literally are the rule's sides with its variables, sizes and attributes
+ *          replaced as the step says, of the kinds and shapes and by the conditions that the rule
+ *          asks for;
+ *   same   both call one operator, with the same literals, and on terms that are equal by earlier
+ *          steps.
+ *
+ * It accepts the certificate only if in the end every output meets the one it is paired with, and
+ * has its value on the captured inputs. It shares the readers of captures and rules with the
+ * engine, and the oracle that runs operators and decides rules; nothing of its e-graph, matching or
+ * merging.
  *
  * That a rule is true is shown in up to three ways, and the report says in which: z3 answers an
  * obligation that the prover's writer puts down for the rule (shared with the search: the writer);

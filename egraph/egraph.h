@@ -3,15 +3,18 @@
  * under "equality saturation".
  *
  * Ideas and terms
- *   symbol   an interned operator name; a literal is a symbol without children. The library
- * attaches no meaning. e-node   a symbol applied to e-classes. `eg_node` names one as it was added,
- * and never changes. e-class  a set of e-nodes that are equal. `eg_class` ids go stale when classes
- * merge: compare after `eg_find`. merge    states that two classes are equal, with a reason
- * (`eg_why`); congruence is restored by `eg_rebuild` (deferred: Willsey et al., egg, POPL 2021,
- * section 3). analysis data per class, with a join, given by callbacks. explanation  why two
- * e-nodes are equal: a chain of steps, each a reason given to a merge or a congruence (Nieuwenhuis
- * and Oliveras, Proof-producing congruence closure, RTA 2005). `eg_proof_check` replays one and
- * shares no code with the engine.
+ *   symbol       an interned operator name; a literal is a symbol without children. The library
+ *                attaches no meaning.
+ *   e-node       a symbol applied to e-classes. `eg_node` names one as it was added, and never
+ *                changes.
+ *   e-class      a set of e-nodes that are equal. `eg_class` ids go stale when classes merge:
+ *                compare after `eg_find`.
+ *   merge        states that two classes are equal, with a reason (`eg_why`); congruence is
+ *                restored by `eg_rebuild` (deferred: Willsey et al., egg, POPL 2021, section 3).
+ *   analysis     data per class, with a join, given by callbacks.
+ *   explanation  why two e-nodes are equal: a chain of steps, each a reason given to a merge or a
+ *                congruence (Nieuwenhuis and Oliveras, Proof-producing congruence closure, RTA
+ *                2005). `eg_proof_check` replays one and shares no code with the engine.
  *
  * Ids are dense: e-node i is the i-th that was added, and class i is the class that was made for
  * e-node i. So an original child, a class id, also names the e-node that was meant; a canonical
@@ -556,7 +559,9 @@ ISO_MUST_USE iso_code eg_sat_replay(const eg_sat *s, const eg_rules *rules, eg_g
  * texts, by a reader and a matcher of its own, over e-nodes' original children. Guards and
  * conditions are not asked again. All other steps, and those of rules with several terms or
  * classes, or with the name of a class within a term of the right side, of which a step does not
- * say enough, are put to `other`; NULL refuses them: eg_rule_check check = {g, rules, NULL, NULL};
+ * say enough, are put to `other`; NULL refuses them:
+ *
+ *     eg_rule_check check = {g, rules, NULL, NULL};
  *     eg_proof_check(g, step, n, a, b, eg_rule_check_step, &check, &ok, &why_not, &err) */
 typedef struct eg_rule_check {
   const eg_graph *g;

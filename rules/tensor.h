@@ -127,6 +127,8 @@ int64_t rule_tensor_get_int(const rule_tensor *t, int64_t i);
 /* Store element `i`, rounded to the dtype (complex: imaginary part 0). Requires: `t` is owned, not
  * a view of a file. */
 void rule_tensor_set(rule_tensor *t, int64_t i, double v);
+/* The same with all digits; a narrow integer type wraps. */
+void rule_tensor_set_int(rule_tensor *t, int64_t i, int64_t v);
 /* The same values in float64 where the dtype is floating (complex128 where complex), else `t`
  * itself. Owns: the caller has one reference to *out. */
 ISO_MUST_USE iso_code rule_tensor_to_float64(rule_tensor *t, rule_tensor **out, iso_error *err);

@@ -84,8 +84,7 @@ def find_program():
     raise Error(
         (
             "the program isomer is not found: build it (make), put it on the PATH, or set ISOMER "
-            "to "
-            "its path"
+            "to its path"
         )
     )
 
@@ -107,9 +106,10 @@ def compare(
 
     model_a, model_b  modules in eval mode, or folders of captures
     inputs            example inputs of modules (a tensor, a tuple, a dictionary); both get the same
-    unless inputs_b is given call_a, call_b    call(module, **inputs) in place of module(**inputs)
-    outputs           names of the modules' outputs to compare; all, if not given timeout
-    seconds for the comparison
+                      unless inputs_b is given
+    call_a, call_b    call(module, **inputs) in place of module(**inputs)
+    outputs           names of the modules' outputs to compare; all, if not given
+    timeout           seconds for the comparison
     options           further options of `isomer compare`
     keep              a folder in which the captures and the report stay
 

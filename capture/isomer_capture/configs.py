@@ -53,8 +53,7 @@ def load_config(name):
         raise CaptureError("%s: %s" % (name, short(e))) from e
     raise CaptureError(
         "%s is no folder with config.json, no JSON file, no model type that Transformers knows, "
-        "and no hub "
-        "id (owner/name)" % name
+        "and no hub id (owner/name)" % name
     )
 
 

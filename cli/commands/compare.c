@@ -156,6 +156,7 @@ static iso_code publish(const options *o, const pair *p, const baseline *known,
                       .quiet = o->quiet,
                       .no_stats = o->no_stats,
                       .colour = colour,
+                      .rounding = o->rounding ? &p[k].rounding : NULL,
                       .known = o->baseline ? known : NULL};
   if (!c && o->save_rules) c = save_rules(p, o->n_pairs, o->save_rules, err);
   if (!c && o->save_relations)

@@ -8,6 +8,7 @@
 #include "cli/config/relations.h"
 #include "cli/report/obligations.h"
 #include "cli/report/refinement.h"
+#include "localise/rounding/rounding.h"
 #include "synth/synth.h"
 #include "validate/validate.h"
 
@@ -28,6 +29,7 @@ typedef struct options {
   const char *ops[MAX_OPS], *inputs[MAX_INPUTS];
   size_t n_inputs;
   limits limits;
+  bool rounding;  /* measured beside the verdict */
   bool certified; /* nothing less counts */
   bool quiet, verbose, explain, trace, progress, no_stats;
   cap_graph *const *compared; /* the two graphs at hand */
@@ -53,6 +55,7 @@ typedef struct pair {
   cap_agreement agreed;
   synth_result *result;
   obligations obligations;
+  rounding rounding;  /* where it was asked for */
   double load, total; /* seconds */
 } pair;
 

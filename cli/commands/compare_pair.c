@@ -66,6 +66,7 @@ void cmp_free_view(view *v) {
 void cmp_free_pair(pair *p) {
   synth_result_free(p->result);
   obligations_free(&p->obligations);
+  rounding_free(&p->rounding);
   for (int side = 0; side < 2; side++) {
     cmp_free_view(&p->view[side]);
     cap_free(p->graph[side]);
@@ -191,6 +192,9 @@ static iso_code compare_once(options *o, size_t k, rule_schemas *schemas, val_en
   if (!c && p->unrelated) c = say_unrelated(p, o->synth.seed, err);
   if (!c && p->result->verdict == SYNTH_EQUIVALENT && (o->certificate || o->certified))
     c = obligations_ask(p->result, schemas, &o->val, o->certified, &p->obligations, err);
+  if (!c && o->rounding)
+    c = rounding_measure(&p->view[0].g, &p->view[1].g, p->result, &oracle, &o->synth, &p->rounding,
+                         err);
   p->total = now() - t0;
   return c;
 }

@@ -8,6 +8,7 @@
 #include "cli/report/baseline.h"
 #include "cli/report/obligations.h"
 #include "cli/report/refinement.h"
+#include "localise/rounding/rounding.h"
 #include "synth/synth.h"
 
 typedef struct report {
@@ -18,6 +19,7 @@ typedef struct report {
   const obligations *obligations; /* NULL, or not asked for: nothing is said of them */
   const refinement *refinement;   /* NULL: nothing was inferred */
   const baseline *known;          /* NULL: none was given */
+  const rounding *rounding;       /* NULL: it was not asked for */
   double load, total;             /* seconds */
   bool verbose, explain, quiet;
   bool colour;

@@ -2,6 +2,7 @@
  * the verdict rests on. Without -v it fits a screen. The verdict is the last line again, for
  * programs that read only that. */
 #include "cli/report/report_int.h"
+#include "cli/report/rounding.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -336,6 +337,7 @@ static void print_pair(const report *p, FILE *f) {
   print_outputs(p, f);
   if (p->refinement) refinement_text(p->refinement, f);
   print_difference(p, f);
+  rounding_text(p, f);
   print_rules(p, f);
   if (p->explain && r->n_steps) {
     fprintf(f, "\nwhy (%zu steps):\n", r->n_steps);
@@ -351,6 +353,7 @@ void report_text(const report *p, size_t n, size_t decides, FILE *f) {
   if (n > 1) snprintf(where, sizeof where, ", pair %zu of %zu", decides + 1, n);
   if (!p->quiet) {
     print_verdict_line(&p[decides], where, f);
+    rounding_line(&p[decides], f);
     fputc('\n', f);
   }
   for (size_t k = 0; k < n && !p->quiet; k++) {

@@ -196,13 +196,8 @@ static const rule_term *variable(builder *b, const plc_tuple *t, uint32_t rank) 
     if (v->shape.dim[i] < 1) return fail(b);
     dim[i] = rule_int(b->a, v->shape.dim[i]);
   }
-  b->var[b->n_vars] = (rule_variable){.name = name,
-                                      .n_dims = v->shape.rank,
-                                      .dim = dim,
-                                      .kind = rule_dtype_is_float(v->dtype)     ? 'f'
-                                              : rule_dtype_is_complex(v->dtype) ? 'c'
-                                              : v->dtype == RULE_BOOL           ? 'b'
-                                                                                : 'i'};
+  b->var[b->n_vars] = (rule_variable){.name = name, .n_dims = v->shape.rank, .dim = dim};
+  rule_variable_set_dtype(&b->var[b->n_vars], v->dtype);
   if (t->leaf && b->var[b->n_vars].kind == 'i') say_range(b, t);
   b->example[b->n_vars] = local[of];
   b->key[b->n_vars] = key;

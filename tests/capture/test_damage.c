@@ -56,7 +56,7 @@ static void try_graph(const char *text, size_t n) {
   memcpy(exact, text, n);
   cap_graph *g = NULL;
   iso_error err = {0};
-  if (cap_parse(exact, n, "dir", schemas, &g, &err) == ISO_OK) cap_free(g);
+  if (cap_parse((cap_text){exact, n}, "dir", NULL, schemas, &g, &err) == ISO_OK) cap_free(g);
   else one_line(&err, "dir/graph.json");
   free(exact);
 }

@@ -2,8 +2,8 @@
 """No clock decides: reports without `stats`, what is printed and certificates are the same bytes on
 an idle machine and beside busy loops. Plain Python 3.
 
-    tests/cli/load.py [--isomer build/isomer] [--busy 4] [--every N] [--only TEXT] [--quick] [--jobs
-    N]
+    tests/cli/load.py [--isomer build/isomer] [--busy 4] [--every N] [--only TEXT] [--quick]
+        [--jobs N]
 
 For the pairs of models/ and of tests/pairs (--every: each N-th of the latter; --quick: one family
 of models/ and 24 small pairs in three captures). All are compared once; then --busy loops are

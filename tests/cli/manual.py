@@ -352,7 +352,7 @@ def fish_and_zsh(by_usage, where):
 
 
 def typed(words, want, env, where):
-    """What an interactive zsh shows after a tabulator."""
+    """Press a tabulator in an interactive zsh, and look for `want` in the answer."""
     pid, fd = pty.fork()
     if pid == 0:
         os.chdir(where)

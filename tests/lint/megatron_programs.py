@@ -60,7 +60,7 @@ def finding_3_local_token_counts(w, bad):
 
 
 def saved_in_parts(w, h, restored):
-    """What is kept of activations that all ranks of a group have is a part on each."""
+    """Activations that all ranks of a group have are kept in parts, one on each rank."""
     own = h.shape[1] // w.inner
     first = w.each(lambda r: r % w.inner * own)
     return restored(h.map(lambda t, a: t.slice(1, a, a + own), first))

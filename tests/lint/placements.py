@@ -58,7 +58,7 @@ def lint(isomer, folder, name, p):
 
 
 def said(isomer, folder):
-    """What a user says of mesh and placements, and what is wrong with it."""
+    """A user's words about mesh and placements, and the errors in them."""
     p = PROGRAMS["row parallel"]
     at, one, bare = (os.path.join(folder, n) for n in ("said", "one-rank", "unsaid"))
     p.write(at, False)

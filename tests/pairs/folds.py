@@ -393,7 +393,7 @@ def checked(isomer, folder, *options):
 
 
 def attempt(o, case, exchange):
-    """What is wrong, a line each, and how many comparisons were made."""
+    """Returns the failures, a line each, and how many comparisons were made."""
 
     def graph(build, tensors):
         return lambda g: build(g, leaves(g, tensors))

@@ -334,7 +334,7 @@ def data_stepped_twice(run):
 
 
 def tensor_unreduced(run):
-    """What the rows give is a part on each rank, and stays one."""
+    """The product by rows is a summand on each rank, and is never summed."""
     model = Net()
     if run.world > 1:
         for layer in model.layers:
@@ -384,7 +384,7 @@ class Leave(torch.autograd.Function):
 
 
 def held_by(run):
-    """What a rank holds of the parameters that HalfFeed cuts, and of their states."""
+    """A rank's parts of the parameters that HalfFeed cuts, and of their states."""
 
     def part(name, values, held):
         if run.world == 1 or ".feed." not in name or name.endswith("down.bias"):

@@ -141,7 +141,7 @@ def main():
             try:
                 left, right = capture(folder, one, 1), capture(folder, plan, world)
                 said, spent, line = compare(o.isomer, left, right, os.path.join(folder, "r.json"))
-                # What is open may be decided, but not called different: all open ones are correct.
+                # An open plan may be decided, but never `different`: all of them are correct.
                 good = said["verdict"] in (
                     (OPEN, "equivalent") if expected == OPEN else (expected,)
                 )

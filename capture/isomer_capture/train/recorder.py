@@ -38,7 +38,7 @@ class Recorder(TorchDispatchMode):
     # leaves
 
     def leaf(self, kind, name, t, domain=None):
-        """What a tensor holds before the step. Two names of one memory are one leaf."""
+        """A tensor's contents before the step, as a leaf. Names of one memory are one leaf."""
         t = local(t)
         storage = self.memory.storage(t)
         if storage is not None and self.memory.remembered(storage, t) is not None:
@@ -52,6 +52,8 @@ class Recorder(TorchDispatchMode):
     def constant(self, t, storage):
         """Memory that was there before the step and has no name. Its storage is one leaf."""
         whole = torch.empty(0, dtype=t.dtype).set_(t.untyped_storage())
+        if t.is_contiguous() and t.numel() == whole.numel():
+            whole = whole.view(t.shape)
         node = self.graph.leaf("constant", "constant_%d" % self.constants, whole)
         self.constants += 1
         self.leaves[node.id] = ("constant", "constant_%d" % (self.constants - 1), whole.clone())
