@@ -202,15 +202,17 @@ def columns_and_rows(sequence=False):
     return plan
 
 
-def tensor(run, make, sequence=False, mesh=None, **more):
+def tensor(run, make, sequence=False, **more):
     model = make()
     if run.world > 1:
-        split(run, model, sequence)
+        from torch.distributed.device_mesh import init_device_mesh
+
+        split(model, init_device_mesh("cpu", (run.world,)), sequence)
     train(run, model, adam(model), cut=whole, **more)
 
 
-def split(run, model, sequence, mesh=None):
-    from torch.distributed.device_mesh import init_device_mesh
+def split(model, mesh, sequence=False):
+    """Each layer's linears over the ranks of a mesh."""
     from torch.distributed.tensor import Replicate, Shard
     from torch.distributed.tensor.parallel import (
         ColwiseParallel,
@@ -219,7 +221,6 @@ def split(run, model, sequence, mesh=None):
         parallelize_module,
     )
 
-    mesh = mesh or init_device_mesh("cpu", (run.world,))
     plan = columns_and_rows(sequence)
     for layer in model.layers:
         here = {n: p for n, p in plan.items() if has(layer, n)}
@@ -244,7 +245,40 @@ def sequence(run, make, **more):
     tensor(run, make, sequence=True, **more)
 
 
-PLANS = {"data": data, "sharded": sharded, "zero": zero, "tensor": tensor, "sequence": sequence}
+def mixed(run, make, sequence=False, **more):
+    """Shards over one half of the ranks, columns and rows over the other."""
+    model = make()
+    cut = whole
+    if run.world > 1:
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard
+
+        mesh = init_device_mesh("cpu", (2, run.world // 2), mesh_dim_names=("data", "tensor"))
+        split(model, mesh["tensor"], sequence)
+        for layer in model.layers:
+            fully_shard(layer, mesh=mesh["data"])
+        fully_shard(model, mesh=mesh["data"])
+        mine = mesh.get_local_rank("data")
+
+        def cut(run, t):
+            return t.chunk(2)[mine].clone()
+
+    train(run, model, adam(model), cut=cut, average=True, **more)
+
+
+def mixed_sequence(run, make, **more):
+    mixed(run, make, sequence=True, **more)
+
+
+PLANS = {
+    "mixed": mixed,
+    "mixed_sequence": mixed_sequence,
+    "data": data,
+    "sharded": sharded,
+    "zero": zero,
+    "tensor": tensor,
+    "sequence": sequence,
+}
 
 for name, make in MODELS.items():
     for called, plan in PLANS.items():

@@ -113,7 +113,8 @@ typedef struct written {
  * call: "(var x f ()) (var y f ($P)) (var z f ($P))" "(aten::huber_loss_backward x y z 1 0.5)"
  * call: "(var x f ()) (var y f ($P)) (var z f ($P))" "(aten::huber_loss_backward x y z 2 0.5)"
  * call: "(var x f ()) (var y f ($P)) (var z f ($P))" "(aten::smooth_l1_loss_backward x y z 1 0.5)"
- * call: "(var x f ()) (var y f ($P)) (var z f ($P))" "(aten::smooth_l1_loss_backward x y z 2 0.5)" */
+ * call: "(var x f ()) (var y f ($P)) (var z f ($P))" "(aten::smooth_l1_loss_backward x y z 2 0.5)"
+ */
 #define APART "(aten::sub.Tensor $self $target)"
 #define MSE_SLOPE "(aten::mul.Scalar " APART " 2.0)"
 #define HUBER_SLOPE \
