@@ -205,6 +205,10 @@ typedef struct cap_agreement {
 ISO_MUST_USE iso_code cap_agree(cap_graph *left, cap_graph *right, const cap_spoken *said,
                                 uint64_t seed, cap_agreement *out, iso_error *err);
 
+/* Parameters of both keep their captured values: they are constants from now on, and that is noted.
+ * Errors: ISO_NOMEM, and then nothing changed. */
+ISO_MUST_USE iso_code cap_pin(cap_graph *left, cap_graph *right, cap_agreement *a, iso_error *err);
+
 /* The leaves' values will not be read for a while: memory that maps their files is handed back, and
  * comes again when they are. */
 void cap_idle(const cap_graph *g);

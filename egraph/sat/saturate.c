@@ -118,8 +118,12 @@ const char *eg_stop_name(eg_stop stop) {
 }
 
 eg_run_options eg_run_options_default(void) {
-  return (eg_run_options){
-      .scheduler = EG_SIMPLE, .match_limit = 1000, .ban_length = 5, .iteration_limit = 30};
+  return (eg_run_options){.scheduler = EG_SIMPLE,
+                          .match_limit = 1000,
+                          .ban_length = 5,
+                          .iteration_limit = EG_DEFAULT_ITERATIONS,
+                          .node_limit = EG_DEFAULT_NODES,
+                          .mem_limit_bytes = EG_DEFAULT_MEM_BYTES};
 }
 
 /* ---- the loop ---- */

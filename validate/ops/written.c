@@ -127,7 +127,8 @@ typedef struct written {
        "1", \
        {"(aten::div.Tensor (aten::mul.Tensor $grad_output " slope \
         ") (aten::sum (aten::ones_like $self)))"}, \
-       ALONE}, { \
+       ALONE}, \
+  { \
     op, "reduction", "2", {"(aten::mul.Tensor $grad_output " slope ")"}, ALONE \
   }
 
