@@ -8,8 +8,9 @@ construction.
 As branches.py, which runs them, with other kinds: functions that are flat far out, divisions by
 multiplying and shifting, fills that compete with numbers, places that collide, running sums,
 rounding modes of integers, events of several conditions, windows, padding, empty tensors,
-broadcasting, orders of equal numbers. Integers have a range that the captures say. `--truth`: have
-libtorch say of each whether its sides agree on some draws, without Isomer."""
+broadcasting, orders of equal numbers, integers of every width, signs of zeros. Integers have a
+range that the captures say. `--truth`: have libtorch say of each whether its sides agree on some
+draws, without Isomer."""
 
 import random
 import sys
