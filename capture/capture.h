@@ -217,6 +217,10 @@ ISO_MUST_USE iso_code cap_relate_sizes(const cap_graph *left, const cap_graph *r
 ISO_MUST_USE iso_code cap_move_inputs(const cap_graph *const from[2], cap_graph *const to[2],
                                       uint64_t seed, iso_error *err);
 
+/* Parameters of both keep their captured values: they are constants from now on, and that is noted.
+ * Errors: ISO_NOMEM, and then nothing changed. */
+ISO_MUST_USE iso_code cap_pin(cap_graph *left, cap_graph *right, cap_agreement *a, iso_error *err);
+
 /* The leaves' values will not be read for a while: memory that maps their files is handed back, and
  * comes again when they are. */
 void cap_idle(const cap_graph *g);

@@ -172,7 +172,8 @@ typedef struct rule_fact {
   bool masked;    /* some are minus infinity, at places that constants alone decide */
   bool constant;  /* the same on all inputs */
   bool nonnegative, nonzero;
-  bool seen; /* an operator on the way here saw what may be undefined */
+  bool places; /* of several results: the second are places, and the rest is of the first */
+  bool seen;   /* an operator on the way here saw what may be undefined */
 } rule_fact;
 /* Of a term over nodes (RULE_VAR i: node i); `node` NULL: over given numbers. */
 rule_fact rule_fact_of(const rule_term *t, const rule_fact *node);

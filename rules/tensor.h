@@ -113,9 +113,13 @@ size_t rule_memory_kept(void);
 /* The same dtype, number of elements and bytes: NaNs compare by their bits, and 0 is not -0. */
 bool rule_tensor_same_bytes(const rule_tensor *a, const rule_tensor *b);
 /* And the same shape. */
+bool rule_tensor_same(const rule_tensor *a, const rule_tensor *b);
 /* Of one floating dtype and shape, with equal numbers: 0 and -0 are one. */
 bool rule_tensor_same_numbers(const rule_tensor *a, const rule_tensor *b);
-bool rule_tensor_same(const rule_tensor *a, const rule_tensor *b);
+/* Whether no element is 0 in one and -0 in the other, as far as they are floats of as many
+ * elements.
+ */
+bool rule_tensor_same_zeros(const rule_tensor *a, const rule_tensor *b);
 
 /* Not one number everywhere (complex: by the real parts). */
 bool rule_tensor_varies(const rule_tensor *t);

@@ -20,7 +20,15 @@ from dataclasses import dataclass, field
 from . import program
 
 __version__ = "0.1.0"
-__all__ = ["compare", "find_program", "Result", "Error"]
+__all__ = ["compare", "find_program", "Result", "Error", "checked", "check_pass", "PassError"]
+
+
+def __getattr__(name):
+    if name in ("checked", "check_pass", "PassCheck", "PassError"):
+        from . import passes
+
+        return getattr(passes, name)
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))
 
 
 class Error(Exception):

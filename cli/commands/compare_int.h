@@ -33,6 +33,7 @@ typedef struct options {
   const char *ops[MAX_OPS], *inputs[MAX_INPUTS];
   size_t n_inputs;
   limits limits;
+  bool pinned;    /* parameters are constants */
   bool rounding;  /* measured beside the verdict */
   bool certified; /* nothing less counts */
   bool quiet, verbose, explain, trace, progress, no_stats;
@@ -56,6 +57,7 @@ typedef struct pair {
   const char *unrelated; /* a left output that nothing is known of; NULL: none */
   synth_found why;       /* of that output: perhaps an element that nothing on the right holds */
   relations_folded folded;
+  bool pinned; /* parameters are constants */
   cap_agreement agreed;
   synth_result *result;
   looked looked; /* at other sizes */

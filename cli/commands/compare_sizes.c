@@ -88,7 +88,7 @@ static iso_code look(looking *l, const int64_t *value, pair *p, looked_at **out)
   iso_error err = {0};
   iso_code c = add(l, value, out);
   if (c) return c;
-  *p = (pair){0};
+  *p = (pair){.pinned = l->captured->pinned};
   c = load(l, value, p, &err);
   if (!c) c = cmp_compare_loaded(l->o, l->schemas, l->engine, l->known, p, &err);
   if (c == ISO_NOMEM || c == ISO_INTERNAL) return iso_fail(l->err, c, "%s", err.msg);
@@ -269,6 +269,10 @@ iso_code cmp_other_sizes(options *o, size_t k, rule_schemas *schemas, val_engine
   o->synth.certificate = false;
   if (go && !c) c = look_at_all(&l, &plan, &found);
   o->synth = as;
+  const rule_oracle oracle = val_oracle(engine);
+  if (!c && found.result && o->rounding)
+    c = rounding_measure(&found.view[0].g, &found.view[1].g, found.result, &oracle, &o->synth,
+                         &found.rounding, err);
   if (!c && found.result) {
     found.load = p->load;
     found.total = p->total;

@@ -25,6 +25,7 @@ typedef struct report {
   double load, total;             /* seconds */
   bool verbose, explain, quiet;
   bool colour;
+  bool pinned;                        /* parameters kept their captured values */
   bool no_stats;                      /* no figures that differ from run to run: `stats` is null */
   const char *counterexample, *repro; /* files that were written, or NULL */
 } report;

@@ -168,9 +168,11 @@ static void print_changed(const report *p, FILE *f) {
 /* `where`: "", or which pair it is that decides. */
 static void print_verdict_line(const report *p, const char *where, FILE *f) {
   const synth_result *r = p->r;
+  const char *pinned = p->pinned ? ", at these weights" : "";
   if (r->verdict == SYNTH_EQUIVALENT) {
     print_verdict(p, "EQUIVALENT", f);
     fprintf(f, " [%s]", rule_status_name(r->evidence));
+    fputs(pinned, f);
     if (p->refinement && p->refinement->unexpected)
       fprintf(f, ", not as expected: %s", p->refinement->unexpected);
     fputc('\n', f);
@@ -178,7 +180,7 @@ static void print_verdict_line(const report *p, const char *where, FILE *f) {
   }
   if (r->verdict == SYNTH_UNDECIDED) {
     print_verdict(p, "UNDECIDED", f);
-    fprintf(f, ": %s%s\n", r->reason ? r->reason : "no reason", where);
+    fprintf(f, ": %s%s%s\n", r->reason ? r->reason : "no reason", pinned, where);
     return;
   }
   const cap_node *n = r->n_divergences ? report_node(p->right, r->divergence[0].right) : NULL;
@@ -198,6 +200,7 @@ static void print_verdict_line(const report *p, const char *where, FILE *f) {
             : first_at(p)     ? "inputs of these sizes"
                               : "captured inputs",
             where);
+  fputs(pinned, f);
   if (p->known && p->known->n_new == 0 && p->known->n) fputs(" [known]", f);
   fputc('\n', f);
 }

@@ -203,8 +203,11 @@ END_TEST
 
 /* ---- graphs that are no functions of what is free ---- */
 
-/* y of a table at ids, or of an operator over it; both sides are one. */
-static bool function_taken(const char *name, bool ids_kept, bool other_input) {
+enum { NEITHER, ON_LEFT, ON_RIGHT, BOTH };
+
+/* y of a table at ids, or of an operator over it; both sides are one, but for where
+ * the ids are kept. */
+static bool function_taken(const char *name, int kept_on, bool other_input) {
   setup();
   for (int s = 0; s < 2; s++) {
     iso_rng rng = iso_rng_new(1, 3);
@@ -221,7 +224,8 @@ static bool function_taken(const char *name, bool ids_kept, bool other_input) {
     result(s, "y", last);
   }
   add_captures();
-  for (int s = 0; s < 2 && ids_kept; s++) fixed[k.n_fixed++] = at(s, 0);
+  for (int s = 0; s < 2; s++)
+    if (kept_on & (1 << s)) fixed[k.n_fixed++] = at(s, 0);
   begin();
   const bool fine = accepted(chk_fixed_inputs(&k));
   teardown();
@@ -229,14 +233,16 @@ static bool function_taken(const char *name, bool ids_kept, bool other_input) {
 }
 
 START_TEST(what_writes_draws_or_has_no_input_is_refused) {
-  ck_assert(function_taken(NULL, false, false));
-  ck_assert(function_taken("aten::relu", false, false));
-  ck_assert(function_taken("aten::neg", true, true));
-  ck_assert(!function_taken(NULL, true, false)); /* the one input that chooses rows */
-  ck_assert(!function_taken("aten::relu_", false, false));
-  ck_assert(!function_taken("aten::neg_", true, true));
-  ck_assert(!function_taken("aten::rand_like", false, false));
-  ck_assert(!function_taken("aten::bernoulli", false, true));
+  ck_assert(function_taken(NULL, NEITHER, false));
+  ck_assert(function_taken("aten::relu", NEITHER, false));
+  ck_assert(function_taken("aten::neg", BOTH, true));
+  ck_assert(!function_taken(NULL, BOTH, false)); /* the one input that chooses rows */
+  ck_assert(!function_taken(NULL, ON_LEFT, false) && !function_taken(NULL, ON_RIGHT, false));
+  ck_assert(function_taken(NULL, ON_LEFT, true) && function_taken(NULL, ON_RIGHT, true));
+  ck_assert(!function_taken("aten::relu_", NEITHER, false));
+  ck_assert(!function_taken("aten::neg_", BOTH, true));
+  ck_assert(!function_taken("aten::rand_like", NEITHER, false));
+  ck_assert(!function_taken("aten::bernoulli", NEITHER, true));
 }
 END_TEST
 

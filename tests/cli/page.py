@@ -246,7 +246,7 @@ def texts(where):
         status == 1
         and len(r["rounding"]) == 1
         and not r["rounding"][0]["explained"]
-        and len(r["rounding_curve"]) > 20
+        and len(r["rounding_curve"]) > 3
         and r["rounding_conclusion"].startswith("rounding does not explain the difference: in fl"),
         "rounded: %d %s" % (status, r["rounding"]),
     )

@@ -12,7 +12,9 @@ import os
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "pairs"))
 import megatron_programs  # noqa: F401  adds programs
+import own_programs  # noqa: F401  too
 from harness import Lint, check, finish
 from placed_programs import PROGRAMS
 

@@ -1,38 +1,18 @@
 /* What localisation asks of two graphs: whether a value occurs on the other side, how two tensors
  * differ, which layer is unlike its siblings. Each against a plain search, or with a truth known by
  * construction. */
-#include "tests/synth/small_graphs.h"
-#include "tests/support/suite.h"
-
 #include "localise/alignment.h"
-#include "synth/joint/joint.h"
+#include "tests/support/suite.h"
+#include "tests/synth/small_state.h"
 
-static rule_oracle oracle;
-static synth_result result;
-static state st;
 static parting p;
-static iso_error err;
-
-static graph *graph_of(int side) { return side ? &w.r : &w.l; }
 
 static void begin(void) {
-  setup();
-  oracle = (rule_oracle){.ctx = &w.oracle, .call = small_call, .compare = small_compare};
-  result = (synth_result){0};
-  st = (state){.oracle = &oracle,
-               .schemas = w.schemas,
-               .o = &w.options,
-               .res = &result,
-               .graph = {&w.l.g, &w.r.g},
-               .n_draws = 1,
-               .n_sets = 1,
-               .n_kept = 1};
-  ck_assert(st_new_graph(&st, &err) == ISO_OK);
+  begin_state();
   p = (parting){.s = &st};
   for (int side = 0; side < 2; side++) {
     p.run[side].value = calloc(MAX_NODES, sizeof *p.run[side].value);
-    st.map[side] = calloc(MAX_NODES, sizeof *st.map[side]);
-    ck_assert(p.run[side].value && st.map[side]);
+    ck_assert_ptr_nonnull(p.run[side].value);
   }
 }
 
@@ -40,23 +20,14 @@ static void end(void) {
   for (int side = 0; side < 2; side++) {
     free(p.run[side].value);
     free(p.by_size[side]);
-    free(st.map[side]);
   }
-  free(st.rec);
-  free(st.literals.of);
-  eg_free(st.g);
-  iso_arena_fini(&st.arena);
-  iso_arena_fini(&result.arena);
-  teardown();
+  end_state();
 }
 
 /* The node's e-node, equal to no other one, and its value in the run. */
 static void place(int side, uint32_t i) {
-  graph *g = graph_of(side);
-  const rule_term atom = {.kind = RULE_OP, .u.s = iso_arena_printf(&w.arena, "#%d.%u", side, i)};
-  ck_assert(st_add_term(&st, &atom, NULL, &st.map[side][i], &err) == ISO_OK);
-  st.rec[st.map[side][i].i].konst = false;
-  p.run[side].value[i] = (st_value_list){&g->value[i][0], 1};
+  add_atom(side, i);
+  p.run[side].value[i] = (st_value_list){&graph_of(side)->value[i][0], 1};
 }
 
 /* ---- shapes ---- */

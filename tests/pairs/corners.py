@@ -8,8 +8,9 @@ construction.
 As branches.py, which runs them, with other kinds: functions that are flat far out, divisions by
 multiplying and shifting, fills that compete with numbers, places that collide, running sums,
 rounding modes of integers, events of several conditions, windows, padding, empty tensors,
-broadcasting, orders of equal numbers. Integers have a range that the captures say. `--truth`: have
-libtorch say of each whether its sides agree on some draws, without Isomer."""
+broadcasting, orders of equal numbers, integers of every width, signs of zeros. Integers have a
+range that the captures say. `--truth`: have libtorch say of each whether its sides agree on some
+draws, without Isomer."""
 
 import random
 import sys
@@ -23,6 +24,7 @@ import corners_layout
 import corners_numbers
 import corners_order
 import corners_widths
+import corners_zeros
 import dsl
 
 MODULES = (
@@ -32,6 +34,7 @@ MODULES = (
     corners_layout,
     corners_order,
     corners_events,
+    corners_zeros,
 )
 KINDS = {f.__name__: f for m in MODULES for f in m.KINDS}
 
@@ -129,6 +132,7 @@ def main():
         "spread",
         "pooled",
         "widths",
+        "zeros",
     }
     if "--truth" in sys.argv:
         args = dict(zip(sys.argv[1:], sys.argv[2:]))

@@ -8,16 +8,9 @@
 #include <string.h>
 
 #include "rules/rules.h"
+#include "tests/support/shapes.h"
 
 enum { MAX_ARGS = 8 };
-
-static inline rule_shape shape_of(uint32_t rank, const int64_t *dim) {
-  rule_shape s = {.rank = rank};
-  for (uint32_t d = 0; d < rank; d++) s.dim[d] = dim[d];
-  return s;
-}
-#define SHAPE(...) \
-  shape_of((uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
 
 static inline rule_tensor *make_as(rule_dtype dtype, rule_shape shape) {
   rule_tensor *t;
@@ -178,6 +171,14 @@ static inline rule_tensor *run_op(const rule_term *t, rule_tensor *const *bind) 
   if (t->n == 0 || t->child[0]->kind != RULE_VAR) return NULL;
   const rule_tensor *x = bind[t->child[0]->u.i];
   if (strcmp(op, "aten::alias") == 0) return reshaped(x, x->shape);
+  if (strcmp(op, "aten::nan_to_num") == 0) { /* but for infinities */
+    rule_tensor *r = make(x->shape);
+    for (int64_t i = 0; i < r->numel; i++) {
+      const double v = rule_tensor_get(x, i);
+      rule_tensor_set(r, i, isnan(v) ? number(t->child[1]) : v);
+    }
+    return r;
+  }
   const bool neg = strcmp(op, "aten::neg") == 0;
   if (neg || strcmp(op, "aten::relu") == 0) {
     rule_tensor *r = make(x->shape);

@@ -1,40 +1,20 @@
 /* Which tensors of ranks are their part of one of the other graph: cuts, sums, copies and wrong
  * parts whose truth is known by how they were made. */
-#include "tests/synth/small_graphs.h"
-#include "tests/support/suite.h"
-
-#include "synth/joint/joint.h"
 #include "synth/search/search.h"
+#include "tests/support/suite.h"
+#include "tests/synth/small_state.h"
 
 enum { MOST_PARTS = 4, DECOYS = 3 };
 
-static rule_oracle oracle;
-static synth_result result;
-static state st;
-static iso_error err;
 static st_run run[2];
 static peers group_of_ranks;
 static uint32_t rank_node[MOST_PARTS];
 
-static graph *graph_of(int side) { return side ? &w.r : &w.l; }
-
 static void begin(void) {
-  setup();
-  oracle = (rule_oracle){.ctx = &w.oracle, .call = small_call, .compare = small_compare};
-  result = (synth_result){0};
-  st = (state){.oracle = &oracle,
-               .schemas = w.schemas,
-               .o = &w.options,
-               .res = &result,
-               .graph = {&w.l.g, &w.r.g},
-               .n_draws = 1,
-               .n_sets = 1,
-               .n_kept = 1};
-  ck_assert(st_new_graph(&st, &err) == ISO_OK);
+  begin_state();
   for (int side = 0; side < 2; side++) {
     run[side] = (st_run){.value = calloc(MAX_NODES, sizeof *run[side].value)};
-    st.map[side] = calloc(MAX_NODES, sizeof *st.map[side]);
-    ck_assert(run[side].value && st.map[side]);
+    ck_assert_ptr_nonnull(run[side].value);
   }
   group_of_ranks = (peers){.node = rank_node};
   st.ranks.peers = &group_of_ranks;
@@ -42,17 +22,8 @@ static void begin(void) {
 }
 
 static void end(void) {
-  for (int side = 0; side < 2; side++) {
-    free(run[side].value);
-    free(st.map[side]);
-    free(st.ranks.part[side]);
-  }
-  free(st.rec);
-  free(st.literals.of);
-  eg_free(st.g);
-  iso_arena_fini(&st.arena);
-  iso_arena_fini(&result.arena);
-  teardown();
+  for (int side = 0; side < 2; side++) free(run[side].value);
+  end_state();
 }
 
 /* A node that has this value in the run: a step, or a leaf. */
@@ -61,10 +32,7 @@ static uint32_t node_of(int side, rule_tensor *t, bool is_leaf) {
   const uint32_t i = leaf(g, SYNTH_PARAMETER, "p", t, t);
   if (!is_leaf) g->node[i].kind = SYNTH_OP;
   g->node[i].dtype = t->dtype;
-  const rule_term atom = {.kind = RULE_OP, .u.s = iso_arena_printf(&w.arena, "#%d.%u", side, i)};
-  ck_assert(st_add_term(&st, &atom, NULL, &st.map[side][i], &err) == ISO_OK);
-  st.rec[st.map[side][i].i].konst = false;
-  st.rec[st.map[side][i].i].node[side] = (int32_t)i;
+  add_atom(side, i);
   run[side].value[i] = (st_value_list){&g->value[i][0], 1};
   return i;
 }

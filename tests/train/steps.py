@@ -19,10 +19,9 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-PLANS = os.path.join(HERE, "plans.py")
 OPEN = "undecided"
 
-# (the step on one rank, the plan, ranks, verdict)
+# (the step on one rank, the plan, ranks, verdict); FILE:FUNCTION where it is not in plans.py
 STEPS = [
     ("data", "data", 2, "equivalent"),
     ("data", "data", 4, "equivalent"),
@@ -52,6 +51,56 @@ STEPS = [
     ("data", "data_stepped_twice", 2, "different"),
     ("data", "tensor_unreduced", 2, "different"),
 ]
+
+
+def decoders():
+    for model, plan, world, verdict in DECODERS:
+        clipped = "_clipped" if plan.endswith("clipped") else ""
+        left = "decoders:%s_data%s" % (model, clipped)
+        yield left, "decoders:%s_%s" % (model, plan), world, verdict
+
+
+DECODERS = [
+    ("llama", "data", 2, "equivalent"),
+    ("llama", "data", 4, "equivalent"),
+    ("llama", "data_clipped", 2, "equivalent"),
+    ("llama", "sharded", 2, "equivalent"),
+    ("llama", "sharded", 4, "equivalent"),
+    ("llama", "sharded_clipped", 2, OPEN),
+    ("llama", "zero", 2, "equivalent"),
+    ("llama", "tensor", 2, "equivalent"),
+    ("llama", "sequence", 2, "equivalent"),
+    ("llama", "mixed", 4, OPEN),
+    ("llama", "mixed_sequence", 4, OPEN),
+    ("gpt", "data", 2, "equivalent"),
+    ("gpt", "data", 4, "equivalent"),
+    ("gpt", "data_clipped", 2, "equivalent"),
+    ("gpt", "sharded", 2, "equivalent"),
+    ("gpt", "zero", 2, "equivalent"),
+    ("gpt", "tensor", 2, "equivalent"),
+    ("routed", "data", 2, "equivalent"),
+    ("routed", "sharded", 2, "equivalent"),
+    ("routed", "zero", 2, "equivalent"),
+]
+
+# Each is the plan that its name begins with, with one mistake.
+FAULTS = [
+    ("hand", 2, "no_norm no_bias twice_divided not_divided wrong_count reduced_twice largest"),
+    ("hand", 2, "from_first before_its_turn embedding_dropped batch_dropped labels_swapped"),
+    ("hand", 4, "wrong_group"),
+    ("sharded", 2, "local_norm"),
+    ("sequence", 2, "norm_unreduced norm_averaged"),
+]
+
+
+def faults():
+    for plan, world, names in FAULTS:
+        yield "faults:" + plan, "faults:" + plan, world, "equivalent"
+        for name in names.split():
+            yield "faults:" + plan, "faults:%s_%s" % (plan, name), world, "different"
+
+
+STEPS += list(decoders()) + list(dict.fromkeys(faults()))
 QUICK = ("data_strided-2", "data_unsynchronised-2")
 
 
@@ -68,9 +117,11 @@ def capture(folder, function, world):
     out = os.path.join(folder, "%s-%d" % (function, world))
     if os.path.exists(out):
         return out
+    script, _, function = function.rpartition(":")
+    script = os.path.join(HERE, (script or "plans") + ".py")
     env = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "capture"))
     p = subprocess.run(
-        [python(), "-m", "isomer_capture", "train", PLANS + ":" + function]
+        [python(), "-m", "isomer_capture", "train", script + ":" + function]
         + ["--world", str(world), "-o", out],
         env=env,
         capture_output=True,

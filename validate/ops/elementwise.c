@@ -388,8 +388,9 @@ static sx round_end(sc *c, sx x, const void *ctx) {
 
 static sx cast_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const sx x = pt_at(c, t->in[0], idx);
-  if (t->kind == 'i') return sx_fn(c, F_TRUNC, x);
   const rule_dtype d = (rule_dtype)t->which;
+  /* What a float becomes that is out of range is the processor's choice. */
+  if (t->kind == 'i') return pt_fitting(c, sx_fn(c, F_TRUNC, x), d);
   return sx_lift(c, x, round_end, &d);
 }
 
@@ -401,7 +402,6 @@ const pt_tensor *pt_cast(sc *c, const pt_tensor *x, rule_dtype d) {
     if (x->kind != 'i') return pt_kind(c, x, 'f');
     t = pt_like(c, x, 'f', cast_elem);
   } else if (x->kind == 'f') {
-    if (d != RULE_I64) return NULL;
     t = pt_like(c, x, 'i', cast_elem);
   } else {
     return pt_kind(c, x, 'i');

@@ -17,11 +17,14 @@ static sx fitting_end(sc *c, sx x, const void *ctx) {
   return x;
 }
 
+sx pt_fitting(sc *c, sx x, rule_dtype d) {
+  return d == RULE_I64 ? x : sx_lift(c, x, fitting_end, &d);
+}
+
 static sx typed_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const rule_dtype d = (rule_dtype)t->which;
   const sx x = pt_at(c, t->in[0], idx);
-  if (c->machine) return sx_wrap(c, x, d);
-  return d == RULE_I64 ? x : sx_lift(c, x, fitting_end, &d);
+  return c->machine ? sx_wrap(c, x, d) : pt_fitting(c, x, d);
 }
 
 static rule_dtype type_of(const pt_tensor *t) {

@@ -21,6 +21,7 @@ from .memory import Memory
 SAME = ("detach", "alias", "lift_fresh")
 COPIES = ("clone", "contiguous", "lift_fresh_copy", "_to_copy")
 FILLS = {"ones_like": "ones", "zeros_like": "zeros", "full_like": "full"}
+SPELLED = {"aten::_unsafe_view": "aten::view"}  # of a copy, which the graph does not make
 READS = ("_local_scalar_dense", "item", "is_nonzero", "equal", "allclose")
 QUIET = ("_assert_async", "_assert_scalar", "_assert_tensor_metadata", "_print", "record_stream")
 
@@ -135,10 +136,11 @@ class Recorder(TorchDispatchMode):
     def emit(self, func, read, out):
         """The nodes of a function's results. One that was not asked for has no elements."""
         several = isinstance(out, (list, tuple))
+        name = SPELLED.get(func.name(), func.name())
         if several:
             some = next(t for t in out if t is not None)
             out = [some.new_empty(0) if t is None else t for t in out]
-        made = self.graph.emit(func.name(), read[0], read[1], out, several)
+        made = self.graph.emit(name, read[0], read[1], out, several)
         return made if several else [made]
 
     def view(self, func, args, kwargs, results, several):
