@@ -56,6 +56,8 @@ class Result:
     def short(self):
         """The verdict and where the two part, in a few lines."""
         lines = [self.summary]
+        if self.report.get("rounding_conclusion"):
+            lines.append("  rounding: " + self.report["rounding_conclusion"])
         for d in self.divergences[:3]:
             for side in ("left", "right"):
                 n = d.get(side) or {}

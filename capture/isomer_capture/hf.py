@@ -185,19 +185,24 @@ def replayed(function):
 
 
 def call_for(model):
-    """How the model is called, and what its one output is named: nothing is cached."""
+    """How the model is called on its one input: nothing is cached. Its output is the logits, else
+    the last hidden state, else the first tensor, by its name there."""
     import inspect
+
+    import torch
 
     accepts = inspect.signature(type(model).forward).parameters
     flags = {"use_cache": False} if "use_cache" in accepts or "kwargs" in accepts else {}
 
-    def call(m, input_ids):
-        out = m(input_ids=input_ids, return_dict=True, **flags)
-        return out.logits if "logits" in out else out.last_hidden_state
+    def call(m, **inputs):
+        out = m(**inputs, return_dict=True, **flags)
+        tensors = [k for k in out.keys() if isinstance(out[k], torch.Tensor)]
+        named = [k for k in ("logits", "last_hidden_state") if k in tensors] or tensors
+        if not named:
+            raise CaptureError("%s returns no tensor" % type(m).__name__)
+        return {named[0]: out[named[0]]}
 
-    return call, "logits" if type(model).__name__.endswith(
-        ("LM", "LMHeadModel", "Generation")
-    ) else "last_hidden_state"
+    return call
 
 
 def run(options):
@@ -214,26 +219,25 @@ def capture_model(options, config, model):
 
     from .core import capture
 
-    call, output = call_for(model)
     # One sequence is a case of its own in many programs: an open batch is captured at two.
-    batch = max(options.batch, 2 if "batch" in options.dynamic else 1)
-    ids = configs.token_sets(config, options.length, options.sets, options.seed, batch)
+    if "batch" in options.dynamic:
+        options.batch = max(options.batch, 2)
+    name, sets = configs.input_sets(config, model.main_input_name, options)
     # What Transformers decides by the length of one prompt holds for no other length.
     attn = "sdpa-mask" if options.dynamic and options.attn == "sdpa" else options.attn
     with as_it_runs("sdpa-mask" if options.dynamic else attn):
         return capture(
             model,
-            {"input_ids": ids[0]},
+            {name: sets[0]},
             options.out,
-            call=call,
-            more_inputs=[{"input_ids": i} for i in ids[1:]],
+            call=call_for(model),
+            more_inputs=[{name: one} for one in sets[1:]],
             model=options.name or config.model_type,
             framework="transformers",
             framework_version=transformers.__version__,
-            output_names=[output],
             trace=options.trace,
             specialize=options.specialize,
-            dynamic=open_dimensions(options.dynamic),
+            dynamic=open_dimensions(options.dynamic, name),
             metadata={
                 "config": plain(config),
                 "class": type(model).__name__,
@@ -244,10 +248,13 @@ def capture_model(options, config, model):
         )
 
 
-def open_dimensions(asked):
+def open_dimensions(asked, name):
+    """What capture() is asked to leave open of the model's one input."""
+    if "length" in asked and name != "input_ids":
+        raise CaptureError("--dynamic length is for models that read tokens, not %s" % name)
     names = {"batch": (0, "B"), "length": (1, "T")}
     dims = {names[k][0]: (names[k][1], *bounds) for k, bounds in asked.items()}
-    return {"input_ids": dims} if dims else None
+    return {name: dims} if dims else None
 
 
 def plain(config):

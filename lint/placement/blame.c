@@ -278,8 +278,22 @@ static double scale_after(const plc *x, const plc_tuple *by) {
   return by->place[0].scale;
 }
 
+/* The same of what was divided by the number of ranks before a collective added it up, as gradients
+ * are that are averaged so. */
+static bool divided_first(plc *x, const plc_tuple *by) {
+  double size[PLC_AXES + 1] = {x->mesh.n};
+  for (uint32_t a = 0; a < x->mesh.n_axes; a++) size[a + 1] = x->mesh.size[a];
+  const plc_tuple *t = by->n_args ? x->tuple[by->arg[0]] : by;
+  for (uint32_t i = 0; i < MOST_AHEAD; i++) {
+    if (by_size(x, t, size, x->mesh.n_axes + 1)) return unclear(x, t);
+    if (t->n_args != 1) return false;
+    t = x->tuple[t->arg[0]];
+  }
+  return false;
+}
+
 static void blame_scale(plc *x, const plc_tuple *by, bool gradient, const char *what) {
-  if (ambiguous(x, by)) return;
+  if (ambiguous(x, by) || divided_first(x, by)) return;
   const plc_tuple *o = x->tuple[by->arg[0]];
   const bool replicas = plc_is_replica(x, &o->place[0]);
   const char *how = reduction(x, by), *mend;

@@ -2,7 +2,7 @@
 than those of placed_programs.py, to whose programs they are added."""
 
 from dsl import Data, count, f32, values
-from placed_programs import program, vocabulary
+from placed_programs import data_parallel, program, vocabulary
 
 
 def sliced(d, dim, a, b):
@@ -55,6 +55,23 @@ def mean_gradient(w, reduce, loss=False):
 def gradient_of_a_mean_without_a_loss(w, bad):
     """The divisor is a number of a rank's elements, or it is what the model means."""
     return mean_gradient(w, lambda g: w.all_reduce(g, "sum" if bad else "avg", taped=False))
+
+
+@program("gradient-scaled")
+def gradient_divided_by_the_ranks_first(w, bad):
+    """As DDP does it: each rank's gradient through the number of ranks, and then the sum."""
+
+    def reduce(g):
+        return w.all_reduce(g if bad or w.n == 1 else g.mul(1.0 / w.n), taped=False)
+
+    return data_parallel(w, reduce)
+
+
+@program(None, undecided=[False, True])
+def gradient_divided_first_without_a_loss(w, bad):
+    return mean_gradient(
+        w, lambda g: w.all_reduce(g if bad or w.n == 1 else g.mul(1.0 / w.n), taped=False)
+    )
 
 
 @program("gradient-unreduced", ranks=3)

@@ -488,3 +488,29 @@ for dtype_ in (i64, i32):
         compared(
             "eq %d" % number, dtype_, lambda n, k=number: n.eq(k), lambda n, k=number: n.eq(k + 2)
         )
+
+
+# ---- what libtorch does not check ----
+
+
+def least_divided(g, dtype, step):
+    n = g.ints("n", [3, -1, 4, -(2**31)], None, dtype)
+    return n.div(-1, "trunc").to(i64) if step else -(n.to(i64))
+
+
+pair(
+    "the least of 32 bits by -1",
+    NOT_EQUIVALENT + "|" + ERROR,
+    "the processor stops there",
+    lambda g, s: least_divided(g, i32, s),
+)
+pair(
+    "weight norm left out, of rows",
+    DIFFERENT,
+    "a repair that tries the other dimension must not write beside it",
+    lambda g, s: g.x(5, 8).linear(
+        g.param("v", 6, 8)
+        if s
+        else g.param("v", 6, 8).op("_weight_norm", [g.param("v", 6, 8), g.param("length", 6, 1), 0])
+    ),
+)

@@ -54,7 +54,6 @@ TESTED = {
     "log(2) as a decimal": ["attention by exp2"],
     "rows without a key in a block's mask": ["window by blocks"],
     "numbers of experts cast to int32": ["the kernel of experts, numbers in int32"],
-    "indices computed from a table": ["a table of sixteen numbers"],
     "losses that ignore a class": ["label smoothing"],
     "the root of a difference of squares": ["normalised inputs of a gated recurrence"],
     "integers that could wrap, were they wider than they are": ["attention in chunks of positions"],

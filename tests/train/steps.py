@@ -95,7 +95,9 @@ FAULTS = [
 
 def faults():
     for plan, world, names in FAULTS:
-        yield "faults:" + plan, "faults:" + plan, world, "equivalent"
+        # Clipped shards: nothing shows that labels are counted, and a power sees a gradient.
+        right = OPEN if plan == "sharded" else "equivalent"
+        yield "faults:" + plan, "faults:" + plan, world, right
         for name in names.split():
             yield "faults:" + plan, "faults:%s_%s" % (plan, name), world, "different"
 

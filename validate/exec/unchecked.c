@@ -73,9 +73,19 @@ static bool has(const rule_tensor *t, int64_t what) {
 static const char *quotient(const rule_term *call, rule_tensor *const *bind) {
   const rule_tensor *x = operand(call, bind, 0), *y = operand(call, bind, 1);
   const rule_term *by = call->child[1];
-  if (!x || !has(x, INT64_MIN) || !(y ? has(y, -1) : by->kind == RULE_INT && by->u.i == -1))
-    return NULL;
-  return "the least integer has no opposite";
+  if (!x || !(y ? has(y, -1) : by->kind == RULE_INT && by->u.i == -1)) return NULL;
+  const bool least = has(x, INT64_MIN) || (x->dtype != RULE_I64 && has(x, INT32_MIN));
+  return least ? "the least integer has no opposite" : NULL;
+}
+
+/* v, g, dim: the first and the last dimension have kernels of their own, which take g to have a
+ * number for each of their places. */
+static const char *weight_norm(const rule_term *call, rule_tensor *const *bind) {
+  const rule_tensor *v = operand(call, bind, 0), *g = operand(call, bind, 1);
+  if (!v || !g || call->child[2]->kind != RULE_INT) return NULL;
+  const int64_t rank = v->shape.rank, dim = call->child[2]->u.i;
+  if (dim != 0 && dim != rank - 1) return NULL;
+  return rank > 0 && g->numel == v->shape.dim[dim] ? NULL : "there are other lengths than rows";
 }
 
 /* operator: the kernels that ask nothing; what each would have to ask stands above. */
@@ -85,6 +95,8 @@ const char *val_unfit(const rule_term *call, rule_tensor *const *bind) {
     const char *(*unfit)(const rule_term *call, rule_tensor *const *bind);
   } all[] = {{"aten::div.Tensor_mode", quotient},
              {"aten::div.Scalar_mode", quotient},
+             {"aten::_weight_norm", weight_norm},
+             {"aten::_weight_norm_interface", weight_norm},
              {"aten::embedding_dense_backward", embedding},
              {"aten::nll_loss_backward", nll},
              {"aten::native_layer_norm_backward", layer_norm},

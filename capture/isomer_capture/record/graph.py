@@ -1,16 +1,18 @@
 """What a program names as the graph of one rank: the recorder of training steps (train/) sees its
 operators, and is told here what the leaves and outputs are."""
 
+import contextlib
 import os
 from types import SimpleNamespace
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ..errors import CaptureError
 from ..train.launch import write_rank
 from ..train.recorder import Recorder
-from ..train.run import named_parameters, scopes
+from ..train.run import named_parameters, quiet_waits, scopes
 
 
 def quiet(f):
@@ -26,6 +28,11 @@ def quiet(f):
 class Silent(Recorder):
     leaf = quiet(Recorder.leaf)
     constant = quiet(Recorder.constant)
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if FakeTensor in types:
+            return func(*args, **(kwargs or {}))  # it asks for shapes: nothing is computed
+        return Recorder.__torch_dispatch__(self, func, types, args, kwargs)
 
 
 def local(t):
@@ -48,8 +55,10 @@ class Graph:
             if isinstance(t, torch.Tensor):
                 self.recorder.leaf("input", name, local(t))
 
-    def scopes(self):
-        return scopes(self.module, self.recorder)
+    @contextlib.contextmanager
+    def recording(self):
+        with scopes(self.module, self.recorder), quiet_waits(self.recorder), self.recorder:
+            yield
 
     @quiet
     def output(self, name, tensor):

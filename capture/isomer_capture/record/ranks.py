@@ -24,6 +24,37 @@ class Spelled(Join):
             self.known[n["id"]] = n
         return self.known[id]
 
+    def run(self):
+        """The ranks meet at each collective, so that their programs have one order in the graph;
+        where each waits for another so, the first goes on past what it has posted."""
+        moved = True
+        while moved:
+            moved = any([self.advance(rank, True) for rank in self.ranks])
+            moved = moved or any(self.advance(rank, False) for rank in self.ranks)
+        self.refuse_leftovers()
+        return self.nodes
+
+    def advance(self, rank, meets):
+        """Whether the rank could do anything. `meets`: it stands still at what it has posted."""
+        done = False
+        while rank.at < len(rank.nodes):
+            id = rank.nodes[rank.at]["id"]
+            if id not in rank.posted:
+                if not self.step(rank):
+                    break
+                done = True
+            if meets and id in rank.posted and rank.names[id] is None and self.gathers(rank):
+                break
+            rank.at += 1
+            done = True
+            if not meets:
+                break
+        return done
+
+    @staticmethod
+    def gathers(rank):
+        return rank.nodes[rank.at]["op"] not in ("comm::send", "comm::receive")
+
     def step(self, rank):
         node = rank.nodes[rank.at]
         if node["op"] == "aten::cat" and node["args"][1] == 0:

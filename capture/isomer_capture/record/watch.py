@@ -160,7 +160,10 @@ class Watch(TorchDispatchMode):
         """A process group gave this Work to the program, which is to wait for it."""
         e["handle"] = self.handle()
         self.works[id(work)] = (work, e["handle"])
-        for kind in type(work).__mro__:
+        self.watched(type(work))
+
+    def watched(self, work):
+        for kind in work.__mro__:
             if kind not in self.seen_types and "wait" in vars(kind):
                 self.seen_types.add(kind)
                 self.watch_type(kind)
@@ -213,6 +216,7 @@ class Watch(TorchDispatchMode):
         replace(dist.batch_isend_irecv, self.batched)
         for name in ("numpy", "tolist"):
             self.reading(name)
+        self.watched(dist.Work)
         sys.meta_path.insert(0, Late("torch.distributed.pipelining.stage", self.staged))
 
     def staged(self, module):
@@ -272,7 +276,7 @@ class Watch(TorchDispatchMode):
             raise CaptureError("one part of a program is recorded inside of another")
         self.graph = graph = Graph(module, inputs)
         try:
-            with graph.scopes(), graph.recorder:
+            with graph.recording():
                 yield graph
             graph.close()
             self.done = graph
