@@ -375,11 +375,21 @@ static iso_code join_by_reuse(state *s, const eg_node *member, size_t n, eg_node
   return c;
 }
 
-/* Two sums of one graph that cancel: that both are 0 is no sign that one is the other. */
-static bool both_cancel(state *s, eg_node a, eg_node b) {
-  const bool across = (st_has_side(s, a, LEFT) && st_has_side(s, b, RIGHT)) ||
-                      (st_has_side(s, a, RIGHT) && st_has_side(s, b, LEFT));
-  return !across && s->rec[a.i].cancels && s->rec[b.i].cancels;
+/* A step that takes a sum which cancels. */
+static bool takes_cancelled(const state *s, eg_node e) {
+  for (size_t i = 0; i < eg_node_arity(s->g, e); i++)
+    if (s->rec[eg_node_original(s->g, e, i).i].cancels) return true;
+  return false;
+}
+
+/* Two tensors of one graph that are equal because a sum cancels: that both are 0 is no sign that
+ * one is the other, and a parameter less its gradient of 0 would be computed from itself. */
+static bool by_cancelling(state *s, eg_node a, eg_node b) {
+  for (int side = 0; side < 2; side++)
+    if (st_has_side(s, a, side) && st_has_side(s, b, !side)) return false;
+  const bool a_is_later = s->rec[a.i].node[LEFT] > s->rec[b.i].node[LEFT] ||
+                          s->rec[a.i].node[RIGHT] > s->rec[b.i].node[RIGHT];
+  return (s->rec[a.i].cancels && s->rec[b.i].cancels) || takes_cancelled(s, a_is_later ? a : b);
 }
 
 /* Try to join `e` with the members of its group: those of the same shape but for sizes 1 first,
@@ -398,7 +408,7 @@ static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_er
     const int want = round == 0 ? 1 : round == 1 ? 0 : 2;
     for (size_t k = 0; k < n && !c && failures < 12; k++) {
       const eg_node m = member[k];
-      bool dup = m.i == e.i || eg_equal(s->g, m, e) || both_cancel(s, m, e);
+      bool dup = m.i == e.i || eg_equal(s->g, m, e) || by_cancelling(s, m, e);
       if (dup) {
         *belongs = true;
         continue;

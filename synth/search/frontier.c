@@ -378,7 +378,8 @@ static iso_code search_rule(search *q, uint8_t *base, bool *done, iso_error *err
   state *s = q->s;
   cone *k = q->k;
   iso_code c;
-  if ((c = fr_explore(s, k, q->u, 1, err)) || (c = fr_explore(s, k, q->t, 2, err))) return c;
+  if ((c = fr_explore(s, k, q->u, q->t, 1, err)) || (c = fr_explore(s, k, q->t, q->u, 2, err)))
+    return c;
   const uint32_t cu = eg_class_of(s->g, q->u).i, ct = eg_class_of(s->g, q->t).i;
   for (size_t i = 0; i < k->n; i++) {
     const uint32_t cl = k->cls[i];
