@@ -375,21 +375,28 @@ static iso_code join_by_reuse(state *s, const eg_node *member, size_t n, eg_node
   return c;
 }
 
-/* A step that takes a sum which cancels. */
-static bool takes_cancelled(const state *s, eg_node e) {
+/* Whether `e` is a step that takes a sum which cancels, and `of` a tensor that stands before it in
+ * the same graph: a parameter less its gradient of 0 would be computed from itself. */
+static bool comes_back(state *s, eg_node e, eg_node of) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, of), &m);
+  bool takes = false, before = false;
   for (size_t i = 0; i < eg_node_arity(s->g, e); i++)
-    if (s->rec[eg_node_original(s->g, e, i).i].cancels) return true;
-  return false;
+    takes |= s->rec[eg_node_original(s->g, e, i).i].cancels;
+  for (size_t i = 0; i < n && takes; i++)
+    for (int side = 0; side < 2; side++)
+      before |= s->rec[m[i].i].node[side] >= 0 &&
+                s->rec[m[i].i].node[side] < s->rec[e.i].node[side];
+  return before;
 }
 
 /* Two tensors of one graph that are equal because a sum cancels: that both are 0 is no sign that
- * one is the other, and a parameter less its gradient of 0 would be computed from itself. */
+ * one is the other. */
 static bool by_cancelling(state *s, eg_node a, eg_node b) {
-  for (int side = 0; side < 2; side++)
-    if (st_has_side(s, a, side) && st_has_side(s, b, !side)) return false;
-  const bool a_is_later = s->rec[a.i].node[LEFT] > s->rec[b.i].node[LEFT] ||
-                          s->rec[a.i].node[RIGHT] > s->rec[b.i].node[RIGHT];
-  return (s->rec[a.i].cancels && s->rec[b.i].cancels) || takes_cancelled(s, a_is_later ? a : b);
+  const bool across = (st_has_side(s, a, LEFT) && st_has_side(s, b, RIGHT)) ||
+                      (st_has_side(s, a, RIGHT) && st_has_side(s, b, LEFT));
+  if (s->rec[a.i].cancels && s->rec[b.i].cancels) return !across;
+  return comes_back(s, a, b) || comes_back(s, b, a);
 }
 
 /* Try to join `e` with the members of its group: those of the same shape but for sizes 1 first,
