@@ -484,6 +484,8 @@ iso_code st_visit(state *s, eg_node e, iso_error *err) {
     bool belongs = true;
     return try_group(s, r->group, e, &belongs, err);
   }
+  iso_code fills = st_join_fill(s, e, err);
+  if (fills) return fills;
   double m[4];
   st_moments(v, m);
   bool belongs = false;
