@@ -45,6 +45,13 @@ static inline bool over(const machine *m) {
   return l && (l->mem_bytes || l->deadline_s > 0) && egi_limits_search(m->s, l);
 }
 
+/* A guard that refuses nearly all is as much work as rows are. */
+static bool asked_too_often(const machine *m) {
+  egi_sink *sink = m->sink;
+  sink->too_much = sink->too_much || (sink->work && m->n_asked > sink->work);
+  return sink->too_much;
+}
+
 /* Returns: false where the limit is reached, or without memory. */
 static bool open_store(machine *m) {
   egi_sink *sink = m->sink;
@@ -90,7 +97,7 @@ static inline bool yield(machine *m) {
   const egi_sink *sink = m->sink;
   const uint32_t *reg = m->reg, root = reg[m->q->root];
   if (!m->direct) {
-    if (++m->n_asked % CHECK_EVERY == 0 && over(m)) return false;
+    if (++m->n_asked % CHECK_EVERY == 0 && (over(m) || asked_too_often(m))) return false;
     if (sink->guard && !sink->guard(sink->guard_ctx, m->s, (const eg_class *)reg)) return true;
     if (!sink->store) {
       m->sink->n++;
@@ -112,9 +119,11 @@ static __attribute__((noinline)) bool wait_on(machine *m) {
   const size_t n = m->sink->n + (m->out ? (size_t)(m->out - m->from) / m->stride : 0) - m->n_before;
   const bool never =
       q->patience == EGI_NEVER || m->sink->each; /* told matches are not taken back */
-  m->patience = never ? SIZE_MAX : q->patience * rows + q->least + n * match;
-  m->gave_up = m->work > m->patience;
-  return !m->gave_up;
+  const size_t most = m->sink->work ? m->sink->work : SIZE_MAX;
+  m->patience = never ? most : q->patience * rows + q->least + n * match;
+  m->sink->too_much = never && m->work > most;
+  m->gave_up = !never && m->work > m->patience;
+  return !m->gave_up && !m->sink->too_much;
 }
 static inline bool spend(machine *m, size_t words) {
   m->work += words;
