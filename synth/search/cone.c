@@ -16,14 +16,14 @@
 static const double INFINITE = 1e9;
 
 bool fr_cone_new(cone *k, size_t n) {
-  *k = (cone){.cls = calloc(2 * CONE_MAX, sizeof *k->cls),
+  *k = (cone){.cls = calloc(2 * CONE_WIDE, sizeof *k->cls),
               .in = calloc(n, 1),
               .cost = calloc(n, sizeof *k->cost),
               .best = calloc(n, sizeof *k->best),
               .cut = calloc(n, 1),
               .opened = calloc(n, 1),
               .seen = calloc(n, 1),
-              .queue = calloc(2 * CONE_MAX, sizeof *k->queue)};
+              .queue = calloc(2 * CONE_WIDE, sizeof *k->queue)};
   return k->cls && k->in && k->cost && k->best && k->cut && k->opened && k->seen && k->queue;
 }
 
@@ -69,7 +69,7 @@ typedef struct walk {
   place *at;       /* by class id */
   uint8_t *queued; /* by class id */
   uint32_t *queue; /* a ring */
-  size_t head, n, found;
+  size_t head, n, found, most;
 } walk;
 
 enum { RING = 4096 };
@@ -78,7 +78,7 @@ enum { RING = 4096 };
 static void enter(walk *w, uint32_t c, const place *p, bool near) {
   cone *k = w->k;
   if (!(k->in[c] & w->bit)) {
-    if (w->found == CONE_MAX) return;
+    if (w->found == w->most) return;
     w->found++;
     if (!k->in[c]) k->cls[k->n++] = c;
     k->in[c] |= w->bit;
@@ -127,6 +127,7 @@ iso_code fr_explore(state *s, cone *k, eg_node root, eg_node other, uint8_t bit,
   walk w = {.s = s,
             .k = k,
             .bit = bit,
+            .most = s->ranks.wide ? CONE_WIDE : CONE_MAX,
             .at = malloc(n * sizeof *w.at),
             .queued = calloc(n, 1),
             .queue = calloc(RING, sizeof *w.queue)};

@@ -4,7 +4,7 @@
 
 #include "synth/search/frontier.h"
 
-enum { CONE_MAX = 600 }; /* classes of a cone */
+enum { CONE_MAX = 600, CONE_WIDE = 2400 }; /* classes of a cone; of one that ranks share */
 
 /* The classes that are being looked at, the last one first: two shapes of one table are made of
  * each other. */
