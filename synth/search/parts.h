@@ -49,6 +49,10 @@ const rule_term *st_reduced(state *s, const st_parts *p, const char *how);
 iso_code st_join_whole(state *s, const st_parts *p, eg_node whole, bool *met, iso_error *err);
 
 /* ---- rows.c ---- */
+/* `whole` as `n` parts along `d`, made by its own steps, which a rule joins with it. Returns: in
+ * `there` whether it has such. */
+iso_code st_rows_of(state *s, eg_node whole, uint32_t n, uint32_t d, eg_node *part, bool *there,
+                    iso_error *err);
 /* Join `whole`, which is the parts along `d`, with them rank by rank: its steps as steps on what
  * ranks hold. */
 iso_code st_join_rows(state *s, const st_parts *p, eg_node whole, uint32_t d, iso_error *err);

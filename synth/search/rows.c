@@ -8,6 +8,7 @@
  * graph, and that these together are the whole is a rule of that operator. What is left is a rule
  * for each rank: its rows as the whole's steps make them, and as it makes them itself. */
 #include "rules/names.h"
+#include "rules/operators.h"
 #include "synth/joint/joint.h"
 #include "synth/search/frontier.h"
 #include "synth/search/parts.h"
@@ -27,8 +28,7 @@ typedef struct spread_step {
 
 typedef struct spreading {
   state *s;
-  uint32_t n; /* ranks */
-  int side;
+  uint32_t n; /* parts */
   spread_step step[MOST_STEPS];
   uint32_t n_steps;
 } spreading;
@@ -39,7 +39,7 @@ typedef struct operands {
   eg_node of[MOST_OPERANDS];
   const spread_step *cut[MOST_OPERANDS]; /* NULL: it has no parts */
   uint32_t n;
-  bool too_many;
+  bool unfit; /* it has too many, or such as are no tensors */
 } operands;
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
@@ -63,20 +63,32 @@ static bool known_parts(const spreading *x, eg_node e, spread_step *out) {
   return false;
 }
 
-/* The call of a captured node with its operands numbered. NULL: no memory. */
-static const rule_term *numbered(const spreading *x, const rule_term *t, operands *o) {
-  iso_arena *a = &x->s->arena;
-  const rule_term *child[MAX_VARS];
-  if (t->kind == RULE_VAR) {
-    if (o->n == MOST_OPERANDS) return o->too_many = true, t;
-    o->of[o->n] = x->s->map[x->side][t->u.i];
+/* The call of an e-node with its operands numbered. NULL: no memory. */
+static const rule_term *numbered(const spreading *x, eg_node e, bool root, operands *o) {
+  state *s = x->s;
+  iso_arena *a = &s->arena;
+  const rule_term *child[MAX_VARS], *literal = st_literal(s, e);
+  const size_t n = eg_node_arity(s->g, e);
+  if (literal) return literal;
+  if (!root && !st_is_list(s, e)) {
+    if (!s->rec[e.i].tensor || o->n == MOST_OPERANDS) return o->unfit = true, rule_var(a, 0);
+    o->of[o->n] = e;
     return rule_var(a, o->n++);
   }
-  if (t->kind != RULE_OP && t->kind != RULE_LIST) return t;
-  if (t->n > MAX_VARS) return o->too_many = true, t;
-  for (uint32_t k = 0; k < t->n; k++)
-    if (!(child[k] = numbered(x, t->child[k], o))) return NULL;
-  return t->kind == RULE_LIST ? rule_list(a, child, t->n) : rule_op(a, t->u.s, child, t->n);
+  if (n > MAX_VARS) return o->unfit = true, rule_var(a, 0);
+  for (uint32_t k = 0; k < n; k++)
+    if (!(child[k] = numbered(x, (eg_node){eg_node_original(s->g, e, k).i}, false, o))) return NULL;
+  return st_is_list(s, e) ? rule_list(a, child, (uint32_t)n)
+                          : rule_op(a, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child,
+                                    (uint32_t)n);
+}
+
+/* One step of one result that computes, and puts nothing together. */
+static bool is_step(state *s, eg_node e) {
+  const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
+  const rec *r = &s->rec[e.i];
+  return r->tensor && r->valued && !r->leaf && !r->konst && eg_node_arity(s->g, e) > 0 &&
+         strcmp(op, OP_CAT) != 0 && !rule_is_collective(op) && !rule_is_getitem(op);
 }
 
 /* ---- one way to cut the operands ---- */
@@ -173,19 +185,17 @@ static iso_code spread(spreading *x, eg_node e, int depth, const spread_step **o
 /* By the parts of its operands: those of one alone, or of several at once. */
 static iso_code by_operands(spreading *x, eg_node e, int depth, spread_step *out, iso_error *err) {
   state *s = x->s;
-  const int32_t at = s->rec[e.i].node[x->side];
-  const synth_node *node = at < 0 ? NULL : &s->graph[x->side]->node[at];
   operands o = {.n = 0};
   iso_code c = ISO_OK;
-  if (!node || node->kind != SYNTH_OP || node->n_outputs != 1 || depth == DEEP) return ISO_OK;
-  if (!(o.call = numbered(x, node->call, &o))) return nomem(err);
+  if (!is_step(s, e) || depth == DEEP) return ISO_OK;
+  if (!(o.call = numbered(x, e, true, &o))) return nomem(err);
   unsigned have = 0;
-  for (uint32_t i = 0; i < o.n && !c && !o.too_many; i++) {
+  for (uint32_t i = 0; i < o.n && !c && !o.unfit; i++) {
     if (s->rec[o.of[i].i].konst) continue;
     c = spread(x, o.of[i], depth + 1, &o.cut[i], err);
     if (o.cut[i]) have |= 1u << i;
   }
-  if (o.too_many) return c;
+  if (o.unfit) return c;
   for (unsigned size = 1; size <= o.n; size++)
     for (unsigned cut = 1; cut <= have && !c && !out->there; cut++)
       if ((cut & have) == cut && (unsigned)__builtin_popcount(cut) == size)
@@ -210,20 +220,29 @@ static iso_code spread(spreading *x, eg_node e, int depth, const spread_step **o
   return ISO_OK;
 }
 
-iso_code st_join_rows(state *s, const st_parts *p, eg_node whole, uint32_t d, iso_error *err) {
+iso_code st_rows_of(state *s, eg_node whole, uint32_t n, uint32_t d, eg_node *part, bool *there,
+                    iso_error *err) {
   spreading *x = iso_arena_alloc(&s->arena, sizeof *x);
-  const rec *r = &s->rec[whole.i];
   spread_step made = {.whole = whole};
   if (!x) return nomem(err);
-  *x = (spreading){.s = s, .n = p->n, .side = r->node[LEFT] >= 0 ? LEFT : RIGHT};
-  iso_code c = by_operands(x, whole, 0, &made, err);
-  if (c || !made.there || made.d != d) return c;
+  *x = (spreading){.s = s, .n = n};
+  const iso_code c = by_operands(x, whole, 0, &made, err);
+  *there = !c && made.there && made.d == d;
+  if (*there) memcpy(part, made.part, n * sizeof *part);
+  return c;
+}
+
+iso_code st_join_rows(state *s, const st_parts *p, eg_node whole, uint32_t d, iso_error *err) {
+  eg_node part[MAX_RANKS];
+  bool there;
+  iso_code c = st_rows_of(s, whole, p->n, d, part, &there, err);
+  if (c || !there) return c;
   s->ranks.wide = true; /* what a rank's steps share stands in the pattern often */
   for (uint32_t k = 0; k < p->n && !c; k++) {
     bool done = false;
-    if (rule_shape_eq(&s->rec[made.part[k].i].shape, &s->rec[p->of[k].i].shape) &&
-        st_values_equal(s, made.part[k], p->of[k]))
-      c = st_prove(s, made.part[k], p->of[k], &done, err);
+    if (rule_shape_eq(&s->rec[part[k].i].shape, &s->rec[p->of[k].i].shape) &&
+        st_values_equal(s, part[k], p->of[k]))
+      c = st_prove(s, part[k], p->of[k], &done, err);
     if (!done) break;
   }
   s->ranks.wide = false;
