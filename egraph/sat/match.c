@@ -40,16 +40,11 @@ static void close_store(machine *m) {
   egi_words_close(m->sink->store, m->out);
 }
 
+/* A guard that refuses nearly all is as much work as rows are. */
 static inline bool over(const machine *m) {
   egi_limits *l = m->sink->limits;
+  if (m->sink->work && m->n_asked > m->sink->work) return m->sink->too_much = true;
   return l && (l->mem_bytes || l->deadline_s > 0) && egi_limits_search(m->s, l);
-}
-
-/* A guard that refuses nearly all is as much work as rows are. */
-static bool asked_too_often(const machine *m) {
-  egi_sink *sink = m->sink;
-  sink->too_much = sink->too_much || (sink->work && m->n_asked > sink->work);
-  return sink->too_much;
 }
 
 /* Returns: false where the limit is reached, or without memory. */
@@ -97,7 +92,7 @@ static inline bool yield(machine *m) {
   const egi_sink *sink = m->sink;
   const uint32_t *reg = m->reg, root = reg[m->q->root];
   if (!m->direct) {
-    if (++m->n_asked % CHECK_EVERY == 0 && (over(m) || asked_too_often(m))) return false;
+    if (++m->n_asked % CHECK_EVERY == 0 && over(m)) return false;
     if (sink->guard && !sink->guard(sink->guard_ctx, m->s, (const eg_class *)reg)) return true;
     if (!sink->store) {
       m->sink->n++;

@@ -50,10 +50,10 @@ static int rank(const egi_query *q, const egi_atom *a, const bool *reg, const bo
   for (uint32_t k = 0; k < a->n; k++) {
     const uint32_t kid = a->kid[k];
     if (!reg[kid]) continue;
-    const int r = q->ground[kid]      ? ABOVE_GROUND
-                  : kid < q->n_vars   ? ABOVE_VARIABLE
-                  : way[kid] ? ON_THE_WAY
-                             : ABOVE;
+    const int r = q->ground[kid]    ? ABOVE_GROUND
+                  : kid < q->n_vars ? ABOVE_VARIABLE
+                  : way[kid]        ? ON_THE_WAY
+                                    : ABOVE;
     if (r < best) best = r;
   }
   return best;

@@ -385,8 +385,8 @@ static bool comes_back(state *s, eg_node e, eg_node of) {
     takes |= s->rec[eg_node_original(s->g, e, i).i].cancels;
   for (size_t i = 0; i < n && takes; i++)
     for (int side = 0; side < 2; side++)
-      before |= s->rec[m[i].i].node[side] >= 0 &&
-                s->rec[m[i].i].node[side] < s->rec[e.i].node[side];
+      before |=
+          s->rec[m[i].i].node[side] >= 0 && s->rec[m[i].i].node[side] < s->rec[e.i].node[side];
   return before;
 }
 

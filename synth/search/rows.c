@@ -35,7 +35,7 @@ typedef struct spreading {
 
 /* A call, and how its operands are cut. */
 typedef struct operands {
-  const rule_term *call;                /* over RULE_VAR k, operand k */
+  const rule_term *call; /* over RULE_VAR k, operand k */
   eg_node of[MOST_OPERANDS];
   const spread_step *cut[MOST_OPERANDS]; /* NULL: it has no parts */
   uint32_t n;
@@ -78,9 +78,9 @@ static const rule_term *numbered(const spreading *x, eg_node e, bool root, opera
   if (n > MAX_VARS) return o->unfit = true, rule_var(a, 0);
   for (uint32_t k = 0; k < n; k++)
     if (!(child[k] = numbered(x, (eg_node){eg_node_original(s->g, e, k).i}, false, o))) return NULL;
-  return st_is_list(s, e) ? rule_list(a, child, (uint32_t)n)
-                          : rule_op(a, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child,
-                                    (uint32_t)n);
+  return st_is_list(s, e)
+             ? rule_list(a, child, (uint32_t)n)
+             : rule_op(a, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child, (uint32_t)n);
 }
 
 /* One step of one result that computes, and puts nothing together. */
@@ -104,8 +104,8 @@ static const rule_term *rows(state *s, const rule_term *t, uint32_t d, int64_t f
 
 /* The operand of part `k`: its part, the rows of a constant that stand beside the part's, or the
  * whole. `by`: the operand that is cut. NULL: no memory. */
-static eg_node operand_of(const spreading *x, const operands *o, unsigned cut, const spread_step *by,
-                          uint32_t i, uint32_t k, const rule_term **t) {
+static eg_node operand_of(const spreading *x, const operands *o, unsigned cut,
+                          const spread_step *by, uint32_t i, uint32_t k, const rule_term **t) {
   state *s = x->s;
   const rec *r = &s->rec[o->of[i].i], *w = &s->rec[by->whole.i];
   *t = rule_var(&s->arena, i);
@@ -149,8 +149,7 @@ static iso_code make_parts(const spreading *x, const operands *o, unsigned cut,
     if (!c) c = st_value(s, out->of[k], err);
     if (c == ISO_TORCH) return ISO_OK; /* sizes that are the whole's own */
     if (c) return c;
-    if (!(out->value[k] = st_val(s, out->of[k], s->n_draws - 1)))
-      return st_lost(&s->values, err);
+    if (!(out->value[k] = st_val(s, out->of[k], s->n_draws - 1))) return st_lost(&s->values, err);
   }
   *made = true;
   return ISO_OK;
@@ -204,7 +203,8 @@ static iso_code by_operands(spreading *x, eg_node e, int depth, spread_step *out
 }
 
 /* Returns: in `out` the parts of `e`; NULL: it has none. */
-static iso_code spread(spreading *x, eg_node e, int depth, const spread_step **out, iso_error *err) {
+static iso_code spread(spreading *x, eg_node e, int depth, const spread_step **out,
+                       iso_error *err) {
   state *s = x->s;
   *out = NULL;
   for (uint32_t i = 0; i < x->n_steps; i++)
