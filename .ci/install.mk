@@ -11,6 +11,7 @@ INSTALLED = \
   "lib 644 $(B)/libegraph.a" \
   "lib/pkgconfig 644 $(B)/egraph.pc" \
   "share/man/man1 644 $(wildcard docs/man/*.1)" \
+  "share/man/man5 644 $(wildcard docs/man/*.5)" \
   "share/bash-completion/completions 644 docs/completion/isomer.bash" \
   "share/zsh/site-functions 644 docs/completion/_isomer" \
   "share/fish/vendor_completions.d 644 docs/completion/isomer.fish" \
@@ -31,7 +32,7 @@ uninstall:
 	  for f in "$$@"; do rm -f $(AT)/$$folder/$${f##*/}; done; done
 	@rm -f $(AT)/share/bash-completion/completions/isomer $(AT)/lib/libegraph.so*
 	@cd $(AT) && rmdir -p --ignore-fail-on-non-empty bin lib/isomer lib/pkgconfig include/egraph/base share/isomer/rules \
-	  share/doc/isomer share/man/man1 share/bash-completion/completions share/zsh/site-functions share/fish/vendor_completions.d 2> /dev/null; true
+	  share/doc/isomer share/man/man1 share/man/man5 share/bash-completion/completions share/zsh/site-functions share/fish/vendor_completions.d 2> /dev/null; true
 
 # The program as others take it with them: the libraries that not every machine has are in it, and none of their names
 # is seen by libtorch, which has its own of some.

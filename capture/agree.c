@@ -322,3 +322,19 @@ iso_code cap_agree(cap_graph *left, cap_graph *right, const cap_spoken *said, ui
   free(a.in);
   return c;
 }
+
+iso_code cap_pin(cap_graph *left, cap_graph *right, cap_agreement *a, iso_error *err) {
+  cap_note *all = iso_arena_alloc(&left->arena, (a->n_notes + 1) * sizeof *all);
+  if (!all) return cap_no_memory(err);
+  if (a->n_notes) memcpy(all, a->note, a->n_notes * sizeof *all);
+  all[a->n_notes++] = (cap_note){RULE_ASSUMES_VALUE,
+                                 "parameters keep their captured values: at these weights", -1, -1};
+  a->note = all;
+  cap_graph *const side[] = {left, right};
+  for (int k = 0; k < 2; k++)
+    for (size_t i = 0; i < side[k]->n_nodes; i++) {
+      cap_node *n = (cap_node *)(uintptr_t)&side[k]->node[i];
+      if (n->kind == CAP_PARAMETER) n->kind = CAP_CONSTANT;
+    }
+  return ISO_OK;
+}

@@ -30,13 +30,20 @@
  * its own name, and its attributes stand behind its arguments as one list of (name, value) lists,
  * by name: two nodes that differ in one stay different operators.
  *
- * A node with several outputs is referred to by getitem nodes only. */
+ * A node with several outputs is referred to by getitem nodes only.
+ *
+ * Sizes may be expressions over symbols (docs/capture-format.md). They are evaluated when the graph
+ * is read, at the captured values or at those of cap_options, so that everything behind the reader
+ * has numbers. At other values than those captured there are no inputs: cap_move_inputs makes
+ * them. */
 #ifndef CAPTURE_CAPTURE_H
 #define CAPTURE_CAPTURE_H
 
 #include "rules/assumption.h"
 #include "rules/domain.h"
 #include "rules/rules.h"
+
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -49,6 +56,14 @@ typedef struct cap_output {
   rule_dtype dtype;
 } cap_output;
 
+/* A size that the program does not fix. */
+typedef struct cap_symbol {
+  const char *name;
+  int64_t min, max; /* max: INT64_MAX where nothing bounds it */
+  int64_t value;    /* at which it was captured */
+  int64_t now;      /* at which this graph was read */
+} cap_symbol;
+
 typedef struct cap_node {
   const char *id, *name; /* name: of a leaf, else NULL */
   cap_kind kind;         /* CAP_OP for getitem too */
@@ -57,7 +72,9 @@ typedef struct cap_node {
   size_t n_outputs;
   const cap_output *output;
   rule_tensor *value; /* leaves: the captured value (first input set); borrowed from the graph */
-  const rule_domain *domain;           /* inputs: what their values may be; NULL: anything */
+  const rule_domain *domain; /* inputs: what their values may be; NULL: anything */
+  const char *const *size;   /* inputs of graphs with symbols: by dimension what it is written as,
+                                NULL where a number; else NULL */
   const char *scope, *source, *caller; /* "" where not given */
 } cap_node;
 
@@ -71,6 +88,12 @@ typedef struct cap_graph {
   /* The metadata's words about ranks: "dp=2,tp=4", and a line "name = S(0)" for each tensor; ""
    * where nothing, "?" where it is of another form. */
   const char *mesh, *placements;
+  size_t n_symbols;
+  const cap_symbol *symbol;
+  size_t n_guards; /* conditions over the symbols, outside of which the program does other things */
+  const char *const *guard;
+  size_t n_numbers; /* that stand in its size expressions and guards */
+  const int64_t *number;
   size_t n_nodes;
   const cap_node *node;
   size_t n_results;
@@ -89,15 +112,27 @@ typedef struct cap_graph {
 ISO_MUST_USE iso_code cap_load(const char *path, rule_schemas *schemas, cap_graph **out,
                                iso_error *err);
 
+/* What a symbol is to be. */
+typedef struct cap_size {
+  const char *name;
+  int64_t value;
+} cap_size;
+
 typedef struct cap_options {
   /* Archives only: safetensors files with the inputs, one for each input set, in place of the
    * example inputs that the archive has. Borrowed. */
   const char *const *inputs;
   size_t n_inputs;
+  const cap_size *size; /* of symbols that are not to be as captured */
+  size_t n_sizes;
 } cap_options;
 /* The same, with options (NULL: none). */
 ISO_MUST_USE iso_code cap_load_with(const char *path, const cap_options *o, rule_schemas *schemas,
                                     cap_graph **out, iso_error *err);
+/* Whether the graph's symbols may have these values, one each. Returns: in `broken` the guard, or
+ * the symbol's name, that says no; NULL: they may. Errors: ISO_NOMEM. */
+ISO_MUST_USE iso_code cap_admits(const cap_graph *g, const int64_t *value, const char **broken,
+                                 iso_error *err);
 /* Whether `path` is a file, and so an archive if it is anything. */
 bool cap_is_archive(const char *path);
 void cap_free(cap_graph *g);
@@ -169,6 +204,10 @@ typedef struct cap_agreement {
  * nothing can be compared so: other shapes, domains with nothing in common; ISO_NOMEM. */
 ISO_MUST_USE iso_code cap_agree(cap_graph *left, cap_graph *right, const cap_spoken *said,
                                 uint64_t seed, cap_agreement *out, iso_error *err);
+
+/* Parameters of both keep their captured values: they are constants from now on, and that is noted.
+ * Errors: ISO_NOMEM, and then nothing changed. */
+ISO_MUST_USE iso_code cap_pin(cap_graph *left, cap_graph *right, cap_agreement *a, iso_error *err);
 
 /* The leaves' values will not be read for a while: memory that maps their files is handed back, and
  * comes again when they are. */

@@ -25,6 +25,34 @@ size_t cap_names_find(const cap_names *t, const char *key);
 bool cap_names_add(cap_names *t, const char *key, size_t index);
 void cap_names_fini(cap_names *t);
 
+/* ---- expression.c: sizes and conditions over symbols ---- */
+
+typedef struct cap_numbers { /* numbers that expressions name, each once */
+  int64_t *at;
+  size_t n, cap;
+} cap_numbers;
+
+typedef struct cap_scope {
+  const cap_symbol *symbol;
+  size_t n;
+  const int64_t *value; /* of each; NULL: as they are now */
+  cap_numbers *numbers; /* where numbers are noted; may be NULL */
+} cap_scope;
+/* Errors: ISO_FORMAT in one line, of an unknown symbol, a division by 0, a number too large. */
+ISO_MUST_USE iso_code cap_evaluate(const char *text, bool as_condition, const cap_scope *scope,
+                                   int64_t *out, iso_error *err);
+/* How many characters of `s` are a symbol's name; 0: it begins with none. */
+size_t cap_symbol_length(const char *s);
+
+/* ---- symbols.c ---- */
+
+/* The graph's symbols and guards, as `o` (or NULL) wants them, and numbers in place of all sizes in
+ * `top`. Returns: in `text`, by node, what cap_node has as `size`. */
+ISO_MUST_USE iso_code cap_settle_sizes(cap_graph *g, json_t *top, const cap_options *o,
+                                       const char *const ***text, iso_error *err);
+/* Whether the symbols have other values than those captured. */
+bool cap_is_moved(const cap_graph *g);
+
 /* ---- domain.c ---- */
 
 /* The "domain" of an input leaf into node->domain; `path` is who says so. */
@@ -152,11 +180,14 @@ ISO_MUST_USE iso_code cap_weights_get(cap_weights *w, const char *name, rule_ten
 
 /* ---- graph.c ---- */
 
-/* Parse, check and lower a graph.json of `n` bytes without any tensors: leaves have no value, and
- * there is one input set of NULLs. `dir` is what messages say in front of "/graph.json". Owns:
- * cap_free. */
-ISO_MUST_USE iso_code cap_parse(const char *text, size_t n, const char *dir, rule_schemas *schemas,
-                                cap_graph **out, iso_error *err);
+typedef struct cap_text {
+  const char *at;
+  size_t n;
+} cap_text;
+/* Parse, check and lower a graph.json without any tensors: leaves have no value, and there is one
+ * input set of NULLs. `dir` is what messages say in front of "/graph.json". Owns: cap_free. */
+ISO_MUST_USE iso_code cap_parse(cap_text text, const char *dir, const cap_options *o,
+                                rule_schemas *schemas, cap_graph **out, iso_error *err);
 
 /* Load an archive of torch.export.save from memory; `path` is what messages say. Owns: cap_free. */
 ISO_MUST_USE iso_code cap_load_archive(cap_bytes *file, const char *path, const cap_options *o,

@@ -24,6 +24,8 @@ typedef struct reader {
   cap_node *node;
   cap_names ids, inputs, weights; /* ids of nodes; names of leaves by the file they are in */
   cap_lowering lower;
+  const cap_options *options; /* or NULL */
+  const char *const **size;   /* by node: what its sizes are written as; NULL: all are numbers */
 } reader;
 
 iso_code cap_no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
@@ -131,6 +133,7 @@ static iso_code read_leaf(reader *r, const json_t *v, cap_node *node, size_t ind
   if (json_array_size(json_object_get(v, "args")) > 0 ||
       json_object_size(json_object_get(v, "kwargs")) > 0)
     return iso_fail(err, ISO_FORMAT, "a leaf with arguments");
+  if (r->size != NULL) node->size = r->size[index];
   code = cap_read_domain(&r->g->arena, v, r->g->path, node, err);
   if (code != ISO_OK) return code;
   return take_name(node->kind == CAP_INPUT ? &r->inputs : &r->weights, "name", node->name, index,
@@ -332,14 +335,14 @@ static iso_code read_metadata(cap_graph *g, const json_t *metadata, iso_error *e
   return g->placements && !g->arena.failed ? ISO_OK : cap_no_memory(err);
 }
 
-static iso_code read_top(reader *r, const json_t *top, iso_error *err) {
+static iso_code read_top(reader *r, json_t *top, iso_error *err) {
   cap_graph *g = r->g;
   const char *format = json_string_value(json_object_get(top, "format"));
   const json_t *version = json_object_get(top, "version");
   if (format == NULL || strcmp(format, "isomer-capture") != 0)
     return iso_fail(err, ISO_FORMAT, "\"format\" is not \"isomer-capture\"");
   if (!json_is_integer(version)) return iso_fail(err, ISO_FORMAT, "\"version\" is not an integer");
-  if (json_integer_value(version) != 1)
+  if (json_integer_value(version) < 1 || json_integer_value(version) > 2)
     return iso_fail(err, ISO_FORMAT, "version %lld of the format is unknown",
                     (long long)json_integer_value(version));
   const struct {
@@ -353,12 +356,16 @@ static iso_code read_top(reader *r, const json_t *top, iso_error *err) {
     if (code != ISO_OK) return code;
   }
   iso_code code = read_metadata(g, json_object_get(top, "metadata"), err);
+  if (code == ISO_OK && json_integer_value(version) == 2)
+    code = cap_settle_sizes(g, top, r->options, &r->size, err);
+  else if (code == ISO_OK && r->options != NULL && r->options->n_sizes > 0)
+    code = iso_fail(err, ISO_USAGE, "there are no symbols in a graph of version 1");
   if (code == ISO_OK) code = read_nodes(r, json_object_get(top, "nodes"), err);
   return code != ISO_OK ? code : read_results(r, json_object_get(top, "outputs"), err);
 }
 
-static iso_code read_json(cap_graph *g, const json_t *top, iso_error *err) {
-  reader r = {.g = g};
+static iso_code read_json(cap_graph *g, json_t *top, const cap_options *o, iso_error *err) {
+  reader r = {.g = g, .options = o};
   iso_code code = json_is_object(top) ? read_top(&r, top, err)
                                       : iso_fail(err, ISO_FORMAT, "is not a JSON object");
   cap_names_fini(&r.ids);
@@ -367,16 +374,16 @@ static iso_code read_json(cap_graph *g, const json_t *top, iso_error *err) {
   return code;
 }
 
-static iso_code read_text(cap_graph *g, const char *text, size_t n, iso_error *err) {
+static iso_code read_text(cap_graph *g, cap_text text, const cap_options *o, iso_error *err) {
   json_error_t je;
-  json_t *top = json_loadb(text, n, JSON_REJECT_DUPLICATES, &je);
+  json_t *top = json_loadb(text.at, text.n, JSON_REJECT_DUPLICATES, &je);
   if (top == NULL)
     return cap_json_no_memory(&je)
                ? cap_no_memory(err)
                : iso_fail(err, ISO_FORMAT, "line %d, column %d: %s%s", je.line, je.column,
                           json_error_code(&je) == json_error_invalid_utf8 ? "not UTF-8: " : "",
                           je.text);
-  iso_code code = read_json(g, top, err);
+  iso_code code = read_json(g, top, o, err);
   json_decref(top);
   return code;
 }
@@ -448,10 +455,12 @@ static iso_code fill_from_archive(cap_graph *g, cap_bytes *file, const cap_optio
                                   iso_error *err) {
   pt2_archive *a = NULL;
   iso_code code = pt2_open(file, g->path, g->schemas, &a, err);
-  if (code == ISO_OK) code = read_json(g, pt2_top(a), err);
+  if (code == ISO_OK) code = read_json(g, pt2_top(a), o, err);
   if (code != ISO_OK) iso_prefix(err, "%s: ", g->path);
   if (code == ISO_OK) code = archive_weights(g, a, err);
-  if (code == ISO_OK)
+  size_t cap = 0;
+  if (code == ISO_OK && cap_is_moved(g)) code = cap_grow_inputs(g, 0, &cap, err);
+  else if (code == ISO_OK)
     code = o != NULL && o->n_inputs > 0 ? given_inputs(g, o, err) : example_inputs(g, a, err);
   if (code == ISO_OK) cap_show_values(g);
   pt2_close(a);
@@ -505,13 +514,13 @@ static iso_code read_file(const char *path, char **out, size_t *n, iso_error *er
   return code;
 }
 
-iso_code cap_parse(const char *text, size_t n, const char *dir, rule_schemas *schemas,
+iso_code cap_parse(cap_text text, const char *dir, const cap_options *o, rule_schemas *schemas,
                    cap_graph **out, iso_error *err) {
   cap_graph *g = NULL;
   iso_code code = new_graph(dir, schemas, &g, err);
   if (code != ISO_OK) return code;
   size_t cap = 0;
-  code = read_text(g, text, n, err);
+  code = read_text(g, text, o, err);
   if (code != ISO_OK) iso_prefix(err, "%s/graph.json: ", dir);
   else code = cap_grow_inputs(g, 0, &cap, err);
   if (code == ISO_OK) *out = g;
@@ -524,8 +533,8 @@ bool cap_is_archive(const char *path) {
   return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-static iso_code load_folder(const char *dir, rule_schemas *schemas, cap_graph **out,
-                            iso_error *err) {
+static iso_code load_folder(const char *dir, const cap_options *o, rule_schemas *schemas,
+                            cap_graph **out, iso_error *err) {
   cap_graph *g = NULL;
   char *text = NULL;
   size_t n = 0;
@@ -536,7 +545,7 @@ static iso_code load_folder(const char *dir, rule_schemas *schemas, cap_graph **
     code = cap_no_memory(err);
   } else {
     code = read_file(path, &text, &n, err);
-    if (code == ISO_OK) code = read_text(g, text, n, err);
+    if (code == ISO_OK) code = read_text(g, (cap_text){text, n}, o, err);
     if (code == ISO_IO && access(path, F_OK) != 0)
       code = iso_fail(err, ISO_IO, "%s (a capture is a folder with this file)", strerror(ENOENT));
     if (code != ISO_OK) iso_prefix(err, "%s: ", path);
@@ -551,7 +560,7 @@ static iso_code load_folder(const char *dir, rule_schemas *schemas, cap_graph **
 iso_code cap_load_with(const char *path, const cap_options *o, rule_schemas *schemas,
                        cap_graph **out, iso_error *err) {
   cap_bytes *file = NULL;
-  if (!cap_is_archive(path)) return load_folder(path, schemas, out, err);
+  if (!cap_is_archive(path)) return load_folder(path, o, schemas, out, err);
   iso_code code = cap_bytes_open(path, &file, err);
   if (code != ISO_OK) return iso_prefix(err, "%s: ", path);
   code = cap_load_archive(file, path, o, schemas, out, err);

@@ -114,7 +114,13 @@ void cap_show_values(cap_graph *g) {
 
 iso_code cap_load_values(cap_graph *g, iso_error *err) {
   iso_code code;
+  size_t cap = 0;
   if ((code = load_weights(g, err)) != ISO_OK) return code;
+  if (cap_is_moved(g)) { /* inputs and traces are of other sizes */
+    code = cap_grow_inputs(g, 0, &cap, err);
+    if (code == ISO_OK) cap_show_values(g);
+    return code;
+  }
   if ((code = load_inputs(g, err)) != ISO_OK) return code;
   if ((code = load_trace(g, err)) != ISO_OK) return code;
   cap_show_values(g);

@@ -3,17 +3,24 @@
  *
  * A certificate (docs/certificate.md) is what `isomer compare --certificate` writes: terms over the
  * nodes of both captures, and steps that each make two terms equal. The checker keeps one
- * union-find over terms and accepts a step only if leaf   both are leaves or layouts of leaves, and
- * have one value, bit for bit bound  an input of indices is clamped to a range that its captured
- * values keep value  both depend on nothing but constants, and have one value, to 2 ulp where
- * tables were computed mask   both are one call but for the least float16 number in a mask, which
- * is read as minus infinity is rule   the two terms literally are the rule's sides with its
- * variables, sizes and attributes replaced by what the step says, which are of the kinds and shapes
- * and meet the conditions that the rule asks for same   both call one operator, with the same
- * literals, and on terms that are equal by the steps before and the certificate only if in the end
- * every output meets the one it is paired with, and has its value on the captured inputs. It shares
- * the readers of captures and rules with the engine, and the oracle that runs operators and decides
- * rules; nothing of its e-graph, matching or merging.
+ * union-find over terms and accepts a step only if
+ *
+ *   leaf   both are leaves or layouts of leaves, and have one value, bit for bit;
+ *   bound  an input of indices is clamped to a range that its captured values keep;
+ *   value  both depend on nothing but constants, and have one value, to 2 ulp where tables were
+ *          computed;
+ *   mask   both are one call but for the least float16 number in a mask, which is read as minus
+ *          infinity is;
+ *   rule   the two terms literally are the rule's sides with its variables, sizes and attributes
+ *          replaced as the step says, of the kinds and shapes and by the conditions that the rule
+ *          asks for;
+ *   same   both call one operator, with the same literals, and on terms that are equal by earlier
+ *          steps.
+ *
+ * It accepts the certificate only if in the end every output meets the one it is paired with, and
+ * has its value on the captured inputs. It shares the readers of captures and rules with the
+ * engine, and the oracle that runs operators and decides rules; nothing of its e-graph, matching or
+ * merging.
  *
  * That a rule is true is shown in up to three ways, and the report says in which: z3 answers an
  * obligation that the prover's writer puts down for the rule (shared with the search: the writer);
@@ -74,6 +81,7 @@ typedef struct chk_options {
   const cap_agreement *agreed; /* what the captures are run on; NULL: as they were captured */
   const char *const *relation; /* lines of the certificate's that the graphs were changed by */
   size_t n_relations;
+  bool pinned;               /* parameters are constants */
   bool given_leaves;         /* somebody said which leaves belong together: names do not count */
   const char *const *inputs; /* with which archives were loaded (cap_options) */
   size_t n_inputs;
@@ -127,6 +135,9 @@ typedef struct chk_report {
  * ISO_IO. */
 ISO_MUST_USE iso_code chk_relation_lines(const char *path, iso_arena *a, const char *const **out,
                                          size_t *n, iso_error *err);
+/* Whether the certificate is of captures whose parameters keep their values: whoever checks it then
+ * makes constants of them first (cap_pin), and says so in chk_options. Errors: ISO_IO. */
+ISO_MUST_USE iso_code chk_at_these_weights(const char *path, bool *out, iso_error *err);
 /* Check the certificate at `path` against two captures. `oracle` runs operators and decides rules;
  * NULL: only the form is looked at, and whatever would have to be run is refused. Owns:
  * chk_report_free, also after an error. Errors: ISO_NOMEM; ISO_IO for a file that cannot be read;

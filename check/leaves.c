@@ -1,10 +1,15 @@
 /* Whether the relations of leaves agree with one another. Each of them holds by value, and values
  * that were captured say too much: norms are all ones, biases all zeros, and any two such
- * parameters, or any two slices of one, are equal. So beside its value a relation keeps names     a
- * leaf whose namesake on the other side has its value is that namesake, and no other leaf and no
- * layout of leaves sides     a leaf is not a layout of leaves of its own side freedom   no
- * relation, and no two together, make an element of a leaf equal to another element of it kinds
- * what a floating parameter is made of, or is part of, is no constant: parameters have any value
+ * parameters, or any two slices of one, are equal. So beside its value a relation keeps
+ *
+ *   names    a leaf whose namesake on the other side has its value is that namesake, and no other
+ *            leaf and no layout of leaves;
+ *   sides    a leaf is not a layout of leaves of its own side;
+ *   freedom  no relation, and no two together, make an element of a leaf equal to another element
+ *            of it;
+ *   kinds    parameters have any value, so a leaf in one relation with a floating parameter is no
+ *            constant.
+ *
  * Different leaves of one side may become one, in whole or in part (embeddings that are tied, rows
  * of padding): that is listed as an assumption. */
 #include <stdlib.h>
@@ -282,8 +287,9 @@ static iso_code join_elements(chk_state *k, chk_elements *e, const chk_step *s, 
   return ISO_OK;
 }
 
-/* Mark the elements of `leaf`; in `other` 1 + a leaf of the group that has some of them. Returns
- * whether two of its own are one. */
+/* Mark the elements of `leaf`; in `other` 1 + a leaf of the group that has some of them. Each mark
+ * is the last leaf's: a leaf that meets its own has one element twice, whoever had it before.
+ * Returns whether that is so. */
 static bool claim(const chk_state *k, chk_elements *e, uint32_t *owner, uint32_t leaf,
                   uint32_t *other) {
   const int64_t base = e->base[first_of(e, leaf)], n = first_value(k, leaf)->numel;
@@ -292,7 +298,7 @@ static bool claim(const chk_state *k, chk_elements *e, uint32_t *owner, uint32_t
     uint32_t *o = &owner[element(e, (uint32_t)(base + i))];
     if (*o == leaf + 1) return true;
     if (*o) *other = *o;
-    else *o = leaf + 1;
+    *o = leaf + 1;
   }
   return false;
 }
@@ -303,8 +309,8 @@ static long rank_of(const chk_term *t) {
   return r;
 }
 
-/* The leaves of one side and rank, from `from` on. `owner`, by element: 1 + the leaf of the group
- * that has it. */
+/* The leaves of one side and rank, from `from` on. `owner`, by element: 1 + the last leaf of the
+ * group that has it. */
 static iso_code check_group(chk_state *k, chk_elements *e, uint32_t *owner, uint32_t from,
                             bool *done) {
   iso_code c = ISO_OK;

@@ -380,21 +380,33 @@ iso_code chk_relation_lines(const char *path, iso_arena *a, const char *const **
   return c;
 }
 
+iso_code chk_at_these_weights(const char *path, bool *out, iso_error *err) {
+  FILE *f = fopen(path, "rb");
+  if (!f) return iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
+  json_t *doc = json_loadf(f, JSON_REJECT_DUPLICATES, NULL);
+  fclose(f);
+  *out = json_is_true(json_object_get(doc, "at_these_weights"));
+  json_decref(doc);
+  return ISO_OK;
+}
+
 static iso_code read_document(reader *r, json_t *doc) {
   chk_state *k = r->k;
   json_t *left, *right, *fixed, *rules, *terms, *steps, *outputs, *relations = NULL;
   const char *format, *evidence;
-  int version, half = 0, other = 0;
+  int version, half = 0, other = 0, pinned = 0;
   json_error_t why;
   if (json_unpack_ex(doc, &why, JSON_STRICT,
-                     "{s:s, s:i, s?[b, b], s?o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "format",
-                     &format, "version", &version, "masks_read", &half, &other, "relations",
-                     &relations, "left", &left, "right", &right, "evidence", &evidence, "fixed",
-                     &fixed, "rules", &rules, "terms", &terms, "steps", &steps, "outputs",
-                     &outputs))
+                     "{s:s, s:i, s?[b, b], s?b, s?o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}",
+                     "format", &format, "version", &version, "masks_read", &half, &other,
+                     "at_these_weights", &pinned, "relations", &relations, "left", &left, "right",
+                     &right, "evidence", &evidence, "fixed", &fixed, "rules", &rules, "terms",
+                     &terms, "steps", &steps, "outputs", &outputs))
     return chk_settle(k, CHK_MALFORMED, "%s", why.text);
   if (strcmp(format, "isomer-certificate") != 0 || version != 1)
     return chk_settle(k, CHK_MALFORMED, "it is no certificate of version 1");
+  if ((pinned != 0) != k->o->pinned)
+    return chk_settle(k, CHK_REFUSED, "whether parameters keep their values was not read from it");
   k->reads_masks[CHK_MASK_HALF] = half != 0;
   k->reads_masks[CHK_MASK_OTHER] = other != 0;
   k->evidence = strcmp(evidence, "certified") == 0 ? RULE_CERTIFIED

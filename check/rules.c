@@ -153,15 +153,8 @@ iso_code chk_instance(chk_state *k, const chk_step *x, size_t step) {
 
 /* ---- kinds and shapes ---- */
 
-static char kind_of(const rule_tensor *t) {
-  return rule_dtype_is_float(t->dtype)     ? 'f'
-         : rule_dtype_is_complex(t->dtype) ? 'c'
-         : t->dtype == RULE_BOOL           ? 'b'
-                                           : 'i';
-}
-
 static bool fits(const place *at, const rule_variable *v, const rule_tensor *t) {
-  if (kind_of(t) != v->kind) return false;
+  if (!rule_variable_takes(v, t->dtype)) return false;
   for (uint32_t d = 0; d < t->shape.rank; d++)
     if (t->shape.dim[d] < 1) return false; /* rules speak of sizes from 1 on */
   if (v->any_shape) return true;

@@ -3,15 +3,18 @@
  * under "equality saturation".
  *
  * Ideas and terms
- *   symbol   an interned operator name; a literal is a symbol without children. The library
- * attaches no meaning. e-node   a symbol applied to e-classes. `eg_node` names one as it was added,
- * and never changes. e-class  a set of e-nodes that are equal. `eg_class` ids go stale when classes
- * merge: compare after `eg_find`. merge    states that two classes are equal, with a reason
- * (`eg_why`); congruence is restored by `eg_rebuild` (deferred: Willsey et al., egg, POPL 2021,
- * section 3). analysis data per class, with a join, given by callbacks. explanation  why two
- * e-nodes are equal: a chain of steps, each a reason given to a merge or a congruence (Nieuwenhuis
- * and Oliveras, Proof-producing congruence closure, RTA 2005). `eg_proof_check` replays one and
- * shares no code with the engine.
+ *   symbol       an interned operator name; a literal is a symbol without children. The library
+ *                attaches no meaning.
+ *   e-node       a symbol applied to e-classes. `eg_node` names one as it was added, and never
+ *                changes.
+ *   e-class      a set of e-nodes that are equal. `eg_class` ids go stale when classes merge:
+ *                compare after `eg_find`.
+ *   merge        states that two classes are equal, with a reason (`eg_why`); congruence is
+ *                restored by `eg_rebuild` (deferred: Willsey et al., egg, POPL 2021, section 3).
+ *   analysis     data per class, with a join, given by callbacks.
+ *   explanation  why two e-nodes are equal: a chain of steps, each a reason given to a merge or a
+ *                congruence (Nieuwenhuis and Oliveras, Proof-producing congruence closure, RTA
+ *                2005). `eg_proof_check` replays one and shares no code with the engine.
  *
  * Ids are dense: e-node i is the i-th that was added, and class i is the class that was made for
  * e-node i. So an original child, a class id, also names the e-node that was meant; a canonical
@@ -226,9 +229,8 @@ bool eg_dot(eg_graph *g, FILE *f);
  * matches of each rule are applied in order, the right side built with hash-consing and merged with
  * the class that matched; then one rebuild.
  *
- * Example (tests/egraph/example_sat.c):
+ * Example, egg's tutorial in C (tests/egraph/example_sat.c):
  *
- *   // Is (a * 2) / 2 = a? Rules for division and multiplication say so.
  *   #include <stdio.h>
  *   #include <stdlib.h>
  *   #include <string.h>
@@ -237,36 +239,37 @@ bool eg_dot(eg_graph *g, FILE *f);
  *
  *   int main(void) {
  *     static const eg_rule rules[] = {
- *         {.name = "associate", .lhs = "(/ (* ?x ?y) ?z)", .rhs = "(* ?x (/ ?y ?z))"},
- *         {.name = "cancel", .lhs = "(/ 2 2)", .rhs = "1"},
- *         {.name = "unit", .lhs = "(* ?x 1)", .rhs = "?x"},
+ *         {.name = "commute-add", .lhs = "(+ ?x ?y)", .rhs = "(+ ?y ?x)"},
+ *         {.name = "commute-mul", .lhs = "(* ?x ?y)", .rhs = "(* ?y ?x)"},
+ *         {.name = "add-0", .lhs = "(+ ?x 0)", .rhs = "?x"},
+ *         {.name = "mul-1", .lhs = "(* ?x 1)", .rhs = "?x"},
  *     };
- *     const char *term = "(/ (* a 2) 2)";
+ *     const char *term = "(+ 0 (* 1 foo))";
+ *     const eg_run_options options = eg_run_options_default(); // iterations, e-nodes, memory
+ *     eg_run_report report;
  *     eg_sat *s = NULL;
  *     eg_rules *r = NULL;
  *     eg_extract *best = NULL;
- *     eg_class c;
+ *     eg_class root;
  *     char *text = NULL;
  *     iso_error err = {0};
- *     eg_run_report report;
- *     eg_run_options options = eg_run_options_default();
- *     options.node_limit = 1000;
- *     if (eg_sat_new(NULL, &s, &err)) goto done;
- *     if (eg_sat_add_term(s, term, strlen(term), &c, &err)) goto done;
- *     if (eg_rules_new(s, &r, &err)) goto done;
- *     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
- *       if (eg_rules_add(r, &rules[i], &err)) goto done;
- *     if (eg_sat_run(s, r, &options, &report, &err)) goto done;
- *     if (eg_extract_new(s, NULL, &best, &err) || eg_extract_text(best, c, &text, &err)) goto done;
- *     printf("%s = %s, %s after %zu iterations\n", term, text, eg_stop_name(report.stop),
- *            report.iterations);
- *   done:
- *     if (err.code) fprintf(stderr, "%s\n", err.msg);
+ *     iso_code c = eg_sat_new(NULL, &s, &err);
+ *     if (!c) c = eg_sat_add_term(s, term, strlen(term), &root, &err);
+ *     if (!c) c = eg_rules_new(s, &r, &err);
+ *     for (size_t i = 0; !c && i < sizeof rules / sizeof *rules; i++)
+ *       c = eg_rules_add(r, &rules[i], &err);
+ *     if (!c) c = eg_sat_run(s, r, &options, &report, &err);
+ *     if (!c) c = eg_extract_new(s, NULL, &best, &err);
+ *     if (!c) c = eg_extract_text(best, root, &text, &err);
+ *     if (!c)
+ *       printf("%s simplifies to %s, of cost %g: %s\n", term, text, eg_extract_cost(best, root),
+ *              eg_stop_name(report.stop));
+ *     else fprintf(stderr, "%s\n", err.msg);
  *     free(text);
  *     eg_extract_free(best);
  *     eg_rules_free(r);
  *     eg_sat_free(s);
- *     return err.code != 0;
+ *     return c != 0;
  *   }
  */
 
@@ -480,7 +483,11 @@ typedef struct eg_run_options {
    */
   bool (*each)(void *ctx, eg_sat *s, size_t iteration, const eg_iteration *it);
 } eg_run_options;
-eg_run_options eg_run_options_default(void); /* simple, 30 iterations, no other limit */
+/* Where a run ends that nothing else ends; the report says which it was. No clock decides. */
+#define EG_DEFAULT_ITERATIONS ((size_t)30)
+#define EG_DEFAULT_NODES ((size_t)1000000)
+#define EG_DEFAULT_MEM_BYTES ((size_t)1 << 30)
+eg_run_options eg_run_options_default(void); /* simple, with these limits, no limit of time */
 
 typedef struct eg_run_report {
   eg_stop stop;
@@ -559,7 +566,9 @@ ISO_MUST_USE iso_code eg_sat_replay(const eg_sat *s, const eg_rules *rules, eg_g
  * texts, by a reader and a matcher of its own, over e-nodes' original children. Guards and
  * conditions are not asked again. All other steps, and those of rules with several terms or
  * classes, or with the name of a class within a term of the right side, of which a step does not
- * say enough, are put to `other`; NULL refuses them: eg_rule_check check = {g, rules, NULL, NULL};
+ * say enough, are put to `other`; NULL refuses them:
+ *
+ *     eg_rule_check check = {g, rules, NULL, NULL};
  *     eg_proof_check(g, step, n, a, b, eg_rule_check_step, &check, &ok, &why_not, &err) */
 typedef struct eg_rule_check {
   const eg_graph *g;

@@ -1,9 +1,11 @@
 /* Workload files: rules, start terms and runs for eg_sat in one text, as s-expressions.
  *
  *     (workload (name NAME) (language TAG) (analysis none|const-fold|lambda)
- *       (rules (rule NAME LHS RHS [(when GUARD...)] [(if COND...)]) (multi-rule NAME "LHS" "RHS")
- * ...) (start (term T) (let $name T) (union T T) ...) (measure (run (scheduler simple|backoff)
- * (iteration-limit K) (node-limit none|K)) ...)
+ *       (rules (rule NAME LHS RHS [(when GUARD...)] [(if COND...)])
+ *              (multi-rule NAME "LHS" "RHS")
+ *              ...)
+ *       (start (term T) (let $name T) (union T T) ...)
+ *       (measure (run (scheduler simple|backoff) (iteration-limit K) (node-limit none|K)) ...)
  *       ...)
  *     (congruence-closure (case (random M SEED D) ...) (case (mirror M SEED) ...) ...)
  *

@@ -81,7 +81,8 @@ static uint64_t hash_sides(canon *k, const rule *r, const uint32_t *from) {
   write_term(&out, k, r->lhs);
   rule_text_str(&out, " =");
   write_term(&out, k, r->rhs);
-  for (uint32_t i = 0; i < r->n_vars; i++) rule_text_fmt(&out, " %c", r->var[from[i]].kind);
+  for (uint32_t i = 0; i < r->n_vars; i++)
+    rule_text_fmt(&out, " %s", rule_variable_kind(&r->var[from[i]]));
   char *text = rule_text_take(&out);
   const uint64_t h = text ? iso_hash(text, strlen(text), 0) : 0;
   k->failed |= !text;

@@ -2,22 +2,26 @@
  *
  * Ideas and terms
  *   schema   an operator's argument names, types and defaults, by its dispatcher name
- * ("aten::add.Tensor"), from a table in the tree, so that reading a graph needs no libtorch. term
- * an operator applied to terms, literals and variables. Arguments stand in schema order, complete,
- * with the defaults filled in: two spellings of one call are one term. An operator with several
- * results is projected by `getitem`. Terms are immutable trees (shared parts may be shared
- * pointers) in somebody's arena. rule     lhs <=> rhs over declared variables, with conditions and
- * evidence (design: architecture, section 4). verdict  what validation found out about a rule:
- * unknown < tested < proved, or refuted. oracle   how `synth` reaches validation without depending
- * on it: two functions and a context.
+ *            ("aten::add.Tensor"), from a table in the tree, so that reading a graph needs no
+ *            libtorch.
+ *   term     an operator applied to terms, literals and variables. Arguments stand in schema order,
+ *            complete, with the defaults filled in: two spellings of one call are one term. An
+ *            operator with several results is projected by `getitem`. Terms are immutable trees
+ *            (shared parts may be shared pointers) in somebody's arena.
+ *   rule     lhs <=> rhs over declared variables, with conditions and evidence (docs/rules.md).
+ *   verdict  the outcome of validating a rule: unknown < tested < proved, or refuted.
+ *   oracle   how `synth` reaches validation without depending on it: two functions and a context.
  *
  * Example (tests/rules/example.c has it as a program):
  *
+ *     const char *text = "(rule r (var x f _) (lhs (aten::relu x))"
+ *                        " (rhs (aten::relu (aten::relu x))))";
  *     rule_set *set = NULL;
  *     iso_error err;
- *     if (rule_set_parse("(rule r (var x f _) (lhs (aten::relu x)) (rhs (aten::relu (aten::relu
- * x))))", SIZE_MAX, "example", &set, &err) == ISO_OK) { char *text = rule_print(rule_set_at(set,
- * 0)); puts(text); free(text);
+ *     if (rule_set_parse(text, SIZE_MAX, "example", &set, &err) == ISO_OK) {
+ *       char *printed = rule_print(rule_set_at(set, 0));
+ *       puts(printed);
+ *       free(printed);
  *     }
  *     rule_set_free(set);
  */
@@ -168,7 +172,8 @@ typedef struct rule_fact {
   bool masked;    /* some are minus infinity, at places that constants alone decide */
   bool constant;  /* the same on all inputs */
   bool nonnegative, nonzero;
-  bool seen; /* an operator on the way here saw what may be undefined */
+  bool places; /* of several results: the second are places, and the rest is of the first */
+  bool seen;   /* an operator on the way here saw what may be undefined */
 } rule_fact;
 /* Of a term over nodes (RULE_VAR i: node i); `node` NULL: over given numbers. */
 rule_fact rule_fact_of(const rule_term *t, const rule_fact *node);
@@ -219,14 +224,27 @@ const char *rule_scope_name(rule_scope s); /* "", "these shapes", "these ranks",
 
 typedef struct rule_variable {
   const char *name;
-  char kind;      /* 'f', 'i', 'b' or 'c' */
-  bool any_shape; /* `_`: any rank and sizes; then n_dims is 0 */
-  bool leading;   /* `...` in front: any leading dimensions */
+  char kind;         /* 'f', 'i', 'b' or 'c' */
+  rule_dtype narrow; /* of integers in fewer than 64 bits: their dtype; else 0 */
+  bool any_shape;    /* `_`: any rank and sizes; then n_dims is 0 */
+  bool leading;      /* `...` in front: any leading dimensions */
   uint32_t n_dims;
   const rule_term *const *dim; /* INT, NAME, EXPR, or NONE for an unnamed size `_` */
   const rule_term *low,
       *high; /* `(in x lo hi)`: integer values in [lo, hi); NULL where not given */
 } rule_variable;
+
+/* How a rule file writes its kind: "f", "b", "c", "i" (int64), "i32", "i16", "i8", "u8". Static. */
+const char *rule_variable_kind(const rule_variable *v);
+/* Sets kind and width by that text. Returns: false where it is none. */
+bool rule_variable_read_kind(rule_variable *v, const char *text);
+/* Sets kind and width to those of tensors of `d`. */
+void rule_variable_set_dtype(rule_variable *v, rule_dtype d);
+/* Whether it stands for tensors of `d`: of any floating dtype, of any complex one, of one of
+ * integers. */
+bool rule_variable_takes(const rule_variable *v, rule_dtype d);
+/* The dtype of its samples: the widest of its kind, of integers their own. */
+rule_dtype rule_variable_dtype(const rule_variable *v);
 
 typedef struct rule_attribute {
   const char *name;

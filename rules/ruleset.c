@@ -129,7 +129,8 @@ static void key_term(numbering *k, const rule_term *t) {
 }
 
 static void key_variable(numbering *k, const rule_variable *v) {
-  rule_text_fmt(&k->out, "\n%c%s%s", v->kind, v->any_shape ? "_" : "", v->leading ? "..." : "");
+  rule_text_fmt(&k->out, "\n%s%s%s", rule_variable_kind(v), v->any_shape ? "_" : "",
+                v->leading ? "..." : "");
   for (uint32_t d = 0; d < v->n_dims; d++) {
     if (v->dim[d]->kind == RULE_NONE) rule_text_str(&k->out, " _");
     else key_term(k, v->dim[d]);

@@ -336,6 +336,17 @@ void rule_tensor_set(rule_tensor *t, int64_t i, double v) {
   }
 }
 
+void rule_tensor_set_int(rule_tensor *t, int64_t i, int64_t v) {
+  switch (t->dtype) {
+  case RULE_I64: ((int64_t *)t->data)[i] = v; break;
+  case RULE_I32: ((int32_t *)t->data)[i] = (int32_t)(uint32_t)v; break;
+  case RULE_I16: ((int16_t *)t->data)[i] = (int16_t)(uint16_t)v; break;
+  case RULE_I8: ((int8_t *)t->data)[i] = (int8_t)(uint8_t)v; break;
+  case RULE_U8: ((uint8_t *)t->data)[i] = (uint8_t)v; break;
+  default: rule_tensor_set(t, i, (double)v);
+  }
+}
+
 ISO_WIDE static void widen_floats(const float *s, double *d, int64_t n) {
   enum { BLOCK = 64 }; /* of one length: compilers turn it into vectors */
   int64_t i = 0;

@@ -113,9 +113,13 @@ size_t rule_memory_kept(void);
 /* The same dtype, number of elements and bytes: NaNs compare by their bits, and 0 is not -0. */
 bool rule_tensor_same_bytes(const rule_tensor *a, const rule_tensor *b);
 /* And the same shape. */
+bool rule_tensor_same(const rule_tensor *a, const rule_tensor *b);
 /* Of one floating dtype and shape, with equal numbers: 0 and -0 are one. */
 bool rule_tensor_same_numbers(const rule_tensor *a, const rule_tensor *b);
-bool rule_tensor_same(const rule_tensor *a, const rule_tensor *b);
+/* Whether no element is 0 in one and -0 in the other, as far as they are floats of as many
+ * elements.
+ */
+bool rule_tensor_same_zeros(const rule_tensor *a, const rule_tensor *b);
 
 /* Not one number everywhere (complex: by the real parts). */
 bool rule_tensor_varies(const rule_tensor *t);
@@ -127,6 +131,8 @@ int64_t rule_tensor_get_int(const rule_tensor *t, int64_t i);
 /* Store element `i`, rounded to the dtype (complex: imaginary part 0). Requires: `t` is owned, not
  * a view of a file. */
 void rule_tensor_set(rule_tensor *t, int64_t i, double v);
+/* The same with all digits; a narrow integer type wraps. */
+void rule_tensor_set_int(rule_tensor *t, int64_t i, int64_t v);
 /* The same values in float64 where the dtype is floating (complex128 where complex), else `t`
  * itself. Owns: the caller has one reference to *out. */
 ISO_MUST_USE iso_code rule_tensor_to_float64(rule_tensor *t, rule_tensor **out, iso_error *err);

@@ -149,10 +149,20 @@ static rule_fact selected(const rule_term *call, const rule_fact *of) {
                      .nonzero = a.nonzero && b.nonzero};
 }
 
+/* One of several results, of which nothing is known unless they are values and their places. */
+static rule_fact result(const rule_term *call, rule_fact of) {
+  if (!of.places) return (rule_fact){0};
+  const bool place = child(call, 1)->kind != RULE_INT || child(call, 1)->u.i != 0;
+  return (rule_fact){.nonnegative = of.nonnegative || place, .nonzero = of.nonzero && !place};
+}
+
 /* The result's sign, by the signs of the first operands. */
 static rule_fact sign(const rule_term *call, const rule_operator *o, const rule_fact *of) {
   const rule_fact keeps = {.nonnegative = of[0].nonnegative,
                            .nonzero = of[0].nonzero && of[0].nonnegative};
+  if (rule_is_getitem(call->u.s)) return result(call, of[0]);
+  if (o->places_too && o->exact)
+    return (rule_fact){.nonnegative = keeps.nonnegative, .nonzero = keeps.nonzero, .places = true};
   if (o->positive) return (rule_fact){.nonnegative = true, .nonzero = true};
   if (o->arithmetic && !o->keeps_sign) return arithmetic(call, o, of);
   if (o->nonnegative) return (rule_fact){.nonnegative = true};

@@ -36,3 +36,13 @@ bool rule_tensor_same_numbers(const rule_tensor *a, const rule_tensor *b) {
     if (!(rule_tensor_get(a, i) == rule_tensor_get(b, i))) return false;
   return true;
 }
+
+bool rule_tensor_same_zeros(const rule_tensor *a, const rule_tensor *b) {
+  if (!rule_dtype_is_float(a->dtype) || !rule_dtype_is_float(b->dtype) || a->numel != b->numel)
+    return true;
+  for (int64_t i = 0; i < a->numel; i++) {
+    const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
+    if (x == 0 && y == 0 && !signbit(x) != !signbit(y)) return false;
+  }
+  return true;
+}

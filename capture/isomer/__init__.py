@@ -20,7 +20,15 @@ from dataclasses import dataclass, field
 from . import program
 
 __version__ = "0.1.0"
-__all__ = ["compare", "find_program", "Result", "Error"]
+__all__ = ["compare", "find_program", "Result", "Error", "checked", "check_pass", "PassError"]
+
+
+def __getattr__(name):
+    if name in ("checked", "check_pass", "PassCheck", "PassError"):
+        from . import passes
+
+        return getattr(passes, name)
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))
 
 
 class Error(Exception):
@@ -48,6 +56,8 @@ class Result:
     def short(self):
         """The verdict and where the two part, in a few lines."""
         lines = [self.summary]
+        if self.report.get("rounding_conclusion"):
+            lines.append("  rounding: " + self.report["rounding_conclusion"])
         for d in self.divergences[:3]:
             for side in ("left", "right"):
                 n = d.get(side) or {}
@@ -84,8 +94,7 @@ def find_program():
     raise Error(
         (
             "the program isomer is not found: build it (make), put it on the PATH, or set ISOMER "
-            "to "
-            "its path"
+            "to its path"
         )
     )
 
@@ -107,9 +116,10 @@ def compare(
 
     model_a, model_b  modules in eval mode, or folders of captures
     inputs            example inputs of modules (a tensor, a tuple, a dictionary); both get the same
-    unless inputs_b is given call_a, call_b    call(module, **inputs) in place of module(**inputs)
-    outputs           names of the modules' outputs to compare; all, if not given timeout
-    seconds for the comparison
+                      unless inputs_b is given
+    call_a, call_b    call(module, **inputs) in place of module(**inputs)
+    outputs           names of the modules' outputs to compare; all, if not given
+    timeout           seconds for the comparison
     options           further options of `isomer compare`
     keep              a folder in which the captures and the report stay
 

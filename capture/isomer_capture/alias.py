@@ -99,8 +99,7 @@ def inverse(emit, op, args, kwargs, index):
         if old.data.numel() != new.data.numel():
             raise CaptureError(
                 "the program writes through aten::%s, of which several elements share one place; "
-                "write "
-                "to a copy (clone) instead" % name
+                "write to a copy (clone) instead" % name
             )
         return emit(
             "view" if new.data.is_contiguous() else "reshape", "default", [new, list(old.shape)]
@@ -119,8 +118,7 @@ def inverse(emit, op, args, kwargs, index):
 
     refused = CaptureError(
         "the program writes in place through a view made by aten::%s, which cannot be turned into "
-        "a "
-        "function; write to a copy (clone) instead" % name
+        "a function; write to a copy (clone) instead" % name
     )
     if name in RESHAPES:
         return whole

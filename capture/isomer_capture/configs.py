@@ -53,8 +53,7 @@ def load_config(name):
         raise CaptureError("%s: %s" % (name, short(e))) from e
     raise CaptureError(
         "%s is no folder with config.json, no JSON file, no model type that Transformers knows, "
-        "and no hub "
-        "id (owner/name)" % name
+        "and no hub id (owner/name)" % name
     )
 
 
@@ -172,6 +171,7 @@ def reduce(config):
         c.sliding_window = min(c.sliding_window, WINDOW)
     reduce_positions(c)
     reduce_vocabulary(config)
+    reduce_images(config)
     return config
 
 
@@ -232,6 +232,13 @@ def reduce_positions(c):
         c.original_max_position_embeddings = min(POSITIONS // 2, c.original_max_position_embeddings)
 
 
+def reduce_images(config):
+    """Images of four by four patches. Windows of patches have sizes of their own, which stay."""
+    size, patch = getattr(config, "image_size", None), getattr(config, "patch_size", None)
+    if isinstance(size, int) and isinstance(patch, int) and not hasattr(config, "window_size"):
+        config.image_size = min(size, 4 * patch)
+
+
 def reduce_vocabulary(config):
     for c in {id(x): x for x in (config, text_config(config))}.values():
         if isinstance(getattr(c, "vocab_size", None), int):
@@ -272,6 +279,27 @@ def draw(model, seed):
         model.tie_weights()
 
 
+def input_sets(config, name, options):
+    """(the input's name, its values, a set each): token ids, or images where the model reads
+    those."""
+    if name == "pixel_values":
+        return name, image_sets(config, options)
+    sets = token_sets(config, options.length, options.sets, options.seed, options.batch)
+    return "input_ids", sets
+
+
+def image_sets(config, options):
+    import torch
+
+    size, channels = getattr(config, "image_size", None), getattr(config, "num_channels", 3)
+    size = [size, size] if isinstance(size, int) else list(size or ())
+    if len(size) != 2:
+        raise CaptureError("%s does not say how large its images are" % type(config).__name__)
+    generator = torch.Generator().manual_seed(options.seed + 1)
+    shape, dtype = (options.batch, channels, *size), getattr(torch, options.dtype)
+    return [torch.randn(shape, generator=generator).to(dtype) for _ in range(options.sets)]
+
+
 def token_sets(config, length, sets, seed, batch=1):
     """Token ids, [batch, length] each, from the seed; the special tokens of the configuration are
     left out."""
@@ -280,8 +308,8 @@ def token_sets(config, length, sets, seed, batch=1):
     c = text_config(config)
     if not isinstance(getattr(c, "vocab_size", None), int):
         raise CaptureError(
-            "%s has no vocabulary: `hf` captures models that read tokens; capture another one from "
-            "Python, with example inputs (docs/capture-python.md)" % type(c).__name__
+            "%s has no vocabulary: `hf` captures models that read tokens or images; another one "
+            "from Python, with example inputs (docs/capture-python.md)" % type(c).__name__
         )
     special = set()
     for name in ("pad_token_id", "image_token_id"):

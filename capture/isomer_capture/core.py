@@ -288,9 +288,8 @@ def check(names, ours, theirs, what):
         if not gap <= limit:
             raise CaptureError(
                 "the captured graph does not compute what the module computes: output %s differs "
-                "by %.2g of "
-                "its size%s; the module may keep state between calls, or branch on its data"
-                % (name, gap, what)
+                "by %.2g of its size%s; the module may keep state between calls, or branch on its "
+                "data" % (name, gap, what)
             )
 
 
@@ -318,19 +317,20 @@ def capture(
 
     module           an nn.Module; in training mode only if that does not change its graph
     example_inputs   a tensor, a tuple in the order of forward's parameters, or a dictionary by
-    their names; nests of
-                     tensors are fine, other values are constants of the capture
+                     their names; nests of tensors are fine, other values are constants of the
+                     capture
     call             call(module, **inputs) in place of module(**inputs): chooses flags and outputs
     more_inputs      further sets of inputs, same names and shapes
-    outputs          names of the outputs to keep; all, if not given. output_names renames them, in
-    order trace            keep every node's value
-    attributes       operator name to a function of its arguments by name: what it depends on beyond
-    them specialize       allow numbers that are read out of tensors, as they are for these inputs
-    domains          input name to what its values may be, {"range": [0, 511], "exclude": [0]}; of
-    inputs that it does not name,
-                     what the configuration of the module says, and nothing at all where it is False
+    outputs          names of the outputs to keep; all, if not given
+    output_names     their names in the capture, in order
+    trace            keep every node's value
+    attributes       operator name to a function of its arguments by name, which says what else the
+                     operator depends on
+    specialize       allow numbers that are read out of tensors, as they are for these inputs
+    domains          input name to what its values may be, {"range": [0, 511], "exclude": [0]}; the
+                     module's configuration speaks of inputs that are not named, and False stops it
     strict           trace Python bytecode (torch.export's strict mode) instead of running the
-    module
+                     module
 
     Raises CaptureError, with what to do. Nothing is written then."""
     if not isinstance(module, torch.nn.Module):

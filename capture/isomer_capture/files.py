@@ -122,8 +122,11 @@ def write_capture(out_dir, graph, weights, inputs, trace=None, overwrite=True):
         known = os.path.exists(os.path.join(out_dir, "graph.json")) or not os.listdir(out_dir)
         if not (overwrite and os.path.isdir(out_dir) and known):
             raise CaptureError("%s exists and is no capture; name another folder" % out_dir)
-    os.makedirs(os.path.dirname(out_dir), exist_ok=True)
-    part = tempfile.mkdtemp(prefix=".capture-", dir=os.path.dirname(out_dir))
+    try:
+        os.makedirs(os.path.dirname(out_dir), exist_ok=True)
+        part = tempfile.mkdtemp(prefix=".capture-", dir=os.path.dirname(out_dir))
+    except OSError as e:
+        raise CaptureError("%s cannot be made: %s" % (out_dir, e.strerror)) from e
     try:
         write_safetensors(os.path.join(part, "weights.safetensors"), weights)
         for k, one in enumerate(inputs):

@@ -4,15 +4,15 @@
 
     --import MODULE           imported first: where the operators are registered (may be repeated)
     --adaptor MODULE:NAME     called as NAME(op, attributes, arguments) for operators whose capture
-    carries attributes. It
-                              returns a context manager, inside of which the operator is called;
-                              what that yields, if it is a dictionary, are further arguments by name
+                              carries attributes. It returns a context manager, inside of which the
+                              operator is called; a dictionary that it yields is further arguments
+                              by name
     --seconds N               how long one call may take (default 60)
     --device DEVICE           where the operators run: tensors are brought there (default cpu; cuda,
-    cuda:1) --dtype DTYPE             what the operators take for float64: float32, bfloat16 or
-    float16, for kernels that have no
-                              float64. What a result's dtype lacks in bits, isomer's tolerances
-                              allow for
+                              cuda:1)
+    --dtype DTYPE             the dtype that operators get in place of float64: float32, bfloat16 or
+                              float16, for kernels that have no float64. Isomer's tolerances allow
+                              for the bits that a result's dtype lacks
 
 The other side of validate/exec/helper.c, where the protocol is. What an operator prints goes to
 stderr, what it raises is the answer to that one call; what ends or hangs this process costs that
@@ -174,8 +174,7 @@ def run(request, memory, adaptor):
         raise Unknown(
             (
                 "the capture carries attributes of this operator; the helper needs an --adaptor "
-                "for "
-                "them"
+                "for them"
             )
         )
     around = adaptor(request["op"], attributes, named) if attributes else contextlib.nullcontext()

@@ -185,19 +185,24 @@ def replayed(function):
 
 
 def call_for(model):
-    """How the model is called, and what its one output is named: nothing is cached."""
+    """How the model is called on its one input: nothing is cached. Its output is the logits, else
+    the last hidden state, else the first tensor, by its name there."""
     import inspect
+
+    import torch
 
     accepts = inspect.signature(type(model).forward).parameters
     flags = {"use_cache": False} if "use_cache" in accepts or "kwargs" in accepts else {}
 
-    def call(m, input_ids):
-        out = m(input_ids=input_ids, return_dict=True, **flags)
-        return out.logits if "logits" in out else out.last_hidden_state
+    def call(m, **inputs):
+        out = m(**inputs, return_dict=True, **flags)
+        tensors = [k for k in out.keys() if isinstance(out[k], torch.Tensor)]
+        named = [k for k in ("logits", "last_hidden_state") if k in tensors] or tensors
+        if not named:
+            raise CaptureError("%s returns no tensor" % type(m).__name__)
+        return {named[0]: out[named[0]]}
 
-    return call, "logits" if type(model).__name__.endswith(
-        ("LM", "LMHeadModel", "Generation")
-    ) else "last_hidden_state"
+    return call
 
 
 def run(options):
@@ -214,19 +219,17 @@ def capture_model(options, config, model):
 
     from .core import capture
 
-    call, output = call_for(model)
-    ids = configs.token_sets(config, options.length, options.sets, options.seed, options.batch)
+    name, sets = configs.input_sets(config, model.main_input_name, options)
     with as_it_runs(options.attn):
         return capture(
             model,
-            {"input_ids": ids[0]},
+            {name: sets[0]},
             options.out,
-            call=call,
-            more_inputs=[{"input_ids": i} for i in ids[1:]],
+            call=call_for(model),
+            more_inputs=[{name: one} for one in sets[1:]],
             model=options.name or config.model_type,
             framework="transformers",
             framework_version=transformers.__version__,
-            output_names=[output],
             trace=options.trace,
             specialize=options.specialize,
             metadata={

@@ -256,8 +256,7 @@ class Program:
             raise CaptureError(
                 (
                     "the program uses torch.vmap, which torch.export leaves in the graph; write "
-                    "the "
-                    "dimension out"
+                    "the dimension out"
                 )
             )
         raise CaptureError("%s is no operator that a capture can hold" % name)
@@ -611,8 +610,7 @@ def real(t, name):
 
     if isinstance(t, FakeTensor) or t.device.type == "meta":
         raise CaptureError(
-            "constant %s was made while torch.export was tracing and has no values (a cache "
-            "filled during "
-            "the call?); run the module once before capturing it" % name
+            "constant %s was made while torch.export was tracing and has no values (a cache filled "
+            "during the call?); run the module once before capturing it" % name
         )
     return t.detach()

@@ -44,8 +44,7 @@ def import_vllm():
         raise CaptureError(
             (
                 "vLLM cannot be imported (%s); docs/capture-vllm.md tells how to install it "
-                "without "
-                "CUDA"
+                "without CUDA"
             )
             % short(e)
         ) from e

@@ -352,7 +352,7 @@ void pt2_close(pt2_archive *a) {
   free(a);
 }
 
-const json_t *pt2_top(const pt2_archive *a) { return a->program.top; }
+json_t *pt2_top(const pt2_archive *a) { return a->program.top; }
 
 rule_tensor *pt2_weight(const pt2_archive *a, const char *name) {
   size_t at = cap_names_find(&a->leaves, name);

@@ -110,7 +110,7 @@ typedef struct pt2_archive pt2_archive;
 ISO_MUST_USE iso_code pt2_open(cap_bytes *file, const char *path, rule_schemas *schemas,
                                pt2_archive **out, iso_error *err);
 void pt2_close(pt2_archive *a);
-const json_t *pt2_top(const pt2_archive *a); /* as graph.json; borrowed */
+json_t *pt2_top(const pt2_archive *a); /* as graph.json; borrowed */
 /* A reference to the parameter, buffer or constant of that name in pt2_top. NULL: there is none. */
 rule_tensor *pt2_weight(const pt2_archive *a, const char *name);
 /* The example inputs. Returns: in `out`, ISO_OK and NULL where the archive has none. Owns: caller

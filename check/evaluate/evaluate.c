@@ -351,12 +351,21 @@ static bool has_sizes(const instance *k) {
   return any;
 }
 
-/* Where masks stand for minus infinity, what differs only since they are finite does not. */
+static bool has_narrow(const rule *r) {
+  for (uint32_t i = 0; i < r->n_vars; i++)
+    if (r->var[i].narrow) return true;
+  return false;
+}
+
+/* Where masks stand for minus infinity, what differs only since they are finite does not. Numbers
+ * here do not wrap, and integers of few bits do. */
 static chk_agreement draw_once(instance *k, ev *e, int how) {
   e->masks = false;
   fill(k, e, how);
   const bool at_literals = how == LITERALS || how == AGAIN;
   const chk_agreement a = both(k, e, at_literals);
+  if (a == CHK_DIFFERS && has_narrow(k->r))
+    return stop(k, CHK_NOT_EVALUATED, "its integers may wrap");
   if (a != CHK_DIFFERS || !k->x->masks) return a;
   e->masks = true;
   return both(k, e, at_literals);

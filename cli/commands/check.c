@@ -77,7 +77,8 @@ static int print(const options *o, const chk_report *r, FILE *f) {
   if (r->outcome == CHK_HOLDS && !o->quiet) check_report_text(r, o->val.seed - CHK_SEED, f);
   const char *trusted = o->check.trust_rules && r->n_rules ? ", rules trusted" : "";
   if (r->outcome == CHK_HOLDS)
-    fprintf(f, "isomer: HOLDS [%s%s]\n", rule_status_name(r->evidence), trusted);
+    fprintf(f, "isomer: HOLDS [%s%s]%s\n", rule_status_name(r->evidence), trusted,
+            o->check.pinned ? ", at these weights" : "");
   else
     fprintf(f, "isomer: %s: %s\n", r->outcome == CHK_REFUSED ? "REFUSED" : "NOT PROVED AGAIN",
             r->reason);
@@ -171,6 +172,8 @@ int cmd_check(int argc, char **argv) {
   if (!c) c = relations_agree(&given, graph[0], graph[1], CHECK_SEED ^ o.val.seed, &agreed, &err);
   if (!c) c = relations_note_folds(&folded, &agreed, &err);
   if (!c && found.outcome == CHK_HOLDS) c = relate(&o, graph, &given, &found, &err);
+  if (!c) c = chk_at_these_weights(o.path[0], &o.check.pinned, &err);
+  if (!c && o.check.pinned) c = cap_pin(graph[0], graph[1], &agreed, &err);
   o.check.agreed = &agreed;
   o.check.given_leaves = given.n_given > 0;
   if (!c && found.outcome == CHK_HOLDS)

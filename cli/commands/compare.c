@@ -95,7 +95,8 @@ static iso_code save_certificate(const options *o, const report *rep, size_t k, 
   if (k && asprintf(&numbered, "%.*s.%zu%s", (int)stem, path, k + 1, path + stem) < 0)
     return iso_fail(err, ISO_NOMEM, "out of memory");
   char *lines = refinement_lines(rep->refinement, true);
-  iso_code c = lines ? certificate_text(rep->r, rep->left, rep->right, &from, lines, &text, err)
+  const certificate_of of = {&from, lines, o->pinned};
+  iso_code c = lines ? certificate_text(rep->r, rep->left, rep->right, &of, &text, err)
                      : iso_fail(err, ISO_NOMEM, "out of memory");
   if (!c) c = report_write(numbered ? numbered : path, text, err);
   free(lines);
@@ -156,6 +157,8 @@ static iso_code publish(const options *o, const pair *p, const baseline *known,
                       .quiet = o->quiet,
                       .no_stats = o->no_stats,
                       .colour = colour,
+                      .pinned = o->pinned,
+                      .rounding = o->rounding ? &p[k].rounding : NULL,
                       .known = o->baseline ? known : NULL};
   if (!c && o->save_rules) c = save_rules(p, o->n_pairs, o->save_rules, err);
   if (!c && o->save_relations)

@@ -8,6 +8,7 @@
 #include "cli/config/relations.h"
 #include "cli/report/obligations.h"
 #include "cli/report/refinement.h"
+#include "localise/rounding/rounding.h"
 #include "synth/synth.h"
 #include "validate/validate.h"
 
@@ -28,6 +29,8 @@ typedef struct options {
   const char *ops[MAX_OPS], *inputs[MAX_INPUTS];
   size_t n_inputs;
   limits limits;
+  bool pinned;    /* parameters are constants */
+  bool rounding;  /* measured beside the verdict */
   bool certified; /* nothing less counts */
   bool quiet, verbose, explain, trace, progress, no_stats;
   cap_graph *const *compared; /* the two graphs at hand */
@@ -50,9 +53,11 @@ typedef struct pair {
   const char *unrelated; /* a left output that nothing is known of; NULL: none */
   synth_found why;       /* of that output: perhaps an element that nothing on the right holds */
   relations_folded folded;
+  bool pinned; /* parameters are constants */
   cap_agreement agreed;
   synth_result *result;
   obligations obligations;
+  rounding rounding;  /* where it was asked for */
   double load, total; /* seconds */
 } pair;
 

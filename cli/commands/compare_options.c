@@ -119,9 +119,10 @@ static bool set_flag(options *o, const char *name) {
   const struct {
     const char *name;
     bool *flag;
-  } all[] = {{"quiet", &o->quiet},      {"verbose", &o->verbose}, {"github", &o->github},
-             {"trace", &o->trace},      {"refine", &o->refine},   {"explain", &o->explain},
-             {"no-stats", &o->no_stats}};
+  } all[] = {
+      {"quiet", &o->quiet},       {"verbose", &o->verbose},   {"github", &o->github},
+      {"trace", &o->trace},       {"refine", &o->refine},     {"explain", &o->explain},
+      {"no-stats", &o->no_stats}, {"rounding", &o->rounding}, {"at-these-weights", &o->pinned}};
   for (size_t k = 0; k < sizeof all / sizeof *all; k++)
     if (strcmp(name, all[k].name) == 0) return *all[k].flag = true;
   return false;

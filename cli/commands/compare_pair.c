@@ -66,6 +66,7 @@ void cmp_free_view(view *v) {
 void cmp_free_pair(pair *p) {
   synth_result_free(p->result);
   obligations_free(&p->obligations);
+  rounding_free(&p->rounding);
   for (int side = 0; side < 2; side++) {
     cmp_free_view(&p->view[side]);
     cap_free(p->graph[side]);
@@ -148,15 +149,27 @@ static iso_code load(const options *o, size_t k, rule_schemas *schemas, const ru
   if (!c) c = relations_load(o->relations, false, p->graph[0], p->graph[1], &p->relations, err);
   if (!c)
     c = relations_agree(&p->relations, p->graph[0], p->graph[1], o->synth.seed, &p->agreed, err);
-  return c ? c : relations_note_folds(&p->folded, &p->agreed, err);
+  if (!c) c = relations_note_folds(&p->folded, &p->agreed, err);
+  return c || !p->pinned ? c : cap_pin(p->graph[0], p->graph[1], &p->agreed, err);
 }
 
+/* A comparison as it was asked for. */
+typedef struct asked {
+  options *o;
+  size_t k; /* the pair */
+  rule_schemas *schemas;
+  val_engine *engine;
+  const rule_set *known;
+} asked;
+
 /* As p->refinement has it by now. */
-static iso_code compare_once(options *o, size_t k, rule_schemas *schemas, val_engine *engine,
-                             const rule_set *known, pair *p, iso_error *err) {
+static iso_code compare_once(const asked *q, pair *p, iso_error *err) {
+  options *o = q->o;
+  rule_schemas *schemas = q->schemas;
+  val_engine *engine = q->engine;
   const double t0 = now();
   const rule_oracle oracle = val_oracle(engine);
-  iso_code c = load(o, k, schemas, &oracle, p, err);
+  iso_code c = load(o, q->k, schemas, &oracle, p, err);
   synth_options so = o->synth;
   so.given = p->relations.given, so.n_given = p->relations.n_given;
   o->compared = p->graph;
@@ -172,7 +185,8 @@ static iso_code compare_once(options *o, size_t k, rule_schemas *schemas, val_en
       c = iso_fail(err, ISO_NOMEM, "out of memory");
   p->load = now() - t0;
   if (!c && some) {
-    c = synth_compare(&p->view[0].g, &p->view[1].g, known, &oracle, schemas, &so, &p->result, err);
+    c = synth_compare(&p->view[0].g, &p->view[1].g, q->known, &oracle, schemas, &so, &p->result,
+                      err);
     /* One step too large for the limit, or a device that failed: what was found before may rest on
      * what could not be run. */
     const char *why = val_lost(engine)                           ? val_lost(engine)
@@ -195,29 +209,54 @@ static iso_code compare_once(options *o, size_t k, rule_schemas *schemas, val_en
   return c;
 }
 
-/* Parameters that nothing was related to may have been computed from others. Then all is compared
- * once more, with the graphs as they are with these computations; what was found before may be
- * what rounding did to a stored parameter. */
-iso_code cmp_compare_pair(options *o, size_t k, rule_schemas *schemas, val_engine *engine,
-                          const rule_set *known, pair *p, iso_error *err) {
+/* What parameters that nothing was related to may have been computed from: as the comparison says
+ * that has them free, since the lines are about parameters. */
+static iso_code find_folds(const asked *q, pair *p, refinement *out, iso_error *err) {
+  const rule_oracle oracle = val_oracle(q->engine);
+  if (!p->pinned) return cmp_find_folds(p, &oracle, out, err);
+  if (p->result->verdict == SYNTH_EQUIVALENT) return ISO_OK;
+  pair unpinned = {0};
+  iso_code c = compare_once(q, &unpinned, err);
+  if (!c) c = cmp_find_folds(&unpinned, &oracle, out, err);
+  cmp_free_pair(&unpinned);
+  q->o->compared = p->graph;
+  return c;
+}
+
+/* Where such parameters are found all is compared once more, with the graphs as they are with these
+ * computations; what was found before may be what rounding did to a stored parameter. */
+static iso_code compare_folded(const asked *q, pair *p, iso_error *err) {
   refinement folds = {0};
-  const rule_oracle oracle = val_oracle(engine);
-  iso_code c = compare_once(o, k, schemas, engine, known, p, err);
-  if (!c) c = cmp_find_folds(p, &oracle, &folds, err);
+  iso_code c = compare_once(q, p, err);
+  if (!c) c = find_folds(q, p, &folds, err);
   if (c || !folds.n_folds) {
     refinement_free(&folds);
     return c;
   }
   pair first = *p;
   iso_error ignored;
-  *p = (pair){.refinement = folds};
-  c = compare_once(o, k, schemas, engine, known, p, &ignored);
+  *p = (pair){.refinement = folds, .pinned = first.pinned};
+  c = compare_once(q, p, &ignored);
   if (c) {
     cmp_free_pair(p);
     *p = first;
-    o->compared = p->graph;
+    q->o->compared = p->graph;
   } else cmp_free_pair(&first);
   return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
+}
+
+iso_code cmp_compare_pair(options *o, size_t k, rule_schemas *schemas, val_engine *engine,
+                          const rule_set *known, pair *p, iso_error *err) {
+  const rule_oracle oracle = val_oracle(engine);
+  const asked q = {o, k, schemas, engine, known};
+  p->pinned = o->pinned;
+  iso_code c = compare_folded(&q, p, err);
+  if (c || !o->rounding) return c;
+  const double t0 = now();
+  c = rounding_measure(&p->view[0].g, &p->view[1].g, p->result, &oracle, &o->synth, &p->rounding,
+                       err);
+  p->total += now() - t0;
+  return c;
 }
 
 /* How much the inputs of a pair hold. */

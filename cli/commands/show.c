@@ -98,6 +98,18 @@ static void show_origin(const cap_graph *g) {
   putchar('\n');
 }
 
+static void show_symbols(const cap_graph *g) {
+  if (g->n_symbols == 0) return;
+  heading("sizes");
+  for (size_t i = 0; i < g->n_symbols; i++) {
+    const cap_symbol *x = &g->symbol[i];
+    printf("%s%s = %" PRId64 ", from %" PRId64, i ? "; " : "", x->name, x->value, x->min);
+    if (x->max < INT64_MAX) printf(" to %" PRId64, x->max);
+  }
+  putchar('\n');
+  for (size_t i = 0; i < g->n_guards; i++) fputs("  ", stdout), put(g->guard[i]), putchar('\n');
+}
+
 static void show_leaves(const cap_graph *g, cap_kind kind, const char *title, bool list) {
   size_t n = 0;
   uint64_t bytes = 0, elements = 0;
@@ -189,6 +201,7 @@ static bool show_attributes(const cap_graph *g) {
 
 static bool show_summary(const cap_graph *g) {
   show_origin(g);
+  show_symbols(g);
   heading("nodes"), printf("%zu\n", g->n_nodes);
   show_leaves(g, CAP_INPUT, "inputs", true);
   heading("input sets"), printf("%zu\n", g->n_sets);

@@ -139,7 +139,7 @@ static void put_lines(text *t, const char *lines) {
 }
 
 static iso_code put_all(text *t, const synth_result *r, const cap_graph *left,
-                        const cap_graph *right, json_t *sides[2], const char *relations,
+                        const cap_graph *right, json_t *sides[2], const certificate_of *of,
                         iso_error *err) {
   const synth_certificate *x = r->certificate;
   rules all = {calloc(x->n_steps + 1, sizeof *all.rule), 0};
@@ -149,9 +149,10 @@ static iso_code put_all(text *t, const synth_result *r, const cap_graph *left,
   if (x->masks_read[0] || x->masks_read[1])
     fprintf(t->f, ", \"masks_read\": [%s, %s]", x->masks_read[0] ? "true" : "false",
             x->masks_read[1] ? "true" : "false");
-  if (*relations) {
+  if (of->pinned) fprintf(t->f, ", \"at_these_weights\": true");
+  if (*of->relations) {
     fprintf(t->f, ",\n \"relations\": [");
-    put_lines(t, relations);
+    put_lines(t, of->relations);
     fprintf(t->f, "]");
   }
   put(t, ",\n \"left\": ", json_incref(sides[0]));
@@ -181,17 +182,16 @@ static iso_code put_all(text *t, const synth_result *r, const cap_graph *left,
 }
 
 iso_code certificate_text(const synth_result *r, const cap_graph *left, const cap_graph *right,
-                          const cap_options *from, const char *relations, char **out,
-                          iso_error *err) {
+                          const certificate_of *of, char **out, iso_error *err) {
   json_t *sides[2] = {NULL, NULL};
   text t = {0};
   if (r->certificate->missing)
     return iso_fail(err, ISO_UNSUPPORTED, "no certificate can be written: %s",
                     r->certificate->missing);
-  iso_code c = side(left, from, &sides[0], err);
-  if (!c) c = side(right, from, &sides[1], err);
+  iso_code c = side(left, of->from, &sides[0], err);
+  if (!c) c = side(right, of->from, &sides[1], err);
   if (!c && !(t.f = open_memstream(&t.p, &t.n))) c = iso_fail(err, ISO_NOMEM, "out of memory");
-  if (!c) c = put_all(&t, r, left, right, sides, relations, err);
+  if (!c) c = put_all(&t, r, left, right, sides, of, err);
   if (t.f && (fclose(t.f) != 0 || t.failed) && !c) c = iso_fail(err, ISO_NOMEM, "out of memory");
   json_decref(sides[0]);
   json_decref(sides[1]);

@@ -5,11 +5,16 @@
 #include "capture/capture.h"
 #include "synth/synth.h"
 
-/* `relations`: lines about outputs that were inferred. `from`: with what the captures were loaded.
- * Requires: r->certificate is there. Owns: malloc'ed text. Errors: ISO_IO for a file of a capture;
+/* How the graphs came to be what was compared. */
+typedef struct certificate_of {
+  const cap_options *from; /* with what the captures were loaded */
+  const char *relations;   /* lines about outputs that were inferred */
+  bool pinned;             /* parameters are constants */
+} certificate_of;
+/* Requires: r->certificate is there. Owns: malloc'ed text. Errors: ISO_IO for a file of a capture;
  * ISO_UNSUPPORTED, with the reason, where this chain cannot be certified; ISO_NOMEM. */
 ISO_MUST_USE iso_code certificate_text(const synth_result *r, const cap_graph *left,
-                                       const cap_graph *right, const cap_options *from,
-                                       const char *relations, char **out, iso_error *err);
+                                       const cap_graph *right, const certificate_of *of, char **out,
+                                       iso_error *err);
 
 #endif

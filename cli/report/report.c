@@ -1,6 +1,7 @@
 /* The report of a comparison for programs. It says the same as the text, and nothing stronger than
  * was shown. */
 #include "cli/report/report_int.h"
+#include "cli/report/rounding.h"
 #include "rules/operators.h"
 #include "cli/config/utf8.h"
 
@@ -270,6 +271,8 @@ static json_t *pair_json(const report *p, int64_t pair) {
       p->no_stats ? json_null() : stats_json(p));
   if (doc) json_object_set_new(doc, "coverage", coverage_json(p));
   if (doc) json_object_set_new(doc, "refinement", refinement_json(p));
+  if (doc) json_object_set_new(doc, "at_these_weights", json_boolean(p->pinned));
+  if (doc) rounding_json(p, doc);
   if (doc && p->repro) json_object_set_new(doc, "repro", text_or_null(p->repro));
   return doc;
 }

@@ -8,6 +8,7 @@
 #include "cli/report/baseline.h"
 #include "cli/report/obligations.h"
 #include "cli/report/refinement.h"
+#include "localise/rounding/rounding.h"
 #include "synth/synth.h"
 
 typedef struct report {
@@ -18,9 +19,11 @@ typedef struct report {
   const obligations *obligations; /* NULL, or not asked for: nothing is said of them */
   const refinement *refinement;   /* NULL: nothing was inferred */
   const baseline *known;          /* NULL: none was given */
+  const rounding *rounding;       /* NULL: it was not asked for */
   double load, total;             /* seconds */
   bool verbose, explain, quiet;
   bool colour;
+  bool pinned;                        /* parameters kept their captured values */
   bool no_stats;                      /* no figures that differ from run to run: `stats` is null */
   const char *counterexample, *repro; /* files that were written, or NULL */
 } report;

@@ -2,6 +2,7 @@
  * the verdict rests on. Without -v it fits a screen. The verdict is the last line again, for
  * programs that read only that. */
 #include "cli/report/report_int.h"
+#include "cli/report/rounding.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -163,9 +164,11 @@ static void print_changed(const report *p, FILE *f) {
 /* `where`: "", or which pair it is that decides. */
 static void print_verdict_line(const report *p, const char *where, FILE *f) {
   const synth_result *r = p->r;
+  const char *pinned = p->pinned ? ", at these weights" : "";
   if (r->verdict == SYNTH_EQUIVALENT) {
     print_verdict(p, "EQUIVALENT", f);
     fprintf(f, " [%s]", rule_status_name(r->evidence));
+    fputs(pinned, f);
     if (p->refinement && p->refinement->unexpected)
       fprintf(f, ", not as expected: %s", p->refinement->unexpected);
     fputc('\n', f);
@@ -173,7 +176,7 @@ static void print_verdict_line(const report *p, const char *where, FILE *f) {
   }
   if (r->verdict == SYNTH_UNDECIDED) {
     print_verdict(p, "UNDECIDED", f);
-    fprintf(f, ": %s%s\n", r->reason ? r->reason : "no reason", where);
+    fprintf(f, ": %s%s%s\n", r->reason ? r->reason : "no reason", pinned, where);
     return;
   }
   const cap_node *n = r->n_divergences ? report_node(p->right, r->divergence[0].right) : NULL;
@@ -187,6 +190,7 @@ static void print_verdict_line(const report *p, const char *where, FILE *f) {
   if (r->redrawn)
     fprintf(f, "seed %" PRIu64 ", %s redrawn%s]", r->witness_seed, redrawn_what(r), where);
   else fprintf(f, "%s inputs%s]", p->counterexample ? "written" : "captured", where);
+  fputs(pinned, f);
   if (p->known && p->known->n_new == 0 && p->known->n) fputs(" [known]", f);
   fputc('\n', f);
 }
@@ -336,6 +340,7 @@ static void print_pair(const report *p, FILE *f) {
   print_outputs(p, f);
   if (p->refinement) refinement_text(p->refinement, f);
   print_difference(p, f);
+  rounding_text(p, f);
   print_rules(p, f);
   if (p->explain && r->n_steps) {
     fprintf(f, "\nwhy (%zu steps):\n", r->n_steps);
@@ -351,6 +356,7 @@ void report_text(const report *p, size_t n, size_t decides, FILE *f) {
   if (n > 1) snprintf(where, sizeof where, ", pair %zu of %zu", decides + 1, n);
   if (!p->quiet) {
     print_verdict_line(&p[decides], where, f);
+    rounding_line(&p[decides], f);
     fputc('\n', f);
   }
   for (size_t k = 0; k < n && !p->quiet; k++) {

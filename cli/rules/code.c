@@ -146,6 +146,7 @@ const char *rules_code_plan(const rule *r, bool backward, rules_plan *p, iso_cod
   for (uint32_t i = 0; i < r->n_vars && no == NULL; i++)
     if (r->var[i].low != NULL || r->var[i].high != NULL)
       no = "it holds for a range of values of a tensor, which no graph tells";
+    else if (r->var[i].narrow) no = "it speaks of integers in fewer than 64 bits";
   for (uint32_t i = 0; i < r->n_where && no == NULL && !*c; i++)
     if (mod_of_reals(p, r->where[i])) no = "a condition is about the remainder of a real number";
   if (no == NULL && r->claimed == RULE_REFUTED) no = "it is refuted";

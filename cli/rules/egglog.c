@@ -185,7 +185,7 @@ static void preconditions(const out *o) {
   const rule *r = o->p->r;
   for (uint32_t i = 0; i < r->n_vars; i++) {
     if (!rules_plan_has(o->p, i)) continue;
-    fprintf(o->f, " (= (kind v%" PRIu32 ") \"%c\")", i, r->var[i].kind);
+    fprintf(o->f, " (= (kind v%" PRIu32 ") \"%s\")", i, rule_variable_kind(&r->var[i]));
     if (!r->var[i].any_shape)
       fprintf(o->f,
               r->var[i].leading ? " (<= %" PRIu32 " (rank v%" PRIu32 "))"

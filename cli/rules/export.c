@@ -43,7 +43,7 @@ static json_t *term_json(const rule_term *t) {
 }
 
 static json_t *variable_json(const rule_variable *v) {
-  const char kind[2] = {v->kind, 0};
+  const char *kind = rule_variable_kind(v);
   json_t *sizes = v->any_shape ? NULL : json_array(), *o;
   for (uint32_t k = 0; k < v->n_dims && sizes != NULL; k++)
     if (json_array_append_new(sizes, v->dim[k]->kind == RULE_NONE ? json_null()

@@ -43,14 +43,15 @@ static const struct {
      "    for (mlir::Value v : op->getResults())\n"
      "      if (typed(v) && mlir::isa<mlir::FloatType>(typed(v).getElementType())) known(v);\n"
      "  };\n"},
-    {"tensor", "  auto tensor = [&](mlir::Value v, char kind, int64_t rank, bool leading) {\n"
-               "    if (!known(v)) return;\n"
-               "    mlir::Type e = typed(v).getElementType();\n"
-               "    const int64_t r = typed(v).getRank();\n"
-               "    const char is = mlir::isa<mlir::FloatType>(e) ? 'f' : "
-               "mlir::isa<mlir::ComplexType>(e) ? 'c' : e.isInteger(1) ? 'b' : 'i';\n"
-               "    ok &= is == kind && (rank < 0 || (leading ? r >= rank : r == rank));\n"
-               "  };\n"},
+    {"tensor",
+     "  auto tensor = [&](mlir::Value v, char kind, int64_t rank, bool leading) {\n"
+     "    if (!known(v)) return;\n"
+     "    mlir::Type e = typed(v).getElementType();\n"
+     "    const int64_t r = typed(v).getRank();\n"
+     "    const char is = mlir::isa<mlir::FloatType>(e) ? 'f' : "
+     "mlir::isa<mlir::ComplexType>(e) ? 'c' : e.isInteger(1) ? 'b' : e.isInteger(64) ? 'i' : '-';\n"
+     "    ok &= is == kind && (rank < 0 || (leading ? r >= rank : r == rank));\n"
+     "  };\n"},
     {"size", "  auto size = [&](mlir::Value v, int64_t k) -> Int {\n"
              "    auto t = typed(v);\n"
              "    if (!t || k >= t.getRank() || k < -t.getRank()) return ok = false, 0;\n"

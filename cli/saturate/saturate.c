@@ -148,6 +148,7 @@ static iso_code run_one(job *j, const eg_workload_run *w, iso_error *err) {
   o.scheduler = w->backoff ? EG_BACKOFF : EG_SIMPLE;
   o.iteration_limit = w->iteration_limit;
   o.node_limit = w->node_limit;
+  o.mem_limit_bytes = 0; /* a workload has the limits that it names */
   o.full_search = j->a->full_search;
   o.ctx = j;
   o.each = keep_iteration;

@@ -11,7 +11,7 @@ pub enum Literal {
     Ints(Vec<i64>),
 }
 
-/// What is known of a tensor: 'f' float, 'i' integer, 'b' bool, 'c' complex.
+/// What is known of a tensor: 'f' float, 'i' int64, 'b' bool, 'c' complex.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
     pub kind: char,

@@ -63,6 +63,9 @@ def tensor_of(node):
     return None
 
 
+NARROW = {torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint8: "u8"}
+
+
 def kind_of(dtype):
     return (
         "f"
@@ -71,7 +74,7 @@ def kind_of(dtype):
         if dtype.is_complex
         else "b"
         if dtype == torch.bool
-        else "i"
+        else NARROW.get(dtype, "i")
     )
 
 

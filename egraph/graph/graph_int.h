@@ -7,11 +7,15 @@
  * Invariants (checked by eg_check)
  *   I1  an e-node that is not `twin` is in the hashcons under the words of its key; a twin is not.
  *   I2  the key of an e-node that is neither twin nor queued in `stale` has canonical children
- * only. I3  no two keys in the hashcons are equal. I4  an e-node with a canonical child c is in the
- * parent list of c. I5  an e-class is exactly one tree of the proof forest; each merge of two
- * classes added one edge. I6  the premises of a congruence edge are connected by edges with smaller
- * ids. A merge takes all its room beforehand (egi_union_reserve), so it either happens as a whole
- * or not at all. */
+ *       only.
+ *   I3  no two keys in the hashcons are equal.
+ *   I4  an e-node with a canonical child c is in the parent list of c.
+ *   I5  an e-class is exactly one tree of the proof forest; each merge of two classes added one
+ *       edge.
+ *   I6  the premises of a congruence edge are connected by edges with smaller ids.
+ *
+ * A merge takes all its room beforehand (egi_union_reserve), so it either happens as a whole or not
+ * at all. */
 #ifndef EGRAPH_GRAPH_GRAPH_INT_H
 #define EGRAPH_GRAPH_GRAPH_INT_H
 

@@ -226,7 +226,7 @@ iso_code eg_pattern_parse(eg_sat *s, const char *text, size_t n, eg_pattern **ou
   eg_pattern *p = calloc(1, sizeof *p);
   if (!p) return iso_fail(err, ISO_NOMEM, "out of memory for a pattern");
   iso_code code = egi_pattern_read(s, text, n, true, p, err);
-  if (!code) code = egi_query_new(s, p, &p->query, err);
+  if (!code) code = egi_query_new(s, p, false, &p->query, err);
   if (code) {
     eg_pattern_free(p);
     return code;

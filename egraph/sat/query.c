@@ -179,7 +179,7 @@ static size_t patience_of(const egi_query *q, const eg_pattern *p) {
   return p->n_parts > 1 ? PARTS : TERM;
 }
 
-iso_code egi_query_new(eg_sat *s, const eg_pattern *p, egi_query **out, iso_error *err) {
+iso_code egi_query_new(eg_sat *s, const eg_pattern *p, bool late, egi_query **out, iso_error *err) {
   egi_query *q = calloc(1, sizeof *q);
   if (!q) return iso_fail(err, ISO_NOMEM, "out of memory for a pattern");
   iso_arena_init(&q->mem);
@@ -203,7 +203,7 @@ iso_code egi_query_new(eg_sat *s, const eg_pattern *p, egi_query **out, iso_erro
   /* Of a long term few starts ever are the best, and building costs the square of its length: its
    * programs wait. One term is connected: no program scans beside its start, whichever is built. */
   enum { LONG = 16 };
-  const bool wait = q->n_atoms > LONG && p->n_parts <= 1 && p->n_roots == 1;
+  const bool wait = (late || q->n_atoms > LONG) && p->n_parts <= 1 && p->n_roots == 1;
   for (size_t i = 0; ok && !wait && i < q->n_atoms; i++)
     ok = build(q, i, false) && build(q, i, true);
   if (!ok) {

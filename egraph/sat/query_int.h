@@ -86,8 +86,8 @@ typedef struct egi_query {
   bool *ground;   /* by register: the class of a ground atom */
   /* Two per atom: starting there over all rows, and starting there over fresh rows with those of
    * atoms before it not fresh, so that each match with a fresh row is found once. Ground atoms
-   * start from their class. Those of one long term are built when they are first run
-   * (egi_program_of). */
+   * start from their class. Those of one term are built when they are first run, where it is
+   * long or many patterns are added (egi_program_of). */
   egi_program *program;
   /* Words of rows that a program may pass in vain before the atoms are joined (join.c): so often
    * those of the operators' rows, and these. Patience 0: they are joined at once. */
@@ -96,7 +96,8 @@ typedef struct egi_query {
 } egi_query;
 #define EGI_NEVER SIZE_MAX
 
-ISO_MUST_USE iso_code egi_query_new(eg_sat *s, const eg_pattern *p, egi_query **out,
+/* `late`: of many such patterns few ever match, so that programs are built when they are run. */
+ISO_MUST_USE iso_code egi_query_new(eg_sat *s, const eg_pattern *p, bool late, egi_query **out,
                                     iso_error *err);
 /* The instructions of a program. Returns: NULL when there is no memory. */
 const egi_ins *egi_program_of(egi_query *q, size_t start, bool fresh);

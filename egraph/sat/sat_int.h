@@ -5,8 +5,9 @@
  *     NEXT   the next row of its e-class, 0 behind the last
  *     CLASS  its e-class, canonical or not
  *     HEAD   IS_HEAD, flags, operator; the only word of a row with its highest bit set
- *     then for each child the pair CHILD (an e-class), LINK (the next place where that class is a
- * child)
+ *     then for each child the pair
+ *     CHILD  an e-class
+ *     LINK   the next place where that class is a child
  *
  * A place is the word of a CHILD; its row is found by walking back to the next head. Lists need no
  * memory of their own, so neither a merge nor a rebuild can fail for want of it, and adding a row
@@ -14,11 +15,13 @@
  *
  * Invariants between rebuilds (checked by eg_sat_check)
  *   S1  the table holds exactly the rows that are not dead, each under the hash of the children
- * that it has. S2  the children of a row that is not dead are canonical, and no two such rows are
- * equal. S3  a row that is neither dead nor hidden is in the list of its class; the place of each
- * child of a row that is not dead is in the list of that child's class. S4  a class that is not
- * canonical has no rows and no places. Before a rebuild S2 to S4 may be broken for what a `dirty`
- * class reaches. */
+ *       that it has.
+ *   S2  the children of a row that is not dead are canonical, and no two such rows are equal.
+ *   S3  a row that is neither dead nor hidden is in the list of its class; the place of each child
+ *       of a row that is not dead is in the list of that child's class.
+ *   S4  a class that is not canonical has no rows and no places.
+ *
+ * Before a rebuild S2 to S4 may be broken for what a `dirty` class reaches. */
 #ifndef EGRAPH_SAT_SAT_INT_H
 #define EGRAPH_SAT_SAT_INT_H
 

@@ -58,7 +58,8 @@ static iso_code read_sides(eg_rules *r, egi_rule *u, iso_error *err) {
       u->rhs.n_roots > 1 ||
       (u->rhs.n_roots && u->rhs.root_var != EG_NONE && u->rhs.root_var != u->lhs.root_var) ||
       (u->rhs.n_roots && u->rhs.term[u->rhs.root[0]].is_var);
-  if (!code) code = egi_query_new(r->s, &u->lhs, &u->query, err);
+  /* Who applies rules by a callback (synth/saturate/) adds a whole library for one question. */
+  if (!code) code = egi_query_new(r->s, &u->lhs, u->user.apply != NULL, &u->query, err);
   return code;
 }
 
@@ -118,8 +119,12 @@ const char *eg_stop_name(eg_stop stop) {
 }
 
 eg_run_options eg_run_options_default(void) {
-  return (eg_run_options){
-      .scheduler = EG_SIMPLE, .match_limit = 1000, .ban_length = 5, .iteration_limit = 30};
+  return (eg_run_options){.scheduler = EG_SIMPLE,
+                          .match_limit = 1000,
+                          .ban_length = 5,
+                          .iteration_limit = EG_DEFAULT_ITERATIONS,
+                          .node_limit = EG_DEFAULT_NODES,
+                          .mem_limit_bytes = EG_DEFAULT_MEM_BYTES};
 }
 
 /* ---- the loop ---- */

@@ -246,6 +246,33 @@ static iso_code check_stages(lint_pipeline *p) {
   return c;
 }
 
+/* The last stage waits for no other: one that turns forward and backward does a microbatch's
+ * backward behind its forward. Where it always does another forward between the two, as stages do
+ * that wait for the next one, a table of computations may lack rows. */
+static void check_end(lint_pipeline *p) {
+  const lint_trace *t = p->c->t;
+  const int64_t last = t->stages - 1;
+  const lint_program *g = p->owner[last] == LINT_NONE ? NULL : t->proc[p->owner[last]].prog;
+  int64_t held = 0, left = 0, turns = 0;
+  if (t->form != LINT_TABLE || p->c->o.stages >= 0 || !g || p->c->undecided) return;
+  for (size_t k = 0; k < g->n; k++)
+    left += g->event[k].op == LINT_OP_F && g->event[k].stage == last;
+  for (size_t k = 0; k < g->n; k++) {
+    const lint_event *e = &g->event[k];
+    if (e->stage != last || !is_compute(e) || e->op == LINT_OP_W) continue;
+    if (e->op == LINT_OP_F) {
+      held++, left--;
+      continue;
+    }
+    if (left > 0 && (held < 2 || e->flags & LINT_OVERLAPS)) return;
+    turns += left > 0;
+    held--;
+  }
+  if (turns)
+    p->c->undecided = "the table's last stage keeps microbatches as one does that waits for the "
+                      "next stage: rows may be missing; say --stages";
+}
+
 /* ---- a pipeline ---- */
 
 static iso_code check_pipeline(lint_pipeline *p) {
@@ -267,6 +294,7 @@ static iso_code check_pipeline(lint_pipeline *p) {
     for (uint32_t k = 0; !c && k < t->proc[p->proc[i]].prog->n; k++)
       c = fill(p, (lint_at){p->proc[i], k});
   if (!c && computes) c = check_stages(p);
+  if (!c && computes) check_end(p);
   if (!c && computes) c = lint_check_sharding(p);
   if (!c && computes && t->form != LINT_EVENTS) c = lint_check_table_messages(p);
   free(p->stray);

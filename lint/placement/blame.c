@@ -137,17 +137,27 @@ static bool added_on_each(plc *x, const plc_tuple *t) {
 
 /* ---- scales ---- */
 
-/* The collective from which on there are more or fewer than one of the whole. */
-static const plc_tuple *scaled_by(const plc *x, const plc_tuple *t) {
-  for (bool moved = true; moved && !t->collective;) {
+/* The first tensor on the way to `t` of which there are more or fewer than one of the whole; `t`
+ * itself where none of its operands is so. Parts of a mean are right, until a collective adds them
+ * up. */
+static const plc_tuple *scaled_first(const plc *x, const plc_tuple *t) {
+  for (bool moved = true; moved;) {
     moved = false;
     for (uint32_t i = 0; i < t->n_args && !moved; i++) {
       const plc_tuple *o = x->tuple[t->arg[i]];
-      if (o->state == PLC_PLACED && o->place[0].scale != 1 && o->order < t->order)
-        t = o, moved = true;
+      const bool part = o->several; /* its getitems are placed */
+      if (t->collective && plc_has(x, &o->place[0], PLC_P)) continue;
+      if (o->state == PLC_PLACED && (o->place[0].scale != 1 || part) && o->order < t->order)
+        t = o, moved = !part;
     }
   }
-  return t->collective ? t : NULL;
+  return t;
+}
+
+/* The collective from which on it is so. */
+static const plc_tuple *scaled_by(const plc *x, const plc_tuple *t) {
+  const plc_tuple *first = scaled_first(x, t);
+  return first->collective ? first : NULL;
 }
 
 /* Whether a number is the product of some neighbouring sizes. */
@@ -259,25 +269,48 @@ static bool divided_before(plc *x, const plc_tuple *t) {
   return false;
 }
 
+/* How many times the whole a collective gives. */
+static double scale_after(const plc *x, const plc_tuple *by) {
+  for (size_t i = 0; i < x->n_tuples && by->several; i++) {
+    const plc_tuple *t = x->tuple[i];
+    if (t->n_args && t->arg[0] == by->id && t->state == PLC_PLACED) return t->place[0].scale;
+  }
+  return by->place[0].scale;
+}
+
+/* The same of what was divided by the number of ranks before a collective added it up, as gradients
+ * are that are averaged so. */
+static bool divided_first(plc *x, const plc_tuple *by) {
+  double size[PLC_AXES + 1] = {x->mesh.n};
+  for (uint32_t a = 0; a < x->mesh.n_axes; a++) size[a + 1] = x->mesh.size[a];
+  const plc_tuple *t = by->n_args ? x->tuple[by->arg[0]] : by;
+  for (uint32_t i = 0; i < MOST_AHEAD; i++) {
+    if (by_size(x, t, size, x->mesh.n_axes + 1)) return unclear(x, t);
+    if (t->n_args != 1) return false;
+    t = x->tuple[t->arg[0]];
+  }
+  return false;
+}
+
 static void blame_scale(plc *x, const plc_tuple *by, bool gradient, const char *what) {
-  if (ambiguous(x, by)) return;
+  if (ambiguous(x, by) || divided_first(x, by)) return;
   const plc_tuple *o = x->tuple[by->arg[0]];
   const bool replicas = plc_is_replica(x, &o->place[0]);
   const char *how = reduction(x, by), *mend;
   const bool sum = strcmp(how, "sum") == 0;
   if (replicas) {
-    mend = "leave this collective out";
+    mend = by->several ? "take a slice in place of this collective" : "leave this collective out";
     plc_found(
         x, gradient ? LINT_GRADIENT_SCALED : LINT_BAD_COLLECTIVE, by, mend,
         "%s adds up %s, which is the same on all ranks already: %s is %g times what it should "
         "be",
-        plc_say(x, by), plc_say(x, o), what, by->place[0].scale / o->place[0].scale);
+        plc_say(x, by), plc_say(x, o), what, scale_after(x, by) / o->place[0].scale);
     return;
   }
   mend = sum ? "reduce with avg" : "reduce with sum";
   plc_found(x, gradient ? LINT_GRADIENT_SCALED : LINT_BAD_COLLECTIVE, by, mend,
             "%s reduces %s, which is %s, with %s: %s is %g times what it should be", plc_say(x, by),
-            plc_say(x, o), place_of(x, o), how, what, by->place[0].scale);
+            plc_say(x, o), place_of(x, o), how, what, scale_after(x, by));
 }
 
 /* ---- tensors that fit nowhere ---- */
@@ -356,6 +389,12 @@ static const char *reduce_before(plc *x, const plc_tuple *o) {
   return text(x, iso_arena_printf(x->keep, "all_reduce %s before this", plc_say(x, o)));
 }
 
+static bool said_already(const plc *x, const char *mend) {
+  for (size_t i = 0; i < x->n_findings; i++)
+    if (x->finding[i].mend && strcmp(x->finding[i].mend, mend) == 0) return true;
+  return false;
+}
+
 static void blame_parts(plc *x, const plc_tuple *t, const plc_tuple *part) {
   const plc_tuple *later = summed_later(x, t, 0);
   if (added_on_each(x, t)) {
@@ -370,7 +409,9 @@ static void blame_parts(plc *x, const plc_tuple *t, const plc_tuple *part) {
               plc_say(x, t), part ? ", " : "", part ? plc_say(x, part) : "", x->mesh.n);
     return;
   }
-  plc_found(x, LINT_PARTIAL_NONLINEAR, t, part ? reduce_before(x, part) : NULL,
+  const char *mend = part ? reduce_before(x, part) : NULL;
+  if (mend && said_already(x, mend)) return; /* of another reader */
+  plc_found(x, LINT_PARTIAL_NONLINEAR, t, mend,
             "%s is not linear in %s, which is %s: the ranks' results do not add up to the result "
             "of the sum",
             plc_say(x, t), part ? plc_say(x, part) : "its operand", part ? place_of(x, part) : "?");
@@ -431,14 +472,30 @@ static void blame_group(plc *x, const plc_tuple *t) {
   plc_found(x, LINT_SIZE_MISMATCH, t, NULL, "%s: %s", plc_say(x, t), t->why);
 }
 
+/* Whether a rank has one of something of which there are several: it broadcasts what one rank alone
+ * would have to repeat. */
+static bool broadcasts(const plc *x, const plc_tuple *t) {
+  for (uint32_t i = 0; i < t->n_args; i++) {
+    const plc_tuple *o = x->tuple[t->arg[i]];
+    if (o->state != PLC_PLACED || !o->whole || !o->whole[0]) continue;
+    for (uint32_t r = 0; r < x->mesh.n; r++) {
+      const rule_shape *s =
+          o->node[r] == PLC_NONE ? NULL : &plc_node(x, o->node[r])->output[0].shape;
+      for (uint32_t d = 0; s && d < s->rank && d < o->whole[0]->shape.rank; d++)
+        if (s->dim[d] == 1 && o->whole[0]->shape.dim[d] > 1) return true;
+    }
+  }
+  return false;
+}
+
 void plc_blame_unfit(plc *x, plc_tuple *t) {
   if (t->collective && groups_differ(x, t)) {
     blame_collective(x, t);
     return;
   }
   if (t->unfit && t->collective && t->n_args) blame_group(x, t);
-  else if (!t->leaf && !t->mixed && t->slots == 0 && t->n_args && t->guess == PLC_NONE &&
-           t->whole_refused)
+  else if (!t->leaf && !t->mixed && !plc_has_sizes(x, t) && t->n_args && t->guess == PLC_NONE &&
+           t->whole_refused && !broadcasts(x, t))
     blame_shards(x, t);
 }
 

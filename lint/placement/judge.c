@@ -125,6 +125,31 @@ static bool helps_together(plc *x, const plc_guess *g, plc_tuple *t, uint32_t be
   return false;
 }
 
+/* The same with another possibility of one of them: both factors of a product are cut along what is
+ * summed. */
+static bool helps_pair(plc *x, const plc_guess *g, plc_tuple *t, uint32_t before, uint32_t *runs) {
+  for (size_t i = 0; i < x->n_tuples; i++) {
+    const plc_tuple *u = x->tuple[i];
+    bool reads = false;
+    for (uint32_t k = 0; k < u->n_args; k++) reads |= u->arg[k] == g->tuple;
+    for (uint32_t k = 0; reads && k < u->n_args; k++) {
+      const plc_tuple *o = x->tuple[u->arg[k]];
+      if (!o->leaf || o->guess != o->id || o->id == g->tuple) continue;
+      plc_guess *other = plc_guess_of(x, o);
+      if (!other) return false;
+      const plc_guess was = *other;
+      for (uint32_t n = 0; n < RULE_MAX_RANK && *runs < MOST_RUNS; n++) {
+        if (n == was.tried) continue;
+        if (!plc_next_guess(x, other, n)) break;
+        ++*runs;
+        if (helps(x, g, t, before, false)) return true;
+      }
+      *other = was;
+    }
+  }
+  return false;
+}
+
 static bool same_form(const plc *x, const plc_tuple *t, const plc_tuple *u) {
   const cap_node *a = plc_node(x, t->node[0]), *b = plc_node(x, u->node[0]);
   return !u->leaf && strcmp(a->op, b->op) == 0 &&
@@ -166,7 +191,8 @@ static bool move_one(plc *x, plc_tuple *t, bool only_runs, uint32_t *runs) {
       ++*runs;
       const bool leaf = x->tuple[at[i]]->leaf;
       if (!helps(x, g, t, before, only_runs) &&
-          !(leaf ? helps_together(x, g, t, before) : helps_alike(x, at[i], t, at, n)))
+          !(leaf ? helps_together(x, g, t, before) || helps_pair(x, g, t, before, runs)
+                 : helps_alike(x, at[i], t, at, n)))
         continue;
       plc_run(x);
       return true;
@@ -299,12 +325,27 @@ static bool judge_gradient(plc *x, const plc_output *o) {
   return true;
 }
 
+/* An output that is right if no literal behind it is a number of elements, and wrong if one is. */
+static void judge_counts(plc *x, const plc_output *o) {
+  const plc_tuple *t = x->tuple[o->tuple];
+  const plc_tuple *by = x->undecided ? NULL : plc_count_behind(x, t);
+  if (!by) return;
+  x->undecided = iso_arena_printf(
+      x->keep,
+      "output %s is %s if the %g of %s is no number of a rank's elements, of which one rank alone "
+      "has more%s",
+      o->name, plc_print(x, &t->place[0], x->keep), plc_may_count(x, by), plc_say(x, by),
+      o->gradient && !plc_loss(x) ? ": an output \"loss\" would tell" : "");
+}
+
 static void judge_outputs(plc *x) {
   for (size_t i = 0; i < x->n_outputs && !plc_failed(x); i++) {
     const plc_output *o = &x->output[i];
     plc_tuple *t = x->tuple[o->tuple];
     if (o->declared && judge_gradient(x, o)) continue;
-    if (t->state == PLC_PLACED && o->declared && !plc_output_holds(x, o)) plc_blame_output(x, o);
+    const bool placed = t->state == PLC_PLACED && o->declared;
+    if (placed && !plc_output_holds(x, o)) plc_blame_output(x, o);
+    else if (placed) judge_counts(x, o);
     else if (loose(t) && o->declared && !x->n_findings && plc_unequal(x, o))
       plc_found(x, LINT_REPLICAS_DIFFER, t, NULL,
                 "output %s is declared to be the same on all ranks, and differs", o->name);
@@ -318,14 +359,24 @@ static void judge_outputs(plc *x) {
   }
 }
 
+/* Whether a collective joined ranks that have shards of its operand, or other parts than it is for.
+ */
+static bool meets_parts(const plc *x, const plc_tuple *t) {
+  const plc_tuple *o = t->collective && t->n_args ? x->tuple[t->arg[0]] : NULL;
+  bool found = x->finding[x->n_findings - 1].kind == LINT_GROUP_MISMATCH;
+  for (uint32_t a = 0; o && o->state == PLC_PLACED && x->mesh.n_axes > 1 && a < x->mesh.n_axes; a++)
+    found |= o->place[0].axis[a].kind == PLC_S && (t->axes >> a & 1);
+  return found;
+}
+
 void plc_judge(plc *x) {
   plc_run(x);
   if (!plc_failed(x)) settle(x);
   for (size_t i = 0; i < x->n_tuples && !plc_failed(x); i++)
     if (x->tuple[i]->leaf && x->tuple[i]->unfit)
       plc_found(x, LINT_REPLICAS_DIFFER, x->tuple[i], NULL,
-                "%s is declared to be the same on all ranks, and the ranks' values differ",
-                plc_say(x, x->tuple[i]));
+                "%s is declared to be %s, and the ranks' values differ where that is R",
+                plc_say(x, x->tuple[i]), plc_print(x, &x->tuple[i]->place[0], x->keep));
   while (!plc_failed(x)) {
     plc_tuple *t = origin(x, true);
     if (!t) break;
@@ -345,7 +396,7 @@ void plc_judge(plc *x) {
     const score before = score_of(x);
     const size_t found = x->n_findings;
     plc_blame(x, t);
-    if (x->n_findings > found && x->finding[found].kind == LINT_GROUP_MISMATCH)
+    if (x->n_findings > found && meets_parts(x, t))
       break; /* ranks that share what it gave cannot be given parts of their own */
     if (plc_failed(x) || t->state != PLC_VARYING || t->n_out != 1 || !mend(x, t->id, before)) break;
   }

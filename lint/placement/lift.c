@@ -405,15 +405,28 @@ static uint32_t literals(const rule_term *t) {
   return n;
 }
 
-/* Whether the literal is one integer for the schema, and no number of any kind. */
-static bool is_integer(const plc *x, const plc_tuple *t, uint32_t slot) {
+/* What the schema wants a literal for. */
+static rule_arg_type type_of(const plc *x, const plc_tuple *t, uint32_t slot) {
   uint32_t r = 0;
   while (t->node[r] == PLC_NONE) r++;
   const rule_term *c = plc_node(x, t->node[r])->call;
   const rule_schema *s = rule_schemas_find(x->schemas, c->u.s);
   for (uint32_t k = 0, at = 0; s && k < c->n && k < s->n_args; k++) {
     at += literals(c->child[k]);
-    if (slot < at) return s->arg[k].type == RULE_ARG_INT;
+    if (slot < at) return s->arg[k].type;
+  }
+  return RULE_ARG_INTS;
+}
+
+/* Whether the literal is one integer for the schema, and no number of any kind. */
+static bool is_integer(const plc *x, const plc_tuple *t, uint32_t slot) {
+  return type_of(x, t, slot) == RULE_ARG_INT;
+}
+
+bool plc_has_sizes(const plc *x, const plc_tuple *t) {
+  for (uint32_t i = 0; i < t->slots; i++) {
+    const rule_arg_type type = type_of(x, t, i);
+    if (type == RULE_ARG_INT || type == RULE_ARG_INTS) return true;
   }
   return false;
 }

@@ -240,6 +240,9 @@ void plc_lift(plc *x, plc_tuple *t);
 /* The whole call, RULE_VAR i: argument i of the tuple. NULL: the ranks' calls have none. */
 const rule_term *plc_whole_call(plc *x, plc_tuple *t, const plc_variant *v, iso_arena *a);
 
+/* Whether a literal of its call may be a size. */
+bool plc_has_sizes(const plc *x, const plc_tuple *t);
+
 /* ---- run.c ---- */
 void plc_run(plc *x);
 void plc_clear(plc *x);
@@ -266,6 +269,13 @@ const plc_output *plc_loss(const plc *x);
 /* How many times the loss's derivative a gradient is, its ranks' tensors put together as `p` says.
  * 0: it is not known. */
 double plc_gradient_scale(plc *x, const plc_output *loss, const plc_output *o, const plc_place *p);
+
+/* ---- counts.c ---- */
+/* The factor or divisor of a step that may be how many elements a rank has of something of which
+ * one rank alone would have others; 0: there is none. */
+double plc_may_count(const plc *x, const plc_tuple *t);
+/* Such a step behind `t`, or `t` itself; NULL: there is none. */
+const plc_tuple *plc_count_behind(plc *x, const plc_tuple *t);
 
 /* ---- outputs.c ---- */
 void plc_outputs(plc *x);

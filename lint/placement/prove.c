@@ -13,7 +13,7 @@
 #include "rules/names.h"
 #include "rules/operators.h"
 
-enum { MOST_VARS = 96, MOST_TERMS = 400, MOST_DEEPER = 2 };
+enum { MOST_VARS = 96, MOST_TERMS = 400, MOST_DEEPER = 2, LEVELS = 2 * (MOST_DEEPER + 1) };
 
 typedef struct known { /* rules that were decided */
   char *text;
@@ -27,6 +27,8 @@ typedef struct builder {
   const plc_tuple *root;
   uint32_t k;      /* which of its tensors */
   uint32_t deeper; /* levels of placed operands that are taken apart, too */
+  bool parts;      /* integers are taken down to parts of leaves alone */
+  bool has_parts;  /* there are such */
   rule_variable var[MOST_VARS];
   rule_tensor *example[MOST_VARS];
   uint64_t key[MOST_VARS]; /* tuple and rank */
@@ -145,18 +147,33 @@ static const rule_term *together(builder *b, const plc_tuple *t, uint32_t k, uin
 
 /* ---- operands ---- */
 
-static bool is_cut(const builder *b, const plc_tuple *t, uint32_t depth) {
+/* The leaf of which a tensor has numbers, in some layout; NULL: it is none. */
+static const plc_tuple *leaf_of(const plc *x, const plc_tuple *t) {
+  while (!t->leaf) {
+    if (t->mixed || t->collective || t->n_args != 1 || t->node[0] == PLC_NONE) return NULL;
+    const rule_operator *o = rule_operator_of(plc_node(x, t->node[0])->op);
+    if (!o->rearranges && !o->part) return NULL;
+    t = x->tuple[t->arg[0]];
+  }
+  return t;
+}
+
+static bool is_cut(builder *b, const plc_tuple *t, uint32_t depth) {
   if (t == b->root) return false;
   if (t->leaf) return true;
-  /* Integers are taken down to leaves: what these may be is said of them. */
   const rule_tensor *v = t->whole && t->n_out == 1 ? t->whole[0] : NULL;
-  return t->state == PLC_PLACED && v && depth > b->deeper && t->evidence >= RULE_TESTED &&
-         !(rule_dtype_is_int(v->dtype) && t->n_args);
+  if (t->state != PLC_PLACED || !v || depth <= b->deeper || t->evidence < RULE_TESTED) return false;
+  if (!rule_dtype_is_int(v->dtype) || !t->n_args) return true;
+  /* Integers are taken down to leaves: what these may be is said of them. */
+  const bool part = leaf_of(b->x, t) != NULL;
+  b->has_parts |= part;
+  return part && b->parts;
 }
 
 /* The range of an integer leaf: the declared one, else from 0 to the largest that was captured. */
 static void say_range(builder *b, const plc_tuple *t) {
   int64_t low = 0, high = 0;
+  t = leaf_of(b->x, t);
   for (uint32_t r = 0; r < b->x->mesh.n; r++) {
     if (t->node[r] == PLC_NONE) continue;
     const rule_domain *d = plc_node(b->x, t->node[r])->domain;
@@ -174,6 +191,31 @@ static void say_range(builder *b, const plc_tuple *t) {
   b->var[b->n_vars].high = rule_int(b->a, high + 1);
 }
 
+static bool is_fill(const builder *b, const plc_tuple *t) {
+  const rule_tensor *v = t->whole && t->n_out == 1 ? t->whole[0] : NULL;
+  return t->konst && t->state == PLC_PLACED && v && v->numel && rule_dtype_is_float(v->dtype) &&
+         !rule_tensor_varies(v) && t->place[0].scale == 1 && !plc_has(b->x, &t->place[0], PLC_P);
+}
+
+/* Equal numbers are shards along any axis: which one a reader takes them for is not seen. They are
+ * one number, of whatever shape. */
+static const rule_term *filled(builder *b, const plc_tuple *t, const rule_tensor *like) {
+  const uint64_t key = (uint64_t)t->id << 32 | PLC_RANKS;
+  uint32_t i = 0;
+  while (i < b->n_vars && b->key[i] != key) i++;
+  if (i == MOST_VARS) return fail(b);
+  if (i == b->n_vars) {
+    const char *name = iso_arena_printf(b->a, "x%u", i);
+    if (!name) return fail(b);
+    b->var[i] = (rule_variable){.name = name};
+    rule_variable_set_dtype(&b->var[i], like->dtype);
+    b->key[i] = key;
+    b->n_vars++;
+  }
+  const rule_term *arg[2] = {rule_var(b->a, i), sizes(b, like->shape.dim, like->shape.rank)};
+  return like->shape.rank ? apply(b, OP_EXPAND, arg, 2) : arg[0];
+}
+
 static const rule_term *variable(builder *b, const plc_tuple *t, uint32_t rank) {
   const plc *x = b->x;
   uint32_t of = rank;
@@ -188,6 +230,7 @@ static const rule_term *variable(builder *b, const plc_tuple *t, uint32_t rank) 
     if (b->key[i] == key) return rule_var(b->a, i);
   plc_locals(x, t, 0, 0, local);
   if (b->n_vars == MOST_VARS || !local[of]) return fail(b);
+  if (is_fill(b, t)) return filled(b, t, local[of]);
   const rule_tensor *v = local[of];
   const rule_term **dim = iso_arena_alloc(b->a, (v->shape.rank + 1) * sizeof *dim);
   const char *name = iso_arena_printf(b->a, "x%u", b->n_vars);
@@ -196,14 +239,9 @@ static const rule_term *variable(builder *b, const plc_tuple *t, uint32_t rank) 
     if (v->shape.dim[i] < 1) return fail(b);
     dim[i] = rule_int(b->a, v->shape.dim[i]);
   }
-  b->var[b->n_vars] = (rule_variable){.name = name,
-                                      .n_dims = v->shape.rank,
-                                      .dim = dim,
-                                      .kind = rule_dtype_is_float(v->dtype)     ? 'f'
-                                              : rule_dtype_is_complex(v->dtype) ? 'c'
-                                              : v->dtype == RULE_BOOL           ? 'b'
-                                                                                : 'i'};
-  if (t->leaf && b->var[b->n_vars].kind == 'i') say_range(b, t);
+  b->var[b->n_vars] = (rule_variable){.name = name, .n_dims = v->shape.rank, .dim = dim};
+  rule_variable_set_dtype(&b->var[b->n_vars], v->dtype);
+  if (leaf_of(x, t) && b->var[b->n_vars].kind == 'i') say_range(b, t);
   b->example[b->n_vars] = local[of];
   b->key[b->n_vars] = key;
   return rule_var(b->a, b->n_vars++);
@@ -294,6 +332,7 @@ static const rule_term *whole_of(builder *b, const plc_tuple *t, uint32_t depth)
     while (t->node[r] == PLC_NONE) r++;
     return t->state == PLC_VARYING ? variable(b, t, r) : fail(b);
   }
+  if (is_cut(b, t, depth) && is_fill(b, t)) return filled(b, t, t->whole[0]);
   if (is_cut(b, t, depth)) {
     rule_shape shape;
     const rule_term *x = together(b, t, 0, 0, 0, cut_local, &shape);
@@ -316,6 +355,7 @@ typedef struct prover {
   plc *x;
   known *all;
   size_t n, cap;
+  bool has_parts; /* the last rule would be another one, with integers that are parts of leaves */
   char reason[160];
 } prover;
 
@@ -342,8 +382,9 @@ static rule_status decide(prover *p, const rule *r, rule_tensor **example) {
   return v.status;
 }
 
-/* The rule of tensor `k`, for the ranks from `base` on. */
-static rule_status show_from(prover *p, plc_tuple *t, uint32_t k, uint32_t base, uint32_t deeper,
+/* The rule of tensor `k`, for the ranks from `base` on. `level`: how much is taken apart, first
+ * down to leaves and then to parts of them. */
+static rule_status show_from(prover *p, plc_tuple *t, uint32_t k, uint32_t base, uint32_t level,
                              uint32_t *axes) {
   iso_arena arena;
   iso_arena_init(&arena);
@@ -351,7 +392,9 @@ static rule_status show_from(prover *p, plc_tuple *t, uint32_t k, uint32_t base,
   rule_status s = RULE_UNKNOWN;
   rule_shape shape;
   if (plc_need(p->x, b)) {
-    *b = (builder){.x = p->x, .a = &arena, .root = t, .k = k, .deeper = deeper};
+    *b = (builder){.x = p->x, .a = &arena, .root = t, .k = k};
+    b->deeper = level % (MOST_DEEPER + 1);
+    b->parts = level > MOST_DEEPER;
     const rule_term *l = together(b, t, k, base, 0, root_local, &shape);
     const rule_term *r = b->fails ? NULL : whole_of(b, t, 0);
     if (!b->fails && t->n_out > 1) {
@@ -366,6 +409,7 @@ static rule_status show_from(prover *p, plc_tuple *t, uint32_t k, uint32_t base,
       s = decide(p, &shown, b->example);
     } else snprintf(p->reason, sizeof p->reason, "the rule is too large, or of no known form");
     *axes = b->axes;
+    p->has_parts = b->has_parts;
   }
   if (arena.failed) plc_need(p->x, NULL);
   free(b);
@@ -376,15 +420,15 @@ static rule_status show_from(prover *p, plc_tuple *t, uint32_t k, uint32_t base,
 static rule_status weaker(rule_status a, rule_status b) { return a < b ? a : b; }
 
 /* Replicas along an axis are each shown, where more than replicas goes into them. */
-static rule_status show(prover *p, plc_tuple *t, uint32_t k, uint32_t deeper) {
+static rule_status show(prover *p, plc_tuple *t, uint32_t k, uint32_t level) {
   const plc_mesh *m = &p->x->mesh;
   uint32_t axes = 0, ignored;
-  rule_status s = show_from(p, t, k, 0, deeper, &axes);
+  rule_status s = show_from(p, t, k, 0, level, &axes);
   for (uint32_t r = 1; r < m->n && s >= RULE_TESTED && !plc_failed(p->x); r++) {
     bool needed = t->node[r] != t->node[0];
     for (uint32_t a = 0; a < m->n_axes; a++)
       if (plc_along(m, r, a)) needed &= t->place[k].axis[a].kind == PLC_R && (axes >> a & 1);
-    if (needed) s = weaker(s, show_from(p, t, k, r, deeper, &ignored));
+    if (needed) s = weaker(s, show_from(p, t, k, r, level, &ignored));
   }
   return s;
 }
@@ -414,8 +458,9 @@ static void settle_evidence(prover *p, plc_tuple *t) {
   t->evidence = RULE_PROVED;
   for (uint32_t k = 0; k < t->n_out && !plc_failed(x); k++) {
     rule_status s = RULE_UNKNOWN;
-    for (uint32_t d = 0; d <= MOST_DEEPER && s < RULE_TESTED && !plc_failed(x); d++)
-      s = show(p, t, k, d);
+    p->has_parts = false;
+    for (uint32_t i = 0; i < LEVELS && s < RULE_TESTED && !plc_failed(x); i++)
+      if (i <= MOST_DEEPER || p->has_parts) s = show(p, t, k, i);
     t->evidence = weaker(t->evidence, s);
   }
   if (t->evidence < RULE_TESTED) t->why = iso_arena_strdup(&x->run, p->reason);

@@ -52,8 +52,36 @@ static bool prepare(plc *x, plc_tuple *t) {
 
 /* ---- leaves ---- */
 
-/* Other numbers like these. Integers, masks and what is no parameter stay. Owns. */
+static bool ascends(const rule_tensor *t) {
+  for (int64_t i = 1; i < t->numel; i++)
+    if (rule_tensor_get_int(t, i) < rule_tensor_get_int(t, i - 1)) return false;
+  return true;
+}
+
+/* The same integers at other places. Those that ascend say where something begins, and stay. Owns.
+ */
+static rule_tensor *shuffled(plc *x, rule_tensor *t, const cap_node *n, uint64_t stream) {
+  rule_tensor *out = NULL;
+  if (n->kind != CAP_INPUT || ascends(t) || (n->domain && rule_domain_is_joint(n->domain)))
+    return rule_tensor_ref(t);
+  if (!plc_failed(x)) x->code = rule_tensor_new(t->dtype, &t->shape, &out, x->err);
+  if (!out) return NULL;
+  iso_rng rng = iso_rng_new(x->seed, stream);
+  const size_t w = rule_dtype_size(t->dtype);
+  char *at = out->data, held[16];
+  memcpy(at, t->data, (size_t)t->numel * w);
+  for (size_t i = (size_t)t->numel; i > 1; i--) {
+    char *a = at + (i - 1) * w, *b = at + iso_rng_below(&rng, i) * w;
+    memcpy(held, a, w);
+    memmove(a, b, w);
+    memcpy(b, held, w);
+  }
+  return out;
+}
+
+/* Other numbers like these. Masks and what is no parameter and no input stay. Owns. */
 static rule_tensor *redraw(plc *x, rule_tensor *t, const cap_node *n, uint64_t stream) {
+  if (rule_dtype_is_int(t->dtype)) return shuffled(x, t, n, stream);
   double sum = 0, squares = 0, least = 0;
   rule_tensor *out = NULL;
   const bool keeps = !rule_dtype_is_float(t->dtype) || n->domain || t->numel == 0 ||
@@ -141,14 +169,16 @@ static bool parts_of(const rule_term *t, int64_t size, plc_one *out) {
   return true;
 }
 
-/* Whole shards first; then those of fused tensors, queries, keys and values, gate and up: of parts
- * as the program takes them apart, and of equal ones. */
-static bool shard_candidate(const plc *x, const rule_shape *s, uint32_t which, plc_one *out) {
+/* Whole shards first; then, of a parameter, those of fused tensors, queries, keys and values, gate
+ * and up: of parts as the program takes them apart, and of equal ones. */
+static bool shard_candidate(const plc *x, const rule_shape *s, bool fused, uint32_t which,
+                            plc_one *out) {
   static const uint32_t blocks[] = {3, 2, 4};
   if (which < s->rank) {
     *out = (plc_one){.kind = PLC_S, .dim = which};
     return true;
   }
+  if (!fused) return false;
   which -= s->rank;
   for (uint32_t d = 0; d < s->rank; d++) {
     *out = (plc_one){.kind = PLC_S, .dim = d};
@@ -195,8 +225,9 @@ static bool equal_by_chance(const rule_tensor *t) {
 
 /* The `which`-th placement that a leaf may have of which nothing is said. Returns: false where
  * there are no more. `open`: values alone do not tell. */
-static bool candidate(const plc *x, rule_tensor *const *each, uint32_t which, plc_place *out,
-                      bool *open) {
+static bool candidate(const plc *x, const plc_tuple *t, rule_tensor *const *each, uint32_t which,
+                      plc_place *out, bool *open) {
+  const bool fused = first_node(x, t, NULL)->kind == CAP_PARAMETER;
   const bool varied = rule_tensor_varies(each[0]) && !equal_by_chance(each[0]);
   uint32_t differ = 0;
   *out = plc_replica();
@@ -214,7 +245,7 @@ static bool candidate(const plc *x, rule_tensor *const *each, uint32_t which, pl
   }
   plc_one one;
   for (uint32_t i = 0;; i++) {
-    if (!shard_candidate(x, &each[0]->shape, i, &one)) return false;
+    if (!shard_candidate(x, &each[0]->shape, fused, i, &one)) return false;
     if (shards_fit(x, each, &one) && which-- == 0) break;
   }
   for (uint32_t a = 0; a < x->mesh.n_axes; a++)
@@ -244,7 +275,7 @@ bool plc_next_guess(plc *x, plc_guess *g, uint32_t which) {
   }
   plc_place p;
   bool open, more = captured(x, x->tuple[g->tuple], each);
-  more = more && candidate(x, each, which, &p, &open);
+  more = more && candidate(x, x->tuple[g->tuple], each, which, &p, &open);
   if (more) g->place = p, g->tried = which;
   for (uint32_t r = 0; r < x->mesh.n; r++) rule_tensor_unref(each[r]);
   return more;
@@ -284,7 +315,7 @@ static void place_leaf(plc *x, plc_tuple *t, rule_tensor *const *each, bool all)
   } else if (said) t->place[0] = said->place;
   else if (!shared) {
     plc_place p;
-    if (!candidate(x, each, 0, &p, &open)) {
+    if (!candidate(x, t, each, 0, &p, &open)) {
       t->state = PLC_UNKNOWN;
       t->why = "nothing is said of its placement, and the ranks' shapes are no shards";
       return;
@@ -316,7 +347,11 @@ static void draw_alone(plc *x, plc_tuple *t, rule_tensor *const *each) {
 
 static void misplaced(plc *x, plc_tuple *t, rule_tensor *const *each) {
   char a[64], b[64];
-  if (plc_is_replica(x, &t->place[0]) && rule_shape_eq(&each[0]->shape, &each[1]->shape)) {
+  rule_tensor *whatever = plc_combine(x, each, &t->place[0], INFINITY); /* whatever the values */
+  const bool fits = whatever != NULL;
+  rule_tensor_unref(whatever);
+  if (plc_failed(x)) return;
+  if (fits) {
     t->unfit = true;
     t->state = PLC_UNKNOWN;
     t->why = "the ranks' values of it differ";

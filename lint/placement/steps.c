@@ -273,6 +273,14 @@ static void rest_steps(plc *x, const program *all) {
     }
 }
 
+/* Along which axes the ranks of a collective meet. */
+static void find_axes(plc *x, plc_tuple *t) {
+  for (uint32_t r = 0; r < x->mesh.n && t->collective; r++)
+    for (uint32_t q = 0; q < r && t->node[r] != PLC_NONE; q++)
+      for (uint32_t a = 0; a < x->mesh.n_axes && x->ranks_of[t->node[r]] >> q & 1; a++)
+        if (plc_along(&x->mesh, r, a) != plc_along(&x->mesh, q, a)) t->axes |= UINT32_C(1) << a;
+}
+
 void plc_find_steps(plc *x) {
   program all[PLC_RANKS] = {{0}};
   uint32_t *by[PLC_RANKS] = {0};
@@ -290,4 +298,5 @@ void plc_find_steps(plc *x) {
       if (by[r][i] != PLC_NONE) put(x, t, r, all[r].node[by[r][i]]);
   }
   rest_steps(x, all);
+  for (size_t i = 0; i < x->n_tuples; i++) find_axes(x, x->tuple[i]);
 }

@@ -17,8 +17,7 @@ _vllm = torch.library.Library("vllm", "FRAGMENT")
 _vllm.define(
     (
         "unified_attention_with_output(Tensor query, Tensor key, Tensor value, Tensor(a!) output, "
-        "str "
-        "layer_name) -> ()"
+        "str layer_name) -> ()"
     )
 )
 _dist = torch.library.Library("dist", "FRAGMENT")

@@ -247,15 +247,15 @@ static iso_code parse_shape(parser *p, const form *f, rule_variable *v) {
 /* (var NAME KIND SHAPE) */
 static iso_code parse_var(parser *p, const form *f) {
   const form *name = f->first->next;
-  if (f->n != 4) return rule_bad(p, f->line, "expected (var NAME f|i|b|c SHAPE)");
+  if (f->n != 4) return rule_bad(p, f->line, "expected (var NAME KIND SHAPE)");
   const form *kind = name->next;
   if (!rule_valid_name(name)) return rule_bad(p, name->line, "expected a variable's name");
-  if (kind->kind != ATOM || strlen(kind->text) != 1 || strchr("fibc", kind->text[0]) == NULL)
-    return rule_bad(p, kind->line, "a variable's kind is f, i, b or c");
+  rule_variable v = {.name = name->text};
+  if (kind->kind != ATOM || !rule_variable_read_kind(&v, kind->text))
+    return rule_bad(p, kind->line, "a variable's kind is f, i, i32, i16, i8, u8, b or c");
   if (rule_find_var(p, name->text) != NULL)
     return rule_bad(p, name->line, "variable %.60s is declared twice", name->text);
   if (p->n_vars == MAX_NAMES) return rule_bad(p, f->line, "more than %d variables", MAX_NAMES);
-  rule_variable v = {.name = name->text, .kind = kind->text[0]};
   const iso_code code = parse_shape(p, kind->next, &v);
   if (code == ISO_OK) p->var[p->n_vars++] = v;
   return code;

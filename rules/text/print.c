@@ -155,8 +155,7 @@ char *rule_term_print(const rule_term *t, rule_schemas *s, const char *const *va
 static void print_variable(rule_text *out, const rule_variable *v) {
   rule_text_str(out, "(var ");
   rule_text_str(out, v->name);
-  const char kind[4] = {' ', v->kind, ' ', '\0'};
-  rule_text_str(out, kind);
+  rule_text_fmt(out, " %s ", rule_variable_kind(v));
   if (v->any_shape) {
     rule_text_str(out, "_)");
     return;

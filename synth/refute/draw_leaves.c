@@ -144,9 +144,12 @@ static iso_code draw_int(st_drawing *h, int side, size_t leaf, iso_rng *rng, rul
     return ISO_OK;
   }
   int64_t edge[64];
-  const size_t n_edges = open || h->k % 4 != 3
-                             ? 0
-                             : st_integer_edges(h->s, low, high, edge, sizeof edge / sizeof *edge);
+  /* Of a range that nothing tells the small numbers in turn with those that graphs compare with. */
+  const bool compared = h->k % 4 == 3 && (!open || h->k / 4 % 2);
+  const size_t n_edges =
+      compared ? st_integer_edges(h->s, open ? INT64_MIN : low, open ? INT64_MAX : high, edge,
+                                  sizeof edge / sizeof *edge)
+               : 0;
   const uint64_t width = high > low ? (uint64_t)(high - low) : 1;
   int64_t x = low + (int64_t)iso_rng_below(rng, width);
   for (int64_t i = 0; i < v->numel; i++) {
@@ -157,7 +160,7 @@ static iso_code draw_int(st_drawing *h, int side, size_t leaf, iso_rng *rng, rul
           (iso_rng_below(rng, 2) ? 1 : -1);
     if (n_edges) x = edge[(h->k / 4 * (size_t)v->numel + (size_t)i) % n_edges]; /* each in turn */
     if (r->has_none && iso_rng_below(rng, 4) == 0) x = r->none;
-    rule_tensor_set(*out, i, (double)x);
+    rule_tensor_set_int(*out, i, x);
   }
   return ISO_OK;
 }

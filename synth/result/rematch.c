@@ -80,16 +80,12 @@ static bool conditions_hold(match *m) {
 
 /* ---- variables ---- */
 
-static char kind_of(rule_dtype d) {
-  return rule_dtype_is_float(d) ? 'f' : rule_dtype_is_complex(d) ? 'c' : d == RULE_BOOL ? 'b' : 'i';
-}
-
 static bool variable_fits(match *m, const rule_variable *v, eg_node e) {
   const rule_shape *shape = &m->s->rec[e.i].shape;
   const rule_values at = {value_of, m->inst, 0};
   int64_t size;
   if (v->low || v->high) return refuse(m, "it holds for a range of values only");
-  if (kind_of(st_dtype(m->s, e)) != v->kind)
+  if (!rule_variable_takes(v, st_dtype(m->s, e)))
     return refuse(m, "a variable stands for a tensor of another kind");
   for (uint32_t d = 0; d < shape->rank; d++)
     if (shape->dim[d] < 1) return refuse(m, "a variable stands for an empty tensor");

@@ -267,6 +267,7 @@ iso_code sat_grow(sat_run *x, iso_error *err) {
   o.iteration_limit = x->o->iterations;
   o.node_limit = x->n_copied + x->o->nodes;
   o.work_limit = WORK;
+  o.mem_limit_bytes = 0; /* e-nodes bound it, and --memory the program */
   o.each = go_on;
   o.ctx = x;
   eg_run_report report;

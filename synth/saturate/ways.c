@@ -15,10 +15,6 @@
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-static char kind_of(rule_dtype d) {
-  return rule_dtype_is_float(d) ? 'f' : rule_dtype_is_complex(d) ? 'c' : d == RULE_BOOL ? 'b' : 'i';
-}
-
 bool sat_bind(sat_run *x, const sat_rule *r, const eg_class *var, eg_class *of_var) {
   names_init(x->names, &x->scratch);
   for (uint32_t k = 0; k < r->n_bind; k++) {
@@ -30,7 +26,7 @@ bool sat_bind(sat_run *x, const sat_rule *r, const eg_class *var, eg_class *of_v
       continue;
     }
     const rule_variable *d = &r->r->var[t->u.i];
-    if (type->kind != SAT_TENSOR || kind_of(type->dtype) != d->kind ||
+    if (type->kind != SAT_TENSOR || !rule_variable_takes(d, type->dtype) ||
         !names_bind_shape(x->names, d, &type->shape))
       return false;
     of_var[t->u.i] = var[k];
@@ -48,8 +44,11 @@ bool sat_instance(sat_run *x, const rule *r, const rule_term *const side[2],
     for (uint32_t k = 0; k < shape[i]->rank && dim; k++)
       if (!(dim[k] = rule_int(a, shape[i]->dim[k]))) return false;
     if (!dim) return false;
-    v[i] = (rule_variable){
-        .name = r->var[i].name, .kind = r->var[i].kind, .n_dims = shape[i]->rank, .dim = dim};
+    v[i] = (rule_variable){.name = r->var[i].name,
+                           .kind = r->var[i].kind,
+                           .narrow = r->var[i].narrow,
+                           .n_dims = shape[i]->rank,
+                           .dim = dim};
   }
   *out = (rule){.name = r->name,
                 .n_vars = r->n_vars,

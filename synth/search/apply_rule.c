@@ -104,13 +104,8 @@ static bool bind_var(matcher *m, uint32_t i, eg_class c, eg_node as) {
   const eg_node rep = st_rep(m->s, c);
   if (rep.i == EG_NONE || !m->s->rec[rep.i].tensor) return false;
   const rule_shape *shape = &m->s->rec[rep.i].shape;
-  const rule_dtype dtype = st_dtype(m->s, rep);
   const rule_variable *d = &m->r->var[i];
-  const char kind = rule_dtype_is_float(dtype)     ? 'f'
-                    : rule_dtype_is_complex(dtype) ? 'c'
-                    : dtype == RULE_BOOL           ? 'b'
-                                                   : 'i';
-  if (kind != d->kind) return false;
+  if (!rule_variable_takes(d, st_dtype(m->s, rep))) return false;
   if (!names_bind_shape(&m->names, d, shape)) return false;
   m->var[i] = c;
   m->var_as[i] = as;
@@ -240,8 +235,11 @@ static bool instantiate(matcher *m, iso_arena *a, rule *out) {
     if (!dim) return false;
     for (uint32_t k = 0; k < sh->rank; k++)
       if (!(dim[k] = rule_int(a, sh->dim[k]))) return false;
-    v[i] = (rule_variable){
-        .name = r->var[i].name, .kind = r->var[i].kind, .n_dims = sh->rank, .dim = dim};
+    v[i] = (rule_variable){.name = r->var[i].name,
+                           .kind = r->var[i].kind,
+                           .narrow = r->var[i].narrow,
+                           .n_dims = sh->rank,
+                           .dim = dim};
   }
   *out = (rule){.name = r->name,
                 .n_vars = r->n_vars,

@@ -73,7 +73,6 @@ bool fr_rule(state *s, builder *b, const rule_term *l, const rule_term *r, rule 
     const eg_node rep = st_rep(s, b->var[i]);
     if (rep.i == EG_NONE || !s->rec[rep.i].tensor) return false;
     const rec *q = &s->rec[rep.i];
-    const rule_dtype dtype = st_dtype(s, rep);
     const rule_term **dim = iso_arena_alloc(&s->arena, (q->shape.rank + 1) * sizeof *dim);
     if (!dim) return false;
     for (uint32_t k = 0; k < q->shape.rank; k++) {
@@ -81,10 +80,7 @@ bool fr_rule(state *s, builder *b, const rule_term *l, const rule_term *r, rule 
       if (!(dim[k] = rule_int(&s->arena, q->shape.dim[k]))) return false;
     }
     v[i] = (rule_variable){.n_dims = q->shape.rank, .dim = dim};
-    v[i].kind = rule_dtype_is_float(dtype)     ? 'f'
-                : rule_dtype_is_complex(dtype) ? 'c'
-                : dtype == RULE_BOOL           ? 'b'
-                                               : 'i';
+    rule_variable_set_dtype(&v[i], st_dtype(s, rep));
     char name[32];
     var_name(s, &v[i], q, count, name, sizeof name);
     count[v[i].kind == 'f'   ? (q->leaf && !q->konst ? (v[i].n_dims >= 2 ? 1 : 2) : 0)

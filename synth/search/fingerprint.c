@@ -111,10 +111,13 @@ iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
   return c;
 }
 
+/* Where something reads the sign of a zero, 0 and -0 are two values: joined, they would make two of
+ * what reads them one. */
 bool st_values_equal(state *s, eg_node a, eg_node b) {
   for (size_t d = 0; d < s->n_draws; d++) {
     const rule_tensor *va = st_val(s, a, d), *vb = st_val(s, b, d);
-    if (!va || !vb || !s->oracle->compare(s->oracle->ctx, va, vb, s->o->rel_tol).equal)
+    if (!va || !vb || !s->oracle->compare(s->oracle->ctx, va, vb, s->o->rel_tol).equal ||
+        (s->constants.signs && !rule_tensor_same_zeros(va, vb)))
       return false;
   }
   return true;

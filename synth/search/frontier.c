@@ -6,13 +6,16 @@
  * the set) and the pattern grows on both sides alike: a best-first search by total pattern size. */
 #include "synth/search/search_int.h"
 #include "synth/search/frontier.h"
+#include "rules/names.h"
+#include "rules/operators.h"
 #include "synth/joint/joint.h"
 #include "synth/leaves/leaves.h"
 #include "synth/search/search.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { QUEUE_MAX = 256, MOST_WASTED = 512 };
+enum { QUEUE_MAX = 256, MOST_WASTED = 512, MOST_ASKED = 400 };
 /* To this a pattern may grow, written out, where much of it stands in several places, as in a
  * loop's states. */
 enum { SHARED_MAX = 40 };
@@ -110,6 +113,8 @@ typedef struct classes {
 } classes;
 
 static void also(classes *c, uint32_t cls) {
+  for (size_t i = 0; i < c->n; i++)
+    if (c->cls[i] == cls) return;
   if (c->n < sizeof c->cls / sizeof *c->cls) c->cls[c->n++] = cls;
 }
 
@@ -167,23 +172,37 @@ static void expand_numbers(search *q, const opening *o, builder *work) {
   if (written.n) push(q, work, o, written.cls, written.n, READ, o->size);
 }
 
-/* The classes from `c` down to an input that cannot leave its range, by operators that move its
- * elements. Returns: whether there is one. */
-static bool down_to_bound(const search *q, uint32_t c, int depth, classes *out) {
-  enum { DEEP = 4 };
+static bool down_to_bound(const search *q, uint32_t c, int depth, int *work, classes *out);
+
+/* What an e-node's integers are read from is bounded: of a concatenation, all that it joins. */
+static bool reads_bounded(const search *q, eg_node e, int depth, int *work, classes *out) {
+  const char *op = eg_symbol_name(q->s->g, eg_node_symbol(q->s->g, e));
+  const bool list = strcmp(op, "#list") == 0;
+  const size_t n = eg_node_arity(q->s->g, e);
+  if (q->s->rec[e.i].leaf || n == 0 || !(list || fr_moves_op(op) || rule_is_overload(op, OP_CAT)))
+    return false;
+  for (size_t k = 0; k < (list ? n : 1); k++) {
+    const uint32_t below = eg_node_child(q->s->g, e, k).i;
+    if (!q->k->in[below] || !down_to_bound(q, below, depth + 1, work, out)) return false;
+  }
+  return true;
+}
+
+/* The classes from `c` down to inputs that cannot leave their range, by operators that move their
+ * elements. Returns: whether that is all that it reads. `work`: how many more classes are asked. */
+static bool down_to_bound(const search *q, uint32_t c, int depth, int *work, classes *out) {
+  enum { DEEP = 10 };
   state *s = q->s;
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m);
-  if (n == 0 || depth == DEEP) return false;
+  if (n == 0 || depth == DEEP || (*work)-- <= 0) return false;
   const size_t before = out->n;
   also(out, c);
   if (st_bound_of(s, m[0])) return true;
   for (size_t i = 0; i < n; i++) {
-    if (s->rec[m[i].i].leaf || !s->rec[m[i].i].tensor || eg_node_arity(s->g, m[i]) == 0 ||
-        !fr_layout_op(eg_symbol_name(s->g, eg_node_symbol(s->g, m[i]))))
-      continue;
-    const uint32_t below = eg_node_child(s->g, m[i], 0).i;
-    if (q->k->in[below] && down_to_bound(q, below, depth + 1, out)) return true;
+    const size_t here = out->n;
+    if (reads_bounded(q, m[i], depth, work, out)) return true;
+    out->n = here;
   }
   out->n = before;
   return false;
@@ -194,7 +213,7 @@ static void expand_bounded(search *q, const opening *o, builder *work) {
   classes open = {.n = 0};
   for (size_t i = 0; i < q->b->n_vars; i++)
     if (q->k->cut[q->b->var[i].i] && rule_dtype_is_int(st_dtype(q->s, q->b->var_as[i])))
-      (void)down_to_bound(q, q->b->var[i].i, 0, &open);
+      (void)down_to_bound(q, q->b->var[i].i, 0, &(int){MOST_ASKED}, &open);
   if (open.n) push(q, work, o, open.cls, open.n, OPEN, o->size);
 }
 

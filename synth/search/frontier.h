@@ -50,6 +50,8 @@ typedef struct builder {
 bool fr_shared(state *s, uint32_t c);
 /* An operator that moves elements and computes nothing. */
 bool fr_layout_op(const char *op);
+/* The same, or one that gives a list of them, whether relations are written with it or not. */
+bool fr_moves_op(const char *op);
 
 /* Whether a class has a constant's numbers as a term without leaves. */
 bool fr_written_out(state *s, eg_class c);

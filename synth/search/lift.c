@@ -91,11 +91,11 @@ static const rule_term *as_one(lifting *x, const rule_term *const *term) {
 /* Integers that stand for what ranks have as indices of their own parts cannot leave their range.
  */
 static bool stays_inside(state *s, eg_node e) {
-  enum { DEEP = 6 };
-  for (int k = 0; k < DEEP && e.i != EG_NONE && s->rec[e.i].tensor; k++) {
+  enum { DEEP = 8 };
+  for (int k = 0; k < DEEP && e.i != EG_NONE; k++) {
     if (st_bound_of(s, e)) return true;
     if (s->rec[e.i].leaf || eg_node_arity(s->g, e) == 0 ||
-        !fr_layout_op(eg_symbol_name(s->g, eg_node_symbol(s->g, e))))
+        !fr_moves_op(eg_symbol_name(s->g, eg_node_symbol(s->g, e))))
       return false;
     e = (eg_node){eg_node_original(s->g, e, 0).i};
   }

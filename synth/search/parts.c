@@ -59,12 +59,43 @@ static bool near(double a, double b) {
   return a == b || fabs(a - b) <= 1e-7 * (1e-30 + fmax(fabs(a), fabs(b))) || fabs(a - b) < 1e-12;
 }
 
+/* Whether the whole has the part's runs of elements, `before` of them, each `first` behind the
+ * beginning of one of its own. */
+static bool stands_at(const rule_tensor *whole, const rule_tensor *part, double scale,
+                      int64_t before, int64_t first) {
+  const int64_t row = whole->numel / before, run = part->numel / before;
+  if (first + run > row) return false;
+  for (int64_t b = 0; b < before; b++)
+    for (int64_t i = 0; i < run; i++)
+      if (!near(rule_tensor_get(whole, b * row + first + i),
+                scale * rule_tensor_get(part, b * run + i)))
+        return false;
+  return true;
+}
+
+/* Whether the parts take turns in the whole, `before` times; then they are put in that order. Peers
+ * come in the order of ranks, or of a rank's pieces, and nothing says which rows are whose. */
+static bool arrange(const rule_tensor *whole, st_parts *p, int64_t before) {
+  st_parts out = *p;
+  int64_t first = 0;
+  for (uint32_t k = 0; k < out.n; k++) {
+    uint32_t j = k;
+    while (j < out.n && !stands_at(whole, out.value[j], out.scale, before, first)) j++;
+    if (j == out.n) return false;
+    const eg_node of = out.of[j];
+    const rule_tensor *value = out.value[j];
+    for (; j > k; j--) out.of[j] = out.of[j - 1], out.value[j] = out.value[j - 1];
+    out.of[k] = of, out.value[k] = value;
+    first += value->numel / before;
+  }
+  *p = out;
+  return true;
+}
+
 /* The parts along dimension `d`, whose shapes differ there alone. */
-static bool cut_along(const rule_tensor *whole, const st_parts *p, uint32_t d) {
-  int64_t before = 1, inner = 1, row = 0;
-  for (uint32_t i = 0; i < whole->shape.rank; i++)
-    if (i < d) before *= whole->shape.dim[i];
-    else if (i > d) inner *= whole->shape.dim[i];
+static bool cut_along(const rule_tensor *whole, st_parts *p, uint32_t d) {
+  int64_t before = 1, row = 0;
+  for (uint32_t i = 0; i < d; i++) before *= whole->shape.dim[i];
   for (uint32_t k = 0; k < p->n; k++) {
     const rule_shape *part = &p->value[k]->shape;
     if (part->rank != whole->shape.rank) return false;
@@ -72,47 +103,29 @@ static bool cut_along(const rule_tensor *whole, const st_parts *p, uint32_t d) {
       if (i != d && part->dim[i] != whole->shape.dim[i]) return false;
     row += part->dim[d];
   }
-  if (row != whole->shape.dim[d]) return false;
-  int64_t first = 0;
-  for (uint32_t k = 0; k < p->n; k++) {
-    const int64_t run = p->value[k]->shape.dim[d] * inner;
-    for (int64_t b = 0; b < before; b++)
-      for (int64_t i = 0; i < run; i++)
-        if (!near(rule_tensor_get(whole, b * row * inner + first + i),
-                  p->scale * rule_tensor_get(p->value[k], b * run + i)))
-          return false;
-    first += run;
-  }
-  return true;
-}
-
-/* Equal parts of `runs` runs of elements each, which take turns in the whole. */
-static bool cut_in_runs(const rule_tensor *whole, const st_parts *p, int64_t runs) {
-  const int64_t run = p->value[0]->numel / runs;
-  for (uint32_t k = 0; k < p->n; k++)
-    for (int64_t b = 0; b < runs; b++)
-      for (int64_t i = 0; i < run; i++)
-        if (!near(rule_tensor_get(whole, (b * p->n + k) * run + i),
-                  p->scale * rule_tensor_get(p->value[k], b * run + i)))
-          return false;
-  return true;
+  return row == whole->shape.dim[d] && arrange(whole, p, before);
 }
 
 /* Along a dimension of the parts themselves, if there is one. */
-static bool find_plain(const rule_tensor *whole, const st_parts *p, cutting *out) {
+static bool find_plain(const rule_tensor *whole, st_parts *p, cutting *out) {
   for (uint32_t d = whole->shape.rank; d-- > 0;)
     if (cut_along(whole, p, d)) return *out = (cutting){d, 0}, true;
   return false;
 }
 
+/* Along a dimension, in the order in which the parts are given. */
 bool st_is_cut_along(const rule_tensor *whole, const st_parts *p, uint32_t *d) {
   cutting c;
-  if (whole->dtype != p->value[0]->dtype || !find_plain(whole, p, &c)) return false;
+  st_parts in = *p;
+  if (whole->dtype != p->value[0]->dtype || !find_plain(whole, &in, &c)) return false;
+  for (uint32_t k = 0; k < p->n; k++)
+    if (in.of[k].i != p->of[k].i) return false;
   *d = c.d;
   return true;
 }
 
-static bool find_cutting(const rule_tensor *whole, const st_parts *p, cutting *out) {
+/* Equal parts, of runs of elements that take turns in the whole. */
+static bool find_cutting(const rule_tensor *whole, st_parts *p, cutting *out) {
   const int64_t n = p->n, numel = p->value[0]->numel;
   int64_t before = 1;
   for (uint32_t k = 1; k < p->n; k++)
@@ -120,7 +133,7 @@ static bool find_cutting(const rule_tensor *whole, const st_parts *p, cutting *o
   if (whole->numel != n * numel) return false;
   for (uint32_t d = 0; d < whole->shape.rank; before *= whole->shape.dim[d++])
     for (int64_t a = 1; a * n <= whole->shape.dim[d]; a++)
-      if (whole->shape.dim[d] % (a * n) == 0 && cut_in_runs(whole, p, before * a))
+      if (whole->shape.dim[d] % (a * n) == 0 && arrange(whole, p, before * a))
         return *out = (cutting){d, a}, true;
   return false;
 }
@@ -311,14 +324,15 @@ static iso_code join_one(state *s, const st_parts *p, int way, eg_node whole, bo
                          iso_error *err) {
   const rule_tensor *v = st_val(s, whole, s->n_draws - 1);
   cutting cut;
+  st_parts in = *p;
   if (way == TURNED) return join_turned(s, p, whole, met, err);
   if (!v) return st_lost(&s->values, err);
-  if (!(way == VIEWED ? find_cutting(v, p, &cut) : find_plain(v, p, &cut))) return ISO_OK;
-  const rule_term *t = put_together(&s->arena, p, &v->shape, cut);
+  if (!(way == VIEWED ? find_cutting(v, &in, &cut) : find_plain(v, &in, &cut))) return ISO_OK;
+  const rule_term *t = put_together(&s->arena, &in, &v->shape, cut);
   bool fits = false, done;
-  iso_code c = join_if(s, p, divided(s, t, p->by), whole, &fits, &done, err);
-  if (!c && fits && !done && way == AS_THEY_ARE && p->by == 1)
-    c = st_join_rows(s, p, whole, cut.d, err);
+  iso_code c = join_if(s, &in, divided(s, t, in.by), whole, &fits, &done, err);
+  if (!c && fits && !done && way == AS_THEY_ARE && in.by == 1)
+    c = st_join_rows(s, &in, whole, cut.d, err);
   *met |= fits;
   return c;
 }
@@ -426,8 +440,9 @@ static void scale_moments(const double m[4], double by, double out[4]) {
 /* Whether the parts can be put together to the whole, and how is not asked. */
 bool st_is_cut(const rule_tensor *whole, const st_parts *p) {
   cutting c;
+  st_parts in = *p;
   return whole->dtype == p->value[0]->dtype &&
-         (find_plain(whole, p, &c) || find_cutting(whole, p, &c));
+         (find_plain(whole, &in, &c) || find_cutting(whole, &in, &c));
 }
 
 /* The tensor of the other graph that `lifted` is, if a rule says so. */

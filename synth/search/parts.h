@@ -1,4 +1,6 @@
-/* Private to parts.c, rows.c, grid.c and lift.c: what ranks hold of one tensor. */
+/* Private to parts.c, rows.c, grid.c, lift.c, summands.c, rank_sums.c: what ranks hold of one
+ * tensor.
+ */
 #ifndef SYNTH_SEARCH_PARTS_H
 #define SYNTH_SEARCH_PARTS_H
 
@@ -56,6 +58,12 @@ iso_code st_rows_of(state *s, eg_node whole, uint32_t n, uint32_t d, eg_node *pa
 /* Join `whole`, which is the parts along `d`, with them rank by rank: its steps as steps on what
  * ranks hold. */
 iso_code st_join_rows(state *s, const st_parts *p, eg_node whole, uint32_t d, iso_error *err);
+
+/* ---- summands.c ---- */
+/* The tensors, results of one operator, that node `i` adds up over ranks and pieces. Returns: how
+ * many, 0 where there are none, or where one collective adds up its ranks' alone. Sums on the way
+ * are flagged in `inner`. Requires: room for MAX_RANKS in `node`. */
+uint32_t st_summands(const synth_graph *g, uint32_t i, bool *inner, uint32_t *node);
 
 /* ---- grid.c ---- */
 /* Join what the parts make in two groups at once with `whole`; EG_NONE: with what is found. */

@@ -39,9 +39,9 @@ static bool live(const state *s, int side, uint32_t node) {
 
 /* The same tensor on all ranks is no news; neither are tensors of different kinds. */
 static bool plausible(const state *s, int side, const uint32_t *node, uint32_t n) {
+  if (n < 2 || n > MAX_RANKS) return false;
   const synth_node *a = &s->graph[side]->node[node[0]];
   bool differ = false;
-  if (n < 2 || n > MAX_RANKS) return false;
   for (uint32_t r = 0; r < n; r++) {
     const synth_node *b = &s->graph[side]->node[node[r]];
     if (!live(s, side, node[r]) || b->kind != a->kind || b->n_outputs != a->n_outputs ||
@@ -148,34 +148,11 @@ static void propose_list(table *t, const synth_node *n) {
   t->pieces = false;
 }
 
-/* The two tensors that node `i` adds. */
-static bool is_sum(const table *t, uint32_t i, uint32_t of[2]) {
-  const synth_node *n = &t->s->graph[t->side]->node[i];
-  if (n->kind != SYNTH_OP || strcmp(n->call->u.s, OP_ADD_TENSOR) != 0 || n->call->n < 2 ||
-      n->call->child[0]->kind != RULE_VAR || n->call->child[1]->kind != RULE_VAR)
-    return false;
-  for (int k = 0; k < 2; k++) of[k] = (uint32_t)n->call->child[k]->u.i;
-  return true;
-}
-
-/* The terms of the sum at node `i`, one after another: results of one operator, each of a piece.
+/* What the sum at node `i` adds up: results of one operator, each of a piece, or of a rank's piece.
  * Sums on the way are flagged: they are of fewer pieces. */
 static void propose_sum(table *t, uint32_t i, bool *inner) {
-  uint32_t node[MAX_RANKS], of[2], n = 0, sum[MAX_RANKS];
-  if (inner[i] || !is_sum(t, i, of)) return;
-  const char *op = operator_of(t, of[1]);
-  for (uint32_t k = i; is_sum(t, k, of) && n < MAX_RANKS - 1; k = of[0]) {
-    if (strcmp(operator_of(t, of[1]), op) != 0) return;
-    sum[n] = k;
-    node[n++] = of[1];
-    node[n] = of[0];
-  }
-  if (op[0] == 0 || strcmp(operator_of(t, node[n]), op) != 0) return;
-  for (uint32_t k = 0; k < n; k++) inner[sum[k]] = true;
-  for (uint32_t a = 0, b = n++; a < b; a++, b--) {
-    const uint32_t x = node[a];
-    node[a] = node[b], node[b] = x;
-  }
+  uint32_t node[MAX_RANKS];
+  const uint32_t n = inner[i] ? 0 : st_summands(t->s->graph[t->side], i, inner, node);
   t->pieces = true;
   propose(t, node, n);
   t->pieces = false;

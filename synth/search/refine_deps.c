@@ -21,6 +21,11 @@ bool fr_layout_op(const char *op) {
   return o->identity || (o->relates && (o->rearranges || o->part)) || rule_is_getitem(op);
 }
 
+bool fr_moves_op(const char *op) {
+  const rule_operator *o = rule_operator_of(op);
+  return fr_layout_op(op) || o->rearranges || o->part;
+}
+
 /* The classes that captured nodes of one side compute `c` from, by class id; a leaf's are those of
  * its definition. */
 static void sources(state *s, const cone *k, uint32_t c, int side, bool inside, uint8_t *seen) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What `isomer compare` costs, as ratios. Plain Python 3; the loop that `isomer run` is held
-against needs PyTorch.
+"""The cost of `isomer compare`, as ratios. Plain Python 3; the loop that `isomer run` is compared
+with needs PyTorch.
 
     tests/bench/compare.py [--isomer build/isomer] [--captures DIR] [--python PYTHON] [--rounds N]
     [--no-ablation]

@@ -8,8 +8,8 @@ Engines take turns on each row, so that all see the same machine; ratios are of 
 run, over processor time, which neighbours disturb least. Rows of the textbook that would take
 minutes are left out.
 
-    egraph.py --isomer build/isomer --textbook build/tests/bench/textbook [--data DIR] [--peer
-    COMMAND] [--repeat 5] [FILE...]
+    egraph.py --isomer build/isomer --textbook build/tests/bench/textbook [--data DIR]
+        [--peer COMMAND] [--repeat 5] [FILE...]
 """
 
 import argparse, json, math, os, re, shlex, statistics, subprocess, sys, tempfile
@@ -172,8 +172,7 @@ def main():
             print(
                 (
                     "%s: memory without the start, where it is more than that: geometric mean "
-                    "%.2f, "
-                    "%d of %d rows a quarter or less"
+                    "%.2f, %d of %d rows a quarter or less"
                 )
                 % (
                     n,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What `isomer run --float64 --propagate` is measured against: the same nodes in a loop in Python,
-with PyTorch.
+"""The yardstick of `isomer run --float64 --propagate`: the same nodes in a loop in Python, with
+PyTorch.
 
     tests/bench/loop.py CAPTURE [--kernels build/libisomer_kernels.so]
 

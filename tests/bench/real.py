@@ -152,7 +152,7 @@ def rotary(name, shape):
 
 
 def tensor(name, shape):
-    """What a leaf holds: one function of the name that both sides' parts have."""
+    """The values of a leaf: a function of its name, so that both sides' parts agree."""
     if "rotary_emb" in name:
         return rotary(name, shape)
     for fused, parts in (

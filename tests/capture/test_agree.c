@@ -3,24 +3,13 @@
 #define FAIL_ONLY_OURS
 #include "tests/support/failalloc.h"
 
-#include "tests/capture/capture_test.h"
+#include "tests/capture/loading_test.h"
 #include "tests/support/suite.h"
 
 #define HOLDS(cond) \
   do { \
     if (!(cond)) fail_disarm(), ck_abort_msg("%s", #cond); \
   } while (0)
-
-static rule_schemas *schemas;
-
-static void setup(void) {
-  tmp_setup();
-  ck_assert_int_eq(rule_schemas_new(&schemas, NULL), ISO_OK);
-}
-static void teardown(void) {
-  rule_schemas_free(schemas);
-  tmp_teardown();
-}
 
 static void save(const char *file, const char *name, const int64_t *x, int64_t n) {
   rule_tensor *t = NULL;

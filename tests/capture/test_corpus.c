@@ -23,7 +23,7 @@ static bool loads_graph(const char *bytes, size_t n) {
   cap_graph *g = NULL;
   iso_error err;
   ck_assert_int_eq(rule_schemas_new(&schemas, NULL), ISO_OK);
-  bool ok = cap_parse(bytes, n, "corpus", schemas, &g, &err) == ISO_OK;
+  bool ok = cap_parse((cap_text){bytes, n}, "corpus", NULL, schemas, &g, &err) == ISO_OK;
   if (!ok) check_message(&err, "corpus/graph.json: ", "");
   cap_free(g);
   rule_schemas_free(schemas);

@@ -1,22 +1,11 @@
 /* Damaged captures, in memory and on disk: cut at every byte, every bit turned, bytes replaced at
  * random. Each loads or is an error of one line that names the file; under a sanitizer this shows
  * reads beyond what is there. */
-#include "tests/capture/capture_test.h"
+#include "tests/capture/loading_test.h"
 
 #include "egraph/base/rng.h"
 
 enum { N_RANDOM = 20000, N_DISK = 1500 };
-
-static rule_schemas *schemas;
-
-static void setup(void) {
-  tmp_setup();
-  ck_assert_int_eq(rule_schemas_new(&schemas, NULL), ISO_OK);
-}
-static void teardown(void) {
-  rule_schemas_free(schemas);
-  tmp_teardown();
-}
 
 /* One of everything that a graph may hold. */
 static const char *const graph =
@@ -56,7 +45,7 @@ static void try_graph(const char *text, size_t n) {
   memcpy(exact, text, n);
   cap_graph *g = NULL;
   iso_error err = {0};
-  if (cap_parse(exact, n, "dir", schemas, &g, &err) == ISO_OK) cap_free(g);
+  if (cap_parse((cap_text){exact, n}, "dir", NULL, schemas, &g, &err) == ISO_OK) cap_free(g);
   else one_line(&err, "dir/graph.json");
   free(exact);
 }

@@ -1,17 +1,6 @@
 /* Captures: a good one loads with its values, and each way of being malformed is an error that
  * names file, node and reason. */
-#include "tests/capture/capture_test.h"
-
-static rule_schemas *schemas;
-
-static void setup(void) {
-  tmp_setup();
-  ck_assert_int_eq(rule_schemas_new(&schemas, NULL), ISO_OK);
-}
-static void teardown(void) {
-  rule_schemas_free(schemas);
-  tmp_teardown();
-}
+#include "tests/capture/loading_test.h"
 
 /* ---- captures on disk ---- */
 
@@ -194,7 +183,7 @@ static const struct {
     {"{'format':'other','version':1}", "\"format\""},
     {"{'version':1}", "\"format\""},
     {"{'format':'isomer-capture'}", "\"version\""},
-    {"{'format':'isomer-capture','version':2,'nodes':[],'outputs':[]}", "version 2"},
+    {"{'format':'isomer-capture','version':3,'nodes':[],'outputs':[]}", "version 3"},
     {"{'format':'isomer-capture','version':1.0,'nodes':[],'outputs':[]}", "\"version\""},
     {"{'format':'isomer-capture','version':1,'model':3}", "\"model\" is not a string"},
     {"{'format':'isomer-capture','version':1}", "\"nodes\""},

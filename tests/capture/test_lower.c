@@ -36,7 +36,7 @@ static iso_code parse(const char *node, cap_graph **g, iso_error *err) {
   char json[4096];
   snprintf(json, sizeof json, HEAD "{'id':'n',%s}],'outputs':[{'name':'o','ref':'x'}]}", node);
   char *text = quotes(json);
-  iso_code code = cap_parse(text, strlen(text), "dir", schemas, g, err);
+  iso_code code = cap_parse((cap_text){text, strlen(text)}, "dir", NULL, schemas, g, err);
   free(text);
   return code;
 }

@@ -75,6 +75,27 @@ static iso_code load_archive(iso_error *err) {
   return c;
 }
 
+static iso_code load_at_sizes(iso_error *err) {
+  static const char *const graph =
+      "{\"format\":\"isomer-capture\",\"version\":2,\"symbols\":[{\"name\":\"T\",\"min\":1,"
+      "\"max\":9,\"value\":4},{\"name\":\"B\",\"min\":1,\"value\":2}],\"guards\":[\"T<9\"],"
+      "\"nodes\":[{\"id\":\"x\",\"op\":\"input\",\"name\":\"x\",\"domain\":{\"range\":[0,"
+      "{\"size\":\"T\"}]},\"outputs\":[{\"shape\":[\"B\",\"T\"],\"dtype\":\"int64\"}]},"
+      "{\"id\":\"v\",\"op\":\"aten::view\",\"args\":[{\"ref\":\"x\"},[{\"size\":\"B*T + 5 - 5"
+      "\"}]],\"outputs\":[{\"shape\":[\"B*T\"],\"dtype\":\"int64\"}]}],"
+      "\"outputs\":[{\"name\":\"y\",\"ref\":\"v\"}]}";
+  const cap_size at[2] = {{"T", 3}, {"B", 7}};
+  const cap_options o = {.size = at, .n_sizes = 2};
+  rule_schemas *schemas = NULL;
+  cap_graph *g = NULL;
+  iso_code c = rule_schemas_new(&schemas, err);
+  if (!c) c = cap_parse((cap_text){graph, strlen(graph)}, "dir", &o, schemas, &g, err);
+  if (!c) HOLDS(g->node[1].output[0].shape.dim[0] == 21 && g->n_numbers == 2);
+  cap_free(g);
+  rule_schemas_free(schemas);
+  return c;
+}
+
 static const char rules[] =
     "(rule linear-addmm (var a f (N K)) (var c f (K M)) (var b f (M))\n"
     " (lhs (aten::linear a (aten::transpose.int c 0 1) b)) (rhs (aten::addmm b a c))\n"
@@ -124,6 +145,8 @@ static void every_allocation(iso_code (*run)(iso_error *), long least, const cha
 
 START_TEST(loading) { every_allocation(load, 30, NULL); }
 END_TEST
+START_TEST(sizes) { every_allocation(load_at_sizes, 20, NULL); }
+END_TEST
 START_TEST(archives) { every_allocation(load_archive, 100, NULL); }
 END_TEST
 START_TEST(rule_files) { every_allocation(read_rules, 20, "saved.rules"); }
@@ -135,6 +158,7 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, loading);
+  tcase_add_test(t, sizes);
   tcase_add_test(t, archives);
   tcase_add_test(t, rule_files);
   suite_add_tcase(s, t);

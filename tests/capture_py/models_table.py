@@ -5,7 +5,8 @@
         [--every K] [--start I] [TYPE...]
 
 Each type is captured by `isomer-capture hf TYPE --reduce --layers 2`, in a process of its own with
-a time limit. What fails gives its one line; a Python traceback is a failure of ours. The table has
+a time limit: forked from one that has imported PyTorch and Transformers, which takes longer than
+most captures. What fails gives its one line; a Python traceback is a failure of ours. The table has
 a row for each type, and counts of causes at its top; without --output it goes to the standard
 output. The last line is `N passed, N failed`: failed are tracebacks, crashes and captures that the
 program refuses."""
@@ -13,9 +14,12 @@ program refuses."""
 import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+import traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VERDICT = {0: "equivalent", 1: "different", 3: "undecided"}
@@ -27,22 +31,67 @@ def model_types():
     return sorted(CONFIG_MAPPING_NAMES)
 
 
-def run(command, seconds):
+def answer(status, text):
     """(status or None after the time limit, the last line of its errors, all of them)"""
-    env = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "capture"), "HF_HUB_OFFLINE": "1"}
+    lines = [line for line in text.splitlines() if line.strip()]
+    return status, lines[-1] if lines else "", text
+
+
+def run(command, seconds):
     try:
-        p = subprocess.run(
-            command, capture_output=True, text=True, timeout=seconds, env=env, check=False
-        )
+        p = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
-        return None, "no answer after %g s" % seconds, ""
-    lines = [line for line in p.stderr.splitlines() if line.strip()]
-    return p.returncode, lines[-1] if lines else "", p.stderr
+        return answer(None, "no answer after %g s" % seconds)
+    return answer(p.returncode, p.stderr)
 
 
-def capture(kind, attention, folder, seconds):
-    command = [sys.executable, "-m", "isomer_capture", "hf", kind, "--reduce", "--layers", "2"]
-    status, line, err = run([*command, "--attn", attention, "-o", folder], seconds)
+def imported():
+    """isomer_capture's main function, with all that captures of Transformers need."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    sys.path.insert(0, os.path.join(ROOT, "capture"))
+    import isomer_capture.hf  # noqa: F401
+    import torch
+    import transformers  # noqa: F401
+    from isomer_capture.cli import main
+
+    torch.set_num_threads(1)  # a child has no threads of its parent's
+    return main
+
+
+def forked(main, arguments, seconds):
+    """The same of a main function, in a child."""
+    with tempfile.TemporaryFile() as out:
+        child = os.fork()
+        if child == 0:
+            status = 70  # of what ends without a status
+            try:
+                os.dup2(out.fileno(), 1)
+                os.dup2(out.fileno(), 2)
+                status = main(arguments)
+            except SystemExit as e:
+                status = e.code if isinstance(e.code, int) else 1
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(status)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                out.seek(0)
+                text = out.read().decode("utf-8", "replace")
+                return answer(os.waitstatus_to_exitcode(status), text)
+            time.sleep(0.05)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return answer(None, "no answer after %g s" % seconds)
+
+
+def capture(kind, attention, folder, o):
+    arguments = ["hf", kind, "--reduce", "--layers", "2", "--attn", attention, "-o", folder]
+    status, line, err = forked(o.main, arguments, o.seconds)
     if status == 0:
         return None, False
     broken = status not in (None, 2) or "Traceback (most recent call last)" in err
@@ -53,10 +102,10 @@ def row(kind, o):
     """(what is said of it, whether it was captured, whether that is a failure of ours)"""
     with tempfile.TemporaryDirectory(prefix="isomer-table-") as folder:
         sides = [os.path.join(folder, a) for a in ("eager", "sdpa")]
-        why, broken = capture(kind, "eager", sides[0], o.seconds)
+        why, broken = capture(kind, "eager", sides[0], o)
         if why:
             return why, False, broken
-        why, broken = capture(kind, "sdpa", sides[1], o.seconds)
+        why, broken = capture(kind, "sdpa", sides[1], o)
         if why:
             return "eager alone: " + why, True, broken
         status, line, _ = run([o.isomer, "compare", "-q", *sides], o.seconds)
@@ -79,6 +128,7 @@ def main():
     a.add_argument("--start", type=int, default=0, help="and from this one on")
     a.add_argument("types", nargs="*")
     o = a.parse_args()
+    o.main = imported()
     rows, causes, captured, failed = [], {}, 0, 0
     for kind in o.types or model_types()[o.start :: o.every]:
         said, was, broken = row(kind, o)

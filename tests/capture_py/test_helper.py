@@ -164,8 +164,8 @@ class Helper(unittest.TestCase):
             self.assertIn(w, last)
 
     def test_runs(self):
-        """What it prints stays out of our stdout; arguments, float64 and a written argument
-        arrive."""
+        """Arguments, float64 and a written argument arrive; the kernel's prints do not reach our
+        stdout."""
         path = self.capture(
             "c",
             ("mine::twice", {"by": 2.0}, {}),

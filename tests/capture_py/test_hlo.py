@@ -81,7 +81,7 @@ class Joined:
 
 
 class Values(unittest.TestCase):
-    """What JAX computed on the same arguments."""
+    """Imported modules give the values that JAX computed on the same arguments."""
 
     def add(self, joined, values, name, path):
         module = text.read_file(path)
@@ -290,7 +290,7 @@ class Literals(unittest.TestCase):
 
 
 class Ranks(unittest.TestCase):
-    """What every rank of a partitioned module computed, for each collective and grouping."""
+    """Each rank of a partitioned module gives JAX's values, for each collective and grouping."""
 
     def test_collectives(self):
         values = read_safetensors(os.path.join(DATA, "ranks.safetensors"))

@@ -88,6 +88,18 @@ class Transformers(Case):
         self.assertEqual(self.compare("sdpa", "mask"), "equivalent")
         self.assertEqual(self.compare("sdpa", "eps"), "different")
 
+    def test_models_that_read_images(self):
+        graph = self.take("hf", "vit", "sdpa")
+        inputs = [n for n in graph["nodes"] if n["op"] == "input"]
+        self.assertEqual([n["name"] for n in inputs], ["pixel_values"])
+        self.assertEqual(inputs[0]["outputs"][0]["shape"], [1, 3, 64, 64])
+        self.take("hf", "vit", "eager", "--attn", "eager")
+        self.assertEqual(self.compare("eager", "sdpa"), "equivalent")
+
+    def test_an_output_of_another_name(self):
+        graph = self.take("hf", "dpr", "dpr")
+        self.assertEqual([o["name"] for o in graph["outputs"]], ["pooler_output"])
+
     def test_weights_are_of_the_seed_and_norms_are_drawn(self):
         self.take("hf", "gpt2", "a")
         self.take("hf", "gpt2", "b")
@@ -117,7 +129,7 @@ class Transformers(Case):
             ("no-such-model", [], "no-such-model"),
             ("llama", ["--set", "no_such_key=1"], "no_such_key"),
             ("gptj", [], "scaled_dot_product_attention"),
-            ("vit", ["--attn", "eager"], "has no vocabulary"),
+            ("audio-spectrogram-transformer", ["--attn", "eager"], "has no vocabulary"),
             ("clip", ["--attn", "eager"], "isomer-capture: "),
         ):
             status, out, err = run("hf", model, "-o", self.path("x"), *TINY, *options)

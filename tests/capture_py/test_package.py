@@ -32,6 +32,10 @@ class Package(unittest.TestCase):
     def test_captures(self):
         folder = os.path.join(ROOT, "models", "llama-2l")
         good = isomer.compare(os.path.join(folder, "hf-sdpa"), os.path.join(folder, "vllm"))
+        self.assertNotIn("rounding:", good.short())
+        sides = [os.path.join(folder, side) for side in ("hf-sdpa", "vllm")]
+        rounded = isomer.compare(*sides, options=["--rounding"])
+        self.assertIn("\n  rounding: rounding explains the difference", rounded.short())
         self.assertTrue(good)
         self.assertEqual(good.verdict, "equivalent")
         self.assertIn(good.evidence, ("tested", "proved"))

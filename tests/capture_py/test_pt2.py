@@ -439,7 +439,7 @@ class Shards(Case):
 
 @unittest.skipIf(torch is None, "PyTorch is not installed")
 class Newest(Case):
-    """What torch.export.save writes today, against the module's own capture."""
+    """Archives that the installed PyTorch writes are compared with the module's own capture."""
 
     def both(self, module, inputs, dynamic=None, decompose=False):
         torch.manual_seed(0)

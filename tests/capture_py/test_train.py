@@ -256,6 +256,13 @@ class StepTest(unittest.TestCase):
             self.assertIn(words, p.stderr)
             self.assertFalse(os.path.exists(out))
 
+    def test_a_folder_that_cannot_be_made_is_named(self):
+        from isomer_capture.files import write_capture
+
+        for out in (os.path.join(PLANS, "x"), "/proc/nothing/x"):
+            with self.assertRaisesRegex(CaptureError, "^%s cannot be made: " % out):
+                write_capture(out, {}, {}, [])
+
 
 if __name__ == "__main__":
     unittest.main()

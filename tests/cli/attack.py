@@ -31,7 +31,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 STRENGTH = {"assumed": 0, "tested": 1, "proved": 2, "certified": 3}
 
 
-# What a call lacks to be complete.
+# Arguments that complete a call.
 DEFAULTS = {
     "aten::elu": [1, 1, 1],
     "aten::celu": [1],
@@ -534,7 +534,7 @@ def by_rule(rng, p):
     other = f.call(p.sides[1 - base], at)["ref"]
     f.steps.append({"rule": 0, "vars": [at[l] for l in order], "terms": [mine, other]})
     end = yl if swap else yr
-    # What the other side computes, call by call, on equal leaves.
+    # The calls of the other side, one by one, on equal leaves.
     f.steps.append({"same": [other, end]})
     chain = []
 

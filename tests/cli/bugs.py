@@ -276,7 +276,7 @@ class Run:
         print("%-6s %-36s %s" % ("ok" if ok else "FAILED", what, said), flush=True)
 
     def script(self, name):
-        """What --repro writes runs alone, and ends with status 1."""
+        """The script that --repro writes runs alone, and ends with status 1."""
         with tempfile.TemporaryDirectory() as tmp:
             path = os.path.join(tmp, "bug.py")
             self.compare(name, "reference", "faulty", "--repro", path)
@@ -385,8 +385,7 @@ class Run:
                 print(
                     (
                         "known gap %s: no answer in a minute: a proof of many large elements is "
-                        "not "
-                        "interrupted"
+                        "not interrupted"
                     )
                     % name,
                     flush=True,
@@ -459,18 +458,15 @@ def table(rows, path):
         ),
         (
             "`tests/cli/bugs.py --table docs/bugs.md`, which wrote this page. *Place* is that of "
-            "the "
-            "first divergence, on the side that shows the change:"
+            "the first divergence, on the side that shows the change:"
         ),
         (
             "*exact* is the changed operator or leaf (views and casts beside it aside). *Size* is "
-            "the "
-            "largest relative difference of the outputs on the"
+            "the largest relative difference of the outputs on the"
         ),
         (
-            "witness. *Twin* is the same program without the fault, or on a configuration in "
-            "which it "
-            "cannot show. Seconds are of one run."
+            "witness. *Twin* is the same program without the fault, or on a configuration in which "
+            "it cannot show. Seconds are of one run."
         ),
         "",
         "| bug | verdict | place | | hint | size | twin | s |",

@@ -2,8 +2,9 @@
 """Certificates: `isomer compare --certificate` and `isomer check`. Plain Python 3.
 
     tests/cli/certificates.py [--isomer build/isomer] [--checker build/tests/check/checker]
-    [--mutations 100] [--seed N]
-                              [--captures FOLDER]     every correct pair of a folder of families too
+        [--mutations 100] [--seed N] [--captures FOLDER]
+
+FOLDER holds families: every correct pair of them is taken too.
 
 Every correct pair of models/ gives a certificate that checks. A certificate that was changed must
 be refused, unless what it says still follows: that is judged here, from the certificate's text
@@ -100,7 +101,7 @@ def nameless(rule):
 
 
 def claims(doc, steps=None, d=None):
-    """What steps other than congruences say (all of them, of the terms' digests `d`)."""
+    """The claims of all steps that are no congruences, over the terms' digests `d`."""
     d, out = d or deep(doc), set()
     for s in doc["steps"] if steps is None else steps:
         if "rule" in s:
@@ -262,8 +263,7 @@ def campaign(name, left, right, text, n, rng, where):
     print(
         (
             "%s: %d changed: %d refused, %d malformed, %d with a rule that is not proved, %d say "
-            "the "
-            "same as before, %d with another rule, which is proved"
+            "the same as before, %d with another rule, which is proved"
         )
         % (
             name,

@@ -59,7 +59,7 @@ def change_rule(doc, rng):
 
 
 def change_names(step, rng):
-    """What stands for a size or an attribute."""
+    """The values that a step gives to sizes and attributes."""
     names = step.get("names", {})
     if not names or rng.random() < 0.2:
         step["names"] = dict(

@@ -51,7 +51,7 @@ def run(isomer, left, right, seed, *more):
 
 
 def check(o, left, right):
-    """What is wrong, None if nothing."""
+    """Returns the failure, or None."""
     first = run(o.isomer, left, right, 0)
     if run(o.isomer, left, right, 0)[1] != first[1]:
         return "two runs give other bytes"

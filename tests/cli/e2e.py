@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """End-to-end tests of the program, as a user runs it. Plain Python 3.
 
-    tests/cli/e2e.py [--isomer build/isomer] [--quick] [--no-torch] [--only NAME] [--list] [--jobs
-    N]
+    tests/cli/e2e.py [--isomer build/isomer] [--quick] [--no-torch] [--only NAME] [--list]
+        [--jobs N]
 
 A case is a function that raises on failure. One line per failure; the last line is `N passed, N
 failed`. Verdicts that are expected of the captures in models/ are in tests/pairs/captures.py.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What runs operators fails: a helper that dies at its n-th call, hangs, is killed, answers
-nonsense or runs out of memory, and a limit on memory. None of it says anything of the graphs: the
-verdict is `undecided` or an error (status 2), for graphs that are equal and for graphs that differ.
+"""Helpers that run operators fail: one dies at its n-th call, hangs, is killed, answers nonsense
+or runs out of memory. No such failure says anything of the graphs: the verdict is `undecided` or an
+error (status 2), for graphs that are equal and for graphs that differ.
 The helper here is a few lines of Python that speak the protocol (validate/exec/helper.c).
 
     tests/cli/failing.py [--isomer build/isomer] [--calls N]"""

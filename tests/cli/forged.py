@@ -388,6 +388,39 @@ def slices_of_zeros():
         c.check(yl, yr, HOLDS, says)
 
 
+def halves_that_another_leaf_has():
+    """A leaf is said to be another one twice over, and so its halves to be equal. It is seen
+    although a third leaf has these elements first."""
+    half = [0.5, -1.25]
+
+    def build(c, side):
+        c.leaf("x", "input", "float32", [0.25, 2.0])
+        c.leaf("u" if side else "a", "parameter", "float32", half)
+        c.leaf("b", "parameter", "float32", half + half)
+        c.op("h", "aten::slice.Tensor", [ref("b"), 0, 2 * side, 2 * side + 2, 1], [2])
+        c.op("r", "aten::mul.Tensor", [ref("x"), ref("u" if side else "a")], [2])
+        c.op("y", "aten::add.Tensor", [ref("r"), ref("h")], [2])
+
+    left, right = two(build)
+    compared(left, right, 1)
+    c = Certificate(left, right)
+    xl, al, bl, hl, rl, yl = c.left("x", "a", "b", "h", "r", "y")
+    xr, ur, br, hr, rr, yr = c.right("x", "u", "b", "h", "r", "y")
+    twice = c.call("aten::cat", [ref(ur), ref(ur)], 0)
+    first = c.call("aten::slice.Tensor", ref(twice), 0, 0, 2, 1)
+    second = c.call("aten::slice.Tensor", ref(twice), 0, 2, 4, 1)
+    c.step("leaf", (xr, xl), (ur, al), (br, bl), (bl, twice))
+    part = "(aten::slice.Tensor (aten::cat (list v v) 0) 0 %d %d 1)"
+    r = c.rule(
+        '(rule r (var v f (2)) (lhs %s) (rhs %s) (evidence proved "these shapes"))'
+        % (part % (0, 2), part % (2, 4))
+    )
+    c.step("same", (hl, first), (hr, second))
+    c.apply(r, [ur], first, second)
+    c.step("same", (rl, rr), (yl, yr))
+    c.check(yl, yr, REFUSED, "elements of left's b equal to each other")
+
+
 def pinned_parameter():
     """A weight that is all ones, and a buffer of ones: a parameter is no constant, whatever it is
     related to."""
@@ -598,7 +631,7 @@ def zeros_of_both_signs():
 
 
 def strided_memory():
-    """What is read by strides lies row by row, or nobody knows what it is."""
+    """Memory that is read by strides has to lie row by row: otherwise its order is unknown."""
 
     def build(c, side):
         c.leaf("x", "input", "float32", [[0.5, -1.25], [2.0, 3.5]])
@@ -843,6 +876,7 @@ def main():
             swapped_layers,
             own_transpose,
             slices_of_zeros,
+            halves_that_another_leaf_has,
             pinned_parameter,
             unread_table,
             no_function,

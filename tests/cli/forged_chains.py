@@ -249,7 +249,7 @@ def true_pairs(rng, where):
 
 
 def values_of(doc, sides):
-    """What tells whether two captured leaves have one value: their bytes, as they lie in files."""
+    """Returns the value of a captured leaf as a function of its name: its bytes in the files."""
     raw = {}
     for side, folder in zip(("left", "right"), sides):
         for name in sorted(os.listdir(folder)):
@@ -315,7 +315,7 @@ def forge(name, sides, rng, where):
             made += [(kind, new) for new in kind(doc, rng, values_of(doc, sides))]
     held = []
     for trust in (True, False):
-        # What is claimed of rules is seen only where they are shown again.
+        # False claims about rules are seen only where rules are shown again.
         some_made = [m for m in made if (m[0] in (raised, without_conditions)) != trust]
         paths = [os.path.join(where, "f%d.json" % i) for i in range(len(some_made))]
         for to, (_, new) in zip(paths, some_made):

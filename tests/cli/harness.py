@@ -1,5 +1,5 @@
-"""What the end-to-end tests share: the program run and its report checked, captures changed, cases
-collected. Plain Python 3."""
+"""Helpers of the end-to-end tests: the program is run and its report checked, captures are changed,
+cases collected. Plain Python 3."""
 
 import argparse
 import json

@@ -28,7 +28,7 @@ EXPECTED = [
     "share/zsh/site-functions/_isomer",
     "share/fish/vendor_completions.d/isomer.fish",
 ]
-# What ldd may say: the C library, and the runtime of a build with sanitizers.
+# Libraries that ldd may name: the C library, and the runtime of a build with sanitizers.
 ALWAYS_THERE = {
     "lib",
     "lib64",

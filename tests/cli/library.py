@@ -118,7 +118,7 @@ def through_terms_that_neither_side_has():
 
 
 def evidence_is_not_lost():
-    """What is proved does not follow from what is only tested."""
+    """A proved rule is kept although tested rules imply it: they are weaker evidence."""
     kept, dropped = minimized(THRICE + TWICE.replace("proved", "tested"))
     expect(kept == {"twice", "thrice"}, "dropped %s", dropped)
     out = isomer("minimize", written(THRICE + TWICE), "-q").stdout
@@ -460,7 +460,7 @@ def show_one():
 
 
 def preconditions_are_code():
-    """What the rules ask for stands in the checks, in Rust and in C++."""
+    """Exported rules check their conditions, in Rust and in C++."""
     path = written(SPLIT_SCALE)
     for target, wants in (
         (
@@ -567,7 +567,7 @@ def smtlib_is_proved():
             p.returncode,
             (p.stdout + p.stderr)[-300:],
         )
-    # What is not true is not there: a false rule, and one that is tested only.
+    # A false rule is not exported, nor is one that was only tested.
     p = isomer(
         "export",
         "--unchecked",

@@ -2,13 +2,13 @@
 """No clock decides: reports without `stats`, what is printed and certificates are the same bytes on
 an idle machine and beside busy loops. Plain Python 3.
 
-    tests/cli/load.py [--isomer build/isomer] [--busy 4] [--every N] [--only TEXT] [--quick] [--jobs
-    N]
+    tests/cli/load.py [--isomer build/isomer] [--busy 4] [--every N] [--only TEXT] [--quick]
+        [--jobs N]
 
 For the pairs of models/ and of tests/pairs (--every: each N-th of the latter; --quick: one family
-of models/ and 24 small pairs in three captures). All are compared once; then --busy loops are
-started, and all are compared again. What takes long gets more from the clock than what does not:
-run it on the machine that it is to hold for. The last line is `N passed, N failed`."""
+of models/ and 24 small pairs in three captures). Some are compared, then --busy loops are started
+and the same are compared again, until all have been. Run it on the machine that it is to hold for.
+One line for each pair that differs; the last line is `N passed, N failed`."""
 
 import argparse
 import hashlib
@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+BATCH = 64  # pairs between two lines of progress
 sys.path[:0] = [HERE, os.path.join(ROOT, "tests", "pairs")]
 import determinism
 import dsl
@@ -75,6 +76,23 @@ def outcome(isomer, left, right):
         ).strip().rsplit("\n", 1)[-1]
 
 
+def compared(o, pool, batch):
+    """A line for each pair of the batch that says other bytes beside busy loops."""
+
+    def run(t):
+        return outcome(o.isomer, t[1], t[2])
+
+    idle = list(pool.map(run, batch))
+    with Busy(o.busy):
+        busy = list(pool.map(run, batch))
+    return [
+        "FAILED %s: %s; beside %d loops %s"
+        % (name, x[1], o.busy, y[1] if x[1] != y[1] else "other bytes")
+        for (name, _, _), x, y in zip(batch, idle, busy)
+        if x[0] != y[0]
+    ]
+
+
 def todo(o, folder):
     """(name, left, right)"""
     for left, right in determinism.pairs(argparse.Namespace(captures="", quick=o.quick)):
@@ -104,22 +122,19 @@ def main():
     a.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     o = a.parse_args()
     o.isomer = os.path.abspath(o.isomer)
-    failed = 0
+    passed, failed = 0, 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(o.jobs) as pool:
         work = [t for t in todo(o, folder) if o.only in t[0]]
-        run = lambda t: outcome(o.isomer, t[1], t[2])
-        idle = list(pool.map(run, work))
-        with Busy(o.busy):
-            busy = list(pool.map(run, work))
-        for (name, _, _), x, y in zip(work, idle, busy):
-            if x[0] != y[0]:
-                failed += 1
-                print(
-                    "FAILED %s: %s; beside %d loops %s"
-                    % (name, x[1], o.busy, y[1] if x[1] != y[1] else "other bytes")
-                )
-    print("%d passed, %d failed" % (len(work) - failed, failed))
-    return 1 if failed or not work else 0
+        for at in range(0, len(work), BATCH):
+            batch = work[at : at + BATCH]
+            bad = compared(o, pool, batch)
+            passed, failed = passed + len(batch) - len(bad), failed + len(bad)
+            for line in bad:
+                print(line, flush=True)
+            if sys.stderr.isatty() or at % (10 * BATCH) == 0:
+                print("%d of %d" % (at + len(batch), len(work)), file=sys.stderr)
+    print("%d passed, %d failed" % (passed, failed))
+    return 1 if failed or not passed else 0
 
 
 if __name__ == "__main__":

@@ -112,7 +112,7 @@ MALFORMED = {
     "nodes is an object": change_graph(put("nodes", {})),
     "no outputs": change_graph(lambda g: g.pop("outputs")),
     "dangling output": change_graph(lambda g: g["outputs"][0].__setitem__("ref", "no_such_node")),
-    "unknown version": change_graph(put("version", 2)),
+    "unknown version": change_graph(put("version", 3)),
     "unknown format": change_graph(put("format", "other")),
     "top is a list": patched("graph.json", lambda d: b"[" + d.rstrip() + b"]"),
     "trailing text": patched("graph.json", lambda d: d.rstrip() + b" {}"),

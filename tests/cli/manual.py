@@ -291,6 +291,24 @@ def pages(by_usage):
         print("note: mandoc is not installed; manual pages were read, not formatted")
 
 
+def workload_page():
+    """The example of isomer-workload(5) runs, and ends as the page says."""
+    text = text_of("docs/man/isomer-workload.5").replace("\\-", "-")
+    example = text.split(".EX\n", 1)[1].split(".EE", 1)[0]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "tutorial.sexp")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(example)
+        status, out, err = run(["saturate", path, "--extract", "tree"])
+    check(
+        status == 0 and "foo" in out and "saturated" in out, "isomer-workload.5: %s" % (out + err)
+    )
+    known = re.findall(
+        r'^ +(?:\} known\[\] = \{)?\{"([a-z-]+)", T_', text_of("cli/saturate/rules.c"), re.M
+    )
+    check(len(known) > 9 and all("(" + k in text for k in known), "isomer-workload.5: %s" % known)
+
+
 def documents(by_usage):
     """Options that README and docs speak of beside `isomer` are there."""
     known = set().union(*by_usage.values()) | {"--help", "--version", "--config", "--no-config"}
@@ -352,7 +370,7 @@ def fish_and_zsh(by_usage, where):
 
 
 def typed(words, want, env, where):
-    """What an interactive zsh shows after a tabulator."""
+    """Press a tabulator in an interactive zsh, and look for `want` in the answer."""
     pid, fd = pty.fork()
     if pid == 0:
         os.chdir(where)
@@ -392,8 +410,8 @@ MADE = ("build/",)  # what only a build or an installation has
 
 
 def paths():
-    """Every path of the tree that a page for developers names is there, and each folder of C is
-    said of."""
+    """Every path of the tree that a page for developers names is there, and each folder of sources
+    is named by the page about the folder that it is in."""
     names = subprocess.run(
         ["git", "-C", ROOT, "ls-files"], stdout=subprocess.PIPE, text=True
     ).stdout.split()
@@ -411,6 +429,11 @@ def paths():
     told = text_of("docs/architecture.md")
     for folder in sorted({n.split("/")[0] for n in names if n.endswith(".c")} - {"tests"}):
         check("| `%s/` |" % folder in told, "docs/architecture.md says nothing of %s/" % folder)
+    sources = {os.path.dirname(n) for n in names if n.endswith((".c", ".py")) and n.count("/") > 1}
+    for folder in sorted(f for f in sources if not f.startswith("tests/")):
+        top, rest = folder.split("/", 1)
+        told = text_of(os.path.join(top, "README.md"))
+        check("`%s/`" % rest in told, "%s/README.md says nothing of %s/" % (top, rest))
 
 
 def main():
@@ -428,6 +451,7 @@ def main():
         precedence(where)
         fish_and_zsh(by_usage, where)
     pages(by_usage)
+    workload_page()
     documents(by_usage)
     paths()
     print("%d passed, %d failed" % tuple(TALLY))

@@ -4,8 +4,8 @@
 domains, constants and redrawn inputs, with and without a difference, rules of many kinds, a
 certificate that is written and checked.
 
-    tests/cli/memory.py [--driver build/tests/cli/out_of_memory] [--every K] [--seed N] [--only
-    NAME] [--keep DIR]
+    tests/cli/memory.py [--driver build/tests/cli/out_of_memory] [--every K] [--seed N]
+        [--only NAME] [--keep DIR]
 
 Every K-th place is tried, beginning at another one in each case. The last line is `N passed, N
 failed`."""
@@ -22,6 +22,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "pairs"))
 import constants  # noqa: E402
 import masks  # noqa: E402
 import refined  # noqa: E402
+import rounding  # noqa: E402
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "lint"))
 import placed_programs  # noqa: E402
@@ -118,6 +119,16 @@ def of_ranks(folder, seed):
     yield "lines about leaves", compare(os.path.join(folder, "mesh"), "--relations", path)
 
 
+def in_captured_dtypes(folder, seed):
+    """A right pair and one that loses digits, in a report and a page."""
+    for name in ("fused qkv", "down_proj accumulates"):
+        at = os.path.join(folder, name.replace(" ", "-"))
+        ways = (rounding.RIGHT.get(name) or rounding.BUGS[name])[:2]
+        sides = [rounding.side(rounding.bf16, seed, how) for how in ways]
+        rounding.dsl.Pair("", "", "", *sides).write(at)
+        yield "rounding " + name, compare(at, "--rounding", "--json", os.path.join(at, "r.json"))
+
+
 def rules(folder, seed, isomer):
     path = os.path.join(folder, "branches.rules")
     script(
@@ -207,6 +218,7 @@ def cases(folder, seed, isomer):
     yield from drawn_inputs(place("inputs"), seed, isomer)
     yield from with_relations(place("relations"), seed)
     yield from of_ranks(place("ranks"), seed)
+    yield from in_captured_dtypes(place("rounding"), seed)
     yield from rules(place("rules"), seed, isomer)
     yield from certificate(place("certificate"), isomer)
     yield from placements(place("placements"))

@@ -113,7 +113,7 @@ UNREAD, ALONE, SAME, BY_RULE, WITHIN, ASSUMED = range(6)
 
 
 def consistent(p, graphs, what):
-    """What the page says of nodes against the captures and against itself."""
+    """The page's words about nodes agree with the captures and with one another."""
     members = {}
     for k, side in enumerate(p.pair["sides"]):
         nodes = side["nodes"]
@@ -239,6 +239,22 @@ def texts(where):
     )
     check(status == 1, "scale: %d" % status)
 
+    rounded = os.path.join(where, "rounded.html")
+    status, _, _ = isomer(LEFT, EPS, "-q", "--rounding", "--html", rounded)
+    r = page(rounded, "rounded").report
+    check(
+        status == 1
+        and len(r["rounding"]) == 1
+        and not r["rounding"][0]["explained"]
+        and len(r["rounding_curve"]) > 3
+        and r["rounding_conclusion"].startswith("rounding does not explain the difference: in fl"),
+        "rounded: %d %s" % (status, r["rounding"]),
+    )
+    check(
+        p.report["rounding"] == [] and p.report["rounding_conclusion"] is None,
+        "rounding that nobody asked for",
+    )
+
     # Several pairs; none that agrees; a comparison that was stopped; one that ran out of memory.
     several = os.path.join(where, "several.html")
     status, _, err = isomer(LEFT, RIGHT, "--also", LEFT, EPS, "-q", "--html", several)
@@ -268,7 +284,7 @@ def texts(where):
         "a name that is no UTF-8: %d %s" % (status, err),
     )
 
-    # What cannot be written leaves nothing behind.
+    # A page that cannot be written leaves no file.
     for bad in (os.path.join(where, "no", "folder.html"), where):
         status, _, err = isomer(LEFT, RIGHT, "-q", "--html", bad)
         check(
@@ -570,8 +586,7 @@ def contrast(b, what):
         b.js(
             (
                 "new Set(STATE_NAMES.map(n => markShapes(n).map(e => e.outerHTML).join(''))).size "
-                "=== "
-                "STATE_NAMES.length"
+                "=== STATE_NAMES.length"
             )
         ),
         "%s: two marks of one shape" % what,
@@ -686,6 +701,15 @@ def shown(where, hostile_page, two_page):
                 )
             everything(b, name)
 
+        b.open(os.path.join(where, "rounded.html"))
+        check(
+            "in float64 the two are" in b.js("document.getElementById('rounding').textContent")
+            and b.js("document.querySelectorAll('#rounding-curve path').length") == 4,
+            "rounded: the conclusion and the curve",
+        )
+        keep(b, "rounded")
+        everything(b, "rounded")
+
         b.open(hostile_page)
         check(
             b.js("typeof fail") == "undefined"
@@ -732,8 +756,7 @@ def main():
             print(
                 (
                     "note: no Chromium here (CHROMIUM=PATH, or apt-get install chromium: 300 MB); "
-                    "the "
-                    "pages were not opened"
+                    "the pages were not opened"
                 )
             )
     print("%d passed, %d failed" % tuple(TALLY))

@@ -228,7 +228,7 @@ def turned(pair):
 
 
 def roles(where):
-    """What is surprising, what is left over, what nothing is made of."""
+    """Outputs that ranks hold in surprising ways, are left over, or have no counterpart."""
 
     def left(g):
         x, w = g.x(4, 8), g.param("w", W)

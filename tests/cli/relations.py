@@ -199,8 +199,7 @@ def outputs(where):
         (
             (
                 "output y = none\noutput aux = none\noutput none = y_t\noutput none = z\noutput "
-                "none "
-                "= more"
+                "none = more"
             ),
             "no output is left",
         ),
@@ -285,7 +284,8 @@ def leaves(where):
 
 
 def folds(where):
-    """What a loader computed, said in a file; a wrong computation is refused with its line."""
+    """A file may say how a loader computed a parameter. A wrong computation is refused with its
+    line."""
     w, s = dsl.values("w", 6, 8), dsl.values("s", 8)
     rows = [w.values[i * 8 + j] * s.values[j] for i in range(6) for j in range(8)]
 

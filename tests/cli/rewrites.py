@@ -108,8 +108,8 @@ def split_at(n):
     return lambda x: aten.split.Tensor(x, n, 1)[1]
 
 
-# what, rule, (function, arguments) that is rewritten, [(function, arguments), what is left out of
-# the module] that is not
+# The name of a case; a rule; the (function, arguments) that it rewrites; and the (function,
+# arguments) that it does not, with the part of the module that is left out there.
 EXPRESSION = (
     'need(found is not None and found[0] == v, "an expression has another value")',
     "pass",

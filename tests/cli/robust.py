@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What a user, a disk or a broken exporter can do to the program, beyond tests/cli/e2e.py: each
-time one line that says what is wrong and exit status 2, nothing half-written, no crash, in bounded
-time. Plain Python 3.
+"""Damage by a user, a disk or a broken exporter, beyond tests/cli/e2e.py. Each time the program
+says in one line where the fault is and exits with status 2, in bounded time. Nothing is
+half-written, and nothing crashes. Plain Python 3.
 
     tests/cli/robust.py [--isomer build/isomer] [--no-torch] [--flips 1500] [--jobs N]
 

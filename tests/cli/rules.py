@@ -214,7 +214,7 @@ def conditions_are_met():
 
 
 def random_numbers_are_refused():
-    """What draws them is no function: neither proved nor refuted, whatever the numbers were."""
+    """An operator that draws numbers is no function: its rules are neither proved nor refuted."""
     v = "(var x f (N M)) (var q f (2 N M))"
     drawing = (
         "(aten::dropout x 0.5 true)",
@@ -233,9 +233,8 @@ def random_numbers_are_refused():
         expect(e["status"] == "unknown" and "draws random numbers" in e["reason"], "%s", e)
     s = status_of(
         (
-            "(rule off (var x f _) (lhs (aten::dropout x 0.5 false)) (rhs x))\n(rule none (var x "
-            "f _) "
-            "(lhs (aten::dropout x 0.0 true)) (rhs x))"
+            "(rule off (var x f _) (lhs (aten::dropout x 0.5 false)) (rhs x))\n(rule none (var x f "
+            "_) (lhs (aten::dropout x 0.0 true)) (rhs x))"
         )
     )
     expect(s == {"off": "proved", "none": "proved"}, "%s", s)

@@ -420,6 +420,31 @@ START_TEST(too_much_work_is_left_out) {
 }
 END_TEST
 
+/* A run that nothing ends stops at a limit that has a name, and says which it was. */
+START_TEST(default_limits_end_a_run) {
+  const eg_run_options o = eg_run_options_default();
+  ck_assert(o.iteration_limit == EG_DEFAULT_ITERATIONS && o.node_limit == EG_DEFAULT_NODES);
+  ck_assert(o.mem_limit_bytes == EG_DEFAULT_MEM_BYTES && o.time_limit_s == 0);
+  const eg_rule longer = {.name = "longer", .lhs = "(f ?x)", .rhs = "(f (g ?x))"};
+  const eg_rule grow = {
+      .name = "grow", .lhs = "(p ?a ?b)", .rhs = "(p (p ?a ?b) (q (p ?b ?a) ?a))"};
+  for (int k = 0; k < 3; k++) {
+    eg_sat *s = graph(false);
+    eg_run_options own = o;
+    if (k == 2) own.mem_limit_bytes = 1 << 22, own.node_limit = 0;
+    term(s, k ? "(p a b)" : "(f a)");
+    eg_rules *r = rules(s, k ? &grow : &longer, 1);
+    const eg_run_report report = run(s, r, &own);
+    ck_assert_int_eq(report.stop, k == 0   ? EG_ITERATION_LIMIT
+                                  : k == 1 ? EG_NODE_LIMIT
+                                           : EG_MEMORY_LIMIT);
+    ck_assert(k || report.iterations == EG_DEFAULT_ITERATIONS);
+    eg_rules_free(r);
+    eg_sat_free(s);
+  }
+}
+END_TEST
+
 START_TEST(exploding_rule_is_named) {
   eg_sat *s = graph(false);
   term(s, long_sum);
@@ -522,6 +547,7 @@ int main(void) {
   tcase_add_test(t, guarded_search_is_limited);
   tcase_add_test(t, parts_are_not_multiplied);
   tcase_add_test(t, too_much_work_is_left_out);
+  tcase_add_test(t, default_limits_end_a_run);
   tcase_add_test(t, exploding_rule_is_named);
   tcase_add_test(t, misuse_is_an_error);
   tcase_add_test(t, replay_needs_its_rules);

@@ -9,30 +9,16 @@
 #include <unistd.h>
 
 #include "check/check.h"
+#include "tests/fuzz/gpt2_pair.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-static rule_schemas *schemas;
-static cap_graph *graph[2];
-
-static void drop(void) {
-  cap_free(graph[0]);
-  cap_free(graph[1]);
-  rule_schemas_free(schemas);
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   static const chk_options o = {.trust_rules = true};
   iso_error err;
   chk_report r;
   char path[64];
-  if (!schemas) {
-    if (rule_schemas_new(&schemas, &err) ||
-        cap_load("models/gpt2-2l/hf-sdpa", schemas, &graph[0], &err) ||
-        cap_load("models/gpt2-2l/vllm", schemas, &graph[1], &err))
-      abort();
-    atexit(drop);
-  }
+  if (!schemas) load();
   const int fd = memfd_create("certificate", MFD_CLOEXEC);
   if (fd < 0 || write(fd, data, n) != (ssize_t)n) abort();
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);

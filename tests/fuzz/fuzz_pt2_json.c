@@ -31,7 +31,8 @@ static void translate(const json_t *v, rule_schemas *schemas) {
     char *text = json_dumps(p.top, JSON_COMPACT);
     cap_graph *g = NULL;
     if (p.top == NULL) abort();
-    if (text != NULL && cap_parse(text, strlen(text), "fuzz", schemas, &g, &err) == ISO_OK)
+    if (text != NULL &&
+        cap_parse((cap_text){text, strlen(text)}, "fuzz", NULL, schemas, &g, &err) == ISO_OK)
       cap_free(g);
     free(text);
   }

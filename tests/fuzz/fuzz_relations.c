@@ -9,26 +9,9 @@
 #include <unistd.h>
 
 #include "cli/config/relations.h"
+#include "tests/fuzz/gpt2_pair.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-static rule_schemas *schemas;
-static cap_graph *graph[2];
-
-static void drop(void) {
-  cap_free(graph[0]);
-  cap_free(graph[1]);
-  rule_schemas_free(schemas);
-}
-
-static void load(void) {
-  iso_error err;
-  if (rule_schemas_new(&schemas, &err) ||
-      cap_load("models/gpt2-2l/hf-sdpa", schemas, &graph[0], &err) ||
-      cap_load("models/gpt2-2l/vllm", schemas, &graph[1], &err))
-    abort();
-  atexit(drop);
-}
 
 /* Every term about an output, printed, reads as the same term. */
 static void read_again(const relations *r) {

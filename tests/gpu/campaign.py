@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `--device cuda` has to hold, against the CPU; run.sh builds and calls this.
+"""The guarantees of `--device cuda`, checked against the CPU; run.sh builds and calls this.
 
     tests/gpu/campaign.py --isomer build-gpu/isomer --out DIR [--dry] [--quick]
 

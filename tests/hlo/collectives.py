@@ -20,7 +20,7 @@ def f(*shape):
 
 
 def mapped(name, function, specs, out, *args, mesh=MESH):
-    """What each rank does with its part."""
+    """A module in which each rank applies `function` to its own part of the arguments."""
     whole = jax.shard_map(function, mesh=mesh, in_specs=specs, out_specs=out, check_vma=False)
     CASES[name] = (whole, args, specs, out, mesh)
 

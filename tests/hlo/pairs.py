@@ -20,7 +20,7 @@ import types
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 WORDS = {0: "equivalent", 1: "different", 2: "error", 3: "undecided"}
-# What today's rules do not join; each has the step that is missing.
+# Pairs that the rules of today do not join, each with the step that is missing.
 OPEN = {}
 
 

@@ -18,7 +18,7 @@ from harness import Lint, ROOT, check, finish
 
 
 def execute(d, rank, store, patience):
-    """What one rank does. Never returns."""
+    """Runs the program of one rank. Never returns."""
     import torch.distributed as dist
 
     dist.init_process_group(

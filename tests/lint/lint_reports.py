@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What lint writes for other programs: SARIF, JUnit, GitHub, baselines, strictness, and the change
-that mends a hang, which is made and mends it.
+"""Reports of lint for other programs: SARIF, JUnit, GitHub, baselines, strictness. The change that
+a report says would mend a hang is made, and mends it.
 
     tests/lint/lint_reports.py [--isomer build/isomer]"""
 

@@ -1,8 +1,11 @@
 """Findings of Megatron-LM's issue 7452 that a capture can show, each with a correct twin: the
 computation of the finding alone, written anew. The numbers are those of the issue's list. Those of
-which the list says that only a checkpoint, a process group that is never used, or Megatron-Bridge's
-configuration is wrong are not here. As in placed_programs.py, to whose programs they are added."""
+which the list says that only a checkpoint (12), a process group that is never used, or
+Megatron-Bridge's configuration is wrong are not here (docs/placements.md). As in
+placed_programs.py, to whose programs they are added."""
 
+from dsl import f32, values
+from own_programs import scores, sliced
 from placed_programs import program, vocabulary
 
 VOCABULARY = 8
@@ -60,7 +63,7 @@ def finding_3_local_token_counts(w, bad):
 
 
 def saved_in_parts(w, h, restored):
-    """What is kept of activations that all ranks of a group have is a part on each."""
+    """Activations that all ranks of a group have are kept in parts, one on each rank."""
     own = h.shape[1] // w.inner
     first = w.each(lambda r: r % w.inner * own)
     return restored(h.map(lambda t, a: t.slice(1, a, a + own), first))
@@ -74,6 +77,59 @@ def finding_4_recomputed_over_another_group(w, bad):
     y = h.linear(w.cut("w2", 0, 6, 8))
     y = w.gathered(y, 1)
     return {"y": w.gathered(y, 0, across=w.n > 1)}
+
+
+@program(None, ranks=4, mesh={"dp": 2, "tp": 2}, undecided=[True])
+def finding_5_padding_of_another_group(w, bad):
+    """Each rank has some tokens of its group's sequence, and of the padding mask those that it
+    would have in another group."""
+    x, mask = tokens_of_both(w, "x", 2, 4, 6), w.batch("mask", 2, 4, 1)
+    own = mask.shape[1] // w.inner
+    place = (lambda r: r // w.inner * own) if bad and w.n > 1 else (lambda r: r % w.inner * own)
+    part = mask.map(lambda t, a: t.slice(1, a, a + own), w.each(place))
+    p = x.linear(w.param("gate", 5, 6)).softmax(-1).mul(part).sum([0, 1])
+    p = w.all_reduce(w.all_reduce(p), across=w.n > 1)
+    return {"loads": p.mul(p)}
+
+
+@program("replicas-differ", ranks=4, mesh={"dp": 2, "tp": 2})
+def finding_6_queries_of_another_group(w, bad):
+    """The queries of a cross attention are cut over another group than what follows them."""
+    x, other = w.batch("x", 2, 4, 8), w.batch("other", 2, 3, 8)
+    own = 4 // w.inner
+
+    def heads(t, name):
+        return t.linear(projection(w, name, bad and name == "q")).view(
+            t.shape[0], t.shape[1], own, 2
+        )
+
+    q, k, v = heads(x, "q"), heads(other, "k"), heads(other, "v")
+    q, k, v = (t.transpose(1, 2) for t in (q, k, v))
+    y = scores(q, k, 2).matmul(v).transpose(1, 2).reshape(x.shape[0], 4, own * 2)
+    y = w.all_reduce(y.linear(w.cut("o", 1, 6, 8)))
+    return {"y": w.gathered(y, 0, across=w.n > 1)}
+
+
+def projection(w, name, bad):
+    """Rows of a weight for each rank, by its place in a group."""
+    d, n = values(name, 8, 8, scale=0.3), 8 // w.inner
+    w.say(name, 0)
+    place = (lambda r: r // w.inner) if bad and w.n > 1 else (lambda r: r % w.inner)
+    return w.each(lambda r: w.g.param(w.name(r, name), d.rows(place(r) * n, place(r) * n + n)))
+
+
+def tokens_of_both(w, name, batch, length, width):
+    """Samples are cut over one axis, and their tokens over the other."""
+    d, outer = values(name, batch, length, width, input=True), w.n // w.inner
+    w.said[name] = ["S(0)", "S(1)"]
+    b, n = batch // outer, length // w.inner
+
+    def leaf(r):
+        mine = d.rows(r // w.inner * b, (r // w.inner + 1) * b)
+        mine = sliced(mine, 1, r % w.inner * n, (r % w.inner + 1) * n)
+        return w.g.leaf("input", w.name(r, name), mine, f32)
+
+    return w.each(leaf)
 
 
 @program(None, ranks=4, mesh={"dp": 2, "tp": 2}, undecided=[True])
@@ -110,6 +166,34 @@ def finding_10_count_overwritten(w, bad):
     count = mask.sum([0, 1], False)
     every = w.all_reduce(count)
     return {"loss": w.all_reduce(loss.mul(every if bad else count)) / every}
+
+
+@program("gradient-unreduced")
+def finding_11_gated_norm_of_the_heads(w, bad):
+    """The weight of a norm of each head is on all ranks; its gradient is of a rank's own heads."""
+    x, own = w.x("x", 4, 8), 4 // w.inner
+    g = w.param("g", 2, shift=1.0)
+    w.training, w.leaves = True, [g]
+    gate = x.linear(w.cut("gate", 0, 8, 8)).view(4, own, 2).silu()
+    h = x.linear(w.cut("w", 0, 8, 8)).view(4, own, 2).rms_norm(g).mul(gate)
+    y = w.all_reduce(h.view(4, own * 2).linear(w.cut("o", 1, 6, 8)))
+    grads = w.backward(y, y.map(lambda t: t.g.ones(*t.shape, dtype=f32)))
+    return {"grad.g": grads["g"] if bad else w.all_reduce(grads["g"], taped=False)}
+
+
+@program("group-mismatch", ranks=4, mesh={"dp": 2, "cp": 2}, where="all_gather")
+def finding_13_second_batch_in_the_first_group(w, bad):
+    """Keys and values are gathered over a group that belongs to each microbatch; behind the first
+    one the group of before is back."""
+    y, m = None, [w.param(p, 4, 4) for p in "qkv"]
+    for k in range(2):
+        x = tokens_of_both(w, "x%d" % k, 2, 4, 4)
+        q, keys, rows = (x.linear(p) for p in m)
+        wrong = bad and k == 1 and w.n > 1
+        keys, rows = (w.gathered(t, 1, across=wrong) for t in (keys, rows))
+        one = scores(q, keys, 4).matmul(rows).sum([0, 1])
+        y = one if y is None else y + one
+    return {"y": w.all_reduce(w.all_reduce(y), across=w.n > 1)}
 
 
 @program("group-mismatch", ranks=4, mesh={"dp": 2, "tp": 2}, where="all_reduce")

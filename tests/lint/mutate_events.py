@@ -709,7 +709,7 @@ def weight_gradient_first(d, at, e):
 
 @mutation
 def batch_undone(d, rng):
-    """What was posted together comes one after the other, on both sides send first."""
+    """A batch of operations is taken apart: both sides send first, then receive."""
     if not any(e["op"] == "batch" for events in d["ranks"] for e in events):
         return None
     k = rng.choice([e["handle"] for e in d["ranks"][0] if e["op"] == "batch"])

@@ -76,7 +76,7 @@ def stages(rows):
 
 
 def of_cell(rows, s, m):
-    """What there is of a stage and microbatch, on whatever rank."""
+    """The cells of a stage and microbatch, on whatever rank."""
     return where(
         rows,
         *[

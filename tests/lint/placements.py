@@ -12,7 +12,9 @@ import os
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "pairs"))
 import megatron_programs  # noqa: F401  adds programs
+import own_programs  # noqa: F401  too
 from harness import Lint, check, finish
 from placed_programs import PROGRAMS
 
@@ -58,7 +60,7 @@ def lint(isomer, folder, name, p):
 
 
 def said(isomer, folder):
-    """What a user says of mesh and placements, and what is wrong with it."""
+    """A user's words about mesh and placements, and the errors in them."""
     p = PROGRAMS["row parallel"]
     at, one, bare = (os.path.join(folder, n) for n in ("said", "one-rank", "unsaid"))
     p.write(at, False)

@@ -73,7 +73,7 @@ def entry(k, seq, group, op, n, size, state):
 
 
 def key(call):
-    """What meets: a collective of a group, or a message."""
+    """Calls of one key meet: those of a group's collective, or of a message."""
     group, op, _ = call
     if " " not in op:
         return group

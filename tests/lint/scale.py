@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What lint costs: seconds of processor time, memory, and how they grow. Plain Python 3.
+"""The cost of lint: seconds of processor time, memory, and how they grow. Plain Python 3.
 
 tests/lint/scale.py [--isomer build/isomer] [--events 100000] [--dumps 1024] [--entries 2000]"""
 

@@ -1,7 +1,7 @@
-"""What a pipeline table does under each progress model, by an independent and naive simulation:
-rounds
-over all ranks until nothing changes. The oracle of `isomer lint`'s verdict, makespan and
-activations.
+"""The oracle of `isomer lint` on pipeline tables: verdict, makespan and activations.
+
+It is an independent and naive simulation under each progress model: rounds over all ranks until
+nothing changes.
 """
 
 import csv

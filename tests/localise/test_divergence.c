@@ -187,6 +187,66 @@ START_TEST(the_changed_operator_is_found) {
 }
 END_TEST
 
+/* ---- random graphs with other faults ---- */
+
+typedef enum fault { ATTRIBUTE, LEFT_OUT, ADDED, OPERAND, FAULTS } fault;
+static const char *const fault_name[] = {"attribute", "left out", "added", "operand"};
+
+/* Operators as in random_graph, none of which forgets a sign or takes its argument twice. Behind
+ * operator `at` stands the fault; a graph without has `at` -1. Returns: the node nearest to it. */
+static uint32_t faulty_graph(graph *g, uint64_t seed, fault how, int at) {
+  iso_rng rng = iso_rng_new(seed, 5);
+  uint32_t node[OPERATORS + 1] = {input(g, w.tensor[0])}, found = 0;
+  const uint32_t a = weight(g, "a", w.tensor[1]), b = weight(g, "b", w.tensor[2]);
+  for (int i = 0; i < OPERATORS; i++) {
+    uint32_t last = node[i], other = i % 2 ? a : b;
+    const bool here = i == at, sum = iso_rng_below(&rng, 2);
+    if (here && how == OPERAND) other = i % 2 ? b : a;
+    if (here && how == LEFT_OUT) {
+      node[i + 1] = found = last;
+      continue;
+    }
+    if (here && how == ADDED) last = found = neg(g, last);
+    node[i + 1] = here && how == ATTRIBUTE && sum
+                      ? op(g, "aten::add.Tensor", v(last), v(other), num(2))
+                  : sum ? add(g, last, other)
+                        : mul(g, last, other);
+    if (here && how != ADDED) found = node[i + 1];
+  }
+  output(g, "y", node[OPERATORS]);
+  return found;
+}
+
+/* How many operators two nodes of a graph are apart; they stand in a row. */
+static int64_t apart(int64_t a, int64_t b) { return a < b ? b - a : a - b; }
+
+START_TEST(other_faults_are_found) {
+  int n_different = 0, n_near = 0, n_hints = 0;
+  for (uint64_t seed = 0; seed < 60; seed++) {
+    iso_error err = {0};
+    setup();
+    for (uint64_t i = 0; i < 3; i++) noise(3 * seed + i, i ? SHAPE(3) : SHAPE(4, 3), 0, 1);
+    faulty_graph(&w.l, seed, (fault)_i, -1);
+    const uint32_t at = faulty_graph(&w.r, seed, (fault)_i, (int)(seed % OPERATORS));
+    const bool agree = outputs_agree();
+    ck_assert_msg(try_compare(&w.l, &w.r, &err) == ISO_OK, "%s", err.msg);
+    ck_assert_msg(agree || w.res->verdict != SYNTH_EQUIVALENT, "seed %d", (int)seed);
+    if (w.res->verdict == SYNTH_DIFFERENT) {
+      const synth_divergence *d = &w.res->divergence[0];
+      n_different++;
+      const int64_t missing = 3 + (int64_t)(seed % OPERATORS); /* behind three leaves */
+      n_near += (_i == LEFT_OUT ? apart(d->left, missing) : apart(d->right, at)) <= 1;
+      n_hints += d->hint != NULL;
+    }
+    teardown();
+  }
+  ck_assert_int_gt(n_different, _i == ATTRIBUTE ? 20 : 45);
+  ck_assert_msg(100 * n_near > 80 * n_different && 100 * n_hints > 85 * n_different,
+                "%s: of %d %d are named or next to it, %d have a hint", fault_name[_i], n_different,
+                n_near, n_hints);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("divergence");
   TCase *t = tcase_create("divergence");
@@ -202,6 +262,7 @@ int main(void) {
   TCase *random = tcase_create("random");
   tcase_set_timeout(random, 60);
   tcase_add_test(random, the_changed_operator_is_found);
+  tcase_add_loop_test(random, other_faults_are_found, 0, FAULTS);
   suite_add_tcase(s, t);
   suite_add_tcase(s, random);
   return run_suite(s);

@@ -16,8 +16,8 @@ are left out. Reported are the kill rate (`different` of the breaking ones), whe
 divergence stands, and false alarms (preserving ones not `equivalent`):
 
     exact    at the changed node (or a view or cast beside it, as parting.c counts them); where a
-    bug adds a node or takes one away, at it, at the first that reads there, or
-             at a node of the other side that has the value which is missing
+             bug adds a node or takes one away, at it, at the first that reads there, or at a node
+             of the other side that has the value which is missing
     block    in the same layer's part (model.layers.0.mlp)
     further  elsewhere
 
@@ -484,8 +484,7 @@ class Tally:
         print(
             (
                 "breaking: %d of %d different (%.1f %%), %d equivalent; of these %d exact (%.1f "
-                "%%), "
-                "%d in the same block, %d further"
+                "%%), %d in the same block, %d further"
             )
             % (
                 killed,

@@ -19,8 +19,8 @@ def insert(op, args):
 
 
 def replaced(steps, keep=False):
-    """What read the node reads the last of `steps(g, n)`; `keep`: these begin at the node, else at
-    its argument."""
+    """The readers of a node read the last of `steps(g, n)` instead. `keep`: the steps begin at the
+    node itself, otherwise at its argument."""
 
     def change(g, n):
         new = steps(g, n)
@@ -234,7 +234,7 @@ def chains(g, n):
 
 
 def without(earlier, scope=None):
-    """What read the node reads an earlier one."""
+    """The readers of a node read an earlier one, as if the node were left out."""
 
     def change(g, n):
         users = [u["id"] for u in g.users.get(n["id"], [])]

@@ -168,7 +168,7 @@ def rule_text(name, left, right, rng):
         sizes.setdefault(n, "NMKLABCDE"[len(sizes) % 9]) if symbolic and n > 1 else str(n)
     )
     head = " ".join(
-        "(var %s %s (%s))" % (v.op, v.kind, " ".join(dim(n) for n in v.shape))
+        "(var %s %s (%s))" % (v.op, WIDTH.get(v.dtype, v.kind), " ".join(dim(n) for n in v.shape))
         for v in found.values()
     )
     bound = ["(in %s 0 %d)" % (v.op, v.limit) for v in found.values() if v.kind == "i" and v.limit]
@@ -181,6 +181,8 @@ def rule_text(name, left, right, rng):
     )
 
 
+# As a rule writes the kind of integers in few bits.
+WIDTH = {"int32": "i32", "int16": "i16", "int8": "i8", "uint8": "u8"}
 DTYPE = {"f": dsl.f32, "i": dsl.i64, "b": dsl.boolean}
 
 
@@ -194,7 +196,7 @@ def build(g, t, memo, data):
         if t.op in memo:
             return memo[t.op]
         if t.kind == "i":
-            out = g.ints(t.op, dsl.Data(t.shape, data[t.op]), t.limit)
+            out = g.ints(t.op, dsl.Data(t.shape, data[t.op]), t.limit, t.dtype or dsl.i64)
             if t.said:
                 g.nodes[-1]["domain"] = {"range": [0, t.limit - 1]}
         elif t.kind == "b":

@@ -61,7 +61,7 @@ def check_rules(options):
         yield (
             name,
             true,
-            # What holds of integers that do not wrap is no claim about those that do.
+            # A rule about integers that do not wrap claims nothing of those that do.
             e["status"] in ("proved", "tested") and "do not wrap" not in (e["method"] or ""),
             e["status"] == "refuted",
             "%s: %s" % (e["status"], e["reason"] or e["method"]),

@@ -44,7 +44,7 @@ def each(f):
 
 
 def given(y):
-    """What both ranks give: one tensor, or one each."""
+    """The outputs of both ranks, from one tensor for both or one for each."""
     a, b = y if isinstance(y, (list, tuple)) else (y, y)
     return {"y": a, "y_rank1": b}
 
@@ -90,7 +90,7 @@ def mlp(g):
 
 
 def parts(g, act=lambda h, r: h.gelu(), one=(0, 1), two=(0, 1), at=None):
-    """What each rank's share of the block is before it is reduced."""
+    """The summand of each rank, before the block's results are reduced."""
     w1, b1, w2 = (
         sharded(g, "w1", W1(), 0, one, at),
         sharded(g, "b1", B1(), 0, one, at),

@@ -524,7 +524,7 @@ def folded(rng, same):
 
 
 def amplified(rng, same):
-    """What rounding tells apart is subtracted from what it is near: the outputs move without bound,
+    """A constant is subtracted from a number near it: its rounding moves the outputs without bound,
     or hardly at all."""
     how = rng.choice(["division", "reciprocal", "log"])
     while True:
@@ -580,8 +580,8 @@ def last_line(p):
 
 
 def certified(isomer, folder, seed, k):
-    """What is wrong with the certificate of an equivalent pair, or None: it has to hold, and not of
-    the pair's twin, whose constants have a bug, where the twin has the same operators."""
+    """Returns the failure of an equivalent pair's certificate, or None. The certificate has to hold
+    of the pair, and must not hold of a twin with the same operators whose constants have a bug."""
     sides = [os.path.join(folder, s) for s in ("left", "right")]
     path = os.path.join(folder, "c.json")
 

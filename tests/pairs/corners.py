@@ -8,8 +8,9 @@ construction.
 As branches.py, which runs them, with other kinds: functions that are flat far out, divisions by
 multiplying and shifting, fills that compete with numbers, places that collide, running sums,
 rounding modes of integers, events of several conditions, windows, padding, empty tensors,
-broadcasting, orders of equal numbers. Integers have a range that the captures say. `--truth`: have
-libtorch say of each whether its sides agree on some draws, without Isomer."""
+broadcasting, orders of equal numbers, integers of every width, signs of zeros. Integers have a
+range that the captures say. `--truth`: have libtorch say of each whether its sides agree on some
+draws, without Isomer."""
 
 import random
 import sys
@@ -22,9 +23,19 @@ import corners_integers
 import corners_layout
 import corners_numbers
 import corners_order
+import corners_widths
+import corners_zeros
 import dsl
 
-MODULES = (corners_numbers, corners_integers, corners_layout, corners_order, corners_events)
+MODULES = (
+    corners_numbers,
+    corners_integers,
+    corners_widths,
+    corners_layout,
+    corners_order,
+    corners_events,
+    corners_zeros,
+)
 KINDS = {f.__name__: f for m in MODULES for f in m.KINDS}
 
 
@@ -56,10 +67,10 @@ def agree(left, right, draws, seed):
 def value(torch, v, rng, k):
     n = dsl.count(v.shape)
     if v.kind == "i":
-        top = v.limit or 10
+        top, dtype = v.limit or 10, getattr(torch, v.dtype or "int64")
         some = [rng.randrange(top) for _ in range(2)]
         x = [rng.choice(some) if k % 3 == 0 else rng.randrange(top) for _ in range(n)]
-        return torch.tensor(x, dtype=torch.int64).reshape(v.shape)
+        return torch.tensor(x, dtype=dtype).reshape(v.shape)
     if v.kind == "b":
         p = (0.5, 0.1, 0.9)[k % 3]
         return torch.tensor([rng.random() < p for _ in range(n)]).reshape(v.shape)
@@ -120,6 +131,8 @@ def main():
         "padded",
         "spread",
         "pooled",
+        "widths",
+        "zeros",
     }
     if "--truth" in sys.argv:
         args = dict(zip(sys.argv[1:], sys.argv[2:]))

@@ -182,7 +182,7 @@ def behind(d):
 
 
 def places(d):
-    """What stands where the best of a row is."""
+    """Values read at the place where a row has its largest one."""
     n = d.pick(3, 5)
     x, z = var("x", "f", 2, n), var("z", "f", 2)
     am = shaped("argmax", [x, 1], (2,), "i")

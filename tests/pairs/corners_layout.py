@@ -67,7 +67,7 @@ def running(d):
 
 
 def padded(d):
-    """What stands beyond the edge."""
+    """Padding: the values beyond the edge."""
     n, p = d.pick(4, 6), d.pick(1, 2)
     x = var("x", "f", 1, 2, n)
     out = (1, 2, n + 2 * p)

@@ -47,7 +47,7 @@ def saturated(d):
     e = far()
     f = el(flat, e)
     y = var("y", "f", *d.shape)
-    # What stands for the limit differs in its last digit at most.
+    # The two spellings of the limit differ in the last digit at most.
     number = at * c
     return d.pick(
         (False, f * c, full(d.shape, number)),
@@ -99,7 +99,7 @@ def filled(d):
 
 
 def guards(d):
-    """What a guard lets through, and numbers at its edge."""
+    """Guards, at numbers that they let through and at numbers on their edge."""
     x = last(d)
     e = d.pick(1e-3, 1e-6, 1e-12)
     s = total(x * x)

@@ -715,10 +715,8 @@ def comparison(name):
 
 for _n in (
     "exp log log2 tanh sigmoid silu relu relu6 rsqrt sqrt sin cos erf log1p expm1 reciprocal neg "
-    "abs floor ceil round trunc "
-    "sign square hardswish mish log_sigmoid nan_to_num clone contiguous detach alias zeros_like "
-    "ones_like "
-    "bitwise_not elu selu hardsigmoid lift_fresh_copy"
+    "abs floor ceil round trunc sign square hardswish mish log_sigmoid nan_to_num clone contiguous "
+    "detach alias zeros_like ones_like bitwise_not elu selu hardsigmoid lift_fresh_copy"
 ).split():
     unary(_n)
 unary("isnan", dtype=boolean)
@@ -733,14 +731,9 @@ class Dtype:
 
 class Graph:
     def __init__(self):
-        self.nodes, self.weights, self.inputs, self.leaves, self.n, self.prefix = (
-            [],
-            {},
-            {},
-            {},
-            0,
-            "",
-        )
+        self.nodes, self.weights, self.inputs, self.leaves = [], {}, {}, {}
+        self.n, self.prefix = 0, ""
+        self.scope = None  # of the nodes that are made from now on
 
     def json(self, v):
         if isinstance(v, Tensor):
@@ -754,6 +747,8 @@ class Graph:
     def node(self, op, outputs, **more):
         ref = "n%d" % self.n
         self.n += 1
+        if self.scope:
+            more["scope"] = self.scope
         self.nodes.append(
             dict(
                 {"id": ref, "op": op},

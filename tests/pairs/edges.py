@@ -466,3 +466,25 @@ pair(
     "one real number",
     lambda g, s: g.x(4, 2) * g.const("c", [-0.0 if s else 0.0, 1.0]).add(1.0),
 )
+
+# ---- numbers that ids of no known range are compared with ----
+
+
+def compared(name, dtype, left, right):
+    pair(
+        "ids against a number: %s, %s" % (name, dtype),
+        DIFFERENT,
+        "they part there alone",
+        *(
+            lambda g, f=f: f(g.ints("ids", [3, 1, 2, 5, 9, 4], None, dtype)).to(f32)
+            for f in (left, right)
+        ),
+    )
+
+
+for dtype_ in (i64, i32):
+    for number in (512, -77777, 50256):
+        compared("ge %d" % number, dtype_, lambda n, k=number: n >= k, lambda n, k=number: n > k)
+        compared(
+            "eq %d" % number, dtype_, lambda n, k=number: n.eq(k), lambda n, k=number: n.eq(k + 2)
+        )

@@ -393,7 +393,7 @@ def checked(isomer, folder, *options):
 
 
 def attempt(o, case, exchange):
-    """What is wrong, a line each, and how many comparisons were made."""
+    """Returns the failures, a line each, and how many comparisons were made."""
 
     def graph(build, tensors):
         return lambda g: build(g, leaves(g, tensors))
@@ -403,13 +403,14 @@ def attempt(o, case, exchange):
     for name, tensors in [("", case.loaded), *case.faults.items()]:
         sides = [left, graph(case.folded, tensors)]
         with tempfile.TemporaryDirectory() as folder:
-            options = []
-            if not name and o.certificates:
-                options = ["--certificate", os.path.join(folder, "certificate.json")]
+            options = ["--at-these-weights"] if o.at_these_weights else []
+            certified = not name and o.certificates
+            if certified:
+                options += ["--certificate", os.path.join(folder, "certificate.json")]
             got = verdict(o.isomer, folder, *(sides[::-1] if exchange else sides), *options)
             if got != (dsl.DIFFERENT if name else dsl.EQUIVALENT):
                 wrong.append("%s: %s" % (name or "the true twin", got))
-            elif options and not checked(o.isomer, folder):
+            elif certified and not checked(o.isomer, folder):
                 wrong.append("the certificate does not hold")
     return wrong, 1 + len(case.faults)
 
@@ -421,6 +422,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="")
     parser.add_argument("--certificates", action="store_true")
+    parser.add_argument("--at-these-weights", action="store_true")
     o = parser.parse_args()
     passed = failed = 0
     kinds = [k for k in KINDS if o.only in k.__name__]

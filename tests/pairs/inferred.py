@@ -38,7 +38,7 @@ def renamed(text):
 
 
 def own_lines(outputs):
-    """What the generator says of its outputs: {name: expression}."""
+    """The generator's own relations of its outputs: {name: expression}."""
     found = {}
     for line in outputs.lines:
         if line.startswith("output "):

@@ -3,8 +3,8 @@
 relations that only the first input set has, and inputs that may not be everything. Every case is
 drawn; what it must give is known from how it was made.
 
-    tests/pairs/inputs.py [--isomer build/isomer] [--seed N] [--count N] [--only FAMILY] [--keep
-    DIR] [--jobs N]
+    tests/pairs/inputs.py [--isomer build/isomer] [--seed N] [--count N] [--only FAMILY]
+        [--keep DIR] [--jobs N]
 
 No case that is different may be `equivalent`, none that is equivalent may be `different`, and of
 those that are equivalent at most a tenth may be `undecided`. One line for each case that is not as

@@ -175,7 +175,7 @@ pair(
 
 
 def crossed_copies(g, side):
-    """What one side reads the other holds without reading it, and the other way round."""
+    """Each side holds, and never reads, the table that the other side reads."""
     table = values("t", 4, 6)
     whole = Data((6, 6), list(table.values) + [0.0] * 12)
     g.param("old", (whole, table)[side])

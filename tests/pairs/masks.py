@@ -34,7 +34,7 @@ LEAST = {
 
 
 class Case:
-    """What is drawn for a pair; `side` says what is drawn for one side."""
+    """The choices drawn for a pair; `side` has those for one side."""
 
     def __init__(self, rng):
         self.rng = rng

@@ -1,4 +1,4 @@
-"""What else developers of frameworks write in two ways: norms folded into products, adapters,
+"""More refactorings that developers of frameworks make: norms folded into products, adapters,
 experts that choose, scans."""
 
 from refactoring import *

@@ -91,7 +91,7 @@ def proved(report):
 
 
 def evidence(pair, report):
-    """What is wrong with a refactoring's evidence, or None."""
+    """Returns the fault in a refactoring's evidence, or None."""
     tested = traps.NOT_PROVED.get(pair.name)
     if pair.name in REFACTORINGS and proved(report) == (tested is not None):
         return "proved, and still in the table TESTED" if tested else "tested only"
@@ -147,8 +147,8 @@ def attempt_several(n, pairs):
 
 
 def groups(pairs, size=10):
-    """What is compared together: consecutive pairs that must be equivalent, or proved; any other
-    alone."""
+    """Pairs that one process compares: consecutive ones that must be equivalent, or proved. Any
+    other pair is compared alone."""
     alone = {**traps.KNOWN, **traps.WRONG_EQUIVALENT, **traps.NOT_PROVED}
     together = {False: [], True: []}
     for p in pairs:

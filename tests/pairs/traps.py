@@ -42,10 +42,6 @@ GAPS = {
         "refactored: " + n
         for n in ("cross entropy in chunks of tokens", "cross entropy of two ranks")
     ],
-    "undecided: sums of integers that could wrap, were they wider than they are": [
-        "refactored: " + n
-        for n in ("pages of a length", "pages of a length in floats", "rounded up to a multiple")
-    ],
     "undecided: no draw reaches the bound of a clamp that never binds": [
         "refactored: activations by rows, in int8"
     ],

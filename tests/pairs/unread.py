@@ -213,7 +213,7 @@ def read_too(rng):
 
 @inputs.family
 def computed_when_loaded(rng):
-    """What is read was computed of a parameter when it was loaded, which stands beside it."""
+    """A table that is read was computed from a parameter, which is kept too, when it was loaded."""
     w = Weight(rng)
     how, undo = rng.choice(
         [
@@ -234,7 +234,7 @@ def computed_when_loaded(rng):
         t = undo(t).mul(1.001) if wrong else undo(t)
         return g.x(n, w.columns).linear(t)
 
-    # What was computed is found as a fold, unless something else explains it.
+    # The computed table is found as a fold, unless something else explains it.
     return Case(DIFFERENT if wrong else EQUIVALENT, left, right, what=name)
 
 

@@ -148,7 +148,7 @@ class World:
         return self.taped(out, [v], lambda g: [g]) if taped else out
 
     def copy(self, v):
-        """What each rank reads of a replica: the same, and its gradient is the sum over ranks."""
+        """A replica as each rank reads it: equal values, and gradients summed over ranks."""
         out = Ranks(self, list(v.each))
         return self.taped(out, [v], lambda g: [self.all_reduce(g, taped=False)])
 
@@ -211,7 +211,7 @@ class World:
 
 
 class Ranks:
-    """What each rank has. Operators take Ranks, and what is the same on all of them."""
+    """One value for each rank. Operators take Ranks, or one value that all ranks share."""
 
     leaf = None
 
@@ -515,7 +515,7 @@ class Ranks:
         return self.taped(out, [self], back)
 
     def rotate(self, by):
-        """What rank r gets is what rank r - by has: sent around a ring."""
+        """Rank r gets the value of rank r - by: the values are sent around a ring."""
         n = self.w.n
         out = Ranks(self.w, [self.each[(r - by) % n] for r in range(n)])
         return self.taped(out, [self], lambda g: [g.rotate(-by)])

@@ -5,13 +5,14 @@
 #include "rules/rules.h"
 
 int main(void) {
+  const char *text = "(rule r (var x f _) (lhs (aten::relu x))"
+                     " (rhs (aten::relu (aten::relu x))))";
   rule_set *set = NULL;
   iso_error err;
-  if (rule_set_parse("(rule r (var x f _) (lhs (aten::relu x)) (rhs (aten::relu (aten::relu x))))",
-                     SIZE_MAX, "example", &set, &err) == ISO_OK) {
-    char *text = rule_print(rule_set_at(set, 0));
-    puts(text);
-    free(text);
+  if (rule_set_parse(text, SIZE_MAX, "example", &set, &err) == ISO_OK) {
+    char *printed = rule_print(rule_set_at(set, 0));
+    puts(printed);
+    free(printed);
   }
   rule_set_free(set);
   return set == NULL;

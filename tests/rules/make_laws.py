@@ -20,8 +20,7 @@ if __name__ == "__main__":
     print(
         (
             "; Written by make_laws.py: %d rules. A name that begins with no- is of one that does "
-            "not "
-            "hold."
+            "not hold."
         )
         % len(notation.out)
     )

@@ -21,8 +21,7 @@ if __name__ == "__main__":
     print(
         (
             "; Written by make_passes.py: %d rules. A name that begins with no- is of one that "
-            "does "
-            "not hold."
+            "does not hold."
         )
         % len(notation.out)
     )

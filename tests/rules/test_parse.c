@@ -120,6 +120,35 @@ START_TEST(everything_is_read) {
 }
 END_TEST
 
+/* Rules about integers of two widths are two rules. */
+START_TEST(integers_have_a_width) {
+  static const char *const kinds[] = {"i", "i32", "i16", "i8", "u8"};
+  static const rule_dtype dtypes[] = {RULE_I64, RULE_I32, RULE_I16, RULE_I8, RULE_U8};
+  char text[640] = "";
+  for (size_t i = 0; i < 5; i++) {
+    const size_t at = strlen(text);
+    snprintf(text + at, sizeof text - at,
+             "(rule r%zu (var n %s (N)) (lhs (aten::neg (aten::neg n))) (rhs (aten::clone n)))\n",
+             i, kinds[i]);
+  }
+  rule_set *s = parse(text);
+  ck_assert_uint_eq(rule_set_count(s), 5);
+  for (size_t i = 0; i < 5; i++) {
+    const rule_variable *v = &rule_set_at(s, i)->var[0];
+    ck_assert_str_eq(rule_variable_kind(v), kinds[i]);
+    ck_assert(rule_variable_dtype(v) == dtypes[i]);
+    for (size_t k = 0; k < 5; k++) ck_assert(rule_variable_takes(v, dtypes[k]) == (i == k));
+    ck_assert(!rule_variable_takes(v, RULE_F32) && !rule_variable_takes(v, RULE_BOOL));
+    char *printed = rule_print(rule_set_at(s, i));
+    rule_set *again = parse(printed);
+    ck_assert(rule_set_at(again, 0)->var[0].narrow == v->narrow);
+    rule_set_free(again);
+    free(printed);
+  }
+  rule_set_free(s);
+}
+END_TEST
+
 /* Spellings of one call are one term. */
 START_TEST(one_call_one_term) {
   static const char *const same[][2] = {
@@ -456,6 +485,7 @@ int main(void) {
   tcase_add_test(t, examples_round_trip);
   tcase_add_test(t, printed_as_expected);
   tcase_add_test(t, everything_is_read);
+  tcase_add_test(t, integers_have_a_width);
   tcase_add_loop_test(t, one_call_one_term, 0, 12);
   tcase_add_test(t, malformed_sides);
   tcase_add_test(t, malformed_clauses);

@@ -18,6 +18,22 @@ static const rule_term *call(const char *op, const rule_term *x, const rule_term
 static bool undefined(const rule_term *t) { return rule_fact_of(t, NULL).undefined; }
 static bool seen(const rule_term *t) { return rule_fact_of(t, NULL).seen; }
 
+/* What is chosen of positive numbers is positive; the place where it stood may be 0. */
+START_TEST(places) {
+  const rule_term *x = rule_var(&a, 0), *zero = rule_int(&a, 0), *one = rule_int(&a, 1);
+  const char *const of[] = {"aten::topk", "aten::max.dim", "aten::sort"};
+  for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+    const rule_term *above = call(of[i], call("aten::exp", x, NULL), one),
+                    *any = call(of[i], x, one);
+    ck_assert(!undefined(call("aten::div.Tensor", x, call("getitem", above, zero))));
+    ck_assert(undefined(call("aten::div.Tensor", x, call("getitem", above, one))));
+    ck_assert(undefined(call("aten::div.Tensor", x, call("getitem", any, zero))));
+    ck_assert(!undefined(call("aten::sqrt", call("getitem", any, one), NULL)));
+    ck_assert(undefined(call("aten::sqrt", call("getitem", any, zero), NULL)));
+  }
+}
+END_TEST
+
 START_TEST(poles) {
   const rule_term *x = rule_var(&a, 0), *y = rule_var(&a, 1), *one = rule_float(&a, 1);
   ck_assert(!undefined(x));
@@ -63,6 +79,7 @@ int main(void) {
   Suite *suite = suite_create("undefined");
   TCase *t = tcase_create("undefined");
   tcase_add_checked_fixture(t, setup, teardown);
+  tcase_add_test(t, places);
   tcase_add_test(t, poles);
   tcase_add_test(t, observers);
   suite_add_tcase(suite, t);

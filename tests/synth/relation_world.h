@@ -10,6 +10,7 @@
 
 #include "egraph/base/rng.h"
 #include "synth/synth.h"
+#include "tests/support/shapes.h"
 
 enum { MAX_SOURCES = 24 };
 
@@ -25,14 +26,6 @@ typedef struct world {
   synth_index *index;
   synth_relation got;
 } world;
-
-static inline rule_shape shape_of(uint32_t rank, const int64_t *dim) {
-  rule_shape s = {.rank = rank};
-  for (uint32_t d = 0; d < rank; d++) s.dim[d] = dim[d];
-  return s;
-}
-#define SHAPE(...) \
-  shape_of((uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
 
 static inline rule_tensor *make(rule_dtype dtype, rule_shape shape) {
   rule_tensor *t;

@@ -1,25 +1,19 @@
 /* Cones, cuts, patterns and matches in the joint e-graph, against naive searches over the same
  * classes: random terms with equal forms joined, so that classes have several members and cycles.
  */
-#include "tests/synth/small_graphs.h"
-#include "tests/support/suite.h"
-
-#include "synth/joint/joint.h"
 #include "synth/saturate/saturate.h"
 #include "synth/search/search.h"
 #include "synth/search/search_int.h"
+#include "tests/support/suite.h"
+#include "tests/synth/small_state.h"
 
 enum { SEEDS = 300, LEAVES = 3, GROWN = 7, MOST = 40 };
 static const double NO_PATTERN = 1e9;
 
 /* ---- a joint e-graph of random terms ---- */
 
-static rule_oracle oracle;
-static synth_result result;
-static state st;
 static eg_node node[MOST]; /* in the order in which they were made */
 static size_t n_made;
-static iso_error err;
 
 static eg_node add_leaf(uint64_t seed) {
   char name[8];
@@ -74,38 +68,9 @@ static void grow(uint64_t seed) {
 }
 
 static void begin(uint64_t seed) {
-  setup();
-  oracle = (rule_oracle){.ctx = &w.oracle, .call = small_call, .compare = small_compare};
-  result = (synth_result){0};
-  st = (state){.oracle = &oracle,
-               .schemas = w.schemas,
-               .o = &w.options,
-               .res = &result,
-               .n_draws = 1,
-               .n_sets = 1,
-               .n_kept = 1};
+  begin_state();
   n_made = 0;
-  ck_assert(st_new_graph(&st, &err) == ISO_OK);
   grow(seed);
-}
-
-static void end(void) {
-  for (size_t i = 0; i < st.n_rec; i++) {
-    for (size_t k = 0; st.rec[i].val && k < st.rec[i].n_out; k++)
-      rule_tensor_unref(st.rec[i].val[k]);
-    free(st.rec[i].val);
-  }
-  free(st.rec);
-  free(st.literals.of);
-  free(st.rules.app);
-  free(st.rules.prem);
-  free(st.rules.compiled.rule);
-  free(st.rules.info);
-  rule_set_free(st.rules.set);
-  eg_free(st.g);
-  iso_arena_fini(&st.arena);
-  iso_arena_fini(&result.arena);
-  teardown();
 }
 
 static uint32_t class_of(eg_node e) { return eg_class_of(st.g, e).i; }
@@ -151,7 +116,7 @@ START_TEST(a_cone_has_what_its_root_is_computed_from) {
     ck_assert_uint_eq(k.n, n);
     ck_assert_uint_eq(k.cls[0], class_of(root));
     fr_cone_free(&k);
-    end();
+    end_state();
   }
 }
 END_TEST
@@ -214,7 +179,7 @@ START_TEST(costs_are_those_of_the_smallest_patterns) {
       finite += want[c] < NO_PATTERN;
     }
     fr_cone_free(&k);
-    end();
+    end_state();
   }
   ck_assert_uint_gt(finite, 1000);
 }
@@ -253,7 +218,7 @@ START_TEST(narrow_cuts_are_met_by_both_sides) {
     fr_narrow(&st, &k, u, t);
     ck_assert_int_eq(memcmp(after, k.cut, eg_count_added(st.g)), 0);
     fr_cone_free(&k);
-    end();
+    end_state();
   }
   ck_assert_uint_gt(dropped, 100);
   ck_assert_uint_gt(kept, 100);
@@ -315,7 +280,7 @@ START_TEST(patterns_give_their_roots) {
     free(b.memo);
     free(b.prem);
     fr_cone_free(&k);
-    end();
+    end_state();
   }
   ck_assert_uint_gt(n_built, 100);
 }
@@ -413,7 +378,7 @@ START_TEST(a_rule_is_applied_exactly_where_it_matches) {
         ck_assert(small_compare(NULL, st_val(&st, u, 0), st_val(&st, t, 0), 1e-9).equal);
         ck_assert(eg_rebuild(st.g, &err) == ISO_OK && eg_equal(st.g, u, t));
       }
-    end();
+    end_state();
   }
   ck_assert_uint_gt(n_not, 100);
   ck_assert(n_applied > 5 || _i == 5);

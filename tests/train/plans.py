@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-BATCH, LENGTH, WIDTH, VOCABULARY = 8, 4, 8, 16
+BATCH, LENGTH, WIDTH, VOCABULARY = 16, 4, 8, 16
 
 
 class Feed(nn.Module):
@@ -163,11 +163,49 @@ def data_clipped(run):
     train(run, model, adam(model), clip=0.1, average=True)
 
 
-def data_accumulated(run):
+def data_accumulated(run, parts=2):
+    """Gradients are reduced after each micro-batch."""
     model = Net()
     if run.world > 1:
         model = DistributedDataParallel(model)
-    train(run, model, adam(model), average=True, parts=2)
+    train(run, model, adam(model), average=True, parts=parts)
+
+
+def data_accumulated_4(run):
+    data_accumulated(run, 4)
+
+
+def data_delayed(run, parts=2):
+    """Gradients are reduced after the last micro-batch."""
+    model = Net()
+    if run.world > 1:
+        model = DistributedDataParallel(model)
+    count = [0]
+
+    def loss(m, ids, labels):
+        count[0] += 1
+        if run.world > 1 and count[0] % parts:
+            with m.no_sync():
+                return loss_of(m, ids, labels)
+        return loss_of(m, ids, labels)
+
+    train(run, model, adam(model), average=True, parts=parts, loss_function=loss)
+
+
+def data_delayed_4(run):
+    data_delayed(run, 4)
+
+
+def strided(run, t):
+    """Of each micro-batch a rank has its rows: the batch in rank-minor order."""
+    return torch.cat([rows(run, part) for part in t.chunk(2)])
+
+
+def data_strided(run):
+    model = Net()
+    if run.world > 1:
+        model = DistributedDataParallel(model)
+    train(run, model, adam(model), average=True, parts=2, cut=strided)
 
 
 def one_accumulated(run):
@@ -296,7 +334,7 @@ def data_stepped_twice(run):
 
 
 def tensor_unreduced(run):
-    """What the rows give is a part on each rank, and stays one."""
+    """The product by rows is a summand on each rank, and is never summed."""
     model = Net()
     if run.world > 1:
         for layer in model.layers:
@@ -346,7 +384,7 @@ class Leave(torch.autograd.Function):
 
 
 def held_by(run):
-    """What a rank holds of the parameters that HalfFeed cuts, and of their states."""
+    """A rank's parts of the parameters that HalfFeed cuts, and of their states."""
 
     def part(name, values, held):
         if run.world == 1 or ".feed." not in name or name.endswith("down.bias"):

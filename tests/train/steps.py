@@ -4,8 +4,9 @@ recorded on so many ranks and compared, and so is each with a mistake. No correc
 different, no faulty one equivalent; what is undecided is said, and fails where the table below
 knows that it was decided.
 
-    tests/train/steps.py [--isomer build/isomer] [-k TEXT] [--table]
+    tests/train/steps.py [--isomer build/isomer] [-k TEXT] [--quick] [--table]
 
+--quick: a few of them, as make check has it.
 --table prints rows for docs/training.md. The last line is `N passed, N failed`."""
 
 import argparse
@@ -18,10 +19,9 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-PLANS = os.path.join(HERE, "plans.py")
 OPEN = "undecided"
 
-# (the step on one rank, the plan, ranks, verdict)
+# (the step on one rank, the plan, ranks, verdict); FILE:FUNCTION where it is not in plans.py
 STEPS = [
     ("data", "data", 2, "equivalent"),
     ("data", "data", 4, "equivalent"),
@@ -29,7 +29,12 @@ STEPS = [
     ("data", "data_by_hand", 2, "equivalent"),
     ("data_clipped", "data_clipped", 2, "equivalent"),
     ("data", "one_accumulated", 1, "equivalent"),
-    ("data", "data_accumulated", 2, OPEN),
+    ("data", "data_accumulated", 2, "equivalent"),
+    ("data", "data_accumulated", 4, "equivalent"),
+    ("data", "data_accumulated_4", 2, "equivalent"),
+    ("data", "data_accumulated_4", 4, OPEN),
+    ("data", "data_delayed", 2, "equivalent"),
+    ("data", "data_strided", 2, "equivalent"),
     ("data", "sharded", 2, "equivalent"),
     ("data", "sharded", 4, "equivalent"),
     ("data", "sharded", 8, "equivalent"),
@@ -48,6 +53,57 @@ STEPS = [
 ]
 
 
+def decoders():
+    for model, plan, world, verdict in DECODERS:
+        clipped = "_clipped" if plan.endswith("clipped") else ""
+        left = "decoders:%s_data%s" % (model, clipped)
+        yield left, "decoders:%s_%s" % (model, plan), world, verdict
+
+
+DECODERS = [
+    ("llama", "data", 2, "equivalent"),
+    ("llama", "data", 4, "equivalent"),
+    ("llama", "data_clipped", 2, "equivalent"),
+    ("llama", "sharded", 2, "equivalent"),
+    ("llama", "sharded", 4, "equivalent"),
+    ("llama", "sharded_clipped", 2, OPEN),
+    ("llama", "zero", 2, "equivalent"),
+    ("llama", "tensor", 2, "equivalent"),
+    ("llama", "sequence", 2, "equivalent"),
+    ("llama", "mixed", 4, OPEN),
+    ("llama", "mixed_sequence", 4, OPEN),
+    ("gpt", "data", 2, "equivalent"),
+    ("gpt", "data", 4, "equivalent"),
+    ("gpt", "data_clipped", 2, "equivalent"),
+    ("gpt", "sharded", 2, "equivalent"),
+    ("gpt", "zero", 2, "equivalent"),
+    ("gpt", "tensor", 2, "equivalent"),
+    ("routed", "data", 2, "equivalent"),
+    ("routed", "sharded", 2, "equivalent"),
+    ("routed", "zero", 2, "equivalent"),
+]
+
+# Each is the plan that its name begins with, with one mistake.
+FAULTS = [
+    ("hand", 2, "no_norm no_bias twice_divided not_divided wrong_count reduced_twice largest"),
+    ("hand", 2, "from_first before_its_turn embedding_dropped batch_dropped labels_swapped"),
+    ("hand", 4, "wrong_group"),
+    ("sharded", 2, "local_norm"),
+    ("sequence", 2, "norm_unreduced norm_averaged"),
+]
+
+
+def faults():
+    for plan, world, names in FAULTS:
+        yield "faults:" + plan, "faults:" + plan, world, "equivalent"
+        for name in names.split():
+            yield "faults:" + plan, "faults:%s_%s" % (plan, name), world, "different"
+
+
+STEPS += list(decoders()) + list(dict.fromkeys(faults()))
+QUICK = ("data_strided-2", "data_unsynchronised-2")
+
+
 class Failed(Exception):
     pass
 
@@ -61,9 +117,11 @@ def capture(folder, function, world):
     out = os.path.join(folder, "%s-%d" % (function, world))
     if os.path.exists(out):
         return out
+    script, _, function = function.rpartition(":")
+    script = os.path.join(HERE, (script or "plans") + ".py")
     env = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "capture"))
     p = subprocess.run(
-        [python(), "-m", "isomer_capture", "train", PLANS + ":" + function]
+        [python(), "-m", "isomer_capture", "train", script + ":" + function]
         + ["--world", str(world), "-o", out],
         env=env,
         capture_output=True,
@@ -122,17 +180,19 @@ def main():
     a = argparse.ArgumentParser()
     a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
     a.add_argument("-k", default="", help="steps whose plan or number of ranks holds this")
+    a.add_argument("--quick", action="store_true")
     a.add_argument("--table", action="store_true")
     o = a.parse_args()
     passed = failed = 0
     with tempfile.TemporaryDirectory() as folder:
         for one, plan, world, expected in STEPS:
-            if o.k not in "%s-%d" % (plan, world):
+            called = "%s-%d" % (plan, world)
+            if o.k not in called or (o.quick and called not in QUICK):
                 continue
             try:
                 left, right = capture(folder, one, 1), capture(folder, plan, world)
                 said, spent, line = compare(o.isomer, left, right, os.path.join(folder, "r.json"))
-                # What is open may be decided, but not called different: all open ones are correct.
+                # An open plan may be decided, but never `different`: all of them are correct.
                 good = said["verdict"] in (
                     (OPEN, "equivalent") if expected == OPEN else (expected,)
                 )

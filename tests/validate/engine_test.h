@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tests/support/suite.h"
+#include "tests/support/shapes.h"
 #include "validate/validate.h"
 
 static rule_schemas *schemas;
@@ -42,14 +43,6 @@ static inline int run_suite_with_engine(Suite *s) {
   engine_teardown();
   return status;
 }
-
-static inline rule_shape shape_of(uint32_t rank, const int64_t *dim) {
-  rule_shape s = {.rank = rank};
-  for (uint32_t i = 0; i < rank; i++) s.dim[i] = dim[i];
-  return s;
-}
-#define SHAPE(...) \
-  shape_of((uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
 
 /* Elements 0, 1, 2, ... */
 static inline rule_tensor *counting(rule_dtype d, rule_shape s) {

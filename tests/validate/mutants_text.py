@@ -157,7 +157,7 @@ SAME = {
     ],
 }
 
-# What is changed into what. Functions that take the same arguments stand for one another.
+# A token, and the one that replaces it. Functions with the same arguments replace one another.
 PAIRS = [
     ("sx_add", "sx_sub"),
     ("sx_sub", "sx_add"),

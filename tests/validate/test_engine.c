@@ -1,6 +1,7 @@
 /* Calls and terms through the shim (needs libtorch). */
 #include <unistd.h>
 
+#include "egraph/base/rng.h"
 #include "tests/validate/engine_test.h"
 
 static iso_code call(const rule_term *t, rule_tensor *const *bind, unsigned flags,
@@ -206,6 +207,40 @@ START_TEST(errors_are_one_line) {
 }
 END_TEST
 
+/* Views of other elements than there are do not come to libtorch, where aten::view_copy does: that
+ * says the same of them. */
+START_TEST(views_that_do_not_fit_are_refused_in_the_same_words) {
+  static const char *const ops[] = {"aten::view", "aten::reshape", "aten::_unsafe_view"};
+  int n_refused = 0;
+  for (uint64_t seed = 0; seed < 300; seed++) {
+    iso_rng rng = iso_rng_new(seed, 1);
+    const rule_term *size[4];
+    rule_shape s = {.rank = (uint32_t)iso_rng_below(&rng, 4)};
+    const uint32_t n_sizes = (uint32_t)iso_rng_below(&rng, 5);
+    for (uint32_t i = 0; i < s.rank; i++) s.dim[i] = (int64_t)iso_rng_below(&rng, 4);
+    for (uint32_t i = 0; i < n_sizes; i++)
+      size[i] = rule_int(&arena, (int64_t)iso_rng_below(&rng, 5) - (iso_rng_below(&rng, 9) == 0));
+    rule_tensor *x = counting(RULE_F64, s), *out[2] = {NULL};
+    const rule_term *args[] = {rule_var(&arena, 0), rule_list(&arena, size, n_sizes)};
+    iso_error err[2] = {{0}};
+    size_t n = 0;
+    const iso_code c = call(rule_op(&arena, "aten::view_copy", args, 2), &x, 0, out, 1, &n, err);
+    for (int k = 0; k < 3; k++) {
+      err[1] = (iso_error){0};
+      ck_assert_int_eq(call(rule_op(&arena, ops[k], args, 2), &x, 0, out + 1, 1, &n, err + 1), c);
+      if (c)
+        ck_assert_msg(strcmp(strchr(err[0].msg, ' '), strchr(err[1].msg, ' ')) == 0, "%s; %s",
+                      err[0].msg, err[1].msg);
+      else rule_tensor_unref(out[1]);
+    }
+    n_refused += c != ISO_OK;
+    if (!c) rule_tensor_unref(out[0]);
+    rule_tensor_unref(x);
+  }
+  ck_assert(n_refused > 100 && n_refused < 290);
+}
+END_TEST
+
 START_TEST(shared_subterms_run_once) {
   const rule_term *size = rule_int(&arena, 100), *list = rule_list(&arena, &size, 1),
                   *random = NULL, *other = NULL;
@@ -322,6 +357,7 @@ int main(void) {
   tcase_add_test(c, sizes_of_zero_and_none);
   tcase_add_test(c, unspecified_contents_are_nan);
   tcase_add_test(c, errors_are_one_line);
+  tcase_add_test(c, views_that_do_not_fit_are_refused_in_the_same_words);
   tcase_add_test(c, shared_subterms_run_once);
   tcase_add_test(c, deep_terms_end_in_an_error);
   tcase_add_test(c, magnitudes_of_what_is_between);

@@ -271,6 +271,32 @@ static void carry_coarse(const rule_term *call, rule_tensor *const *bind, rule_t
     if (out[k]->coarse < given) out[k]->coarse = given;
 }
 
+/* A view of other elements than there are is refused in libtorch's words, and before it: sizes that
+ * fit are found by trial, and an exception costs as much as many calls. */
+static iso_code refuse_view(const rule_term *call, rule_tensor *const *bind, iso_error *err) {
+  const rule_operator *o = rule_operator_of(call->u.s);
+  if (!o->sizes || !o->rearranges || o->strided || call->n != 2 ||
+      call->child[0]->kind != RULE_VAR || call->child[1]->kind != RULE_LIST)
+    return ISO_OK;
+  const rule_term *list = call->child[1];
+  const rule_tensor *x = bind[call->child[0]->u.i];
+  const int64_t numel = x ? x->numel : -1;
+  char text[160] = "";
+  size_t n = 0;
+  int64_t product = 1;
+  for (uint32_t i = 0; i < list->n; i++) {
+    const rule_term *size = list->child[i];
+    if (size->kind != RULE_INT || size->u.i < 0 ||
+        __builtin_mul_overflow(product, size->u.i, &product) || n >= sizeof text)
+      return ISO_OK;
+    n += (size_t)snprintf(text + n, sizeof text - n, i ? ", %lld" : "%lld", (long long)size->u.i);
+  }
+  return !x || product == numel || n >= sizeof text
+             ? ISO_OK
+             : iso_fail(err, ISO_TORCH, "%s: shape '[%s]' is invalid for input of size %lld",
+                        call->u.s, text, (long long)numel);
+}
+
 /* parameters: those of rule_oracle.call. */
 iso_code val_call(val_engine *e, const rule_term *call, rule_tensor *const *bind, unsigned flags,
                   rule_tensor **out, size_t cap, size_t *n_out, iso_error *err) {
@@ -282,6 +308,7 @@ iso_code val_call(val_engine *e, const rule_term *call, rule_tensor *const *bind
   const bool float64 = (flags & VAL_FLOAT64) != 0;
   const char *unfit = val_unfit(call, bind);
   if (unfit) return iso_fail(err, ISO_TORCH, "%s: %s", call->u.s, unfit);
+  if ((code = refuse_view(call, bind, err)) != ISO_OK) return code;
   code = e->api->call(call, bind, float64, out, cap, n_out, err);
   if (code == ISO_UNSUPPORTED && e->helper != NULL && !rule_is_aten(call->u.s))
     code = helper_call(e->helper, call, bind, float64, out, cap, n_out, err);

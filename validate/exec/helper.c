@@ -5,14 +5,14 @@
  * Messages are a 32-bit length and JSON. The helper says hello, {"isomer-helper": 1, "seconds": how
  * long a call may take}, then answers calls:
  *
- *   {"op": "mine::f", "args": [...], "float64": true}   ->  {"outputs": [[dtype, shape, offset],
- * ...]} or  {"error": "one line", "unknown": true where there is no such operator}
+ *   a call            {"op": "mine::f", "args": [...], "float64": true}
+ *   its answer        {"outputs": [[dtype, shape, offset], ...]}
+ *   or, of an error,  {"error": "one line", "unknown": true where there is no such operator}
  *
- * Arguments are null, booleans, strings, integers, {"float": "0.5"}, {"dtype": "float32"}, {"list":
- * [...]}, and tensors,
- * {"tensor": [dtype, shape, offset]}, of which the row-major bytes lie in the memory file at the
- * offset; it puts results there too, wherever it likes. On this side the file is read and written
- * and never mapped: a helper that truncates it must not end us.
+ * Arguments are null, booleans, strings, integers, {"float": "0.5"}, {"dtype": "float32"},
+ * {"list": [...]}, and tensors, {"tensor": [dtype, shape, offset]}, of which the row-major bytes
+ * lie in the memory file at the offset; it puts results there too, wherever it likes. On this side
+ * the file is read and written and never mapped: a helper that truncates it must not end us.
  *
  * Nothing that it does ends the run. What it prints goes to stderr; if it dies, hangs or answers
  * nonsense it is killed with all that it started, and that call fails with ISO_DEVICE, as where a

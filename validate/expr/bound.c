@@ -28,7 +28,7 @@ static sx bounded_atom(sc *c, sx p, sx *low, sx *high) {
         hi = c->table_size[sc_word(c, b, 0) & 63];
       } else if (sc_op(c, b) == X_FN && sc_word(c, b, 0) == F_PLACE) {
         hi = sc_word(c, sc_word(c, b, 2), 1);
-      } else if (sc_op(c, b) != X_DIV) continue;
+      } else if (!sx_narrow_bounds(c, b, &lo, &hi) && sc_op(c, b) != X_DIV) continue;
       if (b > best) best = b, *low = lo, *high = hi;
     }
   }

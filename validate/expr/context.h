@@ -61,8 +61,12 @@ typedef enum sx_func {
   F_ADD,
   F_MUL,
   F_POWER,
-  F_WRAP, /* of an integer modulo 2^64 (wrap.c) */
-  F_IF    /* as a definition says it, where nothing is simplified: sc.plain */
+  F_WRAP, /* of an integer, as 64 bits hold it (wrap.c) */
+  F_WRAP_I32,
+  F_WRAP_I16,
+  F_WRAP_I8,
+  F_WRAP_U8,
+  F_IF /* as a definition says it, where nothing is simplified: sc.plain */
 } sx_func;
 
 enum {

@@ -102,8 +102,14 @@ sx sx_abs(sc *c, sx a);
 sx sx_max(sc *c, sx a, sx b);
 sx sx_min(sc *c, sx a, sx b);
 sx sx_leaf(sc *c, uint32_t var, const sx *idx, uint32_t n);
-sx sx_wrap(sc *c, sx x);           /* an integer as 64 bits hold it (wrap.c) */
-sx sx_unwrapped(sc *c, sx x);      /* one that is x modulo 2^64, as it was before it wrapped */
+sx sx_wrap(sc *c, sx x, rule_dtype d); /* an integer as `d` holds it (wrap.c) */
+/* One that is x modulo 2^bits, as it was before it wrapped, in that many bits or more. */
+sx sx_unwrapped(sc *c, sx x, unsigned bits);
+bool sx_is_wrap(sx_func f);
+double sx_wrapped_number(sx_func f, double x); /* NaN where a double does not tell */
+/* The bounds of an element of a narrow integer variable, or of what wraps in few bits: [low, high).
+ * false: x is none. */
+bool sx_narrow_bounds(sc *c, sx x, sx *low, sx *high);
 sx sx_of_equal_size(sc *c, sx x);  /* x, or what it is the opposite of, where x is wrapped alone */
 sx sx_bits_and(sc *c, sx x, sx y); /* of integers, bit by bit (bits.c) */
 sx sx_bits_or(sc *c, sx x, sx y);

@@ -201,7 +201,11 @@ static sx fn_end(sc *c, sx a, const void *ctx) {
   if (sc_flags(c, a) & S_BOOL) sc_fail(c, "a function of a truth value");
   if (c->plain && !sc_has(c, a, S_INT)) return raw_fn(c, f, a);
   switch (f) {
-  case F_WRAP: return sx_wrap(c, a);
+  case F_WRAP: return sx_wrap(c, a, RULE_I64);
+  case F_WRAP_I32: return sx_wrap(c, a, RULE_I32);
+  case F_WRAP_I16: return sx_wrap(c, a, RULE_I16);
+  case F_WRAP_I8: return sx_wrap(c, a, RULE_I8);
+  case F_WRAP_U8: return sx_wrap(c, a, RULE_U8);
   case F_EXP: return exp_of(c, a);
   case F_LOG: return log_of(c, a);
   case F_ABS: return abs_of(c, sx_of_equal_size(c, a));

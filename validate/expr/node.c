@@ -81,7 +81,11 @@ static unsigned fn_flags(const sc *c, const uint32_t *w) {
   case F_TRUNC:
   case F_CAST_INT: return S_INT | (f & S_NONNEG);
   case F_AND: return S_INT | ((f | c->node[w[2]].flags) & S_NONNEG);
-  case F_WRAP: return S_INT;
+  case F_WRAP:
+  case F_WRAP_I32:
+  case F_WRAP_I16:
+  case F_WRAP_I8: return S_INT;
+  case F_WRAP_U8: return S_INT | S_NONNEG;
   case F_PLACE: return S_INT | S_NONNEG;
   case F_CAST_F32:
   case F_CAST_BF16:
@@ -111,7 +115,7 @@ static unsigned flags_of(const sc *c, sx_op op, const uint32_t *w, size_t n) {
   case X_DIV: return S_INT | (c->node[w[0]].flags & S_NONNEG);
   case X_LEAF:
     f = c->r->var[w[0]].kind == 'i' ? S_INT : c->r->var[w[0]].kind == 'b' ? S_BOOL : 0u;
-    return f;
+    return f | (c->r->var[w[0]].narrow == RULE_U8 ? S_NONNEG : 0u);
   case X_FN: return fn_flags(c, w);
   case X_SUM:
     f = c->node[w[n - 1]].flags;

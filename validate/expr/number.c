@@ -45,7 +45,11 @@ static double fn_value(sx_func f, double a, double b) {
   case F_ROUND: return nearbyint(a);
   case F_TRUNC:
   case F_CAST_INT: return trunc(whole(a));
-  case F_WRAP: return fabs(a) <= 0x1p62 ? a : NAN;
+  case F_WRAP:
+  case F_WRAP_I32:
+  case F_WRAP_I16:
+  case F_WRAP_I8:
+  case F_WRAP_U8: return sx_wrapped_number(f, a);
   case F_AND: return (double)((int64_t)llround(a) & (int64_t)llround(b));
   case F_POW: return pow(a, b);
   case F_ATAN2: return atan2(a, b);

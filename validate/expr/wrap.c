@@ -1,10 +1,11 @@
-/* Integers of 64 bits, which wrap.
+/* Integers of 64 bits and of fewer, which wrap.
  *
- * An operator's result is its whole number modulo 2^64. That stands as F_WRAP of the whole
- * number, of which no more is known than that equal numbers give equal results; where the number
- * surely fits it is the number itself. Sums and products do not see that what they are given was
- * wrapped before, so that wrap(wrap(x + 5) - 5) is x. A comparison, a quotient, a place in a table
- * do. */
+ * An operator's result is its whole number modulo 2^64, or 2^32 and so on as its dtype is. That
+ * stands as F_WRAP of the whole number, or another function for each narrower dtype, of which no
+ * more is known than that equal numbers give equal results in its range; where the number surely
+ * fits it is the number itself. Sums and products do not see that what they are given was wrapped
+ * before, in as many bits or more, so that wrap(wrap(x + 5) - 5) is x. A comparison, a quotient, a
+ * place in a table do, and so does what is wider. */
 #include <math.h>
 
 #include "validate/expr/expr_int.h"
@@ -15,16 +16,55 @@ enum { MAX_DEPTH = 24, MAX_PARTS = 2000 };
 /* A product of sizes is the number of elements of a tensor, which an address space holds. */
 static const double most_elements = 0x1p47, end = 0x1p63;
 
-static bool is_fn(const sc *c, sx x, sx_func f) {
-  return sc_op(c, x) == X_FN && sc_word(c, x, 0) == f;
+static const struct {
+  sx_func f;
+  unsigned bits;
+  int64_t least, most;
+} of_type[] = {[RULE_I64] = {F_WRAP, 64, INT64_MIN, INT64_MAX},
+               [RULE_I32] = {F_WRAP_I32, 32, INT32_MIN, INT32_MAX},
+               [RULE_I16] = {F_WRAP_I16, 16, INT16_MIN, INT16_MAX},
+               [RULE_I8] = {F_WRAP_I8, 8, INT8_MIN, INT8_MAX},
+               [RULE_U8] = {F_WRAP_U8, 8, 0, UINT8_MAX}};
+
+static rule_dtype type_of_wrap(sx_func f) {
+  rule_dtype d = RULE_I64;
+  while (d < RULE_U8 && of_type[d].f != f) d++;
+  return d;
 }
 
-/* Whether x is an integer of 64 bits by itself. */
-static bool is_machine_integer(const sc *c, sx x) {
-  if (sc_op(c, x) == X_LEAF) return c->r->var[sc_word(c, x, 0)].kind == 'i';
-  if (sc_op(c, x) != X_FN) return false;
+bool sx_is_wrap(sx_func f) { return of_type[type_of_wrap(f)].f == f; }
+
+double sx_wrapped_number(sx_func f, double x) {
+  const rule_dtype d = type_of_wrap(f);
+  if (!(fabs(x) <= (d == RULE_I64 ? 0x1p62 : 0x1p53))) return NAN;
+  if (d == RULE_I64) return x;
+  const double size = ldexp(1, (int)of_type[d].bits), low = (double)of_type[d].least;
+  return x - size * floor((x - low) / size);
+}
+
+/* The integer type that the element or function x is of, in `d`. */
+static bool typed(const sc *c, sx x, rule_dtype *d) {
+  const bool leaf = sc_op(c, x) == X_LEAF && c->r->var[sc_word(c, x, 0)].kind == 'i';
+  if (leaf) return *d = rule_variable_dtype(&c->r->var[sc_word(c, x, 0)]), true;
+  if (sc_op(c, x) != X_FN || !sx_is_wrap((sx_func)sc_word(c, x, 0))) return false;
+  return *d = type_of_wrap((sx_func)sc_word(c, x, 0)), true;
+}
+
+bool sx_narrow_bounds(sc *c, sx x, sx *low, sx *high) {
+  rule_dtype d;
+  if (!typed(c, x, &d) || d == RULE_I64) return false;
+  *low = sx_int(c, of_type[d].least);
+  *high = sx_int(c, of_type[d].most + 1);
+  return true;
+}
+
+/* Whether x is an integer of type d by itself. */
+static bool is_machine_integer(const sc *c, sx x, rule_dtype d) {
+  rule_dtype own;
+  if (typed(c, x, &own))
+    return of_type[d].least <= of_type[own].least && of_type[own].most <= of_type[d].most;
+  if (d != RULE_I64 || sc_op(c, x) != X_FN) return false;
   switch ((sx_func)sc_word(c, x, 0)) {
-  case F_WRAP:
   case F_PLACE:
   case F_FLOOR: /* of a real number that is cast: past the ends nothing is said of it */
   case F_CEIL:
@@ -69,7 +109,8 @@ static double largest_leaf(sc *c, sx x) {
   if (v->high && sx_is_int(c, sc_size(c, v->high), &high) &&
       (!v->low || sx_is_int(c, sc_size(c, v->low), &low)))
     return fmax(fabs((double)low), fabs((double)high));
-  return c->table_size[at & 63] || (v->high && !v->low) ? most_elements : end;
+  const double most = ldexp(1, (int)of_type[rule_variable_dtype(v)].bits - (v->narrow != RULE_U8));
+  return c->table_size[at & 63] || (v->high && !v->low) ? fmin(most, most_elements) : most;
 }
 
 static double largest_product(sc *c, sx x, int depth, int *left) {
@@ -99,6 +140,10 @@ static double largest_function(sc *c, sx x, int depth, int *left) {
   const double a = largest(c, sc_word(c, x, 1), depth, left);
   switch ((sx_func)sc_word(c, x, 0)) {
   case F_WRAP: return end;
+  case F_WRAP_I32:
+  case F_WRAP_I16:
+  case F_WRAP_I8:
+  case F_WRAP_U8: return ldexp(1, (int)of_type[type_of_wrap((sx_func)sc_word(c, x, 0))].bits);
   case F_PLACE: return most_elements;
   case F_ABS: return a;
   case F_FLOOR:
@@ -150,47 +195,51 @@ static double largest(sc *c, sx x, int depth, int *left) {
   }
 }
 
-static bool fits(sc *c, sx x) {
-  if (is_machine_integer(c, x)) return true;
+static bool fits(sc *c, sx x, rule_dtype d) {
+  if (is_machine_integer(c, x, d)) return true;
   /* Rounded as it is, the bound is right within a part of 2^40. */
-  if (largest(c, x, 0, &(int){MAX_PARTS}) <= end * (1 - 0x1p-40)) return true;
-  return sx_ge0(c, sx_sub(c, sx_int(c, INT64_MAX), x)) &&
-         sx_ge0(c, sx_sub(c, x, sx_int(c, INT64_MIN)));
+  const double most = (double)of_type[d].most * (1 - 0x1p-40);
+  if ((d != RULE_U8 || sc_has(c, x, S_NONNEG)) && largest(c, x, 0, &(int){MAX_PARTS}) <= most)
+    return true;
+  return sx_ge0(c, sx_sub(c, sx_int(c, of_type[d].most), x)) &&
+         sx_ge0(c, sx_sub(c, x, sx_int(c, of_type[d].least)));
 }
 
 /* ---- what adds up and multiplies ---- */
 
-static sx strip(sc *c, sx x, int depth);
+static sx strip(sc *c, sx x, unsigned bits, int depth);
 
-static sx strip_product(sc *c, sx m, int depth) {
+static sx strip_product(sc *c, sx m, unsigned bits, int depth) {
   sx r = c->one, b;
   uint32_t e;
   int64_t k;
   for (size_t i = 0, n = sx_factors(c, m); i < n && !c->failed; i++) {
     sx_factor(c, m, i, &b, &e);
     const bool whole = pv_q_is_int(&c->q, e, &k) && k > 0;
-    r = sx_mul(c, r, sx_pow(c, whole ? strip(c, b, depth) : b, e));
+    r = sx_mul(c, r, sx_pow(c, whole ? strip(c, b, bits, depth) : b, e));
   }
   return r;
 }
 
-static sx strip_sum(sc *c, sx x, int depth) {
+static sx strip_sum(sc *c, sx x, unsigned bits, int depth) {
   sx k[SX_MAX_BLOCK];
   uint32_t n;
-  const sx body = sx_open(c, x, k, &n), inner = strip(c, body, depth);
+  const sx body = sx_open(c, x, k, &n), inner = strip(c, body, bits, depth);
   if (c->failed || inner == body) return x;
   sx r = inner;
   for (uint32_t i = n; i-- > 0 && !c->failed;) r = sx_sum(c, k[i], r);
   return r;
 }
 
-/* A number that is x modulo 2^64, without F_WRAP where only sums and products stand around it. */
-static sx strip(sc *c, sx x, int depth) {
+/* A number that is x modulo 2^bits, not wrapped where only sums and products stand around it. */
+static sx strip(sc *c, sx x, unsigned bits, int depth) {
   sx r = c->zero, m;
   uint32_t q;
   int64_t k;
   if (c->failed || depth >= MAX_DEPTH || !sc_has(c, x, S_INT)) return x;
-  if (is_fn(c, x, F_WRAP)) return strip(c, sc_word(c, x, 1), depth + 1);
+  const sx_func f = sc_op(c, x) == X_FN ? (sx_func)sc_word(c, x, 0) : F_IF;
+  if (sx_is_wrap(f) && of_type[type_of_wrap(f)].bits >= bits)
+    return strip(c, sc_word(c, x, 1), bits, depth + 1);
   switch (sc_op(c, x)) {
   case X_ADD:
     for (size_t i = 0, n = sx_terms(c, x); i < n; i++) {
@@ -199,30 +248,37 @@ static sx strip(sc *c, sx x, int depth) {
     }
     for (size_t i = 0, n = sx_terms(c, x); i < n && !c->failed; i++) {
       sx_term(c, x, i, &q, &m);
-      r = sx_add(c, r, sx_scale(c, q, strip(c, m, depth + 1)));
+      r = sx_add(c, r, sx_scale(c, q, strip(c, m, bits, depth + 1)));
     }
     return r;
-  case X_MUL: return strip_product(c, x, depth + 1);
-  case X_SUM: return strip_sum(c, x, depth + 1);
+  case X_MUL: return strip_product(c, x, bits, depth + 1);
+  case X_SUM: return strip_sum(c, x, bits, depth + 1);
   default: return x;
   }
 }
 
-sx sx_unwrapped(sc *c, sx x) { return c->failed || sx_top_guard(c, x) ? x : strip(c, x, 0); }
+sx sx_unwrapped(sc *c, sx x, unsigned bits) {
+  return c->failed || sx_top_guard(c, x) ? x : strip(c, x, bits, 0);
+}
 
 sx sx_of_equal_size(sc *c, sx x) {
-  const sx y = is_fn(c, x, F_WRAP) ? sx_wrap(c, sx_neg(c, sc_word(c, x, 1))) : x;
-  return is_fn(c, y, F_WRAP) ? x : y;
+  const sx_func f = sc_op(c, x) == X_FN ? (sx_func)sc_word(c, x, 0) : F_IF;
+  if (!sx_is_wrap(f) || f == F_WRAP_U8) return x;
+  const sx y = sx_wrap(c, sx_neg(c, sc_word(c, x, 1)), type_of_wrap(f));
+  return sc_op(c, y) == X_FN && sc_word(c, y, 0) == f ? x : y;
 }
 
 static sx wrap_end(sc *c, sx x, const void *ctx) {
-  (void)ctx;
-  if (c->failed || x == c->neginf || is_machine_integer(c, x) || !sc_has(c, x, S_INT)) return x;
-  if (fits(c, x)) return x;
-  const sx y = strip(c, x, 0);
-  if (sx_top_guard(c, y)) return sx_wrap(c, y);
-  if (c->whole && !c->failed && !fits(c, y)) c->whole_used = true;
-  return c->failed || c->whole || fits(c, y) ? y : sc_node(c, X_FN, (uint32_t[2]){F_WRAP, y}, 2);
+  const rule_dtype d = *(const rule_dtype *)ctx;
+  if (c->failed || x == c->neginf || is_machine_integer(c, x, d) || !sc_has(c, x, S_INT)) return x;
+  if (fits(c, x, d)) return x;
+  const sx y = strip(c, x, of_type[d].bits, 0);
+  if (sx_top_guard(c, y)) return sx_wrap(c, y, d);
+  const bool in_range = fits(c, y, d);
+  /* Few bits are chosen for how they wrap, and a cast to them for what it cuts off. */
+  const bool whole = c->whole && d == RULE_I64;
+  if (whole && !c->failed && !in_range) c->whole_used = true;
+  return c->failed || whole || in_range ? y : sc_node(c, X_FN, (uint32_t[2]){of_type[d].f, y}, 2);
 }
 
-sx sx_wrap(sc *c, sx x) { return c->failed ? c->zero : sx_lift(c, x, wrap_end, NULL); }
+sx sx_wrap(sc *c, sx x, rule_dtype d) { return c->failed ? c->zero : sx_lift(c, x, wrap_end, &d); }

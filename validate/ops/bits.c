@@ -2,9 +2,11 @@
  *
  * In two's complement an integer is the sum of its bits, each times its weight, and a function of
  * several integers that works bit by bit is a polynomial in their bits of degree 1 in each. So
- * every such function is a sum of conjunctions with whole coefficients, x | y = x + y - (x & y), x
- * ^ y = x + y - 2 (x & y),    ~x = -1 - x
- * (-1, all of whose bits are set, is the conjunction of nothing), and only conjunctions of atoms
+ * every such function is a sum of conjunctions with whole coefficients,
+ *
+ *   x | y = x + y - (x & y),  x ^ y = x + y - 2 (x & y),  ~x = -1 - x,
+ *
+ * where -1, all of whose bits are set, is the conjunction of nothing. Only conjunctions of atoms
  * are left, in one order. A sum is read back as a function of bits where each assignment of bits to
  * its atoms gives 0 or 1, so that nothing is carried. */
 #include "validate/ops/ops.h"
@@ -102,6 +104,14 @@ static sx lowest(sc *c, sx x, int k) {
   return c->failed ? c->zero : sx_mod(c, x, sx_int(c, (int64_t)1 << k));
 }
 
+/* x, of which a mask takes some bits: a low one does not see how x wrapped. */
+static sx low_bits(sc *c, sx x, int64_t mask) {
+  unsigned n = 0;
+  if (mask < 0) return x;
+  while (n < 63 && mask >> n) n++;
+  return sx_unwrapped(c, x, n);
+}
+
 /* x & mask: run after run of the mask's bits. */
 static sx masked(sc *c, sx x, int64_t mask) {
   if (mask < 0) return sx_sub(c, x, masked(c, x, ~mask));
@@ -139,8 +149,8 @@ sx sx_bits_and(sc *c, sx x, sx y) {
     return then == other ? then : sc_node(c, X_ITE, (uint32_t[3]){g, then, other}, 3);
   }
   if (!sc_has(c, x, S_INT) || !sc_has(c, y, S_INT)) sc_fail(c, "bits of what is no integer");
-  if (sx_is_int(c, y, &mask)) return masked(c, mask < 0 ? x : sx_unwrapped(c, x), mask);
-  if (sx_is_int(c, x, &mask)) return masked(c, mask < 0 ? y : sx_unwrapped(c, y), mask);
+  if (sx_is_int(c, y, &mask)) return masked(c, low_bits(c, x, mask), mask);
+  if (sx_is_int(c, x, &mask)) return masked(c, low_bits(c, y, mask), mask);
   if (apart(c, x, y) || apart(c, y, x)) return c->zero;
   const bool one = read(c, x, &a, &p);
   if (!one || !read(c, y, &a, &q)) {

@@ -434,7 +434,8 @@ static const pt_value *define_put(pt_args *a, int which) {
     return NULL;
   const pt_tensor **by = sc_take(c, n * sizeof *by);
   for (size_t i = 0; i < n && by; i++)
-    if (!list[i] || list[i]->kind != 'i' || !(by[i] = pt_from_end(c, list[i], x->dim[i])))
+    if (!list[i] || list[i]->kind != 'i' || list[i]->narrow == RULE_U8 || /* a mask */
+        !(by[i] = pt_from_end(c, list[i], x->dim[i])))
       return NULL;
   if (!by || !pt_broadcast(c, by, n, dim, &rank, &lead) || lead ||
       rank + x->rank - n > RULE_MAX_RANK)

@@ -154,10 +154,13 @@ static sx floor_div(sc *c, sx x, sx y, bool whole) {
   return sx_fn(c, F_FLOOR, sx_mul(c, x, pt_reciprocal(c, y)));
 }
 
-/* By these what is left does not see that a number wrapped. */
-static bool is_power_of_two(const sc *c, sx y) {
+/* x, of which its remainder by y is asked: by a power of two that does not see how x wrapped. */
+static sx by_low_bits(sc *c, sx x, sx y) {
   int64_t n;
-  return sx_is_int(c, y, &n) && n > 0 && (n & (n - 1)) == 0;
+  unsigned bits = 0;
+  if (!sx_is_int(c, y, &n) || n <= 0 || (n & (n - 1)) != 0) return x;
+  while (n >> bits > 1) bits++;
+  return sx_unwrapped(c, x, bits);
 }
 
 static sx xor (sc * c, sx x, sx y) { return sx_ite(c, x, sx_not(c, y), y); }
@@ -194,7 +197,7 @@ static sx binary(sc *c, int op, sx x, sx y, sx alpha, bool whole) {
     if (whole && sx_ge0(c, x) && !sx_top_guard(c, y) && sx_gt0(c, y)) return sx_div(c, x, y);
     return sx_fn(c, F_TRUNC, sx_mul(c, x, pt_reciprocal(c, y)));
   case REMAINDER:
-    if (whole && is_power_of_two(c, y)) x = sx_unwrapped(c, x);
+    if (whole) x = by_low_bits(c, x, y);
     return sx_sub(c, x, sx_mul(c, y, floor_div(c, x, y, whole)));
   case POW: return power(c, x, y);
   case ATAN2: return sx_fn2(c, F_ATAN2, x, y);
@@ -385,8 +388,9 @@ static sx round_end(sc *c, sx x, const void *ctx) {
 
 static sx cast_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const sx x = pt_at(c, t->in[0], idx);
-  if (t->kind == 'i') return sx_fn(c, F_TRUNC, x);
   const rule_dtype d = (rule_dtype)t->which;
+  /* What a float becomes that is out of range is the processor's choice. */
+  if (t->kind == 'i') return pt_fitting(c, sx_fn(c, F_TRUNC, x), d);
   return sx_lift(c, x, round_end, &d);
 }
 
@@ -398,7 +402,6 @@ const pt_tensor *pt_cast(sc *c, const pt_tensor *x, rule_dtype d) {
     if (x->kind != 'i') return pt_kind(c, x, 'f');
     t = pt_like(c, x, 'f', cast_elem);
   } else if (x->kind == 'f') {
-    if (d != RULE_I64) return NULL;
     t = pt_like(c, x, 'i', cast_elem);
   } else {
     return pt_kind(c, x, 'i');

@@ -1,8 +1,9 @@
 /* Integer types that are not int64. The definitions are of integers without end; a result in a
- * narrow type is theirs only where each of its elements fits, and it equals nothing of another
- * type. */
+ * narrow type wraps (validate/expr/wrap.c), or, where integers are taken as whole numbers, is
+ * theirs only where each of its elements fits; and it equals nothing of another type. */
 #include <string.h>
 
+#include "rules/operators.h"
 #include "validate/ops/ops.h"
 
 static const int64_t most[] = {
@@ -16,10 +17,14 @@ static sx fitting_end(sc *c, sx x, const void *ctx) {
   return x;
 }
 
+sx pt_fitting(sc *c, sx x, rule_dtype d) {
+  return d == RULE_I64 ? x : sx_lift(c, x, fitting_end, &d);
+}
+
 static sx typed_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const rule_dtype d = (rule_dtype)t->which;
   const sx x = pt_at(c, t->in[0], idx);
-  return d == RULE_I64 ? x : sx_lift(c, x, fitting_end, &d);
+  return c->machine ? sx_wrap(c, x, d) : pt_fitting(c, x, d);
 }
 
 static rule_dtype type_of(const pt_tensor *t) {
@@ -114,15 +119,18 @@ static bool type_of_call(pt_args *a, const operands *o, rule_dtype *out) {
                            *const keeping[] = {"amax", "amin",   "max",          "min",   "sort",
                                                "topk", "gather", "index_select", "index", NULL};
   const char *full = a->t->u.s, *name = strncmp(full, "aten::", 6) ? "" : full + 6;
+  const rule_operator *facts = rule_operator_of(full);
   pt_definition d;
   if (pt_arg_dtype(a, "dtype", out)) return rule_dtype_is_int(*out);
   *out = RULE_I64;
   if (!o->some || (o->type == RULE_I64 && !o->mixed) || among(name, counting)) return true;
   /* A number in a tensor gives way to tensors with dimensions. */
-  const bool elementwise = pt_define_elementwise(full, &d);
+  const bool elementwise = pt_define_elementwise(full, &d) || facts->elementwise ||
+                           facts->arithmetic != RULE_ARITHMETIC_NONE;
   if (o->mixed && (o->ranks == 3 || !elementwise)) return false;
   *out = o->type;
-  return elementwise || among(name, keeping) || moves(full) || pt_define_fill(full, &d);
+  return elementwise || among(name, keeping) || moves(full) || pt_define_fill(full, &d) ||
+         (facts->growth == RULE_GROWS_CONTRACTION && !o->mixed);
 }
 
 static bool has_integers(const pt_value *v) {

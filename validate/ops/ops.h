@@ -43,6 +43,8 @@ const pt_tensor *pt_cast(sc *c, const pt_tensor *x, rule_dtype d); /* elements a
 /* Integers of another width (narrow.c): the same, where each fits. What is no tensor of integers
  * stays. */
 const pt_tensor *pt_typed(sc *c, const pt_tensor *t, rule_dtype d);
+/* x, an integer that `d` holds; fails where it may not. */
+sx pt_fitting(sc *c, sx x, rule_dtype d);
 /* The results of a call with their integer types. */
 const pt_value *pt_typed_results(pt_args *a, const pt_value *v);
 const pt_tensor *pt_kind(sc *c, const pt_tensor *t, char kind);

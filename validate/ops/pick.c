@@ -155,7 +155,9 @@ static const pt_value *define_index(pt_args *a) {
   if (!x || x->lead || !pt_arg_list(a, "indices", &list, &n) || n > x->rank) return NULL;
   for (size_t i = 0; i < n; i++) {
     if (!list[i]) continue;
-    by[at = i] = list[i]->kind == 'i' ? pt_from_end(c, list[i], x->dim[i]) : NULL;
+    /* Bytes are truth values here. */
+    const bool places = list[i]->kind == 'i' && list[i]->narrow != RULE_U8;
+    by[at = i] = places ? pt_from_end(c, list[i], x->dim[i]) : NULL;
     if (!by[i]) return NULL;
     several++;
   }

@@ -105,7 +105,37 @@ typedef struct written {
 #define THRESHOLD_BACKWARD \
   "(aten::where.ScalarOther (aten::gt.Scalar $self $threshold) $grad_output 0.0)"
 
+/* Gradients of losses by their reduction: the mean's is divided by how many elements there are.
+ *
+ * call: "(var x f ($A $B)) (var y f ($A $B)) (var z f ($A $B))" "(aten::mse_loss_backward x y z 0)"
+ * call: "(var x f ()) (var y f ($P $Q)) (var z f ($P $Q))" "(aten::mse_loss_backward x y z 1)"
+ * call: "(var x f ()) (var y f ($P $Q)) (var z f ($P $Q))" "(aten::mse_loss_backward x y z 2)"
+ * call: "(var x f ()) (var y f ($P)) (var z f ($P))" "(aten::huber_loss_backward x y z 1 0.5)"
+ * call: "(var x f ()) (var y f ($P)) (var z f ($P))" "(aten::huber_loss_backward x y z 2 0.5)"
+ * call: "(var x f ()) (var y f ($P)) (var z f ($P))" "(aten::smooth_l1_loss_backward x y z 1 0.5)"
+ * call: "(var x f ()) (var y f ($P)) (var z f ($P))" "(aten::smooth_l1_loss_backward x y z 2 0.5)"
+ */
+#define APART "(aten::sub.Tensor $self $target)"
+#define MSE_SLOPE "(aten::mul.Scalar " APART " 2.0)"
+#define HUBER_SLOPE \
+  "(aten::neg (aten::clamp_max (aten::neg (aten::clamp_max " APART " $delta)) $delta))"
+#define SMOOTH_SLOPE "(aten::clamp (aten::div.Scalar " APART " $beta) -1 1)"
+#define GRADIENT(op, slope) \
+  {op, "reduction", "0", {"(aten::mul.Tensor $grad_output " slope ")"}, ALONE}, \
+      {op, \
+       "reduction", \
+       "1", \
+       {"(aten::div.Tensor (aten::mul.Tensor $grad_output " slope \
+        ") (aten::sum (aten::ones_like $self)))"}, \
+       ALONE}, \
+  { \
+    op, "reduction", "2", {"(aten::mul.Tensor $grad_output " slope ")"}, ALONE \
+  }
+
 static const written table[] = {
+    GRADIENT("aten::mse_loss_backward", MSE_SLOPE),
+    GRADIENT("aten::huber_loss_backward", HUBER_SLOPE),
+    GRADIENT("aten::smooth_l1_loss_backward", SMOOTH_SLOPE),
     {"aten::sigmoid_backward", NULL, NULL, {SIGMOID_BACKWARD}, ALONE},
     {"aten::tanh_backward", NULL, NULL, {TANH_BACKWARD}, ALONE},
     {"aten::silu_backward", NULL, NULL, {SILU_BACKWARD}, ALONE},

@@ -287,6 +287,23 @@ static void hypot_(vp *v, vn *r, const vn *a, const vn *b) {
   vn_sqrt(v, r, r);
 }
 
+/* Whether the sign of `a` is open, as that of an interval around 0, or of a 0 of which no digits
+ * tell whether it is -0. Then float64, where a 0 has its sign, says what there is to say. */
+static bool sign_open(vp *v, const vn *a) {
+  const bool known = mpfr_sgn(&a->lo) > 0 || mpfr_sgn(&a->hi) < 0;
+  v->lacks |= vn_is_zero(a);
+  v->open |= !known;
+  return !known;
+}
+
+static void copysign_(vp *v, vn *r, const vn *a, const vn *b) {
+  const bool below = mpfr_sgn(&b->hi) < 0;
+  if (vn_is_zero(a)) vn_set(r, a);
+  else if (sign_open(v, b)) return;
+  else vn_abs(v, r, a);
+  if (below) vn_negate(v, r, r);
+}
+
 /* Where the first quadrants' angle grows with y and falls with x; else open. */
 static void atan2_(vp *v, vn *r, const vn *a, const vn *b) {
   vn *t = &v->tmp[9];
@@ -303,7 +320,7 @@ static void atan2_(vp *v, vn *r, const vn *a, const vn *b) {
     mpfr_mul_d(&r->hi, &r->hi, sign * 0.5, MPFR_RNDU);
     vn_sub(v, r, r, t);
   } else {
-    v->open = true;
+    (void)sign_open(v, a);
   }
 }
 
@@ -438,6 +455,7 @@ vn_binary vn_binary_find(const char *name, int *cost) {
                {"fmin", vn_min, CHEAP},
                {"atan2", atan2_, DEAR},
                {"arctan2", atan2_, DEAR},
+               {"copysign", copysign_, CHEAP},
                {"hypot", hypot_, 4},
                {"logaddexp", logaddexp, 3 * DEAR},
                {"xlogy", xlogy, DEAR},

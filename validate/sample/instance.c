@@ -96,8 +96,11 @@ iso_code val_instantiate(const val_problem *p, iso_arena *a, rule *out, iso_erro
     }
     if (numel > most && p->open)
       return iso_fail(err, ISO_UNSUPPORTED, "%s has too many elements", x->name);
-    var[v] =
-        (rule_variable){.name = x->name, .kind = x->kind, .n_dims = lead + x->n_dims, .dim = dim};
+    var[v] = (rule_variable){.name = x->name,
+                             .kind = x->kind,
+                             .narrow = x->narrow,
+                             .n_dims = lead + x->n_dims,
+                             .dim = dim};
     int64_t limit;
     if (x->low != NULL) {
       if (!val_size_at(p, x->low, &limit))

@@ -272,14 +272,25 @@ static const int64_t edges[] = {127,
                                 INT64_C(2147483647),
                                 INT64_C(2147483648),
                                 INT64_C(4294967301)};
-/* Where 64 bits stop being enough: for a sum, a negation, a double, a square. */
-static const int64_t ends[] = {INT64_MAX, INT64_MIN, INT64_C(1) << 62, INT64_C(3037000500)};
-enum { ENDS = sizeof ends / sizeof *ends };
+/* Where a type stops being enough: for a sum, a negation, a double, a square. And how many of
+ * `edges` it holds. */
+enum { ENDS = 4 };
+static const struct {
+  int64_t end[ENDS];
+  uint64_t n_edges;
+} of_type[] = {[RULE_I64] = {{INT64_MAX, INT64_MIN, INT64_C(1) << 62, INT64_C(3037000500)}, 14},
+               [RULE_I32] = {{INT32_MAX, INT32_MIN, 1 << 30, 46341}, 11},
+               [RULE_I16] = {{INT16_MAX, INT16_MIN, 1 << 14, 182}, 8},
+               [RULE_I8] = {{INT8_MAX, INT8_MIN, 1 << 6, 12}, 1},
+               [RULE_U8] = {{UINT8_MAX, 0, 1 << 7, 16}, 3}};
+static int64_t least(rule_dtype d) { return of_type[d].end[1]; }
+static int64_t most(rule_dtype d) { return of_type[d].end[0]; }
 
 /* One of those; beside it, where a literal is added, or a part of it, where one multiplies; or any
- * number. */
-static int64_t at_end(const int_draw *d, uint64_t turn) {
-  const int64_t end = ends[turn % ENDS], beside = (int64_t)iso_rng_below(d->rng, 3) - 1;
+ * number, which the type then wraps. */
+static int64_t at_end(const int_draw *d, rule_dtype type, uint64_t turn) {
+  const int64_t end = of_type[type].end[turn % ENDS],
+                beside = (int64_t)iso_rng_below(d->rng, 3) - 1;
   const double lit = d->n_lit ? fabs(d->lit[iso_rng_below(d->rng, d->n_lit)]) : 0;
   const uint64_t how = iso_rng_below(d->rng, 6);
   if (how == 5) return (int64_t)iso_rng_next(d->rng);
@@ -325,10 +336,7 @@ static void fill_int(const int_draw *d, rule_tensor *t, int64_t limit) {
   const unsigned k = d->k;
   /* One that overflows its type would hide what the smaller ones show: not always all of them. In
    * turn, from a random one on. */
-  const uint64_t all = t->dtype == RULE_I64   ? 14
-                       : t->dtype == RULE_I32 ? 11
-                                              : 1,
-                 turn = iso_rng_below(rng, 1024);
+  const uint64_t all = of_type[t->dtype].n_edges, turn = iso_rng_below(rng, 1024);
   const uint64_t n_edges = k / 3 % 2 && all > 7 ? 7 : k / 6 % 2 && all > 11 ? 11 : all;
   int64_t low = 0, high = limit;
   const bool open = limit == INT64_MAX;
@@ -343,9 +351,8 @@ static void fill_int(const int_draw *d, rule_tensor *t, int64_t limit) {
       v = (int64_t)d->lit[iso_rng_below(rng, d->n_lit)] + (int64_t)iso_rng_below(rng, 3) - 1;
       if (iso_rng_below(rng, 2)) v = -v;
     }
-    rule_tensor_set(t, i, (double)v);
-    if (open && t->dtype == RULE_I64 && k % VAL_KINDS == VAL_ENDS)
-      ((int64_t *)t->data)[i] = at_end(d, turn + (uint64_t)i);
+    if (open && k % VAL_KINDS == VAL_ENDS) v = at_end(d, t->dtype, turn + (uint64_t)i);
+    rule_tensor_set_int(t, i, v);
   }
 }
 
@@ -372,6 +379,8 @@ static void fill_bool(iso_rng *rng, rule_tensor *t, unsigned k) {
  * where integers wrap there are small ones, and in some samples those near its ends. */
 static void fill_range(const int_draw *d, rule_tensor *t, int64_t low, int64_t high) {
   const bool vast = high > INT64_MAX / 2 || low < INT64_MIN / 2;
+  if (low < least(t->dtype)) low = least(t->dtype);
+  if (high > most(t->dtype) && t->dtype != RULE_I64) high = most(t->dtype) + 1;
   const int64_t from = low < INT64_MIN / 2 ? (high < 0 ? high - 64 : -32) : low;
   const uint64_t n = vast && high > from + 64 ? 64
                      : high > from            ? (uint64_t)(high - from)
@@ -382,13 +391,12 @@ static void fill_range(const int_draw *d, rule_tensor *t, int64_t low, int64_t h
     if (i == 0 && d->k % 4 == 1) v = low;
     if (i == 0 && d->k % 4 == 2 && high > low) v = high - 1;
     if (vast && d->k % VAL_KINDS == VAL_ENDS) {
-      const int64_t end = at_end(d, turn + (uint64_t)i);
+      const int64_t end = at_end(d, t->dtype, turn + (uint64_t)i);
       v = end >= low && end < high ? end : v;
       if (iso_rng_below(d->rng, 3) == 0 && high > v + 64)
         v = high - 1 - (int64_t)iso_rng_below(d->rng, 64);
     }
-    if (t->dtype == RULE_I64) ((int64_t *)t->data)[i] = v;
-    else rule_tensor_set(t, i, (double)v); /* an example's narrower integers */
+    rule_tensor_set_int(t, i, v);
   }
 }
 
@@ -434,6 +442,7 @@ static void draw_index(const int_draw *d, const rule_variable *v, const val_doma
                        rule_tensor *out) {
   const bool own = at->size != INT64_MAX, from_end = own ? at->from_end : at->behind_from_end;
   int64_t limit = own ? at->size : at->behind;
+  if (limit != INT64_MAX && limit > most(out->dtype)) limit = most(out->dtype) + 1;
   if (!own && limit != INT64_MAX && d->k % 2 == 0)
     for (size_t j = 0; j < d->n_lit; j++) /* bounded behind arithmetic: past the first part, too */
       if ((int64_t)d->lit[j] + 2 > limit)
@@ -464,13 +473,7 @@ iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, i
     const rule_variable *v = &r->var[i];
     rule_shape sh;
     if ((c = shape_of(v, &sh, err))) break;
-    rule_dtype d = v->kind == 'f'   ? RULE_F64
-                   : v->kind == 'b' ? RULE_BOOL
-                   : v->kind == 'c' ? RULE_C128
-                                    : RULE_I64;
-    if (v->kind == 'i' && example && example[i] && rule_dtype_is_int(example[i]->dtype))
-      d = example[i]->dtype;
-    if ((c = rule_tensor_new(d, &sh, &bind[i], err))) break;
+    if ((c = rule_tensor_new(rule_variable_dtype(v), &sh, &bind[i], err))) break;
     if (v->kind == 'f' && k >= VAL_POLE)
       fill_zeros(rng, bind[i], k == VAL_POLE + 1 + i, k == VAL_POLE);
     else if (v->kind == 'f')

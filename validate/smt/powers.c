@@ -31,7 +31,11 @@ const char *const smt_fn[] = {[F_EXP] = "f_exp",
                               [F_CAST_INT] = "f_int",
                               [F_ASIN] = "f_asin",
                               [F_AND] = "f_and",
-                              [F_WRAP] = "f_wrap"};
+                              [F_WRAP] = "f_wrap",
+                              [F_WRAP_I32] = "f_wrap_i32",
+                              [F_WRAP_I16] = "f_wrap_i16",
+                              [F_WRAP_I8] = "f_wrap_i8",
+                              [F_WRAP_U8] = "f_wrap_u8"};
 
 void smt_spoken_of(const smt_writer *w, char *text, size_t cap) {
   size_t n = (size_t)snprintf(text, cap, "products%s", w->n_sums ? ", sums" : "");

@@ -324,8 +324,8 @@ static smt_name call(smt_writer *w, sx x) {
     return define_real(w, x, text);
   }
   const smt_name n = smt_real(w, a);
-  const bool whole =
-      f == F_FLOOR || f == F_CEIL || f == F_ROUND || f == F_TRUNC || f == F_CAST_INT || f == F_WRAP;
+  const bool whole = f == F_FLOOR || f == F_CEIL || f == F_ROUND || f == F_TRUNC ||
+                     f == F_CAST_INT || sx_is_wrap(f);
   if (f == F_ABS) return absolute(w, x, a, n);
   if (!w->fn[f]) smt_declare_fn(w, smt_fn[f], 1, whole ? "Int" : "Real"), w->fn[f] = true;
   snprintf(text, sizeof text, "(%s %s)", smt_fn[f], n.s);

@@ -65,7 +65,7 @@ static bool definition(const char *op, pt_definition *out) {
 }
 
 static sx machine_elem(sc *c, const pt_tensor *t, const sx *idx) {
-  return sx_wrap(c, pt_at(c, t->in[0], idx));
+  return sx_wrap(c, pt_at(c, t->in[0], idx), RULE_I64);
 }
 
 static const pt_tensor *machine(sc *c, const pt_tensor *t) {

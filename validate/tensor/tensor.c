@@ -148,6 +148,8 @@ const pt_tensor *pt_variable(sc *c, int64_t index) {
   if (!t) return NULL;
   if (!strchr("fib", v->kind)) sc_fail(c, "a pt_variable of complex numbers");
   t->which = (int)index;
+  t->narrow = (uint8_t)v->narrow;
+  c->narrow |= v->narrow != 0;
   if (v->any_shape || v->leading) t->lead = 1ULL << index;
   for (uint32_t k = 0; k < v->n_dims && !c->failed; k++) {
     char *name = v->dim[k]->kind == RULE_NONE

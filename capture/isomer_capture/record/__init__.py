@@ -15,8 +15,8 @@ nothing:
         r.output("loss", loss)
 
 launch.py starts the ranks, child.py is one of them; watch.py sees its operators, posted.py makes
-events of the communication, buffers.py names memory; graph.py makes a graph of one rank, ranks.py
-one capture of all."""
+events of the communication, buffers.py names memory; graph.py has the recorder of train/ make a
+graph of one rank, ranks.py makes one capture of all."""
 
 import contextlib
 

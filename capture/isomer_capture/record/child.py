@@ -65,7 +65,7 @@ def run(folder, rank, world, backend, graph, program, args):
                 "the program names nothing that is to be captured: put it inside of "
                 "`with isomer_capture.record.recorded(module, inputs)`"
             )
-        held["graph"] = watch.done.write(folder, rank)
+        watch.done.write(os.path.join(folder, "graph"), rank)
     with open(os.path.join(folder, "rank%d.json" % rank), "w", encoding="utf-8") as f:
         json.dump(held, f)
 

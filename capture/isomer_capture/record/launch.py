@@ -199,5 +199,5 @@ def run(o):
         if o.capture:
             from .ranks import write_ranks
 
-            write_ranks(o, folder, ranks)
+            write_ranks(o, os.path.join(folder, "graph"))
     return 0

@@ -1,5 +1,6 @@
-"""The graphs of all ranks as one capture (docs/capture-format.md, docs/placements.md): a receive is
-what its sender has sent, a collective one node of all its members."""
+"""The graphs of all ranks as one capture (docs/capture-format.md, docs/placements.md). Training
+steps are joined alike (train/join.py); here what is sent keeps a node of its own, for a placement
+may be wrong at it."""
 
 import os
 
@@ -7,157 +8,107 @@ import torch
 
 from .. import __version__
 from ..errors import CaptureError
-from ..files import read_safetensors, write_capture
-
-PER_RANK = ("reduce_scatter", "all_to_all")  # collectives with an output for each rank
-
-
-def renamed(x, names):
-    if isinstance(x, dict):
-        if "ref" in x:
-            return {"ref": names[x["ref"]]}
-        return {k: renamed(v, names) for k, v in x.items()}
-    return [renamed(e, names) for e in x] if isinstance(x, list) else x
+from ..files import write_capture
+from ..train.join import Join
+from ..train.launch import joined, read_rank, verify
+from ..train.replay import replay
 
 
-class Rank:
-    def __init__(self, number, graph):
-        self.number, self.nodes, self.outputs = number, graph["nodes"], graph["outputs"]
-        self.at, self.names = 0, {}
+class Spelled(Join):
+    def __init__(self, recordings):
+        Join.__init__(self, recordings)
+        self.known = {}
 
-    def traced(self, id):
-        """The name of a value: of a node, or of the k-th that it gives."""
-        owner, _, k = id.rpartition(".")
-        return self.names.get(id) or "%s.%s" % (self.names.get(owner), k)
-
-
-class Join:
-    """Runs through the ranks' nodes; a rank stands still until what it needs of others is there."""
-
-    def __init__(self, graphs):
-        self.ranks = [Rank(r, g) for r, g in enumerate(graphs)]
-        self.nodes, self.posts, self.done, self.sent = [], {}, {}, {}
+    def made(self, id):
+        for n in self.nodes[len(self.known) :]:
+            self.known[n["id"]] = n
+        return self.known[id]
 
     def run(self):
+        """The ranks meet at each collective, so that their programs have one order in the graph;
+        where each waits for another so, the first goes on past what it has posted."""
         moved = True
         while moved:
-            moved = False
-            for rank in self.ranks:
-                while rank.at < len(rank.nodes) and self.step(rank, rank.nodes[rank.at]):
-                    rank.at += 1
-                    moved = True
-        for rank in self.ranks:
-            if rank.at < len(rank.nodes):
-                n = rank.nodes[rank.at]
-                raise CaptureError(
-                    "rank %d waits for ever at %s (%s): record the events (--events) and ask "
-                    "isomer lint" % (rank.number, n["op"][6:], n.get("source"))
-                )
+            moved = any([self.advance(rank, True) for rank in self.ranks])
+            moved = moved or any(self.advance(rank, False) for rank in self.ranks)
+        self.refuse_leftovers()
+        return self.nodes
 
-    def step(self, rank, n):
-        """Takes a node of a rank. Returns False where it has to wait."""
-        if n["op"] == "c10d::send":
-            key = (rank.number, n["peer"], n["group"], n["tag"], n["seq"])
-            self.sent[key] = rank.names[n["ref"]]
-        elif n["op"] == "c10d::receive":
-            key = (n["peer"], rank.number, n["group"], n["tag"], n["seq"])
-            if key not in self.sent:
-                return False
-            more = {"source": n["source"]} if n.get("source") else {}
-            self.add(rank, n["id"], "dist::receive", [{"ref": self.sent[key]}], n["outputs"], more)
-        elif n["op"] == "c10d::post":
-            key = (n["group"], tuple(n["ranks"]), n["seq"])
-            n["node"] = rank.names[n["ref"]]
-            self.posts.setdefault(key, {})[rank.number] = n
-        elif n["op"] == "c10d::done":
-            return self.ended(rank, n)
-        else:
-            self.plain(rank, n)
-        return True
+    def advance(self, rank, meets):
+        """Whether the rank could do anything. `meets`: it stands still at what it has posted."""
+        done = False
+        while rank.at < len(rank.nodes):
+            id = rank.nodes[rank.at]["id"]
+            if id not in rank.posted:
+                if not self.step(rank):
+                    break
+                done = True
+            if meets and id in rank.posted and rank.names[id] is None and self.gathers(rank):
+                break
+            rank.at += 1
+            done = True
+            if not meets:
+                break
+        return done
 
-    def plain(self, rank, n):
-        n = dict(n)
-        id, rank.names[n["id"]] = n["id"], "r%d_%s" % (rank.number, n["id"])
-        n["id"] = rank.names[id]
-        if "name" in n:
-            n["name"] = "rank%d.%s" % (rank.number, n["name"])
-        for key in ("args", "kwargs"):
-            if key in n:
-                n[key] = renamed(n[key], rank.names)
-        self.nodes.append(n)
+    @staticmethod
+    def gathers(rank):
+        return rank.nodes[rank.at]["op"] not in ("comm::send", "comm::receive")
 
-    def add(self, rank, id, op, args, outputs, more):
-        rank.names[id] = "r%d_%s" % (rank.number, id)
-        n = {"id": rank.names[id], "op": op, "args": args, "kwargs": {}, "outputs": outputs}
-        self.nodes.append(dict(n, **more))
+    def step(self, rank):
+        node = rank.nodes[rank.at]
+        if node["op"] == "aten::cat" and node["args"][1] == 0:
+            parts = [rank.name(a["ref"]) for a in node["args"][0]]
+            whole = self.whole_of(parts) if all(parts) else None
+            if whole:
+                rank.names[node["id"]] = whole
+                return True
+        return Join.step(self, rank)
 
-    def ended(self, rank, n):
-        key = (n["group"], tuple(n["ranks"]), n["seq"])
-        posts = self.posts[key]
-        if len(posts) < len(n["ranks"]):
-            return False
-        if key not in self.done:
-            self.done[key] = self.collective(posts, n)
-        kind = posts[rank.number]["kind"]
-        if kind in PER_RANK:
-            args = [{"ref": self.done[key]}, n["ranks"].index(rank.number)]
-            self.add(rank, n["id"], "getitem", args, n["outputs"], {})
-        else:
-            rank.names[n["id"]] = self.done[key]
-        return True
+    def whole_of(self, parts):
+        """The tensor of which these are all rows, slice by slice; or None."""
+        cut, end = [self.made(p) for p in parts], 0
+        if any(n["op"] != "aten::slice.Tensor" or n["args"][1] for n in cut):
+            return None
+        base = cut[0]["args"][0]["ref"]
+        for n in cut:
+            if n["args"][0]["ref"] != base or n["args"][2] != end:
+                return None
+            end = n["args"][3]
+        return base if self.made(base)["outputs"][0]["shape"][0] == end else None
 
-    def collective(self, posts, n):
-        members = [posts[r] for r in n["ranks"]]
-        first = members[0]
-        for r, p in zip(n["ranks"], members):
-            if any(p[k] != first[k] for k in ("kind", "reduce", "root")):
-                raise CaptureError(
-                    "rank %d calls %s (%s) where rank %d calls %s (%s): record the events "
-                    "(--events) and ask isomer lint"
-                    % (n["ranks"][0], first["kind"], first["source"], r, p["kind"], p["source"])
-                )
-        args = [[{"ref": p["node"]} for p in members]]
-        if first["kind"] in ("all_reduce", "reduce_scatter"):
-            args.append(first["reduce"])
-        if first["kind"] in ("all_gather", "reduce_scatter"):
-            args.append(0)
-        if first["kind"] == "all_to_all":
-            args += [0, 0]
-        if first["kind"] == "broadcast":
-            args.append(n["ranks"].index(first["root"]))
-        id = "c%d" % len(self.done)
-        outputs = n["outputs"] * (len(members) if first["kind"] in PER_RANK else 1)
-        node = {"id": id, "op": "dist::" + first["kind"], "args": args, "kwargs": {}}
-        node["outputs"] = outputs
-        if first.get("source"):
-            node["source"] = first["source"]
-        self.nodes.append(node)
-        return id
+    def deliver(self, sender, sent, receiver, received):
+        Join.deliver(self, sender, sent, receiver, received)
+        given = [{"ref": ref} for ref in receiver.names[received["id"]]]
+        made = self.emit(receiver, received, 0, "dist::receive", given, received["outputs"])
+        receiver.names[received["id"]] = [made]
 
-    def outputs(self):
-        out = []
-        for rank in self.ranks:
-            for o in rank.outputs:
-                name = o["name"] + ("_rank%d" % rank.number if rank.number else "")
-                out.append({"name": name, "ref": rank.names[o["ref"]]})
-        return out
+    def broadcast(self, ranks, nodes, said):
+        source = [rank.r for rank in ranks].index(said["source"])
+        for j, out in enumerate(nodes[0]["outputs"]):
+            given = self.operands(ranks, nodes, j)
+            id = self.emit(ranks[0], nodes[0], j, "dist::broadcast", [given, source], [out])
+            for rank, n in zip(ranks, nodes):
+                rank.names[n["id"]].append(id)
 
-
-def references(x):
-    if isinstance(x, dict):
-        return [x["ref"]] if "ref" in x else [r for v in x.values() for r in references(v)]
-    return [r for e in x for r in references(e)] if isinstance(x, list) else []
-
-
-def needed(nodes, outputs):
-    """The nodes that outputs need, and all inputs."""
-    by_id, keep, todo = {n["id"]: n for n in nodes}, set(), [o["ref"] for o in outputs]
-    while todo:
-        id = todo.pop()
-        if id not in keep:
-            keep.add(id)
-            todo += references([by_id[id].get("args", []), by_id[id].get("kwargs", {})])
-    return [n for n in nodes if n["id"] in keep or n["op"] == "input"]
+    def all_to_all(self, ranks, nodes, said):
+        """Parts of one shape, of which each rank's are one tensor, are exchanged by one node."""
+        out = nodes[0]["outputs"][0]
+        given = [[{"ref": r.name(a["ref"])} for a in n["args"][0]] for r, n in zip(ranks, nodes)]
+        whole = [self.whole_of([p["ref"] for p in parts]) for parts in given]
+        shapes = [n["outputs"] for n in nodes]
+        if None in whole or any(s != out for each in shapes for s in each):
+            return Join.all_to_all(self, ranks, nodes, said)
+        step = out["shape"][0]
+        like = [dict(out, shape=[step * len(ranks)] + out["shape"][1:])] * len(ranks)
+        args = [[{"ref": w} for w in whole], 0, 0]
+        id = self.emit(ranks[0], nodes[0], 0, "dist::all_to_all", args, like)
+        for k, (rank, n) in enumerate(zip(ranks, nodes)):
+            mine = self.emit(rank, n, 0, "getitem", [{"ref": id}, k], like[:1])
+            for i in range(len(ranks)):
+                args = [{"ref": mine}, 0, i * step, (i + 1) * step]
+                part = self.emit(rank, n, i + 1, "aten::slice.Tensor", args, [out])
+                rank.names[n["id"]].append(part)
 
 
 def mesh(text):
@@ -171,34 +122,53 @@ def mesh(text):
     return out
 
 
-def write_ranks(o, folder, ranks):
-    join = Join([r["graph"] for r in ranks])
-    join.run()
-    outputs = join.outputs()
-    nodes = needed(join.nodes, outputs)
-    held = {"inputs": {}, "weights": {}, "trace": {}}
-    kept = {n["name"] for n in nodes if "name" in n} | {n["id"] for n in nodes}
-    for rank in join.ranks:
-        for what, tensors in held.items():
-            read = read_safetensors(os.path.join(folder, "%s%d" % (what, rank.number)))
-            for name, t in read.items():
-                name = rank.traced(name) if what == "trace" else "rank%d.%s" % (rank.number, name)
-                if name in kept or what == "trace" and name.rsplit(".", 1)[0] in kept:
-                    tensors[name] = t
+def metadata(o, recordings):
+    out = {"recorded_by": "isomer-capture " + __version__}
+    guards = [dict(g, rank=r) for r, each in enumerate(recordings) for g in each["guards"]]
+    if guards:
+        out["guards"] = guards
+    if o.mesh:
+        out["mesh"] = mesh(o.mesh)
+    return out
+
+
+def values(o, graph, leaves, expected):
+    """The value of every node. On fake groups the ranks had other ones: nothing was sent."""
+    if o.backend == "gloo":
+        return verify(graph, leaves, expected)
+    named = {n["id"]: leaves[n["name"]] for n in graph["nodes"] if "name" in n}
+    return replay(graph["nodes"], named)
+
+
+def traced(graph, have):
+    out = {}
+    for n in graph["nodes"]:
+        v = have[n["id"]]
+        many = isinstance(v, (list, tuple))
+        each = [("%s.%d" % (n["id"], k), t) for k, t in enumerate(v)] if many else [(n["id"], v)]
+        out.update({k: t.contiguous() for k, t in each if t is not None})
+    return out
+
+
+def write_ranks(o, folder):
+    recordings = [read_rank(folder, r) for r in range(o.ranks)]
+    try:
+        graph, leaves, expected = joined(recordings, Spelled)
+    except CaptureError as e:
+        raise CaptureError("%s: record the events (--events) and ask isomer lint" % e) from None
+    have = values(o, graph, leaves, expected)
     version = torch.__version__.split("+")[0]
-    graph = {
+    head = {
         "format": "isomer-capture",
         "version": 1,
         "model": os.path.basename(o.program),
         "framework": "pytorch",
         "framework_version": version,
         "torch_version": version,
-        "nodes": nodes,
-        "outputs": outputs,
-        "metadata": {"recorded_by": "isomer-capture " + __version__},
     }
-    if o.mesh:
-        graph["metadata"]["mesh"] = mesh(o.mesh)
-    trace = held["trace"] if o.trace else None
-    write_capture(o.capture, graph, held["weights"], [held["inputs"]], trace)
-    print("%s: %d ranks, %d nodes" % (o.capture, o.ranks, len(nodes)))
+    graph = dict(head, **graph, metadata=metadata(o, recordings))
+    kinds = {n["name"]: n["op"] for n in graph["nodes"] if "name" in n}
+    inputs = {n: t for n, t in leaves.items() if kinds[n] == "input"}
+    weights = {n: t for n, t in leaves.items() if kinds[n] != "input"}
+    write_capture(o.capture, graph, weights, [inputs], traced(graph, have) if o.trace else None)
+    print("%s: %d ranks, %d nodes" % (o.capture, o.ranks, len(graph["nodes"])))

@@ -64,8 +64,8 @@ class Watch(TorchDispatchMode):
     def __init__(self, wants_graph=False):
         super().__init__()
         self.events, self.storages, self.scopes = [], Storages(), Scopes()
-        self.works, self.pending, self.handles = {}, [], 0
-        self.last, self.reduce, self.batch, self.inside = None, None, None, 0
+        self.works, self.handles = {}, 0
+        self.last, self.reduce, self.batch = None, None, None
         self.graph, self.wants_graph = None, wants_graph
         self.seen_types = set()
 
@@ -81,12 +81,9 @@ class Watch(TorchDispatchMode):
             return self.c10d(func, args, kwargs)
         if func.namespace == "_c10d_functional":
             return self.functional(func, args, kwargs)
-        run = self.graph.before(func, args, kwargs) if self.graph else None
         result = func(*args, **kwargs)
         if any(isinstance(t, FakeTensor) for t in tensors_of(result)):
             return result
-        if run:
-            run(result, place(), self.scopes.now())
         self.work(func, args, kwargs, result)
         return result
 
@@ -130,16 +127,8 @@ class Watch(TorchDispatchMode):
         one = posted(func, args, kwargs, self.reduce)
         if one is None:
             return func(*args, **kwargs)
-        e = self.add(one)
-        then = self.graph.collective(one, e) if self.graph else None
-        result = func(*args, **kwargs)
-        if then and self.inside:
-            self.pending.append((e, then))
-        elif then:
-            # Posted by C++, which alone waits for it: it has ended where it was posted.
-            dist.Work.unbox(result[-1] if isinstance(result, tuple) else result).wait()
-            then()
-        return result
+        self.add(one)
+        return func(*args, **kwargs)
 
     def functional(self, func, args, kwargs):
         name = func._schema.name.split("::")[1]
@@ -156,9 +145,6 @@ class Watch(TorchDispatchMode):
             e["handle"] = self.handle()
             for t in tensors_of(result):
                 self.works["tensor", self.storages.number(t)] = (result, e["handle"])
-            if self.graph:
-                torch.ops._c10d_functional.wait_tensor(tensors_of(result)[0])
-                self.graph.collective(one, e)()
         return result
 
     # ---- waits ----
@@ -174,7 +160,10 @@ class Watch(TorchDispatchMode):
         """A process group gave this Work to the program, which is to wait for it."""
         e["handle"] = self.handle()
         self.works[id(work)] = (work, e["handle"])
-        for kind in type(work).__mro__:
+        self.watched(type(work))
+
+    def watched(self, work):
+        for kind in work.__mro__:
             if kind not in self.seen_types and "wait" in vars(kind):
                 self.seen_types.add(kind)
                 self.watch_type(kind)
@@ -192,23 +181,13 @@ class Watch(TorchDispatchMode):
                 if known and known[0] is work:
                     watch.waits(known[1])
                 with _disable_current_modes():  # what the backend copies is no work of ours
-                    result = getattr(kind, "_isomer_" + name)(work, *args, **kwargs)
-                if known:
-                    watch.settle(known[1])
-                return result
+                    return getattr(kind, "_isomer_" + name)(work, *args, **kwargs)
 
             setattr(kind, "_isomer_" + name, original)
             setattr(kind, name, method)
 
         for name in ("wait", "synchronize", "get_future", "block_current_stream"):
             around(name)
-
-    def settle(self, handle=None):
-        """The tensor that an operation has brought is there now: the graph takes its value."""
-        ended = [p for p in self.pending if handle is None or p[0].get("handle") == handle]
-        self.pending = [p for p in self.pending if p not in ended]
-        for _, then in ended:
-            then()
 
     # ---- what is patched ----
 
@@ -221,12 +200,10 @@ class Watch(TorchDispatchMode):
             op = [getattr(a, "reduceOp", a) for a in list(args) + list(kwargs.values())]
             self.reduce = next((reduce_word(r) for r in op if reduce_word(r)), None)
             before = self.last
-            self.inside += 1
             try:
                 work = original(group, *args, **kwargs)
             finally:
                 self.reduce = None
-                self.inside -= 1
             if self.last is not before and isinstance(work, dist.Work):
                 self.returned(self.last, work)
             return work
@@ -239,6 +216,7 @@ class Watch(TorchDispatchMode):
         replace(dist.batch_isend_irecv, self.batched)
         for name in ("numpy", "tolist"):
             self.reading(name)
+        self.watched(dist.Work)
         sys.meta_path.insert(0, Late("torch.distributed.pipelining.stage", self.staged))
 
     def staged(self, module):
@@ -296,10 +274,10 @@ class Watch(TorchDispatchMode):
 
         if self.graph:
             raise CaptureError("one part of a program is recorded inside of another")
-        self.graph = graph = Graph(self, module, inputs)
+        self.graph = graph = Graph(module, inputs)
         try:
-            yield graph
-            self.settle()
+            with graph.recording():
+                yield graph
             graph.close()
             self.done = graph
         finally:

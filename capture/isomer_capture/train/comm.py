@@ -33,7 +33,7 @@ def reduction(x):
 
 
 class Comm:
-    """What the handlers below share of a call."""
+    """A collective call, as the handlers below read it."""
 
     def __init__(self, recorder, group):
         self.graph, self.memory, self.group = recorder.graph, recorder.memory, group
@@ -58,9 +58,14 @@ class Comm:
         """t holds these values one after another."""
         self.memory.write_parts(t, [(v, 0, count(v.shape)) for v in values])
 
-    def all_reduce(self, t, op, out=None):
+    def all_reduce(self, t, op, out=None, keep=True):
         values = self.read(t)
-        self.fill(t if out is None else out, self.node("all_reduce", values, values, op=op))
+        made = self.node("all_reduce", values, values, op=op)
+        if keep:
+            self.fill(t if out is None else out, made)
+
+    def is_root(self, g):
+        return dist.get_rank() == self.group[g["root_rank"]]
 
     def broadcast(self, t, source, out=None):
         values = self.read(t)
@@ -102,11 +107,16 @@ class Comm:
         self.fill(out, self.node("reduce_scatter", values, likes, op=op))
 
     def all_to_all(self, inputs, outs):
-        """A list of parts for each rank, and what comes from each."""
-        values = [self.graph.put_together(joined(p), None, self.dtype) for p in inputs]
-        values = [self.graph.view(v, [count(v.shape)]) for v in values]
-        likes = [Node("", (count(o.shape),), self.dtype) for o in outs]
-        return self.node("all_to_all", values, likes)
+        """Parts and their shape for each rank, and tensors like those that come from each."""
+        values = [
+            self.graph.put_together(joined(p), shape, self.dtype) if p else self.nothing(shape)
+            for p, shape in inputs
+        ]
+        return self.node("all_to_all", values, outs)
+
+    def nothing(self, shape):
+        like = Node("", shape, self.dtype)
+        return self.graph.emit("aten::zeros", [shape], {"dtype": self.dtype}, like)
 
 
 def part_shape(part):
@@ -227,6 +237,17 @@ def scatter_sum_coalesced(comm, g):
         comm.reduce_scatter(blocks, out, reduction(g["reduce_op"]))
 
 
+def reduce_to_one(comm, g):
+    """All know the sum; the root alone has a place for it."""
+    for t in g["tensors"]:
+        comm.all_reduce(t, reduction(g["reduce_op"]), keep=comm.is_root(g))
+
+
+def gather_to_one(comm, g):
+    for k, t in enumerate(g["input_tensors"]):
+        comm.all_gather(t, g["output_tensors"][k] if comm.is_root(g) else [])
+
+
 def broadcast(comm, g):
     for t in g["tensors"]:
         comm.broadcast(t, comm.group[g["root_rank"]])
@@ -234,7 +255,7 @@ def broadcast(comm, g):
 
 def exchange(comm, g):
     comm.dtype = g["output_tensors"][0].dtype
-    inputs = [comm.memory.parts(t) for t in g["input_tensors"]]
+    inputs = [(comm.memory.parts(t), list(t.shape)) for t in g["input_tensors"]]
     made = comm.all_to_all(inputs, g["output_tensors"])
     for t, v in zip(g["output_tensors"], made):
         comm.fill(t, [v])
@@ -247,11 +268,11 @@ def exchange_base(comm, g):
 
 def exchange_flat(comm, t, out, outs, ins, n):
     comm.dtype = t.dtype
-    row = count(t.shape[1:])
-    sizes = [s * row for s in split_sizes(ins, t.shape[0], n)]
-    back = [s * row for s in split_sizes(outs, out.shape[0], n)]
-    likes = [Node("", (s,), t.dtype) for s in back]
-    comm.fill(out, comm.all_to_all(ranges_of(comm.memory, t, sizes), likes))
+    rest, rows = list(t.shape[1:]), split_sizes(ins, t.shape[0], n)
+    parts = ranges_of(comm.memory, t, [k * count(rest) for k in rows])
+    shapes = [[k] + rest for k in rows]
+    likes = [Node("", [k] + rest, t.dtype) for k in split_sizes(outs, out.shape[0], n)]
+    comm.fill(out, comm.all_to_all(list(zip(parts, shapes)), likes))
 
 
 def send(comm, g):
@@ -322,6 +343,8 @@ HANDLERS = {
     ("c10d", "reduce_scatter_"): in_place(scatter_sum),
     ("c10d", "reduce_scatter_tensor_coalesced_"): in_place(scatter_sum_coalesced),
     ("c10d", "broadcast_"): in_place(broadcast),
+    ("c10d", "reduce_"): in_place(reduce_to_one),
+    ("c10d", "gather_"): in_place(gather_to_one),
     ("c10d", "alltoall_"): in_place(exchange),
     ("c10d", "alltoall_base_"): in_place(exchange_base),
     ("c10d", "send"): in_place(send),

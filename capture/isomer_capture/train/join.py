@@ -2,6 +2,7 @@
 receiver, tag and order, and a schedule disappears in dataflow. What cannot be joined is said."""
 
 from ..errors import CaptureError
+from .memory import count
 
 
 class Rank:
@@ -9,7 +10,16 @@ class Rank:
         self.r, self.nodes = r, recording["nodes"]
         self.at, self.groups = 0, {}  # the next node; collectives that each group has had
         self.names = {}  # a rank's id to the joined graph's; None while it is under way
+        self.posted = set()  # communication
+        self.items = {}  # what is taken from that: from which, and its place there
         self.shapes = {n["id"]: n["outputs"][0] for n in self.nodes if len(n["outputs"]) == 1}
+
+    def name(self, id):
+        """The joined graph's id; None while it is under way."""
+        if id not in self.items:
+            return self.names.get(id)
+        owner, k = self.items[id]
+        return self.names[owner][k] if self.names[owner] else None
 
 
 def is_ref(x):
@@ -36,7 +46,7 @@ class Join:
 
     def rename(self, rank, x):
         if is_ref(x):
-            return {"ref": rank.names[x["ref"]]}
+            return {"ref": rank.name(x["ref"])}
         if isinstance(x, list):
             return [self.rename(rank, e) for e in x]
         return x
@@ -56,17 +66,15 @@ class Join:
     def step(self, rank):
         """Whether the rank's next node could be done."""
         node = rank.nodes[rank.at]
-        if any(rank.names.get(ref) is None for ref in refs(node)):
+        if node["op"] == "getitem" and node["args"][0]["ref"] in rank.posted:
+            rank.items[node["id"]] = (node["args"][0]["ref"], node["args"][1])
+            return True
+        if any(rank.name(ref) is None for ref in refs(node)):
             return False
         if node["op"].startswith("comm::"):
+            rank.posted.add(node["id"])
             self.comm(rank, node)
             return True
-        if node["op"] == "getitem":
-            owner, k = node["args"]
-            parts = rank.names[owner["ref"]]
-            if isinstance(parts, list):
-                rank.names[node["id"]] = parts[k]
-                return True
         made = dict(node, id=self.id(rank, node["id"]))
         if "name" in made:
             made["name"] = node["name"] if self.one else "rank%d.%s" % (rank.r, node["name"])
@@ -109,7 +117,7 @@ class Join:
                 "rank %d sends %s and rank %d expects %s (tag %d)"
                 % (sender.r, text(shape), receiver.r, text(expected), sent["comm"]["tag"])
             )
-        receiver.names[received["id"]] = [sender.names[ref]]
+        receiver.names[received["id"]] = [sender.name(ref)]
 
     def meet(self, group, nodes, position):
         """All of a group's ranks are there."""
@@ -133,7 +141,7 @@ class Join:
         getattr(self, kind)(ranks, nodes, first["comm"])
 
     def operands(self, ranks, nodes, j):
-        return [{"ref": rank.names[n["args"][0][j]["ref"]]} for rank, n in zip(ranks, nodes)]
+        return [{"ref": rank.name(n["args"][0][j]["ref"])} for rank, n in zip(ranks, nodes)]
 
     def emit(self, rank, like, j, op, args, outputs):
         base = "%s_part%d" % (self.id(rank, like["id"]), j)
@@ -180,13 +188,17 @@ class Join:
     def all_to_all(self, ranks, nodes, said):
         for k, (rank, n) in enumerate(zip(ranks, nodes)):
             for i, (other, theirs) in enumerate(zip(ranks, nodes)):
-                ref = theirs["args"][0][k]["ref"]
-                if other.shapes[ref] != n["outputs"][i]:
+                ref, out = theirs["args"][0][k]["ref"], n["outputs"][i]
+                given = other.name(ref)
+                if other.shapes[ref] != out and size(other.shapes[ref]) == size(out):
+                    args = [{"ref": given}, out["shape"]]
+                    given = self.emit(rank, n, i, "aten::reshape", args, [out])
+                elif other.shapes[ref] != out:
                     raise CaptureError(
                         "all_to_all: rank %d sends %s to rank %d, which expects %s"
-                        % (other.r, text(other.shapes[ref]), rank.r, text(n["outputs"][i]))
+                        % (other.r, text(other.shapes[ref]), rank.r, text(out))
                     )
-                rank.names[n["id"]].append(other.names[ref])
+                rank.names[n["id"]].append(given)
 
     def barrier(self, ranks, nodes, said):
         pass
@@ -223,6 +235,10 @@ def at(node):
 def called(node):
     op = node["comm"].get("op")
     return node["op"][len("comm::") :] + ("(%s)" % op if op else "")
+
+
+def size(output):
+    return output["dtype"], count(output["shape"])
 
 
 def text(output):

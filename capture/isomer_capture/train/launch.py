@@ -93,7 +93,7 @@ def read_rank(folder, r):
 
 
 def write_rank(run, folder):
-    """What read_rank reads."""
+    """Write a rank's recording for read_rank."""
     recorder, outputs = run.recorded
     base = os.path.join(folder, "rank%d" % run.rank)
     write_safetensors(base + ".leaves", {n: t for _, n, t in recorder.leaves.values()})
@@ -107,7 +107,7 @@ def write_rank(run, folder):
         json.dump(said, f)
 
 
-def joined(recordings):
+def joined(recordings, Join=Join):
     """(nodes and outputs, leaf name to tensor, output name to what the ranks computed)"""
     join = Join(recordings)
     nodes = join.run()
@@ -117,7 +117,7 @@ def joined(recordings):
         for name, id in each["outputs"]:
             called = name if name not in given else "%s_rank%d" % (name, r)
             given.add(name)
-            outputs.append({"name": called, "ref": rank.names[id]})
+            outputs.append({"name": called, "ref": rank.name(id)})
             expected[called] = each["expected"][name]
     nodes = prune(nodes, outputs)
     names = {n["name"] for n in nodes if "name" in n}
@@ -129,6 +129,7 @@ def joined(recordings):
 
 
 def verify(graph, leaves, expected):
+    """Returns the value of every node."""
     ids = {n["id"]: leaves[n["name"]] for n in graph["nodes"] if "name" in n}
     have = replay(graph["nodes"], ids)
     for o in graph["outputs"]:
@@ -139,3 +140,4 @@ def verify(graph, leaves, expected):
                 "the recorded step does not compute what the ranks computed: output %s differs by "
                 "%.2g of its size" % (o["name"], gap)
             )
+    return have

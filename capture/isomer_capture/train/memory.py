@@ -135,7 +135,7 @@ class Memory:
     # reading
 
     def parts(self, t):
-        """What a tensor holds, in row-major order, as parts of values."""
+        """The contents of a tensor, in row-major order, as parts of values."""
         found = layout(t.shape, t.stride())
         plain = found and found[0] == sorted(found[0])
         storage = self.known(t)

@@ -21,6 +21,7 @@ from .memory import Memory
 SAME = ("detach", "alias", "lift_fresh")
 COPIES = ("clone", "contiguous", "lift_fresh_copy", "_to_copy")
 FILLS = {"ones_like": "ones", "zeros_like": "zeros", "full_like": "full"}
+SPELLED = {"aten::_unsafe_view": "aten::view"}  # of a copy, which the graph does not make
 READS = ("_local_scalar_dense", "item", "is_nonzero", "equal", "allclose")
 QUIET = ("_assert_async", "_assert_scalar", "_assert_tensor_metadata", "_print", "record_stream")
 
@@ -37,7 +38,7 @@ class Recorder(TorchDispatchMode):
     # leaves
 
     def leaf(self, kind, name, t, domain=None):
-        """What a tensor holds before the step. Two names of one memory are one leaf."""
+        """A tensor's contents before the step, as a leaf. Names of one memory are one leaf."""
         t = local(t)
         storage = self.memory.storage(t)
         if storage is not None and self.memory.remembered(storage, t) is not None:
@@ -51,6 +52,8 @@ class Recorder(TorchDispatchMode):
     def constant(self, t, storage):
         """Memory that was there before the step and has no name. Its storage is one leaf."""
         whole = torch.empty(0, dtype=t.dtype).set_(t.untyped_storage())
+        if t.is_contiguous() and t.numel() == whole.numel():
+            whole = whole.view(t.shape)
         node = self.graph.leaf("constant", "constant_%d" % self.constants, whole)
         self.constants += 1
         self.leaves[node.id] = ("constant", "constant_%d" % (self.constants - 1), whole.clone())
@@ -133,10 +136,11 @@ class Recorder(TorchDispatchMode):
     def emit(self, func, read, out):
         """The nodes of a function's results. One that was not asked for has no elements."""
         several = isinstance(out, (list, tuple))
+        name = SPELLED.get(func.name(), func.name())
         if several:
             some = next(t for t in out if t is not None)
             out = [some.new_empty(0) if t is None else t for t in out]
-        made = self.graph.emit(func.name(), read[0], read[1], out, several)
+        made = self.graph.emit(name, read[0], read[1], out, several)
         return made if several else [made]
 
     def view(self, func, args, kwargs, results, several):

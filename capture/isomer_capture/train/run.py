@@ -1,4 +1,4 @@
-"""What a training script is handed: who it is, and `step`, which records one step of it."""
+"""The object that a training script is handed: its rank, and `step`, which records one step."""
 
 import contextlib
 import functools

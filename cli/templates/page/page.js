@@ -19,11 +19,11 @@ function turnTheme() {
 
 function show(k) {
   const view = VIEW = new GraphView(readPair(k));
-  const parts = [divergences(view), section("graphs", "The two graphs", el("p", {class: "dim"}, "Folded by module and layer; a line joins what was found equal. Select a node to see its class on both sides, a module to see it drawn. ", el("kbd", {}, "?"), " lists the keys."), view.element()),
+  const parts = [divergences(view), rounding(view), section("graphs", "The two graphs", el("p", {class: "dim"}, "Folded by module and layer; a line joins what was found equal. Select a node to see its class on both sides, a module to see it drawn. ", el("kbd", {}, "?"), " lists the keys."), view.element()),
     rules(view), assumptions(view), coverage(view)].filter(Boolean);
   document.getElementById("top").replaceChildren(...header(view).filter(Boolean));
   document.getElementById("main").replaceChildren(...parts);
-  const links = [["top", "Verdict"], ["divergences", "Divergences"], ["graphs", "Graphs"], ["rules", "Rules"], ["assumptions", "Assumptions"], ["coverage", "Coverage"]];
+  const links = [["top", "Verdict"], ["divergences", "Divergences"], ["rounding", "Rounding"], ["graphs", "Graphs"], ["rules", "Rules"], ["assumptions", "Assumptions"], ["coverage", "Coverage"]];
   document.getElementById("nav").replaceChildren(el("div", {},
     GRAPHS.pairs.length > 1 && el("select", {id: "pair", "aria-label": "pair", onchange: e => show(Number(e.target.value))}, GRAPHS.pairs.map((p, i) => el("option", {value: i, selected: i === k}, `pair ${i + 1} of ${GRAPHS.pairs.length}: ${REPORT.pairs[i].verdict}`))),
     links.filter(([id]) => document.getElementById(id + "-section") || id === "top").map(([id, t]) => el("a", {href: id === "top" ? "#top" : `#${id}-section`}, t)),

@@ -34,6 +34,17 @@ with recorded(torch.nn.Module(), {"x": x}) as r:
     largest = y.clone()
     dist.all_reduce(largest[:2], op=dist.ReduceOp.MAX)
     outputs["largest"] = largest
+    sizes = [1 + (rank + k) % 2 for k in range(n)]
+    uneven = torch.empty(sum(sizes), 3)
+    dist.all_to_all_single(uneven, (y * 5)[: sum(sizes)], sizes, sizes)
+    outputs["uneven"] = uneven
+    to_one = y + 7
+    dist.reduce(to_one, 0)
+    collected = [torch.empty(2 * n, 3) for _ in range(n)] if rank == 0 else None
+    dist.gather(y.cos(), collected, 0)
+    if rank == 0:
+        outputs["to one"] = to_one
+        outputs["collected"] = torch.stack(collected)
     got = torch.zeros(3)
     works = [dist.irecv(got, (rank - 1) % n), dist.isend(y[0] * 3, (rank + 1) % n)]
     for w in works:

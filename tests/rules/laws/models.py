@@ -47,8 +47,7 @@ law(
     "sdpa-heads",
     (
         "(var h f (B H S D)) (var k f (B H S D)) (var g f (B H S D)) (var H2 f (B L S D)) (var K2 "
-        "f "
-        "(B L S D)) (var G2 f (B L S D))"
+        "f (B L S D)) (var G2 f (B L S D))"
     ),
     "(sdpa (cat (list h H2) 1) (cat (list k K2) 1) (cat (list g G2) 1))",
     "(cat (list (sdpa h k g) (sdpa H2 K2 G2)) 1)",

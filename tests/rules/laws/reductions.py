@@ -287,9 +287,8 @@ law(
     "x",
     "(softmax x 1)",
     (
-        "(div (exp (sub x (amax x (list 1) true))) (sum (exp (sub x (amax x (list 1) true))) "
-        "(list 1) "
-        "true))"
+        "(div (exp (sub x (amax x (list 1) true))) (sum (exp (sub x (amax x (list 1) true))) (list "
+        "1) true))"
     ),
     "(div (exp (sub x (amax x (list 1) true))) (sum (exp x) (list 1) true))",
 )
@@ -340,14 +339,12 @@ law(
     "(layer_norm x (list M) v none 1e-05)",
     (
         "(mul (mul (sub x (mean x (list 1) true)) (rsqrt (add (var x (list 1) :correction 0 "
-        ":keepdim "
-        "true) 1e-05))) v)"
+        ":keepdim true) 1e-05))) v)"
     ),
     "(layer_norm x (list M) v none 1e-06)",
     (
         "(mul (mul (sub x (mean x (list 1) true)) (rsqrt (add (var x (list 1) :correction 1 "
-        ":keepdim "
-        "true) 1e-05))) v)"
+        ":keepdim true) 1e-05))) v)"
     ),
     "(mul (mul x (rsqrt (add (mean (mul x x) (list 1) true) 1e-05))) v)",
 )

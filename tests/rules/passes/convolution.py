@@ -67,8 +67,7 @@ law(
     "conv-bn-relu",
     (
         "(var x f (B C H W)) (var w f (D C R S)) (var m f (D)) (var g f (D)) (var b f (D)) (var n "
-        "f "
-        "(D)) (attr eps float)"
+        "f (D)) (attr eps float)"
     ),
     "(batch_norm (conv2d x w) g b m n false 0.1 eps true)",
     (

@@ -24,13 +24,11 @@ law(
     "(layer_norm x (list D) none none eps)",
     (
         "(div (sub x (mean x (list -1) true)) (sqrt (adds (mean (pow (sub x (mean x (list -1) "
-        "true)) "
-        "2) (list -1) true) eps)))"
+        "true)) 2) (list -1) true) eps)))"
     ),
     (
         "(div (sub x (mean x (list -1) true)) (adds (sqrt (mean (pow (sub x (mean x (list -1) "
-        "true)) "
-        "2) (list -1) true)) eps))"
+        "true)) 2) (list -1) true)) eps))"
     ),
     where="(> eps 0)",
 )
@@ -77,15 +75,13 @@ law(
     "(var a f (N K)) (var b f (K M)) (attr p int) (attr q int) (attr r int)",
     (
         "(slice (slice (mm (constant_pad_nd a (list q 0 0 0)) (constant_pad_nd b (list 0 0 q 0))) "
-        "0 0 "
-        "N) 1 0 M)"
+        "0 0 N) 1 0 M)"
     ),
     "(mm a b)",
     (
         (
             "(slice (slice (mm (constant_pad_nd a (list 0 q 0 0)) (constant_pad_nd b (list 0 0 q "
-            "0))) "
-            "0 0 N) 1 0 M)"
+            "0))) 0 0 N) 1 0 M)"
         ),
         "(mm a b)",
     ),
@@ -96,14 +92,12 @@ law(
     "(var a f (N K)) (var b f (K M)) (attr p int) (attr r int)",
     (
         "(slice (slice (mm (constant_pad_nd a (list 0 0 0 p)) (constant_pad_nd b (list 0 r 0 0))) "
-        "0 0 "
-        "N) 1 0 M)"
+        "0 0 N) 1 0 M)"
     ),
     "(mm a b)",
     (
         "(slice (slice (mm (constant_pad_nd a (list 0 0 0 p)) (constant_pad_nd b (list 0 r 0 0))) "
-        "0 p "
-        "(+ N p)) 1 0 M)"
+        "0 p (+ N p)) 1 0 M)"
     ),
     where="(>= p 0) (>= r 0)",
 )
@@ -365,13 +359,11 @@ law(
     "(sum.dim_IntList (square (sub x (outer u v))) (list 0 1))",
     (
         "(add (sub (sum.dim_IntList (square x) (list 0 1)) (muls (dot u (mv x v)) 2)) (mul (dot u "
-        "u) "
-        "(dot v v)))"
+        "u) (dot v v)))"
     ),
     (
         "(sub (sub (sum.dim_IntList (square x) (list 0 1)) (muls (dot u (mv x v)) 2)) (mul (dot u "
-        "u) "
-        "(dot v v)))"
+        "u) (dot v v)))"
     ),
 )
 law(

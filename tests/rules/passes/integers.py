@@ -185,8 +185,7 @@ law(
     A + INT,
     (
         "(muls (floor_divide.Scalar (adds (muls (floor_divide.Scalar (adds A (- c 1)) c) c) (- c "
-        "1)) "
-        "c) c)"
+        "1)) c) c)"
     ),
     "(muls (floor_divide.Scalar (adds A (- c 1)) c) c)",
     "(muls (floor_divide.Scalar A c) c)",

@@ -30,14 +30,12 @@ law(
     H,
     "(sdpa q k v)",
     (
-        "(view (sdpa (view q (list (* B H) T D)) (view k (list (* B H) S D)) (view v (list (* B "
-        "H) S "
-        "D))) (list B H T D))"
+        "(view (sdpa (view q (list (* B H) T D)) (view k (list (* B H) S D)) (view v (list (* B H) "
+        "S D))) (list B H T D))"
     ),
     (
-        "(view (sdpa (view q (list (* B H) T D)) (view v (list (* B H) S D)) (view k (list (* B "
-        "H) S "
-        "D))) (list B H T D))"
+        "(view (sdpa (view q (list (* B H) T D)) (view v (list (* B H) S D)) (view k (list (* B H) "
+        "S D))) (list B H T D))"
     ),
 )
 law(
@@ -61,8 +59,7 @@ law(
     "(mm (softmax (mm q (t (cat (list k l) 0))) 1) (cat (list v u) 0))",
     (
         "(div (add (mm (exp (mm q (t k))) v) (mm (exp (mm q (t l))) u)) (add (sum (exp (mm q (t "
-        "k))) "
-        "(list 1) true) (sum (exp (mm q (t l))) (list 1) true)))"
+        "k))) (list 1) true) (sum (exp (mm q (t l))) (list 1) true)))"
     ),
     "(add (mm (softmax (mm q (t k)) 1) v) (mm (softmax (mm q (t l)) 1) u))",
 )
@@ -72,17 +69,13 @@ law(
     "(mm (softmax (cat (list a b) 1) 1) (cat (list v u) 0))",
     (
         "(add (mul (mm (softmax a 1) v) (unsqueeze (sigmoid (sub (lse a (list 1)) (lse b (list "
-        "1)))) "
-        "1)) (mul (mm (softmax b 1) u) (unsqueeze (sigmoid (sub (lse b (list 1)) (lse a (list "
-        "1)))) "
-        "1)))"
+        "1)))) 1)) (mul (mm (softmax b 1) u) (unsqueeze (sigmoid (sub (lse b (list 1)) (lse a "
+        "(list 1)))) 1)))"
     ),
     (
         "(add (mul (mm (softmax a 1) v) (unsqueeze (sigmoid (sub (lse b (list 1)) (lse a (list "
-        "1)))) "
-        "1)) (mul (mm (softmax b 1) u) (unsqueeze (sigmoid (sub (lse a (list 1)) (lse b (list "
-        "1)))) "
-        "1)))"
+        "1)))) 1)) (mul (mm (softmax b 1) u) (unsqueeze (sigmoid (sub (lse a (list 1)) (lse b "
+        "(list 1)))) 1)))"
     ),
 )
 law(
@@ -111,18 +104,15 @@ law(
     "(var x f (T (* 2 D))) (var c f (T D)) (var s f (T D))",
     (
         "(add (mul x (cat (list c c) 1)) (mul (cat (list (neg (slice x 1 D (* 2 D))) (slice x 1 0 "
-        "D)) "
-        "1) (cat (list s s) 1)))"
+        "D)) 1) (cat (list s s) 1)))"
     ),
     (
-        "(cat (list (sub (mul (slice x 1 0 D) c) (mul (slice x 1 D (* 2 D)) s)) (add (mul (slice "
-        "x 1 "
-        "D (* 2 D)) c) (mul (slice x 1 0 D) s))) 1)"
+        "(cat (list (sub (mul (slice x 1 0 D) c) (mul (slice x 1 D (* 2 D)) s)) (add (mul (slice x "
+        "1 D (* 2 D)) c) (mul (slice x 1 0 D) s))) 1)"
     ),
     (
-        "(cat (list (add (mul (slice x 1 0 D) c) (mul (slice x 1 D (* 2 D)) s)) (sub (mul (slice "
-        "x 1 "
-        "D (* 2 D)) c) (mul (slice x 1 0 D) s))) 1)"
+        "(cat (list (add (mul (slice x 1 0 D) c) (mul (slice x 1 D (* 2 D)) s)) (sub (mul (slice x "
+        "1 D (* 2 D)) c) (mul (slice x 1 0 D) s))) 1)"
     ),
 )
 law(
@@ -176,8 +166,7 @@ law(
     "(muls (var (cat (list x y) 1) (list 1) :correction 0) (+ A B))",
     (
         "(add (add (muls (var x (list 1) :correction 0) A) (muls (var y (list 1) :correction 0) "
-        "B)) "
-        "(divs (muls (square (sub (mean x (list 1)) (mean y (list 1)))) (* A B)) (+ A B)))"
+        "B)) (divs (muls (square (sub (mean x (list 1)) (mean y (list 1)))) (* A B)) (+ A B)))"
     ),
     "(add (muls (var x (list 1) :correction 0) A) (muls (var y (list 1) :correction 0) B))",
 )
@@ -233,8 +222,7 @@ law(
     "gated-shards",
     (
         "(var x f (N K)) (var a f (A K)) (var b f (B K)) (var c f (A K)) (var d f (B K)) (var u f "
-        "(L "
-        "A)) (var w f (L B))"
+        "(L A)) (var w f (L B))"
     ),
     "(add (lin (mul (silu (lin x a)) (lin x c)) u) (lin (mul (silu (lin x b)) (lin x d)) w))",
     "(lin (mul (silu (lin x (cat (list a b) 0))) (lin x (cat (list c d) 0))) (cat (list u w) 1))",

@@ -10,14 +10,12 @@ law(
     "conv-bn-fold",
     (
         "(var x f (N C H W)) (var w f (O C 3 3)) (var g f (O)) (var b f (O)) (var m f (O)) (var r "
-        "f "
-        "(O))"
+        "f (O))"
     ),
     "(batch_norm (conv2d x w) g b m r false 0.1 1e-05 false)",
     (
         "(conv2d x (mul w (view (mul g (rsqrt (add r 1e-05))) (list O 1 1 1))) (sub b (mul m (mul "
-        "g "
-        "(rsqrt (add r 1e-05))))))"
+        "g (rsqrt (add r 1e-05))))))"
     ),
     "(conv2d x (mul w (view (mul g (rsqrt (add r 1e-05))) (list O 1 1 1))) (sub b m))",
     "(conv2d x (mul w (view g (list O 1 1 1))) (sub b (mul m g)))",
@@ -26,8 +24,7 @@ law(
     "conv-bn-fold-bias",
     (
         "(var x f (N C T)) (var w f (O C 3)) (var a f (O)) (var g f (O)) (var b f (O)) (var m f "
-        "(O)) "
-        "(var r f (O))"
+        "(O)) (var r f (O))"
     ),
     "(batch_norm (conv1d x w a) g b m r false 0.1 0.001 false)",
     (
@@ -45,8 +42,7 @@ law(
     "(batch_norm (lin x w) g b m r false 0.1 1e-05 false)",
     (
         "(lin x (mul w (unsqueeze (mul g (rsqrt (add r 1e-05))) 1)) (sub b (mul m (mul g (rsqrt "
-        "(add "
-        "r 1e-05))))))"
+        "(add r 1e-05))))))"
     ),
     "(lin x (mul w (unsqueeze g 1)) (sub b (mul m g)))",
 )
@@ -171,14 +167,12 @@ law(
     "(var x f (N C T)) (var w f (C 1 2))",
     "(conv1d x w none (list 1) (list 0) (list 1) C)",
     (
-        "(add (mul (slice x 2 0 -1) (select w 2 0)) (mul (slice x 2 1 9223372036854775807) "
-        "(select w "
-        "2 1)))"
+        "(add (mul (slice x 2 0 -1) (select w 2 0)) (mul (slice x 2 1 9223372036854775807) (select "
+        "w 2 1)))"
     ),
     (
-        "(add (mul (slice x 2 0 -1) (select w 2 1)) (mul (slice x 2 1 9223372036854775807) "
-        "(select w "
-        "2 0)))"
+        "(add (mul (slice x 2 0 -1) (select w 2 1)) (mul (slice x 2 1 9223372036854775807) (select "
+        "w 2 0)))"
     ),
     where="(>= T 2)",
 )
@@ -188,17 +182,13 @@ law(
     "(conv2d x w none (list P P))",
     (
         "(permute (view (lin (reshape (permute (view x (list N C H P W P)) (list 0 2 4 1 3 5)) "
-        "(list "
-        "(* (* N H) W) (* C (* P P)))) (reshape w (list O (* C (* P P))))) (list N H W O)) (list "
-        "0 3 "
-        "1 2))"
+        "(list (* (* N H) W) (* C (* P P)))) (reshape w (list O (* C (* P P))))) (list N H W O)) "
+        "(list 0 3 1 2))"
     ),
     (
         "(permute (view (lin (reshape (permute (view x (list N C H P W P)) (list 0 2 4 1 5 3)) "
-        "(list "
-        "(* (* N H) W) (* C (* P P)))) (reshape w (list O (* C (* P P))))) (list N H W O)) (list "
-        "0 3 "
-        "1 2))"
+        "(list (* (* N H) W) (* C (* P P)))) (reshape w (list O (* C (* P P))))) (list N H W O)) "
+        "(list 0 3 1 2))"
     ),
 )
 law(

@@ -311,13 +311,11 @@ law(
     "(mul (silu (lin x w)) (lin x v))",
     (
         "(mul (silu (slice (lin x (cat (list w v) 0)) 1 0 M)) (slice (lin x (cat (list w v) 0)) 1 "
-        "M "
-        "(* 2 M)))"
+        "M (* 2 M)))"
     ),
     (
         "(mul (silu (slice (lin x (cat (list w v) 0)) 1 M (* 2 M))) (slice (lin x (cat (list w v) "
-        "0)) "
-        "1 0 M))"
+        "0)) 1 0 M))"
     ),
 )
 law(
@@ -392,13 +390,11 @@ law(
     "(lin x w)",
     (
         "(sum (bmm (T (view x (list N G K)) 0 1) (permute (view w (list O G K)) (list 1 2 0))) "
-        "(list "
-        "0))"
+        "(list 0))"
     ),
     (
         "(sum (bmm (T (view x (list N G K)) 0 1) (permute (view w (list O G K)) (list 1 2 0))) "
-        "(list "
-        "1))"
+        "(list 1))"
     ),
 )
 law("int-mod-mod", "I", "(rems (rems I 12) 4)", "(rems I 4)", "(rems I 12)")

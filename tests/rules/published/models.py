@@ -94,14 +94,12 @@ law(
     "(var q f (T D)) (var k f (S D)) (var l f (R D)) (var v f (S E)) (var w f (R E))",
     "(mm (softmax (mm q (T (cat (list k l) 0) 0 1)) 1) (cat (list v w) 0))",
     (
-        "(div (add (mm (exp (mm q (T k 0 1))) v) (mm (exp (mm q (T l 0 1))) w)) (add (sum (exp "
-        "(mm q "
-        "(T k 0 1))) (list 1) true) (sum (exp (mm q (T l 0 1))) (list 1) true)))"
+        "(div (add (mm (exp (mm q (T k 0 1))) v) (mm (exp (mm q (T l 0 1))) w)) (add (sum (exp (mm "
+        "q (T k 0 1))) (list 1) true) (sum (exp (mm q (T l 0 1))) (list 1) true)))"
     ),
     (
-        "(div (add (mm (exp (mm q (T k 0 1))) v) (mm (exp (mm q (T l 0 1))) w)) (sum (exp (mm q "
-        "(T k "
-        "0 1))) (list 1) true))"
+        "(div (add (mm (exp (mm q (T k 0 1))) v) (mm (exp (mm q (T l 0 1))) w)) (sum (exp (mm q (T "
+        "k 0 1))) (list 1) true))"
     ),
 )
 law(
@@ -159,13 +157,11 @@ law(
     rot("x"),
     (
         "(add (mul x (cat (list c c) 1)) (mul (cat (list (neg (slice x 1 D (* 2 D))) (slice x 1 0 "
-        "D)) "
-        "1) (cat (list s s) 1)))"
+        "D)) 1) (cat (list s s) 1)))"
     ),
     (
         "(add (mul x (cat (list c c) 1)) (mul (cat (list (slice x 1 D (* 2 D)) (neg (slice x 1 0 "
-        "D))) "
-        "1) (cat (list s s) 1)))"
+        "D))) 1) (cat (list s s) 1)))"
     ),
 )
 law(
@@ -174,8 +170,7 @@ law(
     rot("x", "c", "(neg s)"),
     (
         "(sub (mul x (cat (list c c) 1)) (mul (cat (list (neg (slice x 1 D (* 2 D))) (slice x 1 0 "
-        "D)) "
-        "1) (cat (list s s) 1)))"
+        "D)) 1) (cat (list s s) 1)))"
     ),
     rot("x"),
 )
@@ -184,8 +179,7 @@ law(
     "(var x f (T)) (var y f (T)) (var t f (T))",
     (
         "(add (square (sub (mul x (cos t)) (mul y (sin t)))) (square (add (mul x (sin t)) (mul y "
-        "(cos "
-        "t)))))"
+        "(cos t)))))"
     ),
     "(add (square x) (square y))",
     "(sub (square x) (square y))",
@@ -195,8 +189,7 @@ law(
     "(var a f (N)) (var b f (N)) (var c f (N)) (var d f (N)) (var m f (N)) (var n f (N))",
     (
         "(add (mul (sub (mul a (cos m)) (mul b (sin m))) (sub (mul c (cos n)) (mul d (sin n)))) "
-        "(mul "
-        "(add (mul a (sin m)) (mul b (cos m))) (add (mul c (sin n)) (mul d (cos n)))))"
+        "(mul (add (mul a (sin m)) (mul b (cos m))) (add (mul c (sin n)) (mul d (cos n)))))"
     ),
     (
         "(add (mul (add (mul a c) (mul b d)) (cos (sub m n))) (mul (sub (mul a d) (mul b c)) (sin "
@@ -230,8 +223,7 @@ law(
     "(layer_norm x (list K) none none 1e-05)",
     (
         "(div (sub x (mean x (list 1) true)) (sqrt (adds (sub (mean (square x) (list 1) true) "
-        "(square "
-        "(mean x (list 1) true))) 1e-05)))"
+        "(square (mean x (list 1) true))) 1e-05)))"
     ),
     "(div (sub x (mean x (list 1) true)) (sqrt (adds (mean (square x) (list 1) true) 1e-05)))",
 )
@@ -388,13 +380,11 @@ law(
     "(lin x w)",
     (
         "(add (lin (getitem (chunk x 2 1) 0) (getitem (chunk w 2 1) 0)) (lin (getitem (chunk x 2 "
-        "1) "
-        "1) (getitem (chunk w 2 1) 1)))"
+        "1) 1) (getitem (chunk w 2 1) 1)))"
     ),
     (
         "(add (lin (getitem (chunk x 2 1) 0) (getitem (chunk w 2 1) 1)) (lin (getitem (chunk x 2 "
-        "1) "
-        "1) (getitem (chunk w 2 1) 0)))"
+        "1) 1) (getitem (chunk w 2 1) 0)))"
     ),
 )
 law(
@@ -403,10 +393,8 @@ law(
     "(lin x w)",
     (
         "(add (add (lin (slice x 1 0 K) (slice w 1 0 K)) (lin (slice x 1 K (* 2 K)) (slice w 1 K "
-        "(* 2 "
-        "K)))) (add (lin (slice x 1 (* 2 K) (* 3 K)) (slice w 1 (* 2 K) (* 3 K))) (lin (slice x 1 "
-        "(* "
-        "3 K) (* 4 K)) (slice w 1 (* 3 K) (* 4 K)))))"
+        "(* 2 K)))) (add (lin (slice x 1 (* 2 K) (* 3 K)) (slice w 1 (* 2 K) (* 3 K))) (lin (slice "
+        "x 1 (* 3 K) (* 4 K)) (slice w 1 (* 3 K) (* 4 K)))))"
     ),
     "(add (lin (slice x 1 0 K) (slice w 1 0 K)) (lin (slice x 1 K (* 2 K)) (slice w 1 K (* 2 K))))",
 )
@@ -421,8 +409,7 @@ law(
     "swiglu-shards",
     (
         "(var x f (T K)) (var a f (I K)) (var b f (J K)) (var c f (I K)) (var d f (J K)) (var e f "
-        "(O "
-        "I)) (var g f (O J))"
+        "(O I)) (var g f (O J))"
     ),
     "(lin (mul (silu (lin x (cat (list a b) 0))) (lin x (cat (list c d) 0))) (cat (list e g) 1))",
     "(add (lin (mul (silu (lin x a)) (lin x c)) e) (lin (mul (silu (lin x b)) (lin x d)) g))",

@@ -25,8 +25,7 @@ law(
     "mm-three-inner",
     (
         "(var a f (N I)) (var b f (N J)) (var c f (N K)) (var d f (I M)) (var e f (J M)) (var f f "
-        "(K "
-        "M))"
+        "(K M))"
     ),
     "(mm (cat (list a b c) 1) (cat (list d e f) 0))",
     "(add (add (mm a d) (mm b e)) (mm c f))",
@@ -117,8 +116,7 @@ law(
     "(var a f (N K)) (var b f (M L)) (var x f (K P)) (var y f (L P))",
     (
         "(mm (cat (list (cat (list a (zeros (list N L))) 1) (cat (list (zeros (list M K)) b) 1)) "
-        "0) "
-        "(cat (list x y) 0))"
+        "0) (cat (list x y) 0))"
     ),
     "(cat (list (mm a x) (mm b y)) 0)",
     "(cat (list (mm a x) (mm b y)) 1)",

@@ -1,0 +1,243 @@
+"""A compiler's passes: does each leave the function of its graph as it is?
+
+    model = torch.compile(model, backend=isomer.checked("inductor"))
+    result = isomer.check_pass(my_pass, graph_module, inputs)
+
+Alive2 asks this of LLVM's passes. Here the graph before a pass of Inductor and the graph after it
+are compared, as any two captures are."""
+
+import contextlib
+import os
+import re
+import shutil
+import tempfile
+import warnings
+from dataclasses import dataclass
+
+from . import Error, run
+
+
+class PassError(Error):
+    """A pass changes what its graph computes."""
+
+
+@dataclass
+class PassCheck:
+    """One pass that changed a graph."""
+
+    stage: str  # "pre_grad_passes", "joint_graph_passes", "post_grad_passes", or ""
+    name: str
+    result: object = None  # isomer.Result
+    why: str | None = None  # why there is none
+    folder: str | None = None  # left: before it, right: after it, and repro.py where they differ
+
+    def __str__(self):
+        said = self.why if self.result is None else self.result.summary
+        return "%s: %s" % (".".join(filter(None, (self.stage, self.name))), said)
+
+
+@dataclass
+class Change:
+    stage: str
+    name: str
+    before: object
+    after: object
+
+
+class Watch:
+    """Graphs as passes leave them: a change belongs to the innermost pass that made it."""
+
+    def __init__(self):
+        self.changes, self.last = [], {}
+
+    def look(self, gm):
+        """The graph's text, and a copy of it where it is another one than was seen last."""
+        from isomer_capture.fx import copy_of
+
+        text, seen = str(gm.graph), self.last.get(id(gm))
+        if seen and seen[0] == text:
+            return None
+        return text, copy_of(gm)
+
+    def enter(self, gm):
+        now = self.look(gm)
+        if now:
+            self.last[id(gm)] = now
+
+    def leave(self, gm, stage, name):
+        now, seen = self.look(gm), self.last.get(id(gm))
+        if now:
+            self.last[id(gm)] = now
+            self.changes.append(Change(stage or "", name, seen[1], now[1]))
+
+
+@contextlib.contextmanager
+def watched(watch):
+    """Every pass that PyTorch runs under its observer, which is each of Inductor's graph passes."""
+    import torch._functorch.config
+    import torch._inductor.config
+    from torch.fx.passes.graph_transform_observer import GraphTransformObserver as Observer
+
+    enter, leave = Observer.__enter__, Observer.__exit__
+
+    def entered(self):
+        watch.enter(self.gm)
+        return enter(self)
+
+    def left(self, kind, value, trace):
+        if kind is None:
+            watch.leave(self.gm, self.subsystem, self.passname)
+        return leave(self, kind, value, trace)
+
+    Observer.__enter__, Observer.__exit__ = entered, left
+    try:
+        # A graph that comes out of a cache went through no pass.
+        with (
+            torch._inductor.config.patch(fx_graph_cache=False, fx_graph_remote_cache=False),
+            torch._functorch.config.patch(enable_autograd_cache=False),
+        ):
+            yield
+    finally:
+        Observer.__enter__, Observer.__exit__ = enter, leave
+
+
+def passes_alone(gm, inputs, **options):
+    """In place of Inductor's code generation: its passes after autograd, and the graph as it is."""
+    import torch._inductor.compile_fx as inductor
+    from torch._guards import detect_fake_mode
+    from torch._inductor.virtualized import V
+
+    inductor.view_to_reshape(gm)
+    with V.set_fake_mode(detect_fake_mode(inputs)):
+        inductor._recursive_post_grad_passes(gm, is_inference=True)
+
+    def call(values):
+        return gm(*values)
+
+    call._boxed_call = True
+    return call
+
+
+@contextlib.contextmanager
+def outside_of_compilation():
+    """Tensors are real, and nothing is traced."""
+    import torch
+    from torch._guards import tracing
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    with tracing(None), _disable_current_modes(), torch.no_grad():
+        yield
+
+
+def compared(change, given, folder, timeout, options):
+    from isomer_capture import CaptureError
+    from isomer_capture.fx import capture_fx, values_of
+
+    check = PassCheck(change.stage, change.name, folder=folder)
+    sides = [os.path.join(folder, side) for side in ("left", "right")]
+    try:
+        with outside_of_compilation():
+            values = values_of(change.before, given)
+            for gm, side in zip((change.before, change.after), sides):
+                capture_fx(gm, values, side)
+        repro = ["--repro", os.path.join(folder, "repro.py")]
+        check.result = run(sides, os.path.join(folder, "report.json"), timeout, [*repro, *options])
+    except (CaptureError, Error) as e:
+        check.why = "not checked: %s" % e
+    return check
+
+
+def checked(
+    backend="inductor", *, on_difference="raise", generate=True, keep=None, timeout=60, options=()
+):
+    """A backend for torch.compile that compares the graph before and after each FX pass of
+    Inductor: before autograd, on the joint graph, and after autograd.
+
+    backend        "inductor"; others have no passes that could be seen
+    on_difference  "raise" PassError, "warn", or a function of a PassCheck
+    generate       False: only the passes run, and the graph they leave is called as it is
+    keep           a folder in which the captures stay; without it those that differ do, in a
+                   folder for temporary files
+    timeout        seconds for each comparison; one that takes longer is undecided
+    options        further options of `isomer compare`
+
+    Models are checked as they run without gradients (torch.no_grad()). Its attribute `checks` has a
+    PassCheck for each pass that changed a graph."""
+    if backend != "inductor":
+        raise Error("checked() knows the passes of inductor, not of %r" % (backend,))
+
+    def compile(gm, inputs):
+        from torch._inductor.compile_fx import compile_fx
+
+        watch = Watch()
+        with watched(watch):
+            compiled = compile_fx(
+                gm, inputs, **({} if generate else {"inner_compile": passes_alone})
+            )
+        root = keep or tempfile.mkdtemp(prefix="isomer-passes-")
+        for change in watch.changes:
+            name = re.sub(r"\W+", "_", "%d_%s" % (len(compile.checks), change.name))
+            check = compared(change, inputs, os.path.join(root, name), timeout, options)
+            compile.checks.append(check)
+            if not keep and not (check.result and check.result.verdict == "different"):
+                shutil.rmtree(check.folder, ignore_errors=True)
+            judge(check, on_difference)
+        if not keep:
+            with contextlib.suppress(OSError):
+                os.rmdir(root)
+        return compiled
+
+    compile.checks = []
+    return compile
+
+
+def judge(check, on_difference):
+    if check.result is None or check.result.verdict != "different":
+        return
+    text = "the pass %s of %s changes what the model computes\n%s\nboth graphs are in %s" % (
+        check.name,
+        check.stage or "the compiler",
+        check.result.short(),
+        check.folder,
+    )
+    if callable(on_difference):
+        on_difference(check)
+    elif on_difference == "raise":
+        raise PassError(text)
+    else:
+        warnings.warn(text, stacklevel=2)
+
+
+def check_pass(
+    transform, graph_module, inputs=None, *, of_graph=False, keep=None, timeout=60, options=()
+):
+    """Compares a torch.fx.GraphModule with what a pass makes of a copy of it.
+
+    transform     a function of a GraphModule, or with of_graph of its graph, that changes it, or
+                  returns another one
+    inputs        values for its placeholders, in order; without it, drawn as their meta data says
+    keep          a folder in which the captures stay
+    timeout       seconds for the comparison
+    options       further options of `isomer compare`
+
+    Returns a Result. Raises Error where there is none."""
+    import torch
+    from isomer_capture.fx import copy_of
+
+    before, after = copy_of(graph_module), copy_of(graph_module)
+    made = transform(after.graph if of_graph else after)
+    if isinstance(made, torch.fx.Graph):
+        after = torch.fx.GraphModule(after, made)
+    elif isinstance(made, torch.nn.Module):
+        after = made
+    after.recompile()
+    folder = keep or tempfile.mkdtemp(prefix="isomer-pass-")
+    try:
+        name = getattr(transform, "__name__", str(transform))
+        check = compared(Change("", name, before, after), inputs, folder, timeout, options)
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    if check.result is None:
+        raise Error("%s: %s" % (check.name, check.why))
+    return check.result

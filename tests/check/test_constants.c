@@ -1,0 +1,236 @@
+/* Constants of two captures: equal to two units in the last place where tables are computed, equal
+ * but for rounding where one is stored in few digits; and all that is further apart is refused. */
+#include <check.h>
+#include <float.h>
+#include <stdio.h>
+
+#include "egraph/base/rng.h"
+#include "tests/check/small_captures.h"
+#include "tests/support/suite.h"
+
+static const rule_term *real(double x) { return rule_float(&report.arena, x); }
+
+enum { ELEMENTS = 12 };
+
+/* Numbers with all the digits that their dtype has, of many magnitudes. */
+static rule_tensor *table(iso_rng *rng, rule_dtype dtype) {
+  rule_tensor *t = keep(make_as(dtype, SHAPE(ELEMENTS)));
+  for (int64_t i = 0; i < ELEMENTS; i++)
+    rule_tensor_set(t, i, iso_rng_normal(rng) * ldexp(1, (int)iso_rng_below(rng, 9) - 4));
+  return t;
+}
+
+/* A copy in which element `at` is so many units in the last place away. */
+static rule_tensor *moved(const rule_tensor *t, int64_t at_, int units) {
+  rule_tensor *r = keep(make_as(t->dtype, t->shape));
+  for (int64_t i = 0; i < t->numel; i++) {
+    double x = rule_tensor_get(t, i);
+    for (int n = 0; n < units && i == at_; n++)
+      x = t->dtype == RULE_F64 ? nextafter(x, 2 * x) : (double)nextafterf((float)x, 2 * (float)x);
+    rule_tensor_set(r, i, x);
+  }
+  return r;
+}
+
+/* ---- the same value ---- */
+
+static bool same_value(cap_kind kind, rule_tensor *x, rule_tensor *y) {
+  leaf(LEFT, kind, "a", x);
+  leaf(RIGHT, CAP_BUFFER, "b", y);
+  add_captures();
+  begin();
+  return accepted(chk_same_constants(&k, 0, 1, 0));
+}
+
+START_TEST(tables_are_one_to_two_units_in_the_last_place) {
+  for (uint64_t seed = 0; seed < 200; seed++)
+    for (int units = 0; units < 6; units++) {
+      iso_rng rng = iso_rng_new(seed, 1);
+      setup();
+      const rule_tensor *x = table(&rng, seed % 2 ? RULE_F64 : RULE_F32);
+      const bool fine = same_value(CAP_BUFFER, moved(x, 0, 0),
+                                   moved(x, (int64_t)iso_rng_below(&rng, ELEMENTS), units));
+      /* Between two and four units it turns on where a number lies between powers of two. */
+      if (units <= 2) ck_assert_msg(fine, "seed %d, %d: %s", (int)seed, units, report.reason);
+      if (units > 4) ck_assert_msg(!fine, "seed %d, %d units", (int)seed, units);
+      if (fine) ck_assert_int_eq(k.assumption[0].kind, RULE_ASSUMES_VALUE);
+      teardown();
+    }
+}
+END_TEST
+
+static rule_tensor *filled(rule_dtype dtype, double x) {
+  rule_tensor *t = keep(make_as(dtype, SHAPE(3)));
+  for (int64_t i = 0; i < 3; i++) rule_tensor_set(t, i, x);
+  return t;
+}
+
+static bool same_filled(cap_kind kind, rule_dtype a, double x, rule_dtype b, double y) {
+  setup();
+  rule_tensor *p = filled(a, x), *q = filled(b, y);
+  const bool fine = same_value(kind, p, q);
+  teardown();
+  return fine;
+}
+
+START_TEST(one_number_everywhere_is_no_table) {
+  const double next = nextafter(0.1, 1);
+  ck_assert(same_filled(CAP_BUFFER, RULE_F64, 0.1, RULE_F64, 0.1));
+  ck_assert(!same_filled(CAP_BUFFER, RULE_F64, 0.1, RULE_F64, next));
+  ck_assert(same_filled(CAP_BUFFER, RULE_F64, 0.5, RULE_F32, 0.5));
+  ck_assert(!same_filled(CAP_BUFFER, RULE_F64, 0.1, RULE_F32, 0.1));
+  ck_assert(same_filled(CAP_BUFFER, RULE_I64, 7, RULE_I64, 7));
+  ck_assert(!same_filled(CAP_BUFFER, RULE_I64, 7, RULE_I64, 8));
+  ck_assert(!same_filled(CAP_BUFFER, RULE_I64, 7, RULE_I32, 7));
+  ck_assert(!same_filled(CAP_BUFFER, RULE_I64, 7, RULE_F64, 7));
+  ck_assert(!same_filled(CAP_BUFFER, RULE_F64, (double)INFINITY, RULE_F64, DBL_MAX));
+  /* A parameter of floats has any value, and so has an input; one of integers is a constant. */
+  ck_assert(!same_filled(CAP_PARAMETER, RULE_F64, 0.1, RULE_F64, 0.1));
+  ck_assert(!same_filled(CAP_INPUT, RULE_F64, 0.1, RULE_F64, 0.1));
+  ck_assert(same_filled(CAP_PARAMETER, RULE_I64, 7, RULE_I64, 7));
+}
+END_TEST
+
+/* What a capture computes is a constant where all below it are; the certificate's own calls may not
+ * round. */
+START_TEST(own_calls_move_numbers_and_do_not_round) {
+  for (int rounds = 0; rounds < 2; rounds++)
+    for (int captured = 0; captured < 2; captured++) {
+      iso_rng rng = iso_rng_new(1, 2);
+      setup();
+      rule_tensor *x = table(&rng, RULE_F64), *y = keep(make(SHAPE(ELEMENTS)));
+      for (int64_t i = 0; i < ELEMENTS; i++)
+        rule_tensor_set(y, i, (rounds ? 3 : -1) * rule_tensor_get(x, i));
+      leaf(LEFT, CAP_BUFFER, "a", x);
+      leaf(RIGHT, CAP_BUFFER, "b", y);
+      const rule_term *call =
+          rounds ? CALL("aten::mul.Tensor", v(0), real(3)) : CALL("aten::neg", v(0));
+      uint32_t made = captured ? op(LEFT, call) : 0;
+      add_captures();
+      if (!captured) made = own(call);
+      begin();
+      const bool fine = accepted(chk_same_constants(&k, made, at(RIGHT, 0), 0));
+      ck_assert_msg(fine == (captured || !rounds), "%d %d: %s", rounds, captured, report.reason);
+      teardown();
+    }
+}
+END_TEST
+
+/* ---- but for rounding ---- */
+
+static double rounded(double x, int digits) {
+  int exponent;
+  frexp(x, &exponent);
+  const double unit = ldexp(1, exponent - digits);
+  return nearbyint(x / unit) * unit;
+}
+
+/* The left stores, in a few digits, what the right computes as a * b. */
+static bool stored_taken(rule_dtype dtype, int digits, int units, iso_rng *rng) {
+  setup();
+  rule_tensor *a = table(rng, RULE_F64), *b = table(rng, RULE_F64),
+              *t = keep(make_as(dtype, SHAPE(ELEMENTS)));
+  const int64_t far = (int64_t)iso_rng_below(rng, ELEMENTS);
+  for (int64_t i = 0; i < ELEMENTS; i++) {
+    const double x = rounded(rule_tensor_get(a, i) * rule_tensor_get(b, i), digits);
+    int exponent;
+    frexp(x, &exponent);
+    rule_tensor_set(t, i, x + (i == far ? units * ldexp(1, exponent - digits) : 0));
+  }
+  leaf(LEFT, CAP_BUFFER, "t", t);
+  leaf(RIGHT, CAP_BUFFER, "a", a);
+  leaf(RIGHT, CAP_BUFFER, "b", b);
+  const uint32_t made = op(RIGHT, CALL("aten::mul.Tensor", v(0), v(1)));
+  add_captures();
+  begin();
+  const bool fine = accepted(chk_rounded(&k, 0, at(RIGHT, made), 0));
+  if (fine) ck_assert_int_eq(k.assumption[0].kind, RULE_ASSUMES_ROUNDING);
+  teardown();
+  return fine;
+}
+
+START_TEST(a_stored_table_is_what_it_was_computed_from) {
+  static const struct {
+    rule_dtype dtype;
+    int digits;
+  } as[] = {{RULE_F32, 24}, {RULE_F16, 11}, {RULE_BF16, 8}, {RULE_F64, 24}, {RULE_F64, 11}};
+  for (uint64_t seed = 0; seed < 60; seed++)
+    for (size_t n = 0; n < sizeof as / sizeof *as; n++)
+      for (int units = -4; units <= 4; units += 4) {
+        iso_rng rng = iso_rng_new(seed, 3);
+        ck_assert_msg(stored_taken(as[n].dtype, as[n].digits, units, &rng) == (units == 0),
+                      "seed %d, %s of %d digits, %d units: %s", (int)seed,
+                      rule_dtype_name(as[n].dtype), as[n].digits, units, report.reason);
+      }
+}
+END_TEST
+
+/* Nothing is stored in few digits: there is nothing that rounding could explain. */
+START_TEST(numbers_of_all_digits_are_compared_as_they_are) {
+  for (uint64_t seed = 0; seed < 60; seed++)
+    for (int power = -20; power <= -10; power += 5) {
+      iso_rng rng = iso_rng_new(seed, 4);
+      setup();
+      const rule_tensor *x = table(&rng, RULE_F64);
+      rule_tensor *y = moved(x, -1, 0);
+      double most = 0;
+      for (int64_t i = 0; i < ELEMENTS; i++) most = fmax(most, fabs(rule_tensor_get(x, i)));
+      const int64_t i = (int64_t)iso_rng_below(&rng, ELEMENTS);
+      rule_tensor_set(y, i, rule_tensor_get(x, i) + most * pow(10, power));
+      leaf(LEFT, CAP_BUFFER, "a", moved(x, -1, 0));
+      leaf(RIGHT, CAP_BUFFER, "b", y);
+      add_captures();
+      begin();
+      const bool fine = accepted(chk_rounded(&k, 0, 1, 0));
+      ck_assert_msg(fine == (power < -14), "seed %d, 1e%d: %s", (int)seed, power, report.reason);
+      teardown();
+    }
+}
+END_TEST
+
+/* x * (a number as a narrow dtype has it), and the certificate's x * (the number). */
+START_TEST(a_literal_is_rounded_by_half_a_unit) {
+  static const int digits[] = {8, 11, 24};
+  for (uint64_t seed = 0; seed < 200; seed++)
+    for (size_t n = 0; n < 3; n++)
+      for (int units = 0; units < 2; units++) {
+        iso_rng rng = iso_rng_new(seed, 5);
+        setup();
+        rule_tensor *x = noise(&rng, SHAPE(2));
+        const double number = iso_rng_normal(&rng), narrow = rounded(number, digits[n]);
+        int exponent;
+        frexp(narrow, &exponent);
+        const double unit = ldexp(1, exponent - digits[n]), to = number + 1.5 * units * unit;
+        leaf(LEFT, CAP_INPUT, "x", x);
+        op(LEFT, CALL("aten::mul.Tensor", v(0), real(narrow)));
+        leaf(RIGHT, CAP_INPUT, "x", x);
+        add_captures();
+        const uint32_t b = own(CALL("aten::mul.Tensor", v(0), real(to)));
+        begin();
+        const bool fine = accepted(chk_rounded(&k, 1, b, 0));
+        char text[40];
+        snprintf(text, sizeof text, "%.6g", narrow);
+        /* Somebody may have typed it, or it may be a number of fewer digits. */
+        const bool other =
+            strtod(text, NULL) == narrow || (n && rounded(narrow, digits[n - 1]) == narrow);
+        if (!other)
+          ck_assert_msg(fine == !units, "seed %d, %d digits, %d: %s", (int)seed, digits[n], units,
+                        report.reason);
+        teardown();
+      }
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("constants");
+  TCase *t = tcase_create("constants");
+  tcase_set_timeout(t, 60);
+  tcase_add_test(t, tables_are_one_to_two_units_in_the_last_place);
+  tcase_add_test(t, one_number_everywhere_is_no_table);
+  tcase_add_test(t, own_calls_move_numbers_and_do_not_round);
+  tcase_add_test(t, a_stored_table_is_what_it_was_computed_from);
+  tcase_add_test(t, numbers_of_all_digits_are_compared_as_they_are);
+  tcase_add_test(t, a_literal_is_rounded_by_half_a_unit);
+  suite_add_tcase(s, t);
+  return run_suite(s);
+}
