@@ -471,8 +471,8 @@ typedef struct eg_run_options {
   eg_scheduler own; /* for EG_OWN */
   size_t iteration_limit; /* 0: none, as for the other limits */
   size_t node_limit;      /* looked at between rules and between batches of matches */
-  double
-      time_limit_s; /* this and the next also while rules are searched; then nothing is applied */
+  size_t work_limit;      /* rows and guards of a search: with more, its rule is left out */
+  double time_limit_s;    /* this and the next also while rules are searched: nothing is applied */
   size_t mem_limit_bytes; /* of eg_sat_mem_bytes and the matches */
   bool full_search;       /* find all matches in every iteration (backoff always does) */
   void *ctx;
@@ -494,7 +494,7 @@ typedef struct eg_run_report {
    * matches that it had found, else the one with most new e-nodes in the last iteration. SIZE_MAX:
    * no limit stopped it. */
   size_t culprit;
-  size_t culprit_nodes, culprit_matches;
+  size_t culprit_nodes, culprit_matches, n_left_out; /* the last: rules, by the limit of work */
 } eg_run_report;
 
 /* Saturate. Rebuilds first. The graph is rebuilt when it returns ISO_OK, also where a limit stopped

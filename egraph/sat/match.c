@@ -40,8 +40,10 @@ static void close_store(machine *m) {
   egi_words_close(m->sink->store, m->out);
 }
 
+/* A guard that refuses nearly all is as much work as rows are. */
 static inline bool over(const machine *m) {
   egi_limits *l = m->sink->limits;
+  if (m->sink->work && m->n_asked > m->sink->work) return m->sink->too_much = true;
   return l && (l->mem_bytes || l->deadline_s > 0) && egi_limits_search(m->s, l);
 }
 
@@ -112,9 +114,11 @@ static __attribute__((noinline)) bool wait_on(machine *m) {
   const size_t n = m->sink->n + (m->out ? (size_t)(m->out - m->from) / m->stride : 0) - m->n_before;
   const bool never =
       q->patience == EGI_NEVER || m->sink->each; /* told matches are not taken back */
-  m->patience = never ? SIZE_MAX : q->patience * rows + q->least + n * match;
-  m->gave_up = m->work > m->patience;
-  return !m->gave_up;
+  const size_t most = m->sink->work ? m->sink->work : SIZE_MAX;
+  m->patience = never ? most : q->patience * rows + q->least + n * match;
+  m->sink->too_much = never && m->work > most;
+  m->gave_up = !never && m->work > m->patience;
+  return !m->gave_up && !m->sink->too_much;
 }
 static inline bool spend(machine *m, size_t words) {
   m->work += words;

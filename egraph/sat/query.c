@@ -35,20 +35,35 @@ static size_t known_kids(const egi_atom *a, const bool *reg) {
   return n;
 }
 
-/* The smaller the better: looked up, in a class that is known, above a class that the pattern
- * describes, above one that a variable is bound to, above a ground term, which may have very many
- * parents, anywhere. */
-static int rank(const egi_query *q, const egi_atom *a, const bool *reg) {
-  if (known_kids(a, reg) == a->n) return 0;
-  if (reg[a->cls]) return 1;
-  int best = 5;
+enum { LOOKED_UP, BELOW, ON_THE_WAY, ABOVE, ABOVE_VARIABLE, ABOVE_GROUND, ANYWHERE, RANKS };
+
+/* The smaller the better: looked up, in a class that is known, on the way from the start to the
+ * root, above another class that the pattern describes, above one that a variable is bound to,
+ * above a ground term, which may have very many parents, anywhere. What is reached from the root is
+ * in a class that is known: an operator over many parts that all share something would be gone up
+ * to from that for each part, before it is seen that the parts stand in no list together.
+ * `way`: by register, whether its class is on the way. */
+static int rank(const egi_query *q, const egi_atom *a, const bool *reg, const bool *way) {
+  if (known_kids(a, reg) == a->n) return LOOKED_UP;
+  if (reg[a->cls]) return BELOW;
+  int best = ANYWHERE;
   for (uint32_t k = 0; k < a->n; k++) {
-    if (!reg[a->kid[k]]) continue;
-    int r = a->kid[k] < q->n_vars ? 3 : 2;
-    if (q->ground[a->kid[k]]) r = 4;
+    const uint32_t kid = a->kid[k];
+    if (!reg[kid]) continue;
+    const int r = q->ground[kid]    ? ABOVE_GROUND
+                  : kid < q->n_vars ? ABOVE_VARIABLE
+                  : way[kid]        ? ON_THE_WAY
+                                    : ABOVE;
     if (r < best) best = r;
   }
   return best;
+}
+
+/* Whether the class of an atom is on the way once the atom is reached. */
+static bool leads_up(const egi_atom *a, const bool *way) {
+  for (uint32_t k = 0; k < a->n; k++)
+    if (way[a->kid[k]]) return true;
+  return false;
 }
 
 /* Copies that were made for a search under way have only what was used before. */
@@ -84,10 +99,15 @@ static bool bind_kids(egi_query *q, egi_ins *out, const egi_atom *a, bool *reg) 
   return true;
 }
 
-static bool emit(egi_query *q, egi_ins *out, const egi_atom *a, bool *reg, bool start, bool old) {
-  static const enum egi_kind kinds[] = {EGI_LOOKUP, EGI_DOWN, EGI_UP, EGI_UP, EGI_UP, EGI_SCAN};
+/* parameters: the program's instruction and what is known before it. */
+static bool emit(egi_query *q, egi_ins *out, const egi_atom *a, bool *reg, bool *way, bool start,
+                 bool old) {
+  static const enum egi_kind kinds[] = {EGI_LOOKUP, EGI_DOWN, EGI_UP,  EGI_UP,
+                                        EGI_UP,     EGI_UP,   EGI_SCAN};
   const bool known = reg[a->cls];
-  *out = (egi_ins){.kind = start ? EGI_SCAN : kinds[rank(q, a, reg)],
+  const int how = rank(q, a, reg, way);
+  way[a->cls] = way[a->cls] || start || (how != BELOW && leads_up(a, way));
+  *out = (egi_ins){.kind = start ? EGI_SCAN : kinds[how],
                    .cls_known = known,
                    .plain = known || (a->cls == q->root && a->cls >= q->n_vars),
                    .want = a->op | ROW_IS_HEAD,
@@ -109,37 +129,39 @@ static bool emit(egi_query *q, egi_ins *out, const egi_atom *a, bool *reg, bool 
 
 static bool build(egi_query *q, size_t start, bool fresh) {
   egi_program *out = &q->program[2 * start + fresh];
-  bool *reg = calloc(q->n_regs + q->n_atoms + 1, sizeof *reg), *used = reg + q->n_regs;
+  bool *reg = calloc(2 * q->n_regs + q->n_atoms + 1, sizeof *reg), *way = reg + q->n_regs,
+       *used = way + q->n_regs;
   out->ins = iso_arena_alloc(&q->mem, (q->n_atoms + 2) * sizeof *out->ins);
   bool ok = reg && out->ins;
   size_t n = 0;
   for (size_t i = 0; ok && i < q->n_ground; i++) {
     reg[q->atom[i].cls] = used[i] = true;
   }
+  if (ok && start < q->n_ground) way[q->atom[start].cls] = true;
   if (ok && start >= q->n_ground) {
-    ok = emit(q, &out->ins[n++], &q->atom[start], reg, true, false);
+    ok = emit(q, &out->ins[n++], &q->atom[start], reg, way, true, false);
     used[start] = true;
   }
   while (ok) {
     size_t best = q->n_atoms;
-    int best_rank = 12;
+    int best_rank = 2 * RANKS;
     for (size_t i = 0; i < q->n_atoms; i++) {
       /* From a ground start, the first step goes up from its class. */
       const bool from_start = start < q->n_ground && n == 0;
       if (used[i]) continue;
-      int r = rank(q, &q->atom[i], reg);
+      int r = rank(q, &q->atom[i], reg, way);
       if (from_start) {
         bool touches = false;
         for (uint32_t k = 0; k < q->atom[i].n; k++)
           touches = touches || q->atom[i].kid[k] == q->atom[start].cls;
-        if (!touches) r += 6;
+        if (!touches) r += RANKS;
       }
       if (best == q->n_atoms || r < best_rank) best = i, best_rank = r;
     }
     if (best == q->n_atoms) break;
     used[best] = true;
     egi_ins *ins = &out->ins[n++];
-    ok = emit(q, ins, &q->atom[best], reg, false, fresh && best < start);
+    ok = emit(q, ins, &q->atom[best], reg, way, false, fresh && best < start);
     q->scans = q->scans || ins->kind == EGI_SCAN;
   }
   if (ok) out->ins[n].kind = EGI_YIELD;

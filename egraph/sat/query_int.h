@@ -223,9 +223,10 @@ typedef struct egi_sink {
   bool (*guard)(void *ctx, const eg_sat *s, const eg_class *var);
   void *ctx, *guard_ctx;
   size_t limit;       /* stop behind so many */
+  size_t work;        /* of rows passed from one start, in words, and no more; 0: any */
   egi_limits *limits; /* NULL: none */
   size_t n, n_stored;
-  bool no_memory;
+  bool no_memory, too_much; /* too_much: it would have been more */
 } egi_sink;
 
 /* A match is new if it has a fresh row, or is a class not below `first_new_class`. */
@@ -278,6 +279,7 @@ typedef struct egi_rule {
   bool several;  /* the right side names other classes than the one that matched, or has several
                     terms */
   bool skip_old; /* matches without a fresh row need no second application */
+  bool left_out; /* of this run: its search would be too much work */
 } egi_rule;
 
 struct eg_rules {

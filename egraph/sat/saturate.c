@@ -140,6 +140,7 @@ typedef struct run {
   size_t iteration;
   size_t stopped_in; /* the rule in whose search a limit was reached; SIZE_MAX: none */
   size_t stopped_at; /* how many matches it had */
+  size_t n_left_out; /* rules whose search would be too much work */
   eg_iteration it;
 } run;
 
@@ -196,12 +197,13 @@ static iso_code search_rule(run *x, size_t k, iso_error *err) {
   const bool judged = x->o->scheduler != EG_SIMPLE;
   size_t limit = SIZE_MAX;
   u->n_found = u->n_stored = u->n_made = 0;
-  if (judged && !allowed(x, k, &limit)) return ISO_OK;
+  if (u->left_out || (judged && !allowed(x, k, &limit))) return ISO_OK;
   const egi_mark mark = egi_words_mark(&x->r->found);
   egi_sink sink = {.store = &x->r->found,
                    .stride = u->stride,
                    .guard = u->user.guard,
                    .guard_ctx = u->user.ctx,
+                   .work = x->o->work_limit,
                    .limits = &x->limits};
   sink.limit = limit == SIZE_MAX ? limit : limit + 1;
   const iso_code code = egi_search(x->s, u->query, wanted_of(x, u), x->n_cls_seen, &sink, err);
@@ -209,6 +211,12 @@ static iso_code search_rule(run *x, size_t k, iso_error *err) {
   if (x->limits.reached) {
     x->stopped_in = k;
     x->stopped_at = sink.n;
+    return ISO_OK;
+  }
+  if (sink.too_much) {
+    egi_words_rewind(&x->r->found, mark);
+    u->left_out = true;
+    x->n_left_out++;
     return ISO_OK;
   }
   if (sink.n > limit) {
@@ -379,8 +387,10 @@ iso_code eg_sat_run(eg_sat *s, eg_rules *r, const eg_run_options *options, eg_ru
   x.limits.nodes = options->node_limit;
   x.limits.mem_bytes = options->mem_limit_bytes;
   x.limits.deadline_s = options->time_limit_s > 0 ? egi_now() + options->time_limit_s : 0;
-  for (size_t k = 0; k < r->n; k++)
+  for (size_t k = 0; k < r->n; k++) {
     r->rule[k].n_banned = r->rule[k].banned_until = r->rule[k].applied_until = 0;
+    r->rule[k].left_out = false;
+  }
   iso_code code = eg_sat_rebuild(s, err);
   if (code) return code;
   *out = (eg_run_report){.stop = EG_STOPPED, .culprit = SIZE_MAX};
@@ -389,5 +399,6 @@ iso_code eg_sat_run(eg_sat *s, eg_rules *r, const eg_run_options *options, eg_ru
   if (!code && on) code = loop(&x, out, err);
   s->track = false; /* marks stay until the next run */
   blame(&x, out);
+  out->n_left_out = x.n_left_out;
   return code;
 }

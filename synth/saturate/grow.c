@@ -251,7 +251,7 @@ static bool go_on(void *ctx, eg_sat *g, size_t iteration, const eg_iteration *it
 }
 
 iso_code sat_grow(sat_run *x, iso_error *err) {
-  enum { ELEMENTS = 1 << 28 };
+  enum { ELEMENTS = 1 << 28, WORK = 1 << 24 };
   const eg_sat_options how = {
       .analysis = {.ctx = x, .size = sizeof(sat_type *), .make = make_type, .join = join_types}};
   x->types.s = x->s;
@@ -266,6 +266,7 @@ iso_code sat_grow(sat_run *x, iso_error *err) {
   o.scheduler = EG_BACKOFF;
   o.iteration_limit = x->o->iterations;
   o.node_limit = x->n_copied + x->o->nodes;
+  o.work_limit = WORK;
   o.mem_limit_bytes = 0; /* e-nodes bound it, and --memory the program */
   o.each = go_on;
   o.ctx = x;
@@ -277,6 +278,7 @@ iso_code sat_grow(sat_run *x, iso_error *err) {
   x->o->n_grown += n > x->n_copied ? n - x->n_copied : 0;
   x->o->limit = report.stop == EG_NODE_LIMIT        ? "e-nodes"
                 : report.stop == EG_ITERATION_LIMIT ? "iterations"
+                : report.n_left_out                 ? "work"
                                                     : NULL;
   return ISO_OK;
 }

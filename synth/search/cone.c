@@ -16,14 +16,14 @@
 static const double INFINITE = 1e9;
 
 bool fr_cone_new(cone *k, size_t n) {
-  *k = (cone){.cls = calloc(2 * CONE_MAX, sizeof *k->cls),
+  *k = (cone){.cls = calloc(2 * CONE_WIDE, sizeof *k->cls),
               .in = calloc(n, 1),
               .cost = calloc(n, sizeof *k->cost),
               .best = calloc(n, sizeof *k->best),
               .cut = calloc(n, 1),
               .opened = calloc(n, 1),
               .seen = calloc(n, 1),
-              .queue = calloc(2 * CONE_MAX, sizeof *k->queue)};
+              .queue = calloc(2 * CONE_WIDE, sizeof *k->queue)};
   return k->cls && k->in && k->cost && k->best && k->cut && k->opened && k->seen && k->queue;
 }
 
@@ -69,7 +69,7 @@ typedef struct walk {
   place *at;       /* by class id */
   uint8_t *queued; /* by class id */
   uint32_t *queue; /* a ring */
-  size_t head, n, found;
+  size_t head, n, found, most;
 } walk;
 
 enum { RING = 4096 };
@@ -78,7 +78,7 @@ enum { RING = 4096 };
 static void enter(walk *w, uint32_t c, const place *p, bool near) {
   cone *k = w->k;
   if (!(k->in[c] & w->bit)) {
-    if (w->found == CONE_MAX) return;
+    if (w->found == w->most) return;
     w->found++;
     if (!k->in[c]) k->cls[k->n++] = c;
     k->in[c] |= w->bit;
@@ -97,16 +97,42 @@ static bool is_glue(const state *s, eg_node e) {
   return s->ranks.linking && s->rec[e.i].node[0] < 0 && s->rec[e.i].node[1] < 0;
 }
 
-iso_code fr_explore(state *s, cone *k, eg_node root, uint8_t bit, iso_error *err) {
+/* The last captured node of each side that `e` is made of, UINT32_MAX on a side without. What no
+ * graph has is made of a few steps. */
+static void made_of(const state *s, eg_node e, int depth, place *p) {
+  enum { DEEP = 8 };
+  const rec *r = &s->rec[e.i];
+  for (int side = 0; side < 2; side++)
+    if (r->node[side] >= 0 &&
+        (p->before[side] == UINT32_MAX || (uint32_t)r->node[side] > p->before[side]))
+      p->before[side] = (uint32_t)r->node[side];
+  if (r->node[0] >= 0 || r->node[1] >= 0 || depth == DEEP) return;
+  for (size_t a = 0; a < eg_node_arity(s->g, e); a++)
+    made_of(s, (eg_node){eg_node_original(s->g, e, a).i}, depth + 1, p);
+}
+
+/* Where the walk from one root begins: what the other root's graph has behind that root is no part
+ * of a rule about the two. */
+static place beginning(const state *s, eg_node root, eg_node other) {
+  place own = {{UINT32_MAX, UINT32_MAX}}, p = own;
+  made_of(s, root, 0, &own);
+  made_of(s, other, 0, &p);
+  for (int side = 0; side < 2; side++)
+    if (own.before[side] != UINT32_MAX) p.before[side] = UINT32_MAX;
+  return p;
+}
+
+iso_code fr_explore(state *s, cone *k, eg_node root, eg_node other, uint8_t bit, iso_error *err) {
   const size_t n = eg_count_added(s->g);
   walk w = {.s = s,
             .k = k,
             .bit = bit,
+            .most = s->ranks.wide ? CONE_WIDE : CONE_MAX,
             .at = malloc(n * sizeof *w.at),
             .queued = calloc(n, 1),
             .queue = calloc(RING, sizeof *w.queue)};
   iso_code code = w.at && w.queued && w.queue ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
-  const place start = {{UINT32_MAX, UINT32_MAX}};
+  const place start = beginning(s, root, other);
   bool first = true;
   if (!code) enter(&w, eg_class_of(s->g, root).i, &start, false);
   while (!code && w.n) {

@@ -378,11 +378,28 @@ static iso_code join_by_reuse(state *s, const eg_node *member, size_t n, eg_node
   return c;
 }
 
-/* Two sums of one graph that cancel: that both are 0 is no sign that one is the other. */
-static bool both_cancel(state *s, eg_node a, eg_node b) {
+/* Whether `e` is a step that takes a sum which cancels, and `of` a tensor that stands before it in
+ * the same graph: a parameter less its gradient of 0 would be computed from itself. */
+static bool comes_back(state *s, eg_node e, eg_node of) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, of), &m);
+  bool takes = false, before = false;
+  for (size_t i = 0; i < eg_node_arity(s->g, e); i++)
+    takes |= s->rec[eg_node_original(s->g, e, i).i].cancels;
+  for (size_t i = 0; i < n && takes; i++)
+    for (int side = 0; side < 2; side++)
+      before |=
+          s->rec[m[i].i].node[side] >= 0 && s->rec[m[i].i].node[side] < s->rec[e.i].node[side];
+  return before;
+}
+
+/* Two tensors of one graph that are equal because a sum cancels: that both are 0 is no sign that
+ * one is the other. */
+static bool by_cancelling(state *s, eg_node a, eg_node b) {
   const bool across = (st_has_side(s, a, LEFT) && st_has_side(s, b, RIGHT)) ||
                       (st_has_side(s, a, RIGHT) && st_has_side(s, b, LEFT));
-  return !across && s->rec[a.i].cancels && s->rec[b.i].cancels;
+  if (s->rec[a.i].cancels && s->rec[b.i].cancels) return !across;
+  return comes_back(s, a, b) || comes_back(s, b, a);
 }
 
 /* Try to join `e` with the members of its group: those of the same shape but for sizes 1 first,
@@ -401,7 +418,7 @@ static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_er
     const int want = round == 0 ? 1 : round == 1 ? 0 : 2;
     for (size_t k = 0; k < n && !c && failures < 12; k++) {
       const eg_node m = member[k];
-      bool dup = m.i == e.i || eg_equal(s->g, m, e) || both_cancel(s, m, e);
+      bool dup = m.i == e.i || eg_equal(s->g, m, e) || by_cancelling(s, m, e);
       if (dup) {
         *belongs = true;
         continue;
@@ -470,6 +487,8 @@ iso_code st_visit(state *s, eg_node e, iso_error *err) {
     bool belongs = true;
     return try_group(s, r->group, e, &belongs, err);
   }
+  iso_code fills = st_join_fill(s, e, err);
+  if (fills) return fills;
   double m[4];
   st_moments(v, m);
   bool belongs = false;

@@ -393,16 +393,28 @@ static iso_code try_queue(search *q, size_t most, size_t *tries, bool *done, iso
   return c;
 }
 
+static bool is_constant(state *s, uint32_t c) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m);
+  for (size_t i = 0; i < n; i++)
+    if (s->rec[m[i].i].konst) return true;
+  return false;
+}
+
 static iso_code search_rule(search *q, uint8_t *base, bool *done, iso_error *err) {
   state *s = q->s;
   cone *k = q->k;
   iso_code c;
-  if ((c = fr_explore(s, k, q->u, 1, err)) || (c = fr_explore(s, k, q->t, 2, err))) return c;
+  if ((c = fr_explore(s, k, q->u, q->t, 1, err)) || (c = fr_explore(s, k, q->t, q->u, 2, err)))
+    return c;
   const uint32_t cu = eg_class_of(s->g, q->u).i, ct = eg_class_of(s->g, q->t).i;
+  const bool fill = is_constant(s, ct) && !is_constant(s, cu);
   for (size_t i = 0; i < k->n; i++) {
     const uint32_t cl = k->cls[i];
-    /* The two roots are cut only where the other side contains them: an identity x <=> f(x). */
-    if (k->in[cl] == 3 && fr_shared(s, cl) && !(cl == cu && cl == ct) &&
+    /* The two roots are cut only where the other side contains them: an identity x <=> f(x). What a
+     * fill equals is the same whatever stands below it. */
+    const bool both = k->in[cl] == 3, below = fill && cl != cu && !is_constant(s, cl);
+    if ((both || below) && fr_shared(s, cl) && !(cl == cu && cl == ct) &&
         fr_view_of_part(s, k, cl) == EG_NONE)
       base[cl] = 1;
   }

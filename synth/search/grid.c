@@ -90,6 +90,42 @@ static iso_code fits(state *s, const st_parts *made, eg_node whole, st_sought *x
   return ISO_OK;
 }
 
+/* The tensor that the groups' results are along a dimension: `d`. */
+static iso_code whole_of(state *s, const st_parts *made, const st_sought *x, eg_node *whole,
+                         uint32_t *d, bool *found, iso_error *err) {
+  eg_node of[MOST_WHOLES] = {*whole};
+  const uint32_t n = whole->i == EG_NONE ? st_wholes(s, made, x, of) : 1;
+  *found = false;
+  for (uint32_t i = 0; i < n && !*found; i++) {
+    const rule_tensor *v = st_val(s, of[i], s->n_draws - 1);
+    if (!v) return st_lost(&s->values, err);
+    *found = st_is_cut_along(v, made, d);
+    *whole = of[i];
+  }
+  return ISO_OK;
+}
+
+/* Group by group: what the whole's steps make of a group's rows is what the group makes. */
+static iso_code by_groups(state *s, const st_parts *p, const grid *g, const st_parts *made,
+                          eg_node whole, st_sought *x, iso_error *err) {
+  eg_node rows[MAX_RANKS];
+  uint32_t d;
+  bool there;
+  iso_code c = whole_of(s, made, x, &whole, &d, &there, err);
+  if (!c && there) c = st_rows_of(s, whole, made->n, d, rows, &there, err);
+  bool all = !c && there;
+  for (uint32_t k = 0; k < g->groups && all && !c; k++) {
+    st_parts one;
+    bool met = false;
+    group_of(p, g, k, &one);
+    c = st_join_whole(s, &one, rows[k], &met, err);
+    if (!c) c = eg_rebuild(s->g, err);
+    all = eg_equal(s->g, rows[k], made->of[k]);
+  }
+  if (all && !c) x->met = true, x->at = whole;
+  return c;
+}
+
 static iso_code try_grid(state *s, const st_parts *p, const grid *g, eg_node whole, st_sought *x,
                          iso_error *err) {
   rule_tensor *own[MAX_RANKS] = {NULL};
@@ -100,6 +136,7 @@ static iso_code try_grid(state *s, const st_parts *p, const grid *g, eg_node who
   for (uint32_t k = 0; k < g->groups; k++) rule_tensor_unref(own[k]);
   if (c || !yes) return c;
   if ((c = make_nodes(s, p, g, &made, err))) return c;
+  if ((c = by_groups(s, p, g, &made, whole, x, err)) || x->met) return c;
   return whole.i == EG_NONE ? st_join_cut(s, &made, x, err)
                             : st_join_whole(s, &made, whole, &x->met, err);
 }

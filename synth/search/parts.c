@@ -113,6 +113,17 @@ static bool find_plain(const rule_tensor *whole, st_parts *p, cutting *out) {
   return false;
 }
 
+/* Along a dimension, in the order in which the parts are given. */
+bool st_is_cut_along(const rule_tensor *whole, const st_parts *p, uint32_t *d) {
+  cutting c;
+  st_parts in = *p;
+  if (whole->dtype != p->value[0]->dtype || !find_plain(whole, &in, &c)) return false;
+  for (uint32_t k = 0; k < p->n; k++)
+    if (in.of[k].i != p->of[k].i) return false;
+  *d = c.d;
+  return true;
+}
+
 /* Equal parts, of runs of elements that take turns in the whole. */
 static bool find_cutting(const rule_tensor *whole, st_parts *p, cutting *out) {
   const int64_t n = p->n, numel = p->value[0]->numel;
@@ -216,24 +227,32 @@ static eg_node as_reduced(state *s, const st_parts *p, eg_node whole) {
   return whole;
 }
 
-/* The term over the parts becomes a node, and a rule is looked for that joins it with `whole`. */
-static iso_code join(state *s, const st_parts *p, const rule_term *t, eg_node whole, bool *met,
-                     iso_error *err) {
+/* The term over the parts becomes a node, and a rule is looked for that joins it with `whole`.
+ * Returns: in `met` whether their values agree, too, in `done` whether there is such a rule. */
+static iso_code join_if(state *s, const st_parts *p, const rule_term *t, eg_node whole, bool *met,
+                        bool *done, iso_error *err) {
+  *done = false;
   if (!t) return nomem(err);
   eg_node aux;
-  bool done, equal;
+  bool equal;
   iso_code c = st_add_term(s, t, p->of, &aux, err);
   if (!c) c = st_value(s, aux, err);
   if (c || !rule_shape_eq(&s->rec[aux.i].shape, &s->rec[whole.i].shape)) return c;
   if ((equal = st_values_equal(s, whole, aux))) {
     const eg_node with = as_reduced(s, p, whole);
-    c = st_prove(s, with, aux, &done, err);
+    c = st_prove(s, with, aux, done, err);
     s->ranks.wide = p->n > 2; /* what each part shares stands in the pattern that often */
-    if (!c && !done && s->ranks.wide) c = st_prove(s, with, aux, &done, err);
+    if (!c && !*done && s->ranks.wide) c = st_prove(s, with, aux, done, err);
     s->ranks.wide = false;
   }
   *met |= equal;
   return c;
+}
+
+static iso_code join(state *s, const st_parts *p, const rule_term *t, eg_node whole, bool *met,
+                     iso_error *err) {
+  bool done;
+  return join_if(s, p, t, whole, met, &done, err);
 }
 
 uint32_t st_wholes(state *s, const st_parts *p, const st_sought *x, eg_node *out) {
@@ -310,7 +329,12 @@ static iso_code join_one(state *s, const st_parts *p, int way, eg_node whole, bo
   if (!v) return st_lost(&s->values, err);
   if (!(way == VIEWED ? find_cutting(v, &in, &cut) : find_plain(v, &in, &cut))) return ISO_OK;
   const rule_term *t = put_together(&s->arena, &in, &v->shape, cut);
-  return join(s, &in, divided(s, t, in.by), whole, met, err);
+  bool fits = false, done;
+  iso_code c = join_if(s, &in, divided(s, t, in.by), whole, &fits, &done, err);
+  if (!c && fits && !done && way == AS_THEY_ARE && in.by == 1)
+    c = st_join_rows(s, &in, whole, cut.d, err);
+  *met |= fits;
+  return c;
 }
 
 iso_code st_join_cut(state *s, const st_parts *p, st_sought *x, iso_error *err) {

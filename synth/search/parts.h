@@ -1,4 +1,6 @@
-/* Private to parts.c, grid.c, lift.c, summands.c, rank_sums.c: what ranks hold of one tensor. */
+/* Private to parts.c, rows.c, grid.c, lift.c, summands.c, rank_sums.c: what ranks hold of one
+ * tensor.
+ */
 #ifndef SYNTH_SEARCH_PARTS_H
 #define SYNTH_SEARCH_PARTS_H
 
@@ -31,6 +33,8 @@ typedef struct st_sought {
 uint32_t st_wholes(state *s, const st_parts *p, const st_sought *x, eg_node *out);
 /* Whether the whole is put together of the parts. */
 bool st_is_cut(const rule_tensor *whole, const st_parts *p);
+/* Whether it is along a dimension of the parts: in `d`, which. */
+bool st_is_cut_along(const rule_tensor *whole, const st_parts *p, uint32_t *d);
 /* Join the parts with what is sought, where that is their concatenation. */
 iso_code st_join_cut(state *s, const st_parts *p, st_sought *x, iso_error *err);
 /* Moments of the concatenation. Returns: its elements. */
@@ -45,6 +49,15 @@ const rule_term *st_reduced(state *s, const st_parts *p, const char *how);
 /* Join `whole` with what the parts make, put together or reduced, if they make it. In `met`: they
  * do, whether a rule was found or not. */
 iso_code st_join_whole(state *s, const st_parts *p, eg_node whole, bool *met, iso_error *err);
+
+/* ---- rows.c ---- */
+/* `whole` as `n` parts along `d`, made by its own steps, which a rule joins with it. Returns: in
+ * `there` whether it has such. */
+iso_code st_rows_of(state *s, eg_node whole, uint32_t n, uint32_t d, eg_node *part, bool *there,
+                    iso_error *err);
+/* Join `whole`, which is the parts along `d`, with them rank by rank: its steps as steps on what
+ * ranks hold. */
+iso_code st_join_rows(state *s, const st_parts *p, eg_node whole, uint32_t d, iso_error *err);
 
 /* ---- summands.c ---- */
 /* The tensors, results of one operator, that node `i` adds up over ranks and pieces. Returns: how

@@ -48,6 +48,10 @@ iso_code st_record_application(state *s, const st_use *use, iso_error *err);
 /* Synthesise a rule for the pair, have it validated, merge. */
 iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
 
+/* ---- uniform.c ---- */
+/* Join a tensor that is one number everywhere with a fill by that number, if a rule says so. */
+iso_code st_join_fill(state *s, eg_node e, iso_error *err);
+
 /* ---- fingerprint.c ---- */
 /* Join `e` with what of its group a rule ties it to; on the first visit it is put into a group. */
 iso_code st_visit(state *s, eg_node e, iso_error *err);

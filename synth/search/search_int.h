@@ -4,7 +4,7 @@
 
 #include "synth/search/frontier.h"
 
-enum { CONE_MAX = 600 }; /* classes of a cone */
+enum { CONE_MAX = 600, CONE_WIDE = 2400 }; /* classes of a cone; of one that ranks share */
 
 /* The classes that are being looked at, the last one first: two shapes of one table are made of
  * each other. */
@@ -21,8 +21,8 @@ void fr_cone_free(cone *k);
 /* Literals are no part of a cone: a pattern holds them as they are. */
 const rule_term *fr_literal_class(state *s, uint32_t c);
 /* Breadth first through the members of every class: what is near comes first, the bound cuts what
- * is far. */
-iso_code fr_explore(state *s, cone *k, eg_node root, uint8_t bit, iso_error *err);
+ * is far. `other`: the root of the other cone. */
+iso_code fr_explore(state *s, cone *k, eg_node root, eg_node other, uint8_t bit, iso_error *err);
 /* A constant's numbers as a term without leaves: an arange, a fill, a table's in order. */
 bool fr_numbers_of(state *s, eg_node e, const asked *above);
 /* While ranks are joined: what a layout that joining made of a part, and no graph has, is made of;

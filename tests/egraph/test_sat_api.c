@@ -362,6 +362,64 @@ START_TEST(guarded_search_is_limited) {
 }
 END_TEST
 
+/* `n` parts of one thing, each beside several others; the first others stand in one list. */
+static void parts_of_one(eg_sat *s, size_t n, size_t others) {
+  char text[2048], *at = text;
+  for (size_t k = 0; k < n; k++)
+    for (size_t j = 0; j < others; j++) {
+      char one[64];
+      snprintf(one, sizeof one, "(mul y%zu_%zu (part%zu t))", k, j, k);
+      term(s, one);
+    }
+  at += snprintf(at, 64, "(all");
+  for (size_t k = 0; k < n; k++) at += snprintf(at, 64, " (mul y%zu_0 (part%zu t))", k, k);
+  snprintf(at, 64, ")");
+  term(s, text);
+}
+
+START_TEST(parts_are_not_multiplied) {
+  enum { PARTS = 16, OTHERS = 10 }; /* more than are joined */
+  eg_sat *s = graph(false);
+  char lhs[1024], *at = lhs;
+  parts_of_one(s, PARTS, OTHERS);
+  at += snprintf(at, 64, "(all");
+  for (size_t k = 0; k < PARTS; k++) at += snprintf(at, 64, " (mul ?x%zu (part%zu ?t))", k, k);
+  snprintf(at, 64, ")");
+  const eg_rule rule = {.name = "parts", .lhs = lhs, .rhs = "(found ?t)"};
+  eg_rules *r = rules(s, &rule, 1);
+  eg_run_options o = eg_run_options_default();
+  o.work_limit = 4096; /* the others make 10^16 combinations */
+  const eg_run_report report = run(s, r, &o);
+  ck_assert_uint_eq(report.n_left_out, 0);
+  ck_assert(report.stop == EG_SATURATED && report.iterations == 2);
+  eg_rules_free(r);
+  eg_sat_free(s);
+}
+END_TEST
+
+START_TEST(too_much_work_is_left_out) {
+  eg_sat *s = graph(false);
+  many_terms(s, 2000);
+  size_t asked = 0;
+  const eg_rule both[] = {{.name = "boom",
+                           .lhs = "(+ ?a ?b), (+ ?c ?d), (+ ?e ?f)",
+                           .rhs = "?a",
+                           .guard = never,
+                           .ctx = &asked},
+                          {.name = "swap", .lhs = "(+ ?a ?b)", .rhs = "(plus ?b ?a)"}};
+  eg_rules *r = rules(s, both, 2);
+  eg_run_options o = eg_run_options_default();
+  o.work_limit = 100000;
+  const eg_run_report report = run(s, r, &o);
+  ck_assert_uint_eq(report.n_left_out, 1);
+  eg_class c;
+  ck_assert(report.stop == EG_SATURATED && asked < 200000);
+  ck_assert(has(s, "(plus m7 k7)", &c));
+  eg_rules_free(r);
+  eg_sat_free(s);
+}
+END_TEST
+
 /* A run that nothing ends stops at a limit that has a name, and says which it was. */
 START_TEST(default_limits_end_a_run) {
   const eg_run_options o = eg_run_options_default();
@@ -487,6 +545,8 @@ int main(void) {
   tcase_add_test(t, hook_changes_the_graph);
   tcase_add_test(t, search_is_limited);
   tcase_add_test(t, guarded_search_is_limited);
+  tcase_add_test(t, parts_are_not_multiplied);
+  tcase_add_test(t, too_much_work_is_left_out);
   tcase_add_test(t, default_limits_end_a_run);
   tcase_add_test(t, exploding_rule_is_named);
   tcase_add_test(t, misuse_is_an_error);

@@ -105,7 +105,7 @@ START_TEST(a_cone_has_what_its_root_is_computed_from) {
     const eg_node root = node[seed % n_made];
     cone k = new_cone();
     bool in[256] = {false};
-    ck_assert(fr_explore(&st, &k, root, 1, &err) == ISO_OK);
+    ck_assert(fr_explore(&st, &k, root, root, 1, &err) == ISO_OK);
     in[class_of(root)] = true;
     below(root, class_of(root), NULL, in);
     size_t n = 0;
@@ -167,7 +167,7 @@ START_TEST(costs_are_those_of_the_smallest_patterns) {
     cone k = new_cone();
     double want[256];
     ck_assert_uint_lt(eg_count_added(st.g), 256);
-    ck_assert(fr_explore(&st, &k, node[n_made - 1], 1, &err) == ISO_OK);
+    ck_assert(fr_explore(&st, &k, node[n_made - 1], node[n_made - 1], 1, &err) == ISO_OK);
     cut_some(&k, &rng);
     fr_costs(&st, &k);
     naive_costs(&k, want);
@@ -188,8 +188,8 @@ END_TEST
 /* ---- cuts ---- */
 
 static void both_cones(cone *k, eg_node u, eg_node t) {
-  ck_assert(fr_explore(&st, k, u, 1, &err) == ISO_OK);
-  ck_assert(fr_explore(&st, k, t, 2, &err) == ISO_OK);
+  ck_assert(fr_explore(&st, k, u, t, 1, &err) == ISO_OK);
+  ck_assert(fr_explore(&st, k, t, u, 2, &err) == ISO_OK);
 }
 
 /* Every class that is still cut is met by both roots before another cut; where that was so from

@@ -1,0 +1,46 @@
+/* Tensors that are one number everywhere although inputs go into them: scores that a mask hides
+ * wholly, their exponentials, what these add to a sum. As a fill they are constants, and what is
+ * made of a constant is a fill again or leaves out the step. So each such step is a rule of a
+ * single operator, where without a fill a rule would speak of all that stands below it. */
+#include "synth/constants/constants.h"
+#include "synth/joint/joint.h"
+#include "synth/search/search.h"
+
+/* The number that all elements are on all draws. */
+static bool uniform(state *s, eg_node e, double *number) {
+  for (size_t d = 0; d < s->n_draws; d++) {
+    const rule_tensor *v = st_val(s, e, d);
+    if (!v || v->numel < 2) return false;
+    if (d == 0) *number = rule_tensor_get(v, 0);
+    for (int64_t i = 0; i < v->numel; i++)
+      if (rule_tensor_get(v, i) != *number) return false;
+  }
+  return true;
+}
+
+/* NULL: no memory, or no such call. */
+static const rule_term *fill_of(state *s, const rule_shape *shape, double number,
+                                rule_dtype dtype) {
+  const rule_term *dim[RULE_MAX_RANK + 1];
+  for (uint32_t i = 0; i < shape->rank; i++)
+    if (!(dim[i] = rule_int(&s->arena, shape->dim[i]))) return NULL;
+  return st_fill_term(s, rule_list(&s->arena, dim, shape->rank), rule_float(&s->arena, number),
+                      dtype);
+}
+
+iso_code st_join_fill(state *s, eg_node e, iso_error *err) {
+  const rec *r = &s->rec[e.i];
+  const int side = r->node[LEFT] >= 0 ? LEFT : RIGHT;
+  double number = 0;
+  if (r->konst || r->leaf || r->param || r->cancels || r->node[side] < 0) return ISO_OK;
+  const rule_dtype dtype = s->graph[side]->node[r->node[side]].dtype;
+  if (!rule_dtype_is_float(dtype) || !uniform(s, e, &number)) return ISO_OK;
+  const rule_term *t = fill_of(s, &r->shape, number, dtype);
+  eg_node fill;
+  bool done;
+  if (!t) return ISO_OK;
+  iso_code c = st_add_term(s, t, NULL, &fill, err);
+  if (!c) c = st_value(s, fill, err);
+  if (!c && st_values_equal(s, e, fill)) c = st_prove(s, e, fill, &done, err);
+  return c;
+}
