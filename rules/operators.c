@@ -171,7 +171,7 @@ static bool compares_nothing(const rule_term *call) {
   if (call->n < 2 || rule_operator_of(call->u.s)->choice != RULE_CHOICE_COMPARE) return false;
   const rule_term *a = call->child[0], *b = call->child[1];
   return (b->kind == RULE_FLOAT && !isfinite(b->u.f)) ||
-         (a->kind == RULE_VAR && rule_term_eq(a, b));
+         ((a->kind == RULE_VAR || a->kind == RULE_OP) && rule_term_eq(a, b));
 }
 
 bool rule_sees_undefined(const rule_term *call) {

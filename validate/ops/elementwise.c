@@ -225,12 +225,20 @@ static sx binary_elem(sc *c, const pt_tensor *t, const sx *idx) {
   return binary(c, t->which, pt_at(c, t->in[0], idx), pt_at(c, t->in[1], idx), t->p[0], t->k[0]);
 }
 
+/* The logical operation that arithmetic is among truth values, of which both are; `op` itself where
+ * there is none. */
+static int of_truths(const sc *c, int op, sx alpha) {
+  if (op == MUL || op == MINIMUM) return AND;
+  return (op == ADD && alpha == c->one) || op == MAXIMUM ? OR : op;
+}
+
 static const pt_tensor *combine(sc *c, int op, const pt_tensor *x, const pt_tensor *y, sx alpha,
                                 char alpha_kind) {
   const pt_tensor *t[2] = {x, y};
   if (!align(c, t, 2) || alpha_kind == 'b') return NULL;
   const bool floats = op == DIV || op == ATAN2 || op == LOGADDEXP;
   char kind = floats ? 'f' : wider(t[0]->kind, t[1]->kind), result = kind;
+  if (kind == 'b') op = of_truths(c, op, alpha);
   if (kind == 'b' && op <= POW) return NULL;
   if (op == LOGADDEXP && wider(x->kind, y->kind) != 'f') return NULL;
   if ((op == SUB || op == RSUB) && (x->kind == 'b' || y->kind == 'b')) return NULL;
@@ -252,8 +260,25 @@ static const pt_tensor *combine(sc *c, int op, const pt_tensor *x, const pt_tens
   return r;
 }
 
+/* No element is infinity: numbers are real, and a mask is minus infinity. What makes one is outside
+ * of the domain, which evaluating the element notes. */
+static sx beside_infinity(sc *c, const pt_tensor *t, const sx *idx) {
+  (void)pt_at(c, t->in[0], idx);
+  return t->which == CMP_NE || t->which == CMP_LT || t->which == CMP_LE ? c->yes : c->no;
+}
+
+static bool is_infinity(const rule_term *t) {
+  return t && t->kind == RULE_FLOAT && t->u.f == INFINITY;
+}
+
 static const pt_value *define_binary(pt_args *a, int op) {
   sc *c = a->c;
+  if (op >= CMP_EQ && op <= CMP_GE && is_infinity(pt_arg(a, "other"))) {
+    const pt_tensor *of = pt_arg_tensor(a, "self");
+    pt_tensor *r = of ? pt_like(c, of, 'b', beside_infinity) : NULL;
+    if (r) r->which = op;
+    return pt_one(c, r);
+  }
   char alpha_kind = 'i';
   sx alpha = c->one;
   const bool raised = op == POW;

@@ -192,7 +192,12 @@ static const written table[] = {
      NULL,
      {"(aten::linalg_vector_norm $self 2 $dim $keepdim)"},
      ALONE},
-    {"aten::isnan", NULL, NULL, {"(aten::ne.Tensor $self $self)"}, ALONE}, /* no real number is */
+    /* No real number is NaN or infinite, and elements that are masked are minus infinity. */
+    {"aten::isnan", NULL, NULL, {"(aten::ne.Tensor $self $self)"}, ALONE},
+    {"aten::isposinf", NULL, NULL, {"(aten::eq.Scalar $self inf)"}, ALONE},
+    {"aten::isneginf", NULL, NULL, {"(aten::eq.Scalar $self -inf)"}, ALONE},
+    {"aten::isinf", NULL, NULL, {"(aten::eq.Scalar $self -inf)"}, ALONE},
+    {"aten::isfinite", NULL, NULL, {"(aten::ne.Scalar $self -inf)"}, ALONE},
     {"aten::nanmean", "dtype", "none", {"(aten::mean.dim $self $dim $keepdim)"}, ALONE},
     {"aten::aminmax",
      "dim",
@@ -327,9 +332,12 @@ static const rule_term *literal(reader *r, const char *word, size_t n) {
   if (!strcmp(text, "none")) return rule_none(arena);
   if (!strcmp(text, "true") || !strcmp(text, "false")) return rule_bool(arena, *text == 't');
   if (*text == '"' && n > 1) return text[n - 1] = 0, rule_string(arena, text + 1);
-  if (strchr(text, '.')) return rule_float(arena, strtod(text, NULL));
+  if (strchr(text, '.') || strstr(text, "inf")) return rule_float(arena, strtod(text, NULL));
   if (rule_dtype_find(text, &d)) return rule_dtype_term(arena, d);
-  return rule_int(arena, strtoll(text, NULL, 10));
+  char *end;
+  const long long whole = strtoll(text, &end, 10);
+  if (*end) sc_fail(r->a->c, "\"%s\" in a written definition is no literal", text);
+  return rule_int(arena, whole);
 }
 
 static const rule_term *read_term(reader *r);
