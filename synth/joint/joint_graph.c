@@ -81,16 +81,13 @@ eg_node st_rep(state *s, eg_class c) {
   return (eg_node){EG_NONE};
 }
 
-/* Constant: every tensor argument is. Lists pass their members' state on through `rec.konst` of the
- * list e-node. */
+/* Constant: every argument is, as it was added. Lists pass their members' state on through
+ * `rec.konst` of the list e-node. That an argument equals a constant by a rule is not enough: rules
+ * hold of numbers, and isnan(0/0) is 1 where a rule makes it 0. What runs a graph as it was
+ * captured takes the values of constants. */
 static bool children_konst(state *s, eg_node n) {
-  for (size_t k = 0; k < eg_node_arity(s->g, n); k++) {
-    const eg_node *m;
-    size_t c = eg_class_nodes(s->g, eg_node_child(s->g, n, k), &m);
-    bool konst = false;
-    for (size_t i = 0; i < c; i++) konst |= s->rec[m[i].i].konst;
-    if (!konst) return false;
-  }
+  for (size_t k = 0; k < eg_node_arity(s->g, n); k++)
+    if (!s->rec[eg_node_original(s->g, n, k).i].konst) return false;
   return true;
 }
 

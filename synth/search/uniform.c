@@ -2,6 +2,7 @@
  * wholly, their exponentials, what these add to a sum. As a fill they are constants, and what is
  * made of a constant is a fill again or leaves out the step. So each such step is a rule of a
  * single operator, where without a fill a rule would speak of all that stands below it. */
+#include "rules/operators.h"
 #include "synth/constants/constants.h"
 #include "synth/joint/joint.h"
 #include "synth/search/search.h"
@@ -33,7 +34,9 @@ iso_code st_join_fill(state *s, eg_node e, iso_error *err) {
   const int side = r->node[LEFT] >= 0 ? LEFT : RIGHT;
   double number = 0;
   if (r->konst || r->leaf || r->param || r->cancels || r->node[side] < 0) return ISO_OK;
-  const rule_dtype dtype = s->graph[side]->node[r->node[side]].dtype;
+  const synth_node *node = &s->graph[side]->node[r->node[side]];
+  const rule_dtype dtype = node->dtype;
+  if (rule_operator_of(node->call->u.s)->fills) return ISO_OK; /* it reads sizes alone: it is one */
   if (!rule_dtype_is_float(dtype) || !uniform(s, e, &number)) return ISO_OK;
   const rule_term *t = fill_of(s, &r->shape, number, dtype);
   eg_node fill;
