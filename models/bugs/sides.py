@@ -54,6 +54,7 @@ class Reference:
             batch=1,
             name=None,
             trace=False,
+            dynamic={},
         )
         self.config, _ = hf.prepare(self.options)
         for name in ("pad_token_id", "bos_token_id", "eos_token_id"):
