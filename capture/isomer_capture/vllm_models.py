@@ -182,6 +182,8 @@ def forward_context(vconfig, tokens):
 
 
 def run(options):
+    if options.dynamic:
+        raise CaptureError("vllm has no --dynamic: its models are captured at given sizes")
     config, weights = hf.prepare(options)
     options.attn = "eager"  # every class has it; only the weights matter here
     with warnings.catch_warnings():

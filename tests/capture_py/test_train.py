@@ -190,6 +190,33 @@ class JoinTest(unittest.TestCase):
         )
 
 
+# Memory that C code writes, which depends on a parameter, or does not, and a module's own state.
+PAST = """
+import torch
+
+def step(run, hidden, model):
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    def one(x):
+        y = model(x)
+        h = torch.from_numpy(hidden(model).numpy().copy())
+        loss = (y * h).sum()
+        loss.backward()
+        sgd.step()
+        sgd.zero_grad()
+        return {"loss": loss.detach()}
+    run.step(one, model, sgd, inputs={"x": torch.ones(2, 3)})
+
+def past(run):
+    step(run, lambda m: m.weight.detach()[0, :3], torch.nn.Linear(3, 3))
+
+def fixed(run):
+    step(run, lambda m: torch.arange(3.0), torch.nn.Linear(3, 3))
+
+def counted(run):
+    step(run, lambda m: torch.arange(3.0), torch.nn.BatchNorm1d(3))
+"""
+
+
 class StepTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -255,6 +282,18 @@ class StepTest(unittest.TestCase):
             self.assertEqual(p.stderr.count("\n"), 1, p.stderr)
             self.assertIn(words, p.stderr)
             self.assertFalse(os.path.exists(out))
+
+    def test_memory_that_the_recorder_did_not_see_written_is_no_constant(self):
+        script = os.path.join(self.folder.name, "past.py")
+        with open(script, "w") as f:
+            f.write(PAST)
+        out, p = self.train(script, "past", 1)
+        self.assertEqual(p.returncode, 2, p.stderr)
+        self.assertIn("past.py:9 that no recorded operator has written", p.stderr)
+        self.assertFalse(os.path.exists(out))
+        for function in ("fixed", "counted"):
+            out, p = self.train(script, function, 1)
+            self.assertEqual(p.returncode, 0, p.stderr)
 
     def test_a_folder_that_cannot_be_made_is_named(self):
         from isomer_capture.files import write_capture

@@ -102,6 +102,7 @@ def write_rank(run, folder):
         "nodes": recorder.graph.nodes,
         "outputs": [[n, v.id] for n, (v, _) in outputs.items()],
         "guards": recorder.guards,
+        "unwritten": getattr(run, "unwritten", {}),
     }
     with open(base + ".json", "w") as f:
         json.dump(said, f)
@@ -121,6 +122,13 @@ def joined(recordings, Join=Join):
             expected[called] = each["expected"][name]
     nodes = prune(nodes, outputs)
     names = {n["name"] for n in nodes if "name" in n}
+    for r, each in enumerate(recordings):
+        for n, at in each.get("unwritten", {}).items():
+            if (n if one else "rank%d.%s" % (r, n)) in names:
+                raise CaptureError(
+                    "rank %d: memory is read%s that no recorded operator has written, and whose "
+                    "values depend on the parameters" % (r, " at " + at if at else "")
+                )
     return (
         {"nodes": nodes, "outputs": outputs},
         {n: t for n, t in leaves.items() if n in names},

@@ -32,6 +32,7 @@ class Recorder(TorchDispatchMode):
         self.rank, self.graph = rank, Graph()
         self.memory = Memory(self.graph, self.constant)
         self.leaves, self.guards, self.constants = {}, [], 0
+        self.read_at = {}  # name of a constant to the line that read it first
         self.events, self.silent, self.modules, self.scopes = 0, 0, [], {}
         self.graph.here = self.here
 
@@ -54,10 +55,15 @@ class Recorder(TorchDispatchMode):
         whole = torch.empty(0, dtype=t.dtype).set_(t.untyped_storage())
         if t.is_contiguous() and t.numel() == whole.numel():
             whole = whole.view(t.shape)
-        node = self.graph.leaf("constant", "constant_%d" % self.constants, whole)
+        name = "constant_%d" % self.constants
+        node = self.graph.leaf("constant", name, whole)
         self.constants += 1
-        self.leaves[node.id] = ("constant", "constant_%d" % (self.constants - 1), whole.clone())
+        self.leaves[node.id] = ("constant", name, whole.clone())
+        self.read_at[name] = self.here().get("source")
         storage.put(0, whole.numel(), node)
+
+    def constant_values(self):
+        return {name: t for kind, name, t in self.leaves.values() if kind == "constant"}
 
     # where an operator comes from
 

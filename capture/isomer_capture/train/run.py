@@ -31,7 +31,7 @@ class Run:
 
     def __init__(self, rank, world, seed=0):
         self.rank, self.world, self.seed = rank, world, seed
-        self.recorded = None
+        self.recorded, self.unwritten = None, {}
 
     def step(
         self,
@@ -59,9 +59,11 @@ class Run:
                     that are DTensors, or whole on every rank
         gradients   outputs `grad.NAME`, as the step leaves them
 
-        The function is run twice: what is set up in a first step (buckets, shapes, states) is no
-        part of what is recorded. Parameters and states are then filled with values that depend on
-        their names, so that all plans of a model start from the same."""
+        The function is run three times. Setting up buckets, shapes and states belongs to the first
+        step, and is not recorded. Parameters and states are then filled with values that depend on
+        their names, so that all plans of a model start from the same. It is recorded twice, from
+        different parameters: memory that differs then, and that nothing recorded has written, is
+        no constant."""
         if self.recorded is not None:
             raise CaptureError("step() is called twice; one step is recorded")
         inputs, domains = dict(inputs or {}), dict(domains or {})
@@ -70,21 +72,47 @@ class Run:
             raise CaptureError("domains speak of %s, which is no input" % ", ".join(unknown))
         function(**inputs)
         parameters = named_parameters(model)
-        states = named_states(optimizer, parameters)
-        for p in parameters.values():
-            p.grad = None
-        fill(parameters, states, part, self.seed)
-        recorder = Recorder(self.rank)
-        for name, p in parameters.items():
-            recorder.leaf("parameter", name, p)
-        for name, t in states.items():
-            recorder.leaf("input", name, t, positive_domain(name))
-        for name, t in inputs.items():
-            if isinstance(t, torch.Tensor):
-                recorder.leaf("input", name, t, domains.get(name))
-        with scopes(model, recorder), quiet_waits(recorder), recorder:
-            out = function(**inputs)
-        self.recorded = (recorder, outputs(recorder, parameters, states, out, gradients))
+
+        buffers = {b: b.detach().clone() for part in several(model) for b in part.buffers()}
+
+        def record(seed):
+            with torch.no_grad():
+                for b, before in buffers.items():
+                    b.copy_(before)
+            for p in parameters.values():
+                p.grad = None
+            states = named_states(optimizer, parameters)
+            fill(parameters, states, part, seed)
+            recorder = Recorder(self.rank)
+            for name, p in parameters.items():
+                recorder.leaf("parameter", name, p)
+            for name, t in states.items():
+                recorder.leaf("input", name, t, positive_domain(name))
+            for name, t in inputs.items():
+                if isinstance(t, torch.Tensor):
+                    recorder.leaf("input", name, t, domains.get(name))
+            with scopes(model, recorder), quiet_waits(recorder), recorder:
+                out = function(**inputs)
+            return recorder, outputs(recorder, parameters, states, out, gradients)
+
+        other, _ = record(self.seed + 1)
+        self.recorded = record(self.seed)
+        self.unwritten = unwritten(other, self.recorded[0])
+
+
+def unwritten(one, two):
+    """Of two recordings from different parameters, the constants that differ, and the line that
+    reads each. Their values came to memory past the recorder: the graph lacks what made them."""
+    before = {name: as_bytes(t) for name, t in one.constant_values().items()}
+    return {
+        name: two.read_at.get(name)
+        for name, t in two.constant_values().items()
+        if name not in before or not torch.equal(before[name], as_bytes(t))
+    }
+
+
+def as_bytes(t):
+    return t.contiguous().reshape(-1).view(torch.uint8)
 
 
 def several(x):
