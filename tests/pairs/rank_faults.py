@@ -251,6 +251,8 @@ def main():
         what = change(g, given.at, rng)
         try:
             far = parallel.far(sides[0], (g, given)) if what else 0
+        except ImportError as e:
+            sys.exit("rank_faults: %s: the truth needs PyTorch" % e)
         except Exception:  # it is no program
             continue
         if not far > 1e-6:
