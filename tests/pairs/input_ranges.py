@@ -256,11 +256,13 @@ class counted(Use):
 
 @use
 class mask(Use):
-    """Truth values as integers: they look nothing up."""
+    """Truth values as integers: they look nothing up. Some hide: a mask that hides nothing is kept
+    as it was captured, and the report says so."""
 
     def __init__(self, *a):
         super().__init__(*a)
-        self.value = [self.rng.randint(0, 1) for _ in range(self.n)]
+        self.value = [0, 1] + [self.rng.randint(0, 1) for _ in range(self.n - 2)]
+        self.rng.shuffle(self.value)
         self.x = normals(self.rng, self.n * WIDTH)
 
     def term(self, g, other, last):
