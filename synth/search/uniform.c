@@ -7,6 +7,9 @@
 #include "synth/joint/joint.h"
 #include "synth/search/search.h"
 
+#include <float.h>
+#include <math.h>
+
 /* The number that all elements are on all draws. */
 static bool uniform(state *s, eg_node e, double *number) {
   for (size_t d = 0; d < s->n_draws; d++) {
@@ -17,6 +20,16 @@ static bool uniform(state *s, eg_node e, double *number) {
       if (rule_tensor_get(v, i) != *number) return false;
   }
   return true;
+}
+
+/* Whether the captured dtype has the number: float64 runs beyond it. */
+static bool has_number(rule_dtype d, double x) {
+  const double largest = d == RULE_F64    ? DBL_MAX
+                         : d == RULE_F32  ? FLT_MAX
+                         : d == RULE_BF16 ? 0x1.fep127
+                         : d == RULE_F16  ? 65504
+                                          : 0; /* smaller ones may lack infinity, too */
+  return fabs(x) <= largest || (isinf(x) && largest > 0);
 }
 
 /* NULL: no memory, or no such call. */
@@ -37,7 +50,8 @@ iso_code st_join_fill(state *s, eg_node e, iso_error *err) {
   const synth_node *node = &s->graph[side]->node[r->node[side]];
   const rule_dtype dtype = node->dtype;
   if (rule_operator_of(node->call->u.s)->fills) return ISO_OK; /* it reads sizes alone: it is one */
-  if (!rule_dtype_is_float(dtype) || !uniform(s, e, &number)) return ISO_OK;
+  if (!rule_dtype_is_float(dtype) || !uniform(s, e, &number) || !has_number(dtype, number))
+    return ISO_OK;
   const rule_term *t = fill_of(s, &r->shape, number, dtype);
   eg_node fill;
   bool done;

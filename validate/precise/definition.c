@@ -526,8 +526,17 @@ static bool define(vp *v, const vp_call *k, const rule *r, const literals *l, bo
   return ok;
 }
 
+static bool has_infinity(const vp_tensor *t) {
+  for (int64_t i = 0; t->x && i < t->n; i++)
+    if (mpfr_inf_p(&t->x[i].lo) || mpfr_inf_p(&t->x[i].hi)) return true;
+  return false;
+}
+
 bool vp_by_definition(vp *v, const vp_call *k, const vp_tensor **out) {
   rule r;
+  /* A definition takes its operands for numbers, of which none is infinite. */
+  for (size_t i = 0; i < k->n && rule_sees_undefined(k->call); i++)
+    if (has_infinity(k->in[i])) return false;
   for (size_t i = 0; i < k->n; i++)
     if (rule_dtype_is_complex(k->in[i]->dtype)) return false;
   if (!vp_go(v, SETUP) || !as_rule(v, k, &r)) return false;
