@@ -85,8 +85,7 @@ json_t *looked_json(const looked *l) {
   if (!l->first)
     json_array_append_new(held,
                           json_string(l->n_symbols ? held_back : "the captures fix every size"));
-  return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "text",
-                   l->first ? l->first : "captured sizes", "symbols", symbols, "held_back_by", held,
-                   "looked_at", at, "first", text_or_null(l->first), "not_looked",
-                   text_or_null(l->none));
+  return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "text", l->first ? l->first : "captured sizes",
+                   "symbols", symbols, "held_back_by", held, "looked_at", at, "first",
+                   text_or_null(l->first), "not_looked", text_or_null(l->none));
 }
