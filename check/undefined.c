@@ -75,7 +75,7 @@ iso_code chk_poles_of(chk_state *k, chk_poles *p) {
     if (whole) fact[i].undefined = false;
     if (whole) fact[i].large = false;
     if (whole || rule_looks_at_undefined(t->call)) p->seen |= any_undefined(t->call, fact);
-    p->told |= rule_tells_overflow(t->call, fact);
+    p->told |= rule_tells_overflow(t->call, fact) == RULE_TELLS_OVERFLOW;
     add_numbers(k, t->call, p);
   }
   for (size_t o = 0; o < k->n_outputs; o++)

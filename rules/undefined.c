@@ -282,23 +282,30 @@ rule_fact rule_fact_of(const rule_term *t, const rule_fact *node) {
   return all;
 }
 
-/* An operand that is infinite on all inputs is what the others are compared with. */
-static bool compares_with_infinity(const rule_term *call, const rule_fact *node) {
-  if (rule_operator_of(call->u.s)->choice != RULE_CHOICE_COMPARE) return false;
+/* What others are compared with: an operand that is infinite on all inputs. */
+static rule_tells compares(const rule_term *call, const rule_fact *node) {
+  rule_tells tells = rule_sees_undefined(call) ? RULE_TELLS_OVERFLOW : RULE_TELLS_NOTHING;
+  if (rule_operator_of(call->u.s)->choice != RULE_CHOICE_COMPARE) return tells;
   for (uint32_t i = 0; i < call->n && i < 2; i++) {
     const rule_fact f = rule_fact_of(call->child[i], node);
-    if (is_tensor(call->child[i]) && f.constant && (f.undefined || f.masked)) return true;
+    const bool literal = call->child[i]->kind == RULE_FLOAT;
+    if (!literal && !(is_tensor(call->child[i]) && f.constant)) continue;
+    if (f.undefined) return RULE_TELLS_OVERFLOW;
+    if (f.masked) tells = RULE_TELLS_MASKS;
   }
-  return false;
+  return tells;
 }
 
-bool rule_tells_overflow(const rule_term *t, const rule_fact *node) {
+rule_tells rule_tells_overflow(const rule_term *t, const rule_fact *node) {
+  rule_tells tells = RULE_TELLS_NOTHING;
   bool large = false;
   for (uint32_t i = 0; i < t->n; i++) {
-    if (rule_tells_overflow(t->child[i], node)) return true;
+    const rule_tells within = rule_tells_overflow(t->child[i], node);
+    if (within > tells) tells = within;
     large |= rule_fact_of(t->child[i], node).large;
   }
-  return t->kind == RULE_OP && large && (rule_sees_undefined(t) || compares_with_infinity(t, node));
+  const rule_tells own = t->kind == RULE_OP && large ? compares(t, node) : RULE_TELLS_NOTHING;
+  return own > tells ? own : tells;
 }
 
 bool rule_looks_at_undefined(const rule_term *t) {

@@ -138,8 +138,8 @@ static iso_code look_where_undefined(state *s, synth_pair *pair, bool joined, is
   if (!c && (p.watched || p.apart)) c = st_hunt_poles(s, &p, &d, err);
   if (!c && !d.found) c = st_hunt_undefined(s, &d, err);
   bool apart = false;
-  const bool large = p.told && any_rule(s);
-  if (!c && !d.found && large) c = st_hunt_large(s, &p, &apart, &d, err);
+  const bool any = any_rule(s), large = any && p.told;
+  if (!c && !d.found && (large || (any && p.hides))) c = st_hunt_large(s, &p, &apart, &d, err);
   if (!c && d.found) {
     s->res->verdict = SYNTH_DIFFERENT;
     s->res->reason = NULL;

@@ -74,7 +74,8 @@ typedef struct st_poles {
   bool apart;     /* an output may be undefined on one side only */
   bool reached;   /* on some draw one of them was NaN or infinite */
   bool *tells[2]; /* by node: it tells whether a number that may be large has overflowed */
-  bool told;      /* any of them */
+  bool told;      /* any of them, but of those that tell masks */
+  bool hides;     /* any of those */
 } st_poles;
 /* Owns: st_poles_free, also after an error. */
 iso_code st_poles_of(state *s, st_poles *p, iso_error *err);

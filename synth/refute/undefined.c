@@ -69,8 +69,11 @@ static void facts_of(const state *s, int side, rule_fact *fact, st_poles *p) {
     const bool sees = rule_looks_at_undefined(n->call) || !is_float(n->dtype);
     if (!is_float(n->dtype)) fact[i].undefined = fact[i].large = false;
     if (sees) p->watched |= watch_operands(n->call, fact, p->watch[side]);
-    p->told |= p->tells[side][i] =
-        rule_tells_overflow(n->call, fact) || says_nothing(s, side, i, fact);
+    const rule_tells tells = rule_tells_overflow(n->call, fact);
+    const bool told = tells == RULE_TELLS_OVERFLOW || says_nothing(s, side, i, fact);
+    p->tells[side][i] = told || tells == RULE_TELLS_MASKS;
+    p->told |= told;
+    p->hides |= tells == RULE_TELLS_MASKS;
   }
 }
 
