@@ -79,7 +79,20 @@ static iso_code load(looking *l, const int64_t *value, pair *p, iso_error *err) 
   if (!c && size_plan_work(p->graph[0]) + size_plan_work(p->graph[1]) > l->most)
     c = iso_fail(err, ISO_LIMIT, "more than %.0f elements are too many", l->most);
   const cap_graph *const from[2] = {g[0], g[1]};
-  return c ? c : cap_move_inputs(from, p->graph, l->o->synth.seed, err);
+  if (!c) c = cap_move_inputs(from, p->graph, l->o->synth.seed, err);
+  const rule_oracle oracle = val_oracle(l->engine);
+  return c ? c : cmp_take_folds(l->o, p, &oracle, err);
+}
+
+/* What parameters were computed from is known by now, and no matter of sizes. Relations of outputs
+ * are inferred anew. */
+static iso_code copy_folds(const refinement *from, refinement *to, iso_error *err) {
+  to->fold = iso_arena_alloc(&to->arena, (from->n_folds + 1) * sizeof *to->fold);
+  if (!to->fold) return nomem(err);
+  for (; to->n_folds < from->n_folds; to->n_folds++)
+    if (!(to->fold[to->n_folds] = iso_arena_strdup(&to->arena, from->fold[to->n_folds])))
+      return nomem(err);
+  return ISO_OK;
 }
 
 /* Compare at these sizes. What cannot be done there is noted; only a want of memory and a check of
@@ -89,7 +102,8 @@ static iso_code look(looking *l, const int64_t *value, pair *p, looked_at **out)
   iso_code c = add(l, value, out);
   if (c) return c;
   *p = (pair){.pinned = l->captured->pinned};
-  c = load(l, value, p, &err);
+  c = copy_folds(&l->captured->refinement, &p->refinement, &err);
+  if (!c) c = load(l, value, p, &err);
   if (!c) c = cmp_compare_loaded(l->o, l->schemas, l->engine, l->known, p, &err);
   if (c == ISO_NOMEM || c == ISO_INTERNAL) return iso_fail(l->err, c, "%s", err.msg);
   looked_at *x = *out;
@@ -216,8 +230,6 @@ static iso_code look_at_all(looking *l, const size_plan *plan, pair *found) {
 /* Why a pair is not looked at at other sizes; NULL: it is. */
 static const char *unfit(const pair *p) {
   if (!p->graph[0]->n_symbols || !p->graph[1]->n_symbols) return "one capture fixes its sizes";
-  if (p->refinement.n || p->refinement.n_folds)
-    return "what belongs together was inferred at the captured ones";
   return NULL;
 }
 

@@ -35,16 +35,28 @@ static void print_those(const looked *l, const char *title, FILE *f) {
   if (any) fputc('\n', f);
 }
 
-void looked_text(const looked *l, FILE *f) {
-  if (!l->asked) return;
-  fputs("\nsizes:\n  the verdict is for the captured sizes:", f);
+/* " T = 9 (of 2 to 512)", of each symbol as captured. */
+static void print_captured(const looked *l, FILE *f) {
   for (size_t i = 0; i < l->n_symbols; i++) {
     const cap_symbol *s = &l->symbol[i];
     fprintf(f, "%s %s = %" PRId64 " (of %" PRId64, i ? "," : "", s->name, s->value, s->min);
     if (s->max < INT64_MAX) fprintf(f, " to %" PRId64 ")", s->max);
     else fputs(" and more)", f);
   }
-  fprintf(f, "\n  %s\n", held_back);
+  fputc('\n', f);
+}
+
+void looked_text(const looked *l, FILE *f) {
+  if (!l->asked) return;
+  if (l->first) {
+    fprintf(f, "\nsizes:\n  all of the above is of %s, the smallest that was found; captured at",
+            l->first);
+    print_captured(l, f);
+  } else {
+    fputs("\nsizes:\n  the verdict is for the captured sizes:", f);
+    print_captured(l, f);
+    fprintf(f, "  %s\n", held_back);
+  }
   if (l->none) fprintf(f, "  no other sizes were looked at: %s\n", l->none);
   print_those(l, "equivalent", f);
   print_those(l, "different", f);
@@ -70,9 +82,10 @@ json_t *looked_json(const looked *l) {
     json_array_append_new(at, json_pack("{s:o, s:s, s:o}", "sizes", sizes, "verdict",
                                         word(&l->of[i]), "reason", text_or_null(l->of[i].why)));
   }
-  json_array_append_new(held,
-                        json_string(l->n_symbols ? held_back : "the captures fix every size"));
-  return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "text", "captured sizes", "symbols", symbols,
-                   "held_back_by", held, "looked_at", at, "first", text_or_null(l->first),
-                   "not_looked", text_or_null(l->none));
+  if (!l->first)
+    json_array_append_new(held,
+                          json_string(l->n_symbols ? held_back : "the captures fix every size"));
+  return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "text", l->first ? l->first : "captured sizes",
+                   "symbols", symbols, "held_back_by", held, "looked_at", at, "first",
+                   text_or_null(l->first), "not_looked", text_or_null(l->none));
 }

@@ -51,7 +51,7 @@ def patched(family, changes, folder):
 
 
 def capture(main, family, changes, out):
-    """In a child, which alone has the changed code. Returns what it said, None where all is well."""
+    """In a child, which alone has the changed code. Returns what it said, None if all is well."""
     with tempfile.TemporaryDirectory(prefix="isomer-planted-") as folder:
         child = os.fork()
         if child == 0:

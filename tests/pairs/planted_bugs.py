@@ -1,5 +1,5 @@
-"""The bugs of planted.py: for each, the family, what is wrong, the change of its code, and a pattern
-for the words of a report that names the cause."""
+"""The bugs of planted.py: for each, the family, what is wrong, the change of its code, and a
+pattern for the words of a report that names the cause."""
 
 import collections
 
