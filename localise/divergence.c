@@ -327,7 +327,7 @@ typedef struct description {
 static bool name_wiring(const parting *p, const int64_t root[2], synth_divergence *d) {
   const synth_node *l = &p->s->graph[LEFT]->node[root[LEFT]],
                    *r = &p->s->graph[RIGHT]->node[root[RIGHT]];
-  const char *words = lo_attribute_apart(p, l, r) < 0 ? lo_wiring_hint(p, root) : NULL;
+  const char *words = lo_attribute_apart(p, l, r) < 0 ? lo_wiring_hint(p, root, d) : NULL;
   if (words) d->hint = words;
   return words != NULL;
 }

@@ -308,8 +308,17 @@ static const char *left_out(const parting *p, int with, const steps *q, int64_t 
                           off);
 }
 
-/* What the root of the side `without` does to a tensor, the other does to what it made of it. */
-static const char *steps_besides(const parting *p, const int64_t root[2], int without) {
+/* What is done next to two tensors is the same, so that the two stand for one another. */
+static bool goes_on_alike(const parting *p, int64_t l, int64_t r) {
+  const int64_t a = lo_consumer(p->s, LEFT, (uint32_t)l), b = lo_consumer(p->s, RIGHT, (uint32_t)r);
+  if (a == l || b == r) return (a == l) == (b == r);
+  return strcmp(node_of(p, LEFT, a)->op, node_of(p, RIGHT, b)->op) == 0;
+}
+
+/* What the root of the side `without` does to a tensor, the other does to what it made of it. The
+ * place of a step that is missing is what it is missing behind. */
+static const char *steps_besides(const parting *p, const int64_t root[2], int without,
+                                 synth_divergence *d) {
   const int with = !without;
   const synth_graph *g = p->s->graph[with];
   const char *words = NULL;
@@ -317,13 +326,15 @@ static const char *steps_besides(const parting *p, const int64_t root[2], int wi
     if (!lo_in_region(p, with, (uint32_t)i) || g->node[i].kind != SYNTH_OP) continue;
     const int64_t pair[2] = {with == LEFT ? i : root[LEFT], with == LEFT ? root[RIGHT] : i};
     const int64_t k = one_apart(p, pair[LEFT], pair[RIGHT]);
-    if (k < 0) continue;
+    if (k < 0 || !goes_on_alike(p, pair[LEFT], pair[RIGHT])) continue;
     const uint32_t made = operand(p, with, i, k), from = operand(p, without, root[without], k);
     const rule_tensor *v = lo_value(p, without, from);
     if (!v || !lo_in_region(p, with, made) || !lo_occurs(p, without, from)) continue;
     steps q;
     find_steps(p, with, made, v, &q);
     if (q.in) words = left_out(p, with, &q, i);
+    if (words && q.n == 1 && node_of(p, without, from)->kind == SYNTH_OP)
+      *(without == LEFT ? &d->left : &d->right) = from;
     free(q.in);
   }
   return words;
@@ -375,15 +386,15 @@ static int64_t acting(const parting *p, int side, int64_t at) {
   return at;
 }
 
-const char *lo_wiring_hint(const parting *p, const int64_t root[2]) {
+const char *lo_wiring_hint(const parting *p, const int64_t root[2], synth_divergence *d) {
   const bool leaf[2] = {node_of(p, LEFT, root[LEFT])->kind != SYNTH_OP,
                         node_of(p, RIGHT, root[RIGHT])->kind != SYNTH_OP};
   const char *words = NULL;
   if (p->gap || (leaf[LEFT] && leaf[RIGHT])) return NULL;
   if (!leaf[LEFT] && !leaf[RIGHT]) {
     words = other_order(p, root);
-    if (!words) words = steps_besides(p, root, RIGHT);
-    if (!words) words = steps_besides(p, root, LEFT);
+    if (!words) words = steps_besides(p, root, RIGHT, d);
+    if (!words) words = steps_besides(p, root, LEFT, d);
     if (!words) words = other_operand(p, root[LEFT], root[RIGHT]);
   }
   return words ? words
