@@ -20,6 +20,7 @@ static rule_tensor *filled(const rule_term *call, rule_tensor *const *bind) {
   return r;
 }
 
+/* parameters: those of rule_oracle.call. */
 static iso_code masks_run(void *ctx, const rule_term *call, rule_tensor *const *bind, bool float64,
                           rule_tensor **out, size_t cap, size_t *n_out, iso_error *e) {
   if (strcmp(call->u.s, "aten::masked_fill.Scalar") != 0)

@@ -222,67 +222,68 @@ static json_t *with(const char *path, const char *value) {
   return doc;
 }
 
+static const struct {
+  const char *path, *value;
+  chk_outcome outcome;
+} edits[] = {
+    {"format", "\"isomer-capture\"", CHK_MALFORMED},
+    {"version", "2", CHK_MALFORMED},
+    {"version", "0", CHK_MALFORMED},
+    {"evidence", "\"unknown\"", CHK_MALFORMED},
+    {"evidence", "\"certified\"", CHK_HOLDS},
+    {"evidence", "\"tested\"", CHK_HOLDS},
+    {"masks_read", "[true, false]", CHK_HOLDS},
+    {"masks_read", "[true]", CHK_MALFORMED},
+    {"masks_read", "[true, false, true]", CHK_MALFORMED},
+    {"at_these_weights", "false", CHK_HOLDS},
+    {"at_these_weights", "true", CHK_REFUSED}, /* the options do not say it */
+    {"relations", "[]", CHK_HOLDS},
+    {"relations", "{}", CHK_MALFORMED},
+    {"relations", "[1]", CHK_MALFORMED},
+    {"relations", "[\"x = y\"]", CHK_REFUSED},
+    {"fixed/0", "{\"left\": \"r0\"}", CHK_REFUSED},
+    {"fixed/0", "{\"right\": \"l0\"}", CHK_REFUSED},
+    {"fixed/0", "{\"left\": \"l0\", \"right\": \"r0\"}", CHK_MALFORMED},
+    {"terms/0", "{\"left\": \"l3\"}", CHK_REFUSED},
+    {"terms/0", "{\"left\": \"\"}", CHK_REFUSED},
+    {"terms/0", "{\"left\": \"l2\"}", CHK_HOLDS},
+    {"terms/2/args/0", "{\"ref\": 2}", CHK_MALFORMED}, /* not before it */
+    {"terms/2/args/0", "{\"ref\": -1}", CHK_MALFORMED},
+    {"terms/2/args/0", "{\"ref\": 1.0}", CHK_MALFORMED},
+    {"terms/2/args/0", "{}", CHK_MALFORMED},
+    {"terms/2/args/0", "{\"ref\": 1, \"float\": \"inf\"}", CHK_MALFORMED},
+    {"terms/2/args/7", "[1, [2, {\"ref\": 9}]]", CHK_MALFORMED},
+    {"terms/2/args/8", "{\"dtype\": \"float17\"}", CHK_MALFORMED},
+    {"terms/2/args/8", "{\"dtype\": 1}", CHK_MALFORMED},
+    {"terms/2/args/9", "{\"float\": \"1\"}", CHK_MALFORMED},
+    {"terms/2/args/9", "{\"float\": 1}", CHK_MALFORMED},
+    {"rules/0", "\"(rule\"", CHK_MALFORMED},
+    {"rules/0", "\"\"", CHK_MALFORMED},
+    {"rules/0", "\"(rule a (var x f) (lhs x) (rhs x)) (rule b (var x f) (lhs x) (rhs x))\"",
+     CHK_MALFORMED},
+    {"steps/0/leaf/0", "5", CHK_MALFORMED},
+    {"steps/0/leaf/1", "-1", CHK_MALFORMED},
+    {"steps/0/leaf", "[0]", CHK_MALFORMED},
+    {"steps/0/leaf", "[0, 4, 1]", CHK_MALFORMED},
+    {"steps/0", "{\"leaf\": [0, 4], \"same\": [0, 4]}", CHK_MALFORMED},
+    {"steps/5/rule", "1", CHK_MALFORMED},
+    {"steps/5/rule", "-1", CHK_MALFORMED},
+    {"steps/5/vars", "[]", CHK_MALFORMED},
+    {"steps/5/vars", "[2, 2]", CHK_MALFORMED},
+    {"steps/5/vars", "[5]", CHK_MALFORMED},
+    {"steps/5/names", "{}", CHK_MALFORMED},
+    {"steps/5/names/size0", "{\"ref\": 0}", CHK_MALFORMED},
+    {"steps/5/names/size0", "[1, 2]", CHK_HOLDS},
+    {"steps/5/names/size0", "[{\"ref\": 7}]", CHK_MALFORMED},
+    {"outputs/0/terms", "[4]", CHK_MALFORMED},
+    {"outputs/0/terms/1", "5", CHK_MALFORMED},
+    {"left/files/graph.json", "\"00\"", CHK_REFUSED},
+};
+
 START_TEST(values_out_of_range_are_malformed_or_refused) {
-  static const struct {
-    const char *path, *value;
-    chk_outcome outcome;
-  } c[] = {
-      {"format", "\"isomer-capture\"", CHK_MALFORMED},
-      {"version", "2", CHK_MALFORMED},
-      {"version", "0", CHK_MALFORMED},
-      {"evidence", "\"unknown\"", CHK_MALFORMED},
-      {"evidence", "\"certified\"", CHK_HOLDS},
-      {"evidence", "\"tested\"", CHK_HOLDS},
-      {"masks_read", "[true, false]", CHK_HOLDS},
-      {"masks_read", "[true]", CHK_MALFORMED},
-      {"masks_read", "[true, false, true]", CHK_MALFORMED},
-      {"at_these_weights", "false", CHK_HOLDS},
-      {"at_these_weights", "true", CHK_REFUSED}, /* the options do not say it */
-      {"relations", "[]", CHK_HOLDS},
-      {"relations", "{}", CHK_MALFORMED},
-      {"relations", "[1]", CHK_MALFORMED},
-      {"relations", "[\"x = y\"]", CHK_REFUSED},
-      {"fixed/0", "{\"left\": \"r0\"}", CHK_REFUSED},
-      {"fixed/0", "{\"right\": \"l0\"}", CHK_REFUSED},
-      {"fixed/0", "{\"left\": \"l0\", \"right\": \"r0\"}", CHK_MALFORMED},
-      {"terms/0", "{\"left\": \"l3\"}", CHK_REFUSED},
-      {"terms/0", "{\"left\": \"\"}", CHK_REFUSED},
-      {"terms/0", "{\"left\": \"l2\"}", CHK_HOLDS},
-      {"terms/2/args/0", "{\"ref\": 2}", CHK_MALFORMED}, /* not before it */
-      {"terms/2/args/0", "{\"ref\": -1}", CHK_MALFORMED},
-      {"terms/2/args/0", "{\"ref\": 1.0}", CHK_MALFORMED},
-      {"terms/2/args/0", "{}", CHK_MALFORMED},
-      {"terms/2/args/0", "{\"ref\": 1, \"float\": \"inf\"}", CHK_MALFORMED},
-      {"terms/2/args/7", "[1, [2, {\"ref\": 9}]]", CHK_MALFORMED},
-      {"terms/2/args/8", "{\"dtype\": \"float17\"}", CHK_MALFORMED},
-      {"terms/2/args/8", "{\"dtype\": 1}", CHK_MALFORMED},
-      {"terms/2/args/9", "{\"float\": \"1\"}", CHK_MALFORMED},
-      {"terms/2/args/9", "{\"float\": 1}", CHK_MALFORMED},
-      {"rules/0", "\"(rule\"", CHK_MALFORMED},
-      {"rules/0", "\"\"", CHK_MALFORMED},
-      {"rules/0", "\"(rule a (var x f) (lhs x) (rhs x)) (rule b (var x f) (lhs x) (rhs x))\"",
-       CHK_MALFORMED},
-      {"steps/0/leaf/0", "5", CHK_MALFORMED},
-      {"steps/0/leaf/1", "-1", CHK_MALFORMED},
-      {"steps/0/leaf", "[0]", CHK_MALFORMED},
-      {"steps/0/leaf", "[0, 4, 1]", CHK_MALFORMED},
-      {"steps/0", "{\"leaf\": [0, 4], \"same\": [0, 4]}", CHK_MALFORMED},
-      {"steps/5/rule", "1", CHK_MALFORMED},
-      {"steps/5/rule", "-1", CHK_MALFORMED},
-      {"steps/5/vars", "[]", CHK_MALFORMED},
-      {"steps/5/vars", "[2, 2]", CHK_MALFORMED},
-      {"steps/5/vars", "[5]", CHK_MALFORMED},
-      {"steps/5/names", "{}", CHK_MALFORMED},
-      {"steps/5/names/size0", "{\"ref\": 0}", CHK_MALFORMED},
-      {"steps/5/names/size0", "[1, 2]", CHK_HOLDS},
-      {"steps/5/names/size0", "[{\"ref\": 7}]", CHK_MALFORMED},
-      {"outputs/0/terms", "[4]", CHK_MALFORMED},
-      {"outputs/0/terms/1", "5", CHK_MALFORMED},
-      {"left/files/graph.json", "\"00\"", CHK_REFUSED},
-  };
-  for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
-    const chk_outcome o = read_alone(with(c[i].path, c[i].value));
-    ck_assert_msg(o == c[i].outcome, "%s: %s: %d", c[i].path, c[i].value, (int)o);
+  for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+    const chk_outcome o = read_alone(with(edits[i].path, edits[i].value));
+    ck_assert_msg(o == edits[i].outcome, "%s: %s: %d", edits[i].path, edits[i].value, (int)o);
   }
 }
 END_TEST
