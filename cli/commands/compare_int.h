@@ -46,6 +46,7 @@ typedef struct view {
   synth_node *node;
   synth_output *output;
   rule_tensor **value;
+  synth_symbol *symbol;
 } view;
 
 /* One pair: its captures and what came out. Owns: cmp_free_pair. */
@@ -58,6 +59,7 @@ typedef struct pair {
   synth_found why;       /* of that output: perhaps an element that nothing on the right holds */
   relations_folded folded;
   bool pinned; /* parameters are constants */
+  bool moved;  /* at other sizes than those captured: of these alone is spoken */
   cap_agreement agreed;
   synth_result *result;
   looked looked; /* at other sizes */

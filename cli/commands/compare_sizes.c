@@ -101,7 +101,7 @@ static iso_code look(looking *l, const int64_t *value, pair *p, looked_at **out)
   iso_error err = {0};
   iso_code c = add(l, value, out);
   if (c) return c;
-  *p = (pair){.pinned = l->captured->pinned};
+  *p = (pair){.pinned = l->captured->pinned, .moved = true};
   c = copy_folds(&l->captured->refinement, &p->refinement, &err);
   if (!c) c = load(l, value, p, &err);
   if (!c) c = cmp_compare_loaded(l->o, l->schemas, l->engine, l->known, p, &err);
@@ -260,7 +260,9 @@ iso_code cmp_other_sizes(options *o, size_t k, rule_schemas *schemas, val_engine
   out.none = out.asked ? unfit(p) : "it was switched off";
   const bool go = !c && !out.none && p->result->verdict != SYNTH_DIFFERENT;
   const cap_options from = cmp_inputs_of(o, k);
-  if (go) c = rule_set_new(&rules, err);
+  if (!c && p->result->verdict == SYNTH_EQUIVALENT)
+    c = looked_scope(&out, &p->result->scope, p->graph, err);
+  if (go && !c) c = rule_set_new(&rules, err);
   for (size_t i = 0; go && known && i < rule_set_count(known) && !c; i++) {
     size_t index;
     bool fresh;
