@@ -144,14 +144,20 @@ static iso_code placed(const cap_lowering *l, const char *op, const rule_term *s
   return cap_given(rule_expr(l->arena, op, of, 2), place, err);
 }
 
-/* Sizes asked for are the output's, as fill_sizes has seen. */
-static void take_sizes(const cap_lowering *l, const cap_node *node, const rule_schema *s,
-                       const rule_term **child) {
-  if (!rule_operator_of(s->name)->sizes) return;
+/* -1 among the sizes asked for is the output's. */
+static iso_code take_sizes(const cap_lowering *l, const cap_node *node, const rule_schema *s,
+                           const rule_term **child, iso_error *err) {
+  if (!rule_operator_of(s->name)->sizes) return ISO_OK;
   size_t k = cap_find_arg(s, "size");
   if (k == CAP_NO_INDEX) k = cap_find_arg(s, "shape");
-  if (k != CAP_NO_INDEX && child[k]->kind == RULE_LIST)
-    child[k] = rule_list(l->arena, node->dim, node->output[0].shape.rank);
+  if (k == CAP_NO_INDEX || child[k]->kind != RULE_LIST) return ISO_OK;
+  const rule_term *size = child[k], **fresh = cap_new_list(l, size->n);
+  if (fresh == NULL) return cap_no_memory(err);
+  for (uint32_t i = 0; i < size->n; i++) {
+    const bool left = size->child[i]->kind == RULE_INT && size->child[i]->u.i == -1;
+    fresh[i] = left ? node->dim[i] : size->child[i];
+  }
+  return cap_given(rule_list(l->arena, fresh, size->n), &child[k], err);
 }
 
 static iso_code place_slice(const cap_lowering *l, const rule_schema *s, const rule_term *size,
@@ -173,7 +179,7 @@ iso_code cap_one_spelling_sized(const cap_lowering *l, const cap_node *node, con
   int64_t size;
   iso_code code = wrap_dims(l, s, shape, child, err);
   if (code != ISO_OK) return code;
-  take_sizes(l, node, s, child);
+  if ((code = take_sizes(l, node, s, child, err)) != ISO_OK) return code;
   const size_t dim = cap_find_arg(s, "dim"), k = cap_find_arg(s, "index");
   if (!size_at(s, shape, child, &size)) return ISO_OK;
   const rule_term *written = in->dim[child[dim]->u.i];

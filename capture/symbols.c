@@ -302,7 +302,10 @@ iso_code cap_read_sized(const cap_lowering *lower, const cap_written *written, c
   }
   node->dim = dim;
   if (raw == NULL) return ISO_OK;
-  if (rule_is_getitem(node->op)) return cap_given(node->call, &node->sized, err);
+  if (rule_is_getitem(node->op)) {
+    if (cap_written_as(written, json_array_get(raw->args, 1)) == NULL) node->sized = node->call;
+    return ISO_OK;
+  }
   cap_lowering l = *lower;
   l.written = written;
   return cap_lower(&l, node, raw, &node->sized, err);

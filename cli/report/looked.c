@@ -78,7 +78,7 @@ static void print_captured(const looked *l, FILE *f) {
 }
 
 void looked_text(const looked *l, FILE *f) {
-  if (!l->asked) return;
+  if (!l->n_symbols) return;
   if (l->first) {
     fprintf(f, "\nsizes:\n  all of the above is of %s, the smallest that was found; captured at",
             l->first);

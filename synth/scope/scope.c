@@ -279,6 +279,17 @@ static iso_code conclude(const chain *x) {
     if (x->step[i] == REFUSED) fine &= hold_step(x, i);
   for (size_t i = 0; i < x->z->cert->n_steps && !joined; i++)
     if (x->step[i] == WAITS) fine &= hold_step(x, i);
+  if (joined && (x->z->cert->masks_read[0] || x->z->cert->masks_read[1])) {
+    const char *at = NULL;
+    bool kept = false;
+    const iso_code c = scope_masks(x->z, &kept, &at);
+    if (c) return c;
+    if (!kept)
+      fine &= hold(s, iso_arena_printf(&s->res->arena,
+                                       "masks are read as minus infinity, and at %s it is not shown "
+                                       "that each row keeps an element",
+                                       at));
+  }
   if (joined) s->res->scope.all = s->res->scope.n_held == 0;
   synth_symbol *symbol = iso_arena_alloc(
       &s->res->arena, (s->graph[LEFT]->n_symbols + 1) * sizeof *symbol);
@@ -296,7 +307,7 @@ static iso_code conclude(const chain *x) {
 static iso_code start(scoping *z) {
   state *s = z->s;
   iso_arena *a = &s->arena;
-  z->n_terms = s->graph[LEFT]->n_nodes + s->graph[RIGHT]->n_nodes + z->cert->n_terms;
+  z->n_terms = s->graph[LEFT]->n_nodes + s->graph[RIGHT]->n_nodes + z->cert->n_terms + SCOPE_SPARE;
   z->call = iso_arena_alloc(a, z->n_terms * sizeof *z->call);
   z->sized = iso_arena_alloc(a, z->n_terms * sizeof *z->sized);
   z->captured = iso_arena_alloc(a, z->n_terms);
@@ -324,9 +335,6 @@ static bool hold_whole(state *s) {
   for (size_t i = 0; i < c->n_fixed; i++)
     fine &= hold(s, iso_arena_printf(a, "%s keeps its captured value",
                                      s->graph[c->fixed[i].right]->node[c->fixed[i].node].name));
-  if (c->masks_read[0] || c->masks_read[1])
-    fine &= hold(s, "masks are read as minus infinity: that each row keeps an element is shown at "
-                    "the captured sizes");
   return fine;
 }
 

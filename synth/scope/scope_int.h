@@ -5,7 +5,10 @@
 #include "rules/sizes.h"
 #include "synth/comparison.h"
 
-enum { SCOPE_NONE = UINT32_MAX, SCOPE_NAMES = 64 };
+enum { SCOPE_NONE = UINT32_MAX, SCOPE_NAMES = 64, SCOPE_SPARE = 16 };
+
+/* What a proof may not rest on: it was looked at at the captured sizes alone. */
+#define SCOPE_RESTS (RULE_RESTS_ON_NUMBERS | RULE_RESTS_ON_MASKS)
 
 typedef struct scope_dims {
   const size_sum *of; /* NULL: not known */
@@ -18,7 +21,8 @@ typedef struct scope_symbol { /* what a symbol of one side is */
   bool known;
 } scope_symbol;
 
-/* Terms are the left graph's nodes, the right one's, then the certificate's own calls.
+/* Terms are the left graph's nodes, the right one's, the certificate's own calls, and some for
+ * questions of ours.
  *
  * Invariant: what `up` has made one is equal for all sizes of the scope, and has one shape. */
 typedef struct scoping {
@@ -27,6 +31,7 @@ typedef struct scoping {
   size_space space;
   scope_symbol *symbol[2];
   size_t n_terms;
+  uint32_t n_spare; /* of the last terms, that are in use */
   const uint32_t *of;       /* by term of the certificate: it here */
   const rule_term **call;   /* over terms, as it is read; NULL: a leaf */
   const rule_term **sized;  /* the same with sizes as they are; NULL: a leaf, or not known yet */
@@ -67,5 +72,10 @@ bool scope_rule_step(scoping *z, const synth_cert_step *x);
  * tensor. */
 iso_code scope_prove(scoping *z, uint32_t a, uint32_t b, const uint32_t *cut, uint32_t n_cut,
                   bool *proved);
+
+/* ---- scope_masks.c ---- */
+/* Whether each row that masks are read in keeps an element at all sizes. Returns: in `where` the
+ * operator of which that is not shown. */
+iso_code scope_masks(scoping *z, bool *kept, const char **where);
 
 #endif

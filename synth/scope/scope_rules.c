@@ -223,13 +223,14 @@ static bool conditions_hold(matching *m) {
 
 /* ---- steps ---- */
 
-/* Whether the rule is proved, and of numbers alone. */
+/* Whether the rule is proved, and that rests on nothing that was looked at at one size: that parts
+ * are numbers, that rows of masks keep an element. */
 static bool proved(scoping *z, const rule *r) {
   const st_rules *all = &z->s->rules;
   for (size_t i = 0; i < rule_set_count(all->set); i++)
     if (rule_set_at(all->set, i) == r)
       return all->info[i].verdict.status == RULE_PROVED &&
-             !(all->info[i].verdict.rests_on & RULE_RESTS_ON_NUMBERS);
+             !(all->info[i].verdict.rests_on & SCOPE_RESTS);
   return false;
 }
 

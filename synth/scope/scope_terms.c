@@ -3,6 +3,7 @@
  * whatever is chosen, each step is then held against it. */
 #include <string.h>
 
+#include "rules/operators.h"
 #include "synth/joint/joint.h"
 #include "synth/scope/scope_int.h"
 
@@ -122,6 +123,20 @@ static const rule_term *written(scoping *z, int side, const rule_term *read,
   return child ? with_children(z, read, child) : NULL;
 }
 
+/* Whether a view has the sizes that its call asks for: else the capture is none at other sizes. */
+static bool has_sizes_asked_for(scoping *z, uint32_t t) {
+  const rule_term *call = z->sized[t];
+  const scope_dims *d = scope_dims_of(z, t);
+  if (!rule_operator_of(call->u.s)->sizes || call->n < 2 || call->child[1]->kind != RULE_LIST)
+    return true;
+  const rule_term *size = call->child[1];
+  size_sum x;
+  bool same = d && d->rank == size->n;
+  for (uint32_t k = 0; k < size->n && same; k++)
+    same = scope_size(z, size->child[k], &x) && size_equal(&x, &d->of[k]);
+  return same;
+}
+
 static iso_code read_dims(scoping *z, int side, uint32_t t, const synth_node *n) {
   size_sum *of = iso_arena_alloc(&z->s->arena, (n->shape.rank + 1) * sizeof *of);
   if (!of) return scope_no_memory(z);
@@ -157,6 +172,7 @@ iso_code scope_read_captures(scoping *z) {
       if (!read) return scope_no_memory(z);
       z->call[t] = read;
       if (n->sized) z->sized[t] = written(z, side, read, n->sized);
+      if (z->sized[t] && !has_sizes_asked_for(z, t)) z->sized[t] = NULL;
     }
   uint32_t *of = iso_arena_alloc(&s->arena, (z->cert->n_terms + 1) * sizeof *of);
   if (!of) return scope_no_memory(z);
