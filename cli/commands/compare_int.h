@@ -59,7 +59,7 @@ typedef struct pair {
   synth_found why;       /* of that output: perhaps an element that nothing on the right holds */
   relations_folded folded;
   bool pinned; /* parameters are constants */
-  bool moved;  /* at other sizes than those captured: of these alone is spoken */
+  bool no_scope; /* whether it holds for all sizes is not asked */
   cap_agreement agreed;
   synth_result *result;
   looked looked; /* at other sizes */

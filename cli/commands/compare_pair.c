@@ -183,7 +183,7 @@ iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engin
   const rule_oracle oracle = val_oracle(engine);
   iso_code c = relate(o, p, err);
   synth_options so = o->synth;
-  so.scope = p->graph[0]->n_symbols && p->graph[1]->n_symbols && !p->moved;
+  so.scope = p->graph[0]->n_symbols && p->graph[1]->n_symbols && !p->no_scope;
   so.certificate |= so.scope;
   so.given = p->relations.given, so.n_given = p->relations.n_given;
   o->compared = p->graph;

@@ -33,9 +33,11 @@ static bool said_before(cap_graph *const graph[2], int side, size_t i) {
 iso_code looked_scope(looked *l, const synth_scope *s, cap_graph *const graph[2], iso_error *err) {
   iso_arena *a = &l->arena;
   const char *text = "";
-  l->held = s->held;
-  l->n_held = s->n_held;
-  if (!s->all) return ISO_OK;
+  if (!s->all) {
+    l->held = s->held;
+    l->n_held = s->n_held;
+    return ISO_OK;
+  }
   for (size_t i = 0; i < s->n_symbols && text; i++) {
     const char *range = range_text(a, &s->symbol[i]);
     text = range ? iso_arena_printf(a, "%s%s%s", text, i ? ", " : "", range) : NULL;
