@@ -11,7 +11,7 @@
 /* The node in whose shape a call's dimensions count: the first tensor, or the one of highest rank
  * for the few operators that broadcast first. NULL where no argument is a tensor. */
 static const cap_node *counted_in(const cap_lowering *l, const char *op,
-                                       const rule_term *const *child, size_t n) {
+                                  const rule_term *const *child, size_t n) {
   const bool all = rule_operator_of(op)->dims == RULE_DIMS_WIDEST;
   const cap_node *found = NULL;
   for (size_t i = 0; i < n; i++) {

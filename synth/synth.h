@@ -63,8 +63,10 @@ typedef struct synth_node {
       *value; /* leaves: per input set (parameters: one entry, the same for all sets); borrowed */
   const rule_domain *domain; /* inputs: what their values may be; NULL: anything. Of inputs that are
                                 one, the same */
-  const rule_term *const *dim; /* sizes of output 0, and the call with sizes, as capture/capture.h */
-  const rule_term *sized;      /* has them in graphs with symbols; NULL: not known */
+  /* In graphs with symbols, as capture/capture.h has them: the sizes of output 0, and the call
+   * with sizes for numbers; NULL: not known. */
+  const rule_term *const *dim;
+  const rule_term *sized;
 } synth_node;
 
 /* A size that the program does not fix. */

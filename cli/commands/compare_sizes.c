@@ -10,7 +10,7 @@
 
 enum {
   MOST_UNDECIDED = 8, /* sizes, where the captured ones are undecided */
-  MOST_CHAINS = 8     /* that are held against all sizes */
+  MOST_CHAINS = 16    /* of larger sizes, that are held against all */
 };
 
 typedef struct looking {

@@ -115,7 +115,7 @@ static progress same_step(scoping *z, uint32_t a, uint32_t b) {
   if (!z->sized[b] && z->sized[a]) z->sized[b] = scope_lift(z, z->call[b], z->sized[a]);
   z->wrong = "their arguments are not one at all sizes";
   return z->sized[a] && z->sized[b] && scope_alike(z, z->sized[a], z->sized[b]) ? join(z, a, b)
-                                                                             : WAITS;
+                                                                                : WAITS;
 }
 
 /* An input as a view of the other side's: the same elements in the same order. */
@@ -285,14 +285,15 @@ static iso_code conclude(const chain *x) {
     const iso_code c = scope_masks(x->z, &kept, &at);
     if (c) return c;
     if (!kept)
-      fine &= hold(s, iso_arena_printf(&s->res->arena,
-                                       "masks are read as minus infinity, and at %s it is not shown "
-                                       "that each row keeps an element",
-                                       at));
+      fine &=
+          hold(s, iso_arena_printf(&s->res->arena,
+                                   "masks are read as minus infinity, and at %s it is not shown "
+                                   "that each row keeps an element",
+                                   at));
   }
   if (joined) s->res->scope.all = s->res->scope.n_held == 0;
-  synth_symbol *symbol = iso_arena_alloc(
-      &s->res->arena, (s->graph[LEFT]->n_symbols + 1) * sizeof *symbol);
+  synth_symbol *symbol =
+      iso_arena_alloc(&s->res->arena, (s->graph[LEFT]->n_symbols + 1) * sizeof *symbol);
   if (!symbol || !fine) return scope_no_memory(x->z);
   for (size_t i = 0; i < s->graph[LEFT]->n_symbols; i++) {
     const size_atom *a = &x->z->space.atom[x->z->symbol[LEFT][i].is.of[0].of[0]];
@@ -315,10 +316,9 @@ static iso_code start(scoping *z) {
   z->dim = iso_arena_alloc(a, z->n_terms * sizeof *z->dim);
   z->up = iso_arena_alloc(a, z->n_terms * sizeof *z->up);
   for (int side = 0; side < 2; side++)
-    z->symbol[side] =
-        iso_arena_alloc(a, (s->graph[side]->n_symbols + 1) * sizeof *z->symbol[side]);
-  if (!z->call || !z->sized || !z->captured || !z->fixed || !z->dim || !z->up ||
-      !z->symbol[LEFT] || !z->symbol[RIGHT] || !add_symbols(z))
+    z->symbol[side] = iso_arena_alloc(a, (s->graph[side]->n_symbols + 1) * sizeof *z->symbol[side]);
+  if (!z->call || !z->sized || !z->captured || !z->fixed || !z->dim || !z->up || !z->symbol[LEFT] ||
+      !z->symbol[RIGHT] || !add_symbols(z))
     return scope_no_memory(z);
   for (uint32_t i = 0; i < z->n_terms; i++) z->up[i] = i;
   name_right_symbols(z);

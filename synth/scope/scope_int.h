@@ -2,7 +2,7 @@
 #ifndef SYNTH_SCOPE_SCOPE_INT_H
 #define SYNTH_SCOPE_SCOPE_INT_H
 
-#include "rules/sizes.h"
+#include "synth/scope/sizes.h"
 #include "synth/comparison.h"
 
 enum { SCOPE_NONE = UINT32_MAX, SCOPE_NAMES = 64, SCOPE_SPARE = 16 };
@@ -31,16 +31,16 @@ typedef struct scoping {
   size_space space;
   scope_symbol *symbol[2];
   size_t n_terms;
-  uint32_t n_spare; /* of the last terms, that are in use */
-  const uint32_t *of;       /* by term of the certificate: it here */
-  const rule_term **call;   /* over terms, as it is read; NULL: a leaf */
-  const rule_term **sized;  /* the same with sizes as they are; NULL: a leaf, or not known yet */
-  bool *captured;           /* its sizes are the capture's, and nobody may choose them */
-  bool *fixed;              /* of scope_is_fixed, while it looks */
+  uint32_t n_spare;        /* of the last terms, that are in use */
+  const uint32_t *of;      /* by term of the certificate: it here */
+  const rule_term **call;  /* over terms, as it is read; NULL: a leaf */
+  const rule_term **sized; /* the same with sizes as they are; NULL: a leaf, or not known yet */
+  bool *captured;          /* its sizes are the capture's, and nobody may choose them */
+  bool *fixed;             /* of scope_is_fixed, while it looks */
   scope_dims *dim;
   uint32_t *up;
-  bool guess; /* calls of which nothing says their sizes have the numbers that they have */
-  bool loose; /* literals that are no integers were compared elsewhere */
+  bool guess;        /* calls of which nothing says their sizes have the numbers that they have */
+  bool loose;        /* literals that are no integers were compared elsewhere */
   const char *wrong; /* why the last step was not justified: static, or in the result's arena */
   iso_error *err;
 } scoping;
@@ -71,7 +71,7 @@ bool scope_rule_step(scoping *z, const synth_cert_step *x);
 /* Whether the oracle proves for all sizes that two terms are one. `cut`: terms that stand for any
  * tensor. */
 iso_code scope_prove(scoping *z, uint32_t a, uint32_t b, const uint32_t *cut, uint32_t n_cut,
-                  bool *proved);
+                     bool *proved);
 
 /* ---- scope_masks.c ---- */
 /* Whether each row that masks are read in keeps an element at all sizes. Returns: in `where` the

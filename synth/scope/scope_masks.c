@@ -2,18 +2,18 @@
  * softmax keeps an element there, too. Shown is more than that, and simpler: no mask ever hides the
  * diagonal of its last two dimensions, which are as long as each other.
  *
- * Of a constant mask M the oracle proves that M is itself with zeros on the diagonal, of a choice by
- * a condition that the condition is itself with the diagonal left out. Where masks go from there
- * they keep their places (sums, casts, expansions), and end in a softmax of the last dimension or in
- * an attention's mask. What is of another form holds the verdict back. */
+ * Of a constant mask M the oracle proves that M is itself with zeros on the diagonal, of a choice
+ * by a condition that the condition is itself with the diagonal left out. Where masks go from there
+ * they keep their places (sums, casts, expansions), and end in a softmax of the last dimension or
+ * in an attention's mask. What is of another form holds the verdict back. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "synth/joint/joint.h"
 #include "synth/scope/scope_int.h"
 
-static const char *const places[] = {"aten::add.Tensor", "aten::to.dtype",    "aten::_to_copy",
-                                     "aten::dropout",    "aten::clone",       "aten::contiguous",
+static const char *const places[] = {"aten::add.Tensor", "aten::to.dtype",       "aten::_to_copy",
+                                     "aten::dropout",    "aten::clone",          "aten::contiguous",
                                      "aten::expand",     "aten::to.dtype_layout"};
 
 static bool among(const char *op, const char *const *all, size_t n) {

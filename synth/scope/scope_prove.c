@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rules/sizes.h"
+#include "synth/scope/sizes.h"
 #include "synth/scope/scope_int.h"
 
 enum { MOST_CALLS = 120 };
@@ -13,7 +13,8 @@ typedef struct writing {
   iso_arena *a;
   const uint32_t *cut;
   uint32_t n_cut;
-  const bool *shared; /* by root: both sides have it, so that it may be anything; NULL: looked into */
+  const bool
+      *shared; /* by root: both sides have it, so that it may be anything; NULL: looked into */
   const rule_term **made; /* by term: as it is written */
   rule_variable *var;
   uint32_t *var_of; /* roots */
@@ -75,9 +76,8 @@ static const rule_term *variable(writing *w, uint32_t t) {
     use(w, dim[k], w->shape);
   }
   rule_variable *v = &w->var[w->n_vars];
-  *v = (rule_variable){.name = iso_arena_printf(w->a, "tensor%u", w->n_vars),
-                       .n_dims = d->rank,
-                       .dim = dim};
+  *v = (rule_variable){
+      .name = iso_arena_printf(w->a, "tensor%u", w->n_vars), .n_dims = d->rank, .dim = dim};
   rule_variable_set_dtype(v, dtype);
   w->var_of[w->n_vars] = root;
   return v->name ? rule_var(w->a, w->n_vars++) : NULL;

@@ -181,8 +181,7 @@ static bool fits_variables(matching *m) {
     const rule_variable *v = &m->r->var[i];
     const size_sum *dim = m->step->var[i] != SCOPE_NONE ? dims_of(m, i) : NULL;
     for (uint32_t d = 0; dim && d < v->n_dims; d++)
-      if (v->dim[d]->kind != RULE_NONE &&
-          !(size_at(m, v->dim[d], &x) && size_equal(&x, &dim[d])))
+      if (v->dim[d]->kind != RULE_NONE && !(size_at(m, v->dim[d], &x) && size_equal(&x, &dim[d])))
         return m->z->wrong = "a shape is not that of the rule", false;
   }
   return true;

@@ -6,8 +6,8 @@
  * rounded down, the lesser of two), which is an unknown number within bounds. Whatever cannot be
  * said (too many products, a number that leaves 64 bits) is not said: every answer "yes" holds for
  * all values, and "no" means that nothing shows it. */
-#ifndef RULES_SIZES_H
-#define RULES_SIZES_H
+#ifndef SYNTH_SCOPE_SIZES_H
+#define SYNTH_SCOPE_SIZES_H
 
 #include "rules/rules.h"
 

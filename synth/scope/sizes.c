@@ -1,9 +1,9 @@
-/* Polynomials over symbols, and their signs. A sign is shown by moving each symbol to one end of its
- * range: T >= 2 makes T - 1 a 1 + T', T' >= 0, and where no product is negative then, neither is
- * the sum. That is enough for the sizes of programs, and needs no search. */
+/* Polynomials over symbols, and their signs. A sign is shown by moving each symbol to one end of
+ * its range: T >= 2 makes T - 1 a 1 + T', T' >= 0, and where no product is negative then, neither
+ * is the sum. That is enough for the sizes of programs, and needs no search. */
 #include <string.h>
 
-#include "rules/sizes.h"
+#include "synth/scope/sizes.h"
 
 /* ---- sums ---- */
 
