@@ -55,7 +55,7 @@ typedef struct cap_written {
   struct {
     const json_t *at;
     const rule_term *as;
-  } *of; /* malloc'ed; by address once all are there */
+  } * of; /* malloc'ed; by address once all are there */
   size_t n, cap;
 } cap_written;
 /* Returns: NULL where `v` was a number from the beginning. */
@@ -222,7 +222,7 @@ typedef struct cap_lowering {
   iso_arena *arena;
   rule_schemas *schemas;
   const cap_names *ids;
-  const cap_node *node; /* those before the node in hand are complete */
+  const cap_node *node;       /* those before the node in hand are complete */
   const cap_written *written; /* sizes stay as they are written; NULL: they are numbers */
 } cap_lowering;
 

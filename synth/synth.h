@@ -374,7 +374,7 @@ typedef struct synth_result {
   size_t n_steps;
   const char *const
       *step; /* why the outputs are equal, a line each; what a step relies on comes after it */
-  synth_scope scope; /* with `scope` */
+  synth_scope scope;              /* with `scope` */
   synth_certificate *certificate; /* NULL unless asked for, and EQUIVALENT */
   iso_arena arena, terms;         /* private */
   rule_set *rules; /* the rules that were validated; borrowed until synth_result_free */

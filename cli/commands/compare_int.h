@@ -58,7 +58,7 @@ typedef struct pair {
   const char *unrelated; /* a left output that nothing is known of; NULL: none */
   synth_found why;       /* of that output: perhaps an element that nothing on the right holds */
   relations_folded folded;
-  bool pinned; /* parameters are constants */
+  bool pinned;   /* parameters are constants */
   bool no_scope; /* whether it holds for all sizes is not asked */
   cap_agreement agreed;
   synth_result *result;
