@@ -118,7 +118,8 @@ static progress same_step(scoping *z, uint32_t a, uint32_t b) {
                                                                                 : WAITS;
 }
 
-/* An input as a view of the other side's: the same elements in the same order. */
+/* An input as a view of the other side's: the same elements in the same order.
+ * operator: the layouts in which a leaf is written as all elements of another, in their order. */
 static void size_view(scoping *z, uint32_t leaf, uint32_t view) {
   const rule_term *call = z->call[view];
   const scope_dims *to = scope_dims_of(z, leaf);

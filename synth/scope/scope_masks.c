@@ -12,6 +12,7 @@
 #include "synth/joint/joint.h"
 #include "synth/scope/scope_int.h"
 
+/* operator: calls that leave every element of a mask where it was in the last two dimensions. */
 static const char *const places[] = {"aten::add.Tensor", "aten::to.dtype",       "aten::_to_copy",
                                      "aten::dropout",    "aten::clone",          "aten::contiguous",
                                      "aten::expand",     "aten::to.dtype_layout"};
@@ -40,7 +41,7 @@ static const rule_term *add(scoping *z, const char *op, const rule_term *a, cons
   return rule_var(&z->s->arena, t);
 }
 
-/* Truth values: whether a place is on the diagonal of a square of this size. */
+/* operator: how the question is written. Truth values: whether a place is on the diagonal of a square of this size. */
 static const rule_term *diagonal(scoping *z, const rule_term *size) {
   const rule_term *column = add(z, "aten::arange", size, NULL, NULL);
   const rule_term *row =
@@ -55,7 +56,7 @@ static const rule_term *square(scoping *z, uint32_t t) {
   return size_term(&z->space, &d->of[d->rank - 1]);
 }
 
-/* Whether `t` is what is computed of it and the diagonal: `op` leaves the diagonal out. */
+/* operator: how the question is written. Whether `t` is what is computed of it and the diagonal: `op` leaves the diagonal out. */
 static iso_code keeps(scoping *z, uint32_t t, bool number, bool complement, bool *yes) {
   iso_arena *a = &z->s->arena;
   const uint32_t spare = z->n_spare;
@@ -95,7 +96,8 @@ static bool constant(const side_masks *m, size_t i) {
   return e.i != EG_NONE && m->z->s->rec[e.i].konst;
 }
 
-/* Whether the node writes masks itself, where a condition says so: this is it, and what it says. */
+/* operator: where the condition stands, and which of its sides is the mask.
+ * Whether the node writes masks itself, where a condition says so: this is it, and what it says. */
 static bool chooses(const rule_term *call, uint32_t *condition, bool *complement) {
   const bool fill = strcmp(call->u.s, "aten::masked_fill.Scalar") == 0,
              self = strcmp(call->u.s, "aten::where.ScalarSelf") == 0,
@@ -149,14 +151,21 @@ static iso_code carrier(side_masks *m, size_t i, bool *fine) {
   return c;
 }
 
-/* Where masks vanish: in a softmax of the last dimension, or in the mask of an attention. */
-static bool ends(const side_masks *m, const synth_node *n) {
-  const char *op = n->call->u.s;
-  if (strcmp(op, "aten::scaled_dot_product_attention") == 0) return true;
-  if (strcmp(op, "aten::softmax.int") != 0 && strcmp(op, "aten::_softmax") != 0) return false;
-  const rule_term *dim = n->call->child[1];
-  (void)m;
-  return dim->kind == RULE_INT && dim->u.i == (int64_t)n->shape.rank - 1;
+/* Where masks vanish: everywhere, or in rows of the last dimension that keep an element. */
+static bool ends(const side_masks *m, const rule_term *call) {
+  const rule_mask_op *how = rule_mask_op_of(call->u.s);
+  const synth_graph *g = m->z->s->graph[m->side];
+  if (!how) return false;
+  if (how->role == RULE_MASK_ALL) return true;
+  if (how->role != RULE_MASK_ROWS && how->role != RULE_MASK_REDUCED) return false;
+  const rule_term *dim = how->dim ? call->child[how->dim] : NULL;
+  for (uint32_t k = 0; dim && k < call->n; k++) {
+    const rule_term *x = call->child[k];
+    if (x->kind != RULE_VAR || !st_masked(m->z->s, m->side, (size_t)x->u.i)) continue;
+    const rule_term *d = dim->kind == RULE_LIST && dim->n == 1 ? dim->child[0] : dim;
+    if (d->kind != RULE_INT || d->u.i != (int64_t)g->node[x->u.i].shape.rank - 1) return false;
+  }
+  return true;
 }
 
 static bool has_masks(const side_masks *m, const rule_term *t) {
@@ -187,7 +196,7 @@ iso_code scope_masks(scoping *z, bool *kept, const char **where) {
       const rule_term *size = NULL;
       if (n->kind != SYNTH_OP || st_masked(z->s, side, i) || !has_masks(&m, n->call)) continue;
       if (z->s->map[side][i].i == EG_NONE) continue; /* no output reads it */
-      *kept = ends(&m, n) && any_square(&m, n->call, &size);
+      *kept = ends(&m, n->call) && any_square(&m, n->call, &size);
       if (*kept) c = arguments(&m, n->call, size, kept);
       if (!*kept) *where = n->id;
     }
