@@ -200,8 +200,12 @@ static const written table[] = {
      NULL,
      {"(aten::linalg_vector_norm $self 2 $dim $keepdim)"},
      ALONE},
-    /* No real number is NaN. Infinities stay open: numbers overflow, and isinf tells it. */
+    /* No real number is NaN or infinite, and elements that are masked are minus infinity. */
     {"aten::isnan", NULL, NULL, {"(aten::ne.Tensor $self $self)"}, ALONE},
+    {"aten::isposinf", NULL, NULL, {"(aten::eq.Scalar $self inf)"}, ALONE},
+    {"aten::isneginf", NULL, NULL, {"(aten::eq.Scalar $self -inf)"}, ALONE},
+    {"aten::isinf", NULL, NULL, {"(aten::eq.Scalar $self -inf)"}, ALONE},
+    {"aten::isfinite", NULL, NULL, {"(aten::ne.Scalar $self -inf)"}, ALONE},
     {"aten::nanmean", "dtype", "none", {"(aten::mean.dim $self $dim $keepdim)"}, ALONE},
     {"aten::aminmax",
      "dim",
