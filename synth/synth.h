@@ -108,6 +108,7 @@ typedef struct synth_graph {
   size_t n_captured; /* of these: those behind were drawn by the caller; 0: all were captured */
   size_t n_symbols;
   const synth_symbol *symbol;
+  bool guarded; /* not all sizes within the symbols' ranges are the program's */
 } synth_graph;
 
 /* Parts that can be switched off, to see what each buys; the verdict must not change. */

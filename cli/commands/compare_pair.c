@@ -60,7 +60,8 @@ bool cmp_make_view(const cap_graph *c, const char *const *relation, size_t n_cap
                        .n_sets = c->n_sets,
                        .n_captured = n_captured,
                        .n_symbols = c->n_symbols,
-                       .symbol = v->symbol};
+                       .symbol = v->symbol,
+                       .guarded = c->n_guards > 0};
   return true;
 }
 

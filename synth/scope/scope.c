@@ -81,13 +81,26 @@ static void name_right_symbols(scoping *z) {
 
 /* ---- steps ---- */
 
-/* Calls below that nothing says the sizes of have the numbers that they have. */
+/* Whether a term is over tensors that no size changes, and over one at least. */
+static void over_fixed(scoping *z, const rule_term *t, bool *some, bool *all) {
+  if (t->kind == RULE_VAR) {
+    *some = true;
+    *all &= scope_is_fixed(z, (uint32_t)t->u.i);
+  }
+  for (uint32_t k = 0; k < t->n; k++) over_fixed(z, t->child[k], some, all);
+}
+
+/* Calls below that nothing says the sizes of, and that are over tensors which no size changes, have
+ * the numbers that they have. Of others a number may be a size, and they would be undefined. */
 static void take_numbers(scoping *z, const rule_term *t) {
+  bool some = false, all = true;
   if (t->kind == RULE_VAR) {
     const uint32_t x = (uint32_t)t->u.i;
     if (!z->call[x] || z->sized[x] || z->captured[x]) return;
-    z->sized[x] = z->call[x];
     take_numbers(z, z->call[x]);
+    over_fixed(z, z->call[x], &some, &all);
+    if (some && all) z->sized[x] = z->call[x];
+    return;
   }
   for (uint32_t k = 0; k < t->n; k++) take_numbers(z, t->child[k]);
 }
@@ -272,37 +285,51 @@ static bool outputs_joined(const scoping *z) {
   return true;
 }
 
+/* What is asked of a chain that has been taken as a whole. */
+static iso_code hold_chain(const chain *x) {
+  scoping *z = x->z;
+  iso_arena *a = &z->s->res->arena;
+  const char *where = NULL;
+  uint32_t at = 0;
+  bool fine = true, defined = true, kept = true;
+  bool *done = calloc(z->cert->n_steps + 1, 1);
+  if (!done) return scope_no_memory(z);
+  for (size_t i = 0; i < z->cert->n_steps; i++) done[i] = x->step[i] == DONE;
+  iso_code c = scope_run(z, done, &defined, &at);
+  free(done);
+  if (!c && (z->cert->masks_read[0] || z->cert->masks_read[1])) c = scope_masks(z, &kept, &where);
+  if (!c && !defined)
+    fine = hold(z->s, iso_arena_printf(a, "%s is not defined at other sizes, or of another shape",
+                                       name_of(z, at)));
+  if (!c && !kept)
+    fine &= hold(z->s, iso_arena_printf(a,
+                                        "masks are read as minus infinity, and at %s it is not "
+                                        "shown that each row keeps an element",
+                                        where));
+  return c || fine ? c : scope_no_memory(z);
+}
+
 static iso_code conclude(const chain *x) {
   state *s = x->z->s;
-  bool fine = true;
+  const size_t n = s->graph[LEFT]->n_symbols;
   const bool joined = outputs_joined(x->z);
+  bool fine = true;
   for (size_t i = 0; i < x->z->cert->n_steps && !joined; i++)
     if (x->step[i] == REFUSED) fine &= hold_step(x, i);
   for (size_t i = 0; i < x->z->cert->n_steps && !joined; i++)
     if (x->step[i] == WAITS) fine &= hold_step(x, i);
-  if (joined && (x->z->cert->masks_read[0] || x->z->cert->masks_read[1])) {
-    const char *at = NULL;
-    bool kept = false;
-    const iso_code c = scope_masks(x->z, &kept, &at);
-    if (c) return c;
-    if (!kept)
-      fine &=
-          hold(s, iso_arena_printf(&s->res->arena,
-                                   "masks are read as minus infinity, and at %s it is not shown "
-                                   "that each row keeps an element",
-                                   at));
-  }
-  if (joined) s->res->scope.all = s->res->scope.n_held == 0;
-  synth_symbol *symbol =
-      iso_arena_alloc(&s->res->arena, (s->graph[LEFT]->n_symbols + 1) * sizeof *symbol);
+  const iso_code c = joined ? hold_chain(x) : ISO_OK;
+  if (c) return c;
+  s->res->scope.all = joined && s->res->scope.n_held == 0;
+  synth_symbol *symbol = iso_arena_alloc(&s->res->arena, (n + 1) * sizeof *symbol);
   if (!symbol || !fine) return scope_no_memory(x->z);
-  for (size_t i = 0; i < s->graph[LEFT]->n_symbols; i++) {
+  for (size_t i = 0; i < n; i++) {
     const size_atom *a = &x->z->space.atom[x->z->symbol[LEFT][i].is.of[0].of[0]];
     symbol[i] = s->graph[LEFT]->symbol[i];
     symbol[i].min = a->min, symbol[i].max = a->max;
   }
   s->res->scope.symbol = symbol;
-  s->res->scope.n_symbols = s->graph[LEFT]->n_symbols;
+  s->res->scope.n_symbols = n;
   return ISO_OK;
 }
 
@@ -333,6 +360,9 @@ static bool hold_whole(state *s) {
   if (!c || c->missing)
     return hold(s, iso_arena_printf(a, "there is no chain: %s", c ? c->missing : "none was made"));
   bool fine = true;
+  for (int side = 0; side < 2; side++)
+    if (s->graph[side]->guarded)
+      fine &= hold(s, "guards, which leave out sizes of which nothing is known here");
   for (size_t i = 0; i < c->n_fixed; i++)
     fine &= hold(s, iso_arena_printf(a, "%s keeps its captured value",
                                      s->graph[c->fixed[i].right]->node[c->fixed[i].node].name));

@@ -73,6 +73,11 @@ bool scope_rule_step(scoping *z, const synth_cert_step *x);
 iso_code scope_prove(scoping *z, uint32_t a, uint32_t b, const uint32_t *cut, uint32_t n_cut,
                      bool *proved);
 
+/* ---- scope_run.c ---- */
+/* Whether the terms of these steps are defined at some other sizes, and have their shapes there.
+ * Returns: in `at` one that is not. */
+iso_code scope_run(scoping *z, const bool *step, bool *fine, uint32_t *at);
+
 /* ---- scope_masks.c ---- */
 /* Whether each row that masks are read in keeps an element at all sizes. Returns: in `where` the
  * operator of which that is not shown. */

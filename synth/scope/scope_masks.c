@@ -41,7 +41,8 @@ static const rule_term *add(scoping *z, const char *op, const rule_term *a, cons
   return rule_var(&z->s->arena, t);
 }
 
-/* operator: how the question is written. Truth values: whether a place is on the diagonal of a square of this size. */
+/* operator: how the question is written. Truth values: whether a place is on the diagonal of a
+ * square of this size. */
 static const rule_term *diagonal(scoping *z, const rule_term *size) {
   const rule_term *column = add(z, "aten::arange", size, NULL, NULL);
   const rule_term *row =
@@ -56,7 +57,8 @@ static const rule_term *square(scoping *z, uint32_t t) {
   return size_term(&z->space, &d->of[d->rank - 1]);
 }
 
-/* operator: how the question is written. Whether `t` is what is computed of it and the diagonal: `op` leaves the diagonal out. */
+/* operator: how the question is written. Whether `t` is what is computed of it and the diagonal:
+ * `op` leaves the diagonal out. */
 static iso_code keeps(scoping *z, uint32_t t, bool number, bool complement, bool *yes) {
   iso_arena *a = &z->s->arena;
   const uint32_t spare = z->n_spare;

@@ -105,7 +105,8 @@ static const rule_term *number_of(iso_arena *a, const rule_tensor *x) {
   return first - first == 0 ? rule_float(a, first) : NULL;
 }
 
-/* operator: how a constant is written. A leaf: any tensor, or the number that a constant is filled with. */
+/* operator: how a constant is written. A leaf: any tensor, or the number that a constant is filled
+ * with. */
 static const rule_term *leaf(writing *w, uint32_t t) {
   state *s = w->z->s;
   const size_t n_left = s->graph[LEFT]->n_nodes;

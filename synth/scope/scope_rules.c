@@ -94,11 +94,20 @@ static bool bind_variables(matching *m) {
   return true;
 }
 
+/* Whether no tensor of the rule changes with a size. */
+static bool over_fixed(const matching *m) {
+  for (uint32_t i = 0; i < m->r->n_vars; i++)
+    if (m->step->var[i] != SCOPE_NONE && !scope_is_fixed(m->z, m->z->of[m->step->var[i]]))
+      return false;
+  return m->r->n_vars > 0;
+}
+
 static bool bind_rest(matching *m) {
+  const bool guess = m->z->guess && over_fixed(m);
   for (uint32_t i = 0; i < m->step->n_names; i++) {
     const rule_term *was = m->step->value[i];
     if (named(m, m->step->name[i])) continue;
-    if ((was->kind == RULE_INT || was->kind == RULE_LIST) && !m->z->guess)
+    if ((was->kind == RULE_INT || was->kind == RULE_LIST) && !guess)
       return m->z->wrong = "nothing says what its sizes are", false;
     if (!bind(m, m->step->name[i], was)) return false;
   }

@@ -156,6 +156,12 @@ static const rule_term *over_terms(scoping *z, const rule_term *t, const uint32_
   return child ? with_children(z, t, child) : NULL;
 }
 
+static bool has_integer(const rule_term *t) {
+  bool any = t->kind == RULE_INT;
+  for (uint32_t k = 0; k < t->n && !any; k++) any = has_integer(t->child[k]);
+  return any;
+}
+
 iso_code scope_read_captures(scoping *z) {
   state *s = z->s;
   uint32_t t = 0;
@@ -180,6 +186,7 @@ iso_code scope_read_captures(scoping *z) {
     const synth_cert_term *x = &z->cert->term[i];
     of[i] = x->call ? t++ : x->node + (x->right ? (uint32_t)s->graph[LEFT]->n_nodes : 0);
     if (x->call && !(z->call[of[i]] = over_terms(z, x->call, of))) return scope_no_memory(z);
+    if (x->call && !has_integer(x->call)) z->sized[of[i]] = z->call[of[i]];
   }
   z->of = of;
   return ISO_OK;
