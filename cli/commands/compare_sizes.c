@@ -134,7 +134,7 @@ static iso_code look(looking *l, const int64_t *value, pair *p, looked_at **out)
   x->compared = !c;
   if (!c) x->verdict = p->result->verdict;
   if (!c && p->result->scope.all && rests_on_no_more(p->result, l->captured->result)) {
-    c = looked_scope(l->out, &p->result->scope, p->graph, l->err);
+    c = looked_scope(l->out, &p->result->scope, l->err);
     if (c) return c;
   }
   const char *why = c ? err.msg : x->verdict == SYNTH_UNDECIDED ? p->result->reason : NULL;
@@ -288,8 +288,7 @@ iso_code cmp_other_sizes(options *o, size_t k, rule_schemas *schemas, val_engine
   out.none = out.asked ? unfit(p) : "it was switched off";
   const bool go = !c && !out.none && p->result->verdict != SYNTH_DIFFERENT;
   const cap_options from = cmp_inputs_of(o, k);
-  if (!c && p->result->verdict == SYNTH_EQUIVALENT)
-    c = looked_scope(&out, &p->result->scope, p->graph, err);
+  if (!c && p->result->verdict == SYNTH_EQUIVALENT) c = looked_scope(&out, &p->result->scope, err);
   if (go && !c) c = rule_set_new(&rules, err);
   for (size_t i = 0; go && known && i < rule_set_count(known) && !c; i++) {
     size_t index;

@@ -24,13 +24,7 @@ static const char *range_text(iso_arena *a, const synth_symbol *s) {
   return iso_arena_printf(a, "%" PRId64 " <= %s <= %" PRId64, s->min, s->name, s->max);
 }
 
-static bool said_before(cap_graph *const graph[2], int side, size_t i) {
-  for (size_t k = 0; k < (side ? graph[0]->n_guards : i); k++)
-    if (strcmp(graph[0]->guard[k], graph[side]->guard[i]) == 0) return true;
-  return false;
-}
-
-iso_code looked_scope(looked *l, const synth_scope *s, cap_graph *const graph[2], iso_error *err) {
+iso_code looked_scope(looked *l, const synth_scope *s, iso_error *err) {
   iso_arena *a = &l->arena;
   const char *text = "";
   if (!s->all) {
@@ -42,13 +36,6 @@ iso_code looked_scope(looked *l, const synth_scope *s, cap_graph *const graph[2]
     const char *range = range_text(a, &s->symbol[i]);
     text = range ? iso_arena_printf(a, "%s%s%s", text, i ? ", " : "", range) : NULL;
   }
-  bool any = false;
-  for (int side = 0; side < 2; side++)
-    for (size_t i = 0; i < graph[side]->n_guards && text; i++) {
-      if (said_before(graph, side, i)) continue;
-      text = iso_arena_printf(a, "%s%s%s", text, any ? " and " : " where ", graph[side]->guard[i]);
-      any = true;
-    }
   l->scope = text;
   return text ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }

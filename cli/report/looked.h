@@ -32,10 +32,8 @@ typedef struct looked {
 } looked;
 
 void looked_free(looked *l);
-/* What the result says of its scope. `guard`: conditions of both captures, of which those that
- * repeat one are left out. Errors: ISO_NOMEM. */
-ISO_MUST_USE iso_code looked_scope(looked *l, const synth_scope *s, cap_graph *const graph[2],
-                                   iso_error *err);
+/* What the result says of its scope. Errors: ISO_NOMEM. */
+ISO_MUST_USE iso_code looked_scope(looked *l, const synth_scope *s, iso_error *err);
 void looked_text(const looked *l, FILE *f);
 /* The report's "scope". NULL: there is no memory. */
 json_t *looked_json(const looked *l);

@@ -174,7 +174,9 @@ static void print_verdict_line(const report *p, const char *where, FILE *f) {
   const char *pinned = p->pinned ? ", at these weights" : "";
   if (r->verdict == SYNTH_EQUIVALENT) {
     print_verdict(p, "EQUIVALENT", f);
-    fprintf(f, " [%s%s%s]", rule_status_name(r->evidence), scope_of(p) ? ", for " : "",
+    /* Obligations are asked of the captured sizes' chain. */
+    const char *more = r->evidence == RULE_CERTIFIED ? "; proved for " : ", for ";
+    fprintf(f, " [%s%s%s]", rule_status_name(r->evidence), scope_of(p) ? more : "",
             scope_of(p) ? scope_of(p) : "");
     fputs(pinned, f);
     if (p->refinement && p->refinement->unexpected)

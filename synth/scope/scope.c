@@ -172,8 +172,9 @@ static iso_code value_step(scoping *z, uint32_t a, uint32_t b, progress *out) {
   *out = WAITS;
   z->wrong = "the sizes of a constant are not known";
   if ((z->call[a] && !z->sized[a]) || (z->call[b] && !z->sized[b])) return ISO_OK;
+  z->asked = false;
   const iso_code c = scope_prove(z, a, b, NULL, 0, &proved);
-  *out = c || !proved ? REFUSED : join(z, a, b);
+  *out = proved ? join(z, a, b) : z->asked ? REFUSED : WAITS;
   return c;
 }
 

@@ -41,6 +41,7 @@ typedef struct scoping {
   uint32_t *up;
   bool guess;        /* calls of which nothing says their sizes have the numbers that they have */
   bool loose;        /* literals that are no integers were compared elsewhere */
+  bool asked;        /* the oracle was */
   const char *wrong; /* why the last step was not justified: static, or in the result's arena */
   iso_error *err;
 } scoping;

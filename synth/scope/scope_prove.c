@@ -173,6 +173,7 @@ static iso_code decide(writing *w, rule *r, bool *proved) {
   rule_verdict v = {0};
   rule_tensor **example = calloc(r->n_vars + 1, sizeof *example);
   iso_code c = example && rule_share(w->a, r) ? ISO_OK : scope_no_memory(z);
+  z->asked = true;
   if (!c) c = z->s->oracle->decide(z->s->oracle->ctx, r, example, &v, z->err);
   free(example);
   *proved = !c && v.status == RULE_PROVED && !(v.rests_on & SCOPE_RESTS);
@@ -241,6 +242,7 @@ iso_code scope_prove(scoping *z, uint32_t a, uint32_t b, const uint32_t *cut, ui
   writing w = {.z = z, .cut = cut, .n_cut = n_cut, .shared = both};
   iso_code c = some ? ask(&w, a, b, proved) : ISO_OK;
   w = (writing){.z = z, .cut = cut, .n_cut = n_cut};
+  z->asked = *proved;
   if (!c && !*proved) c = ask(&w, a, b, proved);
   free(both);
   return c;
