@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_UNDECIDED = 8 }; /* sizes, where the captured ones are undecided */
+enum {
+  MOST_UNDECIDED = 8, /* sizes, where the captured ones are undecided */
+  MOST_CHAINS = 16    /* of larger sizes, that are held against all */
+};
 
 typedef struct looking {
   options *o;
@@ -17,7 +20,8 @@ typedef struct looking {
   val_engine *engine;
   const rule_set *known;
   pair *captured;
-  double most; /* elements */
+  double most;     /* elements */
+  size_t n_chains; /* that were held against all sizes */
   looked *out;
   iso_error *err;
 } looking;
@@ -95,13 +99,33 @@ static iso_code copy_folds(const refinement *from, refinement *to, iso_error *er
   return ISO_OK;
 }
 
+/* At the captured sizes much is equal that is not at others: a window that is not reached hides
+ * nothing. The chain at larger sizes goes other ways, and may be one for all sizes. */
+static bool asks_scope(looking *l, const int64_t *value) {
+  bool larger = false;
+  for (size_t i = 0; i < l->out->n_symbols; i++) larger |= value[i] > l->out->symbol[i].value;
+  return larger && !l->out->scope && l->captured->result->verdict == SYNTH_EQUIVALENT &&
+         l->n_chains++ < MOST_CHAINS;
+}
+
+/* Whether every kind of assumption of `x` is one of `y`, and its evidence is no weaker. */
+static bool rests_on_no_more(const synth_result *x, const synth_result *y) {
+  for (size_t i = 0; i < x->n_assumptions; i++) {
+    bool known = false;
+    for (size_t k = 0; k < y->n_assumptions; k++)
+      known |= y->assumption[k].kind == x->assumption[i].kind;
+    if (!known) return false;
+  }
+  return x->evidence >= y->evidence;
+}
+
 /* Compare at these sizes. What cannot be done there is noted; only a want of memory and a check of
  * ours that failed are errors. */
 static iso_code look(looking *l, const int64_t *value, pair *p, looked_at **out) {
   iso_error err = {0};
   iso_code c = add(l, value, out);
   if (c) return c;
-  *p = (pair){.pinned = l->captured->pinned};
+  *p = (pair){.pinned = l->captured->pinned, .no_scope = !asks_scope(l, value)};
   c = copy_folds(&l->captured->refinement, &p->refinement, &err);
   if (!c) c = load(l, value, p, &err);
   if (!c) c = cmp_compare_loaded(l->o, l->schemas, l->engine, l->known, p, &err);
@@ -109,6 +133,10 @@ static iso_code look(looking *l, const int64_t *value, pair *p, looked_at **out)
   looked_at *x = *out;
   x->compared = !c;
   if (!c) x->verdict = p->result->verdict;
+  if (!c && p->result->scope.all && rests_on_no_more(p->result, l->captured->result)) {
+    c = looked_scope(l->out, &p->result->scope, l->err);
+    if (c) return c;
+  }
   const char *why = c ? err.msg : x->verdict == SYNTH_UNDECIDED ? p->result->reason : NULL;
   x->why = why ? iso_arena_strdup(&l->out->arena, why) : NULL;
   return why && !x->why ? nomem(l->err) : ISO_OK;
@@ -260,7 +288,8 @@ iso_code cmp_other_sizes(options *o, size_t k, rule_schemas *schemas, val_engine
   out.none = out.asked ? unfit(p) : "it was switched off";
   const bool go = !c && !out.none && p->result->verdict != SYNTH_DIFFERENT;
   const cap_options from = cmp_inputs_of(o, k);
-  if (go) c = rule_set_new(&rules, err);
+  if (!c && p->result->verdict == SYNTH_EQUIVALENT) c = looked_scope(&out, &p->result->scope, err);
+  if (go && !c) c = rule_set_new(&rules, err);
   for (size_t i = 0; go && known && i < rule_set_count(known) && !c; i++) {
     size_t index;
     bool fresh;

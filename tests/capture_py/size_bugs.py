@@ -5,14 +5,22 @@ refactoring of it and a faulty twin. The truth is had by execution: modules are 
 up to LONGEST, and the least at which the twin differs must be the one that `compare` names, from
 one capture of each. What is honest must be accused at no length.
 
-    tests/capture_py/size_bugs.py [--isomer build/isomer] [--count N] [--seed S] [--only CASE]
+What a verdict is for must be no more than is true: where other sizes are not looked at, the twin is
+equivalent, and that must be for the captured sizes alone. The same holds of mutants: the capture
+with one size written so that it is the same there, and another one at some size beyond. One of
+which more is said is compared at other sizes, and must be equivalent at each.
 
+    tests/capture_py/size_bugs.py [--isomer build/isomer] [--count N] [--seed S] [--only CASE]
+                                  [--mutants N] [--claims SHARE]
+
+--mutants: of each case. --claims: the least share of honest ones that are equivalent for all sizes.
 The last line is `N passed, N failed`."""
 
 import argparse
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -146,9 +154,9 @@ def truth(plain, other):
     return None
 
 
-def compare(isomer, left, right):
+def compare(isomer, left, right, *options):
     done = subprocess.run(
-        [isomer, "compare", left, right, "--json", "-"],
+        [isomer, "compare", left, right, "--json", "-", *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -156,8 +164,85 @@ def compare(isomer, left, right):
     return json.loads(done.stdout) if done.stdout else {"verdict": done.stderr, "scope": {}}
 
 
-def judge(isomer, function, n, m, captured):
-    """None, or what is wrong."""
+def sizes_in(value):
+    """Every {"size": ...} below a value of graph.json."""
+    if isinstance(value, dict):
+        if set(value) == {"size"}:
+            yield value
+        for v in value.values():
+            yield from sizes_in(v)
+    elif isinstance(value, list):
+        for v in value:
+            yield from sizes_in(v)
+
+
+def evaluated(text, symbols):
+    return eval(text, {"__builtins__": {"min": min, "max": max}}, symbols)
+
+
+def mutants(path, folder, rng, count):
+    """Copies of a capture in which one size is another one at some sizes that were not captured."""
+    with open(os.path.join(path, "graph.json")) as f:
+        text = f.read()
+    graph = json.loads(text)
+    symbols = {x["name"]: x["value"] for x in graph["symbols"]}
+    n = len([x for node in graph["nodes"] for x in sizes_in(node)])
+    for k in range(count if n else 0):
+        graph = json.loads(text)
+        size = rng.choice([x for node in graph["nodes"] for x in sizes_in(node)])
+        was, now = size["size"], evaluated(size["size"], symbols)
+        by = rng.randint(0, 5)
+        size["size"] = rng.choice(
+            [
+                str(now),
+                "min(%s, %d)" % (was, now + by),
+                "%s + max(0, T - %d)" % (was, symbols["T"] + by),
+                "max(%s, %d)" % (was, now - by),
+                "%s + max(0, B - %d)" % (was, symbols["B"]),
+            ]
+        )
+        out = os.path.join(folder, "mutant%d" % k)
+        shutil.copytree(path, out)
+        with open(os.path.join(out, "graph.json"), "w") as f:
+            json.dump(graph, f)
+        yield out, "%s in place of %s" % (size["size"], was)
+
+
+def scope_of(report):
+    """The sizes that an equivalence is for; None where these are the captured ones."""
+    text = report["scope"].get("text")
+    return None if report["verdict"] != "equivalent" or text == "captured sizes" else text
+
+
+def overclaimed(isomer, left, right):
+    """Whether an equivalence is said to be for sizes at which the two differ."""
+    scope = scope_of(compare(isomer, left, right, "--disable", "sizes"))
+    if scope is None:
+        return None
+    report = compare(isomer, left, right)
+    at = [x for x in report["scope"].get("looked_at", ()) if x["verdict"] == "different"]
+    at += [x for x in report["scope"].get("looked_at", ()) if "asks for" in (x["reason"] or "")]
+    return "equivalent for %s" % scope if report["verdict"] != "equivalent" or at else None
+
+
+def judge_scopes(isomer, path, first, rng, count):
+    """None, or what is wrong. `first`: the length at which the twin differs; None: nowhere."""
+    if first is not None:
+        twin = compare(isomer, path["plain"], path["twin"], "--disable", "sizes")
+        if scope_of(twin):
+            return "the twin is equivalent for %s" % scope_of(twin)
+    with tempfile.TemporaryDirectory() as folder:
+        for mutant, what in mutants(path["plain"], folder, rng, count):
+            for other in ("plain", "honest"):
+                wrong = overclaimed(isomer, path[other], mutant)
+                if wrong:
+                    return "%s, %s: %s" % (other, what, wrong)
+    return None
+
+
+def judge(isomer, case, rng, count, claims):
+    """None, or what is wrong. Adds to `claims` whether the honest one is equal at all sizes."""
+    function, n, m, captured = case
     make = {how: Module(function, how, n, m).eval() for how in ("plain", "honest", "twin")}
     first = truth(make["plain"], make["twin"])
     if truth(make["plain"], make["honest"]) is not None:
@@ -170,19 +255,19 @@ def judge(isomer, function, n, m, captured):
             inputs = {"x": torch.randn(2, captured, D)}
             capture(module, inputs, path[how], dynamic={"x": ["B", "T", None]})
         report = compare(isomer, path["plain"], path["honest"])
-        at = [
-            x["sizes"] for x in report["scope"].get("looked_at", ()) if x["verdict"] == "different"
-        ]
+        looked = report["scope"].get("looked_at", ())
+        at = [x["sizes"] for x in looked if x["verdict"] == "different"]
         if report["verdict"] == "different" or at:
             return "the honest one is accused %s" % at
+        claims.append(scope_of(report) is not None)
         report = compare(isomer, path["plain"], path["twin"])
-        if first is None:
-            return "accused" if report["verdict"] == "different" else None
-        want = "T = %d" % first if first > captured else None
+        if first is None and report["verdict"] == "different":
+            return "accused"
+        want = "T = %d" % first if first and first > captured else None
         found = report["scope"].get("first")
-        if report["verdict"] != "different" or (want and found != want):
+        if first and (report["verdict"] != "different" or (want and found != want)):
             return "%s, first %s, and not %s" % (report["verdict"], found, want)
-    return None
+        return judge_scopes(isomer, path, first, rng, count)
 
 
 def main():
@@ -191,8 +276,11 @@ def main():
     p.add_argument("--count", type=int, default=27)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--only", type=int)
+    p.add_argument("--mutants", type=int, default=4)
+    p.add_argument("--claims", type=float, default=0)
     o = p.parse_args()
     passed = failed = 0
+    claims = []
     for i in range(o.count):
         if o.only is not None and i != o.only:
             continue
@@ -201,11 +289,14 @@ def main():
         n = rng.randint(captured + 1, 24)
         m = n + rng.choice([-1, 1, 2, 5])
         function = CASES[i % len(CASES)]
-        wrong = judge(o.isomer, function, n, m, captured)
+        wrong = judge(o.isomer, (function, n, m, captured), rng, o.mutants, claims)
         passed, failed = passed + (wrong is None), failed + (wrong is not None)
         if wrong:
             print("%d %s n=%d m=%d at %d: %s" % (i, function.__name__, n, m, captured, wrong))
             sys.stdout.flush()
+    print("%d of %d honest ones are equivalent for all sizes" % (sum(claims), len(claims)))
+    if sum(claims) < o.claims * len(claims):
+        failed += 1
     print("%d passed, %d failed" % (passed, failed))
     return failed > 0
 

@@ -161,6 +161,10 @@ PAIRS = {
     Written: "T = 8",
 }
 BATCH_OF_ONE = (Batch,)
+ALL_SIZES = "B >= 1, T >= 1"
+# A quotient is no polynomial; the largest of positions and the last of them are not proved one; the
+# shape of an operator's second result is not known.
+HELD_BACK = (Blocks, Switch, Written)
 
 
 def example(kind):
@@ -196,7 +200,9 @@ class Pairs(unittest.TestCase):
             report, said = compare(plain, honest)
             self.assertEqual(report["verdict"], "equivalent", said)
             scope = report["scope"]
-            self.assertEqual(scope["text"], "captured sizes")
+            text = "captured sizes" if kind in HELD_BACK else ALL_SIZES
+            self.assertEqual(scope["text"], text, scope["held_back_by"])
+            self.assertEqual(scope["held_back_by"] == [], kind not in HELD_BACK)
             self.assertGreater(len(scope["looked_at"]), 8)
             wrong = [x for x in scope["looked_at"] if x["verdict"] != "equivalent"]
             self.assertEqual(wrong, [], said)
