@@ -10,7 +10,7 @@
 #include "rules/operators.h"
 #include "synth/scope/scope_int.h"
 
-enum { POINTS = 3, MOST_OVER = 9 };
+enum { POINTS = 3, MOST_OVER = 9, MOST_ELEMENTS = 1 << 25 };
 
 typedef struct running {
   scoping *z;
@@ -84,10 +84,12 @@ static const rule_term *call_at(running *r, const rule_term *t) {
 }
 
 static bool shape_at(const running *r, const scope_dims *d, rule_shape *out) {
+  int64_t numel;
+  iso_error ignored;
   out->rank = d->rank;
   for (uint32_t i = 0; i < d->rank; i++)
     if (!sum_at(r, &d->of[i], &out->dim[i]) || out->dim[i] < 0) return false;
-  return true;
+  return rule_shape_numel(out, &numel, &ignored) == ISO_OK && numel <= MOST_ELEMENTS;
 }
 
 /* ---- terms ---- */
@@ -100,8 +102,8 @@ static const synth_node *node_of(const scoping *z, uint32_t t) {
 static iso_code run_leaf(running *r, uint32_t t, bool *fine) {
   const synth_node *n = node_of(r->z, t);
   const scope_dims *d = scope_dims_of(r->z, t);
-  rule_shape shape;
-  *fine = d && shape_at(r, d, &shape);
+  rule_shape shape = n->shape;
+  *fine = d && (scope_is_fixed(r->z, t) || shape_at(r, d, &shape));
   if (!*fine) return ISO_OK;
   rule_tensor **out = r->out[t] = calloc(1, sizeof *out);
   if (!out) return scope_no_memory(r->z);
@@ -165,7 +167,7 @@ static iso_code run_term(running *r, uint32_t t, bool *fine) {
   if (!z->call[t]) c = run_leaf(r, t, fine);
   else if (!z->sized[t]) return *fine = false, ISO_OK;
   else c = rule_is_getitem(z->call[t]->u.s) ? run_item(r, t, fine) : run_call(r, t, fine);
-  if (!c && *fine && d && r->n_out[t] == 1)
+  if (!c && *fine && d && z->call[t] && r->n_out[t] == 1)
     *fine = shape_at(r, d, &shape) && rule_shape_eq(&shape, &r->out[t][0]->shape);
   return c;
 }

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -220,6 +221,67 @@ class Pairs(unittest.TestCase):
 
 for kind in PAIRS:
     setattr(Pairs, "test_" + kind.__name__.lower(), lambda self, k=kind: self.check(k))
+
+
+class Rows(Case):
+    """Masks of the least finite number, or of minus infinity. Beyond twelve tokens the twin hides
+    all that is to be seen, so that the two are one only before."""
+
+    end = None
+
+    def forward(self, x):
+        pos = torch.arange(x.shape[1])
+        by = pos[:, None] - pos[None, :]
+        seen = (by >= 0) & (by < 4)
+        if self.end:
+            seen = seen & (pos[None, :] < self.end)
+        scores = (self.q(x) @ self.k(x).transpose(1, 2)) / 2
+        if self.form == "plain":
+            low = torch.finfo(torch.float32).min
+            return (scores + torch.where(seen, 0.0, low)).softmax(-1) @ x
+        return scores.masked_fill(~seen, float("-inf")).softmax(-1) @ x
+
+
+class HiddenRows(Rows):
+    end = 12
+
+
+class Scopes(unittest.TestCase):
+    """What a verdict is for, where masks are read as minus infinity."""
+
+    def scope(self, kind):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [captured(kind, form, folder)[1] for form in ("plain", "honest")]
+            alone, said = compare(*paths, "--disable", "sizes")
+            self.assertEqual(alone["verdict"], "equivalent", said)
+            return alone["scope"], compare(*paths)[0], said
+
+    def test_rows_that_keep_an_element(self):
+        scope, looked, said = self.scope(Rows)
+        self.assertEqual((scope["text"], looked["verdict"]), (ALL_SIZES, "equivalent"))
+        self.assertTrue(said.endswith("isomer: EQUIVALENT [proved, for %s]\n" % ALL_SIZES), said)
+
+    def test_rows_that_keep_none_at_other_sizes(self):
+        scope, looked, _ = self.scope(HiddenRows)
+        self.assertEqual(scope["text"], "captured sizes")
+        self.assertIn("each row keeps an element", scope["held_back_by"][0])
+        self.assertEqual((looked["verdict"], looked["scope"]["first"]), ("different", "T = 16"))
+
+    def test_a_model(self):
+        """Transformers' eager attention and its sdpa are one for every length and batch."""
+        with tempfile.TemporaryDirectory() as folder:
+            for attention in ("eager", "sdpa"):
+                out = os.path.join(folder, attention)
+                words = "hf gpt2 --reduce --layers 1 --dynamic length,batch --attn".split()
+                command = [sys.executable, "-m", "isomer_capture", *words, attention, "-o", out]
+                env = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "capture"))
+                done = subprocess.run(command, env=env, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+            paths = [os.path.join(folder, name) for name in ("eager", "sdpa")]
+            report, said = compare(*paths)
+            self.assertEqual(report["scope"]["text"], "B >= 2, T >= 2", said)
+            report, said = compare(*paths, "--require", "certified")
+            self.assertTrue(said.endswith("[certified; proved for B >= 2, T >= 2]\n"), said)
 
 
 class Folded(Case):
