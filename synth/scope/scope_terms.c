@@ -162,24 +162,32 @@ static bool has_integer(const rule_term *t) {
   return any;
 }
 
+/* A captured node as term `t`; `of`: the terms of its side's nodes. */
+static iso_code read_node(scoping *z, int side, size_t i, uint32_t t, const uint32_t *of) {
+  const synth_node *n = &z->s->graph[side]->node[i];
+  z->captured[t] = true;
+  const iso_code c = read_dims(z, side, t, n);
+  if (c || n->kind != SYNTH_OP) return c;
+  const rule_term *read = st_read_call(z->s, side, i, &z->s->arena);
+  if (!read || !(z->call[t] = over_terms(z, read, of))) return scope_no_memory(z);
+  if (n->sized) z->sized[t] = written(z, side, read, n->sized);
+  if (z->sized[t] && !has_sizes_asked_for(z, t)) z->sized[t] = NULL;
+  return ISO_OK;
+}
+
 iso_code scope_read_captures(scoping *z) {
   state *s = z->s;
   uint32_t t = 0;
-  for (int side = 0; side < 2; side++)
-    for (size_t i = 0; i < s->graph[side]->n_nodes; i++, t++) {
-      const synth_node *n = &s->graph[side]->node[i];
-      z->captured[t] = true;
-      const iso_code c = read_dims(z, side, t, n);
-      if (c || n->kind != SYNTH_OP) {
-        if (c) return c;
-        continue;
-      }
-      const rule_term *read = st_read_call(s, side, i, &s->arena);
-      if (!read) return scope_no_memory(z);
-      z->call[t] = read;
-      if (n->sized) z->sized[t] = written(z, side, read, n->sized);
-      if (z->sized[t] && !has_sizes_asked_for(z, t)) z->sized[t] = NULL;
+  for (int side = 0; side < 2; side++) {
+    const size_t n = s->graph[side]->n_nodes;
+    uint32_t *own = iso_arena_alloc(&s->arena, (n + 1) * sizeof *own);
+    if (!own) return scope_no_memory(z);
+    for (size_t i = 0; i < n; i++) own[i] = t + (uint32_t)i;
+    for (size_t i = 0; i < n; i++, t++) {
+      const iso_code c = read_node(z, side, i, t, own);
+      if (c) return c;
     }
+  }
   uint32_t *of = iso_arena_alloc(&s->arena, (z->cert->n_terms + 1) * sizeof *of);
   if (!of) return scope_no_memory(z);
   for (size_t i = 0; i < z->cert->n_terms; i++) {
