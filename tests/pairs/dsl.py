@@ -719,8 +719,7 @@ for _n in (
     "detach alias zeros_like ones_like bitwise_not elu selu hardsigmoid lift_fresh_copy"
 ).split():
     unary(_n)
-for _tells in ("isnan", "isinf", "isfinite"):
-    unary(_tells, dtype=boolean)
+unary("isnan", dtype=boolean)
 for _n in "gt ge lt le eq ne".split():
     comparison(_n)
 
