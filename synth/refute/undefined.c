@@ -40,6 +40,24 @@ static bool watch_operands(const rule_term *t, const rule_fact *fact, bool *watc
   return any;
 }
 
+static bool any_large(const rule_term *t, const rule_fact *fact) {
+  bool any = t->kind == RULE_VAR && fact[t->u.i].large;
+  for (uint32_t i = 0; i < t->n; i++) any |= any_large(t->child[i], fact);
+  return any;
+}
+
+/* Over real numbers it is the same on all inputs, as is x - x == 0: it tells nothing but whether a
+ * number has overflowed. */
+static bool says_nothing(const state *s, int side, size_t i, const rule_fact *fact) {
+  const synth_node *n = &s->graph[side]->node[i];
+  if (fact[i].constant || is_float(n->dtype) || !any_large(n->call, fact)) return false;
+  const eg_node *m;
+  const size_t k = eg_class_nodes(s->g, eg_class_of(s->g, s->map[side][i]), &m);
+  for (size_t j = 0; j < k; j++)
+    if (s->rec[m[j].i].konst) return true;
+  return false;
+}
+
 static void facts_of(const state *s, int side, rule_fact *fact, st_poles *p) {
   const synth_graph *g = s->graph[side];
   for (size_t i = 0; i < g->n_nodes; i++) {
@@ -49,8 +67,13 @@ static void facts_of(const state *s, int side, rule_fact *fact, st_poles *p) {
     if (n->kind != SYNTH_OP) continue;
     /* Integers and truth values are never undefined: what makes one of a float has seen it. */
     const bool sees = rule_looks_at_undefined(n->call) || !is_float(n->dtype);
-    if (!is_float(n->dtype)) fact[i].undefined = false;
+    if (!is_float(n->dtype)) fact[i].undefined = fact[i].large = false;
     if (sees) p->watched |= watch_operands(n->call, fact, p->watch[side]);
+    const rule_tells tells = rule_tells_overflow(n->call, fact);
+    const bool told = tells == RULE_TELLS_OVERFLOW || says_nothing(s, side, i, fact);
+    p->tells[side][i] = told || tells == RULE_TELLS_MASKS;
+    p->told |= told;
+    p->hides |= tells == RULE_TELLS_MASKS;
   }
 }
 
@@ -92,7 +115,8 @@ iso_code st_poles_of(state *s, st_poles *p, iso_error *err) {
   for (int side = 0; side < 2; side++) {
     fact[side] = calloc(s->graph[side]->n_nodes + 1, sizeof *fact[side]);
     p->watch[side] = calloc(s->graph[side]->n_nodes + 1, 1);
-    if (!fact[side] || !p->watch[side]) c = nomem(err);
+    p->tells[side] = calloc(s->graph[side]->n_nodes + 1, 1);
+    if (!fact[side] || !p->watch[side] || !p->tells[side]) c = nomem(err);
   }
   for (int side = 0; side < 2 && !c; side++) {
     const synth_graph *g = s->graph[side];
@@ -112,9 +136,19 @@ iso_code st_poles_of(state *s, st_poles *p, iso_error *err) {
 }
 
 void st_poles_free(st_poles *p) {
-  free(p->watch[LEFT]);
-  free(p->watch[RIGHT]);
+  for (int side = 0; side < 2; side++) {
+    free(p->watch[side]);
+    free(p->tells[side]);
+  }
   *p = (st_poles){0};
+}
+
+iso_code st_tells_overflow(state *s, bool *yes, iso_error *err) {
+  st_poles p;
+  const iso_code c = st_poles_of(s, &p, err);
+  *yes = p.told;
+  st_poles_free(&p);
+  return c;
 }
 
 /* ---- draws ---- */
