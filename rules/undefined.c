@@ -232,6 +232,16 @@ static bool is_tensor(const rule_term *t) {
   return t->kind == RULE_VAR || t->kind == RULE_OP || t->kind == RULE_LIST;
 }
 
+/* Whether its result is a number although an operand is none. A power is one where its exponent is
+ * 0 (1) or below (an infinity's is 0), and not where that is a literal above 0. */
+static bool sees(const rule_term *call) {
+  const rule_undefined kind =
+      casts_to_float(call) ? RULE_UNDEFINED_PASSES : rule_undefined_of(call->u.s);
+  double e = 0;
+  if (rule_is_overload(call->u.s, OP_POW) && literal(child(call, 1), &e) && e > 0) return false;
+  return kind == RULE_UNDEFINED_SEES || kind == RULE_UNDEFINED_KEEPS || kind == RULE_UNDEFINED_BOTH;
+}
+
 static rule_fact call_fact(const rule_term *call, const rule_fact *node) {
   const rule_operator *o = rule_operator_of(call->u.s);
   const uint32_t chooser = rule_is_overload(call->u.s, OP_WHERE) ? 0 : 1;
@@ -259,9 +269,7 @@ static rule_fact call_fact(const rule_term *call, const rule_fact *node) {
         given || written || (kind == RULE_UNDEFINED_MAKES && !pole_avoided(o, of[0], of[1]));
   if (masked && kind != RULE_UNDEFINED_SEES) pass_masks(call, choice, &out);
   out.constant = constant;
-  const bool sees =
-      kind == RULE_UNDEFINED_SEES || kind == RULE_UNDEFINED_KEEPS || kind == RULE_UNDEFINED_BOTH;
-  out.seen = seen || (sees && given);
+  out.seen = seen || (sees(call) && given);
   out.large = !constant && (large || !stays_finite(call, o));
   return out;
 }
@@ -309,11 +317,7 @@ rule_tells rule_tells_overflow(const rule_term *t, const rule_fact *node) {
 }
 
 bool rule_looks_at_undefined(const rule_term *t) {
-  const bool casts = t->kind == RULE_OP && casts_to_float(t);
-  const rule_undefined kind =
-      t->kind != RULE_OP || casts ? RULE_UNDEFINED_PASSES : rule_undefined_of(t->u.s);
-  if (kind == RULE_UNDEFINED_SEES || kind == RULE_UNDEFINED_KEEPS || kind == RULE_UNDEFINED_BOTH)
-    return true;
+  if (t->kind == RULE_OP && sees(t)) return true;
   for (uint32_t i = 0; i < t->n; i++)
     if (rule_looks_at_undefined(t->child[i])) return true;
   return false;

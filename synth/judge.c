@@ -117,8 +117,8 @@ static bool any_rule(const state *s) {
 /* Of real numbers, which rules are about, none overflows. Where an operator tells of it, the
  * evidence is that the graphs agreed on the largest numbers, or that nothing overflowed before it
  * there. */
-static iso_code weigh_overflow(state *s, bool apart, iso_error *err) {
-  if (s->res->evidence > RULE_TESTED) s->res->evidence = RULE_TESTED;
+static iso_code weigh_overflow(state *s, bool told, bool apart, iso_error *err) {
+  if (told && s->res->evidence > RULE_TESTED) s->res->evidence = RULE_TESTED;
   if (!apart) return ISO_OK;
   s->res->verdict = SYNTH_UNDECIDED;
   s->res->reason =
@@ -138,8 +138,8 @@ static iso_code look_where_undefined(state *s, synth_pair *pair, bool joined, is
   if (!c && (p.watched || p.apart)) c = st_hunt_poles(s, &p, &d, err);
   if (!c && !d.found) c = st_hunt_undefined(s, &d, err);
   bool apart = false;
-  const bool any = any_rule(s), large = any && p.told;
-  if (!c && !d.found && (large || (any && p.hides))) c = st_hunt_large(s, &p, &apart, &d, err);
+  const bool large = (p.told || p.hides) && any_rule(s);
+  if (!c && !d.found && large) c = st_hunt_large(s, &p, &apart, &d, err);
   if (!c && d.found) {
     s->res->verdict = SYNTH_DIFFERENT;
     s->res->reason = NULL;
@@ -147,7 +147,8 @@ static iso_code look_where_undefined(state *s, synth_pair *pair, bool joined, is
     note_witness(s, d.output, d.diff, true);
   } else if (!c && joined) {
     c = weigh_what_is_seen(s, &p, err);
-    if (!c && large && s->res->verdict == SYNTH_EQUIVALENT) c = weigh_overflow(s, apart, err);
+    if (!c && large && s->res->verdict == SYNTH_EQUIVALENT)
+      c = weigh_overflow(s, p.told, apart, err);
   }
   st_poles_free(&p);
   return c;

@@ -11,7 +11,8 @@
 
 /* ---- draws ---- */
 
-enum { EVERYWHERE = 8 }; /* draws of one size and sign; further ones have some among others */
+/* Draws of one size and sign; further ones have some among others. */
+enum { EVERYWHERE = 8, AS_CAPTURED = ST_LARGE_DRAWS - 1 };
 
 static double large(size_t k) {
   static const double size[] = {1e160, 1.7e308, 800, 1e80};
@@ -23,7 +24,8 @@ iso_code st_draw_large(size_t k, rule_tensor *captured, iso_rng *rng, rule_tenso
   iso_code c = rule_tensor_new(RULE_F64, &captured->shape, out, err);
   for (int64_t i = 0; i < captured->numel && !c; i++)
     rule_tensor_set(*out, i,
-                    k < EVERYWHERE               ? large(k)
+                    k == AS_CAPTURED             ? rule_tensor_get(captured, i)
+                    : k < EVERYWHERE             ? large(k)
                     : iso_rng_below(rng, 3) == 0 ? large(iso_rng_below(rng, EVERYWHERE))
                                                  : rule_tensor_get(captured, i));
   return c;
@@ -112,7 +114,13 @@ static iso_code run_untold(state *s, int side, const st_poles *p, const st_run *
     const synth_node *n = &g->node[i];
     if (n->kind != SYNTH_OP || !base->value[i].n) continue;
     again[i] = st_term_uses(n->call, again);
-    if (!p->tells[side][i] || again[i] || base->value[i].n != 1) continue;
+    if (!p->tells[side][i] && !p->steady[side][i]) continue;
+    if (again[i] || base->value[i].n != 1) continue;
+    if (p->steady[side][i]) {
+      value[i] = rule_tensor_ref(st_val(s, s->map[side][i], 0));
+      again[i] = true;
+      continue;
+    }
     size_t n_out = 0;
     memset(bind, 0, g->n_nodes * sizeof *bind);
     c = bind_finite(s, side, n->call, base, bind, err);
@@ -170,11 +178,16 @@ static iso_code try_large(st_drawing *h, rule_tensor **leaf[2], const st_poles *
   bool told = false;
   iso_code c = st_draw_all(h, leaf, err);
   if (!c) c = st_run_both(s, leaf, true, base, err);
-  const size_t o = !c && reached(s, p, base) ? parted(s, base) : s->graph[LEFT]->n_outputs;
+  const size_t o = c ? s->graph[LEFT]->n_outputs : parted(s, base);
   if (!c && o < s->graph[LEFT]->n_outputs) {
-    *apart = true;
+    const bool tells = reached(s, p, base);
     c = by_telling(s, p, base, &told, err);
-    out->found = !c && told && numbers_differ(s, base, o, &out->diff);
+    const bool differ = !c && told && numbers_differ(s, base, o, &out->diff);
+    const bool overflows = base[LEFT].overflow || base[RIGHT].overflow;
+    rule_diff captured;
+    *apart |= tells ? p->told : differ;
+    *apart |= h->k == AS_CAPTURED && overflows && numbers_differ(s, base, o, &captured);
+    out->found = differ && tells;
     out->output = o;
     if (out->found) c = keep_witness(s, leaf, out, err);
   }

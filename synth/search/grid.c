@@ -8,13 +8,18 @@
 #include "synth/search/parts.h"
 #include "synth/search/search.h"
 
-enum { ADDED = RULE_MAX_RANK }; /* in place of the dimension along which a group is put together */
+#include <math.h>
+
+/* In place of the dimension along which a group is put together: how it is reduced. */
+enum { ADDED = RULE_MAX_RANK, LARGEST, SMALLEST, WAYS };
+/* operator: a collective's ways to reduce, no operators' names */
+static const char *const HOW[] = {"sum", "max", "min"};
 
 /* How the parts are grouped. */
 typedef struct grid {
   uint32_t groups, each; /* how many, of how many parts */
   bool apart;            /* a group's parts are as many apart as there are groups */
-  uint32_t d;            /* or ADDED */
+  uint32_t d;            /* or ADDED and so on */
 } grid;
 
 static void group_of(const st_parts *p, const grid *g, uint32_t k, st_parts *out) {
@@ -26,7 +31,7 @@ static void group_of(const st_parts *p, const grid *g, uint32_t k, st_parts *out
   }
 }
 
-static iso_code added(const st_parts *p, rule_tensor **out, iso_error *err) {
+static iso_code reduced(const st_parts *p, uint32_t how, rule_tensor **out, iso_error *err) {
   const rule_shape *shape = &p->value[0]->shape;
   *out = NULL;
   for (uint32_t k = 0; k < p->n; k++)
@@ -34,9 +39,12 @@ static iso_code added(const st_parts *p, rule_tensor **out, iso_error *err) {
       return ISO_OK;
   iso_code c = rule_tensor_new(RULE_F64, shape, out, err);
   for (int64_t i = 0; !c && i < (*out)->numel; i++) {
-    double sum = 0;
-    for (uint32_t k = 0; k < p->n; k++) sum += rule_tensor_get(p->value[k], i);
-    rule_tensor_set(*out, i, sum);
+    double all = rule_tensor_get(p->value[0], i);
+    for (uint32_t k = 1; k < p->n; k++) {
+      const double x = rule_tensor_get(p->value[k], i);
+      all = how == ADDED ? all + x : how == LARGEST ? fmax(all, x) : fmin(all, x);
+    }
+    rule_tensor_set(*out, i, all);
   }
   return c;
 }
@@ -49,7 +57,8 @@ static iso_code make_values(const st_parts *p, const grid *g, st_parts *out, rul
   for (uint32_t k = 0; k < g->groups && !c; k++) {
     st_parts one;
     group_of(p, g, k, &one);
-    c = g->d == ADDED ? added(&one, &own[k], err) : st_concatenated(&one, g->d, &own[k], err);
+    c = g->d >= ADDED ? reduced(&one, g->d, &own[k], err)
+                      : st_concatenated(&one, g->d, &own[k], err);
     if (c || !own[k]) break;
     out->value[out->n++] = own[k];
   }
@@ -63,8 +72,8 @@ static iso_code make_nodes(state *s, const st_parts *p, const grid *g, st_parts 
   for (uint32_t k = 0; k < g->groups && !c; k++) {
     st_parts one;
     group_of(p, g, k, &one);
-    const rule_term *t =
-        g->d == ADDED ? st_reduced(s, &one, "sum") : st_joined(&s->arena, &one, NULL, g->d);
+    const rule_term *t = g->d >= ADDED ? st_reduced(s, &one, HOW[g->d - ADDED])
+                                       : st_joined(&s->arena, &one, NULL, g->d);
     if (!t) return iso_fail(err, ISO_NOMEM, "out of memory");
     c = st_add_term(s, t, one.of, &out->of[k], err);
     if (!c) c = st_value(s, out->of[k], err);
@@ -146,8 +155,9 @@ iso_code st_join_grid(state *s, const st_parts *p, eg_node whole, st_sought *x, 
   const uint32_t rank = p->value[0]->shape.rank;
   for (uint32_t each = 2; 2 * each <= p->n; each++)
     for (int apart = 0; apart < 2 && p->n % each == 0; apart++)
-      for (uint32_t d = 0; d <= rank && !c && !x->met; d++) {
-        const grid g = {p->n / each, each, apart == 1, d < rank ? rank - 1 - d : ADDED};
+      for (uint32_t d = 0; d < rank + WAYS - ADDED && !c && !x->met; d++) {
+        const grid g = {p->n / each, each, apart == 1, d < rank ? rank - 1 - d : ADDED + d - rank};
+        if (g.d > ADDED && (p->pieces || whole.i == EG_NONE)) continue; /* what is 0 is no sign */
         c = try_grid(s, p, &g, whole, x, err);
       }
   return c;

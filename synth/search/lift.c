@@ -88,18 +88,95 @@ static const rule_term *as_one(lifting *x, const rule_term *const *term) {
   return t->kind == RULE_LIST ? rule_list(a, child, t->n) : rule_op(a, t->u.s, child, t->n);
 }
 
+/* The input whose integers a tensor holds, moved. EG_NONE: it holds others. */
+static eg_node integers_of(state *s, eg_node e) {
+  enum { DEEP = 8 };
+  for (int k = 0; k < DEEP && e.i != EG_NONE; k++) {
+    if (s->rec[e.i].leaf || st_bound_of(s, e)) return e;
+    if (eg_node_arity(s->g, e) == 0 || !fr_moves_op(eg_symbol_name(s->g, eg_node_symbol(s->g, e))))
+      break;
+    e = (eg_node){eg_node_original(s->g, e, 0).i};
+  }
+  return (eg_node){EG_NONE};
+}
+
+/* How many rows of `table`, its first operand, a call chooses from by integers. INT64_MAX: it
+ * chooses none. */
+static int64_t rows_by(const rule_term *t, const rule_shape *table) {
+  const rule_operator *o = rule_operator_of(t->u.s);
+  const uint32_t at = o->index;
+  if (o->ends == RULE_ENDS_NOWHERE || at == 0 || at >= t->n || t->child[at]->kind != RULE_VAR)
+    return INT64_MAX;
+  if (o->ends == RULE_ENDS_COUNT)
+    return at + 1 < t->n && t->child[at + 1]->kind == RULE_INT ? t->child[at + 1]->u.i : INT64_MAX;
+  if (t->child[0]->kind != RULE_VAR) return INT64_MAX;
+  int64_t d = o->ends == RULE_ENDS_ALONG && t->child[1]->kind == RULE_INT ? t->child[1]->u.i : 0;
+  if (d < 0) d += table->rank;
+  return d < 0 || d >= (int64_t)table->rank ? INT64_MAX : table->dim[d];
+}
+
+static int64_t elements(const rule_shape *shape) {
+  int64_t n = 1;
+  for (uint32_t i = 0; i < shape->rank; i++) n *= shape->dim[i];
+  return n;
+}
+
+/* The node whose integers a node of a graph holds, all of them, moved. */
+static uint32_t moved_from(const synth_graph *g, uint32_t i) {
+  for (;;) {
+    const synth_node *n = &g->node[i];
+    const rule_term *x = n->kind == SYNTH_OP && n->call->n > 0 ? n->call->child[0] : NULL;
+    if (!x || x->kind != RULE_VAR || !fr_moves_op(n->call->u.s) ||
+        elements(&g->node[x->u.i].shape) != elements(&n->shape))
+      return i;
+    i = (uint32_t)x->u.i;
+  }
+}
+
+/* All of an input's integers lie in 0 and below this where both graphs are functions: one reads
+ * rows of a table by them. INT64_MAX: none does. A loss may leave out a label that is none. */
+static int64_t end_of(state *s, eg_node leaf) {
+  int64_t end = INT64_MAX;
+  for (int side = 0; side < 2; side++) {
+    const synth_graph *g = s->graph[side];
+    for (size_t j = 0; j < g->n_nodes; j++) {
+      const rule_term *t = g->node[j].kind == SYNTH_OP ? g->node[j].call : NULL;
+      const uint32_t at = t ? rule_operator_of(t->u.s)->table : 0;
+      if (at == 0 || at >= t->n || t->child[at]->kind != RULE_VAR || s->map[side][j].i == EG_NONE)
+        continue;
+      const uint32_t index = moved_from(g, (uint32_t)t->child[at]->u.i);
+      if (s->map[side][index].i == EG_NONE || !eg_equal(s->g, s->map[side][index], leaf)) continue;
+      const int64_t rows = rows_by(t, &g->node[t->child[0]->u.i].shape);
+      if (rows < end) end = rows;
+    }
+  }
+  return end;
+}
+
 /* Integers that stand for what ranks have as indices of their own parts cannot leave their range.
  */
 static bool stays_inside(state *s, eg_node e) {
-  enum { DEEP = 8 };
-  for (int k = 0; k < DEEP && e.i != EG_NONE; k++) {
-    if (st_bound_of(s, e)) return true;
-    if (s->rec[e.i].leaf || eg_node_arity(s->g, e) == 0 ||
-        !fr_moves_op(eg_symbol_name(s->g, eg_node_symbol(s->g, e))))
-      return false;
-    e = (eg_node){eg_node_original(s->g, e, 0).i};
-  }
-  return false;
+  const eg_node leaf = integers_of(s, e);
+  return leaf.i != EG_NONE && (st_bound_of(s, leaf) || end_of(s, leaf) < INT64_MAX);
+}
+
+/* Whether a call of neither graph may choose a row that there is not, where both graphs choose none
+ * such: it is no number there, and proves nothing. */
+static bool may_leave(state *s, const rule_term *t, const eg_node *bind) {
+  const bool has = t->n > 0 && t->child[0]->kind == RULE_VAR;
+  const int64_t rows = has ? rows_by(t, &s->rec[bind[t->child[0]->u.i].i].shape) : INT64_MAX;
+  if (rows == INT64_MAX) return false;
+  const eg_node leaf = integers_of(s, bind[t->child[rule_operator_of(t->u.s)->index]->u.i]);
+  const int64_t end = leaf.i == EG_NONE || st_bound_of(s, leaf) ? INT64_MAX : end_of(s, leaf);
+  return end != INT64_MAX && rows < end;
+}
+
+/* Whether a tensor may be the whole of what ranks make from its elements: it is no larger than what
+ * one has, or `of` are what groups of them may have, and it is put together of these. */
+static bool stands_for(state *s, eg_node whole, const peers *p, const st_parts *of) {
+  if (rule_shape_eq(&s->rec[whole.i].shape, &of->value[0]->shape)) return true;
+  const rule_tensor *v = of->n < p->n ? st_val(s, whole, s->n_draws - 1) : NULL;
+  return v && st_is_cut(v, of);
 }
 
 /* The whole of the first operand, where the step only moves it or hides some of it. */
@@ -107,8 +184,7 @@ static bool passes_on(state *s, const lifting *x, const st_parts *of) {
   if (x->first.i == EG_NONE || !s->rec[x->first.i].tensor || !s->rec[x->first.i].valued)
     return false;
   const rule_dtype dtype = st_dtype(s, x->first);
-  return dtype == of->value[0]->dtype &&
-         rule_shape_eq(&s->rec[x->first.i].shape, &of->value[0]->shape) &&
+  return dtype == of->value[0]->dtype && stands_for(s, x->first, x->p, of) &&
          (!rule_dtype_is_int(dtype) || stays_inside(s, x->first));
 }
 
@@ -148,25 +224,37 @@ static iso_code in_way(state *s, const lifting *x, uint32_t way, uint32_t rank, 
   return c;
 }
 
-/* The term as a node, joined with the parts. Returns: in `p` what came of it. */
-static iso_code try_term(state *s, peers *p, const st_parts *of, const rule_term *t,
+enum { ANY_WAY = RULE_MAX_RANK };
+
+/* The term as a node, joined with the parts. `d`: they have to be cut along it, as they are, or
+ * ANY_WAY. Returns: in `p` what came of it. */
+static iso_code try_term(state *s, peers *p, const st_parts *of, const rule_term *t, uint32_t d,
                          const eg_node *bind, iso_error *err) {
   eg_node whole;
+  uint32_t along;
   bool fits = false;
+  if (may_leave(s, t, bind)) return ISO_OK;
   iso_code c = st_add_term(s, t, bind, &whole, err);
   if (!c) c = st_value(s, whole, err);
   if (c == ISO_TORCH) return ISO_OK; /* sizes that are a rank's own */
   if (c || s->rec[whole.i].konst) return c;
+  const rule_tensor *v = d == ANY_WAY ? NULL : st_val(s, whole, s->n_draws - 1);
+  if (d != ANY_WAY && (!v || !st_is_cut_along(v, of, &along) || along != d)) return ISO_OK;
   if ((c = st_join_whole(s, of, whole, &fits, err)) || !fits) return c;
   p->whole = whole;
   return ISO_OK;
 }
 
-/* One call of each rank, of an operator that can be lifted. */
+/* One call of each peer, of an operator that can be lifted: a collective, too, where each takes
+ * part in one of its own, with ranks that are no peers here. */
 static bool is_call(const state *s, const peers *p) {
   const synth_node *first = &s->graph[p->side]->node[p->node[0]];
-  return first->kind == SYNTH_OP && first->n_outputs == 1 &&
-         !rule_is_collective(first->call->u.s) && !rule_is_getitem(first->call->u.s);
+  if (first->kind != SYNTH_OP || first->n_outputs != 1 || rule_is_getitem(first->call->u.s))
+    return false;
+  for (uint32_t r = 1; r < p->n && rule_is_collective(first->call->u.s); r++)
+    for (uint32_t k = 0; k < r; k++)
+      if (p->node[k] == p->node[r]) return false;
+  return true;
 }
 
 /* The peers' calls as a term over what their operands are as one. NULL: no memory. */
@@ -177,7 +265,69 @@ static const rule_term *lifted(lifting *x) {
   return as_one(x, call);
 }
 
-iso_code st_lift(state *s, peers *p, const st_parts *of, iso_error *err) {
+/* ---- shapes that a call says ---- */
+
+static bool is_shape(const rule_term *t, const rule_shape *shape) {
+  bool same = t->kind == RULE_LIST && t->n == shape->rank && t->n > 0;
+  for (uint32_t i = 0; same && i < t->n; i++)
+    same = t->child[i]->kind == RULE_INT && t->child[i]->u.i == shape->dim[i];
+  return same;
+}
+
+/* Whether argument `i` says how many rows the result has. */
+static bool is_count(const rule_term *t, uint32_t i, const rule_shape *shape) {
+  if (t->kind != RULE_OP || t->child[i]->kind != RULE_INT || shape->rank == 0) return false;
+  const rule_operator *o = rule_operator_of(t->u.s);
+  return o->ends == RULE_ENDS_COUNT && i == o->index + 1u && t->child[i]->u.i == shape->dim[0];
+}
+
+bool st_says_shape(const rule_term *t, const rule_shape *shape) {
+  if (is_shape(t, shape)) return true;
+  for (uint32_t i = 0; t->kind == RULE_OP && i < t->n; i++)
+    if (is_count(t, i, shape)) return true;
+  for (uint32_t i = 0; (t->kind == RULE_OP || t->kind == RULE_LIST) && i < t->n; i++)
+    if (st_says_shape(t->child[i], shape)) return true;
+  return false;
+}
+
+const rule_term *st_with_shape(iso_arena *a, const rule_term *t, const rule_shape *from,
+                               const rule_shape *to) {
+  const rule_term *child[MAX_VARS];
+  if ((t->kind != RULE_OP && t->kind != RULE_LIST) || t->n > MAX_VARS) return t;
+  const bool shape = is_shape(t, from);
+  for (uint32_t i = 0; i < t->n; i++) {
+    child[i] = shape                  ? rule_int(a, to->dim[i])
+               : is_count(t, i, from) ? rule_int(a, to->dim[0])
+                                      : st_with_shape(a, t->child[i], from, to);
+    if (!child[i]) return NULL;
+  }
+  return t->kind == RULE_LIST ? rule_list(a, child, t->n) : rule_op(a, t->u.s, child, t->n);
+}
+
+/* The shape that a rank's call says. */
+static const rule_shape *said_by(const state *s, const peers *p) {
+  return &s->rec[s->map[p->side][p->node[0]].i].shape;
+}
+
+/* The term with the whole's shape where it has a rank's, larger along one dimension. Parts stand
+ * beside one another along a dimension of size 1, too, whatever they are: that comes last. */
+static iso_code try_shapes(state *s, peers *p, const st_parts *of, const rule_term *t,
+                           const eg_node *bind, iso_error *err) {
+  const rule_shape *own = &of->value[0]->shape, *said = said_by(s, p);
+  iso_code c = ISO_OK;
+  for (uint32_t k = 0; k < 2 * own->rank && !c && p->whole.i == EG_NONE; k++) {
+    const uint32_t d = k % own->rank;
+    rule_shape all = *own;
+    if ((own->dim[d] == 1) != (k >= own->rank)) continue;
+    for (uint32_t r = 1; r < of->n; r++) all.dim[d] += of->value[r]->shape.dim[d];
+    const rule_term *larger = st_with_shape(&s->arena, t, said, &all);
+    if (!larger) return iso_fail(err, ISO_NOMEM, "out of memory");
+    c = try_term(s, p, of, larger, d, bind, err);
+  }
+  return c;
+}
+
+iso_code st_lift(state *s, peers *p, const st_parts *of, bool resized, iso_error *err) {
   lifting x = {.s = s, .p = p, .first = {EG_NONE}};
   const uint32_t rank = of->value[0]->shape.rank;
   const rule_term *t;
@@ -186,10 +336,64 @@ iso_code st_lift(state *s, peers *p, const st_parts *of, iso_error *err) {
   if (!is_call(s, p)) return ISO_OK;
   if (!(t = lifted(&x))) return iso_fail(err, ISO_NOMEM, "out of memory");
   if (!x.operands || x.incomplete) return ISO_OK;
+  if (resized && !st_says_shape(t, said_by(s, p))) return ISO_OK;
   for (uint32_t way = 0; way < 2 + rank && !c && p->whole.i == EG_NONE; way++) {
     bool any;
     c = in_way(s, &x, way, rank, bind, &any, err);
-    if (!c && any) c = try_term(s, p, of, t, bind, err);
+    if (!c && any)
+      c = resized ? try_shapes(s, p, of, t, bind, err) : try_term(s, p, of, t, ANY_WAY, bind, err);
+  }
+  return c;
+}
+
+/* The tensors that the collective at a node takes; NULL: it is none. In `at`: which rank's part of
+ * its results the node is, -1 where all ranks have the same. */
+static const rule_term *taken(const state *s, int side, uint32_t i, int64_t *at) {
+  const synth_node *node = s->graph[side]->node, *n = &node[i];
+  const rule_term *call = n->kind == SYNTH_OP ? n->call : NULL;
+  *at = -1;
+  if (call && rule_is_getitem(call->u.s) && call->child[0]->kind == RULE_VAR) {
+    const synth_node *of = &node[call->child[0]->u.i];
+    if (call->child[1]->kind == RULE_INT) *at = call->child[1]->u.i;
+    call = of->kind == SYNTH_OP ? of->call : NULL;
+  }
+  const bool is = call && rule_is_collective(call->u.s) && call->n > 0;
+  return is && call->child[0]->kind == RULE_LIST ? call->child[0] : NULL;
+}
+
+/* What all groups' collectives take, of which each peer is a result: by rank, where neighbours are
+ * one group, or ranks that are equally far apart. Returns: how many, 0 where they are no such. */
+static uint32_t all_taken(const state *s, const peers *p, bool apart, uint32_t *node) {
+  const rule_term *list[MAX_RANKS];
+  uint32_t groups = 0;
+  for (uint32_t r = 0; r < p->n; r++) {
+    int64_t at;
+    const rule_term *t = taken(s, p->side, p->node[r], &at);
+    bool seen = false;
+    for (uint32_t k = 0; k < groups && t; k++) seen |= list[k] == t;
+    if (!t || (groups > 0 && t->n != list[0]->n)) return 0;
+    if (!seen) list[groups++] = t;
+  }
+  const uint32_t each = list[0]->n, n = groups * each;
+  for (uint32_t k = 0; n <= MAX_RANKS && k < n; k++) {
+    const rule_term *t =
+        apart ? list[k % groups]->child[k / groups] : list[k / each]->child[k % each];
+    if (t->kind != RULE_VAR) return 0;
+    node[k] = (uint32_t)t->u.i;
+  }
+  return n <= MAX_RANKS ? n : 0;
+}
+
+iso_code st_lift_collective(state *s, peers *p, const st_parts *of, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (int apart = 0; apart < 2 && !c && p->whole.i == EG_NONE; apart++) {
+    uint32_t node[MAX_RANKS];
+    bool fits = false;
+    const uint32_t n = all_taken(s, p, apart == 1, node);
+    const peers *q = n > 1 ? st_peers_of(s, p->side, node, n) : NULL;
+    if (!q || q->whole.i == EG_NONE) continue;
+    c = st_join_whole(s, of, q->whole, &fits, err);
+    if (!c && fits) p->whole = q->whole;
   }
   return c;
 }
@@ -202,6 +406,7 @@ iso_code st_guess_whole(state *s, peers *p, const st_parts *of, iso_error *err) 
   if (!x.operands) return ISO_OK;
   eg_node whole = x.first;
   if (!x.incomplete) {
+    if (may_leave(s, t, x.bind)) return ISO_OK;
     iso_code c = st_add_term(s, t, x.bind, &whole, err);
     if (!c) c = st_value(s, whole, err);
     if (c == ISO_TORCH) return ISO_OK;
@@ -210,7 +415,7 @@ iso_code st_guess_whole(state *s, peers *p, const st_parts *of, iso_error *err) 
   iso_code c = x.incomplete ? st_join_whole(s, of, whole, &p->met, err) : ISO_OK;
   const rule_undefined none = rule_undefined_of(s->graph[p->side]->node[p->node[0]].call->u.s);
   const bool defined = none != RULE_UNDEFINED_MAKES && none != RULE_UNDEFINED_BOTH;
-  const bool guess = defined && rule_shape_eq(&s->rec[whole.i].shape, &of->value[0]->shape);
+  const bool guess = defined && stands_for(s, whole, p, of);
   if (p->met || guess) p->whole = whole;
   return c;
 }

@@ -1,11 +1,4 @@
-/* Tensors that ranks hold in parts, joined with what the other graph holds whole, an operator at a
- * time.
- *
- * Where the peers' values, put together or added, are a tensor of the other graph, the term that
- * does so becomes a node, and a rule has to join the two, as any two tensors of equal value. Peers
- * are taken in the order of the graph, so that their operands are joined when their turn comes, and
- * the rule is one of a single operator: of it on the whole, and on each part. That rule is of no
- * layer and of no rank, and serves all.
+/* How parts make a whole, by value and as a term.
  *
  * Equal parts of a tensor in rows are told by one number: how many runs of elements each rank has.
  * A cut inside a dimension (the heads of each row of a batch, where both are one dimension) is a
@@ -27,25 +20,6 @@
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 static bool has_counterpart(state *s, eg_node e, int side) { return st_has_side(s, e, !side); }
-
-/* Returns: false where the peers cannot be put together. */
-static bool distinct(state *s, const peers *p, st_parts *out) {
-  out->n = 0;
-  out->pieces = p->pieces;
-  for (uint32_t r = 0; r < p->n; r++) {
-    const eg_node e = s->map[p->side][p->node[r]];
-    const rec *q = &s->rec[e.i];
-    if (!q->tensor || !q->valued || q->konst || st_numel(s, e) == 0) return false;
-    bool seen = false;
-    for (uint32_t k = 0; k < out->n && !seen; k++) seen = eg_equal(s->g, out->of[k], e);
-    if (!seen) out->of[out->n++] = e;
-  }
-  for (uint32_t k = 0; k < out->n; k++) {
-    const rule_tensor *v = out->value[k] = st_val(s, out->of[k], s->n_draws - 1);
-    if (!v || v->dtype != out->value[0]->dtype) return false;
-  }
-  return out->n > 1;
-}
 
 /* ---- how a tensor is cut ---- */
 
@@ -199,8 +173,7 @@ const rule_term *st_reduced(state *s, const st_parts *p, const char *how) {
   return arg[0] && arg[1] ? rule_op(a, OP_DIST_ALL_REDUCE, arg, 2) : NULL;
 }
 
-/* NULL: no memory. */
-static const rule_term *divided(state *s, const rule_term *t, int64_t by) {
+const rule_term *st_divided(state *s, const rule_term *t, int64_t by) {
   iso_error ignored;
   const rule_term *arg[2] = {t, rule_float(&s->arena, (double)by)}, *out;
   if (by == 1 || !t) return t;
@@ -308,7 +281,7 @@ static iso_code join_turned(state *s, const st_parts *p, eg_node whole, bool *me
     const rule_term *turned = synth_layout(&s->arena, s->schemas, all, v, s->oracle, s->o->rel_tol);
     rule_tensor_unref(all);
     if (!turned) continue;
-    const rule_term *t = divided(s, st_joined(&s->arena, p, NULL, d), p->by);
+    const rule_term *t = st_divided(s, st_joined(&s->arena, p, NULL, d), p->by);
     st_parts one = {.n = 1};
     if (!t) c = nomem(err);
     if (!c) c = st_add_term(s, t, p->of, &one.of[0], err);
@@ -330,7 +303,7 @@ static iso_code join_one(state *s, const st_parts *p, int way, eg_node whole, bo
   if (!(way == VIEWED ? find_cutting(v, &in, &cut) : find_plain(v, &in, &cut))) return ISO_OK;
   const rule_term *t = put_together(&s->arena, &in, &v->shape, cut);
   bool fits = false, done;
-  iso_code c = join_if(s, &in, divided(s, t, in.by), whole, &fits, &done, err);
+  iso_code c = join_if(s, &in, st_divided(s, t, in.by), whole, &fits, &done, err);
   if (!c && fits && !done && way == AS_THEY_ARE && in.by == 1)
     c = st_join_rows(s, &in, whole, cut.d, err);
   *met |= fits;
@@ -341,16 +314,22 @@ iso_code st_join_cut(state *s, const st_parts *p, st_sought *x, iso_error *err) 
   eg_node whole[MOST_WHOLES];
   iso_code c = ISO_OK;
   const uint32_t n = st_wholes(s, p, x, whole);
-  for (int way = 0; way < WAYS && !x->met; way++)
-    for (uint32_t i = 0; i < n && !c && !(way == TURNED && x->met); i++) {
+  for (int way = 0; way < TURNED && !x->met; way++)
+    for (uint32_t i = 0; i < n && !c; i++) {
       const bool before = x->met;
       c = join_one(s, p, way, whole[i], &x->met, err);
       if (x->met && !before) x->at = whole[i];
     }
+  /* Two groups at once are a turned concatenation, too, and a rule of all ranks. */
+  if (!c && !x->met && p->by == 1) c = st_join_grid(s, p, (eg_node){EG_NONE}, x, err);
+  for (uint32_t i = 0; i < n && !c && !x->met; i++) {
+    c = join_one(s, p, TURNED, whole[i], &x->met, err);
+    if (x->met) x->at = whole[i];
+  }
   return c;
 }
 
-/* Whether each element of `whole` is what `how` makes of the parts'. */
+/* Whether each element of `whole` is what `how` makes of the parts', times p->scale. */
 static bool reduces_to(const rule_tensor *whole, const st_parts *p, const char *how) {
   for (uint32_t k = 0; k < p->n; k++)
     if (!rule_shape_eq(&whole->shape, &p->value[k]->shape)) return false;
@@ -360,32 +339,51 @@ static bool reduces_to(const rule_tensor *whole, const st_parts *p, const char *
       const double y = rule_tensor_get(p->value[k], i);
       x = strcmp(how, "sum") == 0 ? x + y : strcmp(how, "max") == 0 ? fmax(x, y) : fmin(x, y);
     }
-    if (!near(rule_tensor_get(whole, i), x)) return false;
+    if (!near(rule_tensor_get(whole, i), p->scale * x)) return false;
   }
   return true;
 }
 
-iso_code st_join_whole(state *s, const st_parts *p, eg_node whole, bool *met, iso_error *err) {
+/* The term that adds the parts up and divides by p->by. NULL: no memory. */
+static const rule_term *averaged(state *s, const st_parts *p) {
+  const bool avg = p->by > 1 && p->by == p->n && !p->pieces;
+  return st_divided(s, st_reduced(s, p, avg ? "avg" : "sum"), avg ? 1 : p->by);
+}
+
+/* Join `whole` with the reduction of the parts that it is, if it is one. */
+static iso_code join_reduced(state *s, const st_parts *p, eg_node whole, const rule_tensor *v,
+                             bool *met, iso_error *err) {
   /* operator: a collective's ways to reduce, no operators' names */
-  static const char *const how[] = {"sum", "max", "min"};
+  static const char *const how[] = {"max", "min"};
+  iso_code c = ISO_OK;
+  st_parts in = *p;
+  for (in.by = 1; in.by <= in.n && !c && !*met; in.by++) {
+    in.scale = 1.0 / (double)in.by;
+    if (in.n % in.by == 0 && reduces_to(v, &in, "sum"))
+      c = join(s, &in, averaged(s, &in), whole, met, err);
+  }
+  for (size_t i = 0; i < 2 && !p->pieces && !c && !*met; i++)
+    if (reduces_to(v, p, how[i])) c = join(s, p, st_reduced(s, p, how[i]), whole, met, err);
+  return c;
+}
+
+iso_code st_join_whole(state *s, const st_parts *p, eg_node whole, bool *met, iso_error *err) {
   iso_code c = ISO_OK;
   int64_t numel = 0;
   for (uint32_t k = 0; k < p->n; k++) numel += p->value[k]->numel;
   const rule_tensor *v = st_val(s, whole, s->n_draws - 1);
   if (!v) return st_lost(&s->values, err);
   if (v->dtype != p->value[0]->dtype) return ISO_OK;
-  for (int way = 0; way < WAYS && !c && !*met && v->numel == numel; way++)
+  for (int way = 0; way < TURNED && !c && !*met && v->numel == numel; way++)
     c = join_one(s, p, way, whole, met, err);
-  for (size_t i = 0; i < (p->pieces ? 1 : 3) && !c && !*met && rule_dtype_is_float(v->dtype); i++)
-    if (reduces_to(v, p, how[i])) c = join(s, p, st_reduced(s, p, how[i]), whole, met, err);
+  if (!c && !*met && rule_dtype_is_float(v->dtype)) c = join_reduced(s, p, whole, v, met, err);
   st_sought x = {.at = whole};
   if (!c && !*met) c = st_join_grid(s, p, whole, &x, err);
   *met |= x.met;
-  return c;
+  return c || *met || v->numel != numel ? c : join_one(s, p, TURNED, whole, met, err);
 }
 
-/* A tensor that is the sum of the parts. */
-static iso_code join_sum(state *s, const st_parts *p, st_sought *x, iso_error *err) {
+iso_code st_join_sum(state *s, const st_parts *p, st_sought *x, iso_error *err) {
   const rule_shape *shape = &p->value[0]->shape;
   eg_node whole[MOST_WHOLES];
   iso_code c = ISO_OK;
@@ -394,9 +392,7 @@ static iso_code join_sum(state *s, const st_parts *p, st_sought *x, iso_error *e
   for (uint32_t i = 0; i < n && !c; i++) {
     const bool before = x->met;
     if (!rule_shape_eq(shape, &s->rec[whole[i].i].shape)) continue;
-    const bool avg = p->by == p->n && !p->pieces;
-    const rule_term *t = st_reduced(s, p, avg ? "avg" : "sum");
-    c = join(s, p, divided(s, t, avg ? 1 : p->by), whole[i], &x->met, err);
+    c = join(s, p, averaged(s, p), whole[i], &x->met, err);
     if (x->met && !before) x->at = whole[i];
   }
   return c;
@@ -414,160 +410,10 @@ int64_t st_moments_of_all(const st_parts *p, double out[4]) {
   return numel;
 }
 
-/* Moments of the sum. Returns: false where there is none. */
-static bool moments_of_sum(const st_parts *p, double out[4]) {
-  rule_tensor *sum = NULL;
-  iso_error ignored;
-  if (!rule_dtype_is_float(p->value[0]->dtype)) return false;
-  for (uint32_t k = 1; k < p->n; k++)
-    if (!rule_shape_eq(&p->value[0]->shape, &p->value[k]->shape)) return false;
-  if (rule_tensor_new(RULE_F64, &p->value[0]->shape, &sum, &ignored)) return false;
-  for (int64_t i = 0; i < sum->numel; i++) {
-    double x = 0;
-    for (uint32_t k = 0; k < p->n; k++) x += rule_tensor_get(p->value[k], i);
-    rule_tensor_set(sum, i, x);
-  }
-  st_moments(sum, out);
-  rule_tensor_unref(sum);
-  return true;
-}
-
-static void scale_moments(const double m[4], double by, double out[4]) {
-  const double power[4] = {by, by, by * by, by * by};
-  for (int i = 0; i < 4; i++) out[i] = m[i] * power[i];
-}
-
 /* Whether the parts can be put together to the whole, and how is not asked. */
 bool st_is_cut(const rule_tensor *whole, const st_parts *p) {
   cutting c;
   st_parts in = *p;
   return whole->dtype == p->value[0]->dtype &&
          (find_plain(whole, &in, &c) || find_cutting(whole, &in, &c));
-}
-
-/* The tensor of the other graph that `lifted` is, if a rule says so. */
-static iso_code join_lifted(state *s, peers *p, eg_node lifted, bool *found, iso_error *err) {
-  const rule_tensor *v = st_val(s, lifted, s->n_draws - 1);
-  st_parts one = {.n = 1, .of = {lifted}, .value = {v}};
-  st_sought x = {.side = p->side};
-  eg_node whole[MOST_WHOLES];
-  bool done = false;
-  iso_code c = ISO_OK;
-  if (!v) return st_lost(&s->values, err);
-  x.numel = v->numel;
-  st_moments(v, x.moment);
-  const uint32_t n = st_wholes(s, &one, &x, whole);
-  for (uint32_t i = 0; i < n && !c && !done; i++) {
-    if (!rule_shape_eq(&s->rec[whole[i].i].shape, &s->rec[lifted.i].shape) ||
-        !st_values_equal(s, whole[i], lifted))
-      continue;
-    *found = true;
-    c = st_prove(s, whole[i], lifted, &done, err);
-  }
-  return c;
-}
-
-/* The whole, or that divided by a number of parts. */
-static iso_code find_whole(state *s, peers *p, st_parts *of, iso_error *err) {
-  double all[4], sum[4];
-  const int64_t numel = st_moments_of_all(of, all);
-  const bool adds = moments_of_sum(of, sum), scales = rule_dtype_is_float(of->value[0]->dtype);
-  st_sought x = {.side = p->side};
-  iso_code c = ISO_OK;
-  for (of->by = 1; of->by <= (scales ? (int64_t)of->n : 1) && !c && !x.met; of->by++) {
-    if (of->n % of->by != 0) continue;
-    of->scale = 1.0 / (double)of->by;
-    x.numel = numel;
-    scale_moments(all, of->scale, x.moment);
-    c = st_join_cut(s, of, &x, err);
-    if (!c && !x.met && adds) {
-      scale_moments(sum, of->scale, x.moment);
-      c = join_sum(s, of, &x, err);
-    }
-    if (x.met && of->by == 1) p->whole = x.at;
-  }
-  if (!c && !x.met && !(c = st_join_grid(s, of, (eg_node){EG_NONE}, &x, err)) && x.met)
-    p->whole = x.at;
-  p->met = x.met;
-  return c;
-}
-
-static iso_code link(state *s, peers *p, iso_error *err) {
-  st_parts of;
-  p->linked = true;
-  bool known = true;
-  for (uint32_t r = 0; r < p->n; r++)
-    known &= has_counterpart(s, s->map[p->side][p->node[r]], p->side);
-  if (known || !distinct(s, p, &of)) return ISO_OK;
-  of.by = 1;
-  of.scale = 1;
-  iso_code c = st_lift(s, p, &of, err);
-  if (c) return c;
-  if (p->whole.i != EG_NONE) {
-    const eg_node lifted = p->whole;
-    bool found = has_counterpart(s, lifted, p->side);
-    if (!found) c = join_lifted(s, p, lifted, &found, err);
-    p->met = true;
-    if (c || found) return c;
-    c = find_whole(s, p, &of, err);
-    p->met = true;
-    p->whole = lifted;
-    return c;
-  }
-  c = find_whole(s, p, &of, err);
-  if (c || p->met) return c;
-  of.by = 1;
-  of.scale = 1;
-  return st_guess_whole(s, p, &of, err);
-}
-
-/* Marks the captured nodes below `e` that the other graph does not hold. */
-static void cone(state *s, eg_node e, bool *const mark[2], bool *seen) {
-  if (seen[e.i]) return;
-  seen[e.i] = true;
-  for (int side = 0; side < 2; side++)
-    if (s->rec[e.i].node[side] >= 0) mark[side][s->rec[e.i].node[side]] = true;
-  for (size_t k = 0; k < eg_node_arity(s->g, e); k++) {
-    const eg_class ch = eg_node_child(s->g, e, k);
-    const eg_node *m;
-    const size_t n = eg_class_nodes(s->g, ch, &m);
-    bool side[2] = {false, false};
-    for (size_t i = 0; i < n; i++)
-      for (int x = 0; x < 2; x++) side[x] |= s->rec[m[i].i].node[x] >= 0;
-    if (side[LEFT] && side[RIGHT]) continue;
-    for (size_t i = 0; i < n; i++) cone(s, m[i], mark, seen);
-  }
-}
-
-/* All peers are marked, but for those that the other graph holds, too. */
-static bool below(state *s, const peers *p, const bool *mark) {
-  uint32_t marked = 0, shared = 0;
-  for (uint32_t r = 0; r < p->n; r++)
-    if (mark[p->node[r]]) marked++;
-    else shared += has_counterpart(s, s->map[p->side][p->node[r]], p->side);
-  return marked > 0 && marked + shared == p->n;
-}
-
-iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *err) {
-  *any = false;
-  if (s->ranks.linking || !s->ranks.n_peers) return ISO_OK;
-  bool *mark[2] = {calloc(s->graph[0]->n_nodes + 1, 1), calloc(s->graph[1]->n_nodes + 1, 1)},
-       *seen = calloc(s->n_rec + 1, 1);
-  iso_code c = mark[0] && mark[1] && seen ? ISO_OK : nomem(err);
-  if (!c) {
-    cone(s, u, mark, seen);
-    cone(s, t, mark, seen);
-  }
-  s->ranks.linking = true;
-  for (size_t i = 0; i < s->ranks.n_peers && !c; i++) {
-    peers *p = &s->ranks.peers[i];
-    if (p->linked || !below(s, p, mark[p->side])) continue;
-    c = link(s, p, err);
-    *any |= p->met;
-  }
-  s->ranks.linking = false;
-  free(mark[0]);
-  free(mark[1]);
-  free(seen);
-  return c;
 }

@@ -1,5 +1,5 @@
-/* Private to parts.c, rows.c, grid.c, lift.c, summands.c, rank_sums.c: what ranks hold of one
- * tensor.
+/* Private to link.c, parts.c, rows.c, grid.c, lift.c, summands.c, rank_sums.c: what ranks hold of
+ * one tensor.
  */
 #ifndef SYNTH_SEARCH_PARTS_H
 #define SYNTH_SEARCH_PARTS_H
@@ -45,6 +45,10 @@ iso_code st_concatenated(const st_parts *p, uint32_t d, rule_tensor **out, iso_e
  * unless it has it, or that is NULL; and reduced, as a collective does. */
 const rule_term *st_joined(iso_arena *a, const st_parts *p, const rule_shape *shape, uint32_t d);
 const rule_term *st_reduced(state *s, const st_parts *p, const char *how);
+/* A term divided by a number. NULL: no memory. */
+const rule_term *st_divided(state *s, const rule_term *t, int64_t by);
+/* Join the parts with what is sought, where that is their sum, divided by p->by. */
+iso_code st_join_sum(state *s, const st_parts *p, st_sought *x, iso_error *err);
 
 /* Join `whole` with what the parts make, put together or reduced, if they make it. In `met`: they
  * do, whether a rule was found or not. */
@@ -70,9 +74,17 @@ uint32_t st_summands(const synth_graph *g, uint32_t i, bool *inner, uint32_t *no
 iso_code st_join_grid(state *s, const st_parts *p, eg_node whole, st_sought *x, iso_error *err);
 
 /* ---- lift.c ---- */
+/* Whether a term says the sizes of `shape`, as a list or as a number of rows; and the term with
+ * another shape's there (NULL: no memory). */
+bool st_says_shape(const rule_term *t, const rule_shape *shape);
+const rule_term *st_with_shape(iso_arena *a, const rule_term *t, const rule_shape *from,
+                               const rule_shape *to);
 /* What the peers are as one, made of what their operands are as one, joined with them: in p->whole,
- * which stays EG_NONE where values tell that they are not. */
-iso_code st_lift(state *s, peers *p, const st_parts *of, iso_error *err);
+ * which stays EG_NONE where values tell that they are not.
+ * `resized`: where the call says a rank's shape, with the whole's in its place, or not at all. */
+iso_code st_lift(state *s, peers *p, const st_parts *of, bool resized, iso_error *err);
+/* The same of what collectives of several groups give: what their operands are as one. */
+iso_code st_lift_collective(state *s, peers *p, const st_parts *of, iso_error *err);
 /* For peers of which nothing is known as one: what the first operand is, where the step only moves
  * it or hides some of it; a later step has to bear it out. */
 iso_code st_guess_whole(state *s, peers *p, const st_parts *of, iso_error *err);

@@ -31,6 +31,8 @@ typedef struct table { /* of tuples of nodes, by content */
   bool pieces; /* what is proposed are pieces of one rank */
   bool known;  /* no new peers are proposed */
   bool again;  /* some are no pieces, as was thought */
+  bool shared; /* what ranks of a group have in common has no rank in its name, and is followed with
+                  the group */
 } table;
 
 static bool live(const state *s, int side, uint32_t node) {
@@ -100,7 +102,7 @@ static void follow(table *t) {
   for (; t->todo < t->s->ranks.n_peers && !t->code; t->todo++) {
     const peers *p = &t->s->ranks.peers[t->todo];
     const rule_term *call[MAX_RANKS];
-    if (node[p->node[0]].kind != SYNTH_OP) continue;
+    if (node[p->node[0]].kind != SYNTH_OP || (t->shared && p->node[0] == p->node[1])) continue;
     for (uint32_t r = 0; r < p->n; r++) call[r] = node[p->node[r]].call;
     t->pieces = p->pieces;
     follow_terms(t, call, p->n);
@@ -265,6 +267,8 @@ iso_code st_find_peers(state *s, iso_error *err) {
     follow(&t);
     t.pieces = false;
     propose_named(&t);
+    t.shared = true;
+    follow(&t);
     follow_ranks(&t, first);
     if (t.code) return nomem(err);
   }

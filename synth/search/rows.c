@@ -130,9 +130,28 @@ static const rule_term *with_operands(iso_arena *a, const rule_term *t,
   return t->kind == RULE_LIST ? rule_list(a, child, t->n) : rule_op(a, t->u.s, child, t->n);
 }
 
+/* A way to make the step on each part. */
+typedef struct attempt {
+  const operands *o;
+  unsigned cut;          /* which operands are */
+  const spread_step *by; /* the first of these */
+  const rule_shape *all; /* of the whole, where the call says it, */
+  uint32_t d;            /* and is to say a part's, which is smaller along this */
+} attempt;
+
+/* The call with a part's shape where it has the whole's. NULL: no memory. */
+static const rule_term *resized(const spreading *x, const attempt *w, uint32_t k) {
+  const rec *part = &x->s->rec[w->by->part[k].i], *all = &x->s->rec[w->by->whole.i];
+  if (!w->all) return w->o->call;
+  rule_shape own = *w->all;
+  own.dim[w->d] = own.dim[w->d] * part->shape.dim[w->by->d] / all->shape.dim[w->by->d];
+  return st_with_shape(&x->s->arena, w->o->call, w->all, &own);
+}
+
 /* The step on each part. Returns: in `made` whether all can be made. */
-static iso_code make_parts(const spreading *x, const operands *o, unsigned cut,
-                           const spread_step *by, st_parts *out, bool *made, iso_error *err) {
+static iso_code make_parts(const spreading *x, const attempt *w, st_parts *out, bool *made,
+                           iso_error *err) {
+  const operands *o = w->o;
   state *s = x->s;
   *out = (st_parts){.n = x->n, .by = 1, .scale = 1};
   *made = false;
@@ -140,10 +159,11 @@ static iso_code make_parts(const spreading *x, const operands *o, unsigned cut,
     const rule_term *operand[MOST_OPERANDS];
     eg_node bind[MOST_OPERANDS];
     for (uint32_t i = 0; i < o->n; i++) {
-      bind[i] = operand_of(x, o, cut, by, i, k, &operand[i]);
+      bind[i] = operand_of(x, o, w->cut, w->by, i, k, &operand[i]);
       if (!operand[i]) return nomem(err);
     }
-    const rule_term *t = with_operands(&s->arena, o->call, operand);
+    const rule_term *call = resized(x, w, k),
+                    *t = call ? with_operands(&s->arena, call, operand) : NULL;
     if (!t) return nomem(err);
     iso_code c = st_add_term(s, t, bind, &out->of[k], err);
     if (!c) c = st_value(s, out->of[k], err);
@@ -156,12 +176,12 @@ static iso_code make_parts(const spreading *x, const operands *o, unsigned cut,
 }
 
 /* Whether the parts that this way gives are `e`, as a rule says. */
-static iso_code try_cut(spreading *x, eg_node e, const operands *o, unsigned cut,
-                        const spread_step *by, spread_step *out, iso_error *err) {
+static iso_code try_one(spreading *x, eg_node e, const attempt *w, spread_step *out,
+                        iso_error *err) {
   state *s = x->s;
   st_parts p;
   bool made, done = false;
-  iso_code c = make_parts(x, o, cut, by, &p, &made, err);
+  iso_code c = make_parts(x, w, &p, &made, err);
   if (c || !made) return c;
   const rule_tensor *whole = st_val(s, e, s->n_draws - 1);
   if (!whole) return st_lost(&s->values, err);
@@ -174,6 +194,19 @@ static iso_code try_cut(spreading *x, eg_node e, const operands *o, unsigned cut
   if (!c && st_values_equal(s, e, aux)) c = st_prove(s, e, aux, &done, err);
   memcpy(out->part, p.of, sizeof out->part);
   out->there = done;
+  return c;
+}
+
+/* The call as it is, and with a part's shape in place of the whole's. */
+static iso_code try_cut(spreading *x, eg_node e, const operands *o, unsigned cut, spread_step *out,
+                        iso_error *err) {
+  const rule_shape *shape = &x->s->rec[e.i].shape;
+  attempt w = {.o = o, .cut = cut, .by = o->cut[__builtin_ctz(cut)]};
+  if (!st_says_shape(o->call, shape)) return try_one(x, e, &w, out, err);
+  iso_code c = ISO_OK;
+  w.all = shape;
+  for (w.d = 0; w.d < shape->rank && !c && !out->there; w.d++)
+    if (shape->dim[w.d] >= x->n) c = try_one(x, e, &w, out, err);
   return c;
 }
 
@@ -198,7 +231,7 @@ static iso_code by_operands(spreading *x, eg_node e, int depth, spread_step *out
   for (unsigned size = 1; size <= o.n; size++)
     for (unsigned cut = 1; cut <= have && !c && !out->there; cut++)
       if ((cut & have) == cut && (unsigned)__builtin_popcount(cut) == size)
-        c = try_cut(x, e, &o, cut, o.cut[__builtin_ctz(cut)], out, err);
+        c = try_cut(x, e, &o, cut, out, err);
   return c;
 }
 

@@ -49,10 +49,16 @@ QUICK = [
     ("tensor", "gpt", 2, 1, True),
     ("tensor", "gpt", 8, 1, True),
     ("data", "llama", 8, 1, True),
+    ("grid", "llama", 8, 1, True),
+    ("grid", "gpt", 4, 1, True),
 ]
 # Of these the certificate is checked, too: gradients that are zero but for rounding (a key's bias),
-# and rules of eight parts.
-CHECKED = [("tensor", "gpt", 2, 1, True), ("data", "llama", 8, 1, True)]
+# rules of eight parts, and of groups of groups.
+CHECKED = [
+    ("tensor", "gpt", 2, 1, True),
+    ("data", "llama", 8, 1, True),
+    ("grid", "gpt", 4, 1, True),
+]
 
 
 def every():

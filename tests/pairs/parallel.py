@@ -583,7 +583,7 @@ def build(kind, model, ranks, layers, backward=False, kv=None):
     """((graph, outputs) of the left side, of the right)"""
     c = Config(model, ranks, layers, kv)
     if kind in ("data", "zero", "accumulate"):
-        c.batch, c.length = 2 * ranks, 4
+        c.batch, c.length = 2 * ranks, max(4, ranks) if kind == "zero" else 4
     if kind == "exchange":
         c.width = 8
     sides = []

@@ -128,6 +128,7 @@ INFINITE = {
     "times zero": lambda q, v: (q * 0.0).isnan().where(v, q),
     "flag": lambda q, v: q.isinf().to(dsl.f32) * v,
     "flag of infinity": lambda q, v: q.eq(INF).to(dsl.f32) * v,
+    "flag of a difference": lambda q, v: (q - q).ne(0.0).to(dsl.f32) * v,
     "flag less itself": lambda q, v: (q - q).isnan().to(dsl.f32) * v,
 }
 

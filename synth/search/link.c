@@ -1,0 +1,285 @@
+/* Tensors that ranks hold in parts, joined with what the other graph holds whole, an operator at a
+ * time.
+ *
+ * Where the peers' values, put together or added, are a tensor of the other graph, the term that
+ * does so becomes a node, and a rule has to join the two, as any two tensors of equal value. Peers
+ * are taken in the order of the graph, so that their operands are joined when their turn comes, and
+ * the rule is one of a single operator: of it on the whole, and on each part. That rule is of no
+ * layer and of no rank, and serves all.
+ *
+ * Ranks of two groups at once are taken a group at a time: what each group of one kind makes up is
+ * what one rank of the other kind would hold, and these are joined as ranks of one kind are. So a
+ * rule is of one kind of parts, however many kinds there are. */
+#include "rules/names.h"
+#include "rules/operators.h"
+#include "synth/joint/joint.h"
+#include "synth/search/parts.h"
+#include "synth/search/search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+static bool has_counterpart(state *s, eg_node e, int side) { return st_has_side(s, e, !side); }
+
+/* Returns: false where the peers cannot be put together. */
+static bool distinct(state *s, const peers *p, st_parts *out) {
+  out->n = 0;
+  out->pieces = p->pieces;
+  for (uint32_t r = 0; r < p->n; r++) {
+    const eg_node e = s->map[p->side][p->node[r]];
+    const rec *q = &s->rec[e.i];
+    if (!q->tensor || !q->valued || q->konst || st_numel(s, e) == 0) return false;
+    bool seen = false;
+    for (uint32_t k = 0; k < out->n && !seen; k++) seen = eg_equal(s->g, out->of[k], e);
+    if (!seen) out->of[out->n++] = e;
+  }
+  for (uint32_t k = 0; k < out->n; k++) {
+    const rule_tensor *v = out->value[k] = st_val(s, out->of[k], s->n_draws - 1);
+    if (!v || v->dtype != out->value[0]->dtype) return false;
+  }
+  return out->n > 1;
+}
+
+/* Moments of the sum. Returns: false where there is none. */
+static bool moments_of_sum(const st_parts *p, double out[4]) {
+  rule_tensor *sum = NULL;
+  iso_error ignored;
+  if (!rule_dtype_is_float(p->value[0]->dtype)) return false;
+  for (uint32_t k = 1; k < p->n; k++)
+    if (!rule_shape_eq(&p->value[0]->shape, &p->value[k]->shape)) return false;
+  if (rule_tensor_new(RULE_F64, &p->value[0]->shape, &sum, &ignored)) return false;
+  for (int64_t i = 0; i < sum->numel; i++) {
+    double x = 0;
+    for (uint32_t k = 0; k < p->n; k++) x += rule_tensor_get(p->value[k], i);
+    rule_tensor_set(sum, i, x);
+  }
+  st_moments(sum, out);
+  rule_tensor_unref(sum);
+  return true;
+}
+
+static void scale_moments(const double m[4], double by, double out[4]) {
+  const double power[4] = {by, by, by * by, by * by};
+  for (int i = 0; i < 4; i++) out[i] = m[i] * power[i];
+}
+
+/* The tensor of the other graph that `lifted`, divided by `by`, is, if a rule says so. */
+static iso_code join_lifted(state *s, const peers *p, eg_node lifted, int64_t by, bool *found,
+                            iso_error *err) {
+  const rule_tensor *v = st_val(s, lifted, s->n_draws - 1);
+  st_parts one = {.n = 1, .of = {lifted}, .value = {v}};
+  st_sought x = {.side = p->side};
+  eg_node whole[MOST_WHOLES];
+  bool done = false;
+  iso_code c = ISO_OK;
+  if (!v) return st_lost(&s->values, err);
+  x.numel = v->numel;
+  st_moments(v, x.moment);
+  scale_moments(x.moment, 1.0 / (double)by, x.moment);
+  const uint32_t n = st_wholes(s, &one, &x, whole);
+  if (n > 0 && by > 1) {
+    const rule_term *t = st_divided(s, rule_var(&s->arena, 0), by);
+    if (!t) return nomem(err);
+    c = st_add_term(s, t, &lifted, &one.of[0], err);
+    if (!c) c = st_value(s, one.of[0], err);
+  }
+  for (uint32_t i = 0; i < n && !c && !done; i++) {
+    if (!rule_shape_eq(&s->rec[whole[i].i].shape, &s->rec[lifted.i].shape) ||
+        !st_values_equal(s, whole[i], one.of[0]))
+      continue;
+    *found = true;
+    c = st_prove(s, whole[i], one.of[0], &done, err);
+  }
+  return c;
+}
+
+/* What a tensor was joined with, before it was divided. EG_NONE: it was not joined. */
+static eg_node undivided(state *s, eg_node e, int64_t by) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+  for (size_t i = 0; i < n; i++) {
+    if (s->rec[m[i].i].node[0] >= 0 || s->rec[m[i].i].node[1] >= 0 || s->rec[m[i].i].leaf ||
+        strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, m[i])), OP_DIV_TENSOR) != 0)
+      continue;
+    const rule_term *d = st_literal(s, (eg_node){eg_node_original(s->g, m[i], 1).i});
+    if (d && d->kind == RULE_FLOAT && d->u.f == (double)by)
+      return (eg_node){eg_node_original(s->g, m[i], 0).i};
+  }
+  return (eg_node){EG_NONE};
+}
+
+/* The whole, or that divided by a number of parts. */
+static iso_code find_whole(state *s, peers *p, st_parts *of, iso_error *err) {
+  double all[4], sum[4];
+  const int64_t numel = st_moments_of_all(of, all);
+  const bool adds = moments_of_sum(of, sum), scales = rule_dtype_is_float(of->value[0]->dtype);
+  st_sought x = {.side = p->side};
+  iso_code c = ISO_OK;
+  for (of->by = 1; of->by <= (scales ? (int64_t)of->n : 1) && !c && !x.met; of->by++) {
+    if (of->n % of->by != 0) continue;
+    of->scale = 1.0 / (double)of->by;
+    x.numel = numel;
+    scale_moments(all, of->scale, x.moment);
+    c = st_join_cut(s, of, &x, err);
+    if (!c && !x.met && adds) {
+      scale_moments(sum, of->scale, x.moment);
+      c = st_join_sum(s, of, &x, err);
+    }
+    if (x.met) p->whole = of->by == 1 ? x.at : undivided(s, x.at, of->by);
+  }
+  if (!c && !x.met && !(c = st_join_grid(s, of, (eg_node){EG_NONE}, &x, err)) && x.met)
+    p->whole = x.at;
+  p->met = x.met;
+  return c;
+}
+
+/* What the peers hold, joined with the whole: as a step on it, or as values tell. Where a rank's
+ * call says its own shape, the whole's may stand in more than one way: one that the other graph has
+ * is taken. */
+static iso_code link_parts(state *s, peers *p, st_parts *of, iso_error *err) {
+  of->by = 1;
+  of->scale = 1;
+  iso_code c = st_lift(s, p, of, false, err);
+  if (!c && p->whole.i == EG_NONE) c = st_lift_collective(s, p, of, err);
+  const bool resized = p->whole.i == EG_NONE;
+  if (!c && resized) c = st_lift(s, p, of, true, err);
+  if (c || p->whole.i == EG_NONE) return c ? c : find_whole(s, p, of, err);
+  const eg_node lifted = p->whole;
+  const int64_t most = rule_dtype_is_float(of->value[0]->dtype) ? p->n : 1;
+  bool found = has_counterpart(s, lifted, p->side);
+  for (int64_t by = 1; by <= most && !found && !c; by++)
+    if (p->n % by == 0) c = join_lifted(s, p, lifted, by, &found, err);
+  p->whole = (eg_node){EG_NONE};
+  if (!c && !found) c = find_whole(s, p, of, err);
+  if (!resized || p->whole.i == EG_NONE) p->whole = lifted;
+  p->met = true;
+  return c;
+}
+
+static iso_code link(state *s, peers *p, iso_error *err);
+
+/* What a group of the peers makes up as one. `guesses`: or may. */
+static iso_code whole_of_group(state *s, const peers *p, const uint32_t *node, uint32_t n,
+                               bool guesses, eg_node *out, iso_error *err) {
+  const eg_node first = s->map[p->side][node[0]];
+  const peers *q = st_peers_of(s, p->side, node, n);
+  bool same = true;
+  for (uint32_t r = 1; r < n; r++) same &= eg_equal(s->g, s->map[p->side][node[r]], first);
+  *out = same ? first : (eg_node){EG_NONE};
+  if (same || !q) return ISO_OK;
+  peers *some = &s->ranks.peers[q - s->ranks.peers];
+  const iso_code c = some->linked ? ISO_OK : link(s, some, err);
+  if (!c && (some->met || guesses)) *out = some->whole;
+  return c;
+}
+
+/* Ranks of two groups at once: what each group of the first kind makes up is what one rank of the
+ * other would hold. Returns: in `out` these, none where a group makes up nothing. */
+static iso_code as_groups(state *s, const peers *p, uint32_t each, bool apart, bool guesses,
+                          st_parts *out, iso_error *err) {
+  const uint32_t groups = p->n / each;
+  iso_code c = ISO_OK;
+  *out = (st_parts){.by = 1, .scale = 1, .pieces = p->pieces};
+  for (uint32_t k = 0; k < groups && !c; k++) {
+    uint32_t node[MAX_RANKS];
+    eg_node whole;
+    for (uint32_t i = 0; i < each; i++) node[i] = p->node[apart ? i * groups + k : k * each + i];
+    c = whole_of_group(s, p, node, each, guesses, &whole, err);
+    if (c || whole.i == EG_NONE || !s->rec[whole.i].tensor || !s->rec[whole.i].valued) break;
+    if (!(out->value[k] = st_val(s, whole, s->n_draws - 1))) return st_lost(&s->values, err);
+    if (out->value[k]->dtype != out->value[0]->dtype) break;
+    out->of[k] = whole;
+    out->n = k + 1;
+  }
+  if (out->n < groups) out->n = 0;
+  for (uint32_t k = 1; k < out->n; k++)
+    if (eg_equal(s->g, out->of[k], out->of[0])) out->n = 0;
+  return c;
+}
+
+/* `guesses`: a whole is guessed for what groups are guessed to have. */
+static iso_code link_groups(state *s, peers *p, bool guesses, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (uint32_t each = p->n / 2; each >= 2 && !c && p->whole.i == EG_NONE && !p->met; each--)
+    for (int apart = 0; apart < 2 && p->n % each == 0 && !c && !p->met; apart++) {
+      st_parts of;
+      if (p->whole.i != EG_NONE) break;
+      c = as_groups(s, p, each, apart == 1, guesses, &of, err);
+      if (c || of.n < 2) continue;
+      c = guesses ? st_guess_whole(s, p, &of, err) : link_parts(s, p, &of, err);
+    }
+  return c;
+}
+
+static iso_code link(state *s, peers *p, iso_error *err) {
+  st_parts of;
+  p->linked = true;
+  bool known = true;
+  for (uint32_t r = 0; r < p->n; r++)
+    known &= has_counterpart(s, s->map[p->side][p->node[r]], p->side);
+  if (known || !distinct(s, p, &of)) return ISO_OK;
+  const bool groups = of.n == p->n;
+  iso_code c = groups ? link_groups(s, p, false, err) : ISO_OK;
+  if (!c && !p->met) c = link_parts(s, p, &of, err);
+  if (c || p->met) return c;
+  of.by = 1;
+  of.scale = 1;
+  c = st_guess_whole(s, p, &of, err);
+  return !c && groups && p->whole.i == EG_NONE ? link_groups(s, p, true, err) : c;
+}
+
+/* Marks the captured nodes below `e` that the other graph does not hold. */
+static void cone(state *s, eg_node e, bool *const mark[2], bool *seen) {
+  if (seen[e.i]) return;
+  seen[e.i] = true;
+  for (int side = 0; side < 2; side++)
+    if (s->rec[e.i].node[side] >= 0) mark[side][s->rec[e.i].node[side]] = true;
+  for (size_t k = 0; k < eg_node_arity(s->g, e); k++) {
+    const eg_class ch = eg_node_child(s->g, e, k);
+    const eg_node *m;
+    const size_t n = eg_class_nodes(s->g, ch, &m);
+    bool side[2] = {false, false};
+    for (size_t i = 0; i < n; i++)
+      for (int x = 0; x < 2; x++) side[x] |= s->rec[m[i].i].node[x] >= 0;
+    if (side[LEFT] && side[RIGHT]) continue;
+    for (size_t i = 0; i < n; i++) cone(s, m[i], mark, seen);
+  }
+}
+
+/* All peers are marked, but for those that the other graph holds, too. */
+static bool below(state *s, const peers *p, const bool *mark) {
+  uint32_t marked = 0, shared = 0;
+  for (uint32_t r = 0; r < p->n; r++) {
+    const eg_node e = s->map[p->side][p->node[r]];
+    const int32_t first = s->rec[e.i].node[p->side]; /* equal calls are one e-node */
+    if (first >= 0 && mark[first]) marked++;
+    else shared += has_counterpart(s, e, p->side);
+  }
+  return marked > 0 && marked + shared == p->n;
+}
+
+iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *err) {
+  *any = false;
+  if (s->ranks.linking || !s->ranks.n_peers) return ISO_OK;
+  bool *mark[2] = {calloc(s->graph[0]->n_nodes + 1, 1), calloc(s->graph[1]->n_nodes + 1, 1)},
+       *seen = calloc(s->n_rec + 1, 1);
+  iso_code c = mark[0] && mark[1] && seen ? ISO_OK : nomem(err);
+  if (!c) {
+    cone(s, u, mark, seen);
+    cone(s, t, mark, seen);
+  }
+  s->ranks.linking = true;
+  for (size_t i = 0; i < s->ranks.n_peers && !c; i++) {
+    peers *p = &s->ranks.peers[i];
+    if (p->linked || !below(s, p, mark[p->side])) continue;
+    c = link(s, p, err);
+    *any |= p->met;
+  }
+  s->ranks.linking = false;
+  free(mark[0]);
+  free(mark[1]);
+  free(seen);
+  return c;
+}
