@@ -222,6 +222,37 @@ static void propose_outputs(table *t) {
   }
 }
 
+/* The first peers of `n` that node `i` begins, pieces or ranks; NULL: none. */
+static const peers *begun_by(const table *t, uint32_t i, uint32_t n, bool pieces) {
+  const st_ranks *ranks = &t->s->ranks;
+  for (uint32_t p = ranks->first_peers[t->side][i]; p != UINT32_MAX; p = ranks->peers[p].next)
+    if (ranks->peers[p].pieces == pieces && (n == 0 || ranks->peers[p].n == n))
+      return &ranks->peers[p];
+  return NULL;
+}
+
+/* What several ranks make of several pieces is a grid: a rank's pieces of the first, and the ranks'
+ * peers of each. */
+static void propose_grids(table *t) {
+  const st_ranks *ranks = &t->s->ranks;
+  const size_t n_peers = ranks->n_peers;
+  t->known = false;
+  t->pieces = true;
+  for (size_t i = 0; i < n_peers && !t->code; i++) {
+    const peers p = ranks->peers[i];
+    uint32_t node[MAX_RANKS], n = 0, each = 0;
+    if (p.side != t->side || !p.pieces) continue;
+    for (uint32_t k = 0; k < p.n; k++) {
+      const peers *of = begun_by(t, p.node[k], each, false);
+      if (!of || n + of->n > MAX_RANKS) break;
+      each = of->n;
+      memcpy(node + n, of->node, each * sizeof *node);
+      n += each;
+    }
+    if (each && n == p.n * each && !begun_by(t, node[0], n, true)) propose(t, node, n);
+  }
+}
+
 static int by_last_node(const void *pa, const void *pb) {
   const peers *a = pa, *b = pb;
   return a->last != b->last ? (a->last < b->last ? -1 : 1)
@@ -270,6 +301,7 @@ iso_code st_find_peers(state *s, iso_error *err) {
     t.shared = true;
     follow(&t);
     follow_ranks(&t, first);
+    propose_grids(&t);
     if (t.code) return nomem(err);
   }
   for (size_t i = 0; i < s->ranks.n_peers; i++)
