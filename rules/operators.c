@@ -78,6 +78,7 @@
 #define SUMS .sums = true, ABSORBS
 #define UNORDERED .unordered = true
 #define SERIES .series = true
+#define NO_OVERFLOW .no_overflow = true
 #define PRODUCT .product = true
 #define POWER .power = true
 #define NORM .norm = true
