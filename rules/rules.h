@@ -413,7 +413,8 @@ typedef struct rule_program {
 /* Whether two tensors of real numbers are one. */
 typedef enum rule_numbers {
   RULE_NUMBERS_UNKNOWN, /* it is not to be had: an operator, a size, or too much work */
-  RULE_NUMBERS_OPEN,    /* undefined, at a jump, or too far apart in size */
+  RULE_NUMBERS_OPEN,    /* undefined, or too far apart in size */
+  RULE_NUMBERS_JUMP,    /* a comparison hangs on numbers that no digits tell apart */
   RULE_NUMBERS_LOST,    /* nothing shows a difference, and a sum may have lost what there is */
   RULE_NUMBERS_APART,
   RULE_NUMBERS_SAME /* to ten digits of each row: what tells them apart is made by rounding */

@@ -13,9 +13,10 @@ enum {
 };
 static const double noise = 4 * DBL_EPSILON;
 
-typedef struct place { /* a node of a graph */
+typedef struct place { /* a node of a graph, or a constant that stands in neither */
   int side;
   size_t node;
+  rule_tensor *constant; /* borrowed; NULL: the node */
 } place;
 
 static double moved(const rule_tensor *base, const rule_tensor *const *run, int from, int to,
@@ -95,6 +96,11 @@ static iso_code program_of(state *s, int side, rule_tensor *const *leaf, rule_st
   return c;
 }
 
+static iso_code constant_of(rule_tensor *value, rule_step **step, iso_error *err) {
+  if (!(*step = calloc(1, sizeof **step))) return st_no_memory(err);
+  return rule_tensor_to_float64(value, &(*step)->value, err);
+}
+
 /* Whether two nodes are the same in real numbers, so that what tells them apart is what rounding
  * made of it: a sum that swallowed an operand, say, which stochastic arithmetic need not notice. */
 static iso_code real_numbers(state *s, rule_tensor **const leaf[2], const place at[2],
@@ -104,14 +110,16 @@ static iso_code real_numbers(state *s, rule_tensor **const leaf[2], const place 
   iso_code c = ISO_OK;
   *out = RULE_NUMBERS_UNKNOWN;
   if (!s->oracle->same_numbers) return ISO_OK;
+  size_t n[2];
   for (int k = 0; k < 2 && !c; k++) {
-    c = program_of(s, at[k].side, leaf[at[k].side], &step[k], err);
-    side[k] = (rule_program){step[k], s->graph[at[k].side]->n_nodes, at[k].node};
+    n[k] = at[k].constant ? 1 : s->graph[at[k].side]->n_nodes;
+    c = at[k].constant ? constant_of(at[k].constant, &step[k], err)
+                       : program_of(s, at[k].side, leaf[at[k].side], &step[k], err);
+    side[k] = (rule_program){step[k], n[k], at[k].constant ? 0 : at[k].node};
   }
   if (!c) c = s->oracle->same_numbers(s->oracle->ctx, side, out, err);
   for (int k = 0; k < 2; k++) {
-    for (size_t i = 0; step[k] && i < s->graph[at[k].side]->n_nodes; i++)
-      rule_tensor_unref(step[k][i].value);
+    for (size_t i = 0; step[k] && i < n[k]; i++) rule_tensor_unref(step[k][i].value);
     free(step[k]);
   }
   return c;
@@ -120,11 +128,12 @@ static iso_code real_numbers(state *s, rule_tensor **const leaf[2], const place 
 /* The left's output `o` and its counterpart. */
 static iso_code output_by_rounding(state *s, rule_tensor **const leaf[2], size_t o, bool *yes,
                                    iso_error *err) {
-  const place at[2] = {{LEFT, s->graph[LEFT]->output[o].node},
-                       {RIGHT, s->graph[RIGHT]->output[s->right_of[o]].node}};
+  const place at[2] = {{LEFT, s->graph[LEFT]->output[o].node, NULL},
+                       {RIGHT, s->graph[RIGHT]->output[s->right_of[o]].node, NULL}};
   rule_numbers numbers;
   const iso_code c = real_numbers(s, leaf, at, &numbers, err);
-  *yes = !c && (numbers == RULE_NUMBERS_SAME || numbers == RULE_NUMBERS_LOST);
+  *yes = !c && (numbers == RULE_NUMBERS_SAME || numbers == RULE_NUMBERS_LOST ||
+                numbers == RULE_NUMBERS_JUMP);
   return c;
 }
 
@@ -196,12 +205,15 @@ iso_code st_same_numbers(state *s, size_t d, const eg_node e[2], bool by_noise, 
   enum { MOST_ELEMENTS = 60000 }; /* more are not evaluated so */
   place at[2];
   rule_tensor **leaf[2];
+  bool alone = false;
   *yes = false;
   for (int k = 0; k < 2; k++) {
     const int32_t *node = s->rec[e[k].i].node;
-    at[k].side = node[LEFT] >= 0 ? LEFT : RIGHT;
-    if (node[at[k].side] < 0) return ISO_OK;
-    at[k].node = (size_t)node[at[k].side];
+    at[k] = (place){.side = node[LEFT] >= 0 ? LEFT : RIGHT};
+    const bool stands = node[at[k].side] >= 0;
+    if (stands) at[k].node = (size_t)node[at[k].side];
+    else if (!s->rec[e[k].i].konst || !(at[k].constant = st_val(s, e[k], d))) return ISO_OK;
+    alone |= !stands;
   }
   if (st_leaf_elements(s->graph[LEFT]) + st_leaf_elements(s->graph[RIGHT]) > MOST_ELEMENTS)
     return ISO_OK;
@@ -209,7 +221,8 @@ iso_code st_same_numbers(state *s, size_t d, const eg_node e[2], bool by_noise, 
   rule_numbers numbers = RULE_NUMBERS_UNKNOWN;
   if (!c) c = real_numbers(s, leaf, at, &numbers, err);
   *yes = !c && numbers == RULE_NUMBERS_SAME;
-  if (!c && by_noise && numbers == RULE_NUMBERS_UNKNOWN) c = within_noise(s, leaf, at, yes, err);
+  if (!c && by_noise && !alone && numbers == RULE_NUMBERS_UNKNOWN)
+    c = within_noise(s, leaf, at, yes, err);
   st_free_leaves(s, leaf);
   return c;
 }

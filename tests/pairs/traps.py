@@ -13,6 +13,7 @@ import bounds  # noqa: F401
 import choices  # noqa: F401
 import collectives  # noqa: F401
 import edges  # noqa: F401
+import identities  # noqa: F401
 import layers  # noqa: F401
 import lowered  # noqa: F401
 import padding  # noqa: F401

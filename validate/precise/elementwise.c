@@ -108,7 +108,7 @@ const vp_tensor *vp_gelu(vp *v, const vp_call *k) {
 static bool above(vp *v, const vn *x, const vn *bound, bool *yes) {
   const int c = vn_compare(x, bound);
   *yes = c > 0;
-  v->open |= c == 2;
+  if (c == 2) vp_at_jump(v);
   return c != 2;
 }
 
@@ -297,7 +297,7 @@ const vp_tensor *vp_compared(vp *v, const vp_call *k, const char *what) {
     vp_operand_get(v, &a, &out->shape, i, x);
     vp_operand_get(v, &b, &out->shape, i, y);
     const int c = vn_compare(x, y);
-    v->open |= c == 2;
+    if (c == 2) vp_at_jump(v);
     const bool yes = what[0] == 'e'   ? c == 0
                      : what[0] == 'n' ? c != 0
                      : what[0] == 'l' ? (c < 0 || (what[1] == 'e' && c == 0))

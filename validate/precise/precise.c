@@ -32,6 +32,11 @@ bool vp_go(vp *v, int64_t cost) {
   return !v->open && !v->lacks && !v->no_memory;
 }
 
+void vp_at_jump(vp *v) {
+  v->jump |= !v->open;
+  v->open = true;
+}
+
 void *vp_take(vp *v, size_t n) {
   void *p = iso_arena_alloc(&v->arena, n);
   if (!p) v->no_memory = true;
@@ -195,7 +200,8 @@ static const vp_tensor *cast(vp *v, const vp_tensor *from, rule_dtype to, const 
     const vn *x = &from->x[i];
     const int c = vn_compare(x, zero->x);
     const intmax_t a = mpfr_get_sj(&x->lo, MPFR_RNDZ), b = mpfr_get_sj(&x->hi, MPFR_RNDZ);
-    v->open |= to == RULE_BOOL ? c == 2 : a != b || a > (1 << 24) || a < -(1 << 24);
+    if (to == RULE_BOOL ? c == 2 : a != b) vp_at_jump(v);
+    v->open |= to != RULE_BOOL && (a > (1 << 24) || a < -(1 << 24));
     rule_tensor_set(t->plain, i, to == RULE_BOOL ? c != 0 : (double)a);
   }
   return t;

@@ -24,6 +24,7 @@ typedef struct val_precise {
   double abs, rel;
   bool by_literals; /* SAME: within what long decimals leave open */
   bool close;       /* whatever the answer: no element is off by 2^-36 of its row's largest one */
+  bool jump; /* OPEN, LACKS: because numbers that are compared were not told apart by any digits */
   bool lost; /* OPEN, LACKS: nothing shows a difference, and numbers were met that lie further apart
                 than the digits reach: a sum may have lost what there is */
 } val_precise;
@@ -79,6 +80,7 @@ typedef struct vp {
   long low, high; /* the least and the largest exponent */
   int64_t work;   /* operations so far, in additions of the least precision */
   bool open, lacks, no_memory;
+  bool jump; /* open because of a comparison */
   iso_arena arena;
   struct vp_done *done; /* terms that were evaluated */
   rule_tensor **owned;
@@ -88,6 +90,7 @@ typedef struct vp {
 
 /* Whether to go on. `cost`: of what comes next. */
 bool vp_go(vp *v, int64_t cost);
+void vp_at_jump(vp *v);                                          /* a comparison is open */
 bool vp_stop(vp *v, bool *why);                                  /* false */
 vp_tensor *vp_new(vp *v, rule_dtype d, const rule_shape *shape); /* NULL: stopped */
 void *vp_take(vp *v, size_t n); /* zeros, for as long as the evaluation lasts. NULL: no memory */

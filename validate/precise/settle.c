@@ -112,7 +112,7 @@ iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor *const *bind
     t->abs = p.abs;
     t->rel = p.rel;
     t->soft = false;
-  } else if (t->outcome == VAL_AGREE) {
+  } else if (t->outcome == VAL_AGREE || p.jump) { /* or rounding decided a comparison */
     t->outcome = VAL_BLIND;
   }
   return ISO_OK;
@@ -125,6 +125,11 @@ iso_code val_same_numbers(void *engine, const rule_program side[2], rule_numbers
   if (!c && p.close) p.answer = VAL_PRECISE_SAME;
   if (!c && p.lost && p.answer != VAL_PRECISE_SAME) {
     *out = RULE_NUMBERS_LOST;
+    return c;
+  }
+  const bool settled = p.answer == VAL_PRECISE_SAME || p.answer == VAL_PRECISE_APART;
+  if (!c && p.jump && !settled) {
+    *out = RULE_NUMBERS_JUMP;
     return c;
   }
   switch (p.answer) {

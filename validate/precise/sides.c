@@ -194,6 +194,7 @@ static iso_code once(val_engine *e, const question *q, long bits, vp_reading rea
   const bool have = both_sides(&v, q, x), underflow = mpfr_underflow_p() != 0;
   *more = (bits_for){0};
   out->lost = false;
+  out->jump = v.jump;
   out->answer = v.lacks ? VAL_PRECISE_LACKS : VAL_PRECISE_OPEN;
   out->index = -1;
   if (have) {
