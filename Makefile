@@ -69,7 +69,7 @@ endif
 endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
-.PHONY: lint-campaign attack certified branches mutants-text rule-figures certificates bench bench-egraph bench-joins bench-compare bench-ranks bench-real campaign mutation install seeds load growth bugs
+.PHONY: lint-campaign attack certified branches mutants-text rule-figures certificates bench bench-egraph bench-joins bench-compare bench-ranks bench-real campaign mutation install seeds load growth size-bugs bugs
 .PHONY: uninstall wheel deb
 .PHONY: all help check check-build test test-all pairs hlo refine inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format format-check schemas manuals globals clean FORCE
 .SECONDARY:
@@ -282,9 +282,11 @@ ADVERSARY = $(PYTHON_TORCH) tests/adversary/rules.py --isomer $(B)/isomer
 ABSORBED = $(PYTHON_TORCH) tests/pairs/absorbed.py --isomer $(B)/isomer
 RECORDED = $(PYTHON_TORCH) tests/lint/recorded.py --isomer $(B)/isomer
 UNDEFINED = $(PYTHON_TORCH) tests/pairs/undefined_drawn.py --isomer $(B)/isomer
+SIZE_BUGS = $(PYTHON_TORCH) tests/capture_py/size_bugs.py --isomer $(B)/isomer
 ROUNDING = python3 tests/pairs/rounding.py --isomer $(B)/isomer
 WEIGHTS = python3 tests/pairs/weights.py --isomer $(B)/isomer
 FOLDS = $(PYTHON_TORCH) tests/pairs/folds.py --isomer $(B)/isomer
+PLANTED = $(PYTHON_TORCH) tests/pairs/planted.py --isomer $(B)/isomer
 BUGS = python3 tests/cli/bugs.py --isomer $(B)/isomer
 HLO = python3 tests/hlo/pairs.py --isomer $(B)/isomer
 GPU = tests/gpu/run.sh --dry --quick --no-build --build $(B) --out $(B)/gpu
@@ -296,10 +298,11 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; echo '$(INSTALL_TEST)'; echo '$(JOINS) --check'; echo '$(IMPORTS)'; \
 	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(REFINE)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(SATURATE)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 120'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(INPUT_RANGES) --count 39 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
 	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),{ echo '$(MAKE) -s format-check'; echo .ci/form; echo .ci/unused $(B); } >> $(B)/check.list,:)
-	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(FORGED_CHAINS)'; echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; echo '$(FOLDS) --count 11 --certificates'; echo '$(FOLDS) --count 11 --seed 5 --at-these-weights'; echo '$(WEIGHTS)'; echo '$(ROUNDING)'; } >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(FORGED_CHAINS)'; echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; echo '$(FOLDS) --count 11 --certificates'; echo '$(FOLDS) --count 11 --seed 5 --at-these-weights'; echo '$(WEIGHTS)'; echo '$(ROUNDING)'; echo '$(SIZE_BUGS) --count 9 --mutants 3 --claims 0.6'; } >> $(B)/check.list)
 	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(HLO) --faults 0'; echo '$(HLO) -k tensor-2'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(RECORDED)' >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,echo '$(PLANTED) --every 6' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(DISTRIBUTED)'; echo '$(RANK_BUGS)'; echo '$(SPELLED)'; echo '$(INFERRED)'; echo '$(TRAINING) --quick'; echo '$(RANK_FAULTS) --count 30 --least 80'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(CORNERS) --rules 330 --pairs 33' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(UNREAD) --count 42 --certificates' >> $(B)/check.list)
@@ -319,6 +322,10 @@ absorbed: all
 # The same seed the same bytes, ten seeds and both orders the same verdict; CAPTURES=DIR: for every pair of sides there.
 seeds: all
 	@python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),--captures $(CAPTURES))
+
+# Bugs that another length shows, drawn, against execution at every length: [SEED=1] [COUNT=90]
+size-bugs: all
+	@$(SIZE_BUGS) --seed $(or $(SEED),1) --count $(or $(COUNT),90)
 
 # Every pair of the tree idle and beside four busy loops: the same bytes. [EVERY=1: of the small pairs]
 load: all
@@ -373,10 +380,14 @@ hlo: all
 masks: all
 	@$(MASKS) --seed $(or $(SEED),0) --count $(or $(COUNT),600)
 
-.PHONY: distributed
+.PHONY: distributed planted
 # Every model type of the installed Transformers, captured and its eager attention against sdpa: a table (tests/capture_py/models_table.py). [EVERY=20] [OUTPUT=FILE.md]
 models-table: all
 	@$(PYTHON_TORCH) tests/capture_py/models_table.py --isomer $(B)/isomer --every $(or $(EVERY),1) $(if $(OUTPUT),--output $(OUTPUT))
+
+# Bugs planted in Transformers' own code, and whether the words name them (tests/pairs/planted.py): [K=helium] [OUTPUT=FILE.md]
+planted: all
+	@$(PLANTED) -v $(if $(K),--only $(K)) $(if $(OUTPUT),--table $(OUTPUT))
 
 .PHONY: training
 # Training steps of PyTorch's own wrappers against one device, with rows for docs/training.md: [K=sharded]

@@ -75,6 +75,11 @@ typedef struct cap_node {
   const rule_domain *domain; /* inputs: what their values may be; NULL: anything */
   const char *const *size;   /* inputs of graphs with symbols: by dimension what it is written as,
                                 NULL where a number; else NULL */
+  /* Of graphs with symbols, else NULL. Sizes are INT, NAME of a symbol, or EXPR over such: "+",
+   * "-", "*", "//", "%", "min", "max", and of places in a dimension (place, size): "bound" and
+   * "wrap", that place counted from the front, within the dimension or not. */
+  const rule_term *const *dim; /* the sizes of output 0 */
+  const rule_term *sized;      /* the call with sizes for numbers; NULL: it is not to be had */
   const char *scope, *source, *caller; /* "" where not given */
 } cap_node;
 

@@ -41,15 +41,32 @@ typedef struct cap_scope {
 /* Errors: ISO_FORMAT in one line, of an unknown symbol, a division by 0, a number too large. */
 ISO_MUST_USE iso_code cap_evaluate(const char *text, bool as_condition, const cap_scope *scope,
                                    int64_t *out, iso_error *err);
+/* The size, and the term that it is written as: INT, NAME of a symbol, or EXPR of "+", "-", "*",
+ * "//", "%", "min" and "max". */
+ISO_MUST_USE iso_code cap_size_term(const char *text, const cap_scope *scope, iso_arena *a,
+                                    int64_t *now, const rule_term **out, iso_error *err);
 /* How many characters of `s` are a symbol's name; 0: it begins with none. */
 size_t cap_symbol_length(const char *s);
 
 /* ---- symbols.c ---- */
 
+/* Numbers of the JSON in whose place an expression was. */
+typedef struct cap_written {
+  struct {
+    const json_t *at;
+    const rule_term *as;
+  } * of; /* malloc'ed; by address once all are there */
+  size_t n, cap;
+} cap_written;
+/* Returns: NULL where `v` was a number from the beginning. */
+const rule_term *cap_written_as(const cap_written *w, const json_t *v);
+
 /* The graph's symbols and guards, as `o` (or NULL) wants them, and numbers in place of all sizes in
- * `top`. Returns: in `text`, by node, what cap_node has as `size`. */
+ * `top`. Returns: in `text`, by node, what cap_node has as `size`; in `written` the sizes, which
+ * live in the graph's arena. */
 ISO_MUST_USE iso_code cap_settle_sizes(cap_graph *g, json_t *top, const cap_options *o,
-                                       const char *const ***text, iso_error *err);
+                                       const char *const ***text, cap_written *written,
+                                       iso_error *err);
 /* Whether the symbols have other values than those captured. */
 bool cap_is_moved(const cap_graph *g);
 
@@ -205,7 +222,8 @@ typedef struct cap_lowering {
   iso_arena *arena;
   rule_schemas *schemas;
   const cap_names *ids;
-  const cap_node *node; /* those before the node in hand are complete */
+  const cap_node *node;       /* those before the node in hand are complete */
+  const cap_written *written; /* sizes stay as they are written; NULL: they are numbers */
 } cap_lowering;
 
 /* The call of operator node `node` (not getitem), whose id, op and outputs are filled in.
@@ -235,11 +253,21 @@ iso_code cap_load_tensors(cap_graph *g, const char *path, rule_tensor **slot, is
 iso_code cap_grow_inputs(cap_graph *g, size_t set, size_t *cap, iso_error *err);
 iso_code cap_load_values(cap_graph *g, iso_error *err);
 
+/* ---- between graph.c and symbols.c ---- */
+/* What cap_node has as `dim` and `sized`, of node `v`, whose numbers are read; `raw`: NULL of a
+ * leaf. */
+ISO_MUST_USE iso_code cap_read_sized(const cap_lowering *lower, const cap_written *written,
+                                     const json_t *v, const cap_raw *raw, cap_node *node,
+                                     iso_error *err);
+
 /* ---- between lower.c and lower_sizes.c ---- */
 iso_code cap_given(const rule_term *t, const rule_term **out, iso_error *err);
 const rule_term **cap_new_list(const cap_lowering *l, size_t n);
 size_t cap_find_arg(const rule_schema *s, const char *name);
 iso_code cap_one_spelling(const cap_lowering *l, const cap_node *node, const rule_schema *s,
                           const rule_term **child, iso_error *err);
+/* Requires: of the same node, cap_one_spelling has succeeded. */
+iso_code cap_one_spelling_sized(const cap_lowering *l, const cap_node *node, const rule_schema *s,
+                                const rule_term **child, iso_error *err);
 
 #endif

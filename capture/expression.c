@@ -8,7 +8,8 @@
  *
  * A condition is 1 or 0, and what stands in its parentheses may be a condition, too. Both sides of
  * `and` and `or` are evaluated. // and % round downwards, as Python's do. An expression is read and
- * evaluated in one walk: captures have thousands of them, each of a few characters. */
+ * evaluated in one walk, and becomes a term over its symbols where one is asked for: captures have
+ * thousands of them, each of a few characters. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
@@ -27,11 +28,29 @@ typedef struct parser {
   const char *name;  /* an unknown symbol, and its length */
   size_t n_name;
   bool no_memory;
+  iso_arena *terms; /* NULL: no term is asked for */
 } parser;
+
+/* A number, and what it is written as. */
+typedef struct size {
+  int64_t x;
+  const rule_term *as; /* NULL where no term is asked for */
+} size;
 
 static int64_t fail(parser *p, const char *wrong) {
   if (p->wrong == NULL) p->wrong = wrong;
   return 0;
+}
+
+static size nothing(parser *p, const char *wrong) { return (size){.x = fail(p, wrong)}; }
+
+/* `op` of terms; y: NULL where there is one operand. */
+static const rule_term *written(parser *p, const char *op, const rule_term *x, const rule_term *y) {
+  const rule_term *of[2] = {x, y};
+  if (p->terms == NULL || p->wrong != NULL) return NULL;
+  const rule_term *t = rule_expr(p->terms, op, of, y != NULL ? 2 : 1);
+  p->no_memory |= t == NULL;
+  return t;
 }
 
 static void blank(parser *p) {
@@ -58,13 +77,15 @@ static void note_number(parser *p, int64_t x) {
   else all->at[all->n++] = x;
 }
 
-static int64_t number(parser *p) {
+static size number(parser *p) {
   int64_t x = 0;
   for (; isdigit((unsigned char)*p->at); p->at++)
     if (__builtin_mul_overflow(x, 10, &x) || __builtin_add_overflow(x, *p->at - '0', &x))
-      return fail(p, "a number is too large");
+      return nothing(p, "a number is too large");
   note_number(p, x);
-  return x;
+  const rule_term *t = p->terms != NULL ? rule_int(p->terms, x) : NULL;
+  p->no_memory |= p->terms != NULL && t == NULL;
+  return (size){x, t};
 }
 
 size_t cap_symbol_length(const char *s) {
@@ -77,50 +98,58 @@ size_t cap_symbol_length(const char *s) {
   return n;
 }
 
-static int64_t symbol(parser *p) {
+static size symbol(parser *p) {
   const size_t n = cap_symbol_length(p->at);
-  if (n == 0) return fail(p, *p->at ? "a size is expected there" : "it ends too early");
-  for (size_t i = 0; i < p->scope->n; i++)
-    if (strncmp(p->scope->symbol[i].name, p->at, n) == 0 && !p->scope->symbol[i].name[n]) {
-      p->at += n;
-      return p->scope->value != NULL ? p->scope->value[i] : p->scope->symbol[i].now;
-    }
+  if (n == 0) return nothing(p, *p->at ? "a size is expected there" : "it ends too early");
+  for (size_t i = 0; i < p->scope->n; i++) {
+    const cap_symbol *s = &p->scope->symbol[i];
+    if (strncmp(s->name, p->at, n) != 0 || s->name[n]) continue;
+    p->at += n;
+    const rule_term *t = p->terms != NULL ? rule_name(p->terms, s->name) : NULL;
+    p->no_memory |= p->terms != NULL && t == NULL;
+    return (size){p->scope->value != NULL ? p->scope->value[i] : s->now, t};
+  }
   p->name = p->at;
   p->n_name = n;
-  return fail(p, "there is no such symbol");
+  return nothing(p, "there is no such symbol");
 }
 
-static int64_t sum(parser *p);
+static size sum(parser *p);
 static int64_t condition(parser *p);
 
-static int64_t extreme(parser *p, bool largest) {
-  if (!take(p, "(")) return fail(p, "min and max stand before parentheses");
-  int64_t x = sum(p);
-  if (!take(p, ",")) return fail(p, "min and max are of two sizes at least");
+static size extreme(parser *p, bool largest) {
+  if (!take(p, "(")) return nothing(p, "min and max stand before parentheses");
+  size x = sum(p);
+  if (!take(p, ",")) return nothing(p, "min and max are of two sizes at least");
   do {
-    const int64_t y = sum(p);
-    if (largest ? y > x : y < x) x = y;
+    const size y = sum(p);
+    if (largest ? y.x > x.x : y.x < x.x) x.x = y.x;
+    x.as = written(p, largest ? "max" : "min", x.as, y.as);
   } while (take(p, ","));
-  return take(p, ")") ? x : fail(p, "a parenthesis is not closed");
+  return take(p, ")") ? x : nothing(p, "a parenthesis is not closed");
 }
 
-static int64_t primary(parser *p) {
+static size primary(parser *p) {
   if (take(p, "min")) return extreme(p, false);
   if (take(p, "max")) return extreme(p, true);
   if (take(p, "(")) {
-    const int64_t x = p->condition ? condition(p) : sum(p);
-    return take(p, ")") ? x : fail(p, "a parenthesis is not closed");
+    const size x = p->condition ? (size){.x = condition(p)} : sum(p);
+    return take(p, ")") ? x : nothing(p, "a parenthesis is not closed");
   }
   blank(p);
-  if (p->wrong != NULL) return 0;
+  if (p->wrong != NULL) return (size){0};
   return isdigit((unsigned char)*p->at) ? number(p) : symbol(p);
 }
 
-static int64_t unary(parser *p) {
-  int64_t x;
-  if (++p->depth > MAX_DEPTH) return fail(p, "it is nested too deeply");
+static size unary(parser *p) {
+  size x;
+  if (++p->depth > MAX_DEPTH) return nothing(p, "it is nested too deeply");
   if (!take(p, "-")) x = primary(p);
-  else if (__builtin_sub_overflow(0, unary(p), &x)) x = fail(p, "it is too large");
+  else {
+    x = unary(p);
+    if (__builtin_sub_overflow(0, x.x, &x.x)) x = nothing(p, "it is too large");
+    else x.as = written(p, "-", x.as, NULL);
+  }
   p->depth--;
   return x;
 }
@@ -135,35 +164,39 @@ static int64_t divided(parser *p, int64_t x, int64_t y, bool rest) {
   return rest ? r + (down ? y : 0) : x / y - down;
 }
 
-static int64_t term(parser *p) {
-  int64_t x = unary(p);
+static size term(parser *p) {
+  size x = unary(p);
   for (;;) {
-    if (take(p, "//")) x = divided(p, x, unary(p), false);
-    else if (take(p, "%")) x = divided(p, x, unary(p), true);
-    else if (!take(p, "*")) return x;
-    else if (__builtin_mul_overflow(x, unary(p), &x)) return fail(p, "it is too large");
+    const char *op = take(p, "//") ? "//" : take(p, "%") ? "%" : take(p, "*") ? "*" : NULL;
+    if (op == NULL) return x;
+    const size y = unary(p);
+    if (*op != '*') x.x = divided(p, x.x, y.x, *op == '%');
+    else if (__builtin_mul_overflow(x.x, y.x, &x.x)) return nothing(p, "it is too large");
+    x.as = written(p, op, x.as, y.as);
   }
 }
 
-static int64_t sum(parser *p) {
-  int64_t x = term(p);
+static size sum(parser *p) {
+  size x = term(p);
   for (;;) {
-    bool over;
-    if (take(p, "+")) over = __builtin_add_overflow(x, term(p), &x);
-    else if (take(p, "-")) over = __builtin_sub_overflow(x, term(p), &x);
-    else return x;
-    if (over) return fail(p, "it is too large");
+    const char *op = take(p, "+") ? "+" : take(p, "-") ? "-" : NULL;
+    if (op == NULL) return x;
+    const size y = term(p);
+    if (*op == '+' ? __builtin_add_overflow(x.x, y.x, &x.x)
+                   : __builtin_sub_overflow(x.x, y.x, &x.x))
+      return nothing(p, "it is too large");
+    x.as = written(p, op, x.as, y.as);
   }
 }
 
 static int64_t compare(parser *p) {
-  const int64_t x = sum(p);
-  if (take(p, "==")) return x == sum(p);
-  if (take(p, "!=")) return x != sum(p);
-  if (take(p, "<=")) return x <= sum(p);
-  if (take(p, ">=")) return x >= sum(p);
-  if (take(p, "<")) return x < sum(p);
-  if (take(p, ">")) return x > sum(p);
+  const int64_t x = sum(p).x;
+  if (take(p, "==")) return x == sum(p).x;
+  if (take(p, "!=")) return x != sum(p).x;
+  if (take(p, "<=")) return x <= sum(p).x;
+  if (take(p, ">=")) return x >= sum(p).x;
+  if (take(p, "<")) return x < sum(p).x;
+  if (take(p, ">")) return x > sum(p).x;
   return x;
 }
 
@@ -192,10 +225,10 @@ static int64_t condition(parser *p) {
   return x;
 }
 
-iso_code cap_evaluate(const char *text, bool as_condition, const cap_scope *scope, int64_t *out,
-                      iso_error *err) {
-  parser p = {.at = text, .scope = scope, .condition = as_condition};
-  *out = as_condition ? condition(&p) : sum(&p);
+static iso_code read(const char *text, bool as_condition, const cap_scope *scope, size *out,
+                     iso_arena *terms, iso_error *err) {
+  parser p = {.at = text, .scope = scope, .condition = as_condition, .terms = terms};
+  *out = as_condition ? (size){.x = condition(&p)} : sum(&p);
   blank(&p);
   if (p.no_memory) return cap_no_memory(err);
   if (p.wrong == NULL && *p.at != '\0') p.wrong = "something is left over at its end";
@@ -205,4 +238,21 @@ iso_code cap_evaluate(const char *text, bool as_condition, const cap_scope *scop
                     (int)(p.n_name < 40 ? p.n_name : 40), p.name);
   return iso_fail(err, ISO_FORMAT, "%s \"%.80s\": %s (character %zu)",
                   as_condition ? "condition" : "size", text, p.wrong, (size_t)(p.at - text));
+}
+
+iso_code cap_evaluate(const char *text, bool as_condition, const cap_scope *scope, int64_t *out,
+                      iso_error *err) {
+  size x;
+  const iso_code c = read(text, as_condition, scope, &x, NULL, err);
+  *out = x.x;
+  return c;
+}
+
+iso_code cap_size_term(const char *text, const cap_scope *scope, iso_arena *a, int64_t *now,
+                       const rule_term **out, iso_error *err) {
+  size x;
+  const iso_code c = read(text, false, scope, &x, a, err);
+  *now = x.x;
+  *out = x.as;
+  return c;
 }

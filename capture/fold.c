@@ -227,6 +227,10 @@ static void renumber_old(folding *x, bool *fine) {
     if (x->from[i] == NOWHERE || !x->node[i].call) continue;
     x->node[i].call = renumber(&x->g->arena, x->node[i].call, x->of_old);
     *fine = x->node[i].call != NULL;
+    if (*fine && x->node[i].sized) {
+      x->node[i].sized = renumber(&x->g->arena, x->node[i].sized, x->of_old);
+      *fine = x->node[i].sized != NULL;
+    }
   }
 }
 

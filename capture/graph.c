@@ -26,6 +26,7 @@ typedef struct reader {
   cap_lowering lower;
   const cap_options *options; /* or NULL */
   const char *const **size;   /* by node: what its sizes are written as; NULL: all are numbers */
+  cap_written written;        /* where size is not NULL */
 } reader;
 
 iso_code cap_no_memory(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
@@ -134,7 +135,8 @@ static iso_code read_leaf(reader *r, const json_t *v, cap_node *node, size_t ind
       json_object_size(json_object_get(v, "kwargs")) > 0)
     return iso_fail(err, ISO_FORMAT, "a leaf with arguments");
   if (r->size != NULL) node->size = r->size[index];
-  code = cap_read_domain(&r->g->arena, v, r->g->path, node, err);
+  if (r->size != NULL) code = cap_read_sized(&r->lower, &r->written, v, NULL, node, err);
+  if (code == ISO_OK) code = cap_read_domain(&r->g->arena, v, r->g->path, node, err);
   if (code != ISO_OK) return code;
   return take_name(node->kind == CAP_INPUT ? &r->inputs : &r->weights, "name", node->name, index,
                    err);
@@ -211,11 +213,14 @@ static iso_code read_operator(reader *r, const json_t *v, cap_node *node, iso_er
   if ((code = member(v, "attributes", JSON_OBJECT, &raw.attributes, err)) != ISO_OK) return code;
   if ((code = member(v, "functionalized", JSON_OBJECT, &f, err)) != ISO_OK) return code;
   if (f != NULL && (code = read_functionalized(f, node, &raw, err)) != ISO_OK) return code;
-  if (rule_is_getitem(node->op)) return read_getitem(r, node, &raw, err);
-  if (!is_operator_name(node->op))
+  const bool getitem = rule_is_getitem(node->op);
+  if (!getitem && !is_operator_name(node->op))
     return iso_fail(err, ISO_FORMAT, "op \"%.80s\" is neither a leaf nor namespace::name",
                     node->op);
-  code = cap_lower(&r->lower, node, &raw, &node->call, err);
+  code = getitem ? read_getitem(r, node, &raw, err)
+                 : cap_lower(&r->lower, node, &raw, &node->call, err);
+  if (code == ISO_OK && r->size != NULL)
+    code = cap_read_sized(&r->lower, &r->written, v, &raw, node, err);
   /* An operator that was not found for want of memory must not be taken for an unknown one. */
   return rule_schemas_starved(r->lower.schemas) ? cap_no_memory(err) : code;
 }
@@ -258,7 +263,7 @@ static iso_code read_nodes(reader *r, const json_t *nodes, iso_error *err) {
   r->node = iso_arena_alloc(&g->arena, (n + 1) * sizeof *r->node);
   if (r->node == NULL) return cap_no_memory(err);
   g->node = r->node;
-  r->lower = (cap_lowering){&g->arena, g->schemas, &r->ids, r->node};
+  r->lower = (cap_lowering){&g->arena, g->schemas, &r->ids, r->node, NULL};
   for (size_t i = 0; i < n; i++) {
     iso_code code = read_node(r, json_array_get(nodes, i), i, err);
     if (code != ISO_OK) return code;
@@ -357,7 +362,7 @@ static iso_code read_top(reader *r, json_t *top, iso_error *err) {
   }
   iso_code code = read_metadata(g, json_object_get(top, "metadata"), err);
   if (code == ISO_OK && json_integer_value(version) == 2)
-    code = cap_settle_sizes(g, top, r->options, &r->size, err);
+    code = cap_settle_sizes(g, top, r->options, &r->size, &r->written, err);
   else if (code == ISO_OK && r->options != NULL && r->options->n_sizes > 0)
     code = iso_fail(err, ISO_USAGE, "there are no symbols in a graph of version 1");
   if (code == ISO_OK) code = read_nodes(r, json_object_get(top, "nodes"), err);
@@ -371,6 +376,7 @@ static iso_code read_json(cap_graph *g, json_t *top, const cap_options *o, iso_e
   cap_names_fini(&r.ids);
   cap_names_fini(&r.inputs);
   cap_names_fini(&r.weights);
+  free(r.written.of);
   return code;
 }
 

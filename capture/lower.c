@@ -126,7 +126,10 @@ static iso_code as_written(const cap_lowering *l, const json_t *v, const rule_te
   case JSON_NULL: return cap_given(rule_none(a), out, err);
   case JSON_TRUE:
   case JSON_FALSE: return cap_given(rule_bool(a, json_is_true(v)), out, err);
-  case JSON_INTEGER: return cap_given(rule_int(a, json_integer_value(v)), out, err);
+  case JSON_INTEGER:
+    if (l->written != NULL && cap_written_as(l->written, v) != NULL)
+      return cap_given(cap_written_as(l->written, v), out, err);
+    return cap_given(rule_int(a, json_integer_value(v)), out, err);
   case JSON_REAL: return cap_given(rule_float(a, json_real_value(v)), out, err);
   case JSON_STRING: return cap_given(rule_string(a, json_string_value(v)), out, err);
   case JSON_OBJECT:
@@ -205,7 +208,8 @@ static iso_code lower_item(const cap_lowering *l, const rule_arg *arg, rule_arg_
                            const json_t *v, const rule_term **out, iso_error *err) {
   if (!fits(t, v)) return wrong_kind(arg, v, err);
   if (t == RULE_ARG_CONTEXT) return cap_given(rule_none(l->arena), out, err);
-  if (t == RULE_ARG_FLOAT && json_is_integer(v))
+  const bool size = l->written != NULL && cap_written_as(l->written, v) != NULL;
+  if (t == RULE_ARG_FLOAT && json_is_integer(v) && !size)
     return cap_given(rule_float(l->arena, (double)json_integer_value(v)), out, err);
   return as_written(l, v, out, err);
 }
@@ -473,6 +477,7 @@ iso_code cap_lower(const cap_lowering *l, const cap_node *node, const cap_raw *r
   if (raw->attributes != NULL && name != CAP_NO_INDEX &&
       (code = cap_given(rule_none(l->arena), &child[name], err)) != ISO_OK)
     return code;
-  if ((code = cap_one_spelling(l, node, s, child, err)) != ISO_OK) return code;
-  return with_attributes(l, node, raw, child, s->n_args, out, err);
+  code = l->written != NULL ? cap_one_spelling_sized(l, node, s, child, err)
+                            : cap_one_spelling(l, node, s, child, err);
+  return code != ISO_OK ? code : with_attributes(l, node, raw, child, s->n_args, out, err);
 }

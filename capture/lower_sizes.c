@@ -8,19 +8,19 @@
 #include "capture/capture_int.h"
 #include "rules/operators.h"
 
-/* The shape that a call's dimensions count in: the first tensor's, or the one of highest rank for
- * the few operators that broadcast first. NULL where no argument is a tensor. */
-static const rule_shape *shape_of_dims(const cap_lowering *l, const char *op,
-                                       const rule_term *const *child, size_t n) {
+/* The node in whose shape a call's dimensions count: the first tensor, or the one of highest rank
+ * for the few operators that broadcast first. NULL where no argument is a tensor. */
+static const cap_node *counted_in(const cap_lowering *l, const char *op,
+                                  const rule_term *const *child, size_t n) {
   const bool all = rule_operator_of(op)->dims == RULE_DIMS_WIDEST;
-  const rule_shape *found = NULL;
+  const cap_node *found = NULL;
   for (size_t i = 0; i < n; i++) {
     const rule_term *t = child[i];
     if (t->kind == RULE_LIST && t->n > 0) t = t->child[0];
     if (t->kind != RULE_VAR) continue;
-    const rule_shape *s = &l->node[t->u.i].output[0].shape;
-    if (!all) return s;
-    if (found == NULL || s->rank > found->rank) found = s;
+    const cap_node *x = &l->node[t->u.i];
+    if (!all) return x;
+    if (found == NULL || x->output[0].shape.rank > found->output[0].shape.rank) found = x;
   }
   return found;
 }
@@ -126,10 +126,65 @@ static iso_code wrap_index(const cap_lowering *l, const rule_schema *s, const ru
 
 iso_code cap_one_spelling(const cap_lowering *l, const cap_node *node, const rule_schema *s,
                           const rule_term **child, iso_error *err) {
-  const rule_shape *shape = shape_of_dims(l, s->name, child, s->n_args);
+  const cap_node *in = counted_in(l, s->name, child, s->n_args);
+  const rule_shape *shape = in != NULL ? &in->output[0].shape : NULL;
   iso_code code;
   if ((code = wrap_dims(l, s, shape, child, err)) != ISO_OK) return code;
   if ((code = fill_sizes(l, node, s, child, err)) != ISO_OK) return code;
   if ((code = close_slice(l, s, shape, child, err)) != ISO_OK) return code;
   return wrap_index(l, s, shape, child, err);
+}
+
+/* ---- the same, of sizes as they are written ---- */
+
+/* `op` of a place and the size that it lies in. */
+static iso_code placed(const cap_lowering *l, const char *op, const rule_term *size,
+                       const rule_term **place, iso_error *err) {
+  const rule_term *of[2] = {*place, size};
+  return cap_given(rule_expr(l->arena, op, of, 2), place, err);
+}
+
+/* -1 among the sizes asked for is the output's. */
+static iso_code take_sizes(const cap_lowering *l, const cap_node *node, const rule_schema *s,
+                           const rule_term **child, iso_error *err) {
+  if (!rule_operator_of(s->name)->sizes) return ISO_OK;
+  size_t k = cap_find_arg(s, "size");
+  if (k == CAP_NO_INDEX) k = cap_find_arg(s, "shape");
+  if (k == CAP_NO_INDEX || child[k]->kind != RULE_LIST) return ISO_OK;
+  const rule_term *size = child[k], **fresh = cap_new_list(l, size->n);
+  if (fresh == NULL) return cap_no_memory(err);
+  for (uint32_t i = 0; i < size->n; i++) {
+    const bool left = size->child[i]->kind == RULE_INT && size->child[i]->u.i == -1;
+    fresh[i] = left ? node->dim[i] : size->child[i];
+  }
+  return cap_given(rule_list(l->arena, fresh, size->n), &child[k], err);
+}
+
+static iso_code place_slice(const cap_lowering *l, const rule_schema *s, const rule_term *size,
+                            const rule_term **child, iso_error *err) {
+  const size_t b = cap_find_arg(s, "start"), e = cap_find_arg(s, "end");
+  if (b == CAP_NO_INDEX || e == CAP_NO_INDEX) return ISO_OK;
+  if (child[b]->kind == RULE_NONE) child[b] = rule_int(l->arena, 0);
+  iso_code code = child[b] != NULL ? placed(l, "bound", size, &child[b], err) : cap_no_memory(err);
+  if (child[e]->kind == RULE_NONE) child[e] = size;
+  else if (code == ISO_OK) code = placed(l, "bound", size, &child[e], err);
+  return code == ISO_OK ? placed(l, "max", child[b], &child[e], err) : code;
+}
+
+iso_code cap_one_spelling_sized(const cap_lowering *l, const cap_node *node, const rule_schema *s,
+                                const rule_term **child, iso_error *err) {
+  const cap_node *in = counted_in(l, s->name, child, s->n_args);
+  const rule_shape *shape = in != NULL ? &in->output[0].shape : NULL;
+  const rule_placed where = rule_operator_of(s->name)->placed;
+  int64_t size;
+  iso_code code = wrap_dims(l, s, shape, child, err);
+  if (code != ISO_OK) return code;
+  if ((code = take_sizes(l, node, s, child, err)) != ISO_OK) return code;
+  const size_t dim = cap_find_arg(s, "dim"), k = cap_find_arg(s, "index");
+  if (!size_at(s, shape, child, &size)) return ISO_OK;
+  const rule_term *written = in->dim[child[dim]->u.i];
+  if (where == RULE_PLACED_RANGE) return place_slice(l, s, written, child, err);
+  if (where == RULE_PLACED_INDEX && k != CAP_NO_INDEX && child[k]->kind != RULE_VAR)
+    return placed(l, "wrap", written, &child[k], err);
+  return ISO_OK;
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "capture/capture_int.h"
+#include "egraph/base/vec.h"
+#include "rules/operators.h"
 
 enum { MAX_SYMBOLS = 64, MAX_DEPTH = 80 }; /* of values in values; lower.c refuses less */
 
@@ -141,15 +143,34 @@ static iso_code check_guards(cap_graph *g, cap_numbers *numbers, iso_error *err)
 typedef struct sizes {
   cap_graph *g;
   cap_scope scope;
+  cap_written *written;
   iso_error *err;
 } sizes;
 
 static iso_code evaluated(const sizes *z, const char *text, json_t **out) {
   int64_t x;
-  const iso_code code = cap_evaluate(text, false, &z->scope, &x, z->err);
+  cap_written *w = z->written;
+  const rule_term *as;
+  const iso_code code = cap_size_term(text, &z->scope, &z->g->arena, &x, &as, z->err);
   if (code != ISO_OK) return code;
+  if (!iso_grow(w->of, w->cap, w->n + 1)) return cap_no_memory(z->err);
   *out = json_integer(x);
-  return *out != NULL ? ISO_OK : cap_no_memory(z->err);
+  if (*out == NULL) return cap_no_memory(z->err);
+  w->of[w->n].at = *out;
+  w->of[w->n++].as = as;
+  return ISO_OK;
+}
+
+static int by_address(const void *a, const void *b) {
+  const uintptr_t x = *(const uintptr_t *)a, y = *(const uintptr_t *)b; /* `at` stands first */
+  return (x > y) - (x < y);
+}
+
+const rule_term *cap_written_as(const cap_written *w, const json_t *v) {
+  const uintptr_t at = (uintptr_t)v;
+  const void *x = w->n ? bsearch(&at, w->of, w->n, sizeof *w->of, by_address) : NULL;
+  return x != NULL ? w->of[((const char *)x - (const char *)w->of) / (ptrdiff_t)sizeof *w->of].as
+                   : NULL;
 }
 
 /* What stands for `v`, and is not `v` itself; NULL: it stays. */
@@ -239,7 +260,7 @@ static iso_code settle_nodes(const sizes *z, json_t *nodes, const char *const **
 }
 
 iso_code cap_settle_sizes(cap_graph *g, json_t *top, const cap_options *o,
-                          const char *const ***text, iso_error *err) {
+                          const char *const ***text, cap_written *written, iso_error *err) {
   json_t *nodes = json_object_get(top, "nodes");
   cap_numbers numbers = {0};
   iso_code code = read_symbols(g, json_object_get(top, "symbols"), err);
@@ -253,9 +274,11 @@ iso_code cap_settle_sizes(cap_graph *g, json_t *top, const cap_options *o,
   const sizes z = {
       .g = g,
       .scope = {.symbol = g->symbol, .n = g->n_symbols, .numbers = &numbers},
+      .written = written,
       .err = err,
   };
   if (code == ISO_OK) code = settle_nodes(&z, nodes, all);
+  if (written->n > 1) qsort(written->of, written->n, sizeof *written->of, by_address);
   int64_t *kept = iso_arena_alloc(&g->arena, (numbers.n + 1) * sizeof *kept);
   if (code == ISO_OK && kept == NULL) code = cap_no_memory(err);
   if (kept != NULL && numbers.n) memcpy(kept, numbers.at, numbers.n * sizeof *kept);
@@ -264,4 +287,26 @@ iso_code cap_settle_sizes(cap_graph *g, json_t *top, const cap_options *o,
   free(numbers.at);
   *text = all;
   return code;
+}
+
+iso_code cap_read_sized(const cap_lowering *lower, const cap_written *written, const json_t *v,
+                        const cap_raw *raw, cap_node *node, iso_error *err) {
+  iso_arena *a = lower->arena;
+  const json_t *shape = json_object_get(json_array_get(json_object_get(v, "outputs"), 0), "shape");
+  const rule_term **dim = iso_arena_alloc(a, (json_array_size(shape) + 1) * sizeof *dim);
+  if (dim == NULL) return cap_no_memory(err);
+  for (size_t i = 0; i < json_array_size(shape); i++) {
+    const json_t *d = json_array_get(shape, i);
+    dim[i] = cap_written_as(written, d);
+    if (dim[i] == NULL && !(dim[i] = rule_int(a, json_integer_value(d)))) return cap_no_memory(err);
+  }
+  node->dim = dim;
+  if (raw == NULL) return ISO_OK;
+  if (rule_is_getitem(node->op)) {
+    if (cap_written_as(written, json_array_get(raw->args, 1)) == NULL) node->sized = node->call;
+    return ISO_OK;
+  }
+  cap_lowering l = *lower;
+  l.written = written;
+  return cap_lower(&l, node, raw, &node->sized, err);
 }

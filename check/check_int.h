@@ -279,6 +279,7 @@ typedef struct chk_poles {
   size_t n;
   bool seen;  /* an operator of a capture sees what may be undefined */
   bool apart; /* an output may be undefined on one side only */
+  bool told;  /* an operator of a capture tells whether what may be large has overflowed */
 } chk_poles;
 iso_code chk_poles_of(chk_state *k, chk_poles *p);
 /* Rules that see what may be undefined are tested there, and no more: behind the rules, and where

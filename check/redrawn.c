@@ -33,7 +33,8 @@ typedef enum how {
   POSITIVE,
   NEGATIVE,
   ANY,
-  AT_EDGES
+  AT_EDGES,
+  LARGE
 } how; /* ANY: each leaf as one of those before */
 
 typedef struct kind {
@@ -75,7 +76,13 @@ static const kind kinds[] = {{ZEROS, CAPTURED, 1},
                              {ANY, ANY, 1},
                              {ANY, ANY, 64},
                              {ANY, ANY, 64}};
-enum { N_KINDS = sizeof kinds / sizeof *kinds, N_UNGUARDED = 5, N_SHAKEN = 3, N_POLE_ROWS = 16 };
+enum {
+  N_KINDS = sizeof kinds / sizeof *kinds,
+  N_UNGUARDED = 5,
+  N_SHAKEN = 3,
+  N_POLE_ROWS = 16,
+  N_LARGE = 16
+};
 
 static const double output_tol = 1e-6; /* as where they were captured */
 static const double ordinary = 1e30;   /* beyond are masks, and what stands for infinity */
@@ -96,6 +103,7 @@ typedef struct look {
   chk_poles poles;
   bool at_poles; /* inputs are drawn there, draw `pole` */
   size_t pole;
+  bool large;     /* inputs are so large that products overflow */
   iso_rng *shake; /* NULL, or each operator's rounding is disturbed */
 } look;
 
@@ -162,6 +170,14 @@ static double draw_pole(const look *x, row_at *row, bool new_row, double other, 
   return row->how == OTHER ? other : p->value[row->which];
 }
 
+/* Where an operator tells whether a number has overflowed: of one size everywhere, then some. */
+static double draw_large(size_t number, double captured, iso_rng *rng) {
+  static const double size[] = {1.7e308, -1.7e308, 1e155, -1e155, 900, -900, 1e100, -1e100};
+  enum { SIZES = sizeof size / sizeof *size };
+  if (number < SIZES) return size[number];
+  return iso_rng_below(rng, 3) ? captured : size[iso_rng_below(rng, SIZES)];
+}
+
 /* Draw a leaf's elements; those that another leaf has already stay. Integers
  * are some that were captured there. */
 static void draw_elements(chk_state *k, look *x, uint32_t leaf, const kind *as, iso_rng *rng) {
@@ -196,6 +212,7 @@ static void draw_elements(chk_state *k, look *x, uint32_t leaf, const kind *as, 
     else if (!real)
       x->value[at] = rule_tensor_get(v, (int64_t)iso_rng_below(rng, (uint64_t)v->numel));
     else if (m == CAPTURED) x->value[at] = rule_tensor_get(v, i);
+    else if (m == LARGE) x->value[at] = draw_large(x->number, rule_tensor_get(v, i), rng);
     else x->value[at] = (input ? 1 : as->scale) * draw_float(m, mean, deviation, i < row, rng);
   }
 }
@@ -260,7 +277,7 @@ static iso_code run(chk_state *k, look *x, bool *done) {
     x->overflow |= chk_overflows(k, i);
     if (x->shake) c = shake(k, i, x->shake);
   }
-  *done = !c && !chk_settled(k) && !x->overflow;
+  *done = !c && !chk_settled(k) && (x->large || !x->overflow);
   if (chk_settled(k)) { /* an operator that cannot take these values */
     k->report->outcome = CHK_HOLDS;
     k->report->reason[0] = 0;
@@ -407,7 +424,8 @@ static iso_code try_undefined(chk_state *k, look *x, size_t number) {
 
 /* ---- at poles ---- */
 
-/* The first output from `from` on that differs there, by far: NaN on one side, or other numbers. */
+/* The first output from `from` on that differs there, by far: NaN on one side, or other numbers;
+ * of large ones, an infinity too. */
 static size_t apart_at_pole(const chk_state *k, const look *x, size_t from) {
   for (size_t o = from; o < k->n_outputs; o++) {
     const chk_values *a = &k->real[k->output[o].a], *b = &k->real[k->output[o].b];
@@ -421,6 +439,7 @@ static size_t apart_at_pole(const chk_state *k, const look *x, size_t from) {
     for (int64_t i = 0; i < a->v[0]->numel; i++) {
       const double l = rule_tensor_get(a->v[0], i), r = rule_tensor_get(b->v[0], i);
       if (isnan(l) != isnan(r) && (isfinite(l) || isfinite(r))) return o;
+      if (x->large && isinf(l) != isinf(r)) return o;
       if (isfinite(l) && isfinite(r) && fabs(l - r) > output_tol * fmax(size, fabs(r))) return o;
     }
   }
@@ -470,13 +489,18 @@ static void moved_free(moved *m) {
 /* Graphs that part there must part with noise behind every operator, too: the poles stay, and what
  * rounding alone made does not. */
 static iso_code try_pole(chk_state *k, look *x, size_t number) {
-  static const kind as_captured = {CAPTURED, CAPTURED, 1};
+  static const kind as_captured = {CAPTURED, CAPTURED, 1}, inputs = {LARGE, CAPTURED, 1},
+                    all = {LARGE, LARGE, 1};
   iso_rng rng = iso_rng_new(UINT64_C(0x706f6c65) + k->o->seed, number);
   moved m = {.by = NULL};
   bool done;
-  x->at_poles = true;
+  x->at_poles = !x->large;
   x->pole = number;
-  iso_code c = draw(k, x, &as_captured, number, &rng, &done);
+  iso_code c = draw(k, x,
+                    !x->large         ? &as_captured
+                    : number % 4 == 3 ? &all
+                                      : &inputs,
+                    number, &rng, &done);
   const size_t o = !c && done ? apart_at_pole(k, x, 0) : k->n_outputs;
   x->shake = &rng;
   if (!c && done && o < k->n_outputs) c = note_values(k, o, &m, k->err);
@@ -489,7 +513,7 @@ static iso_code try_pole(chk_state *k, look *x, size_t number) {
   x->at_poles = false;
   const bool rounds = !c && done && o < k->n_outputs && noise_explains(&m);
   moved_free(&m);
-  if (rounds) return excuse(k, x, o, " at poles");
+  if (rounds) return excuse(k, x, o, x->large ? " where numbers are large" : " at poles");
   if (c || !done || o == k->n_outputs) return c;
   return chk_settle(k, CHK_REFUSED,
                     "outputs %s and %s are equal as real numbers, and differ where an operator "
@@ -553,6 +577,8 @@ iso_code chk_redrawn(chk_state *k) {
       c = try_values(k, &x, &at_edges, MORE_DRAWS + i);
     for (size_t i = 0; i < n && !c && !chk_settled(k); i++) c = try_undefined(k, &x, i);
     for (size_t i = 0; i < n_poles && !c && !chk_settled(k); i++) c = try_pole(k, &x, i);
+    x.large = x.poles.told;
+    for (size_t i = 0; i < N_LARGE && x.large && !c && !chk_settled(k); i++) c = try_pole(k, &x, i);
   }
   for (uint32_t i = 0; k->drawn && i < k->n_terms; i++) rule_tensor_unref(k->drawn[i]);
   free(k->drawn);

@@ -73,7 +73,9 @@ iso_code chk_poles_of(chk_state *k, chk_poles *p) {
     if (!t->call || !t->node || !need[i]) continue;
     const bool whole = t->node->n_outputs == 1 && !is_real(t->node->output[0].dtype);
     if (whole) fact[i].undefined = false;
+    if (whole) fact[i].large = false;
     if (whole || rule_looks_at_undefined(t->call)) p->seen |= any_undefined(t->call, fact);
+    p->told |= rule_tells_overflow(t->call, fact) == RULE_TELLS_OVERFLOW;
     add_numbers(k, t->call, p);
   }
   for (size_t o = 0; o < k->n_outputs; o++)
@@ -85,14 +87,16 @@ iso_code chk_poles_of(chk_state *k, chk_poles *p) {
 
 iso_code chk_weigh_undefined(chk_state *k, bool last) {
   chk_poles p;
-  bool sees = false;
+  bool sees = false, any = false;
   iso_code c = chk_poles_of(k, &p);
-  for (size_t i = 0; i < k->n_steps && !c && !sees; i++) {
+  for (size_t i = 0; i < k->n_steps && !c; i++) {
     if (k->step[i].kind != CHK_RULE) continue;
+    any = true;
     const rule *r = rule_set_at(k->rule[k->step[i].rule], 0);
-    sees = rule_looks_at_undefined(r->lhs) || rule_looks_at_undefined(r->rhs);
+    sees |= rule_looks_at_undefined(r->lhs) || rule_looks_at_undefined(r->rhs);
   }
-  if (c || !sees || !p.seen || k->report->evidence <= RULE_TESTED) return c;
+  const bool weighs = (sees && p.seen) || (any && p.told);
+  if (c || !weighs || k->report->evidence <= RULE_TESTED) return c;
   if (k->evidence == RULE_TESTED) k->report->evidence = RULE_TESTED;
   else if (last)
     c = chk_settle(k, CHK_REFUSED,

@@ -103,6 +103,12 @@ bool lo_exchanged_leaves(const parting *p, const int64_t root[2], synth_divergen
  * it. */
 iso_code lo_measure(const parting *p, const int64_t at[2], synth_divergence *d, iso_error *err);
 
+/* ---- wiring_words.c ---- */
+/* Where the roots are wired otherwise: another operand, a step or a module left out, the other
+ * order. NULL: they are not, or more than one of these is. Puts what a step is missing behind into
+ * d. */
+const char *lo_wiring_hint(const parting *p, const int64_t root[2], synth_divergence *d);
+
 /* ---- suspects.c ---- */
 typedef enum lo_search {
   LO_ANY,

@@ -75,4 +75,11 @@ iso_code lo_picture(state *s, const rule_tensor *x, const rule_tensor *y, const 
 /* "gelu" of "aten::gelu.default". NULL: no memory. */
 const char *lo_short_name(iso_arena *a, const char *op);
 
+/* ---- mutate_words.c ---- */
+/* A node by its name: a leaf's, or an operator with the module that it is of. NULL: no memory. */
+const char *lo_called(iso_arena *a, const synth_graph *g, uint32_t i);
+/* The effect of a call of `g` on its argument `kept`: "SUBJECT is DONE". */
+void lo_step_in_words(state *s, const synth_graph *g, const rule_term *call, uint32_t kept,
+                      const char **subject, const char **done);
+
 #endif

@@ -41,11 +41,21 @@ static const rule_term *beside(const rule_term *call, uint32_t kept) {
   return NULL;
 }
 
+const char *lo_called(iso_arena *a, const synth_graph *g, uint32_t i) {
+  const synth_node *n = &g->node[i];
+  if (n->kind != SYNTH_OP || !n->scope || !*n->scope)
+    return iso_arena_printf(a, "\"%s\"", n->name ? n->name : n->id);
+  return iso_arena_printf(a, "\"%s\" of %s", n->id, n->scope);
+}
+
 /* A tensor of `g` or a number by its name. */
-static const char *named(repair *r, const synth_graph *g, const rule_term *t) {
-  if (t->kind != RULE_VAR || t->u.i >= (int64_t)g->n_nodes) return rp_show(r, t);
-  const synth_node *n = &g->node[t->u.i];
-  return iso_arena_printf(&r->s->res->arena, "\"%s\"", n->name ? n->name : n->id);
+static const char *named(state *s, const synth_graph *g, const rule_term *t) {
+  iso_arena *a = &s->res->arena;
+  if (t->kind == RULE_VAR && t->u.i < (int64_t)g->n_nodes) return lo_called(a, g, (uint32_t)t->u.i);
+  char *text = rule_term_print(t, s->schemas, NULL);
+  const char *kept = text ? iso_arena_strdup(a, text) : NULL;
+  free(text);
+  return kept ? kept : "?";
 }
 
 const char *lo_short_name(iso_arena *a, const char *op) {
@@ -55,7 +65,7 @@ const char *lo_short_name(iso_arena *a, const char *op) {
 }
 
 /* The tensor that is added to `kept`, with its role. */
-static const char *summand(repair *r, const synth_graph *g, const rule_term *kept,
+static const char *summand(state *s, const synth_graph *g, const rule_term *kept,
                            const rule_term *t) {
   const bool var = t->kind == RULE_VAR && t->u.i < (int64_t)g->n_nodes;
   const synth_node *n = var ? &g->node[t->u.i] : NULL;
@@ -64,26 +74,25 @@ static const char *summand(repair *r, const synth_graph *g, const rule_term *kep
   else if (n && (n->kind == SYNTH_OP || n->kind == SYNTH_INPUT) && kept->kind == RULE_VAR &&
            is_residual(g, (uint32_t)kept->u.i, (uint32_t)t->u.i))
     role = "the residual ";
-  return iso_arena_printf(&r->s->res->arena, "%s%s", role, named(r, g, t));
+  return iso_arena_printf(&s->res->arena, "%s%s", role, named(s, g, t));
 }
 
-/* The effect of a call of `g` on its argument `kept`: "SUBJECT is DONE". */
-static void in_words(repair *r, const synth_graph *g, const rule_term *call, uint32_t kept,
-                     const char **subject, const char **done) {
-  iso_arena *a = &r->s->res->arena;
+void lo_step_in_words(state *s, const synth_graph *g, const rule_term *call, uint32_t kept,
+                      const char **subject, const char **done) {
+  iso_arena *a = &s->res->arena;
   const rule_arithmetic as = rule_operator_of(call->u.s)->arithmetic;
   const rule_term *with = beside(call, kept);
   *subject = "it";
   if (with && as == RULE_ARITHMETIC_ADD) {
-    *subject = summand(r, g, call->child[kept], with);
+    *subject = summand(s, g, call->child[kept], with);
     *done = "added";
   } else if (with && as == RULE_ARITHMETIC_SUB && kept == 0) {
-    *subject = named(r, g, with);
+    *subject = named(s, g, with);
     *done = "subtracted";
   } else if (with && as == RULE_ARITHMETIC_MUL)
-    *done = iso_arena_printf(a, "multiplied by %s", named(r, g, with));
+    *done = iso_arena_printf(a, "multiplied by %s", named(s, g, with));
   else if (with && as == RULE_ARITHMETIC_DIV && kept == 0)
-    *done = iso_arena_printf(a, "divided by %s", named(r, g, with));
+    *done = iso_arena_printf(a, "divided by %s", named(s, g, with));
   else {
     *subject = lo_short_name(a, call->u.s);
     *done = "applied";
@@ -94,14 +103,14 @@ static const char *other_side(const repair *r) { return r->task->side == LEFT ? 
 
 const char *rp_too_much(repair *r, const rule_term *call, uint32_t kept) {
   const char *subject, *done;
-  in_words(r, r->g, call, kept, &subject, &done);
+  lo_step_in_words(r->s, r->g, call, kept, &subject, &done);
   return iso_arena_printf(&r->s->res->arena, "%s is %s, and on the %s it is not", subject, done,
                           other_side(r));
 }
 
 const char *rp_too_little(repair *r, const synth_graph *g, const rule_term *call, uint32_t kept) {
   const char *subject, *done;
-  in_words(r, g, call, kept, &subject, &done);
+  lo_step_in_words(r->s, g, call, kept, &subject, &done);
   return iso_arena_printf(&r->s->res->arena, "%s is not %s, and on the %s it is", subject, done,
                           other_side(r));
 }

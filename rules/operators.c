@@ -78,6 +78,7 @@
 #define SUMS .sums = true, ABSORBS
 #define UNORDERED .unordered = true
 #define SERIES .series = true
+#define NO_OVERFLOW .no_overflow = true
 #define PRODUCT .product = true
 #define POWER .power = true
 #define NORM .norm = true
@@ -110,17 +111,30 @@ static const rule_operator unlisted;
 
 const rule_operator *rule_operators(size_t *n) { return *n = N, table; }
 
-/* The line of a name of `n` bytes, NULL if there is none. */
+/* As strncmp: names are short, and this is asked for each operator of each term. */
+static int order_of(const char *line, const char *name, size_t n) {
+  size_t i = 0;
+  while (i < n && line[i] == name[i]) i++;
+  return i == n ? 0 : (unsigned char)line[i] - (unsigned char)name[i];
+}
+
+/* The line of a name whose first `n` bytes are before its overload: the overload's own, which comes
+ * right behind the operator's, or that. NULL if there is none. */
 static const rule_operator *find(const char *name, size_t n) {
+  const rule_operator *found = NULL;
   size_t low = 0, high = N;
   while (low < high) {
     const size_t middle = low + (high - low) / 2;
-    const int order = strncmp(table[middle].name, name, n);
-    if (order == 0 && table[middle].name[n] == 0) return &table[middle];
-    if (order < 0) low = middle + 1;
+    if (order_of(table[middle].name, name, n) < 0) low = middle + 1;
     else high = middle;
   }
-  return NULL;
+  for (; low < N && order_of(table[low].name, name, n) == 0; low++) {
+    const char *rest = table[low].name + n;
+    if (*rest == 0) found = &table[low];
+    else if (*rest != '.') break;
+    else if (strcmp(rest, name + n) == 0) return &table[low];
+  }
+  return found;
 }
 
 static bool begins(const char *s, size_t n, const char *with) {
@@ -156,10 +170,8 @@ const rule_operator *rule_operator_of(const char *op) {
   const bool plain = rule_is_aten(op);
   const char *name = plain ? op + sizeof aten - 1 : op;
   if (plain == (strstr(name, "::") || rule_is_getitem(name))) return &unlisted;
-  const rule_operator *o = find(name, strlen(name));
-  if (o) return o;
   const size_t n = strcspn(name, ".");
-  o = plain ? of_base(name, n) : find(name, n);
+  const rule_operator *o = plain ? of_base(name, n) : find(name, n);
   return o ? o : &unlisted;
 }
 

@@ -214,6 +214,8 @@ typedef struct rule_operator {
   bool transcendental : 1; /* no two libraries round it alike */
   bool sums : 1;           /* adds up many numbers, in an order that it chooses */
   bool absorbs : 1;        /* adds up, so that a small number may be lost beside a large one */
+  bool no_overflow : 1;    /* finite, or at a pole, for whatever is finite; so is all that is exact,
+                              moves or casts */
   bool cancels : 1;        /* far below 0 it is what 1 - 1 leaves: rounded as 1 is */
   bool exact_at_0 : 1;     /* its result at 0 is a double, and it gives that */
   bool exact_at_1 : 1;

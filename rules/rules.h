@@ -174,9 +174,18 @@ typedef struct rule_fact {
   bool nonnegative, nonzero;
   bool places; /* of several results: the second are places, and the rest is of the first */
   bool seen;   /* an operator on the way here saw what may be undefined */
+  bool large;  /* some may have overflowed: calculated from what is finite, without a bound */
 } rule_fact;
 /* Of a term over nodes (RULE_VAR i: node i); `node` NULL: over given numbers. */
 rule_fact rule_fact_of(const rule_term *t, const rule_fact *node);
+/* What an operator of the term, over nodes, tells of a number that may be large. Proofs are about
+ * real numbers, and do not see it. */
+typedef enum rule_tells {
+  RULE_TELLS_NOTHING,
+  RULE_TELLS_MASKS,   /* by a comparison with minus infinity, which masks are */
+  RULE_TELLS_OVERFLOW /* whether it is infinite or NaN (isinf, isnan, nan_to_num, x == inf) */
+} rule_tells;
+rule_tells rule_tells_overflow(const rule_term *t, const rule_fact *node);
 /* Whether some operator of the term would see what is undefined. */
 bool rule_looks_at_undefined(const rule_term *t);
 /* Whether the call reads the sign of a zero (signbit, copysign, atan2). */

@@ -156,6 +156,27 @@ static rule_fact result(const rule_term *call, rule_fact of) {
   return (rule_fact){.nonnegative = of.nonnegative || place, .nonzero = of.nonzero && !place};
 }
 
+/* A product by a literal that is no more than 1, or a quotient by one that is no less. */
+static bool shrinks(const rule_term *call, const rule_operator *o) {
+  double by = 0;
+  if (!literal(child(call, 1), &by)) return false;
+  return (o->arithmetic == RULE_ARITHMETIC_MUL && fabs(by) <= 1) ||
+         (o->arithmetic == RULE_ARITHMETIC_DIV && fabs(by) >= 1);
+}
+
+/* Whether what is finite makes it finite, but for poles. */
+static bool stays_finite(const rule_term *call, const rule_operator *o) {
+  switch (o->arithmetic) {
+  case RULE_ARITHMETIC_NEG:
+  case RULE_ARITHMETIC_ABS:
+  case RULE_ARITHMETIC_SQRT: return true;
+  default: break;
+  }
+  if (o->accumulates) return false;
+  return o->no_overflow || o->exact || o->moves || o->fills || o->cast || only_moves(o) ||
+         shrinks(call, o) || rule_is_getitem(call->u.s);
+}
+
 /* The result's sign, by the signs of the first operands. */
 static rule_fact sign(const rule_term *call, const rule_operator *o, const rule_fact *of) {
   const rule_fact keeps = {.nonnegative = of[0].nonnegative,
@@ -211,12 +232,22 @@ static bool is_tensor(const rule_term *t) {
   return t->kind == RULE_VAR || t->kind == RULE_OP || t->kind == RULE_LIST;
 }
 
+/* Whether its result is a number although an operand is none. A power is one where its exponent is
+ * 0 (1) or below (an infinity's is 0), and not where that is a literal above 0. */
+static bool sees(const rule_term *call) {
+  const rule_undefined kind =
+      casts_to_float(call) ? RULE_UNDEFINED_PASSES : rule_undefined_of(call->u.s);
+  double e = 0;
+  if (rule_is_overload(call->u.s, OP_POW) && literal(child(call, 1), &e) && e > 0) return false;
+  return kind == RULE_UNDEFINED_SEES || kind == RULE_UNDEFINED_KEEPS || kind == RULE_UNDEFINED_BOTH;
+}
+
 static rule_fact call_fact(const rule_term *call, const rule_fact *node) {
   const rule_operator *o = rule_operator_of(call->u.s);
   const uint32_t chooser = rule_is_overload(call->u.s, OP_WHERE) ? 0 : 1;
   rule_fact of[FIRST] = {{0}, {0}, {0}}, out;
   bool given = false, written = false, seen = false, masked = false, constant = true;
-  bool choice = false;
+  bool choice = false, large = false;
   for (uint32_t i = 0; i < call->n; i++) {
     const rule_fact f = rule_fact_of(call->child[i], node);
     const bool tensor = is_tensor(call->child[i]);
@@ -227,6 +258,7 @@ static rule_fact call_fact(const rule_term *call, const rule_fact *node) {
     given |= tensor && f.undefined;
     written |= !tensor && f.undefined;
     seen |= f.seen;
+    large |= f.large;
   }
   const rule_undefined kind =
       casts_to_float(call) ? RULE_UNDEFINED_PASSES : rule_undefined_of(call->u.s);
@@ -237,9 +269,8 @@ static rule_fact call_fact(const rule_term *call, const rule_fact *node) {
         given || written || (kind == RULE_UNDEFINED_MAKES && !pole_avoided(o, of[0], of[1]));
   if (masked && kind != RULE_UNDEFINED_SEES) pass_masks(call, choice, &out);
   out.constant = constant;
-  const bool sees =
-      kind == RULE_UNDEFINED_SEES || kind == RULE_UNDEFINED_KEEPS || kind == RULE_UNDEFINED_BOTH;
-  out.seen = seen || (sees && given);
+  out.seen = seen || (sees(call) && given);
+  out.large = !constant && (large || !stays_finite(call, o));
   return out;
 }
 
@@ -259,12 +290,34 @@ rule_fact rule_fact_of(const rule_term *t, const rule_fact *node) {
   return all;
 }
 
+/* What others are compared with: an operand that is infinite on all inputs. */
+static rule_tells compares(const rule_term *call, const rule_fact *node) {
+  rule_tells tells = rule_sees_undefined(call) ? RULE_TELLS_OVERFLOW : RULE_TELLS_NOTHING;
+  if (rule_operator_of(call->u.s)->choice != RULE_CHOICE_COMPARE) return tells;
+  for (uint32_t i = 0; i < call->n && i < 2; i++) {
+    const rule_fact f = rule_fact_of(call->child[i], node);
+    const bool literal = call->child[i]->kind == RULE_FLOAT;
+    if (!literal && !(is_tensor(call->child[i]) && f.constant)) continue;
+    if (f.undefined) return RULE_TELLS_OVERFLOW;
+    if (f.masked) tells = RULE_TELLS_MASKS;
+  }
+  return tells;
+}
+
+rule_tells rule_tells_overflow(const rule_term *t, const rule_fact *node) {
+  rule_tells tells = RULE_TELLS_NOTHING;
+  bool large = false;
+  for (uint32_t i = 0; i < t->n; i++) {
+    const rule_tells within = rule_tells_overflow(t->child[i], node);
+    if (within > tells) tells = within;
+    large |= rule_fact_of(t->child[i], node).large;
+  }
+  const rule_tells own = t->kind == RULE_OP && large ? compares(t, node) : RULE_TELLS_NOTHING;
+  return own > tells ? own : tells;
+}
+
 bool rule_looks_at_undefined(const rule_term *t) {
-  const bool casts = t->kind == RULE_OP && casts_to_float(t);
-  const rule_undefined kind =
-      t->kind != RULE_OP || casts ? RULE_UNDEFINED_PASSES : rule_undefined_of(t->u.s);
-  if (kind == RULE_UNDEFINED_SEES || kind == RULE_UNDEFINED_KEEPS || kind == RULE_UNDEFINED_BOTH)
-    return true;
+  if (t->kind == RULE_OP && sees(t)) return true;
   for (uint32_t i = 0; i < t->n; i++)
     if (rule_looks_at_undefined(t->child[i])) return true;
   return false;

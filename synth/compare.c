@@ -8,6 +8,7 @@
 #include "synth/refute/refute.h"
 #include "synth/result/result.h"
 #include "synth/saturate/saturate.h"
+#include "synth/scope/scope.h"
 #include "synth/search/search.h"
 
 #include <stdlib.h>
@@ -40,6 +41,8 @@ static iso_code certify(state *s, const pairing *p, iso_error *err) {
   iso_code c = aux && relation ? ISO_OK : nomem(err);
   for (size_t i = 0; i < n && !c; i++) aux[i] = p[i].aux, relation[i] = p[i].term;
   if (!c) c = st_certify(s, aux, relation, err);
+  if (!c && s->o->scope && s->graph[LEFT]->n_symbols && s->graph[RIGHT]->n_symbols)
+    c = st_scope(s, err);
   free(aux);
   free(relation);
   return c;

@@ -217,6 +217,7 @@ typedef struct st_effort {
   bool hunted;     /* a witness was looked for while candidates were tried */
   bool apart;      /* and found */
   bool large_patterns;
+  bool itemising;           /* a vector is joined number by number */
   const char *saturated_to; /* the limit that the last saturation ended at; NULL: none */
 } st_effort;
 

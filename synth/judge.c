@@ -108,6 +108,25 @@ static iso_code weigh_what_is_seen(state *s, const st_poles *p, iso_error *err) 
   return s->res->reason ? ISO_OK : nomem(err);
 }
 
+static bool any_rule(const state *s) {
+  for (size_t i = 0; i < rule_set_count(s->rules.set); i++)
+    if (s->rules.info[i].needed) return true;
+  return false;
+}
+
+/* Of real numbers, which rules are about, none overflows. Where an operator tells of it, the
+ * evidence is that the graphs agreed on the largest numbers, or that nothing overflowed before it
+ * there. */
+static iso_code weigh_overflow(state *s, bool told, bool apart, iso_error *err) {
+  if (told && s->res->evidence > RULE_TESTED) s->res->evidence = RULE_TESTED;
+  if (!apart) return ISO_OK;
+  s->res->verdict = SYNTH_UNDECIDED;
+  s->res->reason =
+      iso_arena_printf(&s->res->arena, "the outputs part where numbers overflow, and an operator "
+                                       "tells those from others");
+  return s->res->reason ? ISO_OK : nomem(err);
+}
+
 /* Outputs that are equal as real numbers need not be so where one graph is no number (0/0): the
  * other may guard against that, or never come there. No proof sees it, so such inputs are looked
  * for. */
@@ -118,6 +137,9 @@ static iso_code look_where_undefined(state *s, synth_pair *pair, bool joined, is
   iso_code c = st_poles_of(s, &p, err);
   if (!c && (p.watched || p.apart)) c = st_hunt_poles(s, &p, &d, err);
   if (!c && !d.found) c = st_hunt_undefined(s, &d, err);
+  bool apart = false;
+  const bool large = (p.told || p.hides) && any_rule(s);
+  if (!c && !d.found && large) c = st_hunt_large(s, &p, &apart, &d, err);
   if (!c && d.found) {
     s->res->verdict = SYNTH_DIFFERENT;
     s->res->reason = NULL;
@@ -125,6 +147,8 @@ static iso_code look_where_undefined(state *s, synth_pair *pair, bool joined, is
     note_witness(s, d.output, d.diff, true);
   } else if (!c && joined) {
     c = weigh_what_is_seen(s, &p, err);
+    if (!c && large && s->res->verdict == SYNTH_EQUIVALENT)
+      c = weigh_overflow(s, p.told, apart, err);
   }
   st_poles_free(&p);
   return c;
@@ -146,6 +170,9 @@ iso_code st_judge(state *s, pairing *p, iso_error *err) {
     if (c) break;
     bool done = eg_equal(s->g, l, p[i].aux);
     if (!done && equal_values && !st_stopped(s)) c = st_prove(s, l, p[i].aux, &done, err);
+    bool told = false;
+    if (!c && done && !equal_values) c = st_tells_overflow(s, &told, err);
+    done &= !told;
     if (!c && done && !equal_values)
       c = iso_fail(err, ISO_INTERNAL, "output \"%s\" was joined although its values differ", name);
     if (!c && done) c = st_explain(s, l, p[i].aux, &r->evidence, err);

@@ -63,7 +63,17 @@ typedef struct synth_node {
       *value; /* leaves: per input set (parameters: one entry, the same for all sets); borrowed */
   const rule_domain *domain; /* inputs: what their values may be; NULL: anything. Of inputs that are
                                 one, the same */
+  /* In graphs with symbols, as capture/capture.h has them: the sizes of output 0, and the call
+   * with sizes for numbers; NULL: not known. */
+  const rule_term *const *dim;
+  const rule_term *sized;
 } synth_node;
+
+/* A size that the program does not fix. */
+typedef struct synth_symbol {
+  const char *name;
+  int64_t min, max; /* max: INT64_MAX where nothing bounds it */
+} synth_symbol;
 
 typedef struct synth_output {
   const char *name;
@@ -96,6 +106,9 @@ typedef struct synth_graph {
   const synth_output *output;
   size_t n_sets;     /* input sets */
   size_t n_captured; /* of these: those behind were drawn by the caller; 0: all were captured */
+  size_t n_symbols;
+  const synth_symbol *symbol;
+  bool guarded; /* not all sizes within the symbols' ranges are the program's */
 } synth_graph;
 
 /* Parts that can be switched off, to see what each buys; the verdict must not change. */
@@ -115,6 +128,8 @@ enum {
 typedef struct synth_localiser synth_localiser;
 
 typedef struct synth_options {
+  bool scope; /* where graphs have symbols, and they are equivalent: for which sizes. Requires:
+                 `certificate` */
   bool certificate; /* keep what a certificate needs; it is in the result where the verdict is
                        SYNTH_EQUIVALENT */
   uint64_t seed;
@@ -299,6 +314,15 @@ typedef struct synth_certificate {
   const char *missing; /* why there is none, NULL where there is; static or as long as the result */
 } synth_certificate;
 
+/* For which sizes the captures are equivalent. */
+typedef struct synth_scope {
+  bool all; /* all that both captures admit, and not the captured ones alone */
+  size_t n_symbols;
+  const synth_symbol *symbol; /* the left's, within what both admit */
+  size_t n_held;
+  const char *const *held; /* what holds it back, some lines */
+} synth_scope;
+
 typedef struct synth_changed { /* an element of an input on the witness */
   bool right;
   uint32_t node;
@@ -351,6 +375,7 @@ typedef struct synth_result {
   size_t n_steps;
   const char *const
       *step; /* why the outputs are equal, a line each; what a step relies on comes after it */
+  synth_scope scope;              /* with `scope` */
   synth_certificate *certificate; /* NULL unless asked for, and EQUIVALENT */
   iso_arena arena, terms;         /* private */
   rule_set *rules; /* the rules that were validated; borrowed until synth_result_free */

@@ -142,7 +142,11 @@ static iso_code ask_whole(val_ladder *l, iso_error *err) {
  * whatever is said of isnan(x / w). What is proved of a file's rule says so where 0, infinities and
  * the like show the sides apart, or an operator sees what may be no number. */
 static iso_code ask_numbers(val_ladder *l, rule_verdict *proof, iso_error *err) {
-  bool together = !rule_fact_of(l->r->lhs, NULL).seen && !rule_fact_of(l->r->rhs, NULL).seen;
+  bool together = true;
+  for (int side = 0; side < 2; side++) {
+    const rule_term *t = side ? l->r->rhs : l->r->lhs;
+    together &= !rule_fact_of(t, NULL).seen && rule_tells_overflow(t, NULL) < RULE_TELLS_OVERFLOW;
+  }
   const iso_code c = together ? undefined_together(l, l->r, &together, err) : ISO_OK;
   if (!c && !together) proof->rests_on |= RULE_RESTS_ON_NUMBERS;
   return c;

@@ -46,6 +46,7 @@ typedef struct view {
   synth_node *node;
   synth_output *output;
   rule_tensor **value;
+  synth_symbol *symbol;
 } view;
 
 /* One pair: its captures and what came out. Owns: cmp_free_pair. */
@@ -57,7 +58,8 @@ typedef struct pair {
   const char *unrelated; /* a left output that nothing is known of; NULL: none */
   synth_found why;       /* of that output: perhaps an element that nothing on the right holds */
   relations_folded folded;
-  bool pinned; /* parameters are constants */
+  bool pinned;   /* parameters are constants */
+  bool no_scope; /* whether it holds for all sizes is not asked */
   cap_agreement agreed;
   synth_result *result;
   looked looked; /* at other sizes */

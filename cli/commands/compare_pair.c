@@ -22,7 +22,8 @@ bool cmp_make_view(const cap_graph *c, const char *const *relation, size_t n_cap
   v->node = calloc(c->n_nodes + 1, sizeof *v->node);
   v->output = calloc(c->n_results + 1, sizeof *v->output);
   v->value = calloc((c->n_sets + 1) * (c->n_nodes + 1), sizeof *v->value);
-  if (!v->node || !v->output || !v->value) return false;
+  v->symbol = calloc(c->n_symbols + 1, sizeof *v->symbol);
+  if (!v->node || !v->output || !v->value || !v->symbol) return false;
   for (size_t i = 0; i < c->n_nodes; i++) {
     const cap_node *n = &c->node[i];
     rule_tensor **val = &v->value[i * c->n_sets];
@@ -41,9 +42,13 @@ bool cmp_make_view(const cap_graph *c, const char *const *relation, size_t n_cap
                               .call = n->call,
                               .n_outputs = n->n_outputs,
                               .value = val,
-                              .domain = n->domain};
+                              .domain = n->domain,
+                              .dim = n->dim,
+                              .sized = n->sized};
     if (n->n_outputs) v->node[i].shape = n->output[0].shape, v->node[i].dtype = n->output[0].dtype;
   }
+  for (size_t i = 0; i < c->n_symbols; i++)
+    v->symbol[i] = (synth_symbol){c->symbol[i].name, c->symbol[i].min, c->symbol[i].max};
   for (size_t i = 0; i < c->n_results; i++)
     v->output[i] =
         (synth_output){c->result[i].name, c->result[i].node, relation ? relation[i] : NULL};
@@ -53,7 +58,10 @@ bool cmp_make_view(const cap_graph *c, const char *const *relation, size_t n_cap
                        .n_outputs = c->n_results,
                        .output = v->output,
                        .n_sets = c->n_sets,
-                       .n_captured = n_captured};
+                       .n_captured = n_captured,
+                       .n_symbols = c->n_symbols,
+                       .symbol = v->symbol,
+                       .guarded = c->n_guards > 0};
   return true;
 }
 
@@ -61,6 +69,7 @@ void cmp_free_view(view *v) {
   free(v->node);
   free(v->output);
   free(v->value);
+  free(v->symbol);
 }
 
 void cmp_free_pair(pair *p) {
@@ -175,6 +184,8 @@ iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engin
   const rule_oracle oracle = val_oracle(engine);
   iso_code c = relate(o, p, err);
   synth_options so = o->synth;
+  so.scope = p->graph[0]->n_symbols && p->graph[1]->n_symbols && !p->no_scope;
+  so.certificate |= so.scope;
   so.given = p->relations.given, so.n_given = p->relations.n_given;
   o->compared = p->graph;
   if (!c) c = cmp_refine(o, &so, schemas, engine, p, err);

@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_UNDECIDED = 8 }; /* sizes, where the captured ones are undecided */
+enum {
+  MOST_UNDECIDED = 8, /* sizes, where the captured ones are undecided */
+  MOST_CHAINS = 16    /* of larger sizes, that are held against all */
+};
 
 typedef struct looking {
   options *o;
@@ -17,7 +20,8 @@ typedef struct looking {
   val_engine *engine;
   const rule_set *known;
   pair *captured;
-  double most; /* elements */
+  double most;     /* elements */
+  size_t n_chains; /* that were held against all sizes */
   looked *out;
   iso_error *err;
 } looking;
@@ -79,7 +83,40 @@ static iso_code load(looking *l, const int64_t *value, pair *p, iso_error *err) 
   if (!c && size_plan_work(p->graph[0]) + size_plan_work(p->graph[1]) > l->most)
     c = iso_fail(err, ISO_LIMIT, "more than %.0f elements are too many", l->most);
   const cap_graph *const from[2] = {g[0], g[1]};
-  return c ? c : cap_move_inputs(from, p->graph, l->o->synth.seed, err);
+  if (!c) c = cap_move_inputs(from, p->graph, l->o->synth.seed, err);
+  const rule_oracle oracle = val_oracle(l->engine);
+  return c ? c : cmp_take_folds(l->o, p, &oracle, err);
+}
+
+/* What parameters were computed from is known by now, and no matter of sizes. Relations of outputs
+ * are inferred anew. */
+static iso_code copy_folds(const refinement *from, refinement *to, iso_error *err) {
+  to->fold = iso_arena_alloc(&to->arena, (from->n_folds + 1) * sizeof *to->fold);
+  if (!to->fold) return nomem(err);
+  for (; to->n_folds < from->n_folds; to->n_folds++)
+    if (!(to->fold[to->n_folds] = iso_arena_strdup(&to->arena, from->fold[to->n_folds])))
+      return nomem(err);
+  return ISO_OK;
+}
+
+/* At the captured sizes much is equal that is not at others: a window that is not reached hides
+ * nothing. The chain at larger sizes goes other ways, and may be one for all sizes. */
+static bool asks_scope(looking *l, const int64_t *value) {
+  bool larger = false;
+  for (size_t i = 0; i < l->out->n_symbols; i++) larger |= value[i] > l->out->symbol[i].value;
+  return larger && !l->out->scope && l->captured->result->verdict == SYNTH_EQUIVALENT &&
+         l->n_chains++ < MOST_CHAINS;
+}
+
+/* Whether every kind of assumption of `x` is one of `y`, and its evidence is no weaker. */
+static bool rests_on_no_more(const synth_result *x, const synth_result *y) {
+  for (size_t i = 0; i < x->n_assumptions; i++) {
+    bool known = false;
+    for (size_t k = 0; k < y->n_assumptions; k++)
+      known |= y->assumption[k].kind == x->assumption[i].kind;
+    if (!known) return false;
+  }
+  return x->evidence >= y->evidence;
 }
 
 /* Compare at these sizes. What cannot be done there is noted; only a want of memory and a check of
@@ -88,13 +125,18 @@ static iso_code look(looking *l, const int64_t *value, pair *p, looked_at **out)
   iso_error err = {0};
   iso_code c = add(l, value, out);
   if (c) return c;
-  *p = (pair){.pinned = l->captured->pinned};
-  c = load(l, value, p, &err);
+  *p = (pair){.pinned = l->captured->pinned, .no_scope = !asks_scope(l, value)};
+  c = copy_folds(&l->captured->refinement, &p->refinement, &err);
+  if (!c) c = load(l, value, p, &err);
   if (!c) c = cmp_compare_loaded(l->o, l->schemas, l->engine, l->known, p, &err);
   if (c == ISO_NOMEM || c == ISO_INTERNAL) return iso_fail(l->err, c, "%s", err.msg);
   looked_at *x = *out;
   x->compared = !c;
   if (!c) x->verdict = p->result->verdict;
+  if (!c && p->result->scope.all && rests_on_no_more(p->result, l->captured->result)) {
+    c = looked_scope(l->out, &p->result->scope, l->err);
+    if (c) return c;
+  }
   const char *why = c ? err.msg : x->verdict == SYNTH_UNDECIDED ? p->result->reason : NULL;
   x->why = why ? iso_arena_strdup(&l->out->arena, why) : NULL;
   return why && !x->why ? nomem(l->err) : ISO_OK;
@@ -216,8 +258,6 @@ static iso_code look_at_all(looking *l, const size_plan *plan, pair *found) {
 /* Why a pair is not looked at at other sizes; NULL: it is. */
 static const char *unfit(const pair *p) {
   if (!p->graph[0]->n_symbols || !p->graph[1]->n_symbols) return "one capture fixes its sizes";
-  if (p->refinement.n || p->refinement.n_folds)
-    return "what belongs together was inferred at the captured ones";
   return NULL;
 }
 
@@ -248,7 +288,8 @@ iso_code cmp_other_sizes(options *o, size_t k, rule_schemas *schemas, val_engine
   out.none = out.asked ? unfit(p) : "it was switched off";
   const bool go = !c && !out.none && p->result->verdict != SYNTH_DIFFERENT;
   const cap_options from = cmp_inputs_of(o, k);
-  if (go) c = rule_set_new(&rules, err);
+  if (!c && p->result->verdict == SYNTH_EQUIVALENT) c = looked_scope(&out, &p->result->scope, err);
+  if (go && !c) c = rule_set_new(&rules, err);
   for (size_t i = 0; go && known && i < rule_set_count(known) && !c; i++) {
     size_t index;
     bool fresh;

@@ -4,9 +4,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-static const char *const held_back =
-    "the steps are justified at the captured sizes; no proof for all sizes is made yet";
+#include <string.h>
 
 static const char *word(const looked_at *x) {
   return !x->compared                     ? "not compared"
@@ -18,6 +16,28 @@ static const char *word(const looked_at *x) {
 void looked_free(looked *l) {
   free(l->of);
   iso_arena_fini(&l->arena);
+}
+
+/* "1 <= T <= 4096" */
+static const char *range_text(iso_arena *a, const synth_symbol *s) {
+  if (s->max == INT64_MAX) return iso_arena_printf(a, "%s >= %" PRId64, s->name, s->min);
+  return iso_arena_printf(a, "%" PRId64 " <= %s <= %" PRId64, s->min, s->name, s->max);
+}
+
+iso_code looked_scope(looked *l, const synth_scope *s, iso_error *err) {
+  iso_arena *a = &l->arena;
+  const char *text = "";
+  if (!s->all) {
+    l->held = s->held;
+    l->n_held = s->n_held;
+    return ISO_OK;
+  }
+  for (size_t i = 0; i < s->n_symbols && text; i++) {
+    const char *range = range_text(a, &s->symbol[i]);
+    text = range ? iso_arena_printf(a, "%s%s%s", text, i ? ", " : "", range) : NULL;
+  }
+  l->scope = text;
+  return text ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 
 /* The sizes of one verdict in one line; each with its reason where there are reasons. */
@@ -35,16 +55,30 @@ static void print_those(const looked *l, const char *title, FILE *f) {
   if (any) fputc('\n', f);
 }
 
-void looked_text(const looked *l, FILE *f) {
-  if (!l->asked) return;
-  fputs("\nsizes:\n  the verdict is for the captured sizes:", f);
+/* " T = 9 (of 2 to 512)", of each symbol as captured. */
+static void print_captured(const looked *l, FILE *f) {
   for (size_t i = 0; i < l->n_symbols; i++) {
     const cap_symbol *s = &l->symbol[i];
     fprintf(f, "%s %s = %" PRId64 " (of %" PRId64, i ? "," : "", s->name, s->value, s->min);
     if (s->max < INT64_MAX) fprintf(f, " to %" PRId64 ")", s->max);
     else fputs(" and more)", f);
   }
-  fprintf(f, "\n  %s\n", held_back);
+  fputc('\n', f);
+}
+
+void looked_text(const looked *l, FILE *f) {
+  if (!l->n_symbols) return;
+  if (l->first) {
+    fprintf(f, "\nsizes:\n  all of the above is of %s, the smallest that was found; captured at",
+            l->first);
+    print_captured(l, f);
+  } else {
+    if (l->scope) fprintf(f, "\nsizes:\n  the verdict is for %s; captured at", l->scope);
+    else fputs("\nsizes:\n  the verdict is for the captured sizes:", f);
+    print_captured(l, f);
+    for (size_t i = 0; i < l->n_held && !l->scope; i++)
+      fprintf(f, "  held back by %s\n", l->held[i]);
+  }
   if (l->none) fprintf(f, "  no other sizes were looked at: %s\n", l->none);
   print_those(l, "equivalent", f);
   print_those(l, "different", f);
@@ -70,9 +104,11 @@ json_t *looked_json(const looked *l) {
     json_array_append_new(at, json_pack("{s:o, s:s, s:o}", "sizes", sizes, "verdict",
                                         word(&l->of[i]), "reason", text_or_null(l->of[i].why)));
   }
-  json_array_append_new(held,
-                        json_string(l->n_symbols ? held_back : "the captures fix every size"));
-  return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "text", "captured sizes", "symbols", symbols,
+  for (size_t i = 0; i < l->n_held && !l->first && !l->scope; i++)
+    json_array_append_new(held, json_string(l->held[i]));
+  if (!l->n_symbols) json_array_append_new(held, json_string("the captures fix every size"));
+  const char *text = l->first ? l->first : l->scope ? l->scope : "captured sizes";
+  return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "text", text, "symbols", symbols,
                    "held_back_by", held, "looked_at", at, "first", text_or_null(l->first),
                    "not_looked", text_or_null(l->none));
 }

@@ -25,10 +25,15 @@ typedef struct looked {
   size_t n, cap;
   const char *none;  /* why nothing was looked at; NULL: something was, or nothing is to be */
   const char *first; /* the smallest sizes that show the difference which decides; else NULL */
+  const char *scope; /* "1 <= T <= 4096, B >= 1" where that is what the verdict is for; else NULL */
+  const char *const *held; /* what holds it back from all sizes; the result's */
+  size_t n_held;
   iso_arena arena;
 } looked;
 
 void looked_free(looked *l);
+/* What the result says of its scope. Errors: ISO_NOMEM. */
+ISO_MUST_USE iso_code looked_scope(looked *l, const synth_scope *s, iso_error *err);
 void looked_text(const looked *l, FILE *f);
 /* The report's "scope". NULL: there is no memory. */
 json_t *looked_json(const looked *l);

@@ -139,6 +139,9 @@ static const char *redrawn_what(const synth_result *r) {
 /* The sizes that a difference was found at, where they are not the captured ones. */
 static const char *first_at(const report *p) { return p->looked ? p->looked->first : NULL; }
 
+/* The sizes that an equivalence is for, where they are more than the captured ones. */
+static const char *scope_of(const report *p) { return p->looked ? p->looked->scope : NULL; }
+
 static const char *witness_on(const report *p) {
   const synth_result *r = p->r;
   if (p->counterexample) return "on the inputs that were written";
@@ -171,7 +174,10 @@ static void print_verdict_line(const report *p, const char *where, FILE *f) {
   const char *pinned = p->pinned ? ", at these weights" : "";
   if (r->verdict == SYNTH_EQUIVALENT) {
     print_verdict(p, "EQUIVALENT", f);
-    fprintf(f, " [%s]", rule_status_name(r->evidence));
+    /* Obligations are asked of the captured sizes' chain. */
+    const char *more = r->evidence == RULE_CERTIFIED ? "; proved for " : ", for ";
+    fprintf(f, " [%s%s%s]", rule_status_name(r->evidence), scope_of(p) ? more : "",
+            scope_of(p) ? scope_of(p) : "");
     fputs(pinned, f);
     if (p->refinement && p->refinement->unexpected)
       fprintf(f, ", not as expected: %s", p->refinement->unexpected);

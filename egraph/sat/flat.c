@@ -5,7 +5,10 @@
  * first: a run per operator (above, per position of the child), each row being its children, above
  * a class its own class before them, and nothing else. Runs are found by a hash of class and slot,
  * so that a search meets only what it asks for. Rows that are fresh come last in a run. What no
- * search comes to is not copied. */
+ * search comes to is not copied.
+ *
+ * Copies are kept as long as the graph stays as it is: under backoff half of all searches find it
+ * as the one before left it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,15 +36,36 @@ void egi_flat_fini(egi_flat *f) {
   free(f->cell);
 }
 
+/* Nothing is fresh any more: what was so in a run joins the rest of it. */
+static void settle(egi_flat *f) {
+  for (size_t i = 0; f->fresh && i < f->n_cells; i++) {
+    uint32_t *copy = f->cell[i].copy;
+    if (!copy) continue;
+    uint32_t *run = copy + 1 + copy[0];
+    for (uint32_t k = 0; k < copy[0]; k++, run += 3) {
+      run[1] += run[2];
+      run[2] = 0;
+    }
+  }
+}
+
+/* Copies of the same graph serve again, unless rows are fresh that those who made them did not
+ * have to tell apart. */
 void egi_flat_begin(eg_sat *s, bool fresh) {
   egi_flat *f = s->flat;
   if (f->depth++) return; /* a callback of a search searches, and nothing changes in between */
+  const uint64_t now = eg_sat_version(s);
+  if (f->off || f->made_at != now || (fresh && f->unmarked_at != now)) forget(f);
+  else settle(f);
+  f->made_at = now;
   f->fresh = fresh;
   f->off = false;
 }
 
-void egi_flat_end(eg_sat *s) {
-  if (--s->flat->depth == 0) forget(s->flat);
+void egi_flat_end(eg_sat *s) { s->flat->depth--; }
+
+void egi_flat_drop(eg_sat *s) {
+  if (s->flat->depth == 0) forget(s->flat);
 }
 
 /* ---- which lists are copied: few, so that a word per class would be much ---- */
@@ -157,8 +181,7 @@ static uint32_t *copy(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
 
 const uint32_t *egi_flat_new(eg_sat *s, uint32_t list) {
   egi_flat *f = s->flat;
-  const uint32_t *made =
-      reserve_slots(s, f) && reserve_cells(f) ? copy(s, f, list % 2, list / 2) : NULL;
+  uint32_t *made = reserve_slots(s, f) && reserve_cells(f) ? copy(s, f, list % 2, list / 2) : NULL;
   if (made) {
     *egi_flat_cell_of(f, list) = (egi_flat_cell){list, made};
     f->n_used++;

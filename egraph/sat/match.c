@@ -579,6 +579,7 @@ void egi_unmark(eg_sat *s) {
       s->w[r + ROW_HEAD] &= ~ROW_FRESH;
   }
   s->seen = s->n_w;
+  s->flat->unmarked_at = eg_sat_version(s);
   s->n_fresh = 0;
   s->lost = s->listed = s->marked = false;
 }

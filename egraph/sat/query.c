@@ -66,7 +66,7 @@ static bool leads_up(const egi_atom *a, const bool *way) {
   return false;
 }
 
-/* Copies that were made for a search under way have only what was used before. */
+/* Copies have only what was used when they were made. */
 static void use(eg_sat *s, uint32_t op, uint32_t bit) {
   if (!(s->op[op].used & bit)) s->flat->off = true;
   s->op[op].used |= bit;

@@ -141,7 +141,7 @@ void egi_words_free(egi_words *x);
 
 /* ---- matches ---- */
 
-/* Long lists copied flat for one search, see flat.c. */
+/* Long lists copied flat, see flat.c. */
 enum { EGI_OF_CLASS, EGI_ABOVE };
 enum { EGI_LONG = 16 }; /* weight of a class whose lists are copied */
 typedef struct egi_member {
@@ -151,8 +151,8 @@ typedef struct egi_run {
   size_t n, at; /* words, and where the next one goes */
 } egi_run;
 typedef struct egi_flat_cell {
-  uint32_t list;        /* twice the class, plus the side */
-  const uint32_t *copy; /* NULL: free */
+  uint32_t list;  /* twice the class, plus the side */
+  uint32_t *copy; /* NULL: free */
 } egi_flat_cell;
 typedef struct egi_flat {
   egi_flat_cell *cell; /* open addressing */
@@ -165,8 +165,10 @@ typedef struct egi_flat {
   size_t n_seen;
   uint32_t n_slots;
   unsigned depth;
-  bool fresh; /* marks say what is fresh */
-  bool off;
+  uint64_t made_at;     /* the graph's version whose lists are copied */
+  uint64_t unmarked_at; /* that at which all marks were last taken off */
+  bool fresh;           /* marks say what is fresh */
+  bool off; /* what copies there are lack something: until the next search, lists are walked */
 } egi_flat;
 void egi_flat_begin(eg_sat *s, bool fresh); /* before searches of the same graph */
 void egi_flat_end(eg_sat *s);

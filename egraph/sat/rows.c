@@ -9,6 +9,7 @@ static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 bool egi_rows_grow(eg_sat *s, size_t n, uint32_t arity) {
   const size_t words = s->n_w + n * egi_row_words(arity) + 1, classes = s->n_cls + n;
   if (words > ROW_MAX || classes > ROW_MAX) return false;
+  egi_flat_drop(s);
   if (!egi_grow(s->w, s->cap_w, words) || !egi_grow(s->up, s->cap_up, classes) ||
       !egi_grow(s->cls, s->cap_cls, classes) ||
       !egi_grow_used(s->dirty, s->cap_dirty, s->n_dirty, classes) || !egi_table_grow(s, n))

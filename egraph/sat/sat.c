@@ -203,6 +203,7 @@ iso_code eg_sat_rebuild(eg_sat *s, iso_error *err) {
 void eg_sat_prune(eg_sat *s, eg_class c) {
   const uint32_t id = egi_sat_find(s, c.i);
   uint32_t *w = s->w, *link = &s->cls[id].rows;
+  egi_flat_drop(s);
   for (uint32_t r = *link; r; r = w[r + ROW_NEXT]) {
     egi_op *op = &s->op[egi_row_op(s, r)];
     if (!egi_row_shown(w[r + ROW_HEAD])) continue;

@@ -292,6 +292,11 @@ void egi_big_filled(void *p, size_t bytes); /* all its room will be used: huge p
 void egi_big_free(void *p, size_t bytes);   /* all its room */
 #define egi_grown_free(p, cap) egi_big_free((p), (cap) * sizeof *(p))
 
+/* ---- flat.c ---- */
+/* Lists that searches copied go: the graph is about to change, or to rest. During a search nothing
+ * happens. */
+void egi_flat_drop(eg_sat *s);
+
 /* ---- rebuild.c ---- */
 /* Merge two canonical, different classes, and their data. Returns: the one that stays. */
 uint32_t egi_sat_union(eg_sat *s, uint32_t a, uint32_t b);

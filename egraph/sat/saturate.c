@@ -398,6 +398,7 @@ iso_code eg_sat_run(eg_sat *s, eg_rules *r, const eg_run_options *options, eg_ru
   code = tell(&x, 0, &on, &changed, err);
   if (!code && on) code = loop(&x, out, err);
   s->track = false; /* marks stay until the next run */
+  egi_flat_drop(s);
   blame(&x, out);
   out->n_left_out = x.n_left_out;
   return code;

@@ -298,6 +298,15 @@ rule_tensor *st_val(state *s, eg_node n, size_t draw) {
   return s->values.lost ? NULL : made;
 }
 
+/* On all draws. */
+static bool is_zero(const state *s, eg_node e) {
+  const rec *r = &s->rec[e.i];
+  for (size_t d = 0; d < s->n_draws; d++)
+    for (int64_t i = 0; i < r->val[d]->numel; i++)
+      if (rule_tensor_get(r->val[d], i) != 0) return false;
+  return true;
+}
+
 /* getitem projects the stored results of its argument. */
 static iso_code eval_getitem(state *s, eg_node e, iso_error *err) {
   eg_class from = eg_node_child(s->g, e, 0);
@@ -319,6 +328,8 @@ static iso_code eval_getitem(state *s, eg_node e, iso_error *err) {
   }
   for (size_t d = 0; d < s->n_draws && !c; d++)
     c = store(s, e, &f->val[d * f->n_out + (size_t)k], 1, d, d + 1 == s->n_draws, err);
+  if (!c && f->cancels && s->rec[e.i].tensor && !st_spare(s, e))
+    s->rec[e.i].cancels = is_zero(s, e);
   return c;
 }
 
@@ -449,14 +460,12 @@ static iso_code make_zero(state *s, eg_node e, iso_error *err) {
   return c;
 }
 
-/* A node made of such a sum, and 0 itself: another layout of it. */
+/* A node made of such a sum, and 0 itself: another layout of it. One of several results is asked
+ * for each of them by itself. */
 static bool is_of_cancelled(const state *s, eg_node e, const call_builder *b) {
-  const rec *r = &s->rec[e.i];
   bool any = false;
   for (uint32_t i = 0; i < b->n; i++) any |= s->rec[b->dep[i].i].cancels;
-  for (size_t d = 0; d < s->n_draws && any; d++)
-    for (int64_t i = 0; i < r->val[d]->numel && any; i++) any = rule_tensor_get(r->val[d], i) == 0;
-  return any;
+  return any && (s->rec[e.i].multi || is_zero(s, e));
 }
 
 iso_code st_value(state *s, eg_node e, iso_error *err) {
@@ -495,7 +504,7 @@ iso_code st_value(state *s, eg_node e, iso_error *err) {
       s->rec[e.i].param &= param;
     }
   if (!c && cancels) c = make_zero(s, e, err);
-  else if (!c && s->rec[e.i].tensor && !st_spare(s, e))
+  else if (!c && (s->rec[e.i].multi || (s->rec[e.i].tensor && !st_spare(s, e))))
     s->rec[e.i].cancels = is_of_cancelled(s, e, b);
   iso_arena_fini(&scratch);
   free(b);

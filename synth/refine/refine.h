@@ -46,9 +46,16 @@ const char *st_surprise(const synth_graph *left, const synth_graph *right, uint3
 iso_code st_seek_apart(const st_refiner *x, uint32_t left, size_t n_right, synth_found *out,
                        iso_error *err);
 
+/* ---- given.c ---- */
+/* Whether ranks were given a leaf of the wanted shape so: its parts, put in the places of the right
+ * outputs of their ranks in the term, are a leaf of the left graph. */
+iso_code st_given_so(const st_refiner *x, const rule_term *t, const rule_shape *want, bool *yes,
+                     iso_error *err);
+
 /* ---- together.c ---- */
 /* A term that puts the pieces together to what left output `left` is: concatenations and sums of
- * neighbours, in the ranks' order, every piece once. By value, or with `by_shape` by shapes alone.
+ * neighbours, in the ranks' order, every piece once; or in the order of a mesh gone through from
+ * the outside, where leaves are given so. By value, or with `by_shape` by shapes alone.
  * Returns: in `out` NULL where there is none; with `scale` (NULL: not asked for) the best that
  * holds but for a factor, and that factor. */
 iso_code st_put_together(const st_refiner *x, uint32_t left, const st_piece *piece, size_t n,

@@ -2,7 +2,10 @@
  *
  * Ranks are numbered so that the inner groups are neighbours, and a mesh of several dimensions is
  * gone through from the inside: of 2 x 4 ranks, say, each four hold columns of a tensor of which
- * the two groups hold sums. What is left over (another order, a part twice) is no such relation. */
+ * the two groups hold sums. A parameter that is cut for the inner groups first, and then each part
+ * for the outer ones, is gone through from the outside: ranks that are equally far apart, where
+ * ranks were given a leaf in that order. What is left over (another order, a part twice) is no such
+ * relation. */
 #include "synth/refine/refine.h"
 #include "rules/names.h"
 #include "synth/relate/layout.h"
@@ -26,6 +29,7 @@ typedef struct search {
   uint32_t left;
   const rule_shape *want;
   bool by_shape;
+  int outside; /* steps that joined pieces which are equally far apart */
   const rule_term *found;
   double scale;            /* NAN: not asked for */
   const rule_term *scaled; /* what holds but for the factor `scale` */
@@ -82,6 +86,8 @@ static iso_code look_at(search *q, const rule_term *t, iso_error *err) {
   double scale = 0;
   iso_code c = ISO_OK;
   if (!q->by_shape) c = st_holds(q->x, q->left, t, &holds, isnan(q->scale) ? &scale : NULL, err);
+  if (!c && q->outside && holds) c = st_given_so(q->x, t, q->want, &holds, err);
+  if (q->outside) scale = 0;
   if (!c && holds) q->found = t;
   else if (!c && scale != 0 && isnan(q->scale)) q->scale = scale, q->scaled = t;
   return c;
@@ -165,11 +171,13 @@ static iso_code any_multiples(const search *q, const st_piece *p, size_t n, bool
   return c;
 }
 
-/* Every `f` neighbours become one, by a sum or along `dim`; then the rest. */
-static iso_code join_all(search *q, const st_piece *p, size_t n, size_t f, int dim,
-                         iso_error *err) {
-  st_piece joined[ST_MAX_PARTS];
+/* Every `f` neighbours become one, or every `f` that are equally far apart, by a sum or along
+ * `dim`; then the rest. */
+static iso_code join_all(search *q, const st_piece *given, size_t n, size_t f, int dim,
+                         bool outside, iso_error *err) {
+  st_piece joined[ST_MAX_PARTS], p[ST_MAX_PARTS];
   const size_t m = n / f;
+  for (size_t i = 0; i < n; i++) p[i] = given[outside ? i % f * m + i / f : i];
   for (size_t i = 0; i < m; i++)
     if (!can_join(p + i * f, f, dim, &joined[i].shape) ||
         !promising(q, &joined[i].shape, dim, &p[i * f + f - 1], m))
@@ -181,7 +189,10 @@ static iso_code join_all(search *q, const st_piece *p, size_t n, size_t f, int d
   }
   for (size_t i = 0; i < m; i++)
     if (!(joined[i].term = join(q->x->arena, p + i * f, f, dim))) return nomem(err);
-  return explore(q, joined, m, err);
+  q->outside += outside;
+  const iso_code c = explore(q, joined, m, err);
+  q->outside -= outside;
+  return c;
 }
 
 static iso_code explore(search *q, const st_piece *p, size_t n, iso_error *err) {
@@ -190,8 +201,10 @@ static iso_code explore(search *q, const st_piece *p, size_t n, iso_error *err) 
   for (size_t f = n; f > 1 && !c && !q->found; f--) { /* all at once first */
     if (n % f != 0) continue;
     for (int d = 0; d < (int)p[0].shape.rank && !c && !q->found; d++)
-      c = join_all(q, p, n, f, d, err);
-    if (!c && !q->found) c = join_all(q, p, n, f, SUM, err);
+      c = join_all(q, p, n, f, d, false, err);
+    if (!c && !q->found) c = join_all(q, p, n, f, SUM, false, err);
+    for (int d = 0; d < (int)p[0].shape.rank && f < n && !q->by_shape && !c && !q->found; d++)
+      c = join_all(q, p, n, f, d, true, err);
   }
   return c;
 }

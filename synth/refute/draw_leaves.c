@@ -96,7 +96,8 @@ static iso_code draw_float(st_drawing *h, const synth_node *n, iso_rng *rng, rul
     if (!c) st_poles_fill(h->poles, h->k, rng, -INFINITY, INFINITY, *out);
     return c;
   }
-  if (h->poles) return rule_tensor_to_float64(v, out, err);
+  if (h->large && (input || h->k % 4 == 3)) return st_draw_large(h->k, v, rng, out, err);
+  if (h->poles || h->large) return rule_tensor_to_float64(v, out, err);
   const kind k = kinds[h->k % ST_DRAW_KINDS];
   how m = input ? k.input : matrix ? k.matrix : k.vector;
   double scale = input ? k.input_scale : matrix ? k.matrix_scale : k.vector_scale;
@@ -252,7 +253,7 @@ static iso_code class_value(st_drawing *h, eg_class cls, rule_tensor **out, iso_
     /* At poles every other draw gives all leaves the same numbers: x - y is one, too. */
     const uint64_t own = h->poles && h->k % 4 < 2 ? 0 : atom.i;
     iso_rng rng = iso_rng_new(s->o->seed ^ UINT64_C(0x77697475), own * 64 + h->k);
-    if (stays(s, r, nd))
+    if (stays(s, r, nd) || (h->large && !rule_dtype_is_float(nd->value[0]->dtype)))
       c = (v = rule_tensor_ref(st_val(s, atom, 0))) ? ISO_OK : st_lost(&s->values, err);
     else
       c = rule_dtype_is_float(nd->value[0]->dtype) ? draw_float(h, nd, &rng, &v, err)

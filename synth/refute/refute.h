@@ -69,14 +69,22 @@ enum { ST_POLES = 24, ST_POLE_DRAWS = 24 };
 typedef struct st_poles {
   double value[ST_POLES];
   size_t n;
-  bool *watch[2]; /* by node of left and right: it may be undefined, and an operator sees it */
-  bool watched;   /* any of them */
-  bool apart;     /* an output may be undefined on one side only */
-  bool reached;   /* on some draw one of them was NaN or infinite */
+  bool *watch[2];  /* by node of left and right: it may be undefined, and an operator sees it */
+  bool watched;    /* any of them */
+  bool apart;      /* an output may be undefined on one side only */
+  bool reached;    /* on some draw one of them was NaN or infinite */
+  bool *tells[2];  /* by node: it tells whether a number that may be large has overflowed */
+  bool told;       /* any of them, but of those that tell masks */
+  bool *steady[2]; /* by node: a truth value that is the same on all draws, of what may be large */
+  bool jumps;      /* any that tells something, or decides, of numbers that may be large */
+  bool hides;      /* any that tells masks, or is steady */
 } st_poles;
 /* Owns: st_poles_free, also after an error. */
 iso_code st_poles_of(state *s, st_poles *p, iso_error *err);
 void st_poles_free(st_poles *p);
+/* Whether some operator tells numbers that have overflowed from others, or decides by them: where
+ * one of a draw has, what was joined as real numbers may differ. */
+ISO_MUST_USE iso_code st_tells_overflow(state *s, bool *yes, iso_error *err);
 /* Values of a leaf for draw `k` < p->n + ST_POLE_DRAWS: first one number everywhere, then rows of
  * all kinds. Requires: `v` is of floats, or its numbers are within [low, high). */
 void st_poles_fill(const st_poles *p, size_t k, iso_rng *rng, double low, double high,
@@ -85,6 +93,15 @@ void st_poles_fill(const st_poles *p, size_t k, iso_rng *rng, double low, double
 void st_poles_note(st_poles *p, const st_run run[2]);
 /* Look there; as st_hunt. */
 iso_code st_hunt_poles(state *s, st_poles *p, st_difference *out, iso_error *err);
+
+/* ---- overflow.c ---- */
+enum { ST_LARGE_DRAWS = 16 };
+/* Run both sides on numbers so large that what is calculated from them overflows. `apart`: on some
+ * of them an operator that tells of it is given what overflowed, and the outputs are not the same.
+ * A difference is found where they are numbers that differ by what those operators tell: they agree
+ * with what these give of finite operands. */
+iso_code st_hunt_large(state *s, const st_poles *p, bool *apart, st_difference *out,
+                       iso_error *err);
 
 /* ---- coverage.c ---- */
 iso_code st_cover(state *s, const bool *const live[2], iso_error *err);

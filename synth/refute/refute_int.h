@@ -55,7 +55,11 @@ typedef struct st_drawing {
   size_t n_literal;
   bool undefined;  /* NaN on one side only counts */
   st_poles *poles; /* NULL, or inputs are drawn there */
+  bool large;      /* inputs, and parameters now and then, are so large that products overflow */
 } st_drawing;
+/* What a leaf holds on large draw `k` (overflow.c). Owns: `out`. */
+iso_code st_draw_large(size_t k, rule_tensor *captured, iso_rng *rng, rule_tensor **out,
+                       iso_error *err);
 /* The numbers that the graph compares with. */
 void st_collect_literals(st_drawing *h, const rule_term *t);
 /* All leaves' values on this draw, borrowed from h->of. */

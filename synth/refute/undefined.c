@@ -40,7 +40,30 @@ static bool watch_operands(const rule_term *t, const rule_fact *fact, bool *watc
   return any;
 }
 
-static void facts_of(const state *s, int side, rule_fact *fact, st_poles *p) {
+static bool any_large(const rule_term *t, const rule_fact *fact) {
+  bool any = t->kind == RULE_VAR && fact[t->u.i].large;
+  for (uint32_t i = 0; i < t->n; i++) any |= any_large(t->child[i], fact);
+  return any;
+}
+
+/* A truth value that is the same everywhere and on all draws, of numbers that may be large: as a
+ * number is no less than itself, which one that has overflowed need not be. */
+static bool is_steady(state *s, int side, size_t i, const rule_fact *fact, iso_error *err) {
+  const synth_node *n = &s->graph[side]->node[i];
+  const eg_node e = s->map[side][i];
+  if (n->dtype != RULE_BOOL || fact[i].constant || !any_large(n->call, fact)) return false;
+  if (!s->rec[e.i].valued || s->rec[e.i].n_out != 1) return false;
+  for (size_t d = 0; d < s->n_draws; d++) {
+    st_trim(s);
+    const rule_tensor *first = st_val(s, e, 0), *v = st_val(s, e, d);
+    for (int64_t k = 0; v && first && k < v->numel; k++)
+      if (rule_tensor_get(v, k) != rule_tensor_get(first, 0)) return false;
+    if (!v || !first) return (void)st_lost(&s->values, err), false;
+  }
+  return true;
+}
+
+static void facts_of(state *s, int side, rule_fact *fact, st_poles *p, iso_error *err) {
   const synth_graph *g = s->graph[side];
   for (size_t i = 0; i < g->n_nodes; i++) {
     const synth_node *n = &g->node[i];
@@ -49,8 +72,15 @@ static void facts_of(const state *s, int side, rule_fact *fact, st_poles *p) {
     if (n->kind != SYNTH_OP) continue;
     /* Integers and truth values are never undefined: what makes one of a float has seen it. */
     const bool sees = rule_looks_at_undefined(n->call) || !is_float(n->dtype);
-    if (!is_float(n->dtype)) fact[i].undefined = false;
+    if (!is_float(n->dtype)) fact[i].undefined = fact[i].large = false;
     if (sees) p->watched |= watch_operands(n->call, fact, p->watch[side]);
+    const rule_tells tells = rule_tells_overflow(n->call, fact);
+    p->tells[side][i] = tells != RULE_TELLS_NOTHING;
+    p->steady[side][i] = !p->tells[side][i] && is_steady(s, side, i, fact, err);
+    p->told |= tells == RULE_TELLS_OVERFLOW;
+    p->jumps |= p->tells[side][i] || (!is_float(n->dtype) && any_large(n->call, fact));
+    p->hides |= p->steady[side][i];
+    p->hides |= tells == RULE_TELLS_MASKS;
   }
 }
 
@@ -92,11 +122,13 @@ iso_code st_poles_of(state *s, st_poles *p, iso_error *err) {
   for (int side = 0; side < 2; side++) {
     fact[side] = calloc(s->graph[side]->n_nodes + 1, sizeof *fact[side]);
     p->watch[side] = calloc(s->graph[side]->n_nodes + 1, 1);
-    if (!fact[side] || !p->watch[side]) c = nomem(err);
+    p->tells[side] = calloc(s->graph[side]->n_nodes + 1, 1);
+    p->steady[side] = calloc(s->graph[side]->n_nodes + 1, 1);
+    if (!fact[side] || !p->watch[side] || !p->tells[side] || !p->steady[side]) c = nomem(err);
   }
   for (int side = 0; side < 2 && !c; side++) {
     const synth_graph *g = s->graph[side];
-    facts_of(s, side, fact[side], p);
+    facts_of(s, side, fact[side], p, err);
     for (size_t i = 0; i < g->n_nodes; i++)
       if (g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE)
         collect(s, side, g->node[i].call, p);
@@ -112,9 +144,20 @@ iso_code st_poles_of(state *s, st_poles *p, iso_error *err) {
 }
 
 void st_poles_free(st_poles *p) {
-  free(p->watch[LEFT]);
-  free(p->watch[RIGHT]);
+  for (int side = 0; side < 2; side++) {
+    free(p->watch[side]);
+    free(p->tells[side]);
+    free(p->steady[side]);
+  }
   *p = (st_poles){0};
+}
+
+iso_code st_tells_overflow(state *s, bool *yes, iso_error *err) {
+  st_poles p;
+  const iso_code c = st_poles_of(s, &p, err);
+  *yes = p.jumps;
+  st_poles_free(&p);
+  return c;
 }
 
 /* ---- draws ---- */

@@ -48,6 +48,11 @@ iso_code st_record_application(state *s, const st_use *use, iso_error *err);
 /* Synthesise a rule for the pair, have it validated, merge. */
 iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
 
+/* ---- items.c ---- */
+/* Where one of the two is a list of numbers as a vector, and the other is computed as a vector:
+ * join them number by number. */
+iso_code st_join_items(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
+
 /* ---- uniform.c ---- */
 /* Join a tensor that is one number everywhere with a fill by that number, if a rule says so. */
 iso_code st_join_fill(state *s, eg_node e, iso_error *err);

@@ -274,6 +274,105 @@ START_TEST(what_is_wrong_is_said) {
 }
 END_TEST
 
+/* ---- sizes as they are written ---- */
+
+/* A size at T = t, with what lower.c makes of places. */
+static int64_t written_at(const rule_term *x, int64_t t) {
+  if (x->kind == RULE_INT) return x->u.i;
+  if (x->kind == RULE_NAME) return t;
+  const int64_t a = written_at(x->child[0], t), b = x->n > 1 ? written_at(x->child[1], t) : 0;
+  const char *op = x->u.s;
+  const int64_t place = a < 0 ? a + b : a;
+  if (!strcmp(op, "+")) return a + b;
+  if (!strcmp(op, "-")) return x->n > 1 ? a - b : -a;
+  if (!strcmp(op, "*")) return a * b;
+  if (!strcmp(op, "//")) return (int64_t)down(a, b);
+  if (!strcmp(op, "%")) return a - b * (int64_t)down(a, b);
+  if (!strcmp(op, "min")) return a < b ? a : b;
+  if (!strcmp(op, "max")) return a > b ? a : b;
+  if (!strcmp(op, "wrap")) return place;
+  ck_assert_str_eq(op, "bound");
+  return place < 0 ? 0 : place > b ? b : place;
+}
+
+/* `sized` at T = t is `call`. */
+static void check_sized(const char *id, const rule_term *sized, const rule_term *call, int64_t t) {
+  if (call->kind == RULE_INT) {
+    ck_assert(sized->kind == RULE_INT || sized->kind == RULE_NAME || sized->kind == RULE_EXPR);
+    ck_assert_msg(written_at(sized, t) == call->u.i, "%s at %lld: %lld, not %lld", id, (long long)t,
+                  (long long)written_at(sized, t), (long long)call->u.i);
+    return;
+  }
+  ck_assert_msg(sized->kind == call->kind && sized->n == call->n, "%s", id);
+  if (call->kind != RULE_OP && call->kind != RULE_LIST) ck_assert(rule_term_eq(sized, call));
+  for (uint32_t k = 0; k < call->n; k++) check_sized(id, sized->child[k], call->child[k], t);
+}
+
+static void put_node(text *t, int id, const char *op, const char *args, const char *shape) {
+  t->n += (size_t)sprintf(t->at + t->n,
+                          ",{'id':'n%d','op':'aten::%s','args':[%s],'outputs':[{'shape':%s,"
+                          "'dtype':'float32'}]}",
+                          id, op, args, shape);
+}
+
+START_TEST(sizes_stay_as_they_are_written) {
+  static const char *const place[] = {"null",
+                                      "0",
+                                      "3",
+                                      "20",
+                                      "9223372036854775807",
+                                      "-1",
+                                      "-7",
+                                      "{'size':'T-2'}",
+                                      "-20",
+                                      "{'size':'T//2'}",
+                                      "{'size':'-T'}",
+                                      "{'size':'2*T + 1'}"};
+  static const char *const other[][3] = {
+      {"view", "{'ref':'x'},[-1,{'size':'3*T'}]", "[1,'3*T']"},
+      {"view", "{'ref':'x'},[{'size':'T'},-1]", "['T',3]"},
+      {"expand", "{'ref':'x'},[2,-1,{'size':'T'}]", "[2,3,'T']"},
+      {"select.int", "{'ref':'x'},1,-1", "[3]"},
+      {"select.int", "{'ref':'x'},-1,{'size':'T - 1'}", "[3]"},
+      {"transpose.int", "{'ref':'x'},-1,-2", "['T',3]"},
+      {"arange", "{'size':'T % 5 + 1'}", "['T % 5 + 1']"},
+      {"add.Scalar", "{'ref':'x'},{'size':'T'}", "[3,'T']"},
+      {"full", "[{'size':'max(T, 5)'},2],1.5", "['max(T, 5)',2]"}};
+  enum { PLACES = sizeof place / sizeof *place, OTHERS = sizeof other / sizeof *other };
+  static text json;
+  char args[200];
+  int n = 0;
+  json.n = (size_t)sprintf(json.at,
+                           "{'format':'isomer-capture','version':2,'symbols':[" T_SYMBOL
+                           "],'nodes':[{'id':'x','op':'input','name':'x','outputs':[{'shape':[3,"
+                           "'T'],'dtype':'float32'}]}");
+  iso_rng r = iso_rng_new(3, 0);
+  for (int k = 0; k < 16; k++) {
+    snprintf(args, sizeof args, "{'ref':'x'},-1,%s,%s", place[iso_rng_below(&r, PLACES)],
+             place[iso_rng_below(&r, PLACES)]);
+    put_node(&json, n++, "slice.Tensor", args, "[3,'T']");
+  }
+  for (int k = 0; k < OTHERS; k++) put_node(&json, n++, other[k][0], other[k][1], other[k][2]);
+  ck_assert_uint_lt((size_t)sprintf(json.at + json.n, "],'outputs':[{'name':'y','ref':'x'}]}") +
+                        json.n,
+                    sizeof json.at);
+  cap_graph *g, *at;
+  iso_error err = {0};
+  ck_assert_msg(parse(json.at, -1, &g, &err) == ISO_OK, "%s", err.msg);
+  for (int64_t t = 1; t <= 16; t++) {
+    ck_assert_msg(parse(json.at, t, &at, &err) == ISO_OK, "%s", err.msg);
+    for (size_t i = 0; i < g->n_nodes; i++) {
+      const rule_shape *s = &at->node[i].output[0].shape;
+      for (uint32_t d = 0; d < s->rank; d++)
+        ck_assert_int_eq(written_at(g->node[i].dim[d], t), s->dim[d]);
+      if (i) check_sized(g->node[i].id, g->node[i].sized, at->node[i].call, t);
+    }
+    cap_free(at);
+  }
+  cap_free(g);
+}
+END_TEST
+
 int main(void) {
   TCase *c = tcase_create("sizes");
   tcase_add_checked_fixture(c, setup, teardown);
@@ -284,5 +383,6 @@ int main(void) {
   tcase_add_test(c, captures_are_read_at_sizes);
   tcase_add_test(c, captures_admit_sizes);
   tcase_add_test(c, what_is_wrong_is_said);
+  tcase_add_test(c, sizes_stay_as_they_are_written);
   return run_case("sizes", c);
 }

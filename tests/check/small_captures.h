@@ -76,6 +76,7 @@ static inline void teardown(void) {
   chk_free_values(&k);
   free(k.up);
   free(k.unpinned);
+  free(k.captured);
   free(k.assumption);
   for (size_t i = 0; i < n_kept; i++) rule_tensor_unref(kept[i]);
   rule_schemas_free(schemas);

@@ -1,5 +1,5 @@
 /* Outputs of a certificate: a list that pairs each with its counterpart is taken, and no forgery of
- * it; and which inputs may be kept as they were captured. */
+ * it; and which graphs are functions of what is free. */
 #include <check.h>
 #include <stdio.h>
 
@@ -150,21 +150,6 @@ START_TEST(outputs_are_paired_once_each_and_no_other_way) {
 }
 END_TEST
 
-/* ---- inputs that are kept ---- */
-
-static bool may_be_fixed(rule_tensor *t) {
-  bool yes = false;
-  setup();
-  result(LEFT, "y", leaf(LEFT, CAP_INPUT, "x", keep(t)));
-  result(RIGHT, "y", leaf(RIGHT, CAP_INPUT, "x", t));
-  add_captures();
-  fixed[0] = 0, fixed[1] = 1;
-  k.n_fixed = 2;
-  ck_assert(chk_may_be_fixed(&k, 0, &yes) == ISO_OK);
-  teardown();
-  return yes;
-}
-
 static rule_tensor *integers(const int64_t *x, int64_t n) {
   rule_tensor *t = make_as(RULE_I64, SHAPE(n));
   for (int64_t i = 0; i < n; i++) rule_tensor_set(t, i, (double)x[i]);
@@ -172,34 +157,6 @@ static rule_tensor *integers(const int64_t *x, int64_t n) {
 }
 #define INTEGERS(...) \
   integers((int64_t[]){__VA_ARGS__}, (int64_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
-
-START_TEST(values_with_a_structure_may_be_kept) {
-  ck_assert(may_be_fixed(INTEGERS(0, 1, 2, 3)));
-  ck_assert(may_be_fixed(INTEGERS(7, 8, 9)));
-  ck_assert(may_be_fixed(INTEGERS(5, 5, 5)));
-  ck_assert(may_be_fixed(INTEGERS(1, 0, 0, 1)));
-  ck_assert(may_be_fixed(INTEGERS(0)));
-  ck_assert(may_be_fixed(INTEGERS(0, 3, 7, 12)));        /* bounds of sequences */
-  ck_assert(may_be_fixed(INTEGERS(0, 1, 2, 0, 1, 2)));   /* packed sequences */
-  ck_assert(may_be_fixed(make_as(RULE_BOOL, SHAPE(4)))); /* a mask */
-}
-END_TEST
-
-/* Tokens at random have none, nor has any tensor of floats. */
-START_TEST(tokens_and_floats_stay_free) {
-  for (uint64_t seed = 0; seed < 2000; seed++) {
-    iso_rng rng = iso_rng_new(seed, 2);
-    rule_tensor *t = make_as(RULE_I64, SHAPE(6 + (int64_t)iso_rng_below(&rng, 6)));
-    for (int64_t i = 0; i < t->numel; i++)
-      rule_tensor_set(t, i, 2 + (double)iso_rng_below(&rng, 50));
-    ck_assert_msg(!may_be_fixed(t), "seed %d", (int)seed);
-  }
-  ck_assert(!may_be_fixed(make(SHAPE(4))));
-  ck_assert(!may_be_fixed(INTEGERS(7)));
-  ck_assert(!may_be_fixed(INTEGERS(0, 3, 1)));
-  ck_assert(!may_be_fixed(INTEGERS(1, 3, 7, 12)));
-}
-END_TEST
 
 /* ---- graphs that are no functions of what is free ---- */
 
@@ -251,8 +208,6 @@ int main(void) {
   TCase *t = tcase_create("outputs");
   tcase_set_timeout(t, 60);
   tcase_add_test(t, outputs_are_paired_once_each_and_no_other_way);
-  tcase_add_test(t, values_with_a_structure_may_be_kept);
-  tcase_add_test(t, tokens_and_floats_stay_free);
   tcase_add_test(t, what_writes_draws_or_has_no_input_is_refused);
   suite_add_tcase(s, t);
   return run_suite(s);

@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import write_tensors
+from harness import call_node, capture_document, write_tensors
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WHERE = tempfile.TemporaryDirectory()
@@ -65,29 +65,11 @@ class Capture:
         (self.inputs if kind == "input" else self.weights)[id] = data
 
     def op(self, id, op, args, shape, dtype="float32"):
-        self.nodes.append(
-            {
-                "id": id,
-                "op": op,
-                "args": args,
-                "kwargs": {},
-                "outputs": [{"shape": shape, "dtype": dtype}],
-            }
-        )
+        self.nodes.append(call_node(id, op, args, shape, dtype))
 
     def write(self):
         path = tempfile.mkdtemp(dir=WHERE.name)
-        doc = {
-            "format": "isomer-capture",
-            "version": 1,
-            "model": "m",
-            "framework": "f",
-            "framework_version": "1",
-            "torch_version": "2",
-            "nodes": self.nodes,
-            "outputs": [{"name": "out", "ref": "y"}],
-            "metadata": {},
-        }
+        doc = capture_document(self.nodes)
         with open(os.path.join(path, "graph.json"), "w") as f:
             json.dump(doc, f)
         write_tensors(os.path.join(path, "weights.safetensors"), self.weights)

@@ -6,7 +6,7 @@ import os
 import struct
 import tempfile
 
-from harness import expect, isomer, short, write_tensors
+from harness import call_node, capture_document, expect, isomer, short, write_tensors
 
 CODE = {
     "float32": ("F32", "f"),
@@ -62,29 +62,11 @@ class Capture:
             self.sets[k] = dict(self.sets[k], **{id: tensor(dtype, v)})
 
     def op(self, id, op, args, shape, dtype="float32"):
-        self.nodes.append(
-            {
-                "id": id,
-                "op": op,
-                "args": args,
-                "kwargs": {},
-                "outputs": [{"shape": shape, "dtype": dtype}],
-            }
-        )
+        self.nodes.append(call_node(id, op, args, shape, dtype))
 
     def write(self, out="y"):
         os.makedirs(self.path, exist_ok=True)
-        doc = {
-            "format": "isomer-capture",
-            "version": 1,
-            "model": "m",
-            "framework": "f",
-            "framework_version": "1",
-            "torch_version": "2",
-            "nodes": self.nodes,
-            "outputs": [{"name": "out", "ref": out}],
-            "metadata": {},
-        }
+        doc = capture_document(self.nodes, out)
         with open(os.path.join(self.path, "graph.json"), "w") as f:
             json.dump(doc, f)
         write_tensors(os.path.join(self.path, "weights.safetensors"), self.weights)

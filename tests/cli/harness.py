@@ -36,6 +36,34 @@ def short(text, n=200):
     return repr(text if len(text) <= n else text[:n] + "...")
 
 
+# ---- captures written by hand ----
+
+
+def call_node(id, op, args, shape, dtype="float32"):
+    return {
+        "id": id,
+        "op": op,
+        "args": args,
+        "kwargs": {},
+        "outputs": [{"shape": shape, "dtype": dtype}],
+    }
+
+
+def capture_document(nodes, out="y"):
+    """graph.json with these nodes, of which `out` is the output."""
+    return {
+        "format": "isomer-capture",
+        "version": 1,
+        "model": "m",
+        "framework": "f",
+        "framework_version": "1",
+        "torch_version": "2",
+        "nodes": nodes,
+        "outputs": [{"name": "out", "ref": out}],
+        "metadata": {},
+    }
+
+
 # ---- running the program ----
 
 

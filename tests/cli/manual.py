@@ -406,6 +406,7 @@ def typed(words, want, env, where):
 
 
 PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)+/?)`")
+SOURCE = re.compile(r"(?<![\w./-])(\w+\.(?:cc?|h|def))\b")
 MADE = ("build/",)  # what only a build or an installation has
 
 
@@ -426,6 +427,12 @@ def paths():
             if path.startswith(MADE) or not os.path.isdir(os.path.join(ROOT, first)):
                 continue
             check(any(map(os.path.exists, here)), "%s names %s, which is not here" % (page, path))
+        folder = os.path.dirname(page)
+        own = {os.path.basename(n) for n in names if os.path.dirname(n).startswith(folder)}
+        for source in sorted(set(SOURCE.findall(text_of(page))) - own):
+            check(
+                page.startswith("docs/"), "%s names %s, which is not in %s" % (page, source, folder)
+            )
     told = text_of("docs/architecture.md")
     for folder in sorted({n.split("/")[0] for n in names if n.endswith(".c")} - {"tests"}):
         check("| `%s/` |" % folder in told, "docs/architecture.md says nothing of %s/" % folder)

@@ -227,6 +227,35 @@ def turned(pair):
     check(status == 1, "turned, and nothing asked: %d %s" % (status, says))
 
 
+SQUARE = dsl.values("w", 8, 8)
+
+
+def outside(pair):
+    """Four ranks hold rows of a weight that was cut for the inner group first: what they make of
+    these stands in that order, and only if they were given them so."""
+
+    def ranks(order, made):
+        def build(g):
+            w = [
+                g.param("rank%d.w" % r, SQUARE.rows(2 * k, 2 * k + 2)) for r, k in enumerate(order)
+            ]
+            y = [v.sin() for v in w]
+            return refined.of_ranks("y", [y[k] for k in made])
+
+        return build
+
+    left = lambda g: {"y": g.param("w", SQUARE).sin()}
+    straight, mesh = (0, 1, 2, 3), (0, 2, 1, 3)
+    for what, order, made, expected in (
+        ("in the order of ranks", straight, straight, 0),
+        ("in the order of a mesh", mesh, straight, 0),
+        ("two ranks in each other's place", straight, mesh, 1),
+        ("ranks of a mesh in each other's place", mesh, (1, 0, 2, 3), 1),
+    ):
+        status, _, says = pair(left, ranks(order, made), "--refine")
+        check(status == expected, "%s: %d %s" % (what, status, says))
+
+
 def roles(where):
     """Outputs that ranks hold in surprising ways, are left over, or have no counterpart."""
 
@@ -269,6 +298,7 @@ def roles(where):
     status, doc, says = pair(plain, flat)
     check(status == 0 and found(doc) == {"y": ["reshape(y, [4, 6])"]}, "flat: %s" % says)
     turned(pair)
+    outside(pair)
     mean = lambda g: {"loss": g.x(4, 8).mean([0, 1])}
     halves = lambda g: {
         "loss_rank%d" % r: g.x(4, 8).slice(0, 2 * r, 2 * r + 2).mean([0, 1]) for r in range(2)

@@ -86,6 +86,49 @@ START_TEST(an_operator_besides_is_named) {
 }
 END_TEST
 
+/* Two tensors of x, which `use` makes one of. */
+static uint32_t of_two(graph *g, bool other,
+                       uint32_t (*use)(graph *g, uint32_t p, uint32_t q, uint32_t b, bool other)) {
+  const uint32_t a = input(g, w.tensor[0]), b = weight(g, "b", w.tensor[1]);
+  const uint32_t p = neg(g, a), q = relu(g, a);
+  return relu(g, use(g, p, q, b, other));
+}
+static uint32_t read_twice(graph *g, uint32_t p, uint32_t q, uint32_t b, bool other) {
+  return mul(g, add(g, other ? q : p, b), mul(g, p, q));
+}
+static uint32_t read_crosswise(graph *g, uint32_t p, uint32_t q, uint32_t b, bool other) {
+  const uint32_t sum = add(g, other ? q : p, b);
+  return mul(g, neg(g, sum), other ? p : q);
+}
+static uint32_t in_two_orders(graph *g, uint32_t p, uint32_t q, uint32_t b, bool other) {
+  const uint32_t h = mul(g, p, q);
+  return other ? add(g, neg(g, h), b) : neg(g, add(g, h, b));
+}
+
+/* The hint of a pair that differs as `use` says. */
+static void wired(uint32_t (*use)(graph *g, uint32_t p, uint32_t q, uint32_t b, bool other),
+                  const char *hint) {
+  noise(1, SHAPE(4, 3), 0, 1), noise(2, SHAPE(3), 0, 1);
+  output(&w.l, "y", of_two(&w.l, false, use));
+  output(&w.r, "y", of_two(&w.r, true, use));
+  expect(SYNTH_DIFFERENT);
+  ck_assert_ptr_nonnull(w.res->divergence[0].hint);
+  ck_assert_str_eq(w.res->divergence[0].hint, hint);
+}
+
+START_TEST(another_operand_is_named) {
+  wired(read_twice, "the right reads \"l3\" where the left reads \"l2\"");
+}
+END_TEST
+START_TEST(exchanged_operands_are_named) {
+  wired(read_crosswise, "\"l2\" and \"l3\" are exchanged");
+}
+END_TEST
+START_TEST(another_order_is_named) {
+  wired(in_two_orders, "on the left the bias \"b\" is added before neg, and on the right after it");
+}
+END_TEST
+
 START_TEST(where_tensors_differ_is_pictured) {
   rule_tensor *x = noise(1, SHAPE(2, 60, 3), 0, 1), *b = noise(2, SHAPE(3), 0, 1);
   rule_tensor_set(b, 1, 0);
@@ -258,6 +301,9 @@ int main(void) {
   tcase_add_test(t, what_one_side_does_besides_is_named);
   tcase_add_test(t, a_factor_besides_is_named);
   tcase_add_test(t, an_operator_besides_is_named);
+  tcase_add_test(t, another_operand_is_named);
+  tcase_add_test(t, exchanged_operands_are_named);
+  tcase_add_test(t, another_order_is_named);
   tcase_add_test(t, where_tensors_differ_is_pictured);
   TCase *random = tcase_create("random");
   tcase_set_timeout(random, 60);

@@ -263,35 +263,42 @@ def wrap(x):
     return (x + 2**63) % 2**64 - 2**63
 
 
+STEPS = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "rsub": lambda x, y: y - x,
+    "mul": lambda x, y: x * y,
+    "neg": lambda x: -x,
+    "abs": abs,
+    "remainder": lambda x, y: x % y,
+    "bitwise_and": lambda x, y: x & y,
+    "bitwise_not": lambda x: ~x,
+    "__lshift__": lambda x, y: x << y,
+    "__rshift__": lambda x, y: x >> y,
+    "lt": lambda x, y: x < y,
+    "gt": lambda x, y: x > y,
+    "ge": lambda x, y: x >= y,
+    "eq": lambda x, y: x == y,
+    "clamp": lambda x, lo, hi: min(max(x, lo), hi),
+}
+
+
+def step(t, a):
+    """The whole number that call t gives for a, of as many bits as it takes."""
+    name = t.op.split(".")[0]
+    if name != "div":
+        return STEPS[name](*a)
+    q = a[0] // a[1]
+    return q + (q < 0 and q * a[1] != a[0] and t.kw["rounding_mode"] == "trunc")
+
+
 def machine(t, n):
     """The value of t where its one variable is n: two's complement, as PyTorch computes it."""
     if not hasattr(t, "op"):
         return t
     if t.args is None:
         return n
-    a = [machine(x, n) for x in t.args]
-    name = t.op.split(".")[0]
-    if name == "div":
-        q = a[0] // a[1]
-        return wrap(q + (q < 0 and q * a[1] != a[0] and t.kw["rounding_mode"] == "trunc"))
-    if name == "clamp":
-        return min(max(a[0], a[1]), a[2])
-    return wrap(
-        {
-            "add": lambda x, y: x + y,
-            "sub": lambda x, y: x - y,
-            "rsub": lambda x, y: y - x,
-            "mul": lambda x, y: x * y,
-            "neg": lambda x: -x,
-            "abs": abs,
-            "remainder": lambda x, y: x % y,
-            "bitwise_and": lambda x, y: x & y,
-            "lt": lambda x, y: x < y,
-            "gt": lambda x, y: x > y,
-            "ge": lambda x, y: x >= y,
-            "eq": lambda x, y: x == y,
-        }[name](*a)
-    )
+    return wrap(step(t, [machine(x, n) for x in t.args]))
 
 
 def agree_everywhere(left, right, top, numbers):

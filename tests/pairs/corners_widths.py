@@ -2,7 +2,7 @@
 them. Their truth is that of Python's integers, wrapped."""
 
 from branch_terms import compare, el, shaped, total, var
-from corners_integers import quotient
+from corners_integers import quotient, step
 from dsl import Dtype
 
 # The narrower ones first: bits, and whether they have a sign.
@@ -42,26 +42,6 @@ def typed(t):
     return t
 
 
-STEPS = {
-    "add": lambda x, y: x + y,
-    "sub": lambda x, y: x - y,
-    "rsub": lambda x, y: y - x,
-    "mul": lambda x, y: x * y,
-    "neg": lambda x: -x,
-    "abs": abs,
-    "remainder": lambda x, y: x % y,
-    "bitwise_and": lambda x, y: x & y,
-    "bitwise_not": lambda x: ~x,
-    "__lshift__": lambda x, y: x << y,
-    "__rshift__": lambda x, y: x >> y,
-    "lt": lambda x, y: x < y,
-    "gt": lambda x, y: x > y,
-    "ge": lambda x, y: x >= y,
-    "eq": lambda x, y: x == y,
-    "clamp": lambda x, lo, hi: min(max(x, lo), hi),
-}
-
-
 def machine(t, n):
     """The value of t where each element of its one variable is n; a row has three."""
     if not hasattr(t, "op"):
@@ -74,11 +54,8 @@ def machine(t, n):
         v = a[0]
     elif name == "sum":
         v = 3 * a[0]
-    elif name == "div":
-        q = a[0] // a[1]
-        v = q + (q < 0 and q * a[1] != a[0] and t.kw["rounding_mode"] == "trunc")
     else:
-        v = STEPS[name](*a)
+        v = step(t, a)
     return wrap(v, t.dtype) if t.kind == "i" else v
 
 

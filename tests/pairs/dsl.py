@@ -719,7 +719,8 @@ for _n in (
     "detach alias zeros_like ones_like bitwise_not elu selu hardsigmoid lift_fresh_copy"
 ).split():
     unary(_n)
-unary("isnan", dtype=boolean)
+for _tells in ("isnan", "isinf", "isfinite"):
+    unary(_tells, dtype=boolean)
 for _n in "gt ge lt le eq ne".split():
     comparison(_n)
 

@@ -4,8 +4,9 @@
     tests/pairs/undefined_drawn.py [--isomer build/isomer] [--count 60] [--seed 0]
 
 An operand is undefined for some inputs alone: a mean over no tokens, a quotient by a difference, a
-row of softmax that is masked wholly; a guard makes a number of it. The true twin has the operand
-written otherwise, the false one another number in its place. libtorch says on the inputs where it
+row of softmax that is masked wholly, a power or an exponential that overflows; a guard makes a
+number of it. The true twin has the operand written otherwise, the false one another number in its
+place. libtorch says on the inputs where it
 is undefined that the one agrees and the other does not. No false twin may be `equivalent`, no true
 one `different`, and at most one true one in ten `undecided`. The last line is `N passed, N failed`.
 """
@@ -56,6 +57,40 @@ def masked_row(g, pole, again):
     return p.masked_fill(hidden, -INF).softmax(1)
 
 
+def large(x, **inputs):
+    return {"x": torch.full((3, 4), x, dtype=torch.float64), **inputs}
+
+
+def cube(g, again):
+    x = g.x(3, 4, name="x")
+    return x.op("pow.Tensor_Scalar", [x, 3]) if again else x * x * x
+
+
+def scaled(g, again):
+    x = g.x(3, 4, name="x") * 1e160
+    return x * (x * 2.0) if again else (x * x) * 2.0
+
+
+def exponential(g, again):
+    x = g.x(3, 4, name="x")
+    return x.exp() + x.exp() if again else x.exp() * 2.0
+
+
+def weights(g, again):
+    e = g.x(3, 4, name="x").exp()
+    return e.sum(-1, True).expand(3, 4) if again else (e * 1.0).sum(-1, True).expand(3, 4)
+
+
+def projected(g, again):
+    x, w = g.x(3, 4, name="x"), g.param("w", 4, 4)
+    y = x * x
+    return (y * y).linear(w * w) if again else (y * y).mm((w * w).t())
+
+
+OVERFLOWS = [(cube, 1e150), (scaled, 1e10), (exponential, 800.0), (weights, 900.0)]
+OVERFLOWS.append((projected, 1e100))
+
+
 def operands(rng):
     token, number = rng.choice([0, 1, 2, 9, 33, 63]), rng.choice([0.0, 1.0, -0.5, 0.3, 2.7, -3.0])
     ids = {"ids": torch.full((6,), token)}
@@ -81,6 +116,22 @@ GUARDS = {
     "either": lambda q, v: q.gt(0.0).to(dsl.f32) + q.le(0.0).to(dsl.f32) * v,
 }
 
+# Of an operand that is infinite there.
+INFINITE = {
+    "nan_to_num": lambda q, v: q.op("nan_to_num", [q, 0.0, v]),
+    "isinf": lambda q, v: q.isinf().where(v, q),
+    "isfinite": lambda q, v: q.isfinite().where(q, v),
+    "equal to infinity": lambda q, v: q.eq(INF).where(v, q),
+    "below infinity": lambda q, v: q.lt(INF).where(q, v),
+    "filled": lambda q, v: q.masked_fill(q.isinf(), v),
+    "less itself": lambda q, v: (q - q).isnan().where(v, q),
+    "times zero": lambda q, v: (q * 0.0).isnan().where(v, q),
+    "flag": lambda q, v: q.isinf().to(dsl.f32) * v,
+    "flag of infinity": lambda q, v: q.eq(INF).to(dsl.f32) * v,
+    "flag of a difference": lambda q, v: (q - q).ne(0.0).to(dsl.f32) * v,
+    "flag less itself": lambda q, v: (q - q).isnan().to(dsl.f32) * v,
+}
+
 
 def result(build, inputs):
     g = dsl.Graph()
@@ -93,11 +144,23 @@ def result(build, inputs):
 
 def draw(rng):
     """The left graph, its true twin, its false one and the inputs that tell."""
-    operand, pole, inputs = operands(rng)
-    name = rng.choice(sorted(GUARDS))
-    guard = GUARDS[name]
+    if rng.random() < 0.5:
+        written, pole = rng.choice(OVERFLOWS)
+        inputs, guards = large(pole), INFINITE
+
+        def operand(g, _, again):
+            return written(g, again)
+
+        operand.__name__ = written.__name__
+    else:
+        operand, pole, inputs = operands(rng)
+        guards = GUARDS
+    name = rng.choice(sorted(guards))
+    guard = guards[name]
     v = rng.choice([0.5, 2.0, -1.0])
-    other = {"flag": 0.0, "either": None}.get(name, rng.choice([v + 1.0, None]))
+    other = None if name == "either" else rng.choice([v + 1.0, None])
+    if "flag" in name:
+        other = 0.0
 
     def left(g):
         return guard(operand(g, pole, False), v)

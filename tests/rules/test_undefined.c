@@ -70,6 +70,11 @@ START_TEST(observers) {
   ck_assert(!seen(call("aten::relu", q, NULL)));
   ck_assert(rule_looks_at_undefined(call("aten::exp", call("aten::isinf", x, NULL), NULL)));
   ck_assert(!rule_looks_at_undefined(call("aten::exp", x, NULL)));
+  ck_assert(seen(call("aten::pow.Tensor_Scalar", q, rule_float(&a, 0))));
+  ck_assert(seen(call("aten::pow.Tensor_Scalar", q, rule_float(&a, -2))));
+  ck_assert(!seen(call("aten::pow.Tensor_Scalar", q, rule_float(&a, 0.5))));
+  ck_assert(!rule_looks_at_undefined(call("aten::pow.Tensor_Scalar", x, rule_int(&a, 2))));
+  ck_assert(rule_looks_at_undefined(call("aten::pow.Tensor_Tensor", x, y)));
   ck_assert_int_eq(rule_undefined_of("aten::special_log1p"), RULE_UNDEFINED_MAKES);
   ck_assert_int_eq(rule_undefined_of("mine::op"), RULE_UNDEFINED_PASSES);
 }

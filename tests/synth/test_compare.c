@@ -138,7 +138,7 @@ START_TEST(a_missing_relu_is_different_where_captured_values_hide_it) {
   const synth_divergence *d = &w.res->divergence[0];
   ck_assert_int_eq(d->left, 3);
   ck_assert_int_eq(d->right, 2);
-  ck_assert_ptr_nonnull(strstr(d->hint, "relu is not applied, and on the left it is"));
+  ck_assert_ptr_nonnull(strstr(d->hint, "on the left relu is applied, and on the right it is not"));
   ck_assert_uint_eq(d->n_left_region, 2);
   ck_assert_uint_eq(d->left_region[0], 3);
   ck_assert_uint_eq(d->left_region[1], 4);

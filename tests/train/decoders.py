@@ -280,7 +280,14 @@ PLANS = {
     "sequence": sequence,
 }
 
+VARIANTS = {
+    "": {},
+    "_clipped": {"clip": 0.1},
+    "_accumulated": {"parts": 2},
+    "_accumulated_clipped": {"parts": 2, "clip": 0.1},
+}
+
 for name, make in MODELS.items():
     for called, plan in PLANS.items():
-        globals()["%s_%s" % (name, called)] = functools.partial(plan, make=make)
-        globals()["%s_%s_clipped" % (name, called)] = functools.partial(plan, make=make, clip=0.1)
+        for ending, more in VARIANTS.items():
+            globals()[name + "_" + called + ending] = functools.partial(plan, make=make, **more)

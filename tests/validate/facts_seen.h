@@ -464,6 +464,26 @@ static seen makes_undefined(const run *k) {
   return number ? asked(makes) : NOT_ASKED;
 }
 
+/* Signs in turn. */
+static double alternating(double x, int64_t i, double by) { return (void)x, i % 2 ? by : -by; }
+
+/* No infinity of the largest numbers, nor NaN but by a pole. */
+static seen no_overflow(const run *k) {
+  bool any = false, finite = true;
+  for (uint32_t v = 0; v < k->r->n_vars; v++) any |= is_float(k, v);
+  for (int how = 0; how < 6 && any && finite; how++) {
+    rule_tensor *y = again(k, ~0u, how % 2 ? alternating : at,
+                           (how < 4 ? 1.7e308 : 800) * (how % 4 < 2 ? 1 : -1));
+    any = y != NULL;
+    for (int64_t e = 0; y && e < y->numel; e++) {
+      const double x = rule_tensor_get(y, e);
+      finite &= isfinite(x) || (isnan(x) && k->o->makes_undefined);
+    }
+    rule_tensor_unref(y);
+  }
+  return any ? asked(finite) : NOT_ASKED;
+}
+
 /* ---- arithmetic ---- */
 
 static double step(rule_arithmetic a, double x, double y) {

@@ -35,6 +35,7 @@ FACT(reads_zero_sign)
 FACT(drops_zero_sign)
 FACT(observes)
 FACT(makes_undefined)
+FACT(no_overflow)
 FACT(exact_at_0)
 FACT(exact_at_1)
 
@@ -68,6 +69,7 @@ static const fact facts[] = {ROW(exact, is_exact, is_whole),
                              ROW(drops_zero_sign, drops_zero_sign, NULL),
                              ROW(observes, observes, never_spares),
                              ROW(makes_undefined, makes_undefined, has_pole_already),
+                             ROW(no_overflow, no_overflow, NULL),
                              ROW(exact_at_0, is_short_at_0, NULL),
                              ROW(exact_at_1, is_short_at_1, NULL)};
 enum { N_FACTS = sizeof facts / sizeof *facts, MOST_LINES = 1000 };

@@ -58,6 +58,12 @@ static const example moved[] = {
      "x"},
     {X34, "(aten::slice.Tensor x 1 2 9223372036854775807)", "(getitem (aten::chunk x 2 1) 1)"},
     {X34, "(aten::stack (list x x) 0)", "(aten::expand (aten::unsqueeze x 0) (list 2 -1 -1))"},
+    {X34,
+     "(aten::stack (list (aten::select.int x 0 0) (aten::select.int x 0 1) "
+     "(aten::select.int x 0 2)) 0)",
+     "x"},
+    {X34, "(aten::stack (list (aten::select.int x 0 2) (aten::select.int x 0 1)) 1)",
+     "(aten::transpose.int (aten::flip (aten::slice.Tensor x 0 1 3) (list 0)) 0 1)"},
     {X34, "(aten::flip (aten::flip x (list 0 1)) (list 1))", "(aten::flip x (list 0))"},
     {X34, "(aten::roll x (list 1) (list 0))",
      "(aten::cat (list (aten::narrow x 0 2 1) (aten::narrow x 0 0 2)) 0)"},

@@ -260,8 +260,25 @@ static const pt_tensor *combine(sc *c, int op, const pt_tensor *x, const pt_tens
   return r;
 }
 
+/* No element is infinity: numbers are real, and a mask is minus infinity. What makes one is outside
+ * of the domain, which evaluating the element notes. */
+static sx beside_infinity(sc *c, const pt_tensor *t, const sx *idx) {
+  (void)pt_at(c, t->in[0], idx);
+  return t->which == CMP_NE || t->which == CMP_LT || t->which == CMP_LE ? c->yes : c->no;
+}
+
+static bool is_infinity(const rule_term *t) {
+  return t && t->kind == RULE_FLOAT && t->u.f == INFINITY;
+}
+
 static const pt_value *define_binary(pt_args *a, int op) {
   sc *c = a->c;
+  if (op >= CMP_EQ && op <= CMP_GE && is_infinity(pt_arg(a, "other"))) {
+    const pt_tensor *of = pt_arg_tensor(a, "self");
+    pt_tensor *r = of ? pt_like(c, of, 'b', beside_infinity) : NULL;
+    if (r) r->which = op;
+    return pt_one(c, r);
+  }
   char alpha_kind = 'i';
   sx alpha = c->one;
   const bool raised = op == POW;

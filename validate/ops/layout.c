@@ -151,6 +151,8 @@ static const pt_value *define_reshape(pt_args *a, int which) {
 const pt_tensor *pt_unsqueeze(sc *c, const pt_tensor *x, uint32_t d) {
   sx dim[RULE_MAX_RANK];
   if (!x || x->rank + 1 > RULE_MAX_RANK) return NULL;
+  const pt_tensor *slice = pt_undropped(c, x, d);
+  if (slice) return slice;
   for (uint32_t k = 0; k <= x->rank; k++)
     dim[k] = k < d ? x->dim[k] : k == d ? c->one : x->dim[k - 1];
   return pt_reshape(c, x, dim, x->rank + 1);

@@ -60,6 +60,8 @@ bool pt_same_index(
     sx q); /* sizes of one index of an einsum: equal, or one is 1, which is not modelled */
 const pt_tensor *pt_slice(sc *c, const pt_tensor *t, uint32_t d, sx start, sx n, sx step);
 const pt_tensor *pt_drop(sc *c, const pt_tensor *t, uint32_t d, sx at);
+/* A tensor that pt_drop made, as the slice of size 1 along `d` that it is; NULL: it is none. */
+const pt_tensor *pt_undropped(sc *c, const pt_tensor *t, uint32_t d);
 const pt_tensor *pt_cat(sc *c, const pt_tensor *const *t, size_t n, uint32_t d);
 const pt_tensor *pt_combine(sc *c, sx p, const pt_tensor *a, sx q,
                             const pt_tensor *b); /* p a + q b, broadcast */

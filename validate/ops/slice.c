@@ -43,6 +43,12 @@ const pt_tensor *pt_drop(sc *c, const pt_tensor *x, uint32_t d, sx at) {
   return t;
 }
 
+const pt_tensor *pt_undropped(sc *c, const pt_tensor *x, uint32_t d) {
+  return x->elem == drop_elem && (uint32_t)x->which == d
+             ? pt_slice(c, x->in[0], d, x->p[0], c->one, c->one)
+             : NULL;
+}
+
 /* A slice's bound: from the end where negative, within [0, n]. */
 static bool clamped(sc *c, sx v, sx n, sx *out) {
   bool holds;

@@ -16,11 +16,12 @@ typedef struct written {
   const char *text[2];   /* its results, as many as are told */
   enum {
     ALONE,
+    ALONE_OF_NUMBERS,
     ALONE_OF_RANK,
     ALONE_OF_IMAGES,
     FIRST,
     FIRST_OF_MATRIX
-  } form; /* its only result; the same, and its tensors are of one rank; of more
+  } form; /* its only result; the same, of integers too; and its tensors are of one rank; of more
            * than two dimensions; its first ones; the same, and its first tensor is a matrix */
 } written;
 
@@ -47,6 +48,7 @@ typedef struct written {
 #define UNIT(x, y) \
   "(aten::div.Tensor " AT_BOTH(x, y) " (aten::clamp_min (aten::linalg_vector_norm " AT_BOTH( \
       x, y) " 2 (list $dim) true) $eps))"
+#define PREPENDED "(aten::cat (list $prepend $self) $dim)"
 #define POOL(n) "(aten::max_pool" n " $self $kernel_size $stride $padding $dilation $ceil_mode)"
 #define SQUARE "(aten::square (aten::sub.Tensor $self $target))"
 #define DISTANCE "(aten::abs (aten::sub.Tensor $self $target))"
@@ -162,7 +164,13 @@ static const written table[] = {
      "n prepend append",
      "1 none none",
      {"(aten::sub.Tensor (aten::slice.Tensor $self $dim 1) (aten::slice.Tensor $self $dim 0 -1))"},
-     ALONE},
+     ALONE_OF_NUMBERS},
+    {"aten::diff",
+     "n append",
+     "1 none",
+     {"(aten::sub.Tensor (aten::slice.Tensor " PREPENDED " $dim 1) (aten::slice.Tensor " PREPENDED
+      " $dim 0 -1))"},
+     ALONE_OF_NUMBERS},
     {"aten::logcumsumexp",
      NULL,
      NULL,
@@ -192,8 +200,12 @@ static const written table[] = {
      NULL,
      {"(aten::linalg_vector_norm $self 2 $dim $keepdim)"},
      ALONE},
-    /* No real number is NaN. Infinities stay open: numbers overflow, and isinf tells it. */
+    /* No real number is NaN or infinite, and elements that are masked are minus infinity. */
     {"aten::isnan", NULL, NULL, {"(aten::ne.Tensor $self $self)"}, ALONE},
+    {"aten::isposinf", NULL, NULL, {"(aten::eq.Scalar $self inf)"}, ALONE},
+    {"aten::isneginf", NULL, NULL, {"(aten::eq.Scalar $self -inf)"}, ALONE},
+    {"aten::isinf", NULL, NULL, {"(aten::eq.Scalar $self -inf)"}, ALONE},
+    {"aten::isfinite", NULL, NULL, {"(aten::ne.Scalar $self -inf)"}, ALONE},
     {"aten::nanmean", "dtype", "none", {"(aten::mean.dim $self $dim $keepdim)"}, ALONE},
     {"aten::aminmax",
      "dim",
@@ -390,7 +402,8 @@ static bool fits(pt_args *a, const written *w) {
     const pt_tensor *x = pt_eval_tensor(a->c, a->t->child[i]);
     const bool places =
         !strcmp(a->schema->arg[i].name, "index") || !strcmp(a->schema->arg[i].name, "topk_ids");
-    if (!x || x->kind != (places ? 'i' : 'f')) return false;
+    const bool whole = x && x->kind == 'i' && w->form == ALONE_OF_NUMBERS;
+    if (!x || (x->kind != (places ? 'i' : 'f') && !whole)) return false;
     if (!first && w->form == FIRST_OF_MATRIX && (x->lead || x->rank != 2)) return false;
     if (!first && w->form == ALONE_OF_IMAGES && !x->lead && x->rank < 3) return false;
     if (first && w->form == ALONE_OF_RANK && (x->lead != first->lead || x->rank != first->rank))

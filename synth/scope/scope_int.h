@@ -1,0 +1,87 @@
+/* Private to synth/scope/: a chain that is justified again. */
+#ifndef SYNTH_SCOPE_SCOPE_INT_H
+#define SYNTH_SCOPE_SCOPE_INT_H
+
+#include "synth/scope/sizes.h"
+#include "synth/comparison.h"
+
+enum { SCOPE_NONE = UINT32_MAX, SCOPE_NAMES = 64, SCOPE_SPARE = 16 };
+
+/* What a proof may not rest on: it was looked at at the captured sizes alone. */
+#define SCOPE_RESTS (RULE_RESTS_ON_NUMBERS | RULE_RESTS_ON_MASKS)
+
+typedef struct scope_dims {
+  const size_sum *of; /* NULL: not known */
+  uint32_t rank;
+} scope_dims;
+
+typedef struct scope_symbol { /* what a symbol of one side is */
+  const char *name;
+  size_sum is;
+  bool known;
+} scope_symbol;
+
+/* Terms are the left graph's nodes, the right one's, the certificate's own calls, and some for
+ * questions of ours.
+ *
+ * Invariant: what `up` has made one is equal for all sizes of the scope, and has one shape. */
+typedef struct scoping {
+  state *s;
+  const synth_certificate *cert;
+  size_space space;
+  scope_symbol *symbol[2];
+  size_t n_terms;
+  uint32_t n_spare;        /* of the last terms, that are in use */
+  const uint32_t *of;      /* by term of the certificate: it here */
+  const rule_term **call;  /* over terms, as it is read; NULL: a leaf */
+  const rule_term **sized; /* the same with sizes as they are; NULL: a leaf, or not known yet */
+  bool *captured;          /* its sizes are the capture's, and nobody may choose them */
+  bool *fixed;             /* of scope_is_fixed, while it looks */
+  scope_dims *dim;
+  uint32_t *up;
+  bool guess;        /* calls of which nothing says their sizes have the numbers that they have */
+  bool loose;        /* literals that are no integers were compared elsewhere */
+  bool asked;        /* the oracle was */
+  const char *wrong; /* why the last step was not justified: static, or in the result's arena */
+  iso_error *err;
+} scoping;
+
+/* ---- scope_terms.c ---- */
+iso_code scope_no_memory(scoping *z);
+uint32_t scope_root(const scoping *z, uint32_t t);
+/* Takes over: two terms are one. Returns: false where their shapes are two. */
+bool scope_join(scoping *z, uint32_t a, uint32_t b);
+const scope_dims *scope_dims_of(const scoping *z, uint32_t t);
+bool scope_is_size(const rule_term *t);
+/* A size over the left's symbols. */
+bool scope_size(scoping *z, const rule_term *t, size_sum *out);
+bool scope_same_size(scoping *z, const rule_term *a, const rule_term *b);
+/* Terms, sizes and dimensions of both captures. */
+iso_code scope_read_captures(scoping *z);
+/* Whether two arguments are one by what is known; their literals were compared. */
+bool scope_alike(scoping *z, const rule_term *a, const rule_term *b);
+/* `call` with the sizes of `like`. Returns: NULL where their arguments are not alike. */
+const rule_term *scope_lift(scoping *z, const rule_term *call, const rule_term *like);
+/* Whether nothing about it depends on the symbols, nor on inputs. */
+bool scope_is_fixed(scoping *z, uint32_t t);
+
+/* ---- scope_rules.c ---- */
+bool scope_rule_step(scoping *z, const synth_cert_step *x);
+
+/* ---- scope_prove.c ---- */
+/* Whether the oracle proves for all sizes that two terms are one. `cut`: terms that stand for any
+ * tensor. */
+iso_code scope_prove(scoping *z, uint32_t a, uint32_t b, const uint32_t *cut, uint32_t n_cut,
+                     bool *proved);
+
+/* ---- scope_run.c ---- */
+/* Whether the terms of these steps are defined at some other sizes, and have their shapes there.
+ * Returns: in `at` one that is not. */
+iso_code scope_run(scoping *z, const bool *step, bool *fine, uint32_t *at);
+
+/* ---- scope_masks.c ---- */
+/* Whether each row that masks are read in keeps an element at all sizes. Returns: in `where` the
+ * operator of which that is not shown. */
+iso_code scope_masks(scoping *z, bool *kept, const char **where);
+
+#endif

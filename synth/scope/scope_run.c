@@ -1,0 +1,241 @@
+/* A rule says that its sides are equal where both are defined. A chain through a term that is
+ * undefined at other sizes (a view of the wrong number of elements) would show nothing, so all
+ * terms of the chain are run at other sizes: the least ones, and some beside which no two sizes
+ * that are two are likely to be one. Their shapes have to be those that the captures and the steps
+ * say. Only shapes matter: leaves are zeros. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "egraph/base/rng.h"
+#include "rules/operators.h"
+#include "synth/scope/scope_int.h"
+
+enum { POINTS = 3, MOST_OVER = 9, MOST_ELEMENTS = 1 << 25 };
+
+typedef struct running {
+  scoping *z;
+  iso_arena arena;
+  int64_t *value;     /* by atom */
+  rule_tensor ***out; /* by term: its results */
+  size_t *n_out;
+  rule_tensor **bound; /* by term, for one call */
+  bool *needed;
+} running;
+
+/* ---- sizes at a point ---- */
+
+static bool number_at(const void *ctx, const char *name, rule_term *out) {
+  const running *r = ctx;
+  for (uint32_t i = 0; i < r->z->space.n; i++) {
+    const rule_term *as = r->z->space.atom[i].as;
+    if (as->kind != RULE_NAME || strcmp(as->u.s, name) != 0) continue;
+    *out = (rule_term){.kind = RULE_INT, .u.i = r->value[i]};
+    return true;
+  }
+  return false;
+}
+
+static bool sum_at(const running *r, const size_sum *s, int64_t *out);
+
+/* What an atom is at the point. */
+static bool atom_at(const running *r, const size_atom *x, int64_t *out) {
+  size_sum a, b;
+  int64_t p, q;
+  if (x->as->kind == RULE_NAME) {
+    rule_term t;
+    return number_at(r, x->as->u.s, &t) && (*out = t.u.i, true);
+  }
+  if (!scope_size(r->z, x->as->child[0], &a) || !scope_size(r->z, x->as->child[1], &b) ||
+      !sum_at(r, &a, &p) || !sum_at(r, &b, &q))
+    return false;
+  const char *op = x->as->u.s;
+  if (strcmp(op, "min") == 0) *out = p < q ? p : q;
+  else if (strcmp(op, "max") == 0) *out = p > q ? p : q;
+  else if (q <= 0) return false;
+  else *out = *op == '%' ? p - q * (p / q - (p % q < 0)) : p / q - (p % q < 0);
+  return true;
+}
+
+static bool sum_at(const running *r, const size_sum *s, int64_t *out) {
+  *out = 0;
+  for (uint32_t i = 0; i < s->n; i++) {
+    int64_t x = s->of[i].by, factor;
+    for (uint8_t k = 0; k < s->of[i].n; k++)
+      if (!atom_at(r, &r->z->space.atom[s->of[i].of[k]], &factor) ||
+          __builtin_mul_overflow(x, factor, &x))
+        return false;
+    if (__builtin_add_overflow(*out, x, out)) return false;
+  }
+  return true;
+}
+
+static const rule_term *call_at(running *r, const rule_term *t) {
+  size_sum s;
+  int64_t x;
+  if (scope_is_size(t))
+    return scope_size(r->z, t, &s) && sum_at(r, &s, &x) ? rule_int(&r->arena, x) : NULL;
+  if (t->kind != RULE_OP && t->kind != RULE_LIST) return t;
+  const rule_term **child = iso_arena_alloc(&r->arena, (t->n + 1) * sizeof *child);
+  for (uint32_t k = 0; child && k < t->n; k++)
+    if (!(child[k] = call_at(r, t->child[k]))) return NULL;
+  if (!child) return NULL;
+  return t->kind == RULE_OP ? rule_op(&r->arena, t->u.s, child, t->n)
+                            : rule_list(&r->arena, child, t->n);
+}
+
+static bool shape_at(const running *r, const scope_dims *d, rule_shape *out) {
+  int64_t numel;
+  iso_error ignored;
+  out->rank = d->rank;
+  for (uint32_t i = 0; i < d->rank; i++)
+    if (!sum_at(r, &d->of[i], &out->dim[i]) || out->dim[i] < 0) return false;
+  return rule_shape_numel(out, &numel, &ignored) == ISO_OK && numel <= MOST_ELEMENTS;
+}
+
+/* ---- terms ---- */
+
+static const synth_node *node_of(const scoping *z, uint32_t t) {
+  const size_t n_left = z->s->graph[LEFT]->n_nodes;
+  return t < n_left ? &z->s->graph[LEFT]->node[t] : &z->s->graph[RIGHT]->node[t - n_left];
+}
+
+static iso_code run_leaf(running *r, uint32_t t, bool *fine) {
+  const synth_node *n = node_of(r->z, t);
+  const scope_dims *d = scope_dims_of(r->z, t);
+  rule_shape shape = n->shape;
+  *fine = d && (scope_is_fixed(r->z, t) || shape_at(r, d, &shape));
+  if (!*fine) return ISO_OK;
+  rule_tensor **out = r->out[t] = calloc(1, sizeof *out);
+  if (!out) return scope_no_memory(r->z);
+  r->n_out[t] = 1;
+  const bool kept = n->kind != SYNTH_INPUT && n->value && n->value[0];
+  if (kept && rule_shape_eq(&n->value[0]->shape, &shape))
+    return *out = rule_tensor_ref(n->value[0]), ISO_OK;
+  return rule_tensor_new(n->dtype, &shape, out, r->z->err);
+}
+
+static iso_code run_item(running *r, uint32_t t, bool *fine) {
+  const rule_term *call = r->z->sized[t];
+  const uint32_t of = (uint32_t)call->child[0]->u.i;
+  const int64_t k = call->child[1]->kind == RULE_INT ? call->child[1]->u.i : -1;
+  *fine = r->out[of] && k >= 0 && (size_t)k < r->n_out[of];
+  if (!*fine) return ISO_OK;
+  if (!(r->out[t] = calloc(1, sizeof *r->out[t]))) return scope_no_memory(r->z);
+  r->n_out[t] = 1;
+  r->out[t][0] = rule_tensor_ref(r->out[of][k]);
+  return ISO_OK;
+}
+
+static bool bind(const running *r, const rule_term *t, rule_tensor **bound) {
+  if (t->kind == RULE_VAR) {
+    if (!r->out[t->u.i]) return false;
+    bound[t->u.i] = r->out[t->u.i][0];
+  }
+  for (uint32_t k = 0; k < t->n; k++)
+    if (!bind(r, t->child[k], bound)) return false;
+  return true;
+}
+
+static iso_code run_call(running *r, uint32_t t, bool *fine) {
+  state *s = r->z->s;
+  const rule_term *call = call_at(r, r->z->sized[t]);
+  rule_tensor *out[MAX_OUT];
+  size_t n = 0;
+  iso_error why;
+  *fine = call && bind(r, call, r->bound);
+  if (!*fine) return ISO_OK;
+  const iso_code c = s->oracle->call(s->oracle->ctx, call, r->bound, false, out, MAX_OUT, &n, &why);
+  *fine = !c && n > 0;
+  if (c == ISO_NOMEM) return scope_no_memory(r->z);
+  if (!*fine) return ISO_OK;
+  r->out[t] = calloc(n, sizeof *r->out[t]);
+  for (size_t k = 0; k < n; k++) {
+    if (r->out[t]) r->out[t][k] = out[k];
+    else rule_tensor_unref(out[k]);
+  }
+  r->n_out[t] = n;
+  return r->out[t] ? ISO_OK : scope_no_memory(r->z);
+}
+
+/* One term. Returns: in `fine` whether it is defined, and has the shape that it should. */
+static iso_code run_term(running *r, uint32_t t, bool *fine) {
+  const scoping *z = r->z;
+  const scope_dims *d = scope_dims_of(z, t);
+  rule_shape shape;
+  iso_code c;
+  *fine = true;
+  if (!z->call[t]) c = run_leaf(r, t, fine);
+  else if (!z->sized[t]) return *fine = false, ISO_OK;
+  else c = rule_is_getitem(z->call[t]->u.s) ? run_item(r, t, fine) : run_call(r, t, fine);
+  if (!c && *fine && d && z->call[t] && r->n_out[t] == 1)
+    *fine = shape_at(r, d, &shape) && rule_shape_eq(&shape, &r->out[t][0]->shape);
+  return c;
+}
+
+/* ---- points ---- */
+
+static void need(running *r, uint32_t t);
+
+static void need_below(running *r, const rule_term *x) {
+  if (x->kind == RULE_VAR) need(r, (uint32_t)x->u.i);
+  for (uint32_t k = 0; k < x->n; k++) need_below(r, x->child[k]);
+}
+
+static void need(running *r, uint32_t t) {
+  if (r->needed[t]) return;
+  r->needed[t] = true;
+  if (r->z->call[t]) need_below(r, r->z->call[t]);
+}
+
+static void choose(running *r, int point, iso_rng *rng) {
+  for (uint32_t i = 0; i < r->z->space.n; i++) {
+    const size_atom *x = &r->z->space.atom[i];
+    if (x->as->kind != RULE_NAME) continue;
+    const int64_t over = point ? 1 + (int64_t)iso_rng_below(rng, MOST_OVER) : 0;
+    r->value[i] = x->max - x->min < over ? x->max : x->min + over;
+  }
+}
+
+static iso_code run_point(running *r, uint32_t *at, bool *fine) {
+  iso_code c = ISO_OK;
+  *fine = true;
+  for (uint32_t t = 0; t < r->z->n_terms && !c && *fine; t++) {
+    if (!r->needed[t]) continue;
+    c = run_term(r, t, fine);
+    *at = t;
+  }
+  for (size_t t = 0; t < r->z->n_terms; t++) {
+    for (size_t k = 0; r->out[t] && k < r->n_out[t]; k++) rule_tensor_unref(r->out[t][k]);
+    free(r->out[t]);
+    r->out[t] = NULL;
+  }
+  iso_arena_fini(&r->arena);
+  iso_arena_init(&r->arena);
+  return c;
+}
+
+iso_code scope_run(scoping *z, const bool *step, bool *fine, uint32_t *at) {
+  running r = {.z = z,
+               .value = calloc(SIZE_ATOMS, sizeof *r.value),
+               .out = calloc(z->n_terms, sizeof *r.out),
+               .n_out = calloc(z->n_terms, sizeof *r.n_out),
+               .bound = calloc(z->n_terms, sizeof *r.bound),
+               .needed = calloc(z->n_terms, 1)};
+  iso_rng rng = iso_rng_new(z->s->o->seed ^ UINT64_C(0x73636f7065), 0);
+  iso_arena_init(&r.arena);
+  *fine = true;
+  iso_code c = r.value && r.out && r.n_out && r.bound && r.needed ? ISO_OK : scope_no_memory(z);
+  for (size_t i = 0; i < z->cert->n_steps && !c; i++)
+    if (step[i]) need(&r, z->of[z->cert->step[i].a]), need(&r, z->of[z->cert->step[i].b]);
+  for (int point = 0; point < POINTS && !c && *fine; point++) {
+    choose(&r, point, &rng);
+    c = run_point(&r, at, fine);
+  }
+  iso_arena_fini(&r.arena);
+  free(r.value);
+  free(r.out);
+  free(r.n_out);
+  free(r.bound);
+  free(r.needed);
+  return c;
+}

@@ -1,0 +1,236 @@
+/* Terms with their sizes as the captures write them. A captured call's sizes are given. Those of a
+ * call that only the certificate has are chosen: as an equal call has them, or as a rule asks for;
+ * whatever is chosen, each step is then held against it. */
+#include <string.h>
+
+#include "rules/operators.h"
+#include "synth/joint/joint.h"
+#include "synth/scope/scope_int.h"
+
+iso_code scope_no_memory(scoping *z) { return iso_fail(z->err, ISO_NOMEM, "out of memory"); }
+
+uint32_t scope_root(const scoping *z, uint32_t t) {
+  while (z->up[t] != t) t = z->up[t] = z->up[z->up[t]];
+  return t;
+}
+
+const scope_dims *scope_dims_of(const scoping *z, uint32_t t) {
+  const scope_dims *d = &z->dim[scope_root(z, t)];
+  return d->of ? d : NULL;
+}
+
+bool scope_join(scoping *z, uint32_t a, uint32_t b) {
+  a = scope_root(z, a), b = scope_root(z, b);
+  if (a == b) return true;
+  const scope_dims *x = &z->dim[a], *y = &z->dim[b];
+  if (x->of && y->of) {
+    bool same = x->rank == y->rank;
+    for (uint32_t d = 0; d < x->rank && same; d++) same = size_equal(&x->of[d], &y->of[d]);
+    if (!same) return false;
+  }
+  if (!y->of) z->dim[b] = *x;
+  z->up[a] = b;
+  return true;
+}
+
+/* ---- sizes ---- */
+
+bool scope_is_size(const rule_term *t) {
+  return t->kind == RULE_INT || t->kind == RULE_NAME || t->kind == RULE_EXPR;
+}
+
+typedef struct side_names {
+  const scoping *z;
+  int side;
+} side_names;
+
+static bool value_of(const void *ctx, const char *name, size_sum *out) {
+  const side_names *n = ctx;
+  const size_t count = n->z->s->graph[n->side]->n_symbols;
+  for (size_t i = 0; i < count; i++) {
+    const scope_symbol *x = &n->z->symbol[n->side][i];
+    if (strcmp(x->name, name) == 0) return *out = x->is, x->known;
+  }
+  return false;
+}
+
+static bool size_of(scoping *z, int side, const rule_term *t, size_sum *out) {
+  const side_names of = {z, side};
+  const size_names names = {value_of, &of};
+  return size_read(&z->space, t, &names, out);
+}
+
+bool scope_size(scoping *z, const rule_term *t, size_sum *out) { return size_of(z, LEFT, t, out); }
+
+bool scope_same_size(scoping *z, const rule_term *a, const rule_term *b) {
+  size_sum x, y;
+  return scope_is_size(a) && scope_is_size(b) && scope_size(z, a, &x) && scope_size(z, b, &y) &&
+         size_equal(&x, &y);
+}
+
+/* ---- calls ---- */
+
+bool scope_alike(scoping *z, const rule_term *a, const rule_term *b) {
+  if (a->kind == RULE_VAR && b->kind == RULE_VAR)
+    return scope_root(z, (uint32_t)a->u.i) == scope_root(z, (uint32_t)b->u.i);
+  if (scope_is_size(a) && scope_is_size(b)) return scope_same_size(z, a, b);
+  if (a->kind != b->kind || a->n != b->n) return false;
+  if (a->kind == RULE_FLOAT && z->loose) return true;
+  if (a->kind != RULE_OP && a->kind != RULE_LIST) return rule_term_eq(a, b);
+  if (a->kind == RULE_OP && strcmp(a->u.s, b->u.s) != 0) return false;
+  for (uint32_t k = 0; k < a->n; k++)
+    if (!scope_alike(z, a->child[k], b->child[k])) return false;
+  return true;
+}
+
+static const rule_term *with_children(scoping *z, const rule_term *t,
+                                      const rule_term *const *child) {
+  return t->kind == RULE_OP ? rule_op(&z->s->arena, t->u.s, child, t->n)
+                            : rule_list(&z->s->arena, child, t->n);
+}
+
+const rule_term *scope_lift(scoping *z, const rule_term *call, const rule_term *like) {
+  if (call->kind == RULE_INT) return scope_is_size(like) ? like : NULL;
+  if (call->kind == RULE_VAR) return scope_alike(z, call, like) ? call : NULL;
+  if (call->kind != like->kind || call->n != like->n) return NULL;
+  if (call->kind != RULE_OP && call->kind != RULE_LIST)
+    return rule_term_eq(call, like) || (z->loose && call->kind == RULE_FLOAT) ? call : NULL;
+  const rule_term **child = iso_arena_alloc(&z->s->arena, (call->n + 1) * sizeof *child);
+  for (uint32_t k = 0; child && k < call->n; k++)
+    if (!(child[k] = scope_lift(z, call->child[k], like->child[k]))) return NULL;
+  return child ? with_children(z, call, child) : NULL;
+}
+
+/* A captured call as it is read, over terms, with the sizes of `sized`, the call as it was written:
+ * literals may be read as others, and sizes are what they are. */
+static const rule_term *written(scoping *z, int side, const rule_term *read,
+                                const rule_term *sized) {
+  iso_arena *a = &z->s->arena;
+  size_sum x;
+  if (read->kind == RULE_VAR)
+    return rule_var(a, (uint32_t)read->u.i +
+                           (side == RIGHT ? (uint32_t)z->s->graph[LEFT]->n_nodes : 0));
+  if (read->kind == RULE_INT)
+    return scope_is_size(sized) && size_of(z, side, sized, &x) ? size_term(&z->space, &x) : NULL;
+  if (sized->kind == RULE_NAME || sized->kind == RULE_EXPR) return NULL; /* a float of a size */
+  if (read->kind != RULE_OP && read->kind != RULE_LIST) return read;
+  if (sized->kind != read->kind || sized->n != read->n ||
+      (read->kind == RULE_OP && strcmp(read->u.s, sized->u.s) != 0))
+    return NULL;
+  const rule_term **child = iso_arena_alloc(a, (read->n + 1) * sizeof *child);
+  for (uint32_t k = 0; child && k < read->n; k++)
+    if (!(child[k] = written(z, side, read->child[k], sized->child[k]))) return NULL;
+  return child ? with_children(z, read, child) : NULL;
+}
+
+/* Whether a view has the sizes that its call asks for: else the capture is none at other sizes. */
+static bool has_sizes_asked_for(scoping *z, uint32_t t) {
+  const rule_term *call = z->sized[t];
+  const scope_dims *d = scope_dims_of(z, t);
+  if (!rule_operator_of(call->u.s)->sizes || call->n < 2 || call->child[1]->kind != RULE_LIST)
+    return true;
+  const rule_term *size = call->child[1];
+  size_sum x;
+  bool same = d && d->rank == size->n;
+  for (uint32_t k = 0; k < size->n && same; k++)
+    same = scope_size(z, size->child[k], &x) && size_equal(&x, &d->of[k]);
+  return same;
+}
+
+static iso_code read_dims(scoping *z, int side, uint32_t t, const synth_node *n) {
+  size_sum *of = iso_arena_alloc(&z->s->arena, (n->shape.rank + 1) * sizeof *of);
+  if (!of) return scope_no_memory(z);
+  if (!n->dim || n->n_outputs != 1) return ISO_OK;
+  for (uint32_t d = 0; d < n->shape.rank; d++)
+    if (!size_of(z, side, n->dim[d], &of[d])) return ISO_OK;
+  z->dim[t] = (scope_dims){of, n->shape.rank};
+  return ISO_OK;
+}
+
+static const rule_term *over_terms(scoping *z, const rule_term *t, const uint32_t *of) {
+  if (t->kind == RULE_VAR) return rule_var(&z->s->arena, of[t->u.i]);
+  if (t->kind != RULE_OP && t->kind != RULE_LIST) return t;
+  const rule_term **child = iso_arena_alloc(&z->s->arena, (t->n + 1) * sizeof *child);
+  for (uint32_t k = 0; child && k < t->n; k++)
+    if (!(child[k] = over_terms(z, t->child[k], of))) return NULL;
+  return child ? with_children(z, t, child) : NULL;
+}
+
+static bool has_integer(const rule_term *t) {
+  bool any = t->kind == RULE_INT;
+  for (uint32_t k = 0; k < t->n && !any; k++) any = has_integer(t->child[k]);
+  return any;
+}
+
+/* A captured node as term `t`; `of`: the terms of its side's nodes. */
+static iso_code read_node(scoping *z, int side, size_t i, uint32_t t, const uint32_t *of) {
+  const synth_node *n = &z->s->graph[side]->node[i];
+  z->captured[t] = true;
+  const iso_code c = read_dims(z, side, t, n);
+  if (c || n->kind != SYNTH_OP) return c;
+  const rule_term *read = st_read_call(z->s, side, i, &z->s->arena);
+  if (!read || !(z->call[t] = over_terms(z, read, of))) return scope_no_memory(z);
+  if (n->sized) z->sized[t] = written(z, side, read, n->sized);
+  if (z->sized[t] && !has_sizes_asked_for(z, t)) z->sized[t] = NULL;
+  return ISO_OK;
+}
+
+iso_code scope_read_captures(scoping *z) {
+  state *s = z->s;
+  uint32_t t = 0;
+  for (int side = 0; side < 2; side++) {
+    const size_t n = s->graph[side]->n_nodes;
+    uint32_t *own = iso_arena_alloc(&s->arena, (n + 1) * sizeof *own);
+    if (!own) return scope_no_memory(z);
+    for (size_t i = 0; i < n; i++) own[i] = t + (uint32_t)i;
+    for (size_t i = 0; i < n; i++, t++) {
+      const iso_code c = read_node(z, side, i, t, own);
+      if (c) return c;
+    }
+  }
+  uint32_t *of = iso_arena_alloc(&s->arena, (z->cert->n_terms + 1) * sizeof *of);
+  if (!of) return scope_no_memory(z);
+  for (size_t i = 0; i < z->cert->n_terms; i++) {
+    const synth_cert_term *x = &z->cert->term[i];
+    of[i] = x->call ? t++ : x->node + (x->right ? (uint32_t)s->graph[LEFT]->n_nodes : 0);
+    if (x->call && !(z->call[of[i]] = over_terms(z, x->call, of))) return scope_no_memory(z);
+    if (x->call && !has_integer(x->call)) z->sized[of[i]] = z->call[of[i]];
+  }
+  z->of = of;
+  return ISO_OK;
+}
+
+/* ---- what no size changes ---- */
+
+static bool fixed_term(scoping *z, uint32_t t);
+
+static bool numbers_only(scoping *z, const rule_term *t) {
+  size_sum x;
+  int64_t number;
+  if (t->kind == RULE_VAR) return fixed_term(z, (uint32_t)t->u.i);
+  if (scope_is_size(t)) return scope_size(z, t, &x) && size_is_number(&x, &number);
+  for (uint32_t k = 0; k < t->n; k++)
+    if (!numbers_only(z, t->child[k])) return false;
+  return true;
+}
+
+static bool fixed_leaf(const scoping *z, uint32_t t) {
+  const size_t n_left = z->s->graph[LEFT]->n_nodes;
+  const int side = t >= n_left;
+  const synth_node *n = &z->s->graph[side]->node[t - (side ? n_left : 0)];
+  if (n->kind == SYNTH_INPUT || !n->dim) return false;
+  for (uint32_t d = 0; d < n->shape.rank; d++)
+    if (n->dim[d]->kind != RULE_INT) return false;
+  return true;
+}
+
+static bool fixed_term(scoping *z, uint32_t t) {
+  if (z->fixed[t]) return true;
+  if (z->call[t] ? !z->sized[t] || !numbers_only(z, z->sized[t]) : !fixed_leaf(z, t)) return false;
+  return z->fixed[t] = true;
+}
+
+bool scope_is_fixed(scoping *z, uint32_t t) {
+  memset(z->fixed, 0, z->n_terms * sizeof *z->fixed);
+  return fixed_term(z, t);
+}

@@ -1,0 +1,237 @@
+/* A vector that one graph puts together of numbers, and the other computes as a vector.
+ *
+ * The norm of all gradients is that of a list of norms, one for each parameter. Where ranks hold
+ * shards, each has its own list, and squares of the lists are added up: as one rule, it would speak
+ * of every shard of every parameter. But an item of a vector is what its operators make of the
+ * items of theirs. So each number is joined with the item in its place, by rules of single
+ * operators, and the vector with the list of its items. */
+#include "rules/names.h"
+#include "rules/operators.h"
+#include "synth/joint/joint.h"
+#include "synth/search/frontier.h"
+#include "synth/search/search.h"
+#include "synth/search/search_int.h"
+
+#include <string.h>
+
+enum { DEEP = 8, FEW = 4, MOST_OPERANDS = MAX_VARS };
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+static const char *operator_of(const state *s, eg_node e) {
+  return eg_symbol_name(s->g, eg_node_symbol(s->g, e));
+}
+
+static eg_node operand(const state *s, eg_node e, uint32_t k) {
+  return (eg_node){eg_node_original(s->g, e, k).i};
+}
+
+static bool is_number(const state *s, eg_node e) {
+  const rec *r = &s->rec[e.i];
+  return r->tensor && r->valued && r->shape.rank == 0;
+}
+
+/* A list of numbers as a vector, and the list. */
+static bool stacks(state *s, eg_node e, eg_node *list) {
+  if (s->rec[e.i].leaf || strcmp(operator_of(s, e), OP_STACK) != 0) return false;
+  *list = operand(s, e, 0);
+  const size_t n = eg_node_arity(s->g, *list);
+  const rule_term *d = st_literal(s, operand(s, e, 1));
+  if (!d || d->kind != RULE_INT || d->u.i != 0) return false;
+  for (uint32_t k = 0; k < n; k++)
+    if (!is_number(s, operand(s, *list, k))) return false;
+  return n >= FEW && n <= MOST_OPERANDS;
+}
+
+static bool stacked(state *s, eg_node e, eg_node *list) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+  for (size_t i = 0; i < n; i++)
+    if (stacks(s, m[i], list)) return true;
+  return false;
+}
+
+/* ---- a rule that is known beforehand ---- */
+
+/* Join `from`, which is `l` over `bind`, with `to`, which is `r`, if the rule that says so holds.
+ */
+static iso_code join_by(state *s, eg_node from, const rule_term *l, eg_node to, const rule_term *r,
+                        const eg_node *bind, size_t n, bool *done, iso_error *err) {
+  builder b = {.s = s, .n_vars = n};
+  rule cand;
+  rule_tensor *example[MAX_VARS];
+  rule_verdict v;
+  size_t index;
+  bool fresh;
+  *done = eg_equal(s->g, from, to);
+  if (*done) return ISO_OK;
+  for (size_t i = 0; i < n; i++) b.var[i] = eg_class_of(s->g, bind[i]);
+  if (!fr_rule(s, &b, l, r, &cand, example)) return nomem(err);
+  iso_code c = fr_decide(s, &cand, example, &index, &v, &fresh, err);
+  if (c || index == SIZE_MAX || !st_usable(s, index)) return c;
+  *done = true;
+  const st_use use = {.rule = index, .from = from, .to = to, .as = &cand, .var = bind};
+  return st_record_application(s, &use, err);
+}
+
+/* ---- items ---- */
+
+static const rule_term *item_term(state *s, const rule_term *of, int64_t i) {
+  iso_arena *a = &s->arena;
+  const rule_term *arg[3] = {of, rule_int(a, 0), rule_int(a, i)};
+  return of && arg[1] && arg[2] ? rule_op(a, OP_SELECT, arg, 3) : NULL;
+}
+
+static iso_code item_node(state *s, eg_node e, int64_t i, eg_node *out, iso_error *err) {
+  const rule_term *t = item_term(s, rule_var(&s->arena, 0), i);
+  iso_code c = t ? st_add_term(s, t, &e, out, err) : nomem(err);
+  return c ? c : st_value(s, *out, err);
+}
+
+/* The item of a list is its member. */
+static iso_code item_of_list(state *s, eg_node list, int64_t i, eg_node item, bool *done,
+                             iso_error *err) {
+  const rule_term *member[MOST_OPERANDS], *arg[2] = {NULL, rule_int(&s->arena, 0)};
+  eg_node bind[MOST_OPERANDS];
+  const uint32_t n = (uint32_t)eg_node_arity(s->g, list);
+  for (uint32_t k = 0; k < n; k++) {
+    bind[k] = operand(s, list, k);
+    if (!(member[k] = rule_var(&s->arena, k))) return nomem(err);
+  }
+  arg[0] = rule_list(&s->arena, member, n);
+  const rule_term *t = arg[0] && arg[1] ? rule_op(&s->arena, OP_STACK, arg, 2) : NULL;
+  if (!(t = item_term(s, t, i))) return nomem(err);
+  return join_by(s, item, t, bind[i], member[i], bind, n, done, err);
+}
+
+/* A call over its operands, and over these operands' items. */
+typedef struct itemised {
+  state *s;
+  int64_t n, i; /* of a vector of so many, this item */
+  eg_node of[MOST_OPERANDS];
+  uint32_t n_of;
+  bool unfit;
+} itemised;
+
+typedef struct two_terms {
+  const rule_term *whole, *item;
+} two_terms;
+
+static bool is_vector(const itemised *x, eg_node e) {
+  const rec *r = &x->s->rec[e.i];
+  return r->tensor && r->valued && r->shape.rank == 1 && r->shape.dim[0] == x->n;
+}
+
+static void itemise(itemised *x, eg_node e, bool root, two_terms *out) {
+  state *s = x->s;
+  const rule_term *whole[MOST_OPERANDS], *item[MOST_OPERANDS];
+  const size_t n = eg_node_arity(s->g, e);
+  *out = (two_terms){st_literal(s, e), st_literal(s, e)};
+  if (out->whole) return;
+  if (!root && !st_is_list(s, e)) {
+    x->unfit |= x->n_of == MOST_OPERANDS || (!is_vector(x, e) && !is_number(s, e));
+    if (x->unfit) return;
+    x->of[x->n_of] = e;
+    out->whole = out->item = rule_var(&s->arena, x->n_of++);
+    if (is_vector(x, e)) out->item = item_term(s, out->whole, x->i);
+    return;
+  }
+  x->unfit |= n > MOST_OPERANDS;
+  for (uint32_t k = 0; k < n && !x->unfit; k++) {
+    two_terms child;
+    itemise(x, operand(s, e, k), false, &child);
+    whole[k] = child.whole, item[k] = child.item;
+  }
+  if (x->unfit) return;
+  out->whole =
+      root ? rule_op(&s->arena, operator_of(s, e), whole, n) : rule_list(&s->arena, whole, n);
+  out->item = root ? rule_op(&s->arena, operator_of(s, e), item, n) : rule_list(&s->arena, item, n);
+}
+
+static bool acts_on_items(const state *s, eg_node e) {
+  const char *op = operator_of(s, e);
+  return !s->rec[e.i].leaf && eg_node_arity(s->g, e) > 0 &&
+         (rule_operator_of(op)->elementwise || strcmp(op, OP_DIST_ALL_REDUCE) == 0);
+}
+
+static iso_code find_item(state *s, eg_node e, int64_t i, int depth, eg_node *made, iso_error *err);
+
+/* The item as the operator of `e` makes it of its operands' items. */
+static iso_code item_by_operator(state *s, eg_node e, int64_t i, int depth, eg_node item,
+                                 eg_node *made, iso_error *err) {
+  itemised x = {.s = s, .n = s->rec[e.i].shape.dim[0], .i = i};
+  two_terms t;
+  bool done;
+  iso_code c = ISO_OK;
+  itemise(&x, e, true, &t);
+  if (x.unfit) return ISO_OK;
+  for (uint32_t k = 0; k < x.n_of && !c; k++) {
+    eg_node ignored;
+    if (is_vector(&x, x.of[k])) c = find_item(s, x.of[k], i, depth + 1, &ignored, err);
+  }
+  const rule_term *whole = item_term(s, t.whole, i);
+  if (!c && (!whole || !t.item)) return nomem(err);
+  if (!c) c = st_add_term(s, t.item, x.of, made, err);
+  if (!c) c = st_value(s, *made, err);
+  if (!c && st_values_equal(s, item, *made))
+    c = join_by(s, item, whole, *made, t.item, x.of, x.n_of, &done, err);
+  return c;
+}
+
+/* Item `i` of the vector `e`: in `made` as what it is made of, if that is known. */
+static iso_code find_item(state *s, eg_node e, int64_t i, int depth, eg_node *made,
+                          iso_error *err) {
+  const eg_node *m;
+  eg_node list;
+  bool done;
+  iso_code c = item_node(s, e, i, made, err);
+  const eg_node item = *made;
+  if (c || depth == DEEP) return c;
+  if (stacked(s, e, &list)) {
+    *made = operand(s, list, (uint32_t)i);
+    return item_of_list(s, list, i, item, &done, err);
+  }
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+  for (size_t k = 0; k < n && !c; k++)
+    if (acts_on_items(s, m[k])) return item_by_operator(s, m[k], i, depth, item, made, err);
+  return c;
+}
+
+/* A vector is the list of its items. */
+static iso_code join_items(state *s, eg_node e, int64_t n, bool *done, iso_error *err) {
+  const rule_term *item[MOST_OPERANDS], *arg[2] = {NULL, rule_int(&s->arena, 0)};
+  const rule_term *whole = rule_var(&s->arena, 0);
+  eg_node made;
+  for (int64_t i = 0; i < n; i++)
+    if (!(item[i] = item_term(s, whole, i))) return nomem(err);
+  arg[0] = rule_list(&s->arena, item, (size_t)n);
+  const rule_term *t = arg[0] && arg[1] ? rule_op(&s->arena, OP_STACK, arg, 2) : NULL;
+  iso_code c = t ? st_add_term(s, t, &e, &made, err) : nomem(err);
+  if (!c) c = st_value(s, made, err);
+  return c ? c : join_by(s, made, t, e, whole, &e, 1, done, err);
+}
+
+iso_code st_join_items(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
+  eg_node list, other;
+  const bool left = stacked(s, u, &list), right = stacked(s, t, &other);
+  const eg_node vector = left ? t : u;
+  iso_code c = ISO_OK;
+  bool all = true;
+  *done = false;
+  if (left == right || s->search.itemising || s->rec[vector.i].konst) return ISO_OK;
+  if (right) list = other;
+  const int64_t n = (int64_t)eg_node_arity(s->g, list);
+  if (s->rec[vector.i].shape.rank != 1 || s->rec[vector.i].shape.dim[0] != n) return ISO_OK;
+  s->search.itemising = true;
+  for (int64_t i = 0; i < n && !c && all; i++) {
+    const eg_node number = operand(s, list, (uint32_t)i);
+    eg_node item;
+    c = find_item(s, vector, i, 0, &item, err);
+    if (!c) c = st_prove(s, number, item, &all, err);
+  }
+  if (!c && all) c = join_items(s, vector, n, &all, err);
+  s->search.itemising = false;
+  if (!c && all) c = eg_rebuild(s->g, err);
+  *done = !c && eg_equal(s->g, u, t);
+  return c;
+}
