@@ -286,6 +286,7 @@ SIZE_BUGS = $(PYTHON_TORCH) tests/capture_py/size_bugs.py --isomer $(B)/isomer
 ROUNDING = python3 tests/pairs/rounding.py --isomer $(B)/isomer
 WEIGHTS = python3 tests/pairs/weights.py --isomer $(B)/isomer
 FOLDS = $(PYTHON_TORCH) tests/pairs/folds.py --isomer $(B)/isomer
+CHECKED = $(PYTHON_TORCH) tests/capture_py/checked_families.py --isomer $(B)/isomer
 PLANTED = $(PYTHON_TORCH) tests/pairs/planted.py --isomer $(B)/isomer
 BUGS = python3 tests/cli/bugs.py --isomer $(B)/isomer
 HLO = python3 tests/hlo/pairs.py --isomer $(B)/isomer
@@ -302,7 +303,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(HLO) --faults 0'; echo '$(HLO) -k tensor-2'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(RECORDED)' >> $(B)/check.list)
-	@$(if $(filter 0,$(TORCH)),:,echo '$(PLANTED) --every 6' >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,{ echo '$(PLANTED) --every 6'; echo '$(CHECKED) gpt2 --broken 2'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(DISTRIBUTED)'; echo '$(RANK_BUGS)'; echo '$(SPELLED)'; echo '$(INFERRED)'; echo '$(TRAINING) --quick'; echo '$(RANK_FAULTS) --count 30 --least 80'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(CORNERS) --rules 330 --pairs 33' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(UNREAD) --count 42 --certificates' >> $(B)/check.list)
@@ -380,10 +381,14 @@ hlo: all
 masks: all
 	@$(MASKS) --seed $(or $(SEED),0) --count $(or $(COUNT),600)
 
-.PHONY: distributed planted
-# Every model type of the installed Transformers, captured and its eager attention against sdpa: a table (tests/capture_py/models_table.py). [EVERY=20] [OUTPUT=FILE.md]
+.PHONY: distributed planted passes
+# Every model type of the installed Transformers, captured and its eager attention against sdpa: a table (tests/capture_py/models_table.py). [EVERY=20] [CAPTURE_ONLY=1] [OUTPUT=FILE.md]
 models-table: all
-	@$(PYTHON_TORCH) tests/capture_py/models_table.py --isomer $(B)/isomer --every $(or $(EVERY),1) $(if $(OUTPUT),--output $(OUTPUT))
+	@$(PYTHON_TORCH) tests/capture_py/models_table.py --isomer $(B)/isomer --every $(or $(EVERY),1) $(if $(CAPTURE_ONLY),--capture-only) $(if $(OUTPUT),--output $(OUTPUT))
+
+# Inductor's graph passes over twenty families, and ten of them broken (tests/capture_py/checked_families.py): [OUTPUT=FILE.md]
+passes: all
+	@$(CHECKED) --broken 10 $(if $(OUTPUT),--table $(OUTPUT))
 
 # Bugs planted in Transformers' own code, and whether the words name them (tests/pairs/planted.py): [K=helium] [OUTPUT=FILE.md]
 planted: all

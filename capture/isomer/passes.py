@@ -49,6 +49,7 @@ class Watch:
 
     def __init__(self):
         self.changes, self.last = [], {}
+        self.within = []  # (graph, stage, name) of the passes under way, the outermost first
 
     def look(self, gm):
         """The graph's text, and a copy of it where it is another one than was seen last."""
@@ -59,12 +60,22 @@ class Watch:
             return None
         return text, copy_of(gm)
 
-    def enter(self, gm):
-        now = self.look(gm)
-        if now:
+    def enter(self, gm, stage, name):
+        outer = [p for p in self.within if p[0] is gm]
+        if outer:  # what it did before this one began
+            self.note(*outer[-1])
+        elif now := self.look(gm):
             self.last[id(gm)] = now
+        self.within.append((gm, stage, name))
 
     def leave(self, gm, stage, name):
+        self.note(gm, stage, name)
+        self.end()
+
+    def end(self):
+        self.within.pop()
+
+    def note(self, gm, stage, name):
         now, seen = self.look(gm), self.last.get(id(gm))
         if now:
             self.last[id(gm)] = now
@@ -81,12 +92,14 @@ def watched(watch):
     enter, leave = Observer.__enter__, Observer.__exit__
 
     def entered(self):
-        watch.enter(self.gm)
+        watch.enter(self.gm, self.subsystem, self.passname)
         return enter(self)
 
     def left(self, kind, value, trace):
         if kind is None:
             watch.leave(self.gm, self.subsystem, self.passname)
+        else:
+            watch.end()
         return leave(self, kind, value, trace)
 
     Observer.__enter__, Observer.__exit__ = entered, left

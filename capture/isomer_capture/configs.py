@@ -1,6 +1,7 @@
 """Configurations of Transformers: found, changed by `--set`, made small by `--reduce`, and models
 of them with random weights that are drawn from the seed alone."""
 
+import copy
 import json
 import math
 import os
@@ -235,8 +236,12 @@ def reduce_positions(c):
 def reduce_images(config):
     """Images of four by four patches. Windows of patches have sizes of their own, which stay."""
     size, patch = getattr(config, "image_size", None), getattr(config, "patch_size", None)
-    if isinstance(size, int) and isinstance(patch, int) and not hasattr(config, "window_size"):
+    if not isinstance(patch, int) or (isinstance(size, int) and hasattr(config, "window_size")):
+        return
+    if isinstance(size, int):
         config.image_size = min(size, 4 * patch)
+    elif isinstance(size, list) and all(isinstance(s, int) for s in size):
+        config.image_size = [min(s, 4 * patch * (s // min(size))) for s in size]
 
 
 def reduce_vocabulary(config):
@@ -279,13 +284,30 @@ def draw(model, seed):
         model.tie_weights()
 
 
-def input_sets(config, name, options):
-    """(the input's name, its values, a set each): token ids, or images where the model reads
-    those."""
-    if name == "pixel_values":
-        return name, image_sets(config, options)
-    sets = token_sets(config, options.length, options.sets, options.seed, options.batch)
-    return "input_ids", sets
+def input_sets(config, model, options, call):
+    """Sets of example inputs by name: token ids, or images, or what the kind of the model reads
+    (kinds.py)."""
+    import inspect
+
+    from . import kinds
+
+    name, accepts = model.main_input_name, inspect.signature(type(model).forward).parameters
+    plain = name in ("input_ids", "pixel_values") and name in accepts
+    try:
+        if plain and name == "pixel_values":
+            sets = image_sets(config, options)
+        elif plain:
+            sets = token_sets(config, options.length, options.sets, options.seed, options.batch)
+        else:
+            sets = []
+        if sets and kinds.goes(model, {name: sets[0]}, call):
+            return [{name: one} for one in sets]
+    except CaptureError:
+        pass  # other kinds are tried
+    seeds = [copy.copy(options) for _ in range(options.sets)]
+    for k, one in enumerate(seeds):
+        one.seed = options.seed + 2 * k
+    return [kinds.found(model, config, one, call) for one in seeds]
 
 
 def image_sets(config, options):

@@ -8,6 +8,7 @@ import operator
 
 import torch
 from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import _disable_current_modes
 
 from .core import capture
 from .errors import CaptureError
@@ -27,15 +28,18 @@ def copy_of(gm):
     for target in {n.target for n in graph.nodes if n.op in ("get_attr", "call_module")}:
         *path, name = target.split(".")
         holder = own.get_submodule(".".join(path))
-        thing = getattr(holder, name)
-        if isinstance(thing, torch.nn.Parameter):
-            thing = torch.nn.Parameter(thing.detach().clone(), thing.requires_grad)
-        elif isinstance(thing, torch.Tensor):
-            thing = thing.detach().clone()
-        elif isinstance(thing, torch.nn.Module):
-            thing = copy.deepcopy(thing)
-        setattr(holder, name, thing)
+        # A compiler runs its passes in a mode for tensors without values, and constants have some.
+        with _disable_current_modes():
+            setattr(holder, name, own_copy(getattr(holder, name)))
     return own
+
+
+def own_copy(thing):
+    if isinstance(thing, torch.nn.Parameter):
+        return torch.nn.Parameter(thing.detach().clone(), thing.requires_grad)
+    if isinstance(thing, torch.Tensor):
+        return thing.detach().clone()
+    return copy.deepcopy(thing) if isinstance(thing, torch.nn.Module) else thing
 
 
 def is_aten(gm):

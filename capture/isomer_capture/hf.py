@@ -4,7 +4,7 @@ import contextlib
 import os
 import warnings
 
-from . import configs
+from . import configs, widths
 from .errors import CaptureError, short
 
 TESTED = "5.12.1"
@@ -34,14 +34,19 @@ def prepare(options):
     config, weights = configs.load_config(options.model)
     if options.reduce:
         configs.reduce(config)
-        weights = None
     if options.layers is not None:
         configs.set_layers(config, options.layers)
-        weights = None
-    for key, value in options.settings:
-        configs.set_key(config, key, value)
+    if options.reduce:
+        widths.shrink_others(config, (config, configs.text_config(config)), options.layers)
+    if set_as_asked(config, options) or options.reduce or options.layers is not None:
         weights = None
     return config, weights
+
+
+def set_as_asked(config, options):
+    for key, value in options.settings:
+        configs.set_key(config, key, value)
+    return bool(options.settings)
 
 
 def model_class(config, head):
@@ -64,9 +69,48 @@ def model_class(config, head):
         if type(config) in table:
             found = table[type(config)]
             return found[0] if isinstance(found, (list, tuple)) else found
-    raise CaptureError(
-        "Transformers has no model for %s%s"
-        % (type(config).__name__, " with this head" if head else "")
+    found = None if head else other_class(config)
+    if found is None:
+        raise CaptureError(
+            "Transformers has no model for %s%s"
+            % (type(config).__name__, " with this head" if head else "")
+        )
+    return found
+
+
+def other_class(config):
+    """The class of a part of a model, or of one that has a head of its own kind: what stands beside
+    the configuration and is made of it. None: there is none."""
+    import importlib
+
+    from transformers import PreTrainedModel
+
+    place = type(config).__module__.rpartition(".")
+    try:
+        module = importlib.import_module(
+            place[0] + "." + place[2].replace("configuration_", "modeling_")
+        )
+    except ImportError:
+        return None
+    stem = type(config).__name__.removesuffix("Config")
+    found = [
+        c
+        for n, c in vars(module).items()
+        if isinstance(c, type)
+        and issubclass(c, PreTrainedModel)
+        and getattr(c, "config_class", None) is type(config)
+        and not n.endswith("PreTrainedModel")
+        and "forward" in vars(c)
+    ]
+    # That which has the configuration's own name, then the plain model.
+    return min(
+        found,
+        key=lambda c: (
+            c.__name__ not in (stem, stem + "Model"),
+            not c.__name__.endswith("Model"),
+            len(c.__name__),
+        ),
+        default=None,
     )
 
 
@@ -77,12 +121,20 @@ def encoder_only(config):
     return name is not None and not getattr(config, "is_decoder", False)
 
 
+def own_config(config, cls):
+    """The configuration that a class is of: it, or the one inside it, as of a language model."""
+    if isinstance(config, cls.config_class or object):
+        return config
+    return next((c for c in widths.inside(config) if isinstance(c, cls.config_class)), config)
+
+
 def build(options, config, weights):
     """The model: from its checkpoint, or with weights drawn from the seed."""
     import torch
 
     dtype = getattr(torch, options.dtype)
     cls = model_class(config, options.head)
+    config = own_config(config, cls)
     extra = {"attn_implementation": ATTENTION[options.attn]}
     try:
         if weights is not None:
@@ -191,30 +243,86 @@ def call_for(model):
 
     import torch
 
+    from .core import as_plain, leaves_of
+
     accepts = inspect.signature(type(model).forward).parameters
     flags = {"use_cache": False} if "use_cache" in accepts or "kwargs" in accepts else {}
 
     def call(m, **inputs):
         out = m(**inputs, return_dict=True, **flags)
-        tensors = [k for k in out.keys() if isinstance(out[k], torch.Tensor)]
-        named = [k for k in ("logits", "last_hidden_state") if k in tensors] or tensors
+        tensors = {k: t for k, t in leaves_of(as_plain(out), "output") if torch.is_tensor(t)}
+        named = [k for k in ("logits", "last_hidden_state") if k in tensors] or list(tensors)
         if not named:
             raise CaptureError("%s returns no tensor" % type(m).__name__)
-        return {named[0]: out[named[0]]}
+        return {named[0]: tensors[named[0]]}
 
     return call
 
 
 def run(options):
-    """Captures and returns (graph, model)."""
-    config, weights = prepare(options)
+    """Captures and returns (graph, model). What the rules for decoders do not make small is made
+    small by dividing all widths, as far as the model still runs."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = build(options, config, weights)
-        return capture_model(options, config, model), model
+        try:
+            config, weights = prepare(options)
+            model, inputs = runs(options, config, weights)
+        except CaptureError as e:
+            if not options.reduce:
+                raise
+            config, model, inputs = shrunk(options, e)
+        return capture_model(options, config, model, inputs), model
 
 
-def capture_model(options, config, model):
+LARGEST = 300_000_000  # elements of what is built only to see whether it runs
+
+
+def runs(options, config, weights):
+    """(a model, example inputs that it runs on)"""
+    model = build(options, config, weights)
+    if "batch" in options.dynamic:
+        options.batch = max(options.batch, 2)  # an open batch is captured at two
+    sets = configs.input_sets(config, model, options, call_for(model))
+    return model, sets
+
+
+def shrunk(options, error):
+    """The smallest configuration whose model runs: (it, the model, its inputs)."""
+    whole, _ = configs.load_config(options.model)
+    configs.reduce_vocabulary(whole)
+    for c in widths.inside(whole):
+        configs.reduce_images(c)
+        if getattr(c, "prediction_length", 0) is None:
+            c.prediction_length = 4  # of a series; without it there is no model
+    for config in widths.smaller(whole, options.layers):
+        set_as_asked(config, options)
+        try:
+            if elements(options, config) > LARGEST:
+                break
+            model, inputs = runs(options, config, None)
+            return config, model, inputs
+        except CaptureError as e:
+            error = e  # of the widest: it is the model's own
+    raise error
+
+
+def elements(options, config):
+    """Of the parameters of a model that is not built."""
+    import torch
+
+    try:
+        with torch.device("meta"):
+            cls = model_class(config, options.head)
+            model = cls(own_config(config, cls))
+    except CaptureError:
+        raise
+    except Exception:
+        return 0  # building it says what is wrong
+    return sum(p.numel() for p in model.parameters())
+
+
+def capture_model(options, config, model, sets=None):
+    """sets: of example inputs, by name; found where they are not given."""
     import transformers
 
     from .core import capture
@@ -222,16 +330,17 @@ def capture_model(options, config, model):
     # One sequence is a case of its own in many programs: an open batch is captured at two.
     if "batch" in options.dynamic:
         options.batch = max(options.batch, 2)
-    name, sets = configs.input_sets(config, model.main_input_name, options)
+    sets = sets or configs.input_sets(config, model, options, call_for(model))
+    name = model.main_input_name
     # What Transformers decides by the length of one prompt holds for no other length.
     attn = "sdpa-mask" if options.dynamic and options.attn == "sdpa" else options.attn
     with as_it_runs("sdpa-mask" if options.dynamic else attn):
         return capture(
             model,
-            {name: sets[0]},
+            sets[0],
             options.out,
             call=call_for(model),
-            more_inputs=[{name: one} for one in sets[1:]],
+            more_inputs=sets[1:],
             model=options.name or config.model_type,
             framework="transformers",
             framework_version=transformers.__version__,

@@ -352,8 +352,10 @@ class Program:
             return self.size(node, lambda: target(*data[0], **data[1]))
         if name in ("lift_fresh_copy", "lift_fresh", "detach_", "requires_grad_"):
             return cells[0]
-        self.refuse_random(target, args, kwargs)
         written = self.written(target, args, kwargs)
+        if not node.users and not written:
+            return None  # drawn, say, and then not read
+        self.refuse_random(target, args, kwargs)
         args, kwargs = self.plain(node, args), self.plain(node, kwargs)
         if written:
             return self.mutation(node, target, args, kwargs, written)

@@ -22,6 +22,7 @@ typedef struct chain {
   scoping *z;
   progress *step;
   const char **why; /* by step */
+  bool *asked;      /* by step: the oracle did not prove its sides equal */
 } chain;
 
 /* ---- symbols ---- */
@@ -205,7 +206,10 @@ static iso_code take(chain *x, size_t i, bool prove) {
     const char *wrong = NULL;
     p = scope_rule_step(z, s) ? join(z, a, b) : WAITS;
     if (p == WAITS) wrong = z->wrong;
-    if (p == WAITS && prove) c = scope_prove(z, a, b, s->var, s->applied->n_vars, &proved);
+    z->asked = false;
+    if (p == WAITS && prove && !x->asked[i])
+      c = scope_prove(z, a, b, s->var, s->applied->n_vars, &proved);
+    x->asked[i] |= z->asked;
     if (proved) p = join(z, a, b);
     else if (wrong) z->wrong = wrong;
   }
@@ -382,12 +386,13 @@ iso_code st_scope(state *s, iso_error *err) {
   z->space.arena = &s->arena;
   z->err = err;
   chain x = {z, calloc(z->cert->n_steps + 1, sizeof *x.step),
-             calloc(z->cert->n_steps + 1, sizeof *x.why)};
-  iso_code c = x.step && x.why ? start(z) : scope_no_memory(z);
+             calloc(z->cert->n_steps + 1, sizeof *x.why), calloc(z->cert->n_steps + 1, 1)};
+  iso_code c = x.step && x.why && x.asked ? start(z) : scope_no_memory(z);
   if (!c) c = walk(&x);
   if (!c) c = conclude(&x);
   free(x.step);
   free(x.why);
+  free(x.asked);
   free(z);
   return c;
 }

@@ -53,24 +53,30 @@ static bool stacked(state *s, eg_node e, eg_node *list) {
 
 /* ---- a rule that is known beforehand ---- */
 
-/* Join `from`, which is `l` over `bind`, with `to`, which is `r`, if the rule that says so holds.
- */
-static iso_code join_by(state *s, eg_node from, const rule_term *l, eg_node to, const rule_term *r,
-                        const eg_node *bind, size_t n, bool *done, iso_error *err) {
-  builder b = {.s = s, .n_vars = n};
+/* What `bind` makes of two terms, and that they are one. */
+typedef struct identity {
+  eg_node from, to;
+  const rule_term *l, *r;
+  const eg_node *bind;
+  size_t n;
+} identity;
+
+/* Joins both ends, if the rule that says so holds. */
+static iso_code join_by(state *s, const identity *x, bool *done, iso_error *err) {
+  builder b = {.s = s, .n_vars = x->n};
   rule cand;
   rule_tensor *example[MAX_VARS];
   rule_verdict v;
   size_t index;
   bool fresh;
-  *done = eg_equal(s->g, from, to);
+  *done = eg_equal(s->g, x->from, x->to);
   if (*done) return ISO_OK;
-  for (size_t i = 0; i < n; i++) b.var[i] = eg_class_of(s->g, bind[i]);
-  if (!fr_rule(s, &b, l, r, &cand, example)) return nomem(err);
+  for (size_t i = 0; i < x->n; i++) b.var[i] = eg_class_of(s->g, x->bind[i]);
+  if (!fr_rule(s, &b, x->l, x->r, &cand, example)) return nomem(err);
   iso_code c = fr_decide(s, &cand, example, &index, &v, &fresh, err);
   if (c || index == SIZE_MAX || !st_usable(s, index)) return c;
   *done = true;
-  const st_use use = {.rule = index, .from = from, .to = to, .as = &cand, .var = bind};
+  const st_use use = {.rule = index, .from = x->from, .to = x->to, .as = &cand, .var = x->bind};
   return st_record_application(s, &use, err);
 }
 
@@ -101,7 +107,7 @@ static iso_code item_of_list(state *s, eg_node list, int64_t i, eg_node item, bo
   arg[0] = rule_list(&s->arena, member, n);
   const rule_term *t = arg[0] && arg[1] ? rule_op(&s->arena, OP_STACK, arg, 2) : NULL;
   if (!(t = item_term(s, t, i))) return nomem(err);
-  return join_by(s, item, t, bind[i], member[i], bind, n, done, err);
+  return join_by(s, &(identity){item, bind[i], t, member[i], bind, n}, done, err);
 }
 
 /* A call over its operands, and over these operands' items. */
@@ -174,7 +180,7 @@ static iso_code item_by_operator(state *s, eg_node e, int64_t i, int depth, eg_n
   if (!c) c = st_add_term(s, t.item, x.of, made, err);
   if (!c) c = st_value(s, *made, err);
   if (!c && st_values_equal(s, item, *made))
-    c = join_by(s, item, whole, *made, t.item, x.of, x.n_of, &done, err);
+    c = join_by(s, &(identity){item, *made, whole, t.item, x.of, x.n_of}, &done, err);
   return c;
 }
 
@@ -208,7 +214,7 @@ static iso_code join_items(state *s, eg_node e, int64_t n, bool *done, iso_error
   const rule_term *t = arg[0] && arg[1] ? rule_op(&s->arena, OP_STACK, arg, 2) : NULL;
   iso_code c = t ? st_add_term(s, t, &e, &made, err) : nomem(err);
   if (!c) c = st_value(s, made, err);
-  return c ? c : join_by(s, made, t, e, whole, &e, 1, done, err);
+  return c ? c : join_by(s, &(identity){made, e, t, whole, &e, 1}, done, err);
 }
 
 iso_code st_join_items(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {

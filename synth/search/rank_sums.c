@@ -222,6 +222,91 @@ static void propose_outputs(table *t) {
   }
 }
 
+/* The first peers of `n` that node `i` begins, pieces or ranks; NULL: none. */
+static const peers *begun_by(const table *t, uint32_t i, uint32_t n, bool pieces) {
+  const st_ranks *ranks = &t->s->ranks;
+  for (uint32_t p = ranks->first_peers[t->side][i]; p != UINT32_MAX; p = ranks->peers[p].next)
+    if (ranks->peers[p].pieces == pieces && (n == 0 || ranks->peers[p].n == n))
+      return &ranks->peers[p];
+  return NULL;
+}
+
+/* The input that the node is a part of; UINT32_MAX: it is none. */
+static uint32_t input_of(const table *t, uint32_t i) {
+  const synth_node *n = &t->s->graph[t->side]->node[i];
+  while (n->kind == SYNTH_OP && n->call->n && n->call->child[0]->kind == RULE_VAR &&
+         (rule_is_getitem(n->call->u.s) || rule_operator_of(n->call->u.s)->part)) {
+    i = (uint32_t)n->call->child[0]->u.i;
+    n = &t->s->graph[t->side]->node[i];
+  }
+  return n->kind == SYNTH_INPUT ? i : UINT32_MAX;
+}
+
+static bool of_batch(const table *t, const bool *batch, const rule_term *const *term, uint32_t n) {
+  uint32_t node[MAX_RANKS];
+  for (uint32_t r = 0; r < n; r++) {
+    if (term[r]->kind != term[0]->kind || term[r]->n != term[0]->n) return false;
+    if (term[r]->kind == RULE_VAR) node[r] = (uint32_t)term[r]->u.i;
+  }
+  if (term[0]->kind == RULE_VAR) {
+    const peers *p = st_peers_of(t->s, t->side, node, n);
+    return p && batch[p - t->s->ranks.peers];
+  }
+  for (uint32_t k = 0; k < term[0]->n; k++) {
+    const rule_term *child[MAX_RANKS];
+    for (uint32_t r = 0; r < n; r++) child[r] = term[r]->child[k];
+    if (of_batch(t, batch, child, n)) return true;
+  }
+  return false;
+}
+
+/* Whether the peers are parts of one input, or what one operator makes of such. */
+static bool is_batch(const table *t, const bool *batch, const peers *p) {
+  const synth_node *node = t->s->graph[t->side]->node;
+  const uint32_t input = input_of(t, p->node[0]);
+  const rule_term *call[MAX_RANKS];
+  bool parts = input != UINT32_MAX;
+  for (uint32_t k = 0; k < p->n; k++) {
+    parts &= input_of(t, p->node[k]) == input && node[p->node[k]].kind == SYNTH_OP;
+    call[k] = node[p->node[k]].call;
+    if (node[p->node[k]].kind != SYNTH_OP || strcmp(call[k]->u.s, call[0]->u.s) != 0) return false;
+  }
+  return parts || of_batch(t, batch, call, p->n);
+}
+
+/* What several ranks make of several micro-batches is a grid: a rank's pieces of the first, and the
+ * ranks' peers of each. */
+static void propose_grids(table *t) {
+  const st_ranks *ranks = &t->s->ranks;
+  const size_t n_peers = ranks->n_peers;
+  bool *batch = calloc(n_peers + 1, 1);
+  if (!batch) t->code = ISO_NOMEM;
+  for (bool more = batch != NULL; more;) {
+    more = false;
+    for (size_t i = n_peers; i-- > 0;) {
+      const peers *p = &ranks->peers[i];
+      if (p->side != t->side || !p->pieces || batch[i] || !is_batch(t, batch, p)) continue;
+      more = batch[i] = true;
+    }
+  }
+  t->known = false;
+  t->pieces = true;
+  for (size_t i = 0; i < n_peers && !t->code; i++) {
+    const peers p = ranks->peers[i];
+    uint32_t node[MAX_RANKS], n = 0, each = 0;
+    if (!batch[i]) continue;
+    for (uint32_t k = 0; k < p.n; k++) {
+      const peers *of = begun_by(t, p.node[k], each, false);
+      if (!of || n + of->n > MAX_RANKS) break;
+      each = of->n;
+      memcpy(node + n, of->node, each * sizeof *node);
+      n += each;
+    }
+    if (each && n == p.n * each && !begun_by(t, node[0], n, true)) propose(t, node, n);
+  }
+  free(batch);
+}
+
 static int by_last_node(const void *pa, const void *pb) {
   const peers *a = pa, *b = pb;
   return a->last != b->last ? (a->last < b->last ? -1 : 1)
@@ -270,6 +355,7 @@ iso_code st_find_peers(state *s, iso_error *err) {
     t.shared = true;
     follow(&t);
     follow_ranks(&t, first);
+    propose_grids(&t);
     if (t.code) return nomem(err);
   }
   for (size_t i = 0; i < s->ranks.n_peers; i++)

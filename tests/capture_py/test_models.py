@@ -4,6 +4,7 @@ it is installed."""
 import contextlib
 import importlib.util
 import json
+import math
 import os
 import subprocess
 import tempfile
@@ -30,6 +31,10 @@ def run(*arguments):
         out.seek(0)
         err.seek(0)
         return status, out.read(), err.read()
+
+
+def leaves(graph, kind):
+    return [n for n in graph["nodes"] if n["op"] == kind]
 
 
 class Case(unittest.TestCase):
@@ -124,13 +129,33 @@ class Transformers(Case):
         self.assertEqual(status, 0, err)
         self.assertNotIn(self.folder, open(os.path.join(self.path("c"), "graph.json")).read())
 
+    def test_inputs_by_kind(self):
+        """Sound, series, an encoder with a decoder, boxes, a part of a model, maps of features;
+        their widths have names of many kinds."""
+        for model, inputs in (
+            ("audio-spectrogram-transformer", {"input_values"}),
+            ("wav2vec2", {"input_values"}),
+            ("whisper", {"input_features", "decoder_input_ids"}),
+            ("t5", {"input_ids", "decoder_input_ids"}),
+            ("clip", {"input_ids", "pixel_values"}),
+            ("bros", {"input_ids", "bbox"}),
+            ("align_text_model", {"input_ids"}),
+            ("resnet", {"pixel_values"}),
+        ):
+            with self.subTest(model):
+                whole = ["--head", "none"] if model == "whisper" else []
+                graph = self.take("hf", model, model, "--attn", "eager", *whole)
+                self.assertEqual({n["name"] for n in leaves(graph, "input")}, inputs)
+                sizes = [math.prod(n["outputs"][0]["shape"]) for n in leaves(graph, "parameter")]
+                self.assertLess(max(sizes), 1 << 22)
+
     def test_errors_are_one_line(self):
         for model, options, words in (
             ("no-such-model", [], "no-such-model"),
             ("llama", ["--set", "no_such_key=1"], "no_such_key"),
             ("gptj", [], "scaled_dot_product_attention"),
-            ("audio-spectrogram-transformer", ["--attn", "eager"], "has no vocabulary"),
-            ("clip", ["--attn", "eager"], "isomer-capture: "),
+            ("layoutlmv2", ["--attn", "eager"], "detectron2"),
+            ("timesfm", ["--attn", "eager"], "no example is known for the input"),
         ):
             status, out, err = run("hf", model, "-o", self.path("x"), *TINY, *options)
             self.assertEqual(status, 2, err)

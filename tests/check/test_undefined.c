@@ -265,19 +265,22 @@ END_TEST
 
 /* ---- what a certificate may say ---- */
 
-/* x / x that is looked at, and a certificate that says so much, of a rule that was shown so well.
- */
+static const char *made_by; /* the operator whose result may be no number, or too large for one */
+static chk_kind applied;    /* the certificate's one step */
+
+/* That result, which is looked at, and a certificate that says so much, of a rule that was shown so
+ * well. */
 static bool weighed(const char *text, bool looks, rule_status says, rule_status shown, bool last,
                     rule_status *out) {
   rule_set *set;
   setup();
   ck_assert_msg(rule_set_parse(text, SIZE_MAX, "rule", &set, &err) == ISO_OK, "%s", err.msg);
   input();
-  const uint32_t q = of("aten::div.Tensor", v(0), v(0), RULE_F64);
+  const uint32_t q = of(made_by, v(0), NULL, RULE_F64);
   k.rule = &set;
   k.n_rules = 1;
   (void)poles_of(looks ? of("aten::nan_to_num", v(q), NULL, RULE_F64) : q);
-  add_step(CHK_RULE, 0, 0);
+  add_step(applied, 0, 0);
   k.evidence = says;
   report.evidence = shown;
   const bool fine = accepted(chk_weigh_undefined(&k, last));
@@ -293,6 +296,8 @@ START_TEST(rules_that_see_what_may_be_no_number_are_tested_there) {
                         "(rule a (var x f (3)) (lhs (aten::alias x)) (rhs (aten::nan_to_num x)))",
                     none[] = "(rule a (var x f (3)) (lhs (aten::neg (aten::neg x))) (rhs x))";
   rule_status out;
+  made_by = "aten::sqrt";
+  applied = CHK_RULE;
   for (int side_of = 0; side_of < 2; side_of++) {
     const char *text = side_of ? right : sees;
     ck_assert(weighed(text, true, RULE_TESTED, RULE_PROVED, false, &out) && out == RULE_TESTED);
@@ -303,6 +308,33 @@ START_TEST(rules_that_see_what_may_be_no_number_are_tested_there) {
     ck_assert(weighed(text, false, RULE_PROVED, RULE_PROVED, true, &out) && out == RULE_PROVED);
   }
   ck_assert(weighed(none, true, RULE_PROVED, RULE_PROVED, true, &out) && out == RULE_PROVED);
+  /* What has overflowed no rule sees: where an operator does, all that is proved is tested. */
+  made_by = "aten::exp";
+  ck_assert(weighed(none, true, RULE_TESTED, RULE_PROVED, true, &out) && out == RULE_TESTED);
+  ck_assert(!weighed(none, true, RULE_PROVED, RULE_PROVED, true, &out));
+  ck_assert(weighed(none, false, RULE_PROVED, RULE_PROVED, true, &out) && out == RULE_PROVED);
+  applied = CHK_SAME;
+  ck_assert(weighed(none, true, RULE_PROVED, RULE_PROVED, true, &out) && out == RULE_PROVED);
+}
+END_TEST
+
+/* An operator that tells infinities from numbers, over what may have overflowed. */
+START_TEST(what_tells_an_overflow_is_found) {
+  static const struct {
+    const char *of, *look;
+    bool told;
+  } c[] = {{"aten::exp", "aten::isinf", true},     {"aten::exp", "aten::isfinite", true},
+           {"aten::exp", "aten::neg", false},      {"aten::sqrt", "aten::isinf", false},
+           {"aten::neg", "aten::isinf", false},    {"aten::abs", "aten::nan_to_num", false},
+           {"aten::exp", "aten::nan_to_num", true}};
+  for (size_t i = 0; i < sizeof c / sizeof *c; i++)
+    for (int used = 0; used < 2; used++) {
+      setup();
+      input();
+      const uint32_t q = of(c[i].of, v(0), NULL, RULE_F64), y = of(c[i].look, v(q), NULL, RULE_F64);
+      ck_assert_msg(poles_of(used ? y : q).told == (c[i].told && used), "%zu, %d", i, used);
+      teardown();
+    }
 }
 END_TEST
 
@@ -317,6 +349,7 @@ int main(void) {
   tcase_add_test(t, numbers_beside_operands_are_tried);
   tcase_add_test(t, numbers_are_tried_once_and_not_without_end);
   tcase_add_test(t, rules_that_see_what_may_be_no_number_are_tested_there);
+  tcase_add_test(t, what_tells_an_overflow_is_found);
   suite_add_tcase(s, t);
   return run_suite(s);
 }

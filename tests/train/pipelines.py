@@ -120,7 +120,6 @@ SCHEDULES = {
     "zero_bubble": ("ScheduleInterleavedZeroBubble", 2),
 }
 for _called, (_schedule, _each) in SCHEDULES.items():
-    globals()["llama_" + _called] = functools.partial(pipeline, schedule=_schedule, each=_each)
-    globals()["llama_" + _called + "_clipped"] = functools.partial(
-        pipeline, schedule=_schedule, each=_each, clip=0.1
-    )
+    _plan = functools.partial(pipeline, schedule=_schedule, each=_each)
+    globals()[_called] = _plan
+    globals()[_called + "_clipped"] = functools.partial(_plan, clip=0.1)

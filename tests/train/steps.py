@@ -72,12 +72,19 @@ DECODERS = [
     ("llama", "sequence", 2, "equivalent"),
     ("llama", "mixed", 4, OPEN),
     ("llama", "mixed_sequence", 4, OPEN),
+    ("llama", "tensor_accumulated", 2, "equivalent"),
+    ("llama", "sequence_clipped", 2, "equivalent"),
+    ("llama", "sequence_accumulated", 2, "equivalent"),
+    ("llama", "sharded_accumulated_clipped", 2, "equivalent"),
     ("gpt", "data", 2, "equivalent"),
     ("gpt", "data", 4, "equivalent"),
     ("gpt", "data_clipped", 2, "equivalent"),
     ("gpt", "sharded", 2, "equivalent"),
     ("gpt", "zero", 2, "equivalent"),
     ("gpt", "tensor", 2, "equivalent"),
+    ("gpt", "sharded_clipped", 4, "equivalent"),
+    ("gpt", "tensor_accumulated", 2, "equivalent"),
+    ("gpt", "mixed", 4, "equivalent"),
     ("routed", "data", 2, "equivalent"),
     ("routed", "sharded", 2, "equivalent"),
     ("routed", "zero", 2, "equivalent"),
@@ -100,7 +107,15 @@ def faults():
             yield "faults:" + plan, "faults:%s_%s" % (plan, name), world, "different"
 
 
-STEPS += list(decoders()) + list(dict.fromkeys(faults()))
+def pipelines():
+    for plan, world in PIPELINES:
+        clipped = "_clipped" if plan.endswith("clipped") else ""
+        yield "pipelines:gpipe" + clipped, "pipelines:" + plan, world, "equivalent"
+
+
+PIPELINES = [("gpipe", 2), ("gpipe", 4), ("one_forward", 2), ("one_forward", 4), ("interleaved", 2)]
+
+STEPS += list(decoders()) + list(dict.fromkeys(faults())) + list(pipelines())
 QUICK = ("data_strided-2", "data_unsynchronised-2", "decoders:llama_sharded_clipped-2")
 
 
