@@ -457,10 +457,11 @@ lint-campaign: all
 mutation: all
 	@$(PYTHON_TORCH) tests/mutation/campaign.py $(CAPTURES) --isomer $(B)/isomer --breaking $(or $(BREAKING),24) --preserving $(or $(PRESERVING),12) --seed $(or $(SEED),1) $(if $(FAULTS),--faults $(FAULTS))
 	@python3 tests/lint/mutations.py --isomer $(B)/isomer --seeds $(or $(LINT_SEEDS),20)
-# The loop that `isomer run` is held against needs a Python with torch: left out where there is none.
-bench-ranks: all
-	@python3 tests/bench/ranks.py --isomer $(B)/isomer --rounds $(or $(ROUNDS),3)
 
+bench-ranks: all
+	@python3 tests/bench/rank_growth.py --isomer $(B)/isomer --rounds $(or $(ROUNDS),3)
+
+# The loop that `isomer run` is held against needs a Python with torch: left out where there is none.
 bench-compare: all
 	@python3 tests/bench/compare.py --isomer $(B)/isomer --rounds $(or $(ROUNDS),7) $(if $(CAPTURES),--captures $(CAPTURES)) \
 	  $$($(PYTHON_TORCH) -c 'import torch' 2>/dev/null && echo --python $(PYTHON_TORCH))

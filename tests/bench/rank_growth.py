@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How the time of `isomer compare` grows with ranks and with layers, as ratios measured in one run.
 
-    tests/bench/ranks.py [--isomer build/isomer] [--rounds 3] [--only TEXT]
+    tests/bench/rank_growth.py [--isomer build/isomer] [--rounds 3] [--only TEXT]
 
 The pairs are those of tests/pairs/parallel.py, backward: a layer on 8 ranks against 2, and 8 layers
 against 2, on 2 ranks (4 where ranks are a grid). Whole processes, all of them in each round; of
