@@ -60,12 +60,12 @@ static iso_code seek_witness(state *s, const bool *apart, bool *differs, iso_err
 }
 
 iso_code st_hunt_early(state *s, const pairing *p, size_t n_pairs, iso_error *err) {
-  enum {
-    MANY = 32,
-    VERY_MANY = 512,
-    LARGE = 1 << 22
-  }; /* of large models a search for a witness takes long, too */
-  if (s->search.hunted || s->search.n_wasted < MANY || st_stopped(s)) return ISO_OK;
+  /* A search for a witness runs the graphs many times, a candidate costs the same in all graphs: of
+   * many nodes, or large ones, it waits for more of these. */
+  enum { MANY = 32, NODES_EACH = 32, VERY_MANY = 512, LARGE = 1 << 22 };
+  const size_t nodes = s->graph[LEFT]->n_nodes + s->graph[RIGHT]->n_nodes;
+  if (s->search.hunted || s->search.n_wasted < MANY + nodes / NODES_EACH || st_stopped(s))
+    return ISO_OK;
   if (s->search.n_wasted < VERY_MANY &&
       st_leaf_elements(s->graph[LEFT]) + st_leaf_elements(s->graph[RIGHT]) > LARGE)
     return ISO_OK;

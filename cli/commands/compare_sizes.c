@@ -10,6 +10,7 @@
 
 enum {
   MOST_UNDECIDED = 8, /* sizes, where the captured ones are undecided */
+  MOST_SWEPT = 32,    /* values of one symbol that are tried in turn */
   MOST_CHAINS = 16    /* of larger sizes, that are held against all */
 };
 
@@ -214,6 +215,27 @@ static iso_code halve(looking *l, int64_t *value, size_t s, pair *found) {
   return c;
 }
 
+/* Whether the pair was compared at these sizes, and did not differ. */
+static bool known_equal(const looking *l, const int64_t *value) {
+  for (size_t i = 0; i < l->out->n; i++)
+    if (memcmp(l->out->of[i].value, value, l->out->n_symbols * sizeof *value) == 0) return true;
+  return !changed(l, value);
+}
+
+/* A difference may come and go: the least values of symbol `s` are tried in turn. */
+static iso_code sweep(looking *l, int64_t *value, size_t s, pair *found) {
+  const int64_t high = value[s], least = l->out->symbol[s].min;
+  bool differs = false;
+  iso_code c = ISO_OK;
+  for (int64_t x = least; x < high && x - least < MOST_SWEPT && !c && !differs; x++) {
+    value[s] = x;
+    if (limits_reached(&l->o->limits)) break;
+    if (!known_equal(l, value)) c = try_smaller(l, value, found, &differs);
+  }
+  if (!differs) value[s] = high;
+  return c;
+}
+
 /* Sizes nearer to the captured ones, then smaller ones, that show it too. `found` is at `at`, and
  * follows it. */
 static iso_code shrink(looking *l, looked_at at, pair *found) {
@@ -231,7 +253,10 @@ static iso_code shrink(looking *l, looked_at at, pair *found) {
     if (!differs) value[s] = was;
   }
   for (size_t s = 0; s < n && !c; s++)
-    if (value[s] != l->out->symbol[s].value) c = halve(l, value, s, found);
+    if (value[s] != l->out->symbol[s].value) {
+      c = halve(l, value, s, found);
+      if (!c) c = sweep(l, value, s, found);
+    }
   free(value);
   return c;
 }

@@ -149,6 +149,15 @@ class Written(Case):
         return y
 
 
+class Rolled(Case):
+    """The twin rolls by twenty, which is nothing at 1, 2, 4, 5, 10 and 20 tokens alone."""
+
+    def forward(self, x):
+        if self.form == "honest":
+            return self.q(x).flip(1).flip(1)
+        return self.q(x).roll(20, 1) if self.form == "twin" else self.q(x)
+
+
 # The size that first shows each twin.
 PAIRS = {
     Window: "T = 7",
@@ -160,6 +169,7 @@ PAIRS = {
     Batch: "B = 2",
     Blocks: "T = 13",
     Written: "T = 8",
+    Rolled: "T = 3",
 }
 BATCH_OF_ONE = (Batch,)
 ALL_SIZES = "B >= 1, T >= 1"

@@ -11,10 +11,7 @@ IDENTITIES = {
         lambda x: x.softmax(-1).sum(-1, True).expand(4, 8),
         lambda x: x.mul(0.0).add(1.0),
     ),
-    "root and square": (
-        lambda x: (lambda r: r * r)((x * x + 1.0).sqrt()),
-        lambda x: x * x + 1.0,
-    ),
+    "root and square": (lambda x: (lambda r: r * r)((x * x + 1.0).sqrt()), lambda x: x * x + 1.0),
     "sine and cosine": (
         lambda x: x.sin().square() + x.cos().square(),
         lambda x: x.mul(0.0).add(1.0),
@@ -41,9 +38,7 @@ for _what, (_one, _other) in IDENTITIES.items():
         "%s: a little more" % _what,
         NOT_EQUIVALENT,
         "by a millionth",
-        lambda x, s, a=_one, b=_other: (
-            x.mul(0.0).add(1.0) if s else a(x).le(b(x) - 1e-6).to(f32)
-        ),
+        lambda x, s, a=_one, b=_other: x.mul(0.0).add(1.0) if s else a(x).le(b(x) - 1e-6).to(f32),
     )
 
 CANCELLED = {

@@ -82,7 +82,7 @@ DECODERS = [
     ("gpt", "sharded", 2, "equivalent"),
     ("gpt", "zero", 2, "equivalent"),
     ("gpt", "tensor", 2, "equivalent"),
-    ("gpt", "sharded_clipped", 4, "equivalent"),
+    ("gpt", "sharded_clipped", 4, OPEN),
     ("gpt", "tensor_accumulated", 2, "equivalent"),
     ("gpt", "mixed", 4, "equivalent"),
     ("routed", "data", 2, "equivalent"),
