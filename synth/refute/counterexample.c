@@ -153,11 +153,10 @@ static iso_code hunt_among(state *s, const unsigned char *number, size_t n, bool
                            st_poles *poles, st_difference *out, iso_error *err) {
   st_drawing h = {.s = s, .undefined = undefined, .poles = poles};
   rule_tensor **leaf[2];
-  const size_t n_class = s->n_rec;
   out->found = false;
   s->witness.set = 0;
   iso_code c = st_new_leaves(s, leaf) ? ISO_OK : st_no_memory(err);
-  if (!c && !(h.of = calloc(n_class + 1, sizeof *h.of))) c = st_no_memory(err);
+  if (!c && !(h.of = calloc(s->n_rec + 1, sizeof *h.of))) c = st_no_memory(err);
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
       if (s->map[side][i].i != EG_NONE && s->graph[side]->node[i].kind == SYNTH_OP)
@@ -168,10 +167,7 @@ static iso_code hunt_among(state *s, const unsigned char *number, size_t n, bool
     if (s->o->progress) s->o->progress(s->o->ctx, "search for a difference", d, n);
     c = try_draw(&h, leaf, out, err);
     s->res->coverage.n_searched++;
-    for (size_t i = 0; i < n_class; i++) {
-      rule_tensor_unref(h.of[i]);
-      h.of[i] = NULL;
-    }
+    st_forget_draw(&h);
   }
   free(h.of);
   free(leaf[LEFT]);

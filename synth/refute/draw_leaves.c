@@ -277,6 +277,13 @@ iso_code st_draw_all(st_drawing *h, rule_tensor **leaf[2], iso_error *err) {
   return c;
 }
 
+void st_forget_draw(st_drawing *h) {
+  for (size_t i = 0; i < h->s->n_rec; i++) {
+    rule_tensor_unref(h->of[i]);
+    h->of[i] = NULL;
+  }
+}
+
 void st_preset(st_drawing *h, eg_node e, rule_tensor *v) {
   rule_tensor **at = &h->of[eg_class_of(h->s->g, e).i];
   rule_tensor_unref(*at);

@@ -208,10 +208,7 @@ iso_code st_hunt_large(state *s, const st_poles *p, bool *apart, st_difference *
       s->o->progress(s->o->ctx, "search where numbers overflow", h.k, ST_LARGE_DRAWS);
     c = try_large(&h, leaf, p, apart, out, err);
     s->res->coverage.n_searched++;
-    for (size_t i = 0; i < s->n_rec; i++) {
-      rule_tensor_unref(h.of[i]);
-      h.of[i] = NULL;
-    }
+    st_forget_draw(&h);
   }
   free(h.of);
   free(leaf[LEFT]);

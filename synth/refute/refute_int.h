@@ -64,6 +64,8 @@ iso_code st_draw_large(size_t k, rule_tensor *captured, iso_rng *rng, rule_tenso
 void st_collect_literals(st_drawing *h, const rule_term *t);
 /* All leaves' values on this draw, borrowed from h->of. */
 iso_code st_draw_all(st_drawing *h, rule_tensor **leaf[2], iso_error *err);
+/* Forget them, before the next draw. */
+void st_forget_draw(st_drawing *h);
 /* The class of `e` has this value. */
 void st_preset(st_drawing *h, eg_node e, rule_tensor *v);
 /* The leaves of a draw, but for what stays as captured. */
