@@ -422,7 +422,7 @@ def proved_where_parts_are_numbers():
 
 
 def tested_where_parts_are_numbers():
-    """What is tested says so, too, where one side alone is no number, as log of what is negative."""
+    """What is tested says so, too: one side alone is no number, as log of what is negative."""
     rule = "(rule %s (var x f (N M)) (lhs %s) (rhs %s))\n"
     products, sums = "(aten::cumprod x 1)", "(aten::cumsum (aten::log %s) 1)"
     highest = "(getitem (aten::cummax %s 1) 0)"
