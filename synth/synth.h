@@ -56,6 +56,7 @@ typedef struct synth_node {
   const char *op, *scope, *source;
   synth_kind kind;
   const rule_term *call; /* RULE_VAR i is node i of the same graph; NULL for leaves */
+  bool reordered;        /* a memory format is asked for in which results do not lie row by row */
   size_t n_outputs;
   rule_shape shape; /* of output 0 */
   rule_dtype dtype;

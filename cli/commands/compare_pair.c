@@ -40,6 +40,7 @@ bool cmp_make_view(const cap_graph *c, const char *const *relation, size_t n_cap
                                       : n->kind == CAP_CONSTANT  ? SYNTH_CONSTANT
                                                                  : SYNTH_OP,
                               .call = n->call,
+                              .reordered = n->reordered,
                               .n_outputs = n->n_outputs,
                               .value = val,
                               .domain = n->domain,
