@@ -226,7 +226,7 @@ def digest(path):
 
 
 def changed_captures(rng, doc, sides, folder):
-    """A capture with a size that is another one beyond the captured ones; the certificate is its."""
+    """A capture with a size that is another one past the captured ones, and its certificate."""
     which = rng.randrange(2)
     with open(os.path.join(sides[which], "graph.json")) as f:
         graph = json.load(f)
