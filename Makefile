@@ -69,7 +69,7 @@ endif
 endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
-.PHONY: lint-campaign attack certified branches mutants-text rule-figures certificates bench bench-egraph bench-joins bench-compare bench-ranks bench-real campaign mutation install seeds load growth size-bugs size-certificates bugs
+.PHONY: lint-campaign attack certified branches mutants-text rule-figures certificates bench bench-egraph bench-joins bench-compare bench-ranks bench-real campaign mutation install seeds load growth size-bugs size-certificates scope-sizes bugs
 .PHONY: uninstall wheel deb
 .PHONY: all help check check-build test test-all pairs hlo refine inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format format-check schemas manuals globals clean FORCE
 .SECONDARY:
@@ -332,6 +332,10 @@ size-bugs: all
 # Certificates of all sizes, and hundreds of changed ones: [SEED=1] [COUNT=21]
 size-certificates: all
 	@$(SIZE_CERTIFICATES) --seed $(or $(SEED),1) --count $(or $(COUNT),21) --changes 8
+
+# Claimed scopes of families of Transformers, run at their corners and at sizes drawn: [SIZES=50] [FAMILIES="gpt2 llama"]
+scope-sizes: all
+	@$(PYTHON_TORCH) tests/capture_py/scope_sizes.py --isomer $(B)/isomer --sizes $(or $(SIZES),50) $(FAMILIES)
 
 # Every pair of the tree idle and beside four busy loops: the same bytes. [EVERY=1: of the small pairs]
 load: all
