@@ -1,5 +1,6 @@
 /* How far the outputs move because of what rounding tells apart: each is put in as it was on the
  * one side, and as it was on the other, at the captured inputs and parameters. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -77,6 +78,12 @@ static iso_code movement(state *s, const st_rounded *r, int side, uint32_t at, c
   return c;
 }
 
+/* How far apart the constants are, relative. */
+static double difference(const state *s, const st_rounded *r) {
+  if (!r->value[0] || !r->value[1] || r->value[0]->numel != r->value[1]->numel) return INFINITY;
+  return s->oracle->compare(s->oracle->ctx, r->value[0], r->value[1], 0).max_rel;
+}
+
 static iso_code say(state *s, const st_rounded *r, double by, bool measured, iso_error *err) {
   synth_assumption *a = &s->assumed.of[r->assumption];
   a->text = measured
@@ -90,9 +97,11 @@ static iso_code say(state *s, const st_rounded *r, double by, bool measured, iso
 }
 
 /* A difference of constants that rounding explains moves outputs by little: a quarter is another
- * function, and what is no number is unknown. */
+ * function, so is far more than the constants differ by, as where a floor sees them, and what is no
+ * number is unknown. */
 static iso_code doubt(state *s, const st_rounded *r, double by, iso_error *err) {
-  const double most = 0.25;
+  const double amplified = 1e5, /* a position times a frequency, and what follows */
+      most = fmin(0.25, amplified * difference(s, r));
   if (by <= most || s->constants.doubtful) return ISO_OK;
   s->constants.doubtful = iso_arena_printf(
       &s->arena,

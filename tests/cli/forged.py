@@ -223,9 +223,9 @@ def rounding_through_jumps():
     sign of them is not."""
     for op, args, value, unit in (
         ("floor", [], 3.0, 2.0**-22),
-        ("ceil", [], 3.0, -(2.0**-22)),
+        ("ceil", [], 1.0, -(2.0**-23)),
         ("gt.Scalar", [0], 2.0**-149, 2.0**-149),
-        ("round", [], 2.5, 2.0**-22),
+        ("round", [], 1.5, 2.0**-23),
         ("sign", [], 2.0**-149, 2.0**-149),
     ):
 
