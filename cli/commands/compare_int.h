@@ -33,6 +33,8 @@ typedef struct options {
   const char *ops[MAX_OPS], *inputs[MAX_INPUTS];
   size_t n_inputs;
   limits limits;
+  bool unrun;     /* --static: nothing is run */
+  const char *learn[2]; /* a pair to learn rules from; NULL: none */
   bool pinned;    /* parameters are constants */
   bool rounding;  /* measured beside the verdict */
   bool certified; /* nothing less counts */
