@@ -348,6 +348,7 @@ typedef struct synth_result {
       *class_of[2]; /* which nodes of the left and the right graph were found equal, up to layout:
                        one number, below n_classes; UINT32_MAX: no output reads it */
   const uint8_t *standing_of[2]; /* synth_standing, by node */
+  size_t n_by_name;              /* leaves that are one by name alone: of graphs that are not run */
   size_t n_unexplained;
   const struct synth_leaf_ref *unexplained;
   /* the witness of DIFFERENT */

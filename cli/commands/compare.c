@@ -163,8 +163,8 @@ static iso_code publish(const options *o, const pair *p, const baseline *known,
 }
 
 /* The rules of the pair that --learn names, beside those that are known. */
-static iso_code learn(const options *o, rule_schemas *schemas, val_engine *engine,
-                      rule_set **known, iso_error *err) {
+static iso_code learn(const options *o, rule_schemas *schemas, val_engine *engine, rule_set **known,
+                      iso_error *err) {
   options small = *o;
   pair p = {0};
   small.unrun = false;

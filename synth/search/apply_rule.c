@@ -37,7 +37,7 @@ typedef struct matcher {
   premise *prem; /* MAX_PREMISES */
   size_t steps;
   mark at;
-  struct places *all; /* where every match is wanted; NULL: the first */
+  struct places *all;       /* where every match is wanted; NULL: the first */
   uint32_t bound[MAX_VARS]; /* variables, in the order in which they were bound */
   eg_class var[MAX_VARS];   /* EG_NONE: unbound */
   eg_node var_as[MAX_VARS];

@@ -130,11 +130,12 @@ static iso_code join_namesakes(state *s, iso_error *err) {
     if (L->node[i].kind == SYNTH_PARAMETER) of[n++] = &L->node[i];
   if (!c && n) qsort(of, n, sizeof *of, by_name);
   for (size_t r = 0; r < R->n_nodes && !c && n; r++) {
-    const synth_node *key = &R->node[r],
-                     **at = key->kind == SYNTH_PARAMETER
-                                ? bsearch(&key, of, n, sizeof *of, by_name)
-                                : NULL;
-    if (at && alike(*at, key)) c = join(s, (size_t)(*at - L->node), r, "by name, not compared", err);
+    const synth_node *key = &R->node[r], **at = key->kind == SYNTH_PARAMETER
+                                                    ? bsearch(&key, of, n, sizeof *of, by_name)
+                                                    : NULL;
+    if (!at || !alike(*at, key)) continue;
+    c = join(s, (size_t)(*at - L->node), r, "by name, not compared", err);
+    s->res->n_by_name++;
   }
   free(of);
   return c;
@@ -142,10 +143,13 @@ static iso_code join_namesakes(state *s, iso_error *err) {
 
 /* ---- what has no values ---- */
 
+/* Floating numbers are real numbers, as in a comparison that runs: their widths are one. */
 static void set_type(state *s, eg_node e, rule_dtype dtype) {
   rec *r = &s->rec[e.i];
   r->typed = r->valued = true;
-  r->dtype = dtype;
+  r->dtype = rule_dtype_is_float(dtype)     ? RULE_F64
+             : rule_dtype_is_complex(dtype) ? RULE_C128
+                                            : dtype;
   r->n_out = 0;
 }
 

@@ -134,22 +134,14 @@ static iso_code compare(state *s, synth_graph own[2], bool *live[2], synth_resul
   return c;
 }
 
-/* Masks as they are written, or read as minus infinity. */
-static iso_code once(const synth_graph *left, const synth_graph *right, const rule_set *known,
-                     const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
-                     bool read_masks, bool *any_read, synth_result **out, iso_error *err) {
+/* A comparison of what `from` asks, with masks as they are written, or read as minus infinity. */
+static iso_code once(const state *from, bool read_masks, bool *any_read, synth_result **out,
+                     iso_error *err) {
   synth_graph own[2], paired[2];
-  synth_options so = *o;
-  so.n_redrawn = 0;
-  state st = {.graph = {left, right},
-              .oracle = oracle,
-              .schemas = schemas,
-              .o = &so,
-              .known = known,
-              .masks.try_others = read_masks,
-              .t0 = synth_clock()};
   bool *live[2] = {NULL, NULL};
-  iso_code c = st_pair_outputs(left, right, &st.arena, paired, err);
+  state st = *from;
+  st.masks.try_others = read_masks;
+  iso_code c = st_pair_outputs(from->graph[LEFT], from->graph[RIGHT], &st.arena, paired, err);
   if (c) {
     iso_arena_fini(&st.arena);
     return c;
@@ -163,17 +155,25 @@ static iso_code once(const synth_graph *left, const synth_graph *right, const ru
   return c;
 }
 
-/* long: parameters: those of synth_compare. */
+/* parameters: those of synth_compare. */
 iso_code synth_compare_unrun(const synth_graph *left, const synth_graph *right,
                              const rule_set *known, const rule_oracle *oracle,
                              rule_schemas *schemas, const synth_options *o, synth_result **out,
                              iso_error *err) {
+  synth_options so = *o;
+  so.n_redrawn = 0;
+  const state from = {.graph = {left, right},
+                      .oracle = oracle,
+                      .schemas = schemas,
+                      .o = &so,
+                      .known = known,
+                      .t0 = synth_clock()};
+  synth_result *again = NULL;
   bool read = false;
   *out = NULL;
-  iso_code c = once(left, right, known, oracle, schemas, o, false, &read, out, err);
+  iso_code c = once(&from, false, &read, out, err);
   if (c || (*out)->verdict == SYNTH_EQUIVALENT) return c;
-  synth_result *again = NULL;
-  c = once(left, right, known, oracle, schemas, o, true, &read, &again, err);
+  c = once(&from, true, &read, &again, err);
   if (!c && (read || again->verdict == SYNTH_EQUIVALENT)) {
     synth_result_free(*out);
     *out = again;
