@@ -123,6 +123,11 @@ typedef struct cap_size {
   int64_t value;
 } cap_size;
 
+/* A size over the graph's symbols, "2*T + 1", as INT, NAME or EXPR. Errors: ISO_FORMAT where it is
+ * none; ISO_NOMEM. */
+ISO_MUST_USE iso_code cap_read_size(const cap_graph *g, const char *text, iso_arena *a,
+                                    const rule_term **out, iso_error *err);
+
 typedef struct cap_options {
   /* Archives only: safetensors files with the inputs, one for each input set, in place of the
    * example inputs that the archive has. Borrowed. */

@@ -195,6 +195,7 @@ typedef struct rule_operator {
   bool moves : 1; /* they are operands' numbers, moved by their places, or the call's literals */
   bool rearranges : 1;  /* moves all numbers of its first operand and no others: another layout */
   bool identity : 1;    /* gives its first operand as it is */
+  bool broadcasts : 1;  /* the same, repeated along sizes of 1 and new dimensions in front */
   bool part : 1;        /* moves some of its first operand's numbers, in their order */
   bool fills : 1;       /* makes a tensor of literals and sizes alone */
   bool joins : 1;       /* its operands' numbers in turn: joined, or repeated */
@@ -274,6 +275,9 @@ typedef struct rule_operator {
 /* The facts of `op`. Returns: never NULL; a line without facts where it is unlisted. */
 const rule_operator *rule_operator_of(const char *op);
 
+/* Whether each element of an operand goes to its own place in the result, counted from the last
+ * dimension: what broadcasts, casts, or computes element by element. */
+bool rule_keeps_places(const char *op);
 /* Whether the name is of PyTorch's own operators, or of those between ranks. */
 bool rule_is_aten(const char *op);
 bool rule_is_collective(const char *op);

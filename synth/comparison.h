@@ -34,6 +34,7 @@ typedef struct rec {
                   go and made again (st_spare) */
   bool open;   /* a candidate for it, of which no rule was found */
   bool cancels;     /* a sum of which rounding alone is left: its values are 0 */
+  bool rests;       /* it is such a sum, or is made of one */
   bool valued;      /* values below are there, or can be made; or it is `typed` */
   bool typed;       /* nothing is run (synth/unrun/): shape and dtype are all that is known */
   rule_dtype dtype; /* where typed */

@@ -300,6 +300,28 @@ typedef struct synth_cert_step {
   const rule_term *const *value;
 } synth_cert_step;
 
+/* A step of the chain for all sizes: step `step` of the certificate with symbols in place of
+ * numbers. */
+typedef enum synth_sized_how {
+  SYNTH_SIZED_PLAIN,  /* as its kind says */
+  SYNTH_SIZED_PROVED, /* proved, over the rule's variables and leaves */
+  SYNTH_SIZED_SHARED  /* the same, over all that both sides are made of, too */
+} synth_sized_how;
+
+typedef struct synth_sized_step {
+  uint32_t step;
+  synth_sized_how how;
+  uint32_t n_names; /* of a rule: what they stand for, INT, NAME, EXPR or as in the step */
+  const char *const *name;
+  const rule_term *const *value;
+} synth_sized_step;
+
+typedef struct synth_sized_call { /* a call of the certificate's own with sizes over the left's
+                                     symbols; its RULE_VAR are the certificate's terms */
+  uint32_t term;
+  const rule_term *call;
+} synth_sized_call;
+
 typedef struct synth_certificate {
   size_t n_terms;
   const synth_cert_term *term;
@@ -309,7 +331,10 @@ typedef struct synth_certificate {
   const uint32_t (*output)[2]; /* terms, in the order of the result's pairs; the right one in the
                                   left one's shape */
   size_t n_fixed;
-  const struct synth_leaf_ref *fixed; /* inputs that keep their captured values */
+  const struct synth_leaf_ref *fixed;  /* inputs that keep their captured values */
+  size_t n_sized_steps, n_sized_calls; /* where synth_scope.all is set */
+  const synth_sized_step *sized_step;
+  const synth_sized_call *sized_call;
   bool masks_read[2];  /* masks of float16, of other dtypes: read as minus infinity */
   const char *missing; /* why there is none, NULL where there is; static or as long as the result */
 } synth_certificate;
