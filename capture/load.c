@@ -90,8 +90,8 @@ static iso_code load_weights(cap_graph *g, bool all, iso_error *err) {
     rule_tensor *x = NULL;
     const char *path = NULL;
     if (g->node[i].kind == CAP_OP || g->node[i].kind == CAP_INPUT) continue;
-    if (!all && g->node[i].kind == CAP_PARAMETER) continue;
     code = cap_weights_get(w, g->node[i].name, &x, &path, err);
+    if (code == ISO_OK && x == NULL && !all && g->node[i].kind == CAP_PARAMETER) continue;
     if (code == ISO_OK) code = cap_take_value(x, &g->node[i], path, &m->weight[i], err);
   }
   cap_weights_close(w);

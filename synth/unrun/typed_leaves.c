@@ -120,7 +120,7 @@ static bool alike(const synth_node *a, const synth_node *b) {
   return rule_shape_eq(&a->shape, &b->shape) && a->dtype == b->dtype;
 }
 
-/* Parameters of one name, shape and dtype. */
+/* Parameters of one name, shape and dtype, and of the same bytes where both have values. */
 static iso_code join_namesakes(state *s, iso_error *err) {
   const synth_graph *L = s->graph[LEFT], *R = s->graph[RIGHT];
   const synth_node **of = calloc(L->n_nodes + 1, sizeof *of);
@@ -134,8 +134,12 @@ static iso_code join_namesakes(state *s, iso_error *err) {
                                                     ? bsearch(&key, of, n, sizeof *of, by_name)
                                                     : NULL;
     if (!at || !alike(*at, key)) continue;
-    c = join(s, (size_t)(*at - L->node), r, "by name, not compared", err);
-    s->res->n_by_name++;
+    const rule_tensor *x = (*at)->value[0], *y = key->value[0];
+    const bool compared = x && y;
+    if (compared && !st_same_bytes(s, x, y)) continue;
+    c = join(s, (size_t)(*at - L->node), r, compared ? "byte for byte" : "by name, not compared",
+             err);
+    s->res->n_by_name += !compared;
   }
   free(of);
   return c;
@@ -183,6 +187,7 @@ iso_code st_type_leaves(state *s, const bool *const live[2], iso_error *err) {
   }
   if (!c) c = join_inputs(s, err);
   if (!c) c = join_namesakes(s, err);
+  for (int side = RIGHT; side >= LEFT && !c; side--) c = st_join_stacked(s, side, live, err);
   if (!c) c = eg_rebuild(s->g, err);
   if (!c) c = st_free_tokens(s, live, err);
   if (!c) c = st_keep_positions(s, live, err);

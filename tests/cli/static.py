@@ -17,7 +17,7 @@ from harness import ROOT, expect, isomer, run_functions, short
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "pairs"))
 sys.path.insert(0, os.path.join(ROOT, "tests"))
-from dsl import Pair  # noqa: E402
+from dsl import Pair, join, values  # noqa: E402
 from tensors import read_tensors, write_tensors  # noqa: E402
 
 EQUIVALENT, UNDECIDED = 0, 3
@@ -59,7 +59,7 @@ def decoder(g, size, spell, fault=None, at=0):
     for i in range(size["layers"]):
         wrong = fault if i == at else None
         p = lambda name, *shape: g.param("layers.%d.%s" % (i, name), *shape)
-        w = {c: p(c, d, d) for c in "qkvo"}
+        w = {c: p(c, d, d) for c in ("o" if spell.get("fused") else "qkvo")}
         up, gate, down = p("up", f, d), p("gate", f, d), p("down", d, f)
         one, two = p("one", d), p("two", d)
         if wrong == "other layer" and i > 0:
@@ -69,7 +69,7 @@ def decoder(g, size, spell, fault=None, at=0):
         if wrong == "gate":
             up, gate = gate, up
         h = norm(g, x, one, spell["norm"], 1e-3 if wrong == "eps" else 1e-5)
-        q, k, v = (heads_of(h.linear(w[c]), n) for c in "qkv")
+        q, k, v = (heads_of(y, n) for y in projected(g, h, w, i, d, spell.get("fused")))
         scale = width ** (-1.0 if wrong == "scale" else -0.5)
         a = attention(g, q, k, v, spell["attention"], scale, wrong != "causal").linear(w["o"])
         x = a if wrong == "residual" else x.add(a) if spell["add"] else a.add(x)
@@ -80,6 +80,14 @@ def decoder(g, size, spell, fault=None, at=0):
         m = (a.mul(u) if spell["mul"] else u.mul(a)).linear(down)
         x = x.add(m).add(m) if wrong == "twice" else x.add(m)
     return x
+
+
+def projected(g, h, w, i, d, fused):
+    if not fused:
+        return [h.linear(w[c]) for c in "qkv"]
+    rows = join(*(values("layers.%d.%s" % (i, c), d, d) for c in "qkv"))
+    whole = g.leaf("parameter", "layers.%d.qkv" % i, rows, "float32")
+    return h.linear(whole).split(d, -1)
 
 
 def silu(a, how):
@@ -170,6 +178,91 @@ def test_without_rules():
         expect(got.status == UNDECIDED, "status %d: %s", got.status, short(got.out or got.err))
 
 
+PLAIN = {"norm": "pow", "attention": "sdpa", "add": True, "mul": True, "act": True}
+
+
+def compared_with(d, name, small, right, change):
+    """The large pair with weights, those of the right one changed."""
+    both = write(
+        d, name, lambda g: decoder(g, LARGE, PLAIN), lambda g: decoder(g, LARGE, right), False
+    )
+    path = os.path.join(both[1], "weights.safetensors")
+    tensors = read_tensors(path)
+    change(tensors)
+    write_tensors(path, tensors)
+    return isomer("compare", "--static", "--learn", *small, *both, "-v")
+
+
+def swapped(a, b):
+    def change(tensors):
+        tensors[a], tensors[b] = tensors[b], tensors[a]
+
+    return change
+
+
+def altered(name, how):
+    def change(tensors):
+        kind, shape, data = tensors[name]
+        tensors[name] = (kind, shape, how(data, shape))
+
+    return change
+
+
+def turned(data, shape):
+    n = shape[0]
+    items = [data[4 * i : 4 * i + 4] for i in range(n * n)]
+    return b"".join(items[j * n + i] for i in range(n) for j in range(n))
+
+
+def other_row(row):
+    def change(data, shape):
+        width = len(data) // shape[0]
+        return data[: row * width] + b"\0" * width + data[(row + 1) * width :]
+
+    return change
+
+
+def test_checkpoints():
+    """Weights are held against each other as they lie in the files, fused ones by their rows; what
+    differs is named."""
+    fused = dict(PLAIN, fused=True, norm="mul")
+    plain = dict(PLAIN, norm="mul")
+    up = ["layers.%d.up" % i for i in range(5)]
+    with tempfile.TemporaryDirectory() as d:
+        small = {
+            s: write(
+                d, s, lambda g: decoder(g, SMALL, PLAIN), lambda g, r=r: decoder(g, SMALL, r), False
+            )
+            for s, r in (("small", plain), ("fused", fused))
+        }
+        for k, (s, right, change, word) in enumerate(
+            (
+                ("small", plain, lambda t: None, None),
+                ("fused", fused, lambda t: None, None),
+                ("small", plain, swapped(up[1], up[3]), up[1] + " is left's " + up[3]),
+                ("small", plain, altered("layers.2.o", turned), "layers.2.o is transposed"),
+                (
+                    "small",
+                    plain,
+                    altered(up[4], other_row(7)),
+                    up[4] + " (1 of 40 rows, the first is 7)",
+                ),
+                (
+                    "fused",
+                    fused,
+                    altered("layers.3.qkv", other_row(40)),
+                    "layers.3.qkv, at left's layers.3.k (1 of 32 rows, the first is 8)",
+                ),
+            )
+        ):
+            got = compared_with(d, "large%d" % k, small[s], right, change)
+            text = got.out.decode()
+            want = UNDECIDED if word else EQUIVALENT
+            expect(got.status == want, "case %d: %d: %s", k, got.status, short(text[-600:], 900))
+            expect("not compared" not in text, "case %d: leaves are not compared", k)
+            expect(not word or word in text.splitlines()[-1], "%s: %s", word, text[-700:])
+
+
 def test_options():
     with tempfile.TemporaryDirectory() as d:
         l = {"norm": "pow", "attention": "sdpa", "add": True, "mul": True, "act": True}
@@ -184,4 +277,8 @@ def test_options():
 OPTIONS_COUNT = 6
 
 if __name__ == "__main__":
-    sys.exit(run_functions([], [test_options, test_without_rules, test_drawn_spellings]))
+    sys.exit(
+        run_functions(
+            [], [test_options, test_without_rules, test_checkpoints, test_drawn_spellings]
+        )
+    )
