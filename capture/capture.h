@@ -136,6 +136,7 @@ typedef struct cap_options {
   size_t n_inputs;
   const cap_size *size; /* of symbols that are not to be as captured */
   size_t n_sizes;
+  bool no_weights; /* parameters need not be there: then their value is NULL */
 } cap_options;
 /* The same, with options (NULL: none). */
 ISO_MUST_USE iso_code cap_load_with(const char *path, const cap_options *o, rule_schemas *schemas,

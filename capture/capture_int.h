@@ -254,7 +254,7 @@ iso_code cap_take_value(rule_tensor *x, const cap_node *node, const char *path, 
                         iso_error *err);
 iso_code cap_load_tensors(cap_graph *g, const char *path, rule_tensor **slot, iso_error *err);
 iso_code cap_grow_inputs(cap_graph *g, size_t set, size_t *cap, iso_error *err);
-iso_code cap_load_values(cap_graph *g, iso_error *err);
+iso_code cap_load_values(cap_graph *g, const cap_options *o, iso_error *err);
 
 /* ---- between graph.c and symbols.c ---- */
 /* What cap_node has as `dim` and `sized`, of node `v`, whose numbers are read; `raw`: NULL of a

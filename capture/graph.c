@@ -555,7 +555,7 @@ static iso_code load_folder(const char *dir, const cap_options *o, rule_schemas 
     if (code != ISO_OK) iso_prefix(err, "%s: ", path);
   }
   free(text);
-  if (code == ISO_OK) code = cap_load_values(g, err);
+  if (code == ISO_OK) code = cap_load_values(g, o, err);
   if (code == ISO_OK) *out = g;
   else cap_free(g);
   return code;

@@ -4,7 +4,7 @@ import contextlib
 import os
 import warnings
 
-from . import configs, widths
+from . import configs, weightless, widths
 from .errors import CaptureError, short
 
 TESTED = "5.12.1"
@@ -137,6 +137,11 @@ def build(options, config, weights):
     config = own_config(config, cls)
     extra = {"attn_implementation": ATTENTION[options.attn]}
     try:
+        if options.static:
+            torch.manual_seed(options.seed)
+            if hasattr(config, "_experts_implementation"):
+                extra["experts_implementation"] = options.experts
+            return weightless.build(lambda: cls._from_config(config, dtype=dtype, **extra))
         if weights is not None:
             model = cls.from_pretrained(weights, config=config, dtype=dtype, **extra)
         else:
@@ -163,9 +168,10 @@ DECISIONS = (
 
 
 @contextlib.contextmanager
-def as_it_runs(attn):
+def as_it_runs(attn, static=False):
     """While exporting, Transformers builds masks that it skips when it runs. Unless `sdpa-mask`
-    asks for that, its decisions are those of the plain run before."""
+    asks for that, its decisions are those of the plain run before. Without weights there is none:
+    positions are the model's own, of one sequence."""
     from transformers import masking_utils
 
     names = ("is_tracing", "_vmap_expansion_sdpa") + DECISIONS
@@ -177,6 +183,8 @@ def as_it_runs(attn):
             if name in saved:
                 setattr(masking_utils, name, replayed(saved[name]))
         masking_utils.is_tracing = lambda tensor=None: False
+    if static and "find_packed_sequence_indices" in saved:
+        masking_utils.find_packed_sequence_indices = lambda position_ids: None
     try:
         yield
     finally:
@@ -282,8 +290,17 @@ def runs(options, config, weights):
     model = build(options, config, weights)
     if "batch" in options.dynamic:
         options.batch = max(options.batch, 2)  # an open batch is captured at two
+    if options.static:
+        return model, weightless_inputs(options, config, model)
     sets = configs.input_sets(config, model, options, call_for(model))
     return model, sets
+
+
+def weightless_inputs(options, config, model):
+    if model.main_input_name != "input_ids" or options.dynamic or options.trace:
+        raise CaptureError("--static is for models that read tokens, without --dynamic and --trace")
+    sets = configs.token_sets(config, options.length, options.sets, options.seed, options.batch)
+    return [{"input_ids": one} for one in sets]
 
 
 def shrunk(options, error):
@@ -334,7 +351,7 @@ def capture_model(options, config, model, sets=None):
     name = model.main_input_name
     # What Transformers decides by the length of one prompt holds for no other length.
     attn = "sdpa-mask" if options.dynamic and options.attn == "sdpa" else options.attn
-    with as_it_runs("sdpa-mask" if options.dynamic else attn):
+    with as_it_runs("sdpa-mask" if options.dynamic else attn, options.static):
         return capture(
             model,
             sets[0],
@@ -347,6 +364,7 @@ def capture_model(options, config, model, sets=None):
             trace=options.trace,
             specialize=options.specialize,
             dynamic=open_dimensions(options.dynamic, name),
+            weightless=options.static,
             metadata={
                 "config": plain(config),
                 "class": type(model).__name__,

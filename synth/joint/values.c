@@ -207,6 +207,7 @@ eg_node st_home(const state *s, eg_node n) {
 }
 
 rule_dtype st_dtype(const state *s, eg_node n) {
+  if (s->rec[n.i].typed) return s->rec[n.i].dtype;
   n = st_home(s, n);
   return st_spare(s, n) ? RULE_F64 : s->rec[n.i].val[0]->dtype;
 }
