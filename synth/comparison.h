@@ -331,6 +331,7 @@ typedef struct state {
                            are published */
   size_t work_left;     /* for localise/, as st_work counts */
   double t0;
+  bool unrun;          /* nothing is run but constants (synth/unrun/) */
   const char *stopped; /* a limit was reached: which; see st_stopped */
 } state;
 

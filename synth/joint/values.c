@@ -479,6 +479,8 @@ static bool rests(const state *s, eg_node e, const call_builder *b) {
 iso_code st_value(state *s, eg_node e, iso_error *err) {
   if (s->rec[e.i].valued) return ISO_OK;
   ISO_CHECK(!s->rec[e.i].leaf);
+  if (s->unrun && !s->rec[e.i].konst)
+    return iso_fail(err, ISO_INTERNAL, "\"%s\" was about to be run", st_any_id(s, e));
   iso_code early = value_children(s, e, err);
   if (early) return early;
   if (rule_is_getitem(eg_symbol_name(s->g, eg_node_symbol(s->g, e))))

@@ -16,18 +16,46 @@ static bool all_met(const rule_term *t, const bool *met) {
   return true;
 }
 
-/* A node has a counterpart: it is one with a node of the other side, a constant, or a leaf that one
- * of the other side is put together of. */
+/* A term that relates leaves: of neither graph, and one with a node of `side`. */
+static bool relates(state *s, eg_node e, int side) {
+  return s->rec[e.i].node[LEFT] < 0 && s->rec[e.i].node[RIGHT] < 0 && eg_node_arity(s->g, e) > 0 &&
+         st_has_side(s, e, side);
+}
+
+/* Whether all tensors in a term that stands in neither graph are the other side's, or constants. */
+static bool made_of(state *s, eg_node e, int side, int depth) {
+  const eg_node *m;
+  if (depth == 0 || eg_node_arity(s->g, e) == 0) return false;
+  for (size_t k = 0; k < eg_node_arity(s->g, e); k++) {
+    const eg_class c = eg_node_child(s->g, e, k);
+    const size_t n = eg_class_nodes(s->g, c, &m);
+    bool there = false;
+    for (size_t i = 0; i < n && !there; i++)
+      there = s->rec[m[i].i].konst || s->rec[m[i].i].node[side] >= 0 || st_literal(s, m[i]) ||
+              (s->rec[m[i].i].node[!side] < 0 && made_of(s, m[i], side, depth - 1));
+    if (!there) return false;
+  }
+  return true;
+}
+
+/* A node has a counterpart: it is one with a node of the other side, or with a layout of some, or a
+ * constant, or a leaf that is put together of others, or that others are put together of. */
 static bool has_partner(state *s, int side, size_t i) {
-  const eg_node e = s->map[side][i], *p;
+  const eg_node e = s->map[side][i], *p, *q;
   if (st_has_side(s, e, !side) || s->rec[e.i].konst) return true;
-  if (s->graph[side]->node[i].kind == SYNTH_OP) return false;
-  const size_t n = eg_class_parents(s->g, eg_class_of(s->g, e), &p);
+  enum { DEPTH = 4 };
+  const size_t members = eg_class_nodes(s->g, eg_class_of(s->g, e), &p);
+  for (size_t k = 0; k < members; k++)
+    if (s->rec[p[k].i].node[side] < 0 && made_of(s, p[k], !side, DEPTH)) return true;
+  size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &p);
+  for (size_t k = 0; k < n && s->graph[side]->node[i].kind != SYNTH_OP; k++)
+    if (relates(s, p[k], side)) return true;
+  n = eg_class_parents(s->g, eg_class_of(s->g, e), &p);
   for (size_t k = 0; k < n; k++) {
-    const eg_node list = p[k], *q;
-    const size_t m = st_is_list(s, list) ? eg_class_parents(s->g, eg_class_of(s->g, list), &q) : 0;
+    if (relates(s, p[k], !side)) return true;
+    const size_t m = st_is_list(s, p[k]) ? eg_class_parents(s->g, eg_class_of(s->g, p[k]), &q) : 0;
     for (size_t j = 0; j < m; j++)
-      if (s->rec[q[j].i].node[side] < 0 && st_has_side(s, q[j], !side)) return true;
+      if (relates(s, q[j], !side)) return true;
   }
   return false;
 }

@@ -1,6 +1,7 @@
 /* Leaves of graphs that are not run. Parameters have a shape, a dtype and a name; inputs and
  * constants have values as well, because what is computed of them alone is compared by value. */
 #include "synth/unrun/unrun.h"
+#include "rules/names.h"
 #include "synth/joint/joint.h"
 #include "synth/leaves/leaves.h"
 
@@ -98,8 +99,54 @@ static iso_code join(state *s, size_t l, size_t r, const char *how, iso_error *e
       iso_arena_printf(&s->arena, "right's %s is %s %s", s->graph[RIGHT]->node[r].name,
                        s->graph[LEFT]->node[l].name, how);
   if (!text || !st_assume(s, RULE_ASSUMES_LEAF, a, b, NULL, text)) return nomem(err);
-  s->rec[b.i].atom = false;
+  s->rec[a.i].atom = s->rec[b.i].atom = false;
   return st_merge(s, b, a, WHY_LEAF, (uint32_t)(s->assumed.n - 1), err);
+}
+
+/* Whether `a` is `b` with a size 1 before the others, on every set. */
+static bool batched(const state *s, const synth_node *a, const synth_node *b) {
+  const uint32_t rank = b->shape.rank;
+  if (a->kind != SYNTH_INPUT || b->kind != SYNTH_INPUT || a->dtype != b->dtype ||
+      a->shape.rank != rank + 1 || a->shape.dim[0] != 1 ||
+      memcmp(a->shape.dim + 1, b->shape.dim, rank * sizeof *b->shape.dim) != 0)
+    return false;
+  for (size_t set = 0; set < s->n_sets; set++)
+    if (memcmp(a->value[set]->data, b->value[set]->data,
+               (size_t)b->value[set]->numel * rule_dtype_size(b->dtype)) != 0)
+      return false;
+  return true;
+}
+
+/* Input `i` of `side` is unsqueeze(k of the other side, 0). */
+static iso_code join_batched(state *s, int side, size_t i, size_t k, iso_error *err) {
+  const rule_term *arg[2] = {rule_var(&s->arena, (uint32_t)k), rule_int(&s->arena, 0)};
+  const rule_term *term = arg[0] && arg[1] ? rule_op(&s->arena, OP_UNSQUEEZE, arg, 2) : NULL;
+  const char *text = iso_arena_printf(&s->arena, "%s's %s is unsqueeze(%s, 0) by captured values",
+                                      side == LEFT ? "left" : "right", s->graph[side]->node[i].name,
+                                      s->graph[!side]->node[k].name);
+  const eg_node e = s->map[side][i], none = {EG_NONE};
+  eg_node def;
+  iso_code c = term && text ? st_add_term(s, term, s->map[!side], &def, err) : nomem(err);
+  if (c) return c;
+  if (!st_assume(s, RULE_ASSUMES_LEAF, side == LEFT ? e : none, side == RIGHT ? e : none, NULL,
+                 text))
+    return nomem(err);
+  s->rec[e.i].atom = false;
+  return st_merge(s, e, def, WHY_LEAF, (uint32_t)(s->assumed.n - 1), err);
+}
+
+/* One sequence, and a batch of one. Only where one input fits. */
+static iso_code join_batches(state *s, int side, iso_error *err) {
+  const synth_graph *g = s->graph[side], *o = s->graph[!side];
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < g->n_nodes && !c; i++) {
+    size_t n = 0, found = 0;
+    for (size_t k = 0; k < o->n_nodes; k++)
+      if (batched(s, &g->node[i], &o->node[k])) n++, found = k;
+    if (n == 1 && s->rec[s->map[side][i].i].atom && s->rec[s->map[!side][found].i].atom)
+      c = join_batched(s, side, i, found, err);
+  }
+  return c;
 }
 
 static iso_code join_inputs(state *s, iso_error *err) {
@@ -186,6 +233,7 @@ iso_code st_type_leaves(state *s, const bool *const live[2], iso_error *err) {
         c = add_leaf(s, side, i, leaf_konst(s, side, i, live[side]), err);
   }
   if (!c) c = join_inputs(s, err);
+  for (int side = 0; side < 2 && !c; side++) c = join_batches(s, side, err);
   if (!c) c = join_namesakes(s, err);
   for (int side = RIGHT; side >= LEFT && !c; side--) c = st_join_stacked(s, side, live, err);
   if (!c) c = eg_rebuild(s->g, err);

@@ -167,6 +167,7 @@ iso_code synth_compare_unrun(const synth_graph *left, const synth_graph *right,
                       .schemas = schemas,
                       .o = &so,
                       .known = known,
+                      .unrun = true,
                       .t0 = synth_clock()};
   synth_result *again = NULL;
   bool read = false;
