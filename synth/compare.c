@@ -117,7 +117,8 @@ static iso_code passes(state *s, const pairing *p, size_t n_pairs, iso_error *er
   for (int pass = s->search.large_patterns; pass < 3; pass++) {
     if (st_outputs_met(s, p, n_pairs)) break;
     const size_t merges = s->res->n_merges;
-    for (int side = 0; side < 2; side++)
+    for (int k = 0; k < 2; k++) {
+      const int side = k ? !s->ranks.whole_side : s->ranks.whole_side;
       for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
         const eg_node e = s->map[side][i];
         if (e.i == EG_NONE) continue;
@@ -129,6 +130,7 @@ static iso_code passes(state *s, const pairing *p, size_t n_pairs, iso_error *er
         if (s->o->progress && i % 16 == 0)
           s->o->progress(s->o->ctx, "synthesise", i, s->graph[side]->n_nodes);
       }
+    }
     const bool ranks = pass == 0 && s->ranks.n_peers > 0;
     const iso_code c = ranks ? join_outputs(s, p, n_pairs, true, err) : ISO_OK;
     if (c) return c;

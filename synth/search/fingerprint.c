@@ -419,7 +419,8 @@ static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_er
   iso_code c = ISO_OK;
   bool linked = false;
   size_t failures = 0;
-  const bool right_only = !st_has_side(s, e, LEFT);
+  const int first = s->ranks.whole_side; /* all of it is in groups before the other is looked at */
+  const bool second_only = !st_has_side(s, e, first);
   size_t n;
   eg_node *member = in_order(s, &s->groups.of[gi], e, &n);
   if (!member) return nomem(err);
@@ -444,7 +445,7 @@ static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_er
         *belongs = true;
         c = st_prove(s, m, e, &done, err);
       } else {
-        const bool across = right_only && st_has_side(s, m, LEFT);
+        const bool across = second_only && st_has_side(s, m, first);
         if (*belongs && (!across || linked)) continue;
         if (!across) { /* only find out whether it belongs here */
           const size_t probe = s->n_draws - 1;

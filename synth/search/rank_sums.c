@@ -371,6 +371,9 @@ iso_code st_find_peers(state *s, iso_error *err) {
     propose_grids(&t);
     if (t.code) return nomem(err);
   }
+  size_t n[2] = {0, 0};
+  for (size_t i = 0; i < s->ranks.n_peers; i++) n[s->ranks.peers[i].side]++;
+  s->ranks.whole_side = n[LEFT] > n[RIGHT] ? RIGHT : LEFT;
   for (size_t i = 0; i < s->ranks.n_peers; i++)
     for (uint32_t r = 0; r < s->ranks.peers[i].n; r++)
       if (s->ranks.peers[i].node[r] > s->ranks.peers[i].last)

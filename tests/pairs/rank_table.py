@@ -26,7 +26,7 @@ HEAD = """# Graphs of several ranks: what a comparison takes
 divided over ranks, and compares them without a file of rules. A row has the worst of its pairs:
 seconds of processor time, MiB, and the share of rules that are proved. [relations.md](relations.md)
 says what a relations file has; here it has the outputs' lines, and those of inputs that ranks have
-parts of.
+parts of. %d pairs, each of %d.
 
 | kind | model | direction | ranks | layers | pairs | equivalent | seconds | MiB | proved |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -151,7 +151,7 @@ def main():
     table = "".join(row(*key, seen) for key, seen in rows.items())
     if o.output:
         with open(o.output, "w", encoding="utf-8") as f:
-            f.write(HEAD + table)
+            f.write(HEAD % (len(sum(rows.values(), [])), o.every) + table)
     n = sum(map(len, rows.values()))
     print("%s%d passed, %d failed" % (table, n - failed, failed))
     return 1 if failed or not n else 0
