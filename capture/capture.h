@@ -69,6 +69,7 @@ typedef struct cap_node {
   cap_kind kind;         /* CAP_OP for getitem too */
   const char *op;        /* as in the file */
   const rule_term *call; /* NULL for leaves; RULE_VAR i is node i */
+  bool reordered;        /* a memory format is asked for in which results do not lie row by row */
   size_t n_outputs;
   const cap_output *output;
   rule_tensor *value; /* leaves: the captured value (first input set); borrowed from the graph */
@@ -123,6 +124,11 @@ typedef struct cap_size {
   int64_t value;
 } cap_size;
 
+/* A size over the graph's symbols, "2*T + 1", as INT, NAME or EXPR. Errors: ISO_FORMAT where it is
+ * none; ISO_NOMEM. */
+ISO_MUST_USE iso_code cap_read_size(const cap_graph *g, const char *text, iso_arena *a,
+                                    const rule_term **out, iso_error *err);
+
 typedef struct cap_options {
   /* Archives only: safetensors files with the inputs, one for each input set, in place of the
    * example inputs that the archive has. Borrowed. */
@@ -130,6 +136,7 @@ typedef struct cap_options {
   size_t n_inputs;
   const cap_size *size; /* of symbols that are not to be as captured */
   size_t n_sizes;
+  bool no_weights; /* parameters need not be there: then their value is NULL */
 } cap_options;
 /* The same, with options (NULL: none). */
 ISO_MUST_USE iso_code cap_load_with(const char *path, const cap_options *o, rule_schemas *schemas,

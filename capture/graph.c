@@ -217,8 +217,9 @@ static iso_code read_operator(reader *r, const json_t *v, cap_node *node, iso_er
   if (!getitem && !is_operator_name(node->op))
     return iso_fail(err, ISO_FORMAT, "op \"%.80s\" is neither a leaf nor namespace::name",
                     node->op);
-  code = getitem ? read_getitem(r, node, &raw, err)
-                 : cap_lower(&r->lower, node, &raw, &node->call, err);
+  if (getitem) code = read_getitem(r, node, &raw, err);
+  else code = cap_lower(&r->lower, node, &raw, &node->call, err);
+  node->reordered = code == ISO_OK && cap_reorders(&raw);
   if (code == ISO_OK && r->size != NULL)
     code = cap_read_sized(&r->lower, &r->written, v, &raw, node, err);
   /* An operator that was not found for want of memory must not be taken for an unknown one. */
@@ -244,10 +245,7 @@ static iso_code read_node(reader *r, const json_t *v, size_t index, iso_error *e
   cap_node *node = &r->node[index];
   iso_code code = json_is_object(v) ? keep_required(&r->g->arena, v, "id", &node->id, err)
                                     : iso_fail(err, ISO_FORMAT, "is not an object");
-  if (code != ISO_OK) {
-    iso_prefix(err, "node %zu: ", index);
-    return code;
-  }
+  if (code != ISO_OK) return iso_prefix(err, "node %zu: ", index);
   code = read_body(r, v, node, index, err);
   if (code != ISO_OK) iso_prefix(err, "node \"%.120s\": ", node->id);
   return code;
@@ -557,7 +555,7 @@ static iso_code load_folder(const char *dir, const cap_options *o, rule_schemas 
     if (code != ISO_OK) iso_prefix(err, "%s: ", path);
   }
   free(text);
-  if (code == ISO_OK) code = cap_load_values(g, err);
+  if (code == ISO_OK) code = cap_load_values(g, o, err);
   if (code == ISO_OK) *out = g;
   else cap_free(g);
   return code;

@@ -123,6 +123,16 @@ iso_code cap_admits(const cap_graph *g, const int64_t *value, const char **broke
   return ISO_OK;
 }
 
+iso_code cap_read_size(const cap_graph *g, const char *text, iso_arena *a, const rule_term **out,
+                       iso_error *err) {
+  const cap_scope scope = {.symbol = g->symbol, .n = g->n_symbols};
+  int64_t now;
+  const rule_term *t;
+  const iso_code code = cap_size_term(text, &scope, a, &now, &t, err);
+  if (code == ISO_OK) *out = t;
+  return code;
+}
+
 static iso_code check_guards(cap_graph *g, cap_numbers *numbers, iso_error *err) {
   const cap_scope scope = {.symbol = g->symbol, .n = g->n_symbols, .numbers = numbers};
   for (size_t i = 0; i < g->n_guards; i++) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/check_int.h"
+#include "check/sizes/sizes.h"
 #include "rules/operators.h"
 #include "egraph/base/vec.h"
 
@@ -257,6 +257,7 @@ iso_code chk_check(const char *path, const cap_graph *left, const cap_graph *rig
   }
   k->set = 0;
   if (!c && !chk_settled(k)) c = chk_rules(k);
+  if (!c && !chk_settled(k)) c = chk_sizes_check(k);
   if (!c && !chk_settled(k)) c = chk_redrawn(k);
   if (!c && !chk_settled(k)) c = chk_weigh_undefined(k, true);
   if (!c && !chk_settled(k)) c = assume_kernels(k);

@@ -126,7 +126,10 @@ typedef struct chk_report {
   size_t n_relations;
   size_t n_assumptions;
   const chk_assumption *assumption; /* what the equality rests on beside the rules, as found here */
-  iso_arena arena;                  /* private */
+  const cap_symbol *symbol; /* the left's, within what the chain was replayed for: n_symbols; NULL:
+                               the captured sizes only */
+  size_t n_symbols;
+  iso_arena arena; /* private */
 } chk_report;
 
 /* The lines about outputs that a certificate has: what it says they are put together of, as in a

@@ -52,6 +52,7 @@ typedef struct chk_values {
   size_t n;
 } chk_values;
 
+typedef struct chk_sizes chk_sizes;                     /* sizes/sizes.h */
 typedef struct chk_masks chk_masks;                     /* masks.c */
 enum { CHK_MASK_HALF, CHK_MASK_OTHER, CHK_MASK_KINDS }; /* float16's least number; other dtypes' */
 
@@ -68,6 +69,7 @@ typedef struct chk_state {
   size_t n_numbers, cap_numbers;
   rule_set **rule; /* one rule each */
   bool *read;      /* by rule: used where float literals are read as the numbers they stand for */
+  unsigned *rests_on; /* by rule: what showing it again rested on */
   size_t n_rules, cap_rules;
   size_t set; /* of the captured inputs, on which the steps are taken */
   chk_step *step;
@@ -78,6 +80,7 @@ typedef struct chk_state {
   size_t n_names, cap_names;
   chk_output *output;
   size_t n_outputs, cap_outputs;
+  chk_sizes *sizes; /* the scope that is claimed; NULL: none */
   uint32_t *fixed;
   size_t n_fixed, cap_fixed;
   rule_status evidence;
@@ -139,6 +142,11 @@ iso_code chk_read(chk_state *k, const char *path);
  * then as read. Behind chk_begin_values. */
 iso_code chk_find_masks(chk_state *k);
 void chk_masks_free(chk_state *k);
+/* Whether a captured term has masks that are read in it; whether they are its own; whether an
+ * output reads it. */
+bool chk_masked(const chk_state *k, uint32_t t);
+bool chk_mask_source(const chk_state *k, uint32_t t);
+bool chk_is_live(const chk_state *k, uint32_t t);
 /* Behind chk_run: numbers beside masks are far from them. */
 iso_code chk_near_masks(chk_state *k);
 

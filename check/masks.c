@@ -29,6 +29,24 @@ void chk_masks_free(chk_state *k) {
   free(m);
 }
 
+bool chk_masked(const chk_state *k, uint32_t t) {
+  for (int kind = 0; k->masks && t < k->masks->n && kind < CHK_MASK_KINDS; kind++)
+    if (k->masks->of[kind] && k->reads_masks[kind] && rule_masks_at(k->masks->of[kind], t))
+      return true;
+  return false;
+}
+
+bool chk_mask_source(const chk_state *k, uint32_t t) {
+  for (int kind = 0; k->masks && t < k->masks->n && kind < CHK_MASK_KINDS; kind++)
+    if (k->masks->of[kind] && k->reads_masks[kind] && rule_masks_source(k->masks->of[kind], t))
+      return true;
+  return false;
+}
+
+bool chk_is_live(const chk_state *k, uint32_t t) {
+  return k->masks && t < k->masks->n && k->masks->node[t].live;
+}
+
 static bool leaf_stays(const chk_state *k, uint32_t i) {
   const cap_node *n = k->term[i].node;
   for (size_t f = 0; f < k->n_fixed; f++)

@@ -2,20 +2,13 @@
  * Arguments are written as in graph.json (docs/capture-format.md), but that {"ref": n} is term n of
  * the certificate. */
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/check_int.h"
+#include "check/read_int.h"
 #include "egraph/base/vec.h"
 
 enum { MAX_NESTING = 16, MAX_DEPTH = 200000 };
-
-typedef struct reader {
-  chk_state *k;
-  uint32_t *by_id[2]; /* nodes in the order of their ids */
-  uint32_t depth;     /* of the term being read: its deepest argument */
-} reader;
 
 static iso_code malformed(chk_state *k, const char *what, size_t i) {
   return chk_settle(k, CHK_MALFORMED, "%s %zu is malformed", what, i);
@@ -77,7 +70,7 @@ static uint32_t *sorted(const cap_graph *g) {
 }
 
 /* Term of the node with this id; CHK_NONE. */
-static uint32_t find_node(const reader *r, int side, const char *id) {
+static uint32_t find_node(const chk_reader *r, int side, const char *id) {
   const cap_graph *g = r->k->graph[side];
   size_t lo = 0, hi = g->n_nodes;
   while (lo < hi) {
@@ -93,7 +86,7 @@ static uint32_t find_node(const reader *r, int side, const char *id) {
 
 /* ---- terms ---- */
 
-static bool number_of(const chk_state *k, const json_t *j, uint32_t *out) {
+bool chk_read_number(const chk_state *k, const json_t *j, uint32_t *out) {
   if (!json_is_integer(j) || json_integer_value(j) < 0 ||
       (uint64_t)json_integer_value(j) >= k->n_numbers)
     return false;
@@ -101,14 +94,12 @@ static bool number_of(const chk_state *k, const json_t *j, uint32_t *out) {
   return true;
 }
 
-static iso_code read_argument(reader *r, const json_t *j, int nesting, const rule_term **out);
-
-static iso_code read_list(reader *r, const json_t *j, int nesting, const rule_term ***out) {
+iso_code chk_read_list(chk_reader *r, const json_t *j, int nesting, const rule_term ***out) {
   const size_t n = json_array_size(j);
   const rule_term **child = iso_arena_alloc(r->k->arena, (n + 1) * sizeof *child);
   iso_code c = child ? ISO_OK : chk_nomem(r->k);
   for (size_t i = 0; i < n && !c; i++) {
-    c = read_argument(r, json_array_get(j, i), nesting + 1, &child[i]);
+    c = chk_read_argument(r, json_array_get(j, i), nesting + 1, &child[i]);
     if (!c && !child[i]) child = NULL;
     if (!child) break;
   }
@@ -117,16 +108,22 @@ static iso_code read_list(reader *r, const json_t *j, int nesting, const rule_te
 }
 
 /* An object with one key. NULL in `out`: it is no argument. */
-static iso_code read_object(reader *r, const json_t *j, const rule_term **out) {
+static iso_code read_object(chk_reader *r, const json_t *j, const rule_term **out) {
   chk_state *k = r->k;
   rule_dtype dtype;
   const json_t *ref = json_object_get(j, "ref"), *d = json_object_get(j, "dtype"),
-               *f = json_object_get(j, "float");
+               *f = json_object_get(j, "float"), *size = json_object_get(j, "size");
   uint32_t id;
+  iso_error ignored;
   *out = NULL;
   if (json_object_size(j) != 1) return ISO_OK;
+  if (r->sizes && json_is_string(size)) {
+    const iso_code c =
+        cap_read_size(k->graph[LEFT], json_string_value(size), k->arena, out, &ignored);
+    return c == ISO_NOMEM ? chk_nomem(k) : ISO_OK;
+  }
   if (ref) {
-    if (!number_of(k, ref, &id)) return ISO_OK;
+    if (!chk_read_number(k, ref, &id)) return ISO_OK;
     if (k->term[id].depth > r->depth) r->depth = k->term[id].depth;
     *out = rule_var(k->arena, id);
   } else if (json_is_string(d) && rule_dtype_find(json_string_value(d), &dtype)) {
@@ -145,7 +142,7 @@ static iso_code read_object(reader *r, const json_t *j, const rule_term **out) {
   return *out ? ISO_OK : chk_nomem(k);
 }
 
-static iso_code read_argument(reader *r, const json_t *j, int nesting, const rule_term **out) {
+iso_code chk_read_argument(chk_reader *r, const json_t *j, int nesting, const rule_term **out) {
   iso_arena *a = r->k->arena;
   const rule_term **child;
   *out = NULL;
@@ -159,7 +156,7 @@ static iso_code read_argument(reader *r, const json_t *j, int nesting, const rul
   case JSON_NULL: *out = rule_none(a); break;
   case JSON_STRING: *out = rule_string(a, json_string_value(j)); break;
   case JSON_ARRAY: {
-    iso_code c = read_list(r, j, nesting, &child);
+    iso_code c = chk_read_list(r, j, nesting, &child);
     if (c || !child) return c;
     *out = rule_list(a, child, json_array_size(j));
     break;
@@ -170,7 +167,7 @@ static iso_code read_argument(reader *r, const json_t *j, int nesting, const rul
 
 /* A node of a side, {"left": id}. Returns: in `there` false where the capture has none of that id;
  * CHK_NONE then, and where it is malformed. */
-static uint32_t read_node(const reader *r, const json_t *j, bool *there) {
+static uint32_t read_node(const chk_reader *r, const json_t *j, bool *there) {
   *there = true;
   for (int side = 0; side < 2; side++) {
     const json_t *id = json_object_get(j, side == LEFT ? "left" : "right");
@@ -182,7 +179,7 @@ static uint32_t read_node(const reader *r, const json_t *j, bool *there) {
   return CHK_NONE;
 }
 
-static iso_code read_term(reader *r, const json_t *j, size_t i) {
+static iso_code read_term(chk_reader *r, const json_t *j, size_t i) {
   chk_state *k = r->k;
   const json_t *op = json_object_get(j, "op"), *args = json_object_get(j, "args");
   uint32_t id;
@@ -191,7 +188,7 @@ static iso_code read_term(reader *r, const json_t *j, size_t i) {
   if (json_is_string(op) && json_is_array(args) && json_object_size(j) == 2) {
     const rule_term **child;
     r->depth = 0;
-    iso_code c = read_list(r, args, 0, &child);
+    iso_code c = chk_read_list(r, args, 0, &child);
     if (c) return c;
     const rule_term *call =
         child ? rule_op(k->arena, json_string_value(op), child, json_array_size(args)) : NULL;
@@ -209,8 +206,8 @@ static iso_code read_term(reader *r, const json_t *j, size_t i) {
 /* ---- steps ---- */
 
 static bool read_pair(const chk_state *k, const json_t *j, uint32_t *a, uint32_t *b) {
-  return json_is_array(j) && json_array_size(j) == 2 && number_of(k, json_array_get(j, 0), a) &&
-         number_of(k, json_array_get(j, 1), b);
+  return json_is_array(j) && json_array_size(j) == 2 &&
+         chk_read_number(k, json_array_get(j, 0), a) && chk_read_number(k, json_array_get(j, 1), b);
 }
 
 static iso_code read_vars(chk_state *k, const json_t *vars, chk_step *x, bool *fine) {
@@ -221,14 +218,14 @@ static iso_code read_vars(chk_state *k, const json_t *vars, chk_step *x, bool *f
     const json_t *v = json_array_get(vars, i);
     if (!iso_grow(k->var, k->cap_vars, k->n_vars + 1)) return chk_nomem(k);
     k->var[k->n_vars] = CHK_NONE;
-    *fine = json_is_null(v) || number_of(k, v, &k->var[k->n_vars]);
+    *fine = json_is_null(v) || chk_read_number(k, v, &k->var[k->n_vars]);
     k->n_vars++;
   }
   return ISO_OK;
 }
 
 /* Values of the rule's sizes and attributes: an object, {"size0": 7}. */
-static iso_code read_names(reader *r, const json_t *given, chk_step *x, bool *fine) {
+static iso_code read_names(chk_reader *r, const json_t *given, chk_step *x, bool *fine) {
   chk_state *k = r->k;
   const char *name;
   json_t *v;
@@ -241,14 +238,14 @@ static iso_code read_names(reader *r, const json_t *given, chk_step *x, bool *fi
     if (!iso_grow(k->name, k->cap_names, k->n_names + 1)) return chk_nomem(k);
     n = &k->name[k->n_names++];
     if (!(n->name = iso_arena_strdup(k->arena, name))) return chk_nomem(k);
-    iso_code c = read_argument(r, v, 0, &n->value);
+    iso_code c = chk_read_argument(r, v, 0, &n->value);
     if (c || !n->value) return *fine = false, c;
     x->n_names++;
   }
   return ISO_OK;
 }
 
-static iso_code read_step(reader *r, const json_t *j, size_t i) {
+static iso_code read_step(chk_reader *r, const json_t *j, size_t i) {
   chk_state *k = r->k;
   static const char *const names[CHK_KINDS] = {"leaf",     "bound", "value",
                                                "rounding", "rule",  "same"};
@@ -313,7 +310,7 @@ static iso_code read_output(chk_state *k, const json_t *j, size_t i) {
   return ISO_OK;
 }
 
-static iso_code read_fixed(reader *r, const json_t *j, size_t i) {
+static iso_code read_fixed(chk_reader *r, const json_t *j, size_t i) {
   chk_state *k = r->k;
   bool there;
   const uint32_t id = read_node(r, j, &there);
@@ -390,18 +387,18 @@ iso_code chk_at_these_weights(const char *path, bool *out, iso_error *err) {
   return ISO_OK;
 }
 
-static iso_code read_document(reader *r, json_t *doc) {
+static iso_code read_document(chk_reader *r, json_t *doc) {
   chk_state *k = r->k;
-  json_t *left, *right, *fixed, *rules, *terms, *steps, *outputs, *relations = NULL;
+  json_t *left, *right, *fixed, *rules, *terms, *steps, *outputs, *relations = NULL, *sizes = NULL;
   const char *format, *evidence;
   int version, half = 0, other = 0, pinned = 0;
   json_error_t why;
   if (json_unpack_ex(doc, &why, JSON_STRICT,
-                     "{s:s, s:i, s?[b, b], s?b, s?o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}",
+                     "{s:s, s:i, s?[b, b], s?b, s?o, s?o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}",
                      "format", &format, "version", &version, "masks_read", &half, &other,
-                     "at_these_weights", &pinned, "relations", &relations, "left", &left, "right",
-                     &right, "evidence", &evidence, "fixed", &fixed, "rules", &rules, "terms",
-                     &terms, "steps", &steps, "outputs", &outputs))
+                     "at_these_weights", &pinned, "relations", &relations, "sizes", &sizes, "left",
+                     &left, "right", &right, "evidence", &evidence, "fixed", &fixed, "rules",
+                     &rules, "terms", &terms, "steps", &steps, "outputs", &outputs))
     return chk_settle(k, CHK_MALFORMED, "%s", why.text);
   if (strcmp(format, "isomer-certificate") != 0 || version != 1)
     return chk_settle(k, CHK_MALFORMED, "it is no certificate of version 1");
@@ -429,11 +426,11 @@ static iso_code read_document(reader *r, json_t *doc) {
   json_array_foreach(terms, i, j) if (!c && !chk_settled(k)) c = read_term(r, j, i);
   json_array_foreach(steps, i, j) if (!c && !chk_settled(k)) c = read_step(r, j, i);
   json_array_foreach(outputs, i, j) if (!c && !chk_settled(k)) c = read_output(k, j, i);
-  return c;
+  return c || chk_settled(k) ? c : chk_read_sizes(r, sizes);
 }
 
 iso_code chk_read(chk_state *k, const char *path) {
-  reader r = {.k = k};
+  chk_reader r = {.k = k};
   json_error_t why;
   errno = 0;
   FILE *f = fopen(path, "rb");

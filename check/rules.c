@@ -346,6 +346,7 @@ static iso_code show_again(chk_state *k, const rule *r, const chk_step *x, chk_s
     return chk_settle(k, CHK_UNPROVED, "rule %s is said to be %s, and was found %s here%s%s",
                       r->name, rule_status_name(r->claimed), rule_status_name(v.status),
                       v.reason[0] ? ": " : "", v.reason);
+  k->rests_on[x->rule] = v.rests_on;
   c = evaluate(k, r, x, v.rests_on, shown);
   if (!c && !chk_settled(k) && v.status == RULE_PROVED) c = ask_z3(k, r, x->rule, shown);
   if (!c && k->oracle && v.status < RULE_PROVED) shown->how = CHK_BY_TESTS;
@@ -394,7 +395,8 @@ static iso_code claims_hold(chk_state *k) {
 iso_code chk_rules(chk_state *k) {
   bool *seen = calloc(k->n_rules + 1, 1);
   chk_shown *shown = iso_arena_alloc(k->arena, (k->n_rules + 1) * sizeof *shown);
-  iso_code c = seen && shown ? ISO_OK : chk_nomem(k);
+  k->rests_on = iso_arena_alloc(k->arena, (k->n_rules + 1) * sizeof *k->rests_on);
+  iso_code c = seen && shown && k->rests_on ? ISO_OK : chk_nomem(k);
   k->report->shown = shown;
   k->report->evidence = RULE_PROVED;
   for (size_t i = 0; i < k->n_steps && !c && !chk_settled(k); i++) {

@@ -9,6 +9,7 @@
 #define EXACT .exact = true
 #define MOVES .moves = true, EXACT
 #define REARRANGES .rearranges = true, MOVES
+#define BROADCASTS .broadcasts = true, REARRANGES
 #define IDENTITY .identity = true, MOVES
 #define PART .part = true, MOVES
 #define JOINS .joins = true, MOVES
@@ -39,6 +40,9 @@
 #define ABSORBS .absorbs = true
 #define CANCELS .cancels = true
 #define DRAWS .draws = true
+#define DROPS(by) DRAWS, .drops = (by)
+#define WRITES .writes = true
+#define WRITES_STATISTICS(from, training_at) .statistics = (from), .training = (training_at)
 #define NONNEGATIVE .nonnegative = true
 #define KEEPS_SIGN .keeps_sign = true
 #define DEFINED(where) .defined = RULE_DEFINED_##where
@@ -157,6 +161,11 @@ static const rule_operator *of_base(const char *name, size_t n) {
 }
 
 static const char aten[] = "aten::", dist[] = "dist::";
+
+bool rule_keeps_places(const char *op) {
+  const rule_operator *o = rule_operator_of(op);
+  return o->elementwise || o->identity || o->cast || o->broadcasts;
+}
 
 bool rule_is_aten(const char *op) { return strncmp(op, aten, sizeof aten - 1) == 0; }
 bool rule_is_collective(const char *op) { return strncmp(op, dist, sizeof dist - 1) == 0; }

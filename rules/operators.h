@@ -195,6 +195,7 @@ typedef struct rule_operator {
   bool moves : 1; /* they are operands' numbers, moved by their places, or the call's literals */
   bool rearranges : 1;  /* moves all numbers of its first operand and no others: another layout */
   bool identity : 1;    /* gives its first operand as it is */
+  bool broadcasts : 1;  /* the same, repeated along sizes of 1 and new dimensions in front */
   bool part : 1;        /* moves some of its first operand's numbers, in their order */
   bool fills : 1;       /* makes a tensor of literals and sizes alone */
   bool joins : 1;       /* its operands' numbers in turn: joined, or repeated */
@@ -220,6 +221,8 @@ typedef struct rule_operator {
   bool exact_at_0 : 1;     /* its result at 0 is a double, and it gives that */
   bool exact_at_1 : 1;
   bool draws : 1; /* random numbers, unless an argument says otherwise (rule_draws) */
+  uint8_t drops;  /* without schema: the argument by whose probability it drops, where the next one
+                     says that it is trained; 0: not told */
   rule_growth growth;
   bool unordered : 1; /* adds to places that may coincide, in any order */
   bool series : 1;    /* by series, fractions or iterations: few digits are right */
@@ -252,8 +255,11 @@ typedef struct rule_operator {
 
   /* In memory. */
   bool dense : 1;        /* its result lies row by row, whatever it is given */
-  bool strided : 1;      /* its result may be a view in another order */
+  bool strided : 1;      /* its result may be a view in another order, or be written in one */
   bool reads_memory : 1; /* reads its operand as it lies in memory */
+  bool writes : 1;       /* to an argument, though neither schema nor name says so */
+  uint8_t statistics;    /* to this argument and the next, where they are given; 0: it does not */
+  uint8_t training;      /* and the argument which says that; 0: always */
   rule_shares shares;    /* of this name alone: names with "_copy" share nothing */
   rule_undo undo;
 
@@ -274,6 +280,9 @@ typedef struct rule_operator {
 /* The facts of `op`. Returns: never NULL; a line without facts where it is unlisted. */
 const rule_operator *rule_operator_of(const char *op);
 
+/* Whether each element of an operand goes to its own place in the result, counted from the last
+ * dimension: what broadcasts, casts, or computes element by element. */
+bool rule_keeps_places(const char *op);
 /* Whether the name is of PyTorch's own operators, or of those between ranks. */
 bool rule_is_aten(const char *op);
 bool rule_is_collective(const char *op);

@@ -33,9 +33,12 @@ typedef struct rec {
   bool param;  /* not constant, and depends on parameters and constants alone: large values are let
                   go and made again (st_spare) */
   bool open;   /* a candidate for it, of which no rule was found */
-  bool cancels;    /* a sum of which rounding alone is left: its values are 0 */
-  bool valued;     /* values below are there, or can be made */
-  int32_t node[2]; /* the first node of each side that became this e-node, -1 if none */
+  bool cancels;     /* a sum of which rounding alone is left: its values are 0 */
+  bool rests;       /* it is such a sum, or is made of one */
+  bool valued;      /* values below are there, or can be made; or it is `typed` */
+  bool typed;       /* nothing is run (synth/unrun/): shape and dtype are all that is known */
+  rule_dtype dtype; /* where typed */
+  int32_t node[2];  /* the first node of each side that became this e-node, -1 if none */
   size_t n_out;
   rule_tensor **val; /* n_draws * n_out, float64 where floating; read through st_val: NULL where it
                         was let go */

@@ -56,6 +56,7 @@ typedef struct synth_node {
   const char *op, *scope, *source;
   synth_kind kind;
   const rule_term *call; /* RULE_VAR i is node i of the same graph; NULL for leaves */
+  bool reordered;        /* a memory format is asked for in which results do not lie row by row */
   size_t n_outputs;
   rule_shape shape; /* of output 0 */
   rule_dtype dtype;
@@ -300,6 +301,28 @@ typedef struct synth_cert_step {
   const rule_term *const *value;
 } synth_cert_step;
 
+/* A step of the chain for all sizes: step `step` of the certificate with symbols in place of
+ * numbers. */
+typedef enum synth_sized_how {
+  SYNTH_SIZED_PLAIN,  /* as its kind says */
+  SYNTH_SIZED_PROVED, /* proved, over the rule's variables and leaves */
+  SYNTH_SIZED_SHARED  /* the same, over all that both sides are made of, too */
+} synth_sized_how;
+
+typedef struct synth_sized_step {
+  uint32_t step;
+  synth_sized_how how;
+  uint32_t n_names; /* of a rule: what they stand for, INT, NAME, EXPR or as in the step */
+  const char *const *name;
+  const rule_term *const *value;
+} synth_sized_step;
+
+typedef struct synth_sized_call { /* a call of the certificate's own with sizes over the left's
+                                     symbols; its RULE_VAR are the certificate's terms */
+  uint32_t term;
+  const rule_term *call;
+} synth_sized_call;
+
 typedef struct synth_certificate {
   size_t n_terms;
   const synth_cert_term *term;
@@ -309,7 +332,10 @@ typedef struct synth_certificate {
   const uint32_t (*output)[2]; /* terms, in the order of the result's pairs; the right one in the
                                   left one's shape */
   size_t n_fixed;
-  const struct synth_leaf_ref *fixed; /* inputs that keep their captured values */
+  const struct synth_leaf_ref *fixed;  /* inputs that keep their captured values */
+  size_t n_sized_steps, n_sized_calls; /* where synth_scope.all is set */
+  const synth_sized_step *sized_step;
+  const synth_sized_call *sized_call;
   bool masks_read[2];  /* masks of float16, of other dtypes: read as minus infinity */
   const char *missing; /* why there is none, NULL where there is; static or as long as the result */
 } synth_certificate;
@@ -348,6 +374,7 @@ typedef struct synth_result {
       *class_of[2]; /* which nodes of the left and the right graph were found equal, up to layout:
                        one number, below n_classes; UINT32_MAX: no output reads it */
   const uint8_t *standing_of[2]; /* synth_standing, by node */
+  size_t n_by_name;              /* leaves that are one by name alone: of graphs that are not run */
   size_t n_unexplained;
   const struct synth_leaf_ref *unexplained;
   /* the witness of DIFFERENT */
@@ -454,6 +481,18 @@ ISO_MUST_USE iso_code synth_find_folds(const synth_graph *const graph[2],
                                        iso_arena *a, synth_folds *out, iso_error *err);
 /* Whether a tensor has many different numbers: it is not zeros, ones, an identity, a mask. */
 bool synth_generic(const rule_tensor *t);
+
+/* ---- graphs that are not run ---- */
+
+/* As synth_compare, but nothing is run beside constants, and `known` has all rules there are: those
+ * that are proved for all sizes are applied wherever they stand. Parameters need no values: those
+ * of one name, shape and dtype are taken for one, which is an assumption. Inputs have values, and
+ * were made the same on both sides. Returns: a result that is SYNTH_EQUIVALENT or
+ * SYNTH_UNDECIDED. */
+ISO_MUST_USE iso_code synth_compare_unrun(const synth_graph *left, const synth_graph *right,
+                                          const rule_set *known, const rule_oracle *oracle,
+                                          rule_schemas *schemas, const synth_options *o,
+                                          synth_result **out, iso_error *err);
 
 /* ---- rules that follow from others ---- */
 

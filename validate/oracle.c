@@ -139,16 +139,16 @@ static iso_code ask_whole(val_ladder *l, iso_error *err) {
 }
 
 /* A rule is a claim of where its sides and all of their parts are numbers: (x / w) * w = x, and
- * whatever is said of isnan(x / w). What is proved of a file's rule says so where 0, infinities and
- * the like show the sides apart, or an operator sees what may be no number. */
-static iso_code ask_numbers(val_ladder *l, rule_verdict *proof, iso_error *err) {
+ * whatever is said of isnan(x / w). A file's rule says so where 0, infinities and the like show the
+ * sides apart, or an operator sees what may be no number. */
+static iso_code ask_numbers(val_ladder *l, iso_error *err) {
   bool together = true;
   for (int side = 0; side < 2; side++) {
     const rule_term *t = side ? l->r->rhs : l->r->lhs;
     together &= !rule_fact_of(t, NULL).seen && rule_tells_overflow(t, NULL) < RULE_TELLS_OVERFLOW;
   }
   const iso_code c = together ? undefined_together(l, l->r, &together, err) : ISO_OK;
-  if (!c && !together) proof->rests_on |= RULE_RESTS_ON_NUMBERS;
+  l->apart |= !c && !together;
   return c;
 }
 
@@ -228,11 +228,12 @@ static iso_code climb(val_ladder *l, iso_error *err) {
   if (vacuous) return ISO_OK;
   if (!c && !l->refuted) c = prove(l, &proof, err);
   const bool proved = !c && !l->refuted && proof.status == RULE_PROVED;
-  if (proved && l->strict) c = ask_numbers(l, &proof, err);
   l->unproved = true;
   if (!c) c = sample_enough(l, proved, &k, err);
   if (!c && !proved && l->good >= VAL_LEAST_SAMPLES) c = sample_sought(l, k, err);
   if (!c && !proved && l->good >= VAL_LEAST_SAMPLES) c = ask_whole(l, err);
+  if (!c && !l->refuted && l->strict && (proved || l->good >= VAL_LEAST_SAMPLES))
+    c = ask_numbers(l, err);
   for (int side = 0; side < 2 && !c && !l->refuted && l->strict; side++)
     val_cover_excuse(&l->cover[side], &l->undefined[side]);
   return c ? c : finish(l, &proof, proved, err);

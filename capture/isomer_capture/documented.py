@@ -9,7 +9,7 @@ INTEGERS = re.compile(r"(_ids|_idx|_index|_thw|_hw|_shapes|_sizes|_lengths|_lens
 
 
 class Said:
-    """Of one input: its type, `float`, `int` or `bool`, and the words for its dimensions, or None."""
+    """Of one input: its type, `float`, `int` or `bool`, and its dimensions' words, or None."""
 
     def __init__(self, kind, dimensions):
         self.kind, self.dimensions = kind, dimensions
@@ -79,7 +79,7 @@ def counted(config, name):
 
 
 def size_of(words, name, config, given):
-    """A dimension's size by the words for it; given: {"batch", "length", "side", "wide", "other"}."""
+    """A dimension's size by its words; given: of "batch", "length", "side", "wide", "other"."""
     if words.isdigit():
         return int(words)
     if BATCH.match(words):

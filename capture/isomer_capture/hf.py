@@ -5,7 +5,7 @@ import os
 import re
 import warnings
 
-from . import configs, lacking, widths
+from . import configs, lacking, weightless, widths
 from .errors import CaptureError, short
 
 TESTED = "5.12.1"
@@ -193,6 +193,11 @@ def made(options, cls, config, weights):
 
     dtype = getattr(torch, options.dtype)
     extra = {"attn_implementation": ATTENTION[options.attn]}
+    if options.static:
+        torch.manual_seed(options.seed)
+        if hasattr(config, "_experts_implementation"):
+            extra["experts_implementation"] = options.experts
+        return weightless.build(lambda: cls._from_config(config, dtype=dtype, **extra))
     if weights is not None:
         return cls.from_pretrained(weights, config=config, dtype=dtype, **extra).eval()
     torch.manual_seed(options.seed)
@@ -217,9 +222,10 @@ DECISIONS = (
 
 
 @contextlib.contextmanager
-def as_it_runs(attn):
+def as_it_runs(attn, static=False):
     """While exporting, Transformers builds masks that it skips when it runs. Unless `sdpa-mask`
-    asks for that, its decisions are those of the plain run before."""
+    asks for that, its decisions are those of the plain run before. Without weights there is none:
+    positions are the model's own, of one sequence."""
     from transformers import masking_utils
 
     names = ("is_tracing", "_vmap_expansion_sdpa") + DECISIONS
@@ -231,6 +237,8 @@ def as_it_runs(attn):
             if name in saved:
                 setattr(masking_utils, name, replayed(saved[name]))
         masking_utils.is_tracing = lambda tensor=None: False
+    if static and "find_packed_sequence_indices" in saved:
+        masking_utils.find_packed_sequence_indices = lambda position_ids: None
     try:
         yield
     finally:
@@ -337,6 +345,8 @@ def runs(options, config, weights):
     if "batch" in options.dynamic:
         options.batch = max(options.batch, 2)  # an open batch is captured at two
     model = build(options, config, weights)
+    if options.static:
+        return model, weightless_inputs(options, config, model)
     try:
         return model, configs.input_sets(config, model, options, call_for(model))
     except CaptureError as e:
@@ -353,6 +363,13 @@ def complete(found):
     if value:
         getattr(found[0], found[1])[found[2]] = value
     return bool(value)
+
+
+def weightless_inputs(options, config, model):
+    if model.main_input_name != "input_ids" or options.dynamic or options.trace:
+        raise CaptureError("--static is for models that read tokens, without --dynamic and --trace")
+    sets = configs.token_sets(config, options.length, options.sets, options.seed, options.batch)
+    return [{"input_ids": one} for one in sets]
 
 
 def shrunk(options, error):
@@ -402,7 +419,7 @@ def capture_model(options, config, model, sets=None):
     name = getattr(model, "main_input_name", next(iter(sets[0])))
     # What Transformers decides by the length of one prompt holds for no other length.
     attn = "sdpa-mask" if options.dynamic and options.attn == "sdpa" else options.attn
-    with as_it_runs("sdpa-mask" if options.dynamic else attn):
+    with as_it_runs("sdpa-mask" if options.dynamic else attn, options.static):
         return capture(
             model,
             sets[0],
@@ -415,6 +432,7 @@ def capture_model(options, config, model, sets=None):
             trace=options.trace,
             specialize=options.specialize,
             dynamic=open_dimensions(options.dynamic, name),
+            weightless=options.static,
             metadata={
                 "config": plain(config),
                 "class": type(model).__name__,

@@ -47,16 +47,27 @@ def inputs(error, accepts):
 
 
 def settings(error):
-    """(configuration, name) of each attribute that is None where the error arose."""
-    out = []
+    """(configuration, name) of each attribute that is None where the error arose: on the line that
+    failed, then anywhere in a function that failed."""
+    out, elsewhere = [], []
     for names, values in steps(error):
         for name in names:
             at, parts = values.get(name.split(".")[0]), name.split(".")[1:]
             for part in parts:
                 owner, at = at, getattr(at, part, 0)
-                if at is None and hasattr(owner, "to_dict") and hasattr(owner, "model_type"):
+                if at is None and is_configuration(owner):
                     out.append((owner, part))
-    return out
+    tb = error.__traceback__
+    while tb is not None:
+        read = tb.tb_frame.f_code.co_names
+        owners = [v for v in tb.tb_frame.f_locals.values() if is_configuration(v)]
+        elsewhere += [(c, n) for c in owners for n in read if getattr(c, n, 0) is None]
+        tb = tb.tb_next
+    return out + [found for found in elsewhere[::-1] if found not in out]
+
+
+def is_configuration(value):
+    return hasattr(value, "to_dict") and hasattr(value, "model_type")
 
 
 def entry(error):

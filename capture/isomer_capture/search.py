@@ -138,9 +138,9 @@ class Failure:
 
 
 def tried(model, kinds, names, call):
-    """(inputs that the model runs on or None, a Failure of each that were tried). First come all values that
-    are known; then those refitted to what was raised, the latest first, as they have come
-    furthest."""
+    """(inputs that the model runs on or None, a Failure of each that were tried). First come all
+    values that are known; then those refitted to what was raised, the latest first, as they have
+    come furthest."""
     import torch
 
     raised, told, refits = [], {}, []

@@ -57,8 +57,8 @@ def attributes(config, pattern, without=None):
 def put(config, name, value):
     try:
         setattr(config, name, value)
-    except (AttributeError, TypeError, ValueError):
-        pass  # computed from others
+    except Exception:  # computed from others, or checked, by whatever a configuration raises
+        pass
 
 
 def narrowed(config, factor):
@@ -138,6 +138,9 @@ def likely(config, owner, name):
         out.append(width // heads)
     if WIDTH.search(name) and width:
         out.append(width)
+    if name.endswith("layer_types"):
+        layers = getattr(owner, "num_hidden_layers", 2)
+        return [*out, *([kind] * layers for kind in ("full_attention", "dense"))]
     return [*out, 4, 1, [1, 1], {}]
 
 

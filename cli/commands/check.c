@@ -69,16 +69,26 @@ static int parse(int argc, char **argv, options *o) {
   return -1;
 }
 
+static void print_holds(const options *o, const chk_report *r, FILE *f) {
+  const char *trusted = o->check.trust_rules && r->n_rules ? ", rules trusted" : "";
+  iso_arena a;
+  iso_arena_init(&a);
+  const char *scope = r->symbol ? check_report_scope(r, &a) : NULL;
+  fprintf(f, "isomer: HOLDS [%s%s%s%s]%s\n", rule_status_name(r->evidence), trusted,
+          !scope                          ? ""
+          : r->evidence == RULE_CERTIFIED ? "; proved for "
+                                          : ", for ",
+          scope ? scope : "", o->check.pinned ? ", at these weights" : "");
+  iso_arena_fini(&a);
+}
+
 static int print(const options *o, const chk_report *r, FILE *f) {
   if (r->outcome == CHK_MALFORMED) {
     fprintf(stderr, "isomer: %s: no certificate: %s\n", o->path[0], r->reason);
     return CHECK_MALFORMED;
   }
   if (r->outcome == CHK_HOLDS && !o->quiet) check_report_text(r, o->val.seed - CHK_SEED, f);
-  const char *trusted = o->check.trust_rules && r->n_rules ? ", rules trusted" : "";
-  if (r->outcome == CHK_HOLDS)
-    fprintf(f, "isomer: HOLDS [%s%s]%s\n", rule_status_name(r->evidence), trusted,
-            o->check.pinned ? ", at these weights" : "");
+  if (r->outcome == CHK_HOLDS) print_holds(o, r, f);
   else
     fprintf(f, "isomer: %s: %s\n", r->outcome == CHK_REFUSED ? "REFUSED" : "NOT PROVED AGAIN",
             r->reason);

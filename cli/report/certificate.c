@@ -3,31 +3,11 @@
 #include "cli/report/certificate.h"
 
 #include <jansson.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "check/check.h"
-
-static json_t *argument(const rule_term *t) {
-  switch (t->kind) {
-  case RULE_VAR: return json_pack("{s:I}", "ref", (json_int_t)t->u.i);
-  case RULE_INT: return json_integer(t->u.i);
-  case RULE_FLOAT:
-    if (isfinite(t->u.f)) return json_real(t->u.f);
-    return json_pack("{s:s}", "float", isnan(t->u.f) ? "nan" : t->u.f > 0 ? "inf" : "-inf");
-  case RULE_BOOLEAN: return json_boolean(t->u.i);
-  case RULE_STRING: return json_string(t->u.s);
-  case RULE_DTYPE: return json_pack("{s:s}", "dtype", rule_dtype_name((rule_dtype)t->u.i));
-  case RULE_LIST: {
-    json_t *a = json_array();
-    for (uint32_t i = 0; a && i < t->n; i++)
-      if (json_array_append_new(a, argument(t->child[i]))) return json_decref(a), NULL;
-    return a;
-  }
-  default: return json_null();
-  }
-}
+#include "cli/report/certificate_sizes.h"
 
 static json_t *term(const synth_cert_term *t, const cap_graph *left, const cap_graph *right) {
   if (!t->call)
@@ -35,7 +15,8 @@ static json_t *term(const synth_cert_term *t, const cap_graph *left, const cap_g
                      (t->right ? right : left)->node[t->node].id);
   json_t *args = json_array();
   for (uint32_t i = 0; args && i < t->call->n; i++)
-    if (json_array_append_new(args, argument(t->call->child[i]))) return json_decref(args), NULL;
+    if (json_array_append_new(args, certificate_argument(t->call->child[i])))
+      return json_decref(args), NULL;
   return json_pack("{s:s, s:o}", "op", t->call->u.s, "args", args);
 }
 
@@ -68,7 +49,7 @@ static json_t *step(const synth_cert_step *x, rules *all) {
                         "vars", var, "terms", a, b);
   json_t *names = o && x->n_names ? json_object() : NULL;
   for (uint32_t i = 0; names && i < x->n_names; i++)
-    if (json_object_set_new(names, x->name[i], argument(x->value[i])))
+    if (json_object_set_new(names, x->name[i], certificate_argument(x->value[i])))
       return json_decref(names), json_decref(o), NULL;
   if (o && x->n_names && json_object_set_new(o, "names", names)) return json_decref(o), NULL;
   return o;
@@ -176,7 +157,9 @@ static iso_code put_all(text *t, const synth_result *r, const cap_graph *left,
     put(t, between(i),
         json_pack("{s:s, s:s, s:[I, I]}", "left", r->pair[i].left, "right", r->pair[i].right,
                   "terms", (json_int_t)x->output[i][0], (json_int_t)x->output[i][1]));
-  fprintf(t->f, "]}");
+  fprintf(t->f, "]");
+  if (r->scope.all) put(t, ",\n \"sizes\": ", certificate_sizes(r));
+  fprintf(t->f, "}");
   free(all.rule);
   return c;
 }

@@ -4,6 +4,8 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "cli/report/looked.h"
+
 /* How many rules were shown in which way. */
 typedef struct tally {
   size_t by_z3, evaluated, only_run;
@@ -39,6 +41,16 @@ static void rule_text(const chk_shown *s, uint64_t seed, FILE *f) {
   if (s->n_sizes) fprintf(f, "; evaluated at %zu size%s", s->n_sizes, plural(s->n_sizes));
   else if (s->how != CHK_BY_TRUST) fprintf(f, "; not evaluated: %s", s->not_evaluated);
   fprintf(f, "; step%s %s\n", strchr(s->steps, ',') ? "s" : "", s->steps);
+}
+
+const char *check_report_scope(const chk_report *r, iso_arena *a) {
+  const char *text = "";
+  for (size_t i = 0; i < r->n_symbols && text; i++) {
+    const cap_symbol *s = &r->symbol[i];
+    const char *range = looked_range(a, s->name, s->min, s->max);
+    text = range ? iso_arena_printf(a, "%s%s%s", text, i ? ", " : "", range) : NULL;
+  }
+  return text;
 }
 
 void check_report_text(const chk_report *r, uint64_t seed, FILE *f) {
@@ -78,6 +90,9 @@ char *check_report_json(const chk_report *r) {
                                         [CHK_UNPROVED] = "not proved again"};
   const bool holds = r->outcome == CHK_HOLDS;
   const tally n = count(r);
+  iso_arena a;
+  iso_arena_init(&a);
+  const char *scope = r->symbol ? check_report_scope(r, &a) : NULL;
   json_t *rules = json_array(), *assumes = json_array(), *relations = json_array();
   bool fine = rules && assumes && relations;
   for (size_t i = 0; holds && i < r->n_relations; i++)
@@ -88,14 +103,16 @@ char *check_report_json(const chk_report *r) {
     fine = fine &&
            add(assumes, json_pack("{ss ss}", "kind", rule_assumption_name(r->assumption[i].kind),
                                   "text", r->assumption[i].text));
-  json_t *doc = json_pack(
-      "{ss ss ss* ss* sI sI s{sI sI sI sI} so* so* so*}", "format", "isomer-check", "outcome",
-      outcome[r->outcome], "reason", holds ? NULL : r->reason, "evidence",
-      holds ? rule_status_name(r->evidence) : NULL, "steps", (json_int_t)r->n_steps, "outputs",
-      (json_int_t)r->n_outputs, "counts", "rules", (json_int_t)r->n_rules, "z3",
-      (json_int_t)n.by_z3, "evaluated", (json_int_t)n.evaluated, "only_re_run",
-      (json_int_t)n.only_run, "rules", rules, "assumptions", assumes, "relations", relations);
+  json_t *doc =
+      json_pack("{ss ss ss* ss* ss* sI sI s{sI sI sI sI} so* so* so*}", "format", "isomer-check",
+                "outcome", outcome[r->outcome], "reason", holds ? NULL : r->reason, "evidence",
+                holds ? rule_status_name(r->evidence) : NULL, "sizes", holds ? scope : NULL,
+                "steps", (json_int_t)r->n_steps, "outputs", (json_int_t)r->n_outputs, "counts",
+                "rules", (json_int_t)r->n_rules, "z3", (json_int_t)n.by_z3, "evaluated",
+                (json_int_t)n.evaluated, "only_re_run", (json_int_t)n.only_run, "rules", rules,
+                "assumptions", assumes, "relations", relations);
   char *text = fine && doc ? json_dumps(doc, JSON_INDENT(1)) : NULL;
   json_decref(doc);
+  iso_arena_fini(&a);
   return text;
 }

@@ -18,10 +18,9 @@ void looked_free(looked *l) {
   iso_arena_fini(&l->arena);
 }
 
-/* "1 <= T <= 4096" */
-static const char *range_text(iso_arena *a, const synth_symbol *s) {
-  if (s->max == INT64_MAX) return iso_arena_printf(a, "%s >= %" PRId64, s->name, s->min);
-  return iso_arena_printf(a, "%" PRId64 " <= %s <= %" PRId64, s->min, s->name, s->max);
+const char *looked_range(iso_arena *a, const char *name, int64_t min, int64_t max) {
+  if (max == INT64_MAX) return iso_arena_printf(a, "%s >= %" PRId64, name, min);
+  return iso_arena_printf(a, "%" PRId64 " <= %s <= %" PRId64, min, name, max);
 }
 
 iso_code looked_scope(looked *l, const synth_scope *s, iso_error *err) {
@@ -33,7 +32,8 @@ iso_code looked_scope(looked *l, const synth_scope *s, iso_error *err) {
     return ISO_OK;
   }
   for (size_t i = 0; i < s->n_symbols && text; i++) {
-    const char *range = range_text(a, &s->symbol[i]);
+    const synth_symbol *x = &s->symbol[i];
+    const char *range = looked_range(a, x->name, x->min, x->max);
     text = range ? iso_arena_printf(a, "%s%s%s", text, i ? ", " : "", range) : NULL;
   }
   l->scope = text;

@@ -15,7 +15,7 @@ typedef struct minimizer {
   rule_oracle oracle;
   uint64_t seed;
   bool given;
-  bool *drop, *use, *used;
+  bool *drop, *use, *used, *few;
 } minimizer;
 
 typedef enum answer { STAYS, FOLLOWS, NO_INSTANCE } answer;
@@ -28,18 +28,28 @@ static bool ranged(const rule *r) {
   return false;
 }
 
-static iso_code on_instance(minimizer *m, const rule *r, uint64_t seed, answer *out,
+/* Whether both sides meet, by `use` of the rules. */
+static iso_code follows_by(minimizer *m, const val_concrete *at, const bool *use, bool *follows,
+                           iso_error *err) {
+  synth_following from = {m->set,     use,        m->used,
+                          &m->oracle, m->schemas, synth_follow_limits_default()};
+  from.limits.given = m->given;
+  return synth_follows(&at->r, at->bind, &from, follows, err);
+}
+
+/* The rules that sufficed for an instance before are tried first: they are few, and most often do.
+ */
+static iso_code on_instance(minimizer *m, const rule *r, uint64_t seed, bool first, answer *out,
                             iso_error *err) {
   iso_arena a;
   iso_arena_init(&a);
   bool follows = false;
   val_concrete at = {.bind = calloc((size_t)r->n_vars + 1, sizeof *at.bind)};
-  synth_following from = {m->set,     m->use,     m->used,
-                          &m->oracle, m->schemas, synth_follow_limits_default()};
-  from.limits.given = m->given;
   iso_code c = at.bind == NULL ? iso_fail(err, ISO_NOMEM, "out of memory")
                                : val_instance(m->engine, r, seed, &a, &at, err);
-  if (!c && at.found) c = synth_follows(&at.r, at.bind, &from, &follows, err);
+  if (!first) memcpy(m->few, m->used, m->n * sizeof *m->few);
+  if (!c && at.found && !first) c = follows_by(m, &at, m->few, &follows, err);
+  if (!c && at.found && !follows) c = follows_by(m, &at, m->use, &follows, err);
   *out = !at.found ? NO_INSTANCE : follows ? FOLLOWS : STAYS;
   for (uint32_t i = 0; at.bind != NULL && i < r->n_vars; i++) rule_tensor_unref(at.bind[i]);
   free(at.bind);
@@ -58,7 +68,7 @@ static iso_code decide(minimizer *m, size_t i, answer *out, iso_error *err) {
   }
   memset(m->used, 0, m->n * sizeof *m->used);
   for (uint64_t k = 0; k < INSTANCES && !c && *out == FOLLOWS; k++)
-    c = on_instance(m, r, m->seed + k, out, err);
+    c = on_instance(m, r, m->seed + k, k == 0, out, err);
   if (c == ISO_INTERNAL) {
     err->code = c = ISO_FORMAT;
     iso_prefix(err,
@@ -106,8 +116,8 @@ static iso_code note(minimizer *m, size_t i, answer what, json_t *dropped, json_
 
 static iso_code run(minimizer *m, json_t *kept, json_t *dropped, json_t *without, iso_error *err) {
   entry *e = order(m->set, m->n);
-  iso_code c = e != NULL && m->drop != NULL && m->use != NULL && m->used != NULL && kept != NULL &&
-                       dropped != NULL && without != NULL
+  iso_code c = e != NULL && m->drop != NULL && m->use != NULL && m->used != NULL &&
+                       m->few != NULL && kept != NULL && dropped != NULL && without != NULL
                    ? ISO_OK
                    : iso_fail(err, ISO_NOMEM, "out of memory");
   for (size_t i = 0; i < m->n && !c; i++) {
@@ -129,6 +139,7 @@ iso_code rules_minimize(const rule_set *set, const val_options *o, bool given, b
   m.drop = calloc(m.n + 1, sizeof *m.drop);
   m.use = calloc(m.n + 1, sizeof *m.use);
   m.used = calloc(m.n + 1, sizeof *m.used);
+  m.few = calloc(m.n + 1, sizeof *m.few);
   iso_code c = rule_schemas_new(&m.schemas, err);
   if (!c) c = val_new(o, m.schemas, &m.engine, err);
   if (!c) {
@@ -144,6 +155,7 @@ iso_code rules_minimize(const rule_set *set, const val_options *o, bool given, b
   if (c) free(m.drop);
   free(m.use);
   free(m.used);
+  free(m.few);
   json_decref(kept);
   json_decref(dropped);
   json_decref(without);

@@ -29,6 +29,13 @@ typedef struct moved {
   const rule_term *call;
 } moved;
 
+/* Whether that is what the run has there: its outputs are known then. */
+static bool stands(const state *s, const moved *m, const st_run *run) {
+  const st_value_list *is = &run->value[m->at];
+  if (!m->v) return m->call == s->graph[m->side]->node[m->at].call;
+  return is->n == 1 && is->v[0] && rule_tensor_same(is->v[0], m->v);
+}
+
 /* The outputs of a side where its node has the value `v`, or is called as it was captured. */
 static iso_code outputs_with(state *s, const moved *m, const st_run *from, rule_tensor **out,
                              iso_error *err) {
@@ -44,9 +51,12 @@ static iso_code outputs_with(state *s, const moved *m, const st_run *from, rule_
     again[i] = g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE &&
                st_term_uses(g->node[i].call, again);
   const st_carry with = {.from = from, .again = again, .value = value, .call = calls};
+  const bool known = stands(s, m, from);
   for (size_t o = 0; o < g->n_outputs && !c; o++) {
     const uint32_t goal = g->output[o].node;
-    if (again[goal]) c = st_run_to(s, side, &with, goal, &out[o], NULL, err);
+    if (!again[goal]) continue;
+    if (known && from->value[goal].n == 1) out[o] = rule_tensor_ref(from->value[goal].v[0]);
+    else c = st_run_to(s, side, &with, goal, &out[o], NULL, err);
   }
   free(again);
   free(value);

@@ -196,7 +196,7 @@ static void needed_free(needed *k) {
 iso_code st_needed(state *s, iso_error *err) {
   const size_t cap = s->graph[LEFT]->n_nodes + s->graph[RIGHT]->n_nodes + 1;
   needed k = {.s = s, .elements = 1};
-  s->res->redrawn_parameters = s->res->redrawn;
+  s->res->redrawn_parameters = s->res->redrawn && parameter_elements(s) > 0;
   if (!s->res->redrawn || !s->res->witness_leaf[LEFT]) return ISO_OK;
   k.leaf = calloc(cap, sizeof *k.leaf);
   k.value = calloc(cap, sizeof *k.value);

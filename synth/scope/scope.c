@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rules/operators.h"
 #include "synth/scope/scope_int.h"
 
 enum { MOST_HELD = 4 };
@@ -21,8 +22,10 @@ typedef enum progress { WAITS, DONE, REFUSED } progress;
 typedef struct chain {
   scoping *z;
   progress *step;
-  const char **why; /* by step */
-  bool *asked;      /* by step: the oracle did not prove its sides equal */
+  const char **why;        /* by step */
+  bool *asked;             /* by step: the oracle did not prove its sides equal */
+  synth_sized_step *taken; /* in their order */
+  size_t n_taken;
 } chain;
 
 /* ---- symbols ---- */
@@ -132,13 +135,12 @@ static progress same_step(scoping *z, uint32_t a, uint32_t b) {
                                                                                 : WAITS;
 }
 
-/* An input as a view of the other side's: the same elements in the same order.
- * operator: the layouts in which a leaf is written as all elements of another, in their order. */
+/* An input as a view of the other side's: the same elements in the same order. */
 static void size_view(scoping *z, uint32_t leaf, uint32_t view) {
   const rule_term *call = z->call[view];
   const scope_dims *to = scope_dims_of(z, leaf);
   if (!call || z->sized[view] || z->captured[view] || !to || call->n != 2) return;
-  if (strcmp(call->u.s, "aten::view") != 0 && strcmp(call->u.s, "aten::reshape") != 0) return;
+  if (!rule_operator_of(call->u.s)->sizes) return;
   if (call->child[0]->kind != RULE_VAR || z->call[call->child[0]->u.i]) return;
   const scope_dims *from = scope_dims_of(z, (uint32_t)call->child[0]->u.i);
   const rule_term *all[2] = {NULL, NULL}, *size[RULE_MAX_RANK], *factor[RULE_MAX_RANK + 1];
@@ -175,6 +177,7 @@ static iso_code value_step(scoping *z, uint32_t a, uint32_t b, progress *out) {
   if ((z->call[a] && !z->sized[a]) || (z->call[b] && !z->sized[b])) return ISO_OK;
   z->asked = false;
   const iso_code c = scope_prove(z, a, b, NULL, 0, &proved);
+  if (proved) z->taken.how = z->shared ? SYNTH_SIZED_SHARED : SYNTH_SIZED_PROVED;
   *out = proved ? join(z, a, b) : z->asked ? REFUSED : WAITS;
   return c;
 }
@@ -197,7 +200,9 @@ static iso_code take(chain *x, size_t i, bool prove) {
   bool proved = false;
   progress p = REFUSED;
   z->wrong = "a bound of integers is shown at the captured sizes alone";
-  if (scope_root(z, a) == scope_root(z, b)) p = DONE;
+  z->taken = (synth_sized_step){.step = (uint32_t)i};
+  const bool joined = scope_root(z, a) == scope_root(z, b);
+  if (joined) p = DONE;
   else if (s->kind == SYNTH_CERT_SAME) p = same_step(z, a, b);
   else if (s->kind == SYNTH_CERT_LEAF) p = leaf_step(z, a, b);
   else if (s->kind == SYNTH_CERT_VALUE) c = value_step(z, a, b, &p);
@@ -210,10 +215,13 @@ static iso_code take(chain *x, size_t i, bool prove) {
     if (p == WAITS && prove && !x->asked[i])
       c = scope_prove(z, a, b, s->var, s->applied->n_vars, &proved);
     x->asked[i] |= z->asked;
-    if (proved) p = join(z, a, b);
-    else if (wrong) z->wrong = wrong;
+    if (proved) {
+      z->taken.how = z->shared ? SYNTH_SIZED_SHARED : SYNTH_SIZED_PROVED;
+      p = join(z, a, b);
+    } else if (wrong) z->wrong = wrong;
   }
   x->step[i] = p;
+  if (p == DONE && !joined) x->taken[x->n_taken++] = z->taken;
   if (p != DONE) x->why[i] = z->wrong;
   return c;
 }
@@ -323,9 +331,10 @@ static iso_code conclude(const chain *x) {
     if (x->step[i] == REFUSED) fine &= hold_step(x, i);
   for (size_t i = 0; i < x->z->cert->n_steps && !joined; i++)
     if (x->step[i] == WAITS) fine &= hold_step(x, i);
-  const iso_code c = joined ? hold_chain(x) : ISO_OK;
+  iso_code c = joined ? hold_chain(x) : ISO_OK;
   if (c) return c;
   s->res->scope.all = joined && s->res->scope.n_held == 0;
+  if (s->res->scope.all && (c = scope_record(x->z, x->taken, x->n_taken))) return c;
   synth_symbol *symbol = iso_arena_alloc(&s->res->arena, (n + 1) * sizeof *symbol);
   if (!symbol || !fine) return scope_no_memory(x->z);
   for (size_t i = 0; i < n; i++) {
@@ -385,14 +394,19 @@ iso_code st_scope(state *s, iso_error *err) {
   z->cert = s->res->certificate;
   z->space.arena = &s->arena;
   z->err = err;
-  chain x = {z, calloc(z->cert->n_steps + 1, sizeof *x.step),
-             calloc(z->cert->n_steps + 1, sizeof *x.why), calloc(z->cert->n_steps + 1, 1)};
-  iso_code c = x.step && x.why && x.asked ? start(z) : scope_no_memory(z);
+  chain x = {z,
+             calloc(z->cert->n_steps + 1, sizeof *x.step),
+             calloc(z->cert->n_steps + 1, sizeof *x.why),
+             calloc(z->cert->n_steps + 1, 1),
+             calloc(z->cert->n_steps + 1, sizeof *x.taken),
+             0};
+  iso_code c = x.step && x.why && x.asked && x.taken ? start(z) : scope_no_memory(z);
   if (!c) c = walk(&x);
   if (!c) c = conclude(&x);
   free(x.step);
   free(x.why);
   free(x.asked);
+  free(x.taken);
   free(z);
   return c;
 }

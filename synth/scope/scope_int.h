@@ -39,9 +39,11 @@ typedef struct scoping {
   bool *fixed;             /* of scope_is_fixed, while it looks */
   scope_dims *dim;
   uint32_t *up;
-  bool guess;        /* calls of which nothing says their sizes have the numbers that they have */
-  bool loose;        /* literals that are no integers were compared elsewhere */
-  bool asked;        /* the oracle was */
+  bool guess;  /* calls of which nothing says their sizes have the numbers that they have */
+  bool loose;  /* literals that are no integers were compared elsewhere */
+  bool asked;  /* the oracle was */
+  bool shared; /* and proved it over all that both sides are made of */
+  synth_sized_step taken; /* what the last step was justified by */
   const char *wrong; /* why the last step was not justified: static, or in the result's arena */
   iso_error *err;
 } scoping;
@@ -67,6 +69,10 @@ bool scope_is_fixed(scoping *z, uint32_t t);
 
 /* ---- scope_rules.c ---- */
 bool scope_rule_step(scoping *z, const synth_cert_step *x);
+
+/* ---- scope_record.c ---- */
+/* The chain for all sizes, into the certificate: n steps in the order in which they were taken. */
+iso_code scope_record(scoping *z, const synth_sized_step *step, size_t n);
 
 /* ---- scope_prove.c ---- */
 /* Whether the oracle proves for all sizes that two terms are one. `cut`: terms that stand for any

@@ -9,19 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rules/operators.h"
 #include "synth/joint/joint.h"
 #include "synth/scope/scope_int.h"
-
-/* operator: calls that leave every element of a mask where it was in the last two dimensions. */
-static const char *const places[] = {"aten::add.Tensor", "aten::to.dtype",       "aten::_to_copy",
-                                     "aten::dropout",    "aten::clone",          "aten::contiguous",
-                                     "aten::expand",     "aten::to.dtype_layout"};
-
-static bool among(const char *op, const char *const *all, size_t n) {
-  for (size_t i = 0; i < n; i++)
-    if (strcmp(op, all[i]) == 0) return true;
-  return false;
-}
 
 static const rule_term *default_call(scoping *z, const char *op, const rule_term *const *arg,
                                      size_t n) {
@@ -138,7 +128,7 @@ static iso_code carrier(side_masks *m, size_t i, bool *fine) {
   else if (constant(m, i)) c = some_keeps(z, t, true, false, &kept);
   else {
     const rule_term *size = square(z, t);
-    if (read == given) kept = among(given->u.s, places, sizeof places / sizeof *places);
+    if (read == given) kept = rule_keeps_places(given->u.s);
     else if (!chooses(given, &condition, &complement)) kept = false;
     else {
       const uint32_t by = m->first + condition;

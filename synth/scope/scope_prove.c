@@ -241,6 +241,7 @@ iso_code scope_prove(scoping *z, uint32_t a, uint32_t b, const uint32_t *cut, ui
   for (size_t i = 0; i < z->n_terms; i++) some |= both[i] = both[i] && other[i];
   writing w = {.z = z, .cut = cut, .n_cut = n_cut, .shared = both};
   iso_code c = some ? ask(&w, a, b, proved) : ISO_OK;
+  z->shared = *proved;
   w = (writing){.z = z, .cut = cut, .n_cut = n_cut};
   z->asked = *proved;
   if (!c && !*proved) c = ask(&w, a, b, proved);

@@ -242,6 +242,25 @@ static bool proved(scoping *z, const rule *r) {
   return false;
 }
 
+/* What the step's names stand for. Returns: false without memory. */
+static bool take_names(const matching *m) {
+  const synth_cert_step *x = m->step;
+  iso_arena *a = &m->z->s->res->arena;
+  const char **name = iso_arena_alloc(a, (x->n_names + 1) * sizeof *name);
+  const rule_term **value = iso_arena_alloc(a, (x->n_names + 1) * sizeof *value);
+  synth_sized_step *out = &m->z->taken;
+  if (!name || !value) return false;
+  for (uint32_t i = 0; i < x->n_names; i++) {
+    const rule_term *is = named(m, x->name[i]);
+    if (!is || is == x->value[i]) continue;
+    name[out->n_names] = x->name[i];
+    value[out->n_names++] = is;
+  }
+  out->name = name;
+  out->value = value;
+  return true;
+}
+
 bool scope_rule_step(scoping *z, const synth_cert_step *x) {
   matching m = {.z = z, .r = x->applied, .step = x};
   const uint32_t a = z->of[x->a], b = z->of[x->b];
@@ -252,5 +271,5 @@ bool scope_rule_step(scoping *z, const synth_cert_step *x) {
   return bind_variables(&m) && bind_term(&m, x->applied->lhs, at[0]) &&
          bind_term(&m, x->applied->rhs, at[1]) && bind_rest(&m) && fits_variables(&m) &&
          conditions_hold(&m) && fits_side(&m, x->applied->lhs, a) &&
-         fits_side(&m, x->applied->rhs, b);
+         fits_side(&m, x->applied->rhs, b) && take_names(&m);
 }

@@ -2,7 +2,9 @@
  * undefined at other sizes (a view of the wrong number of elements) would show nothing, so all
  * terms of the chain are run at other sizes: the least ones, and some beside which no two sizes
  * that are two are likely to be one. Their shapes have to be those that the captures and the steps
- * say. Only shapes matter: leaves are zeros. */
+ * say. Only shapes matter: leaves are zeros. What the certificate alone has is run beside every
+ * number in a size that is no polynomial, too, and past every size that is a number, where captured
+ * terms are zeros. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +12,7 @@
 #include "rules/operators.h"
 #include "synth/scope/scope_int.h"
 
-enum { POINTS = 3, MOST_OVER = 9, MOST_ELEMENTS = 1 << 25 };
+enum { POINTS = 3, MOST_OVER = 9, MOST_ELEMENTS = 1 << 25, MOST_NUMBERS = 24 };
 
 typedef struct running {
   scoping *z;
@@ -20,6 +22,7 @@ typedef struct running {
   size_t *n_out;
   rule_tensor **bound; /* by term, for one call */
   bool *needed;
+  bool own; /* captured terms are zeros */
 } running;
 
 /* ---- sizes at a point ---- */
@@ -103,7 +106,7 @@ static iso_code run_leaf(running *r, uint32_t t, bool *fine) {
   const synth_node *n = node_of(r->z, t);
   const scope_dims *d = scope_dims_of(r->z, t);
   rule_shape shape = n->shape;
-  *fine = d && (scope_is_fixed(r->z, t) || shape_at(r, d, &shape));
+  *fine = d && ((!r->z->call[t] && scope_is_fixed(r->z, t)) || shape_at(r, d, &shape));
   if (!*fine) return ISO_OK;
   rule_tensor **out = r->out[t] = calloc(1, sizeof *out);
   if (!out) return scope_no_memory(r->z);
@@ -157,6 +160,11 @@ static iso_code run_call(running *r, uint32_t t, bool *fine) {
   return r->out[t] ? ISO_OK : scope_no_memory(r->z);
 }
 
+/* Whether a term is made without its arguments. */
+static bool is_leaf(const running *r, uint32_t t) {
+  return !r->z->call[t] || (r->own && r->z->captured[t] && scope_dims_of(r->z, t));
+}
+
 /* One term. Returns: in `fine` whether it is defined, and has the shape that it should. */
 static iso_code run_term(running *r, uint32_t t, bool *fine) {
   const scoping *z = r->z;
@@ -164,10 +172,10 @@ static iso_code run_term(running *r, uint32_t t, bool *fine) {
   rule_shape shape;
   iso_code c;
   *fine = true;
-  if (!z->call[t]) c = run_leaf(r, t, fine);
+  if (is_leaf(r, t)) c = run_leaf(r, t, fine);
   else if (!z->sized[t]) return *fine = false, ISO_OK;
   else c = rule_is_getitem(z->call[t]->u.s) ? run_item(r, t, fine) : run_call(r, t, fine);
-  if (!c && *fine && d && z->call[t] && r->n_out[t] == 1)
+  if (!c && *fine && d && !is_leaf(r, t) && r->n_out[t] == 1)
     *fine = shape_at(r, d, &shape) && rule_shape_eq(&shape, &r->out[t][0]->shape);
   return c;
 }
@@ -184,7 +192,7 @@ static void need_below(running *r, const rule_term *x) {
 static void need(running *r, uint32_t t) {
   if (r->needed[t]) return;
   r->needed[t] = true;
-  if (r->z->call[t]) need_below(r, r->z->call[t]);
+  if (!is_leaf(r, t)) need_below(r, r->z->call[t]);
 }
 
 static void choose(running *r, int point, iso_rng *rng) {
@@ -214,6 +222,64 @@ static iso_code run_point(running *r, uint32_t *at, bool *fine) {
   return c;
 }
 
+/* ---- numbers beside which sizes are tried ---- */
+
+typedef struct numbers {
+  size_t n;
+  int64_t of[MOST_NUMBERS];
+} numbers;
+
+static void note(numbers *all, int64_t x) {
+  for (size_t i = 0; i < all->n; i++)
+    if (all->of[i] == x) return;
+  if (all->n < MOST_NUMBERS) all->of[all->n++] = x;
+}
+
+static void note_in(numbers *all, const rule_term *t) {
+  if (t->kind == RULE_INT)
+    for (int64_t by = -1; by <= 1; by++) note(all, (t->u.i < 0 ? -t->u.i : t->u.i) + by);
+  for (uint32_t k = 0; k < t->n; k++) note_in(all, t->child[k]);
+}
+
+/* Those of sizes that are no polynomials, and one past every size that is a number. */
+static void find_numbers(const scoping *z, numbers *all) {
+  int64_t most = 0, x;
+  for (uint32_t i = 0; i < z->space.n; i++) note_in(all, z->space.atom[i].as);
+  for (uint32_t t = 0; t < z->n_terms; t++)
+    for (uint32_t d = 0; z->dim[t].of && d < z->dim[t].rank; d++)
+      if (size_is_number(&z->dim[t].of[d], &x) && x > most) most = x;
+  note(all, most + 1);
+}
+
+/* Whether all that the captures have there is small enough to be made. */
+static bool small_enough(const running *r) {
+  rule_shape ignored;
+  for (uint32_t t = 0; t < r->z->n_terms; t++)
+    if (r->needed[t] && r->z->dim[t].of && !shape_at(r, &r->z->dim[t], &ignored)) return false;
+  return true;
+}
+
+static iso_code run_beside(running *r, uint32_t *at, bool *fine) {
+  const size_space *x = &r->z->space;
+  numbers all = {0};
+  iso_code c = ISO_OK;
+  find_numbers(r->z, &all);
+  for (uint32_t s = 0; s < x->n; s++)
+    for (size_t i = 0; x->atom[s].as->kind == RULE_NAME && i < all.n && !c && *fine; i++) {
+      for (uint32_t k = 0; k < x->n; k++) r->value[k] = x->atom[k].min;
+      r->value[s] = all.of[i];
+      if (all.of[i] > x->atom[s].min && all.of[i] <= x->atom[s].max && small_enough(r))
+        c = run_point(r, at, fine);
+    }
+  return c;
+}
+
+static void need_steps(running *r, const bool *step) {
+  memset(r->needed, 0, r->z->n_terms);
+  for (size_t i = 0; i < r->z->cert->n_steps; i++)
+    if (step[i]) need(r, r->z->of[r->z->cert->step[i].a]), need(r, r->z->of[r->z->cert->step[i].b]);
+}
+
 iso_code scope_run(scoping *z, const bool *step, bool *fine, uint32_t *at) {
   running r = {.z = z,
                .value = calloc(SIZE_ATOMS, sizeof *r.value),
@@ -225,11 +291,15 @@ iso_code scope_run(scoping *z, const bool *step, bool *fine, uint32_t *at) {
   iso_arena_init(&r.arena);
   *fine = true;
   iso_code c = r.value && r.out && r.n_out && r.bound && r.needed ? ISO_OK : scope_no_memory(z);
-  for (size_t i = 0; i < z->cert->n_steps && !c; i++)
-    if (step[i]) need(&r, z->of[z->cert->step[i].a]), need(&r, z->of[z->cert->step[i].b]);
+  if (!c) need_steps(&r, step);
   for (int point = 0; point < POINTS && !c && *fine; point++) {
     choose(&r, point, &rng);
     c = run_point(&r, at, fine);
+  }
+  r.own = true;
+  if (!c && *fine) {
+    need_steps(&r, step);
+    c = run_beside(&r, at, fine);
   }
   iso_arena_fini(&r.arena);
   free(r.value);

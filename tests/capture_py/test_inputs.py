@@ -172,8 +172,13 @@ class Lacking(unittest.TestCase):
         def build(config):
             return config.heads + 1
 
+        def before(config):
+            heads = config.heads
+            return heads + 1
+
         config = Config(heads=None, other=None)
-        self.assertEqual(lacking.settings(self.raised(build, config)), [(config, "heads")])
+        for function in (build, before):
+            self.assertEqual(lacking.settings(self.raised(function, config)), [(config, "heads")])
 
     def test_an_entry_that_is_not_there(self):
         def rotate(config):

@@ -421,6 +421,24 @@ def proved_where_parts_are_numbers():
         expect(("where all parts are numbers" in e["method"]) == said, "%s: %s", name, e["method"])
 
 
+def tested_where_parts_are_numbers():
+    """What is tested says so, too: one side alone is no number, as log of what is negative."""
+    rule = "(rule %s (var x f (N M)) (lhs %s) (rhs %s))\n"
+    products, sums = "(aten::cumprod x 1)", "(aten::cumsum (aten::log %s) 1)"
+    highest = "(getitem (aten::cummax %s 1) 0)"
+    cases = [
+        ("products", products, "(aten::exp %s)" % sums % "x", True),
+        ("roots", "(aten::lgamma x)", "(aten::lgamma (aten::square (aten::sqrt x)))", True),
+        ("ratio", products, "(aten::mul.Tensor %s (aten::div.Tensor x x))" % products, True),
+        ("logs", highest % "x", "(aten::exp %s)" % highest % "(aten::log x)", True),
+        ("exps", highest % "(aten::exp x)", "(aten::exp %s)" % highest % "x", False),
+        ("positive", "(aten::cumprod (aten::exp x) 1)", "(aten::exp (aten::cumsum x 1))", False),
+    ]
+    for e, (name, _, _, said) in zip(check("".join(rule % c[:3] for c in cases))[0], cases):
+        expect(e["status"] in ("tested", "proved"), "%s is %s", name, e["status"])
+        expect(("where all parts are numbers" in e["method"]) == said, "%s: %s", name, e["method"])
+
+
 def samples_of_proved_rules():
     """--samples: so many of every rule, and what is decided stays so."""
     plain, many = check(SOME)[0], check(SOME, "--samples", 400)[0]
@@ -685,6 +703,7 @@ WITH_TORCH = [
     no_seed_refutes_what_is_proved,
     samples_of_proved_rules,
     proved_where_parts_are_numbers,
+    tested_where_parts_are_numbers,
     require_proved,
     an_operator_that_dies_is_one_unknown,
     obligations,

@@ -95,11 +95,11 @@ def limits():
     resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT))
 
 
-def compare(isomer, folder):
+def compare(isomer, folder, more=()):
     """(verdict, report or None, seconds, MiB, what it said)"""
     relations, report = os.path.join(folder, "relations"), os.path.join(folder, "report.json")
     command = [isomer, "compare", os.path.join(folder, "left"), os.path.join(folder, "right")]
-    command += ["--json", report]
+    command += ["--json", report, *more]
     if os.path.getsize(relations):
         command += ["--relations", relations]
     p = subprocess.Popen(

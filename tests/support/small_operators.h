@@ -157,6 +157,22 @@ static inline rule_tensor *joined(const rule_term *list, uint32_t d, rule_tensor
   return r;
 }
 
+/* What all ranks have of their tensors: the sum, mean, largest or least. */
+static inline rule_tensor *reduced(const rule_term *list, const char *how,
+                                   rule_tensor *const *bind) {
+  rule_tensor *r = reshaped(bind[list->child[0]->u.i], bind[list->child[0]->u.i]->shape);
+  const bool mean = strcmp(how, "avg") == 0;
+  for (int64_t i = 0; i < r->numel; i++) {
+    double x = rule_tensor_get(r, i);
+    for (uint32_t p = 1; p < list->n; p++) {
+      const double y = rule_tensor_get(bind[list->child[p]->u.i], i);
+      x = strcmp(how, "max") == 0 ? fmax(x, y) : strcmp(how, "min") == 0 ? fmin(x, y) : x + y;
+    }
+    rule_tensor_set(r, i, mean ? x / list->n : x);
+  }
+  return r;
+}
+
 static inline rule_tensor *run_op(const rule_term *t, rule_tensor *const *bind) {
   const char *op = t->u.s;
   if (strcmp(op, "aten::add.Tensor") == 0 || strcmp(op, "aten::mul.Tensor") == 0 ||
@@ -167,7 +183,9 @@ static inline rule_tensor *run_op(const rule_term *t, rule_tensor *const *bind) 
     for (int64_t i = 0; i < r->numel; i++) rule_tensor_set(r, i, number(t->child[1]));
     return r;
   }
-  if (strcmp(op, "aten::cat") == 0) return joined(t->child[0], (uint32_t)t->child[1]->u.i, bind);
+  if (strcmp(op, "aten::cat") == 0 || strcmp(op, "dist::all_gather") == 0)
+    return joined(t->child[0], (uint32_t)t->child[1]->u.i, bind);
+  if (strcmp(op, "dist::all_reduce") == 0) return reduced(t->child[0], t->child[1]->u.s, bind);
   if (t->n == 0 || t->child[0]->kind != RULE_VAR) return NULL;
   const rule_tensor *x = bind[t->child[0]->u.i];
   if (strcmp(op, "aten::alias") == 0) return reshaped(x, x->shape);

@@ -41,6 +41,48 @@ static const char *const graph[2] = {
     "float32'}]}],"
     "'outputs':[{'name':'y','ref':'c'}]}"};
 
+/* The same for any number of rows, and a constant of as many beside them. */
+static const char *const sized[2] = {
+    "{'format':'isomer-capture','version':2,'symbols':[{'name':'T','min':2,'value':3}],"
+    "'guards':[],'nodes':["
+    "{'id':'x','op':'input','name':'x','outputs':[{'shape':['T',4],'dtype':'float32'}]},"
+    "{'id':'w','op':'parameter','name':'w','outputs':[{'shape':[5,4],'dtype':'float32'}]},"
+    "{'id':'l','op':'aten::linear','args':[{'ref':'x'},{'ref':'w'}],'outputs':[{'shape':['T',5],'"
+    "dtype':'float32'}]},"
+    "{'id':'r','op':'aten::relu','args':[{'ref':'l'}],'outputs':[{'shape':['T',5],'dtype':"
+    "'float32'}]},"
+    "{'id':'a','op':'aten::arange','args':[{'size':'T'}],'outputs':[{'shape':['T'],'dtype':'int64'"
+    "}]},"
+    "{'id':'u','op':'aten::unsqueeze','args':[{'ref':'a'},1],'outputs':[{'shape':['T',1],'dtype':"
+    "'int64'}]},"
+    "{'id':'s','op':'aten::add.Tensor','args':[{'ref':'r'},{'ref':'u'}],'outputs':[{'shape':['T',5]"
+    ",'dtype':'float32'}]}],'outputs':[{'name':'y','ref':'s'}]}",
+    "{'format':'isomer-capture','version':2,'symbols':[{'name':'T','min':1,'value':3}],"
+    "'guards':[],'nodes':["
+    "{'id':'x','op':'input','name':'x','outputs':[{'shape':['T',4],'dtype':'float32'}]},"
+    "{'id':'w','op':'parameter','name':'wt','outputs':[{'shape':[4,5],'dtype':'float32'}]},"
+    "{'id':'m','op':'aten::mm','args':[{'ref':'x'},{'ref':'w'}],'outputs':[{'shape':['T',5],'dtype'"
+    ":'float32'}]},"
+    "{'id':'c','op':'aten::clamp_min','args':[{'ref':'m'},0],'outputs':[{'shape':['T',5],'dtype':"
+    "'float32'}]},"
+    "{'id':'a','op':'aten::arange.start','args':[0,{'size':'T'}],'outputs':[{'shape':['T'],'dtype':"
+    "'int64'}]},"
+    "{'id':'u','op':'aten::view','args':[{'ref':'a'},[{'size':'T'},1]],'outputs':[{'shape':['T',1],"
+    "'dtype':'int64'}]},"
+    "{'id':'s','op':'aten::add.Tensor','args':[{'ref':'c'},{'ref':'u'}],'outputs':[{'shape':['T',5]"
+    ",'dtype':'float32'}]}],'outputs':[{'name':'y','ref':'s'}]}"};
+
+static void write_graphs(const char *const text[2]) {
+  for (int side = 0; side < 2; side++) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/graph.json", dir[side]);
+    FILE *f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    for (const char *p = text[side]; *p; p++) fputc(*p == '\'' ? '"' : *p, f);
+    ck_assert_int_eq(fclose(f), 0);
+  }
+}
+
 static void save(int side, const char *file, const char *name, int64_t rows, int64_t cols,
                  bool turned) {
   char path[256];
@@ -60,16 +102,11 @@ static void save(int side, const char *file, const char *name, int64_t rows, int
 
 static void setup(void) {
   for (int side = 0; side < 2; side++) {
-    char path[256];
     strcpy(dir[side], "/tmp/isomer-oom-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(dir[side]));
-    snprintf(path, sizeof path, "%s/graph.json", dir[side]);
-    FILE *f = fopen(path, "w");
-    ck_assert_ptr_nonnull(f);
-    for (const char *p = graph[side]; *p; p++) fputc(*p == '\'' ? '"' : *p, f);
-    ck_assert_int_eq(fclose(f), 0);
     save(side, "inputs.safetensors", "x", 3, 4, false);
   }
+  write_graphs(graph);
   save(0, "weights.safetensors", "w", 5, 4, false);
   save(1, "weights.safetensors", "wt", 4, 5, true);
   ck_assert_int_eq(rule_schemas_new(&schemas, NULL), ISO_OK);
@@ -93,7 +130,8 @@ static void teardown(void) {
   }
 }
 
-static void nodes_of(const cap_graph *c, synth_node *node, synth_output *output, synth_graph *g) {
+static void nodes_of(const cap_graph *c, synth_node *node, synth_output *output,
+                     synth_symbol *symbol, synth_graph *g) {
   for (size_t i = 0; i < c->n_nodes; i++) {
     const cap_node *n = &c->node[i];
     node[i] = (synth_node){.id = n->id,
@@ -108,21 +146,28 @@ static void nodes_of(const cap_graph *c, synth_node *node, synth_output *output,
                            .n_outputs = n->n_outputs,
                            .shape = n->output[0].shape,
                            .dtype = n->output[0].dtype,
-                           .value = &c->node[i].value};
+                           .value = &c->node[i].value,
+                           .dim = n->dim,
+                           .sized = n->sized};
   }
+  for (size_t i = 0; i < c->n_symbols; i++)
+    symbol[i] = (synth_symbol){c->symbol[i].name, c->symbol[i].min, c->symbol[i].max};
   output[0] = (synth_output){.name = c->result[0].name, .node = c->result[0].node};
   *g = (synth_graph){.path = c->path,
                      .n_nodes = c->n_nodes,
                      .node = node,
                      .n_outputs = 1,
                      .output = output,
-                     .n_sets = 1};
+                     .n_sets = 1,
+                     .n_symbols = c->n_symbols,
+                     .symbol = symbol};
 }
 
 /* ---- saturation: relu is a threshold, and a threshold clamps ---- */
 
 static rule_set *steps; /* NULL: the search finds what it needs */
 static rule_oracle asked;
+static bool for_all;   /* the last comparison was for all sizes */
 static bool saturated; /* the last comparison that came to a verdict */
 
 /* Rules that the search proposes are too hard; given ones are decided as they are. */
@@ -149,7 +194,9 @@ static iso_code run(synth_verdict *verdict, rule_status *evidence, iso_error *er
     synth_node node[2][8];
     synth_output output[2][1];
     synth_graph view[2];
-    for (int side = 0; side < 2; side++) nodes_of(g[side], node[side], output[side], &view[side]);
+    synth_symbol symbol[2][1];
+    for (int side = 0; side < 2; side++)
+      nodes_of(g[side], node[side], output[side], symbol[side], &view[side]);
     rule_oracle oracle = val_oracle(engine);
     if (steps) {
       asked = oracle;
@@ -158,12 +205,14 @@ static iso_code run(synth_verdict *verdict, rule_status *evidence, iso_error *er
     }
     synth_options o = synth_options_default();
     o.localiser = localise_parts();
+    o.certificate = o.scope = g[0]->n_symbols > 0;
     c = synth_compare(&view[0], &view[1], steps, &oracle, schemas, &o, &r, err);
   }
   if (!c) {
     *verdict = r->verdict;
     *evidence = r->evidence;
     saturated = r->n_saturated > 0;
+    for_all = r->scope.all;
   }
   synth_result_free(r);
   cap_free(g[0]);
@@ -224,6 +273,15 @@ START_TEST(saturating) {
 }
 END_TEST
 
+/* The chain is justified again with symbols: the verdict is for all sizes, or none comes out. */
+START_TEST(for_all_sizes) {
+  write_graphs(sized);
+  fail_each(SAMPLES);
+  ck_assert(for_all);
+  write_graphs(graph);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("compare out of memory");
   TCase *t = tcase_create("oom");
@@ -231,6 +289,7 @@ int main(void) {
   tcase_add_unchecked_fixture(t, setup, teardown);
   tcase_add_test(t, comparing);
   tcase_add_test(t, saturating);
+  tcase_add_test(t, for_all_sizes);
   suite_add_tcase(s, t);
   return run_suite_here(s);
 }

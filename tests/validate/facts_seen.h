@@ -165,6 +165,28 @@ static seen is_rearranged(const run *k) {
   if (!x || k->s->want->numel == 0) return NOT_ASKED;
   return asked(within(k->s->want, x) && within(x, k->s->want));
 }
+/* Each element of the result is the operand's at its own place, counted from the last dimension; of
+ * a size of 1 there is one place. */
+static seen is_broadcast(const run *k) {
+  const rule_tensor *x = first_operand(k), *y = k->s->want;
+  if (!x || y->numel == 0) return NOT_ASKED;
+  if (x->shape.rank > y->shape.rank) return FAILS;
+  for (int64_t i = 0; i < y->numel; i++) {
+    int64_t rest = i, from = 0, step = 1;
+    for (uint32_t d = 1; d <= y->shape.rank; d++) {
+      const int64_t size = y->shape.dim[y->shape.rank - d], at = rest % size;
+      rest /= size;
+      if (d > x->shape.rank) continue;
+      const int64_t own = x->shape.dim[x->shape.rank - d];
+      if (own != 1 && own != size) return FAILS;
+      from += own == 1 ? 0 : at * step;
+      step *= own;
+    }
+    const double a = rule_tensor_get(y, i), b = rule_tensor_get(x, from);
+    if (!(a == b || (isnan(a) && isnan(b)))) return FAILS;
+  }
+  return HOLDS;
+}
 static seen is_identity(const run *k) {
   const rule_tensor *x = first_operand(k);
   return x ? asked(same(k->s->want, x)) : NOT_ASKED;

@@ -22,6 +22,7 @@ typedef struct fact {
 FACT(exact)
 FACT(moves)
 FACT(rearranges)
+FACT(broadcasts)
 FACT(identity)
 FACT(part)
 FACT(fills)
@@ -49,6 +50,10 @@ static bool has_some_sign(const rule_operator *o) { return has_sign(o) || o->non
 static bool tells_undefined(const rule_operator *o) {
   return o->choice == RULE_CHOICE_COMPARE || o->sees_undefined;
 }
+/* On samples some of these give their operand as it is. */
+static bool is_same_already(const rule_operator *o) {
+  return o->elementwise || (o->exact && !o->rearranges);
+}
 static bool has_pole_already(const rule_operator *o) { return o->pole; }
 
 #define ROW(f, see, spares) \
@@ -56,6 +61,7 @@ static bool has_pole_already(const rule_operator *o) { return o->pole; }
 static const fact facts[] = {ROW(exact, is_exact, is_whole),
                              ROW(moves, is_moved, NULL),
                              ROW(rearranges, is_rearranged, NULL),
+                             ROW(broadcasts, is_broadcast, is_same_already),
                              ROW(identity, is_identity, NULL),
                              ROW(part, is_part, NULL),
                              ROW(fills, is_filled, tells_undefined),

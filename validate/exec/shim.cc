@@ -20,6 +20,7 @@
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
+#include <c10/util/Logging.h>
 #include <dlfcn.h>
 #include <torch/version.h>
 
@@ -544,6 +545,8 @@ iso_code init(const shim_hooks *h, const char *where, iso_error *err) {
   return guarded(err, where, [&] {
     static Quiet quiet;
     c10::WarningUtils::set_warning_handler(&quiet);
+    /* Refusals are common where sizes are sought, and nobody reads where in libtorch they arose. */
+    c10::SetStackTraceFetcher([] { return std::string(); });
     hooks = *h;
     at::set_num_threads(1);
     memory::keep_large(hooks);

@@ -54,13 +54,14 @@ void val_conclude(const val_ladder *l, const rule_verdict *proof) {
   rule_verdict *out = l->out;
   out->n_samples = l->good;
   out->max_rel = l->max_rel;
+  out->rests_on = l->strict && l->apart ? RULE_RESTS_ON_NUMBERS : 0;
   if (l->refuted) {
     out->status = RULE_REFUTED;
   } else if (proof->status == RULE_PROVED) {
     out->status = proof->status;
     out->scope = proof->scope;
     out->method = proof->method;
-    out->rests_on = proof->rests_on;
+    out->rests_on |= proof->rests_on;
     out->n_relative = proof->n_relative;
     memcpy(out->relative_to, proof->relative_to, sizeof out->relative_to);
   } else if (l->good >= VAL_LEAST_SAMPLES && l->whole) {
@@ -102,7 +103,7 @@ void val_conclude(const val_ladder *l, const rule_verdict *proof) {
     out->status = RULE_TESTED;
     out->scope = tested_scope(l->r);
     out->method = RULE_BY_TESTS;
-    if (l->wraps) out->rests_on = RULE_RESTS_ON_WHOLE;
+    if (l->wraps) out->rests_on |= RULE_RESTS_ON_WHOLE;
     if (l->coarse > 0) out->rel_tol = out->within = l->coarse;
     snprintf(out->reason, sizeof out->reason, "%s", proof->reason);
   } else say_too_few(l);

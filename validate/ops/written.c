@@ -96,6 +96,8 @@ typedef struct written {
  * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::sigmoid_backward x y)"
  * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::tanh_backward x y)"
  * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::silu_backward x y)"
+ * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::mish_backward x y)"
+ * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::leaky_relu_backward x y 0.1 false)"
  * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::threshold_backward x y 0)"
  * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::threshold_backward x y 0.25)" */
 #define SIGMOID_BACKWARD \
@@ -104,6 +106,14 @@ typedef struct written {
 #define SILU_BACKWARD \
   "(aten::mul.Tensor $grad_output (aten::mul.Tensor (aten::sigmoid $self) (aten::add.Scalar " \
   "(aten::mul.Tensor $self (aten::rsub.Scalar (aten::sigmoid $self) 1)) 1)))"
+#define SOFTPLUS_TANH "(aten::tanh (aten::softplus $self))"
+#define MISH_BACKWARD \
+  "(aten::mul.Tensor $grad_output (aten::add.Tensor " SOFTPLUS_TANH " (aten::mul.Tensor " \
+  "(aten::mul.Tensor $self (aten::sigmoid $self)) (aten::rsub.Scalar (aten::square " SOFTPLUS_TANH \
+  ") 1))))"
+#define LEAKY_RELU_BACKWARD \
+  "(aten::where.self (aten::gt.Scalar $self 0) $grad_output (aten::mul.Scalar $grad_output " \
+  "$negative_slope))"
 #define THRESHOLD_BACKWARD \
   "(aten::where.ScalarOther (aten::gt.Scalar $self $threshold) $grad_output 0.0)"
 
@@ -141,6 +151,8 @@ static const written table[] = {
     {"aten::sigmoid_backward", NULL, NULL, {SIGMOID_BACKWARD}, ALONE},
     {"aten::tanh_backward", NULL, NULL, {TANH_BACKWARD}, ALONE},
     {"aten::silu_backward", NULL, NULL, {SILU_BACKWARD}, ALONE},
+    {"aten::mish_backward", NULL, NULL, {MISH_BACKWARD}, ALONE},
+    {"aten::leaky_relu_backward", "self_is_result", "false", {LEAKY_RELU_BACKWARD}, ALONE},
     {"aten::threshold_backward", NULL, NULL, {THRESHOLD_BACKWARD}, ALONE},
     LOSS("aten::mse_loss", "", "", SQUARE, ALONE),
     LOSS("aten::l1_loss", "", "", DISTANCE, ALONE),

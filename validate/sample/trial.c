@@ -60,6 +60,7 @@ static bool suspect(double x, double y, double floor, bool strict, double rel_to
 /* Both results in one pass. */
 typedef struct survey {
   bool nan, suspect;
+  bool apart;   /* no number on one side alone */
   double size;  /* largest absolute value below huge_value */
   double worst; /* largest relative difference above the floor */
   double abs;   /* largest difference of suspects */
@@ -72,7 +73,7 @@ static survey survey_floats(const double *a, const double *b, int64_t n, double 
     const double x = a[i], y = b[i], size = fmax(fabs(x), fabs(y));
     if (size > s.size && size < huge_value) s.size = size;
     if (x == y) continue;
-    if (isnan(x) || isnan(y)) s.nan = true;
+    if (isnan(x) || isnan(y)) s.nan = true, s.apart |= !isnan(x) || !isnan(y);
     else if (suspect(x, y, floor, strict, rel_tol))
       s.suspect = true, s.abs = fmax(s.abs, fabs(x - y));
     else if (fabs(x - y) > floor && size < huge_value) s.worst = fmax(s.worst, fabs(x - y) / size);
@@ -294,10 +295,11 @@ iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, const v
   if (pa.undefined || pb.undefined || s.nan) {
     t->outcome = VAL_OUTSIDE;
     t->wraps = pa.wraps || pb.wraps;
+    t->apart = (s.apart || s.suspect) && !t->wraps && !has_mask(r->lhs) && !has_mask(r->rhs);
     t->guarded = (pa.pole || pb.pole) && !pa.far && !pb.far && s.suspect && !s.nan;
-    const bool apart = !unbounded && is_float(a) && pa.undefined != pb.undefined &&
-                       (pa.pole || pb.pole) && !pa.far && !pb.far;
-    return apart && !has_finite_mask(r->lhs) && !has_finite_mask(r->rhs)
+    const bool sought = !unbounded && is_float(a) && pa.undefined != pb.undefined &&
+                        (pa.pole || pb.pole) && !pa.far && !pb.far;
+    return sought && !has_finite_mask(r->lhs) && !has_finite_mask(r->rhs)
                ? seek_undefined(e, r, bind, rng, pb.pole, t, err)
                : ISO_OK;
   }
