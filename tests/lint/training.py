@@ -32,8 +32,9 @@ RIGHT += ["faults:hand-2", "faults:sharded-2", "faults:sequence-2"]
 # parallel model are stacked before they are added up.
 UNDECIDED = ["plans:zero-2", "decoders:llama_sequence_clipped-2"]
 
-WRONG = """plans:mlp_alone-2 plans:data_unsynchronised-2 plans:data_summed-2 plans:tensor_unreduced-2
-plans:data_clipped_early-2 plans:data_one_left_out-2 faults:hand_no_norm-2 faults:hand_no_bias-2
+WRONG = """plans:mlp_alone-2 plans:data_unsynchronised-2 plans:data_summed-2
+plans:tensor_unreduced-2 plans:data_clipped_early-2 plans:data_one_left_out-2
+faults:hand_no_norm-2 faults:hand_no_bias-2
 faults:hand_twice_divided-2 faults:hand_not_divided-2 faults:hand_wrong_count-2
 faults:hand_reduced_twice-2 faults:hand_largest-2 faults:hand_before_its_turn-2
 faults:hand_wrong_group-4 faults:sharded_local_norm-2 faults:sequence_norm_unreduced-2""".split()
