@@ -282,6 +282,7 @@ LOAD = python3 tests/cli/load.py --isomer $(B)/isomer
 ADVERSARY = $(PYTHON_TORCH) tests/adversary/rules.py --isomer $(B)/isomer
 ABSORBED = $(PYTHON_TORCH) tests/pairs/absorbed.py --isomer $(B)/isomer
 RECORDED = $(PYTHON_TORCH) tests/lint/recorded.py --isomer $(B)/isomer
+LINT_STEPS = $(PYTHON_TORCH) tests/lint/training.py --isomer $(B)/isomer
 UNDEFINED = $(PYTHON_TORCH) tests/pairs/undefined_drawn.py --isomer $(B)/isomer
 EFFECTS = $(PYTHON_TORCH) tests/pairs/effects.py --isomer $(B)/isomer
 SIZE_CERTIFICATES = $(PYTHON_TORCH) tests/capture_py/size_certificates.py --isomer $(B)/isomer
@@ -305,7 +306,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(FORGED_CHAINS)'; echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; echo '$(EFFECTS) --every 9'; echo '$(FOLDS) --count 11 --certificates'; echo '$(FOLDS) --count 11 --seed 5 --at-these-weights'; echo '$(WEIGHTS)'; echo '$(ROUNDING)'; echo '$(SIZE_BUGS) --count 9 --mutants 3 --claims 0.6'; echo '$(SIZE_CERTIFICATES) --count 5 --changes 3'; } >> $(B)/check.list)
 	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(HLO) --faults 0'; echo '$(HLO) -k tensor-2'; } >> $(B)/check.list)
-	@$(if $(filter 0,$(TORCH)),:,echo '$(RECORDED)' >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,{ echo '$(RECORDED)'; echo '$(LINT_STEPS) --quick'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(PLANTED) --every 6'; echo '$(CHECKED) gpt2 --broken 2'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(DISTRIBUTED)'; echo '$(RANK_BUGS)'; echo '$(SPELLED)'; echo '$(INFERRED)'; echo '$(TRAINING) --quick'; echo '$(RANK_FAULTS) --count 30 --least 80'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(CORNERS) --rules 330 --pairs 33' >> $(B)/check.list)
@@ -459,6 +460,7 @@ bench-real: all
 # What takes longer of lint: tables that torch makes anew, programs on real gloo, costs. A Python with torch.
 lint-campaign: all
 	@$(PYTHON_TORCH) tests/lint/placements.py --truth
+	@$(LINT_STEPS)
 	@$(PYTHON_TORCH) tests/lint/schedules.py --isomer $(B)/isomer --torch --ranks 2,3,4,8,16 --shuffles 400
 	@$(PYTHON_TORCH) tests/lint/gloo.py --isomer $(B)/isomer --count $(or $(COUNT),100) --seed $(or $(SEED),0)
 	@python3 tests/lint/recorder.py --isomer $(B)/isomer --count 400

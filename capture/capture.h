@@ -82,6 +82,9 @@ typedef struct cap_node {
   const rule_term *const *dim; /* the sizes of output 0 */
   const rule_term *sized;      /* the call with sizes for numbers; NULL: it is not to be had */
   const char *scope, *source, *caller; /* "" where not given */
+  /* It multiplies or divides by a number of ranks, which is 1 for one rank; by one that counts
+   * neither ranks nor elements. */
+  bool counts_ranks, counts_nothing;
 } cap_node;
 
 typedef struct cap_result {

@@ -58,6 +58,8 @@ typedef struct cap_written {
   } * of; /* malloc'ed; by address once all are there */
   size_t n, cap;
 } cap_written;
+/* What a node says of its number ("counts"). */
+void cap_read_counts(const json_t *v, cap_node *node);
 /* Returns: NULL where `v` was a number from the beginning. */
 const rule_term *cap_written_as(const cap_written *w, const json_t *v);
 

@@ -234,6 +234,7 @@ static iso_code read_body(reader *r, const json_t *v, cap_node *node, size_t ind
   if ((code = keep_optional(a, v, "scope", &node->scope, err)) != ISO_OK) return code;
   if ((code = keep_optional(a, v, "source", &node->source, err)) != ISO_OK) return code;
   if ((code = keep_optional(a, v, "caller", &node->caller, err)) != ISO_OK) return code;
+  cap_read_counts(v, node);
   if ((code = read_outputs(a, json_object_get(v, "outputs"), node, err)) != ISO_OK) return code;
   node->kind = CAP_OP;
   code = leaf_kind(node->op, &node->kind) ? read_leaf(r, v, node, index, err)
@@ -302,10 +303,8 @@ static bool print_mesh(iso_arena *a, json_t *mesh, const char **out) {
   *out = "";
   if (!mesh || json_is_null(mesh)) return true;
   if (!json_is_object(mesh)) return (*out = "?") != NULL;
-  json_object_foreach(mesh, name, v) if (*out) {
-    *out = iso_arena_printf(a, "%s%s%s=%lld", *out, **out ? "," : "", name,
-                            (long long)json_integer_value(v));
-  }
+  json_object_foreach(mesh, name, v) if (*out) *out = iso_arena_printf(
+      a, "%s%s%s=%lld", *out, **out ? "," : "", name, (long long)json_integer_value(v));
   return *out != NULL;
 }
 
