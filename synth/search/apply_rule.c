@@ -4,6 +4,7 @@
  * (substitution.c). */
 #include "synth/search/compiled.h"
 #include "synth/search/substitution.h"
+#include "rules/operators.h"
 #include "synth/joint/joint.h"
 #include "synth/result/result.h"
 #include "synth/saturate/saturate.h"
@@ -461,9 +462,14 @@ static iso_code join_sides(state *s, size_t known, const places *p, size_t k, bo
   return st_record_application(s, &use, err);
 }
 
-/* Match side `from` of the rule with its root at `u`. */
-static void match_at(matcher *m, const rule *r, const st_compiled *as, int from, eg_node u) {
-  const goal root = {as->side[from], eg_class_of(m->s->g, u), u, NULL};
+/* Match a side of the rule with its root at `u`; or what its root only rearranges, which no graph
+ * need have: unsqueeze(f(x)) where f(x) stands. */
+static void match_at(matcher *m, const rule *r, const st_pattern *p, eg_node u) {
+  while (p->t->kind == RULE_OP && p->op.i != eg_node_symbol(m->s->g, u).i && p->t->n > 0 &&
+         rule_operator_of(p->t->u.s)->rearranges)
+    p = &p->child[0];
+  if (p->t->kind != RULE_OP || p->op.i != eg_node_symbol(m->s->g, u).i) return;
+  const goal root = {p, eg_class_of(m->s->g, u), u, NULL};
   m->r = r;
   m->steps = 0;
   m->at = (mark){0};
@@ -484,12 +490,10 @@ iso_code st_rewrite(state *s, eg_node u, bool *joined, iso_error *err) {
     if (r->n_vars > MAX_VARS) continue;
     c = st_compile(s, &s->rules.known_compiled, i, r, &as, err);
     for (int from = 0; from < 2 && !c; from++) {
-      if (as.side[from]->t->kind != RULE_OP || as.side[from]->op.i != eg_node_symbol(s->g, u).i)
-        continue;
       p->n = 0;
       m->all = p;
       names_init(&m->names, &scratch);
-      match_at(m, r, &as, from, u);
+      match_at(m, r, as.side[from], u);
       if (scratch.failed) c = iso_fail(err, ISO_NOMEM, "out of memory");
       for (size_t k = 0; k < p->n && !c; k++) c = join_sides(s, i, p, k, joined, err);
     }

@@ -29,7 +29,8 @@ static iso_code fill(state *s, const bool *const live[2], iso_error *err) {
 
 /* Every captured operator is a place for rules, in the graphs' order. What a round adds may let
  * others match, so that there is another. */
-static iso_code rewrite(state *s, const pairing *p, size_t n_pairs, iso_error *err) {
+static iso_code rewrite(state *s, const pairing *p, size_t n_pairs, st_term_types *types,
+                        iso_error *err) {
   enum { ROUNDS = 6 };
   bool joined = true;
   for (int round = 0; round < ROUNDS && joined; round++) {
@@ -40,7 +41,9 @@ static iso_code rewrite(state *s, const pairing *p, size_t n_pairs, iso_error *e
         if (s->graph[side]->node[i].kind != SYNTH_OP || e.i == EG_NONE || s->rec[e.i].konst)
           continue;
         if (st_stopped(s)) return ISO_OK;
-        const iso_code c = st_rewrite(s, e, &joined, err);
+        const size_t before = s->n_rec;
+        iso_code c = st_rewrite(s, e, &joined, err);
+        if (!c) c = st_type_terms(types, before, err);
         if (c) return c;
       }
     if (st_outputs_met(s, p, n_pairs)) return ISO_OK;
@@ -107,7 +110,11 @@ static iso_code decide(state *s, pairing *p, const bool *const live[2], iso_erro
   s->right_of = iso_arena_alloc(&s->arena, (s->graph[LEFT]->n_outputs + 1) * sizeof *s->right_of);
   iso_code c = s->right_of ? st_output_terms(s, p, err) : nomem(err);
   for (size_t i = 0; i < s->graph[LEFT]->n_outputs && !c; i++) s->right_of[p[i].left] = p[i].right;
-  if (!c) c = rewrite(s, p, s->graph[LEFT]->n_outputs, err);
+  st_term_types *types = NULL;
+  if (!c) c = st_term_types_new(s, &types, err);
+  if (!c) c = st_type_terms(types, 0, err);
+  if (!c) c = rewrite(s, p, s->graph[LEFT]->n_outputs, types, err);
+  st_term_types_free(types);
   if (!c) c = st_check_classes(s, err);
   if (!c) c = judge(s, p, live, err);
   if (!c) s->res->seconds_synthesise = synth_clock() - t - s->res->seconds_validate;

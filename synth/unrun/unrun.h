@@ -11,6 +11,14 @@ iso_code st_type_leaves(state *s, const bool *const live[2], iso_error *err);
 /* All operators but constants are typed, too. Requires: both graphs were added. */
 void st_type_operators(state *s);
 
+/* ---- typed_terms.c ---- */
+typedef struct st_term_types st_term_types;
+/* Owns: st_term_types_free. */
+iso_code st_term_types_new(state *s, st_term_types **out, iso_error *err);
+void st_term_types_free(st_term_types *t);
+/* Types for the terms of neither graph whose records are `from` and later ones. */
+iso_code st_type_terms(st_term_types *t, size_t from, iso_error *err);
+
 /* ---- leaf_bytes.c: parameters of a checkpoint, held against each other as they lie in its files.
  * Both files are at hand, so that no hash is needed: bytes are compared, in any dtype. ---- */
 bool st_same_bytes(state *s, const rule_tensor *a, const rule_tensor *b);
