@@ -16,12 +16,13 @@
 /* ---- what a user says of it ---- */
 
 static const char *fresh_id(cap_graph *g, const char *id) {
-  for (size_t i = 0, n = 0; id && i < g->n_nodes; i++) {
-    if (strcmp(g->node[i].id, id) != 0) continue;
-    id = iso_arena_printf(&g->arena, "%s_%zu", id, ++n);
+  const char *own = id;
+  for (size_t i = 0, n = 0; own && i < g->n_nodes; i++) {
+    if (strcmp(g->node[i].id, own) != 0) continue;
+    own = iso_arena_printf(&g->arena, "%s_%zu", id, ++n);
     i = (size_t)-1; /* from the start */
   }
-  return id ? iso_arena_strdup(&g->arena, id) : NULL;
+  return own ? iso_arena_strdup(&g->arena, own) : NULL;
 }
 
 iso_code cap_append(cap_graph *g, const char *id, const rule_term *call, const cap_output *output,

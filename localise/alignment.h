@@ -27,6 +27,7 @@ typedef struct parting {
   size_t n_changes;
   double *slack; /* by output of the left: how far disturbed roundings move it; a difference within
                     that is none: of a gradient that is 0 nothing else is left */
+  bool kept;     /* an output that gives a leaf as it was is named */
   bool mended;   /* a collective explains it: nothing more is said of the ranks */
   bool gap;      /* the outputs agree: look for what no rule joined, not for values that differ */
   size_t a_run;  /* what a run of both graphs takes, as st_work counts */
@@ -127,6 +128,10 @@ int64_t lo_odd_constant(const parting *p, int side, const uint32_t *node, size_t
                         iso_error *err);
 
 /* ---- rank_words.c ---- */
+/* An output that gives a parameter, a state or an input as it was, where the left gives what it
+ * made of it: a rank that is not updated. Returns: in `hint` words for it, NULL where there is
+ * none; in `root` the two nodes then. */
+iso_code lo_kept_output(parting *p, int64_t root[2], const char **hint, iso_error *err);
 /* With several ranks on the right: the first left operator whose operands they hold and whose
  * result they do not, -1 where there is none, and what they hold, in words; "": nothing is said. */
 iso_code lo_rank_words(parting *p, int64_t *node, const char **text, iso_error *err);

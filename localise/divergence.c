@@ -505,8 +505,11 @@ static iso_code find_one(parting *p, synth_divergence *d, bool *more, iso_error 
   if (root[LEFT] < 0 && root[RIGHT] < 0 && p->changed[s->graph[RIGHT]->n_nodes]) return ISO_OK;
   for (int side = 0; side < 2; side++)
     if (root[side] < 0) root[side] = s->graph[side]->output[0].node;
+  const char *kept;
+  iso_code c = lo_kept_output(p, root, &kept, err);
   *d = (synth_divergence){.left = root[LEFT], .right = root[RIGHT], .index = -1, .at = {-1, -1}};
-  iso_code c = describe(p, root, d, more, err);
+  if (!c) c = describe(p, root, d, more, err);
+  if (kept) d->hint = kept;
   size_t known =
       s->res->n_divergences; /* one faulty operator that several places read: the earlier one */
   for (size_t i = known; i-- > 0;)

@@ -1,9 +1,11 @@
 /* Where ranks part from one graph, in words: the first operator whose operands the ranks hold,
  * whole, in parts or as partial sums, and whose result they do not; and what they hold instead. */
 #include "localise/alignment.h"
+#include "rules/names.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
@@ -294,4 +296,38 @@ iso_code lo_rank_words(parting *p, int64_t *node, const char **text, iso_error *
   }
   free(h);
   return c;
+}
+
+/* ---- what was not updated ---- */
+
+/* The leaf that right node j is, or that is one of the parts that it is put together of; -1. */
+static int64_t leaf_in(const state *s, uint32_t j) {
+  const synth_node *n = &s->graph[RIGHT]->node[j];
+  if (n->kind != SYNTH_OP) return j;
+  if (strcmp(n->call->u.s, OP_CAT) != 0 || n->call->child[0]->kind != RULE_LIST) return -1;
+  const rule_term *parts = n->call->child[0];
+  for (uint32_t k = 0; k < parts->n; k++)
+    if (parts->child[k]->kind == RULE_VAR &&
+        s->graph[RIGHT]->node[parts->child[k]->u.i].kind != SYNTH_OP)
+      return parts->child[k]->u.i;
+  return -1;
+}
+
+iso_code lo_kept_output(parting *p, int64_t root[2], const char **hint, iso_error *err) {
+  const state *s = p->s;
+  *hint = NULL;
+  if (p->gap || p->kept || s->graph[LEFT]->n_outputs < 2) return ISO_OK;
+  for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !p->kept; o++) {
+    const uint32_t i = s->graph[LEFT]->output[o].node;
+    const synth_output *out = &s->graph[RIGHT]->output[s->right_of[o]];
+    const int64_t leaf = lo_output_apart(p, o) ? leaf_in(s, out->node) : -1;
+    if (leaf < 0 || s->graph[LEFT]->node[i].kind != SYNTH_OP) continue;
+    p->kept = true;
+    root[LEFT] = i;
+    root[RIGHT] = leaf;
+    *hint = iso_arena_printf(&s->res->arena, "output `%s` gives `%s` as it was: it is not updated",
+                             out->name, name_of(s, RIGHT, (uint32_t)leaf));
+    if (!*hint) return nomem(err);
+  }
+  return ISO_OK;
 }

@@ -33,6 +33,22 @@ START_TEST(another_attribute_is_named) {
 }
 END_TEST
 
+START_TEST(an_output_that_is_not_updated_is_named) {
+  rule_tensor *x = noise(1, SHAPE(4, 3), 0, 1), *b = noise(2, SHAPE(4, 3), 0, 1);
+  const uint32_t a = input(&w.l, x), lb = weight(&w.l, "b", b), l = add(&w.l, lb, a);
+  output(&w.l, "y", relu(&w.l, a));
+  output(&w.l, "updated.b", l);
+  const uint32_t c = input(&w.r, x), rb = weight(&w.r, "b", b);
+  output(&w.r, "y", relu(&w.r, c));
+  output(&w.r, "updated.b", rb);
+  expect(SYNTH_DIFFERENT);
+  ck_assert_int_eq(w.res->divergence[0].left, l);
+  ck_assert_int_eq(w.res->divergence[0].right, rb);
+  ck_assert_str_eq(w.res->divergence[0].hint,
+                   "output `updated.b` gives `b` as it was: it is not updated");
+}
+END_TEST
+
 START_TEST(one_change_in_two_places_is_named_once) {
   rule_tensor *x = noise(1, SHAPE(4, 3), 0, 1), *b = noise(2, SHAPE(3), 0, 1),
               *e = noise(3, SHAPE(3), 0, 1);
@@ -297,6 +313,7 @@ int main(void) {
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, another_operator_is_named);
   tcase_add_test(t, another_attribute_is_named);
+  tcase_add_test(t, an_output_that_is_not_updated_is_named);
   tcase_add_test(t, one_change_in_two_places_is_named_once);
   tcase_add_test(t, what_one_side_does_besides_is_named);
   tcase_add_test(t, a_factor_besides_is_named);
