@@ -69,6 +69,7 @@ typedef struct cap_node {
   cap_kind kind;         /* CAP_OP for getitem too */
   const char *op;        /* as in the file */
   const rule_term *call; /* NULL for leaves; RULE_VAR i is node i */
+  bool reordered;        /* a memory format is asked for in which results do not lie row by row */
   size_t n_outputs;
   const cap_output *output;
   rule_tensor *value; /* leaves: the captured value (first input set); borrowed from the graph */
@@ -81,6 +82,9 @@ typedef struct cap_node {
   const rule_term *const *dim; /* the sizes of output 0 */
   const rule_term *sized;      /* the call with sizes for numbers; NULL: it is not to be had */
   const char *scope, *source, *caller; /* "" where not given */
+  /* It multiplies or divides by a number of ranks, which is 1 for one rank; by one that counts
+   * neither ranks nor elements. */
+  bool counts_ranks, counts_nothing;
 } cap_node;
 
 typedef struct cap_result {
@@ -135,6 +139,7 @@ typedef struct cap_options {
   size_t n_inputs;
   const cap_size *size; /* of symbols that are not to be as captured */
   size_t n_sizes;
+  bool no_weights; /* parameters need not be there: then their value is NULL */
 } cap_options;
 /* The same, with options (NULL: none). */
 ISO_MUST_USE iso_code cap_load_with(const char *path, const cap_options *o, rule_schemas *schemas,

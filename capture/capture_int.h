@@ -58,6 +58,8 @@ typedef struct cap_written {
   } * of; /* malloc'ed; by address once all are there */
   size_t n, cap;
 } cap_written;
+/* What a node says of its number ("counts"). */
+void cap_read_counts(const json_t *v, cap_node *node);
 /* Returns: NULL where `v` was a number from the beginning. */
 const rule_term *cap_written_as(const cap_written *w, const json_t *v);
 
@@ -230,6 +232,9 @@ typedef struct cap_lowering {
  * Errors: ISO_FORMAT with the reason alone. */
 ISO_MUST_USE iso_code cap_lower(const cap_lowering *l, const cap_node *node, const cap_raw *raw,
                                 const rule_term **out, iso_error *err);
+/* Whether it asks for a memory format in which its result does not lie row by row. Requires:
+ * cap_lower has passed. */
+bool cap_reorders(const cap_raw *raw);
 /* Resolve {"ref": id} to the index of an earlier node. `projected`: by getitem, which may name a
  * node of several outputs. */
 ISO_MUST_USE iso_code cap_lower_ref(const cap_lowering *l, const json_t *v, bool projected,
@@ -251,7 +256,7 @@ iso_code cap_take_value(rule_tensor *x, const cap_node *node, const char *path, 
                         iso_error *err);
 iso_code cap_load_tensors(cap_graph *g, const char *path, rule_tensor **slot, iso_error *err);
 iso_code cap_grow_inputs(cap_graph *g, size_t set, size_t *cap, iso_error *err);
-iso_code cap_load_values(cap_graph *g, iso_error *err);
+iso_code cap_load_values(cap_graph *g, const cap_options *o, iso_error *err);
 
 /* ---- between graph.c and symbols.c ---- */
 /* What cap_node has as `dim` and `sized`, of node `v`, whose numbers are read; `raw`: NULL of a

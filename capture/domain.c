@@ -1,4 +1,4 @@
-/* Domains that a capture gives to its inputs. */
+/* Domains that a capture gives to its inputs, and what it says that numbers count. */
 #include "capture/capture_int.h"
 
 #include <math.h>
@@ -119,4 +119,10 @@ iso_code cap_check_domain(const cap_graph *g, uint32_t node, iso_error *err) {
                       g->path, n->id, why, set, n->domain->who,
                       rule_domain_print(n->domain, says, sizeof says));
   return ISO_OK;
+}
+
+void cap_read_counts(const json_t *v, cap_node *node) {
+  const char *s = json_string_value(json_object_get(v, "counts"));
+  node->counts_ranks = s && strcmp(s, "ranks") == 0;
+  node->counts_nothing = s && strcmp(s, "nothing") == 0;
 }

@@ -217,8 +217,9 @@ static iso_code read_operator(reader *r, const json_t *v, cap_node *node, iso_er
   if (!getitem && !is_operator_name(node->op))
     return iso_fail(err, ISO_FORMAT, "op \"%.80s\" is neither a leaf nor namespace::name",
                     node->op);
-  code = getitem ? read_getitem(r, node, &raw, err)
-                 : cap_lower(&r->lower, node, &raw, &node->call, err);
+  if (getitem) code = read_getitem(r, node, &raw, err);
+  else code = cap_lower(&r->lower, node, &raw, &node->call, err);
+  node->reordered = code == ISO_OK && cap_reorders(&raw);
   if (code == ISO_OK && r->size != NULL)
     code = cap_read_sized(&r->lower, &r->written, v, &raw, node, err);
   /* An operator that was not found for want of memory must not be taken for an unknown one. */
@@ -233,6 +234,7 @@ static iso_code read_body(reader *r, const json_t *v, cap_node *node, size_t ind
   if ((code = keep_optional(a, v, "scope", &node->scope, err)) != ISO_OK) return code;
   if ((code = keep_optional(a, v, "source", &node->source, err)) != ISO_OK) return code;
   if ((code = keep_optional(a, v, "caller", &node->caller, err)) != ISO_OK) return code;
+  cap_read_counts(v, node);
   if ((code = read_outputs(a, json_object_get(v, "outputs"), node, err)) != ISO_OK) return code;
   node->kind = CAP_OP;
   code = leaf_kind(node->op, &node->kind) ? read_leaf(r, v, node, index, err)
@@ -244,10 +246,7 @@ static iso_code read_node(reader *r, const json_t *v, size_t index, iso_error *e
   cap_node *node = &r->node[index];
   iso_code code = json_is_object(v) ? keep_required(&r->g->arena, v, "id", &node->id, err)
                                     : iso_fail(err, ISO_FORMAT, "is not an object");
-  if (code != ISO_OK) {
-    iso_prefix(err, "node %zu: ", index);
-    return code;
-  }
+  if (code != ISO_OK) return iso_prefix(err, "node %zu: ", index);
   code = read_body(r, v, node, index, err);
   if (code != ISO_OK) iso_prefix(err, "node \"%.120s\": ", node->id);
   return code;
@@ -304,10 +303,8 @@ static bool print_mesh(iso_arena *a, json_t *mesh, const char **out) {
   *out = "";
   if (!mesh || json_is_null(mesh)) return true;
   if (!json_is_object(mesh)) return (*out = "?") != NULL;
-  json_object_foreach(mesh, name, v) if (*out) {
-    *out = iso_arena_printf(a, "%s%s%s=%lld", *out, **out ? "," : "", name,
-                            (long long)json_integer_value(v));
-  }
+  json_object_foreach(mesh, name, v) if (*out) *out = iso_arena_printf(
+      a, "%s%s%s=%lld", *out, **out ? "," : "", name, (long long)json_integer_value(v));
   return *out != NULL;
 }
 
@@ -557,7 +554,7 @@ static iso_code load_folder(const char *dir, const cap_options *o, rule_schemas 
     if (code != ISO_OK) iso_prefix(err, "%s: ", path);
   }
   free(text);
-  if (code == ISO_OK) code = cap_load_values(g, err);
+  if (code == ISO_OK) code = cap_load_values(g, o, err);
   if (code == ISO_OK) *out = g;
   else cap_free(g);
   return code;

@@ -81,7 +81,7 @@ static iso_code load_inputs(cap_graph *g, iso_error *err) {
 }
 
 /* Weights: of weights.safetensors, and what it lacks of the checkpoint beside it. */
-static iso_code load_weights(cap_graph *g, iso_error *err) {
+static iso_code load_weights(cap_graph *g, bool all, iso_error *err) {
   impl *m = g->impl;
   cap_weights *w = NULL;
   m->weight = calloc(g->n_nodes + 1, sizeof *m->weight);
@@ -91,6 +91,7 @@ static iso_code load_weights(cap_graph *g, iso_error *err) {
     const char *path = NULL;
     if (g->node[i].kind == CAP_OP || g->node[i].kind == CAP_INPUT) continue;
     code = cap_weights_get(w, g->node[i].name, &x, &path, err);
+    if (code == ISO_OK && x == NULL && !all && g->node[i].kind == CAP_PARAMETER) continue;
     if (code == ISO_OK) code = cap_take_value(x, &g->node[i], path, &m->weight[i], err);
   }
   cap_weights_close(w);
@@ -112,10 +113,10 @@ void cap_show_values(cap_graph *g) {
     node[i].value = m->weight[i] != NULL ? m->weight[i] : m->input[i];
 }
 
-iso_code cap_load_values(cap_graph *g, iso_error *err) {
+iso_code cap_load_values(cap_graph *g, const cap_options *o, iso_error *err) {
   iso_code code;
   size_t cap = 0;
-  if ((code = load_weights(g, err)) != ISO_OK) return code;
+  if ((code = load_weights(g, !(o && o->no_weights), err)) != ISO_OK) return code;
   if (cap_is_moved(g)) { /* inputs and traces are of other sizes */
     code = cap_grow_inputs(g, 0, &cap, err);
     if (code == ISO_OK) cap_show_values(g);

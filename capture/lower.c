@@ -410,6 +410,22 @@ static iso_code lower_isomer(const cap_lowering *l, const cap_node *node, const 
 
 /* ---- nodes ---- */
 
+/* A memory format but row by row, or as the operand lies. */
+static bool reorders(const json_t *v) {
+  if (!is_object(v, "memory_format")) return false;
+  const char *format = text_of(v);
+  return strncmp(format, "contiguous", 10) != 0 && strncmp(format, "preserve", 8) != 0;
+}
+
+bool cap_reorders(const cap_raw *raw) {
+  const char *name;
+  json_t *v;
+  size_t i;
+  json_array_foreach(raw->args, i, v) if (reorders(v)) return true;
+  json_object_foreach((json_t *)(uintptr_t)raw->kwargs, name, v) if (reorders(v)) return true;
+  return false;
+}
+
 static iso_code check_values(const cap_raw *raw, iso_error *err) {
   const char *name;
   json_t *v;

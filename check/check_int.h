@@ -99,6 +99,8 @@ typedef struct chk_state {
   uint32_t n_asked; /* such questions */
   bool reads_masks[CHK_MASK_KINDS]; /* the certificate reads these masks as minus infinity */
   bool near_masks;                  /* numbers come near masks that rules read */
+  bool rounded;                     /* constants were taken to be one but for rounding */
+  bool as_captured;                 /* terms are run from what each side captured */
   chk_masks *masks;                 /* on this set; NULL: none are read */
   const rule_term *
       *captured; /* by captured term: its call before masks were read; NULL: none are */

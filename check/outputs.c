@@ -253,16 +253,23 @@ iso_code chk_covers_table(chk_state *k, uint32_t input, int64_t high, bool *cove
   return c;
 }
 
-/* PyTorch's in-place operators end in an underscore; with one output more they are functions.
- * Others may read what was written, so the node's place in the graph says nothing. */
-static bool writes(const chk_state *k, const cap_node *n) {
-  if (n->kind != CAP_OP) return false;
-  const rule_schema *s = rule_schemas_find(k->schemas, n->call->u.s);
-  if (s && s->writes) return true;
-  if (n->n_outputs != 1 || !rule_is_aten(n->call->u.s)) return false;
-  const char *name = n->call->u.s + 6;
-  const size_t len = strcspn(name, ".");
-  return len > 1 && name[len - 1] == '_' && name[len - 2] != '_';
+/* The first node that writes to what others may read, so that its place in the graph says nothing:
+ * one that nothing reads is none the better. SIZE_MAX: there is none. */
+static iso_code find_writer(chk_state *k, const cap_graph *g, size_t *at) {
+  const rule_term **call = calloc(g->n_nodes + 1, sizeof *call);
+  uint32_t *output = calloc(g->n_results + 1, sizeof *output);
+  const iso_code c = call && output ? ISO_OK : chk_nomem(k);
+  *at = SIZE_MAX;
+  for (size_t i = 0; i < g->n_nodes && !c; i++) {
+    call[i] = g->node[i].call;
+    if (call[i] && *at == SIZE_MAX && rule_writes(k->schemas, call[i], g->node[i].n_outputs))
+      *at = i;
+  }
+  for (size_t i = 0; i < g->n_results && !c; i++) output[i] = g->result[i].node;
+  if (!c && *at == SIZE_MAX) *at = rule_shared_write(call, g->n_nodes, output, g->n_results);
+  free(call);
+  free(output);
+  return c;
 }
 
 /* Whether strides, which no capture holds, are read of what need not lie row by row. */
@@ -272,7 +279,7 @@ static iso_code reads_strides(chk_state *k, const cap_graph *g, const bool *live
   if (!dense) return chk_nomem(k);
   for (size_t i = 0; i < g->n_nodes; i++) {
     const rule_term *call = g->node[i].call;
-    dense[i] = !call || rule_gives_dense(call, dense);
+    dense[i] = !call || (!g->node[i].reordered && rule_gives_dense(call, dense));
     if (call && live[i] && rule_reads_memory(call) &&
         !(call->child[0]->kind == RULE_VAR && dense[call->child[0]->u.i]))
       *reader = &g->node[i];
@@ -288,11 +295,11 @@ static iso_code check_side(chk_state *k, int side, const bool *fixed) {
   const size_t base = side == LEFT ? 0 : k->graph[LEFT]->n_nodes;
   bool *live = live_nodes(g), *flow = calloc(g->n_nodes + 1, 1), any_free = false;
   size_t n_tokens = 0;
-  iso_code c = live && flow ? ISO_OK : chk_nomem(k);
-  for (size_t i = 0; i < g->n_nodes && !c && !chk_settled(k); i++)
-    if (writes(k, &g->node[i]))
-      c = chk_settle(k, CHK_REFUSED, "the %s capture's \"%s\" writes to an argument",
-                     side == LEFT ? "left" : "right", g->node[i].id);
+  size_t writer = SIZE_MAX;
+  iso_code c = live && flow ? find_writer(k, g, &writer) : chk_nomem(k);
+  if (!c && writer != SIZE_MAX)
+    c = chk_settle(k, CHK_REFUSED, "the %s capture's \"%s\" writes to an argument",
+                   side == LEFT ? "left" : "right", g->node[writer].id);
   for (size_t i = g->n_nodes; i-- > 0 && !c;)
     if (live[i] && g->node[i].call && rule_draws(k->schemas, g->node[i].call))
       c = chk_settle(k, CHK_REFUSED, "the %s capture's \"%s\" draws random numbers",

@@ -417,6 +417,7 @@ static iso_code same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step
 }
 
 iso_code chk_rounded(chk_state *k, uint32_t a, uint32_t b, size_t step) {
+  k->rounded = true;
   const chk_term *p = &k->term[a], *q = &k->term[b];
   size_t n = 0;
   if (p->node && p->call && q->call && !q->node && rounded_literals(p->call, q->call, &n) && n)

@@ -41,6 +41,9 @@
 #define ABSORBS .absorbs = true
 #define CANCELS .cancels = true
 #define DRAWS .draws = true
+#define DROPS(by) DRAWS, .drops = (by)
+#define WRITES .writes = true
+#define WRITES_STATISTICS(from, training_at) .statistics = (from), .training = (training_at)
 #define NONNEGATIVE .nonnegative = true
 #define KEEPS_SIGN .keeps_sign = true
 #define DEFINED(where) .defined = RULE_DEFINED_##where

@@ -222,6 +222,8 @@ typedef struct rule_operator {
   bool exact_at_0 : 1;     /* its result at 0 is a double, and it gives that */
   bool exact_at_1 : 1;
   bool draws : 1; /* random numbers, unless an argument says otherwise (rule_draws) */
+  uint8_t drops;  /* without schema: the argument by whose probability it drops, where the next one
+                     says that it is trained; 0: not told */
   rule_growth growth;
   bool unordered : 1; /* adds to places that may coincide, in any order */
   bool series : 1;    /* by series, fractions or iterations: few digits are right */
@@ -254,8 +256,11 @@ typedef struct rule_operator {
 
   /* In memory. */
   bool dense : 1;        /* its result lies row by row, whatever it is given */
-  bool strided : 1;      /* its result may be a view in another order */
+  bool strided : 1;      /* its result may be a view in another order, or be written in one */
   bool reads_memory : 1; /* reads its operand as it lies in memory */
+  bool writes : 1;       /* to an argument, though neither schema nor name says so */
+  uint8_t statistics;    /* to this argument and the next, where they are given; 0: it does not */
+  uint8_t training;      /* and the argument which says that; 0: always */
   rule_shares shares;    /* of this name alone: names with "_copy" share nothing */
   rule_undo undo;
 

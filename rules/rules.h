@@ -152,8 +152,17 @@ ISO_MUST_USE iso_code rule_arg_value(iso_arena *a, const rule_arg *arg, const ru
                                      const rule_term **out, iso_error *err);
 /* Whether the call `t` (complete arguments) draws random numbers: a random operator, unless its
  * train or training argument is false or its probability 0 (dropout), or one whose dropout_p is not
- * 0. An operator without schema does not. */
+ * 0. */
 bool rule_draws(rule_schemas *s, const rule_term *t);
+/* Whether the call, of a node of so many outputs, writes to an argument, so that it is no function
+ * even where nothing reads its result: by its schema, its name, or an overload that is not known of
+ * an operator that is. */
+bool rule_writes(rule_schemas *s, const rule_term *t, size_t n_outputs);
+/* The first node that writes running statistics, of which its schema says nothing (batch_norm in
+ * training), where something else may read these: then the order of nodes matters. SIZE_MAX: there
+ * is none. `call`: of each of `n` nodes (RULE_VAR i: node i), NULL of leaves. */
+size_t rule_shared_write(const rule_term *const *call, size_t n, const uint32_t *output,
+                         size_t n_outputs);
 /* Whether the call tells NaN or an infinity from numbers (nan_to_num, isnan, x != x). */
 bool rule_sees_undefined(const rule_term *call);
 /* How an operator treats NaN and infinities (rules/operators.def). */
@@ -197,8 +206,8 @@ bool rule_zero_sign_matters(const rule_term *call, bool *carries, size_t node);
 /* Whether the call reads memory by strides (as_strided): a function only of what lies row by row.
  */
 bool rule_reads_memory(const rule_term *call);
-/* Whether the result of a call over nodes (RULE_VAR i: node i) surely lies in memory row by row.
- * `dense`: by node, whether that does. */
+/* Whether the result of a call over nodes (RULE_VAR i: node i) surely lies in memory row by row,
+ * where no memory format is asked for. `dense`: by node, whether that does. */
 bool rule_gives_dense(const rule_term *call, const bool *dense);
 /* Equal kinds, values (floats by bit pattern, all NaNs equal) and children. */
 bool rule_term_eq(const rule_term *a, const rule_term *b);

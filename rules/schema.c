@@ -280,21 +280,89 @@ iso_code rule_call(iso_arena *a, rule_schemas *s, const char *op, const rule_ter
   return *out != NULL ? ISO_OK : rule_schema_no_memory(err);
 }
 
+/* ---- what a call does beside its results ---- */
+
+static bool is_zero(const rule_term *v) {
+  return v->kind == RULE_FLOAT && !(v->u.f < 0 || v->u.f > 0);
+}
+
+static bool is_false(const rule_term *v) { return v->kind == RULE_BOOLEAN && v->u.i == 0; }
+
+/* By the arguments' places: the schema is not known. */
+static bool drops(const rule_operator *o, const rule_term *t) {
+  if (!o->drops || o->drops + 1u >= t->n) return true;
+  return !is_zero(t->child[o->drops]) && !is_false(t->child[o->drops + 1]);
+}
+
 bool rule_draws(rule_schemas *s, const rule_term *t) {
-  const rule_schema *schema = t->kind == RULE_OP ? rule_schemas_find(s, t->u.s) : NULL;
-  if (schema == NULL) return false;
+  if (t->kind != RULE_OP) return false;
+  const rule_schema *schema = rule_schemas_find(s, t->u.s);
+  const rule_operator *o = rule_operator_of(t->u.s);
+  if (schema == NULL) return o->draws && drops(o, t);
   bool draws = schema->random;
   for (size_t i = 0; i < schema->n_args && i < t->n; i++) {
     const char *name = schema->arg[i].name;
     const rule_term *v = t->child[i];
-    if ((strcmp(name, "train") == 0 || strcmp(name, "training") == 0) && v->kind == RULE_BOOLEAN &&
-        v->u.i == 0)
-      return false;
-    if (strcmp(name, "p") == 0 && strstr(t->u.s, "dropout") && v->kind == RULE_FLOAT &&
-        !(v->u.f < 0 || v->u.f > 0))
-      return false;
-    if (strcmp(name, "dropout_p") == 0 && !(v->kind == RULE_FLOAT && !(v->u.f < 0 || v->u.f > 0)))
-      draws = true;
+    if ((strcmp(name, "train") == 0 || strcmp(name, "training") == 0) && is_false(v)) return false;
+    if (strcmp(name, "p") == 0 && strstr(t->u.s, "dropout") && is_zero(v)) return false;
+    if (strcmp(name, "dropout_p") == 0 && !is_zero(v)) draws = true;
   }
   return draws;
+}
+
+/* PyTorch's in-place operators are named with an underscore; in functional form they have one more
+ * output. */
+static bool in_place(const char *name, size_t n_outputs) {
+  const size_t len = strcspn(name, ".");
+  return n_outputs == 1 && len > 1 && name[len - 1] == '_' && name[len - 2] != '_';
+}
+
+bool rule_writes(rule_schemas *s, const rule_term *t, size_t n_outputs) {
+  if (t->kind != RULE_OP || rule_is_getitem(t->u.s)) return false;
+  const rule_schema *schema = rule_schemas_find(s, t->u.s);
+  if (schema && schema->writes) return true;
+  if (!rule_is_aten(t->u.s)) return false;
+  const char *name = t->u.s + strlen("aten::"), *overload = strchr(name, '.');
+  const rule_operator *o = rule_operator_of(t->u.s);
+  if (in_place(name, n_outputs) || o->writes) return true;
+  /* Of an operator that is known, an overload that is not: nearly all of these have a tensor to
+   * write to for each result ("sort.values"). */
+  return !schema && overload && (strstr(overload, "out") || (o->name && !strchr(o->name, '.')));
+}
+
+static bool reads(const rule_term *t, int64_t node) {
+  if (t->kind == RULE_VAR && t->u.i == node) return true;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (reads(t->child[i], node)) return true;
+  return false;
+}
+
+/* Whether something but argument `at` of call `by` reads what this writes to; of what is no leaf
+ * nobody knows. */
+static bool is_shared(const rule_term *const *call, size_t n, const uint32_t *output,
+                      size_t n_outputs, size_t by, uint32_t at) {
+  const rule_term *t = call[by]->child[at];
+  if (t->kind != RULE_VAR) return false;
+  if (call[t->u.i]) return true;
+  for (size_t i = 0; i < n_outputs; i++)
+    if (output[i] == t->u.i) return true;
+  for (size_t i = 0; i < n; i++)
+    if (i != by && call[i] && reads(call[i], t->u.i)) return true;
+  for (uint32_t k = 0; k < call[by]->n; k++)
+    if (k != at && reads(call[by]->child[k], t->u.i)) return true;
+  return false;
+}
+
+size_t rule_shared_write(const rule_term *const *call, size_t n, const uint32_t *output,
+                         size_t n_outputs) {
+  for (size_t i = 0; i < n; i++) {
+    const rule_term *t = call[i];
+    const rule_operator *o = t && t->kind == RULE_OP ? rule_operator_of(t->u.s) : NULL;
+    if (!o || !o->statistics || o->statistics + 1u >= t->n) continue;
+    if (o->training && (o->training >= t->n || is_false(t->child[o->training]))) continue;
+    if (is_shared(call, n, output, n_outputs, i, o->statistics) ||
+        is_shared(call, n, output, n_outputs, i, o->statistics + 1u))
+      return i;
+  }
+  return SIZE_MAX;
 }

@@ -1,6 +1,8 @@
 /* Tensors of a graph that lie in memory row by row. Captures tell shapes, not strides: an operator
  * that reads memory as such (as_strided) has a meaning where these follow from the graph. Views in
- * another order, and all that is computed elementwise of them, do not lie so. */
+ * another order, and all that is computed elementwise of them, do not lie so; nor does what a
+ * kernel writes in an order of its own, as those of linear algebra do. Of an operator that the
+ * table does not list nothing is known. */
 #include <string.h>
 
 #include "rules/operators.h"
@@ -17,15 +19,9 @@ static bool operands_dense(const rule_term *t, const bool *dense) {
   return true;
 }
 
-static bool names_a_format(const rule_term *t) {
-  if (t->kind == RULE_STRING && strstr(t->u.s, "channels_last")) return true;
-  for (uint32_t i = 0; i < t->n; i++)
-    if (names_a_format(t->child[i])) return true;
-  return false;
-}
-
 bool rule_gives_dense(const rule_term *call, const bool *dense) {
   const rule_operator *o = rule_operator_of(call->u.s);
-  if (names_a_format(call)) return false;
+  if (rule_is_getitem(call->u.s)) return operands_dense(call, dense);
+  if (!o->name) return false;
   return o->dense || (!o->strided && operands_dense(call, dense));
 }

@@ -29,24 +29,13 @@ static iso_code live_nodes(const synth_graph *g, bool **out, iso_error *err) {
   return ISO_OK;
 }
 
-/* PyTorch's in-place operators are named with an underscore; in functional form they have one more
- * output. Where nothing reads the result, others may read what was written. */
-static bool writes_in_place(const synth_node *n) {
-  if (n->kind != SYNTH_OP || n->n_outputs != 1 || !rule_is_aten(n->call->u.s)) return false;
-  const char *name = n->call->u.s + 6;
-  const size_t len = strcspn(name, ".");
-  return len > 1 && name[len - 1] == '_' && name[len - 2] != '_';
-}
-
 /* Operators that compute no function of their arguments are refused. */
 static iso_code refuse(state *s, const synth_graph *g, const synth_node *n, iso_error *err) {
   if (n->kind != SYNTH_OP || rule_is_getitem(n->call->u.s)) return ISO_OK;
-  const rule_schema *sc = rule_schemas_find(s->schemas, n->call->u.s);
-  if (writes_in_place(n) || (sc && sc->writes))
+  if (rule_writes(s->schemas, n->call, n->n_outputs))
     return iso_fail(err, ISO_UNSUPPORTED,
                     "%s: node \"%s\": %s writes to an argument; captures hold functions only",
                     g->path, n->id, n->op);
-  if (!sc) return ISO_OK;
   if (rule_draws(s->schemas, n->call))
     return iso_fail(
         err, ISO_UNSUPPORTED,
@@ -65,7 +54,8 @@ static iso_code refuse_strides(const synth_graph *g, const bool *live, iso_error
     if (!dense) {
       if (!(dense = calloc(g->n_nodes + 1, 1))) return nomem(err);
       for (size_t k = 0; k < g->n_nodes; k++)
-        dense[k] = g->node[k].kind != SYNTH_OP || rule_gives_dense(g->node[k].call, dense);
+        dense[k] = g->node[k].kind != SYNTH_OP ||
+                   (!g->node[k].reordered && rule_gives_dense(g->node[k].call, dense));
     }
     const rule_term *self = n->call->child[0];
     if (self->kind != RULE_VAR || !dense[self->u.i])
@@ -75,6 +65,29 @@ static iso_code refuse_strides(const synth_graph *g, const bool *live, iso_error
                    g->path, n->id, n->op);
   }
   free(dense);
+  return c;
+}
+
+/* A dead node's result is read by nothing, and yet what it writes is. */
+static iso_code refuse_writers(state *s, const synth_graph *g, const bool *live, iso_error *err) {
+  const rule_term **call = calloc(g->n_nodes + 1, sizeof *call);
+  uint32_t *output = calloc(g->n_outputs + 1, sizeof *output);
+  iso_code c = call && output ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < g->n_nodes && !c; i++) {
+    const synth_node *n = &g->node[i];
+    if (n->kind != SYNTH_OP) continue;
+    call[i] = n->call;
+    if (live[i] || rule_writes(s->schemas, n->call, n->n_outputs)) c = refuse(s, g, n, err);
+  }
+  for (size_t i = 0; i < g->n_outputs && !c; i++) output[i] = g->output[i].node;
+  const size_t at = c ? SIZE_MAX : rule_shared_write(call, g->n_nodes, output, g->n_outputs);
+  if (at != SIZE_MAX)
+    c = iso_fail(err, ISO_UNSUPPORTED,
+                 "%s: node \"%s\": %s writes its running statistics, which something else reads; "
+                 "captures hold functions only",
+                 g->path, g->node[at].id, g->node[at].op);
+  free(call);
+  free(output);
   return c;
 }
 
@@ -95,8 +108,7 @@ iso_code st_look_over(state *s, synth_graph own[2], bool *live[2], iso_error *er
     s->constants.as_given[side] = s->graph[side]->node;
     const synth_graph *g = s->graph[side] = &own[side];
     c = live_nodes(g, &live[side], err);
-    for (size_t i = 0; i < g->n_nodes && !c; i++)
-      if (live[side][i] || writes_in_place(&g->node[i])) c = refuse(s, g, &g->node[i], err);
+    if (!c) c = refuse_writers(s, g, live[side], err);
     if (!c) c = refuse_strides(g, live[side], err);
     if (!c && rule_schemas_starved(s->schemas)) c = nomem(err); /* something was not looked at */
   }

@@ -96,11 +96,29 @@ void st_state_free(state *s) {
   iso_arena_fini(&s->arena);
 }
 
+/* The outputs themselves, as what is joined by now lets them be; `cancelled`: those that a sum
+ * which cancels goes into, since its value is no sign of what it is. */
+static iso_code join_outputs(state *s, const pairing *p, size_t n_pairs, bool cancelled,
+                             iso_error *err) {
+  bool *apart = calloc(s->n_draws + 1, 1);
+  iso_code c = apart ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < n_pairs && !c && !st_stopped(s); i++) {
+    const eg_node l = s->map[LEFT][s->graph[LEFT]->output[p[i].left].node];
+    bool equal = true, done = eg_equal(s->g, l, p[i].aux);
+    if (done || (cancelled && !s->rec[l.i].rests)) continue;
+    c = st_outputs_hold_as_numbers(s, &p[i], apart, &equal, err);
+    if (!c && equal) c = st_prove(s, l, p[i].aux, &done, err);
+  }
+  free(apart);
+  return c;
+}
+
 static iso_code passes(state *s, const pairing *p, size_t n_pairs, iso_error *err) {
   for (int pass = s->search.large_patterns; pass < 3; pass++) {
     if (st_outputs_met(s, p, n_pairs)) break;
     const size_t merges = s->res->n_merges;
-    for (int side = 0; side < 2; side++)
+    for (int k = 0; k < 2; k++) {
+      const int side = k ? !s->ranks.whole_side : s->ranks.whole_side;
       for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
         const eg_node e = s->map[side][i];
         if (e.i == EG_NONE) continue;
@@ -112,30 +130,20 @@ static iso_code passes(state *s, const pairing *p, size_t n_pairs, iso_error *er
         if (s->o->progress && i % 16 == 0)
           s->o->progress(s->o->ctx, "synthesise", i, s->graph[side]->n_nodes);
       }
+    }
+    const bool ranks = pass == 0 && s->ranks.n_peers > 0;
+    const iso_code c = ranks ? join_outputs(s, p, n_pairs, true, err) : ISO_OK;
+    if (c) return c;
     if (s->res->n_merges == merges) break;
   }
   return ISO_OK;
-}
-
-/* The outputs themselves, as what is joined by now lets them be. */
-static iso_code join_outputs(state *s, const pairing *p, size_t n_pairs, iso_error *err) {
-  bool *apart = calloc(s->n_draws + 1, 1);
-  iso_code c = apart ? ISO_OK : nomem(err);
-  for (size_t i = 0; i < n_pairs && !c && !st_stopped(s); i++) {
-    const eg_node l = s->map[LEFT][s->graph[LEFT]->output[p[i].left].node];
-    bool equal = true, done = eg_equal(s->g, l, p[i].aux);
-    if (!done) c = st_outputs_hold_as_numbers(s, &p[i], apart, &equal, err);
-    if (!c && !done && equal) c = st_prove(s, l, p[i].aux, &done, err);
-  }
-  free(apart);
-  return c;
 }
 
 /* Small patterns first: a few rules that hold everywhere explain what one large one explains here
  * alone. */
 static iso_code candidates(state *s, const pairing *p, size_t n_pairs, iso_error *err) {
   iso_code c = passes(s, p, n_pairs, err);
-  if (!c && !s->search.apart) c = join_outputs(s, p, n_pairs, err);
+  if (!c && !s->search.apart) c = join_outputs(s, p, n_pairs, false, err);
   if (c || s->search.apart || st_stopped(s) || st_outputs_met(s, p, n_pairs)) return c;
   s->search.large_patterns = true;
   return passes(s, p, n_pairs, err);
@@ -172,7 +180,7 @@ static iso_code saturate(state *s, const pairing *p, size_t n_pairs, iso_error *
     if ((c = open_outputs(s, p, n_pairs, open, &n, err)) || n == 0) break;
     c = st_saturate_open(s, open, n, &gained, err);
     if (!c && gained) c = passes(s, p, n_pairs, err);
-    if (!c && gained && !s->search.apart) c = join_outputs(s, p, n_pairs, err);
+    if (!c && gained && !s->search.apart) c = join_outputs(s, p, n_pairs, false, err);
   }
   free(open);
   return c;

@@ -33,9 +33,12 @@ typedef struct rec {
   bool param;  /* not constant, and depends on parameters and constants alone: large values are let
                   go and made again (st_spare) */
   bool open;   /* a candidate for it, of which no rule was found */
-  bool cancels;    /* a sum of which rounding alone is left: its values are 0 */
-  bool valued;     /* values below are there, or can be made */
-  int32_t node[2]; /* the first node of each side that became this e-node, -1 if none */
+  bool cancels;     /* a sum of which rounding alone is left: its values are 0 */
+  bool rests;       /* it is such a sum, or is made of one */
+  bool valued;      /* values below are there, or can be made; or it is `typed` */
+  bool typed;       /* nothing is run (synth/unrun/): shape and dtype are all that is known */
+  rule_dtype dtype; /* where typed */
+  int32_t node[2];  /* the first node of each side that became this e-node, -1 if none */
   size_t n_out;
   rule_tensor **val; /* n_draws * n_out, float64 where floating; read through st_val: NULL where it
                         was let go */
@@ -247,6 +250,8 @@ typedef struct st_ranks {
   peers *peers;
   size_t n_peers, cap_peers;
   uint32_t *first_peers[2];
+  int whole_side; /* of fewer peers: looked at first, so that all that the other side's ranks may
+                     hold in parts is known when they are linked */
   bool linking,
       wide; /* wide: what ranks share may stand in a rule for each, once small ones failed */
 } st_ranks;
@@ -328,6 +333,7 @@ typedef struct state {
                            are published */
   size_t work_left;     /* for localise/, as st_work counts */
   double t0;
+  bool unrun;          /* nothing is run but constants (synth/unrun/) */
   const char *stopped; /* a limit was reached: which; see st_stopped */
 } state;
 

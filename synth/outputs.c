@@ -53,7 +53,12 @@ iso_code st_output_terms(state *s, pairing *p, iso_error *err) {
     p[i].relation = text;
     p[i].term = t;
     iso_code c = st_add_term(s, t, s->map[RIGHT], &p[i].aux, err);
-    if (!c) c = st_value(s, p[i].aux, err);
+    rec *aux = c ? NULL : &s->rec[p[i].aux.i];
+    if (aux && s->unrun && !aux->konst) {
+      aux->typed = aux->valued = true;
+      aux->shape = *a;
+      aux->dtype = st_dtype(s, l);
+    } else if (!c) c = st_value(s, p[i].aux, err);
     if (c) return c;
   }
   return ISO_OK;

@@ -56,6 +56,7 @@ typedef struct synth_node {
   const char *op, *scope, *source;
   synth_kind kind;
   const rule_term *call; /* RULE_VAR i is node i of the same graph; NULL for leaves */
+  bool reordered;        /* a memory format is asked for in which results do not lie row by row */
   size_t n_outputs;
   rule_shape shape; /* of output 0 */
   rule_dtype dtype;
@@ -373,6 +374,7 @@ typedef struct synth_result {
       *class_of[2]; /* which nodes of the left and the right graph were found equal, up to layout:
                        one number, below n_classes; UINT32_MAX: no output reads it */
   const uint8_t *standing_of[2]; /* synth_standing, by node */
+  size_t n_by_name;              /* leaves that are one by name alone: of graphs that are not run */
   size_t n_unexplained;
   const struct synth_leaf_ref *unexplained;
   /* the witness of DIFFERENT */
@@ -479,6 +481,18 @@ ISO_MUST_USE iso_code synth_find_folds(const synth_graph *const graph[2],
                                        iso_arena *a, synth_folds *out, iso_error *err);
 /* Whether a tensor has many different numbers: it is not zeros, ones, an identity, a mask. */
 bool synth_generic(const rule_tensor *t);
+
+/* ---- graphs that are not run ---- */
+
+/* As synth_compare, but nothing is run beside constants, and `known` has all rules there are: those
+ * that are proved for all sizes are applied wherever they stand. Parameters need no values: those
+ * of one name, shape and dtype are taken for one, which is an assumption. Inputs have values, and
+ * were made the same on both sides. Returns: a result that is SYNTH_EQUIVALENT or
+ * SYNTH_UNDECIDED. */
+ISO_MUST_USE iso_code synth_compare_unrun(const synth_graph *left, const synth_graph *right,
+                                          const rule_set *known, const rule_oracle *oracle,
+                                          rule_schemas *schemas, const synth_options *o,
+                                          synth_result **out, iso_error *err);
 
 /* ---- rules that follow from others ---- */
 

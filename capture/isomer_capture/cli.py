@@ -154,6 +154,13 @@ def parser():
             help="capture MODEL in hf and vllm at each setting of FILE, compare, and tabulate the "
             "verdicts (docs/capture-sweep.md)",
         )
+        c.add_argument(
+            "--static",
+            action="store_true",
+            help=argparse.SUPPRESS
+            if name == "vllm"
+            else "without weights, at any size, for isomer compare --static (docs/static.md)",
+        )
         add_sweep_options(c)
     add_hlo(commands)
     add_train(commands)

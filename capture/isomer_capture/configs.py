@@ -5,12 +5,15 @@ import copy
 import json
 import math
 import os
+import re
 
+from . import widths
 from .errors import CaptureError, short
 
 HEAD = 16  # width of a head in a reduced model; a quarter of it is still even
 VOCABULARY = 160
 POSITIONS = 64
+PLACEHOLDER = re.compile(r"((?:image|video|audio|vision)\w*)_token_(?:id|index)$")
 WINDOW = 4  # shorter than the default length, so that it shows
 
 
@@ -256,6 +259,19 @@ def reduce_vocabulary(config):
                 setattr(c, name, k)
             elif isinstance(old, list) and any(t >= VOCABULARY for t in old):
                 setattr(c, name, [k])
+    reduce_placeholders(config)
+
+
+def reduce_placeholders(config):
+    """Tokens that stand for parts of images and sound: the last ones of the small vocabulary, the
+    same for the same name."""
+    names = {}
+    for c in widths.inside(config):
+        for name in [n for n in vars(c) if PLACEHOLDER.search(n)]:
+            old = getattr(c, name)
+            if old is None or (isinstance(old, int) and old >= VOCABULARY):
+                k = names.setdefault(PLACEHOLDER.search(name).group(1), len(names) + 1)
+                widths.put(c, name, VOCABULARY - k)
 
 
 def draw(model, seed):
@@ -286,12 +302,13 @@ def draw(model, seed):
 
 def input_sets(config, model, options, call):
     """Sets of example inputs by name: token ids, or images, or what the kind of the model reads
-    (kinds.py)."""
+    (search.py)."""
     import inspect
 
-    from . import kinds
+    from . import search
 
-    name, accepts = model.main_input_name, inspect.signature(type(model).forward).parameters
+    name = getattr(model, "main_input_name", None)
+    accepts = inspect.signature(type(model).forward).parameters
     plain = name in ("input_ids", "pixel_values") and name in accepts
     try:
         if plain and name == "pixel_values":
@@ -300,14 +317,14 @@ def input_sets(config, model, options, call):
             sets = token_sets(config, options.length, options.sets, options.seed, options.batch)
         else:
             sets = []
-        if sets and kinds.goes(model, {name: sets[0]}, call):
+        if sets and search.goes(model, {name: sets[0]}, call):
             return [{name: one} for one in sets]
     except CaptureError:
         pass  # other kinds are tried
     seeds = [copy.copy(options) for _ in range(options.sets)]
     for k, one in enumerate(seeds):
         one.seed = options.seed + 2 * k
-    return [kinds.found(model, config, one, call) for one in seeds]
+    return [search.found(model, config, one, call) for one in seeds]
 
 
 def image_sets(config, options):

@@ -16,6 +16,7 @@ from torch.utils import _pytree as pytree
 
 from . import domains as domain_rules
 from . import sizes as open_sizes
+from . import weightless as bare_of
 from .errors import CaptureError, short
 from .files import write_capture
 from .program import Program, real
@@ -135,8 +136,10 @@ def quiet_eager():
         yield
 
 
-def reference(called, inputs):
+def reference(called, inputs, weightless=False):
     """The module's results, by name. Buffers that the call changes are put back."""
+    if weightless:
+        return leaves_of(called(**copied(inputs)), "output")
     state = [(t, t.detach().clone()) for t in list(called.parameters()) + list(called.buffers())]
     out = pytree.tree_map_only(torch.Tensor, lambda t: t.detach().clone(), called(**copied(inputs)))
     for t, old in state:
@@ -225,9 +228,9 @@ def refuse_training(called, inputs, strict):
     )
 
 
-def signature_leaves(program, exported, inputs):
+def signature_leaves(program, exported, inputs, buffers=None):
     """Cells for the exported graph's placeholders. Tensors that share memory and shape are one
-    leaf."""
+    leaf. buffers: of a module without weights, which have values; None where all have."""
     from torch.export.graph_signature import InputKind
 
     env, seen, tied = {}, {}, {}
@@ -255,9 +258,13 @@ def signature_leaves(program, exported, inputs):
                 % (spec.target, spec.kind.name)
             )
         tensor = state[spec.target] if spec.target in state else constants[spec.target]
-        tensor, name = real(tensor, spec.target), program.stripped(spec.target)
+        name = program.stripped(spec.target)
+        bare = kinds[spec.kind] == "parameter" or spec.target in (buffers or {})
+        tensor = tensor.detach() if buffers is not None and bare else real(tensor, spec.target)
+        if buffers is not None and not bare:
+            tensor, buffers["inner." + name] = tensor.to("meta"), tensor
         key = (
-            tensor.untyped_storage().data_ptr(),
+            tensor.untyped_storage().data_ptr() or tensor.untyped_storage()._cdata,
             tensor.storage_offset(),
             tuple(tensor.shape),
             tensor.stride(),
@@ -292,13 +299,15 @@ def difference(left, right):
     return gap / top if top else gap
 
 
-def check(names, ours, theirs, what):
+def check(names, ours, theirs, what, weightless=False):
     for name, a, b in zip(names, ours, theirs):
         if tuple(a.shape) != tuple(b.shape):
             raise CaptureError(
                 "output %s of the captured graph is %s, the module's is %s%s"
                 % (name, list(a.shape), list(b.shape), what)
             )
+        if weightless:
+            continue
         gap, limit = difference(a, b), TOLERANCE.get(b.dtype, 0.0)
         if not gap <= limit:
             raise CaptureError(
@@ -327,6 +336,7 @@ def capture(
     metadata=None,
     domains=None,
     dynamic=None,
+    weightless=False,
 ):
     """Write `module`, as it runs on `example_inputs`, to the folder `out_dir`. Returns the graph as
     an object.
@@ -349,6 +359,8 @@ def capture(
                      {"x": {0: "B", 1: "T"}} or {"x": ["B", "T", None]}; in place of a name,
                      (name, least, largest). Dimensions of one name are one size; what the program
                      fixes all the same is said on stderr
+    weightless       the module's parameters have no values (weightless.py): nothing is run, and
+                     shapes are all that is held against the module's
     strict           trace Python bytecode (torch.export's strict mode) instead of running the
                      module
 
@@ -358,13 +370,20 @@ def capture(
     inputs = named_inputs(module, call, example_inputs)
     more = [named_inputs(module, call, m) for m in more_inputs]
     called = Called(module, call, strict)
+    real_inputs, buffers = inputs, {}
+    if weightless:
+        refuse_with(weightless, trace=trace, more_inputs=more, dynamic=dynamic, strict=strict)
+        buffers = bare_of.without_buffers(called)
+        inputs = bare_of.bare(inputs)
     with contextlib.ExitStack() as stack:
         stack.enter_context(quiet_eager())
         if any(m.training for m in module.modules()):
             refuse_training(called, inputs, strict)
         stack.enter_context(eval_mode(called))
+        if weightless:
+            stack.enter_context(bare_of.Written())
         try:
-            expected = [reference(called, i) for i in [inputs] + more]
+            expected = [reference(called, i, weightless) for i in [inputs] + more]
         except CaptureError:
             raise
         except Exception as e:
@@ -382,12 +401,12 @@ def capture(
         )
         sizes = open_sizes.Sizes(exported, leaves_of(inputs, "input"), wanted) if wanted else None
         program = Program("inner", attributes, specialize, sizes if sizes and sizes.names else None)
-        env, tied = signature_leaves(program, exported, inputs)
+        env, tied = signature_leaves(program, exported, inputs, buffers if weightless else None)
         results = [r for r in pytree.tree_leaves(program.read(exported.graph_module, env))]
         graph, kept = finish(program, exported, results, expected, outputs, output_names)
         names = [n for n, _ in kept]
         ssa = [s for _, s in kept]
-        check(names, [s.data for s in ssa], [dict(expected[0])[n] for n in names], "")
+        check(names, [s.data for s in ssa], [dict(expected[0])[n] for n in names], "", weightless)
         for k, one in enumerate(more):
             given = {n: t for n, t in leaves_of(one, "input") if isinstance(t, torch.Tensor)}
             check(
@@ -411,7 +430,7 @@ def capture(
             o["name"] = name
     sets = [
         {n: t.detach() for n, t in leaves_of(i, "input") if isinstance(t, torch.Tensor)}
-        for i in [inputs] + more
+        for i in [real_inputs] + more
     ]
     if domains is not False:
         said = domain_rules.of_inputs(module, sets, domains)
@@ -445,9 +464,19 @@ def capture(
         },
         **(metadata or {}),
     )
-    weights = {name: t for kind, name, t in program.leaves.values() if kind != "input"}
+    weights = {
+        name: buffers.get("inner." + name, t)
+        for kind, name, t in program.leaves.values()
+        if kind != "input" and not (weightless and kind == "parameter")
+    }
     write_capture(out_dir, graph, weights, sets, program.trace if trace else None)
     return graph
+
+
+def refuse_with(what, **asked):
+    for name, given in asked.items():
+        if given:
+            raise CaptureError("a capture without weights has no %s" % name.replace("_", " "))
 
 
 def nodes_at(called, inputs, wanted, options):

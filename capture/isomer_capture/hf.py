@@ -2,9 +2,10 @@
 
 import contextlib
 import os
+import re
 import warnings
 
-from . import configs, widths
+from . import configs, lacking, weightless, widths
 from .errors import CaptureError, short
 
 TESTED = "5.12.1"
@@ -79,38 +80,65 @@ def model_class(config, head):
 
 
 def other_class(config):
-    """The class of a part of a model, or of one that has a head of its own kind: what stands beside
-    the configuration and is made of it. None: there is none."""
-    import importlib
+    """The class of a part of a model, or of one that has a head of its own kind: one in the modules
+    beside the configuration that says it is made of it, or the one that the configuration's
+    docstring makes. None: there is none."""
+    import transformers
 
-    from transformers import PreTrainedModel
-
-    place = type(config).__module__.rpartition(".")
-    try:
-        module = importlib.import_module(
-            place[0] + "." + place[2].replace("configuration_", "modeling_")
-        )
-    except ImportError:
-        return None
     stem = type(config).__name__.removesuffix("Config")
-    found = [
-        c
-        for n, c in vars(module).items()
-        if isinstance(c, type)
-        and issubclass(c, PreTrainedModel)
-        and getattr(c, "config_class", None) is type(config)
-        and not n.endswith("PreTrainedModel")
-        and "forward" in vars(c)
-    ]
-    # That which has the configuration's own name, then the plain model.
-    return min(
-        found,
+    classes = classes_of(config)
+    # That which has the configuration's own name, then the plain model, then a layer of it: the
+    # last in its file, which is made of the others.
+    found = min(
+        classes,
         key=lambda c: (
+            not hasattr(c, "main_input_name"),
             c.__name__ not in (stem, stem + "Model"),
             not c.__name__.endswith("Model"),
-            len(c.__name__),
+            len(c.__name__) if hasattr(c, "main_input_name") else -classes.index(c),
         ),
         default=None,
+    )
+    told = re.search(r"= (\w+)\(\w*config\w*\)", type(config).__doc__ or "")
+    return found or (told and getattr(transformers, told.group(1), None))
+
+
+def classes_of(config):
+    """The modules' classes beside a configuration whose one argument is of its class."""
+    import importlib
+    import inspect
+    import pkgutil
+
+    from torch import nn
+
+    package = importlib.import_module(type(config).__module__.rpartition(".")[0])
+    names = [m.name for m in pkgutil.iter_modules(package.__path__)]
+    out = []
+    for name in names:
+        if name.startswith("modeling_") or "_" not in name:
+            module = importlib.import_module(package.__name__ + "." + name)
+            own = [c for c in vars(module).values() if inspect.isclass(c)]
+            out += [c for c in own if c.__module__ == module.__name__]
+    return [
+        c
+        for c in out
+        if issubclass(c, nn.Module)
+        and not c.__name__.endswith("PreTrainedModel")
+        and "forward" in vars(c)
+        and made_of(c, type(config))
+    ]
+
+
+def made_of(cls, config_class):
+    """Whether a module's class says that it is made of such a configuration alone."""
+    import inspect
+
+    if getattr(cls, "config_class", None) is config_class:
+        return True
+    given = [p for n, p in inspect.signature(cls.__init__).parameters.items() if n != "self"]
+    said = given[0].annotation if given else None
+    return (said is config_class or said == config_class.__name__) and all(
+        p.default is not p.empty or p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in given[1:]
     )
 
 
@@ -123,35 +151,66 @@ def encoder_only(config):
 
 def own_config(config, cls):
     """The configuration that a class is of: it, or the one inside it, as of a language model."""
-    if isinstance(config, cls.config_class or object):
+    wanted = getattr(cls, "config_class", None)
+    if wanted is None or isinstance(config, wanted):
         return config
-    return next((c for c in widths.inside(config) if isinstance(c, cls.config_class)), config)
+    return next((c for c in widths.inside(config) if isinstance(c, wanted)), config)
 
 
 def build(options, config, weights):
-    """The model: from its checkpoint, or with weights drawn from the seed."""
+    """The model: from its checkpoint, or with weights drawn from the seed. Where a reduced
+    configuration leaves a setting open without which there is no model, it gets one."""
+    cls = model_class(config, options.head)
+    config = own_config(config, cls)
+    for c in widths.inside(config):
+        if getattr(c, "use_cache", None):
+            c.use_cache = False
+    filled = set()
+    while True:
+        try:
+            return made(options, cls, config, weights)
+        except CaptureError:
+            raise
+        except Exception as e:  # whatever a model raises
+            if not (options.reduce and fill(config, e, filled)):
+                raise CaptureError("%s cannot be built: %s" % (cls.__name__, short(e))) from e
+
+
+def fill(config, error, filled):
+    """Gives a setting a value that is None where building failed; False where there is none.
+    filled: (name, value) of those that have been tried."""
+    for owner, name in lacking.settings(error):
+        for value in widths.likely(config, owner, name):
+            if (id(owner), name, repr(value)) not in filled:
+                filled.add((id(owner), name, repr(value)))
+                widths.put(owner, name, value)
+                return True
+    return False
+
+
+def made(options, cls, config, weights):
     import torch
 
     dtype = getattr(torch, options.dtype)
-    cls = model_class(config, options.head)
-    config = own_config(config, cls)
     extra = {"attn_implementation": ATTENTION[options.attn]}
-    try:
-        if weights is not None:
-            model = cls.from_pretrained(weights, config=config, dtype=dtype, **extra)
-        else:
-            torch.manual_seed(options.seed)
-            if hasattr(config, "_experts_implementation"):
-                extra["experts_implementation"] = options.experts
-            # Weights are drawn in float32 and cast, so that every dtype is of one model.
-            model = cls._from_config(config, **extra).eval()
-            configs.draw(model, options.seed)
-            model = model.to(dtype)
-    except CaptureError:
-        raise
-    except Exception as e:
-        raise CaptureError("%s cannot be built: %s" % (cls.__name__, short(e))) from e
-    return model.eval()
+    if options.static:
+        torch.manual_seed(options.seed)
+        if hasattr(config, "_experts_implementation"):
+            extra["experts_implementation"] = options.experts
+        return weightless.build(lambda: cls._from_config(config, dtype=dtype, **extra))
+    if weights is not None:
+        return cls.from_pretrained(weights, config=config, dtype=dtype, **extra).eval()
+    torch.manual_seed(options.seed)
+    if hasattr(config, "_experts_implementation"):
+        extra["experts_implementation"] = options.experts
+    # Weights are drawn in float32 and cast, so that every dtype is of one model.
+    if hasattr(cls, "_from_config"):
+        model = cls._from_config(config, **extra).eval()
+    else:  # a layer that is no model of its own
+        config._attn_implementation = extra["attn_implementation"]
+        model = cls(config).eval()
+    configs.draw(model, options.seed)
+    return model.to(dtype).eval()
 
 
 # Transformers asks these about the values in its tensors, or whether it is being traced.
@@ -163,9 +222,10 @@ DECISIONS = (
 
 
 @contextlib.contextmanager
-def as_it_runs(attn):
+def as_it_runs(attn, static=False):
     """While exporting, Transformers builds masks that it skips when it runs. Unless `sdpa-mask`
-    asks for that, its decisions are those of the plain run before."""
+    asks for that, its decisions are those of the plain run before. Without weights there is none:
+    positions are the model's own, of one sequence."""
     from transformers import masking_utils
 
     names = ("is_tracing", "_vmap_expansion_sdpa") + DECISIONS
@@ -177,6 +237,8 @@ def as_it_runs(attn):
             if name in saved:
                 setattr(masking_utils, name, replayed(saved[name]))
         masking_utils.is_tracing = lambda tensor=None: False
+    if static and "find_packed_sequence_indices" in saved:
+        masking_utils.find_packed_sequence_indices = lambda position_ids: None
     try:
         yield
     finally:
@@ -250,10 +312,11 @@ def call_for(model, cached=0):
     from .core import as_plain, leaves_of
 
     accepts = inspect.signature(type(model).forward).parameters
-    flags = {"use_cache": False} if "use_cache" in accepts or "kwargs" in accepts else {}
+    asked = {"use_cache": False, "return_dict": True}
+    flags = {k: v for k, v in asked.items() if k in accepts}
 
     def call(m, **inputs):
-        out = m(**inputs, return_dict=True, **flags)
+        out = m(**inputs, **flags)
         tensors = {k: t for k, t in leaves_of(as_plain(out), "output") if torch.is_tensor(t)}
         named = [k for k in ("logits", "last_hidden_state") if k in tensors] or list(tensors)
         if not named:
@@ -299,7 +362,7 @@ def run(options):
         try:
             config, weights = prepare(options)
             model, inputs = runs(options, config, weights)
-        except CaptureError as e:
+        except Exception as e:  # a rule for decoders may not fit what this one is
             if not options.reduce:
                 raise
             config, model, inputs = shrunk(options, e)
@@ -311,11 +374,34 @@ LARGEST = 300_000_000  # elements of what is built only to see whether it runs
 
 def runs(options, config, weights):
     """(a model, example inputs that it runs on)"""
-    model = build(options, config, weights)
     if "batch" in options.dynamic:
         options.batch = max(options.batch, 2)  # an open batch is captured at two
-    sets = configs.input_sets(config, model, options, call_for(model, options.cached))
-    return model, sets
+    model = build(options, config, weights)
+    if options.static:
+        return model, weightless_inputs(options, config, model)
+    try:
+        return model, configs.input_sets(config, model, options, call_for(model, options.cached))
+    except CaptureError as e:
+        if not (options.reduce and complete(getattr(e, "entry", None))):
+            raise
+    model = build(options, config, weights)
+    return model, configs.input_sets(config, model, options, call_for(model, options.cached))
+
+
+def complete(found):
+    """Puts an entry into the dictionary of a configuration that lacks it (lacking.entry); False:
+    that is not what was raised."""
+    value = found and widths.entry(*found)
+    if value:
+        getattr(found[0], found[1])[found[2]] = value
+    return bool(value)
+
+
+def weightless_inputs(options, config, model):
+    if model.main_input_name != "input_ids" or options.dynamic or options.trace:
+        raise CaptureError("--static is for models that read tokens, without --dynamic and --trace")
+    sets = configs.token_sets(config, options.length, options.sets, options.seed, options.batch)
+    return [{"input_ids": one} for one in sets]
 
 
 def shrunk(options, error):
@@ -323,19 +409,18 @@ def shrunk(options, error):
     whole, _ = configs.load_config(options.model)
     configs.reduce_vocabulary(whole)
     for c in widths.inside(whole):
-        configs.reduce_images(c)
         if getattr(c, "prediction_length", 0) is None:
             c.prediction_length = 4  # of a series; without it there is no model
     for config in widths.smaller(whole, options.layers):
-        set_as_asked(config, options)
         try:
+            set_as_asked(config, options)
             if elements(options, config) > LARGEST:
-                break
+                continue
             model, inputs = runs(options, config, None)
             return config, model, inputs
-        except CaptureError as e:
+        except Exception as e:
             error = e  # of the widest: it is the model's own
-    raise error
+    raise error if isinstance(error, CaptureError) else CaptureError(short(error)) from error
 
 
 def elements(options, config):
@@ -364,10 +449,10 @@ def capture_model(options, config, model, sets=None):
         options.batch = max(options.batch, 2)
     call = call_for(model, options.cached)
     sets = sets or configs.input_sets(config, model, options, call)
-    name = model.main_input_name
+    name = getattr(model, "main_input_name", next(iter(sets[0])))
     # What Transformers decides by the length of one prompt holds for no other length.
     attn = "sdpa-mask" if options.dynamic and options.attn == "sdpa" else options.attn
-    with as_it_runs("sdpa-mask" if options.dynamic else attn):
+    with as_it_runs("sdpa-mask" if options.dynamic else attn, options.static):
         return capture(
             model,
             sets[0],
@@ -380,6 +465,7 @@ def capture_model(options, config, model, sets=None):
             trace=options.trace,
             specialize=options.specialize,
             dynamic=open_dimensions(options.dynamic, name),
+            weightless=options.static,
             metadata={
                 "config": plain(config),
                 "class": type(model).__name__,

@@ -1,9 +1,11 @@
 """Example inputs of models of Transformers by their kinds: tokens, images, videos, sound, series.
-What a model needs beside its main input is found by running it."""
+Which of them a model needs, and which shape it takes, is found by running it (search.py)."""
 
-import inspect
+import math
+import re
 
-from .errors import CaptureError, short
+from . import documented
+from .errors import CaptureError
 
 FRAMES, SAMPLES, GRID = 2, 1600, 4
 
@@ -30,8 +32,10 @@ def number(config, default, *names):
 class Kinds:
     """Makers of inputs by name; each gives shapes to try, the likeliest first."""
 
-    def __init__(self, config, options):
+    def __init__(self, config, options, said=None):
+        """said: what a docstring says of inputs, by name (documented.py)."""
         self.config, self.options, self.batch = config, options, options.batch
+        self.said = said or {}
 
     def sizes(self):
         size = values_of(self.config, "image_size", "img_size", "input_size", "train_image_size")
@@ -100,109 +104,144 @@ class Kinds:
             "audio_values": self.sound,
             "past_values": self.series,
             "spectrogram": self.features,
+            "image": self.images,
+            "flattened_patches": lambda: [(self.batch, self.patches()[0], self.patches()[1] + 2)],
             "hidden_states": lambda: [self.patches(), (self.batch, length, wide)],
             "inputs_embeds": lambda: [(self.batch, length, wide)],
             "encoder_hidden_states": lambda: [(self.batch, length, wide)],
         }.get(name, lambda: [])()
 
-    def tensors(self, name):
-        """Values to try for an input; none: nothing is known of its name."""
+    def length(self, name):
+        """Of the sequence that an input is, where nothing else says it."""
+        if not name.startswith("past_"):
+            return self.options.length
+        lags = values_of(self.config, "lags_sequence") or [0]
+        return number(self.config, 32, "context_length", "seq_length") + max(lags)
+
+    def documented(self, name):
+        """Shapes by what the model's docstring says of it. The count that nothing tells is one, or
+        that of the patches of an image."""
+        said = self.said.get(name)
+        if said is None or said.dimensions is None:
+            return []
+        wide = number(self.config, 64, "hidden_size", "d_model", "embed_dim")
+        known = {"batch": self.batch, "length": self.length(name), "wide": wide}
+        out = []
+        for other in (1, GRID * GRID):
+            for side in self.sizes():
+                at = {**known, "side": side[0], "other": other}
+                out.append(documented.shape(said.dimensions, name, self.config, at))
+        return list(dict.fromkeys(out))
+
+    def beside(self, given):
+        """Shapes of what goes with an input that is already there: one entry for each step of a
+        sequence, for each pixel, for each patch."""
+        out = []
+        for t in given.values():
+            out += [tuple(t.shape[:2]), (t.shape[0], t.shape[-1]), tuple(t.shape[-1:])]
+            if t.dim() >= 4:
+                side = t.shape[-1] // number(self.config, 1, "patch_size", "stride")
+                out += [(t.shape[0], *t.shape[-2:]), (t.shape[0], side * side)]
+        return list(dict.fromkeys(out))
+
+    def integers(self, name, shape):
+        """Values that may stand in an input of integers, by its name."""
+        import torch
+
+        n = shape[-1]
+        if "mask" in name:
+            return torch.ones(shape, dtype=torch.int64)
+        if "position" in name:
+            return torch.arange(n).expand(shape).clone()
+        if re.search("len|duration", name):
+            return torch.full(shape, self.options.length)
+        if re.search("size|shape|_hw", name):
+            return torch.full(shape, self.sizes()[0][0] if "size" in name else GRID)
+        if "input_ids" in name:
+            return torch.arange(3, 3 + math.prod(shape)).reshape(shape) % 16
+        return torch.zeros(shape, dtype=torch.int64)
+
+    def known(self, name):
+        """Values of inputs that have a form of their own; none: the name is not known."""
         import torch
 
         from .configs import token_sets
 
         o = self.options
-        if name.endswith("input_ids"):
-            return [token_sets(self.config, o.length, 1, o.seed + (name[0] == "d"), o.batch)[0]]
+        said = self.said.get(name)
+        plain = said is None or said.dimensions is None or len(said.dimensions) == 2
+        if name.endswith("input_ids") and plain:
+            few = torch.arange(o.length).expand(o.batch, -1) * 7 % 16 + 1
+            try:
+                seed = o.seed + (name[0] == "d")
+                return [token_sets(self.config, o.length, 1, seed, o.batch)[0], few]
+            except CaptureError:
+                return [few]
         if name == "bbox":
             corner = torch.arange(o.length).reshape(1, -1, 1).expand(o.batch, -1, 4) * 7
             return [corner + torch.tensor([0, 0, 40, 30])]
         if name.endswith("grid_thw"):
             return [torch.tensor([[1, GRID, GRID]])]
-        if name.endswith("attention_mask") or name == "past_observed_mask":
-            return [torch.ones(o.batch, o.length, dtype=torch.int64)]
-        generator = torch.Generator().manual_seed(o.seed + 1)
-        dtype = getattr(torch, o.dtype)
-        return [torch.randn(s, generator=generator).to(dtype) for s in self.shapes(name)]
+        return []
+
+    def placeholders(self):
+        """Tokens that stand for parts of an image or of sound."""
+        from .widths import inside
+
+        out = []
+        for c in inside(self.config):
+            out += [
+                v
+                for n, v in vars(c).items()
+                if re.match("(image|video|audio)_token_(id|index)$", n) and isinstance(v, int)
+            ]
+        return list(dict.fromkeys(out))
+
+    def with_placeholders(self, tokens, token, count):
+        import torch
+
+        return torch.cat([tokens, torch.full((tokens.shape[0], count), token)], 1)
+
+    def tensors(self, name, given=()):
+        """Values to try for an input beside those given; none: nothing is known of it."""
+        import torch
+
+        known = self.known(name)
+        if known:
+            return known
+        said = self.said.get(name)
+        kind = said.kind if said else "float"
+        shapes = [*self.shapes(name), *self.documented(name)]
+        if name.startswith("past_"):  # of a series, whose docstrings are exact
+            shapes = [*self.documented(name), *self.shapes(name)]
+        if kind != "float" or "mask" in name:
+            shapes += self.beside(dict(given)) or [(self.batch, self.length(name))]
+        elif re.search("(embeds?|embeddings|states|features)$", name):
+            wide = number(self.config, 64, "hidden_size", "d_model", "embed_dim")
+            shapes.append((self.batch, self.length(name), wide))
+        return [self.drawn(name, s) for s in list(dict.fromkeys(shapes))[:MOST_SHAPES]]
+
+    def drawn(self, name, shape):
+        """An input's values, of its kind."""
+        import torch
+
+        kind = self.said[name].kind if name in self.said else "float"
+        dtype = getattr(torch, self.options.dtype)
+        if kind == "bool":
+            return torch.arange(math.prod(shape)).reshape(shape) % 3 != 1
+        if kind == "int":
+            return self.integers(name, shape)
+        if "mask" in name and name not in MADE:
+            return torch.ones(shape, dtype=dtype)
+        generator = torch.Generator().manual_seed(self.options.seed + 1 + len(name))
+        out = torch.randn(shape, generator=generator)
+        if (
+            name == "flattened_patches" and shape[-1] > 2
+        ):  # each begins with its row and its column, from one
+            at = torch.arange(shape[1])
+            out[:, :, 0], out[:, :, 1] = at // GRID + 1, at % GRID + 1
+        return out.to(dtype)
 
 
-# What a model may want beside its main input, the likeliest first.
-BESIDE = (
-    "decoder_input_ids",
-    "bbox",
-    "pixel_values",
-    "input_ids",
-    "input_values",
-    "input_features",
-    "image_grid_thw",
-    "encoder_hidden_states",
-    "hidden_states",
-    "attention_mask",
-)
-
-
-def choices(model, config, options):
-    """Sets of names of inputs to try, and for each the values: small sets first."""
-    accepts = inspect.signature(type(model).forward).parameters
-    needed = [
-        n
-        for n, p in accepts.items()
-        if n != "self" and p.default is p.empty and p.kind == p.POSITIONAL_OR_KEYWORD
-    ]
-    main = model.main_input_name
-    if main not in accepts and needed:
-        main = needed[0]
-    first = [main, *(n for n in needed if n != main)]
-    if getattr(config, "is_encoder_decoder", False) and "decoder_input_ids" in accepts:
-        first += [n for n in ("decoder_input_ids",) if n not in first]
-    beside = [n for n in BESIDE if n in accepts and n not in first]
-    yield first
-    for name in beside:
-        yield [*first, name]
-    for k in range(2, len(beside) + 1):
-        yield first + beside[:k]
-    for name in (n for n in ("input_values", "input_features", "pixel_values") if n in accepts):
-        yield [name]
-
-
-def goes(model, inputs, call):
-    """Whether the model runs on these. What it says where it does not is found again below."""
-    import torch
-
-    try:
-        with torch.no_grad():
-            call(model, **inputs)
-        return True
-    except Exception:  # whatever a model raises
-        return False
-
-
-def found(model, config, options, call):
-    """Example inputs that the model runs on. Raises CaptureError with what it said of the first."""
-    import torch
-
-    kinds, first = Kinds(config, options), None
-    for names in choices(model, config, options):
-        values = {}
-        try:
-            for n in names:
-                values[n] = kinds.tensors(n)
-        except CaptureError as e:
-            first = first or e
-            continue
-        if not all(values.values()):
-            lacking = ", ".join(n for n in names if not values[n])
-            first = first or CaptureError(
-                "no example is known for the input %s; capture it from Python, with example "
-                "inputs (docs/capture-python.md)" % lacking
-            )
-            continue
-        for k in range(max(len(v) for v in values.values())):
-            one = {n: v[min(k, len(v) - 1)] for n, v in values.items()}
-            try:
-                with torch.no_grad():
-                    call(model, **one)
-                return one
-            except Exception as e:  # whatever a model raises
-                first = first or CaptureError("the model does not run: %s" % short(e))
-    raise first
+MADE = ("prompt_masks",)  # images, whatever the name says
+MOST_SHAPES = 10  # that are tried for one set of inputs

@@ -8,7 +8,7 @@ import re
 WIDTH = re.compile(
     r"hidden_size|hidden_dim|embed_dim|embedding_size|_dims?$|^dim$|^width$|d_model|d_ff|d_inner|"
     r"intermediate_size|ffn_dim|ffn_hidden|inner_dim|n_embd|n_inner|_channels$|^channels$|"
-    r"_size_mlp|_widths?$|_filters$|_features$|_sizes$|latents$|_rank$|bottleneck"
+    r"_size_mlp|_widths?$|_filters$|_features$|_sizes$|latents$|_rank$|bottleneck|d_head$"
 )
 NONE = re.compile(
     r"^num_channels|^in_channels|^in_chans|image|patch|kernel|window|vocab|stride|pool|position|"
@@ -57,8 +57,8 @@ def attributes(config, pattern, without=None):
 def put(config, name, value):
     try:
         setattr(config, name, value)
-    except (AttributeError, TypeError, ValueError):
-        pass  # computed from others
+    except Exception:  # computed from others, or checked, by whatever a configuration raises
+        pass
 
 
 def narrowed(config, factor):
@@ -105,11 +105,89 @@ def shrink_others(config, done, layers):
             shallow_one(c, layers)
 
 
+def whole_heads(config):
+    """As many heads as divide the width, where a width that was divided no longer is that."""
+    for c in inside(config):
+        for wide, heads in HEADS:
+            width, n = getattr(c, wide, None), getattr(c, heads, None)
+            if is_int(width) and is_int(n) and 0 < n and width % n:
+                put(c, heads, max(d for d in range(1, n + 1) if width % d == 0))
+    return config
+
+
+HEADS = (
+    ("hidden_size", "num_attention_heads"),
+    ("d_model", "num_attention_heads"),
+    ("d_model", "encoder_attention_heads"),
+    ("d_model", "decoder_attention_heads"),
+    ("embed_dim", "num_attention_heads"),
+    ("embed_dim", "num_heads"),
+)
+
+
+def likely(config, owner, name):
+    """Values for a setting that is None: what another configuration inside says, and what the name
+    says, then small numbers."""
+    values = [getattr(c, name, None) for c in inside(config) if c is not owner]
+    out = [v for v in values if v is not None]
+    width, heads = (
+        next((v for v in (getattr(owner, n, None) for n in names) if is_int(v) and v), None)
+        for names in (("hidden_size", "d_model", "embed_dim"), ("num_attention_heads", "num_heads"))
+    )
+    if "head_dim" in name and width and heads:
+        out.append(width // heads)
+    if WIDTH.search(name) and width:
+        out.append(width)
+    if name.endswith("layer_types"):
+        layers = getattr(owner, "num_hidden_layers", 2)
+        return [*out, *([kind] * layers for kind in ("full_attention", "dense"))]
+    return [*out, 4, 1, [1, 1], {}]
+
+
+def entry(config, name, key):
+    """A value for a key that a dictionary of settings lacks: the parts that a head's rotation is
+    split into, by time, height and width. None: nothing is known of it."""
+    if not key.endswith("_section"):
+        return None
+    heads, width = (
+        getattr(config, "num_attention_heads", None),
+        getattr(config, "hidden_size", None),
+    )
+    half = (getattr(config, "head_dim", None) or (width // heads if heads and width else 0)) // 2
+    return [half - 2 * (3 * half // 8), 3 * half // 8, 3 * half // 8]
+
+
+IMAGE = re.compile(r"image_size$|^img_size$|^input_size$|image_embedding_size$|grid_size$")
+
+
+def small_images(config):
+    """Images of four by four patches, and whatever else is as wide as an image, in pixels or in
+    patches, by the same number. Windows of patches keep their sizes."""
+    config = copy.deepcopy(config)
+    for c in inside(config):
+        size, patch = getattr(c, "image_size", None), getattr(c, "patch_size", None)
+        if of_ints(size):
+            size = min(size)
+        if not (is_int(size) and is_int(patch) and patch > 0 and size > 4 * patch):
+            continue
+        at = {size: 4 * patch, size // patch: 4}
+        for name, v in list(attributes(c, IMAGE)):
+            small = at[size] * (max(v) // size) if of_ints(v) and min(v) == size else None
+            put(c, name, mapped(v, lambda e: at.get(e, small or e)))
+    return config
+
+
 FACTORS = (8, 4, 2, 1)
 
 
 def smaller(config, layers):
-    """Configurations to try, the smallest first."""
-    for factor in FACTORS:
-        one = narrowed(config, factor)
-        yield shallow(one, layers) if layers else one
+    """Configurations to try, the smallest first: small images go with all, or else with none."""
+    tried = []
+    for one in (small_images(config), config):
+        for factor in FACTORS:
+            small = whole_heads(narrowed(one, factor))
+            small = shallow(small, layers) if layers else small
+            said = small.to_dict()
+            if said not in tried:
+                tried.append(said)
+                yield small

@@ -162,6 +162,22 @@ static iso_code publish(const options *o, const pair *p, const baseline *known,
   return c;
 }
 
+/* The rules of the pair that --learn names, beside those that are known. */
+static iso_code learn(const options *o, rule_schemas *schemas, val_engine *engine, rule_set **known,
+                      iso_error *err) {
+  options small = *o;
+  pair p = {0};
+  small.unrun = false;
+  small.n_pairs = 1;
+  small.pair[0][0] = o->learn[0], small.pair[0][1] = o->learn[1];
+  small.synth.ctx = &small;
+  iso_code c = *known ? ISO_OK : rule_set_new(known, err);
+  if (!c) c = cmp_compare_pair(&small, 0, schemas, engine, *known, &p, err);
+  if (!c) c = cmp_add_rules(p.result, *known, err);
+  cmp_free_pair(&p);
+  return c;
+}
+
 int cmd_compare(int argc, char **argv) {
   options o;
   const int early = cmp_parse(argc, argv, &o);
@@ -187,9 +203,10 @@ int cmd_compare(int argc, char **argv) {
       version; /* libraries that do not load, and a device that is not there, are no node's fault */
   if (!c && (o.val.n_ops || strcmp(o.val.device, "cpu") != 0))
     c = val_torch_version(engine, &version, &err);
+  if (!c && o.learn[0]) c = learn(&o, schemas, engine, &known, &err);
   for (size_t k = 0; k < o.n_pairs && !c; k++) {
     c = cmp_compare_pair(&o, k, schemas, engine, known, &p[k], &err);
-    if (!c) c = cmp_other_sizes(&o, k, schemas, engine, known, &p[k], &err);
+    if (!c && !o.unrun) c = cmp_other_sizes(&o, k, schemas, engine, known, &p[k], &err);
     if (!c && k + 1 < o.n_pairs) c = cmp_add_rules(p[k].result, known, &err);
   }
   if (o.progress) fputs("\r\033[K", stderr);

@@ -33,9 +33,11 @@ typedef struct options {
   const char *ops[MAX_OPS], *inputs[MAX_INPUTS];
   size_t n_inputs;
   limits limits;
-  bool pinned;    /* parameters are constants */
-  bool rounding;  /* measured beside the verdict */
-  bool certified; /* nothing less counts */
+  bool unrun;           /* --static: nothing is run */
+  const char *learn[2]; /* a pair to learn rules from; NULL: none */
+  bool pinned;          /* parameters are constants */
+  bool rounding;        /* measured beside the verdict */
+  bool certified;       /* nothing less counts */
   bool quiet, verbose, explain, trace, progress, no_stats;
   cap_graph *const *compared; /* the two graphs at hand */
 } options;

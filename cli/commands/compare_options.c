@@ -123,7 +123,8 @@ static bool set_flag(options *o, const char *name) {
   } all[] = {
       {"quiet", &o->quiet},       {"verbose", &o->verbose},   {"github", &o->github},
       {"trace", &o->trace},       {"refine", &o->refine},     {"explain", &o->explain},
-      {"no-stats", &o->no_stats}, {"rounding", &o->rounding}, {"at-these-weights", &o->pinned}};
+      {"no-stats", &o->no_stats}, {"rounding", &o->rounding}, {"at-these-weights", &o->pinned},
+      {"static", &o->unrun}};
   for (size_t k = 0; k < sizeof all / sizeof *all; k++)
     if (strcmp(name, all[k].name) == 0) return *all[k].flag = true;
   return false;
@@ -132,6 +133,13 @@ static bool set_flag(options *o, const char *name) {
 /* Settle how the options go together. Returns: -1, or the exit status. */
 static int settle(options *o) {
   if (!o->pair[0][1]) return usage_error("two captures are needed", NULL);
+  if (o->learn[0] && !o->unrun) return usage_error("--learn goes with --static", NULL);
+  if (o->unrun && (o->certificate || o->certified || o->rounding || o->refine || o->pinned ||
+                   o->relations || o->expect || o->repro || o->counterexample || o->n_pairs > 1))
+    return usage_error("--static does not go with --also, --certificate, --require certified, "
+                       "--rounding, --refine, --relations, --expect, --at-these-weights, --repro "
+                       "and --counterexample",
+                       NULL);
   if (o->n_inputs && !cap_is_archive(o->pair[0][0]) && !cap_is_archive(o->pair[0][1]))
     return usage_error("--inputs is for archives of torch.export.save; captures have their own",
                        NULL);
@@ -166,6 +174,7 @@ static int take(void *ctx, const char *name, const char *v, const char *second) 
   const char **text = text_option(o, name);
   if (text) return *text = v, -1;
   if (set_flag(o, name)) return -1;
+  if (strcmp(name, "learn") == 0) return o->learn[0] = v, o->learn[1] = second, -1;
   if (strcmp(name, "also") != 0) return set_option(o, name, v);
   if (o->n_pairs == MAX_PAIRS) return usage_error("too many pairs:", v);
   o->pair[o->n_pairs][0] = v;

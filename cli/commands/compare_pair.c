@@ -40,6 +40,7 @@ bool cmp_make_view(const cap_graph *c, const char *const *relation, size_t n_cap
                                       : n->kind == CAP_CONSTANT  ? SYNTH_CONSTANT
                                                                  : SYNTH_OP,
                               .call = n->call,
+                              .reordered = n->reordered,
                               .n_outputs = n->n_outputs,
                               .value = val,
                               .domain = n->domain,
@@ -162,11 +163,12 @@ static iso_code say_unrelated(pair *p, uint64_t seed, iso_error *err) {
 
 static iso_code load(const options *o, size_t k, rule_schemas *schemas, const rule_oracle *oracle,
                      pair *p, iso_error *err) {
-  const cap_options inputs = cmp_inputs_of(o, k);
+  cap_options inputs = cmp_inputs_of(o, k);
   iso_code c = ISO_OK;
+  inputs.no_weights = o->unrun;
   for (int side = 0; side < 2 && !c; side++)
     c = cap_load_with(o->pair[k][side], &inputs, schemas, &p->graph[side], err);
-  return c ? c : cmp_take_folds(o, p, oracle, err);
+  return c || o->unrun ? c : cmp_take_folds(o, p, oracle, err);
 }
 
 /* What belongs together, and what both are run on. */
@@ -188,7 +190,8 @@ iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engin
   so.certificate |= so.scope;
   so.given = p->relations.given, so.n_given = p->relations.n_given;
   o->compared = p->graph;
-  if (!c) c = cmp_refine(o, &so, schemas, engine, p, err);
+  if (o->unrun) so.scope = so.certificate = false;
+  if (!c && !o->unrun) c = cmp_refine(o, &so, schemas, engine, p, err);
   const bool some = !c && (!p->unrelated || any_related(&p->relations));
   if (some) c = relations_apply(&p->relations, p->graph[0], p->graph[1], err);
   so.noted = p->relations.noted, so.n_noted = p->relations.n_noted;
@@ -200,7 +203,8 @@ iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engin
       c = iso_fail(err, ISO_NOMEM, "out of memory");
   p->load = read + now() - t0;
   if (!c && some) {
-    c = synth_compare(&p->view[0].g, &p->view[1].g, known, &oracle, schemas, &so, &p->result, err);
+    c = (o->unrun ? synth_compare_unrun : synth_compare)(&p->view[0].g, &p->view[1].g, known,
+                                                         &oracle, schemas, &so, &p->result, err);
     /* One step too large for the limit, or a device that failed: what was found before may rest on
      * what could not be run. */
     const char *why = val_lost(engine)                           ? val_lost(engine)
@@ -260,7 +264,7 @@ static iso_code find_folds(const asked *q, pair *p, refinement *out, iso_error *
 static iso_code compare_folded(const asked *q, pair *p, iso_error *err) {
   refinement folds = {0};
   iso_code c = compare_once(q, p, err);
-  if (!c) c = find_folds(q, p, &folds, err);
+  if (!c && !q->o->unrun) c = find_folds(q, p, &folds, err);
   if (c || !folds.n_folds) {
     refinement_free(&folds);
     return c;

@@ -101,6 +101,11 @@ static void print_rules(const report *p, FILE *f) {
   if (shown > SHOWN) fprintf(f, "  and %zu more that are not as strong\n", shown - SHOWN);
 }
 
+static void print_leaves(size_t n, size_t by_name, FILE *f) {
+  if (n > by_name) fprintf(f, "  leaf: %zu leaves related by value\n", n - by_name);
+  if (by_name) fprintf(f, "  leaf: by name, not compared: %zu leaves\n", by_name);
+}
+
 /* All assumptions with -v; without it the first few of each kind. */
 static void print_assumptions(const report *p, FILE *f) {
   enum { OF_A_KIND = 2 };
@@ -114,8 +119,7 @@ static void print_assumptions(const report *p, FILE *f) {
       if (r->assumption[j].kind == kind) all++, before += j < i;
     if (p->verbose || (before < OF_A_KIND && kind != RULE_ASSUMES_LEAF))
       fprintf(f, "  %s: %s\n", name, r->assumption[i].text);
-    else if (kind == RULE_ASSUMES_LEAF && before == 0)
-      fprintf(f, "  leaf: %zu leaves related by value\n", all);
+    else if (kind == RULE_ASSUMES_LEAF && before == 0) print_leaves(all, r->n_by_name, f);
     else if (before == OF_A_KIND && kind != RULE_ASSUMES_LEAF)
       fprintf(f, "  %s: and %zu more\n", name, all - before);
   }

@@ -185,7 +185,8 @@ static bool in_shapes(const plc *x, const plc_tuple *t, double n, bool *seen) {
 static bool may_count(plc *x, const plc_tuple *t, const plc_tuple *top, bool *seen) {
   if (seen[t->id]) return false;
   seen[t->id] = true;
-  for (uint32_t r = 0; r < x->mesh.n && !t->leaf; r++) {
+  const bool known = plc_counts_ranks(x, t) || plc_counts_nothing(x, t);
+  for (uint32_t r = 0; r < x->mesh.n && !t->leaf && !known; r++) {
     const rule_term *c = t->node[r] == PLC_NONE ? NULL : plc_node(x, t->node[r])->call;
     if (!c) continue;
     const rule_arithmetic how = rule_operator_of(c->u.s)->arithmetic;
@@ -221,6 +222,7 @@ static bool ambiguous(plc *x, const plc_tuple *t) {
 
 /* Whether `t` is a product with, or a quotient by, a number like these: the ranks that meet. */
 static bool by_size(const plc *x, const plc_tuple *t, const double *size, uint32_t n) {
+  if (plc_counts_ranks(x, t) || plc_counts_nothing(x, t)) return false;
   const rule_term *c = t->leaf || t->node[0] == PLC_NONE ? NULL : plc_node(x, t->node[0])->call;
   const rule_arithmetic how = c ? rule_operator_of(c->u.s)->arithmetic : RULE_ARITHMETIC_NONE;
   if (how != RULE_ARITHMETIC_MUL && how != RULE_ARITHMETIC_DIV) return false;

@@ -13,6 +13,7 @@ enum { MOST_APART = 6 /* steps between a literal and what it may count */ };
 
 /* The number by which a step multiplies or divides, as one above 1; 0: there is none. */
 static double factor_of(const plc *x, const plc_tuple *t, uint32_t rank) {
+  if (plc_counts_ranks(x, t) || plc_counts_nothing(x, t)) return 0;
   const rule_term *c = t->leaf ? NULL : plc_node(x, t->node[rank])->call;
   const rule_arithmetic how = c ? rule_operator_of(c->u.s)->arithmetic : RULE_ARITHMETIC_NONE;
   if (how != RULE_ARITHMETIC_MUL && how != RULE_ARITHMETIC_DIV) return 0;

@@ -23,6 +23,20 @@ static bool complete(const plc *x, const plc_tuple *t) {
   return true;
 }
 
+/* Whether ranks have leaves of other names in one place: each may do a part of the work, as where
+ * each updates some parameters. */
+static bool of_other_leaves(const plc *x, const plc_tuple *t) {
+  const char *first = NULL;
+  uint32_t rank;
+  for (uint32_t r = 0; r < x->mesh.n && t->mixed; r++) {
+    const char *name = t->node[r] == PLC_NONE ? NULL : plc_node(x, t->node[r])->name;
+    const char *bare = name ? plc_leaf_name(name, &rank) : NULL;
+    if (bare && first && strcmp(bare, first) != 0) return true;
+    if (!first) first = bare;
+  }
+  return false;
+}
+
 static bool loose(const plc_tuple *t) { return t->state == PLC_VARYING || t->state == PLC_UNKNOWN; }
 
 static void earliest(const plc *x, plc_tuple *t, bool *seen, plc_tuple **out) {
@@ -217,6 +231,28 @@ static plc_tuple *refused(const plc *x) {
   return out;
 }
 
+/* Inputs that are taken apart, as into micro-batches: whether the ranks share each part, or all of
+ * it in one piece, is seen where fewer tensors are loose. All are changed together. */
+static void settle_parts(plc *x) {
+  const score before = score_of(x);
+  plc_guess was[MOST_BEHIND];
+  uint32_t n = 0;
+  for (size_t i = 0; i < x->n_tuples && before.loose && n < MOST_BEHIND && !plc_failed(x); i++) {
+    plc_tuple *t = x->tuple[i];
+    plc_guess *g = plc_input(x, t) && t->guess == t->id ? plc_guess_of(x, t) : NULL;
+    if (!g || plc_has_blocks(x, &g->place)) continue;
+    was[n] = *g;
+    for (uint32_t k = 0; !plc_has_blocks(x, &g->place) && plc_next_guess(x, g, k);) k++;
+    if (plc_has_blocks(x, &g->place)) n++;
+    else *g = was[n];
+  }
+  if (n == 0 || plc_failed(x)) return;
+  plc_run(x);
+  if (better(score_of(x), before)) return;
+  while (n-- > 0) *plc_guess_of(x, x->tuple[was[n].tuple]) = was[n];
+  plc_run(x);
+}
+
 /* Guesses are changed where that lets more of the program be placed. Outputs that are placed, and
  * wrong, change none. */
 static void settle(plc *x) {
@@ -228,6 +264,7 @@ static void settle(plc *x) {
     if (!move_one(x, t, true, &runs)) t->stuck = true;
   for (size_t i = 0; i < x->n_tuples; i++) x->tuple[i]->stuck = false;
   plc_run(x);
+  if (!plc_failed(x)) settle_parts(x);
 }
 
 /* ---- mending ---- */
@@ -389,7 +426,7 @@ void plc_judge(plc *x) {
           plc_say(x, t));
       break;
     }
-    if (t->unsure || t->differs || !complete(x, t)) {
+    if (t->unsure || t->differs || !complete(x, t) || of_other_leaves(x, t)) {
       t->stuck = true; /* what one rank would do here is not known */
       continue;
     }

@@ -44,6 +44,32 @@ static int64_t covering(const lifting *l, const rule_term *const *t) {
   return 2 * llabs(first) < by ? first : last;
 }
 
+bool plc_counts_ranks(const plc *x, const plc_tuple *t) {
+  for (uint32_t r = 0; r < x->mesh.n; r++)
+    if (t->node[r] != PLC_NONE && !plc_node(x, t->node[r])->counts_ranks) return false;
+  return true;
+}
+
+bool plc_counts_nothing(const plc *x, const plc_tuple *t) {
+  for (uint32_t r = 0; r < x->mesh.n; r++)
+    if (t->node[r] != PLC_NONE && !plc_node(x, t->node[r])->counts_nothing) return false;
+  return true;
+}
+
+/* Whether it is a number of ranks, or one through that; `root`: or a root of it, too. */
+static bool is_count(const plc_mesh *m, double v, bool root) {
+  for (uint32_t a = 0; a <= m->n_axes; a++) {
+    const double n = a < m->n_axes ? m->size[a] : m->n;
+    if (v == n || v == 1 / n || (root && (v == sqrt(n) || v == 1 / sqrt(n)))) return true;
+  }
+  return false;
+}
+
+/* One rank alone has 1 there. */
+static const rule_term *one(lifting *l, const rule_term *t) {
+  return t->kind == RULE_INT ? rule_int(l->a, 1) : rule_float(l->a, 1);
+}
+
 static const rule_term *literal(lifting *l, const rule_term *const *t) {
   const uint32_t slot = l->slot++;
   bool same = true;
@@ -52,17 +78,12 @@ static const rule_term *literal(lifting *l, const rule_term *const *t) {
   if (!same && t[0]->kind != RULE_INT) return refuse(l);
   const double own = t[0]->kind == RULE_INT ? (double)t[0]->u.i : t[0]->u.f;
   int64_t value = t[0]->kind == RULE_INT ? same ? t[0]->u.i : covering(l, t) : 0;
+  const bool said = plc_counts_ranks(l->x, l->t), counts = is_count(&l->x->mesh, own, said);
+  if (same && counts && said) return one(l, t[0]);
   for (uint32_t i = 0; l->v && i < l->v->n; i++) {
     const double by = l->v->by[i];
     if (l->v->slot[i] != slot) continue;
-    if (by == 0) { /* the number of ranks, which is 1 for one rank */
-      bool counts = false;
-      for (uint32_t a = 0; a < l->x->mesh.n_axes; a++)
-        counts |= own == l->x->mesh.size[a] || own == 1.0 / l->x->mesh.size[a] ||
-                  own == l->x->mesh.n || own == 1.0 / l->x->mesh.n;
-      if (!counts) return refuse(l);
-      return t[0]->kind == RULE_INT ? rule_int(l->a, 1) : rule_float(l->a, 1);
-    }
+    if (by == 0) return counts ? one(l, t[0]) : refuse(l);
     if (t[0]->kind != RULE_INT || value <= 0 || value > INT32_MAX) return refuse(l);
     if (by < 1 && fmod((double)value * by, 1) != 0) return refuse(l);
     value = (int64_t)((double)value * by);
@@ -505,8 +526,22 @@ static void lift_mixed(plc *x, plc_tuple *t) {
   for (uint32_t d = 0; last && d < PLC_DRAWS; d++) t->whole[d] = rule_tensor_ref(last->whole[d]);
 }
 
+/* Each rank takes another part: together they have what was taken apart. */
+static void lift_own_parts(plc *x, plc_tuple *t, const plc_tuple *o) {
+  const plc_tuple *base = o->n_args ? x->tuple[o->arg[0]] : NULL;
+  t->apart = base && base->n_out == 1 && base->whole && base->whole[0];
+  varies(t, t->apart ? PLC_VARYING : PLC_UNKNOWN, "the ranks take parts that are no shards");
+  if (!t->apart) return;
+  for (uint32_t d = 0; d < PLC_DRAWS; d++) t->whole[d] = rule_tensor_ref(base->whole[d]);
+  if (plc_match(x, t, 0, UINT32_MAX, &t->place[0])) t->state = PLC_PLACED;
+}
+
 static void lift_getitem(plc *x, plc_tuple *t, const plc_tuple *o) {
   uint32_t k = 0;
+  if (t->differs && !o->collective) {
+    lift_own_parts(x, t, o);
+    return;
+  }
   for (uint32_t r = 0; r < x->mesh.n; r++)
     if (t->node[r] != PLC_NONE && !o->collective)
       k = (uint32_t)plc_node(x, t->node[r])->call->child[1]->u.i;

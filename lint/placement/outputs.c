@@ -30,18 +30,20 @@ static uint32_t lowest(uint64_t ranks) { return (uint32_t)__builtin_ctzll(ranks 
  * many are named. */
 static uint32_t nodes_of(plc *x, const cap_result *o, uint32_t *node) {
   const size_t n = strlen(o->name);
-  uint32_t siblings = 0, rank;
+  uint32_t siblings = 0, rank, least = PLC_RANKS;
   for (uint32_t r = 0; r < x->mesh.n; r++) node[r] = PLC_NONE;
   for (size_t i = 0; i < x->g->n_results; i++) {
     const cap_result *s = &x->g->result[i];
     if (stem_of(s->name, &rank) != n || strncmp(s->name, o->name, n) != 0 || rank >= x->mesh.n)
       continue;
     node[rank] = s->node;
+    if (rank < least) least = rank;
     siblings++;
   }
   const plc_tuple *step = x->tuple[x->step_of[o->node]];
   const uint64_t ranks = x->ranks_of[o->node];
-  rank = lowest(ranks);
+  /* The first rank has the bare name, also of what another rank computed. */
+  rank = lowest(ranks) < least ? lowest(ranks) : 0;
   if (node[rank] == PLC_NONE) node[rank] = o->node;
   for (uint32_t r = 0; r < x->mesh.n; r++)
     if (node[r] == PLC_NONE) node[r] = ranks >> r & 1 ? o->node : step->node[r];
@@ -85,6 +87,7 @@ void plc_outputs(plc *x) {
     out->gradient = strncmp(o->name, "grad.", 5) == 0;
     if (said) out->place = said->place;
     else if (out->gradient) out->leaf = leaf_named(x, o->name + 5);
+    else if (strncmp(o->name, "updated.", 8) == 0) out->leaf = leaf_named(x, o->name + 8);
     if ((out->tuple = plc_intern(x, node)) == PLC_NONE) return;
     x->n_outputs++;
   }

@@ -80,6 +80,7 @@ typedef struct plc_tuple {
   uint32_t *arg;       /* tuples that it reads, as they stand in its call */
   uint32_t n_args, slots;
   bool differs;        /* the ranks' attributes do */
+  bool apart;          /* each rank takes its part of what an operator took apart */
   plc_variant variant; /* of its whole call */
   uint32_t regrown;    /* an argument whose whole is a larger constant; PLC_NONE */
   plc_variant regrow;
@@ -113,7 +114,7 @@ typedef struct plc_output {
   bool declared; /* it has to be at `place` */
   bool gradient;
   plc_place place;
-  uint32_t leaf; /* of a gradient: the tuple of its leaf, or PLC_NONE */
+  uint32_t leaf; /* the tuple of the leaf that it lies as: a gradient, an update; or PLC_NONE */
 } plc_output;
 
 /* A choice that values alone did not settle: the placement of a leaf of which nothing is said, or
@@ -240,6 +241,10 @@ void plc_lift(plc *x, plc_tuple *t);
 /* The whole call, RULE_VAR i: argument i of the tuple. NULL: the ranks' calls have none. */
 const rule_term *plc_whole_call(plc *x, plc_tuple *t, const plc_variant *v, iso_arena *a);
 
+/* Whether one of its literals is said to be a number of ranks. */
+bool plc_counts_ranks(const plc *x, const plc_tuple *t);
+/* The same of a number of no ranks and no elements. */
+bool plc_counts_nothing(const plc *x, const plc_tuple *t);
 /* Whether a literal of its call may be a size. */
 bool plc_has_sizes(const plc *x, const plc_tuple *t);
 
@@ -257,6 +262,10 @@ bool plc_next_guess(plc *x, plc_guess *g, uint32_t which);
 /* Take the possibility of a leaf that has the blocks of `like`, another leaf's guess. Returns:
  * whether there is one, and it was not taken before. */
 bool plc_guess_like(plc *x, plc_guess *g, const plc_guess *like);
+/* Whether it is of shards of several blocks. */
+bool plc_has_blocks(const plc *x, const plc_place *p);
+/* Whether a leaf is an input. */
+bool plc_input(const plc *x, const plc_tuple *t);
 /* A leaf's name without its rank. */
 const char *plc_name(const plc *x, const plc_tuple *t);
 

@@ -342,6 +342,7 @@ static const rule_term *whole_of(builder *b, const plc_tuple *t, uint32_t depth)
     const plc_tuple *o = b->x->tuple[t->arg[t->mixed ? t->from : 0]];
     return whole_of(b, o, depth + (t->collective ? 1 : 0));
   }
+  if (t->apart) return whole_of(b, b->x->tuple[b->x->tuple[t->arg[0]]->arg[0]], depth + 1);
   if (plc_takes_part(b->x, t)) return whole_of(b, b->x->tuple[t->arg[0]], depth + 1);
   filling f = {.b = b, .t = t, .depth = depth, .whole = true};
   plc_tuple *own = b->x->tuple[t->id];

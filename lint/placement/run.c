@@ -19,7 +19,7 @@ static void forget(plc_tuple *t) {
   t->regrown = t->guess = PLC_NONE;
   t->variant = (plc_variant){0};
   t->mended = t->unfit = t->whole_refused = t->konst = t->chosen = t->unsure = t->differs = false;
-  t->shown = t->constant = t->several = false;
+  t->shown = t->constant = t->several = t->apart = false;
   t->from = 0;
 }
 
@@ -112,6 +112,16 @@ static const cap_node *first_node(const plc *x, const plc_tuple *t, uint32_t *ra
   return plc_node(x, t->node[r]);
 }
 
+bool plc_input(const plc *x, const plc_tuple *t) {
+  return t->leaf && first_node(x, t, NULL)->kind == CAP_INPUT;
+}
+
+bool plc_has_blocks(const plc *x, const plc_place *p) {
+  for (uint32_t a = 0; a < x->mesh.n_axes; a++)
+    if (p->axis[a].kind == PLC_S && plc_blocks(&p->axis[a]) > 1) return true;
+  return false;
+}
+
 const char *plc_name(const plc *x, const plc_tuple *t) {
   uint32_t rank;
   const char *name = first_node(x, t, NULL)->name, *bare = name ? plc_leaf_name(name, &rank) : NULL;
@@ -169,17 +179,43 @@ static bool parts_of(const rule_term *t, int64_t size, plc_one *out) {
   return true;
 }
 
+/* An input of which the program takes parts of one size, as of micro-batches: the ranks may share
+ * each of them. */
+static bool taken_apart(const plc *x, const plc_tuple *t, plc_one *out) {
+  uint32_t rank;
+  const cap_node *leaf = first_node(x, t, &rank);
+  const rule_shape *s = &leaf->output[0].shape;
+  for (size_t i = 0; i < x->g->n_nodes && leaf->kind == CAP_INPUT; i++) {
+    const cap_node *n = &x->g->node[i];
+    if (!n->call || n->n_outputs < 2 || n->n_outputs > PLC_BLOCKS || n->call->n == 0 ||
+        n->call->child[0]->kind != RULE_VAR || n->call->child[0]->u.i != t->node[rank])
+      continue;
+    for (uint32_t d = 0; d < s->rank; d++) {
+      bool parts = s->dim[d] > 0;
+      for (size_t k = 0; k < n->n_outputs && parts; k++) {
+        rule_shape whole = n->output[k].shape;
+        if (d < whole.rank) whole.dim[d] *= (int64_t)n->n_outputs;
+        parts = rule_shape_eq(&whole, s);
+      }
+      *out = (plc_one){.kind = PLC_S, .dim = d, .blocks = (uint32_t)n->n_outputs};
+      if (parts) return true;
+    }
+  }
+  return false;
+}
+
 /* Whole shards first; then, of a parameter, those of fused tensors, queries, keys and values, gate
  * and up: of parts as the program takes them apart, and of equal ones. */
-static bool shard_candidate(const plc *x, const rule_shape *s, bool fused, uint32_t which,
+static bool shard_candidate(const plc *x, const plc_tuple *t, const rule_shape *s, uint32_t which,
                             plc_one *out) {
   static const uint32_t blocks[] = {3, 2, 4};
+  const bool fused = first_node(x, t, NULL)->kind == CAP_PARAMETER;
   if (which < s->rank) {
     *out = (plc_one){.kind = PLC_S, .dim = which};
     return true;
   }
-  if (!fused) return false;
   which -= s->rank;
+  if (!fused) return which == 0 && taken_apart(x, t, out);
   for (uint32_t d = 0; d < s->rank; d++) {
     *out = (plc_one){.kind = PLC_S, .dim = d};
     for (size_t i = 0; i < x->g->n_nodes && s->dim[d]; i++) {
@@ -227,7 +263,6 @@ static bool equal_by_chance(const rule_tensor *t) {
  * there are no more. `open`: values alone do not tell. */
 static bool candidate(const plc *x, const plc_tuple *t, rule_tensor *const *each, uint32_t which,
                       plc_place *out, bool *open) {
-  const bool fused = first_node(x, t, NULL)->kind == CAP_PARAMETER;
   const bool varied = rule_tensor_varies(each[0]) && !equal_by_chance(each[0]);
   uint32_t differ = 0;
   *out = plc_replica();
@@ -245,7 +280,7 @@ static bool candidate(const plc *x, const plc_tuple *t, rule_tensor *const *each
   }
   plc_one one;
   for (uint32_t i = 0;; i++) {
-    if (!shard_candidate(x, &each[0]->shape, fused, i, &one)) return false;
+    if (!shard_candidate(x, t, &each[0]->shape, i, &one)) return false;
     if (shards_fit(x, each, &one) && which-- == 0) break;
   }
   for (uint32_t a = 0; a < x->mesh.n_axes; a++)

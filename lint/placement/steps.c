@@ -218,11 +218,62 @@ static uint32_t closeness(const plc *x, uint32_t a, uint32_t b) {
   return rule_shape_eq(&p->output[0].shape, &q->output[0].shape) ? 2 : 1;
 }
 
+static bool has(const plc *x, size_t i, uint32_t rank) {
+  return x->g->node[i].kind == CAP_OP && x->ranks_of[i] >> rank & 1;
+}
+
+/* What a rank gives to a collective, or the collective of which `i` is a part; else PLC_NONE. */
+static uint32_t follows(const plc *x, uint32_t i, uint32_t rank) {
+  const cap_node *n = plc_node(x, i);
+  const rule_term *list = plc_group_list(n);
+  if (list) {
+    const uint64_t below = x->ranks_of[i] & ((UINT64_C(1) << rank) - 1);
+    const uint32_t place = (uint32_t)__builtin_popcountll(below);
+    return place < list->n ? (uint32_t)list->child[place]->u.i : PLC_NONE;
+  }
+  const bool part =
+      rule_is_getitem(n->op) && plc_group_list(plc_node(x, (uint32_t)n->call->child[0]->u.i));
+  return part ? (uint32_t)n->call->child[0]->u.i : PLC_NONE;
+}
+
+typedef struct ordering {
+  uint32_t *first, *next; /* by node: those that follow it */
+  uint32_t *stack;        /* of nodes that are next, each level's after what follows it */
+} ordering;
+
+/* The nodes of a list, each with all that follows it. */
+static void put_in_order(ordering *o, uint32_t head, program *out) {
+  uint32_t depth = 0;
+  for (uint32_t i = head; i != PLC_NONE;) {
+    out->node[out->n++] = i;
+    if (o->next[i] != PLC_NONE) o->stack[depth++] = o->next[i];
+    i = o->first[i];
+    if (i == PLC_NONE && depth) i = o->stack[--depth];
+  }
+}
+
+/* When ranks meet, they may be at other places of their programs: a collective stands behind what
+ * the rank gives to it, for each rank. Those of leaves come first. */
 static program program_of(plc *x, uint32_t rank) {
-  program p = {.node = iso_arena_alloc(&x->steps, (x->g->n_nodes + 1) * sizeof *p.node)};
-  if (!plc_need(x, p.node)) return p;
-  for (size_t i = 0; i < x->g->n_nodes; i++)
-    if (x->g->node[i].kind == CAP_OP && x->ranks_of[i] >> rank & 1) p.node[p.n++] = (uint32_t)i;
+  const size_t n = x->g->n_nodes;
+  program p = {.node = iso_arena_alloc(&x->steps, (n + 1) * sizeof *p.node)};
+  uint32_t *all = malloc(3 * (n + 1) * sizeof *all), *first = all;
+  if (plc_need(x, p.node) && plc_need(x, all)) {
+    uint32_t *next = all + n + 1;
+    ordering o = {first, next, next + n + 1};
+    memset(all, 0xff, 2 * (n + 1) * sizeof *all);
+    for (uint32_t i = (uint32_t)n; i-- > 0;) {
+      const uint32_t of = has(x, i, rank) ? follows(x, i, rank) : PLC_NONE;
+      const uint32_t at = of == PLC_NONE || has(x, of, rank) ? of : (uint32_t)n;
+      if (of == PLC_NONE) continue;
+      next[i] = first[at];
+      first[at] = i;
+    }
+    put_in_order(&o, first[n], &p);
+    for (uint32_t i = 0; i < n; i++)
+      if (has(x, i, rank) && follows(x, i, rank) == PLC_NONE) put_in_order(&o, i, &p);
+  }
+  free(all);
   return p;
 }
 
@@ -296,6 +347,9 @@ void plc_find_steps(plc *x) {
     plc_tuple *t = new_tuple(x);
     for (uint32_t r = 0; t && r < x->mesh.n; r++)
       if (by[r][i] != PLC_NONE) put(x, t, r, all[r].node[by[r][i]]);
+    for (uint32_t r = 1; t && r < x->mesh.n; r++) /* one collective, wherever a rank has it */
+      if (t->node[r] == PLC_NONE && t->collective && x->ranks_of[all[0].node[i]] >> r & 1)
+        put(x, t, r, all[0].node[i]);
   }
   rest_steps(x, all);
   for (size_t i = 0; i < x->n_tuples; i++) find_axes(x, x->tuple[i]);

@@ -1,5 +1,6 @@
 /* How far the outputs move because of what rounding tells apart: each is put in as it was on the
  * one side, and as it was on the other, at the captured inputs and parameters. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,6 +30,13 @@ typedef struct moved {
   const rule_term *call;
 } moved;
 
+/* Whether that is what the run has there: its outputs are known then. */
+static bool stands(const state *s, const moved *m, const st_run *run) {
+  const st_value_list *is = &run->value[m->at];
+  if (!m->v) return m->call == s->graph[m->side]->node[m->at].call;
+  return is->n == 1 && is->v[0] && rule_tensor_same(is->v[0], m->v);
+}
+
 /* The outputs of a side where its node has the value `v`, or is called as it was captured. */
 static iso_code outputs_with(state *s, const moved *m, const st_run *from, rule_tensor **out,
                              iso_error *err) {
@@ -44,9 +52,12 @@ static iso_code outputs_with(state *s, const moved *m, const st_run *from, rule_
     again[i] = g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE &&
                st_term_uses(g->node[i].call, again);
   const st_carry with = {.from = from, .again = again, .value = value, .call = calls};
+  const bool known = stands(s, m, from);
   for (size_t o = 0; o < g->n_outputs && !c; o++) {
     const uint32_t goal = g->output[o].node;
-    if (again[goal]) c = st_run_to(s, side, &with, goal, &out[o], NULL, err);
+    if (!again[goal]) continue;
+    if (known && from->value[goal].n == 1) out[o] = rule_tensor_ref(from->value[goal].v[0]);
+    else c = st_run_to(s, side, &with, goal, &out[o], NULL, err);
   }
   free(again);
   free(value);
@@ -77,6 +88,12 @@ static iso_code movement(state *s, const st_rounded *r, int side, uint32_t at, c
   return c;
 }
 
+/* How far apart the constants are, relative. */
+static double difference(const state *s, const st_rounded *r) {
+  if (!r->value[0] || !r->value[1] || r->value[0]->numel != r->value[1]->numel) return INFINITY;
+  return s->oracle->compare(s->oracle->ctx, r->value[0], r->value[1], 0).max_rel;
+}
+
 static iso_code say(state *s, const st_rounded *r, double by, bool measured, iso_error *err) {
   synth_assumption *a = &s->assumed.of[r->assumption];
   a->text = measured
@@ -90,9 +107,11 @@ static iso_code say(state *s, const st_rounded *r, double by, bool measured, iso
 }
 
 /* A difference of constants that rounding explains moves outputs by little: a quarter is another
- * function, and what is no number is unknown. */
+ * function, so is far more than the constants differ by, as where a floor sees them, and what is no
+ * number is unknown. */
 static iso_code doubt(state *s, const st_rounded *r, double by, iso_error *err) {
-  const double most = 0.25;
+  const double amplified = 1e5, /* a position times a frequency, and what follows */
+      most = fmin(0.25, amplified * difference(s, r));
   if (by <= most || s->constants.doubtful) return ISO_OK;
   s->constants.doubtful = iso_arena_printf(
       &s->arena,

@@ -211,7 +211,7 @@ iso_code st_merge(state *s, eg_node a, eg_node b, uint32_t kind, uint32_t data, 
       return iso_fail(err, ISO_INTERNAL,
                       "\"%s\" and \"%s\" differ in shape or dtype and were about to be merged",
                       st_any_id(s, a), st_any_id(s, b));
-    for (size_t d = 0; d < s->n_draws; d++) {
+    for (size_t d = 0; d < s->n_draws && !ra->typed && !rb->typed; d++) {
       const rule_tensor *va = st_val(s, a, d), *vb = st_val(s, b, d);
       if (!va || !vb) return st_lost(&s->values, err);
       rule_diff df = s->oracle->compare(s->oracle->ctx, va, vb, s->o->rel_tol);

@@ -207,6 +207,7 @@ eg_node st_home(const state *s, eg_node n) {
 }
 
 rule_dtype st_dtype(const state *s, eg_node n) {
+  if (s->rec[n.i].typed) return s->rec[n.i].dtype;
   n = st_home(s, n);
   return st_spare(s, n) ? RULE_F64 : s->rec[n.i].val[0]->dtype;
 }
@@ -330,6 +331,7 @@ static iso_code eval_getitem(state *s, eg_node e, iso_error *err) {
     c = store(s, e, &f->val[d * f->n_out + (size_t)k], 1, d, d + 1 == s->n_draws, err);
   if (!c && f->cancels && s->rec[e.i].tensor && !st_spare(s, e))
     s->rec[e.i].cancels = is_zero(s, e);
+  s->rec[e.i].rests = f->rests;
   return c;
 }
 
@@ -468,9 +470,17 @@ static bool is_of_cancelled(const state *s, eg_node e, const call_builder *b) {
   return any && (s->rec[e.i].multi || is_zero(s, e));
 }
 
+static bool rests(const state *s, eg_node e, const call_builder *b) {
+  bool any = s->rec[e.i].cancels;
+  for (uint32_t i = 0; i < b->n; i++) any |= s->rec[b->dep[i].i].rests;
+  return any;
+}
+
 iso_code st_value(state *s, eg_node e, iso_error *err) {
   if (s->rec[e.i].valued) return ISO_OK;
   ISO_CHECK(!s->rec[e.i].leaf);
+  if (s->unrun && !s->rec[e.i].konst)
+    return iso_fail(err, ISO_INTERNAL, "\"%s\" was about to be run", st_any_id(s, e));
   iso_code early = value_children(s, e, err);
   if (early) return early;
   if (rule_is_getitem(eg_symbol_name(s->g, eg_node_symbol(s->g, e))))
@@ -506,6 +516,7 @@ iso_code st_value(state *s, eg_node e, iso_error *err) {
   if (!c && cancels) c = make_zero(s, e, err);
   else if (!c && (s->rec[e.i].multi || (s->rec[e.i].tensor && !st_spare(s, e))))
     s->rec[e.i].cancels = is_of_cancelled(s, e, b);
+  s->rec[e.i].rests = rests(s, e, b);
   iso_arena_fini(&scratch);
   free(b);
   return c;

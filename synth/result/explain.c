@@ -160,7 +160,7 @@ iso_code st_check_classes(state *s, iso_error *err) {
       return iso_fail(err, ISO_INTERNAL,
                       "\"%s\" and \"%s\" are in one class and differ in shape or dtype",
                       st_any_id(s, rep), st_any_id(s, e));
-    for (size_t d = 0; d < s->n_draws; d++) {
+    for (size_t d = 0; d < s->n_draws && !r->typed && !q->typed; d++) {
       st_trim(s);
       const rule_tensor *vq = st_val(s, rep, d), *ve = st_val(s, e, d);
       if (!vq || !ve) return st_lost(&s->values, err);
@@ -224,7 +224,7 @@ static iso_code assume_casts(state *s, iso_error *err) {
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
       const synth_node *n = &s->graph[side]->node[i];
-      if (n->kind == SYNTH_OP || !rule_dtype_is_float(n->value[0]->dtype)) continue;
+      if (n->kind == SYNTH_OP || !rule_dtype_is_float(n->dtype)) continue;
       if (st_assume(s, RULE_ASSUMES_DTYPE, none, none, NULL,
                     "floating casts are identities: equality is over the real numbers, not over "
                     "roundings"))

@@ -129,7 +129,7 @@ static iso_code explain(told *t, eg_node a, eg_node b, iso_error *err) {
 /* ---- the joint e-graph ---- */
 
 /* Which operators give several tensors is known from their schemas, before they are run. */
-static void mark_multi(state *s, size_t from) {
+void st_mark_multi(state *s, size_t from) {
   for (size_t i = from; i < s->n_rec; i++) {
     rec *r = &s->rec[i];
     const rule_schema *d =
@@ -149,7 +149,7 @@ iso_code st_add_valued(state *s, const rule_term *t, const eg_node *var, eg_node
   iso_error local = {0};
   iso_code c = st_add_term(s, t, var, out, err);
   if (c) return c;
-  mark_multi(s, before);
+  st_mark_multi(s, before);
   if ((t->kind == RULE_OP || t->kind == RULE_VAR) && !s->rec[out->i].valued)
     c = st_value(s, *out, &local);
   *ok = c == ISO_OK;

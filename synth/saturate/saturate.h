@@ -40,6 +40,8 @@ iso_code st_saturate(state *s, st_saturation *x, iso_error *err);
 iso_code st_saturate_open(state *s, const st_goal *output, size_t n_outputs, bool *gained,
                           iso_error *err);
 
+/* Which of the records from `from` on are operators of several tensors, as their schemas say. */
+void st_mark_multi(state *s, size_t from);
 /* Run a term's e-nodes that have no value yet. Returns: in `ok` whether all could be run. */
 iso_code st_add_valued(state *s, const rule_term *t, const eg_node *var, eg_node *out, bool *ok,
                        iso_error *err);

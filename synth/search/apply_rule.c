@@ -6,6 +6,7 @@
 #include "synth/search/substitution.h"
 #include "synth/joint/joint.h"
 #include "synth/result/result.h"
+#include "synth/saturate/saturate.h"
 #include "synth/search/search.h"
 
 #include <math.h>
@@ -36,6 +37,7 @@ typedef struct matcher {
   premise *prem; /* MAX_PREMISES */
   size_t steps;
   mark at;
+  struct places *all;       /* where every match is wanted; NULL: the first */
   uint32_t bound[MAX_VARS]; /* variables, in the order in which they were bound */
   eg_class var[MAX_VARS];   /* EG_NONE: unbound */
   eg_node var_as[MAX_VARS];
@@ -47,6 +49,7 @@ static bool matcher_new(state *s, matcher **out) {
   matcher *m = malloc(sizeof *m);
   if (!m) return false;
   m->s = s;
+  m->all = NULL;
   m->pool = malloc(MAX_GOALS * sizeof *m->pool);
   m->prem = malloc(MAX_PREMISES * sizeof *m->prem);
   *out = m;
@@ -118,6 +121,7 @@ static bool literal_matches(matcher *m, const rule_term *t, eg_class c) {
   return v && names_bind(&m->names, t, v);
 }
 
+static bool note_place(matcher *m);
 static bool solve(matcher *m, const goal *g);
 
 /* `node` for an operator or a list of the rule. */
@@ -139,7 +143,7 @@ static bool solve_node(matcher *m, const goal *g, eg_node node) {
 
 static bool solve(matcher *m, const goal *g) {
   if (++m->steps > MAX_STEPS) return false;
-  if (!g) return names_hold(&m->names, m->r);
+  if (!g) return names_hold(&m->names, m->r) && (!m->all || note_place(m));
   state *s = m->s;
   const eg_class c = eg_find(s->g, g->c);
   const mark before = here(m);
@@ -386,5 +390,112 @@ iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *e
     c = st_record_application(s, &use, err);
   }
   matcher_free(m);
+  return c;
+}
+
+/* ---- rules on graphs that are not run ---- */
+
+enum { MAX_PLACES = 8 };
+
+/* The matches of one side of a rule at an e-node, as the rule at their numbers. */
+typedef struct places {
+  size_t n;
+  rule at[MAX_PLACES];
+  eg_node var[MAX_PLACES][MAX_VARS];
+  bool exact[MAX_PLACES];
+  bool starved;
+} places;
+
+/* Returns: whether there is no room for more. */
+static bool note_place(matcher *m) {
+  places *p = m->all;
+  if (!names_strict(&m->names, m->r)) return false;
+  rule at;
+  if (!instantiate(m, m->names.arena, &at)) return false;
+  for (uint32_t i = 0; i < m->r->n_vars; i++) {
+    const eg_node as = m->var_as[i], rep = st_rep(m->s, eg_find(m->s->g, m->var[i]));
+    p->var[p->n][i] = as.i != EG_NONE && m->s->rec[as.i].valued ? as : rep;
+  }
+  p->exact[p->n] = names_exact(&m->names, m->r);
+  p->at[p->n++] = at;
+  return p->n == MAX_PLACES;
+}
+
+/* The rule among the validated ones, if it holds there. One whose sizes are numbers is asked at
+ * them, if they are small: nothing large is made. */
+static iso_code admit_unrun(state *s, size_t known, const rule *at, bool exact, size_t *index,
+                            iso_error *err) {
+  enum { SMALL = 1 << 16 };
+  bool small = true;
+  iso_code c = whole(s, known, index, err);
+  for (uint32_t i = 0; i < at->n_vars; i++) {
+    int64_t n = 1;
+    for (uint32_t d = 0; d < at->var[i].n_dims && n <= SMALL; d++) n *= at->var[i].dim[d]->u.i;
+    small &= n <= SMALL;
+  }
+  if (!c && *index == SIZE_MAX && small) c = at_these_sizes(s, at, NULL, index, err);
+  if (!c && *index != SIZE_MAX && !st_usable(s, *index)) *index = SIZE_MAX;
+  if (!c && *index != SIZE_MAX) s->rules.info[*index].read |= !exact;
+  return c;
+}
+
+/* Both sides of a match are added, and joined. */
+static iso_code join_sides(state *s, size_t known, const places *p, size_t k, bool *joined,
+                           iso_error *err) {
+  size_t index = SIZE_MAX;
+  const size_t before = s->n_rec;
+  rule at = p->at[k];
+  eg_node end[2];
+  iso_code c = admit_unrun(s, known, &at, p->exact[k], &index, err);
+  if (c || index == SIZE_MAX) return c;
+  for (int side = 0; side < 2 && !c; side++)
+    c = st_add_term(s, side ? at.rhs : at.lhs, p->var[k], &end[side], err);
+  if (!c) st_mark_multi(s, before);
+  if (c || eg_equal(s->g, end[0], end[1])) return c;
+  at.lhs = rule_term_copy(&s->arena, at.lhs); /* what is noted of it stays */
+  at.rhs = rule_term_copy(&s->arena, at.rhs);
+  if (!at.lhs || !at.rhs) return iso_fail(err, ISO_NOMEM, "out of memory");
+  const st_use use = {.rule = index, .from = end[0], .to = end[1], .as = &at, .var = p->var[k]};
+  *joined = true;
+  s->res->n_reused++;
+  return st_record_application(s, &use, err);
+}
+
+/* Match side `from` of the rule with its root at `u`. */
+static void match_at(matcher *m, const rule *r, const st_compiled *as, int from, eg_node u) {
+  const goal root = {as->side[from], eg_class_of(m->s->g, u), u, NULL};
+  m->r = r;
+  m->steps = 0;
+  m->at = (mark){0};
+  for (uint32_t i = 0; i < r->n_vars; i++) m->var[i].i = m->var_as[i].i = EG_NONE;
+  solve_node(m, &root, u);
+}
+
+iso_code st_rewrite(state *s, eg_node u, bool *joined, iso_error *err) {
+  const size_t n = s->known ? rule_set_count(s->known) : 0;
+  matcher *m = NULL;
+  places *p = malloc(sizeof *p);
+  iso_arena scratch;
+  iso_arena_init(&scratch);
+  iso_code c = p && matcher_new(s, &m) ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+  for (size_t i = 0; i < n && !c; i++) {
+    const rule *r = rule_set_at(s->known, i);
+    st_compiled as;
+    if (r->n_vars > MAX_VARS) continue;
+    c = st_compile(s, &s->rules.known_compiled, i, r, &as, err);
+    for (int from = 0; from < 2 && !c; from++) {
+      if (as.side[from]->t->kind != RULE_OP || as.side[from]->op.i != eg_node_symbol(s->g, u).i)
+        continue;
+      p->n = 0;
+      m->all = p;
+      names_init(&m->names, &scratch);
+      match_at(m, r, &as, from, u);
+      if (scratch.failed) c = iso_fail(err, ISO_NOMEM, "out of memory");
+      for (size_t k = 0; k < p->n && !c; k++) c = join_sides(s, i, p, k, joined, err);
+    }
+  }
+  matcher_free(m);
+  free(p);
+  iso_arena_fini(&scratch);
   return c;
 }

@@ -75,6 +75,14 @@ ISO_WIDE static bool nan_among(const double *x, int64_t n) {
   return false;
 }
 
+bool st_rests(state *s, eg_node e) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+  bool rests = false;
+  for (size_t i = 0; i < n; i++) rests |= s->rec[m[i].i].rests;
+  return rests;
+}
+
 static bool nan_anywhere(const rule_tensor *t) {
   const double *x = t->dtype == RULE_F64 ? t->data : NULL;
   if (!rule_dtype_is_float(t->dtype)) return false;
@@ -379,27 +387,28 @@ static iso_code join_by_reuse(state *s, const eg_node *member, size_t n, eg_node
   return c;
 }
 
-/* Whether `e` is a step that takes a sum which cancels, and `of` a tensor that stands before it in
- * the same graph: a parameter less its gradient of 0 would be computed from itself. */
+/* Whether `e` is made of a sum that cancels, and `of` a tensor that stands before it in the same
+ * graph, and is not: a parameter less its gradient of 0 would be computed from itself. */
 static bool comes_back(state *s, eg_node e, eg_node of) {
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, of), &m);
-  bool takes = false, before = false;
-  for (size_t i = 0; i < eg_node_arity(s->g, e); i++)
-    takes |= s->rec[eg_node_original(s->g, e, i).i].cancels;
-  for (size_t i = 0; i < n && takes; i++)
+  bool before = false;
+  if (!s->rec[e.i].rests || st_rests(s, of)) return false;
+  for (size_t i = 0; i < n; i++)
     for (int side = 0; side < 2; side++)
       before |=
           s->rec[m[i].i].node[side] >= 0 && s->rec[m[i].i].node[side] < s->rec[e.i].node[side];
   return before;
 }
 
-/* Two tensors of one graph that are equal because a sum cancels: that both are 0 is no sign that
- * one is the other. */
+/* Two tensors that are equal because a sum cancels, of one graph or of ranks: that both are 0 is no
+ * sign that one is the other. Ranks' sums are joined by their steps, when an output that is made of
+ * them is; only then are they compared with one another. */
 static bool by_cancelling(state *s, eg_node a, eg_node b) {
   const bool across = (st_has_side(s, a, LEFT) && st_has_side(s, b, RIGHT)) ||
                       (st_has_side(s, a, RIGHT) && st_has_side(s, b, LEFT));
-  if (s->rec[a.i].cancels && s->rec[b.i].cancels) return !across;
+  if (s->rec[a.i].cancels && s->rec[b.i].cancels)
+    return !across || (s->ranks.n_peers && !s->search.large_patterns);
   return comes_back(s, a, b) || comes_back(s, b, a);
 }
 
@@ -410,7 +419,8 @@ static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_er
   iso_code c = ISO_OK;
   bool linked = false;
   size_t failures = 0;
-  const bool right_only = !st_has_side(s, e, LEFT);
+  const int first = s->ranks.whole_side; /* all of it is in groups before the other is looked at */
+  const bool second_only = !st_has_side(s, e, first);
   size_t n;
   eg_node *member = in_order(s, &s->groups.of[gi], e, &n);
   if (!member) return nomem(err);
@@ -435,7 +445,7 @@ static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_er
         *belongs = true;
         c = st_prove(s, m, e, &done, err);
       } else {
-        const bool across = right_only && st_has_side(s, m, LEFT);
+        const bool across = second_only && st_has_side(s, m, first);
         if (*belongs && (!across || linked)) continue;
         if (!across) { /* only find out whether it belongs here */
           const size_t probe = s->n_draws - 1;

@@ -224,22 +224,28 @@ static iso_code in_way(state *s, const lifting *x, uint32_t way, uint32_t rank, 
   return c;
 }
 
-enum { ANY_WAY = RULE_MAX_RANK };
+enum { ANY_WAY = RULE_MAX_RANK, ANY_CUT };
 
-/* The term as a node, joined with the parts. `d`: they have to be cut along it, as they are, or
- * ANY_WAY. Returns: in `p` what came of it. */
+/* Whether the parts make `v` as they have to: cut along `d`, as they are, or ANY_CUT. */
+static bool is_made_so(const rule_tensor *v, const st_parts *of, uint32_t d) {
+  uint32_t along;
+  if (d == ANY_WAY) return true;
+  if (!v) return false;
+  return d == ANY_CUT ? st_is_cut(v, of) : st_is_cut_along(v, of, &along) && along == d;
+}
+
+/* The term as a node, joined with the parts. `d`: how they have to be cut, or ANY_WAY. Returns: in
+ * `p` what came of it. */
 static iso_code try_term(state *s, peers *p, const st_parts *of, const rule_term *t, uint32_t d,
                          const eg_node *bind, iso_error *err) {
   eg_node whole;
-  uint32_t along;
   bool fits = false;
   if (may_leave(s, t, bind)) return ISO_OK;
   iso_code c = st_add_term(s, t, bind, &whole, err);
   if (!c) c = st_value(s, whole, err);
   if (c == ISO_TORCH) return ISO_OK; /* sizes that are a rank's own */
   if (c || s->rec[whole.i].konst) return c;
-  const rule_tensor *v = d == ANY_WAY ? NULL : st_val(s, whole, s->n_draws - 1);
-  if (d != ANY_WAY && (!v || !st_is_cut_along(v, of, &along) || along != d)) return ISO_OK;
+  if (!is_made_so(d == ANY_WAY ? NULL : st_val(s, whole, s->n_draws - 1), of, d)) return ISO_OK;
   if ((c = st_join_whole(s, of, whole, &fits, err)) || !fits) return c;
   p->whole = whole;
   return ISO_OK;
@@ -309,20 +315,43 @@ static const rule_shape *said_by(const state *s, const peers *p) {
   return &s->rec[s->map[p->side][p->node[0]].i].shape;
 }
 
+/* Whether this operator gives such a shape in the other graph, or one that is so many times as
+ * large along one dimension: ranks of another group have their own rows of it. */
+static bool has_shape(const state *s, const peers *p, const rule_shape *shape) {
+  const synth_graph *g = s->graph[!p->side];
+  const char *op = s->graph[p->side]->node[p->node[0]].op;
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const synth_node *n = &g->node[i];
+    uint32_t other = 0;
+    if (n->kind != SYNTH_OP || n->shape.rank != shape->rank || strcmp(n->op, op) != 0) continue;
+    for (uint32_t d = 0; d < shape->rank && other < 2; d++)
+      if (n->shape.dim[d] != shape->dim[d])
+        other += shape->dim[d] > 0 && n->shape.dim[d] % shape->dim[d] == 0 ? 1 : 2;
+    if (other < 2) return true;
+  }
+  return false;
+}
+
 /* The term with the whole's shape where it has a rank's, larger along one dimension. Parts stand
- * beside one another along a dimension of size 1, too, whatever they are: that comes last. */
+ * beside one another along a dimension of size 1, too, whatever they are: that comes late, unless
+ * the other graph has that shape (one head of each rank). Last comes a shape that it has and of
+ * which the parts are a cut inside of a dimension (each row's heads, where both are one); where a
+ * batch is in pieces, too, rows have more than one order, and nothing is guessed. */
 static iso_code try_shapes(state *s, peers *p, const st_parts *of, const rule_term *t,
                            const eg_node *bind, iso_error *err) {
+  enum { BESIDE_KNOWN, LARGER, BESIDE, INSIDE, TURNS };
   const rule_shape *own = &of->value[0]->shape, *said = said_by(s, p);
   iso_code c = ISO_OK;
-  for (uint32_t k = 0; k < 2 * own->rank && !c && p->whole.i == EG_NONE; k++) {
-    const uint32_t d = k % own->rank;
+  for (uint32_t k = 0; k < TURNS * own->rank && !c && p->whole.i == EG_NONE; k++) {
+    const uint32_t d = k % own->rank, turn = k / own->rank;
     rule_shape all = *own;
-    if ((own->dim[d] == 1) != (k >= own->rank)) continue;
     for (uint32_t r = 1; r < of->n; r++) all.dim[d] += of->value[r]->shape.dim[d];
+    if ((own->dim[d] == 1) != (turn == BESIDE_KNOWN || turn == BESIDE) && turn != INSIDE) continue;
+    if (turn == BESIDE_KNOWN && !has_shape(s, p, &all)) continue;
+    if (turn == INSIDE && (!has_shape(s, p, &all) || st_cuts_batch(s, p->side))) continue;
     const rule_term *larger = st_with_shape(&s->arena, t, said, &all);
     if (!larger) return iso_fail(err, ISO_NOMEM, "out of memory");
-    c = try_term(s, p, of, larger, d, bind, err);
+    c = try_term(s, p, of, larger, turn == INSIDE ? ANY_CUT : d, bind, err);
   }
   return c;
 }

@@ -228,10 +228,25 @@ static iso_code join(state *s, const st_parts *p, const rule_term *t, eg_node wh
   return join_if(s, p, t, whole, met, &done, err);
 }
 
+/* A parameter, and the same less a gradient that cancels, have the same values: where some are as
+ * the parts are, made of such a sum or not, the others are left out. Returns: how many stay. */
+static uint32_t made_alike(state *s, const st_parts *p, eg_node *whole, uint32_t n) {
+  const bool rests = s->rec[p->of[0].i].rests;
+  uint32_t alike = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (st_rests(s, whole[i]) == rests) {
+      const eg_node w = whole[alike];
+      whole[alike++] = whole[i];
+      whole[i] = w;
+    }
+  return alike ? alike : n;
+}
+
 uint32_t st_wholes(state *s, const st_parts *p, const st_sought *x, eg_node *out) {
   const int64_t numel = x->numel;
   const double *moment = x->moment;
   uint32_t n = 0;
+  if (s->rec[p->of[0].i].cancels) return 0; /* that both are 0 is no sign */
   for (int32_t gi = st_next_group(s, numel, p->value[0]->dtype, moment, -1); gi >= 0;
        gi = st_next_group(s, numel, p->value[0]->dtype, moment, gi)) {
     const group *g = &s->groups.of[gi];
@@ -241,7 +256,7 @@ uint32_t st_wholes(state *s, const st_parts *p, const st_sought *x, eg_node *out
       if (!seen) out[n++] = g->member[k];
     }
   }
-  return n;
+  return made_alike(s, p, out, n);
 }
 
 iso_code st_concatenated(const st_parts *p, uint32_t d, rule_tensor **out, iso_error *err) {

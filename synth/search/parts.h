@@ -73,6 +73,10 @@ uint32_t st_summands(const synth_graph *g, uint32_t i, bool *inner, uint32_t *no
 /* Join what the parts make in two groups at once with `whole`; EG_NONE: with what is found. */
 iso_code st_join_grid(state *s, const st_parts *p, eg_node whole, st_sought *x, iso_error *err);
 
+/* ---- rank_sums.c ---- */
+/* Whether a graph takes an input in pieces, one after another: micro-batches. */
+bool st_cuts_batch(state *s, int side);
+
 /* ---- lift.c ---- */
 /* Whether a term says the sizes of `shape`, as a list or as a number of rows; and the term with
  * another shape's there (NULL: no memory). */

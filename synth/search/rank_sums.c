@@ -274,6 +274,19 @@ static bool is_batch(const table *t, const bool *batch, const peers *p) {
   return parts || of_batch(t, batch, call, p->n);
 }
 
+bool st_cuts_batch(state *s, int side) {
+  const table t = {.s = s, .side = side};
+  for (size_t i = 0; i < s->ranks.n_peers; i++) {
+    const peers *p = &s->ranks.peers[i];
+    if (p->side != side || !p->pieces) continue;
+    const uint32_t input = input_of(&t, p->node[0]);
+    bool parts = input != UINT32_MAX && input != p->node[0];
+    for (uint32_t k = 1; k < p->n && parts; k++) parts = input_of(&t, p->node[k]) == input;
+    if (parts) return true;
+  }
+  return false;
+}
+
 /* What several ranks make of several micro-batches is a grid: a rank's pieces of the first, and the
  * ranks' peers of each. */
 static void propose_grids(table *t) {
@@ -358,6 +371,9 @@ iso_code st_find_peers(state *s, iso_error *err) {
     propose_grids(&t);
     if (t.code) return nomem(err);
   }
+  size_t n[2] = {0, 0};
+  for (size_t i = 0; i < s->ranks.n_peers; i++) n[s->ranks.peers[i].side]++;
+  s->ranks.whole_side = n[LEFT] > n[RIGHT] ? RIGHT : LEFT;
   for (size_t i = 0; i < s->ranks.n_peers; i++)
     for (uint32_t r = 0; r < s->ranks.peers[i].n; r++)
       if (s->ranks.peers[i].node[r] > s->ranks.peers[i].last)

@@ -42,6 +42,9 @@ typedef struct st_use {
   const rule *as;
   const eg_node *var;
 } st_use;
+/* Every rule of s->known that is proved, both ways, wherever one of its sides stands at `u`: the
+ * other side is added and joined. Nothing is run, and no values are looked at. */
+iso_code st_rewrite(state *s, eg_node u, bool *joined, iso_error *err);
 iso_code st_record_application(state *s, const st_use *use, iso_error *err);
 
 /* ---- frontier.c ---- */
@@ -73,6 +76,8 @@ int32_t st_next_group(state *s, int64_t numel, rule_dtype dtype, const double m[
 void st_moments(const rule_tensor *t, double m[4]);
 bool st_near_moments(const double a[4], const double b[4]);
 bool st_has_side(state *s, eg_node e, int side);
+/* Whether one of the class is made of a sum that cancels. */
+bool st_rests(state *s, eg_node e);
 /* Whether two valued tensors agree on every draw, element by element in order. */
 bool st_values_equal(state *s, eg_node a, eg_node b);
 /* 0: the same shape, 1: the same but for sizes 1, 2: another. */

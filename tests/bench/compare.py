@@ -20,10 +20,10 @@ of each side:
     memory      peak below 1 GiB
 
 The first limit comes from what a comparison of equivalent graphs has to do. Both sides run on three
-sets of values (of the operators' calls, 3.2 times those of the two runs), once more as captured and
-with the roundings of constants disturbed (2.5 times), and layouts, constants and examples of rules
-ask for calls of their own (2.7 times): 8.4 times the calls at 32 layers, in 5.6 to 6.4 times the
-time, since reading the captures is a part of each run.
+sets of values (of the operators' calls, 3.2 times those of the two runs), one once more as captured
+and with the roundings of constants disturbed (1.5 times), and layouts, constants and examples of
+rules ask for calls of their own (2.7 times): 7.5 times the calls at 32 layers, in less time, since
+reading the captures is a part of each run.
 
 Exit status 1 where a limit is exceeded. Then what each optimisation buys: --disable, with the
 verdict the same."""

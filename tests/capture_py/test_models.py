@@ -168,6 +168,10 @@ class Transformers(Case):
             ("bros", {"input_ids", "bbox"}),
             ("align_text_model", {"input_ids"}),
             ("resnet", {"pixel_values"}),
+            ("autoformer", {"past_values", "past_time_features", "past_observed_mask"}),
+            ("blip_2_qformer", {"query_embeds", "encoder_hidden_states"}),
+            ("audioflamingo3_encoder", {"input_features", "input_features_mask"}),
+            ("idefics_vision", {"pixel_values"}),
         ):
             with self.subTest(model):
                 whole = ["--head", "none"] if model == "whisper" else []
@@ -182,7 +186,6 @@ class Transformers(Case):
             ("llama", ["--set", "no_such_key=1"], "no_such_key"),
             ("gptj", [], "scaled_dot_product_attention"),
             ("layoutlmv2", ["--attn", "eager"], "detectron2"),
-            ("timesfm", ["--attn", "eager"], "no example is known for the input"),
         ):
             status, out, err = run("hf", model, "-o", self.path("x"), *TINY, *options)
             self.assertEqual(status, 2, err)

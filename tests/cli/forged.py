@@ -218,6 +218,35 @@ def no_rounding():
         c.check(yl, yr, REFUSED, "by more than rounding")
 
 
+def rounding_through_jumps():
+    """Constants a unit in the last place apart are one but for rounding; a floor, a comparison or a
+    sign of them is not."""
+    for op, args, value, unit in (
+        ("floor", [], 3.0, 2.0**-22),
+        ("ceil", [], 1.0, -(2.0**-23)),
+        ("gt.Scalar", [0], 2.0**-149, 2.0**-149),
+        ("round", [], 1.5, 2.0**-23),
+        ("sign", [], 2.0**-149, 2.0**-149),
+    ):
+
+        def build(c, side):
+            c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
+            c.leaf("t", "buffer", "float32", [value - (unit if side else 0), 0.25, 0.5, 0.75])
+            c.op(
+                "f", "aten::" + op, [ref("t"), *args], [4], "bool" if op[:2] == "gt" else "float32"
+            )
+            c.op("y", "aten::mul.Tensor", [ref("x"), ref("f")], [4])
+
+        left, right = two(build)
+        c = Certificate(left, right)
+        xl, tl, fl, yl = c.left("x", "t", "f", "y")
+        xr, tr, fr, yr = c.right("x", "t", "f", "y")
+        c.step("leaf", (xr, xl))
+        c.step("rounding", (tl, tr))
+        c.step("same", (fl, fr), (yl, yr))
+        c.check(yl, yr, REFUSED, "because of constants")
+
+
 def rounded_away():
     """x + 1e10 - 1e10 is x over the reals, and in float32 it is 0 for small ones."""
 
@@ -870,6 +899,7 @@ def main():
             drifting_table,
             drifting_by_rounding,
             no_rounding,
+            rounding_through_jumps,
             rounded_away,
             pinned_tokens,
             equal_layers,

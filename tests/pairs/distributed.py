@@ -52,6 +52,15 @@ QUICK = [
     ("grid", "llama", 8, 1, True),
     ("grid", "gpt", 4, 1, True),
 ]
+# These are compared the other way about, too: the ranks' graph is the left one.
+EXCHANGED = [
+    ("tensor", "gpt", 2, 1, False),
+    ("data", "llama", 2, 1, True),
+    ("data", "gpt", 2, 1, True),
+    ("zero", "llama", 2, 1, True),
+    ("accumulate", "llama", 2, 1, True),
+    ("exchange", "llama", 2, 1, False),
+]
 # Of these the certificate is checked, too: gradients that are zero but for rounding (a key's bias),
 # rules of eight parts, and of groups of groups.
 CHECKED = [
@@ -95,11 +104,11 @@ def limits():
     resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT))
 
 
-def compare(isomer, folder):
+def compare(isomer, folder, more=()):
     """(verdict, report or None, seconds, MiB, what it said)"""
     relations, report = os.path.join(folder, "relations"), os.path.join(folder, "report.json")
     command = [isomer, "compare", os.path.join(folder, "left"), os.path.join(folder, "right")]
-    command += ["--json", report]
+    command += ["--json", report, *more]
     if os.path.getsize(relations):
         command += ["--relations", relations]
     p = subprocess.Popen(
@@ -151,11 +160,11 @@ def unbounded(isomer):
         return compare(isomer, folder)[0]
 
 
-def short_of(case, isomer):
+def short_of(case, isomer, exchanged=False):
     """(what the pair is short of or None, its line)"""
     with tempfile.TemporaryDirectory() as folder:
-        parallel.write(folder, *case)
-        return judged(title(case), compare(isomer, folder))
+        parallel.write_sides(folder, *parallel.build(*case), exchanged=exchanged)
+        return judged(title(case) + " exchanged" * exchanged, compare(isomer, folder))
 
 
 def judged(name, found):
@@ -211,6 +220,14 @@ def main():
             continue
         failed += 1
         print("FAILED %s: %s, expected %s" % (line, wrong or "right by now", known), flush=True)
+    for case in EXCHANGED:
+        if options.only not in title(case):
+            continue
+        wrong, line = short_of(case, options.isomer, exchanged=True)
+        failed += wrong is not None
+        passed += wrong is None
+        if wrong or options.table:
+            print("%s%s" % ("FAILED: " * (wrong is not None), line), flush=True)
     for case in CHECKED:
         said = certificate_holds(case, options.isomer) if options.only in title(case) else None
         failed += said is not None

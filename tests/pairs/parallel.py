@@ -9,6 +9,7 @@ all the same: truth() runs both sides with PyTorch.
 import math
 import os
 import random
+import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -597,16 +598,37 @@ def write(folder, *case):
     write_sides(folder, *build(*case))
 
 
-def write_sides(folder, left, right):
+def write_sides(folder, left, right, exchanged=False):
+    """exchanged: the ranks' graph is the left one, and lines are turned about."""
     (lg, lo), (rg, ro) = left, right
     for name in ro.at:  # what each rank has a replica of
         stem = name.split("_rank")[0]
         if name != stem and stem in lo.at:
             lo.at[name] = lo.at[stem]
-    lg.write(os.path.join(folder, "left"), lo.at)
-    rg.write(os.path.join(folder, "right"), ro.at)
+    names = ("right", "left") if exchanged else ("left", "right")
+    lg.write(os.path.join(folder, names[0]), lo.at)
+    rg.write(os.path.join(folder, names[1]), ro.at)
+    lines = [t for x in ro.lines for t in (turned(x, rg, ro.at) if exchanged else [x])]
     with open(os.path.join(folder, "relations"), "w", encoding="utf-8") as f:
-        f.write("".join(line + "\n" for line in ro.lines))
+        f.write("".join(line + "\n" for line in lines))
+
+
+def turned(line, g, outputs):
+    """`kind A = B` as lines of the other direction: each part is a slice of the whole."""
+    kind, rest = line.split(" ", 1)
+    if " = " not in rest:
+        return [line]
+    whole, e = rest.split(" = ", 1)
+    cut = re.fullmatch(r"cat\(\[(.*)\], (\d)\)", e)
+    if not cut:
+        return ["%s %s = %s" % (kind, e, whole)]
+    lines, at, d = [], 0, int(cut[2])
+    for part in cut[1].split(", "):
+        shape = outputs[part].shape if kind == "output" else g.leaves[part][0].shape
+        end = at + shape[d]
+        lines.append("%s %s = slice(%s, %d, %d, %d)" % (kind, part, whole, d, at, end))
+        at = end
+    return lines
 
 
 def truth(*case):

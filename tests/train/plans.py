@@ -103,7 +103,12 @@ def train(
     inputs = {"ids": cut(run, ids), "labels": cut(run, labels)}
     domain = {"range": [0, VOCABULARY - 1]}
     domains = dict.fromkeys(inputs, domain)
-    run.step(step, model, optimizer, inputs=inputs, domains=domains, part=part)
+    # Of each micro-batch a rank has its part.
+    lies = "S(0)" if parts == 1 else "S(0:%d)" % parts
+    placements = dict.fromkeys(inputs, lies) if cut in (rows, strided) else None
+    run.step(
+        step, model, optimizer, inputs=inputs, domains=domains, part=part, placements=placements
+    )
 
 
 def adam(model):
@@ -130,7 +135,13 @@ def mlp(run, wrap=DistributedDataParallel):
 
     made = torch.Generator().manual_seed(1)
     x, y = torch.randn(4, 8, generator=made), torch.randn(4, 4, generator=made)
-    run.step(step, model, optimizer, inputs={"x": rows(run, x), "y": rows(run, y)})
+    run.step(
+        step,
+        model,
+        optimizer,
+        inputs={"x": rows(run, x), "y": rows(run, y)},
+        placements={"x": "S(0)", "y": "S(0)"},
+    )
 
 
 def mlp_alone(run):

@@ -70,7 +70,7 @@ DECODERS = [
     ("llama", "zero", 2, "equivalent"),
     ("llama", "tensor", 2, "equivalent"),
     ("llama", "sequence", 2, "equivalent"),
-    ("llama", "mixed", 4, OPEN),
+    ("llama", "mixed", 4, "equivalent"),
     ("llama", "mixed_sequence", 4, OPEN),
     ("llama", "tensor_accumulated", 2, "equivalent"),
     ("llama", "sequence_clipped", 2, "equivalent"),
@@ -88,6 +88,7 @@ DECODERS = [
     ("routed", "data", 2, "equivalent"),
     ("routed", "sharded", 2, "equivalent"),
     ("routed", "zero", 2, "equivalent"),
+    ("routed", "mixed", 4, "equivalent"),
 ]
 
 # Each is the plan that its name begins with, with one mistake.

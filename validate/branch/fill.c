@@ -11,9 +11,14 @@
 static const double little = 4, /* literals up to here are met by chance */
     most = 1e300;               /* beyond, what is added to one overflows */
 
-/* Whether such an operator weighs numbers against one another. */
-static bool competes(const char *op) {
-  const rule_choice c = rule_operator_of(op)->choice;
+/* Whether the call weighs numbers against one another: by its operator, or by a word that says so
+ * (scatter_reduce by "amin"). */
+static bool competes(const rule_term *t) {
+  const rule_choice c = rule_operator_of(t->u.s)->choice;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (t->child[i]->kind == RULE_STRING &&
+        rule_operator_of(t->child[i]->u.s)->choice == RULE_CHOICE_EXTREME)
+      return true;
   return c == RULE_CHOICE_EXTREME || c == RULE_CHOICE_ORDER || c == RULE_CHOICE_BOUND ||
          c == RULE_CHOICE_WEIGHT;
 }
@@ -25,7 +30,7 @@ static void collect(const rule_term *t, bool below, double *out, size_t *n) {
     for (size_t i = 0; i < *n; i++) known |= out[i] == v;
     if (!known && *n < VAL_FILLS) out[(*n)++] = v;
   }
-  below |= t->kind == RULE_OP && competes(t->u.s);
+  below |= t->kind == RULE_OP && competes(t);
   for (uint32_t i = 0; i < t->n; i++) collect(t->child[i], below, out, n);
 }
 

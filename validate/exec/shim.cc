@@ -463,6 +463,9 @@ std::vector<at::Tensor> run_there(const c10::OperatorHandle &op, const Call &c) 
     c10::IValue v = argument(c, schema, i);
     const c10::AliasInfo *alias = schema.arguments()[i].alias_info();
     if (alias && alias->isWrite() && !v.isNone()) written.push_back(v = cloned(v));
+    /* Training writes running statistics, and the schema does not say so. */
+    const std::string &name = schema.arguments()[i].name();
+    if (name == "running_mean" || name == "running_var") v = cloned(v);
     stack.push_back(std::move(v));
   }
   if (scales_masked(c, schema, stack)) call_attention(schema, stack);

@@ -66,6 +66,19 @@ static sx unknown_elem(sc *c, const pt_tensor *t, const sx *idx) {
   return c->zero;
 }
 
+/* Of what has no definition the table of operators says whose rows it chooses by integers. */
+static void tell_by_table(sc *c, const rule_term *term) {
+  const rule_operator *o = rule_operator_of(term->u.s);
+  const bool along = o->ends == RULE_ENDS_ALONG;
+  if ((!along && o->ends != RULE_ENDS_ROWS) || o->index >= term->n) return;
+  if (along && term->child[1]->kind != RULE_INT) return;
+  const pt_tensor *x = pt_eval_tensor(c, term->child[0]),
+                  *index = x ? pt_eval_tensor(c, term->child[o->index]) : NULL;
+  const int64_t d = along ? term->child[1]->u.i : 0, at = d < 0 && x ? d + x->rank : d;
+  if (index && at >= 0 && at < x->rank) on_index(c, index, x->dim[at], false, 0);
+  recover(c);
+}
+
 /* In place of what has no definition: its shape, of which the tables behind it are. */
 static const pt_tensor *otherwise(sc *c, const rule_term *term) {
   told *t = c->index_ctx;
@@ -73,6 +86,7 @@ static const pt_tensor *otherwise(sc *c, const rule_term *term) {
   iso_error err;
   if (c->no_memory) return NULL;
   recover(c);
+  tell_by_table(c, term);
   if (!t->e || val_eval(t->e, term, t->bind, VAL_FLOAT64, &x, &err) != ISO_OK)
     return sc_fail(c, "no shape"), NULL;
   pt_tensor *p = pt_new(c,

@@ -37,11 +37,12 @@ class Outputs:
 
 
 @contextlib.contextmanager
-def recorded(module, inputs=None):
+def recorded(module, inputs=None, placements=None):
     """Capture the operators that run inside: `module`'s parameters and buffers are leaves by their
-    names, and `inputs`, a dictionary of tensors, by theirs."""
+    names, and `inputs`, a dictionary of tensors, by theirs. `placements` says how the ranks share
+    inputs, {"x": "S(0)"} or one for each axis of the mesh; DTensors say it themselves."""
     if ACTIVE is None or not ACTIVE.wants_graph:
         yield Outputs()
         return
-    with ACTIVE.capturing(module, inputs or {}) as graph:
+    with ACTIVE.capturing(module, inputs or {}, placements or {}) as graph:
         yield Outputs(graph)

@@ -43,6 +43,7 @@ def run(folder, rank, world, backend, graph, program, args):
     import torch.distributed as dist
 
     from .. import record
+    from ..train.counts import install
     from .watch import Watch, replace
 
     watch = record.ACTIVE = Watch(graph)
@@ -50,6 +51,7 @@ def run(folder, rank, world, backend, graph, program, args):
     replace(dist.new_group, new_group)
 
     watch.patch()
+    install()
     sys.argv = [program] + args
     sys.path.insert(0, os.path.dirname(os.path.abspath(program)))
     with watch:

@@ -44,16 +44,21 @@ def local(t):
 
 
 class Graph:
-    def __init__(self, module, inputs):
+    def __init__(self, module, inputs, placements):
         self.module, self.recorder, self.outputs = module, Silent(None), {}
+        self.placements = dict(placements)
         self.parameters = named_parameters(module)
         for name, t in self.parameters.items():
-            self.recorder.leaf("parameter", name, local(t))
+            self.leaf("parameter", name, t)
         for name, t in module.named_buffers():
-            self.recorder.leaf("buffer", name, local(t))
+            self.leaf("buffer", name, t)
         for name, t in inputs.items():
             if isinstance(t, torch.Tensor):
-                self.recorder.leaf("input", name, local(t))
+                self.leaf("input", name, t)
+
+    def leaf(self, kind, name, t):
+        self.recorder.said.leaf(name, t)
+        self.recorder.leaf(kind, name, local(t))
 
     @contextlib.contextmanager
     def recording(self):
@@ -84,4 +89,7 @@ class Graph:
     def write(self, folder, rank):
         """What train.launch.read_rank reads."""
         os.makedirs(folder, exist_ok=True)
-        write_rank(SimpleNamespace(rank=rank, recorded=(self.recorder, self.outputs)), folder)
+        recorded = (self.recorder, self.outputs)
+        write_rank(
+            SimpleNamespace(rank=rank, recorded=recorded, placements=self.placements), folder
+        )

@@ -11,19 +11,11 @@ from ..errors import CaptureError
 from ..files import write_capture
 from ..train.join import Join
 from ..train.launch import joined, read_rank, verify
+from ..train.placements import metadata as said
 from ..train.replay import replay
 
 
 class Spelled(Join):
-    def __init__(self, recordings):
-        Join.__init__(self, recordings)
-        self.known = {}
-
-    def made(self, id):
-        for n in self.nodes[len(self.known) :]:
-            self.known[n["id"]] = n
-        return self.known[id]
-
     def run(self):
         """The ranks meet at each collective, so that their programs have one order in the graph;
         where each waits for another so, the first goes on past what it has posted."""
@@ -122,12 +114,15 @@ def mesh(text):
     return out
 
 
-def metadata(o, recordings):
+def metadata(o, recordings, nodes):
     out = {"recorded_by": "isomer-capture " + __version__}
     guards = [dict(g, rank=r) for r, each in enumerate(recordings) for g in each["guards"]]
     if guards:
         out["guards"] = guards
+    out.update(said(recordings, nodes))
     if o.mesh:
+        if mesh(o.mesh) != out.get("mesh", mesh(o.mesh)):
+            out.pop("placements", None)
         out["mesh"] = mesh(o.mesh)
     return out
 
@@ -166,7 +161,7 @@ def write_ranks(o, folder):
         "framework_version": version,
         "torch_version": version,
     }
-    graph = dict(head, **graph, metadata=metadata(o, recordings))
+    graph = dict(head, **graph, metadata=metadata(o, recordings, graph["nodes"]))
     kinds = {n["name"]: n["op"] for n in graph["nodes"] if "name" in n}
     inputs = {n: t for n, t in leaves.items() if kinds[n] == "input"}
     weights = {n: t for n, t in leaves.items() if kinds[n] != "input"}

@@ -269,12 +269,12 @@ class Watch(TorchDispatchMode):
         around("backward_one_chunk", lambda a, k: "B" if whole(a, k) else "I")
 
     @contextlib.contextmanager
-    def capturing(self, module, inputs):
+    def capturing(self, module, inputs, placements):
         from .graph import Graph
 
         if self.graph:
             raise CaptureError("one part of a program is recorded inside of another")
-        self.graph = graph = Graph(module, inputs)
+        self.graph = graph = Graph(module, inputs, placements)
         try:
             with graph.recording():
                 yield graph

@@ -24,6 +24,7 @@ class Node:
 class Graph:
     def __init__(self):
         self.nodes, self.ids, self.here = [], set(), lambda: {}
+        self.counts = lambda op, args: None  # what a number in it counts
 
     fresh = Program.fresh  # an id that no node has
 
@@ -45,6 +46,9 @@ class Graph:
             "outputs": [{"shape": list(t.shape), "dtype": dtype_name(t.dtype)} for t in likes],
         }
         node.update(self.here())
+        counts = self.counts(op, args)
+        if counts:
+            node["counts"] = counts
         node.update(more)
         self.nodes.append(node)
         if not several:

@@ -22,6 +22,12 @@ class Rank:
         return self.names[owner][k] if self.names[owner] else None
 
 
+def dim_of(node, at=1, rank=None):
+    """The dimension that an operator names, or the first."""
+    dim = node["args"][at] if len(node["args"]) > at else node["kwargs"].get("dim", 0)
+    return dim % (rank or len(node["outputs"][0]["shape"]))
+
+
 def is_ref(x):
     return isinstance(x, dict) and "ref" in x
 
@@ -43,6 +49,12 @@ class Join:
         self.ranks = [Rank(r, each) for r, each in enumerate(recordings)]
         self.one = len(recordings) == 1
         self.nodes, self.waiting, self.messages, self.ids = [], {}, {}, set()
+        self.known, self.turned = {}, {}
+
+    def made(self, id):
+        for n in self.nodes[len(self.known) :]:
+            self.known[n["id"]] = n
+        return self.known[id]
 
     def rename(self, rank, x):
         if is_ref(x):
@@ -75,6 +87,10 @@ class Join:
             rank.posted.add(node["id"])
             self.comm(rank, node)
             return True
+        turned = node["op"] == "aten::cat" and self.gathered(rank, node)
+        if turned:
+            rank.names[node["id"]] = turned
+            return True
         made = dict(node, id=self.id(rank, node["id"]))
         if "name" in made:
             made["name"] = node["name"] if self.one else "rank%d.%s" % (rank.r, node["name"])
@@ -84,6 +100,57 @@ class Join:
         self.nodes.append(made)
         rank.names[node["id"]] = made["id"]
         return True
+
+    def gathered(self, rank, node):
+        """What is gathered along the first dimension, cut into the ranks' parts and put together
+        along another is gathered along that one. The id of such a node, or None."""
+        dim = dim_of(node)
+        base, along = self.cut([rank.name(a["ref"]) for a in node["args"][0]])
+        whole = self.made(base) if base else {}
+        if whole.get("op") != "dist::all_gather" or whole["args"][1] or along or dim == 0:
+            return None
+        if len(node["args"][0]) != len(whole["args"][0]):
+            return None
+        if (base, dim) not in self.turned:
+            args = [whole["args"][0], dim]
+            made = self.emit(rank, node, 0, "dist::all_gather", args, node["outputs"])
+            self.turned[base, dim] = made
+        return self.turned[base, dim]
+
+    def cut(self, parts):
+        """The tensor of which these are all the parts of one size, in their order, and along which
+        dimension; or (None, None)."""
+        nodes = [self.made(p) for p in parts]
+        if all(n["op"] == "aten::slice.Tensor" for n in nodes):
+            base, dim = nodes[0]["args"][0]["ref"], nodes[0]["args"][1]
+            step = self.made(base)["outputs"][0]["shape"][dim] // len(parts)
+            want = [[{"ref": base}, dim, k * step, (k + 1) * step] for k in range(len(parts))]
+            whole = step * len(parts) == self.made(base)["outputs"][0]["shape"][dim]
+            return (base, dim) if whole and [n["args"] for n in nodes] == want else (None, None)
+        owner = nodes[0]["args"][0].get("ref") if nodes[0]["op"] == "getitem" else None
+        split = self.made(owner) if owner else {}
+        if split.get("op") != "aten::split.Tensor" or len(split["outputs"]) != len(parts):
+            return None, None
+        same = all(o == split["outputs"][0] for o in split["outputs"])
+        want = [[{"ref": owner}, k] for k in range(len(parts))]
+        if not same or [n["args"] for n in nodes] != want:
+            return None, None
+        return split["args"][0]["ref"], dim_of(split, 2, len(split["outputs"][0]["shape"]))
+
+    def scattered(self, operands):
+        """What ranks cut along a dimension and put together along the first, for a collective that
+        scatters that one, is scattered along the other: the operands, and the dimension."""
+        found = []
+        for o in operands:
+            n = self.made(o["ref"])
+            cat = n["op"] == "aten::cat" and dim_of(n) == 0
+            base = self.cut([a["ref"] for a in n["args"][0]]) if cat else (None, None)
+            if base[0] is None or len(n["args"][0]) != len(operands):
+                return operands, 0
+            found.append(base)
+        if len({dim for _, dim in found}) > 1:
+            return operands, 0
+        return [{"ref": base} for base, _ in found], found[0][1]
 
     def id(self, rank, id):
         return id if self.one else "r%d_%s" % (rank.r, id)
@@ -172,7 +239,8 @@ class Join:
     def reduce_scatter(self, ranks, nodes, said):
         for j, out in enumerate(nodes[0]["outputs"]):
             given = self.operands(ranks, nodes, j)
-            args = [given, said["op"], 0]
+            given, dim = self.scattered(given)
+            args = [given, said["op"], dim]
             id = self.emit(ranks[0], nodes[0], j, "dist::reduce_scatter", args, [out] * len(ranks))
             for k, (rank, n) in enumerate(zip(ranks, nodes)):
                 got = self.emit(rank, n, j, "getitem", [{"ref": id}, k], [out])

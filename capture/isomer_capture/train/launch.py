@@ -13,6 +13,7 @@ from ..core import TOLERANCE, difference
 from ..errors import CaptureError
 from ..files import read_safetensors, write_capture, write_safetensors
 from .join import Join, prune
+from .placements import metadata
 from .replay import replay
 
 
@@ -35,6 +36,7 @@ def train(script, function, world, out, *, seed=0, timeout=300, name=None):
     }
     guards = [dict(g, rank=r) for r, each in enumerate(recordings) for g in each["guards"]]
     graph = dict(head, **graph, metadata={"world": world, "guards": guards, "step": True})
+    graph["metadata"].update(metadata(recordings, graph["nodes"]))
     kinds = {n["name"]: n["op"] for n in graph["nodes"] if "name" in n}
     weights = {n: t for n, t in leaves.items() if n in kinds and kinds[n] != "input"}
     write_capture(
@@ -103,6 +105,8 @@ def write_rank(run, folder):
         "outputs": [[n, v.id] for n, (v, _) in outputs.items()],
         "guards": recorder.guards,
         "unwritten": getattr(run, "unwritten", {}),
+        "said": recorder.said.metadata(),
+        "placements": run.placements,
     }
     with open(base + ".json", "w") as f:
         json.dump(said, f)

@@ -8,12 +8,14 @@ import sys
 import torch
 
 from ..errors import CaptureError, short
+from .counts import install
 from .launch import write_rank
 from .run import Run
 
 
 def main(script, function, rank, world, folder, seed, timeout):
     torch.set_num_threads(1)
+    install()
     if world > 1:
         torch.distributed.init_process_group(
             "gloo",

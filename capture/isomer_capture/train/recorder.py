@@ -15,12 +15,14 @@ from ..alias import inverse
 from ..errors import CaptureError
 from ..program import Program, relative
 from . import comm, foreach, fsdp
+from .counts import Counts
 from .graph import Graph, Node
 from .memory import Memory
+from .placements import Said
 
 SAME = ("detach", "alias", "lift_fresh")
 COPIES = ("clone", "contiguous", "lift_fresh_copy", "_to_copy")
-FILLS = {"ones_like": "ones", "zeros_like": "zeros", "full_like": "full"}
+FILLS = {w % f: f for f in ("ones", "zeros", "full") for w in ("%s_like", "new_%s")}
 SPELLED = {"aten::_unsafe_view": "aten::view"}  # of a copy, which the graph does not make
 READS = ("_local_scalar_dense", "item", "is_nonzero", "equal", "allclose")
 QUIET = ("_assert_async", "_assert_scalar", "_assert_tensor_metadata", "_print", "record_stream")
@@ -34,12 +36,22 @@ class Recorder(TorchDispatchMode):
         self.leaves, self.guards, self.constants = {}, [], 0
         self.read_at = {}  # name of a constant to the line that read it first
         self.events, self.silent, self.modules, self.scopes = 0, 0, [], {}
-        self.graph.here = self.here
+        self.graph.here, self.counts, self.said = self.here, Counts(), Said()
+        self.graph.counts = self.counts.marks
+
+    def __enter__(self):
+        self.counts.__enter__()
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        super().__exit__(*error)
+        self.counts.__exit__(*error)
 
     # leaves
 
     def leaf(self, kind, name, t, domain=None):
         """A tensor's contents before the step, as a leaf. Names of one memory are one leaf."""
+        self.said.leaf(name, t)
         t = local(t)
         storage = self.memory.storage(t)
         if storage is not None and self.memory.remembered(storage, t) is not None:
@@ -131,9 +143,9 @@ class Recorder(TorchDispatchMode):
 
     def filled(self, name, args, kwargs, out):
         """`ones_like` and its kin read a shape, and no values."""
-        given = [list(out.shape)]
-        if name == "full_like":
-            given.append(args[1] if len(args) > 1 else kwargs["fill_value"])
+        given, at = [list(out.shape)], 2 if name == "new_full" else 1
+        if FILLS[name] == "full":
+            given.append(args[at] if len(args) > at else kwargs["fill_value"])
         return self.graph.emit("aten::" + FILLS[name], given, {"dtype": out.dtype}, out)
 
     def read(self, tree):

@@ -8,6 +8,7 @@ import zlib
 import torch
 
 from ..errors import CaptureError
+from .counts import Count
 from .recorder import Recorder, local
 
 WRAPPERS = re.compile(
@@ -30,7 +31,9 @@ class Run:
     rank, world    as in torch.distributed, which is set up (gloo) where world > 1"""
 
     def __init__(self, rank, world, seed=0):
-        self.rank, self.world, self.seed = rank, world, seed
+        self.rank, self.seed = rank, seed
+        self.world = Count(world) if world > 1 else world
+        self.placements = {}
         self.recorded, self.unwritten = None, {}
 
     def step(
@@ -43,6 +46,7 @@ class Run:
         domains=None,
         part=None,
         gradients=False,
+        placements=None,
     ):
         """Records function(**inputs): forward, backward, optimizer, over all micro-batches. It
         returns the step's outputs, name to tensor, or None.
@@ -57,6 +61,8 @@ class Run:
         part        part(name, values, held) -> what this rank holds of a parameter or state, where
                     values(shape) is the whole one and `held` the tensor to fill; unsaid for those
                     that are DTensors, or whole on every rank
+        placements  input name to how the ranks share it, "S(0)", or one for each axis of the mesh,
+                    for isomer lint (docs/placements.md); DTensors say it themselves
         gradients   outputs `grad.NAME`, as the step leaves them
 
         The function is run three times. Setting up buckets, shapes and states belongs to the first
@@ -67,9 +73,11 @@ class Run:
         if self.recorded is not None:
             raise CaptureError("step() is called twice; one step is recorded")
         inputs, domains = dict(inputs or {}), dict(domains or {})
-        unknown = sorted(set(domains) - set(inputs))
-        if unknown:
-            raise CaptureError("domains speak of %s, which is no input" % ", ".join(unknown))
+        self.placements = dict(placements or {})
+        for what, said in (("domains", domains), ("placements", self.placements)):
+            unknown = sorted(set(said) - set(inputs))
+            if unknown:
+                raise CaptureError("%s speak of %s, which is no input" % (what, ", ".join(unknown)))
         function(**inputs)
         parameters = named_parameters(model)
 

@@ -1,0 +1,86 @@
+"""What was lacking where a model failed: inputs, and settings of its configuration, that are None
+where the line that failed reads them. Python's traceback has both the line and the values."""
+
+import linecache
+import re
+
+NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+NEVER = re.compile(r"label|past_key|cache|^use_|^output_|^return_|loss|_outputs?$|^kwargs$")
+
+
+def read_at(tb):
+    """The source of what a frame was doing: of the expression where Python says which."""
+    frame, first, last = tb.tb_frame, tb.tb_lineno, tb.tb_lineno
+    places = getattr(frame.f_code, "co_positions", None)
+    if places is not None:
+        one = next(p for k, p in enumerate(places()) if k == tb.tb_lasti // 2)
+        if one[0] is not None and one[1] is not None:
+            first, last = one[0], one[1]
+    lines = [linecache.getline(frame.f_code.co_filename, n) for n in range(first, last + 1)]
+    return "".join(lines)
+
+
+def steps(error):
+    """(names and dotted names, values of locals) of each frame, the innermost first."""
+    out, tb = [], error.__traceback__
+    while tb is not None:
+        names = list(dict.fromkeys(NAME.findall(read_at(tb))))
+        out.append((names, tb.tb_frame.f_locals))
+        tb = tb.tb_next
+    return out[::-1]
+
+
+def inputs(error, accepts):
+    """Names among `accepts` that were None where the error arose, or that it speaks of; the
+    likeliest first."""
+    out = []
+    for names, values in steps(error):
+        heads = [n.split(".")[0] for n in names]
+        heads = [n for n in heads if n in accepts and values.get(n, 0) is None]
+        out += [n for n in heads if not NEVER.search(n)]
+        if out:
+            break
+    out += [w for w in re.findall(r"\w+", str(error)) if w in accepts]
+    out = [n for n in dict.fromkeys(out) if n != "self" and not NEVER.search(n)]
+    # Embeddings are what tokens become: they come last.
+    return sorted(out, key=lambda n: n.endswith("inputs_embeds"))
+
+
+def settings(error):
+    """(configuration, name) of each attribute that is None where the error arose: on the line that
+    failed, then anywhere in a function that failed."""
+    out, elsewhere = [], []
+    for names, values in steps(error):
+        for name in names:
+            at, parts = values.get(name.split(".")[0]), name.split(".")[1:]
+            for part in parts:
+                owner, at = at, getattr(at, part, 0)
+                if at is None and is_configuration(owner):
+                    out.append((owner, part))
+    tb = error.__traceback__
+    while tb is not None:
+        read = tb.tb_frame.f_code.co_names
+        owners = [v for v in tb.tb_frame.f_locals.values() if is_configuration(v)]
+        elsewhere += [(c, n) for c in owners for n in read if getattr(c, n, 0) is None]
+        tb = tb.tb_next
+    return out + [found for found in elsewhere[::-1] if found not in out]
+
+
+def is_configuration(value):
+    return hasattr(value, "to_dict") and hasattr(value, "model_type")
+
+
+def entry(error):
+    """(configuration, name of a dictionary in it, key) where the error is that the key is not
+    there; None where it is another error."""
+    if not isinstance(error, KeyError) or not error.args:
+        return None
+    for names, values in steps(error):
+        for at in values.values():
+            config = at if hasattr(at, "to_dict") else getattr(at, "config", None)
+            for name in names:
+                last = name.split(".")[-1]
+                inner = getattr(config, last, None)
+                if isinstance(inner, dict) and error.args[0] not in inner:
+                    return config, last, error.args[0]
+    return None

@@ -1,0 +1,183 @@
+/* The comparison of graphs that are not run: leaves related by name, constants by value, and rules
+ * that are proved applied wherever they stand, until the outputs meet or nothing moves. */
+#include "synth/unrun/unrun.h"
+#include "synth/constants/constants.h"
+#include "synth/joint/joint.h"
+#include "synth/leaves/leaves.h"
+#include "synth/loop.h"
+#include "synth/refute/refute.h"
+#include "synth/result/result.h"
+#include "synth/search/search.h"
+
+#include <stdlib.h>
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+static iso_code fill(state *s, const bool *const live[2], iso_error *err) {
+  const double t = synth_clock();
+  iso_code c = st_type_leaves(s, live, err);
+  if (!c) c = st_find_readings(s, live, err);
+  if (!c) c = st_find_masks(s, live, err);
+  for (int side = 0; side < 2 && !c; side++) c = st_add_graph(s, side, live[side], err);
+  if (!c) c = eg_rebuild(s->g, err);
+  if (!c) c = st_draw_leaves(s, err);
+  if (!c) st_type_operators(s);
+  if (!c) c = st_relate_constants(s, err);
+  s->res->seconds_relate = synth_clock() - t;
+  return c;
+}
+
+/* Every captured operator is a place for rules, in the graphs' order. What a round adds may let
+ * others match, so that there is another. */
+static iso_code rewrite(state *s, const pairing *p, size_t n_pairs, iso_error *err) {
+  enum { ROUNDS = 6 };
+  bool joined = true;
+  for (int round = 0; round < ROUNDS && joined; round++) {
+    joined = false;
+    for (int side = 0; side < 2; side++)
+      for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+        const eg_node e = s->map[side][i];
+        if (s->graph[side]->node[i].kind != SYNTH_OP || e.i == EG_NONE || s->rec[e.i].konst)
+          continue;
+        if (st_stopped(s)) return ISO_OK;
+        const iso_code c = st_rewrite(s, e, &joined, err);
+        if (c) return c;
+      }
+    if (st_outputs_met(s, p, n_pairs)) return ISO_OK;
+  }
+  return ISO_OK;
+}
+
+/* A rule of the chain may say nothing of what is no number; where an operator sees such, only a run
+ * could tell. */
+static iso_code weigh(state *s, iso_error *err) {
+  st_poles p = {0};
+  iso_code c = st_poles_of(s, &p, err);
+  if (!c && (p.watched || p.apart || p.told)) {
+    s->res->verdict = SYNTH_UNDECIDED;
+    s->res->reason = "the outputs are joined, but an operator may see what is no number, which "
+                     "only a run can tell";
+  }
+  st_poles_free(&p);
+  return c;
+}
+
+static iso_code judge(state *s, const pairing *p, const bool *const live[2], iso_error *err) {
+  const synth_graph *L = s->graph[LEFT], *R = s->graph[RIGHT];
+  synth_result *r = s->res;
+  synth_pair *pair = iso_arena_alloc(&r->arena, (L->n_outputs + 1) * sizeof *pair);
+  iso_code c = pair ? ISO_OK : nomem(err);
+  bool all = true;
+  r->evidence = RULE_PROVED;
+  for (size_t i = 0; i < L->n_outputs && !c; i++) {
+    const eg_node l = s->map[LEFT][L->output[p[i].left].node];
+    const bool met = eg_equal(s->g, l, p[i].aux);
+    if (met) c = st_explain(s, l, p[i].aux, &r->evidence, err);
+    pair[i] = (synth_pair){L->output[i].name, R->output[p[i].right].name, p[i].relation, met};
+    all &= met;
+  }
+  if (c) return c;
+  r->pair = pair;
+  r->n_pairs = L->n_outputs;
+  r->verdict = all ? SYNTH_EQUIVALENT : SYNTH_UNDECIDED;
+  if (s->stopped) r->verdict = SYNTH_UNDECIDED, r->reason = s->stopped;
+  else if (all && s->constants.doubtful)
+    r->verdict = SYNTH_UNDECIDED, r->reason = s->constants.doubtful;
+  else if (all) return weigh(s, err);
+  else return st_name_gaps(s, live, err);
+  return ISO_OK;
+}
+
+static iso_code cover(state *s, const bool *const live[2], iso_error *err) {
+  synth_coverage *v = &s->res->coverage;
+  for (int side = 0; side < 2; side++) {
+    const size_t n = s->graph[side]->n_nodes;
+    uint32_t *dead = iso_arena_alloc(&s->res->arena, (n + 1) * sizeof *dead);
+    if (!dead) return nomem(err);
+    for (uint32_t i = 0; i < n; i++)
+      if (live[side][i]) v->n_reached[side]++;
+      else dead[v->n_unreached[side]++] = i;
+    v->unreached[side] = dead;
+  }
+  return ISO_OK;
+}
+
+static iso_code decide(state *s, pairing *p, const bool *const live[2], iso_error *err) {
+  const double t = synth_clock();
+  s->right_of = iso_arena_alloc(&s->arena, (s->graph[LEFT]->n_outputs + 1) * sizeof *s->right_of);
+  iso_code c = s->right_of ? st_output_terms(s, p, err) : nomem(err);
+  for (size_t i = 0; i < s->graph[LEFT]->n_outputs && !c; i++) s->right_of[p[i].left] = p[i].right;
+  if (!c) c = rewrite(s, p, s->graph[LEFT]->n_outputs, err);
+  if (!c) c = st_check_classes(s, err);
+  if (!c) c = judge(s, p, live, err);
+  if (!c) s->res->seconds_synthesise = synth_clock() - t - s->res->seconds_validate;
+  return c ? c : cover(s, live, err);
+}
+
+static iso_code compare(state *s, synth_graph own[2], bool *live[2], synth_result **out,
+                        iso_error *err) {
+  pairing *p = NULL;
+  const bool *const *const seen = (const bool *const *)live;
+  iso_code c = st_prepare(s, &p, err);
+  if (!c) c = st_look_over(s, own, live, err);
+  if (!c) c = fill(s, seen, err);
+  if (!c) c = decide(s, p, seen, err);
+  if (!c) c = st_assume_all(s, err);
+  if (!c) c = st_publish(s, live, err);
+  if (c) synth_result_free(s->res);
+  else {
+    s->res->terms = s->arena;
+    s->arena = (iso_arena){0};
+    *out = s->res;
+  }
+  free(p);
+  return c;
+}
+
+/* A comparison of what `from` asks, with masks as they are written, or read as minus infinity. */
+static iso_code once(const state *from, bool read_masks, bool *any_read, synth_result **out,
+                     iso_error *err) {
+  synth_graph own[2], paired[2];
+  bool *live[2] = {NULL, NULL};
+  state st = *from;
+  st.masks.try_others = read_masks;
+  iso_code c = st_pair_outputs(from->graph[LEFT], from->graph[RIGHT], &st.arena, paired, err);
+  if (c) {
+    iso_arena_fini(&st.arena);
+    return c;
+  }
+  for (int side = 0; side < 2; side++) st.graph[side] = &paired[side];
+  c = compare(&st, own, live, out, err);
+  *any_read = st.masks.read[ST_MASK_OTHER];
+  st_state_free(&st);
+  free(live[0]);
+  free(live[1]);
+  return c;
+}
+
+/* parameters: those of synth_compare. */
+iso_code synth_compare_unrun(const synth_graph *left, const synth_graph *right,
+                             const rule_set *known, const rule_oracle *oracle,
+                             rule_schemas *schemas, const synth_options *o, synth_result **out,
+                             iso_error *err) {
+  synth_options so = *o;
+  so.n_redrawn = 0;
+  const state from = {.graph = {left, right},
+                      .oracle = oracle,
+                      .schemas = schemas,
+                      .o = &so,
+                      .known = known,
+                      .unrun = true,
+                      .t0 = synth_clock()};
+  synth_result *again = NULL;
+  bool read = false;
+  *out = NULL;
+  iso_code c = once(&from, false, &read, out, err);
+  if (c || (*out)->verdict == SYNTH_EQUIVALENT) return c;
+  c = once(&from, true, &read, &again, err);
+  if (!c && (read || again->verdict == SYNTH_EQUIVALENT)) {
+    synth_result_free(*out);
+    *out = again;
+  } else synth_result_free(again);
+  return c;
+}

@@ -1,0 +1,29 @@
+/* Two graphs of which nothing is run but constants (synth/synth.h, synth_compare_unrun). */
+#ifndef SYNTH_UNRUN_UNRUN_H
+#define SYNTH_UNRUN_UNRUN_H
+
+#include "synth/comparison.h"
+
+/* ---- typed_leaves.c ---- */
+/* The leaves of both graphs in the e-graph: inputs that are one by name or value, parameters by
+ * name, constants with their values. What has no values is `typed`. */
+iso_code st_type_leaves(state *s, const bool *const live[2], iso_error *err);
+/* All operators but constants are typed, too. Requires: both graphs were added. */
+void st_type_operators(state *s);
+
+/* ---- leaf_bytes.c: parameters of a checkpoint, held against each other as they lie in its files.
+ * Both files are at hand, so that no hash is needed: bytes are compared, in any dtype. ---- */
+bool st_same_bytes(state *s, const rule_tensor *a, const rule_tensor *b);
+/* Leaves of `side` without a partner that are leaves of the other side, rows below rows: one of
+ * them, or q, k and v in one. */
+iso_code st_join_stacked(state *s, int side, const bool *const live[2], iso_error *err);
+/* How leaf `r` of the right differs from its namesake, or a fused one from what it is put together
+ * of, in words of the result's; NULL in `out`: it does not, or either has no values. */
+iso_code st_leaf_differs(state *s, size_t r, const char **out, iso_error *err);
+
+/* ---- gaps.c ---- */
+/* Where the chain has gaps: operators all of whose arguments have a counterpart, and which have
+ * none; and leaves without one. Into the result's reason and its divergences. */
+iso_code st_name_gaps(state *s, const bool *const live[2], iso_error *err);
+
+#endif

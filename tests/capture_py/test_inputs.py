@@ -1,0 +1,216 @@
+"""Example inputs that are found by running a model, and configurations made small so that it can be
+built: on modules made here, whose needs are known."""
+
+import types
+import unittest
+
+import torch
+from isomer_capture import documented, lacking, search, widths
+from isomer_capture.errors import CaptureError
+from torch import nn
+
+OPTIONS = types.SimpleNamespace(batch=1, length=5, seed=0, dtype="float32")
+
+
+class Config:
+    model_type = "made-here"
+
+    def __init__(self, **settings):
+        self.__dict__.update(settings)
+
+    def to_dict(self):
+        return {k: v for k, v in vars(self).items() if not isinstance(v, Config)}
+
+
+def call(model, **inputs):
+    return model(**inputs)
+
+
+def found(model, **settings):
+    return search.found(model, Config(**settings), OPTIONS, call)
+
+
+class NeedsMask(nn.Module):
+    main_input_name = "input_values"
+
+    def forward(self, input_values, attention_mask=None, labels=None):
+        """
+        Args:
+            input_values (`torch.FloatTensor` of shape `(batch_size, sequence_length)`):
+                Samples.
+        """
+        return input_values * inner(attention_mask)
+
+
+def inner(attention_mask):
+    return attention_mask.sum(-1)
+
+
+class NeedsWidth(nn.Module):
+    """Its width stands in no configuration."""
+
+    main_input_name = "inputs_embeds"
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(24, 3)
+        self.conv = nn.Conv1d(7, 2, 1)
+
+    def forward(self, inputs_embeds, frames_features):
+        return self.linear(inputs_embeds).sum() + self.conv(frames_features).sum()
+
+
+class NeedsPlaceholders(nn.Module):
+    main_input_name = "input_ids"
+
+    def forward(self, input_ids, pixel_values=None):
+        """
+        Args:
+            input_ids (`torch.LongTensor` of shape `(batch_size, sequence_length)`): Tokens.
+            pixel_values (`torch.FloatTensor` of shape `(batch_size, 3, height, width)`): Images.
+        """
+        if pixel_values is None:
+            raise ValueError("You have to specify pixel_values")
+        tokens = int((input_ids == 9).sum())
+        if tokens != 6:
+            raise ValueError("tokens: %d, features: 6" % tokens)
+        return input_ids + pixel_values.mean()
+
+
+class Patches(nn.Module):
+    main_input_name = "flattened_patches"
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(10, 3)
+        self.rows = nn.Embedding(5, 3)
+
+    def forward(self, flattened_patches):
+        return self.linear(flattened_patches[:, :, 2:]) + self.rows(
+            flattened_patches[:, :, 0].long()
+        )
+
+
+class Impossible(nn.Module):
+    main_input_name = "input_values"
+
+    def forward(self, input_values):
+        raise ValueError("never with this")
+
+
+class Inputs(unittest.TestCase):
+    def test_a_mask_that_a_helper_reads(self):
+        inputs = found(NeedsMask())
+        self.assertEqual(set(inputs), {"input_values", "attention_mask"})
+        self.assertTrue(bool((inputs["attention_mask"] == 1).all()))
+
+    def test_a_width_that_only_the_error_says(self):
+        inputs = found(NeedsWidth(), hidden_size=16)
+        self.assertEqual(inputs["inputs_embeds"].shape[-1], 24)
+        self.assertEqual(inputs["frames_features"].shape[1], 7)
+
+    def test_tokens_that_stand_for_parts_of_an_image(self):
+        inputs = found(NeedsPlaceholders(), image_token_id=9, vocab_size=9)
+        self.assertEqual(int((inputs["input_ids"] == 9).sum()), 6)
+
+    def test_patches_with_their_places(self):
+        inputs = found(Patches(), patch_size=2)
+        self.assertEqual(inputs["flattened_patches"].shape[-1], 12)
+        self.assertEqual(inputs["flattened_patches"][0, :3, 1].tolist(), [1, 2, 3])
+
+    def test_what_never_runs_is_said_once(self):
+        with self.assertRaisesRegex(CaptureError, "does not run: never with this"):
+            found(Impossible())
+
+    def test_an_input_of_which_nothing_is_known(self):
+        class Unknown(nn.Module):
+            def forward(self, session):
+                return session
+
+        with self.assertRaisesRegex(CaptureError, "no example is known for the input session"):
+            found(Unknown())
+
+
+class Docstrings(unittest.TestCase):
+    def test_types_and_shapes(self):
+        said = documented.of_class(NeedsPlaceholders)
+        self.assertEqual(said["input_ids"].kind, "int")
+        self.assertEqual(said["pixel_values"].kind, "float")
+        self.assertEqual(said["pixel_values"].dimensions, ["batch_size", "3", "height", "width"])
+
+    def test_sizes_of_words(self):
+        config = Config(num_time_features=2, depth=6, inside=Config(width_of_it=11))
+        known = {"batch": 3, "length": 5, "side": 32, "wide": 64, "other": 1}
+        for words, size in (
+            ("batch_size", 3),
+            ("sequence_length", 5),
+            ("height", 32),
+            ("hidden_size", 64),
+            ("config.inside.width_of_it", 11),
+            ("width_of_it", 11),
+            ("depth", 6),
+            ("num_features", 2),
+            ("depth * batch_size", 18),
+            ("17", 17),
+            ("something", 1),
+        ):
+            with self.subTest(words):
+                self.assertEqual(
+                    documented.size_of(words, "past_time_features", config, known), size
+                )
+
+
+class Lacking(unittest.TestCase):
+    def raised(self, function, *given):
+        try:
+            function(*given)
+        except Exception as e:
+            return e
+        raise AssertionError("nothing was raised")
+
+    def test_settings_that_are_none(self):
+        def build(config):
+            return config.heads + 1
+
+        def before(config):
+            heads = config.heads
+            return heads + 1
+
+        config = Config(heads=None, other=None)
+        for function in (build, before):
+            self.assertEqual(lacking.settings(self.raised(function, config)), [(config, "heads")])
+
+    def test_an_entry_that_is_not_there(self):
+        def rotate(config):
+            return config.rope_parameters["mrope_section"]
+
+        config = Config(rope_parameters={"type": "default"}, hidden_size=64, num_attention_heads=4)
+        entry = lacking.entry(self.raised(rotate, config))
+        self.assertEqual(entry, (config, "rope_parameters", "mrope_section"))
+        self.assertEqual(sum(widths.entry(*entry)), 8)  # half a head
+        self.assertIsNone(lacking.entry(ValueError("x")))
+
+
+class Widths(unittest.TestCase):
+    def test_heads_divide_the_width(self):
+        config = widths.whole_heads(Config(hidden_size=144, num_attention_heads=14))
+        self.assertEqual(config.num_attention_heads, 12)
+
+    def test_images_and_all_that_is_as_wide_as_one(self):
+        config = Config(
+            image_size=1024, patch_size=16, window_size=14, inner=Config(image_embedding_size=64)
+        )
+        config.inner.image_size, config.inner.patch_size = 1024, 16
+        small = widths.small_images(config)
+        self.assertEqual((small.image_size, small.window_size), (64, 14))
+        self.assertEqual((small.inner.image_size, small.inner.image_embedding_size), (64, 4))
+        self.assertEqual(config.image_size, 1024)
+
+    def test_no_configuration_is_tried_twice(self):
+        tried = [c.to_dict() for c in widths.smaller(Config(hidden_size=64, depth=4), 2)]
+        self.assertEqual([t["hidden_size"] for t in tried], [8, 16, 32, 64])
+        self.assertEqual({t["depth"] for t in tried}, {2})
+
+
+if __name__ == "__main__":
+    unittest.main()

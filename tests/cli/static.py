@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""compare --static: decoders of several layers whose parameters have no values, written in drawn
+spellings, with the rules of a small pair in the same spellings. What computes the same is
+equivalent, what does not is undecided, and never different.
+
+    tests/cli/static.py [--isomer build/isomer] [--only NAME]
+
+The last line is `N passed, N failed`."""
+
+import json
+import os
+import random
+import sys
+import tempfile
+
+from harness import ROOT, expect, isomer, run_functions, short
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "pairs"))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+from dsl import Pair, join, values  # noqa: E402
+from tensors import read_tensors, write_tensors  # noqa: E402
+
+EQUIVALENT, UNDECIDED = 0, 3
+SMALL = {"tokens": 5, "heads": 2, "width": 4, "inner": 12, "words": 11, "layers": 2}
+LARGE = {"tokens": 5, "heads": 4, "width": 8, "inner": 40, "words": 23, "layers": 5}
+# What a wrong right side does in one of its layers.
+FAULTS = ("eps", "act", "scale", "residual", "causal", "other layer", "swapped", "twice", "gate")
+
+
+def norm(g, x, w, how, eps):
+    if how == "fused":
+        return x.rms_norm(w, eps)
+    square = x.pow(2.0) if how == "pow" else x.mul(x)
+    return x.mul(square.mean(-1, True).add(eps).rsqrt()).mul(w)
+
+
+def heads_of(x, n):
+    t, d = x.shape
+    return x.view(t, n, d // n).transpose(0, 1).unsqueeze(0)
+
+
+def attention(g, q, k, v, how, scale, causal):
+    if how == "sdpa":
+        out = q.sdpa(k, v, None, causal, scale=scale)
+    else:
+        t = q.shape[2]
+        scores = q.matmul(k.transpose(2, 3)).mul(scale)
+        if causal:
+            scores = scores.add(g.full((t, t), float("-inf")).triu(1))
+        out = scores.softmax(-1).matmul(v)
+    return out.squeeze(0).transpose(0, 1).reshape(q.shape[2], q.shape[1] * q.shape[3])
+
+
+def decoder(g, size, spell, fault=None, at=0):
+    n, width = size["heads"], size["width"]
+    d, f = n * width, size["inner"]
+    ids = g.ints("ids", [i % size["words"] for i in range(3, 3 + size["tokens"])], size["words"])
+    x = g.param("embed", size["words"], d).embedding(ids)
+    for i in range(size["layers"]):
+        wrong = fault if i == at else None
+        p = lambda name, *shape: g.param("layers.%d.%s" % (i, name), *shape)
+        w = {c: p(c, d, d) for c in ("o" if spell.get("fused") else "qkvo")}
+        up, gate, down = p("up", f, d), p("gate", f, d), p("down", d, f)
+        one, two = p("one", d), p("two", d)
+        if wrong == "other layer" and i > 0:
+            down = g.param("layers.%d.down" % (i - 1), d, f)
+        if wrong == "swapped":
+            w["k"], w["v"] = w["v"], w["k"]
+        if wrong == "gate":
+            up, gate = gate, up
+        h = norm(g, x, one, spell["norm"], 1e-3 if wrong == "eps" else 1e-5)
+        q, k, v = (heads_of(y, n) for y in projected(g, h, w, i, d, spell.get("fused")))
+        scale = width ** (-1.0 if wrong == "scale" else -0.5)
+        a = attention(g, q, k, v, spell["attention"], scale, wrong != "causal").linear(w["o"])
+        x = a if wrong == "residual" else x.add(a) if spell["add"] else a.add(x)
+        h = norm(g, x, two, spell["norm"], 1e-5)
+        a = h.linear(gate)
+        a = a.relu() if wrong == "act" else silu(a, spell["act"])
+        u = h.linear(up)
+        m = (a.mul(u) if spell["mul"] else u.mul(a)).linear(down)
+        x = x.add(m).add(m) if wrong == "twice" else x.add(m)
+    return x
+
+
+def projected(g, h, w, i, d, fused):
+    if not fused:
+        return [h.linear(w[c]) for c in "qkv"]
+    rows = join(*(values("layers.%d.%s" % (i, c), d, d) for c in "qkv"))
+    whole = g.leaf("parameter", "layers.%d.qkv" % i, rows, "float32")
+    return h.linear(whole).split(d, -1)
+
+
+def silu(a, how):
+    return a.silu() if how else a.mul(a.sigmoid())
+
+
+def drawn(rng):
+    return {
+        "norm": rng.choice(("fused", "pow", "mul")),
+        "attention": rng.choice(("sdpa", "eager")),
+        "add": rng.random() < 0.5,
+        "mul": rng.random() < 0.5,
+        "act": rng.random() < 0.5,
+    }
+
+
+def strip(folder):
+    """Parameters lose their values."""
+    with open(os.path.join(folder, "graph.json"), encoding="utf-8") as f:
+        names = {n["name"] for n in json.load(f)["nodes"] if n["op"] == "parameter"}
+    path = os.path.join(folder, "weights.safetensors")
+    write_tensors(path, {n: t for n, t in read_tensors(path).items() if n not in names})
+
+
+def write(d, name, left, right, bare):
+    Pair("", "", "", left, right).write(os.path.join(d, name))
+    both = [os.path.join(d, name, side) for side in ("left", "right")]
+    for side in both if bare else ():
+        strip(side)
+    return both
+
+
+def judged(seed, d):
+    """A pair in two drawn spellings, and each fault in it."""
+    rng = random.Random(seed)
+    l, r = drawn(rng), drawn(rng)
+    small = write(
+        d, "small", lambda g: decoder(g, SMALL, l), lambda g: decoder(g, SMALL, r), bare=False
+    )
+    cases = [(None, 0)] + [(f, rng.randrange(1, LARGE["layers"])) for f in FAULTS]
+    for k, (fault, at) in enumerate(cases):
+        both = write(
+            d,
+            "large%d" % k,
+            lambda g: decoder(g, LARGE, l),
+            lambda g: decoder(g, LARGE, r, fault, at),
+            bare=True,
+        )
+        got = isomer("compare", "--static", "--learn", *small, *both)
+        text = got.out.decode()
+        want = UNDECIDED if fault else EQUIVALENT
+        expect(
+            got.status == want,
+            "seed %d, fault %s in layer %d, %s against %s: status %d: %s",
+            seed,
+            fault,
+            at,
+            l,
+            r,
+            got.status,
+            short(text[-600:] or got.err, 900),
+        )
+        if fault is None:
+            expect("EQUIVALENT [proved]" in text, "not proved: %s", short(text))
+            expect("by name, not compared" in text, "leaves are not said to be uncompared")
+        else:
+            expect("the first gap is" in text, "no gap is named: %s", short(text))
+
+
+def test_drawn_spellings():
+    for seed in range(OPTIONS_COUNT):
+        with tempfile.TemporaryDirectory() as d:
+            judged(seed, d)
+
+
+def test_without_rules():
+    """Only what is written alike is one."""
+    l = {"norm": "pow", "attention": "sdpa", "add": True, "mul": True, "act": True}
+    with tempfile.TemporaryDirectory() as d:
+        same = write(d, "a", lambda g: decoder(g, LARGE, l), lambda g: decoder(g, LARGE, l), True)
+        got = isomer("compare", "--static", *same, "-q")
+        expect(got.status == EQUIVALENT, "status %d: %s", got.status, short(got.out or got.err))
+        other = dict(l, norm="mul")
+        apart = write(
+            d, "b", lambda g: decoder(g, LARGE, l), lambda g: decoder(g, LARGE, other), True
+        )
+        got = isomer("compare", "--static", *apart, "-q")
+        expect(got.status == UNDECIDED, "status %d: %s", got.status, short(got.out or got.err))
+
+
+PLAIN = {"norm": "pow", "attention": "sdpa", "add": True, "mul": True, "act": True}
+
+
+def compared_with(d, name, small, right, change):
+    """The large pair with weights, those of the right one changed."""
+    both = write(
+        d, name, lambda g: decoder(g, LARGE, PLAIN), lambda g: decoder(g, LARGE, right), False
+    )
+    path = os.path.join(both[1], "weights.safetensors")
+    tensors = read_tensors(path)
+    change(tensors)
+    write_tensors(path, tensors)
+    return isomer("compare", "--static", "--learn", *small, *both, "-v")
+
+
+def swapped(a, b):
+    def change(tensors):
+        tensors[a], tensors[b] = tensors[b], tensors[a]
+
+    return change
+
+
+def altered(name, how):
+    def change(tensors):
+        kind, shape, data = tensors[name]
+        tensors[name] = (kind, shape, how(data, shape))
+
+    return change
+
+
+def turned(data, shape):
+    n = shape[0]
+    items = [data[4 * i : 4 * i + 4] for i in range(n * n)]
+    return b"".join(items[j * n + i] for i in range(n) for j in range(n))
+
+
+def other_row(row):
+    def change(data, shape):
+        width = len(data) // shape[0]
+        return data[: row * width] + b"\0" * width + data[(row + 1) * width :]
+
+    return change
+
+
+def test_checkpoints():
+    """Weights are held against each other as they lie in the files, fused ones by their rows; what
+    differs is named."""
+    fused = dict(PLAIN, fused=True, norm="mul")
+    plain = dict(PLAIN, norm="mul")
+    up = ["layers.%d.up" % i for i in range(5)]
+    with tempfile.TemporaryDirectory() as d:
+        small = {
+            s: write(
+                d, s, lambda g: decoder(g, SMALL, PLAIN), lambda g, r=r: decoder(g, SMALL, r), False
+            )
+            for s, r in (("small", plain), ("fused", fused))
+        }
+        for k, (s, right, change, word) in enumerate(
+            (
+                ("small", plain, lambda t: None, None),
+                ("fused", fused, lambda t: None, None),
+                ("small", plain, swapped(up[1], up[3]), up[1] + " is left's " + up[3]),
+                ("small", plain, altered("layers.2.o", turned), "layers.2.o is transposed"),
+                (
+                    "small",
+                    plain,
+                    altered(up[4], other_row(7)),
+                    up[4] + " (1 of 40 rows, the first is 7)",
+                ),
+                (
+                    "fused",
+                    fused,
+                    altered("layers.3.qkv", other_row(40)),
+                    "layers.3.qkv, at left's layers.3.k (1 of 32 rows, the first is 8)",
+                ),
+            )
+        ):
+            got = compared_with(d, "large%d" % k, small[s], right, change)
+            text = got.out.decode()
+            want = UNDECIDED if word else EQUIVALENT
+            expect(got.status == want, "case %d: %d: %s", k, got.status, short(text[-600:], 900))
+            expect("not compared" not in text, "case %d: leaves are not compared", k)
+            expect(not word or word in text.splitlines()[-1], "%s: %s", word, text[-700:])
+
+
+def test_options():
+    with tempfile.TemporaryDirectory() as d:
+        l = {"norm": "pow", "attention": "sdpa", "add": True, "mul": True, "act": True}
+        both = write(d, "a", lambda g: decoder(g, SMALL, l), lambda g: decoder(g, SMALL, l), True)
+        for more in (["--learn", *both], ["--static", "--rounding"], ["--static", "--refine"]):
+            got = isomer("compare", *both, *more)
+            expect(got.status == 2 and got.err.count(b"\n") <= 2, "%s: %d", more, got.status)
+        got = isomer("compare", *both)
+        expect(got.status == 2, "without values, and not --static: status %d", got.status)
+
+
+OPTIONS_COUNT = 6
+
+if __name__ == "__main__":
+    sys.exit(
+        run_functions(
+            [], [test_options, test_without_rules, test_checkpoints, test_drawn_spellings]
+        )
+    )
