@@ -44,6 +44,33 @@ static const rule_term *wrap_dim(iso_arena *a, const rule_term *t, uint32_t rank
   return rule_list(a, child, t->n);
 }
 
+/* Whether nothing of an operand is joined, at any size: a cache that is empty yet. */
+static bool is_empty(const cap_lowering *l, const rule_term *t) {
+  const cap_node *n = t->kind == RULE_VAR ? &l->node[t->u.i] : NULL;
+  return n != NULL && n->n_outputs > 0 && n->output[0].shape.rank == 1 &&
+         n->output[0].shape.dim[0] == 0 &&
+         (n->dim == NULL || (n->dim[0]->kind == RULE_INT && n->dim[0]->u.i == 0));
+}
+
+/* What an operator leaves out of its operands is not there, where others say the result's dtype. */
+static iso_code drop_empty(const cap_lowering *l, const cap_node *node, const rule_schema *s,
+                           const rule_term **child, iso_error *err) {
+  const rule_term *all = s->n_args ? child[0] : NULL;
+  if (!rule_operator_of(s->name)->skips_empty || all->kind != RULE_LIST) return ISO_OK;
+  const rule_term **kept = cap_new_list(l, all->n);
+  if (kept == NULL) return cap_no_memory(err);
+  uint32_t n = 0;
+  bool typed = false;
+  for (uint32_t i = 0; i < all->n; i++) {
+    const rule_term *t = all->child[i];
+    if (is_empty(l, t)) continue;
+    typed |= t->kind == RULE_VAR && l->node[t->u.i].n_outputs > 0 && node->n_outputs > 0 &&
+             l->node[t->u.i].output[0].dtype == node->output[0].dtype;
+    kept[n++] = t;
+  }
+  return n == all->n || !typed ? ISO_OK : cap_given(rule_list(l->arena, kept, n), &child[0], err);
+}
+
 static iso_code wrap_dims(const cap_lowering *l, const rule_schema *s, const rule_shape *shape,
                           const rule_term **child, iso_error *err) {
   if (!has_dims(s->name) || shape == NULL) return ISO_OK;
@@ -126,9 +153,10 @@ static iso_code wrap_index(const cap_lowering *l, const rule_schema *s, const ru
 
 iso_code cap_one_spelling(const cap_lowering *l, const cap_node *node, const rule_schema *s,
                           const rule_term **child, iso_error *err) {
+  iso_code code = drop_empty(l, node, s, child, err);
+  if (code != ISO_OK) return code;
   const cap_node *in = counted_in(l, s->name, child, s->n_args);
   const rule_shape *shape = in != NULL ? &in->output[0].shape : NULL;
-  iso_code code;
   if ((code = wrap_dims(l, s, shape, child, err)) != ISO_OK) return code;
   if ((code = fill_sizes(l, node, s, child, err)) != ISO_OK) return code;
   if ((code = close_slice(l, s, shape, child, err)) != ISO_OK) return code;
@@ -173,12 +201,13 @@ static iso_code place_slice(const cap_lowering *l, const rule_schema *s, const r
 
 iso_code cap_one_spelling_sized(const cap_lowering *l, const cap_node *node, const rule_schema *s,
                                 const rule_term **child, iso_error *err) {
+  iso_code code = drop_empty(l, node, s, child, err);
+  if (code != ISO_OK) return code;
   const cap_node *in = counted_in(l, s->name, child, s->n_args);
   const rule_shape *shape = in != NULL ? &in->output[0].shape : NULL;
   const rule_placed where = rule_operator_of(s->name)->placed;
   int64_t size;
-  iso_code code = wrap_dims(l, s, shape, child, err);
-  if (code != ISO_OK) return code;
+  if ((code = wrap_dims(l, s, shape, child, err)) != ISO_OK) return code;
   if ((code = take_sizes(l, node, s, child, err)) != ISO_OK) return code;
   const size_t dim = cap_find_arg(s, "dim"), k = cap_find_arg(s, "index");
   if (!size_at(s, shape, child, &size)) return ISO_OK;

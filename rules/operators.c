@@ -13,6 +13,7 @@
 #define IDENTITY .identity = true, MOVES
 #define PART .part = true, MOVES
 #define JOINS .joins = true, MOVES
+#define SKIPS_EMPTY .skips_empty = true
 #define ACCUMULATES .accumulates = true, MOVES
 #define UNCHANGED .identity = true, EXACT
 #define FILLS .fills = true, MOVES

@@ -199,6 +199,7 @@ typedef struct rule_operator {
   bool part : 1;        /* moves some of its first operand's numbers, in their order */
   bool fills : 1;       /* makes a tensor of literals and sizes alone */
   bool joins : 1;       /* its operands' numbers in turn: joined, or repeated */
+  bool skips_empty : 1; /* leaves out operands of one dimension that have no elements */
   bool accumulates : 1; /* moves numbers, unless an argument says that those of one place add up */
   bool cast : 1;        /* changes the dtype */
   bool elementwise : 1; /* each element is one function of the operands' elements at its place */

@@ -128,6 +128,15 @@ def parser():
             default=1,
             help=argparse.SUPPRESS if name == "vllm" else "sequences",
         )
+        c.add_argument(
+            "--cached",
+            type=positive,
+            default=0,
+            metavar="N",
+            help=argparse.SUPPRESS
+            if name == "vllm"
+            else "the last N tokens one after another, with the model's own cache behind a prompt",
+        )
         c.add_argument("--name", help="the model's name in the capture")
         c.add_argument("--trace", action="store_true", help="keep the value of every node")
         c.add_argument(

@@ -298,10 +298,14 @@ def replayed(function):
     return decide
 
 
-def call_for(model):
-    """How the model is called on its one input: nothing is cached. Its output is the logits, else
-    the last hidden state, else the first tensor, by its name there."""
+def call_for(model, cached=0):
+    """How the model is called on its one input: nothing is cached, or the last `cached` tokens come
+    one after another behind a prompt of the others. Its output is the logits, else the last hidden
+    state, else the first tensor, by its name there."""
     import inspect
+
+    if cached:
+        return step_by_step(model, cached)
 
     import torch
 
@@ -318,6 +322,34 @@ def call_for(model):
         if not named:
             raise CaptureError("%s returns no tensor" % type(m).__name__)
         return {named[0]: tensors[named[0]]}
+
+    return call
+
+
+def step_by_step(model, n):
+    """The same output, of a prompt and n tokens behind it with the model's own cache."""
+    import inspect
+
+    import torch
+
+    accepts = inspect.signature(type(model).forward).parameters
+    name = model.main_input_name
+    if name != "input_ids" or "past_key_values" not in accepts:
+        raise CaptureError("--cached: %s keeps no cache of tokens" % type(model).__name__)
+
+    def call(m, **inputs):
+        tokens, cache, found = inputs.pop(name), None, []
+        if tokens.shape[1] <= n:
+            raise CaptureError("--cached %d: there are only %d tokens" % (n, tokens.shape[1]))
+        last = tokens[:, -n:]
+        for part in (tokens[:, :-n], *(last[:, k : k + 1] for k in range(n))):
+            out = m(**{name: part}, past_key_values=cache, use_cache=True, return_dict=True)
+            cache = getattr(out, "past_key_values", None)
+            key = next((k for k in ("logits", "last_hidden_state") if k in out), None)
+            if cache is None or key is None or out[key].dim() != 3:
+                raise CaptureError("--cached: %s keeps no cache of tokens" % type(m).__name__)
+            found.append(out[key])
+        return {key: torch.cat(found, 1)}
 
     return call
 
@@ -348,12 +380,12 @@ def runs(options, config, weights):
     if options.static:
         return model, weightless_inputs(options, config, model)
     try:
-        return model, configs.input_sets(config, model, options, call_for(model))
+        return model, configs.input_sets(config, model, options, call_for(model, options.cached))
     except CaptureError as e:
         if not (options.reduce and complete(getattr(e, "entry", None))):
             raise
     model = build(options, config, weights)
-    return model, configs.input_sets(config, model, options, call_for(model))
+    return model, configs.input_sets(config, model, options, call_for(model, options.cached))
 
 
 def complete(found):
@@ -415,7 +447,8 @@ def capture_model(options, config, model, sets=None):
     # One sequence is a case of its own in many programs: an open batch is captured at two.
     if "batch" in options.dynamic:
         options.batch = max(options.batch, 2)
-    sets = sets or configs.input_sets(config, model, options, call_for(model))
+    call = call_for(model, options.cached)
+    sets = sets or configs.input_sets(config, model, options, call)
     name = getattr(model, "main_input_name", next(iter(sets[0])))
     # What Transformers decides by the length of one prompt holds for no other length.
     attn = "sdpa-mask" if options.dynamic and options.attn == "sdpa" else options.attn
@@ -424,7 +457,7 @@ def capture_model(options, config, model, sets=None):
             model,
             sets[0],
             options.out,
-            call=call_for(model),
+            call=call,
             more_inputs=sets[1:],
             model=options.name or config.model_type,
             framework="transformers",
@@ -437,6 +470,7 @@ def capture_model(options, config, model, sets=None):
                 "config": plain(config),
                 "class": type(model).__name__,
                 "attention": attn,
+                **({"cached": options.cached} if options.cached else {}),
                 "seed": options.seed,
                 "dtype": options.dtype,
             },

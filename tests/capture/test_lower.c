@@ -22,13 +22,14 @@ static void setup(void) {
 }
 static void teardown(void) { rule_schemas_free(schemas); }
 
-/* x: [2, 3, 4]; y: [4]; s: a scalar; m: [2, 3] of int64. Then the node in hand. */
+/* x: [2, 3, 4]; y: [4]; s: a scalar; m: [2, 3] of int64; z: [0]. Then the node in hand. */
 #define LEAF(name, shape, dtype) \
   "{'id':'" name "','op':'input','name':'" name "','outputs':[{'shape':" shape ",'dtype':'" dtype \
   "'}]},"
 #define HEAD \
   "{'format':'isomer-capture','version':1,'nodes':[" LEAF("x", "[2,3,4]", "float32") \
-      LEAF("y", "[4]", "float32") LEAF("s", "[]", "float32") LEAF("m", "[2,3]", "int64")
+      LEAF("y", "[4]", "float32") LEAF("s", "[]", "float32") LEAF("m", "[2,3]", "int64") \
+          LEAF("z", "[0]", "float32")
 #define OUT(shape) ",'outputs':[{'shape':" shape ",'dtype':'float32'}]"
 #define ANY OUT("[2,3,4]")
 
@@ -42,11 +43,11 @@ static iso_code parse(const char *node, cap_graph **g, iso_error *err) {
 }
 
 static void check_lowered(const char *node, const char *want) {
-  static const char *const vars[] = {"x", "y", "s", "m"};
+  static const char *const vars[] = {"x", "y", "s", "m", "z"};
   cap_graph *g = NULL;
   iso_error err;
   ck_assert_msg(parse(node, &g, &err) == ISO_OK, "%s: %s", node, err.msg);
-  const rule_term *call = g->node[4].call;
+  const rule_term *call = g->node[5].call;
   char *have = rule_term_print(call, schemas, vars), *text = quotes(want);
   ck_assert_msg(strcmp(have, text) == 0, "%s: is %s, not %s", node, have, text);
   const rule_schema *s = rule_schemas_find(schemas, call->u.s);
@@ -179,6 +180,14 @@ static const lowered cases[] = {
     {"'op':'my::layer','args':[{'ref':'x'},'l0'],'attributes':{'heads':2}" ANY,
      "(my::layer x none (list (list 'heads' 2)))"},
     {"'op':'my::layer','args':[{'ref':'x'},'l0']" ANY, "(my::layer x 'l0')"},
+    /* what is empty and of one dimension is left out of what is joined */
+    {"'op':'aten::cat','args':[[{'ref':'z'},{'ref':'x'},{'ref':'z'}],-2]" ANY,
+     "(aten::cat (list x) 1)"},
+    {"'op':'aten::cat','args':[[{'ref':'z'},{'ref':'y'}]]" OUT("[4]"), "(aten::cat (list y))"},
+    {"'op':'aten::cat','args':[[{'ref':'z'},{'ref':'z'}]]" OUT("[0]"), "(aten::cat (list z z))"},
+    {"'op':'aten::cat','args':[[{'ref':'z'},{'ref':'m'}]]" OUT("[2,3]"), "(aten::cat (list z m))"},
+    {"'op':'aten::stack','args':[[{'ref':'z'},{'ref':'z'}]]" OUT("[2,0]"),
+     "(aten::stack (list z z))"},
     {"'op':'_C::silu_and_mul','kwargs':{'out':{'ref':'y'},'input':{'ref':'x'}},'functionalized':{'"
      "returns':0,'writes':['out']}" OUT("[2,3,2]"),
      "(_C::silu_and_mul.isomer x)"},

@@ -93,6 +93,33 @@ class Transformers(Case):
         self.assertEqual(self.compare("sdpa", "mask"), "equivalent")
         self.assertEqual(self.compare("sdpa", "eps"), "different")
 
+    def test_a_prompt_with_its_cache_is_the_whole(self):
+        """And is not where the token behind the prompt is at another position."""
+        for model in ("gpt2", "llama"):
+            whole = self.take("hf", model, "whole")
+            cached = self.take("hf", model, "cached", "--cached", "1")
+            self.assertEqual(whole["outputs"][0]["name"], cached["outputs"][0]["name"])
+            self.assertEqual(self.compare("whole", "cached"), "equivalent")
+            behind = [
+                n
+                for n in cached["nodes"]
+                if n["op"] == "aten::add.Tensor" and n["args"][1:] == [5] and n["id"] != "add"
+            ]
+            self.assertEqual(len(behind), 1)
+            behind[0]["args"][1] = 4
+            with open(os.path.join(self.path("cached"), "graph.json"), "w") as f:
+                json.dump(cached, f)
+            self.assertEqual(self.compare("whole", "cached"), "different")
+
+    def test_what_keeps_no_cache_cannot_be_captured_with_one(self):
+        for model, why in (("vit", "keeps no cache"), ("bert", "keeps no cache")):
+            status, _, err = run("hf", model, "-o", self.path(model), *TINY, "--cached", "1")
+            self.assertEqual((status, err.count("\n")), (2, 1), err)
+            self.assertIn(why, err)
+        status, _, err = run("hf", "llama", "-o", self.path("x"), *TINY, "--cached", "6")
+        self.assertEqual((status, err.count("\n")), (2, 1), err)
+        self.assertIn("there are only 6 tokens", err)
+
     def test_models_that_read_images(self):
         graph = self.take("hf", "vit", "sdpa")
         inputs = [n for n in graph["nodes"] if n["op"] == "input"]
