@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "rules/operators.h"
 #include "synth/constants/constants.h"
 #include "synth/joint/joint.h"
 #include "synth/refute/refute.h"
@@ -30,14 +31,26 @@ typedef struct moved {
   const rule_term *call;
 } moved;
 
-/* Whether that is what the run has there: its outputs are known then. */
-static bool stands(const state *s, const moved *m, const st_run *run) {
-  const st_value_list *is = &run->value[m->at];
-  if (!m->v) return m->call == s->graph[m->side]->node[m->at].call;
-  return is->n == 1 && is->v[0] && rule_tensor_same(is->v[0], m->v);
+/* Whether a node makes a truth value or a whole number of constants alone: one that jumps says
+ * another thing on all inputs, whatever the outputs at the captured ones are. */
+static bool decides(const state *s, int side, size_t i) {
+  const synth_node *n = &s->graph[side]->node[i];
+  const eg_node e = s->map[side][i];
+  if (n->kind != SYNTH_OP || e.i == EG_NONE || !s->rec[e.i].konst || n->n_outputs != 1)
+    return false;
+  switch (rule_operator_of(n->op)->choice) {
+  case RULE_CHOICE_FLOOR:
+  case RULE_CHOICE_CEIL:
+  case RULE_CHOICE_TRUNC:
+  case RULE_CHOICE_ROUND:
+  case RULE_CHOICE_SIGN:
+  case RULE_CHOICE_QUOTIENT: return true;
+  default: return !rule_dtype_is_float(n->dtype) && !rule_dtype_is_complex(n->dtype);
+  }
 }
 
-/* The outputs of a side where its node has the value `v`, or is called as it was captured. */
+/* The outputs of a side where its node has the value `v`, or is called as it was captured. Behind
+ * them, by node, what decides. */
 static iso_code outputs_with(state *s, const moved *m, const st_run *from, rule_tensor **out,
                              iso_error *err) {
   const int side = m->side;
@@ -52,32 +65,39 @@ static iso_code outputs_with(state *s, const moved *m, const st_run *from, rule_
     again[i] = g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE &&
                st_term_uses(g->node[i].call, again);
   const st_carry with = {.from = from, .again = again, .value = value, .call = calls};
-  const bool known = stands(s, m, from);
   for (size_t o = 0; o < g->n_outputs && !c; o++) {
     const uint32_t goal = g->output[o].node;
-    if (!again[goal]) continue;
-    if (known && from->value[goal].n == 1) out[o] = rule_tensor_ref(from->value[goal].v[0]);
-    else c = st_run_to(s, side, &with, goal, &out[o], NULL, err);
+    if (again[goal]) c = st_run_to(s, side, &with, goal, &out[o], NULL, err);
   }
+  for (uint32_t i = at + 1; i < g->n_nodes && !c; i++)
+    if (again[i] && decides(s, side, i))
+      c = st_run_to(s, side, &with, i, &out[g->n_outputs + i], NULL, err);
   free(again);
   free(value);
   free(calls);
   return c;
 }
 
+/* What comes of it: how far the outputs move, and the node that jumps, NULL: none. */
+typedef struct effect {
+  double by;
+  const char *jumps;
+} effect;
+
 static iso_code movement(state *s, const st_rounded *r, int side, uint32_t at, const st_run *base,
-                         double *out, iso_error *err) {
-  const size_t n = s->graph[side]->n_outputs;
+                         effect *out, iso_error *err) {
+  const size_t n_outputs = s->graph[side]->n_outputs, n = n_outputs + s->graph[side]->n_nodes;
   rule_tensor **one = calloc(n + 1, sizeof *one), **two = calloc(n + 1, sizeof *two);
   iso_code c = one && two ? ISO_OK : nomem(err);
   const rule_term *own = r->call ? s->graph[side]->node[at].call : NULL;
-  *out = 0;
+  *out = (effect){0};
   if (!c) c = outputs_with(s, &(moved){side, at, r->value[0], own}, base, one, err);
   if (!c) c = outputs_with(s, &(moved){side, at, r->value[1], r->call}, base, two, err);
   for (size_t o = 0; o < n && !c; o++)
     if (one[o] && two[o] && one[o]->numel == two[o]->numel) {
       const double by = s->oracle->compare(s->oracle->ctx, one[o], two[o], 0).max_rel;
-      if (!(by <= *out)) *out = by; /* also what is no number */
+      if (!(by <= out->by)) out->by = by; /* also what is no number */
+      if (o >= n_outputs && by > 0) out->jumps = s->graph[side]->node[o - n_outputs].id;
     }
   for (size_t o = 0; o < n && one && two; o++) {
     rule_tensor_unref(one[o]);
@@ -109,14 +129,18 @@ static iso_code say(state *s, const st_rounded *r, double by, bool measured, iso
 /* A difference of constants that rounding explains moves outputs by little: a quarter is another
  * function, so is far more than the constants differ by, as where a floor sees them, and what is no
  * number is unknown. */
-static iso_code doubt(state *s, const st_rounded *r, double by, iso_error *err) {
+static iso_code doubt(state *s, const st_rounded *r, const effect *of, iso_error *err) {
   const double amplified = 1e5, /* a position times a frequency, and what follows */
       most = fmin(0.25, amplified * difference(s, r));
-  if (by <= most || s->constants.doubtful) return ISO_OK;
-  s->constants.doubtful = iso_arena_printf(
-      &s->arena,
-      "%s, and the outputs move by %.3g (relative) because of it, which no rounding explains",
-      s->assumed.of[r->assumption].text, by);
+  const char *text = s->assumed.of[r->assumption].text;
+  if ((of->by <= most && !of->jumps) || s->constants.doubtful) return ISO_OK;
+  if (of->jumps)
+    s->constants.doubtful = iso_arena_printf(&s->arena, "%s, and %s jumps", text, of->jumps);
+  else
+    s->constants.doubtful = iso_arena_printf(
+        &s->arena,
+        "%s, and the outputs move by %.3g (relative) because of it, which no rounding explains",
+        text, of->by);
   return s->constants.doubtful ? ISO_OK : nomem(err);
 }
 
@@ -130,7 +154,7 @@ iso_code st_measure_rounding(state *s, iso_error *err) {
   for (size_t i = 0; i < s->constants.n_rounded && !c; i++) {
     int side;
     uint32_t at;
-    double by = 0;
+    effect of = {0};
     bool measured =
         i < MOST_MEASURED && !s->stopped && captured_node(s, &s->constants.rounded[i], &side, &at);
     iso_error ignored;
@@ -140,12 +164,12 @@ iso_code st_measure_rounding(state *s, iso_error *err) {
       ran[side] = measured;
     }
     if (measured && !c &&
-        (c = movement(s, &s->constants.rounded[i], side, at, &base[side], &by, &ignored)) &&
+        (c = movement(s, &s->constants.rounded[i], side, at, &base[side], &of, &ignored)) &&
         c != ISO_NOMEM)
       c = ISO_OK, measured = false;
     if (c) c = nomem(err);
-    else if (measured) c = doubt(s, &s->constants.rounded[i], by, err);
-    if (!c) c = say(s, &s->constants.rounded[i], by, measured, err);
+    else if (measured) c = doubt(s, &s->constants.rounded[i], &of, err);
+    if (!c) c = say(s, &s->constants.rounded[i], of.by, measured, err);
   }
   for (int side = 0; side < 2; side++)
     if (ran[side]) st_run_free(&base[side]);

@@ -5,12 +5,19 @@
 #include "rules/operators.h"
 #include "synth/refute/refute_int.h"
 
-/* Whether a call reads where integers say: what can fail for some values and not for others. */
-static bool reads_by_index(const synth_graph *g, const rule_term *t) {
+static bool has_integers(const synth_graph *g, const rule_term *t) {
   if (t->kind == RULE_VAR) return rule_dtype_is_int(g->node[t->u.i].dtype);
   for (uint32_t k = 0; k < t->n; k++)
-    if (reads_by_index(g, t->child[k])) return true;
+    if (has_integers(g, t->child[k])) return true;
   return false;
+}
+
+/* Whether a call reads where integers say: what can fail for some values and not for others. Other
+ * operators with integers may fail since they take no float64. */
+static bool reads_by_index(const synth_graph *g, const rule_term *t) {
+  const rule_operator *o = rule_operator_of(t->u.s);
+  const bool known = o->table || o->ends != RULE_ENDS_NOWHERE || o->choice == RULE_CHOICE_INDEX;
+  return (known || !rule_is_aten(t->u.s)) && has_integers(g, t);
 }
 
 /* Where the leaves themselves could not be had (no such device) there is nothing to run on. */

@@ -230,7 +230,7 @@ def rounding_through_jumps():
     ):
 
         def build(c, side):
-            c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
+            c.leaf("x", "input", "float32", [4.0, -1.25, 2.0, 3.5])
             c.leaf("t", "buffer", "float32", [value - (unit if side else 0), 0.25, 0.5, 0.75])
             c.op(
                 "f", "aten::" + op, [ref("t"), *args], [4], "bool" if op[:2] == "gt" else "float32"
