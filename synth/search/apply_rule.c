@@ -407,12 +407,21 @@ typedef struct places {
   bool starved;
 } places;
 
+/* The same match by other members of its classes. */
+static bool noted(const matcher *m, const places *p, size_t k, const rule *at) {
+  for (uint32_t i = 0; i < m->r->n_vars; i++)
+    if (eg_class_of(m->s->g, p->var[k][i]).i != eg_find(m->s->g, m->var[i]).i) return false;
+  return rule_term_eq(p->at[k].lhs, at->lhs) && rule_term_eq(p->at[k].rhs, at->rhs);
+}
+
 /* Returns: whether there is no room for more. */
 static bool note_place(matcher *m) {
   places *p = m->all;
   if (!names_strict(&m->names, m->r)) return false;
   rule at;
   if (!instantiate(m, m->names.arena, &at)) return false;
+  for (size_t k = 0; k < p->n; k++)
+    if (noted(m, p, k, &at)) return false;
   for (uint32_t i = 0; i < m->r->n_vars; i++) {
     const eg_node as = m->var_as[i], rep = st_rep(m->s, eg_find(m->s->g, m->var[i]));
     p->var[p->n][i] = as.i != EG_NONE && m->s->rec[as.i].valued ? as : rep;
