@@ -97,6 +97,8 @@ typedef struct cap_graph {
   /* The metadata's words about ranks: "dp=2,tp=4", and a line "name = S(0)" for each tensor; ""
    * where nothing, "?" where it is of another form. */
   const char *mesh, *placements;
+  size_t n_left_out; /* what the program does that is no output, in words: what it writes to, */
+  const char *const *left_out; /* and outputs that are no tensors */
   size_t n_symbols;
   const cap_symbol *symbol;
   size_t n_guards; /* conditions over the symbols, outside of which the program does other things */
@@ -120,6 +122,11 @@ typedef struct cap_graph {
  * ISO_LIMIT, ISO_UNSUPPORTED, the message beginning with the file's path; ISO_NOMEM. */
 ISO_MUST_USE iso_code cap_load(const char *path, rule_schemas *schemas, cap_graph **out,
                                iso_error *err);
+
+/* What a comparison of the two leaves out, in words, beside what is the same on both. Lives in `a`.
+ * Errors: ISO_NOMEM. */
+ISO_MUST_USE iso_code cap_left_out(const cap_graph *const g[2], iso_arena *a,
+                                   const char *const **line, size_t *n, iso_error *err);
 
 /* What a symbol is to be. */
 typedef struct cap_size {

@@ -208,6 +208,9 @@ typedef struct cap_text {
 ISO_MUST_USE iso_code cap_parse(cap_text text, const char *dir, const cap_options *o,
                                 rule_schemas *schemas, cap_graph **out, iso_error *err);
 
+/* The graph's words about ranks, and what it leaves out; `metadata` NULL: nothing (metadata.c). */
+ISO_MUST_USE iso_code cap_read_metadata(cap_graph *g, const json_t *metadata, iso_error *err);
+
 /* Load an archive of torch.export.save from memory; `path` is what messages say. Owns: cap_free. */
 ISO_MUST_USE iso_code cap_load_archive(cap_bytes *file, const char *path, const cap_options *o,
                                        rule_schemas *schemas, cap_graph **out, iso_error *err);

@@ -295,47 +295,7 @@ static iso_code read_results(reader *r, const json_t *v, iso_error *err) {
   return code;
 }
 
-/* ---- what metadata say of ranks ---- */
-
-static bool print_mesh(iso_arena *a, json_t *mesh, const char **out) {
-  const char *name;
-  json_t *v;
-  *out = "";
-  if (!mesh || json_is_null(mesh)) return true;
-  if (!json_is_object(mesh)) return (*out = "?") != NULL;
-  json_object_foreach(mesh, name, v) if (*out) *out = iso_arena_printf(
-      a, "%s%s%s=%lld", *out, **out ? "," : "", name, (long long)json_integer_value(v));
-  return *out != NULL;
-}
-
-/* "S(0)", or a list of these, one for each axis. */
-static bool print_place(iso_arena *a, const json_t *v, const char **out) {
-  *out = json_is_string(v) ? iso_arena_strdup(a, json_string_value(v)) : "?";
-  if (!json_is_array(v)) return *out != NULL;
-  *out = "";
-  for (size_t i = 0; i < json_array_size(v) && *out; i++) {
-    const char *s = json_string_value(json_array_get(v, i));
-    *out = iso_arena_printf(a, "%s%s%s", *out, i ? ", " : "", s ? s : "?");
-  }
-  return *out != NULL;
-}
-
-static iso_code read_metadata(cap_graph *g, const json_t *metadata, iso_error *err) {
-  const char *name, *place;
-  json_t *v;
-  char *text = NULL;
-  size_t n = 0;
-  if (!print_mesh(&g->arena, json_object_get(metadata, "mesh"), &g->mesh))
-    return cap_no_memory(err);
-  FILE *f = open_memstream(&text, &n);
-  if (!f) return cap_no_memory(err);
-  json_object_foreach(json_object_get(metadata, "placements"), name, v) {
-    if (print_place(&g->arena, v, &place)) fprintf(f, "%s = %s\n", name, place);
-  }
-  if (fclose(f) == 0) g->placements = iso_arena_strdup(&g->arena, text);
-  free(text);
-  return g->placements && !g->arena.failed ? ISO_OK : cap_no_memory(err);
-}
+/* ---- the file ---- */
 
 static iso_code read_top(reader *r, json_t *top, iso_error *err) {
   cap_graph *g = r->g;
@@ -357,7 +317,7 @@ static iso_code read_top(reader *r, json_t *top, iso_error *err) {
     iso_code code = keep_optional(&g->arena, top, text[i].key, text[i].out, err);
     if (code != ISO_OK) return code;
   }
-  iso_code code = read_metadata(g, json_object_get(top, "metadata"), err);
+  iso_code code = cap_read_metadata(g, json_object_get(top, "metadata"), err);
   if (code == ISO_OK && json_integer_value(version) == 2)
     code = cap_settle_sizes(g, top, r->options, &r->size, &r->written, err);
   else if (code == ISO_OK && r->options != NULL && r->options->n_sizes > 0)

@@ -160,6 +160,16 @@ static iso_code assume_kernel(chk_state *k, const char *op) {
 
 bool chk_leaves_ties(const char *op) { return rule_operator_of(op)->ties; }
 
+/* What the programs do beside their outputs. */
+static iso_code assume_left_out(chk_state *k) {
+  const cap_graph *const g[2] = {k->graph[LEFT], k->graph[RIGHT]};
+  const char *const *line;
+  size_t n;
+  iso_code c = cap_left_out(g, k->arena, &line, &n, k->err);
+  for (size_t i = 0; i < n && !c; i++) c = chk_assume(k, RULE_ASSUMES_DEFINITION, line[i]);
+  return c;
+}
+
 static iso_code assume_kernels(chk_state *k) {
   bool any_ties = false, any_sums = false;
   iso_code c = ISO_OK;
@@ -173,6 +183,7 @@ static iso_code assume_kernels(chk_state *k) {
       seen = k->term[j].call && strcmp(k->term[j].call->u.s, t->u.s) == 0;
     if (!seen) c = assume_kernel(k, t->u.s);
   }
+  if (!c) c = assume_left_out(k);
   if (!c && any_ties)
     c = chk_assume(
         k, RULE_ASSUMES_TIES,

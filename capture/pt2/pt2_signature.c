@@ -169,11 +169,22 @@ static iso_code output_names(translation *t, const json_t *exported, names *out)
   return code;
 }
 
+/* A number, a text, none: said, for no comparison looks at it. */
+static iso_code leave_out(translation *t, const json_t *arg, const char *name, json_t *left_out) {
+  const json_t *v = NULL;
+  const char *kind = pt2_variant(arg, &v);
+  char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
+  const char *line = iso_arena_printf(t->w.arena, "output %.60s is no tensor (%.30s %.60s)", name,
+                                      kind ? kind : "", text ? text : "");
+  free(text);
+  return line && json_array_append_new(left_out, json_string(line)) == 0 ? ISO_OK
+                                                                         : pt2_no_memory(&t->w);
+}
+
 static iso_code add_output(translation *t, const frame *f, const json_t *arg, const char *name,
                            cap_names *taken, json_t *outputs) {
   const json_t *v = json_object_get(arg, "as_tensor");
   pt2_cell *c = NULL;
-  if (v == NULL) return ISO_OK; /* a number or none */
   iso_code code = pt2_lookup_tensor(t, f, pt2_str(v, "name"), &c);
   if (code == ISO_OK) code = pt2_read(&t->w, c);
   if (code == ISO_OK && cap_names_find(taken, name) != CAP_NO_INDEX)
@@ -185,8 +196,45 @@ static iso_code add_output(translation *t, const frame *f, const json_t *arg, co
   return ISO_OK;
 }
 
+static iso_code say_written(translation *t, const char *name, json_t *left_out) {
+  const char *line = iso_arena_printf(t->w.arena, "%.120s is written to", name);
+  return line && json_array_append_new(left_out, json_string(line)) == 0 ? ISO_OK
+                                                                         : pt2_no_memory(&t->w);
+}
+
+/* Leaves that the graph itself writes to: what stays in them is no output. */
+static iso_code note_written(translation *t, const frame *f, const json_t *specs,
+                             json_t *left_out) {
+  static const char *const key[] = {"buffer_name", "parameter_name", "tensor_constant_name"};
+  iso_code code = ISO_OK;
+  for (size_t i = 0; i < json_array_size(specs) && code == ISO_OK; i++) {
+    const json_t *v = NULL, *arg;
+    (void)pt2_variant(json_array_get(specs, i), &v);
+    arg = json_object_get(v, "arg");
+    const json_t *tensor = json_object_get(arg, "as_tensor");
+    const char *name = pt2_str(tensor ? tensor : arg, "name"), *shown = name;
+    for (size_t k = 0; k < sizeof key / sizeof *key; k++)
+      if (*pt2_str(v, key[k]) != '\0') shown = pt2_str(v, key[k]);
+    pt2_cell *c = NULL;
+    if (*name == '\0' || (tensor == NULL && shown == name)) continue;
+    code = pt2_lookup_tensor(t, f, name, &c);
+    if (code == ISO_OK && c->version > 0) code = say_written(t, shown, left_out);
+  }
+  return code;
+}
+
+/* A buffer, an input or a parameter that the signature says is changed. */
+static iso_code leave_written(translation *t, const char *kind, const json_t *spec,
+                              json_t *left_out) {
+  static const char *const key[] = {"buffer_name", "user_input_name", "parameter_name"};
+  const char *name = kind ? kind : "";
+  for (size_t i = 0; i < sizeof key / sizeof *key; i++)
+    if (*pt2_str(spec, key[i]) != '\0') name = pt2_str(spec, key[i]);
+  return say_written(t, name, left_out);
+}
+
 static iso_code read_outputs(translation *t, const frame *f, const json_t *exported,
-                             const json_t *specs, json_t *outputs) {
+                             const json_t *specs, json_t *outputs, json_t *left_out) {
   names path = {0};
   cap_names taken = {0};
   size_t k = 0;
@@ -194,12 +242,16 @@ static iso_code read_outputs(translation *t, const frame *f, const json_t *expor
   for (size_t i = 0; i < json_array_size(specs) && code == ISO_OK; i++) {
     const json_t *v = NULL;
     const char *kind = pt2_variant(json_array_get(specs, i), &v);
-    if (!pt2_kind_is(kind, "user_output", "loss_output"))
-      continue; /* what the call leaves behind in buffers */
+    if (!pt2_kind_is(kind, "user_output", "loss_output")) { /* what the call leaves behind */
+      code = leave_written(t, kind, v, left_out);
+      continue;
+    }
     const char *name = k < path.n ? path.name[k] : iso_arena_printf(t->w.arena, "output_%zu", k);
     k++;
-    code = name != NULL ? add_output(t, f, json_object_get(v, "arg"), name, &taken, outputs)
-                        : pt2_no_memory(&t->w);
+    const json_t *arg = json_object_get(v, "arg");
+    if (name == NULL) code = pt2_no_memory(&t->w);
+    else if (json_object_get(arg, "as_tensor") == NULL) code = leave_out(t, arg, name, left_out);
+    else code = add_output(t, f, arg, name, &taken, outputs);
   }
   cap_names_fini(&taken);
   free(path.name);
@@ -267,21 +319,24 @@ static bool is_training(const json_t *exported) {
 }
 
 static iso_code translate(translation *t, frame *f, const json_t *exported, const char *model,
-                          json_t *outputs) {
+                          json_t *outputs, json_t *left_out) {
   const json_t *signature = json_object_get(json_object_get(exported, "graph_module"), "signature");
   iso_code code = read_inputs(t, f, json_object_get(signature, "input_specs"));
   if (code == ISO_OK) code = pt2_read_graph(t, f);
   if (code == ISO_OK)
-    code = read_outputs(t, f, exported, json_object_get(signature, "output_specs"), outputs);
+    code =
+        read_outputs(t, f, exported, json_object_get(signature, "output_specs"), outputs, left_out);
+  if (code == ISO_OK)
+    code = note_written(t, f, json_object_get(signature, "input_specs"), left_out);
   if (code != ISO_OK) return code;
   json_t *kept = pruned(t, outputs);
-  t->out->top =
-      kept == NULL
-          ? NULL
-          : json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:o, s:O}", "format", "isomer-capture",
-                      "version", 1, "model", model, "framework", "torch.export",
-                      "framework_version", pt2_str(exported, "torch_version"), "torch_version",
-                      pt2_str(exported, "torch_version"), "nodes", kept, "outputs", outputs);
+  t->out->top = kept == NULL ? NULL
+                             : json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:o, s:O, s:{s:O}}",
+                                         "format", "isomer-capture", "version", 1, "model", model,
+                                         "framework", "torch.export", "framework_version",
+                                         pt2_str(exported, "torch_version"), "torch_version",
+                                         pt2_str(exported, "torch_version"), "nodes", kept,
+                                         "outputs", outputs, "metadata", "left_out", left_out);
   return t->out->top != NULL ? ISO_OK : pt2_no_memory(&t->w);
 }
 
@@ -296,16 +351,18 @@ iso_code pt2_translate(const json_t *exported, const char *model, rule_schemas *
                    .fetch = fetch,
                    .ctx = ctx};
   frame f = {.graph = json_object_get(json_object_get(exported, "graph_module"), "graph")};
-  json_t *outputs = json_array();
-  iso_code code =
-      t.w.nodes != NULL && outputs != NULL ? check_version(exported, err) : pt2_no_memory(&t.w);
+  json_t *outputs = json_array(), *left_out = json_array();
+  iso_code code = t.w.nodes != NULL && outputs != NULL && left_out != NULL
+                      ? check_version(exported, err)
+                      : pt2_no_memory(&t.w);
   t.training = is_training(exported);
-  if (code == ISO_OK) code = translate(&t, &f, exported, model, outputs);
+  if (code == ISO_OK) code = translate(&t, &f, exported, model, outputs, left_out);
   cap_names_fini(&f.names);
   free(f.value);
   cap_names_fini(&t.w.ids);
   json_decref(t.w.nodes);
   json_decref(outputs);
+  json_decref(left_out);
   iso_arena_fini(&scratch);
   return code;
 }

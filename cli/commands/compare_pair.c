@@ -180,6 +180,18 @@ static iso_code relate(const options *o, pair *p, iso_error *err) {
   return c || !p->pinned ? c : cap_pin(p->graph[0], p->graph[1], &p->agreed, err);
 }
 
+/* What the user leaves out, and what the captures do. */
+static iso_code note_left_out(pair *p, synth_options *so, iso_error *err) {
+  const cap_graph *const g[2] = {p->graph[0], p->graph[1]};
+  const char *const *line;
+  size_t n;
+  const iso_code c = cap_left_out(g, &p->relations.arena, &line, &n, err);
+  for (size_t i = 0; i < n && !c; i++)
+    if (!relations_note(&p->relations, line[i])) return iso_fail(err, ISO_NOMEM, "out of memory");
+  so->noted = p->relations.noted, so->n_noted = p->relations.n_noted;
+  return c;
+}
+
 iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engine,
                             const rule_set *known, pair *p, iso_error *err) {
   const double t0 = now(), read = p->load;
@@ -194,7 +206,7 @@ iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engin
   if (!c && !o->unrun) c = cmp_refine(o, &so, schemas, engine, p, err);
   const bool some = !c && (!p->unrelated || any_related(&p->relations));
   if (some) c = relations_apply(&p->relations, p->graph[0], p->graph[1], err);
-  so.noted = p->relations.noted, so.n_noted = p->relations.n_noted;
+  if (!c) c = note_left_out(p, &so, err);
   if (!c && !(so.said = notes_of(&p->agreed))) c = iso_fail(err, ISO_NOMEM, "out of memory");
   so.n_said = p->agreed.n_notes;
   for (int side = 0; side < 2 && !c; side++)

@@ -32,6 +32,12 @@ bool rel_near(const rule_shape *a, const rule_shape *b) {
 
 /* ---- outputs ---- */
 
+bool relations_note(relations *o, const char *text) {
+  if (!iso_grow(o->noted, o->cap_noted, o->n_noted + 1)) return false;
+  o->noted[o->n_noted++] = text;
+  return true;
+}
+
 static iso_code leave_out(reader *r, int side, const char *s) {
   relations *o = r->out;
   const int64_t k = rel_find_result(r->graph[side], s);
@@ -46,12 +52,9 @@ static iso_code leave_out(reader *r, int side, const char *s) {
       return WRONG(r, "output \"%.80s\" is left out here, and what another rank has is used in %s",
                    s, o->right[i].where);
   *was = (relations_spoken){r->where, true};
-  if (!iso_grow(o->noted, o->cap_noted, o->n_noted + 1)) return rel_nomem(r);
-  if (!(o->noted[o->n_noted] = iso_arena_printf(&o->arena, "the %s output %s is left out",
-                                                side == LEFT ? "left" : "right", s)))
-    return rel_nomem(r);
-  o->n_noted++;
-  return ISO_OK;
+  const char *text = iso_arena_printf(&o->arena, "the %s output %s is left out",
+                                      side == LEFT ? "left" : "right", s);
+  return text && relations_note(o, text) ? ISO_OK : rel_nomem(r);
 }
 
 /* The line is kept without a term, and read to its end. */

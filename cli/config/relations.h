@@ -78,6 +78,8 @@ ISO_MUST_USE iso_code relations_check_names(const relations *r, iso_error *err);
  * several or in another layout stands behind the right graph as nodes of its own. */
 ISO_MUST_USE iso_code relations_apply(relations *r, cap_graph *left, cap_graph *right,
                                       iso_error *err);
+/* Add a line about what is left out; `text` lives as long. Returns: false without memory. */
+bool relations_note(relations *o, const char *text);
 void relations_free(relations *r);
 
 /* ---- relations_fold.c: parameters that were computed when a model was loaded ----
