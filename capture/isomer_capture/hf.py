@@ -165,15 +165,17 @@ def build(options, config, weights):
     for c in widths.inside(config):
         if getattr(c, "use_cache", None):
             c.use_cache = False
-    filled = set()
+    filled, first = set(), None
     while True:
         try:
             return made(options, cls, config, weights)
         except CaptureError:
             raise
         except Exception as e:  # whatever a model raises
+            first = first or e
             if not (options.reduce and fill(config, e, filled)):
-                raise CaptureError("%s cannot be built: %s" % (cls.__name__, short(e))) from e
+                said = "%s cannot be built: %s" % (cls.__name__, short(first))
+                raise CaptureError(said) from first
 
 
 def fill(config, error, filled):

@@ -55,6 +55,8 @@ class Reference:
             name=None,
             trace=False,
             dynamic={},
+            static=False,
+            cached=None,
         )
         self.config, _ = hf.prepare(self.options)
         for name in ("pad_token_id", "bos_token_id", "eos_token_id"):

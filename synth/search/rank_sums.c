@@ -346,6 +346,14 @@ const peers *st_peers_of(const state *s, int side, const uint32_t *node, uint32_
   return NULL;
 }
 
+static bool has_collective(const state *s, int side) {
+  const synth_graph *g = s->graph[side];
+  for (size_t i = 0; i < g->n_nodes; i++)
+    if (g->node[i].kind == SYNTH_OP && rule_operator_of(g->node[i].call->u.s)->collective)
+      return true;
+  return false;
+}
+
 iso_code st_find_peers(state *s, iso_error *err) {
   for (int side = 0; side < 2; side++) {
     const synth_graph *g = s->graph[side];
@@ -373,7 +381,9 @@ iso_code st_find_peers(state *s, iso_error *err) {
   }
   size_t n[2] = {0, 0};
   for (size_t i = 0; i < s->ranks.n_peers; i++) n[s->ranks.peers[i].side]++;
-  s->ranks.whole_side = n[LEFT] > n[RIGHT] ? RIGHT : LEFT;
+  /* Experts one by one are peers, too, and no ranks. */
+  const bool exchanged = n[LEFT] > n[RIGHT] && has_collective(s, LEFT) && !has_collective(s, RIGHT);
+  s->ranks.whole_side = exchanged ? RIGHT : LEFT;
   for (size_t i = 0; i < s->ranks.n_peers; i++)
     for (uint32_t r = 0; r < s->ranks.peers[i].n; r++)
       if (s->ranks.peers[i].node[r] > s->ranks.peers[i].last)

@@ -28,7 +28,8 @@ def model_of(family):
 
     o = types.SimpleNamespace(
         model=family, reduce=True, layers=2, settings=[], attn="sdpa", experts="batched_mm",
-        length=9, sets=1, dtype="float32", head=None, seed=0, batch=1, dynamic={},
+        length=9, sets=1, dtype="float32", head=None, seed=0, batch=1, dynamic={}, static=False,
+        cached=None,
     )  # fmt: skip
     config, weights = hf.prepare(o)
     try:
