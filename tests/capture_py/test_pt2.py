@@ -575,6 +575,41 @@ class Newest(Case):
         for body, words in ((windows, "cannot be turned into a function"),):
             self.refused(self.archive(body), words)
 
+    def test_left_out(self):
+        """What a program writes to, and outputs that are no tensors, are told: no comparison looks
+        at them."""
+
+        class M(nn.Module):
+            def __init__(self, by):
+                super().__init__()
+                self.by = by
+                self.register_buffer("seen", torch.zeros(4, 6))
+
+            def forward(self, x):
+                y = x * 2
+                self.seen.add_(self.by)
+                return y, self.by, None
+
+        sides = [self.at("%d.pt2" % by) for by in (1, 2)]
+        for by, path in enumerate(sides):
+            exported = torch.export.export(M(by + 1).eval(), (torch.randn(4, 6),))
+            torch.export.save(exported, path)
+        report = self.at("report.json")
+        self.equivalent(*sides, "--certificate", self.at("c.json"), "--json", report)
+        check = isomer("check", self.at("c.json"), *sides, "--json", self.at("check.json"))
+        self.assertEqual(check.returncode, 0, check.stdout + check.stderr)
+        for path in (report, self.at("check.json")):
+            with open(path, encoding="utf-8") as f:
+                said = [a["text"] for a in json.load(f)["assumptions"]]
+            for words in (
+                "on the left seen is written to",
+                "on the right seen is written to",
+                "on the left output output_1 is no tensor (as_int 1)",
+                "on the right output output_1 is no tensor (as_int 2)",
+            ):
+                self.assertIn("left out of the comparison: " + words, said)
+            self.assertFalse([t for t in said if "as_none" in t])
+
     def test_numbers_from_tensors(self):
         def reads(x):
             n = x[0, 0].item()
