@@ -314,9 +314,7 @@ static bool agree(const rule_tensor *a, const rule_tensor *b, const double *spre
     const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
     if (x != y && !isfinite(spread[i]))
       return false; /* what moves without bound explains nothing */
-    /* One large element excuses no other. */
-    const double size = fmax(fmax(fabs(x), fabs(y)), fmin(most, 1));
-    if (x != y && !(fabs(x - y) <= times * spread[i] + 1e-14 * size)) return false;
+    if (x != y && !(fabs(x - y) <= times * spread[i] + 1e-14 * most)) return false;
   }
   return true;
 }
