@@ -92,13 +92,21 @@ typedef struct cap_result {
   uint32_t node;
 } cap_result;
 
+/* An output that is a number, a text or none. */
+typedef struct cap_no_tensor {
+  const char *output, *value; /* its name; as JSON writes it, numbers to 17 digits */
+  bool fixed;                 /* it is this value, and no formula of sizes */
+} cap_no_tensor;
+
 typedef struct cap_graph {
   const char *path, *model, *framework, *framework_version, *torch_version; /* "" where not given */
   /* The metadata's words about ranks: "dp=2,tp=4", and a line "name = S(0)" for each tensor; ""
    * where nothing, "?" where it is of another form. */
   const char *mesh, *placements;
-  size_t n_left_out; /* what the program does that is no output, in words: what it writes to, */
-  const char *const *left_out; /* and outputs that are no tensors */
+  size_t n_written; /* leaves that the program writes to: what stays in them is no output */
+  const char *const *written;
+  size_t n_no_tensors; /* what it returns that is no tensor */
+  const cap_no_tensor *no_tensor;
   size_t n_symbols;
   const cap_symbol *symbol;
   size_t n_guards; /* conditions over the symbols, outside of which the program does other things */
@@ -123,10 +131,13 @@ typedef struct cap_graph {
 ISO_MUST_USE iso_code cap_load(const char *path, rule_schemas *schemas, cap_graph **out,
                                iso_error *err);
 
-/* What a comparison of the two leaves out, in words, beside what is the same on both. Lives in `a`.
- * Errors: ISO_NOMEM. */
-ISO_MUST_USE iso_code cap_left_out(const cap_graph *const g[2], iso_arena *a,
-                                   const char *const **line, size_t *n, iso_error *err);
+/* What a comparison of the two leaves out, in words, beside what is the same on both: leaves that
+ * they write to, outputs that are no tensors. Returns in `apart` an output that is no tensor and is
+ * another value on each side, NULL where there is none: the two are not one function then, however
+ * their tensors compare. All live in `a`. Errors: ISO_NOMEM. */
+ISO_MUST_USE iso_code cap_what_is_left_out(const cap_graph *const g[2], iso_arena *a,
+                                           const char *const **line, size_t *n, const char **apart,
+                                           iso_error *err);
 
 /* What a symbol is to be. */
 typedef struct cap_size {

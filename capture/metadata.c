@@ -29,46 +29,84 @@ static bool print_place(iso_arena *a, const json_t *v, const char **out) {
   return *out != NULL;
 }
 
-/* What the program does that is no output of the capture, by name: "b is written to". */
-static iso_code read_left_out(cap_graph *g, const json_t *metadata, iso_error *err) {
-  const json_t *list[2] = {json_object_get(metadata, "left_out"),
-                           json_object_get(metadata, "written_leaves")};
-  const size_t n = json_array_size(list[0]) + json_array_size(list[1]);
-  const char **line = iso_arena_alloc(&g->arena, (n + 1) * sizeof *line);
-  if (!line) return cap_no_memory(err);
-  for (int k = 0; k < 2; k++)
-    for (size_t i = 0; i < json_array_size(list[k]); i++) {
-      const char *s = json_string_value(json_array_get(list[k], i));
-      if (!s) continue;
-      if (!(line[g->n_left_out++] =
-                iso_arena_printf(&g->arena, k ? "%.200s is written to" : "%.200s", s)))
-        return cap_no_memory(err);
-    }
-  g->left_out = line;
+/* As text that is the same for the same value: 1 and 1.0 are one number. NULL: no memory. */
+static const char *print_value(iso_arena *a, const json_t *v) {
+  if (json_is_number(v)) return iso_arena_printf(a, "%.17g", json_number_value(v));
+  char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
+  const char *out = text ? iso_arena_strdup(a, text) : NULL;
+  free(text);
+  return out;
+}
+
+/* A list or an object, as a formula that depends on sizes, is shown and not compared. */
+static iso_code read_no_tensors(cap_graph *g, json_t *of, iso_error *err) {
+  const char *name;
+  json_t *v;
+  cap_no_tensor *list = iso_arena_alloc(&g->arena, (json_object_size(of) + 1) * sizeof *list);
+  if (!list) return cap_no_memory(err);
+  g->no_tensor = list;
+  json_object_foreach(of, name, v) {
+    cap_no_tensor *x = &list[g->n_no_tensors++];
+    *x = (cap_no_tensor){iso_arena_strdup(&g->arena, name), print_value(&g->arena, v),
+                         !json_is_object(v) && !json_is_array(v)};
+    if (!x->output || !x->value) return cap_no_memory(err);
+  }
   return ISO_OK;
 }
 
-static bool has_line(const cap_graph *g, const char *line) {
-  for (size_t i = 0; i < g->n_left_out; i++)
-    if (strcmp(g->left_out[i], line) == 0) return true;
-  return false;
+static iso_code read_written(cap_graph *g, const json_t *names, iso_error *err) {
+  const size_t n = json_array_size(names);
+  const char **list = iso_arena_alloc(&g->arena, (n + 1) * sizeof *list);
+  if (!list) return cap_no_memory(err);
+  for (size_t i = 0; i < n; i++) {
+    const char *s = json_string_value(json_array_get(names, i));
+    if (s && !(list[g->n_written++] = iso_arena_strdup(&g->arena, s))) return cap_no_memory(err);
+  }
+  g->written = list;
+  return ISO_OK;
 }
 
-iso_code cap_left_out(const cap_graph *const g[2], iso_arena *a, const char *const **line,
-                      size_t *n, iso_error *err) {
-  const char **out = iso_arena_alloc(a, (g[0]->n_left_out + g[1]->n_left_out + 1) * sizeof *out);
-  *n = 0;
-  for (int side = 0; side < 2 && out; side++)
-    for (size_t i = 0; i < g[side]->n_left_out; i++) {
-      const char *s = g[side]->left_out[i];
-      const bool no_tensor = strstr(s, "no tensor") != NULL;
-      if (no_tensor && has_line(g[!side], s)) continue; /* the same number, or none */
-      out[*n] = iso_arena_printf(a, "left out of the comparison: on the %s %s",
-                                 side ? "right" : "left", s);
-      if (!out[(*n)++]) return cap_no_memory(err);
-    }
-  *line = out;
-  return out ? ISO_OK : cap_no_memory(err);
+static const cap_no_tensor *find_no_tensor(const cap_graph *g, const char *output) {
+  for (size_t i = 0; i < g->n_no_tensors; i++)
+    if (strcmp(g->no_tensor[i].output, output) == 0) return &g->no_tensor[i];
+  return NULL;
+}
+
+/* The lines of one side, behind the `n` that there are. */
+static bool say_side(const cap_graph *const g[2], int side, iso_arena *a, const char **line,
+                     size_t *n, const char **apart) {
+  const char *where = side ? "right" : "left", *left_out = "left out of the comparison: on the";
+  for (size_t i = 0; i < g[side]->n_written; i++)
+    if (!(line[(*n)++] = iso_arena_printf(a, "%s %s %.120s is written to", left_out, where,
+                                          g[side]->written[i])))
+      return false;
+  for (size_t i = 0; i < g[side]->n_no_tensors; i++) {
+    const cap_no_tensor *x = &g[side]->no_tensor[i], *y = find_no_tensor(g[!side], x->output);
+    const bool same = y && strcmp(x->value, y->value) == 0;
+    if (same || (!y && strcmp(x->value, "null") == 0)) continue; /* none is what is not there */
+    if (!(line[(*n)++] = iso_arena_printf(a, "%s %s output %.60s is no tensor, but %.60s", left_out,
+                                          where, x->output, x->value)))
+      return false;
+    if (!y || side || !x->fixed || !y->fixed || *apart) continue;
+    *apart =
+        iso_arena_printf(a,
+                         "output %.60s is no tensor: on the left it is %.60s, and on the right "
+                         "%.60s",
+                         x->output, x->value, y->value);
+    if (!*apart) return false;
+  }
+  return true;
+}
+
+iso_code cap_what_is_left_out(const cap_graph *const g[2], iso_arena *a, const char *const **line,
+                              size_t *n, const char **apart, iso_error *err) {
+  size_t most = 0;
+  for (int side = 0; side < 2; side++) most += g[side]->n_written + g[side]->n_no_tensors;
+  const char **out = iso_arena_alloc(a, (most + 1) * sizeof *out);
+  *n = 0, *apart = NULL, *line = out;
+  for (int side = 0; side < 2; side++)
+    if (!out || !say_side(g, side, a, out, n, apart)) return cap_no_memory(err);
+  return ISO_OK;
 }
 
 iso_code cap_read_metadata(cap_graph *g, const json_t *metadata, iso_error *err) {
@@ -78,7 +116,8 @@ iso_code cap_read_metadata(cap_graph *g, const json_t *metadata, iso_error *err)
   size_t n = 0;
   if (!print_mesh(&g->arena, json_object_get(metadata, "mesh"), &g->mesh))
     return cap_no_memory(err);
-  const iso_code c = read_left_out(g, metadata, err);
+  iso_code c = read_written(g, json_object_get(metadata, "written_leaves"), err);
+  if (!c) c = read_no_tensors(g, json_object_get(metadata, "no_tensors"), err);
   FILE *f = c ? NULL : open_memstream(&text, &n);
   if (!f) return c ? c : cap_no_memory(err);
   json_object_foreach(json_object_get(metadata, "placements"), name, v) {

@@ -163,9 +163,10 @@ bool chk_leaves_ties(const char *op) { return rule_operator_of(op)->ties; }
 /* What the programs do beside their outputs. */
 static iso_code assume_left_out(chk_state *k) {
   const cap_graph *const g[2] = {k->graph[LEFT], k->graph[RIGHT]};
-  const char *const *line;
+  const char *const *line, *apart;
   size_t n;
-  iso_code c = cap_left_out(g, k->arena, &line, &n, k->err);
+  iso_code c = cap_what_is_left_out(g, k->arena, &line, &n, &apart, k->err);
+  if (!c && apart) return chk_settle(k, CHK_REFUSED, "%s", apart);
   for (size_t i = 0; i < n && !c; i++) c = chk_assume(k, RULE_ASSUMES_DEFINITION, line[i]);
   return c;
 }

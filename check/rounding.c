@@ -305,6 +305,7 @@ static iso_code add_spread(chk_state *k, uint32_t id, const rule_tensor *exact, 
   return c;
 }
 
+/* Each element is held by its own size, since a large one excuses no other. */
 static bool agree(const rule_tensor *a, const rule_tensor *b, const double *spread, bool stored) {
   const double times = stored ? 1.25 : 0x1p-24;
   double most = 0;
@@ -312,9 +313,11 @@ static bool agree(const rule_tensor *a, const rule_tensor *b, const double *spre
     if (fabs(rule_tensor_get(a, i)) < 1e30) most = fmax(most, fabs(rule_tensor_get(a, i)));
   for (int64_t i = 0; i < a->numel; i++) {
     const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
-    if (x != y && !isfinite(spread[i]))
+    const double size = fmax(fmax(fabs(x), fabs(y)), fmin(most, 1));
+    if (x == y) continue;
+    if (!isfinite(spread[i]) || !isfinite(size))
       return false; /* what moves without bound explains nothing */
-    if (x != y && !(fabs(x - y) <= times * spread[i] + 1e-14 * most)) return false;
+    if (!(fabs(x - y) <= times * spread[i] + 1e-14 * size)) return false;
   }
   return true;
 }

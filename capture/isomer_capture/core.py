@@ -5,6 +5,7 @@ import inspect
 import io
 import itertools
 import logging
+import math
 import sys
 import types
 import warnings
@@ -449,8 +450,7 @@ def capture(
         head.update(symbols=symbols, guards=guards)
     for said in sizes.fixed if sizes else ():
         print("isomer-capture: " + said, file=sys.stderr)
-    graph = dict(head, nodes=program.nodes, outputs=graph["outputs"], metadata={})
-    graph["metadata"] = dict(
+    metadata = dict(
         {
             "tied": tied,
             "dropped_unused_leaves": graph_dropped(program),
@@ -460,10 +460,12 @@ def capture(
             "skipped_ops": sorted(program.skipped),
             "folded": program.folded,
             "written_leaves": written_leaves(program),
+            "no_tensors": graph["no_tensors"],
             "fixed_sizes": sizes.fixed if sizes else [],
         },
         **(metadata or {}),
     )
+    graph = dict(head, nodes=program.nodes, outputs=graph["outputs"], metadata=metadata)
     weights = {
         name: buffers.get("inner." + name, t)
         for kind, name, t in program.leaves.values()
@@ -569,4 +571,12 @@ def finish(program, exported, results, expected, wanted, output_names):
             "there is no output tensor %s; there are: %s" % (", ".join(missing), ", ".join(names))
         )
     program.dropped = program.prune([s for _, s in kept])
-    return {"outputs": [{"name": n, "ref": s.id} for n, s in kept]}, kept
+    # A number of a program with open sizes may be one of these.
+    plain = str if program.sizes else (bool, int, float, str)
+    numbers = {
+        n: v if v == v and v not in (math.inf, -math.inf) else str(v)
+        for n, v in expected[0]
+        if isinstance(v, plain) and (wanted is None or n in wanted)
+    }
+    graph = {"outputs": [{"name": n, "ref": s.id} for n, s in kept], "no_tensors": numbers}
+    return graph, kept

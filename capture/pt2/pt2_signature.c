@@ -169,20 +169,32 @@ static iso_code output_names(translation *t, const json_t *exported, names *out)
   return code;
 }
 
-/* A number, a text, none: said, for no comparison looks at it. */
-static iso_code leave_out(translation *t, const json_t *arg, const char *name, json_t *left_out) {
+/* What becomes of the outputs. */
+typedef struct left {
+  json_t *outputs;
+  json_t *no_tensors; /* by name: a number, a text, none */
+  json_t *written;    /* leaves whose new values are no outputs */
+} left;
+
+/* A number of known value is that one; a formula of sizes stays as the archive has it. */
+static iso_code leave_out(translation *t, const json_t *arg, const char *name, left *to) {
+  static const char *const plain[] = {"as_int", "as_float", "as_bool", "as_string"};
   const json_t *v = NULL;
   const char *kind = pt2_variant(arg, &v);
-  char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
-  const char *line = iso_arena_printf(t->w.arena, "output %.60s is no tensor (%.30s %.60s)", name,
-                                      kind ? kind : "", text ? text : "");
-  free(text);
-  return line && json_array_append_new(left_out, json_string(line)) == 0 ? ISO_OK
-                                                                         : pt2_no_memory(&t->w);
+  json_t *said =
+      strcmp(kind, "as_none") == 0 ? json_null() : json_pack("{s:O?}", kind, (json_t *)(uintptr_t)v);
+  if (strncmp(kind, "as_sym_", strlen("as_sym_")) == 0) kind = pt2_variant(v, &v);
+  for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+    if (strcmp(kind, plain[i]) == 0 && !json_is_object(v)) {
+      json_decref(said);
+      said = json_incref((json_t *)(uintptr_t)v);
+    }
+  return said && json_object_set_new(to->no_tensors, name, said) == 0 ? ISO_OK
+                                                                      : pt2_no_memory(&t->w);
 }
 
 static iso_code add_output(translation *t, const frame *f, const json_t *arg, const char *name,
-                           cap_names *taken, json_t *outputs) {
+                           cap_names *taken, left *to) {
   const json_t *v = json_object_get(arg, "as_tensor");
   pt2_cell *c = NULL;
   iso_code code = pt2_lookup_tensor(t, f, pt2_str(v, "name"), &c);
@@ -191,50 +203,48 @@ static iso_code add_output(translation *t, const frame *f, const json_t *arg, co
     code = iso_fail(t->w.err, ISO_FORMAT, "two outputs are named \"%.120s\"", name);
   if (code != ISO_OK) return code;
   if (!cap_names_add(taken, name, 0) ||
-      json_array_append_new(outputs, json_pack("{s:s, s:s}", "name", name, "ref", c->id)) != 0)
+      json_array_append_new(to->outputs, json_pack("{s:s, s:s}", "name", name, "ref", c->id)) != 0)
     return pt2_no_memory(&t->w);
   return ISO_OK;
 }
 
-static iso_code say_written(translation *t, const char *name, json_t *left_out) {
-  const char *line = iso_arena_printf(t->w.arena, "%.120s is written to", name);
-  return line && json_array_append_new(left_out, json_string(line)) == 0 ? ISO_OK
-                                                                         : pt2_no_memory(&t->w);
+/* The name of the leaf that a specification speaks of; NULL: of none. */
+static const char *leaf_of(const json_t *spec) {
+  static const char *const key[] = {"buffer_name", "parameter_name", "tensor_constant_name",
+                                    "user_input_name"};
+  for (size_t i = 0; i < sizeof key / sizeof *key; i++)
+    if (*pt2_str(spec, key[i]) != '\0') return pt2_str(spec, key[i]);
+  return NULL;
 }
 
 /* Leaves that the graph itself writes to: what stays in them is no output. */
-static iso_code note_written(translation *t, const frame *f, const json_t *specs,
-                             json_t *left_out) {
-  static const char *const key[] = {"buffer_name", "parameter_name", "tensor_constant_name"};
+static iso_code note_written(translation *t, const frame *f, const json_t *specs, left *to) {
   iso_code code = ISO_OK;
   for (size_t i = 0; i < json_array_size(specs) && code == ISO_OK; i++) {
-    const json_t *v = NULL, *arg;
+    const json_t *v = NULL;
     (void)pt2_variant(json_array_get(specs, i), &v);
-    arg = json_object_get(v, "arg");
-    const json_t *tensor = json_object_get(arg, "as_tensor");
-    const char *name = pt2_str(tensor ? tensor : arg, "name"), *shown = name;
-    for (size_t k = 0; k < sizeof key / sizeof *key; k++)
-      if (*pt2_str(v, key[k]) != '\0') shown = pt2_str(v, key[k]);
+    const json_t *arg = json_object_get(v, "arg"), *tensor = json_object_get(arg, "as_tensor");
+    const char *name = pt2_str(tensor ? tensor : arg, "name"), *shown = leaf_of(v);
     pt2_cell *c = NULL;
-    if (*name == '\0' || (tensor == NULL && shown == name)) continue;
+    if (*name == '\0' || (tensor == NULL && shown == NULL)) continue;
     code = pt2_lookup_tensor(t, f, name, &c);
-    if (code == ISO_OK && c->version > 0) code = say_written(t, shown, left_out);
+    if (code == ISO_OK && c->version > 0 &&
+        json_array_append_new(to->written, json_string(shown ? shown : name)) != 0)
+      code = pt2_no_memory(&t->w);
   }
   return code;
 }
 
 /* A buffer, an input or a parameter that the signature says is changed. */
-static iso_code leave_written(translation *t, const char *kind, const json_t *spec,
-                              json_t *left_out) {
-  static const char *const key[] = {"buffer_name", "user_input_name", "parameter_name"};
-  const char *name = kind ? kind : "";
-  for (size_t i = 0; i < sizeof key / sizeof *key; i++)
-    if (*pt2_str(spec, key[i]) != '\0') name = pt2_str(spec, key[i]);
-  return say_written(t, name, left_out);
+static iso_code leave_written(translation *t, const char *kind, const json_t *spec, left *to) {
+  const char *name = leaf_of(spec);
+  return json_array_append_new(to->written, json_string(name ? name : kind)) == 0
+             ? ISO_OK
+             : pt2_no_memory(&t->w);
 }
 
 static iso_code read_outputs(translation *t, const frame *f, const json_t *exported,
-                             const json_t *specs, json_t *outputs, json_t *left_out) {
+                             const json_t *specs, left *to) {
   names path = {0};
   cap_names taken = {0};
   size_t k = 0;
@@ -243,15 +253,15 @@ static iso_code read_outputs(translation *t, const frame *f, const json_t *expor
     const json_t *v = NULL;
     const char *kind = pt2_variant(json_array_get(specs, i), &v);
     if (!pt2_kind_is(kind, "user_output", "loss_output")) { /* what the call leaves behind */
-      code = leave_written(t, kind, v, left_out);
+      code = leave_written(t, kind, v, to);
       continue;
     }
     const char *name = k < path.n ? path.name[k] : iso_arena_printf(t->w.arena, "output_%zu", k);
     k++;
     const json_t *arg = json_object_get(v, "arg");
     if (name == NULL) code = pt2_no_memory(&t->w);
-    else if (json_object_get(arg, "as_tensor") == NULL) code = leave_out(t, arg, name, left_out);
-    else code = add_output(t, f, arg, name, &taken, outputs);
+    else if (json_object_get(arg, "as_tensor") == NULL) code = leave_out(t, arg, name, to);
+    else code = add_output(t, f, arg, name, &taken, to);
   }
   cap_names_fini(&taken);
   free(path.name);
@@ -319,24 +329,23 @@ static bool is_training(const json_t *exported) {
 }
 
 static iso_code translate(translation *t, frame *f, const json_t *exported, const char *model,
-                          json_t *outputs, json_t *left_out) {
+                          left *to) {
   const json_t *signature = json_object_get(json_object_get(exported, "graph_module"), "signature");
   iso_code code = read_inputs(t, f, json_object_get(signature, "input_specs"));
   if (code == ISO_OK) code = pt2_read_graph(t, f);
   if (code == ISO_OK)
-    code =
-        read_outputs(t, f, exported, json_object_get(signature, "output_specs"), outputs, left_out);
-  if (code == ISO_OK)
-    code = note_written(t, f, json_object_get(signature, "input_specs"), left_out);
+    code = read_outputs(t, f, exported, json_object_get(signature, "output_specs"), to);
+  if (code == ISO_OK) code = note_written(t, f, json_object_get(signature, "input_specs"), to);
   if (code != ISO_OK) return code;
-  json_t *kept = pruned(t, outputs);
-  t->out->top = kept == NULL ? NULL
-                             : json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:o, s:O, s:{s:O}}",
-                                         "format", "isomer-capture", "version", 1, "model", model,
-                                         "framework", "torch.export", "framework_version",
-                                         pt2_str(exported, "torch_version"), "torch_version",
-                                         pt2_str(exported, "torch_version"), "nodes", kept,
-                                         "outputs", outputs, "metadata", "left_out", left_out);
+  json_t *kept = pruned(t, to->outputs);
+  t->out->top =
+      kept == NULL
+          ? NULL
+          : json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:o, s:O, s:{s:O, s:O}}", "format",
+                      "isomer-capture", "version", 1, "model", model, "framework", "torch.export",
+                      "framework_version", pt2_str(exported, "torch_version"), "torch_version",
+                      pt2_str(exported, "torch_version"), "nodes", kept, "outputs", to->outputs,
+                      "metadata", "no_tensors", to->no_tensors, "written_leaves", to->written);
   return t->out->top != NULL ? ISO_OK : pt2_no_memory(&t->w);
 }
 
@@ -351,18 +360,19 @@ iso_code pt2_translate(const json_t *exported, const char *model, rule_schemas *
                    .fetch = fetch,
                    .ctx = ctx};
   frame f = {.graph = json_object_get(json_object_get(exported, "graph_module"), "graph")};
-  json_t *outputs = json_array(), *left_out = json_array();
-  iso_code code = t.w.nodes != NULL && outputs != NULL && left_out != NULL
+  left to = {json_array(), json_object(), json_array()};
+  iso_code code = t.w.nodes && to.outputs && to.no_tensors && to.written
                       ? check_version(exported, err)
                       : pt2_no_memory(&t.w);
   t.training = is_training(exported);
-  if (code == ISO_OK) code = translate(&t, &f, exported, model, outputs, left_out);
+  if (code == ISO_OK) code = translate(&t, &f, exported, model, &to);
   cap_names_fini(&f.names);
   free(f.value);
   cap_names_fini(&t.w.ids);
   json_decref(t.w.nodes);
-  json_decref(outputs);
-  json_decref(left_out);
+  json_decref(to.outputs);
+  json_decref(to.no_tensors);
+  json_decref(to.written);
   iso_arena_fini(&scratch);
   return code;
 }

@@ -180,16 +180,27 @@ static iso_code relate(const options *o, pair *p, iso_error *err) {
   return c || !p->pinned ? c : cap_pin(p->graph[0], p->graph[1], &p->agreed, err);
 }
 
-/* What the user leaves out, and what the captures do. */
-static iso_code note_left_out(pair *p, synth_options *so, iso_error *err) {
+/* What the user leaves out, and what the captures do. `apart`: as of cap_what_is_left_out. */
+static iso_code note_left_out(pair *p, synth_options *so, const char **apart, iso_error *err) {
   const cap_graph *const g[2] = {p->graph[0], p->graph[1]};
   const char *const *line;
   size_t n;
-  const iso_code c = cap_left_out(g, &p->relations.arena, &line, &n, err);
+  const iso_code c = cap_what_is_left_out(g, &p->relations.arena, &line, &n, apart, err);
   for (size_t i = 0; i < n && !c; i++)
     if (!relations_note(&p->relations, line[i])) return iso_fail(err, ISO_NOMEM, "out of memory");
   so->noted = p->relations.noted, so->n_noted = p->relations.n_noted;
   return c;
+}
+
+/* Tensors that are one beside an output that is another number are no equivalence. A number may be
+ * a count or a name of a program that nobody meant to compare, so it is no difference either. */
+static iso_code doubt_other_outputs(synth_result *r, const char *apart, iso_error *err) {
+  if (!apart || r->verdict != SYNTH_EQUIVALENT) return ISO_OK;
+  r->verdict = SYNTH_UNDECIDED;
+  r->certificate = NULL;
+  r->scope.all = false;
+  r->reason = iso_arena_strdup(&r->arena, apart);
+  return r->reason ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 
 iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engine,
@@ -206,7 +217,8 @@ iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engin
   if (!c && !o->unrun) c = cmp_refine(o, &so, schemas, engine, p, err);
   const bool some = !c && (!p->unrelated || any_related(&p->relations));
   if (some) c = relations_apply(&p->relations, p->graph[0], p->graph[1], err);
-  if (!c) c = note_left_out(p, &so, err);
+  const char *apart = NULL;
+  if (!c) c = note_left_out(p, &so, &apart, err);
   if (!c && !(so.said = notes_of(&p->agreed))) c = iso_fail(err, ISO_NOMEM, "out of memory");
   so.n_said = p->agreed.n_notes;
   for (int side = 0; side < 2 && !c; side++)
@@ -233,6 +245,7 @@ iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engin
   }
   free((void *)(uintptr_t)so.said);
   if (!c && p->unrelated) c = say_unrelated(p, o->synth.seed, err);
+  if (!c) c = doubt_other_outputs(p->result, apart, err);
   if (!c && p->result->verdict == SYNTH_EQUIVALENT && o->synth.certificate)
     c = obligations_ask(p->result, schemas, &o->val, o->certified, &p->obligations, err);
   p->total = read + now() - t0;

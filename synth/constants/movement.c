@@ -78,7 +78,7 @@ static iso_code outputs_with(state *s, const moved *m, const st_run *from, rule_
   return c;
 }
 
-/* What comes of it: how far the outputs move, and the node that jumps, NULL: none. */
+/* What comes of it: how far the outputs move, and a node that jumps, NULL: none does. */
 typedef struct effect {
   double by;
   const char *jumps;
@@ -96,7 +96,7 @@ static iso_code movement(state *s, const st_rounded *r, int side, uint32_t at, c
   for (size_t o = 0; o < n && !c; o++)
     if (one[o] && two[o] && one[o]->numel == two[o]->numel) {
       const double by = s->oracle->compare(s->oracle->ctx, one[o], two[o], 0).max_rel;
-      if (!(by <= out->by)) out->by = by; /* also what is no number */
+      if (o < n_outputs && !(by <= out->by)) out->by = by; /* also what is no number */
       if (o >= n_outputs && by > 0) out->jumps = s->graph[side]->node[o - n_outputs].id;
     }
   for (size_t o = 0; o < n && one && two; o++) {

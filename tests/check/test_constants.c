@@ -173,16 +173,36 @@ START_TEST(numbers_of_all_digits_are_compared_as_they_are) {
       setup();
       const rule_tensor *x = table(&rng, RULE_F64);
       rule_tensor *y = moved(x, -1, 0);
-      double most = 0;
-      for (int64_t i = 0; i < ELEMENTS; i++) most = fmax(most, fabs(rule_tensor_get(x, i)));
       const int64_t i = (int64_t)iso_rng_below(&rng, ELEMENTS);
-      rule_tensor_set(y, i, rule_tensor_get(x, i) + most * pow(10, power));
+      const double at = rule_tensor_get(x, i);
+      rule_tensor_set(y, i, at + fmax(fabs(at), 1) * pow(10, power));
       leaf(LEFT, CAP_BUFFER, "a", moved(x, -1, 0));
       leaf(RIGHT, CAP_BUFFER, "b", y);
       add_captures();
       begin();
       const bool fine = accepted(chk_rounded(&k, 0, 1, 0));
       ck_assert_msg(fine == (power < -14), "seed %d, 1e%d: %s", (int)seed, power, report.reason);
+      teardown();
+    }
+}
+END_TEST
+
+/* Beside 1e16, another element that moves by a thousandth is another one. */
+START_TEST(large_elements_excuse_no_other) {
+  for (int power = 4; power <= 300; power += 37)
+    for (int apart = 0; apart < 2; apart++) {
+      iso_rng rng = iso_rng_new((uint64_t)power, 6);
+      setup();
+      rule_tensor *x = table(&rng, RULE_F64);
+      rule_tensor_set(x, 3, pow(10, power));
+      rule_tensor *y = moved(x, -1, 0);
+      rule_tensor_set(y, 5, rule_tensor_get(x, 5) + apart * 1e-3);
+      leaf(LEFT, CAP_BUFFER, "a", x);
+      leaf(RIGHT, CAP_BUFFER, "b", y);
+      add_captures();
+      begin();
+      const bool fine = accepted(chk_rounded(&k, 0, 1, 0));
+      ck_assert_msg(fine == !apart, "1e%d, %d: %s", power, apart, report.reason);
       teardown();
     }
 }
@@ -230,6 +250,7 @@ int main(void) {
   tcase_add_test(t, own_calls_move_numbers_and_do_not_round);
   tcase_add_test(t, a_stored_table_is_what_it_was_computed_from);
   tcase_add_test(t, numbers_of_all_digits_are_compared_as_they_are);
+  tcase_add_test(t, large_elements_excuse_no_other);
   tcase_add_test(t, a_literal_is_rounded_by_half_a_unit);
   suite_add_tcase(s, t);
   return run_suite(s);
