@@ -181,8 +181,8 @@ static iso_code leave_out(translation *t, const json_t *arg, const char *name, l
   static const char *const plain[] = {"as_int", "as_float", "as_bool", "as_string"};
   const json_t *v = NULL;
   const char *kind = pt2_variant(arg, &v);
-  json_t *said =
-      strcmp(kind, "as_none") == 0 ? json_null() : json_pack("{s:O?}", kind, (json_t *)(uintptr_t)v);
+  json_t *said = strcmp(kind, "as_none") == 0 ? json_null()
+                                              : json_pack("{s:O?}", kind, (json_t *)(uintptr_t)v);
   if (strncmp(kind, "as_sym_", strlen("as_sym_")) == 0) kind = pt2_variant(v, &v);
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
     if (strcmp(kind, plain[i]) == 0 && !json_is_object(v)) {
