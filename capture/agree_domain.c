@@ -6,7 +6,8 @@
 
 #include "capture/agree_int.h"
 
-enum { DRAWN_SETS = 6 };
+/* Sets that are drawn (how_many). */
+enum { LEAST_SETS = 6, MOST_SETS = 48, WORK = 1 << 22, LITERALS = 32 };
 
 static iso_code no_memory(agree *a) { return iso_fail(a->err, ISO_NOMEM, "out of memory"); }
 
@@ -61,7 +62,7 @@ static iso_code meet(agree *a, size_t g) {
     if (a->in[i].side != a->in[first].side) other = (int64_t)i;
   }
   return agree_note(a, RULE_ASSUMES_RANGE,
-                    iso_arena_printf(&a->graph[LEFT]->arena, "%s is drawn as it may be: %s",
+                    iso_arena_printf(&a->graph[LEFT]->arena, "%s is within what it may be: %s",
                                      agree_node(a, first)->name,
                                      rule_domain_print(all, text, sizeof text)),
                     first, other);
@@ -131,8 +132,40 @@ static bool draw_steps(const agree *a, size_t g, unsigned number, iso_rng *rng, 
   return rule_domain_admits(d, t, NULL, 0);
 }
 
+/* Numbers that the graphs compute or compare with. */
+typedef struct literals {
+  double of[LITERALS];
+  size_t n;
+} literals;
+
+static void collect(literals *l, const rule_term *t) {
+  const double x = t->kind == RULE_INT ? (double)t->u.i : t->kind == RULE_FLOAT ? t->u.f : INFINITY;
+  bool there = !isfinite(x) || l->n == LITERALS;
+  for (size_t i = 0; i < l->n && !there; i++) there = l->of[i] == x;
+  if (!there) l->of[l->n++] = x;
+  for (uint32_t i = 0; i < t->n; i++) collect(l, t->child[i]);
+}
+
+/* The part of the domain that set `number` is drawn from: all of it, one number after the other
+ * everywhere, a number of the graphs everywhere, and what lies beside one. */
+static void choose_part(const rule_domain *d, const literals *l, unsigned number, double *low,
+                        double *high) {
+  const unsigned turn = number / 4, way = number % 4;
+  const double from = *low, to = *high;
+  if (!isfinite(to - from)) return;
+  if (way == 1) *low = *high = from + fmod(turn, to - from + 1);
+  for (size_t k = 0; way > 1 && k < l->n; k++) {
+    const double x = floor(l->of[(turn + k) % l->n]), by = way - 2;
+    if (x < from || x > to) continue;
+    *low = fmax(x - by, from), *high = fmin(x + by, to);
+    break;
+  }
+  if (!rule_domain_has(d, *low) && *low == *high) *low = from, *high = to;
+}
+
 /* A fresh value for the group in the last set. */
-static iso_code draw_group(agree *a, agree_sets *s, size_t g, unsigned form, iso_rng *rng) {
+static iso_code draw_group(agree *a, agree_sets *s, size_t g, unsigned form, const literals *l,
+                           iso_rng *rng) {
   const cap_node *n = agree_node(a, g);
   const rule_domain *d = n->domain;
   rule_tensor *t;
@@ -142,6 +175,7 @@ static iso_code draw_group(agree *a, agree_sets *s, size_t g, unsigned form, iso
   bounds(a, g, &low, &high);
   if (isfinite(d->low)) low = d->low;
   if (isfinite(d->high)) high = d->high;
+  if (!d->mask) choose_part(d, l, form, &low, &high);
   const bool drawn = t->numel > 0 && (draw_steps(a, g, form, rng, t) ||
                                       rule_domain_draw(d, low, high, form, rng, t));
   for (size_t i = 0; i < a->n && drawn && !c; i++) {
@@ -155,19 +189,42 @@ static iso_code draw_group(agree *a, agree_sets *s, size_t g, unsigned form, iso
   return c;
 }
 
+/* As many as a small graph is run on quickly: by how much a run of both computes. */
+static unsigned how_many(const agree *a) {
+  enum { CALL = 256 }; /* elements that take as long as a call does by itself */
+  double work = 1;
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < a->graph[side]->n_nodes; i++) {
+      const cap_node *n = &a->graph[side]->node[i];
+      if (n->kind == CAP_OP) work += CALL;
+      for (size_t o = 0; n->kind == CAP_OP && o < n->n_outputs; o++) {
+        const rule_shape *shape = &n->output[o].shape;
+        double elements = 1;
+        for (uint32_t d = 0; d < shape->rank; d++) elements *= (double)shape->dim[d];
+        work += elements;
+      }
+    }
+  return (unsigned)fmax(LEAST_SETS, fmin(MOST_SETS, WORK / work));
+}
+
 static iso_code draw_sets(agree *a, uint64_t seed) {
   bool any = false;
   agree_sets s = {0};
+  literals l = {0};
   iso_code c = ISO_OK;
   for (size_t g = 0; g < a->n; g++) any |= extends(a, g);
   a->out->n_captured = a->sets;
   if (!any) return ISO_OK;
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < a->graph[side]->n_nodes; i++)
+      if (a->graph[side]->node[i].call) collect(&l, a->graph[side]->node[i].call);
+  const unsigned n = how_many(a);
   for (size_t set = 0; set < a->sets && !c; set++) c = agree_add(a, &s, set);
-  for (unsigned k = 0; k < DRAWN_SETS && !c; k++) {
+  for (unsigned k = 0; k < n && !c; k++) {
     c = agree_add(a, &s, 0);
     for (size_t g = 0; g < a->n && !c; g++) {
-      iso_rng rng = iso_rng_new(seed ^ UINT64_C(0x646f6d61696e), g * DRAWN_SETS + k);
-      if (extends(a, g)) c = draw_group(a, &s, g, k, &rng);
+      iso_rng rng = iso_rng_new(seed ^ UINT64_C(0x646f6d61696e), g * MOST_SETS + k);
+      if (extends(a, g)) c = draw_group(a, &s, g, k, &l, &rng);
     }
   }
   if (!c) agree_use(a, &s);

@@ -219,18 +219,23 @@ static void fit_numbers(const rule_domain *d, const draw *w, rule_tensor *t) {
   }
 }
 
-/* Rows that are padded on the left, on the right, and with holes, by `form`; how many ones is
- * drawn. */
+/* Rows that are padded on the left, on the right, and with holes, by `form`; how many ones is drawn
+ * in turn with one number of them after the other in all rows, and with one hole there. */
 static void fit_mask(const rule_domain *d, unsigned form, iso_rng *rng, rule_tensor *t) {
   const int64_t row = row_of(&t->shape);
   const bool both = (d->mask & RULE_MASK_LEFT) && (d->mask & RULE_MASK_RIGHT);
+  const bool full = both || !rule_domain_has(d, 0);
+  const bool open = !(d->mask & (RULE_MASK_LEFT | RULE_MASK_RIGHT));
+  const unsigned kind = d->mask & RULE_MASK_LEFT ? 0 : open ? form % 3 : 1;
+  const unsigned turn = open ? form / 3 : form;
+  const bool in_turn = turn % 2 && row > 1;
+  const int64_t at = row ? turn / 2 % row : 0;
   for (int64_t from = 0; row > 0 && from < t->numel; from += row) {
-    const bool full = both || !rule_domain_has(d, 0);
-    const int64_t ones = full ? row : 1 + (int64_t)iso_rng_below(rng, (uint64_t)row);
-    const int64_t sure = (int64_t)iso_rng_below(rng, (uint64_t)row);
-    const unsigned kind = d->mask & RULE_MASK_LEFT ? 0 : d->mask & RULE_MASK_RIGHT ? 1 : form % 3;
+    const int64_t some = in_turn ? 1 + at : 1 + (int64_t)iso_rng_below(rng, (uint64_t)row);
+    const int64_t ones = full ? row : some, sure = (int64_t)iso_rng_below(rng, (uint64_t)row);
     for (int64_t i = 0; i < row; i++) {
-      const bool hole = ones < row && i != sure && iso_rng_below(rng, 2);
+      const bool hole =
+          !full && (in_turn ? i == at : ones < row && i != sure && iso_rng_below(rng, 2));
       const bool one = kind == 0 ? i >= row - ones : kind == 1 ? i < ones : !hole;
       rule_tensor_set(t, from + i, one);
     }

@@ -551,6 +551,48 @@ def sorted_bounds(rng):
 
 
 @family
+def seldom(rng):
+    """What an input is kept at by its looks, and may be otherwise as its domain says: one side asks
+    for one of the others."""
+    batch, n = rng.randint(1, 3), rng.randint(4, 8)
+    kind = rng.choice(["ones", "hole", "length", "bound", "order"])
+    dtype, shape = i64, (batch, n)
+    if kind in ("ones", "hole"):
+        said = {"mask": "any" if kind == "hole" else rng.choice(["left", "right"])}
+        first, k = [1] * (batch * n), rng.randrange(1, n)
+        dtype = rng.choice([i64, boolean, f32])
+    elif kind == "length":
+        said, shape, first, k = {"range": [1, n]}, (batch + 1,), [n] * (batch + 1), rng.randint(1, n)
+    elif kind == "bound":
+        said, shape = {"range": [0, 1000], "sorted": True}, (n,)
+        first, k = list(range(n)), rng.randrange(50, 1000)
+    else:
+        said, shape, first, k = {"range": [0, n - 1], "distinct": True}, (n,), list(range(n)), None
+    dl, dr, relations = say(rng, "m", said)
+    x = normals(rng, n)
+
+    def build(side):
+        def f(g):
+            m = g.given("m", shape, [first], dtype, dr if side else dl)
+            h = linear(g, g.given("x", (1, n), [x], f32), "w", 3, side)
+            whole = m.to(i64)
+            if kind in ("ones", "hole"):
+                asked = whole.sum(-1).eq(k) if kind == "ones" else whole.select(-1, k).eq(0)
+                asked = asked.to(f32).sum(0)
+            elif kind == "length":
+                asked = whole.eq(k).to(f32).sum(0)
+            elif kind == "bound":
+                asked = whole.eq(k).to(f32).sum(0)
+            else:
+                asked = whole.select(0, 0).eq(n - 1).to(f32)
+            return h.add(asked.mul(0.5)) if side else h.add(asked.mul(0.0))
+
+        return f
+
+    return Case(DIFFERENT, build(0), build(1), relations, "%s %s %s" % (kind, k, shape))
+
+
+@family
 def contradictions(rng):
     kind = rng.choice(["apart", "outside", "both", "key", "captured"])
     n = rng.randint(3, 6)
