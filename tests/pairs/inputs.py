@@ -562,7 +562,12 @@ def seldom(rng):
         first, k = [1] * (batch * n), rng.randrange(1, n)
         dtype = rng.choice([i64, boolean, f32])
     elif kind == "length":
-        said, shape, first, k = {"range": [1, n]}, (batch + 1,), [n] * (batch + 1), rng.randint(1, n)
+        said, shape, first, k = (
+            {"range": [1, n]},
+            (batch + 1,),
+            [n] * (batch + 1),
+            rng.randint(1, n),
+        )
     elif kind == "bound":
         said, shape = {"range": [0, 1000], "sorted": True}, (n,)
         first, k = list(range(n)), rng.randrange(50, 1000)
