@@ -109,7 +109,7 @@ help:
 	@echo 'bench-real GPT-2 and Qwen2-0.5B in full size, made with random weights: seconds and memory (10 GB on disk), a Python with torch'
 	@echo 'campaign   a million random traces of the e-graph'
 	@echo 'mutation   captures broken and rewritten at one place: [CAPTURES=DIR] [BREAKING=24] [PRESERVING=12] [SEED=1] [FAULTS=2], a Python with torch'
-	@echo 'mutants-text   one token of a definition wrong at a time, against the differential test: [SITES=120] [SEED=1] [FILE=reduce]'
+	@echo 'mutants-text   one token of a definition wrong at a time, against the differential test: [SITES=120] [SEED=1] [FILE=reduce|sampling|localise]'
 	@echo 'lint-campaign  schedules that torch makes, programs on real gloo, what lint costs: [COUNT=100] [SEED=0]'
 	@echo 'install    program, libraries, rules, manual pages, completion: PREFIX=/usr/local DESTDIR=; uninstall'
 	@echo 'wheel      $(B)/dist/isomer-*.whl: the program and the Python side for pip'
@@ -230,7 +230,8 @@ $(B)/tests/%: $(B)/obj/tests/%.o $(SUPPORT_OBJ) $(B)/libisomer.a
 	$(CC) -rdynamic $(LDFLAGS) $^ -lcheck -lsubunit -lrt $(LIBS) -o $@
 
 # One token of a definition file wrong at a time, against the differential test; what is not noticed is listed. [SITES=120] [SEED=1] [FILE=reduce]
-mutants-text: all $(B)/tests/validate/test_prove_diff $(B)/tests/validate/test_prove_rules $(B)/tests/validate/test_sampling $(B)/tests/validate/test_refute
+mutants-text: all $(B)/tests/validate/test_prove_diff $(B)/tests/validate/test_prove_rules $(B)/tests/validate/test_sampling $(B)/tests/validate/test_refute \
+  $(B)/tests/localise/test_suspects $(B)/tests/localise/test_rank_mend
 	@python3 tests/validate/mutants_text.py --build $(B) --compile '$(CC) $(CPPFLAGS) $(CFLAGS)' --link '$(CC) -rdynamic $(LDFLAGS)' \
 	  --libraries '-lcheck -lsubunit -lrt $(LIBS)' --sites $(or $(SITES),120) --seed $(or $(SEED),1) $(if $(FILE),--file $(FILE)) $(MUTANT_OPTIONS)
 

@@ -289,9 +289,10 @@ static iso_code turned_round(mend *m, uint32_t i, const uint32_t *own, uint32_t 
   return c;
 }
 
-/* Along another dimension. */
+/* Along another dimension, or from another rank. */
 static iso_code other_dimension(mend *m, uint32_t i, bool known, iso_error *err) {
   const rule_term *call = m->g->node[i].call;
+  const rule_schema *says = rule_schemas_find(m->p->s->schemas, call->u.s);
   iso_code c = ISO_OK;
   for (uint32_t k = 1; k < call->n && !c && !m->found; k++)
     for (int64_t d = 0; d < 4 && call->child[k]->kind == RULE_INT && !c && !m->found; d++) {
@@ -299,7 +300,8 @@ static iso_code other_dimension(mend *m, uint32_t i, bool known, iso_error *err)
       c = try_call(m, i, with_child(m, call, k, rule_int(&m->arena, d)), known, err);
       if (m->found)
         m->what = iso_arena_printf(&m->p->s->res->arena,
-                                   "on the right dim is %lld, and would have to be %lld",
+                                   "on the right %s is %lld, and would have to be %lld",
+                                   says && k < says->n_args ? says->arg[k].name : "dim",
                                    (long long)call->child[k]->u.i, (long long)d);
     }
   return c;

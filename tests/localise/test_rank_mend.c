@@ -236,8 +236,8 @@ START_TEST(a_tensor_of_another_step_is_named) {
     memcpy(list, k.part, sizeof list);
     list[q.r] = k.other[q.r];
     right_ends(collective(&w.r, "dist::all_reduce", list, q.n, word("sum")));
-    peers_of(k.other, false);
-    peers_of(k.part, false);
+    peers_of(seed / 2 % 2 ? k.part : k.other, false);
+    peers_of(seed / 2 % 2 ? k.other : k.part, false);
     mend();
     run_mend();
     says(text("\"%s\" takes \"%s\" where \"%s\" of rank %u should stand", id(k.collective),
@@ -326,6 +326,7 @@ START_TEST(only_several_ranks_and_their_region_are_looked_at) {
     right_parts(true);
     right_ends(collective(&w.r, "dist::all_reduce", k.part, 3, word("max")));
     peers_of(k.part, why == 1);
+    if (why == 1) peers_of(k.part, false), st.ranks.n_peers = 1; /* beyond the end there is none */
     mend();
     if (why == 0) p.seen[RIGHT][k.collective] = 3;
     if (why == 2) p.gap = true;
@@ -365,6 +366,153 @@ START_TEST(a_rank_that_nothing_reads_is_named) {
 }
 END_TEST
 
+/* ---- collectives of several results ---- */
+
+enum { ROWS = 12 };
+
+/* What each rank has of the ranks' tensors reduced: `n` pieces along the first dimension. Owns. */
+static void scattered(const rule_term *call, rule_tensor *const *bind, rule_tensor **out) {
+  const uint32_t n = call->child[0]->n;
+  rule_tensor *all = reduced(call->child[0], call->child[1]->u.s, bind);
+  for (uint32_t r = 0; r < n; r++) {
+    out[r] = make(SHAPE(ROWS / n, 2));
+    for (int64_t i = 0; i < out[r]->numel; i++)
+      rule_tensor_set(out[r], i, rule_tensor_get(all, r * out[r]->numel + i));
+  }
+  rule_tensor_unref(all);
+}
+
+/* parameters: those of rule_oracle.call. */
+static iso_code several(void *ctx, const rule_term *call, rule_tensor *const *bind, bool float64,
+                        rule_tensor **out, size_t cap, size_t *n_out, iso_error *e) {
+  if (strcmp(call->u.s, "dist::reduce_scatter") != 0)
+    return small_call(ctx, call, bind, float64, out, cap, n_out, e);
+  scattered(call, bind, out);
+  *n_out = call->child[0]->n;
+  return ISO_OK;
+}
+
+static rule_tensor *given[MAX_RANKS]; /* what reduce_scatter gives the ranks */
+
+/* The ranks' inputs, reduced and scattered, and a node for each piece; `right`: what a sum gives.
+ * Owns. */
+static uint32_t scatter(uint64_t seed, const char *how, uint32_t *piece, rule_tensor **right) {
+  uint32_t x[MAX_RANKS], at;
+  for (uint32_t r = 0; r < k.n; r++) noise(MAX_RANKS * seed + r, SHAPE(ROWS, 2), 0, 1);
+  rule_tensor *bind[MAX_NODES] = {NULL};
+  for (uint32_t r = 0; r < k.n; r++) x[r] = input(&w.r, w.tensor[r]);
+  for (uint32_t r = 0; r < k.n; r++) bind[x[r]] = w.tensor[r];
+  const rule_term *list[MAX_RANKS], *arg[3];
+  for (uint32_t r = 0; r < k.n; r++) list[r] = v(x[r]);
+  arg[0] = rule_list(&w.arena, list, k.n), arg[1] = word(how), arg[2] = num(0);
+  synth_node *s = new_node(&w.r, &at);
+  ck_assert(rule_call(&w.arena, w.schemas, "dist::reduce_scatter", arg, 3, &s->call, &err) ==
+            ISO_OK);
+  s->kind = SYNTH_OP, s->op = s->call->u.s, s->n_outputs = k.n;
+  scattered(s->call, bind, given);
+  arg[1] = word("sum");
+  scattered(rule_op(&w.arena, s->op, arg, 3), bind, right);
+  for (uint32_t r = 0; r < k.n; r++) {
+    synth_node *g = new_node(&w.r, &piece[r]);
+    const rule_term *take[2] = {v(at), num(r)};
+    g->kind = SYNTH_OP, g->op = "getitem", g->call = rule_op(&w.arena, "getitem", take, 2);
+    w.r.value[piece[r]][0] = keep(given[r]);
+    g->shape = given[r]->shape;
+  }
+  oracle.call = several;
+  return at;
+}
+
+/* Both sides' outputs are made of `whole`, which the left has as a leaf. */
+static void ends_of(rule_tensor *is, uint32_t whole) {
+  for (uint32_t r = 0; r < k.n; r++) input(&w.l, w.tensor[r]);
+  k.whole = weight(&w.l, "whole", keep(is));
+  k.collective = whole;
+  output(&w.l, "y", ended(&w.l, k.whole, 1));
+  output(&w.l, "z", 0);
+  output(&w.r, "y", ended(&w.r, whole, 1));
+  output(&w.r, "z", 0);
+}
+
+static void mend_scattered(uint32_t at) {
+  mend();
+  p.run[RIGHT].value[at] = (st_value_list){given, k.n};
+}
+
+/* All pieces of a wrong reduction are mended together, whichever is read. */
+START_TEST(a_reduction_of_several_results_is_named) {
+  static const char *const how[] = {"avg", "max", "min"};
+  for (uint64_t seed = 0; seed < 18; seed++) {
+    uint32_t piece[MAX_RANKS];
+    rule_tensor *right[MAX_RANKS];
+    start(2 + (uint32_t)(seed / 3 % 3));
+    const uint32_t at = scatter(seed, how[seed % 3], piece, right), last = k.n - 1;
+    ends_of(rule_tensor_ref(right[last]), piece[last]);
+    for (uint32_t r = 0; r < k.n; r++) rule_tensor_unref(right[r]);
+    peers_of(piece, false);
+    mend_scattered(at);
+    run_mend();
+    says(text("on the right op is \"%s\", and would have to be \"sum\"", how[seed % 3]));
+    ck_assert_int_eq(k.d.right, at);
+    ck_assert(small_compare(NULL, w.l.value[w.l.out[0].node][0],
+                            k.end.next.value[w.r.out[0].node].v[0], 1e-9)
+                  .equal);
+    finish();
+  }
+}
+END_TEST
+
+/* A piece that nothing reads any more is taken from what gave it. */
+START_TEST(a_piece_that_another_stands_for_is_named) {
+  for (uint64_t seed = 0; seed < 18; seed++) {
+    uint32_t piece[MAX_RANKS], list[MAX_RANKS];
+    rule_tensor *right[MAX_RANKS];
+    start(2 + (uint32_t)(seed / 3 % 3));
+    const uint32_t gone = (uint32_t)(seed % k.n), twice = (gone + 1) % k.n;
+    const uint32_t at = scatter(seed, "sum", piece, right);
+    rule_tensor *total = make(right[0]->shape);
+    for (uint32_t r = 0; r < k.n; r++)
+      for (int64_t i = 0; i < total->numel; i++)
+        rule_tensor_set(total, i, rule_tensor_get(total, i) + rule_tensor_get(right[r], i));
+    memcpy(list, piece, sizeof list);
+    list[gone] = piece[twice];
+    ends_of(total, collective(&w.r, "dist::all_reduce", list, k.n, word("sum")));
+    for (uint32_t r = 0; r < k.n; r++) rule_tensor_unref(right[r]);
+    peers_of(k.other, false);
+    mend_scattered(at);
+    st.ranks.peers[0].n = 1; /* of another step, of which nothing is told here */
+    forget(piece[gone]);
+    run_mend();
+    says(text("\"%s\" takes \"%s\" twice, and \"%s\" of rank %u not at all", id(k.collective),
+              id(piece[twice]), id(piece[gone]), twice > gone ? twice : gone));
+    is_mended(k.collective, true);
+    finish();
+  }
+}
+END_TEST
+
+/* A rank that sends what another one should is named by its number. */
+START_TEST(another_source_of_a_broadcast_is_named) {
+  for (uint64_t seed = 0; seed < 24; seed++) {
+    start(3 + (uint32_t)(seed % 2));
+    const uint32_t from = 1, should = seed / 2 % 2 ? k.n - 1 : 0;
+    rule_tensor *is[MAX_RANKS];
+    for (uint32_t r = 0; r < k.n; r++) is[r] = noise(MAX_RANKS * seed + r, SHAPE(3, 2), 0, 1);
+    right_parts(false);
+    rule_tensor *sent = make(is[0]->shape); /* parts are -x */
+    for (int64_t i = 0; i < sent->numel; i++)
+      rule_tensor_set(sent, i, -rule_tensor_get(is[should], i));
+    ends_of(sent, collective(&w.r, "dist::broadcast", k.part, k.n, num(from)));
+    peers_of(k.other, false);
+    mend();
+    run_mend();
+    says(text("on the right src is %u, and would have to be %u", from, should));
+    is_mended(k.collective, true);
+    finish();
+  }
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("rank_mend");
   TCase *t = tcase_create("rank_mend");
@@ -376,6 +524,9 @@ int main(void) {
   tcase_add_test(t, another_order_of_the_ranks_is_named);
   tcase_add_test(t, a_collective_that_is_missing_is_named);
   tcase_add_test(t, another_fault_is_no_collective_s);
+  tcase_add_test(t, a_reduction_of_several_results_is_named);
+  tcase_add_test(t, a_piece_that_another_stands_for_is_named);
+  tcase_add_test(t, another_source_of_a_broadcast_is_named);
   tcase_add_test(t, only_several_ranks_and_their_region_are_looked_at);
   tcase_add_test(t, a_rank_that_nothing_reads_is_named);
   suite_add_tcase(s, t);

@@ -89,8 +89,15 @@ static void explain(parted *q, lo_search what, bool left, bool right) {
 
 static int64_t far(int64_t a, int64_t b) { return a < b ? b - a : a - b; }
 
+/* What was mended on the right gives what the node has that is named on the left. */
+static int partnered(const parted *q) {
+  if (q->d.left < 0 || q->d.right < 0) return 0;
+  ck_assert(agree(w.l.value[q->d.left][0], q->end.next.value[q->d.right].v[0]));
+  return 1;
+}
+
 START_TEST(a_planted_fault_is_mended) {
-  int n = 0, exact = 0, odd = 0;
+  int n = 0, exact = 0, odd = 0, rights = 0, partners = 0;
   for (uint64_t seed = 0; seed < 36; seed++)
     for (int side = 0; side < 2; side++) {
       parted q = part(seed, (fault)_i, side);
@@ -116,6 +123,8 @@ START_TEST(a_planted_fault_is_mended) {
         ck_assert(touched[q.d.right >= 0 ? w.r.out[0].node : 0]);
         for (uint32_t i = 0; i < LEAVES; i++) ck_assert(!touched[i]);
         ck_assert_uint_gt(p.n_changes + (_i != ATTRIBUTE), 0);
+        rights++;
+        if (_i < ADDED) partners += partnered(&q);
       }
       const int64_t at = of_right ? q.d.right : q.d.left, want = LEAVES + (int64_t)(seed % STEPS);
       exact += far(at, want) <= 1 || far(side ? q.d.right : q.d.left, q.at) <= 1;
@@ -125,6 +134,178 @@ START_TEST(a_planted_fault_is_mended) {
   ck_assert_msg(100 * (exact + odd) >= 85 * n && 10 * odd < n,
                 "of %d %d are at the fault or next to it, %d in a step unlike others", n, exact,
                 odd);
+  ck_assert_msg(_i >= ADDED || 100 * partners >= 85 * rights, "%d of %d have a counterpart",
+                partners, rights);
+}
+END_TEST
+
+/* The region may begin behind the fault: what it is computed from and has no counterpart is tried
+ * as well, and what nobody reads is not run. */
+START_TEST(a_fault_above_the_region_is_mended) {
+  int exact = 0, of = 0;
+  for (uint64_t seed = 0; seed < 36; seed++)
+    for (int side = 0; side < 2; side++)
+      for (size_t n = 1; n < 4; n++) {
+        parted q = part(seed, OPERATOR, side);
+        const uint32_t end_of[2] = {(uint32_t)w.l.g.n_nodes - 1, (uint32_t)w.r.g.n_nodes - 1};
+        for (int k = 0; k < 2; k++) {
+          memset(p.seen[k], 0, MAX_NODES);
+          for (uint32_t i = 0; i < n; i++) region[k][i] = end_of[k] + 1 - (uint32_t)n + i;
+          for (uint32_t i = 0; i < n; i++) p.seen[k][region[k][i]] = 1;
+        }
+        q.d.n_left_region = q.d.n_right_region = n;
+        for (uint32_t i = 0; i < q.at; i++) unite(i, i);
+        const uint32_t unread = neg(&w.r, side == RIGHT ? q.at : end_of[RIGHT]);
+        st.map[RIGHT][unread].i = EG_NONE;
+        explain(&q, LO_ANY, side == LEFT, side == RIGHT);
+        ck_assert_msg(q.end.repaired && q.d.hint, "seed %d", (int)seed);
+        of++;
+        exact += (side ? q.d.right : q.d.left) == q.at;
+        ck_assert(!touched[unread]);
+        ck_assert(!touched[0] && !touched[1] && !touched[2]);
+        over(&q);
+      }
+  ck_assert_msg(100 * exact >= 90 * of, "of %d %d are at the fault", of, exact);
+}
+END_TEST
+
+/* ---- operators of a row that are unlike those of another ---- */
+
+enum { ROW = 5 };
+
+/* Two rows of one graph, of which the second has another operator at step `odd`; -1: none. Each sum
+ * has an operand of its own, by which siblings at other steps are told apart. Returns: the last
+ * node. `step`: the rows' nodes. */
+static uint32_t rows(graph *g, int odd, const char *const scope[2], uint32_t step[2][ROW]) {
+  const uint32_t x[2] = {input(g, w.tensor[0]), input(g, w.tensor[1])},
+                 a = weight(g, "a", w.tensor[2]);
+  uint32_t last = 0;
+  for (int k = 0; k < 2; k++) {
+    uint32_t beside = last = x[k];
+    for (int i = 0; i < ROW; i++) {
+      beside = mul(g, beside, a);
+      last = k && i == odd ? relu(g, last) : i % 2 ? neg(g, last) : add(g, last, beside);
+      step[k][i] = last;
+      g->node[last].scope = scope[k];
+    }
+  }
+  output(g, "y", last);
+  return last;
+}
+
+/* Where no change can be tried it is the operator unlike its sibling's, within the region and in
+ * another layer: names of modules that differ in numbers only, or in none. */
+START_TEST(an_operator_unlike_its_sibling_is_named) {
+  static const struct {
+    const char *scope[2];
+    bool named;
+  } of[] = {{{NULL, NULL}, true},
+            {{"layers.0.mlp", "layers.1.mlp"}, true},
+            {{"layers.9.mlp.4", "layers.10.mlp.5"}, true},
+            {{"layers.0.mlp", "layers.0.mlp"}, false},
+            {{"layers.0.mlp", "layers.1.attn"}, false},
+            {{"layers.0.mlp", "layers.1.mlp.act"}, false},
+            {{"layers.0.mlp", "layers.x.mlp"}, false},
+            {{"layers.0", NULL}, false}};
+  for (size_t k = 0; k < sizeof of / sizeof *of; k++)
+    for (int side = 0; side < 2; side++)
+      for (int odd = 0; odd < ROW - 1; odd++)
+        for (int from = 0; from < ROW; from++) {
+          uint32_t step[2][ROW], last[2];
+          begin();
+          for (uint64_t i = 0; i < LEAVES; i++) noise(9 + i, i == 2 ? SHAPE(3) : SHAPE(4, 3), 1, 1);
+          last[!side] = rows(graph_of(!side), -1, of[k].scope, step);
+          last[side] = rows(graph_of(side), odd, of[k].scope, step);
+          place_all();
+          st.right_of = right_of;
+          parted q = {.d = {.left = -1, .right = -1},
+                      .end = {.touched = touched, .exit = {last[LEFT], last[RIGHT]}}};
+          size_t n = 0;
+          for (uint32_t i = step[1][from] - 1; i <= step[1][ROW - 1]; i++) region[side][n++] = i;
+          *(side ? &q.d.right_region : &q.d.left_region) = region[side];
+          *(side ? &q.d.n_right_region : &q.d.n_left_region) = n;
+          p.settled[LEFT] = settled[LEFT], p.settled[RIGHT] = settled[RIGHT];
+          ck_assert(lo_index(&p, LEFT, &err) == ISO_OK && lo_index(&p, RIGHT, &err) == ISO_OK);
+          explain(&q, LO_ANY, side == LEFT, side == RIGHT);
+          const bool named = of[k].named && from <= odd;
+          ck_assert_int_eq(q.end.repaired, named);
+          ck_assert_int_eq(side ? q.d.right : q.d.left, named ? (int64_t)step[1][odd] : -1);
+          ck_assert_int_eq(side ? q.d.left : q.d.right, -1);
+          const char *in = of[k].scope[0] ? of[k].scope[0] : "the same graph";
+          if (named && from == 0)
+            ck_assert_str_eq(q.d.hint,
+                             iso_arena_printf(&w.arena, "unlike \"%s\" (%s), its counterpart in %s",
+                                              graph_of(side)->node[step[0][odd]].id,
+                                              graph_of(side)->node[step[0][odd]].op, in));
+          over(&q);
+        }
+}
+END_TEST
+
+/* ---- what is right ---- */
+
+/* One side reads x + a, the other x * a in its place, which a sum outside of the region may read
+ * rightly: then that is not what is wrong. */
+START_TEST(what_others_read_rightly_is_not_changed) {
+  for (int side = 0; side < 2; side++)
+    for (int read = 0; read < 4; read++) { /* by nobody, rightly, towards the end, wrongly */
+      begin();
+      rule_tensor *x = noise(1, SHAPE(4, 3), 0, 1), *a = noise(2, SHAPE(3), 0, 1);
+      uint32_t at[2], end_of[2], sum[2];
+      for (int k = 0; k < 2; k++) {
+        graph *g = graph_of(k);
+        const uint32_t lx = input(g, x), la = weight(g, "a", a),
+                       none = weight(g, "0", constant(SHAPE(3), 0));
+        at[k] = mul(g, lx, la);
+        sum[k] = read ? neg(g, at[k]) : lx;
+        const uint32_t top = k == side ? at[k] : add(g, lx, la);
+        end_of[k] = relu(g, read == 2 ? add(g, top, mul(g, sum[k], none)) : top);
+        output(g, "y", end_of[k]);
+      }
+      place_all();
+      st.right_of = right_of;
+      st.work_left = SIZE_MAX / 2;
+      parted q = {.d = {.left = -1, .right = -1},
+                  .end = {.touched = touched, .exit = {end_of[LEFT], end_of[RIGHT]}}};
+      for (int k = 0; k < 2; k++) {
+        p.settled[k] = settled[k];
+        region[k][0] = end_of[k];
+        *(k ? &q.d.right_region : &q.d.left_region) = region[k];
+        *(k ? &q.d.n_right_region : &q.d.n_left_region) = 1;
+        p.seen[k][end_of[k]] = 1;
+        ck_assert(lo_index(&p, k, &err) == ISO_OK);
+      }
+      for (uint32_t i = 0; i <= at[LEFT]; i++) unite(i, i);
+      if (read == 1 || read == 2) unite(sum[LEFT], sum[RIGHT]);
+      explain(&q, LO_ANY, side == LEFT, side == RIGHT);
+      const int64_t named = side ? q.d.right : q.d.left;
+      ck_assert_msg((named == at[side]) == (read != 1), "side %d read %d: %d is named (%s)", side,
+                    read, (int)named, q.d.hint ? q.d.hint : "");
+      over(&q);
+    }
+}
+END_TEST
+
+/* What is carried on already stays where more of it has a counterpart. */
+START_TEST(the_nearer_values_are_carried_on) {
+  bool none[MAX_NODES + 1] = {false};
+  rule_tensor *as_is[MAX_NODES + 1] = {NULL};
+  for (uint64_t seed = 0; seed < 12; seed++)
+    for (int better = 0; better < 2; better++) {
+      parted q = part(seed, ATTRIBUTE, RIGHT);
+      const st_carry with = {.from = &p.run[RIGHT], .again = none, .value = as_is};
+      const st_run_how how = {.keep_all = true, .with = &with};
+      st_run *next = &q.end.next;
+      const uint32_t last = w.r.out[0].node;
+      for (uint32_t i = LEAVES; i <= last; i++) as_is[i] = better ? w.l.value[i][0] : NULL;
+      ck_assert(st_run_graph(&st, RIGHT, NULL, &how, next, &err) == ISO_OK);
+      explain(&q, LO_ANY, false, true);
+      ck_assert(q.end.repaired);
+      if (strncmp(q.d.hint, "unlike ", 7))
+        ck_assert_msg(agree(outcome(LEFT), next->value[last].v[0]), "seed %d better %d: %s %d %d",
+                      (int)seed, better, q.d.hint, (int)q.d.right, (int)q.at);
+      over(&q);
+    }
 }
 END_TEST
 
@@ -187,9 +368,10 @@ END_TEST
 
 /* ---- leaves ---- */
 
-/* The right has its own values for a leaf, which nothing else reads, or something does. */
+/* The right has its own values for a leaf, which nothing else reads, or something does, or
+ * something that no output depends on; or it is no parameter. */
 START_TEST(a_leaf_with_other_values_is_named_where_nothing_else_reads_it) {
-  for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
+  for (int elsewhere = 0; elsewhere < 4; elsewhere++) {
     begin();
     rule_tensor *x = noise(1, SHAPE(4, 3), 0, 1), *good = noise(2, SHAPE(3), 0, 1),
                 *bad = noise(3, SHAPE(3), 0, 1);
@@ -197,8 +379,11 @@ START_TEST(a_leaf_with_other_values_is_named_where_nothing_else_reads_it) {
     output(&w.l, "y", mul(&w.l, lx, lw));
     const uint32_t rx = input(&w.r, x), rw = weight(&w.r, "v", bad), at = mul(&w.r, rx, rw);
     output(&w.r, "y", at);
-    if (elsewhere) neg(&w.r, rw);
+    const uint32_t reader = elsewhere ? neg(&w.r, rw) : rw;
+    if (elsewhere) neg(&w.l, lw);
+    if (elsewhere == 3) w.r.node[rw].kind = SYNTH_INPUT;
     place_all();
+    if (elsewhere > 1) st.map[RIGHT][reader].i = EG_NONE;
     st.right_of = right_of;
     st.work_left = SIZE_MAX / 2;
     region[LEFT][0] = region[RIGHT][0] = 2;
@@ -217,7 +402,7 @@ START_TEST(a_leaf_with_other_values_is_named_where_nothing_else_reads_it) {
                 .end = {.touched = touched, .exit = {2, 2}}};
     explain(&q, LO_ANY, true, true);
     ck_assert(q.end.repaired && q.d.hint);
-    if (!elsewhere) {
+    if (elsewhere % 2 == 0) {
       ck_assert_str_eq(q.d.hint, "v does not have the values of w; first used by \"r2\"");
       ck_assert_int_eq(q.d.left, lw);
       ck_assert_int_eq(q.d.right, rw);
@@ -286,13 +471,13 @@ START_TEST(what_is_no_table_is_not_odd) {
     uint32_t table[CHAIN];
     begin();
     const uint32_t reader = constants(RIGHT, 3, 0, false, table);
+    rule_tensor *one = constant(SHAPE(1), 2);
     for (int i = 0; i < 3; i++) {
       synth_node *n = &w.r.node[table[i]];
       if (why == 1) n->dtype = RULE_I64;
       if (why == 2) n->n_outputs = 2;
       if (why == 3) st.rec[st.map[RIGHT][table[i]].i].konst = false;
-      if (why == 4)
-        p.run[RIGHT].value[table[i]] = (st_value_list){&(rule_tensor *){constant(SHAPE(1), 2)}, 1};
+      if (why == 4) p.run[RIGHT].value[table[i]] = (st_value_list){&one, 1};
     }
     ck_assert_int_eq(odd(RIGHT, reader), why ? -1 : (int64_t)table[0]);
     end();
@@ -305,8 +490,8 @@ END_TEST
 START_TEST(of_several_constants_the_one_that_is_meant_is_found) {
   for (int first = 0; first < 2; first++) {
     uint32_t table[2], node[2];
-    const rule_term *size[] = {num(6)};
     begin();
+    const rule_term *size[] = {num(6)};
     const uint32_t x = input(&w.r, noise(1, SHAPE(4, 3), 0, 1));
     input(&w.l, w.tensor[0]);
     for (int k = 0; k < 2; k++) {
@@ -336,6 +521,10 @@ int main(void) {
   TCase *t = tcase_create("suspects");
   tcase_set_timeout(t, 60);
   tcase_add_loop_test(t, a_planted_fault_is_mended, 0, FAULTS);
+  tcase_add_test(t, a_fault_above_the_region_is_mended);
+  tcase_add_test(t, an_operator_unlike_its_sibling_is_named);
+  tcase_add_test(t, what_others_read_rightly_is_not_changed);
+  tcase_add_test(t, the_nearer_values_are_carried_on);
   tcase_add_test(t, only_the_sides_that_are_asked_for_are_changed);
   tcase_add_test(t, an_operator_too_many_is_all_that_a_narrow_search_finds);
   tcase_add_test(t, without_an_end_nothing_is_tried);

@@ -185,6 +185,11 @@ static inline rule_tensor *run_op(const rule_term *t, rule_tensor *const *bind) 
   }
   if (strcmp(op, "aten::cat") == 0 || strcmp(op, "dist::all_gather") == 0)
     return joined(t->child[0], (uint32_t)t->child[1]->u.i, bind);
+  if (strcmp(op, "dist::broadcast") == 0) {
+    if (t->child[1]->u.i >= t->child[0]->n) return NULL;
+    const rule_tensor *sent = bind[t->child[0]->child[t->child[1]->u.i]->u.i];
+    return reshaped(sent, sent->shape);
+  }
   if (strcmp(op, "dist::all_reduce") == 0) return reduced(t->child[0], t->child[1]->u.s, bind);
   if (t->n == 0 || t->child[0]->kind != RULE_VAR) return NULL;
   const rule_tensor *x = bind[t->child[0]->u.i];

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Textual mutants of the operators' definitions against the differential test. Plain Python 3.
 
-    make mutants-text [SITES=120] [SEED=1] [FILE=reduce | FILE=sampling]
+    make mutants-text [SITES=120] [SEED=1] [FILE=reduce | FILE=sampling | FILE=localise]
 
 Each mutant is a definition file with one token changed: a sign of arithmetic, a comparison, a
 logical operation, a constant, an index, a function of expressions, a kind, an operator's entry in
@@ -10,9 +10,10 @@ linked before the library, which then leaves its own out; nothing in the tree is
 that do not compile, or into the same code, are passed over. A mutant is caught if
 build/tests/validate/test_prove_diff ends with an error (or does not end) with it; open leading
 dimensions, which have no numbers, by the rules of tests/validate/rules/anyshape.rules; what differs
-in what samples do not show, by tests/rules/traps.rules. What is not caught is listed, and must
-stand in SAME, with the reason why it means the same. The last line is `N caught, N mean the same, N
-not caught`; the exit status is 1 if any is not caught."""
+in what samples do not show, by tests/rules/traps.rules. Of localisation each file is held against
+the C test beside it. What is not caught is listed, and must stand in SAME, with the reason why it
+means the same. The last line is `N caught, N mean the same, N not caught`; the exit status is 1 if
+any is not caught."""
 
 import argparse
 import os
@@ -30,6 +31,9 @@ FILES = (
 # How rules are sampled, counterexamples made small, and rounding told apart: the tests of that, in
 # place of the differential one.
 SAMPLING = "condition problem draw_names instance counterexample floats sample".split()
+# Localisation, each by the test of its name. There a read beyond the end, or a leak, is noticed.
+LOCALISE = "suspects rank_mend".split()
+ASAN = ["-fsanitize=address"]
 # Where a change means the same, by why it does: file, a part of the changed line, the change (or ""
 # for any).
 SAME = {
@@ -340,16 +344,18 @@ class Builder:
         with open(source, "w") as f:
             f.write(text)
         options = [w for w in self.compile if w not in ("-g", "-MMD", "-MP", "-Werror")]
+        options += ASAN if name in LOCALISE else []
         p = subprocess.run(options + ["-w", "-c", source, "-o", out], cwd=ROOT, capture_output=True)
         return open(out, "rb").read() if p.returncode == 0 else None
 
-    def fails(self, test, name, **settings):
+    def fails(self, test, name, folder="validate", **settings):
         """Whether the test fails with this object."""
         program = os.path.join(self.work, test)
         run(
             self.link
+            + (ASAN if name in LOCALISE else [])
             + [
-                os.path.join(self.build, "obj/tests/validate/%s.o" % test),
+                os.path.join(self.build, "obj/tests", folder, test + ".o"),
                 os.path.join(self.work, name + ".o"),
                 os.path.join(self.build, "libisomer.a"),
             ]
@@ -373,6 +379,8 @@ class Builder:
     def noticed(self, name):
         """Whether the differential test does; leading dimensions that are left open have no
         numbers: of them, rules with known answers do."""
+        if name in LOCALISE:
+            return self.fails("test_" + name, name, "localise")
         if name in SAMPLING:
             return self.fails("test_sampling", name) or self.fails("test_refute", name)
         if name == "narrow":
@@ -388,6 +396,14 @@ def run(command):
     if p.returncode:
         sys.exit("%s: %s" % (" ".join(command)[:200], p.stderr[-500:]))
     return p
+
+
+def folder(name):
+    return (
+        "localise"
+        if name in LOCALISE
+        else os.path.join("validate", "ops" if name in FILES else "sample")
+    )
 
 
 def means_the_same(name, line, old, new):
@@ -414,19 +430,16 @@ def main():
         "--file",
         help=(
             "only of this file (nn, reduce, ...), or of what samples rules: counterexample, "
-            "floats, ..., or all of that: sampling"
+            "floats, ..., or all of that: sampling; of localise/: suspects, rank_mend, or localise"
         ),
     )
     a.add_argument("--verbose", action="store_true")
     o = a.parse_args()
     rng = random.Random(o.seed)
-    files = [f for f in FILES if o.file in (None, f)] or [
-        f for f in SAMPLING if o.file in ("sampling", f)
-    ]
-    text = {
-        f: open(os.path.join(ROOT, "validate", "ops" if f in FILES else "sample", f + ".c")).read()
-        for f in files
-    }
+    files = [f for f in FILES if o.file in (None, f)]
+    for of, group in (("sampling", SAMPLING), ("localise", LOCALISE)):
+        files = files or [f for f in group if o.file in (of, f)]
+    text = {f: open(os.path.join(ROOT, folder(f), f + ".c")).read() for f in files}
     every = [(f, s) for f in text for s in sites(text[f])]
     rng.shuffle(every)
     caught = same = 0
@@ -434,6 +447,9 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         b = Builder(o, work)
         original = {f: b.object(f, text[f]) for f in text}
+        for f in text:
+            if f in LOCALISE and b.noticed(f):
+                sys.exit("the test of %s.c fails as it is" % f)
         for f, site in every:
             if caught + same + len(missed) >= o.sites:
                 break
