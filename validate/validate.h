@@ -89,8 +89,8 @@ ISO_MUST_USE iso_code val_eval_magnitude(val_engine *e, const rule_term *t,
 
 typedef struct val_diff {
   bool equal;              /* within tolerance */
-  double max_abs, max_rel; /* largest difference, and relative to its slice's largest |reference|; 0
-                              where equal */
+  double max_abs, max_rel; /* largest difference, and relative to its slice's largest |reference|;
+                              to the tensor's, where floor_abs alone makes a slice equal */
   int64_t index;           /* row-major, of the largest relative difference; -1 if none */
   int64_t n_nan;           /* elements that are NaN on both sides (equal, but say nothing) */
 } val_diff;

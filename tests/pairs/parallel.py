@@ -13,8 +13,8 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from dsl import Data, boolean, f32
-from world import Named, Ranks, World
+from dsl import Data, boolean, f32, values
+from world import Named, Ranks, Stages, World
 
 
 class Config:
@@ -163,44 +163,30 @@ def llama_block(way, c, l, h, core=plain_attention, rope=None):
 
 def dense_experts(way, c, l, h, count):
     """The two best experts of each token, computed for all tokens."""
-    w = way.w
-    p = lambda n: "layers.%d.%s" % (l, n)
+    w, n = way.w, way.own()
+    p = lambda name: "layers.%d.%s" % (l, name)
     b, t, _ = h.shape
+    each = count // n
     x = h.rms_norm(way.whole(p("ln.weight"), c.width, shift=1.0)).view(b * t, c.width)
-    score = x.linear(way.whole(p("router.weight"), count, c.width)).softmax(-1)
-    best, which = score.map(lambda s: s.topk(2))
+    best, which = x.linear(way.whole(p("router.weight"), count, c.width)).softmax(-1).topk(2)
     best = best / best.sum([-1], True)
-    share = best.map(lambda v, i: w.g.zeros(b * t, count).scatter(-1, i, v), which)
-    n = way.own()
+    share = way.enter(best.spread((b * t, count), which))
     x = way.enter(x)
     out = None
-    for e in range(count // n):
-        weight = lambda q, *s, e=e: w.each(
-            lambda r: (
-                w.g.param(
-                    w.name(r, p("experts.%d.%s" % (r % n * (count // n) + e, q))), *s, scale=0.3
-                )
-                if n == 1 or w.n == 1
-                else w.g.param(
-                    "rank%d.%s" % (r, p("experts.%d.%s" % (e, q))),
-                    _values(p("experts.%d.%s" % (r * (count // n) + e, q)), *s),
-                )
-            )
-        )
+    for e in range(each):
+
+        def weight(q, *shape, e=e):
+            """Of the expert that is this rank's e-th; the name is that of the rank's own."""
+            own = p("experts.%d.%s" % (e, q))
+            whole = lambda r: p("experts.%d.%s" % (r % n * each + e, q))
+            return w.each(
+                lambda r: w.g.param(w.name(r, own), values(whole(r), *shape, scale=0.3))
+            ).as_leaf(own)
+
         y = x.linear(weight("w1", c.mid, c.width)).silu().linear(weight("w2", c.width, c.mid))
-        mine = w.each(
-            lambda r, e=e: share.each[r].select(-1, r % n * (count // n) + e).unsqueeze(-1)
-        )
-        y = y * mine
+        y = y * share.select(-1, lambda r, e=e: r % n * each + e).unsqueeze(-1)
         out = y if out is None else out + y
-    out = w.all_reduce(out) if way.tensor else out
-    return h + out.view(b, t, c.width)
-
-
-def _values(name, *shape):
-    from dsl import values
-
-    return values(name, *shape, scale=0.3)
+    return h + way.leave(out).view(b, t, c.width)
 
 
 def exchanged_experts(way, c, l, h, count):
@@ -209,10 +195,8 @@ def exchanged_experts(way, c, l, h, count):
     p = lambda n: "layers.%d.%s" % (l, n)
     t = h.shape[0]
     x = h.rms_norm(w.param(p("ln.weight"), c.width, shift=1.0))
-    score = x.linear(w.param(p("router.weight"), count, c.width)).softmax(-1)
-    best, which = score.map(lambda s: s.topk(2))
-    share = best.map(lambda v, i: w.g.zeros(t, count).scatter(-1, i, v), which)
-    share = share.t().unsqueeze(-1)
+    best, which = x.linear(w.param(p("router.weight"), count, c.width)).softmax(-1).topk(2)
+    share = best.spread((t, count), which).t().unsqueeze(-1)
     sent = x.unsqueeze(0) * share.map(lambda s: s.gt(0.0).to(f32))
     got = w.all_to_all(sent, 0, 1)
     y = got.bmm(w.cut(p("w1"), 0, count, c.width, c.mid)).silu()
@@ -277,6 +261,7 @@ BLOCK = {"gpt": gpt_block, "llama": llama_block, "qwen": llama_block}
 def body(way, c, ids, core=plain_attention, first=None, layers=None):
     """From ids to the last hidden states. first(r): the position of a rank's first token."""
     w = way.w
+    w.layer_of(-1, c.layers)
     h = embed(way, c, ids)
     t = ids.shape[1] if first else h.shape[1]
     rope = None
@@ -301,14 +286,23 @@ def body(way, c, ids, core=plain_attention, first=None, layers=None):
                 ],
             )
         elif first:
-            p = table.map(lambda x, a: x.slice(0, a, a + t), w.each(first))
+            at, rows = w.each(first), list(table.shape)
+            p = w.taped(
+                table.map(lambda x, a: x.slice(0, a, a + t), at),
+                [table],
+                lambda g: [
+                    g.map(lambda y, a: y.op("slice_backward", [y, rows, 0, a, a + t, 1], rows), at)
+                ],
+            )
         else:
             p = table
         h = h + p
     else:
         rope = rope_of(w, c.length if way.sequence else t, c.head, first)
     for l in range(c.layers):
+        w.layer_of(l, c.layers)
         h = BLOCK[c.model](way, c, l, h, core=core, rope=rope)
+    w.layer_of(c.layers, c.layers)
     if c.model == "gpt":
         return h.layer_norm(
             way.whole("ln.weight", c.width, shift=1.0), way.whole("ln.bias", c.width)
@@ -476,21 +470,24 @@ def data(g, c, n, backward, zero=False):
 
 def micro_batches(g, c, n, backward, stages=False):
     """One rank that goes through its batch in n pieces; or stages of which each has its layers."""
-    w = World(g, 1)
+    w = Stages(g, n) if stages and n > 1 else World(g, 1)
     way, o = Way(w), Outputs()
-    ids = w.ints("ids", tokens("ids", c), (c.batch, c.length), c.vocabulary)
-    labels = w.ints("labels", tokens("labels", c), (c.batch, c.length), c.vocabulary)
+    if isinstance(w, Stages):
+        o.lines += ["input ids = rank0.ids", "input labels = rank%d.labels" % (n - 1)]
+    ids = w.cut_ints("ids", 0, tokens("ids", c), (c.batch, c.length))
+    w.layer_of(c.layers, c.layers)
+    labels = w.cut_ints("labels", 0, tokens("labels", c), (c.batch, c.length))
     o.tokens(c, "labels")
     total, losses, logits = {}, None, []
     size = c.batch // n
     for k in range(n):
-        cut = lambda v, k=k: v.map(lambda t: t.slice(0, k * size, (k + 1) * size))
-        i, j = (ids, labels) if n == 1 else (cut(ids), cut(labels))
+        cut = lambda v, k=k: v if n == 1 else v.map(lambda t: t.slice(0, k * size, (k + 1) * size))
 
-        def run(i=i, j=j):
-            y = head(way, c, body(way, c, i))
+        def run(cut=cut):
+            w.layer_of(-1, c.layers)
+            y = head(way, c, body(way, c, cut(ids)))
             logits.append(y)
-            return loss_of(way, c, y, j)
+            return loss_of(way, c, y, cut(labels))
 
         if not backward:
             loss, grads = run(), {}
@@ -507,52 +504,91 @@ def micro_batches(g, c, n, backward, stages=False):
     return o
 
 
+def ring(c, n):
+    """Each rank's queries see the keys that go around; what lies ahead is masked."""
+
+    def hidden(w, s, j):
+        """The scores of the keys of rank r - j: of a rank before this one, or not at all."""
+        t = s.shape[1]
+        if j == 0:
+            return s.masked_fill(causal(w, t), -math.inf)
+        masks = [None if r >= j else w.g.full((t, t), True, boolean) for r in range(n)]
+        fill = lambda v, by: w.each(
+            lambda r: v.each[r].masked_fill(masks[r], by) if masks[r] else v.each[r]
+        )
+        return w.taped(fill(s, -math.inf), [s], lambda g: [fill(g, 0.0)])
+
+    def core(w, q, k, v, d):
+        top = total = out = None
+        for j in range(n):
+            kj, vj = (k, v) if j == 0 else (k.rotate(j), v.rotate(j))
+            s = hidden(w, q.bmm(kj.transpose(1, 2)).mul(d**-0.5), j)
+            here = s.map(lambda x: x.amax(-1, True))
+            new = here if top is None else top.map(lambda a, b: a.maximum(b), here)
+            e = s.sub(new).exp()
+            if top is None:
+                total, out = e.sum([-1], True), e.bmm(vj)
+            else:
+                scale = top.map(lambda a, b: a.sub(b).exp(), new)
+                total, out = total * scale + e.sum([-1], True), out * scale + e.bmm(vj)
+            top = new
+        return out / total
+
+    return core if n > 1 else plain_attention
+
+
 def context(g, c, n, backward):
     w = World(g, n)
     way, o = Way(w), Outputs()
     t = c.length // n
     ids = w.cut_ints("ids", 1, tokens("ids", c), (c.batch, c.length))
     o.inputs(w, 1, "ids")
-
-    def ring(w, q, k, v, d):
-        """Each rank's queries see the keys that go around; what lies ahead is masked."""
-        top = total = out = None
-        for j in range(n):
-            kj, vj = (k, v) if j == 0 else (k.rotate(j), v.rotate(j))
-            s = q.bmm(kj.transpose(1, 2)).mul(d**-0.5)
-            if j == 0:
-                s = s.masked_fill(causal(w, t), -math.inf)
-            else:  # of ranks before this one, or not at all
-                s = w.each(
-                    lambda r, s=s, j=j: (
-                        s.each[r]
-                        if r >= j
-                        else s.each[r].masked_fill(g.full((t, t), True, boolean), -math.inf)
-                    )
-                )
-            here = s.map(lambda x: x.amax(-1, True))
-            new = here if top is None else top.map(lambda a, b: a.maximum(b), here)
-            e = s.sub(detached(new)).exp()
-            if top is None:
-                total, out = e.sum([-1], True), e.bmm(vj)
-            else:
-                scale = top.sub(new).exp()
-                total, out = total * scale + e.sum([-1], True), out * scale + e.bmm(vj)
-            top = new
-        return out / total
-
-    y = head(way, c, body(way, c, ids, ring if n > 1 else plain_attention, lambda r: r * t))
-    o.parts("logits", y, 1)
+    run = lambda: head(way, c, body(way, c, ids, ring(c, n), lambda r: r * t))
+    if not backward:
+        o.parts("logits", run(), 1)
+        return o
+    labels = w.cut_ints("labels", 1, tokens("labels", c), (c.batch, c.length))
+    o.inputs(w, 1, "labels")
+    o.tokens(c, "labels")
+    loss, grads = train(w, lambda: loss_of(way, c, run(), labels))
+    average(o, w, loss, grads)
     return o
+
+
+def average(o, w, loss, grads):
+    """What ranks with a part of the tokens do with the loss and the gradients of replicas."""
+    o.replicas("loss", w.all_reduce(loss, "avg", taped=False))
+    for name, grad in grads.items():
+        o.replicas("grad." + name, w.all_reduce(grad, "avg", taped=False))
+
+
+def squares(h):
+    """A loss."""
+    return (h * h).mean(list(range(len(h.shape))))
 
 
 def experts(g, c, n, backward):
     w = World(g, n)
     way, o = Way(w, True), Outputs()
     h = w.x("x", c.batch, c.length, c.width)
-    for l in range(c.layers):
-        h = dense_experts(way, c, l, h, 2 * c.ranks)
-    o.replicas("y", h)
+
+    def run(h=h):
+        for l in range(c.layers):
+            h = dense_experts(way, c, l, h, 2 * c.ranks)
+        return h
+
+    if not backward:
+        o.replicas("y", run())
+        return o
+    loss, grads = train(w, lambda: squares(run()))
+    o.replicas("loss", loss)
+    for name, grad in grads.items():
+        if ".experts." not in name:
+            o.replicas("grad." + name, grad)
+            continue
+        before, e, q = re.fullmatch(r"(.*experts)\.(\d+)\.(.*)", name).groups()
+        for r, t in enumerate(grad.each):  # a rank's e-th expert, as the whole counts them
+            o.at["grad.%s.%d.%s" % (before, r * (2 * c.ranks // n) + int(e), q)] = t
     return o
 
 
@@ -561,9 +597,21 @@ def exchange(g, c, n, backward):
     way, o = Way(w), Outputs()
     h = w.cut_x("x", 0, 2 * c.ranks, c.width)
     o.inputs(w, 0, "x")
-    for l in range(c.layers):
-        h = exchanged_experts(way, c, l, h, 2 * c.ranks)
-    o.parts("y", h, 0)
+
+    def run(h=h):
+        for l in range(c.layers):
+            h = exchanged_experts(way, c, l, h, 2 * c.ranks)
+        return h
+
+    if not backward:
+        o.parts("y", run(), 0)
+        return o
+    loss, grads = train(w, lambda: squares(run()))
+    own = lambda name: name.endswith((".w1", ".w2"))
+    average(o, w, loss, {k: v for k, v in grads.items() if not own(k)})
+    for name, grad in grads.items():
+        if own(name):  # of the tokens of all ranks, whose losses are averaged
+            o.parts("grad." + name, grad.div(float(n)) if n > 1 else grad, 0)
     return o
 
 
@@ -574,24 +622,51 @@ KIND = {
     "data": data,
     "zero": lambda g, c, n, b: data(g, c, n, b, True),
     "accumulate": micro_batches,
+    "pipeline": lambda g, c, n, b: micro_batches(g, c, n, b, True),
     "context": context,
     "experts": experts,
     "exchange": exchange,
 }
+# Both sides are divided: the kind of the left one, of how many times fewer ranks, and of the right.
+BOTH = {"replaced": ("tensor", 1, "sequence"), "doubled": ("tensor", 2, "tensor")}
 
 
 def build(kind, model, ranks, layers, backward=False, kv=None):
     """((graph, outputs) of the left side, of the right)"""
     c = Config(model, ranks, layers, kv)
-    if kind in ("data", "zero", "accumulate"):
+    if kind in ("data", "zero", "accumulate", "pipeline"):
         c.batch, c.length = 2 * ranks, max(4, ranks) if kind == "zero" else 4
     if kind == "exchange":
         c.width = 8
+    one, fewer, other = BOTH.get(kind, (kind, ranks, kind))
     sides = []
-    for n in (1, ranks):
+    for k, n in ((one, ranks // fewer), (other, ranks)):
         g = Named()
-        sides.append((g, KIND[kind](g, c, n, backward)))
+        sides.append((g, KIND[k](g, c, n, backward)))
+    if kind in BOTH:
+        sides[1][1].lines = between(sides[0][1], sides[1][1])
     return sides
+
+
+def between(left, right):
+    """Lines of two divided sides, from those of each with the whole: a part on the left is as many
+    parts on the right."""
+    split = lambda line: re.fullmatch(r"(output \S+ = cat\()\[(.*)\](, \d\))", line)
+    mine = {line.split(" ")[1]: split(line) for line in left.lines if split(line)}
+    lines = []
+    for line in right.lines:
+        cut = split(line)
+        if not cut:
+            lines.append(line)
+            continue
+        parts, name = cut[2].split(", "), line.split(" ")[1]
+        own = mine[name][2].split(", ") if name in mine else [name]
+        n = len(parts) // len(own)
+        for k, part in enumerate(own):
+            of = parts[k * n : (k + 1) * n]
+            whole = "cat([%s]%s" % (", ".join(of), cut[3]) if n > 1 else of[0]
+            lines.append("output %s = %s" % (part, whole))
+    return lines
 
 
 def write(folder, *case):

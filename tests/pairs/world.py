@@ -187,6 +187,9 @@ class World:
 
     # derivatives
 
+    def layer_of(self, layer, layers):
+        """What follows is this layer, of so many; -1: what stands before them, `layers`: behind."""
+
     def taped(self, out, inputs, vjp):
         if self.training and out is not None:
             self.tape.append((out, inputs, vjp))
@@ -208,6 +211,34 @@ class World:
                 named[v.leaf] = grads[id(v)]
         self.tape = []
         return named
+
+
+class Stages(World):
+    """A pipeline: one value for all, since each operator is on one rank only. Which rank has a
+    layer's leaves and operators follows from the layer; messages between ranks are edges."""
+
+    def __init__(self, g, stages):
+        World.__init__(self, g)
+        self.stages, self.stage = stages, 0
+
+    def layer_of(self, layer, layers):
+        self.stage = min(max(layer, 0) * self.stages // layers, self.stages - 1)
+
+    def name(self, r, name):
+        return "rank%d.%s" % (self.stage, name)
+
+    def each(self, f):
+        self.g.rank = self.stage
+        out = f(0)
+        self.g.rank = None
+        return Ranks(self, [out])
+
+    def taped(self, out, inputs, vjp):
+        def there(g, stage=self.stage):
+            self.stage = stage
+            return vjp(g)
+
+        return World.taped(self, out, inputs, there)
 
 
 class Ranks:
@@ -427,6 +458,27 @@ class Ranks:
                 (g if keep else g.reshape(*self.each[0].reduced(dims, True)))
                 .map(lambda t: t.expand(*was))
                 .div(n)
+            ],
+        )
+
+    def topk(self, k):
+        """(values, indices) of the last dimension."""
+        best, which = self.map(lambda t: t.topk(k))
+        return self.taped(best, [self], lambda g: [g.spread(self.shape, which)]), which
+
+    def spread(self, shape, i):
+        """Zeros of this shape, with these numbers at the indices `i` of the last dimension."""
+        out = self.map(lambda t, i: self.w.g.zeros(*shape).scatter(-1, i, t), i)
+        return self.taped(out, [self], lambda g: [g.map(lambda t, i: t.gather(-1, i), i)])
+
+    def select(self, d, of_rank):
+        """On each rank its own element along `d`; of_rank(r) says which."""
+        at, was = self.w.each(of_rank), list(self.shape)
+        return self.taped(
+            self.map(lambda t, k: t.select(d, k), at),
+            [self],
+            lambda g: [
+                g.map(lambda t, k: t.op("select_backward", [t, was, d % len(was), k], was), at)
             ],
         )
 

@@ -61,6 +61,11 @@ START_TEST(the_floor_is_absolute) {
   ck_assert(d.equal && isfinite(d.max_rel));
   d = compare(rows(RULE_F64, 0, 0, 0, 1, 1, 1), rows(RULE_F64, 0, 1e-14, 0, 1, 1, 1), 1e-9, 0);
   ck_assert(!d.equal && d.index == 1 && isinf(d.max_rel));
+  /* A row that is zero but for rounding is not measured by itself. */
+  d = compare(rows(RULE_F64, 1e-15, 0, 0, 1, 4, 1), rows(RULE_F64, 0, 1e-15, 0, 1, 4, 1), 1e-9,
+              1e-13);
+  ck_assert(d.equal && d.index == -1 && d.max_abs > 9e-16);
+  ck_assert_double_eq_tol(d.max_rel, 1e-15 / 4, 1e-20);
 }
 END_TEST
 

@@ -57,6 +57,12 @@ static relation relate(double a, double b) {
   return a == b ? SAME : COMPARE;
 }
 
+/* What is allowed, and the largest difference that the floor alone allowed: of a slice that is as
+ * good as zero beside its tensor, whose rounding is as large as the slice. */
+typedef struct allowance {
+  double rel, floor_abs, floored;
+} allowance;
+
 static void note_worst(val_diff *d, double abs_diff, double rel, int64_t i) {
   if (abs_diff > d->max_abs) d->max_abs = abs_diff;
   if (rel > d->max_rel) {
@@ -74,6 +80,17 @@ static void compare_exact(const rule_tensor *a, const rule_tensor *b, val_diff *
     if (!(diff > 0)) diff = 1; /* neighbours beyond 2^53 */
     note_worst(d, diff, diff / fmax(1, fabs((double)x)), i);
   }
+}
+
+static void note_slice(allowance *by, double diff, double norm, int64_t i, val_diff *d) {
+  const bool close = diff <= by->rel * norm;
+  if (!close && diff <= by->floor_abs) {
+    by->floored = fmax(by->floored, diff);
+    note_worst(d, diff, 0, i);
+    return;
+  }
+  if (!close) d->equal = false;
+  note_worst(d, diff, norm > 0 ? diff / norm : INFINITY, i);
 }
 
 /* The largest sizes, as bits: numbers without their sign are in the order of their bits, NaN behind
@@ -117,25 +134,22 @@ ISO_WIDE static extremes extremes_of(const double *x, const double *y, int64_t n
 
 /* The same for plain doubles: most of what is compared. Returns: false, and nothing noted, where
  * the slice holds NaN, infinities or masked values. */
-static bool compare_plain(const double *x, const double *y, int64_t from, int64_t n, double rel_tol,
-                          double floor_abs, val_diff *d) {
+static bool compare_plain(const double *x, const double *y, int64_t from, int64_t n, allowance *by,
+                          val_diff *d) {
   const extremes e = extremes_of(x + from, y + from, n);
   const double norm = number(e.x), worst = number(e.diff);
   if (!(norm <= huge_value && number(e.y) <= huge_value)) return false;
   if (worst == 0) return true;
   int64_t at = from;
   while (fabs(x[at] - y[at]) != worst) at++;
-  bool close = worst <= rel_tol * norm || worst <= floor_abs;
-  if (!close) d->equal = false;
-  note_worst(d, worst, norm > 0 ? worst / norm : close ? 0 : INFINITY, at);
+  note_slice(by, worst, norm, at, d);
   return true;
 }
 
 /* The slice that begins at `from`. */
-static void compare_slice(reader a, reader b, int64_t from, int64_t n, double rel_tol,
-                          double floor_abs, val_diff *d) {
+static void compare_slice(reader a, reader b, int64_t from, int64_t n, allowance *by, val_diff *d) {
   if (a.t->dtype == RULE_F64 && b.t->dtype == RULE_F64 &&
-      compare_plain(a.t->data, b.t->data, from, n, rel_tol, floor_abs, d))
+      compare_plain(a.t->data, b.t->data, from, n, by, d))
     return;
   int per = a.per > b.per ? a.per : b.per;
   double norm = 0;
@@ -154,14 +168,21 @@ static void compare_slice(reader a, reader b, int64_t from, int64_t n, double re
         d->equal = false;
         note_worst(d, INFINITY, INFINITY, i);
       } else if (r == COMPARE) {
-        double diff = fabs(x - y);
-        bool close = diff <= rel_tol * norm || diff <= floor_abs;
-        if (!close) d->equal = false;
-        note_worst(d, diff, norm > 0 ? diff / norm : close ? 0 : INFINITY, i);
+        note_slice(by, fabs(x - y), norm, i, d);
       }
     }
     d->n_nan += nan;
   }
+}
+
+static double norm_of(reader r) {
+  double norm = 0;
+  for (int64_t i = 0; i < r.t->numel; i++)
+    for (int c = 0; c < r.per; c++) {
+      const double x = fabs(component(r, i, c));
+      if (x > norm && x <= huge_value) norm = x;
+    }
+  return norm;
 }
 
 val_diff val_compare(const rule_tensor *a, const rule_tensor *b, double rel_tol, double floor_abs) {
@@ -173,9 +194,11 @@ val_diff val_compare(const rule_tensor *a, const rule_tensor *b, double rel_tol,
     return d;
   }
   reader ra = reader_of(a), rb = reader_of(b);
+  allowance by = {rel_tol, floor_abs, 0};
   int64_t n = slice_length(a);
-  for (int64_t from = 0; from < a->numel; from += n)
-    compare_slice(ra, rb, from, n, rel_tol, floor_abs, &d);
+  for (int64_t from = 0; from < a->numel; from += n) compare_slice(ra, rb, from, n, &by, &d);
+  const double norm = by.floored > 0 ? norm_of(ra) : 0;
+  if (norm > 0) d.max_rel = fmax(d.max_rel, by.floored / norm);
   return d;
 }
 
