@@ -253,7 +253,8 @@ typedef struct st_ranks {
   int whole_side; /* of fewer peers: looked at first, so that all that the other side's ranks may
                      hold in parts is known when they are linked */
   bool linking,
-      wide; /* wide: what ranks share may stand in a rule for each, once small ones failed */
+      wide;       /* wide: what ranks share may stand in a rule for each, once small ones failed */
+  bool cut_short; /* of the last two tensors no rule could be stated: too much lies below them */
 } st_ranks;
 
 /* Masks that are read as minus infinity (masks.c).

@@ -78,7 +78,10 @@ enum { RING = 4096 };
 static void enter(walk *w, uint32_t c, const place *p, bool near) {
   cone *k = w->k;
   if (!(k->in[c] & w->bit)) {
-    if (w->found == w->most) return;
+    if (w->found == w->most) {
+      k->full = true;
+      return;
+    }
     w->found++;
     if (!k->in[c]) k->cls[k->n++] = c;
     k->in[c] |= w->bit;

@@ -19,6 +19,7 @@ typedef struct cone {
                     * variable of their own, it is computed from something */
   uint8_t *seen;   /* of a walk, by class id; */
   uint32_t *queue; /* and its classes */
+  bool full;       /* classes were left out, since they are many */
 } cone;
 
 typedef struct opening { /* a search state: the classes opened so far */

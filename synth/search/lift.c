@@ -413,16 +413,46 @@ static uint32_t all_taken(const state *s, const peers *p, bool apart, uint32_t *
   return n <= MAX_RANKS ? n : 0;
 }
 
+/* The whole of what collectives take, divided by `by` where they give a mean of so many. */
+static iso_code lift_taken(state *s, peers *p, const st_parts *of, const peers *q, int64_t by,
+                           iso_error *err) {
+  eg_node whole = q->whole;
+  bool fits = false;
+  iso_code c = ISO_OK;
+  if (by > 1) {
+    const rule_term *t = st_divided(s, rule_var(&s->arena, 0), by);
+    if (!t) return iso_fail(err, ISO_NOMEM, "out of memory");
+    c = st_add_term(s, t, &q->whole, &whole, err);
+    if (!c) c = st_value(s, whole, err);
+  }
+  if (!c) c = st_join_whole(s, of, whole, &fits, err);
+  if (!c && fits) p->whole = whole;
+  return c;
+}
+
+/* By how many the collective at a node divides its sum. */
+static int64_t mean_of(const state *s, int side, uint32_t i) {
+  const synth_node *node = s->graph[side]->node;
+  const rule_term *call = node[i].call;
+  if (rule_is_getitem(call->u.s)) call = node[call->child[0]->u.i].call;
+  const bool mean =
+      call->n > 1 && call->child[1]->kind == RULE_STRING && strcmp(call->child[1]->u.s, "avg") == 0;
+  return mean ? (int64_t)call->child[0]->n : 1;
+}
+
+/* Of a sum that cancels values do not tell by what it was divided: the collective does. */
 iso_code st_lift_collective(state *s, peers *p, const st_parts *of, iso_error *err) {
   iso_code c = ISO_OK;
   for (int apart = 0; apart < 2 && !c && p->whole.i == EG_NONE; apart++) {
     uint32_t node[MAX_RANKS];
-    bool fits = false;
     const uint32_t n = all_taken(s, p, apart == 1, node);
     const peers *q = n > 1 ? st_peers_of(s, p->side, node, n) : NULL;
     if (!q || q->whole.i == EG_NONE) continue;
-    c = st_join_whole(s, of, q->whole, &fits, err);
-    if (!c && fits) p->whole = q->whole;
+    const bool cancels = s->rec[of->of[0].i].cancels;
+    const int64_t mean = mean_of(s, p->side, p->node[0]);
+    if (!cancels) c = lift_taken(s, p, of, q, 1, err);
+    if (!c && (cancels || mean > 1) && p->whole.i == EG_NONE)
+      c = lift_taken(s, p, of, q, mean, err);
   }
   return c;
 }

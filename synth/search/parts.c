@@ -201,7 +201,8 @@ static eg_node as_reduced(state *s, const st_parts *p, eg_node whole) {
 }
 
 /* The term over the parts becomes a node, and a rule is looked for that joins it with `whole`.
- * Returns: in `met` whether their values agree, too, in `done` whether there is such a rule. */
+ * Returns: in `met` whether their values agree, too, in `done` whether there is such a rule. Of a
+ * sum that cancels values say nothing: only a rule does. */
 static iso_code join_if(state *s, const st_parts *p, const rule_term *t, eg_node whole, bool *met,
                         bool *done, iso_error *err) {
   *done = false;
@@ -214,11 +215,13 @@ static iso_code join_if(state *s, const st_parts *p, const rule_term *t, eg_node
   if ((equal = st_values_equal(s, whole, aux))) {
     const eg_node with = as_reduced(s, p, whole);
     c = st_prove(s, with, aux, done, err);
-    s->ranks.wide = p->n > 2; /* what each part shares stands in the pattern that often */
+    /* What each part shares stands in the pattern that often; or the cones ended before they met.
+     */
+    s->ranks.wide = p->n > 2 || s->ranks.cut_short;
     if (!c && !*done && s->ranks.wide) c = st_prove(s, with, aux, done, err);
     s->ranks.wide = false;
   }
-  *met |= equal;
+  *met |= equal && (*done || !s->rec[p->of[0].i].cancels);
   return c;
 }
 
