@@ -12,6 +12,7 @@ from .errors import CaptureError, short
 
 HEAD = 16  # width of a head in a reduced model; a quarter of it is still even
 VOCABULARY = 160
+BYTES = 512  # a vocabulary of bytes, whose special tokens stand in code, has no more
 POSITIONS = 64
 PLACEHOLDER = re.compile(r"((?:image|video|audio|vision)\w*)_token_(?:id|index)$")
 WINDOW = 4  # shorter than the default length, so that it shows
@@ -48,7 +49,7 @@ def load_config(name):
                 name
             ) else None
         if name in CONFIG_MAPPING:
-            return CONFIG_MAPPING[name](), None
+            return with_text(CONFIG_MAPPING[name]()), None
         if "/" in name and not os.path.isabs(name) and not name.startswith("."):
             return AutoConfig.from_pretrained(name), name
     except CaptureError:
@@ -59,6 +60,17 @@ def load_config(name):
         "%s is no folder with config.json, no JSON file, no model type that Transformers knows, "
         "and no hub id (owner/name)" % name
     )
+
+
+def with_text(config):
+    """The same, with the configuration of its language model where it has none and no width of its
+    own either."""
+    made = (getattr(config, "sub_configs", None) or {}).get("text_config")
+    if made is None or text_config(config) is not config or not hasattr(made, "model_type"):
+        return config
+    if get(config, "hidden_size", "n_embd", "d_model")[0] is not None:
+        return config
+    return type(config)(text_config=made())
 
 
 def text_config(config):
@@ -249,15 +261,16 @@ def reduce_images(config):
 
 def reduce_vocabulary(config):
     for c in {id(x): x for x in (config, text_config(config))}.values():
-        if isinstance(getattr(c, "vocab_size", None), int):
-            c.vocab_size = min(c.vocab_size, VOCABULARY)
+        if isinstance(getattr(c, "vocab_size", None), int) and c.vocab_size > BYTES:
+            c.vocab_size = VOCABULARY
         for k, name in enumerate(
             ("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id")
         ):
             old = getattr(c, name, None)
-            if isinstance(old, int) and old >= VOCABULARY:
+            size = getattr(c, "vocab_size", VOCABULARY)
+            if isinstance(old, int) and old >= size:
                 setattr(c, name, k)
-            elif isinstance(old, list) and any(t >= VOCABULARY for t in old):
+            elif isinstance(old, list) and any(t >= size for t in old):
                 setattr(c, name, [k])
     reduce_placeholders(config)
 

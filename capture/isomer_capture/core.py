@@ -16,6 +16,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from . import domains as domain_rules
+from . import recorded
 from . import sizes as open_sizes
 from . import weightless as bare_of
 from .errors import CaptureError, short
@@ -394,22 +395,37 @@ def capture(
         wanted = open_sizes.asked(dynamic, inputs) if dynamic else {}
         if wanted:
             with_names(called, inputs)
-        exported = export(
-            called,
-            copied(inputs),
-            strict,
-            open_sizes.specification(wanted, inputs) if wanted else None,
-        )
-        sizes = open_sizes.Sizes(exported, leaves_of(inputs, "input"), wanted) if wanted else None
-        program = Program("inner", attributes, specialize, sizes if sizes and sizes.names else None)
-        env, tied = signature_leaves(program, exported, inputs, buffers if weightless else None)
-        results = [r for r in pytree.tree_leaves(program.read(exported.graph_module, env))]
-        graph, kept = finish(program, exported, results, expected, outputs, output_names)
+        try:
+            exported = export(
+                called,
+                copied(inputs),
+                strict,
+                open_sizes.specification(wanted, inputs) if wanted else None,
+            )
+        except CaptureError as e:
+            if wanted or weightless or strict or trace:
+                raise
+            exported, why = None, e
+        if exported is None:
+            sizes, tied = None, {}
+            program, kept = recorded.record(called, copied(inputs), outputs, why, specialize)
+            graph = {"outputs": [{"name": n, "ref": v.id} for n, v in kept]}
+        else:
+            sizes = (
+                open_sizes.Sizes(exported, leaves_of(inputs, "input"), wanted) if wanted else None
+            )
+            opened = sizes if sizes and sizes.names else None
+            program = Program("inner", attributes, specialize, opened)
+            env, tied = signature_leaves(program, exported, inputs, buffers if weightless else None)
+            results = [r for r in pytree.tree_leaves(program.read(exported.graph_module, env))]
+            graph, kept = finish(program, exported, results, expected, outputs, output_names)
         names = [n for n, _ in kept]
         ssa = [s for _, s in kept]
+        if exported is None:
+            check(names, program.rerun(given_tensors(inputs), ssa), [s.data for s in ssa], "")
         check(names, [s.data for s in ssa], [dict(expected[0])[n] for n in names], "", weightless)
         for k, one in enumerate(more):
-            given = {n: t for n, t in leaves_of(one, "input") if isinstance(t, torch.Tensor)}
+            given = given_tensors(one)
             check(
                 names,
                 program.rerun(given, ssa),
@@ -462,6 +478,7 @@ def capture(
             "written_leaves": written_leaves(program),
             "no_tensors": graph["no_tensors"],
             "fixed_sizes": sizes.fixed if sizes else [],
+            **({"guards": program.guards, "recorded": True} if exported is None else {}),
         },
         **(metadata or {}),
     )
@@ -473,6 +490,10 @@ def capture(
     }
     write_capture(out_dir, graph, weights, sets, program.trace if trace else None)
     return graph
+
+
+def given_tensors(inputs):
+    return {n: t for n, t in leaves_of(inputs, "input") if isinstance(t, torch.Tensor)}
 
 
 def refuse_with(what, **asked):
@@ -528,7 +549,7 @@ def check_at(called, program, ssa, names, inputs, values):
             "the module does not run at %s, which it was exported for: %s; give the sizes that it "
             "is for" % (at, short(e))
         ) from e
-    given = {n: t for n, t in leaves_of(inputs, "input") if isinstance(t, torch.Tensor)}
+    given = given_tensors(inputs)
     try:
         ours = program.rerun(given, ssa, values)
     except Exception as e:

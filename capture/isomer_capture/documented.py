@@ -5,14 +5,17 @@ import inspect
 import re
 
 ENTRY = re.compile(r"^\s*(\w+) ?\(`*(?:torch\.)?(\w+)[^\n]*?of shape\s*`*\(?([^`\n]*)", re.M)
+# `name: in words [batch_size, sequence_length, hidden_size]`, as some write it
+BRACKETS = re.compile(r"^\s*(\w+): ([^\n\[]*)\[([\w*, ]+)\]", re.M)
 INTEGERS = re.compile(r"(_ids|_idx|_index|_thw|_hw|_shapes|_sizes|_lengths|_lens|_seqlens|ids)$")
 
 
 class Said:
-    """Of one input: its type, `float`, `int` or `bool`, and its dimensions' words, or None."""
+    """Of one input: its type, `float`, `int` or `bool`, its dimensions' words, or None, and whether
+    anything says that it is a tensor."""
 
-    def __init__(self, kind, dimensions):
-        self.kind, self.dimensions = kind, dimensions
+    def __init__(self, kind, dimensions, tensor=True):
+        self.kind, self.dimensions, self.tensor = kind, dimensions, tensor
 
 
 def kind_of(name, text):
@@ -34,8 +37,13 @@ def of_class(cls):
     type."""
     out = {}
     for name, p in inspect.signature(cls.forward).parameters.items():
-        out[name] = Said(kind_of(name, str(p.annotation)), None)
-    for name, kind, shape in ENTRY.findall(cls.forward.__doc__ or ""):
+        text = str(p.annotation)
+        one = "Tensor" in text and not re.search(r"\b(list|tuple|dict)\b", text.lower())
+        out[name] = Said(kind_of(name, text), None, one)
+    doc = cls.forward.__doc__ or ""
+    told = [(name, kind, shape) for name, kind, shape in ENTRY.findall(doc)]
+    told += [(name, text, shape) for name, text, shape in BRACKETS.findall(doc)]
+    for name, kind, shape in told:
         if name in out and out[name].dimensions is None:
             out[name] = Said(
                 kind_of(name, kind + str(out[name].kind == "int" and "Long")), dimensions_of(shape)
@@ -97,6 +105,7 @@ def size_of(words, name, config, given):
         return given["wide"]
     product = re.split(r"\s*(?:\bx\b|\*)\s*", words)
     if len(product) > 1:
+        given = {**given, "side": given.get("grid", given["side"])}  # of places, not of pixels
         sizes = [size_of(p, name, config, given) for p in product if p]
         out = 1
         for s in sizes:

@@ -70,6 +70,8 @@ def model_class(config, head):
         if type(config) in table:
             found = table[type(config)]
             return found[0] if isinstance(found, (list, tuple)) else found
+    if head is None and type(config) in auto.MODEL_FOR_BACKBONE_MAPPING:
+        return auto.MODEL_FOR_BACKBONE_MAPPING[type(config)]
     found = None if head else other_class(config)
     if found is None:
         raise CaptureError(
@@ -181,6 +183,9 @@ def build(options, config, weights):
 def fill(config, error, filled):
     """Gives a setting a value that is None where building failed; False where there is none.
     filled: (name, value) of those that have been tried."""
+    entry = lacking.entry(error)
+    if entry is not None and complete(entry):
+        return True
     for owner, name in lacking.settings(error):
         for value in widths.likely(config, owner, name):
             if (id(owner), name, repr(value)) not in filled:

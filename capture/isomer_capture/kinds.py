@@ -41,7 +41,14 @@ class Kinds:
         size = values_of(self.config, "image_size", "img_size", "input_size", "train_image_size")
         size = (size * 2)[:2] if size else [64, 64]
         out = [size] if max(size) <= 512 else []
-        return [*out, [64, 64], [32, 32], [224, 224], *([size] if size and size not in out else [])]
+        return [
+            *out,
+            [64, 64],
+            [32, 32],
+            [224, 224],
+            [256, 256],
+            *([size] if size and size not in out else []),
+        ]
 
     def images(self):
         channels = number(self.config, 3, "num_channels", "in_channels", "in_chans")
@@ -125,7 +132,7 @@ class Kinds:
         if said is None or said.dimensions is None:
             return []
         wide = number(self.config, 64, "hidden_size", "d_model", "embed_dim")
-        known = {"batch": self.batch, "length": self.length(name), "wide": wide}
+        known = {"batch": self.batch, "length": self.length(name), "wide": wide, "grid": GRID}
         out = []
         for other in (1, GRID * GRID):
             for side in self.sizes():
@@ -219,6 +226,9 @@ class Kinds:
         elif re.search("(embeds?|embeddings|states|features)$", name):
             wide = number(self.config, 64, "hidden_size", "d_model", "embed_dim")
             shapes.append((self.batch, self.length(name), wide))
+        if not shapes and said is not None and said.tensor:  # nothing says of which shape
+            wide = number(self.config, 64, "hidden_size", "d_model", "embed_dim")
+            shapes = [(self.batch, self.length(name), wide), (self.batch, self.length(name))]
         return [self.drawn(name, s) for s in list(dict.fromkeys(shapes))[:MOST_SHAPES]]
 
     def drawn(self, name, shape):

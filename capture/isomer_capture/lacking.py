@@ -66,21 +66,48 @@ def settings(error):
     return out + [found for found in elsewhere[::-1] if found not in out]
 
 
+def rows(error):
+    """Of the table that was read beyond its end; None where it is another error."""
+    tb = error.__traceback__ if isinstance(error, IndexError) else None
+    found = None
+    while tb is not None:
+        table = tb.tb_frame.f_locals.get("weight")
+        if tb.tb_frame.f_code.co_name == "embedding" and getattr(table, "ndim", 0) == 2:
+            found = table.shape[0]
+        tb = tb.tb_next
+    return found
+
+
 def is_configuration(value):
     return hasattr(value, "to_dict") and hasattr(value, "model_type")
 
 
 def entry(error):
     """(configuration, name of a dictionary in it, key) where the error is that the key is not
-    there; None where it is another error."""
-    if not isinstance(error, KeyError) or not error.args:
-        return None
+    there, or where a function that failed reads parts of a rotation that the dictionary does not
+    give; then what it takes in their place, if it says. None where it is another error."""
+    missing = error.args[0] if isinstance(error, KeyError) and error.args else None
     for names, values in steps(error):
         for at in values.values():
             config = at if hasattr(at, "to_dict") else getattr(at, "config", None)
             for name in names:
                 last = name.split(".")[-1]
                 inner = getattr(config, last, None)
-                if isinstance(inner, dict) and error.args[0] not in inner:
-                    return config, last, error.args[0]
-    return None
+                if missing is not None and isinstance(inner, dict) and missing not in inner:
+                    return config, last, missing
+    return section(error)
+
+
+def section(error):
+    tb, found = error.__traceback__, None
+    while tb is not None:
+        code = tb.tb_frame.f_code
+        keys = [k for k in code.co_consts if isinstance(k, str) and k.endswith("_section")]
+        for at in tb.tb_frame.f_locals.values():
+            for name in code.co_names if keys and is_configuration(at) else ():
+                inner = getattr(at, name, None)
+                if isinstance(inner, dict) and keys[0] not in inner:
+                    usual = [c for c in code.co_consts if isinstance(c, tuple) and len(c) == 3]
+                    found = at, name, keys[0], *usual[:1]
+        tb = tb.tb_next
+    return found

@@ -2,6 +2,7 @@
 raises says what it lacks (lacking.py) and which sizes do not fit."""
 
 import inspect
+import itertools
 import math
 import re
 
@@ -126,6 +127,21 @@ def refitted(kinds, one, error):
                 yield {**one, "input_ids": kinds.with_placeholders(one["input_ids"], token, n)}
 
 
+def within_tables(one, error, rows):
+    """Inputs that are rows of a table, where the error is that it has only so many rows, or that
+    they are no integers."""
+    import torch
+
+    if isinstance(error, IndexError):
+        for name, value in one.items():
+            if rows and not value.is_floating_point() and int(value.max()) >= rows:
+                yield {**one, name: value % rows}
+    elif "indices" in str(error) and "Long" in str(error):
+        for name, value in one.items():
+            if value.is_floating_point():
+                yield {**one, name: torch.zeros(value.shape[:2], dtype=torch.int64)}
+
+
 class Failure:
     """What is kept of an exception: its traceback would keep every tensor of the run."""
 
@@ -135,6 +151,7 @@ class Failure:
         self.known = not isinstance(error, CaptureError)
         self.wanted = lacking.inputs(error, accepts)
         self.entry = lacking.entry(error)
+        self.rows = lacking.rows(error)
 
 
 def tried(model, kinds, names, call):
@@ -166,7 +183,8 @@ def tried(model, kinds, names, call):
             if told[failure.kind] <= MOST_REFITS:
                 # Of those that are known, the first is the likeliest.
                 place = 0 if len(raised) <= known else len(refits)
-                refits.insert(place, refitted(kinds, one, str(e)))
+                mended = within_tables(one, e, failure.rows)
+                refits.insert(place, itertools.chain(mended, refitted(kinds, one, str(e))))
     return None, raised
 
 

@@ -83,6 +83,11 @@ def shallow_one(c, layers):
             put(c, name, layers)
         elif of_ints(v):
             put(c, name, mapped(v, lambda e: min(e, layers)))
+    names = getattr(c, "stage_names", None)
+    if names and len(names) - 1 in old and len(names) > layers + 1:  # of what a backbone gives
+        put(c, "stage_names", list(names[: layers + 1]))
+        put(c, "_out_features", [names[layers]])
+        put(c, "_out_indices", [layers])
     for name, v in list(vars(c).items()):
         if isinstance(v, list) and len(v) in old and not of_ints(v) and "label" not in name:
             put(c, name, v[:layers])
@@ -144,9 +149,10 @@ def likely(config, owner, name):
     return [*out, 4, 1, [1, 1], {}]
 
 
-def entry(config, name, key):
+def entry(config, name, key, usual=(16, 24, 24)):
     """A value for a key that a dictionary of settings lacks: the parts that a head's rotation is
-    split into, by time, height and width. None: nothing is known of it."""
+    split into, by time, height and width, in the proportions of the usual ones. None: nothing is
+    known of it."""
     if not key.endswith("_section"):
         return None
     heads, width = (
@@ -154,7 +160,10 @@ def entry(config, name, key):
         getattr(config, "hidden_size", None),
     )
     half = (getattr(config, "head_dim", None) or (width // heads if heads and width else 0)) // 2
-    return [half - 2 * (3 * half // 8), 3 * half // 8, 3 * half // 8]
+    parts = [half * p // sum(usual) for p in usual]
+    odd = next((k for k, p in enumerate(usual) if usual.count(p) == 1), 0)
+    parts[odd] += half - sum(parts)
+    return parts
 
 
 IMAGE = re.compile(r"image_size$|^img_size$|^input_size$|image_embedding_size$|grid_size$")
@@ -163,7 +172,7 @@ IMAGE = re.compile(r"image_size$|^img_size$|^input_size$|image_embedding_size$|g
 def small_images(config):
     """Images of four by four patches, and whatever else is as wide as an image, in pixels or in
     patches, by the same number. Windows of patches keep their sizes."""
-    config = copy.deepcopy(config)
+    config, whole = copy.deepcopy(config), {}
     for c in inside(config):
         size, patch = getattr(c, "image_size", None), getattr(c, "patch_size", None)
         if of_ints(size):
@@ -171,9 +180,13 @@ def small_images(config):
         if not (is_int(size) and is_int(patch) and patch > 0 and size > 4 * patch):
             continue
         at = {size: 4 * patch, size // patch: 4}
+        whole.setdefault(size, 4 * patch)
         for name, v in list(attributes(c, IMAGE)):
             small = at[size] * (max(v) // size) if of_ints(v) and min(v) == size else None
             put(c, name, mapped(v, lambda e: at.get(e, small or e)))
+    for c in inside(config):  # a patch that is an image for the model inside
+        if is_int(getattr(c, "patch_size", None)):
+            put(c, "patch_size", whole.get(c.patch_size, c.patch_size))
     return config
 
 

@@ -122,6 +122,27 @@ class Inputs(unittest.TestCase):
         with self.assertRaisesRegex(CaptureError, "does not run: never with this"):
             found(Impossible())
 
+    def test_rows_that_a_table_has(self):
+        class Labels(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table = nn.Embedding(2, 4)
+                self.tokens = nn.Embedding(8, 4)
+
+            def forward(self, input_ids, box_labels: torch.Tensor):
+                return self.tokens(input_ids) + self.table(box_labels)
+
+        inputs = found(Labels(), vocab_size=160)
+        self.assertLess(int(inputs["input_ids"].max()), 8)
+        self.assertEqual(inputs["box_labels"].dtype, torch.int64)
+
+    def test_a_tensor_of_which_no_shape_is_said(self):
+        class Anything(nn.Module):
+            def forward(self, things: torch.Tensor):
+                return things @ torch.ones(6, 2)
+
+        self.assertEqual(found(Anything(), d_model=6)["things"].shape, (1, 5, 6))
+
     def test_an_input_of_which_nothing_is_known(self):
         class Unknown(nn.Module):
             def forward(self, session):
@@ -137,6 +158,23 @@ class Docstrings(unittest.TestCase):
         self.assertEqual(said["input_ids"].kind, "int")
         self.assertEqual(said["pixel_values"].kind, "float")
         self.assertEqual(said["pixel_values"].dimensions, ["batch_size", "3", "height", "width"])
+
+    def test_shapes_in_brackets(self):
+        class Decoder(nn.Module):
+            def forward(self, features: torch.Tensor, box_labels, others: list[torch.Tensor]):
+                """
+                Args:
+                    features: of the image [batch_size, height*width, hidden_size]
+                    box_labels: one for each [batch_size, num_boxes]
+                """
+
+        said = documented.of_class(Decoder)
+        self.assertEqual(said["features"].dimensions, ["batch_size", "height*width", "hidden_size"])
+        self.assertEqual(said["box_labels"].dimensions, ["batch_size", "num_boxes"])
+        self.assertEqual([said[n].tensor for n in ("features", "others")], [True, False])
+        sizes = {"batch": 1, "side": 64, "grid": 4, "length": 9, "wide": 8, "other": 1}
+        at = documented.shape(said["features"].dimensions, "features", Config(), sizes)
+        self.assertEqual(at, (1, 16, 8))
 
     def test_sizes_of_words(self):
         config = Config(num_time_features=2, depth=6, inside=Config(width_of_it=11))
@@ -190,8 +228,28 @@ class Lacking(unittest.TestCase):
         self.assertEqual(sum(widths.entry(*entry)), 8)  # half a head
         self.assertIsNone(lacking.entry(ValueError("x")))
 
+    def test_parts_of_a_rotation_that_have_a_default(self):
+        def rotate(config):
+            section = config.rope_parameters.get("mrope_section", [22, 22, 20])
+            raise ValueError(section)
+
+        config = Config(rope_parameters={"type": "default"}, hidden_size=64, num_attention_heads=2)
+        entry = lacking.entry(self.raised(rotate, config))
+        self.assertEqual(widths.entry(*entry), [5, 5, 6])
+
 
 class Widths(unittest.TestCase):
+    def test_what_a_backbone_gives(self):
+        config = Config(num_hidden_layers=12, stage_names=["stem"] + ["s%d" % k for k in range(12)])
+        config._out_features, config._out_indices = ["s11"], [12]
+        widths.shallow(config, 2)
+        self.assertEqual((config._out_features, config._out_indices), (["s1"], [2]))
+
+    def test_a_patch_that_is_an_image(self):
+        config = Config(patch_size=384, inner=Config(image_size=384, patch_size=16))
+        small = widths.small_images(config)
+        self.assertEqual((small.patch_size, small.inner.image_size), (64, 64))
+
     def test_heads_divide_the_width(self):
         config = widths.whole_heads(Config(hidden_size=144, num_attention_heads=14))
         self.assertEqual(config.num_attention_heads, 12)

@@ -390,6 +390,58 @@ class Refusals(Case):
         self.assertEqual(len(g["metadata"]["folded"]), 1)
         self.refused_again(module)
 
+    def test_what_cannot_be_traced_is_recorded_as_it_runs(self):
+        class Branch(nn.Module):
+            """Branches on a buffer, counts its calls, and writes through a strided view."""
+
+            def __init__(self):
+                super().__init__()
+                self.a = nn.Linear(6, 6)
+                self.register_buffer("p", torch.ones(1))
+                self.register_buffer("n", torch.zeros(6))
+
+            def forward(self, x):
+                self.n.add_(1)
+                if self.p > 0.5:
+                    x = self.a(x) * self.p
+                x = torch.relu(x)
+                x[:, ::2][:, 1:] = x[:, :2] + 1
+                return {"y": x + self.n, "z": x.sum()}
+
+        module, x = Branch().eval(), torch.randn(4, 6)
+        self.refused(["number", "specialize", "test_modules.py"], module, (x,))
+        g = self.capture(module, (x,), specialize=True, more_inputs=[(2 * x,)])
+        self.assertTrue(g["metadata"]["recorded"])
+        self.assertEqual(
+            [(r["op"], r["value"]) for r in g["metadata"]["guards"]],
+            [("aten::_local_scalar_dense", True)],
+        )
+        self.assertEqual(g["metadata"]["written_leaves"], ["n"])
+        self.assertEqual(module.n.tolist(), [0] * 6, "capturing changed the module")
+        self.assertIn("aten::addmm", self.ops(g))
+        node = next(n for n in g["nodes"] if n["op"] == "aten::addmm")
+        self.assertEqual(node["scope"], "a")
+        g = self.capture(module, (x,), specialize=True, outputs=["z"])
+        self.assertEqual([o["name"] for o in g["outputs"]], ["z"])
+
+    def test_values_that_leave_torch_are_guarded(self):
+        def fn(m, x):
+            return x * m.w if max(m.w.tolist()[0]) > 100 else x * float(x.numpy().max())
+
+        module = Fn(fn).eval()
+        self.refused(["number"], module, (torch.randn(4, 6),))
+        g = self.capture(module, (torch.randn(4, 6),), specialize=True)
+        self.assertEqual(
+            [r["op"] for r in g["metadata"]["guards"]], ["Tensor.tolist", "Tensor.numpy"]
+        )
+
+    def test_another_branch_on_another_input_is_refused(self):
+        module = Fn(lambda m, x: x * 2 if x.sum() > 0 else x - m.w).eval()
+        x = torch.ones(4, 6)
+        self.capture(module, (x,), specialize=True, more_inputs=[(3 * x,)])
+        shutil.rmtree(self.out)
+        self.refused(["set 1"], module, (x,), specialize=True, more_inputs=[(-x,)])
+
     def refused_again(self, module):
         with self.assertRaises(CaptureError) as e:
             capture(

@@ -16,6 +16,13 @@ class Node:
         self.id, self.shape, self.dtype = id, tuple(shape), dtype
 
     @property
+    def sizes(self):
+        return self.shape
+
+    def fits(self, other):
+        return self.shape == other.shape
+
+    @property
     def data(self):
         """For alias.inverse, which asks about a value's shape."""
         return torch.empty(self.shape, dtype=self.dtype, device="meta")
