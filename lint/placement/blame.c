@@ -315,6 +315,48 @@ static void blame_scale(plc *x, const plc_tuple *by, bool gradient, const char *
             plc_say(x, o), place_of(x, o), how, what, scale_after(x, by));
 }
 
+/* Whether `t` goes into `u`. */
+static bool goes_into(plc *x, const plc_tuple *t, const plc_tuple *u, bool *seen) {
+  if (t == u) return true;
+  if (seen[u->id]) return false;
+  seen[u->id] = true;
+  for (uint32_t i = 0; i < u->n_args; i++)
+    if (goes_into(x, t, x->tuple[u->arg[i]], seen)) return true;
+  return false;
+}
+
+/* Whether it goes into gradients and updates of leaves, and into nothing else. */
+static bool for_leaves(plc *x, const plc_tuple *t) {
+  bool *seen = calloc(x->n_tuples + 1, sizeof *seen), only = seen != NULL, some = false;
+  for (size_t i = 0; plc_need(x, seen) && i < x->n_outputs && only; i++) {
+    const plc_output *o = &x->output[i];
+    memset(seen, 0, x->n_tuples + 1);
+    if (!goes_into(x, t, x->tuple[o->tuple], seen)) continue;
+    only = o->gradient || o->leaf != PLC_NONE;
+    some = true;
+  }
+  free(seen);
+  return only && some;
+}
+
+/* A step that divides the whole by a number of ranks, or multiplies it, and is what `t` is scaled
+ * by. Returns: whether there is one. */
+static bool blame_count(plc *x, const plc_tuple *t, bool gradient) {
+  const plc_tuple *by = scaled_first(x, t);
+  if (by->leaf || by->mixed || by->collective || by->n_args == 0 || by->state != PLC_PLACED ||
+      by->place[0].scale == 1 || !plc_counts_ranks(x, by))
+    return false;
+  const plc_tuple *o = x->tuple[by->arg[0]];
+  const bool summed = o->collective && strcmp(reduction(x, o), "sum") == 0;
+  gradient |= for_leaves(x, by);
+  plc_found(x, gradient ? LINT_GRADIENT_SCALED : LINT_BAD_COLLECTIVE, by, "leave this step out",
+            "%s has %s, which is %s, times %g for a number of ranks%s: that is %g times what it "
+            "should be",
+            plc_say(x, by), plc_say(x, o), place_of(x, o), by->place[0].scale,
+            summed ? ", and the sum was meant" : "", by->place[0].scale);
+  return true;
+}
+
 /* ---- tensors that fit nowhere ---- */
 
 /* Groups of one step that do not do the same. */
@@ -347,9 +389,10 @@ static uint32_t meant_axis(const plc *x, const plc_tuple *t, const plc_tuple *o)
   uint32_t meant = PLC_NONE;
   for (uint32_t a = 0; a < x->mesh.n_axes; a++) {
     const plc_one *p = &o->place[0].axis[a];
-    const bool fits = dim != PLC_NONE ? p->kind == PLC_S && p->dim == dim
-                                      : p->kind == PLC_P && *reduction(x, t) &&
-                                            adds_up(x, t) == (p->reduce == PLC_SUM);
+    const bool fits = dim != PLC_NONE
+                          ? p->kind == PLC_S && p->dim == dim
+                          : p->kind == PLC_P && *reduction(x, t) && p->reduce != PLC_NORM &&
+                                adds_up(x, t) == (p->reduce == PLC_SUM);
     if (!fits) continue;
     if (t->axes >> a & 1) return PLC_NONE;
     meant = a;
@@ -378,7 +421,9 @@ static void blame_collective(plc *x, const plc_tuple *t) {
     mend = *how ? "reduce with sum" : "all_reduce with sum instead";
     for (uint32_t a = 0; a < x->mesh.n_axes; a++)
       if (o->place[0].axis[a].kind == PLC_P && o->place[0].axis[a].reduce != PLC_SUM)
-        mend = o->place[0].axis[a].reduce == PLC_MAX ? "reduce with max" : "reduce with min";
+        mend = o->place[0].axis[a].reduce == PLC_NORM  ? "add up its squares"
+               : o->place[0].axis[a].reduce == PLC_MAX ? "reduce with max"
+                                                       : "reduce with min";
   } else if (plc_has(x, &o->place[0], PLC_S)) {
     const uint32_t d = shard_dim(x, &o->place[0]);
     mend = text(x, iso_arena_printf(x->keep, "all_gather along dimension %u instead", d));
@@ -444,6 +489,7 @@ void plc_blame(plc *x, plc_tuple *t) {
     plc_found(x, LINT_REPLICAS_DIFFER, t, NULL, "%s: %s", plc_say(x, t), t->why);
   } else if (t->state == PLC_UNKNOWN) plc_blame_unfit(x, t);
   else if (t->collective) blame_collective(x, t);
+  else if (!by && !part && blame_count(x, t, false)) return;
   else if (by && !part && divided_again(x, t)) return;
   else if (by && !part) blame_scale(x, by, false, plc_say(x, t));
   else if (part || added_on_each(x, t)) blame_parts(x, t, part);
@@ -534,7 +580,8 @@ void plc_blame_output(plc *x, const plc_output *o) {
                                     axis_of(x, p, PLC_P)));
     plc_found(x, o->gradient ? LINT_GRADIENT_UNREDUCED : LINT_PARTIAL_OUTPUT, t, mend,
               "output %s should be %s and is %s", o->name, should, is);
-  } else if (p->scale != 1 && divided_again(x, t)) return;
+  } else if (p->scale != 1 && !by && blame_count(x, t, o->gradient)) return;
+  else if (p->scale != 1 && divided_again(x, t)) return;
   else if (p->scale != 1 && by) blame_scale(x, by, o->gradient, o->name);
   else if (p->scale != 1 && ambiguous(x, t)) return;
   else if (p->scale != 1 && o->gradient)

@@ -11,6 +11,18 @@
 
 enum { MOST_APART = 6 /* steps between a literal and what it may count */ };
 
+bool plc_counts_ranks(const plc *x, const plc_tuple *t) {
+  for (uint32_t r = 0; r < x->mesh.n; r++)
+    if (t->node[r] != PLC_NONE && !plc_node(x, t->node[r])->counts_ranks) return false;
+  return true;
+}
+
+bool plc_counts_nothing(const plc *x, const plc_tuple *t) {
+  for (uint32_t r = 0; r < x->mesh.n; r++)
+    if (t->node[r] != PLC_NONE && !plc_node(x, t->node[r])->counts_nothing) return false;
+  return true;
+}
+
 /* The number by which a step multiplies or divides, as one above 1; 0: there is none. */
 static double factor_of(const plc *x, const plc_tuple *t, uint32_t rank) {
   if (plc_counts_ranks(x, t) || plc_counts_nothing(x, t)) return 0;

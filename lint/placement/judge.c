@@ -383,6 +383,9 @@ static void judge_outputs(plc *x) {
     const bool placed = t->state == PLC_PLACED && o->declared;
     if (placed && !plc_output_holds(x, o)) plc_blame_output(x, o);
     else if (placed) judge_counts(x, o);
+    else if (o->alone && t->state == PLC_PLACED && !plc_output_holds(x, o) && !x->undecided)
+      x->undecided = iso_arena_printf(x->keep, "output %s, which only some ranks have, is %s",
+                                      o->name, plc_print(x, &t->place[0], x->keep));
     else if (loose(t) && o->declared && !x->n_findings && plc_unequal(x, o))
       plc_found(x, LINT_REPLICAS_DIFFER, t, NULL,
                 "output %s is declared to be the same on all ranks, and differs", o->name);

@@ -44,18 +44,6 @@ static int64_t covering(const lifting *l, const rule_term *const *t) {
   return 2 * llabs(first) < by ? first : last;
 }
 
-bool plc_counts_ranks(const plc *x, const plc_tuple *t) {
-  for (uint32_t r = 0; r < x->mesh.n; r++)
-    if (t->node[r] != PLC_NONE && !plc_node(x, t->node[r])->counts_ranks) return false;
-  return true;
-}
-
-bool plc_counts_nothing(const plc *x, const plc_tuple *t) {
-  for (uint32_t r = 0; r < x->mesh.n; r++)
-    if (t->node[r] != PLC_NONE && !plc_node(x, t->node[r])->counts_nothing) return false;
-  return true;
-}
-
 /* Whether it is a number of ranks, or one through that; `root`: or a root of it, too. */
 static bool is_count(const plc_mesh *m, double v, bool root) {
   for (uint32_t a = 0; a <= m->n_axes; a++) {
@@ -390,6 +378,17 @@ static bool lift_replica(plc *x, plc_tuple *t) {
   return true;
 }
 
+/* A division by a number of ranks; one rank alone divides by 1. */
+static bool lift_counting(plc *x, plc_tuple *t) {
+  const plc_variant none = {0};
+  rule_shape as_is;
+  bool fits = false;
+  if (!plc_counts_ranks(x, t) || t->n_out != 1) return false;
+  try_variant(x, t, &none, UINT32_MAX, false, &as_is, &fits);
+  if (fits) t->state = PLC_PLACED;
+  return fits;
+}
+
 static bool several(const plc *x, const plc_tuple *t) {
   for (uint32_t r = 0; r < x->mesh.n; r++)
     if (t->node[r] != PLC_NONE && plc_node(x, t->node[r])->n_outputs > 1) return true;
@@ -588,6 +587,7 @@ void plc_lift(plc *x, plc_tuple *t) {
   } else {
     const uint32_t axes = free_axes(x, t, t->differs, &scaled);
     const bool other = plc_tried(x, t) > 0;
+    if (axes == 0 && !other && lift_counting(x, t)) return;
     if (axes == 0 && !other && lift_replica(x, t)) {
       /* It may as well be a shard each of something larger. */
       t->chosen = t->slots > 0 && t->n_out == 1;

@@ -47,6 +47,7 @@ typedef struct matching {
   plc_tuple *t;
   uint32_t k, axes;
   bool extremes;       /* the largest or smallest of parts is tried */
+  bool norms;          /* so are parts whose squares add up */
   bool nothing;        /* numbers are 0 but for rounding */
   bool scaled, blocks; /* other scales than 1, shards of blocks are tried */
   plc_place *out;
@@ -125,8 +126,9 @@ static bool match_axis(matching *m, uint32_t axis) {
     *o = (plc_one){.kind = PLC_S, .dim = d};
     if (match_axis(m, axis + 1)) return true;
   }
-  const uint32_t reductions = m->extremes ? 3 : 1;
-  for (uint32_t i = equal_along(m, axis) ? 3 : 0; i < reductions; i++) {
+  const bool equal = equal_along(m, axis);
+  for (uint32_t i = PLC_SUM; i <= PLC_NORM; i++) {
+    if (i == PLC_NORM ? !m->norms : equal || (i && !m->extremes)) continue;
     *o = (plc_one){.kind = PLC_P, .reduce = (plc_reduce)i};
     if (match_axis(m, axis + 1)) return true;
   }
@@ -158,6 +160,8 @@ bool plc_match_with(plc *x, plc_tuple *t, uint32_t k, uint32_t axes, bool blocks
     matching m = {
         .x = x, .t = t, .k = k, .axes = axes, .scaled = scaled, .blocks = blocks, .out = out};
     m.extremes = reads_parts(x, t) && t->whole[k]->dtype != RULE_BOOL;
+    m.norms = !scaled && rule_dtype_is_float(t->whole[k]->dtype) &&
+              (reads_parts(x, t) || (!t->leaf && !t->mixed && plc_counts_ranks(x, t)));
     m.nothing = t->floor > 0 && plc_largest(t->whole[k]) < t->floor;
     *out = plc_replica();
     if (m.nothing) out->scale = given_scale(x, t);

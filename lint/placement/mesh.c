@@ -291,7 +291,7 @@ static void print_shard(const plc_one *o, char *out, size_t n) {
 
 /* operator: these are words of placements. */
 const char *plc_print(const plc *x, const plc_place *p, iso_arena *a) {
-  static const char *const reduce[] = {"sum", "max", "min"};
+  static const char *const reduce[] = {"sum", "max", "min", "norm"};
   const char *text = "";
   double scale = p->scale;
   for (uint32_t i = 0; i < x->mesh.n_axes && text; i++) {

@@ -85,6 +85,11 @@ void plc_outputs(plc *x) {
     out->declared =
         said ? !said->varies : replicas || (everywhere(x, node) && !given_in_parts(x, o, node));
     out->gradient = strncmp(o->name, "grad.", 5) == 0;
+    if (!said && !replicas && !everywhere(x, node) && !given_in_parts(x, o, node)) {
+      out->alone = true;
+      for (uint32_t r = 0; r < x->mesh.n; r++)
+        if (node[r] == PLC_NONE) node[r] = o->node;
+    }
     if (said) out->place = said->place;
     else if (out->gradient) out->leaf = leaf_named(x, o->name + 5);
     else if (strncmp(o->name, "updated.", 8) == 0) out->leaf = leaf_named(x, o->name + 8);

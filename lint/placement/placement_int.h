@@ -21,7 +21,8 @@ enum {
 #define PLC_NONE UINT32_MAX
 
 typedef enum plc_kind { PLC_R, PLC_S, PLC_P, PLC_V } plc_kind;
-typedef enum plc_reduce { PLC_SUM, PLC_MAX, PLC_MIN } plc_reduce;
+/* PLC_NORM: the square of the whole is the sum of the parts' squares, as of norms of shards. */
+typedef enum plc_reduce { PLC_SUM, PLC_MAX, PLC_MIN, PLC_NORM } plc_reduce;
 
 typedef struct plc_one { /* along one axis of the mesh */
   plc_kind kind;
@@ -113,6 +114,7 @@ typedef struct plc_output {
   uint32_t tuple;
   bool declared; /* it has to be at `place` */
   bool gradient;
+  bool alone; /* some ranks have no part in it: the whole, or nothing is known of it */
   plc_place place;
   uint32_t leaf; /* the tuple of the leaf that it lies as: a gradient, an update; or PLC_NONE */
 } plc_output;
@@ -241,10 +243,6 @@ void plc_lift(plc *x, plc_tuple *t);
 /* The whole call, RULE_VAR i: argument i of the tuple. NULL: the ranks' calls have none. */
 const rule_term *plc_whole_call(plc *x, plc_tuple *t, const plc_variant *v, iso_arena *a);
 
-/* Whether one of its literals is said to be a number of ranks. */
-bool plc_counts_ranks(const plc *x, const plc_tuple *t);
-/* The same of a number of no ranks and no elements. */
-bool plc_counts_nothing(const plc *x, const plc_tuple *t);
 /* Whether a literal of its call may be a size. */
 bool plc_has_sizes(const plc *x, const plc_tuple *t);
 
@@ -280,6 +278,10 @@ const plc_output *plc_loss(const plc *x);
 double plc_gradient_scale(plc *x, const plc_output *loss, const plc_output *o, const plc_place *p);
 
 /* ---- counts.c ---- */
+/* Whether one of its literals is said to be a number of ranks. */
+bool plc_counts_ranks(const plc *x, const plc_tuple *t);
+/* The same of a number of no ranks and no elements. */
+bool plc_counts_nothing(const plc *x, const plc_tuple *t);
 /* The factor or divisor of a step that may be how many elements a rank has of something of which
  * one rank alone would have others; 0: there is none. */
 double plc_may_count(const plc *x, const plc_tuple *t);

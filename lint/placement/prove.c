@@ -95,13 +95,16 @@ static const rule_term *join(builder *b, const plc_one *o, const rule_term *cons
   const rule_term *part[PLC_RANKS] = {0};
   if (o->kind == PLC_R) return t[0];
   if (o->kind == PLC_P) {
-    static const char *const op[] = {OP_ADD_TENSOR, OP_MAXIMUM, OP_MINIMUM};
-    const rule_term *out = t[0];
-    for (uint32_t i = 1; i < n && !b->fails; i++) {
-      const rule_term *arg[2] = {out, t[i]};
-      out = apply(b, op[o->reduce], arg, 2);
+    static const char *const op[] = {OP_ADD_TENSOR, OP_MAXIMUM, OP_MINIMUM, OP_ADD_TENSOR};
+    const bool squares = o->reduce == PLC_NORM;
+    const rule_term *out = NULL;
+    for (uint32_t i = 0; i < n && !b->fails; i++) {
+      const rule_term *both[2] = {t[i], t[i]};
+      const rule_term *one = squares ? apply(b, OP_MUL_TENSOR, both, 2) : t[i];
+      const rule_term *arg[2] = {out, one};
+      out = i ? apply(b, op[o->reduce], arg, 2) : one;
     }
-    return out;
+    return squares ? apply(b, OP_SQRT, &out, 1) : out;
   }
   shape->dim[o->dim] = 0;
   if (plc_shared(o)) {
@@ -305,7 +308,12 @@ static const rule_term *local_of(builder *b, const plc_tuple *t, uint32_t rank, 
       b->root->regrown != PLC_NONE && depth == 1 && b->root->arg[b->root->regrown] == t->id;
   if (!regrown && is_cut(b, t, depth)) return variable(b, t, rank);
   if (t->differs || t->state != PLC_PLACED) b->axes = UINT32_MAX;
-  if (t->mixed) return local_of(b, b->x->tuple[b->x->step_of[i]], rank, depth);
+  if (t->mixed) { /* what another rank computed, where this one has no such step */
+    const plc_tuple *step = b->x->tuple[b->x->step_of[i]];
+    for (uint32_t r = 0; r < b->x->mesh.n && step->node[rank] != i; r++)
+      if (step->node[r] == i) rank = r;
+    return local_of(b, step, rank, depth);
+  }
   if (t->collective) return group_of(b, t, i, depth);
   filling f = {.b = b, .t = t, .rank = rank, .depth = depth};
   return fill(&f, plc_node(b->x, i)->call);
@@ -436,6 +444,7 @@ static rule_status show(prover *p, plc_tuple *t, uint32_t k, uint32_t level) {
 
 static bool trivial(const plc *x, const plc_tuple *t) {
   bool same = !t->differs && t->variant.n == 0 && t->regrown == PLC_NONE && !t->mixed;
+  for (uint32_t k = 0; k < t->n_out; k++) same &= t->place[k].scale == 1;
   for (uint32_t i = 0; i < t->n_args && same; i++) {
     const plc_tuple *o = x->tuple[t->arg[i]];
     same = o->state == PLC_PLACED;

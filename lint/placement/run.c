@@ -268,8 +268,8 @@ static bool candidate(const plc *x, const plc_tuple *t, rule_tensor *const *each
   *out = plc_replica();
   for (uint32_t a = 0; a < x->mesh.n_axes; a++)
     if (!equal_along(x, each, a)) differ |= UINT32_C(1) << a;
-  *open = differ || !varied;
   const uint32_t rank = each[0]->shape.rank;
+  *open = differ || (!varied && rank > 0); /* one number has no shards */
   if (!differ && varied) return which == 0;
   if (!differ) { /* a fill, or so: replicas, or shards along an axis */
     if (which == 0) return true;

@@ -207,10 +207,46 @@ static const char *rest_of(const plc *x, uint32_t i) {
   return n->kind == CAP_OP && plc_node_rank(n, &rank) ? strchr(n->id, '_') : NULL;
 }
 
+/* The first leaf on the way to a node that only some ranks have, as those of an optimizer's state
+ * that each has a part of; PLC_NONE: there is none. What ranks meet for is nobody's own. */
+static uint32_t own_leaf(const plc *x, const uint32_t *own, const rule_term *t) {
+  uint32_t first = t->kind == RULE_VAR ? own[t->u.i] : PLC_NONE;
+  for (uint32_t i = 0; i < t->n; i++) {
+    const uint32_t other = own_leaf(x, own, t->child[i]);
+    if (other < first) first = other;
+  }
+  return first;
+}
+
+static void find_own(plc *x, uint32_t *own) {
+  for (size_t i = 0; i < x->g->n_nodes; i++) {
+    const cap_node *n = &x->g->node[i];
+    own[i] = PLC_NONE;
+    if (n->kind == CAP_OP && !plc_group_list(n)) own[i] = own_leaf(x, own, n->call);
+    for (uint32_t r = 0; r < x->mesh.n && n->kind != CAP_OP; r++)
+      if (x->tuple[x->step_of[i]]->node[r] == PLC_NONE) own[i] = x->step_of[i];
+  }
+}
+
+/* Whether two calls read leaves of other names at one place. Constants have numbers for names. */
+static bool other_leaves(const plc *x, const rule_term *s, const rule_term *t) {
+  if (s->kind == RULE_VAR && t->kind == RULE_VAR) {
+    const cap_node *a = plc_node(x, (uint32_t)s->u.i), *b = plc_node(x, (uint32_t)t->u.i);
+    const bool named = (a->kind == CAP_PARAMETER || a->kind == CAP_INPUT) &&
+                       (b->kind == CAP_PARAMETER || b->kind == CAP_INPUT);
+    return named && x->step_of[s->u.i] != x->step_of[t->u.i];
+  }
+  for (uint32_t i = 0; i < s->n && i < t->n; i++)
+    if (other_leaves(x, s->child[i], t->child[i])) return true;
+  return false;
+}
+
 /* How likely two nodes are one step: 0, not at all. */
-static uint32_t closeness(const plc *x, uint32_t a, uint32_t b) {
+static uint32_t closeness(const plc *x, const uint32_t *own, uint32_t a, uint32_t b) {
   const cap_node *p = plc_node(x, a), *q = plc_node(x, b);
   if (a == b) return 3;
+  if (own[a] != own[b] && own[a] != PLC_NONE && own[b] != PLC_NONE) return 0;
+  if (!plc_group_list(p) && other_leaves(x, p->call, q->call)) return 0;
   if (strcmp(p->op, q->op) != 0 || p->call->n != q->call->n || p->n_outputs != q->n_outputs)
     return 0;
   const char *s = rest_of(x, a), *t = rest_of(x, b);
@@ -279,12 +315,13 @@ static program program_of(plc *x, uint32_t rank) {
 
 /* The closest common subsequence of what lies between ends that surely belong together: by[i] is
  * the place in b of a's i-th, or PLC_NONE. */
-static void align(plc *x, const program *a, const program *b, uint32_t *by) {
+static void align(plc *x, const uint32_t *own, const program *a, const program *b, uint32_t *by) {
   uint32_t lo = 0, tail = 0;
   for (uint32_t i = 0; i < a->n; i++) by[i] = PLC_NONE;
-  while (lo < a->n && lo < b->n && closeness(x, a->node[lo], b->node[lo]) == 3) by[lo] = lo, lo++;
+  while (lo < a->n && lo < b->n && closeness(x, own, a->node[lo], b->node[lo]) == 3)
+    by[lo] = lo, lo++;
   while (tail < a->n - lo && tail < b->n - lo &&
-         closeness(x, a->node[a->n - 1 - tail], b->node[b->n - 1 - tail]) == 3) {
+         closeness(x, own, a->node[a->n - 1 - tail], b->node[b->n - 1 - tail]) == 3) {
     by[a->n - 1 - tail] = b->n - 1 - tail;
     tail++;
   }
@@ -295,14 +332,14 @@ static void align(plc *x, const program *a, const program *b, uint32_t *by) {
   for (uint32_t i = na; i-- > 0;)
     for (uint32_t k = nb; k-- > 0;) {
       const uint16_t down = best[(i + 1) * w + k], right = best[i * w + k + 1];
-      const uint32_t close = closeness(x, a->node[lo + i], b->node[lo + k]);
+      const uint32_t close = closeness(x, own, a->node[lo + i], b->node[lo + k]);
       const uint32_t both = close ? best[(i + 1) * w + k + 1] + close : 0;
       best[i * w + k] = (uint16_t)(both > down && both > right ? both
                                    : down > right              ? down
                                                                : right);
     }
   for (uint32_t i = 0, k = 0; i < na && k < nb;) {
-    const uint32_t close = closeness(x, a->node[lo + i], b->node[lo + k]);
+    const uint32_t close = closeness(x, own, a->node[lo + i], b->node[lo + k]);
     if (close && best[i * w + k] == best[(i + 1) * w + k + 1] + close) {
       by[lo + i++] = lo + k;
       k++;
@@ -335,12 +372,14 @@ static void find_axes(plc *x, plc_tuple *t) {
 void plc_find_steps(plc *x) {
   program all[PLC_RANKS] = {{0}};
   uint32_t *by[PLC_RANKS] = {0};
+  uint32_t *own = iso_arena_alloc(&x->steps, (x->g->n_nodes + 1) * sizeof *own);
   find_ranks(x);
   leaf_steps(x);
+  if (plc_need(x, own) && !plc_failed(x)) find_own(x, own);
   for (uint32_t r = 0; r < x->mesh.n && !plc_failed(x); r++) {
     all[r] = program_of(x, r);
     by[r] = iso_arena_alloc(&x->steps, (all[0].n + 1) * sizeof *by[r]);
-    if (plc_need(x, by[r]) && !plc_failed(x)) align(x, &all[0], &all[r], by[r]);
+    if (plc_need(x, by[r]) && !plc_failed(x)) align(x, own, &all[0], &all[r], by[r]);
   }
   for (uint32_t i = 0; i < all[0].n && !plc_failed(x); i++) {
     if (x->step_of[all[0].node[i]] != PLC_NONE) continue;

@@ -101,7 +101,10 @@ static rule_tensor *reduced(plc *x, rule_tensor *const *t, uint32_t n, uint32_t 
     double v = rule_tensor_get(t[0], k);
     for (uint32_t i = 1; i < n; i++) {
       const double w = rule_tensor_get(t[i * stride], k);
-      v = how == PLC_SUM ? v + w : how == PLC_MAX ? fmax(v, w) : fmin(v, w);
+      v = how == PLC_SUM    ? v + w
+          : how == PLC_NORM ? hypot(v, w)
+          : how == PLC_MAX  ? fmax(v, w)
+                            : fmin(v, w);
     }
     rule_tensor_set(out, k, v);
   }
@@ -257,6 +260,8 @@ static rule_tensor *part_of(plc *x, rule_tensor *t, const cutting *c, uint32_t a
   const uint32_t group = first - k * plc_stride(&x->mesh, axis);
   if (o->kind == PLC_P && o->reduce == PLC_SUM)
     return piece(x, t, k, x->mesh.size[axis], c->seed + 977 * (group + 1));
+  if (o->kind == PLC_P && o->reduce == PLC_NORM)
+    return scaled(x, t, 1 / sqrt((double)x->mesh.size[axis]));
   return rule_tensor_ref(t);
 }
 

@@ -476,7 +476,7 @@ def gradient_norm_with_replicas(w, bad):
     return {"norm": total.sqrt()}
 
 
-@program("partial-nonlinear", where="sqrt")
+@program("bad-collective", where="all_reduce")
 def gradient_norm_of_parts(w, bad):
     """Norms of shards do not add up, their squares do."""
     cut = w.cut_x("cut", 0, 8, 4)

@@ -3,6 +3,7 @@ is right without it, for isomer-capture train. With one rank each is the step on
 
 import functools
 
+import decoders
 import torch
 import torch.distributed as dist
 from decoders import gpt, llama, split
@@ -211,3 +212,56 @@ def sequence_norm_averaged(run):
         return D.from_local(whole, mesh, [R()], run_check=False)
 
     sequence(run, average)
+
+
+def sequence_norm_multiplied(run):
+    """Their sum is taken so many times as there are ranks."""
+
+    def times(run, mesh, p, D, R):
+        whole = p.grad.redistribute(mesh, [R()]).to_local() * run.world
+        return D.from_local(whole, mesh, [R()], run_check=False)
+
+    sequence(run, times)
+
+
+def sequence_norm_summed(run):
+    """That is right: the ranks' parts are added up, and nothing more."""
+
+    def summed(run, mesh, p, D, R):
+        whole = p.grad.redistribute(mesh, [R()]).to_local()
+        return D.from_local(whole, mesh, [R()], run_check=False)
+
+    sequence(run, summed)
+
+
+def averaged_again(run, p):
+    p.grad /= run.world
+
+
+def multiplied(run, p):
+    """The sum where the mean is meant."""
+    p.grad *= run.world
+
+
+def there_and_back(run, p):
+    """That is right."""
+    p.grad *= run.world
+    p.grad /= run.world
+
+
+def scaled(run, plan, by):
+    """What a wrapper has made of the gradients, once more with a number of ranks."""
+
+    def finish(parameters):
+        for p in parameters if run.world > 1 else ():
+            by(run, p)
+
+    plan(run, lambda: decoders.llama(1), finish=finish)
+
+
+WRAPPERS = ("data", "sharded", "tensor", "sequence", "mixed")
+for _plan in WRAPPERS:
+    for _by in (averaged_again, multiplied, there_and_back):
+        globals()["wrapped_%s_%s" % (_plan, _by.__name__)] = functools.partial(
+            scaled, plan=getattr(decoders, _plan), by=_by
+        )

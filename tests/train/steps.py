@@ -98,7 +98,7 @@ FAULTS = [
     ("hand", 2, "from_first before_its_turn embedding_dropped batch_dropped labels_swapped"),
     ("hand", 4, "wrong_group"),
     ("sharded", 2, "local_norm"),
-    ("sequence", 2, "norm_unreduced norm_averaged"),
+    ("sequence", 2, "norm_unreduced norm_averaged norm_multiplied"),
 ]
 
 
