@@ -92,6 +92,16 @@ typedef struct synth_given {
   const char *where;       /* file and line, for errors */
 } synth_given;
 
+/* How two graphs that are alike but for their sizes and layers had a leaf: it is this of the other
+ * side's leaves. Names are those of the graphs that this was found in. */
+typedef struct synth_hint {
+  bool right; /* the leaf's side */
+  const char *leaf;
+  const rule_term *term; /* RULE_VAR i: leaf name[i] of the other side */
+  const char *const *name;
+  size_t n_names;
+} synth_hint;
+
 /* An assumption of the caller's. */
 typedef struct synth_note {
   rule_assumption kind;
@@ -148,6 +158,9 @@ typedef struct synth_options {
   bool require_proved;
   const synth_given *given;
   size_t n_given; /* held against the captured values first: ISO_USAGE where one is wrong */
+  const synth_hint *hint;
+  size_t n_hints; /* of synth_compare_unrun: leaves whose names differ from these in numbers alone
+                     are related alike */
   const char *const *noted;
   size_t n_noted; /* assumptions of kind definition that the caller makes */
   const synth_note *said;
@@ -493,6 +506,12 @@ ISO_MUST_USE iso_code synth_compare_unrun(const synth_graph *left, const synth_g
                                           const rule_set *known, const rule_oracle *oracle,
                                           rule_schemas *schemas, const synth_options *o,
                                           synth_result **out, iso_error *err);
+
+/* What a comparison found of its parameters, for one of graphs that are alike. Requires: `r` has a
+ * certificate, else there are none. They live in `a`. */
+ISO_MUST_USE iso_code synth_hints(const synth_graph *left, const synth_graph *right,
+                                  const synth_result *r, iso_arena *a, const synth_hint **out,
+                                  size_t *n, iso_error *err);
 
 /* ---- rules that follow from others ---- */
 

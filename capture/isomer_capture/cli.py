@@ -157,9 +157,7 @@ def parser():
         c.add_argument(
             "--static",
             action="store_true",
-            help=argparse.SUPPRESS
-            if name == "vllm"
-            else "without weights, at any size, for isomer compare --static (docs/static.md)",
+            help="without weights, at any size, for isomer compare --static (docs/static.md)",
         )
         add_sweep_options(c)
     add_hlo(commands)

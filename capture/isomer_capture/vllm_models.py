@@ -13,6 +13,7 @@ import tempfile
 import warnings
 
 from . import configs, hf
+from . import weightless as bare_of
 from .errors import CaptureError, short
 
 TESTED = "0.24.0"
@@ -85,12 +86,15 @@ def vllm_config(folder, options):
     ).create_engine_config()
 
 
-def save(model, folder):
+def save(model, folder, weightless=False):
     """The checkpoint vLLM will read: what Transformers writes, config.json with the class's
-    name."""
+    name; that alone where there are no weights."""
     if not model.config.architectures:
         model.config.architectures = [type(model).__name__]
-    model.save_pretrained(folder, safe_serialization=True)
+    if weightless:
+        model.config.save_pretrained(folder)
+    else:
+        model.save_pretrained(folder, safe_serialization=True)
     path = os.path.join(folder, "config.json")
     with open(path, encoding="utf-8") as f:
         data = json.load(f)
@@ -99,8 +103,8 @@ def save(model, folder):
         json.dump(data, f)
 
 
-def load(folder, vconfig):
-    """vLLM's model object with its weights."""
+def load(vconfig, weightless=False):
+    """vLLM's model object with its weights, or with parameters that have no memory."""
     import torch
     from vllm.config import set_current_vllm_config
     from vllm.model_executor.model_loader.default_loader import DefaultModelLoader
@@ -114,10 +118,13 @@ def load(folder, vconfig):
     try:
         with set_current_vllm_config(vconfig):
             groups()
-            model = initialize_model(vconfig)
-            fill_unset(model)
-            loader = DefaultModelLoader(vconfig.load_config)
-            loader.load_weights(model, vconfig.model_config)
+            if weightless:
+                model = bare_of.build(lambda: initialize_model(vconfig))
+            else:
+                model = initialize_model(vconfig)
+                fill_unset(model)
+                loader = DefaultModelLoader(vconfig.load_config)
+                loader.load_weights(model, vconfig.model_config)
             process_weights_after_loading(model, vconfig.model_config, torch.device("cpu"))
     finally:
         torch.set_default_dtype(default)
@@ -204,10 +211,10 @@ def capture_model(options, reference):
         raise CaptureError("vLLM runs one sequence per capture; leave --batch at 1")
     with tempfile.TemporaryDirectory(prefix="isomer-") as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        save(reference, folder)
+        save(reference, folder, options.static)
         try:
             vconfig = vllm_config(folder, options)
-            model = load(folder, vconfig)
+            model = load(vconfig, options.static)
         except CaptureError:
             raise
         except Exception as e:
@@ -215,7 +222,8 @@ def capture_model(options, reference):
                 "vLLM cannot build %s: %s: %s"
                 % (type(reference).__name__, type(e).__name__, short(e))
             ) from e
-    check_loaded(model)
+    if not options.static:
+        check_loaded(model)
     vllm_experts.open_layers(model)
     call, output = call_for(model)
     ids = configs.token_sets(reference.config, options.length, options.sets, options.seed)
@@ -235,6 +243,7 @@ def capture_model(options, reference):
             trace=options.trace,
             attributes=attributes_by_name(vconfig),
             specialize=options.specialize,
+            weightless=options.static,
             metadata={
                 "config": hf.plain(reference.config),
                 "class": type(model).__name__,

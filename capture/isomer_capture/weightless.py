@@ -48,8 +48,12 @@ def build(make):
 
 
 def without_buffers(module):
-    """Moves the module to the meta device as a whole. Returns its buffers' values, by name."""
-    values = {n: b.detach().clone() for n, b in module.named_buffers() if b.device.type != "meta"}
+    """Moves the module to the meta device as a whole. Returns its buffers' values, by each of their
+    names: layers may share a part that has one."""
+    values = {}
+    for name, b in module.named_buffers(remove_duplicate=False):
+        if b.device.type != "meta":
+            values[name] = b.detach().clone()
     module.to("meta")
     return values
 

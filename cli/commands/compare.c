@@ -162,18 +162,23 @@ static iso_code publish(const options *o, const pair *p, const baseline *known,
   return c;
 }
 
-/* The rules of the pair that --learn names, beside those that are known. */
-static iso_code learn(const options *o, rule_schemas *schemas, val_engine *engine, rule_set **known,
+/* The rules of the pair that --learn names, beside those that are known, and how its leaves were
+ * related. */
+static iso_code learn(options *o, rule_schemas *schemas, val_engine *engine, rule_set **known,
                       iso_error *err) {
   options small = *o;
-  pair p = {0};
+  pair p = {.no_scope = true};
   small.unrun = false;
+  small.learning = true;
   small.n_pairs = 1;
   small.pair[0][0] = o->learn[0], small.pair[0][1] = o->learn[1];
   small.synth.ctx = &small;
   iso_code c = *known ? ISO_OK : rule_set_new(known, err);
   if (!c) c = cmp_compare_pair(&small, 0, schemas, engine, *known, &p, err);
   if (!c) c = cmp_add_rules(p.result, *known, err);
+  if (!c)
+    c = synth_hints(&p.view[0].g, &p.view[1].g, p.result, &o->learned, &o->synth.hint,
+                    &o->synth.n_hints, err);
   cmp_free_pair(&p);
   return c;
 }
@@ -226,6 +231,7 @@ int cmd_compare(int argc, char **argv) {
   for (size_t k = 0; p && k < o.n_pairs; k++) cmp_free_pair(&p[k]);
   free(p);
   rule_set_free(known);
+  iso_arena_fini(&o.learned);
   val_free(engine);
   rule_schemas_free(schemas);
   return status;

@@ -35,6 +35,8 @@ typedef struct options {
   limits limits;
   bool unrun;           /* --static: nothing is run */
   const char *learn[2]; /* a pair to learn rules from; NULL: none */
+  bool learning;        /* this is it */
+  iso_arena learned;    /* what synth.hint lives in */
   bool pinned;          /* parameters are constants */
   bool rounding;        /* measured beside the verdict */
   bool certified;       /* nothing less counts */

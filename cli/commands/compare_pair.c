@@ -213,6 +213,7 @@ iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engin
   so.certificate |= so.scope;
   so.given = p->relations.given, so.n_given = p->relations.n_given;
   o->compared = p->graph;
+  so.certificate |= o->learning; /* leaves' relations are in it */
   if (o->unrun) so.scope = so.certificate = false;
   if (!c && !o->unrun) c = cmp_refine(o, &so, schemas, engine, p, err);
   const bool some = !c && (!p->unrelated || any_related(&p->relations));

@@ -486,7 +486,7 @@ static void match_at(matcher *m, const rule *r, const st_pattern *p, eg_node u) 
   solve_node(m, &root, u);
 }
 
-iso_code st_rewrite(state *s, eg_node u, bool *joined, iso_error *err) {
+iso_code st_rewrite(state *s, eg_node u, bool smaller, bool *joined, iso_error *err) {
   const size_t n = s->known ? rule_set_count(s->known) : 0;
   matcher *m = NULL;
   places *p = malloc(sizeof *p);
@@ -498,7 +498,9 @@ iso_code st_rewrite(state *s, eg_node u, bool *joined, iso_error *err) {
     st_compiled as;
     if (r->n_vars > MAX_VARS) continue;
     c = st_compile(s, &s->rules.known_compiled, i, r, &as, err);
+    const size_t size[2] = {rule_term_size(r->lhs), rule_term_size(r->rhs)};
     for (int from = 0; from < 2 && !c; from++) {
+      if (smaller && size[!from] >= size[from]) continue;
       p->n = 0;
       m->all = p;
       names_init(&m->names, &scratch);

@@ -43,8 +43,9 @@ typedef struct st_use {
   const eg_node *var;
 } st_use;
 /* Every rule of s->known that is proved, both ways, wherever one of its sides stands at `u`: the
- * other side is added and joined. Nothing is run, and no values are looked at. */
-iso_code st_rewrite(state *s, eg_node u, bool *joined, iso_error *err);
+ * other side is added and joined. `smaller`: only where that has fewer operators. Nothing is run,
+ * and no values are looked at. */
+iso_code st_rewrite(state *s, eg_node u, bool smaller, bool *joined, iso_error *err);
 iso_code st_record_application(state *s, const st_use *use, iso_error *err);
 
 /* ---- frontier.c ---- */

@@ -32,12 +32,15 @@ bool st_same_bytes(state *s, const rule_tensor *a, const rule_tensor *b) {
 
 /* ---- rows below rows ---- */
 
-static bool free_parameter(const state *s, int side, size_t i) {
-  const synth_node *n = &s->graph[side]->node[i];
-  if (n->kind != SYNTH_PARAMETER || !n->value[0] || n->shape.rank == 0 || !n->value[0]->numel)
-    return false;
+bool st_unjoined(const state *s, int side, size_t i) {
   const eg_node *m;
   return eg_class_nodes(s->g, eg_class_of(s->g, s->map[side][i]), &m) == 1;
+}
+
+static bool free_parameter(const state *s, int side, size_t i) {
+  const synth_node *n = &s->graph[side]->node[i];
+  return n->kind == SYNTH_PARAMETER && n->value[0] && n->shape.rank > 0 && n->value[0]->numel &&
+         st_unjoined(s, side, i);
 }
 
 /* Whether the rows of `part` stand in `whole` from byte `at` on. */
@@ -184,7 +187,9 @@ iso_code st_leaf_differs(state *s, size_t r, const char **out, iso_error *err) {
   const synth_graph *L = s->graph[LEFT];
   const synth_node *n = &s->graph[RIGHT]->node[r], *l = NULL, *is = NULL;
   *out = NULL;
-  if (n->kind != SYNTH_PARAMETER || !n->value[0] || !n->value[0]->numel) return ISO_OK;
+  if (n->kind != SYNTH_PARAMETER || !n->value[0] || !n->value[0]->numel ||
+      !st_unjoined(s, RIGHT, r))
+    return ISO_OK;
   for (size_t k = 0; k < L->n_nodes; k++)
     if (L->node[k].kind == SYNTH_PARAMETER && strcmp(L->node[k].name, n->name) == 0)
       l = &L->node[k];

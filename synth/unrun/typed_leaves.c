@@ -180,7 +180,9 @@ static iso_code join_namesakes(state *s, iso_error *err) {
     const synth_node *key = &R->node[r], **at = key->kind == SYNTH_PARAMETER
                                                     ? bsearch(&key, of, n, sizeof *of, by_name)
                                                     : NULL;
-    if (!at || !alike(*at, key)) continue;
+    if (!at || !alike(*at, key) || !st_unjoined(s, LEFT, (size_t)(*at - L->node)) ||
+        !st_unjoined(s, RIGHT, r))
+      continue;
     const rule_tensor *x = (*at)->value[0], *y = key->value[0];
     const bool compared = x && y;
     if (compared && !st_same_bytes(s, x, y)) continue;
@@ -234,6 +236,7 @@ iso_code st_type_leaves(state *s, const bool *const live[2], iso_error *err) {
   }
   if (!c) c = join_inputs(s, err);
   for (int side = 0; side < 2 && !c; side++) c = join_batches(s, side, err);
+  if (!c) c = st_join_hinted(s, live, err);
   if (!c) c = join_namesakes(s, err);
   for (int side = RIGHT; side >= LEFT && !c; side--) c = st_join_stacked(s, side, live, err);
   if (!c) c = eg_rebuild(s->g, err);

@@ -27,12 +27,38 @@ static iso_code fill(state *s, const bool *const live[2], iso_error *err) {
   return c;
 }
 
+/* Rules at one e-node. */
+static iso_code rewrite_at(state *s, eg_node e, bool smaller, st_term_types *types, bool *joined,
+                           iso_error *err) {
+  const size_t before = s->n_rec;
+  const iso_code c = st_rewrite(s, e, smaller, joined, err);
+  return c ? c : st_type_terms(types, before, err);
+}
+
+/* What rules added stands in neither graph: there they may only make less of it, so that this ends.
+ * A reshape of what another rule's term reshaped before is such a place. */
+static iso_code simplify(state *s, st_term_types *types, size_t *done, bool *joined,
+                         iso_error *err) {
+  iso_code c = ISO_OK;
+  for (; *done < s->n_rec && !c; ++*done) {
+    const rec *r = &s->rec[*done];
+    const eg_node e = {(uint32_t)*done};
+    if (r->node[LEFT] >= 0 || r->node[RIGHT] >= 0 || r->konst || r->leaf || !r->tensor ||
+        !r->valued)
+      continue;
+    if (st_stopped(s)) return ISO_OK;
+    c = rewrite_at(s, e, true, types, joined, err);
+  }
+  return c;
+}
+
 /* Every captured operator is a place for rules, in the graphs' order. What a round adds may let
  * others match, so that there is another. */
 static iso_code rewrite(state *s, const pairing *p, size_t n_pairs, st_term_types *types,
                         iso_error *err) {
   enum { ROUNDS = 6 };
   bool joined = true;
+  size_t simplified = 0;
   for (int round = 0; round < ROUNDS && joined; round++) {
     joined = false;
     for (int side = 0; side < 2; side++)
@@ -41,11 +67,11 @@ static iso_code rewrite(state *s, const pairing *p, size_t n_pairs, st_term_type
         if (s->graph[side]->node[i].kind != SYNTH_OP || e.i == EG_NONE || s->rec[e.i].konst)
           continue;
         if (st_stopped(s)) return ISO_OK;
-        const size_t before = s->n_rec;
-        iso_code c = st_rewrite(s, e, &joined, err);
-        if (!c) c = st_type_terms(types, before, err);
+        const iso_code c = rewrite_at(s, e, false, types, &joined, err);
         if (c) return c;
       }
+    const iso_code c = simplify(s, types, &simplified, &joined, err);
+    if (c) return c;
     if (st_outputs_met(s, p, n_pairs)) return ISO_OK;
   }
   return ISO_OK;

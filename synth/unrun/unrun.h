@@ -21,6 +21,8 @@ iso_code st_type_terms(st_term_types *t, size_t from, iso_error *err);
 
 /* ---- leaf_bytes.c: parameters of a checkpoint, held against each other as they lie in its files.
  * Both files are at hand, so that no hash is needed: bytes are compared, in any dtype. ---- */
+/* Whether nothing is said of a leaf yet. */
+bool st_unjoined(const state *s, int side, size_t i);
 bool st_same_bytes(state *s, const rule_tensor *a, const rule_tensor *b);
 /* Leaves of `side` without a partner that are leaves of the other side, rows below rows: one of
  * them, or q, k and v in one. */
@@ -28,6 +30,11 @@ iso_code st_join_stacked(state *s, int side, const bool *const live[2], iso_erro
 /* How leaf `r` of the right differs from its namesake, or a fused one from what it is put together
  * of, in words of the result's; NULL in `out`: it does not, or either has no values. */
 iso_code st_leaf_differs(state *s, size_t r, const char **out, iso_error *err);
+
+/* ---- hinted_leaves.c ---- */
+/* Leaves that a comparison of graphs that are alike related. Before those that are one by name: a
+ * matrix that one side has transposed has the same name on both. */
+iso_code st_join_hinted(state *s, const bool *const live[2], iso_error *err);
 
 /* ---- gaps.c ---- */
 /* Where the chain has gaps: operators all of whose arguments have a counterpart, and which have
