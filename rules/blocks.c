@@ -10,7 +10,7 @@
 #include <unistd.h>
 #endif
 
-enum { MAX_KEPT = 32 };
+enum { MAX_KEPT = 256 };
 
 static struct {
   pthread_mutex_t lock;

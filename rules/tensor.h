@@ -97,8 +97,8 @@ ISO_MUST_USE iso_code rule_tensor_reshape(rule_tensor *t, const rule_shape *shap
  * pages from the kernel are cleared one by one, which takes longer than to fill them. One store for
  * the process, which threads share. */
 
-/* Bytes from which on it is worth while. */
-enum { RULE_MEMORY_FROM = 32 << 20 };
+/* Bytes from which on it is worth while: smaller ones come from the heap, which keeps its pages. */
+enum { RULE_MEMORY_FROM = 1 << 20 };
 /* A block of `bytes`, with whatever stands in it, aligned to 64; NULL: there is no memory, not even
  * with what was kept. */
 void *rule_memory_take(size_t bytes);
