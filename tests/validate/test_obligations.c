@@ -73,7 +73,7 @@ static void check_wrong(const rule *r, tally *t) {
     val_obligations_free(&k);
     return;
   }
-  for (size_t i = 0; i < k.n; i++) {
+  for (size_t i = 0; i < k.n && !open; i++) { /* one that z3 does not prove is enough */
     char got[64];
     ask(k.text[i], got);
     open |= strncmp(got, "unsat", 5) != 0 || strcmp(got, "unsat\nsat\n") != 0;
