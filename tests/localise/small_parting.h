@@ -44,6 +44,12 @@ static inline void place_all(void) {
   for (int side = 0; side < 2; side++)
     for (uint32_t i = 0; i < graph_of(side)->g.n_nodes; i++) place(side, i);
 }
+/* What stands behind the last node is an operator without a call: whoever looks there ends. */
+static inline void no_node_behind(void) {
+  for (int side = 0; side < 2; side++)
+    if (graph_of(side)->g.n_nodes < MAX_NODES)
+      graph_of(side)->node[graph_of(side)->g.n_nodes] = (synth_node){.kind = SYNTH_OP};
+}
 static inline void unite(uint32_t l, uint32_t r) {
   ck_assert(eg_merge(st.g, st.map[LEFT][l], st.map[RIGHT][r], (eg_why){1, 0}, &err) == ISO_OK);
   ck_assert(eg_rebuild(st.g, &err) == ISO_OK);

@@ -85,6 +85,7 @@ static void start(uint32_t n) {
 /* Every right node is in the region but for leaves. */
 static void mend(void) {
   place_all();
+  no_node_behind();
   for (uint32_t i = 0; i < w.r.g.n_nodes; i++) p.seen[RIGHT][i] = w.r.node[i].kind == SYNTH_OP;
   ck_assert(lo_index(&p, LEFT, &err) == ISO_OK);
 }

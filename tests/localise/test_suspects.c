@@ -52,6 +52,7 @@ static parted part(uint64_t seed, fault how, int side) {
   row(graph_of(!side), seed, how, -1);
   q.at = row(graph_of(side), seed, how, step);
   place_all();
+  no_node_behind();
   st.right_of = right_of;
   st.work_left = SIZE_MAX / 2;
   memset(touched, 0, sizeof touched);
@@ -217,6 +218,7 @@ START_TEST(an_operator_unlike_its_sibling_is_named) {
           last[!side] = rows(graph_of(!side), -1, of[k].scope, step);
           last[side] = rows(graph_of(side), odd, of[k].scope, step);
           place_all();
+          no_node_behind();
           st.right_of = right_of;
           parted q = {.d = {.left = -1, .right = -1},
                       .end = {.touched = touched, .exit = {last[LEFT], last[RIGHT]}}};
@@ -263,6 +265,7 @@ START_TEST(what_others_read_rightly_is_not_changed) {
         output(g, "y", end_of[k]);
       }
       place_all();
+      no_node_behind();
       st.right_of = right_of;
       st.work_left = SIZE_MAX / 2;
       parted q = {.d = {.left = -1, .right = -1},
@@ -383,6 +386,7 @@ START_TEST(a_leaf_with_other_values_is_named_where_nothing_else_reads_it) {
     if (elsewhere) neg(&w.l, lw);
     if (elsewhere == 3) w.r.node[rw].kind = SYNTH_INPUT;
     place_all();
+    no_node_behind();
     if (elsewhere > 1) st.map[RIGHT][reader].i = EG_NONE;
     st.right_of = right_of;
     st.work_left = SIZE_MAX / 2;
@@ -435,6 +439,7 @@ static uint32_t constants(int side, size_t n, size_t shared, bool mask, uint32_t
   }
   const uint32_t reader = mul(g, x, table[n - 1]);
   place_all();
+  no_node_behind();
   for (size_t i = 0; i < n; i++) st.rec[st.map[side][table[i]].i].konst = true;
   for (size_t i = 0; i < shared; i++)
     unite(side ? 1 + (uint32_t)i : table[i], side ? table[i] : 1 + (uint32_t)i);
@@ -505,6 +510,7 @@ START_TEST(of_several_constants_the_one_that_is_meant_is_found) {
     const uint32_t reader[2] = {neg(&w.r, add(&w.r, node[first], x)) - 1,
                                 neg(&w.r, add(&w.r, node[!first], x)) - 1};
     place_all();
+    no_node_behind();
     for (int k = 0; k < 2; k++)
       for (uint32_t i = table[k]; i <= node[k]; i++) st.rec[st.map[RIGHT][i].i].konst = true;
     iso_code c = ISO_OK;

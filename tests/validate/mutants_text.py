@@ -118,7 +118,22 @@ SAME = {
         ("nn", "at[256] = {0}, k[16]", ""),
         ("kernels", "(sx[2]){o->dim[0]", "2 -> 3"),
     ],
-    "room to spare": [("nn", "2 * strlen(from) + 64", "")],
+    "room to spare": [
+        ("nn", "2 * strlen(from) + 64", ""),
+        ("suspects", "calloc(g->n_nodes + 1", "1 -> 2"),
+        ("rank_mend", "calloc(n + 1", "1 -> 2"),
+    ],
+    "what changes nothing, or does not fit, mends nothing": [
+        ("rank_mend", "if (!may_stand(out[0], old)", "|| -> &&")
+    ],
+    "the first node is a leaf": [
+        ("rank_mend", "rule_tensor_unref(m.owned[i])", "0 -> 1"),
+        ("suspects", "if (*found || q->odd < 0", "< -> <="),
+    ],
+    "whoever is asked says how many": [("rank_mend", "size_t n_out = 0;", "0 -> 1")],
+    "what is not read towards the goal mends nothing": [
+        ("suspects", "if (!flag[i] && !read[i]) continue;", "[i] -> [i + 1]")
+    ],
     "no two of them are the same": [("bits", "x[k - 1] > x[k]; k--", "> -> >=")],
     "of a mask that is not negative the highest bit is 0": [
         ("bits", "to < 63 && mask >> to", "< -> <=")
