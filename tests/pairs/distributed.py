@@ -88,10 +88,16 @@ def every():
                         yield kind, model, ranks, layers, backward
 
 
-# A vocabulary over two ranks against four, and the gradients of what goes around a ring.
+# A vocabulary over two ranks against four, the gradients of what goes around a ring, and an
+# embedding's gradient of two groups of ranks with as many heads as a head has elements.
 KNOWN = {
     title: "undecided"
-    for title in ("doubled llama 4 ranks 1 layers", "context llama 2 ranks 1 layers backward")
+    for title in (
+        "doubled llama 4 ranks 1 layers",
+        "context llama 2 ranks 1 layers backward",
+        "grid llama 4 ranks 1 layers backward",
+        *("grid qwen 4 ranks %d layers backward" % n for n in (1, 2, 4, 8)),
+    )
 }
 
 
