@@ -461,6 +461,7 @@ bench-real: all
 # What takes longer of lint: tables that torch makes anew, programs on real gloo, costs. A Python with torch.
 lint-campaign: all
 	@$(PYTHON_TORCH) tests/lint/placements.py --truth
+	@$(PYTHON_TORCH) tests/lint/drawn_programs.py --isomer $(B)/isomer --count $(or $(COUNT),200) --seed $(or $(SEED),0)
 	@$(LINT_STEPS)
 	@$(PYTHON_TORCH) tests/lint/schedules.py --isomer $(B)/isomer --torch --ranks 2,3,4,8,16 --shuffles 400
 	@$(PYTHON_TORCH) tests/lint/gloo.py --isomer $(B)/isomer --count $(or $(COUNT),100) --seed $(or $(SEED),0)
