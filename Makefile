@@ -86,6 +86,7 @@ help:
 	@echo 'absorbed   pairs that rounding tells apart, or makes alike; SEED=N COUNT=N KIND=K'
 	@echo 'refine     graphs of several ranks, and what their outputs are found to be made of; SEED=N COUNT=N KIND=K'
 	@echo 'hlo        what XLA'"'"'s partitioner makes of small models, and that broken; COUNT=N of each fault'
+	@echo 'rare       pairs that part where few inputs lie, beyond cuts of the complex plane, where 0/0 is; SEED=N COUNT=N'
 	@echo 'corners    rules and pairs in whose corners few inputs lie; SEED=N N=N PAIRS=N'
 	@echo 'masks      pairs whose masks vanish, or are seen; SEED=N COUNT=N'
 	@echo 'pairs      compare every pair of captures in models/; CAPTURES=DIR: in a folder of families'
@@ -285,6 +286,7 @@ ABSORBED = $(PYTHON_TORCH) tests/pairs/absorbed.py --isomer $(B)/isomer
 RECORDED = $(PYTHON_TORCH) tests/lint/recorded.py --isomer $(B)/isomer
 LINT_STEPS = $(PYTHON_TORCH) tests/lint/training.py --isomer $(B)/isomer
 UNDEFINED = $(PYTHON_TORCH) tests/pairs/undefined_drawn.py --isomer $(B)/isomer
+RARE = $(PYTHON_TORCH) tests/pairs/rare.py --isomer $(B)/isomer
 EFFECTS = $(PYTHON_TORCH) tests/pairs/effects.py --isomer $(B)/isomer
 SIZE_CERTIFICATES = $(PYTHON_TORCH) tests/capture_py/size_certificates.py --isomer $(B)/isomer
 SIZE_BUGS = $(PYTHON_TORCH) tests/capture_py/size_bugs.py --isomer $(B)/isomer
@@ -304,7 +306,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; echo '$(INSTALL_TEST)'; echo '$(JOINS) --check'; echo '$(IMPORTS)'; \
 	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(REFINE)'; echo '$(SEEDS)'; echo '$(LOAD) --quick'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(SATURATE)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(UNRUN)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 120'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(INPUT_RANGES) --count 39 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
 	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),{ echo '$(MAKE) -s format-check'; echo .ci/form; echo .ci/unused $(B); } >> $(B)/check.list,:)
-	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(FORGED_CHAINS)'; echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; echo '$(EFFECTS) --every 9'; echo '$(FOLDS) --count 11 --certificates'; echo '$(FOLDS) --count 11 --seed 5 --at-these-weights'; echo '$(WEIGHTS)'; echo '$(ROUNDING)'; echo '$(SIZE_BUGS) --count 9 --mutants 3 --claims 0.6'; echo '$(SIZE_CERTIFICATES) --count 5 --changes 3'; } >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(FORGED_CHAINS)'; echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; echo '$(RARE)'; echo '$(EFFECTS) --every 9'; echo '$(FOLDS) --count 11 --certificates'; echo '$(FOLDS) --count 11 --seed 5 --at-these-weights'; echo '$(WEIGHTS)'; echo '$(ROUNDING)'; echo '$(SIZE_BUGS) --count 9 --mutants 3 --claims 0.6'; echo '$(SIZE_CERTIFICATES) --count 5 --changes 3'; } >> $(B)/check.list)
 	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(HLO) --faults 0'; echo '$(HLO) -k tensor-2'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(RECORDED)'; echo '$(LINT_STEPS) --quick'; } >> $(B)/check.list)
@@ -376,6 +378,11 @@ core-rules: all
 # How many rules comparisons need, how many different ones, shared by models, proved: of models/variants, or of CAPTURES=DIR.
 rule-figures: all
 	@python3 tests/bench/rule_figures.py --isomer $(B)/isomer $(CAPTURES)
+
+# Pairs that part where few inputs lie (tests/pairs/rare.py). [SEED=1] [COUNT=20]
+.PHONY: rare
+rare: all
+	@$(RARE) --seed $(or $(SEED),1) --count $(or $(COUNT),20)
 
 # A campaign over what two captures are run on (tests/pairs/inputs.py): other examples, domains, relations of one set only.
 inputs: all

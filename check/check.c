@@ -135,7 +135,7 @@ static iso_code note_shared(chk_state *k) {
       if (!t->node || t->side != side || t->call) continue;
       const bool input = t->node->kind == CAP_INPUT;
       if (input ? k->konst[chk_root(k, i)].v != NULL
-                : t->node->kind != CAP_PARAMETER || !rule_dtype_is_float(t->node->value->dtype))
+                : t->node->kind != CAP_PARAMETER || !rule_dtype_is_inexact(t->node->value->dtype))
         continue;
       uint32_t *head = &first[chk_root(k, i)];
       if (*head == CHK_NONE) *head = i;

@@ -47,7 +47,7 @@ static bool structured(const chk_state *k, uint32_t input) {
   const rule_tensor *t = k->term[input].node->value;
   const rule_domain *d = k->term[input].node->domain;
   if (d && rule_domain_is_joint(d)) return true;
-  if (rule_dtype_is_float(t->dtype)) return t->numel == 0;
+  if (rule_dtype_is_inexact(t->dtype)) return t->numel == 0;
   if (!rule_dtype_is_int(t->dtype)) return true;
   return plain(t) || (!d && of_sequences(t));
 }
@@ -89,7 +89,7 @@ static use follow(const cap_graph *g, size_t input, bool *flow, bool *konst) {
   for (size_t i = 0; i < g->n_nodes; i++) {
     const cap_node *n = &g->node[i];
     if (!n->call) {
-      const bool real = n->value && rule_dtype_is_float(n->value->dtype);
+      const bool real = n->value && rule_dtype_is_inexact(n->value->dtype);
       konst[i] = n->kind != CAP_INPUT && !(n->kind == CAP_PARAMETER && real);
       continue;
     }

@@ -85,7 +85,7 @@ static void below_free(below *x) {
 
 static bool is_free(const chk_state *k, uint32_t leaf) {
   const cap_node *n = k->term[leaf].node;
-  return k->unpinned[leaf] || (n->kind == CAP_PARAMETER && rule_dtype_is_float(n->value->dtype));
+  return k->unpinned[leaf] || (n->kind == CAP_PARAMETER && rule_dtype_is_inexact(n->value->dtype));
 }
 
 /* Returns: whether it was pinned. */

@@ -85,7 +85,7 @@ iso_code chk_begin_values(chk_state *k) {
     const cap_node *n = k->term[i].node;
     k->up[i] = i;
     if (!n || n->kind == CAP_OP || n->kind == CAP_INPUT) continue;
-    if (!k->unpinned[i] && (n->kind != CAP_PARAMETER || !rule_dtype_is_float(n->value->dtype)))
+    if (!k->unpinned[i] && (n->kind != CAP_PARAMETER || !rule_dtype_is_inexact(n->value->dtype)))
       c = keep_constant(k, i);
   }
   for (size_t i = 0; i < k->n_fixed && !c; i++)

@@ -50,6 +50,9 @@ bool rule_dtype_find(const char *name, rule_dtype *out) {
 size_t rule_dtype_size(rule_dtype d) { return dtypes[d].size; }
 bool rule_dtype_is_float(rule_dtype d) { return d <= RULE_F8E5M2; }
 bool rule_dtype_is_complex(rule_dtype d) { return d == RULE_C64 || d == RULE_C128; }
+bool rule_dtype_is_inexact(rule_dtype d) {
+  return rule_dtype_is_float(d) || rule_dtype_is_complex(d);
+}
 bool rule_dtype_is_int(rule_dtype d) { return d >= RULE_I64 && d <= RULE_U8; }
 
 /* ---- shapes ---- */

@@ -64,7 +64,8 @@ bool rule_dtype_find(const char *name, rule_dtype *out);
 size_t rule_dtype_size(rule_dtype d);
 bool rule_dtype_is_float(rule_dtype d); /* float64 .. float8: real floating */
 bool rule_dtype_is_complex(rule_dtype d);
-bool rule_dtype_is_int(rule_dtype d); /* int64 .. uint8, not bool */
+bool rule_dtype_is_inexact(rule_dtype d); /* either of the two */
+bool rule_dtype_is_int(rule_dtype d);     /* int64 .. uint8, not bool */
 
 /* Returns: in `out` the number of elements (1 for rank 0). Errors: ISO_RANGE where the product, or
  * the product in bytes of 8, overflows int64 (sizes after a 0 are checked too), or a size is

@@ -94,11 +94,18 @@ static const char *rule_that_sees(const state *s) {
 /* Rules hold of numbers. Where an operator may see what is none, they say nothing there: what was
  * looked at there is the evidence, and where nothing was, there is none. */
 static iso_code weigh_what_is_seen(state *s, const st_poles *p, iso_error *err) {
-  const char *name = p->watched ? rule_that_sees(s) : NULL;
+  const char *name = p->watched ? rule_that_sees(s) : NULL, *node = NULL;
   if (!name) return ISO_OK;
   if (p->reached) {
+    iso_code c = st_part_where_undefined(s, p, &node, err);
+    if (c) return c;
     if (s->res->evidence > RULE_TESTED) s->res->evidence = RULE_TESTED;
-    return ISO_OK;
+    if (!node) return ISO_OK;
+    s->res->verdict = SYNTH_UNDECIDED;
+    s->res->reason = iso_arena_printf(
+        &s->res->arena, "the outputs part where %s is no number, and no input was found there",
+        node);
+    return s->res->reason ? ISO_OK : nomem(err);
   }
   s->res->verdict = SYNTH_UNDECIDED;
   s->res->reason = iso_arena_printf(&s->res->arena,

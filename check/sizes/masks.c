@@ -51,7 +51,7 @@ static bool is_constant(const following *f, uint32_t t) {
   const cap_node *n = k->term[t].node;
   if (k->captured[t]) return constants_only(f, k->captured[t]);
   if (n->kind == CAP_INPUT || k->unpinned[t]) return false;
-  return n->kind != CAP_PARAMETER || !rule_dtype_is_float(n->value->dtype);
+  return n->kind != CAP_PARAMETER || !rule_dtype_is_inexact(n->value->dtype);
 }
 
 static iso_code follow(following *f, uint32_t t, bool *fine);

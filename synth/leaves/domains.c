@@ -60,7 +60,7 @@ bool st_structured(const state *s, int side, size_t i, const bool *live) {
   const synth_node *n = &s->graph[side]->node[i];
   const rule_tensor *t = n->value[0];
   if (n->domain && rule_domain_is_joint(n->domain)) return !permutes(n);
-  if (rule_dtype_is_float(t->dtype)) return t->numel == 0;
+  if (rule_dtype_is_inexact(t->dtype)) return t->numel == 0;
   if (!rule_dtype_is_int(t->dtype)) return true;
   const st_rows rows = st_chooses_rows(s, side, i, live);
   if (rows == ST_ROWS_CLASSES) return false;

@@ -82,11 +82,30 @@ static iso_code redraw_int(state *s, int side, size_t leaf, iso_rng *rng, rule_t
   return ISO_OK;
 }
 
+iso_code st_draw_plane(rule_tensor *captured, double scale, iso_rng *rng, rule_tensor **out,
+                       iso_error *err) {
+  rule_tensor *v;
+  iso_code c = rule_tensor_to_float64(captured, &v, err);
+  if (c) return c;
+  const double *x = v->data;
+  double squares = 0;
+  for (int64_t i = 0; i < 2 * v->numel; i++) squares += x[i] * x[i];
+  const double size = v->numel ? sqrt(squares / (double)(2 * v->numel)) : 0;
+  const double by = scale * (isfinite(size) && size > 0 ? size : 1);
+  rule_tensor_unref(v);
+  if ((c = rule_tensor_new_unset(RULE_C128, &captured->shape, out, err))) return c;
+  double *to = (*out)->data;
+  for (int64_t i = 0; i < 2 * captured->numel; i++) to[i] = by * iso_rng_normal(rng);
+  return ISO_OK;
+}
+
 static iso_code redraw(state *s, int side, size_t leaf, st_stream at, st_spread *of,
                        rule_tensor **out, iso_error *err) {
   iso_rng rng = stream_of(s, at.ordinal, at.round);
   rule_tensor *v = s->graph[side]->node[leaf].value[0];
   iso_code c;
+  if (rule_dtype_is_complex(v->dtype))
+    return st_draw_plane(v, scale_of(v, at.round), &rng, out, err);
   if (!rule_dtype_is_float(v->dtype)) return redraw_int(s, side, leaf, &rng, out, err);
   know(of, v);
   const double scale = scale_of(v, at.round);

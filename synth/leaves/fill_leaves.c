@@ -129,7 +129,7 @@ static void mark_lonely(state *s) {
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
       const eg_node e = s->map[side][i];
       if (s->leaves.keep_integers && s->graph[side]->node[i].kind == SYNTH_INPUT &&
-          !rule_dtype_is_float(s->graph[side]->node[i].value[0]->dtype))
+          !rule_dtype_is_inexact(s->graph[side]->node[i].value[0]->dtype))
         s->rec[e.i].lonely = true;
       if (s->leaves.kept[side][i]) {
         s->rec[e.i].lonely = true;

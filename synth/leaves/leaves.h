@@ -140,6 +140,9 @@ typedef struct st_stream {
   size_t ordinal; /* of the leaf */
   size_t round;   /* the draw, counted from the first that is not captured */
 } st_stream;
+/* Complex numbers over the whole plane, of the captured ones' size times `scale`. Owns: `out`. */
+iso_code st_draw_plane(rule_tensor *captured, double scale, iso_rng *rng, rule_tensor **out,
+                       iso_error *err);
 /* Fresh values for leaf `i` of `side`. `of`: the captured values', found when first asked for.
  * Owns: the caller unrefs. */
 iso_code st_redraw(state *s, int side, size_t i, st_stream stream, st_spread *of, rule_tensor **out,

@@ -16,7 +16,7 @@ static bool leaf_konst(const state *s, int side, size_t i, const bool *live) {
   const synth_node *n = &s->graph[side]->node[i];
   switch (n->kind) {
   case SYNTH_INPUT: return st_structured(s, side, i, live);
-  case SYNTH_PARAMETER: return !rule_dtype_is_float(n->value[0]->dtype);
+  case SYNTH_PARAMETER: return !rule_dtype_is_inexact(n->value[0]->dtype);
   default: return true;
   }
 }

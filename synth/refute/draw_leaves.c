@@ -93,7 +93,7 @@ static iso_code draw_float(st_drawing *h, const synth_node *n, iso_rng *rng, rul
   const bool input = n->kind == SYNTH_INPUT, matrix = v->shape.rank >= 2;
   if (h->poles && (input || (!matrix && h->k >= h->poles->n && h->k % 2))) {
     iso_code c = rule_tensor_new(RULE_F64, &v->shape, out, err);
-    if (!c) st_poles_fill(h->poles, h->k, rng, -INFINITY, INFINITY, *out);
+    if (!c) st_poles_fill(h->poles, h->k, h->plain, rng, (st_within){-INFINITY, INFINITY}, *out);
     return c;
   }
   if (h->large && (input || h->k % 4 == 3)) return st_draw_large(h->k, v, rng, out, err);
@@ -141,7 +141,8 @@ static iso_code draw_int(st_drawing *h, int side, size_t leaf, iso_rng *rng, rul
   if (c) return c;
   if (h->poles) {
     const bool truth = v->dtype == RULE_BOOL;
-    st_poles_fill(h->poles, h->k, rng, truth ? 0 : (double)low, truth ? 2 : (double)high, *out);
+    const st_within in = {truth ? 0 : (double)low, truth ? 2 : (double)high};
+    st_poles_fill(h->poles, h->k, h->plain, rng, in, *out);
     return ISO_OK;
   }
   int64_t edge[64];
@@ -164,6 +165,22 @@ static iso_code draw_int(st_drawing *h, int side, size_t leaf, iso_rng *rng, rul
     rule_tensor_set_int(*out, i, x);
   }
   return ISO_OK;
+}
+
+/* Over the plane at several sizes; where leaves take poles, some elements are 0, or lie on the
+ * axes, where functions have their cuts. */
+static iso_code draw_complex(const st_drawing *h, const synth_node *n, iso_rng *rng,
+                             rule_tensor **out, iso_error *err) {
+  static const double sizes[] = {1, 8, 1.0 / 8, 64, 1.0 / 64};
+  const double size = sizes[h->k % (sizeof sizes / sizeof *sizes)];
+  const iso_code c = st_draw_plane(n->value[0], size, rng, out, err);
+  double *x = c ? NULL : (*out)->data;
+  for (int64_t i = 0; !c && h->k % 3 == 1 && i < (*out)->numel; i++) {
+    const uint64_t axis = iso_rng_below(rng, 4);
+    if (axis == 0 || axis == 2) x[2 * i] = 0;
+    if (axis == 1 || axis == 2) x[2 * i + 1] = 0;
+  }
+  return c;
 }
 
 typedef struct binder {
@@ -251,13 +268,16 @@ static iso_code class_value(st_drawing *h, eg_class cls, rule_tensor **out, iso_
     const size_t leaf = (size_t)r->node[side];
     const synth_node *nd = &s->graph[side]->node[leaf];
     /* At poles every other draw gives all leaves the same numbers: x - y is one, too. */
-    const uint64_t own = h->poles && h->k % 4 < 2 ? 0 : atom.i;
+    h->plain = h->poles && st_poles_plain(h->poles, h->k, cls.i);
+    const uint64_t own = h->poles && h->k % 4 < 2 && !h->plain ? 0 : atom.i;
     iso_rng rng = iso_rng_new(s->o->seed ^ UINT64_C(0x77697475), own * 64 + h->k);
-    if (stays(s, r, nd) || (h->large && !rule_dtype_is_float(nd->value[0]->dtype)))
+    const rule_dtype dtype = nd->value[0]->dtype;
+    if (stays(s, r, nd) || (h->large && !rule_dtype_is_float(dtype)))
       c = (v = rule_tensor_ref(st_val(s, atom, 0))) ? ISO_OK : st_lost(&s->values, err);
+    else if (rule_dtype_is_complex(dtype)) c = draw_complex(h, nd, &rng, &v, err);
     else
-      c = rule_dtype_is_float(nd->value[0]->dtype) ? draw_float(h, nd, &rng, &v, err)
-                                                   : draw_int(h, side, leaf, &rng, &v, err);
+      c = rule_dtype_is_float(dtype) ? draw_float(h, nd, &rng, &v, err)
+                                     : draw_int(h, side, leaf, &rng, &v, err);
     if (!c && nd->domain && !stays(s, r, nd)) c = st_fit(s, side, leaf, h->k, &rng, &v, err);
   } else {
     ISO_CHECK(def.i != EG_NONE);

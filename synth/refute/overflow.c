@@ -66,8 +66,7 @@ static bool same(const state *s, const rule_tensor *l, const rule_tensor *r) {
   return s->oracle->compare(s->oracle->ctx, l, r, 1e-7).equal && !st_far_apart(l, r);
 }
 
-/* The first output that is not the same on both sides; n_outputs: none. */
-static size_t parted(const state *s, const st_run run[2]) {
+size_t st_parted(const state *s, const st_run run[2]) {
   size_t o = 0;
   while (o < s->graph[LEFT]->n_outputs && same(s, st_output(s, LEFT, &run[LEFT], o),
                                                st_output(s, RIGHT, &run[RIGHT], s->right_of[o])))
@@ -145,7 +144,7 @@ static iso_code by_telling(state *s, const st_poles *p, const st_run base[2], bo
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++)
     c = run_untold(s, side, p, &base[side], &run[side], err);
-  *yes = !c && parted(s, run) == s->graph[LEFT]->n_outputs;
+  *yes = !c && st_parted(s, run) == s->graph[LEFT]->n_outputs;
   for (int side = 0; side < 2; side++) st_run_free(&run[side]);
   return c;
 }
@@ -178,7 +177,7 @@ static iso_code try_large(st_drawing *h, rule_tensor **leaf[2], const st_poles *
   bool told = false;
   iso_code c = st_draw_all(h, leaf, err);
   if (!c) c = st_run_both(s, leaf, true, base, err);
-  const size_t o = c ? s->graph[LEFT]->n_outputs : parted(s, base);
+  const size_t o = c ? s->graph[LEFT]->n_outputs : st_parted(s, base);
   if (!c && o < s->graph[LEFT]->n_outputs) {
     const bool tells = reached(s, p, base);
     c = by_telling(s, p, base, &told, err);

@@ -64,7 +64,7 @@ ISO_MUST_USE iso_code st_needed(state *s, iso_error *err);
 void st_drop_witness(state *s);
 
 /* ---- undefined.c ---- */
-enum { ST_POLES = 24, ST_POLE_DRAWS = 24 };
+enum { ST_POLES = 24 };
 /* Numbers at which something may be undefined, and what would see it. */
 typedef struct st_poles {
   double value[ST_POLES];
@@ -78,21 +78,38 @@ typedef struct st_poles {
   bool *steady[2]; /* by node: a truth value that is the same on all draws, of what may be large */
   bool jumps;      /* any that tells something, or decides, of numbers that may be large */
   bool hides;      /* any that tells masks, or is steady */
+  bool *origin[2]; /* by node: it may be undefined though its operands are numbers, and leads to
+                      what is watched */
+  bool *none[2];   /* of these: on some draw it had an element that is no number */
+  bool *feeds;     /* by class of leaves: what is watched is computed from it; NULL: no matter */
 } st_poles;
+typedef struct st_within { /* numbers x of a leaf: low <= x < high; infinite: any */
+  double low, high;
+} st_within;
 /* Owns: st_poles_free, also after an error. */
 iso_code st_poles_of(state *s, st_poles *p, iso_error *err);
 void st_poles_free(st_poles *p);
 /* Whether some operator tells numbers that have overflowed from others, or decides by them: where
  * one of a draw has, what was joined as real numbers may differ. */
 ISO_MUST_USE iso_code st_tells_overflow(state *s, bool *yes, iso_error *err);
-/* Values of a leaf for draw `k` < p->n + ST_POLE_DRAWS: first one number everywhere, then rows of
- * all kinds. Requires: `v` is of floats, or its numbers are within [low, high). */
-void st_poles_fill(const st_poles *p, size_t k, iso_rng *rng, double low, double high,
+/* How many draws there are for leaves of so many elements. */
+size_t st_poles_draws(const st_poles *p, int64_t elements);
+/* Whether a class of leaves has no poles on draw `k`, but numbers that can be told apart. */
+bool st_poles_plain(const st_poles *p, size_t k, size_t class);
+/* Values of a leaf for draw `k`: first one number everywhere, then rows of all kinds; plain ones
+ * alone. Requires: `v` is of floats, or its numbers are within `in`. */
+void st_poles_fill(const st_poles *p, size_t k, bool plain_only, iso_rng *rng, st_within in,
                    rule_tensor *v);
 /* Note the poles that both runs reached, which kept all values. */
 void st_poles_note(st_poles *p, const st_run run[2]);
 /* Look there; as st_hunt. */
 iso_code st_hunt_poles(state *s, st_poles *p, st_difference *out, iso_error *err);
+
+/* ---- put_in.c ---- */
+/* What was never undefined on a draw, though it may be, is put in as no number on both sides: the
+ * node of it where outputs part then. NULL: none does. Requires: st_hunt_poles has run. */
+ISO_MUST_USE iso_code st_part_where_undefined(state *s, const st_poles *p, const char **node,
+                                              iso_error *err);
 
 /* ---- overflow.c ---- */
 enum { ST_LARGE_DRAWS = 16 };

@@ -63,6 +63,12 @@ static bool is_steady(state *s, int side, size_t i, const rule_fact *fact, iso_e
   return true;
 }
 
+static bool any_undefined(const rule_term *t, const rule_fact *fact) {
+  bool any = t->kind == RULE_VAR && fact[t->u.i].undefined;
+  for (uint32_t i = 0; i < t->n; i++) any |= any_undefined(t->child[i], fact);
+  return any;
+}
+
 static void facts_of(state *s, int side, rule_fact *fact, st_poles *p, iso_error *err) {
   const synth_graph *g = s->graph[side];
   for (size_t i = 0; i < g->n_nodes; i++) {
@@ -73,6 +79,7 @@ static void facts_of(state *s, int side, rule_fact *fact, st_poles *p, iso_error
     /* Integers and truth values are never undefined: what makes one of a float has seen it. */
     const bool sees = rule_looks_at_undefined(n->call) || !is_float(n->dtype);
     if (!is_float(n->dtype)) fact[i].undefined = fact[i].large = false;
+    p->origin[side][i] = fact[i].undefined && n->n_outputs == 1 && !any_undefined(n->call, fact);
     if (sees) p->watched |= watch_operands(n->call, fact, p->watch[side]);
     const rule_tells tells = rule_tells_overflow(n->call, fact);
     p->tells[side][i] = tells != RULE_TELLS_NOTHING;
@@ -115,6 +122,26 @@ static void collect(const state *s, int side, const rule_term *call, st_poles *p
   }
 }
 
+/* The classes of leaves that something watched is computed from, and the origins among what leads
+ * there. */
+static iso_code find_cone(state *s, st_poles *p, iso_error *err) {
+  if (!(p->feeds = calloc(s->n_rec + 1, 1))) return nomem(err);
+  for (int side = 0; side < 2; side++) {
+    const synth_graph *g = s->graph[side];
+    bool *need = calloc(g->n_nodes + 1, 1);
+    if (!need) return nomem(err);
+    for (size_t i = g->n_nodes; i-- > 0;) {
+      need[i] |= p->watch[side][i];
+      p->origin[side][i] &= need[i];
+      if (!need[i] || s->map[side][i].i == EG_NONE) continue;
+      if (g->node[i].kind == SYNTH_OP) st_term_mark(g->node[i].call, need);
+      else p->feeds[eg_class_of(s->g, s->map[side][i]).i] = true;
+    }
+    free(need);
+  }
+  return ISO_OK;
+}
+
 iso_code st_poles_of(state *s, st_poles *p, iso_error *err) {
   rule_fact *fact[2] = {NULL, NULL};
   iso_code c = ISO_OK;
@@ -124,7 +151,10 @@ iso_code st_poles_of(state *s, st_poles *p, iso_error *err) {
     p->watch[side] = calloc(s->graph[side]->n_nodes + 1, 1);
     p->tells[side] = calloc(s->graph[side]->n_nodes + 1, 1);
     p->steady[side] = calloc(s->graph[side]->n_nodes + 1, 1);
+    p->origin[side] = calloc(s->graph[side]->n_nodes + 1, 1);
+    p->none[side] = calloc(s->graph[side]->n_nodes + 1, 1);
     if (!fact[side] || !p->watch[side] || !p->tells[side] || !p->steady[side]) c = nomem(err);
+    if (!p->origin[side] || !p->none[side]) c = nomem(err);
   }
   for (int side = 0; side < 2 && !c; side++) {
     const synth_graph *g = s->graph[side];
@@ -140,7 +170,7 @@ iso_code st_poles_of(state *s, st_poles *p, iso_error *err) {
   }
   free(fact[LEFT]);
   free(fact[RIGHT]);
-  return c;
+  return c || !p->watched ? c : find_cone(s, p, err);
 }
 
 void st_poles_free(st_poles *p) {
@@ -148,7 +178,10 @@ void st_poles_free(st_poles *p) {
     free(p->watch[side]);
     free(p->tells[side]);
     free(p->steady[side]);
+    free(p->origin[side]);
+    free(p->none[side]);
   }
+  free(p->feeds);
   *p = (st_poles){0};
 }
 
@@ -168,16 +201,29 @@ static double pole_within(const st_poles *p, size_t k, double low, double high) 
   return isinf(low) || (x >= low && x < high && x == floor(x)) ? x : low;
 }
 
-void st_poles_fill(const st_poles *p, size_t k, iso_rng *rng, double low, double high,
+/* What feeds nothing that is watched tells on every other draw what is chosen there: of poles alone
+ * two such inputs would be one number. */
+bool st_poles_plain(const st_poles *p, size_t k, size_t class) {
+  return p->feeds && !p->feeds[class] && (k < p->n ? false : k < 2 * p->n || k % 2);
+}
+
+size_t st_poles_draws(const st_poles *p, int64_t elements) {
+  enum { SMALL = 1 << 16, MANY_DRAWS = 96, FEW_DRAWS = 24 };
+  return 2 * p->n + (elements <= SMALL ? MANY_DRAWS : FEW_DRAWS);
+}
+
+void st_poles_fill(const st_poles *p, size_t k, bool plain_only, iso_rng *rng, st_within in,
                    rule_tensor *v) {
   enum { ONE, MANY, PLAIN, N_ROWS };
+  const double low = in.low, high = in.high;
   const uint32_t rank = v->shape.rank;
   const int64_t row = rank && v->shape.dim[rank - 1] > 0 ? v->shape.dim[rank - 1] : 1;
   const double width = isinf(low) ? 0 : fmin(high - low, 0x1p40);
-  uint64_t how = ONE;
+  uint64_t how = plain_only ? PLAIN : ONE;
   size_t at = k;
   for (int64_t i = 0; i < v->numel; i++) {
-    if (k >= p->n && i % row == 0) how = iso_rng_below(rng, N_ROWS), at = iso_rng_below(rng, p->n);
+    if (!plain_only && k >= 2 * p->n && i % row == 0)
+      how = iso_rng_below(rng, N_ROWS), at = iso_rng_below(rng, p->n);
     if (how == MANY) at = iso_rng_below(rng, p->n);
     const double plain =
         width > 0 ? low + (double)iso_rng_below(rng, (uint64_t)width) : iso_rng_normal(rng);
@@ -185,14 +231,24 @@ void st_poles_fill(const st_poles *p, size_t k, iso_rng *rng, double low, double
   }
 }
 
+/* Whether a value has what is no number, or an infinity. */
+static void look(const rule_tensor *v, bool *nan, bool *infinite) {
+  for (int64_t j = 0; v && is_float(v->dtype) && j < v->numel && !*nan; j++) {
+    const double x = rule_tensor_get(v, j);
+    *nan |= isnan(x);
+    *infinite |= isinf(x);
+  }
+}
+
 void st_poles_note(st_poles *p, const st_run run[2]) {
   for (int side = 0; side < 2; side++)
-    for (size_t i = 0; i < run[side].n && !p->reached; i++) {
-      if (!p->watch[side][i]) continue;
-      for (size_t k = 0; k < run[side].value[i].n; k++) {
-        const rule_tensor *v = run[side].value[i].v[k];
-        for (int64_t j = 0; v && is_float(v->dtype) && j < v->numel && !p->reached; j++)
-          p->reached = !isfinite(rule_tensor_get(v, j));
-      }
+    for (size_t i = 0; i < run[side].n; i++) {
+      bool nan = false, infinite = false;
+      const bool asked =
+          (p->watch[side][i] && !p->reached) || (p->origin[side][i] && !p->none[side][i]);
+      for (size_t k = 0; asked && k < run[side].value[i].n; k++)
+        look(run[side].value[i].v[k], &nan, &infinite);
+      p->none[side][i] |= nan;
+      p->reached |= p->watch[side][i] && (nan || infinite);
     }
 }

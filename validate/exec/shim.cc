@@ -448,6 +448,19 @@ void call_attention(const c10::FunctionSchema &schema, torch::jit::Stack &stack)
   stack = {plain.front()};
 }
 
+/* Quotients that no integer of the width holds end the process: the least one by -1. */
+void refuse_traps(const c10::FunctionSchema &schema, const torch::jit::Stack &stack) {
+  if (schema.name() != "aten::div" && schema.name() != "aten::lcm") return;
+  for (const c10::IValue &v : stack) {
+    const at::Tensor t = v.isTensor() ? v.toTensor() : at::Tensor();
+    if (!t.defined() || t.numel() == 0) continue;
+    const int64_t least = t.scalar_type() == at::kLong  ? std::numeric_limits<int64_t>::min()
+                          : t.scalar_type() == at::kInt ? std::numeric_limits<int32_t>::min()
+                                                        : 0;
+    if (least && t.min().item<int64_t>() == least) stop(ISO_TORCH, "it overflows");
+  }
+}
+
 std::vector<at::Tensor> run_there(const c10::OperatorHandle &op, const Call &c) {
   const c10::FunctionSchema &schema = op.schema();
   size_t n = schema.arguments().size();
@@ -468,6 +481,7 @@ std::vector<at::Tensor> run_there(const c10::OperatorHandle &op, const Call &c) 
     if (name == "running_mean" || name == "running_var") v = cloned(v);
     stack.push_back(std::move(v));
   }
+  refuse_traps(schema, stack);
   if (scales_masked(c, schema, stack)) call_attention(schema, stack);
   else op.callBoxed(stack);
   std::vector<at::Tensor> out;

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Pairs that part where few inputs lie: beyond a cut of the complex plane, where a numerator and a
+denominator vanish at once, at the least integer. Twins that are one function beside them. Needs
+PyTorch, which exports them; what each is was found on paper.
+
+    tests/pairs/rare.py [--isomer build/isomer] [--seed N] [--count N] [-v]
+
+No pair that is different may be `equivalent`, nor one that is equivalent `different` or an error.
+Certificates of what is equivalent are checked. The last line is `N passed, N failed`."""
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+import torch
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+VERDICT = {0: "equivalent", 1: "different", 2: "error", 3: "undecided"}
+
+
+def parts(z):
+    return torch.view_as_real(z)
+
+
+def planes(rng):
+    """(same, left, right, inputs): complex inputs, captured where the sides agree."""
+    near = lambda: torch.polar(0.5 + torch.rand(3, 4), torch.rand(3, 4) - 0.5)
+    c = rng.choice([2.0, 0.5, 3.0])
+    z, w = near(), near()
+    return [
+        (False, lambda z: parts((z * z).sqrt()), lambda z: parts(z + 0), (z,)),
+        (False, lambda z: parts(z.exp().log()), lambda z: parts(z + 0), (z,)),
+        (
+            False,
+            lambda z, w: parts((z * w).sqrt()),
+            lambda z, w: parts(z.sqrt() * w.sqrt()),
+            (z, w),
+        ),
+        (False, lambda z, w: (z * w).angle(), lambda z, w: z.angle() + w.angle(), (z, w)),
+        (
+            False,
+            lambda z: parts(z * c)[..., 0],
+            lambda z: (z * c).abs() * z.angle().cos().abs(),
+            (z,),
+        ),
+        (
+            False,
+            lambda z: z.imag * c,
+            lambda z: z.conj().imag.abs() * c * z.imag.sign() + z.real.sign() - 1,
+            (z,),
+        ),
+        (True, lambda z, w: parts((z + w) * c), lambda z, w: parts(z * c + w * c), (z, w)),
+        (True, lambda z, w: parts(z * w), lambda z, w: parts(w * z), (z, w)),
+        (True, lambda z: parts(z.conj().conj() * c), lambda z: parts(c * z), (z,)),
+    ]
+
+
+def quotients(rng):
+    """(x - a) / d, undefined where both vanish, and what asks for it."""
+    a, k = float(rng.randint(2, 9)), float(rng.randint(2, 7))
+    x, u, v, p, q = (torch.randn(3, 4) for _ in range(5))
+    d = rng.choice(
+        [
+            lambda u, v: u - v,
+            lambda u, v: u * v - k,
+            lambda u, v: u - 2 * v - 1,
+            lambda u, v: u + v + k,
+        ]
+    )
+    s = lambda x, u, v: (x - a) / d(u, v)
+    keep = lambda x, u, v, p, q: p * 1.0
+    asks = [
+        lambda x, u, v, p, q: torch.where(torch.isnan(s(x, u, v)), q, p),
+        lambda x, u, v, p, q: torch.where(s(x, u, v) == s(x, u, v), p, q),
+        lambda x, u, v, p, q: torch.where(s(x, u, v) != s(x, u, v), q, p),
+    ]
+    more = lambda x, u, v, p, q: torch.where(~(s(x, u, v) > 0.3), p, q)
+    less = lambda x, u, v, p, q: torch.where(s(x, u, v) <= 0.3, p, q)
+    return [
+        (False, rng.choice(asks), keep, (x, u, v, p, q)),
+        (False, more, less, (x, u, v, p, q)),
+        (True, more, lambda x, u, v, p, q: torch.where(s(x, u, v) > 0.3, q, p), (x, u, v, p, q)),
+        (True, asks[0], asks[2], (x, u, v, p, q)),
+    ]
+
+
+def integers(rng):
+    i, j = torch.randint(1, 40, (3, 4)), torch.randint(1, 9, (3, 4))
+    lcm = lambda i, j: torch.lcm(i, j)
+    trunc = lambda i, j: torch.div(i, j, rounding_mode="trunc")
+    return [
+        (True, lcm, lambda i, j: torch.lcm(j, i), (i, j)),
+        (False, lcm, lambda i, j: torch.lcm(j, i) + (i < -7), (i, j)),
+        (False, trunc, lambda i, j: torch.div(i, j, rounding_mode="floor"), (i, j)),
+    ]
+
+
+class Side(torch.nn.Module):
+    def __init__(self, f):
+        super().__init__()
+        self.forward = f
+
+
+def run(isomer, *words):
+    p = subprocess.run(
+        [isomer, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    return p.returncode, p.stdout.strip().splitlines()[-1] if p.stdout.strip() else ""
+
+
+def one(isomer, folder, case):
+    """What is wrong, None: nothing."""
+    same, left, right, inputs = case
+    at = [os.path.join(folder, side + ".pt2") for side in ("left", "right")]
+    for path, f in zip(at, (left, right)):
+        torch.export.save(torch.export.export(Side(f), inputs), path)
+    certificate = os.path.join(folder, "c.json")
+    rc, said = run(isomer, "compare", *at, "--certificate", certificate)
+    if VERDICT.get(rc) not in (("equivalent", "undecided") if same else ("different", "undecided")):
+        return "%s, expected %s: %s" % (
+            VERDICT.get(rc, rc),
+            "equivalent" if same else "different",
+            said,
+        )
+    if rc == 0:
+        rc, said = run(isomer, "check", certificate, *at)
+        if rc:
+            return "its certificate: " + said
+    return None
+
+
+def main():
+    a = argparse.ArgumentParser()
+    a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
+    a.add_argument("--seed", type=int, default=1)
+    a.add_argument("--count", type=int, default=1, help="rounds of all pairs, drawn anew")
+    a.add_argument("-v", action="store_true")
+    o = a.parse_args()
+    passed = failed = 0
+    for k in range(o.count):
+        rng = random.Random(o.seed * 1000 + k)
+        torch.manual_seed(o.seed * 1000 + k)
+        for kind in (planes, quotients, integers):
+            for n, case in enumerate(kind(rng)):
+                with tempfile.TemporaryDirectory() as folder:
+                    wrong = one(os.path.abspath(o.isomer), folder, case)
+                passed, failed = passed + (wrong is None), failed + (wrong is not None)
+                if wrong or o.v:
+                    print(
+                        "%s %s %d, round %d: %s"
+                        % ("FAILED" if wrong else "ok", kind.__name__, n, k, wrong)
+                    )
+    print("%d passed, %d failed" % (passed, failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
