@@ -476,7 +476,7 @@ def capture(
             "skipped_ops": sorted(program.skipped),
             "folded": program.folded,
             "written_leaves": written_leaves(program),
-            "no_tensors": graph["no_tensors"],
+            "no_tensors": no_tensors(expected[0], outputs, program.sizes),
             "fixed_sizes": sizes.fixed if sizes else [],
             **({"guards": program.guards, "recorded": True} if exported is None else {}),
         },
@@ -592,12 +592,14 @@ def finish(program, exported, results, expected, wanted, output_names):
             "there is no output tensor %s; there are: %s" % (", ".join(missing), ", ".join(names))
         )
     program.dropped = program.prune([s for _, s in kept])
-    # A number of a program with open sizes may be one of these.
-    plain = str if program.sizes else (bool, int, float, str)
-    numbers = {
-        n: v if v == v and v not in (math.inf, -math.inf) else str(v)
-        for n, v in expected[0]
+    return {"outputs": [{"name": n, "ref": s.id} for n, s in kept]}, kept
+
+
+def no_tensors(values, wanted, sizes):
+    """Of (name, value), numbers and texts; a number of a program with open sizes may be a size."""
+    plain = str if sizes else (bool, int, float, str)
+    return {
+        n: v if isinstance(v, str) or math.isfinite(v) else str(v)
+        for n, v in values
         if isinstance(v, plain) and (wanted is None or n in wanted)
     }
-    graph = {"outputs": [{"name": n, "ref": s.id} for n, s in kept], "no_tensors": numbers}
-    return graph, kept
