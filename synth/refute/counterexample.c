@@ -181,8 +181,7 @@ iso_code st_hunt(state *s, st_difference *out, iso_error *err) {
 }
 
 iso_code st_hunt_poles(state *s, st_poles *p, st_difference *out, iso_error *err) {
-  const int64_t elements = st_leaf_elements(s->graph[LEFT]) + st_leaf_elements(s->graph[RIGHT]);
-  return hunt_among(s, NULL, st_poles_draws(p, elements), true, p, out, err);
+  return hunt_among(s, NULL, p->n_draws, true, p, out, err);
 }
 
 /* Without any guard, what is undefined on one side only is so because the other one leaves it out

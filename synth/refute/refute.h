@@ -69,6 +69,7 @@ enum { ST_POLES = 24 };
 typedef struct st_poles {
   double value[ST_POLES];
   size_t n;
+  size_t n_one, n_draws; /* draws with one number everywhere, and all of them */
   bool *watch[2];  /* by node of left and right: it may be undefined, and an operator sees it */
   bool watched;    /* any of them */
   bool apart;      /* an output may be undefined on one side only */
@@ -92,8 +93,6 @@ void st_poles_free(st_poles *p);
 /* Whether some operator tells numbers that have overflowed from others, or decides by them: where
  * one of a draw has, what was joined as real numbers may differ. */
 ISO_MUST_USE iso_code st_tells_overflow(state *s, bool *yes, iso_error *err);
-/* How many draws there are for leaves of so many elements. */
-size_t st_poles_draws(const st_poles *p, int64_t elements);
 /* Whether a class of leaves has no poles on draw `k`, but numbers that can be told apart. */
 bool st_poles_plain(const st_poles *p, size_t k, size_t class);
 /* Values of a leaf for draw `k`: first one number everywhere, then rows of all kinds; plain ones

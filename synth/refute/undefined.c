@@ -142,6 +142,13 @@ static iso_code find_cone(state *s, st_poles *p, iso_error *err) {
   return ISO_OK;
 }
 
+/* Graphs of ranks have thousands of nodes, and each draw runs both. */
+static bool is_small(const state *s) {
+  enum { ELEMENTS = 1 << 16, NODES = 256 };
+  return s->graph[LEFT]->n_nodes + s->graph[RIGHT]->n_nodes <= NODES &&
+         st_leaf_elements(s->graph[LEFT]) + st_leaf_elements(s->graph[RIGHT]) <= ELEMENTS;
+}
+
 iso_code st_poles_of(state *s, st_poles *p, iso_error *err) {
   rule_fact *fact[2] = {NULL, NULL};
   iso_code c = ISO_OK;
@@ -170,6 +177,10 @@ iso_code st_poles_of(state *s, st_poles *p, iso_error *err) {
   }
   free(fact[LEFT]);
   free(fact[RIGHT]);
+  enum { MANY = 96, FEW = 24 };
+  const bool small = is_small(s);
+  p->n_one = small && p->watched ? 2 * p->n : p->n;
+  p->n_draws = p->n_one + (small && p->watched ? MANY : FEW);
   return c || !p->watched ? c : find_cone(s, p, err);
 }
 
@@ -204,12 +215,7 @@ static double pole_within(const st_poles *p, size_t k, double low, double high) 
 /* What feeds nothing that is watched tells on every other draw what is chosen there: of poles alone
  * two such inputs would be one number. */
 bool st_poles_plain(const st_poles *p, size_t k, size_t class) {
-  return p->feeds && !p->feeds[class] && (k < p->n ? false : k < 2 * p->n || k % 2);
-}
-
-size_t st_poles_draws(const st_poles *p, int64_t elements) {
-  enum { SMALL = 1 << 16, MANY_DRAWS = 96, FEW_DRAWS = 24 };
-  return 2 * p->n + (elements <= SMALL ? MANY_DRAWS : FEW_DRAWS);
+  return p->feeds && !p->feeds[class] && (k < p->n ? false : k < p->n_one || k % 2);
 }
 
 void st_poles_fill(const st_poles *p, size_t k, bool plain_only, iso_rng *rng, st_within in,
@@ -222,7 +228,7 @@ void st_poles_fill(const st_poles *p, size_t k, bool plain_only, iso_rng *rng, s
   uint64_t how = plain_only ? PLAIN : ONE;
   size_t at = k;
   for (int64_t i = 0; i < v->numel; i++) {
-    if (!plain_only && k >= 2 * p->n && i % row == 0)
+    if (!plain_only && k >= p->n_one && i % row == 0)
       how = iso_rng_below(rng, N_ROWS), at = iso_rng_below(rng, p->n);
     if (how == MANY) at = iso_rng_below(rng, p->n);
     const double plain =
