@@ -103,7 +103,8 @@ static iso_code weigh_what_is_seen(state *s, const st_poles *p, iso_error *err) 
     if (!node) return ISO_OK;
     s->res->verdict = SYNTH_UNDECIDED;
     s->res->reason = iso_arena_printf(
-        &s->res->arena, "the outputs part where %s is no number, and no input was found there",
+        &s->res->arena,
+        "the outputs part where %s is no number, and whether an input makes it so is not known",
         node);
     return s->res->reason ? ISO_OK : nomem(err);
   }

@@ -64,7 +64,6 @@ static iso_code try_draw(st_drawing *h, rule_tensor **leaf[2], st_difference *ou
   st_run base[2] = {0};
   iso_code c = st_draw_all(h, leaf, err);
   if (!c) c = st_run_both(s, leaf, h->poles && h->poles->watched, base, err);
-  if (!c && h->poles) st_poles_note(h->poles, base);
   bool apart = false;
   for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !c && !apart; o++) {
     const rule_tensor *l = st_output(s, LEFT, &base[LEFT], o),
@@ -72,6 +71,7 @@ static iso_code try_draw(st_drawing *h, rule_tensor **leaf[2], st_difference *ou
     apart = l && r && l->numel == r->numel &&
             (!s->oracle->compare(s->oracle->ctx, l, r, 1e-7).equal || st_far_apart(l, r));
   }
+  if (!c && h->poles) st_poles_note(h->poles, h->k, !apart, base);
   /* A difference that was looked for must be clear: a thousand times what rounding moves. */
   if (!c && apart)
     c = st_differs(

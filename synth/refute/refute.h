@@ -81,8 +81,9 @@ typedef struct st_poles {
   bool hides;      /* any that tells masks, or is steady */
   bool *origin[2]; /* by node: it may be undefined though its operands are numbers, and leads to
                       what is watched */
-  bool *none[2];   /* of these: on some draw it had an element that is no number */
-  bool *feeds;     /* by class of leaves: what is watched is computed from it; NULL: no matter */
+  bool *none[2]; /* of these: it had an element that is no number, outputs agreed, and what does not
+                    feed them was told apart */
+  bool *feeds;   /* by class of leaves: what is watched is computed from it; NULL: no matter */
 } st_poles;
 typedef struct st_within { /* numbers x of a leaf: low <= x < high; infinite: any */
   double low, high;
@@ -99,8 +100,9 @@ bool st_poles_plain(const st_poles *p, size_t k, size_t class);
  * alone. Requires: `v` is of floats, or its numbers are within `in`. */
 void st_poles_fill(const st_poles *p, size_t k, bool plain_only, iso_rng *rng, st_within in,
                    rule_tensor *v);
-/* Note the poles that both runs reached, which kept all values. */
-void st_poles_note(st_poles *p, const st_run run[2]);
+/* Note the poles that both runs of draw `draw` reached, which kept all values. `agreed`: the
+ * outputs were the same. */
+void st_poles_note(st_poles *p, size_t draw, bool agreed, const st_run run[2]);
 /* Look there; as st_hunt. */
 iso_code st_hunt_poles(state *s, st_poles *p, st_difference *out, iso_error *err);
 

@@ -214,8 +214,12 @@ static double pole_within(const st_poles *p, size_t k, double low, double high) 
 
 /* What feeds nothing that is watched tells on every other draw what is chosen there: of poles alone
  * two such inputs would be one number. */
+static bool tells_apart(const st_poles *p, size_t k) {
+  return k >= p->n && (k < p->n_one || k % 2);
+}
+
 bool st_poles_plain(const st_poles *p, size_t k, size_t class) {
-  return p->feeds && !p->feeds[class] && (k < p->n ? false : k < p->n_one || k % 2);
+  return p->feeds && !p->feeds[class] && tells_apart(p, k);
 }
 
 void st_poles_fill(const st_poles *p, size_t k, bool plain_only, iso_rng *rng, st_within in,
@@ -246,7 +250,7 @@ static void look(const rule_tensor *v, bool *nan, bool *infinite) {
   }
 }
 
-void st_poles_note(st_poles *p, const st_run run[2]) {
+void st_poles_note(st_poles *p, size_t draw, bool agreed, const st_run run[2]) {
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < run[side].n; i++) {
       bool nan = false, infinite = false;
@@ -254,7 +258,7 @@ void st_poles_note(st_poles *p, const st_run run[2]) {
           (p->watch[side][i] && !p->reached) || (p->origin[side][i] && !p->none[side][i]);
       for (size_t k = 0; asked && k < run[side].value[i].n; k++)
         look(run[side].value[i].v[k], &nan, &infinite);
-      p->none[side][i] |= nan;
+      p->none[side][i] |= nan && agreed && tells_apart(p, draw);
       p->reached |= p->watch[side][i] && (nan || infinite);
     }
 }
