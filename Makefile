@@ -54,7 +54,7 @@ FUZZ_SRC := $(call with_torch,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 TEST_BIN := $(TEST_SRC:%.c=$(B)/%)
 EXAMPLE_BIN := $(EXAMPLE_SRC:%.c=$(B)/%)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
-ALL_TEST_SRC := $(TEST_SRC) $(EXAMPLE_SRC) $(FUZZ_SRC) $(wildcard tests/fuzz/driver.c tests/check/checker.c tests/cli/out_of_memory.c)
+ALL_TEST_SRC := $(TEST_SRC) $(EXAMPLE_SRC) $(FUZZ_SRC) $(wildcard tests/fuzz/driver.c tests/check/checker.c tests/cli/out_of_memory.c tests/warm/*.c)
 
 NO_BUILD = clean help format format-check deps headers fuzz schemas manuals asan ubsan tsan valgrind
 ifneq ($(TORCH),0)
@@ -236,69 +236,81 @@ mutants-text: all $(B)/tests/validate/test_prove_diff $(B)/tests/validate/test_p
 	@python3 tests/validate/mutants_text.py --build $(B) --compile '$(CC) $(CPPFLAGS) $(CFLAGS)' --link '$(CC) -rdynamic $(LDFLAGS)' \
 	  --libraries '-lcheck -lsubunit -lrt $(LIBS)' --sites $(or $(SITES),120) --seed $(or $(SEED),1) $(if $(FILE),--file $(FILE)) $(MUTANT_OPTIONS)
 
+# Most of what a small comparison costs is loading libtorch: in `test` and `check` the program is one that has it loaded
+# (tests/warm), save where its start, its end or its memory is what a script looks at.
+WARM = $(if $(or $(filter 0,$(TORCH)),$(SAN)),,$(B)/tests/warm/isomer)
+ISOMER = $(B)/isomer
+check-build: ISOMER = $(or $(WARM),$(B)/isomer)
+$(B)/tests/warm/isomer: $(B)/obj/tests/warm/client.o $(B)/tests/warm/server.so
+	$(CC) $(LDFLAGS) $< -o $@
+$(B)/tests/warm/server.so: $(B)/obj/tests/warm/server.o
+	@mkdir -p $(@D)
+	$(CC) -shared $(LDFLAGS) $^ -ldl -o $@
+
 # One command a line, for .ci/test-run.
 CHECKER = $(if $(filter 0,$(TORCH)),,$(B)/tests/check/checker)
-DISTRIBUTED = python3 tests/pairs/distributed.py --isomer $(B)/isomer
-TRAINING = python3 tests/train/steps.py --isomer $(B)/isomer
-RANK_BUGS = python3 tests/pairs/rank_bugs.py --isomer $(B)/isomer
-SPELLED = python3 tests/pairs/spelled.py --isomer $(B)/isomer
-INFERRED = python3 tests/pairs/inferred.py --isomer $(B)/isomer
-RANK_FAULTS = $(PYTHON_TORCH) tests/pairs/rank_faults.py --isomer $(B)/isomer
+DISTRIBUTED = python3 tests/pairs/distributed.py --isomer $(ISOMER)
+TRAINING = python3 tests/train/steps.py --isomer $(ISOMER)
+RANK_BUGS = python3 tests/pairs/rank_bugs.py --isomer $(ISOMER)
+SPELLED = python3 tests/pairs/spelled.py --isomer $(ISOMER)
+INFERRED = python3 tests/pairs/inferred.py --isomer $(ISOMER)
+RANK_FAULTS = $(PYTHON_TORCH) tests/pairs/rank_faults.py --isomer $(ISOMER)
 LINT = schedules events mutations sharing recorder lint_reports placements lint_page damaged
-E2E = python3 tests/cli/e2e.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
-CAPTURE_PY = python3 tests/capture_py/run.py --isomer $(B)/isomer
-TRAPS = python3 tests/pairs/run.py --isomer $(B)/isomer
-CONSTANTS = python3 tests/pairs/constants.py --isomer $(B)/isomer
-BRANCHES = python3 tests/pairs/branches.py --isomer $(B)/isomer
-CORNERS = python3 tests/pairs/corners.py --isomer $(B)/isomer
-INPUTS = python3 tests/pairs/inputs.py --isomer $(B)/isomer
-INPUT_RANGES = python3 tests/pairs/input_ranges.py --isomer $(B)/isomer
-UNREAD = python3 tests/pairs/unread.py --isomer $(B)/isomer
-MASKS = python3 tests/pairs/masks.py --isomer $(B)/isomer
-RULES = python3 tests/cli/rules.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
-LIBRARY = python3 tests/cli/library.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch)
+E2E = python3 tests/cli/e2e.py --isomer $(ISOMER) $(if $(filter 0,$(TORCH)),--no-torch)
+CAPTURE_PY = python3 tests/capture_py/run.py --isomer $(ISOMER)
+TRAPS = python3 tests/pairs/run.py --isomer $(ISOMER)
+CONSTANTS = python3 tests/pairs/constants.py --isomer $(ISOMER)
+BRANCHES = python3 tests/pairs/branches.py --isomer $(ISOMER)
+CORNERS = python3 tests/pairs/corners.py --isomer $(ISOMER)
+INPUTS = python3 tests/pairs/inputs.py --isomer $(ISOMER)
+INPUT_RANGES = python3 tests/pairs/input_ranges.py --isomer $(ISOMER)
+UNREAD = python3 tests/pairs/unread.py --isomer $(ISOMER)
+MASKS = python3 tests/pairs/masks.py --isomer $(ISOMER)
+RULES = python3 tests/cli/rules.py --isomer $(ISOMER) $(if $(filter 0,$(TORCH)),--no-torch)
+LIBRARY = python3 tests/cli/library.py --isomer $(ISOMER) $(if $(filter 0,$(TORCH)),--no-torch)
 ROBUST = python3 tests/cli/robust.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch) --flips $(or $(FLIPS),400)
 DRIVER = $(if $(filter 0,$(TORCH)),,$(B)/tests/cli/out_of_memory)
-MEMORY = python3 tests/cli/memory.py --isomer $(B)/isomer --driver $(DRIVER)
+MEMORY = python3 tests/cli/memory.py --isomer $(ISOMER) --driver $(DRIVER)
 FAILING = python3 tests/cli/failing.py --isomer $(B)/isomer
-REPORTS = python3 tests/cli/reports.py --isomer $(B)/isomer
-PAGES = python3 tests/cli/page.py --isomer $(B)/isomer
-CERTIFICATES = python3 tests/cli/certificates.py --isomer $(B)/isomer --checker $(B)/tests/check/checker
-FORGED = python3 tests/cli/forged.py --isomer $(B)/isomer
-SATURATE = python3 tests/cli/saturate.py --isomer $(B)/isomer
-IMPORTS = python3 tests/cli/imports.py --isomer $(B)/isomer
+REPORTS = python3 tests/cli/reports.py --isomer $(ISOMER)
+PAGES = python3 tests/cli/page.py --isomer $(ISOMER)
+CERTIFICATES = python3 tests/cli/certificates.py --isomer $(ISOMER) --checker $(B)/tests/check/checker
+FORGED = python3 tests/cli/forged.py --isomer $(ISOMER)
+SATURATE = python3 tests/cli/saturate.py --isomer $(ISOMER)
+IMPORTS = python3 tests/cli/imports.py --isomer $(ISOMER)
 JOINS = python3 tests/bench/joins.py --isomer $(B)/isomer
-FORGED_MASKS = python3 tests/cli/forged_masks.py --isomer $(B)/isomer
-FORGED_CHAINS = python3 tests/cli/forged_chains.py --isomer $(B)/isomer --checker $(B)/tests/check/checker
-CERTIFIED = $(PYTHON_TORCH) tests/pairs/certified.py --isomer $(B)/isomer
-ATTACK = python3 tests/cli/attack.py --isomer $(B)/isomer --checker $(B)/tests/check/checker
-LENGTHS = python3 tests/cli/lengths.py --isomer $(B)/isomer
-UNRUN = python3 tests/cli/static.py --isomer $(B)/isomer
+FORGED_MASKS = python3 tests/cli/forged_masks.py --isomer $(ISOMER)
+FORGED_CHAINS = python3 tests/cli/forged_chains.py --isomer $(ISOMER) --checker $(B)/tests/check/checker
+CERTIFIED = $(PYTHON_TORCH) tests/pairs/certified.py --isomer $(ISOMER)
+ATTACK = python3 tests/cli/attack.py --isomer $(ISOMER) --checker $(B)/tests/check/checker
+LENGTHS = python3 tests/cli/lengths.py --isomer $(ISOMER)
+UNRUN = python3 tests/cli/static.py --isomer $(ISOMER)
 MANUAL = python3 tests/cli/manual.py --isomer $(B)/isomer
 INSTALL_TEST = python3 tests/cli/install.py --build $(B) $(if $(filter 0,$(TORCH)),--no-torch)
-RELATIONS = python3 tests/cli/relations.py --isomer $(B)/isomer
-REFINE = python3 tests/cli/refine.py --isomer $(B)/isomer
-WITNESS = python3 tests/cli/witness.py --isomer $(B)/isomer
+RELATIONS = python3 tests/cli/relations.py --isomer $(ISOMER)
+REFINE = python3 tests/cli/refine.py --isomer $(ISOMER)
+WITNESS = python3 tests/cli/witness.py --isomer $(ISOMER)
 SEEDS = python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),--captures $(CAPTURES),--quick)
 LOAD = python3 tests/cli/load.py --isomer $(B)/isomer
-ADVERSARY = $(PYTHON_TORCH) tests/adversary/rules.py --isomer $(B)/isomer
-ABSORBED = $(PYTHON_TORCH) tests/pairs/absorbed.py --isomer $(B)/isomer
-RECORDED = $(PYTHON_TORCH) tests/lint/recorded.py --isomer $(B)/isomer
-LINT_STEPS = $(PYTHON_TORCH) tests/lint/training.py --isomer $(B)/isomer
-UNDEFINED = $(PYTHON_TORCH) tests/pairs/undefined_drawn.py --isomer $(B)/isomer
-RARE = $(PYTHON_TORCH) tests/pairs/rare.py --isomer $(B)/isomer
-EFFECTS = $(PYTHON_TORCH) tests/pairs/effects.py --isomer $(B)/isomer
-SIZE_CERTIFICATES = $(PYTHON_TORCH) tests/capture_py/size_certificates.py --isomer $(B)/isomer
-SIZE_BUGS = $(PYTHON_TORCH) tests/capture_py/size_bugs.py --isomer $(B)/isomer
-ROUNDING = python3 tests/pairs/rounding.py --isomer $(B)/isomer
-WEIGHTS = python3 tests/pairs/weights.py --isomer $(B)/isomer
-FOLDS = $(PYTHON_TORCH) tests/pairs/folds.py --isomer $(B)/isomer
-CHECKED = $(PYTHON_TORCH) tests/capture_py/checked_families.py --isomer $(B)/isomer
-PLANTED = $(PYTHON_TORCH) tests/pairs/planted.py --isomer $(B)/isomer
-BUGS = python3 tests/cli/bugs.py --isomer $(B)/isomer
-HLO = python3 tests/hlo/pairs.py --isomer $(B)/isomer
+ADVERSARY = $(PYTHON_TORCH) tests/adversary/rules.py --isomer $(ISOMER)
+ABSORBED = $(PYTHON_TORCH) tests/pairs/absorbed.py --isomer $(ISOMER)
+RECORDED = $(PYTHON_TORCH) tests/lint/recorded.py --isomer $(ISOMER)
+LINT_STEPS = $(PYTHON_TORCH) tests/lint/training.py --isomer $(ISOMER)
+UNDEFINED = $(PYTHON_TORCH) tests/pairs/undefined_drawn.py --isomer $(ISOMER)
+RARE = $(PYTHON_TORCH) tests/pairs/rare.py --isomer $(ISOMER)
+EFFECTS = $(PYTHON_TORCH) tests/pairs/effects.py --isomer $(ISOMER)
+SIZE_CERTIFICATES = $(PYTHON_TORCH) tests/capture_py/size_certificates.py --isomer $(ISOMER)
+SIZE_BUGS = $(PYTHON_TORCH) tests/capture_py/size_bugs.py --isomer $(ISOMER)
+ROUNDING = python3 tests/pairs/rounding.py --isomer $(ISOMER)
+WEIGHTS = python3 tests/pairs/weights.py --isomer $(ISOMER)
+FOLDS = $(PYTHON_TORCH) tests/pairs/folds.py --isomer $(ISOMER)
+CHECKED = $(PYTHON_TORCH) tests/capture_py/checked_families.py --isomer $(ISOMER)
+PLANTED = $(PYTHON_TORCH) tests/pairs/planted.py --isomer $(ISOMER)
+BUGS = python3 tests/cli/bugs.py --isomer $(ISOMER)
+HLO = python3 tests/hlo/pairs.py --isomer $(ISOMER)
+SERVED = python3 tests/warm/served.py --build $(B)
 GPU = tests/gpu/run.sh --dry --quick --no-build --build $(B) --out $(B)/gpu
-check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
+check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER) $(WARM)
 	@{ $(foreach t,$(TEST_BIN) $(EXAMPLE_BIN),echo $(t);) \
 	   $(foreach t,$(FUZZ_SRC),echo $(t:%.c=$(B)/%) tests/fuzz/corpus/$(t:tests/fuzz/fuzz_%.c=%);) \
 	   } > $(B)/programs.list
@@ -308,6 +320,7 @@ check-build: all $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER)
 	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),{ echo '$(MAKE) -s format-check'; echo .ci/form; echo .ci/unused $(B); } >> $(B)/check.list,:)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(FORGED_CHAINS)'; echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; echo '$(RARE)'; echo '$(EFFECTS) --every 9'; echo '$(FOLDS) --count 11 --certificates'; echo '$(FOLDS) --count 11 --seed 5 --at-these-weights'; echo '$(WEIGHTS)'; echo '$(ROUNDING)'; echo '$(SIZE_BUGS) --count 9 --mutants 3 --claims 0.6'; echo '$(SIZE_CERTIFICATES) --count 5 --changes 3'; } >> $(B)/check.list)
 	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)
+	@$(if $(WARM),echo '$(SERVED)' >> $(B)/check.list,:)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(HLO) --faults 0'; echo '$(HLO) -k tensor-2'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(RECORDED)'; echo '$(LINT_STEPS) --quick'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(PLANTED) --every 6'; echo '$(CHECKED) gpt2 --broken 2'; } >> $(B)/check.list)
