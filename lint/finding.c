@@ -159,10 +159,18 @@ bool lint_follows_disorder(const lint_check *c, lint_at from, lint_at behind) {
   return false;
 }
 
-/* One fault of one event may be seen from several sides. */
+static bool same_event(const lint_finding *x, const lint_finding *y, size_t i) {
+  return x->event[i].rank == y->event[i].rank && x->event[i].position == y->event[i].position;
+}
+
+/* One fault of one event may be seen from several sides. What an event races with is another fault
+ * each time: it lacks another wait. */
 static bool same_fault(const lint_finding *x, const lint_finding *y) {
   if (x->kind != y->kind || !x->n_events || !y->n_events) return by_place(x, y) == 0;
-  return x->event[0].rank == y->event[0].rank && x->event[0].position == y->event[0].position;
+  const bool races = x->kind == LINT_READ_IN_FLIGHT || x->kind == LINT_WRITE_IN_FLIGHT ||
+                     x->kind == LINT_TWO_WRITERS;
+  if (races && x->n_events > 1 && y->n_events > 1 && !same_event(x, y, 1)) return false;
+  return same_event(x, y, 0);
 }
 
 void lint_findings_sort(lint_check *c) {

@@ -38,7 +38,8 @@ typedef struct racer {
   size_t n_snapshots, cap_snapshot;
   uint32_t *lane_of, *time_of; /* of each operation */
   bool *ended;                 /* host: of each operation */
-  bool *waited, *told;         /* of each event: somebody waits for it; it was told */
+  bool *waited, *told, *lost;  /* of each event: somebody waits for it; it was told, as lost */
+  uint32_t *told_by;           /* of each lane: the last event, plus 1, that was told beside it */
   use *use;
   size_t n_uses, cap_uses;
   uint32_t free_use;   /* plus 1 */
@@ -89,7 +90,8 @@ static bool make_lanes(racer *r) {
       ok = add(&r->group, &r->n_groups, &r->cap_groups, lint_group_of(proc_of(r), e));
   }
   r->n_lanes = r->n_streams + r->n_groups;
-  return ok && (r->clock = calloc(r->n_lanes * r->n_lanes + 1, sizeof *r->clock));
+  r->told_by = calloc(r->n_lanes + 1, sizeof *r->told_by);
+  return ok && r->told_by && (r->clock = calloc(r->n_lanes * r->n_lanes + 1, sizeof *r->clock));
 }
 
 /* ---- findings ---- */
@@ -112,16 +114,31 @@ static const char *sentence(lint_kind k) {
   }
 }
 
+/* Whether this is told already. What is in flight lacks one wait, whoever meets it first; and what
+ * one event meets of a lane lacks one wait, too. A result that is lost is no race. */
+static bool is_told(racer *r, lint_kind k, uint32_t now, const use *old, uint32_t waited_for) {
+  if (k == LINT_LOST_RESULT) {
+    const bool before = r->lost[old->event] || r->told[old->event];
+    r->lost[old->event] = true;
+    return before;
+  }
+  const bool by_lane = !r->host && r->told_by[old->lane] == now + 1;
+  const bool before = by_lane || r->told[old->event] || r->told[waited_for];
+  r->told[old->event] |= k != LINT_USE_AFTER_FREE;
+  r->told[waited_for] |= k != LINT_USE_AFTER_FREE;
+  if (!r->host && !before) r->told_by[old->lane] = now + 1;
+  return before;
+}
+
 /* An operation that nobody ever waits for is told as that (handles.c). */
 static iso_code tell(racer *r, lint_kind k, uint32_t now, const use *old, uint32_t buffer) {
   /* In a batch without handles of its operations, the batch's is waited for. */
   const lint_event *e = &r->prog->event[old->event];
   if (e->flags & LINT_IN_BATCH && !e->handle) e = &r->prog->event[e->link];
+  const uint32_t waited_for = (uint32_t)(e - r->prog->event);
   const bool in_flight = old->by_op && e->handle;
-  if (r->told[old->event] || r->told[now]) return ISO_OK;
-  if (in_flight && !r->waited[e - r->prog->event] && k != LINT_LOST_RESULT) return ISO_OK;
-  r->told[old->event] |= k != LINT_USE_AFTER_FREE;
-  r->told[now] = true;
+  if (in_flight && !r->waited[waited_for] && k != LINT_LOST_RESULT) return ISO_OK;
+  if (is_told(r, k, now, old, waited_for)) return ISO_OK;
   char a[LINT_TEXT], b[LINT_TEXT], mend[LINT_TEXT];
   const lint_at at[2] = {{r->first.proc, now}, {r->first.proc, old->event}};
   lint_where(r->c->t, at[0], a, sizeof a);
@@ -316,11 +333,12 @@ static iso_code check_proc(racer *r) {
   r->ended = calloc(n + 1, sizeof *r->ended);
   r->waited = calloc(n + 1, sizeof *r->waited);
   r->told = calloc(n + 1, sizeof *r->told);
+  r->lost = calloc(n + 1, sizeof *r->lost);
   r->first_use = calloc(r->c->t->names.n + 1, sizeof *r->first_use);
   r->was_read = calloc(r->c->t->names.n + 1, sizeof *r->was_read);
   iso_code c = ISO_OK;
-  if (!r->posted || !r->ended || !r->waited || !r->told || !r->first_use || !r->was_read ||
-      !make_lanes(r))
+  if (!r->posted || !r->ended || !r->waited || !r->told || !r->lost || !r->first_use ||
+      !r->was_read || !make_lanes(r))
     c = lint_no_memory(r->c->err);
   if (!c) look_ahead(r);
   for (uint32_t i = 0; !c && i < n; i++) c = on_event(r, i);
@@ -328,6 +346,8 @@ static iso_code check_proc(racer *r) {
   free(r->ended);
   free(r->waited);
   free(r->told);
+  free(r->lost);
+  free(r->told_by);
   free(r->first_use);
   free(r->was_read);
   free(r->stream);
