@@ -48,7 +48,7 @@ SHIM_PARTS = .ci/torch-flags .ci/build-shim $(wildcard validate/exec/*.cc valida
   $(shell $(CXX) -std=c++17 -MM -MG -I. $(wildcard validate/exec/*.cc validate/exec/kernels/*.cc) 2> /dev/null | \
     tr ' \\' '\n\n' | grep -E '^(validate|rules|egraph|capture)/.*\.h$$' | sort -u)
 
-wheel: $(B)/portable/isomer $(SHIM)
+wheel: $(B)/portable/isomer $(B)/libegraph.so $(SHIM)
 	@.ci/make-wheel $(B) "$(TORCH_FROM)" $(SHIM_PARTS)
 deb: $(B)/portable/isomer
 	@.ci/make-deb $(B) $(ISOMER_VERSION) $(SHIM_PARTS)

@@ -294,8 +294,7 @@ typedef struct eg_sat_analysis {
    * was, EG_FROM_DIFFERS where it differs from `from`; parents are then looked at again. `from` is
    * not used afterwards (free what it holds). Must not go up for ever. */
   unsigned (*join)(void *ctx, const eg_sat *s, void *into, void *from);
-  /* Called after a class was made or changed: may add, merge and prune, but not rebuild. May be
-   * NULL. */
+  /* Called after a class was made or changed: may add, merge, prune, not rebuild. May be NULL. */
   iso_code (*repair)(void *ctx, eg_sat *s, eg_class c, iso_error *err);
   void (*free)(void *ctx, void *data); /* may be NULL */
 } eg_sat_analysis;
@@ -324,8 +323,7 @@ ISO_MUST_USE iso_code eg_sat_add(eg_sat *s, eg_op op, const eg_class *child, eg_
 /* Add a term without variables, in the syntax of patterns; `n` bytes. Errors: also ISO_FORMAT. */
 ISO_MUST_USE iso_code eg_sat_add_term(eg_sat *s, const char *text, size_t n, eg_class *out,
                                       iso_error *err);
-/* State that two classes are equal. The reason is kept in the log. Cannot fail but by a repair, or
- * the log's memory. */
+/* State that two classes are equal. The reason goes to the log. Fails by a repair or the log. */
 ISO_MUST_USE iso_code eg_sat_merge(eg_sat *s, eg_class a, eg_class b, eg_why why, iso_error *err);
 /* Many at once, one after another as by the two above, but without waiting for memory in between.
  * The i-th e-node goes to made[first + i]; its children are named by where they are in `made`,
@@ -393,8 +391,7 @@ ISO_MUST_USE iso_code eg_sat_build(eg_sat *s, const eg_pattern *p, const eg_clas
 
 /* Call `each` for every match: the class and what the variables are bound to, each pair once. It
  * returns false to stop, and must not change the graph. Where the pattern has several classes, all
- * matches are found before the first call. Requires: rebuilt. Returns: the number of
- * calls in `n`. */
+ * matches are found before the first call. Requires: rebuilt. In `n`: the number of calls. */
 ISO_MUST_USE iso_code eg_sat_match(eg_sat *s, const eg_pattern *p,
                                    bool (*each)(void *ctx, eg_class root, const eg_class *var),
                                    void *ctx, size_t *n, iso_error *err);
@@ -415,13 +412,11 @@ typedef struct eg_rule {
                              skipped */
   /* Tested just before the application, on the graph as earlier applications left it; may add. */
   iso_code (*condition)(void *ctx, eg_sat *s, const eg_class *var, bool *holds, iso_error *err);
-  /* In place of rhs: may add, and merge `root` (as it was named at the search) with what it made.
-   */
+  /* In place of rhs: may add, and merge `root` (named as at the search) with what it made. */
   iso_code (*apply)(void *ctx, eg_sat *s, eg_class root, const eg_class *var, iso_error *err);
   bool never_done; /* as long as it matches, the run does not count as saturated (egg's
                       multi-patterns) */
-  /* Under backoff: its own first threshold and ban; 0: the run's. SIZE_MAX matches: it is never
-   * banned. */
+  /* Under backoff: its own first threshold and ban; 0: the run's. SIZE_MAX matches: no ban. */
   size_t match_limit, ban_length;
 } eg_rule;
 
@@ -443,10 +438,16 @@ typedef enum eg_stop {
 } eg_stop;
 const char *eg_stop_name(eg_stop stop); /* "saturated", "iteration-limit", ... */
 
+/* What a rule did in an iteration. Its e-nodes are those that its matches added. */
+typedef struct eg_rule_iteration {
+  size_t matches, nodes;
+  double search_s, apply_s; /* Unit: seconds */
+} eg_rule_iteration;
 typedef struct eg_iteration {
   size_t nodes, classes; /* after it */
   size_t matches;        /* found by its search; the incremental search leaves most old ones out */
   const size_t *rule_matches;          /* per rule; NULL for iteration 0 */
+  const eg_rule_iteration *rule;       /* the same in full; NULL unless `by_rule` asks for it */
   double search_s, apply_s, rebuild_s; /* Unit: seconds */
 } eg_iteration;
 
@@ -457,8 +458,7 @@ typedef struct eg_scheduler {
   /* How many matches a rule may have in this iteration: where it has more, its search ends and none
    * is applied. 0: it is not searched. SIZE_MAX: any number. NULL: the same. */
   size_t (*limit)(void *ctx, const eg_sat *s, size_t iteration, size_t rule);
-  /* The number of matches that its search found; more than the limit where that was exceeded. May
-   * be NULL. */
+  /* How many matches its search found; above the limit where that was exceeded. May be NULL. */
   void (*found)(void *ctx, size_t iteration, size_t rule, size_t n_matches);
   /* Asked after an iteration that changed nothing: is that the end? NULL: yes. */
   bool (*may_stop)(void *ctx, size_t iteration);
@@ -475,10 +475,10 @@ typedef struct eg_run_options {
   double time_limit_s;    /* this and the next also while rules are searched: nothing is applied */
   size_t mem_limit_bytes; /* of eg_sat_mem_bytes and the matches */
   bool full_search;       /* find all matches in every iteration (backoff always does) */
+  bool by_rule;           /* tell of each rule in full, which takes two looks at the clock */
   void *ctx;
   /* After iteration 0 (the start) and each one, on the rebuilt graph. May match, extract, add and
-   * merge; the run rebuilds and goes on with what was changed. Returns false to stop. May be NULL.
-   */
+   * merge; the run rebuilds and goes on with what was changed. False stops it. May be NULL. */
   bool (*each)(void *ctx, eg_sat *s, size_t iteration, const eg_iteration *it);
 } eg_run_options;
 /* Where a run ends that nothing else ends; the report says which it was. No clock decides. */
@@ -510,8 +510,7 @@ typedef struct eg_extract eg_extract;
 typedef struct eg_cost {
   void *ctx;
   /* The cost of a term from its topmost e-node and the costs of its `n` children; more than each of
-   * them, HUGE_VAL where it may not be chosen. NULL: one more than their sum, the size of the term.
-   */
+   * them, HUGE_VAL where it may not be chosen. NULL: one more than their sum, the term's size. */
   double (*tree)(void *ctx, const eg_sat *s, eg_row row, const double *child, size_t n);
   /* For DAG cost, where what occurs twice is paid once: the cost of an e-node without its children,
    * positive. NULL: 1. */
@@ -578,8 +577,7 @@ bool eg_rule_check_step(void *check, const eg_step *step);
 /* ---- other formats ---- */
 
 /* egraph-serialize JSON, as the extraction gym and visualisers read it: nodes with op, children,
- * eclass and cost, and root_eclasses. Costs are those of `cost->node`; 1 without. Returns false on
- * a write error. */
+ * eclass and cost, and root_eclasses. Costs: of `cost->node`, else 1. False on a write error. */
 bool eg_sat_write_json(const eg_sat *s, const eg_cost *cost, const eg_class *root, size_t n_roots,
                        FILE *f);
 /* Read it into an empty graph and rebuild it. Root classes, where `root` is not NULL: free(*root).

@@ -11,13 +11,14 @@
 
 #include "cli/cli.h"
 #include "cli/config/options.h"
+#include "cli/report/report.h"
 #include "cli/saturate/saturate.h"
 #include "egraph/base/vec.h"
 
 enum { WORK = 50000000 }; /* steps of the search for the best DAG */
 
 typedef struct args {
-  const char *file, *import, *json, *serialize, *dot;
+  const char *file, *import, *json, *serialize, *dot, *html;
   bool full_search, extract, explain, dag;
   size_t batches, work;
   const char *only;
@@ -25,12 +26,14 @@ typedef struct args {
 
 typedef struct job {
   const args *a;
-  FILE *text, *json; /* json NULL: not asked for */
+  FILE *text, *json, *page; /* the last two NULL: not asked for */
   const eg_workload *w;
   sat_language *l;
   bool first;         /* of a JSON list */
   eg_iteration *done; /* of the run under way */
   size_t n_done, cap_done;
+  eg_rule_iteration *rule; /* for the page: `n_rules` of each iteration but the start */
+  size_t n_rules, cap_rule;
   bool lost; /* no memory for them */
 } job;
 
@@ -84,11 +87,14 @@ static double now(clockid_t clock) {
 static bool keep_iteration(void *ctx, eg_sat *s, size_t i, const eg_iteration *it) {
   job *j = ctx;
   (void)s;
-  if (!iso_grow(j->done, j->cap_done, i + 1)) {
+  if (!iso_grow(j->done, j->cap_done, i + 1) ||
+      (it->rule && !iso_grow(j->rule, j->cap_rule, i * j->n_rules + 1))) {
     j->lost = true;
     return false;
   }
   j->done[i] = *it;
+  if (it->rule && j->n_rules)
+    memcpy(j->rule + (i - 1) * j->n_rules, it->rule, j->n_rules * sizeof *j->rule);
   j->n_done = i + 1;
   return true;
 }
@@ -118,15 +124,32 @@ static iso_code prepare(job *j, eg_sat **s, eg_rules **r, eg_class **root, iso_e
   return code ? code : sat_language_rules(j->l, *s, *r, err);
 }
 
-static void put_stop(job *j, const eg_rules *r, const eg_run_report *report) {
-  fprintf(j->text, "  %s after %zu iterations", eg_stop_name(report->stop), report->iterations);
-  if (report->culprit != SIZE_MAX && report->culprit_matches)
-    fprintf(j->text, "; searching %s, which had %zu matches", eg_rules_name(r, report->culprit),
-            report->culprit_matches);
-  else if (report->culprit != SIZE_MAX)
-    fprintf(j->text, "; most e-nodes came from %s (%zu)", eg_rules_name(r, report->culprit),
-            report->culprit_nodes);
+static void put_stop(job *j, const eg_rules *r, const eg_run_report *told) {
+  fprintf(j->text, "  %s after %zu iterations", eg_stop_name(told->stop), told->iterations);
+  if (told->culprit != SIZE_MAX && told->culprit_matches)
+    fprintf(j->text, "; searching %s, which had %zu matches", eg_rules_name(r, told->culprit),
+            told->culprit_matches);
+  else if (told->culprit != SIZE_MAX)
+    fprintf(j->text, "; most e-nodes came from %s (%zu)", eg_rules_name(r, told->culprit),
+            told->culprit_nodes);
   fputc('\n', j->text);
+}
+
+static iso_code put_page(job *j, const eg_rules *r, const eg_workload_run *w, eg_stop stop,
+                         iso_error *err) {
+  if (!j->page) return ISO_OK;
+  const char **name = calloc(j->n_rules + 1, sizeof *name);
+  if (!name) return iso_fail(err, ISO_NOMEM, "out of memory for a page");
+  for (size_t k = 0; k < j->n_rules; k++) name[k] = eg_rules_name(r, k);
+  sat_page_run_put(j->page, &(sat_page_run){.scheduler = w->backoff ? "backoff" : "simple",
+                                            .stop = eg_stop_name(stop),
+                                            .it = j->done,
+                                            .n = j->n_done,
+                                            .rule = j->rule,
+                                            .name = name,
+                                            .n_rules = j->n_rules});
+  free(name);
+  return ISO_OK;
 }
 
 static iso_code write_graph(const eg_sat *s, const eg_class *root, size_t n, const char *path,
@@ -141,7 +164,7 @@ static iso_code run_one(job *j, const eg_workload_run *w, iso_error *err) {
   eg_sat *s = NULL;
   eg_rules *r = NULL;
   eg_class *root = NULL;
-  eg_run_report report;
+  eg_run_report told;
   reset_peak(j->first);
   iso_code code = prepare(j, &s, &r, &root, err);
   eg_run_options o = eg_run_options_default();
@@ -150,6 +173,8 @@ static iso_code run_one(job *j, const eg_workload_run *w, iso_error *err) {
   o.node_limit = w->node_limit;
   o.mem_limit_bytes = 0; /* a workload has the limits that it names */
   o.full_search = j->a->full_search;
+  o.by_rule = j->page != NULL;
+  j->n_rules = r ? eg_rules_count(r) : 0;
   o.ctx = j;
   o.each = keep_iteration;
   j->n_done = 0;
@@ -160,7 +185,7 @@ static iso_code run_one(job *j, const eg_workload_run *w, iso_error *err) {
             w->backoff ? "backoff" : "simple");
   j->first = false;
   const double t0 = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID);
-  if (!code) code = eg_sat_run(s, r, &o, &report, err);
+  if (!code) code = eg_sat_run(s, r, &o, &told, err);
   const double seconds = now(CLOCK_MONOTONIC) - t0,
                cpu_seconds = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
   if (!code) code = sat_language_error(j->l, err);
@@ -168,15 +193,16 @@ static iso_code run_one(job *j, const eg_workload_run *w, iso_error *err) {
   const uint64_t peak = peak_bytes();
   put_iterations(j);
   if (!code) {
-    put_stop(j, r, &report);
+    put_stop(j, r, &told);
     fprintf(j->text, "  %.3f s, %.3f s of processor, peak memory %.1f MB\n", seconds, cpu_seconds,
             1e-6 * (double)peak);
     if (j->json)
       fprintf(j->json,
               "],\n     \"stop\": \"%s\", \"seconds\": %.6f, \"cpu_seconds\": %.6f, "
               "\"peak_rss_bytes\": %" PRIu64 "}",
-              eg_stop_name(report.stop), seconds, cpu_seconds, peak);
+              eg_stop_name(told.stop), seconds, cpu_seconds, peak);
   }
+  if (!code) code = put_page(j, r, w, told.stop, err);
   if (!code)
     code = sat_show(&(sat_shown){s, r, root, eg_workload_count_starts(j->w), j->text, j->a->extract,
                                  j->a->explain, j->a->dag, j->a->work},
@@ -261,8 +287,8 @@ static iso_code write_json(const args *a, const char *text, size_t n, iso_error 
 }
 
 static iso_code saturate(const args *a, iso_error *err) {
-  char *text = NULL, *json = NULL;
-  size_t n = 0, n_json = 0;
+  char *text = NULL, *json = NULL, *page = NULL;
+  size_t n = 0, n_json = 0, n_page = 0;
   eg_workload *w = NULL;
   job j = {.a = a, .text = a->json && !strcmp(a->json, "-") ? stderr : stdout};
   static char buffer[1 << 14];
@@ -270,7 +296,8 @@ static iso_code saturate(const args *a, iso_error *err) {
           sizeof buffer); /* a line of stderr would be a system call, on the clock */
   iso_code code = read_whole(a->import ? a->import : a->file, &text, &n, err);
   if (!code && !a->import) code = eg_workload_parse(text, n, a->file, &w, err);
-  if (!code && a->json && !(j.json = open_memstream(&json, &n_json)))
+  if (!code && ((a->json && !(j.json = open_memstream(&json, &n_json))) ||
+                (a->html && !(j.page = open_memstream(&page, &n_page)))))
     code = iso_fail(err, ISO_NOMEM, "out of memory");
   j.w = w;
   if (!code && a->import)
@@ -279,13 +306,19 @@ static iso_code saturate(const args *a, iso_error *err) {
         &(sat_extraction){.dag = a->dag, .work = a->work, .text = j.text, .json = j.json}, err);
   free(text);
   if (!code && w) {
+    if (j.page) sat_page_open(j.page, w->name);
     code = run_all(&j, err);
+    if (j.page) sat_page_close(j.page);
     if (code && w->name[0]) iso_prefix(err, "%s: ", a->file);
   }
   free(j.done);
+  free(j.rule);
   if (j.json && fclose(j.json) && !code) code = iso_fail(err, ISO_NOMEM, "out of memory");
+  if (j.page && fclose(j.page) && !code) code = iso_fail(err, ISO_NOMEM, "out of memory");
   if (!code && a->json) code = write_json(a, json, n_json, err);
+  if (!code && a->html) code = report_write(a->html, page, err);
   free(json);
+  free(page);
   eg_workload_free(w);
   fflush(j.text);
   return code;
@@ -319,6 +352,7 @@ static int take(void *ctx, const char *name, const char *v, const char *second) 
   } else if (strcmp(name, "explain") == 0) a->extract = a->explain = true;
   else if (strcmp(name, "serialize") == 0) a->serialize = v;
   else if (strcmp(name, "dot") == 0) a->dot = v;
+  else if (strcmp(name, "html") == 0) a->html = v;
   else if (strcmp(name, "json") == 0) a->json = v;
   else if (strcmp(name, "only") == 0) {
     if (!*v || strspn(v, "0123456789,") != strlen(v))
@@ -335,7 +369,7 @@ static int parse(int argc, char **argv, args *a) {
   a->work = WORK;
   const int status = cli_options_read("saturate", argc, argv, take, a);
   if (status >= 0) return status;
-  if (a->import && (a->file || a->explain || a->serialize || a->dot))
+  if (a->import && (a->file || a->explain || a->serialize || a->dot || a->html))
     return usage_error(
         "with --import an e-graph is read, and terms are extracted: no rules, no runs", NULL);
   return a->file || a->import ? -1 : usage_error("a file is expected", NULL);

@@ -49,6 +49,19 @@ typedef struct sat_shown {
 } sat_shown;
 ISO_MUST_USE iso_code sat_show(const sat_shown *x, iso_error *err);
 
+/* The page of --html: its head, each run, its end. */
+typedef struct sat_page_run {
+  const char *scheduler, *stop;
+  const eg_iteration *it; /* `n` of them, the start first */
+  size_t n;
+  const eg_rule_iteration *rule; /* of each iteration but the start, `n_rules` of them */
+  const char *const *name;
+  size_t n_rules;
+} sat_page_run;
+void sat_page_open(FILE *f, const char *title);
+void sat_page_run_put(FILE *f, const sat_page_run *r);
+void sat_page_close(FILE *f);
+
 /* ---- for saturate_*.c ---- */
 
 enum { SAT_NUMBER = 1, SAT_BOOL = 2, SAT_SYMBOL = 4 };

@@ -142,6 +142,7 @@ typedef struct run {
   size_t stopped_at; /* how many matches it had */
   size_t n_left_out; /* rules whose search would be too much work */
   eg_iteration it;
+  eg_rule_iteration *by_rule; /* NULL: not asked for */
 } run;
 
 /* A number doubled so often. */
@@ -241,10 +242,13 @@ static iso_code search_all(run *x, iso_error *err) {
   if (all && !egi_index(s))
     return iso_fail(err, ISO_NOMEM, "out of memory for the rows of operators");
   x->it.matches = 0;
+  if (x->by_rule) memset(x->by_rule, 0, x->r->n * sizeof *x->by_rule);
   egi_flat_begin(s, x->marks);
   iso_code code = ISO_OK;
   for (size_t k = 0; k < x->r->n && !code && !x->limits.reached; k++) {
+    const double from = x->by_rule ? egi_now() : 0;
     code = search_rule(x, k, err);
+    if (x->by_rule) x->by_rule[k].search_s = egi_now() - from;
     x->it.matches += x->r->rule[k].n_found;
   }
   egi_flat_end(s);
@@ -259,7 +263,9 @@ static iso_code search_all(run *x, iso_error *err) {
 static iso_code apply_all(run *x, iso_error *err) {
   for (size_t k = 0; k < x->r->n; k++) {
     if (x->r->rule[k].n_stored == 0 || x->limits.reached) continue;
+    const double from = x->by_rule ? egi_now() : 0;
     const iso_code code = egi_apply(x->s, x->r, k, &x->limits, err);
+    if (x->by_rule) x->by_rule[k].apply_s = egi_now() - from;
     if (code) return code;
     (void)egi_limits_check(x->s, &x->limits);
   }
@@ -292,6 +298,11 @@ static bool report(run *x, size_t iteration) {
   x->it.nodes = eg_sat_count_nodes(x->s);
   x->it.classes = eg_sat_count_classes(x->s);
   x->it.rule_matches = iteration ? x->r->counts : NULL;
+  x->it.rule = iteration ? x->by_rule : NULL;
+  for (size_t k = 0; k < x->r->n && x->it.rule; k++) {
+    x->by_rule[k].matches = x->r->rule[k].n_found;
+    x->by_rule[k].nodes = x->r->rule[k].n_made;
+  }
   return x->o->each(x->o->ctx, x->s, iteration, &x->it);
 }
 
@@ -391,8 +402,13 @@ iso_code eg_sat_run(eg_sat *s, eg_rules *r, const eg_run_options *options, eg_ru
     r->rule[k].n_banned = r->rule[k].banned_until = r->rule[k].applied_until = 0;
     r->rule[k].left_out = false;
   }
+  if (options->by_rule && !(x.by_rule = calloc(r->n + 1, sizeof *x.by_rule)))
+    return iso_fail(err, ISO_NOMEM, "out of memory for a report");
   iso_code code = eg_sat_rebuild(s, err);
-  if (code) return code;
+  if (code) {
+    free(x.by_rule);
+    return code;
+  }
   *out = (eg_run_report){.stop = EG_STOPPED, .culprit = SIZE_MAX};
   bool on, changed;
   code = tell(&x, 0, &on, &changed, err);
@@ -401,5 +417,6 @@ iso_code eg_sat_run(eg_sat *s, eg_rules *r, const eg_run_options *options, eg_ru
   egi_flat_drop(s);
   blame(&x, out);
   out->n_left_out = x.n_left_out;
+  free(x.by_rule);
   return code;
 }
