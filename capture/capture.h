@@ -131,15 +131,15 @@ typedef struct cap_graph {
 ISO_MUST_USE iso_code cap_load(const char *path, rule_schemas *schemas, cap_graph **out,
                                iso_error *err);
 
-/* What a comparison of the two leaves out, in words, beside what is the same on both: leaves that
- * they write to, outputs that are no tensors. Returns in `apart` an output that is no tensor and is
- * another value on each side, NULL where there is none: the two are not one function then, however
- * their tensors compare. All live in `a`. Errors: ISO_NOMEM. */
+/* The parts that a comparison of the two leaves out, in words, beside what is the same on both:
+ * leaves that they write to, outputs that are no tensors. Returns in `apart` an output that is no
+ * tensor and is another value on each side, NULL where there is none: the two are not one function
+ * then, however their tensors compare. All live in `a`. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code cap_what_is_left_out(const cap_graph *const g[2], iso_arena *a,
                                            const char *const **line, size_t *n, const char **apart,
                                            iso_error *err);
 
-/* What a symbol is to be. */
+/* The number that a symbol is to be. */
 typedef struct cap_size {
   const char *name;
   int64_t value;
@@ -175,7 +175,7 @@ void cap_free(cap_graph *g);
  * ISO_NOMEM, and then nothing changed; ISO_LIMIT. */
 ISO_MUST_USE iso_code cap_append(cap_graph *g, const char *id, const rule_term *call,
                                  const cap_output *output, uint32_t *node, iso_error *err);
-/* What a call of a term gives. */
+/* The result of a call of a term. */
 typedef struct cap_typed_call {
   const rule_term *term;
   cap_output what;

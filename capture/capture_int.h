@@ -58,7 +58,7 @@ typedef struct cap_written {
   } * of; /* malloc'ed; by address once all are there */
   size_t n, cap;
 } cap_written;
-/* What a node says of its number ("counts"). */
+/* The expression that a node gives for its number ("counts"). */
 void cap_read_counts(const json_t *v, cap_node *node);
 /* Returns: NULL where `v` was a number from the beginning. */
 const rule_term *cap_written_as(const cap_written *w, const json_t *v);
@@ -262,7 +262,7 @@ iso_code cap_grow_inputs(cap_graph *g, size_t set, size_t *cap, iso_error *err);
 iso_code cap_load_values(cap_graph *g, const cap_options *o, iso_error *err);
 
 /* ---- between graph.c and symbols.c ---- */
-/* What cap_node has as `dim` and `sized`, of node `v`, whose numbers are read; `raw`: NULL of a
+/* Reads `dim` and `sized` of cap_node from node `v`, whose numbers are read; `raw`: NULL of a
  * leaf. */
 ISO_MUST_USE iso_code cap_read_sized(const cap_lowering *lower, const cap_written *written,
                                      const json_t *v, const cap_raw *raw, cap_node *node,

@@ -52,7 +52,7 @@ static bool is_empty(const cap_lowering *l, const rule_term *t) {
          (n->dim == NULL || (n->dim[0]->kind == RULE_INT && n->dim[0]->u.i == 0));
 }
 
-/* What an operator leaves out of its operands is not there, where others say the result's dtype. */
+/* Drops operands that an operator leaves out, where others say the result's dtype. */
 static iso_code drop_empty(const cap_lowering *l, const cap_node *node, const rule_schema *s,
                            const rule_term **child, iso_error *err) {
   const rule_term *all = s->n_args ? child[0] : NULL;

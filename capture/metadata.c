@@ -1,5 +1,5 @@
-/* What a capture's metadata say beside its graph: how its ranks are laid out, and what the program
- * does that is no output. */
+/* A capture's metadata beside its graph: how its ranks are laid out, and the effects of the program
+ * that are no outputs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -183,7 +183,7 @@ const rule_term *cap_written_as(const cap_written *w, const json_t *v) {
                    : NULL;
 }
 
-/* What stands for `v`, and is not `v` itself; NULL: it stays. */
+/* The value that replaces `v`; NULL: `v` stays. */
 static iso_code replacement(const sizes *z, const json_t *v, json_t **out) {
   const json_t *size = json_object_get(v, "size");
   *out = NULL;

@@ -160,7 +160,7 @@ static iso_code assume_kernel(chk_state *k, const char *op) {
 
 bool chk_leaves_ties(const char *op) { return rule_operator_of(op)->ties; }
 
-/* What the programs do beside their outputs. */
+/* Effects of the programs beside their outputs. */
 static iso_code assume_left_out(chk_state *k) {
   const cap_graph *const g[2] = {k->graph[LEFT], k->graph[RIGHT]};
   const char *const *line, *apart;

@@ -536,7 +536,7 @@ typedef struct eg_dag {
 /* Errors: ISO_USAGE for a class without a finite term, ISO_NOMEM. */
 ISO_MUST_USE iso_code eg_extract_dag_all(eg_extract *x, const eg_class *root, size_t n_roots,
                                          size_t work, eg_dag *out, iso_error *err);
-/* What is chosen for a class; row 0 where it has no finite term. */
+/* The e-node chosen for a class; row 0 where it has no finite term. */
 eg_row eg_extract_row(const eg_extract *x, eg_class c);
 double eg_extract_cost(const eg_extract *x,
                        eg_class c); /* by tree cost, HUGE_VAL where a class has no finite term */

@@ -50,7 +50,7 @@ static uint32_t operand(const parting *p, int side, int64_t node, int64_t k) {
   return (uint32_t)node_of(p, side, node)->call->child[k]->u.i;
 }
 
-/* What made a tensor, behind operators that only pass it on. */
+/* The operator that made a tensor, behind operators that only pass it on. */
 static uint32_t maker(const parting *p, int side, uint32_t i) {
   const synth_graph *g = p->s->graph[side];
   while (g->node[i].kind == SYNTH_OP && !rule_is_getitem(g->node[i].op) &&
@@ -70,7 +70,7 @@ static const char *called(const parting *p, int side, uint32_t i) {
                           lo_called(a, g, (uint32_t)n->call->child[0]->u.i));
 }
 
-/* What made the left's tensor that a right one is; -1: there is none. */
+/* The operator that made the left's tensor that a right one is; -1: there is none. */
 static int64_t left_twin(const parting *p, uint32_t right) {
   const rule_tensor *v = lo_value(p, RIGHT, right);
   for (uint32_t i = 0; v && i < p->s->graph[LEFT]->n_nodes; i++) {
@@ -222,7 +222,7 @@ static const char *other_operand(const parting *p, int64_t l, int64_t r) {
 
 /* ---- steps that one side leaves out ---- */
 
-/* What a tensor of the region is computed from within it. */
+/* The tensors within the region that a tensor of it is computed from. */
 typedef struct steps {
   bool *in;           /* by node */
   size_t n;           /* that do more than pass a value on */
@@ -308,15 +308,15 @@ static const char *left_out(const parting *p, int with, const steps *q, int64_t 
                           off);
 }
 
-/* What is done next to two tensors is the same, so that the two stand for one another. */
+/* Whether the next step on two tensors is the same, so that the two stand for one another. */
 static bool goes_on_alike(const parting *p, int64_t l, int64_t r) {
   const int64_t a = lo_consumer(p->s, LEFT, (uint32_t)l), b = lo_consumer(p->s, RIGHT, (uint32_t)r);
   if (a == l || b == r) return (a == l) == (b == r);
   return strcmp(node_of(p, LEFT, a)->op, node_of(p, RIGHT, b)->op) == 0;
 }
 
-/* What the root of the side `without` does to a tensor, the other does to what it made of it. The
- * place of a step that is missing is what it is missing behind. */
+/* Words for a step that side `without` lacks: its root reads a tensor, and the same operator of the
+ * other side reads what the step made of it. Its place is the tensor behind which it is missing. */
 static const char *steps_besides(const parting *p, const int64_t root[2], int without,
                                  synth_divergence *d) {
   const int with = !without;

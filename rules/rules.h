@@ -187,7 +187,7 @@ typedef struct rule_fact {
 } rule_fact;
 /* Of a term over nodes (RULE_VAR i: node i); `node` NULL: over given numbers. */
 rule_fact rule_fact_of(const rule_term *t, const rule_fact *node);
-/* What an operator of the term, over nodes, tells of a number that may be large. Proofs are about
+/* How an operator of the term, over nodes, tells of a number that may be large. Proofs are about
  * real numbers, and do not see it. */
 typedef enum rule_tells {
   RULE_TELLS_NOTHING,

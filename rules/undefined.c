@@ -290,7 +290,7 @@ rule_fact rule_fact_of(const rule_term *t, const rule_fact *node) {
   return all;
 }
 
-/* What others are compared with: an operand that is infinite on all inputs. */
+/* An operand that others are compared with and that is infinite on all inputs. */
 static rule_tells compares(const rule_term *call, const rule_fact *node) {
   rule_tells tells = rule_sees_undefined(call) ? RULE_TELLS_OVERFLOW : RULE_TELLS_NOTHING;
   if (rule_operator_of(call->u.s)->choice != RULE_CHOICE_COMPARE) return tells;

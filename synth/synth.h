@@ -485,9 +485,9 @@ typedef struct synth_folds {
   const synth_fold *of;
   size_t n;
 } synth_folds;
-/* What parameters of `open` may have been computed from. `value`: of both sides, by node, in
- * float64, of leaves that are no inputs and what is computed from such alone; NULL: none. It is a
- * proposal: whoever takes it holds it against the values. What is found lives in `a`. */
+/* Proposes from what parameters of `open` may have been computed. `value`: of both sides, by node,
+ * in float64, of leaves that are no inputs and what is computed from such alone; NULL: none. It is
+ * a proposal: whoever takes it holds it against the values. What is found lives in `a`. */
 ISO_MUST_USE iso_code synth_find_folds(const synth_graph *const graph[2],
                                        rule_tensor *const *const value[2],
                                        const struct synth_leaf_ref *open, size_t n_open,
@@ -507,7 +507,7 @@ ISO_MUST_USE iso_code synth_compare_unrun(const synth_graph *left, const synth_g
                                           rule_schemas *schemas, const synth_options *o,
                                           synth_result **out, iso_error *err);
 
-/* What a comparison found of its parameters, for one of graphs that are alike. Requires: `r` has a
+/* Relations of parameters that a comparison found, for one of graphs alike. Requires: `r` has a
  * certificate, else there are none. They live in `a`. */
 ISO_MUST_USE iso_code synth_hints(const synth_graph *left, const synth_graph *right,
                                   const synth_result *r, iso_arena *a, const synth_hint **out,

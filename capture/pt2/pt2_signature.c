@@ -169,7 +169,7 @@ static iso_code output_names(translation *t, const json_t *exported, names *out)
   return code;
 }
 
-/* What becomes of the outputs. */
+/* Outputs, and the effects that a comparison leaves out. */
 typedef struct left {
   json_t *outputs;
   json_t *no_tensors; /* by name: a number, a text, none */

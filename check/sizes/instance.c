@@ -13,7 +13,7 @@ typedef struct place {
   chk_sum sum; /* what a name was last found to be */
 } place;
 
-/* What a name stands for: as the scope says, else as at the captured sizes. */
+/* The value of a name: as the scope says, else as at the captured sizes. */
 static const rule_term *named(const place *at, const char *name) {
   const chk_state *k = at->z->k;
   for (uint32_t i = 0; i < at->by->n_names; i++)

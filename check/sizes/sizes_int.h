@@ -5,7 +5,7 @@
 #include "check/sizes/sizes.h"
 #include "check/sizes/sums.h"
 
-/* What a proof may not rest on: it was looked at at the captured sizes alone. */
+/* Facts that no proof may rest on: they were seen at the captured sizes alone. */
 #define CHK_SIZES_REST (RULE_RESTS_ON_NUMBERS | RULE_RESTS_ON_MASKS)
 
 typedef struct chk_dims {

@@ -31,7 +31,7 @@ typedef struct chk_atoms {
   chk_atom of[CHK_ATOMS];
 } chk_atoms;
 
-/* What names mean. Returns: NULL where that is not known. */
+/* The meaning of names. Returns: NULL where that is not known. */
 typedef struct chk_meaning {
   const chk_sum *(*of)(const void *ctx, const char *name);
   const void *ctx;

@@ -110,7 +110,7 @@ static int conclude(const options *o, const chk_report *r) {
   return c ? CLI_ERROR : status;
 }
 
-/* What does not fit the captures is the certificate's fault: `found` is settled then. */
+/* A step that does not fit the captures is the certificate's fault: `found` is settled then. */
 static iso_code refuse(iso_code c, chk_report *found, iso_error *err) {
   if (c != ISO_FORMAT && c != ISO_USAGE) return c;
   found->outcome = CHK_REFUSED;

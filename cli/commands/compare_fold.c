@@ -62,7 +62,7 @@ iso_code cmp_find_folds(pair *p, const rule_oracle *oracle, refinement *out, iso
 
 /* ---- taken ---- */
 
-/* What was found is a proposal: a line that does not hold of the values is dropped. */
+/* Folds that were found are proposals: a line that does not hold of the values is dropped. */
 iso_code cmp_take_folds(const options *o, pair *p, const rule_oracle *oracle, iso_error *err) {
   iso_code c = relations_fold_file(o->relations, p->graph, oracle, &p->folded, err);
   size_t kept = 0;

@@ -171,7 +171,7 @@ static iso_code load(const options *o, size_t k, rule_schemas *schemas, const ru
   return c || o->unrun ? c : cmp_take_folds(o, p, oracle, err);
 }
 
-/* What belongs together, and what both are run on. */
+/* Pairs the outputs, and agrees on the inputs that both are run on. */
 static iso_code relate(const options *o, pair *p, iso_error *err) {
   iso_code c = relations_load(o->relations, false, p->graph[0], p->graph[1], &p->relations, err);
   if (!c)
@@ -180,7 +180,7 @@ static iso_code relate(const options *o, pair *p, iso_error *err) {
   return c || !p->pinned ? c : cap_pin(p->graph[0], p->graph[1], &p->agreed, err);
 }
 
-/* What the user leaves out, and what the captures do. `apart`: as of cap_what_is_left_out. */
+/* Parts left out by the user or by the captures. `apart`: as of cap_what_is_left_out. */
 static iso_code note_left_out(pair *p, synth_options *so, const char **apart, iso_error *err) {
   const cap_graph *const g[2] = {p->graph[0], p->graph[1]};
   const char *const *line;
@@ -271,7 +271,7 @@ static iso_code compare_once(const asked *q, pair *p, iso_error *err) {
   return c ? c : cmp_compare_loaded(q->o, q->schemas, q->engine, q->known, p, err);
 }
 
-/* What parameters that nothing was related to may have been computed from: as the comparison says
+/* Sources from which parameters without a relation may have been computed: as the comparison says
  * that has them free, since the lines are about parameters. */
 static iso_code find_folds(const asked *q, pair *p, refinement *out, iso_error *err) {
   const rule_oracle oracle = val_oracle(q->engine);

@@ -89,7 +89,7 @@ static iso_code load(looking *l, const int64_t *value, pair *p, iso_error *err) 
   return c ? c : cmp_take_folds(l->o, p, &oracle, err);
 }
 
-/* What parameters were computed from is known by now, and no matter of sizes. Relations of outputs
+/* The folds of parameters are known by now, and no matter of sizes. Relations of outputs
  * are inferred anew. */
 static iso_code copy_folds(const refinement *from, refinement *to, iso_error *err) {
   to->fold = iso_arena_alloc(&to->arena, (from->n_folds + 1) * sizeof *to->fold);

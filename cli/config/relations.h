@@ -111,9 +111,9 @@ void relations_folded_free(relations_folded *f);
 /* Whether a stored tensor is what computing `v` in its dtype may give; in `off` how far they are
  * apart, of its largest element. */
 bool relations_rounded(const rule_tensor *stored, const rule_tensor *v, double *off);
-/* What a graph computes of leaves that are no inputs, in float64, by node: NULL where it depends on
- * inputs, or has several outputs. `only` (or NULL: all) flags the nodes that are asked for. Owns:
- * the caller unrefs and frees. */
+/* Values that a graph computes of leaves other than inputs, in float64, by node: NULL where it
+ * depends on inputs, or has several outputs. `only` (or NULL: all) flags the nodes that are asked
+ * for. Owns: the caller unrefs and frees. */
 ISO_MUST_USE iso_code relations_values(const cap_graph *g, const bool *only,
                                        const rule_oracle *oracle, rule_tensor ***out,
                                        iso_error *err);

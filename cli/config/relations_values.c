@@ -76,7 +76,7 @@ iso_code relations_values(const cap_graph *g, const bool *only, const rule_oracl
     if (n->kind != CAP_OP) c = rule_tensor_to_float64(n->value, &value[i], err);
     else if (n->n_outputs == 1 && all_known(n->call, value) && !rule_draws(g->schemas, n->call)) {
       iso_error ignored;
-      /* What cannot be run has no value; the comparison says why. */
+      /* A node that cannot be run has no value; the comparison says why. */
       c = rel_value(g, n->call, value, oracle, &value[i], &ignored);
       if (c == ISO_NOMEM) nomem(err);
       else if (c) c = ISO_OK, value[i] = NULL;

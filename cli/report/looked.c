@@ -1,4 +1,4 @@
-/* What the report says of sizes: those that the captures leave open, for which the verdict is, and
+/* Sizes in reports: those that the captures leave open, for which the verdict is, and
  * those at which it was looked besides. */
 #include "cli/report/looked.h"
 

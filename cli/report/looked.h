@@ -32,7 +32,7 @@ typedef struct looked {
 } looked;
 
 void looked_free(looked *l);
-/* What the result says of its scope. Errors: ISO_NOMEM. */
+/* Writes the scope of the result. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code looked_scope(looked *l, const synth_scope *s, iso_error *err);
 /* "1 <= T <= 4096". Returns: NULL without memory. */
 const char *looked_range(iso_arena *a, const char *name, int64_t min, int64_t max);

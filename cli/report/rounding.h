@@ -1,4 +1,4 @@
-/* What rounding does to both sides (localise/rounding/), in reports. */
+/* Rounding of both sides (localise/rounding/), in reports. */
 #ifndef CLI_REPORT_ROUNDING_H
 #define CLI_REPORT_ROUNDING_H
 

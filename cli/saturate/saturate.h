@@ -19,7 +19,7 @@ ISO_MUST_USE iso_code sat_language_rules(sat_language *l, eg_sat *s, eg_rules *r
 /* An error that a callback could not report itself. */
 ISO_MUST_USE iso_code sat_language_error(const sat_language *l, iso_error *err);
 
-/* What is extracted from an e-graph that is there, as text and, where `json` is not NULL, as fields
+/* Terms extracted from a finished e-graph, as text and, where `json` is not NULL, as fields
  * of an object. */
 typedef struct sat_extraction {
   eg_sat *s;

@@ -4,9 +4,9 @@
  * e-nodes the cost and the prices of the children cover what the class is paid; what the roots are
  * paid is a bound (the dual of the linear program in which a class pays a child once, whichever of
  * its e-nodes need it). Prices go up from the leaves, and what nobody needs goes back, in turns.
- * What an e-node costs beyond what its class is paid is its reduced cost: choosing it raises the
- * bound by so much, and so does a price that was asked of a class which does without a child that
- * is used. Costs of distinct classes that are sure to be used are another bound. */
+ * The cost of an e-node beyond the price paid to its class is its reduced cost: choosing it raises
+ * the bound by so much, and so does a price that was asked of a class which does without a child
+ * that is used. Costs of distinct classes that are sure to be used are another bound. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,8 +164,8 @@ static bool asks_of(const search *s, uint32_t q, bool first) {
   return false;
 }
 
-/* What a class could be paid beyond what it is: a root keeps it, others ask it of the classes above
- * them that would pay, in equal parts. */
+/* Raises the price paid to a class as far as it goes: a root keeps it, others ask it of classes
+ * above them that would pay, in equal parts. */
 static void raise(search *s, uint32_t c, bool first) {
   const double more = reduce(s, c);
   uint32_t n = 0;
@@ -403,7 +403,7 @@ static int count_viable(const search *s, uint32_t c, uint32_t *only) {
   return n;
 }
 
-/* What is without a choice is chosen; of the other classes the one whose second e-node adds most to
+/* Classes without a choice are chosen; of the others the one whose second e-node adds most to
  * the bound. Returns: false where nothing better can be; `c` is EG_NONE where all is chosen. */
 static bool next_class(search *s, uint32_t *c) {
   *c = EG_NONE;

@@ -59,7 +59,7 @@ static bool counts(const plc *x, const plc_tuple *t, const plc_tuple *u, uint32_
   return fabs(fmax(p, q) / fmin(p, q) - n) > 1e-6 * n;
 }
 
-/* What `t` was made of, one operand at a time. */
+/* Looks at the tensors that `t` was made of, one operand at a time. */
 static bool counted_before(const plc *x, const plc_tuple *t, uint32_t rank, double n) {
   const plc_tuple *u = t;
   for (uint32_t i = 0; i < MOST_APART && u->n_args == 1; i++) {
@@ -70,7 +70,7 @@ static bool counted_before(const plc *x, const plc_tuple *t, uint32_t rank, doub
   return false;
 }
 
-/* What was made of `v`, as of the one operand that it is. */
+/* Looks at the results made of `v`, as of the one operand that it is. */
 static bool counted_behind(const plc *x, const plc_tuple *t, const plc_tuple *v, uint32_t rank,
                            double n, uint32_t within) {
   for (size_t i = 0; i < x->n_tuples && within; i++) {

@@ -425,7 +425,7 @@ static uint32_t literals(const rule_term *t) {
   return n;
 }
 
-/* What the schema wants a literal for. */
+/* Arguments for which the schema wants a literal. */
 static rule_arg_type type_of(const plc *x, const plc_tuple *t, uint32_t slot) {
   uint32_t r = 0;
   while (t->node[r] == PLC_NONE) r++;

@@ -215,8 +215,8 @@ iso_code plc_lines_parse(plc *x, const char *text, const char *file) {
   return ISO_OK;
 }
 
-/* What does not fit behind a "*" is tried again with that taking one more: the last one is enough,
- * for an earlier one can leave nothing better to it. */
+/* A rest that does not fit behind a "*" is tried again with one more taken by it: the last is
+ * enough, for an earlier one can leave nothing better to it. */
 static bool fits(const char *pattern, const char *name) {
   const char *star = NULL, *held = NULL;
   while (*name) {

@@ -258,7 +258,8 @@ static bool has(const plc *x, size_t i, uint32_t rank) {
   return x->g->node[i].kind == CAP_OP && x->ranks_of[i] >> rank & 1;
 }
 
-/* What a rank gives to a collective, or the collective of which `i` is a part; else PLC_NONE. */
+/* The operand of a rank in a collective, or the collective of which `i` is a part; else PLC_NONE.
+ */
 static uint32_t follows(const plc *x, uint32_t i, uint32_t rank) {
   const cap_node *n = plc_node(x, i);
   const rule_term *list = plc_group_list(n);

@@ -53,7 +53,7 @@ static int ascending(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* What is computed since the cuts before. In the side's room until its next region. */
+/* The nodes computed since the cuts before. In the side's room until its next region. */
 static lr_region region_of(const finding *f, int side, uint32_t end) {
   size_t n = 0;
   walk(f, side, end, true, &n);
@@ -120,7 +120,7 @@ static iso_code look(finding *f, const lr_cut *k, iso_error *err) {
   if (!(own > 0.2 * unit) || ratio < by_format) return ISO_OK;
   lr_region region[2];
   for (int s = 0; s < 2; s++) region[s] = region_of(f, s, k->node[s]);
-  /* What one kernel does in float32 it rounds within as well, where nobody sees it: one that writes
+  /* One kernel in float32 rounds within itself as well, where nobody sees it: a side that writes
    * the same in a few more steps keeps as many digits. */
   const bool few_steps = digits == 24 && own < 16 * unit;
   const bool by_steps = ratio >= by_itself && !few_steps;

@@ -1,4 +1,4 @@
-/* What rounding does to two captures, and whether it explains how far they are apart. */
+/* Rounding of two captures, and whether it explains how far they are apart. */
 #include "localise/rounding/rounding_int.h"
 
 #include <math.h>

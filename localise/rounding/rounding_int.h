@@ -73,12 +73,12 @@ iso_code lr_find_losses(lr_cuts *c, const rounding_output *pair, rounding *out, 
 
 /* ---- words.c ---- */
 
-/* What a side computes between two cuts: the operators from one back to those before. */
+/* A side's operators between two cuts: from one back to those before. */
 typedef struct lr_region {
   const uint32_t *node; /* ascending */
   size_t n;
 } lr_region;
-/* What side `side` does to lose digits, and what the other does; "": nothing is said of it. NULL:
+/* Words for how side `side` loses digits, and for what the other does; "": nothing is said. NULL:
  * no memory. */
 typedef struct lr_words {
   uint32_t node; /* the operator that loses them */

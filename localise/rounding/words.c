@@ -1,4 +1,4 @@
-/* What a side does to lose digits, in words. */
+/* Words for how a side loses digits. */
 #include "localise/rounding/rounding_int.h"
 #include "rules/operators.h"
 
@@ -60,7 +60,7 @@ static const char *format_name(int digits) {
                         : "bfloat16";
 }
 
-/* What the other side has in a wider format, of the region's nodes of format `narrow`: the digits
+/* The other side's wider format for the region's nodes of format `narrow`: the digits
  * of that, 0 where it has not. */
 static int wider(const lr_cuts *c, int side, uint32_t node, rule_dtype narrow, const int *wide) {
   const uint32_t class = c->result->class_of[side][node];

@@ -78,7 +78,7 @@ static iso_code outputs_with(state *s, const moved *m, const st_run *from, rule_
   return c;
 }
 
-/* What comes of it: how far the outputs move, and a node that jumps, NULL: none does. */
+/* The consequence: how far the outputs move, and a node that jumps, NULL: none does. */
 typedef struct effect {
   double by;
   const char *jumps;

@@ -235,7 +235,7 @@ static int64_t same(const finder *f, uint32_t i) {
   return -1;
 }
 
-/* What stands beside a vector in the operator that reads it: a weight, whose source tells where to
+/* The other operand of the operator that reads a vector: a weight, whose source tells where to
  * look. */
 static const rule_term *from_beside(finder *f, uint32_t leaf) {
   const synth_graph *g = f->to;

@@ -11,7 +11,7 @@ typedef struct vector {
   uint32_t rank; /* of the term's shape */
 } vector;
 
-/* What was found of a parameter of two dimensions or more: behind its vectors may have been
+/* The source found for a parameter of two dimensions or more: its vectors may have been
  * computed with it. */
 typedef struct fold_of {
   int64_t source;         /* the node of the other side that its elements are multiples of, or

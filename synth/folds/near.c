@@ -1,4 +1,4 @@
-/* What stands near an operator: the numbers and vectors that a parameter may have been made with.
+/* The surroundings of an operator: numbers and vectors that a parameter may have been made with.
  */
 #include "synth/folds/folds.h"
 
@@ -111,7 +111,7 @@ static bool reads(const walk *w, const rule_term *t, uint8_t far) {
   return false;
 }
 
-/* What an operator near `node` computes or reads: each step goes to the operators that read what
+/* Walks to the operators near `node`: each step goes to the operators that read what
  * was reached, and to what these read. Leaves are reached, and nothing is read through them. */
 static void walk_from(walk *w, uint32_t node) {
   enum { FAR = 5 };
@@ -160,7 +160,7 @@ typedef struct list {
   size_t n, cap;
 } list;
 
-/* What is no number anywhere is left out. */
+/* A value that is no number anywhere is left out. */
 static void add_form(finder *f, uint32_t node, int k, double e, list *out) {
   const rule_tensor *t = f->value[node];
   double *x = out->n < out->cap ? iso_arena_alloc(f->arena, (size_t)t->numel * sizeof *x) : NULL;

@@ -103,7 +103,7 @@ static const rule_term *written(const adding *a, const rule_term *scale, size_t 
   return z < a->n_v ? fold_call(f, OP_ADD_TENSOR, t, flat(f, &a->v[z], a->n)) : t;
 }
 
-/* What a normalisation makes of a bias: by the scale that it gave to the weight. */
+/* A bias folded with a normalisation: by the scale that it gave to the weight. */
 static const rule_term *normalised(adding *a, const fold_of *w) {
   const size_t none = a->n_v;
   for (size_t y = 0; y <= none; y++)
@@ -116,7 +116,7 @@ static const rule_term *normalised(adding *a, const fold_of *w) {
   return NULL;
 }
 
-/* What a linear operator makes of what was added in front of it. */
+/* A bias folded with an addition in front of its linear operator. */
 static const rule_term *carried(adding *a, uint32_t node) {
   finder *f = a->f;
   const rule_tensor *w = f->value[node];

@@ -8,6 +8,10 @@
 /* ---- joint_graph.c ---- */
 /* The empty joint e-graph: s->g. */
 iso_code st_new_graph(state *s, iso_error *err);
+/* An e-node `name` without children, for a leaf that no relation defines yet: an atom of that
+ * shape, without values. */
+iso_code st_add_atom(state *s, const char *name, const rule_shape *shape, eg_node *out,
+                     iso_error *err);
 iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node *out,
                      iso_error *err);
 /* The symbol of a literal, which is known from then on. */

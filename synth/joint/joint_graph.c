@@ -47,6 +47,19 @@ iso_code st_new_graph(state *s, iso_error *err) {
   return c ? c : intern(s, "#list", &s->literals.list, err);
 }
 
+iso_code st_add_atom(state *s, const char *name, const rule_shape *shape, eg_node *out,
+                     iso_error *err) {
+  eg_symbol sym;
+  iso_code c = intern(s, name, &sym, err);
+  if (!c) c = eg_add(s->g, sym, NULL, 0, out, err);
+  if (!c) c = ensure_rec(s, *out, err);
+  if (c) return c;
+  rec *r = &s->rec[out->i];
+  r->tensor = r->leaf = r->atom = true;
+  r->shape = *shape;
+  return ISO_OK;
+}
+
 iso_code st_literal_symbol(state *s, const rule_term *t, eg_symbol *out, iso_error *err) {
   const char *text = literal_text(&s->arena, t);
   if (!text) return nomem(err);

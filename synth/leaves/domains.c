@@ -224,23 +224,12 @@ static iso_code inside(state *s, const rule_domain *d, bool ints, const rule_ter
   return c;
 }
 
-/* A new atom of that dtype and shape, which has no values yet. */
+/* A new atom of that shape, which has no values yet. */
 static iso_code new_atom(state *s, const rule_shape *shape, eg_node *out, iso_error *err) {
   const char *name = iso_arena_printf(&s->arena, "$within%zu", s->leaves.n_bound);
-  eg_symbol sym;
   if (!name || !iso_grow(s->leaves.bound, s->leaves.cap_bound, s->leaves.n_bound + 1))
     return nomem(err);
-  iso_code c = eg_intern(s->g, name, strlen(name), &sym, err);
-  if (!c) c = eg_add(s->g, sym, NULL, 0, out, err);
-  if (c) return c;
-  if (!iso_grow(s->rec, s->cap_rec, (size_t)out->i + 1)) return nomem(err);
-  for (size_t k = s->n_rec; k <= out->i; k++)
-    s->rec[k] = (rec){.node = {-1, -1}, .group = -1, .def = EG_NONE, .from = EG_NONE};
-  if (s->n_rec <= out->i) s->n_rec = (size_t)out->i + 1;
-  rec *r = &s->rec[out->i];
-  r->tensor = r->leaf = r->atom = true;
-  r->shape = *shape;
-  return ISO_OK;
+  return st_add_atom(s, name, shape, out, err);
 }
 
 typedef struct bounding {

@@ -29,26 +29,17 @@ static iso_code add_leaves(state *s, int side, const bool *live, iso_error *err)
     if (n->kind == SYNTH_OP) continue;
     char name[32];
     snprintf(name, sizeof name, "$%c%zu", side == LEFT ? 'L' : 'R', i);
-    eg_symbol sym;
-    iso_code c = eg_intern(s->g, name, strlen(name), &sym, err);
-    if (!c) c = eg_add(s->g, sym, NULL, 0, &s->map[side][i], err);
+    const iso_code c = st_add_atom(s, name, &n->shape, &s->map[side][i], err);
     if (c) return c;
-    const size_t id = s->map[side][i].i;
-    if (!iso_grow(s->rec, s->cap_rec, id + 1)) return nomem(err);
-    for (size_t k = s->n_rec; k <= id; k++)
-      s->rec[k] = (rec){.node = {-1, -1}, .group = -1, .def = EG_NONE, .from = EG_NONE};
-    if (s->n_rec <= id) s->n_rec = id + 1;
-    rec *r = &s->rec[id];
-    r->tensor = r->leaf = r->atom = true;
+    rec *r = &s->rec[s->map[side][i].i];
     r->konst = leaf_konst(s, side, i, live);
     r->param = n->kind == SYNTH_PARAMETER && !r->konst;
     r->node[side] = (int32_t)i;
-    r->shape = n->shape;
   }
   return ISO_OK;
 }
 
-/* What no output needs. Requires: replicas are joined. */
+/* The leaves that no output needs. Requires: replicas are joined. */
 static iso_code find_unread(state *s, int side, const bool *live, iso_error *err) {
   const size_t n = s->graph[side]->n_nodes;
   bool *unread = s->leaves.unread[side] = calloc(n + 1, 1);

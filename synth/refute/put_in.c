@@ -1,4 +1,4 @@
-/* What may be undefined, put in where no draw came upon it. Two quantities have to be 0 at once for
+/* Undefined values, put in where no draw came upon them. Two quantities have to be 0 at once for
  * 0/0, and no search finds each such input. So the graphs go on from what is no number there: if
  * the outputs part, that input would tell them apart, and nobody has shown that there is none. */
 #include <math.h>

@@ -107,8 +107,8 @@ void st_poles_note(st_poles *p, size_t draw, bool agreed, const st_run run[2]);
 iso_code st_hunt_poles(state *s, st_poles *p, st_difference *out, iso_error *err);
 
 /* ---- put_in.c ---- */
-/* What was never undefined on a draw, though it may be, is put in as no number on both sides: the
- * node of it where outputs part then. NULL: none does. Requires: st_hunt_poles has run. */
+/* A node that was never undefined on a draw, though it may be, becomes NaN on both sides. Gives the
+ * node at which outputs part then. NULL: none does. Requires: st_hunt_poles has run. */
 ISO_MUST_USE iso_code st_part_where_undefined(state *s, const st_poles *p, const char **node,
                                               iso_error *err);
 

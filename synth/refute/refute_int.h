@@ -61,7 +61,7 @@ typedef struct st_drawing {
 /* The first output that is not the same on both sides, numbers but for rounding and none at the
  * same places; the number of outputs: none (overflow.c). */
 size_t st_parted(const state *s, const st_run run[2]);
-/* What a leaf holds on large draw `k` (overflow.c). Owns: `out`. */
+/* The value of a leaf on large draw `k` (overflow.c). Owns: `out`. */
 iso_code st_draw_large(size_t k, rule_tensor *captured, iso_rng *rng, rule_tensor **out,
                        iso_error *err);
 /* The numbers that the graph compares with. */

@@ -212,7 +212,7 @@ static double pole_within(const st_poles *p, size_t k, double low, double high) 
   return isinf(low) || (x >= low && x < high && x == floor(x)) ? x : low;
 }
 
-/* What feeds nothing that is watched tells on every other draw what is chosen there: of poles alone
+/* A leaf that feeds nothing watched tells on every other draw what is chosen there: of poles alone
  * two such inputs would be one number. */
 static bool tells_apart(const st_poles *p, size_t k) {
   return k >= p->n && (k < p->n_one || k % 2);

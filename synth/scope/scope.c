@@ -298,7 +298,7 @@ static bool outputs_joined(const scoping *z) {
   return true;
 }
 
-/* What is asked of a chain that has been taken as a whole. */
+/* Demands on a chain that has been taken as a whole. */
 static iso_code hold_chain(const chain *x) {
   scoping *z = x->z;
   iso_arena *a = &z->s->res->arena;
@@ -367,7 +367,7 @@ static iso_code start(scoping *z) {
   return scope_read_captures(z);
 }
 
-/* What holds the verdict back whatever the steps are. */
+/* Reasons that hold the verdict back whatever the steps are. */
 static bool hold_whole(state *s) {
   const synth_certificate *c = s->res->certificate;
   iso_arena *a = &s->res->arena;

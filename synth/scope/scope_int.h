@@ -7,7 +7,7 @@
 
 enum { SCOPE_NONE = UINT32_MAX, SCOPE_NAMES = 64, SCOPE_SPARE = 16 };
 
-/* What a proof may not rest on: it was looked at at the captured sizes alone. */
+/* Facts that no proof may rest on: they were seen at the captured sizes alone. */
 #define SCOPE_RESTS (RULE_RESTS_ON_NUMBERS | RULE_RESTS_ON_MASKS)
 
 typedef struct scope_dims {

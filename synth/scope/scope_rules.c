@@ -136,7 +136,7 @@ static bool as_captured(matching *m, const rule_term *t) {
 
 /* ---- sides ---- */
 
-/* What stands at a place of the rule that is no operator. Returns: NULL where that is not known. */
+/* The term at a place of the rule that is no operator. Returns: NULL where that is not known. */
 static const rule_term *value_at(matching *m, const rule_term *p, const rule_term *was) {
   size_sum x;
   if (p->kind == RULE_NAME) return named(m, p->u.s);
@@ -242,7 +242,7 @@ static bool proved(scoping *z, const rule *r) {
   return false;
 }
 
-/* What the step's names stand for. Returns: false without memory. */
+/* Binds the step's names. Returns: false without memory. */
 static bool take_names(const matching *m) {
   const synth_cert_step *x = m->step;
   iso_arena *a = &m->z->s->res->arena;

@@ -40,7 +40,7 @@ static bool number_at(const void *ctx, const char *name, rule_term *out) {
 
 static bool sum_at(const running *r, const size_sum *s, int64_t *out);
 
-/* What an atom is at the point. */
+/* The value of an atom at the point. */
 static bool atom_at(const running *r, const size_atom *x, int64_t *out) {
   size_sum a, b;
   int64_t p, q;

@@ -140,7 +140,7 @@ bool size_symbol(size_space *s, const char *name, int64_t min, int64_t max, size
   return as && add_atom(s, (size_atom){as, min, max}, out);
 }
 
-/* What is no polynomial: an atom by its operands. */
+/* A term that is no polynomial: an atom by its operands. */
 static bool opaque(size_space *s, const char *op, const size_sum *a, const size_sum *b, int64_t min,
                    int64_t max, size_sum *out) {
   const rule_term *of[2] = {size_term(s, a), size_term(s, b)};

@@ -38,7 +38,7 @@ typedef struct size_space {
   size_atom atom[SIZE_ATOMS];
 } size_space;
 
-/* What names mean in a term. */
+/* The meaning of names in a term. */
 typedef struct size_names {
   bool (*value)(const void *ctx, const char *name, size_sum *out); /* false: it has no size */
   const void *ctx;

@@ -174,7 +174,7 @@ static void expand_numbers(search *q, const opening *o, builder *work) {
 
 static bool down_to_bound(const search *q, uint32_t c, int depth, int *work, classes *out);
 
-/* What an e-node's integers are read from is bounded: of a concatenation, all that it joins. */
+/* Whether the source of an e-node's integers is bounded: of a concatenation, all that it joins. */
 static bool reads_bounded(const search *q, eg_node e, int depth, int *work, classes *out) {
   const char *op = eg_symbol_name(q->s->g, eg_node_symbol(q->s->g, e));
   const bool list = strcmp(op, "#list") == 0;

@@ -53,7 +53,7 @@ static bool stacked(state *s, eg_node e, eg_node *list) {
 
 /* ---- a rule that is known beforehand ---- */
 
-/* What `bind` makes of two terms, and that they are one. */
+/* Instantiates two terms by `bind`, and joins them. */
 typedef struct identity {
   eg_node from, to;
   const rule_term *l, *r;

@@ -5,7 +5,7 @@
  * operands are as one: that term becomes a node, which is joined with the parts as a tensor of the
  * other graph would be. What follows are rules of single operators again, and one of no ranks.
  *
- * What all operands of a step are known of is taken on the whole first, whether the other graph has
+ * A step all of whose operands are known is taken on the whole first, whether the other graph has
  * it or not: that is joined with the parts by a rule of this operator, and with what the other
  * graph has by one of no ranks. A tensor that all ranks have may be of a rank's sizes (an expanded
  * column, zeros that are scattered into): the whole has what it was expanded from, or one beside
@@ -205,7 +205,7 @@ static iso_code side_by_side(state *s, eg_node e, uint32_t n, uint32_t d, eg_nod
   return st_add_term(s, t, all.of, out, err);
 }
 
-/* What stands for the tensors that all ranks have, in one of several ways: as they are, unexpanded,
+/* Binds the tensors that all ranks have, in one of several ways: as they are, unexpanded,
  * and side by side along each dimension. Returns: in `any` whether this way there is. */
 static iso_code in_way(state *s, const lifting *x, uint32_t way, uint32_t rank, eg_node *bind,
                        bool *any, iso_error *err) {
@@ -390,8 +390,9 @@ static const rule_term *taken(const state *s, int side, uint32_t i, int64_t *at)
   return is && call->child[0]->kind == RULE_LIST ? call->child[0] : NULL;
 }
 
-/* What all groups' collectives take, of which each peer is a result: by rank, where neighbours are
- * one group, or ranks that are equally far apart. Returns: how many, 0 where they are no such. */
+/* The operands of all groups' collectives, of which each peer is a result: by rank, where
+ * neighbours are one group, or ranks that are equally far apart. Returns: how many, 0 where they
+ * are no such. */
 static uint32_t all_taken(const state *s, const peers *p, bool apart, uint32_t *node) {
   const rule_term *list[MAX_RANKS];
   uint32_t groups = 0;

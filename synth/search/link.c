@@ -95,7 +95,7 @@ static iso_code join_lifted(state *s, const peers *p, eg_node lifted, int64_t by
   return c;
 }
 
-/* What a tensor was joined with, before it was divided. EG_NONE: it was not joined. */
+/* The term that a tensor was joined with before it was divided. EG_NONE: it was not joined. */
 static eg_node undivided(state *s, eg_node e, int64_t by) {
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
@@ -135,7 +135,7 @@ static iso_code find_whole(state *s, peers *p, st_parts *of, iso_error *err) {
   return c;
 }
 
-/* What the peers hold, joined with the whole: as a step on it, or as values tell. Where a rank's
+/* Joins the peers' parts with the whole: as a step on it, or as values tell. Where a rank's
  * call says its own shape, the whole's may stand in more than one way: one that the other graph has
  * is taken. */
 static iso_code link_parts(state *s, peers *p, st_parts *of, iso_error *err) {
@@ -160,7 +160,7 @@ static iso_code link_parts(state *s, peers *p, st_parts *of, iso_error *err) {
 
 static iso_code link(state *s, peers *p, iso_error *err);
 
-/* What a group of the peers makes up as one. `guesses`: or may. */
+/* The tensor that a group of the peers makes up as one. `guesses`: or may. */
 static iso_code whole_of_group(state *s, const peers *p, const uint32_t *node, uint32_t n,
                                bool guesses, eg_node *out, iso_error *err) {
   const eg_node first = s->map[p->side][node[0]];

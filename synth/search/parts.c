@@ -215,7 +215,8 @@ static iso_code join_if(state *s, const st_parts *p, const rule_term *t, eg_node
   if ((equal = st_values_equal(s, whole, aux))) {
     const eg_node with = as_reduced(s, p, whole);
     c = st_prove(s, with, aux, done, err);
-    /* What each part shares stands in the pattern that often; or the cones ended before they met.
+    /* A term that all parts share stands in the pattern as often; or the cones ended before they
+     * met.
      */
     s->ranks.wide = p->n > 2 || s->ranks.cut_short;
     if (!c && !*done && s->ranks.wide) c = st_prove(s, with, aux, done, err);

@@ -83,7 +83,7 @@ bool st_cuts_batch(state *s, int side);
 bool st_says_shape(const rule_term *t, const rule_shape *shape);
 const rule_term *st_with_shape(iso_arena *a, const rule_term *t, const rule_shape *from,
                                const rule_shape *to);
-/* What the peers are as one, made of what their operands are as one, joined with them: in p->whole,
+/* The peers as one tensor, made of their operands as one, joined with them: in p->whole,
  * which stays EG_NONE where values tell that they are not.
  * `resized`: where the call says a rank's shape, with the whole's in its place, or not at all. */
 iso_code st_lift(state *s, peers *p, const st_parts *of, bool resized, iso_error *err);

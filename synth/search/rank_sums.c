@@ -150,8 +150,8 @@ static void propose_list(table *t, const synth_node *n) {
   t->pieces = false;
 }
 
-/* What the sum at node `i` adds up: results of one operator, each of a piece, or of a rank's piece.
- * Sums on the way are flagged: they are of fewer pieces. */
+/* The summands of the sum at node `i`: results of one operator, each of a piece, or of a rank's
+ * piece. Sums on the way are flagged: they are of fewer pieces. */
 static void propose_sum(table *t, uint32_t i, bool *inner) {
   uint32_t node[MAX_RANKS];
   const uint32_t n = inner[i] ? 0 : st_summands(t->s->graph[t->side], i, inner, node);
@@ -287,8 +287,8 @@ bool st_cuts_batch(state *s, int side) {
   return false;
 }
 
-/* What several ranks make of several micro-batches is a grid: a rank's pieces of the first, and the
- * ranks' peers of each. */
+/* Results of several ranks from several micro-batches are a grid: a rank's pieces of the first, and
+ * the ranks' peers of each. */
 static void propose_grids(table *t) {
   const st_ranks *ranks = &t->s->ranks;
   const size_t n_peers = ranks->n_peers;

@@ -1,4 +1,4 @@
-/* What one graph computes as a whole, spread over the ranks: each of its steps as the same step on
+/* Steps that one graph takes as a whole, spread over the ranks: each of them as the same step on
  * the ranks' parts.
  *
  * Where ranks compute their part in another way than the whole does (a softmax over blocks that go

@@ -1,4 +1,4 @@
-/* What a tensor is the sum of, over ranks and micro-batches at once.
+/* The summands of a tensor, over ranks and micro-batches at once.
  *
  * A step that accumulates gradients adds them up a micro-batch at a time and has a collective add
  * up the ranks', before or after that, with a division in between: the sum of all is one of results
@@ -46,7 +46,7 @@ static bool enter_reduced(walk *w, const rule_term *call) {
   return true;
 }
 
-/* What node `i` adds up, if it is a sum or a multiple of one. */
+/* Enters the summands of node `i`, if it is a sum or a multiple of one. */
 static bool enter_operands(walk *w, uint32_t i) {
   const rule_term *call = w->g->node[i].call;
   if (w->g->node[i].kind != SYNTH_OP || call->n < 2) return false;
@@ -118,7 +118,7 @@ uint32_t st_summands(const synth_graph *g, uint32_t i, bool *inner, uint32_t *no
   const bool plain = strcmp(operator_of(&w, i), OP_ADD_TENSOR) == 0;
   if (g->node[i].kind != SYNTH_OP || !adds(&w, i)) return 0;
   const uint32_t n = collect(&w, i, node, &sums);
-  /* What one collective adds up are its ranks' peers. */
+  /* The summands of one collective are its ranks' peers, which others propose. */
   if (n < 2 || sums == 0 || (sums == 1 && !plain)) return 0;
   for (uint32_t k = 0; k < w.n_seen; k++) inner[w.seen[k]] = true;
   return n;

@@ -20,27 +20,19 @@ static bool leaf_konst(const state *s, int side, size_t i, const bool *live) {
 static iso_code add_leaf(state *s, int side, size_t i, bool konst, iso_error *err) {
   const synth_node *n = &s->graph[side]->node[i];
   char name[32];
-  eg_symbol sym;
   snprintf(name, sizeof name, "$%c%zu", side == LEFT ? 'L' : 'R', i);
-  iso_code c = eg_intern(s->g, name, strlen(name), &sym, err);
-  if (!c) c = eg_add(s->g, sym, NULL, 0, &s->map[side][i], err);
+  const iso_code c = st_add_atom(s, name, &n->shape, &s->map[side][i], err);
   if (c) return c;
-  const size_t id = s->map[side][i].i;
-  if (!iso_grow(s->rec, s->cap_rec, id + 1)) return nomem(err);
-  for (size_t k = s->n_rec; k <= id; k++)
-    s->rec[k] = (rec){.node = {-1, -1}, .group = -1, .def = EG_NONE, .from = EG_NONE};
-  if (s->n_rec <= id) s->n_rec = id + 1;
-  rec *r = &s->rec[id];
-  r->tensor = r->leaf = r->atom = true;
+  rec *r = &s->rec[s->map[side][i].i];
   r->konst = konst;
   r->param = n->kind == SYNTH_PARAMETER;
   r->node[side] = (int32_t)i;
-  r->shape = n->shape;
   r->dtype = n->dtype;
   return ISO_OK;
 }
 
-/* What st_join_replicas, st_take_given and the search for ranges would have found: nothing. */
+/* The results of st_join_replicas, st_take_given and the search for ranges, had they found nothing.
+ */
 static iso_code no_facts(state *s, int side, const bool *live, iso_error *err) {
   const size_t n = s->graph[side]->n_nodes;
   st_leaves *l = &s->leaves;

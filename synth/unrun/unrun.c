@@ -35,8 +35,8 @@ static iso_code rewrite_at(state *s, eg_node e, bool smaller, st_term_types *typ
   return c ? c : st_type_terms(types, before, err);
 }
 
-/* What rules added stands in neither graph: there they may only make less of it, so that this ends.
- * A reshape of what another rule's term reshaped before is such a place. */
+/* Terms that rules added stand in neither graph: rules may only make less of them, so that this
+ * ends. A reshape of what another rule's term reshaped before is such a place. */
 static iso_code simplify(state *s, st_term_types *types, size_t *done, bool *joined,
                          iso_error *err) {
   iso_code c = ISO_OK;

@@ -1,4 +1,4 @@
-/* What a client of the warm program sends: four file descriptors (the three standard ones and the
+/* A client of the warm program sends four file descriptors (the three standard ones and the
  * working folder) with a `request`, then `bytes` bytes: the words and the environment, each ended
  * by a zero byte. The answer is one int: a status as waitpid has it, or WARM_REFUSED. */
 #ifndef TESTS_WARM_PROTOCOL_H

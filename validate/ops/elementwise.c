@@ -414,7 +414,7 @@ static sx round_end(sc *c, sx x, const void *ctx) {
 static sx cast_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const sx x = pt_at(c, t->in[0], idx);
   const rule_dtype d = (rule_dtype)t->which;
-  /* What a float becomes that is out of range is the processor's choice. */
+  /* The integer that a float out of range becomes is the processor's choice. */
   if (t->kind == 'i') return pt_fitting(c, sx_fn(c, F_TRUNC, x), d);
   return sx_lift(c, x, round_end, &d);
 }

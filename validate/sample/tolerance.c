@@ -57,7 +57,7 @@ static relation relate(double a, double b) {
   return a == b ? SAME : COMPARE;
 }
 
-/* What is allowed, and the largest difference that the floor alone allowed: of a slice that is as
+/* The difference allowed, and the largest one that the floor alone allowed: of a slice that is as
  * good as zero beside its tensor, whose rounding is as large as the slice. */
 typedef struct allowance {
   double rel, floor_abs, floored;
