@@ -159,7 +159,21 @@ def parser():
             action="store_true",
             help="without weights, at any size, for isomer compare --static (docs/static.md)",
         )
+        c.add_argument(
+            "--python",
+            metavar="ENV",
+            help="capture with the Python of another environment (its folder), as with the "
+            "Transformers of before an upgrade",
+        )
+        c.add_argument(
+            "--checkpoint",
+            metavar="DIR",
+            help=argparse.SUPPRESS
+            if name == "vllm"
+            else "write the model as a checkpoint too, and capture what is loaded from there",
+        )
         add_sweep_options(c)
+    add_upgrade(commands)
     add_hlo(commands)
     add_train(commands)
     add_record(commands)
@@ -178,6 +192,22 @@ def parser():
     c.add_argument("-o", "--out", required=True, help="the folder for captures and sweep.json")
     add_sweep_options(c)
     return p
+
+
+def add_upgrade(commands):
+    c = commands.add_parser(
+        "upgrade",
+        help="did an upgrade of Transformers change these models? a table of the verdicts",
+        description="Captures each MODEL with the Transformers of the old environment and with "
+        "this one's, from one checkpoint, compares the two, and tabulates the verdicts.",
+        epilog=EPILOG,
+    )
+    c.add_argument("models", metavar="MODEL", nargs="+")
+    c.add_argument("--python", metavar="ENV", required=True, help="the old environment's folder")
+    c.add_argument("-o", "--out", required=True, help="the folder for captures and upgrade.json")
+    add_model_options(c)
+    add_sweep_options(c)
+    c.set_defaults(sweep=None)
 
 
 def add_hlo(commands):
@@ -282,8 +312,20 @@ def with_command(argv):
     return ["sweep"] + argv if swept and argv[0].startswith("-") else argv
 
 
-def main(argv=None):
-    options = parser().parse_args(with_command(sys.argv[1:] if argv is None else list(argv)))
+def captured_there(environment, words):
+    """The same command by another environment's Python."""
+    from . import elsewhere
+
+    status, lines = elsewhere.run(environment, words)
+    for line in lines:
+        print(line, file=sys.stderr)
+    return status
+
+
+def main(argv=None, here=False):
+    """here: the environment that --python names is this one."""
+    words = with_command(sys.argv[1:] if argv is None else list(argv))
+    options = parser().parse_args(words)
     if options.command in ("hlo", "train"):
         options.sweep = None
     else:
@@ -294,6 +336,13 @@ def main(argv=None):
 
             os.makedirs(options.out, exist_ok=True)
             return sweep.run(options)
+        if options.command == "upgrade":
+            from . import upgrade
+
+            os.makedirs(options.out, exist_ok=True)
+            return upgrade.run(options)
+        if getattr(options, "python", None) and not here:
+            return captured_there(options.python, words)
         if options.command == "record":
             from .record.launch import run as record
 

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import sys
 import warnings
 
 from . import configs, lacking, weightless, widths
@@ -27,7 +28,9 @@ def prepare(options):
     """(configuration, folder or hub id with weights or None), as the options ask."""
     offline(options.model)
     try:
-        import transformers  # noqa: F401
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()
     except ImportError as e:
         raise CaptureError(
             "Transformers is not installed (pip install transformers==%s)" % TESTED
@@ -200,16 +203,13 @@ def made(options, cls, config, weights):
 
     dtype = getattr(torch, options.dtype)
     extra = {"attn_implementation": ATTENTION[options.attn]}
-    if options.static:
-        torch.manual_seed(options.seed)
-        if hasattr(config, "_experts_implementation"):
-            extra["experts_implementation"] = options.experts
-        return weightless.build(lambda: cls._from_config(config, dtype=dtype, **extra))
-    if weights is not None:
-        return cls.from_pretrained(weights, config=config, dtype=dtype, **extra).eval()
-    torch.manual_seed(options.seed)
     if hasattr(config, "_experts_implementation"):
         extra["experts_implementation"] = options.experts
+    torch.manual_seed(options.seed)
+    if options.static:
+        return weightless.build(lambda: cls._from_config(config, dtype=dtype, **extra))
+    if weights is not None:
+        return loaded(cls, weights, config, dtype, extra)
     # Weights are drawn in float32 and cast, so that every dtype is of one model.
     if hasattr(cls, "_from_config"):
         model = cls._from_config(config, **extra).eval()
@@ -220,12 +220,36 @@ def made(options, cls, config, weights):
     return model.to(dtype).eval()
 
 
+def loaded(cls, weights, config, dtype, extra):
+    """A model of a checkpoint. What that does not hold is drawn by Transformers: it is told of."""
+    from transformers import __version__ as version
+
+    key = "dtype" if tuple(map(int, version.split(".")[:2])) >= (4, 56) else "torch_dtype"
+    model, said = cls.from_pretrained(
+        weights, config=config, output_loading_info=True, **{key: dtype}, **extra
+    )
+    missing = sorted(said.get("missing_keys") or ())
+    if missing:
+        names = ", ".join(missing[:4]) + (" ..." if len(missing) > 4 else "")
+        print(
+            "isomer-capture: the checkpoint %s has no values for %s (%d), which are random"
+            % (weights, names, len(missing)),
+            file=sys.stderr,
+        )
+    return model.eval()
+
+
 # Transformers asks these about the values in its tensors, or whether it is being traced.
 DECISIONS = (
     "find_packed_sequence_indices",
     "_ignore_causal_mask_sdpa",
     "_ignore_bidirectional_mask_sdpa",
 )
+# Whether they ask for it: 5.x, 4.x.
+TRACING = ("is_tracing", "is_torchdynamo_compiling")
+# What makes a mask of nested vmap: 5.x, 4.x.
+VMAPS = ("_vmap_expansion_sdpa", "_vmap_for_bhqkv")
+INDEXING = "TransformGetItemToIndex"  # and how such a mask reads a tensor at its indices
 
 
 @contextlib.contextmanager
@@ -233,24 +257,45 @@ def as_it_runs(attn, static=False):
     """While exporting, Transformers builds masks that it skips when it runs. Unless `sdpa-mask`
     asks for that, its decisions are those of the plain run before. Without weights there is none:
     positions are the model's own, of one sequence."""
-    from transformers import masking_utils
-
-    names = ("is_tracing", "_vmap_expansion_sdpa") + DECISIONS
-    saved = {n: getattr(masking_utils, n) for n in names if hasattr(masking_utils, n)}
-    if "_vmap_expansion_sdpa" in saved:
-        masking_utils._vmap_expansion_sdpa = broadcast(saved["_vmap_expansion_sdpa"])
-    if attn != "sdpa-mask" and "is_tracing" in saved:
-        for name in DECISIONS:
-            if name in saved:
-                setattr(masking_utils, name, replayed(saved[name]))
-        masking_utils.is_tracing = lambda tensor=None: False
-    if static and "find_packed_sequence_indices" in saved:
-        masking_utils.find_packed_sequence_indices = lambda position_ids: None
-    try:
+    with contextlib.ExitStack() as stack:
+        for module in mask_modules():
+            for name, value in replaced(module, attn, static).items():
+                stack.callback(setattr, module, name, getattr(module, name))
+                setattr(module, name, value)
         yield
-    finally:
-        for name, original in saved.items():
-            setattr(masking_utils, name, original)
+
+
+def mask_modules():
+    """The modules of this Transformers that make masks: before 4.53 there was one, of which models
+    asked what they might skip."""
+    import importlib
+
+    out = []
+    for name in ("masking_utils", "modeling_attn_mask_utils"):
+        with contextlib.suppress(ImportError):
+            out.append(importlib.import_module("transformers." + name))
+    return out
+
+
+def replaced(module, attn, static):
+    """{name of a function of such a module: what stands in its place}"""
+    has = vars(module)
+    out = {n: broadcast(has[n]) for n in VMAPS if n in has}
+    if INDEXING in has:
+        out[INDEXING] = unless_traced(has[INDEXING])
+    if attn != "sdpa-mask":
+        out.update({n: replayed(has[n]) for n in DECISIONS if n in has})
+        out.update({n: lambda tensor=None: False for n in TRACING if n in has})
+    if static and "find_packed_sequence_indices" in has:
+        out["find_packed_sequence_indices"] = lambda position_ids: None
+    return out
+
+
+def unless_traced(context):
+    """A context that does nothing while tracing."""
+    from torch.fx.experimental.proxy_tensor import get_proxy_mode
+
+    return lambda: contextlib.nullcontext() if get_proxy_mode() else context()
 
 
 def broadcast(original):
@@ -258,14 +303,18 @@ def broadcast(original):
     as dimensions."""
     from torch._subclasses.fake_tensor import FakeTensor
 
-    def expansion(mask_function):
+    def expansion(mask_function, *more, **named):
         def mask(*indices):
             if not any(isinstance(i, FakeTensor) for i in indices):
-                return original(mask_function)(*indices)
-            shaped = [
-                i.view([-1 if d == k else 1 for d in range(4)]) for k, i in enumerate(indices)
-            ]
-            return mask_function(*shaped).expand([i.shape[0] for i in indices])
+                return original(mask_function, *more, **named)(*indices)
+            # Where the batch and the heads are left to broadcasting, they are None.
+            given = [i for i in indices if i is not None]
+            places = range(len(given))
+            shaped = iter(
+                [i.view([-1 if d == k else 1 for d in places]) for k, i in zip(places, given)]
+            )
+            made = mask_function(*(i if i is None else next(shaped) for i in indices))
+            return made.expand([i.shape[0] for i in given])
 
         return mask
 
@@ -373,7 +422,21 @@ def run(options):
             if not options.reduce:
                 raise
             config, model, inputs = shrunk(options, e)
+        if options.checkpoint:
+            config, model = through_checkpoint(options, model)
         return capture_model(options, config, model, inputs), model
+
+
+def through_checkpoint(options, model):
+    """(configuration, model) loaded from the folder that the model is written to."""
+    if not hasattr(model, "save_pretrained"):
+        raise CaptureError(
+            "--checkpoint: %s is a layer that Transformers writes no checkpoint of"
+            % type(model).__name__
+        )
+    model.save_pretrained(options.checkpoint)
+    config, weights = configs.load_config(options.checkpoint)
+    return config, build(options, config, weights)
 
 
 LARGEST = 300_000_000  # elements of what is built only to see whether it runs

@@ -55,6 +55,9 @@ class SSA:
 def relative(path):
     """A source file's path from its package's folder on."""
     path = path.replace("\\", "/")
+    own = os.path.dirname(os.path.abspath(__file__)) + "/"
+    if path.startswith(own):  # which need not be on the path (elsewhere.py)
+        return "isomer_capture/" + path.removeprefix(own)
     for mark in ("/site-packages/", "/dist-packages/"):
         if mark in path:
             return path.split(mark)[-1]

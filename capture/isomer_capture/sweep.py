@@ -236,13 +236,22 @@ def run(options):
                 )
                 row = one(request, model, chosen, os.path.join(options.out, name), options.timeout)
                 rows.append(row)
-                print(
-                    "%s, %s: %s %s" % (row["model"], row["setting"], row["verdict"], row["detail"]),
-                    file=sys.stderr,
-                    flush=True,
-                )
-                with open(os.path.join(options.out, "sweep.json"), "w", encoding="utf-8") as f:
-                    json.dump({"rows": rows}, f, indent=1)
+                keep(rows, options.out, row, "sweep.json")
     print(markdown(rows))
+    return status(rows)
+
+
+def keep(rows, folder, row, name):
+    """Says a row on stderr, and writes all that there are."""
+    print(
+        "%s, %s: %s %s" % (row["model"], row["setting"], row["verdict"], row["detail"]),
+        file=sys.stderr,
+        flush=True,
+    )
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+        json.dump({"rows": rows}, f, indent=1)
+
+
+def status(rows):
     verdicts = {r["verdict"] for r in rows}
     return 1 if "different" in verdicts else 0 if verdicts == {"equivalent"} else 3
