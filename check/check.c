@@ -235,6 +235,7 @@ static void state_free(chk_state *k) {
   free(k->fixed);
   free(k->up);
   free(k->unpinned);
+  free(k->zeros);
   free(k->assumption);
 }
 
@@ -260,6 +261,7 @@ iso_code chk_check(const char *path, const cap_graph *left, const cap_graph *rig
     c = chk_begin_values(k);
     if (!c) c = chk_find_masks(k);
     if (!c && !chk_settled(k)) c = check_steps(k);
+    if (!c && !chk_settled(k)) c = chk_zeros(k);
     if (!c && !chk_settled(k) && k->set == 0) c = chk_free_elements(k);
     if (!c && !chk_settled(k)) c = note_shared(k);
     if (!c && !chk_settled(k)) c = chk_outputs(k);

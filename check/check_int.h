@@ -97,6 +97,7 @@ typedef struct chk_state {
   uint32_t
       *open_on;     /* and the leaf that it depends on: else a question takes time without bounds */
   uint32_t n_asked; /* such questions */
+  bool *zeros; /* by term: a step joins its zeros with those of another sign; NULL: none does */
   bool reads_masks[CHK_MASK_KINDS]; /* the certificate reads these masks as minus infinity */
   bool near_masks;                  /* numbers come near masks that rules read */
   bool rounded;                     /* constants were taken to be one but for rounding */
@@ -181,6 +182,13 @@ bool chk_rounds_nothing(const char *op);
 /* A term in the rule language over the captures' names, cut past `room` calls. Returns: NULL when
  * there is no memory. */
 const char *chk_spelled(chk_state *k, uint32_t id, int *room);
+
+/* ---- zeros.c ---- */
+/* A step joins term `a`, which has value `x`, with one that has `y`, equal but for zeros' signs and
+ * rounding: that is kept in mind. */
+iso_code chk_zeros_joined(chk_state *k, uint32_t a, const rule_tensor *x, const rule_tensor *y);
+/* Behind the steps of a set: refused where something tells such zeros apart. */
+iso_code chk_zeros(chk_state *k);
 
 /* ---- formula.c ---- */
 enum { CHK_FORMULAS = 5 };

@@ -180,8 +180,8 @@ bool chk_same_bytes(const rule_tensor *a, const rule_tensor *b) {
 }
 
 /* NULL if the two are one constant: equal, or tables of one dtype that were computed twice, to 2
- * ulp. `signs`: 0 and -0 are two. */
-static const char *constants_differ(const rule_tensor *a, const rule_tensor *b, bool signs) {
+ * ulp. */
+static const char *constants_differ(const rule_tensor *a, const rule_tensor *b) {
   if (!rule_shape_eq(&a->shape, &b->shape)) return "they have different shapes";
   const bool fa = rule_dtype_is_float(a->dtype);
   if (fa != rule_dtype_is_float(b->dtype) || (!fa && a->dtype != b->dtype) ||
@@ -191,7 +191,6 @@ static const char *constants_differ(const rule_tensor *a, const rule_tensor *b, 
   const double eps = a->dtype == b->dtype && chk_varied(a) ? 2 * epsilon(a->dtype) : 0;
   for (int64_t i = 0; i < a->numel; i++) {
     const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
-    if (signs && signbit(x) != signbit(y)) return "their zeros have different signs";
     if (x == y) continue;
     if (!isfinite(x) || !isfinite(y) || !(fabs(x - y) <= eps * fmax(fabs(x), fabs(y))))
       return "their values differ";
@@ -214,39 +213,6 @@ static iso_code depends(chk_state *k, size_t step, uint32_t on) {
                     chk_side_of(k, on), chk_name_of(k, on));
 }
 
-/* Whether something reads signs of zeros. */
-static bool signs_count(const chk_state *k) {
-  for (int side = 0; side < 2; side++)
-    for (size_t i = 0; i < k->graph[side]->n_nodes; i++) {
-      const rule_term *call = k->graph[side]->node[i].call;
-      if (call && rule_reads_zero_sign(call)) return true;
-    }
-  return false;
-}
-
-/* Whether something can tell 0 from -0 in a leaf. */
-static iso_code zero_sign_matters(chk_state *k, uint32_t leaf, bool *matters) {
-  const cap_graph *g = k->graph[k->term[leaf].side];
-  bool *carries = calloc(g->n_nodes + 1, 1);
-  if (!carries) return chk_nomem(k);
-  carries[k->term[leaf].index] = true;
-  *matters = false;
-  for (size_t i = 0; i < g->n_nodes && !*matters; i++)
-    *matters = rule_zero_sign_matters(g->node[i].call, carries, i);
-  free(carries);
-  return ISO_OK;
-}
-
-iso_code chk_same_but_zeros(chk_state *k, uint32_t a, uint32_t b, const rule_tensor *x,
-                            const rule_tensor *y, bool *same) {
-  bool matters[2] = {false, false};
-  *same = k->term[b].node != NULL && rule_tensor_same_numbers(x, y);
-  iso_code c = *same ? zero_sign_matters(k, a, &matters[0]) : ISO_OK;
-  if (!c && *same) c = zero_sign_matters(k, b, &matters[1]);
-  *same = *same && !matters[0] && !matters[1];
-  return c;
-}
-
 iso_code chk_same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   const chk_values *x, *y;
   uint32_t on;
@@ -257,10 +223,11 @@ iso_code chk_same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   if (x->n != 1 || y->n != 1)
     return chk_settle(k, CHK_REFUSED, "step %zu: an operator with several outputs has no value",
                       step);
-  const char *why = constants_differ(x->v[0], y->v[0], signs_count(k));
+  const char *why = constants_differ(x->v[0], y->v[0]);
   if (why)
     return chk_settle(k, CHK_REFUSED, "step %zu: %s %s and %s %s: %s", step, chk_side_of(k, a),
                       chk_name_of(k, a), chk_side_of(k, b), chk_name_of(k, b), why);
+  if ((c = chk_zeros_joined(k, a, x->v[0], y->v[0]))) return c;
   return chk_assume(k, RULE_ASSUMES_VALUE,
                     iso_arena_printf(k->arena, "%s %s and %s %s have the same captured value",
                                      chk_side_of(k, a), chk_name_of(k, a), chk_side_of(k, b),

@@ -411,6 +411,7 @@ static iso_code same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step
       c || chk_settled(k) || agree(x.v[0], x.v[1], x.spread, x.of[0].stored || x.of[1].stored);
   for (int side = 0; side < 2 && !same && !c && !chk_settled(k); side++)
     c = try_ways(k, &x, side, &same);
+  if (!c && !chk_settled(k) && same) c = chk_zeros_joined(k, a, x.v[0], x.v[1]);
   if (!c && !chk_settled(k) && !same)
     c = chk_settle(k, CHK_REFUSED, "step %zu: the constants differ by more than rounding", step);
   free(x.spread);

@@ -111,7 +111,9 @@ iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step) {
     if (c || !v) return c;
     const char *why = chk_leaves_differ(chk_captured(k, a, x.set), v, x.input);
     bool same = false;
-    if (why) c = chk_same_but_zeros(k, a, b, chk_captured(k, a, x.set), v, &same);
+    const rule_tensor *own = chk_captured(k, a, x.set);
+    if (why) same = k->term[b].node && rule_tensor_same_numbers(own, v);
+    if (same) c = chk_zeros_joined(k, a, own, v);
     rule_tensor_unref(v);
     if (c) return c;
     if (why && !same)

@@ -29,8 +29,5 @@ bool chk_varied(const rule_tensor *t);
 bool chk_same_bytes(const rule_tensor *a, const rule_tensor *b);
 const char *chk_name_of(const chk_state *k, uint32_t t);
 const char *chk_side_of(const chk_state *k, uint32_t t);
-/* Whether two leaves are equal but for signs of zeros, at which nothing looks. */
-iso_code chk_same_but_zeros(chk_state *k, uint32_t a, uint32_t b, const rule_tensor *x,
-                            const rule_tensor *y, bool *same);
 
 #endif

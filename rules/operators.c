@@ -88,7 +88,7 @@
 #define POWER .power = true
 #define NORM .norm = true
 #define POLE .pole = true
-#define SIGNED_POLE .signed_pole = true, POLE
+#define SIGNED_POLE(k) .signed_pole = (k) + 1, POLE
 #define POSITIVE .positive = true
 #define UNDERFLOWS .underflows = true
 #define READS_ZERO_SIGN .reads_zero_sign = true

@@ -201,8 +201,9 @@ bool rule_looks_at_undefined(const rule_term *t);
 bool rule_reads_zero_sign(const rule_term *call);
 /* Whether `call`, node `node` of a graph (RULE_VAR i: node i), can tell 0 from -0 in what `carries`
  * flags, by node; where it cannot, its own flag says whether its result carries them on. Infinities
- * of quotients count. `call` may be NULL (a leaf). */
-bool rule_zero_sign_matters(const rule_term *call, bool *carries, size_t node);
+ * of quotients count. `fixed`: by node, what is the same on all inputs; that of this node is
+ * written. `call` may be NULL (a leaf), whose flags are the caller's. */
+bool rule_zero_sign_matters(const rule_term *call, bool *fixed, bool *carries, size_t node);
 /* Whether the call reads memory by strides (as_strided): a function only of what lies row by row.
  */
 bool rule_reads_memory(const rule_term *call);

@@ -17,14 +17,24 @@ static bool uses(const rule_term *t, const bool *flag) {
   return false;
 }
 
-bool rule_zero_sign_matters(const rule_term *call, bool *carries, size_t node) {
-  if (call == NULL || !uses(call, carries)) return false;
+static bool all_of(const rule_term *t, const bool *flag) {
+  if (t->kind == RULE_VAR) return flag[t->u.i];
+  for (uint32_t i = 0; i < t->n; i++)
+    if (!all_of(t->child[i], flag)) return false;
+  return true;
+}
+
+bool rule_zero_sign_matters(const rule_term *call, bool *fixed, bool *carries, size_t node) {
+  if (call == NULL) return false;
+  fixed[node] = all_of(call, fixed);
+  if (!uses(call, carries)) return false;
   if (call->kind != RULE_OP) return true;
   const rule_operator *o = rule_operator_of(call->u.s);
-  if (!rule_is_getitem(call->u.s) &&
-      (!rule_is_aten(call->u.s) || o->reads_zero_sign || o->signed_pole))
+  if (!rule_is_getitem(call->u.s) && (!rule_is_aten(call->u.s) || o->reads_zero_sign)) return true;
+  if (o->signed_pole && o->signed_pole <= call->n && uses(call->child[o->signed_pole - 1], carries))
     return true;
-  carries[node] = !o->drops_zero_sign;
+  /* A sum of zeros below 0 is one, too. */
+  carries[node] |= !o->drops_zero_sign || fixed[node];
   return false;
 }
 

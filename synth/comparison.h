@@ -282,9 +282,10 @@ typedef struct st_constants {
   st_reading *reading;
   size_t n_readings, cap_readings;
   const synth_node *as_given[2]; /* the nodes as captured; ours may read a literal as another */
-  const char *doubtful;          /* two constants that were joined may be two: which */
-  bool inexact;                  /* constants were related that differ by rounding */
-  bool measured;                 /* how far the outputs move because of what was rounded is known */
+  bool poles_differ;    /* what is one over the reals is infinite on both sides, of either sign */
+  const char *doubtful; /* two constants that were joined may be two: which */
+  bool inexact;         /* constants were related that differ by rounding */
+  bool measured;        /* how far the outputs move because of what was rounded is known */
   bool widen, wide; /* what one side alone computes of constants is made in float64; from now on */
   bool narrowed;    /* one side alone computes some constant in float32 */
 } st_constants;

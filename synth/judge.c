@@ -180,7 +180,7 @@ iso_code st_judge(state *s, pairing *p, iso_error *err) {
     if (!done && equal_values && !st_stopped(s)) c = st_prove(s, l, p[i].aux, &done, err);
     bool told = false;
     if (!c && done && !equal_values) c = st_tells_overflow(s, &told, err);
-    done &= !told;
+    done &= !told && (equal_values || !s->constants.poles_differ);
     if (!c && done && !equal_values)
       c = iso_fail(err, ISO_INTERNAL, "output \"%s\" was joined although its values differ", name);
     if (!c && done) c = st_explain(s, l, p[i].aux, &r->evidence, err);

@@ -22,6 +22,11 @@ iso_code st_mark_related(state *s, const eg_node *all, size_t n, const rule_term
 const rule_term *st_fill_term(state *s, const rule_term *shape, const rule_term *number,
                               rule_dtype dtype);
 
+/* ---- signs.c ---- */
+/* Whether the zeros of two constants have different signs, and something of the graphs tells these
+ * apart; true where there is no memory to find out. */
+bool st_zeros_told(const state *s, eg_node a, eg_node b);
+
 /* ---- literals.c ---- */
 /* Find the literals that float32 rounded on one side only. Requires: the graphs as captured. */
 iso_code st_find_readings(state *s, const bool *const live[2], iso_error *err);

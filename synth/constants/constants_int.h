@@ -18,7 +18,7 @@ iso_code cn_join_equal(state *s, eg_node *all, size_t *n, eg_node e, iso_error *
 
 /* ---- equal.c ---- */
 double cn_epsilon(rule_dtype d);
-/* On every set. */
+/* On every set; not where signs of zeros tell them apart. */
 bool cn_alike(const state *s, eg_node a, eg_node b);
 /* Bit for bit. */
 bool cn_identical(const state *s, eg_node a, eg_node b);

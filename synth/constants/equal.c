@@ -3,6 +3,7 @@
  *
  * Invariant: a merge is noted as an assumption before it is made, and points at it. */
 #include "synth/constants/constants_int.h"
+#include "synth/constants/constants.h"
 #include "synth/constants/rounding.h"
 #include "synth/joint/joint.h"
 #include "synth/search/search.h"
@@ -24,8 +25,8 @@ double cn_epsilon(rule_dtype d) {
 
 /* Equal, or results of two computations that round differently: 2 ulp, and only in float32 and
  * float64, where that cannot be a value of its own, and only for tables: one number filled in is
- * what it is. `signs`: 0 and -0 are two. */
-static bool same_constant(const rule_tensor *a, const rule_tensor *b, bool signs) {
+ * what it is. 0 and -0 are one. */
+static bool same_constant(const rule_tensor *a, const rule_tensor *b) {
   if (!rule_shape_eq(&a->shape, &b->shape)) return false;
   const bool fa = rule_dtype_is_float(a->dtype), fb = rule_dtype_is_float(b->dtype);
   if (fa != fb || (!fa && a->dtype != b->dtype)) return false;
@@ -35,7 +36,7 @@ static bool same_constant(const rule_tensor *a, const rule_tensor *b, bool signs
   const double eps = rounds ? 2 * cn_epsilon(a->dtype) : 0;
   for (int64_t i = 0; i < a->numel; i++) {
     const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
-    if (isnan(x) || isnan(y) || (signs && signbit(x) != signbit(y))) return false;
+    if (isnan(x) || isnan(y)) return false;
     if (x == y) continue;
     if (!isfinite(x) || !isfinite(y)) return false;
     if (!(fabs(x - y) <= eps * fmax(fabs(x), fabs(y)))) return false;
@@ -46,9 +47,8 @@ static bool same_constant(const rule_tensor *a, const rule_tensor *b, bool signs
 bool cn_alike(const state *s, eg_node a, eg_node b) {
   const rec *x = &s->rec[a.i], *y = &s->rec[b.i];
   for (size_t set = 0; set < s->n_kept; set++)
-    if (!same_constant(x->cval[set * x->n_out], y->cval[set * y->n_out], s->constants.signs))
-      return false;
-  return true;
+    if (!same_constant(x->cval[set * x->n_out], y->cval[set * y->n_out])) return false;
+  return !st_zeros_told(s, a, b);
 }
 
 bool cn_identical(const state *s, eg_node a, eg_node b) {

@@ -90,13 +90,14 @@ static iso_code join(search *x, eg_node target, eg_node of, const char *relation
 
 /* ---- the same numbers in the same order ---- */
 
-/* Worth a closer look. `signs`: 0 and -0 are two. */
-static bool resembles(const rule_tensor *a, const rule_tensor *b, bool signs) {
+/* Worth a closer look. */
+static bool resembles(const search *at, eg_node target, eg_node e) {
+  const rule_tensor *a = value(at, target), *b = value(at, e);
   double most = 0, apart = 0;
   if (a->numel != b->numel) return false;
   for (int64_t i = 0; i < a->numel; i++) {
     const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
-    if (isnan(x) || isnan(y) || (signs && signbit(x) != signbit(y))) return false;
+    if (isnan(x) || isnan(y)) return false;
     if (fabs(x) > 1e30 ||
         fabs(y) > 1e30) { /* masks: rounding makes none of another, and none infinite */
       if (x != y) return false;
@@ -105,7 +106,7 @@ static bool resembles(const rule_tensor *a, const rule_tensor *b, bool signs) {
     most = fmax(most, fabs(x));
     apart = fmax(apart, fabs(x - y));
   }
-  return apart <= 0.25 * most;
+  return apart <= 0.25 * most && !st_zeros_told(at->s, target, e);
 }
 
 static bool same_but_ones(const rule_shape *a, const rule_shape *b) {
@@ -162,8 +163,7 @@ static iso_code try_direct(search *x, eg_node target, bool exactly, found *best,
     const eg_node e = x->all[k];
     if (!floating(x, e) || !st_constant_on(s, e, !side) || eg_equal(s->g, e, target)) continue;
     const rule_shape *a = &s->rec[e.i].cval[0]->shape, *b = &s->rec[target.i].cval[0]->shape;
-    if (rule_shape_eq(a, b) != exactly || !same_but_ones(a, b) ||
-        !resembles(value(x, target), value(x, e), s->constants.signs))
+    if (rule_shape_eq(a, b) != exactly || !same_but_ones(a, b) || !resembles(x, target, e))
       continue;
     found now = {.fit = RX_NO};
     iso_code c = in_shape(x, e, target, &now.of, &now.text, err);
@@ -404,7 +404,7 @@ static iso_code judge_layout(search *x, eg_node target, const rule_term *term, f
   if (c || !s->rec[now.of.i].cval || eg_equal(s->g, now.of, target) ||
       !rule_shape_eq(&s->rec[now.of.i].cval[0]->shape, &s->rec[target.i].cval[0]->shape))
     return c;
-  if (!resembles(value(x, target), value(x, now.of), s->constants.signs)) return ISO_OK;
+  if (!resembles(x, target, now.of)) return ISO_OK;
   if ((c = rx_explained(s, target, now.of, &now.fit, err)) || now.fit == RX_NO) return c;
   const char **name = calloc(x->n + 1, sizeof *name);
   if (!name) return nomem(err);

@@ -130,15 +130,18 @@ static iso_code relate_across_dtypes(state *s, int side, const char *const *name
 static iso_code zero_sign_matters(const state *s, int side, size_t i, const bool *live,
                                   bool *matters, iso_error *err) {
   const synth_graph *g = s->graph[side];
-  bool *carries = calloc(g->n_nodes + 1, 1);
-  if (!carries) return nomem(err);
-  carries[i] = true;
+  bool *carries = calloc(g->n_nodes + 1, 1), *fixed = calloc(g->n_nodes + 1, 1);
+  const iso_code c = carries && fixed ? ISO_OK : nomem(err);
   *matters = false;
-  for (size_t j = i + 1; j < g->n_nodes && !*matters; j++)
+  for (size_t j = 0; j < g->n_nodes && !*matters && !c; j++) {
+    carries[j] = j == i;
+    fixed[j] = g->node[j].kind != SYNTH_INPUT; /* parameters may be */
     if (g->node[j].kind == SYNTH_OP && live[j])
-      *matters = rule_zero_sign_matters(g->node[j].call, carries, j);
+      *matters = rule_zero_sign_matters(g->node[j].call, fixed, carries, j);
+  }
+  free(fixed);
   free(carries);
-  return ISO_OK;
+  return c;
 }
 
 /* On every set. */

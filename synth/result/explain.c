@@ -6,6 +6,7 @@
 #include "synth/result/result.h"
 
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,6 +148,14 @@ iso_code st_explain(state *s, eg_node a, eg_node b, rule_status *weakest, iso_er
   return c;
 }
 
+/* One is infinite where the other is, of the other sign: a quotient by 0 is no real number. */
+static bool at_pole(const rule_tensor *a, const rule_tensor *b) {
+  bool any = false;
+  for (int64_t i = 0; rule_dtype_is_float(a->dtype) && i < a->numel && !any; i++)
+    any = isinf(rule_tensor_get(a, i)) && rule_tensor_get(a, i) == -rule_tensor_get(b, i);
+  return any;
+}
+
 /* Every class holds one value, one shape, one dtype: congruence merges included. */
 iso_code st_check_classes(state *s, iso_error *err) {
   for (uint32_t i = 0; i < s->n_rec; i++) {
@@ -171,6 +180,8 @@ iso_code st_check_classes(state *s, iso_error *err) {
       const iso_code c = df.equal ? ISO_OK : st_same_numbers(s, d, pair, true, &rounding, err);
       if (c) return c;
       if (rounding) continue;
+      s->constants.poles_differ |= !df.equal && at_pole(vq, ve);
+      if (!df.equal && s->constants.poles_differ) continue; /* the outputs' values decide */
       bool told = false;
       if (!df.equal && st_tells_overflow(s, &told, err)) return ISO_NOMEM;
       if (told) continue; /* what it makes of the outputs is judged there */

@@ -1,5 +1,6 @@
 /* E-nodes grouped by value: what agrees up to layout on all draws is tried for a rule that joins
  * it. */
+#include "synth/constants/constants.h"
 #include "synth/joint/joint.h"
 #include "synth/leaves/leaves.h"
 #include "synth/relate/layout.h"
@@ -129,7 +130,7 @@ bool st_values_equal(state *s, eg_node a, eg_node b) {
         (s->constants.signs && !rule_tensor_same_zeros(va, vb)))
       return false;
   }
-  return true;
+  return !s->rec[a.i].konst || !s->rec[b.i].konst || !st_zeros_told(s, a, b);
 }
 
 /* 0: the same shape, 1: the same but for sizes 1, 2: another. */

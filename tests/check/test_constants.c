@@ -187,6 +187,43 @@ START_TEST(numbers_of_all_digits_are_compared_as_they_are) {
 }
 END_TEST
 
+/* 0 and -0, by way of a product or a sum, to what divides by them, is divided, or reads their sign;
+ * what is made of constants alone keeps the sign of a sum. */
+static bool zeros_joined(int end, int way, bool below) {
+  const rule_shape three = SHAPE(3);
+  setup();
+  const uint32_t x = leaf(LEFT, CAP_INPUT, "x", keep(make(SHAPE(3)))),
+                 z = leaf(LEFT, CAP_BUFFER, "z", filled(RULE_F32, 0));
+  const rule_term *ways[] = {NULL, CALL("aten::mul.Tensor", v(z), num(3)),
+                             CALL("aten::add.Tensor", v(z), v(x)),
+                             CALL("aten::add.Tensor", v(z), v(z))};
+  const uint32_t t = way ? shaped(LEFT, ways[way], RULE_F32, three) : z;
+  const rule_term *ends[] = {CALL("aten::div.Tensor", v(x), v(t)),
+                             CALL("aten::div.Tensor", v(t), v(x)),
+                             CALL("aten::copysign.Tensor", v(x), v(t)),
+                             CALL("aten::reciprocal", v(t)), CALL("aten::exp", v(t))};
+  shaped(LEFT, ends[end], RULE_F32, three);
+  leaf(RIGHT, CAP_BUFFER, "z", filled(RULE_F32, below ? -0.0 : 0.0));
+  add_captures();
+  begin();
+  ck_assert(accepted(chk_same_constants(&k, z, (uint32_t)k.graph[LEFT]->n_nodes, 0)));
+  const bool fine = accepted(chk_zeros(&k));
+  teardown();
+  return fine;
+}
+
+START_TEST(zeros_of_two_signs_are_one_where_nothing_tells_them_apart) {
+  enum { DIVIDES, IS_DIVIDED, READS, INVERTS, NEITHER, N_ENDS, BY_SUM = 2, N_WAYS = 4 };
+  for (int end = 0; end < N_ENDS; end++)
+    for (int way = 0; way < N_WAYS; way++) {
+      const bool told = way != BY_SUM && end != IS_DIVIDED && end != NEITHER;
+      ck_assert_msg(zeros_joined(end, way, true) == !told, "end %d, way %d: %s", end, way,
+                    report.reason);
+      ck_assert(zeros_joined(end, way, false));
+    }
+}
+END_TEST
+
 /* Beside 1e16, another element that moves by a thousandth is another one. */
 START_TEST(large_elements_excuse_no_other) {
   for (int power = 4; power <= 300; power += 37)
@@ -250,6 +287,7 @@ int main(void) {
   tcase_add_test(t, own_calls_move_numbers_and_do_not_round);
   tcase_add_test(t, a_stored_table_is_what_it_was_computed_from);
   tcase_add_test(t, numbers_of_all_digits_are_compared_as_they_are);
+  tcase_add_test(t, zeros_of_two_signs_are_one_where_nothing_tells_them_apart);
   tcase_add_test(t, large_elements_excuse_no_other);
   tcase_add_test(t, a_literal_is_rounded_by_half_a_unit);
   suite_add_tcase(s, t);

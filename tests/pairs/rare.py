@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Pairs that part where few inputs lie: beyond a cut of the complex plane, where a numerator and a
-denominator vanish at once, at the least integer. Twins that are one function beside them. Needs
-PyTorch, which exports them; what each is was found on paper.
+denominator vanish at once, at the least integer; and by the sign of a constant's zero. Twins that
+are one function beside them. Needs PyTorch, which exports them; what each is was found on paper, of
+zeros by running both sides: the constants alone differ, so that one input tells.
 
     tests/pairs/rare.py [--isomer build/isomer] [--seed N] [--count N] [-v]
 
@@ -98,6 +99,69 @@ def integers(rng):
     ]
 
 
+def constants(rng):
+    """Zeros of either sign, on the way to what reads it, divides by it, or does neither."""
+    shape = rng.choice([(3, 4), (2, 6), (12,)])
+    x, y = torch.randn(shape), torch.randn(shape).abs() + 0.5
+    stored = [torch.zeros(shape), -torch.zeros(shape)]
+    some = torch.rand(shape) < 0.5
+    made = [
+        lambda x, z: torch.full_like(x, z),
+        lambda x, z: torch.zeros(shape) * (1.0 if str(z) == "0.0" else -1.0),
+        lambda x, z: stored[str(z) == "-0.0"],
+        lambda x, z: torch.where(some, torch.full_like(x, z), torch.ones(shape)),
+        lambda x, z: torch.full_like(x, z) + torch.full_like(x, -0.0),
+    ]
+    steps = [
+        lambda t: t * 3.0,
+        lambda t: t.reshape(-1).reshape(shape),
+        lambda t: torch.cat([t, t]).narrow(0, 0, shape[0]),
+        lambda t: t.flip(0),
+        lambda t: -t,
+        lambda t: t / 7.0,
+        lambda t: t.to(torch.float64).to(torch.float32),
+        lambda t: t + 0.0,
+        lambda t: torch.sin(t),
+        lambda t: t.expand(2, *shape)[0],
+    ]
+    ends = [
+        lambda x, y, t: x / t,
+        lambda x, y, t: x * t.reciprocal(),
+        lambda x, y, t: x * t.pow(-1),
+        lambda x, y, t: torch.copysign(x, t),
+        lambda x, y, t: torch.atan2(t, -y),
+        lambda x, y, t: torch.where(torch.signbit(t), x, y),
+        lambda x, y, t: x / (y * t),
+        lambda x, y, t: (y / t).sigmoid() * x,
+        lambda x, y, t: x + t,
+        lambda x, y, t: (x - t / 5.0).exp(),
+        lambda x, y, t: torch.where(t == 0, x, y),
+        lambda x, y, t: x * t.cos() + y * t.exp(),
+        lambda x, y, t: (x + t).softmax(-1),
+        lambda x, y, t: x / (t + y),
+    ]
+    out = []
+    for _ in range(6):
+        one, two, end = rng.choice(made), rng.choice(made[:3]), rng.choice(ends)
+        way = [rng.choice(steps) for _ in range(rng.randint(0, 3))]
+        signs = rng.choice([(0.0, -0.0), (-0.0, 0.0), (0.0, 0.0), (-0.0, -0.0)])
+
+        def side(make, z, way=way, end=end):
+            def f(x, y):
+                t = make(x, z)
+                for step in way:
+                    t = step(t)
+                return end(x, y, t)
+
+            return f
+
+        left, right = side(one, signs[0]), side(rng.choice([one, two]), signs[1])
+        with torch.no_grad():
+            same = torch.equal(left(x, y).nan_to_num(7), right(x, y).nan_to_num(7))
+        out.append((same, left, right, (x, y)))
+    return out
+
+
 class Side(torch.nn.Module):
     def __init__(self, f):
         super().__init__()
@@ -143,7 +207,7 @@ def main():
     for k in range(o.count):
         rng = random.Random(o.seed * 1000 + k)
         torch.manual_seed(o.seed * 1000 + k)
-        for kind in (planes, quotients, integers):
+        for kind in (planes, quotients, integers, constants):
             for n, case in enumerate(kind(rng)):
                 with tempfile.TemporaryDirectory() as folder:
                     wrong = one(os.path.abspath(o.isomer), folder, case)
