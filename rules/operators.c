@@ -161,6 +161,11 @@ static const rule_operator *of_base(const char *name, size_t n) {
   return n > m && strncmp(name + n - m, copy, m) == 0 ? find(name, n - m) : NULL;
 }
 
+bool rule_adds_dimension(const char *op) {
+  const rule_operator *o = rule_operator_of(op);
+  return o->rearranges && o->shares == RULE_SHARES_IN_ORDER && o->dims == RULE_DIMS_RESULT;
+}
+
 static const char aten[] = "aten::", dist[] = "dist::";
 
 bool rule_keeps_places(const char *op) {

@@ -284,6 +284,8 @@ const rule_operator *rule_operator_of(const char *op);
 /* Whether each element of an operand goes to its own place in the result, counted from the last
  * dimension: what broadcasts, casts, or computes element by element. */
 bool rule_keeps_places(const char *op);
+/* Whether the result is the first operand, and a dimension of one where argument 1 says. */
+bool rule_adds_dimension(const char *op);
 /* Whether the name is of PyTorch's own operators, or of those between ranks. */
 bool rule_is_aten(const char *op);
 bool rule_is_collective(const char *op);

@@ -144,9 +144,8 @@ def parser():
             type=open_sizes,
             default={},
             metavar="SIZES",
-            help=argparse.SUPPRESS
-            if name == "vllm"
-            else "sizes that stay open, with ranges or without: length,batch or length=1:512",
+            help="sizes that stay open, with ranges or without: %slength=1:512"
+            % ("length or " if name == "vllm" else "length,batch or "),
         )
         c.add_argument(
             "--sweep",

@@ -160,15 +160,31 @@ def attributes_by_name(vconfig):
     return {"vllm::unified_attention_with_output": attention, "vllm::unified_attention": attention}
 
 
-def call_for(model):
-    def hidden(m, input_ids, positions):
+def call_for(model, counted=False):
+    """counted: positions are no input, but counted from 0 as a prompt's are. Of an input nobody
+    knows what it is at other lengths."""
+    import torch
+
+    def hidden(m, input_ids, positions=None):
+        if counted:
+            positions = torch.arange(input_ids.shape[0])
         out = m(input_ids=input_ids, positions=positions)
         return out[0] if isinstance(out, tuple) else out
 
-    def logits(m, input_ids, positions):
+    def logits(m, input_ids, positions=None):
         return m.compute_logits(hidden(m, input_ids, positions))
 
     return (logits, "logits") if hasattr(model, "compute_logits") else (hidden, "last_hidden_state")
+
+
+def open_length(options, vconfig):
+    """What capture() is asked to leave open; the engine takes no longer prompts."""
+    if "length" not in options.dynamic:
+        return None
+    least, largest = options.dynamic["length"]
+    longest = vconfig.model_config.max_model_len
+    largest = longest if largest is None else min(largest, longest)
+    return {"input_ids": {0: ("T", least, largest)}}
 
 
 @contextlib.contextmanager
@@ -189,8 +205,10 @@ def forward_context(vconfig, tokens):
 
 
 def run(options):
-    if options.dynamic:
-        raise CaptureError("vllm has no --dynamic: its models are captured at given sizes")
+    if "batch" in options.dynamic:
+        raise CaptureError("vLLM runs one sequence per capture; --dynamic length leaves its length")
+    if options.dynamic and options.static:
+        raise CaptureError("--static is without --dynamic")
     config, weights = hf.prepare(options)
     options.attn = "eager"  # every class has it; only the weights matter here
     with warnings.catch_warnings():
@@ -225,10 +243,11 @@ def capture_model(options, reference):
     if not options.static:
         check_loaded(model)
     vllm_experts.open_layers(model)
-    call, output = call_for(model)
+    counted = "length" in options.dynamic
+    call, output = call_for(model, counted)
     ids = configs.token_sets(reference.config, options.length, options.sets, options.seed)
-    positions = torch.arange(options.length)
-    sets = [{"input_ids": i[0], "positions": positions} for i in ids]
+    positions = {} if counted else {"positions": torch.arange(options.length)}
+    sets = [{"input_ids": i[0], **positions} for i in ids]
     with forward_context(vconfig, options.length):
         graph = capture(
             model,
@@ -243,6 +262,7 @@ def capture_model(options, reference):
             trace=options.trace,
             attributes=attributes_by_name(vconfig),
             specialize=options.specialize,
+            dynamic=open_length(options, vconfig),
             weightless=options.static,
             metadata={
                 "config": hf.plain(reference.config),

@@ -2,7 +2,9 @@
  * undefined at other sizes would show nothing of them. So all terms of the chain are run at other
  * sizes: the least that are claimed, and some drawn from the checker's seed. The certificate's own
  * calls are run beside every number that stands in sizes, too, on zeros of the shapes that captured
- * terms have there. */
+ * terms have there. At least sizes, drawn ones, and those that numbers of calls speak of, the two
+ * terms of each step are numbers both, or neither is: of what is no number, rules say nothing. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +12,14 @@
 #include "egraph/base/vec.h"
 #include "rules/operators.h"
 
-enum { POINTS = 3, MOST_OVER = 9, MOST_ELEMENTS = 1 << 25, MAX_OUT = 64, MOST_NUMBERS = 24 };
+enum {
+  POINTS = 3,
+  MOST_OVER = 9,
+  MOST_ELEMENTS = 1 << 25,
+  MAX_OUT = 64,
+  MOST_NUMBERS = 24,
+  MOST_SPOKEN = 48 /* a size that is tried because numbers of calls speak of it */
+};
 
 typedef struct running {
   chk_chain *z;
@@ -61,7 +70,14 @@ static iso_code keep(running *r, uint32_t t, rule_tensor *const *v, size_t n) {
   return own ? ISO_OK : chk_nomem(r->z->k);
 }
 
-/* Its captured value, where no size changes it; zeros. */
+/* From 1 to 2, in one order for terms that are one: roots, logarithms and quotients take them. */
+static void draw(const running *r, uint32_t t, rule_tensor *v) {
+  iso_rng rng = iso_rng_new(r->z->k->o->seed, chk_chain_root(r->z, t));
+  for (int64_t i = 0; rule_dtype_is_float(v->dtype) && i < v->numel; i++)
+    rule_tensor_set(v, i, 1 + iso_rng_uniform(&rng));
+}
+
+/* Its captured value, where no size changes it; numbers, or zeros. */
 static iso_code run_leaf(running *r, uint32_t t, bool *fine) {
   const cap_node *n = r->z->k->term[t].node;
   const chk_dims *d = chk_dims_of(r->z, t);
@@ -74,6 +90,7 @@ static iso_code run_leaf(running *r, uint32_t t, bool *fine) {
     return keep(r, t, &v, 1);
   }
   const iso_code c = rule_tensor_new(n->output[0].dtype, &shape, &v, r->z->k->err);
+  if (!c && !r->own) draw(r, t, v);
   return c ? c : keep(r, t, &v, 1);
 }
 
@@ -171,6 +188,25 @@ static bool choose(running *r, int point, iso_rng *rng) {
   return false;
 }
 
+static bool is_number(const chk_values *x) {
+  const rule_tensor *v = x->v[0];
+  for (int64_t i = 0; rule_dtype_is_float(v->dtype) && i < v->numel; i++)
+    if (isnan(rule_tensor_get(v, i))) return false;
+  return true;
+}
+
+/* Whether the terms of every step are numbers both, or neither is. */
+static bool alike(const running *r, uint32_t *at) {
+  const chk_state *k = r->z->k;
+  for (size_t i = 0; i < k->sizes->n_steps; i++) {
+    const chk_step *x = &k->step[k->sizes->step[i].step];
+    const chk_values *a = &r->out[x->a], *b = &r->out[x->b];
+    if (a->n != 1 || b->n != 1 || is_number(a) == is_number(b)) continue;
+    return *at = x->a, false;
+  }
+  return true;
+}
+
 static iso_code run_point(running *r, uint32_t *at, bool *fine) {
   iso_code c = ISO_OK;
   *fine = true;
@@ -179,6 +215,7 @@ static iso_code run_point(running *r, uint32_t *at, bool *fine) {
     c = run_term(r, t, fine);
     *at = t;
   }
+  if (!c && *fine && !r->own) *fine = alike(r, at);
   for (size_t t = 0; t < r->z->k->n_terms; t++) {
     for (size_t i = 0; i < r->out[t].n; i++) rule_tensor_unref(r->out[t].v[i]);
     free(r->out[t].v);
@@ -242,6 +279,39 @@ static iso_code run_beside(running *r, uint32_t *at, bool *fine) {
   return c;
 }
 
+/* ---- sizes that numbers of calls speak of ---- */
+
+/* Whether a size in the call is 0 here, or it has `x`, or the number before it. */
+static bool speaks(const running *r, const rule_term *t, int64_t x) {
+  chk_sum s;
+  int64_t at;
+  bool yes = false;
+  if (t->kind == RULE_INT) return t->u.i == x || t->u.i + 1 == x;
+  if (t->kind == RULE_FLOAT) return t->u.f <= (double)x && t->u.f + 1 >= (double)x;
+  if (chk_is_size(t)) yes = chk_size_of(r->z, t, &s) && size_at(r, &s, &at) && at == 0;
+  for (uint32_t i = 0; i < t->n && !yes; i++) yes = speaks(r, t->child[i], x);
+  return yes;
+}
+
+static bool any_speaks(const running *r, int64_t x) {
+  for (uint32_t t = 0; t < r->z->k->n_terms; t++)
+    if (r->needed[t] && r->z->sized[t] && speaks(r, r->z->sized[t], x)) return true;
+  return false;
+}
+
+static iso_code run_spoken(running *r, uint32_t *at, bool *fine) {
+  const chk_atoms *all = &r->z->atoms;
+  iso_code c = ISO_OK;
+  for (uint32_t s = 0; s < all->n && !c && *fine; s++)
+    for (int64_t v = 1; all->of[s].name && v <= MOST_SPOKEN && !c && *fine; v++) {
+      for (uint32_t i = 0; i < all->n; i++) r->value[i] = all->of[i].name ? all->of[i].min : 0;
+      if (v <= r->value[s] || v > all->of[s].max) continue;
+      r->value[s] = v;
+      if (any_speaks(r, v) && admitted(r) && small_enough(r)) c = run_point(r, at, fine);
+    }
+  return c;
+}
+
 iso_code chk_chain_run(chk_chain *z, bool *fine, uint32_t *at) {
   chk_state *k = z->k;
   running r = {.z = z,
@@ -261,6 +331,7 @@ iso_code chk_chain_run(chk_chain *z, bool *fine, uint32_t *at) {
     }
     for (int point = 0; point < POINTS && !own && !c && *fine; point++)
       if (choose(&r, point, &rng)) c = run_point(&r, at, fine);
+    if (!own && !c && *fine) c = run_spoken(&r, at, fine);
     if (own && !c) c = run_beside(&r, at, fine);
   }
   iso_arena_fini(&r.arena);

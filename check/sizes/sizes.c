@@ -31,15 +31,28 @@ static bool elements(const chk_dims *d, chk_sum *out) {
   return true;
 }
 
+/* Whether `to` is `from` and, at place `at`, a dimension of one. */
+static bool one_more(const chk_dims *to, const chk_dims *from, const rule_term *at) {
+  const chk_sum one = {.n = 1, .of = {{.by = 1}}};
+  if (at->kind != RULE_INT || to->rank != from->rank + 1) return false;
+  const int64_t place = at->u.i + (at->u.i < 0 ? to->rank : 0);
+  bool same = place >= 0 && place < to->rank && chk_sum_equal(&to->of[place], &one);
+  for (uint32_t i = 0; same && i < to->rank; i++)
+    if (i != place) same = chk_sum_equal(&to->of[i], &from->of[i - (i > place)]);
+  return same;
+}
+
 /* A leaf as all elements of another leaf, in their order. */
 static bool is_view(chk_chain *z, uint32_t leaf, uint32_t view) {
   const rule_term *call = z->sized[view];
   const chk_dims *to = chk_dims_of(z, leaf), *from;
   chk_sum x, y;
-  if (!rule_operator_of(call->u.s)->sizes || !to || call->n != 2) return false;
+  if (!to || call->n != 2) return false;
   if (call->child[0]->kind != RULE_VAR || z->k->term[call->child[0]->u.i].call) return false;
   from = chk_dims_of(z, (uint32_t)call->child[0]->u.i);
-  if (!from || call->child[1]->kind != RULE_LIST || call->child[1]->n != to->rank) return false;
+  if (from && rule_adds_dimension(call->u.s)) return one_more(to, from, call->child[1]);
+  if (!from || !rule_operator_of(call->u.s)->sizes) return false;
+  if (call->child[1]->kind != RULE_LIST || call->child[1]->n != to->rank) return false;
   for (uint32_t i = 0; i < to->rank; i++)
     if (!chk_size_of(z, call->child[1]->child[i], &x) || !chk_sum_equal(&x, &to->of[i]))
       return false;
@@ -112,8 +125,8 @@ static iso_code check_whole(chk_chain *z) {
   if (c || fine) return c;
   const chk_term *t = &k->term[at];
   return chk_settle(k, CHK_REFUSED,
-                    "its scope does not follow: %s is not defined at other sizes, or of another "
-                    "shape",
+                    "its scope does not follow: %s is not defined at other sizes, no number, or of "
+                    "another shape",
                     t->node ? t->node->id : t->call->u.s);
 }
 

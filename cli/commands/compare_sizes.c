@@ -120,8 +120,9 @@ static bool rests_on_no_more(const synth_result *x, const synth_result *y) {
   return x->evidence >= y->evidence;
 }
 
-/* Compare at these sizes. What cannot be done there is noted; only a want of memory and a check of
- * ours that failed are errors. */
+/* Compare at these sizes. What cannot be done there is noted, also for want of memory, which an
+ * operator may ask for that its result does not show (scores of each position with each); only a
+ * check of ours that failed is an error. */
 static iso_code look(looking *l, const int64_t *value, pair *p, looked_at **out) {
   iso_error err = {0};
   iso_code c = add(l, value, out);
@@ -130,7 +131,7 @@ static iso_code look(looking *l, const int64_t *value, pair *p, looked_at **out)
   c = copy_folds(&l->captured->refinement, &p->refinement, &err);
   if (!c) c = load(l, value, p, &err);
   if (!c) c = cmp_compare_loaded(l->o, l->schemas, l->engine, l->known, p, &err);
-  if (c == ISO_NOMEM || c == ISO_INTERNAL) return iso_fail(l->err, c, "%s", err.msg);
+  if (c == ISO_INTERNAL) return iso_fail(l->err, c, "%s", err.msg);
   looked_at *x = *out;
   x->compared = !c;
   if (!c) x->verdict = p->result->verdict;

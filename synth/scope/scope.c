@@ -135,14 +135,27 @@ static progress same_step(scoping *z, uint32_t a, uint32_t b) {
                                                                                 : WAITS;
 }
 
+/* Whether `to` is `from` with a dimension of one more, where a call's argument says. */
+static bool has_one_more(const scope_dims *to, const scope_dims *from, const rule_term *at) {
+  const size_sum one = size_number(1);
+  if (at->kind != RULE_INT || to->rank != from->rank + 1) return false;
+  const int64_t d = at->u.i < 0 ? at->u.i + to->rank : at->u.i;
+  if (d < 0 || d >= to->rank || !size_equal(&to->of[d], &one)) return false;
+  for (uint32_t i = 0; i < from->rank; i++)
+    if (!size_equal(&to->of[i + (i >= d)], &from->of[i])) return false;
+  return true;
+}
+
 /* An input as a view of the other side's: the same elements in the same order. */
 static void size_view(scoping *z, uint32_t leaf, uint32_t view) {
   const rule_term *call = z->call[view];
   const scope_dims *to = scope_dims_of(z, leaf);
   if (!call || z->sized[view] || z->captured[view] || !to || call->n != 2) return;
-  if (!rule_operator_of(call->u.s)->sizes) return;
   if (call->child[0]->kind != RULE_VAR || z->call[call->child[0]->u.i]) return;
   const scope_dims *from = scope_dims_of(z, (uint32_t)call->child[0]->u.i);
+  if (from && rule_adds_dimension(call->u.s) && has_one_more(to, from, call->child[1]))
+    z->sized[view] = call; /* its integer names a dimension, and is no size */
+  if (!rule_operator_of(call->u.s)->sizes) return;
   const rule_term *all[2] = {NULL, NULL}, *size[RULE_MAX_RANK], *factor[RULE_MAX_RANK + 1];
   for (int k = 0; k < 2 && from; k++) {
     const scope_dims *d = k ? from : to;
@@ -298,6 +311,22 @@ static bool outputs_joined(const scoping *z) {
   return true;
 }
 
+/* Whether the chain's terms are defined at other sizes. Where they are not, it may be from the next
+ * size on: a variance of one token is none. What was shown for the wider range stays shown. */
+static iso_code run_chain(scoping *z, const bool *done, bool *defined, uint32_t *at) {
+  const synth_graph *g = z->s->graph[LEFT];
+  uint32_t ignored;
+  iso_code c = scope_run(z, done, defined, at);
+  for (size_t i = 0; i < g->n_symbols && !c && !*defined; i++) {
+    size_atom *a = &z->space.atom[z->symbol[LEFT][i].is.of[0].of[0]];
+    if (a->min == a->max) continue;
+    a->min++;
+    c = scope_run(z, done, defined, &ignored);
+    if (!*defined) a->min--;
+  }
+  return c;
+}
+
 /* Demands on a chain that has been taken as a whole. */
 static iso_code hold_chain(const chain *x) {
   scoping *z = x->z;
@@ -308,12 +337,14 @@ static iso_code hold_chain(const chain *x) {
   bool *done = calloc(z->cert->n_steps + 1, 1);
   if (!done) return scope_no_memory(z);
   for (size_t i = 0; i < z->cert->n_steps; i++) done[i] = x->step[i] == DONE;
-  iso_code c = scope_run(z, done, &defined, &at);
+  iso_code c = run_chain(z, done, &defined, &at);
   free(done);
   if (!c && (z->cert->masks_read[0] || z->cert->masks_read[1])) c = scope_masks(z, &kept, &where);
   if (!c && !defined)
-    fine = hold(z->s, iso_arena_printf(a, "%s is not defined at other sizes, or of another shape",
-                                       name_of(z, at)));
+    fine =
+        hold(z->s,
+             iso_arena_printf(a, "%s is not defined at other sizes, no number, or of another shape",
+                              name_of(z, at)));
   if (!c && !kept)
     fine &= hold(z->s, iso_arena_printf(a,
                                         "masks are read as minus infinity, and at %s it is not "

@@ -2,9 +2,14 @@
  * undefined at other sizes (a view of the wrong number of elements) would show nothing, so all
  * terms of the chain are run at other sizes: the least ones, and some beside which no two sizes
  * that are two are likely to be one. Their shapes have to be those that the captures and the steps
- * say. Only shapes matter: leaves are zeros. What the certificate alone has is run beside every
- * number in a size that is no polynomial, too, and past every size that is a number, where captured
- * terms are zeros. */
+ * say. What the certificate alone has is run beside every number in a size that is no polynomial,
+ * too, and past every size that is a number, where captured terms are zeros.
+ *
+ * Nor does a rule say what is so where one of its parts is no number: var(x) * (T - 1) is a sum of
+ * squares but at T = 1. At the captured sizes values tell, so they are asked here, too: where one
+ * side of a step is no number, and the other one is, the step holds no longer. That is looked for
+ * at the points above, where a size is 0, and beside small numbers that calls have. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +17,13 @@
 #include "rules/operators.h"
 #include "synth/scope/scope_int.h"
 
-enum { POINTS = 3, MOST_OVER = 9, MOST_ELEMENTS = 1 << 25, MOST_NUMBERS = 24 };
+enum {
+  POINTS = 3,
+  MOST_OVER = 9,
+  MOST_ELEMENTS = 1 << 25,
+  MOST_NUMBERS = 24,
+  MOST_SMALL = 48 /* a number that is tried for a size because calls have it */
+};
 
 typedef struct running {
   scoping *z;
@@ -22,7 +33,8 @@ typedef struct running {
   size_t *n_out;
   rule_tensor **bound; /* by term, for one call */
   bool *needed;
-  bool own; /* captured terms are zeros */
+  const bool *step; /* those that were taken */
+  bool own;         /* captured terms are zeros */
 } running;
 
 /* ---- sizes at a point ---- */
@@ -102,6 +114,13 @@ static const synth_node *node_of(const scoping *z, uint32_t t) {
   return t < n_left ? &z->s->graph[LEFT]->node[t] : &z->s->graph[RIGHT]->node[t - n_left];
 }
 
+/* Numbers that a root, a logarithm and a quotient take. Leaves that are one get the same. */
+static void fill(rule_tensor *v, uint32_t root) {
+  iso_rng rng = iso_rng_new(root, 0);
+  for (int64_t i = 0; rule_dtype_is_float(v->dtype) && i < v->numel; i++)
+    rule_tensor_set(v, i, 0.5 + iso_rng_uniform(&rng));
+}
+
 static iso_code run_leaf(running *r, uint32_t t, bool *fine) {
   const synth_node *n = node_of(r->z, t);
   const scope_dims *d = scope_dims_of(r->z, t);
@@ -114,7 +133,9 @@ static iso_code run_leaf(running *r, uint32_t t, bool *fine) {
   const bool kept = n->kind != SYNTH_INPUT && n->value && n->value[0];
   if (kept && rule_shape_eq(&n->value[0]->shape, &shape))
     return *out = rule_tensor_ref(n->value[0]), ISO_OK;
-  return rule_tensor_new(n->dtype, &shape, out, r->z->err);
+  const iso_code c = rule_tensor_new(n->dtype, &shape, out, r->z->err);
+  if (!c && !r->own) fill(*out, scope_root(r->z, t));
+  return c;
 }
 
 static iso_code run_item(running *r, uint32_t t, bool *fine) {
@@ -204,6 +225,24 @@ static void choose(running *r, int point, iso_rng *rng) {
   }
 }
 
+static bool has_nan(const running *r, uint32_t t) {
+  const rule_tensor *v = r->out[t][0];
+  for (int64_t i = 0; rule_dtype_is_float(v->dtype) && i < v->numel; i++)
+    if (isnan(rule_tensor_get(v, i))) return true;
+  return false;
+}
+
+/* Whether the sides of each step are numbers together. */
+static bool numbers_together(const running *r, uint32_t *at) {
+  const synth_certificate *c = r->z->cert;
+  for (size_t i = 0; i < c->n_steps; i++) {
+    const uint32_t a = r->z->of[c->step[i].a], b = r->z->of[c->step[i].b];
+    if (!r->step[i] || r->n_out[a] != 1 || r->n_out[b] != 1) continue;
+    if (has_nan(r, a) != has_nan(r, b)) return *at = a, false;
+  }
+  return true;
+}
+
 static iso_code run_point(running *r, uint32_t *at, bool *fine) {
   iso_code c = ISO_OK;
   *fine = true;
@@ -212,6 +251,7 @@ static iso_code run_point(running *r, uint32_t *at, bool *fine) {
     c = run_term(r, t, fine);
     *at = t;
   }
+  if (!c && *fine && !r->own) *fine = numbers_together(r, at);
   for (size_t t = 0; t < r->z->n_terms; t++) {
     for (size_t k = 0; r->out[t] && k < r->n_out[t]; k++) rule_tensor_unref(r->out[t][k]);
     free(r->out[t]);
@@ -274,6 +314,44 @@ static iso_code run_beside(running *r, uint32_t *at, bool *fine) {
   return c;
 }
 
+/* ---- sizes at which something may be no number ---- */
+
+static bool is_zero(const running *r, const rule_term *t) {
+  size_sum s;
+  int64_t x;
+  return scope_is_size(t) && scope_size(r->z, t, &s) && sum_at(r, &s, &x) && x == 0;
+}
+
+/* Whether a number of the call is the size `x`, or the one before it, or a size of it is 0. */
+static bool speaks_of(const running *r, const rule_term *t, int64_t x) {
+  if (t->kind == RULE_INT && (t->u.i == x || t->u.i == x - 1)) return true;
+  const double y = (double)x;
+  if (t->kind == RULE_FLOAT && t->u.f >= y - 1 && t->u.f <= y) return true;
+  if (t->kind != RULE_INT && is_zero(r, t)) return true;
+  for (uint32_t k = 0; k < t->n; k++)
+    if (speaks_of(r, t->child[k], x)) return true;
+  return false;
+}
+
+/* The others are the least. */
+static iso_code run_spoken_of(running *r, uint32_t *at, bool *fine) {
+  const scoping *z = r->z;
+  iso_code c = ISO_OK;
+  for (uint32_t s = 0; s < z->space.n; s++) {
+    const size_atom *x = &z->space.atom[s];
+    for (int64_t v = x->min + 1; x->as->kind == RULE_NAME && v <= MOST_SMALL && v <= x->max; v++) {
+      bool spoken = false;
+      for (uint32_t k = 0; k < z->space.n; k++) r->value[k] = z->space.atom[k].min;
+      r->value[s] = v;
+      for (uint32_t t = 0; t < z->n_terms && !spoken; t++)
+        spoken = r->needed[t] && z->sized[t] && speaks_of(r, z->sized[t], v);
+      if (spoken && small_enough(r)) c = run_point(r, at, fine);
+      if (c || !*fine) return c;
+    }
+  }
+  return c;
+}
+
 static void need_steps(running *r, const bool *step) {
   memset(r->needed, 0, r->z->n_terms);
   for (size_t i = 0; i < r->z->cert->n_steps; i++)
@@ -286,7 +364,8 @@ iso_code scope_run(scoping *z, const bool *step, bool *fine, uint32_t *at) {
                .out = calloc(z->n_terms, sizeof *r.out),
                .n_out = calloc(z->n_terms, sizeof *r.n_out),
                .bound = calloc(z->n_terms, sizeof *r.bound),
-               .needed = calloc(z->n_terms, 1)};
+               .needed = calloc(z->n_terms, 1),
+               .step = step};
   iso_rng rng = iso_rng_new(z->s->o->seed ^ UINT64_C(0x73636f7065), 0);
   iso_arena_init(&r.arena);
   *fine = true;
@@ -296,6 +375,7 @@ iso_code scope_run(scoping *z, const bool *step, bool *fine, uint32_t *at) {
     choose(&r, point, &rng);
     c = run_point(&r, at, fine);
   }
+  if (!c && *fine) c = run_spoken_of(&r, at, fine);
   r.own = true;
   if (!c && *fine) {
     need_steps(&r, step);

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Bugs that only another length shows, drawn: windows, positions past a table, the last token, the
-switch of a long rotary table, padding to blocks, chunks. Each case is a module, an honest
-refactoring of it and a faulty twin. The truth is had by execution: modules are run at every length
-up to LONGEST, and the least at which the twin differs must be the one that `compare` names, from
-one capture of each. What is honest must be accused at no length.
+switch of a long rotary table, padding to blocks, chunks, a quotient of zeros. Each case is a
+module, an honest refactoring of it and a faulty twin. The truth is had by execution: modules are
+run at every length up to LONGEST, and the least at which the twin differs must be the one that
+`compare` names, from one capture of each. What is honest must be accused at no length.
 
 What a verdict is for must be no more than is true: where other sizes are not looked at, the twin is
 equivalent, and that must be for the captured sizes alone. The same holds of mutants: the capture
@@ -139,7 +139,18 @@ def scaled(self, x, other):
     return attend(self, x * by[None, :, None], pos[None, :] <= pos[:, None])
 
 
-CASES = [window, chunks, sinks, past_table, wrapped, switch, last_token, padding, scaled]
+def divided(self, x, other):
+    """A product; the twin is divided by what it was multiplied by, which is 0 at one length."""
+    out = x @ self.q.weight.T + self.q.bias if other else self.q(x)
+    if self.how == "twin":
+        by = x.shape[1] - self.n if self.n % 2 else torch.arange(x.shape[1])[-1] + 1 - self.n
+        out = out * by / by
+    return out
+
+
+CASES = [
+    window, chunks, sinks, past_table, wrapped, switch, last_token, padding, scaled, divided
+]  # fmt: skip
 
 
 def truth(plain, other):

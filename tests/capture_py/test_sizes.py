@@ -256,6 +256,15 @@ class HiddenRows(Rows):
     end = 12
 
 
+class Spread(Case):
+    """A sum of squares, which is no number at one token where it is made of a variance."""
+
+    def forward(self, x):
+        if self.form == "plain":
+            return x.var(1) * (x.shape[1] - 1)
+        return (x - x.mean(1, keepdim=True)).square().sum(1)
+
+
 class Scopes(unittest.TestCase):
     """What a verdict is for, where masks are read as minus infinity."""
 
@@ -276,6 +285,25 @@ class Scopes(unittest.TestCase):
         self.assertEqual(scope["text"], "captured sizes")
         self.assertIn("each row keeps an element", scope["held_back_by"][0])
         self.assertEqual((looked["verdict"], looked["scope"]["first"]), ("different", "T = 16"))
+
+    def test_what_is_no_number_at_the_least_size(self):
+        """A variance of one token is 0/0, so that what it is times T - 1 holds from two on; the
+        checker takes no more."""
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [captured(Spread, form, folder)[1] for form in ("plain", "honest")]
+            proof = os.path.join(folder, "c.json")
+            report, said = compare(*paths, "--disable", "sizes", "--certificate", proof)
+            self.assertEqual(report["scope"]["text"], "B >= 1, T >= 2", said)
+            for least, status in ((2, 0), (1, 1)):
+                with open(proof) as f:
+                    whole = json.load(f)
+                whole["sizes"]["symbols"][1]["min"] = least
+                with open(proof, "w") as f:
+                    json.dump(whole, f)
+                done = subprocess.run([ISOMER, "check", proof, *paths, "-q"], capture_output=True)
+                self.assertEqual(done.returncode, status, done.stdout)
+            report, said = compare(*paths)
+            self.assertEqual((report["verdict"], report["scope"]["first"]), ("different", "T = 1"))
 
     def test_a_model(self):
         """Transformers' eager attention and its sdpa are one for every length and batch."""
