@@ -31,6 +31,7 @@ static void read_mesh(plc *x, const lint_placement_options *o) {
     return;
   }
   x->mesh.n = n;
+  for (uint32_t r = 0; r < n; r++) x->rank_at[r] = r;
   if (!text || (!o->mesh && !*text)) {
     plc_mesh_guess(x);
     return;
@@ -56,7 +57,7 @@ static void check_lines(plc *x) {
                          x->g->path, x->line[i].output ? "output" : "leaf", x->line[i].name);
 }
 
-static bool start(plc *x) {
+bool plc_start(plc *x) {
   const size_t n = x->g->n_nodes + 1;
   x->ranks_of = calloc(n, sizeof *x->ranks_of);
   x->step_of = malloc(n * sizeof *x->step_of);
@@ -70,7 +71,7 @@ static bool start(plc *x) {
   return plc_need(x, x->ranks_of) && plc_need(x, x->step_of) && !plc_failed(x);
 }
 
-static void finish(plc *x) {
+void plc_finish(plc *x) {
   plc_clear(x);
   for (uint32_t d = 0; d < PLC_DRAWS; d++) {
     free(x->value[d]);
@@ -127,9 +128,10 @@ iso_code lint_capture(const cap_graph *g, const lint_placement_options *o, rule_
            .err = err ? err : &own};
   read_mesh(&x, o);
   if (!plc_failed(&x)) read_lines(&x, o);
-  if (!plc_failed(&x) && start(&x)) plc_find_steps(&x);
+  if (!plc_failed(&x) && plc_start(&x)) plc_find_steps(&x);
   if (!plc_failed(&x)) plc_outputs(&x);
   if (!plc_failed(&x)) plc_judge(&x);
+  if (!plc_failed(&x) && x.undecided && !x.n_findings) plc_judge_within(&x);
   if (!plc_failed(&x)) check_lines(&x);
   if (!plc_failed(&x)) list_placed(&x, r);
   if (arena->failed || x.steps.failed || x.run.failed) plc_need(&x, NULL);
@@ -139,7 +141,7 @@ iso_code lint_capture(const cap_graph *g, const lint_placement_options *o, rule_
   r->undecided = x.undecided;
   r->makespan = -1;
   lint_report_take(r, x.finding, x.n_findings);
-  finish(&x);
+  plc_finish(&x);
   if (x.code) lint_free(r);
   else *out = r;
   return x.code;

@@ -409,6 +409,22 @@ static bool meets_parts(const plc *x, const plc_tuple *t) {
   return found;
 }
 
+/* Whether a collective fits nothing that the ranks hold, although its operand is placed as the
+ * capture says. */
+static bool meets_wrongly(const plc *x, const plc_tuple *t) {
+  if (!t->collective || t->state != PLC_VARYING || t->guess != PLC_NONE || !t->n_args) return false;
+  return x->tuple[t->arg[0]]->state == PLC_PLACED && complete(x, t);
+}
+
+void plc_judge_steps(plc *x) {
+  plc_run(x);
+  if (!plc_failed(x)) settle(x);
+  for (size_t i = 0; i < x->n_tuples; i++) x->tuple[i]->stuck = false;
+  plc_tuple *t = plc_failed(x) ? NULL : origin(x, false);
+  if (t && meets_wrongly(x, t)) plc_blame(x, t);
+  else if (t && t->state == PLC_UNKNOWN) plc_blame_unfit(x, t);
+}
+
 void plc_judge(plc *x) {
   plc_run(x);
   if (!plc_failed(x)) settle(x);
@@ -427,6 +443,11 @@ void plc_judge(plc *x) {
           "with --placements",
           plc_say(x, x->tuple[t->guess]), plc_print(x, &x->tuple[t->guess]->place[0], x->keep),
           plc_say(x, t));
+      break;
+    }
+    const plc_tuple *lost = complete(x, t) ? NULL : plc_lost_parts(x, t);
+    if (lost) {
+      plc_blame_lost(x, t, lost);
       break;
     }
     if (t->unsure || t->differs || !complete(x, t) || of_other_leaves(x, t)) {

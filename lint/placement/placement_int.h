@@ -133,6 +133,9 @@ typedef struct plc {
   const rule_oracle *oracle;
   uint64_t seed;
   plc_mesh mesh;
+  uint32_t rank_at[PLC_RANKS]; /* of each place in the mesh: the capture's rank */
+  const char *among;           /* a part of the ranks alone is looked at; else NULL */
+  const char *among_mend;      /* what mends it then, if that is known */
   plc_line *line;
   size_t n_lines;
 
@@ -303,6 +306,23 @@ void plc_prove(plc *x);
 
 /* ---- judge.c ---- */
 void plc_judge(plc *x);
+/* A step that fits nothing, whatever the outputs have to be. */
+void plc_judge_steps(plc *x);
+
+/* ---- some.c ---- */
+/* Of what some ranks add, the operand of which each rank has a part, while the other ranks go on
+ * with the other operand. NULL: it is not so. */
+const plc_tuple *plc_lost_parts(const plc *x, const plc_tuple *t);
+void plc_blame_lost(plc *x, const plc_tuple *t, const plc_tuple *lost);
+
+/* ---- within.c ---- */
+/* The same for each group of ranks at one place along an axis, until there is a finding. */
+void plc_judge_within(plc *x);
+
+/* ---- capture.c ---- */
+/* Memory by nodes. */
+bool plc_start(plc *x);
+void plc_finish(plc *x);
 
 /* ---- blame.c ---- */
 /* A finding at a tensor that fits nowhere although all that it reads does. */

@@ -26,8 +26,10 @@ void plc_found(plc *x, lint_kind kind, const plc_tuple *t, const char *mend, con
   va_list ap;
   for (size_t i = 0; i < x->n_findings; i++) /* one fault of one place may be seen twice */
     if (strcmp(x->finding[i].node[0].id, plc_node(x, t->node[first_rank(x, t)])->id) == 0) return;
+  if (x->among) mend = x->among_mend;
   va_start(ap, fmt);
-  vsnprintf(text, sizeof text, fmt, ap);
+  const int said = x->among ? snprintf(text, sizeof text, "%s", x->among) : 0;
+  vsnprintf(text + said, sizeof text - (size_t)said, fmt, ap);
   va_end(ap);
   lint_node *node = iso_arena_alloc(x->keep, x->mesh.n * sizeof *node);
   uint32_t *rank = iso_arena_alloc(x->keep, x->mesh.n * sizeof *rank);
@@ -37,8 +39,8 @@ void plc_found(plc *x, lint_kind kind, const plc_tuple *t, const char *mend, con
     if (t->node[r] == PLC_NONE) continue;
     const char *id = iso_arena_strdup(x->keep, plc_node(x, t->node[r])->id);
     if (!plc_need(x, id)) return;
-    node[f.n_nodes++] = (lint_node){.rank = r, .id = id};
-    rank[f.n_ranks++] = r;
+    node[f.n_nodes++] = (lint_node){.rank = x->rank_at[r], .id = id};
+    rank[f.n_ranks++] = x->rank_at[r];
   }
   const cap_node *n = plc_node(x, t->node[first_rank(x, t)]);
   f.text = iso_arena_strdup(x->keep, text);

@@ -179,7 +179,8 @@ static void leaf_steps(plc *x) {
     uint32_t rank = 0, other;
     const char *name = n->kind == CAP_OP ? NULL : plc_leaf_name(n->name, &rank);
     plc_tuple *t = NULL;
-    if (n->kind == CAP_OP) continue;
+    if (n->kind == CAP_OP || !x->ranks_of[i]) continue;
+    if (name) rank = (uint32_t)__builtin_ctzll(x->ranks_of[i]);
     for (size_t k = 0; name && k < x->n_tuples && !t; k++) {
       plc_tuple *u = x->tuple[k];
       uint32_t r = 0;
@@ -223,7 +224,8 @@ static void find_own(plc *x, uint32_t *own) {
     const cap_node *n = &x->g->node[i];
     own[i] = PLC_NONE;
     if (n->kind == CAP_OP && !plc_group_list(n)) own[i] = own_leaf(x, own, n->call);
-    for (uint32_t r = 0; r < x->mesh.n && n->kind != CAP_OP; r++)
+    if (n->kind == CAP_OP || x->step_of[i] == PLC_NONE) continue;
+    for (uint32_t r = 0; r < x->mesh.n; r++)
       if (x->tuple[x->step_of[i]]->node[r] == PLC_NONE) own[i] = x->step_of[i];
   }
 }
@@ -374,7 +376,7 @@ void plc_find_steps(plc *x) {
   program all[PLC_RANKS] = {{0}};
   uint32_t *by[PLC_RANKS] = {0};
   uint32_t *own = iso_arena_alloc(&x->steps, (x->g->n_nodes + 1) * sizeof *own);
-  find_ranks(x);
+  if (!x->among) find_ranks(x);
   leaf_steps(x);
   if (plc_need(x, own) && !plc_failed(x)) find_own(x, own);
   for (uint32_t r = 0; r < x->mesh.n && !plc_failed(x); r++) {

@@ -1,7 +1,6 @@
 """Findings of Megatron-LM's issue 7452 that a capture can show, each with a correct twin: the
-computation of the finding alone, written anew. The numbers are those of the issue's list. Those of
-which the list says that only a checkpoint (12), a process group that is never used, or
-Megatron-Bridge's configuration is wrong are not here (docs/placements.md). As in
+computation of the finding alone, written anew. The numbers are those of the issue's list. That of
+which the list says that only a checkpoint (12) is wrong is not here (docs/placements.md). As in
 placed_programs.py, to whose programs they are added."""
 
 from dsl import f32, values
@@ -79,7 +78,7 @@ def finding_4_recomputed_over_another_group(w, bad):
     return {"y": w.gathered(y, 0, across=w.n > 1)}
 
 
-@program(None, ranks=4, mesh={"dp": 2, "tp": 2}, undecided=[True])
+@program("bad-placement", ranks=4, mesh={"dp": 2, "tp": 2}, where="mul")
 def finding_5_padding_of_another_group(w, bad):
     """Each rank has some tokens of its group's sequence, and of the padding mask those that it
     would have in another group."""
@@ -132,10 +131,10 @@ def tokens_of_both(w, name, batch, length, width):
     return w.each(leaf)
 
 
-@program(None, ranks=4, mesh={"dp": 2, "tp": 2}, undecided=[True])
+@program("bad-collective", ranks=4, mesh={"dp": 2, "tp": 2}, where="all_gather")
 def finding_7_scattered_over_another_group(w, bad):
     """Each rank keeps the part that it would have in another group: parts of other data then meet,
-    of which nothing can be said but that they are nothing whole."""
+    and the ranks that gather have the same part each."""
     h = w.batch("x", 4, 8).linear(w.param("w", 8, 8)).gelu()
     own = h.shape[1] // w.inner
     place = (lambda r: r // w.inner * own) if bad and w.n > 1 else (lambda r: r % w.inner * own)
@@ -144,10 +143,10 @@ def finding_7_scattered_over_another_group(w, bad):
     return {"y": w.gathered(y, 0, across=w.n > 1)}
 
 
-@program(None, undecided=[True])
+@program("bad-placement", where="add")
 def finding_8_sinks_in_the_norm_of_one_rank(w, bad):
     """Gradients of which each rank has its own heads count on the first rank alone, as what all
-    ranks have rightly does. What a rank alone adds is not read as one program."""
+    ranks have rightly does."""
     cut, sinks, same = w.cut_x("cut", 0, 8, 4), w.cut_x("sinks", 0, 8, 1), w.x("same", 4, 4)
     own, heads, every = (t.mul(t).sum([0, 1], False) for t in (cut, sinks, same))
     first = lambda r, a, b: a + b if r == 0 else a  # noqa: E731
@@ -155,6 +154,21 @@ def finding_8_sinks_in_the_norm_of_one_rank(w, bad):
     total = own.map(lambda t, r, b: first(r, t, b), at, heads) if bad else own + heads
     total = total.map(lambda t, r, b: first(r, t, b), at, every)
     return {"norm": w.all_reduce(total).sqrt()}
+
+
+@program(["partial-nonlinear", "gradient-scaled"], where="div")
+def finding_9_gradients_by_local_token_counts(w, bad):
+    """Each rank's gradient is of a mean over its own tokens that count; then a mean over ranks. Of
+    what all count, the sum over ranks is right."""
+    x, mask = w.cut_x("x", 0, 8, 6), w.cut_x("mask", 0, 8, 1, positive=True)
+    m = w.param("w", 4, 6).as_leaf("w")
+    w.training, w.leaves = True, [m]
+    out = x.linear(m).gelu()
+    count = mask.sum([0, 1], False)
+    every = w.all_reduce(count, taped=False)
+    grads = w.backward(out, mask.div(count if bad else every).expand(8 // w.n, 4))
+    loss = w.all_reduce(out.mul(mask).sum([0, 1], False), taped=False) / every
+    return {"loss": loss, "grad.w": w.all_reduce(grads["w"], "avg" if bad else "sum", taped=False)}
 
 
 @program("bad-collective", where="all_reduce")

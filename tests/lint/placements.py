@@ -53,7 +53,8 @@ def lint(isomer, folder, name, p):
             check(r.status == 0, "%s: accused: %s", name, r.last)
             continue
         kinds = r.kinds() if r.report else []
-        found = check(kinds == [p.kind], "%s: %s is not found: %s", name, p.kind, r.last)
+        wanted = p.kind if isinstance(p.kind, list) else [p.kind]
+        found = check(kinds == wanted, "%s: %s is not found: %s", name, p.kind, r.last)
         if found and p.where:
             op = r.report["findings"][0]["name"]
             check(p.where in op, "%s: found at %s", name, op)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Races in drawn programs of streams, queues, handles and byte ranges, held against sets of what each
-stream knows to be over. No pair is told that is ordered, and of each operation that another one
+"""Races in drawn programs of streams, queues, handles and byte ranges, held against sets of what
+each stream knows to be over. No pair is told that is ordered, and of each operation that another one
 races with there is a finding. Plain Python 3.
 
     tests/lint/races.py [--isomer build/isomer] [--count 150] [--seed 0]"""
@@ -123,7 +123,7 @@ def one(o, path, seed):
 
 
 def implied(events, before, told, j):
-    """Whether a race is told of j, or of what lies in its lane or behind it: one wait is missing."""
+    """Whether a race is told of j, or of what lies in its lane or behind it: they lack one wait."""
 
     def lane(e):
         return e.get("group", e.get("stream", "main"))

@@ -1,0 +1,152 @@
+/* The ranks at one place along an axis, as a program of their own.
+ *
+ * Where the whole program cannot be read, as where ranks take the parts that they would have along
+ * another axis, one group of it often can. What meets ranks beyond the group is left out, and what
+ * the group gives to that are its outputs; nothing is said of where those have to lie, so that only
+ * steps are found that fit nothing. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lint/placement/placement_int.h"
+
+/* ---- which nodes are left ---- */
+
+static bool reads_what_is_left(const plc *w, const rule_term *t) {
+  if (t->kind == RULE_VAR) return w->ranks_of[t->u.i] != 0;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (!reads_what_is_left(w, t->child[i])) return false;
+  return true;
+}
+
+/* Of ranks by bits, those of the group by their places in it. */
+static uint64_t in_group(const plc *w, uint64_t ranks) {
+  uint64_t out = 0;
+  for (uint32_t k = 0; k < w->mesh.n; k++) out |= (ranks >> w->rank_at[k] & 1) << k;
+  return out;
+}
+
+static void leave(const plc *x, plc *w) {
+  uint64_t group = 0;
+  for (uint32_t k = 0; k < w->mesh.n; k++) group |= UINT64_C(1) << w->rank_at[k];
+  for (size_t i = 0; i < x->g->n_nodes; i++) {
+    const cap_node *n = plc_node(x, (uint32_t)i);
+    const bool beyond = plc_group_list(n) && (x->ranks_of[i] & ~group);
+    const bool left = n->kind != CAP_OP || (!beyond && reads_what_is_left(w, n->call));
+    w->ranks_of[i] = left ? in_group(w, x->ranks_of[i]) : 0;
+  }
+}
+
+/* ---- what is said of it ---- */
+
+static plc_place without_axis(const plc_place *p, uint32_t axis) {
+  plc_place out = *p;
+  memmove(out.axis + axis, out.axis + axis + 1, (PLC_AXES - 1 - axis) * sizeof *out.axis);
+  out.axis[PLC_AXES - 1] = (plc_one){.kind = PLC_R};
+  return out;
+}
+
+/* Returns: false where parts of a sum are said to lie along the axis: a group has no whole. */
+static bool take_lines(const plc *x, plc *w, uint32_t axis) {
+  w->line = iso_arena_alloc(x->keep, (x->n_lines + 1) * sizeof *w->line);
+  if (!plc_need(w, w->line)) return false;
+  for (size_t i = 0; i < x->n_lines; i++) {
+    if (x->line[i].place.axis[axis].kind == PLC_P) return false;
+    w->line[i] = x->line[i];
+    w->line[i].place = without_axis(&x->line[i].place, axis);
+  }
+  w->n_lines = x->n_lines;
+  return true;
+}
+
+static void take_mesh(const plc *x, plc *w, uint32_t axis, uint32_t at) {
+  w->mesh = (plc_mesh){.n_axes = x->mesh.n_axes - 1};
+  for (uint32_t a = 0, k = 0; a < x->mesh.n_axes; a++) {
+    if (a == axis) continue;
+    w->mesh.size[k] = x->mesh.size[a];
+    w->mesh.name[k++] = x->mesh.name[a];
+  }
+  for (uint32_t r = 0; r < x->mesh.n; r++)
+    if (plc_along(&x->mesh, r, axis) == at) w->rank_at[w->mesh.n++] = r;
+}
+
+/* ---- its outputs ---- */
+
+/* A tuple of the whole program as the group has it. Returns: false where some of it is left out. */
+static bool of_group(const plc *w, const plc_tuple *t, uint32_t *node) {
+  for (uint32_t k = 0; k < w->mesh.n; k++) {
+    node[k] = t->node[w->rank_at[k]];
+    if (node[k] == PLC_NONE || !(w->ranks_of[node[k]] >> k & 1)) return false;
+  }
+  return true;
+}
+
+static void add_output(plc *w, const plc_tuple *t) {
+  uint32_t node[PLC_RANKS];
+  if (plc_failed(w) || !of_group(w, t, node)) return;
+  const uint32_t id = plc_intern(w, node);
+  if (id == PLC_NONE) return;
+  w->output[w->n_outputs++] =
+      (plc_output){.name = "", .tuple = id, .place = plc_replica(), .leaf = PLC_NONE};
+}
+
+static void find_outputs(const plc *x, plc *w) {
+  uint32_t node[PLC_RANKS];
+  w->output = iso_arena_alloc(&w->steps, (x->n_tuples + x->n_outputs + 1) * sizeof *w->output);
+  if (!plc_need(w, w->output)) return;
+  for (size_t i = 0; i < x->n_outputs; i++) add_output(w, x->tuple[x->output[i].tuple]);
+  for (size_t i = 0; i < x->n_tuples; i++) {
+    const plc_tuple *t = x->tuple[i];
+    if (t->collective && t->n_args && !of_group(w, t, node)) add_output(w, x->tuple[t->arg[0]]);
+  }
+}
+
+/* ---- looking ---- */
+
+/* Where ranks take parts by their places along one axis of two, they were meant to by the other. */
+static const char *mend_of(plc *x, uint32_t axis) {
+  const plc_tuple *first = NULL;
+  for (size_t i = 0; i < x->n_tuples; i++) {
+    const plc_tuple *t = x->tuple[i];
+    if (t->differs && t->state == PLC_VARYING && (!first || t->order < first->order)) first = t;
+  }
+  if (!first || x->mesh.n_axes != 2) return NULL;
+  return iso_arena_printf(x->keep, "have %s take parts by the place along %s", plc_say(x, first),
+                          x->mesh.name[1 - axis]);
+}
+
+static void look(plc *x, uint32_t axis, uint32_t at) {
+  plc w = {.g = x->g,
+           .schemas = x->schemas,
+           .oracle = x->oracle,
+           .seed = x->seed,
+           .keep = x->keep,
+           .err = x->err};
+  take_mesh(x, &w, axis, at);
+  w.among = iso_arena_printf(x->keep, "among the ranks at place %u of %s: ", at, x->mesh.name[axis]);
+  w.among_mend = mend_of(x, axis);
+  if (plc_need(&w, w.among) && take_lines(x, &w, axis) && plc_start(&w)) {
+    leave(x, &w);
+    plc_find_steps(&w);
+    find_outputs(x, &w);
+    if (!plc_failed(&w)) plc_judge_steps(&w);
+  }
+  if (w.steps.failed || w.run.failed) plc_need(&w, NULL);
+  if (plc_failed(&w)) x->code = w.code;
+  if (!plc_failed(x) && w.n_findings) {
+    free(x->finding);
+    x->finding = w.finding;
+    x->n_findings = w.n_findings;
+    x->cap_findings = w.cap_findings;
+    w.finding = NULL;
+  }
+  free(w.finding);
+  plc_finish(&w);
+}
+
+void plc_judge_within(plc *x) {
+  for (uint32_t a = 0; a < x->mesh.n_axes && x->mesh.n_axes > 1; a++)
+    for (uint32_t at = 0; at < x->mesh.size[a]; at++) {
+      if (plc_failed(x) || x->n_findings) return;
+      if (x->mesh.size[a] < x->mesh.n) look(x, a, at);
+    }
+}
