@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Races in drawn programs of streams, queues, handles and byte ranges, held against sets of what
-each stream knows to be over. No pair is told that is ordered, and of each operation that another one
-races with there is a finding. Plain Python 3.
+each stream knows to be over. No pair is told that is ordered, and of each operation that another
+one races with there is a finding. Plain Python 3.
 
     tests/lint/races.py [--isomer build/isomer] [--count 150] [--seed 0]"""
 
