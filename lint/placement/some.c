@@ -19,9 +19,8 @@ static bool is_skipped(const plc *x, const plc_tuple *t, const plc_tuple *rest) 
     bool skips = m->mixed;
     for (uint32_t r = 0; r < x->mesh.n && skips; r++)
       skips = m->node[r] != PLC_NONE &&
-              (t->node[r] == PLC_NONE
-                   ? m->node[r] == rest->node[r]
-                   : is_made_of(x, x->tuple[x->step_of[m->node[r]]], t, 0));
+              (t->node[r] == PLC_NONE ? m->node[r] == rest->node[r]
+                                      : is_made_of(x, x->tuple[x->step_of[m->node[r]]], t, 0));
     if (skips) return true;
   }
   return false;

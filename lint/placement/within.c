@@ -122,7 +122,8 @@ static void look(plc *x, uint32_t axis, uint32_t at) {
            .keep = x->keep,
            .err = x->err};
   take_mesh(x, &w, axis, at);
-  w.among = iso_arena_printf(x->keep, "among the ranks at place %u of %s: ", at, x->mesh.name[axis]);
+  w.among =
+      iso_arena_printf(x->keep, "among the ranks at place %u of %s: ", at, x->mesh.name[axis]);
   w.among_mend = mend_of(x, axis);
   if (plc_need(&w, w.among) && take_lines(x, &w, axis) && plc_start(&w)) {
     leave(x, &w);
