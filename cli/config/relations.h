@@ -108,9 +108,19 @@ ISO_MUST_USE iso_code relations_note_folds(const relations_folded *f, cap_agreem
                                            iso_error *err);
 void relations_folded_free(relations_folded *f);
 
-/* Whether a stored tensor is what computing `v` in its dtype may give; in `off` how far they are
- * apart, of its largest element. */
-bool relations_rounded(const rule_tensor *stored, const rule_tensor *v, double *off);
+/* A term over a graph, and the values of the nodes that it is computed from (relations_values). */
+typedef struct relations_held {
+  const cap_graph *g;
+  const rule_term *term;
+  rule_tensor *const *value;
+  const rule_oracle *oracle;
+} relations_held;
+/* Whether a stored tensor is what computing the term, which gives `v`, in its dtype may give: each
+ * element as far as roundings behind it move it; in `off` how far they are apart, of its largest
+ * element. */
+ISO_MUST_USE iso_code relations_rounded(const relations_held *h, const rule_tensor *stored,
+                                        const rule_tensor *v, bool *fine, double *off,
+                                        iso_error *err);
 /* Values that a graph computes of leaves other than inputs, in float64, by node: NULL where it
  * depends on inputs, or has several outputs. `only` (or NULL: all) flags the nodes that are asked
  * for. Owns: the caller unrefs and frees. */

@@ -229,7 +229,10 @@ static iso_code hold(fold_line *x, bool inferred, const rule_oracle *oracle, dou
     c = REL_WRONG(r, "\"%.80s\" has too few different numbers", n->name);
   if (!c && inferred && has_counterpart(g, n))
     c = REL_WRONG(r, "%s has \"%.80s\" as it is", g->path, n->name);
-  if (!c && !relations_rounded(n->value, v, off))
+  bool fine = false;
+  const relations_held held = {g, x->of.term, value, oracle};
+  if (!c && (c = relations_rounded(&held, n->value, v, &fine, off, r->err))) rel_wrong_at(r, c);
+  if (!c && !fine)
     c = rel_wrong_at(r, iso_fail(r->err, ISO_USAGE,
                                  "\"%.80s\" has other values than rounding explains: by %.3g of "
                                  "the largest",
@@ -244,12 +247,13 @@ static iso_code hold(fold_line *x, bool inferred, const rule_oracle *oracle, dou
 static iso_code note(fold_line *x, const char *line, double off, relations_folded *out) {
   const cap_node *n = &x->r.graph[LEFT]->node[x->leaf];
   const char *eq = strchr(line, '='), *of = x->side == LEFT ? eq + 1 : line + 4;
-  const int len = (int)(x->side == LEFT ? strlen(of) : (size_t)(eq - of));
   const char *other = x->side == LEFT ? "right" : "left", *own = x->side == LEFT ? "left" : "right";
   of += strspn(of, " ");
+  size_t len = x->side == LEFT ? strcspn(of, "\n") : (size_t)(eq - of);
+  while (len && strchr(" \t\r", of[len - 1])) len--;
   const char *text = iso_arena_printf(
       &out->arena, "%s's %s is %.*s of the %s's by value, off by at most %.2g of the largest", own,
-      n->name, len, of, other, off);
+      n->name, (int)len, of, other, off);
   if (!text || !iso_grow(out->note, out->cap, out->n + 1)) return nomem(x->r.err);
   out->note[out->n++] =
       (cap_note){off > 0 ? RULE_ASSUMES_ROUNDING : RULE_ASSUMES_LEAF, text, -1, -1};

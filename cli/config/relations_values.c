@@ -1,5 +1,6 @@
 /* Values of terms over leaves, and whether a parameter was rounded from one. */
 #include "cli/config/relations_int.h"
+#include "egraph/base/rng.h"
 
 #include <float.h>
 #include <math.h>
@@ -98,17 +99,69 @@ static double half_ulp(rule_dtype d) {
   }
 }
 
-bool relations_rounded(const rule_tensor *stored, const rule_tensor *v, double *off) {
-  enum { ELEMENT = 16, LARGEST = 8 }; /* rounded steps that lie behind one element */
+/* Each number up or down by half a unit of the dtype that it was computed in. Owns: the caller
+ * unrefs. */
+static iso_code disturbed(const rule_tensor *v, double by, iso_rng *rng, rule_tensor **out,
+                          iso_error *err) {
+  iso_code c = rule_tensor_new(v->dtype, &v->shape, out, err);
+  for (int64_t i = 0; i < v->numel && !c; i++)
+    rule_tensor_set(*out, i, rule_tensor_get(v, i) * (iso_rng_below(rng, 2) ? 1 + by : 1 - by));
+  return c;
+}
+
+/* What `term` gives where all that it is computed from is disturbed: leaves and steps. */
+static iso_code run_disturbed(const relations_held *h, double by, iso_rng *rng, rule_tensor **out,
+                              iso_error *err) {
+  const cap_graph *g = h->g;
+  rule_tensor **value = calloc(g->n_nodes + 1, sizeof *value), *v;
+  iso_code c = value ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < g->n_nodes && !c; i++) {
+    if (!h->value[i]) continue;
+    if (!rule_dtype_is_float(h->value[i]->dtype) || rule_dtype_is_complex(h->value[i]->dtype)) {
+      value[i] = rule_tensor_ref(h->value[i]);
+      continue;
+    }
+    if (g->node[i].kind != CAP_OP) v = rule_tensor_ref(h->value[i]);
+    else if ((c = rel_value(g, g->node[i].call, value, h->oracle, &v, err))) break;
+    c = disturbed(v, by, rng, &value[i], err);
+    rule_tensor_unref(v);
+  }
+  if (!c) c = rel_value(g, h->term, value, h->oracle, out, err);
+  for (size_t i = 0; value && i < g->n_nodes; i++) rule_tensor_unref(value[i]);
+  free(value);
+  return c;
+}
+
+/* How far each element of `v` moves with that. Owns: `out`. */
+static iso_code spread(const relations_held *h, const rule_tensor *v, double by, double **out,
+                       iso_error *err) {
+  enum { RUNS = 4 };
+  iso_rng rng = iso_rng_new(UINT64_C(0x666f6c64), 0);
+  iso_code c = (*out = calloc((size_t)v->numel + 1, sizeof **out)) ? ISO_OK : nomem(err);
+  for (int n = 0; n < RUNS && !c; n++) {
+    rule_tensor *now;
+    if ((c = run_disturbed(h, by, &rng, &now, err))) break;
+    for (int64_t i = 0; i < v->numel && now->numel == v->numel; i++)
+      (*out)[i] = fmax((*out)[i], fabs(rule_tensor_get(now, i) - rule_tensor_get(v, i)));
+    rule_tensor_unref(now);
+  }
+  return c;
+}
+
+iso_code relations_rounded(const relations_held *h, const rule_tensor *stored, const rule_tensor *v,
+                           bool *fine, double *off, iso_error *err) {
+  enum { STEPS = 16 }; /* that were rounded behind one element */
   const double u = half_ulp(stored->dtype);
-  double most = 0;
+  double most = 0, *moves = NULL;
   for (int64_t i = 0; i < stored->numel; i++) most = fmax(most, fabs(rule_tensor_get(stored, i)));
-  bool fine = u > 0 && isfinite(most) && stored->numel == v->numel;
   *off = 0;
-  for (int64_t i = 0; i < stored->numel && fine; i++) {
+  *fine = u > 0 && isfinite(most) && stored->numel == v->numel;
+  iso_code c = *fine ? spread(h, v, u, &moves, err) : ISO_OK;
+  for (int64_t i = 0; i < stored->numel && *fine && !c; i++) {
     const double x = rule_tensor_get(stored, i), by = fabs(x - rule_tensor_get(v, i));
-    fine = by <= u * (ELEMENT * fabs(x) + LARGEST * most); /* and is a number */
+    *fine = by <= STEPS * (u * fabs(x) + moves[i]); /* and is a number */
     if (most > 0) *off = fmax(*off, by / most);
   }
-  return fine;
+  free(moves);
+  return c;
 }

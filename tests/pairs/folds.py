@@ -51,6 +51,7 @@ class Case:
     def __init__(self, trained, run, loaded, folded, **faults):
         self.trained, self.run, self.loaded, self.folded = trained, run, loaded, folded
         self.faults = {name: dict(loaded, **wrong) for name, wrong in faults.items()}
+        self.said = None  # (what, parameter): a line of a relations file, wrong of faulty loads
 
 
 def leaves(g, tensors):
@@ -300,6 +301,28 @@ def qkv(d):
     )
 
 
+def outlier(d):
+    """One element is so large that the others are nothing beside it, and are not excused by it. A
+    line says how the parameter was made, and is refused where it was not."""
+    n, scale = d.size(6, 8, 12), d.size(0.37, 0.125, 1.7)
+    p = {"weight": d.normal(n)}
+    at = d.rng.randrange(n)
+    p["weight"][at] = d.size(1e6, 1e9, -1e12)
+    others = torch.arange(n) != at
+    w = p["weight"] * scale
+    case = Case(
+        p,
+        lambda g, t: (g.x(5, n) * (t["weight"] * scale)).tanh(),
+        {"w": w},
+        lambda g, t: (g.x(5, n) * t["w"]).tanh(),
+        others_scaled={"w": torch.where(others, w * 1.01, w)},
+        others_forgotten={"w": torch.where(others, p["weight"], w)},
+        one_shifted={"w": w + 1e-3 * (torch.arange(n) == (at + 1) % n)},
+    )
+    case.said = "mul(weight, %r)" % scale, "w"
+    return case
+
+
 def rotary(d):
     n, half = d.size(6, 8), d.size(2, 3, 4)
     angle = torch.arange(5.0)[:, None] * 0.3 ** torch.arange(float(half))
@@ -351,6 +374,7 @@ KINDS = [
     q_scale,
     qkv,
     rotary,
+    outlier,
 ]
 
 
@@ -404,13 +428,21 @@ def attempt(o, case, exchange):
         sides = [left, graph(case.folded, tensors)]
         with tempfile.TemporaryDirectory() as folder:
             options = ["--at-these-weights"] if o.at_these_weights else []
+            said = []
+            if case.said:
+                said = ["--relations", os.path.join(folder, "said")]
+                with open(said[1], "w") as f:
+                    print("leaf %s = %s" % (case.said[::-1] if exchange else case.said), file=f)
             certified = not name and o.certificates
             if certified:
                 options += ["--certificate", os.path.join(folder, "certificate.json")]
-            got = verdict(o.isomer, folder, *(sides[::-1] if exchange else sides), *options)
-            if got != (dsl.DIFFERENT if name else dsl.EQUIVALENT):
+            got = verdict(o.isomer, folder, *(sides[::-1] if exchange else sides), *options, *said)
+            if name and case.said:
+                if "rounding explains" not in got:
+                    wrong.append("%s: %s" % (name, got))
+            elif got != (dsl.DIFFERENT if name else dsl.EQUIVALENT):
                 wrong.append("%s: %s" % (name or "the true twin", got))
-            elif certified and not checked(o.isomer, folder):
+            elif certified and not checked(o.isomer, folder, *said):
                 wrong.append("the certificate does not hold")
     return wrong, 1 + len(case.faults)
 
