@@ -315,13 +315,12 @@ static void blame_scale(plc *x, const plc_tuple *by, bool gradient, const char *
             plc_say(x, o), place_of(x, o), how, what, scale_after(x, by));
 }
 
-/* Whether `t` goes into `u`. */
-static bool goes_into(plc *x, const plc_tuple *t, const plc_tuple *u, bool *seen) {
+bool plc_goes_into(const plc *x, const plc_tuple *t, const plc_tuple *u, bool *seen) {
   if (t == u) return true;
   if (seen[u->id]) return false;
   seen[u->id] = true;
   for (uint32_t i = 0; i < u->n_args; i++)
-    if (goes_into(x, t, x->tuple[u->arg[i]], seen)) return true;
+    if (plc_goes_into(x, t, x->tuple[u->arg[i]], seen)) return true;
   return false;
 }
 
@@ -331,7 +330,7 @@ static bool for_leaves(plc *x, const plc_tuple *t) {
   for (size_t i = 0; plc_need(x, seen) && i < x->n_outputs && only; i++) {
     const plc_output *o = &x->output[i];
     memset(seen, 0, x->n_tuples + 1);
-    if (!goes_into(x, t, x->tuple[o->tuple], seen)) continue;
+    if (!plc_goes_into(x, t, x->tuple[o->tuple], seen)) continue;
     only = o->gradient || o->leaf != PLC_NONE;
     some = true;
   }

@@ -421,8 +421,12 @@ void plc_judge_steps(plc *x) {
   if (!plc_failed(x)) settle(x);
   for (size_t i = 0; i < x->n_tuples; i++) x->tuple[i]->stuck = false;
   plc_tuple *t = plc_failed(x) ? NULL : origin(x, false);
-  if (t && meets_wrongly(x, t)) plc_blame(x, t);
-  else if (t && t->state == PLC_UNKNOWN) plc_blame_unfit(x, t);
+  bool *seen = t ? calloc(x->n_tuples + 1, sizeof *seen) : NULL;
+  if (!t || !plc_need(x, seen)) return;
+  const bool of_it = plc_goes_into(x, x->tuple[x->among_from], t, seen);
+  free(seen);
+  if (of_it && meets_wrongly(x, t)) plc_blame(x, t);
+  else if (of_it && t->state == PLC_UNKNOWN) plc_blame_unfit(x, t);
 }
 
 void plc_judge(plc *x) {

@@ -136,6 +136,7 @@ typedef struct plc {
   uint32_t rank_at[PLC_RANKS]; /* of each place in the mesh: the capture's rank */
   const char *among;           /* a part of the ranks alone is looked at; else NULL */
   const char *among_mend;      /* what mends it then, if that is known */
+  uint32_t among_from;         /* the tuple from which on the whole could not be read */
   plc_line *line;
   size_t n_lines;
 
@@ -306,7 +307,7 @@ void plc_prove(plc *x);
 
 /* ---- judge.c ---- */
 void plc_judge(plc *x);
-/* A step that fits nothing, whatever the outputs have to be. */
+/* A step that fits nothing, whatever the outputs have to be, and is made of x->among_from. */
 void plc_judge_steps(plc *x);
 
 /* ---- some.c ---- */
@@ -325,6 +326,8 @@ bool plc_start(plc *x);
 void plc_finish(plc *x);
 
 /* ---- blame.c ---- */
+/* Whether `t` goes into `u`; `seen`, false for each tuple, is used. */
+bool plc_goes_into(const plc *x, const plc_tuple *t, const plc_tuple *u, bool *seen);
 /* A finding at a tensor that fits nowhere although all that it reads does. */
 void plc_blame(plc *x, plc_tuple *t);
 /* The same for one that has no whole, if that is a fault. */

@@ -45,12 +45,22 @@ static plc_place without_axis(const plc_place *p, uint32_t axis) {
   return out;
 }
 
-/* Returns: false where parts of a sum are said to lie along the axis: a group has no whole. */
+/* Whether what is said along the axis says something of how the others cut, too. */
+static bool is_tied(const plc_place *p, uint32_t axis) {
+  if (p->axis[axis].kind == PLC_P) return true; /* a group has no whole */
+  for (uint32_t a = 0; a < PLC_AXES; a++)
+    if (a != axis && p->axis[a].kind == PLC_S && p->axis[axis].kind == PLC_S &&
+        p->axis[a].dim == p->axis[axis].dim && plc_blocks(&p->axis[a]) > 1)
+      return true;
+  return false;
+}
+
+/* Returns: false where they cannot be said of a group. */
 static bool take_lines(const plc *x, plc *w, uint32_t axis) {
   w->line = iso_arena_alloc(x->keep, (x->n_lines + 1) * sizeof *w->line);
   if (!plc_need(w, w->line)) return false;
   for (size_t i = 0; i < x->n_lines; i++) {
-    if (x->line[i].place.axis[axis].kind == PLC_P) return false;
+    if (is_tied(&x->line[i].place, axis)) return false;
     w->line[i] = x->line[i];
     w->line[i].place = without_axis(&x->line[i].place, axis);
   }
@@ -102,19 +112,25 @@ static void find_outputs(const plc *x, plc *w) {
 
 /* ---- looking ---- */
 
-/* Where ranks take parts by their places along one axis of two, they were meant to by the other. */
-static const char *mend_of(plc *x, uint32_t axis) {
+/* The first step at which ranks take parts that are none of the whole; NULL: there is none. */
+static const plc_tuple *first_apart(const plc *x) {
   const plc_tuple *first = NULL;
   for (size_t i = 0; i < x->n_tuples; i++) {
     const plc_tuple *t = x->tuple[i];
     if (t->differs && t->state == PLC_VARYING && (!first || t->order < first->order)) first = t;
   }
-  if (!first || x->mesh.n_axes != 2) return NULL;
+  return first;
+}
+
+/* Where ranks take parts by their places along one axis of two, they were meant to by the other. */
+static const char *mend_of(plc *x, const plc_tuple *first, uint32_t axis) {
+  if (x->mesh.n_axes != 2) return NULL;
   return iso_arena_printf(x->keep, "have %s take parts by the place along %s", plc_say(x, first),
                           x->mesh.name[1 - axis]);
 }
 
-static void look(plc *x, uint32_t axis, uint32_t at) {
+static void look(plc *x, const plc_tuple *first, uint32_t axis, uint32_t at) {
+  uint32_t node[PLC_RANKS];
   plc w = {.g = x->g,
            .schemas = x->schemas,
            .oracle = x->oracle,
@@ -124,12 +140,13 @@ static void look(plc *x, uint32_t axis, uint32_t at) {
   take_mesh(x, &w, axis, at);
   w.among =
       iso_arena_printf(x->keep, "among the ranks at place %u of %s: ", at, x->mesh.name[axis]);
-  w.among_mend = mend_of(x, axis);
+  w.among_mend = mend_of(x, first, axis);
   if (plc_need(&w, w.among) && take_lines(x, &w, axis) && plc_start(&w)) {
     leave(x, &w);
     plc_find_steps(&w);
     find_outputs(x, &w);
-    if (!plc_failed(&w)) plc_judge_steps(&w);
+    w.among_from = of_group(&w, first, node) ? plc_intern(&w, node) : PLC_NONE;
+    if (!plc_failed(&w) && w.among_from != PLC_NONE) plc_judge_steps(&w);
   }
   if (w.steps.failed || w.run.failed) plc_need(&w, NULL);
   if (plc_failed(&w)) x->code = w.code;
@@ -145,9 +162,10 @@ static void look(plc *x, uint32_t axis, uint32_t at) {
 }
 
 void plc_judge_within(plc *x) {
+  const plc_tuple *first = first_apart(x);
   for (uint32_t a = 0; a < x->mesh.n_axes && x->mesh.n_axes > 1; a++)
     for (uint32_t at = 0; at < x->mesh.size[a]; at++) {
-      if (plc_failed(x) || x->n_findings) return;
-      if (x->mesh.size[a] < x->mesh.n) look(x, a, at);
+      if (!first || plc_failed(x) || x->n_findings) return;
+      if (x->mesh.size[a] < x->mesh.n) look(x, first, a, at);
     }
 }
