@@ -31,11 +31,18 @@ static bool print_place(iso_arena *a, const json_t *v, const char **out) {
 
 /* As text that is the same for the same value: 1 and 1.0 are one number. NULL: no memory. */
 static const char *print_value(iso_arena *a, const json_t *v) {
+  const char *none = json_string_value(json_object_get(v, "as_float"));
   if (json_is_number(v)) return iso_arena_printf(a, "%.17g", json_number_value(v));
+  if (none) return iso_arena_printf(a, "%g", strtod(none, NULL)); /* NaN or an infinity */
   char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
   const char *out = text ? iso_arena_strdup(a, text) : NULL;
   free(text);
   return out;
+}
+
+static bool is_fixed(const json_t *v) {
+  return json_is_string(json_object_get(v, "as_float")) ||
+         (!json_is_object(v) && !json_is_array(v));
 }
 
 /* A list or an object, as a formula that depends on sizes, is shown and not compared. */
@@ -47,8 +54,7 @@ static iso_code read_no_tensors(cap_graph *g, json_t *of, iso_error *err) {
   g->no_tensor = list;
   json_object_foreach(of, name, v) {
     cap_no_tensor *x = &list[g->n_no_tensors++];
-    *x = (cap_no_tensor){iso_arena_strdup(&g->arena, name), print_value(&g->arena, v),
-                         !json_is_object(v) && !json_is_array(v)};
+    *x = (cap_no_tensor){iso_arena_strdup(&g->arena, name), print_value(&g->arena, v), is_fixed(v)};
     if (!x->output || !x->value) return cap_no_memory(err);
   }
   return ISO_OK;
@@ -72,6 +78,17 @@ static const cap_no_tensor *find_no_tensor(const cap_graph *g, const char *outpu
   return NULL;
 }
 
+/* The other side's of that name; else one of its value that no name of this side is. */
+static const cap_no_tensor *counterpart(const cap_graph *own, const cap_graph *other,
+                                        const cap_no_tensor *x) {
+  const cap_no_tensor *y = find_no_tensor(other, x->output);
+  for (size_t i = 0; i < other->n_no_tensors && !y; i++)
+    if (strcmp(other->no_tensor[i].value, x->value) == 0 &&
+        !find_no_tensor(own, other->no_tensor[i].output))
+      y = &other->no_tensor[i];
+  return y;
+}
+
 /* The lines of one side, behind the `n` that there are. */
 static bool say_side(const cap_graph *const g[2], int side, iso_arena *a, const char **line,
                      size_t *n, const char **apart) {
@@ -81,18 +98,19 @@ static bool say_side(const cap_graph *const g[2], int side, iso_arena *a, const 
                                           g[side]->written[i])))
       return false;
   for (size_t i = 0; i < g[side]->n_no_tensors; i++) {
-    const cap_no_tensor *x = &g[side]->no_tensor[i], *y = find_no_tensor(g[!side], x->output);
+    const cap_no_tensor *x = &g[side]->no_tensor[i], *y = counterpart(g[side], g[!side], x);
     const bool same = y && strcmp(x->value, y->value) == 0;
     if (same || (!y && strcmp(x->value, "null") == 0)) continue; /* none is what is not there */
     if (!(line[(*n)++] = iso_arena_printf(a, "%s %s output %.60s is no tensor, but %.60s", left_out,
                                           where, x->output, x->value)))
       return false;
-    if (!y || side || !x->fixed || !y->fixed || *apart) continue;
+    if ((y && side) || !x->fixed || (y && !y->fixed) || *apart) continue;
+    const char *other = y ? y->value : "not there";
     *apart =
         iso_arena_printf(a,
                          "output %.60s is no tensor: on the left it is %.60s, and on the right "
                          "%.60s",
-                         x->output, x->value, y->value);
+                         x->output, side ? other : x->value, side ? x->value : other);
     if (!*apart) return false;
   }
   return true;

@@ -6,7 +6,7 @@
 #include "rules/names.h"
 #include "rules/operators.h"
 
-/* ---- pairing: by names, else by positions; NAME_rank<r> is rank r's NAME ---- */
+/* ---- pairing: by names, the rest by positions; NAME_rank<r> is rank r's NAME ---- */
 
 /* The output that output `i` repeats on another rank, `i` itself if none. */
 static size_t head_of(const cap_graph *g, size_t i) {
@@ -20,10 +20,17 @@ static size_t head_of(const cap_graph *g, size_t i) {
   return i;
 }
 
-/* How many heads stand before output `i`. */
-static size_t ordinal(const cap_graph *g, size_t i) {
+/* The head of that name. */
+static bool has_head(const cap_graph *g, const char *name) {
+  for (size_t k = 0; k < g->n_results; k++)
+    if (head_of(g, k) == k && strcmp(g->result[k].name, name) == 0) return true;
+  return false;
+}
+
+/* How many heads that the other graph has no name for stand before output `i`. */
+static size_t ordinal(const cap_graph *g, size_t i, const cap_graph *other) {
   size_t n = 0;
-  for (size_t k = 0; k < i; k++) n += head_of(g, k) == k;
+  for (size_t k = 0; k < i; k++) n += head_of(g, k) == k && !has_head(other, g->result[k].name);
   return n;
 }
 
@@ -41,22 +48,14 @@ static size_t replica(const cap_graph *g, size_t i, size_t *all) {
   return at;
 }
 
-static bool names_agree(const cap_graph *l, const cap_graph *r) {
-  for (size_t i = 0; i < l->n_results; i++) {
-    bool found = head_of(l, i) != i;
-    for (size_t k = 0; k < r->n_results && !found; k++)
-      found = head_of(r, k) == k && strcmp(l->result[i].name, r->result[k].name) == 0;
-    if (!found) return false;
-  }
-  return true;
-}
-
-static bool belong(const cap_graph *l, size_t i, const cap_graph *r, size_t j, bool by_name) {
+/* Those of one name; what no name on the other side is, in order. */
+static bool belong(const cap_graph *l, size_t i, const cap_graph *r, size_t j) {
   size_t nl, nr;
   const size_t hi = head_of(l, i), hj = head_of(r, j), ri = replica(l, i, &nl),
                rj = replica(r, j, &nr);
-  if (by_name ? strcmp(l->result[hi].name, r->result[hj].name) != 0
-              : ordinal(l, hi) != ordinal(r, hj))
+  const bool named = has_head(r, l->result[hi].name) || has_head(l, r->result[hj].name);
+  if (named ? strcmp(l->result[hi].name, r->result[hj].name) != 0
+            : ordinal(l, hi, r) != ordinal(r, hj, l))
     return false;
   return nl == nr ? ri == rj : ri == 0 || rj == 0;
 }
@@ -97,15 +96,14 @@ static uint32_t peel(const chk_state *k, uint32_t t, rule_shape *shape, int dept
   return below;
 }
 
-static iso_code check_output(chk_state *k, const chk_output *o, bool by_name,
-                             bool *const covered[2]) {
+static iso_code check_output(chk_state *k, const chk_output *o, bool *const covered[2]) {
   const cap_graph *l = k->graph[LEFT], *r = k->graph[RIGHT];
   const int64_t i = find_result(l, o->left), j = find_result(r, o->right);
   rule_shape shape = {0};
   if (i < 0 || j < 0)
     return chk_settle(k, CHK_REFUSED, "output %s: there is no such output",
                       i < 0 ? o->left : o->right);
-  if (!belong(l, (size_t)i, r, (size_t)j, by_name))
+  if (!belong(l, (size_t)i, r, (size_t)j))
     return chk_settle(k, CHK_REFUSED, "outputs %s and %s do not belong together", o->left,
                       o->right);
   if (o->a != l->result[i].node)
@@ -139,9 +137,8 @@ iso_code chk_outputs(chk_state *k) {
   if (!c && heads[LEFT] != heads[RIGHT])
     c = chk_settle(k, CHK_REFUSED, "the captures have %zu and %zu outputs", heads[LEFT],
                    heads[RIGHT]);
-  const bool by_name = names_agree(k->graph[LEFT], k->graph[RIGHT]);
   for (size_t i = 0; i < k->n_outputs && !c && !chk_settled(k); i++)
-    c = check_output(k, &k->output[i], by_name, covered);
+    c = check_output(k, &k->output[i], covered);
   for (int side = 0; side < 2 && !c; side++)
     for (size_t i = 0; i < k->graph[side]->n_results && !chk_settled(k) && !c; i++)
       if (!covered[side][i])

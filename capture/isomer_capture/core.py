@@ -596,10 +596,11 @@ def finish(program, exported, results, expected, wanted, output_names):
 
 
 def no_tensors(values, wanted, sizes):
-    """Of (name, value), numbers and texts; a number of a program with open sizes may be a size."""
-    plain = str if sizes else (bool, int, float, str)
+    """Of (name, value), numbers, texts and None; a number of a program with open sizes may be a
+    size. What is no finite number is no text either."""
+    plain = (str, type(None)) if sizes else (bool, int, float, str, type(None))
     return {
-        n: v if isinstance(v, str) or math.isfinite(v) else str(v)
+        n: {"as_float": str(v)} if isinstance(v, float) and not math.isfinite(v) else v
         for n, v in values
         if isinstance(v, plain) and (wanted is None or n in wanted)
     }

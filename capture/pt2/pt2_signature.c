@@ -185,7 +185,8 @@ static iso_code leave_out(translation *t, const json_t *arg, const char *name, l
                                               : json_pack("{s:O?}", kind, (json_t *)(uintptr_t)v);
   if (strncmp(kind, "as_sym_", strlen("as_sym_")) == 0) kind = pt2_variant(v, &v);
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
-    if (strcmp(kind, plain[i]) == 0 && !json_is_object(v)) {
+    if (strcmp(kind, plain[i]) == 0 && !json_is_object(v) &&
+        json_is_string(v) == (strcmp(kind, "as_string") == 0)) {
       json_decref(said);
       said = json_incref((json_t *)(uintptr_t)v);
     }

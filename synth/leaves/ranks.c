@@ -59,6 +59,23 @@ static size_t replicas(const synth_graph *g, size_t h, size_t *out) {
   return n;
 }
 
+/* Which head of the right each head of the left belongs to: that of its name, and what is left in
+ * order. `taken`: by output of the right. */
+static void partners(const synth_graph *l, const synth_graph *r, size_t heads, size_t *of,
+                     bool *taken) {
+  for (size_t k = 0; k < heads; k++) {
+    const int64_t j = find_output(r, l->output[nth_head(l, k)].name);
+    const bool named = j >= 0 && head_of(r, (size_t)j) == (size_t)j && !taken[j];
+    of[k] = named ? (size_t)j : SIZE_MAX;
+    if (named) taken[j] = true;
+  }
+  for (size_t k = 0, next = 0; k < heads; k++) {
+    if (of[k] != SIZE_MAX) continue;
+    while (taken[nth_head(r, next)]) next++;
+    taken[of[k] = nth_head(r, next)] = true;
+  }
+}
+
 typedef struct pairs {
   synth_output *left, *right;
   size_t n;
@@ -88,24 +105,19 @@ iso_code st_pair_outputs(const synth_graph *left, const synth_graph *right, iso_
                     left->path, left->n_outputs, right->path, right->n_outputs);
   pairs p = {iso_arena_alloc(arena, (all + 1) * sizeof *p.left),
              iso_arena_alloc(arena, (all + 1) * sizeof *p.right), 0};
-  size_t *of = calloc(all + 1, sizeof *of);
-  if (!p.left || !p.right || !of) {
-    free(of);
-    return nomem(err);
-  }
-  bool by_name = true;
-  for (size_t k = 0; k < heads && by_name; k++) {
-    const int64_t j = find_output(right, left->output[nth_head(left, k)].name);
-    by_name = j >= 0 && head_of(right, (size_t)j) == (size_t)j;
-  }
-  for (size_t k = 0; k < heads; k++) {
-    const size_t i = nth_head(left, k), j = by_name
-                                                ? (size_t)find_output(right, left->output[i].name)
-                                                : nth_head(right, k);
+  size_t *of = calloc(all + 1, sizeof *of), *partner = calloc(heads + 1, sizeof *partner);
+  bool *taken = calloc(all + 1, 1);
+  const iso_code c = p.left && p.right && of && partner && taken ? ISO_OK : nomem(err);
+  if (!c) partners(left, right, heads, partner, taken);
+  for (size_t k = 0; k < heads && !c; k++) {
+    const size_t i = nth_head(left, k), j = partner[k];
     const size_t n_l = replicas(left, i, of), n_r = replicas(right, j, of + n_l);
     pair_replicas(&p, left, of, n_l, right, of + n_l, n_r);
   }
   free(of);
+  free(partner);
+  free(taken);
+  if (c) return c;
   pair[LEFT] = *left;
   pair[RIGHT] = *right;
   pair[LEFT].output = p.left;

@@ -639,6 +639,33 @@ class Newest(Case):
                 self.assertEqual(p.returncode, 1, p.stdout + p.stderr)
                 self.assertIn("is no tensor", p.stdout + p.stderr)
 
+    def test_what_captures_leave_out(self):
+        def sides(left, right, names=(None, None)):
+            at = []
+            for side, f, n in zip(("l", "r"), (left, right), names):
+                at.append(self.at("%s%d" % (side, len(os.listdir(self.at(""))))))
+                module = nn.Module()
+                module.forward = f
+                capture(module.eval(), (torch.randn(2, 3),), at[-1], output_names=n)
+            return at
+
+        nan = float("nan")
+        cases = (
+            (3, lambda x: (x * 2, None), lambda x: (x + x, 3)),
+            (0, lambda x: (x * 2, None), lambda x: (x + x,)),
+            (3, lambda x: (x * 2, nan), lambda x: (x + x, "nan")),
+            (0, lambda x: (x * 2, nan), lambda x: (x + x, nan)),
+            (0, lambda x: (x * 2, 3), lambda x: {"y": x + x, "n": 3}),
+            (3, lambda x: (x * 2, 3), lambda x: {"y": x + x, "n": 4}),
+        )
+        for rc, left, right in cases:
+            p = isomer("compare", *sides(left, right))
+            self.assertEqual(p.returncode, rc, p.stdout + p.stderr)
+        three, moved = lambda x: (x * 2, x * 3, x * 4), lambda x: (x * 4, x + x, x + x + x)
+        for rc, names in ((0, "cde"), (0, "cab"), (1, "pqr"), (1, "bde")):
+            p = isomer("compare", *sides(three, moved, (list("abc"), list(names))))
+            self.assertEqual(p.returncode, rc, p.stdout + p.stderr)
+
     def test_numbers_from_tensors(self):
         def reads(x):
             n = x[0, 0].item()

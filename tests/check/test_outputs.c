@@ -14,7 +14,8 @@ enum { MOST_HEADS = 3, MOST_RANKS = 2 };
 /* Outputs by head and rank; on the right perhaps in another order, and with sizes 1 besides. */
 typedef struct drawn {
   size_t n_heads, ranks[2];
-  bool named; /* both sides use the same names */
+  bool named;     /* both sides use the same names, */
+  size_t renamed; /* but for this head; n_heads: none */
   uint32_t node[2][MOST_HEADS][MOST_RANKS];
   const char *name[2][MOST_HEADS][MOST_RANKS];
 } drawn;
@@ -29,7 +30,8 @@ static void draw_side(int s, drawn *d, iso_rng *rng) {
   for (size_t i = 0; i < d->n_heads; i++) {
     const size_t h = s == RIGHT ? (first + i) % d->n_heads : i;
     for (size_t r = 0; r < d->ranks[s]; r++) {
-      const char *name = iso_arena_printf(&report.arena, d->named || !s ? "y%zu" : "z%zu", h);
+      const bool same = !s || (d->named && h != d->renamed);
+      const char *name = iso_arena_printf(&report.arena, same ? "y%zu" : "z%zu", h);
       if (r) name = iso_arena_printf(&report.arena, "%s_rank%zu", name, r);
       d->name[s][h][r] = name;
       d->node[s][h][r] = leaf_of(s, rng, SHAPE(2, 3 + (int64_t)h));
@@ -48,6 +50,7 @@ static uint32_t wrapped(uint32_t t, iso_rng *rng) {
 
 static drawn draw(iso_rng *rng) {
   drawn d = {.n_heads = 1 + iso_rng_below(rng, MOST_HEADS), .named = iso_rng_below(rng, 2) == 0};
+  d.renamed = iso_rng_below(rng, d.n_heads + 1);
   for (int s = 0; s < 2; s++) d.ranks[s] = 1 + iso_rng_below(rng, MOST_RANKS);
   for (int s = 0; s < 2; s++) draw_side(s, &d, rng);
   add_captures();
