@@ -41,6 +41,7 @@ DROPPED = re.compile(
 # Backward operators of which joint graphs of forward and backward are made.
 TRAINING = re.compile(
     r"^(_softmax_backward_data|_log_softmax_backward_data|gelu_backward|native_layer_norm_backward|"
+    r"_scaled_dot_product_flash_attention_for_cpu_backward|"
     r"embedding_dense_backward|nll_loss_backward|slice_backward|select_backward|"
     r"mse_loss_backward|huber_loss_backward|smooth_l1_loss_backward)$"
 )

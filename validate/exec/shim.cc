@@ -494,7 +494,7 @@ std::vector<at::Tensor> run_there(const c10::OperatorHandle &op, const Call &c) 
 }
 
 /* Where the device's memory has no room, once more without what is kept there; where the device has
- * no kernel, on the CPU. Results are on the CPU, with a copy on the device. */
+ * no kernel, on the CPU. Results are there, with a copy on the device; one not wanted is empty. */
 iso_code run(const c10::OperatorHandle &op, Call &c, rule_tensor **out, size_t cap, size_t *done) {
   for (bool again = false;; again = true) {
     try {
@@ -504,12 +504,12 @@ iso_code run(const c10::OperatorHandle &op, Call &c, rule_tensor **out, size_t c
         stop(ISO_RANGE,
              std::to_string(results.size()) + " results, and room for " + std::to_string(cap));
       c10::InferenceMode inference;
-      /* PyTorch's own give float64 for float64; a cast of integers keeps its dtype, and is exact.
-       */
+      /* PyTorch's own give float64 for float64; a cast of integers keeps its dtype: exact. */
       const bool narrows = std::strncmp(c.term->u.s, "aten::", 6) != 0 &&
                            std::strncmp(c.term->u.s, "prims::", 7) != 0;
       while (*done < results.size()) {
-        out[*done] = wrap(std::move(results[*done]), c.float64, narrows);
+        const bool none = results.size() > 1 && !results[*done].defined();
+        out[*done] = wrap(none ? at::empty({0}) : std::move(results[*done]), c.float64, narrows);
         ++*done;
       }
       return ISO_OK;

@@ -57,6 +57,23 @@ static const char *layer_norm(const rule_term *call, rule_tensor *const *bind) {
   return NULL;
 }
 
+/* grad_out, query, key, value, out, logsumexp */
+static const char *attention(const rule_term *call, rule_tensor *const *bind) {
+  const rule_tensor *x[6];
+  for (uint32_t i = 0; i < 6; i++)
+    if (!(x[i] = operand(call, bind, i))) return NULL;
+  const rule_shape *q = &x[1]->shape, *k = &x[2]->shape, *sums = &x[5]->shape;
+  if (q->rank != 4 || k->rank != 4 || sums->rank != 3) return "an attention has four dimensions";
+  if (!alike(x[0], x[1]) || !alike(x[4], x[1]) || !alike(x[3], x[2]))
+    return "the gradient has another shape than the result";
+  const bool grouped = k->dim[1] > 0 ? q->dim[1] % k->dim[1] == 0 : q->dim[1] == 0;
+  if (q->dim[0] != k->dim[0] || !grouped || q->dim[3] != k->dim[3])
+    return "query and key have other heads";
+  for (uint32_t d = 0; d < 3; d++)
+    if (sums->dim[d] != q->dim[d]) return "there are other sums than rows";
+  return NULL;
+}
+
 static const char *softmax(const rule_term *call, rule_tensor *const *bind) {
   return alike(operand(call, bind, 0), operand(call, bind, 1))
              ? NULL
@@ -100,6 +117,7 @@ const char *val_unfit(const rule_term *call, rule_tensor *const *bind) {
              {"aten::embedding_dense_backward", embedding},
              {"aten::nll_loss_backward", nll},
              {"aten::native_layer_norm_backward", layer_norm},
+             {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", attention},
              {"aten::_softmax_backward_data", softmax},
              {"aten::_log_softmax_backward_data", softmax}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)

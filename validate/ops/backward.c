@@ -130,11 +130,56 @@ static bool is_statistic(sc *c, const pt_tensor *s, const pt_tensor *x, uint32_t
   return true;
 }
 
-static bool all_wanted(pt_args *a) {
+static bool is_wanted(pt_args *a, bool want[3]) {
   const rule_term *t = pt_arg(a, "output_mask");
-  for (uint32_t k = 0; t && k < t->n; k++)
-    if (t->child[k]->kind != RULE_BOOLEAN || !t->child[k]->u.i) return false;
-  return t != NULL && t->n == 3;
+  if (!t || t->n != 3) return false;
+  for (uint32_t k = 0; k < 3; k++) {
+    if (t->child[k]->kind != RULE_BOOLEAN) return false;
+    want[k] = t->child[k]->u.i;
+  }
+  return true;
+}
+
+static sx no_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  (void)t;
+  (void)idx;
+  return c->zero;
+}
+
+/* What was not asked for has no elements. */
+static const pt_tensor *unwanted(sc *c) {
+  pt_tensor *t = pt_new(c, 'f', no_elem);
+  if (!t) return NULL;
+  t->rank = 1;
+  t->dim[0] = c->zero;
+  return t;
+}
+
+/* A weight or a bias, if there is one, is of the sizes that are normalised. */
+static bool is_scale(sc *c, const pt_tensor *w, const sx *shape, uint32_t n) {
+  if (!w) return true;
+  if (w->rank != n || w->lead) return false;
+  for (uint32_t k = 0; k < n; k++)
+    if (!sc_require_eq(c, w->dim[k], shape[k])) return false;
+  return true;
+}
+
+/* Gradients of `x`, of the weight and of the bias, as far as they are wanted. */
+static const pt_value *norm_gradients(sc *c, const pt_tensor *const in[4], uint32_t front, sx count,
+                                      const bool want[3]) {
+  const pt_tensor *g = in[0], *normal = in[1], *r = in[2], *w = in[3];
+  const pt_tensor *weighed = w ? pt_times(c, g, w) : g, *of[3];
+  pt_tensor *t = weighed ? pt_like(c, weighed, 'f', norm_input_elem) : NULL;
+  if (!t || !normal) return NULL;
+  t->in[0] = weighed;
+  t->in[1] = normal;
+  t->in[2] = r;
+  t->k[0] = (int32_t)front;
+  t->p[0] = count;
+  of[0] = want[0] ? t : unwanted(c);
+  of[1] = want[1] ? norm_weight(c, g, normal, front) : unwanted(c);
+  of[2] = want[2] ? norm_weight(c, g, NULL, front) : unwanted(c);
+  return of[0] && of[1] && of[2] ? pt_list(c, of, 3) : NULL;
 }
 
 static const pt_value *define_layer_norm(pt_args *a, int which) {
@@ -143,29 +188,117 @@ static const pt_value *define_layer_norm(pt_args *a, int which) {
                   *r = floats(a, "rstd"), *w = pt_arg(a, "weight") ? floats(a, "weight") : NULL,
                   *b = pt_arg(a, "bias") ? floats(a, "bias") : NULL;
   sx shape[RULE_MAX_RANK], count = c->one;
+  bool want[3];
   uint32_t n;
   (void)which;
-  if (!g || !x || !m || !r || !w || !b || !all_wanted(a) || !same_sizes(c, g, x) ||
-      !same_sizes(c, w, b) || !pt_arg_sizes(a, "normalized_shape", shape, &n) || n == 0 ||
-      n > x->rank || w->rank != n || w->lead)
+  if (!g || !x || !m || !r || (pt_arg(a, "weight") && !w) || (pt_arg(a, "bias") && !b) ||
+      !is_wanted(a, want) || (want[1] && !w) || (want[2] && !b) || !same_sizes(c, g, x) ||
+      !pt_arg_sizes(a, "normalized_shape", shape, &n) || n == 0 || n > x->rank ||
+      !is_scale(c, w, shape, n) || !is_scale(c, b, shape, n))
     return NULL;
   const uint32_t front = x->rank - n;
   if (!is_statistic(c, m, x, front) || !is_statistic(c, r, x, front)) return NULL;
   for (uint32_t k = 0; k < n; k++) {
-    if (!sc_require_eq(c, shape[k], x->dim[front + k]) || !sc_require_eq(c, w->dim[k], shape[k]))
-      return NULL;
+    if (!sc_require_eq(c, shape[k], x->dim[front + k])) return NULL;
     count = sx_mul(c, count, shape[k]);
   }
-  const pt_tensor *normal = pt_times(c, pt_combine(c, c->one, x, c->minus_one, m), r),
-                  *weighed = pt_times(c, g, w);
-  pt_tensor *t = weighed ? pt_like(c, weighed, 'f', norm_input_elem) : NULL;
-  if (!t || !normal) return NULL;
-  t->in[1] = normal;
-  t->in[2] = r;
-  t->k[0] = (int32_t)front;
-  t->p[0] = count;
-  const pt_tensor *of[3] = {t, norm_weight(c, g, normal, front), norm_weight(c, g, NULL, front)};
-  return of[1] && of[2] ? pt_list(c, of, 3) : NULL;
+  const pt_tensor *normal = pt_times(c, pt_combine(c, c->one, x, c->minus_one, m), r);
+  return norm_gradients(c, (const pt_tensor *[]){g, normal, r, w}, front, count, want);
+}
+
+/* ---- attention ---- */
+
+/* in[0] scores, in[1] the logarithms of the sums of their exponentials, k[0] whether they are
+ * causal: what each value weighs. */
+static sx weight_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  const sx v = sx_exp(c, sx_sub(c, pt_at(c, t->in[0], idx), pt_at(c, t->in[1], idx)));
+  return t->k[0] ? sx_ite(c, sx_le(c, idx[t->rank - 1], idx[t->rank - 2]), v, c->zero) : v;
+}
+
+/* in[0] weights, in[1] their gradients, in[2] and in[3] the results and theirs: of the scores. */
+static sx score_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  sx at[RULE_MAX_RANK];
+  memcpy(at, idx, t->rank * sizeof *at);
+  const sx k = at[t->rank - 1] = sc_index(c, t->in[2]->dim[t->rank - 1]);
+  const sx all = sx_sum(c, k, sx_mul(c, pt_at(c, t->in[2], at), pt_at(c, t->in[3], at)));
+  return sx_mul(c, pt_at(c, t->in[0], idx), sx_sub(c, pt_at(c, t->in[1], idx), all));
+}
+
+/* in[0] gradients of heads of which p[0] have one key: their sums. */
+static sx group_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  sx at[RULE_MAX_RANK];
+  memcpy(at, idx, t->rank * sizeof *at);
+  const sx k = sc_index(c, t->p[0]);
+  at[1] = sx_add(c, sx_mul(c, idx[1], t->p[0]), k);
+  return sx_sum(c, k, pt_at(c, t->in[0], at));
+}
+
+static const pt_tensor *of_group(sc *c, const pt_tensor *x, sx heads) {
+  pt_tensor *t = x && x->dim[1] != heads ? pt_like(c, x, 'f', group_elem) : NULL;
+  if (!t || !sc_multiple(c, x->dim[1], heads, &t->p[0])) return x && !t ? x : NULL;
+  t->dim[1] = heads;
+  return t;
+}
+
+/* Gradients of query, key and value: in[0] to in[4] these, the result and its gradient. */
+static const pt_value *attention_gradients(sc *c, const pt_tensor *const in[5],
+                                           const pt_tensor *weights, sx scale, sx heads) {
+  const pt_tensor *q = in[0], *k = in[1], *v = in[2], *out = in[3], *g = in[4],
+                  *by = pt_scalar_tensor(c, scale, 'f'),
+                  *grad = pt_matmul(c, g, pt_transpose(c, v, 2, 3));
+  pt_tensor *s = weights ? pt_like(c, weights, 'f', score_elem) : NULL;
+  if (!s || !grad || !by) return NULL;
+  s->in[1] = grad;
+  s->in[2] = out;
+  s->in[3] = g;
+  const pt_tensor *gq = pt_matmul(c, s, k), *gk = pt_matmul(c, pt_transpose(c, s, 2, 3), q),
+                  *gv = pt_matmul(c, pt_transpose(c, weights, 2, 3), g);
+  gk = of_group(c, gk, heads);
+  gv = of_group(c, gv, heads);
+  if (!gq || !gk || !gv) return NULL;
+  const pt_tensor *of[3] = {pt_times(c, gq, by), pt_times(c, gk, by), gv};
+  return of[0] && of[1] ? pt_list(c, of, 3) : NULL;
+}
+
+/* [batch, heads, tokens, width], logarithms of one dimension less. */
+static bool is_attention(sc *c, const pt_tensor *const in[5], const pt_tensor *sums) {
+  const pt_tensor *q = in[0], *k = in[1];
+  if (q->rank != 4 || k->rank != 4 || q->lead || k->lead || sums->rank != 3 || sums->lead ||
+      !same_sizes(c, k, in[2]) || !same_sizes(c, q, in[3]) || !same_sizes(c, q, in[4]))
+    return false;
+  for (uint32_t d = 0; d < 4; d++)
+    if (((d == 0 || d == 3) && !sc_require_eq(c, q->dim[d], k->dim[d])) ||
+        (d != 3 && !sc_require_eq(c, sums->dim[d], q->dim[d])))
+      return false;
+  return true;
+}
+
+static const pt_value *define_attention(pt_args *a, int which) {
+  static const char *const name[] = {"query", "key", "value", "out", "grad_out"};
+  sc *c = a->c;
+  const pt_tensor *in[5], *sums = floats(a, "logsumexp"),
+                          *mask = pt_arg(a, "attn_mask") ? floats(a, "attn_mask") : NULL;
+  const bool causal = pt_arg_flag(a, "is_causal", false);
+  char kind;
+  (void)which;
+  for (uint32_t i = 0; i < 5; i++)
+    if (!(in[i] = floats(a, name[i]))) return NULL;
+  if (!sums || (pt_arg(a, "attn_mask") && (!mask || causal)) ||
+      pt_arg_scalar(a, "dropout_p", &kind) != c->zero || !is_attention(c, in, sums))
+    return NULL;
+  const sx scale =
+      pt_arg(a, "scale") ? pt_arg_scalar(a, "scale", &kind) : sx_inv(c, sx_sqrt(c, in[0]->dim[3]));
+  const sx heads = in[1]->dim[1];
+  for (uint32_t i = 1; i < 3; i++)
+    if (!(in[i] = pt_grouped(c, in[i], in[0]->dim[1]))) return NULL;
+  const pt_tensor *s = pt_scores(c, in[0], in[1], scale, mask);
+  pt_tensor *weights = s ? pt_like(c, s, 'f', weight_elem) : NULL;
+  sums = weights ? pt_unsqueeze(c, sums, 3) : NULL;
+  weights = sums ? weights : NULL;
+  if (weights) weights->in[1] = pt_expand(c, sums, s->dim, s->rank, s->lead);
+  if (!weights || !weights->in[1]) return NULL;
+  weights->k[0] = causal;
+  return attention_gradients(c, in, weights, scale, heads);
 }
 
 /* ---- tables ---- */
@@ -292,6 +425,7 @@ static const pt_definition table[] = {
     {"_log_softmax_backward_data", define_softmax, 1},
     {"gelu_backward", define_gelu, 0},
     {"native_layer_norm_backward", define_layer_norm, 0},
+    {"_scaled_dot_product_flash_attention_for_cpu_backward", define_attention, 0},
     {"embedding_dense_backward", define_embedding, 0},
     {"nll_loss_backward", define_nll, 0},
     {"slice_backward", define_part, 0},

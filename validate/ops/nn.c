@@ -463,30 +463,51 @@ static sx hide_elem(sc *c, const pt_tensor *t, const sx *idx) {
   return sx_ite(c, pt_at(c, t->in[1], idx), pt_at(c, t->in[0], idx), c->neginf);
 }
 
-/* softmax(scale q k^T, masked) v; q [..., T, D], k [..., S, D], v [..., S, E]; scale 0 is
- * 1/sqrt(D). */
+/* scale q k^T + mask; q [..., T, D], k [..., S, D]; scale 0 is 1/sqrt(D). */
+const pt_tensor *pt_scores(sc *c, const pt_tensor *q, const pt_tensor *k, sx scale,
+                           const pt_tensor *mask) {
+  if (!scale) scale = sx_inv(c, sx_sqrt(c, q->dim[q->rank - 1]));
+  const pt_tensor *s = pt_matmul(c, q, pt_transpose(c, k, k->rank - 2, k->rank - 1));
+  s = s ? pt_times(c, s, pt_scalar_tensor(c, scale, 'f')) : NULL;
+  if (!s || !mask) return s;
+  mask = pt_expand(c, mask, s->dim, s->rank, s->lead);
+  if (!mask || mask->kind == 'i') return NULL;
+  if (mask->kind != 'b') return pt_combine(c, c->one, s, c->one, mask);
+  pt_tensor *h = pt_like(c, s, 'f', hide_elem);
+  if (h) h->in[1] = mask;
+  return h;
+}
+
+/* softmax(scale q k^T, masked) v; v [..., S, E]. */
 static const pt_tensor *pt_attention(sc *c, const pt_tensor *q, const pt_tensor *k,
                                      const pt_tensor *v, sx scale, bool causal,
                                      const pt_tensor *mask) {
   if (!q || !k || !v || q->rank < 2 || k->rank < 2 || v->rank < 2 || q->kind != 'f' ||
       k->kind != 'f' || v->kind != 'f')
     return NULL;
-  if (!scale) scale = sx_inv(c, sx_sqrt(c, q->dim[q->rank - 1]));
-  const pt_tensor *s = pt_matmul(c, q, pt_transpose(c, k, k->rank - 2, k->rank - 1));
-  s = s ? pt_times(c, s, pt_scalar_tensor(c, scale, 'f')) : NULL;
+  const pt_tensor *s = pt_scores(c, q, k, scale, mask);
   if (s && causal) s = pt_like(c, s, 'f', causal_elem);
-  if (s && mask) {
-    mask = pt_expand(c, mask, s->dim, s->rank, s->lead);
-    if (!mask || mask->kind == 'i') return NULL;
-    if (mask->kind == 'b') {
-      pt_tensor *h = pt_like(c, s, 'f', hide_elem);
-      if (h) h->in[1] = mask;
-      s = h;
-    } else {
-      s = pt_combine(c, c->one, s, c->one, mask);
-    }
-  }
   return s ? pt_matmul(c, pt_softmax(c, s, s->rank - 1, true), v) : NULL;
+}
+
+/* in[0] scores, k[0] whether they are causal: the logarithm of the sum of their exponentials. */
+static sx weight_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  sx at[RULE_MAX_RANK];
+  memcpy(at, idx, t->rank * sizeof *at);
+  const sx k = at[t->rank] = sc_index(c, t->in[0]->dim[t->rank]);
+  sx v = sx_exp(c, pt_at(c, t->in[0], at));
+  if (t->k[0]) v = sx_ite(c, sx_le(c, k, idx[t->rank - 1]), v, c->zero);
+  return sx_log(c, sx_sum(c, k, v));
+}
+
+/* What the backward pass is given, where no mask may hide a whole row. */
+static const pt_value *with_weights(sc *c, const pt_tensor *out, const pt_tensor *scores,
+                                    bool causal) {
+  pt_tensor *t = scores && out ? pt_like(c, scores, 'f', weight_elem) : NULL;
+  if (!t) return NULL;
+  t->rank--;
+  t->k[0] = causal;
+  return pt_list(c, (const pt_tensor *[]){out, t}, 2);
 }
 
 /* Grouped heads: each of k's stands for as many of q's. */
@@ -498,7 +519,7 @@ const pt_tensor *pt_grouped(sc *c, const pt_tensor *k, sx heads) {
   return sc_multiple(c, heads, k->dim[d], &times) ? pt_repeat_each(c, k, d, times) : NULL;
 }
 
-/* `flash`: a form of it that takes four dimensions and broadcasts nothing; its first result. */
+/* `flash`: a form of it that takes four dimensions and broadcasts nothing. */
 static const pt_value *define_sdpa(pt_args *a, int flash) {
   sc *c = a->c;
   const pt_tensor *q = pt_arg_tensor(a, "query"), *k = pt_arg_tensor(a, "key"),
@@ -514,17 +535,18 @@ static const pt_value *define_sdpa(pt_args *a, int flash) {
     if (q->rank != 4 || k->rank != 4 || v->rank != 4 || (mask && mask->kind != 'f')) return NULL;
     for (uint32_t d = 0; d < 4; d++)
       if (!sc_require_eq(c, k->dim[d], v->dim[d]) ||
-          (d != 2 && !sc_require_eq(c, q->dim[d], k->dim[d])))
+          ((d == 0 || d == 3) && !sc_require_eq(c, q->dim[d], k->dim[d])))
         return NULL;
   }
-  if (pt_arg_flag(a, "enable_gqa", false)) {
+  if (flash || pt_arg_flag(a, "enable_gqa", false)) {
     if (q->rank < 3) return NULL;
     k = pt_grouped(c, k, q->dim[q->rank - 3]);
     v = pt_grouped(c, v, q->dim[q->rank - 3]);
     if (!k || !v) return NULL;
   }
   const pt_tensor *o = pt_attention(c, q, k, v, scale, causal, mask);
-  return flash ? pt_list(c, &o, 1) : pt_one(c, o);
+  if (!flash) return pt_one(c, o);
+  return mask ? pt_list(c, &o, 1) : with_weights(c, o, pt_scores(c, q, k, scale, NULL), causal);
 }
 
 static sx silu_gate(sc *c, sx x) { return sx_sigmoid(c, x); }

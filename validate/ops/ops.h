@@ -66,6 +66,9 @@ const pt_tensor *pt_cat(sc *c, const pt_tensor *const *t, size_t n, uint32_t d);
 const pt_tensor *pt_combine(sc *c, sx p, const pt_tensor *a, sx q,
                             const pt_tensor *b); /* p a + q b, broadcast */
 const pt_tensor *pt_times(sc *c, const pt_tensor *a, const pt_tensor *b);
+/* scale q k^T + mask, of the last two dimensions; scale 0: 1 over the root of the last size. */
+const pt_tensor *pt_scores(sc *c, const pt_tensor *q, const pt_tensor *k, sx scale,
+                           const pt_tensor *mask);
 /* A slice's start, length and step, from the arguments start, end and step. */
 bool pt_slice_bounds(pt_args *a, const pt_tensor *x, uint32_t d, sx *start, sx *n, sx *step);
 const pt_tensor *pt_flatten(sc *c, const pt_tensor *t, uint32_t from, uint32_t to);
