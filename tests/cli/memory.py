@@ -25,6 +25,7 @@ import refined  # noqa: E402
 import rounding  # noqa: E402
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "lint"))
+import megatron_programs  # noqa: E402, F401  adds programs
 import placed_programs  # noqa: E402
 
 MODELS = os.path.join(ROOT, "models", "gpt2-2l")
@@ -200,6 +201,9 @@ def placements(folder):
         at = os.path.join(folder, name.replace(" ", "-"))
         placed_programs.PROGRAMS[name].write(at, bad)
         yield "lint " + name, ["lint", at]
+    at = os.path.join(folder, "group")  # judged by groups of its ranks
+    placed_programs.PROGRAMS["finding 7 scattered over another group"].write(at, True)
+    yield "lint group", ["lint", at]
     at = os.path.join(folder, "row-parallel")
     yield "lint with lines", ["lint", at, "--mesh", "ranks=2", "--placements", lines]
     page = os.path.join(folder, "page.html")

@@ -79,6 +79,8 @@ class Drawn:
             return ["avg", "max", "bent before"]
         if what == "gather":
             return ["sum", "across"] if self.mesh else ["sum", "shuffled"]
+        if what == "part" and self.mesh:
+            return ["by the other axis"]
         if after == "P":
             return again + ["bias", "bent behind"]
         return again + ["softmax behind"] * (after == "S1")
@@ -105,8 +107,9 @@ class Drawn:
         if what in ("reduce", "scatter", "gather"):
             return self.meet(w, y, what, detail, wrong)
         if what == "part":
-            own = y.shape[detail] // w.inner
-            y = y.map(lambda t, a: t.slice(detail, a, a + own), w.each(lambda r: r % w.inner * own))
+            own, other = y.shape[detail] // w.inner, wrong == "by the other axis"
+            at = w.each(lambda r: (r // w.inner if other else r % w.inner) * own)
+            y = y.map(lambda t, a: t.slice(detail, a, a + own), at)
         elif what == "times":
             y = y * detail
         elif what == "bent":
