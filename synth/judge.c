@@ -162,7 +162,32 @@ static iso_code look_where_undefined(state *s, synth_pair *pair, bool joined, is
   return c;
 }
 
-iso_code st_judge(state *s, pairing *p, iso_error *err) {
+/* A joined pair explained. Returns: in `sees` whether a rule of its own chain may see what is no
+ * number: that is looked at for all outputs together, and only where all are joined. */
+static iso_code explain_pair(state *s, eg_node l, eg_node r, bool *sees, iso_error *err) {
+  const size_t n = rule_set_count(s->rules.set);
+  bool *was = calloc(n + 1, sizeof *was);
+  if (!was) return nomem(err);
+  for (size_t i = 0; i < n; i++) was[i] = s->rules.info[i].needed, s->rules.info[i].needed = false;
+  const iso_code c = st_explain(s, l, r, &s->res->evidence, err);
+  *sees = !c && rule_that_sees(s) != NULL;
+  for (size_t i = 0; i < n; i++) s->rules.info[i].needed |= was[i];
+  free(was);
+  return c;
+}
+
+/* Outputs that are joined are equivalent where all is. Else those are not whose own chain sees what
+ * is no number, nor any where a doubt is all that speaks against the pair. */
+static void weigh_pairs(const state *s, synth_pair *pair, const bool *sees) {
+  const synth_result *r = s->res;
+  bool all = true;
+  if (r->verdict == SYNTH_EQUIVALENT) return;
+  for (size_t i = 0; i < r->n_pairs; i++) all &= pair[i].equivalent &= !sees[i];
+  for (size_t i = 0; i < r->n_pairs && all; i++) pair[i].equivalent = false;
+}
+
+/* `sees`: room for a flag for each pair, false. */
+static iso_code judge(state *s, pairing *p, bool *sees, iso_error *err) {
   synth_result *r = s->res;
   const synth_graph *L = s->graph[LEFT], *R = s->graph[RIGHT];
   synth_pair *pair = iso_arena_alloc(&r->arena, (L->n_outputs + 1) * sizeof *pair);
@@ -183,7 +208,7 @@ iso_code st_judge(state *s, pairing *p, iso_error *err) {
     done &= !told && (equal_values || !s->constants.poles_differ);
     if (!c && done && !equal_values)
       c = iso_fail(err, ISO_INTERNAL, "output \"%s\" was joined although its values differ", name);
-    if (!c && done) c = st_explain(s, l, p[i].aux, &r->evidence, err);
+    if (!c && done) c = explain_pair(s, l, p[i].aux, &sees[i], err);
     pair[i] = (synth_pair){name, R->output[p[i].right].name, p[i].relation, done};
     all &= done;
   }
@@ -211,9 +236,17 @@ iso_code st_judge(state *s, pairing *p, iso_error *err) {
     r->verdict = SYNTH_UNDECIDED;
     r->reason = "the outputs are joined, and a witness tells them apart all the same";
   }
-  return r->verdict == SYNTH_DIFFERENT || (all && r->verdict == SYNTH_UNDECIDED)
-             ? ISO_OK
-             : look_where_undefined(s, pair, all, err);
+  if (r->verdict != SYNTH_DIFFERENT && !(all && r->verdict == SYNTH_UNDECIDED))
+    c = look_where_undefined(s, pair, all, err);
+  if (!c) weigh_pairs(s, pair, sees);
+  return c;
+}
+
+iso_code st_judge(state *s, pairing *p, iso_error *err) {
+  bool *sees = calloc(s->graph[LEFT]->n_outputs + 1, 1);
+  const iso_code c = sees ? judge(s, p, sees, err) : nomem(err);
+  free(sees);
+  return c;
 }
 
 /* The other side's node to show beside one: the same occurrence of its operator, else what the
