@@ -92,6 +92,7 @@
 #define POSITIVE .positive = true
 #define UNDERFLOWS .underflows = true
 #define READS_ZERO_SIGN .reads_zero_sign = true
+#define MAKES_COMPLEX .makes_complex = true
 #define DROPS_ZERO_SIGN .drops_zero_sign = true
 #define SEES_UNDEFINED .sees_undefined = true
 #define MAKES_UNDEFINED .makes_undefined = true

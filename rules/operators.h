@@ -240,6 +240,7 @@ typedef struct rule_operator {
   bool weighs : 1;          /* what minus infinity is given to weighs nothing */
   bool underflows : 1;      /* may give a 0 that has underflowed, of numbers that are not tiny */
   bool reads_zero_sign : 1; /* tells 0 from -0 */
+  bool makes_complex : 1;   /* of real numbers: roots and angles of what it makes read signs of 0 */
   bool drops_zero_sign : 1; /* gives the same for both, or a sum */
   bool sees_undefined : 1;  /* tells NaN or infinities from numbers */
   bool makes_undefined : 1; /* NaN or infinite for some numbers */

@@ -30,7 +30,9 @@ bool rule_zero_sign_matters(const rule_term *call, bool *fixed, bool *carries, s
   if (!uses(call, carries)) return false;
   if (call->kind != RULE_OP) return true;
   const rule_operator *o = rule_operator_of(call->u.s);
-  if (!rule_is_getitem(call->u.s) && (!rule_is_aten(call->u.s) || o->reads_zero_sign)) return true;
+  if (!rule_is_getitem(call->u.s) &&
+      (!rule_is_aten(call->u.s) || o->reads_zero_sign || o->makes_complex))
+    return true;
   if (o->signed_pole && o->signed_pole <= call->n && uses(call->child[o->signed_pole - 1], carries))
     return true;
   /* A sum of zeros below 0 is one, too. */

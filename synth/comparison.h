@@ -282,7 +282,7 @@ typedef struct st_constants {
   st_reading *reading;
   size_t n_readings, cap_readings;
   const synth_node *as_given[2]; /* the nodes as captured; ours may read a literal as another */
-  bool poles_differ;    /* what is one over the reals is infinite on both sides, of either sign */
+  bool poles_differ;    /* what is one over the reals: infinite of both signs, or at a cut */
   const char *doubtful; /* two constants that were joined may be two: which */
   bool inexact;         /* constants were related that differ by rounding */
   bool measured;        /* how far the outputs move because of what was rounded is known */

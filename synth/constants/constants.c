@@ -21,8 +21,7 @@ static bool signs_count(const state *s) {
   return false;
 }
 
-/* The real or the imaginary part of a constant, as relate_parts adds it. */
-static bool is_part(const state *s, eg_node e) {
+bool cn_is_part(const state *s, eg_node e) {
   const rec *r = &s->rec[e.i];
   if (!r->konst || r->node[LEFT] >= 0 || r->node[RIGHT] >= 0) return false;
   const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
@@ -35,7 +34,7 @@ bool st_constant_on(state *s, eg_node e, int side) {
   const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
   for (size_t i = 0; i < n; i++)
     if (s->rec[m[i].i].node[side] >= 0 ||
-        (is_part(s, m[i]) && st_constant_on(s, st_rep(s, eg_node_child(s->g, m[i], 0)), side)))
+        (cn_is_part(s, m[i]) && st_constant_on(s, st_rep(s, eg_node_child(s->g, m[i], 0)), side)))
       return true;
   return false;
 }
@@ -44,7 +43,7 @@ bool st_feeds_values(state *s, eg_node e) {
   const eg_node *p, *m;
   const size_t members = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
   for (size_t i = 0; i < members; i++)
-    if (is_part(s, m[i])) return true; /* parts are made of what feeds values */
+    if (cn_is_part(s, m[i])) return true; /* parts are made of what feeds values */
   const size_t n = eg_class_parents(s->g, eg_class_of(s->g, e), &p);
   for (size_t i = 0; i < n; i++) {
     const rec *r = &s->rec[p[i].i];

@@ -16,6 +16,9 @@ typedef struct cn_list {
  */
 iso_code cn_join_equal(state *s, eg_node *all, size_t *n, eg_node e, iso_error *err);
 
+/* The real or the imaginary part of a constant, as relate_parts adds it. */
+bool cn_is_part(const state *s, eg_node e);
+
 /* ---- equal.c ---- */
 double cn_epsilon(rule_dtype d);
 /* On every set; not where signs of zeros tell them apart. */

@@ -4,6 +4,7 @@
 
 #include "rules/operators.h"
 #include "synth/constants/constants.h"
+#include "synth/constants/constants_int.h"
 #include "synth/joint/joint.h"
 
 static bool same_zeros(const state *s, eg_node a, eg_node b) {
@@ -41,6 +42,7 @@ static bool pass(const state *s, int side, const flow *f, bool *changed) {
 
 bool st_zeros_told(const state *s, eg_node a, eg_node b) {
   if (same_zeros(s, a, b)) return false;
+  if (cn_is_part(s, a) || cn_is_part(s, b)) return true; /* of what has roots and angles */
   const size_t n = s->graph[LEFT]->n_nodes + s->graph[RIGHT]->n_nodes + 1;
   const flow f = {calloc(eg_count_added(s->g) + 1, 1), calloc(n, 1), calloc(n, 1)};
   bool told = !f.of || !f.carries || !f.fixed, changed = true;

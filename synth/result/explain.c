@@ -156,6 +156,15 @@ static bool at_pole(const rule_tensor *a, const rule_tensor *b) {
   return any;
 }
 
+/* A number on a cut of the complex plane has a root and an angle by the sign of its zero. */
+static bool any_complex(const state *s) {
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
+      if (s->map[side][i].i != EG_NONE && rule_dtype_is_complex(s->graph[side]->node[i].dtype))
+        return true;
+  return false;
+}
+
 /* Every class holds one value, one shape, one dtype: congruence merges included. */
 iso_code st_check_classes(state *s, iso_error *err) {
   for (uint32_t i = 0; i < s->n_rec; i++) {
@@ -180,7 +189,7 @@ iso_code st_check_classes(state *s, iso_error *err) {
       const iso_code c = df.equal ? ISO_OK : st_same_numbers(s, d, pair, true, &rounding, err);
       if (c) return c;
       if (rounding) continue;
-      s->constants.poles_differ |= !df.equal && at_pole(vq, ve);
+      s->constants.poles_differ |= !df.equal && (at_pole(vq, ve) || any_complex(s));
       if (!df.equal && s->constants.poles_differ) continue; /* the outputs' values decide */
       bool told = false;
       if (!df.equal && st_tells_overflow(s, &told, err)) return ISO_NOMEM;

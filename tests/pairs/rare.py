@@ -151,6 +151,8 @@ def constants(rng):
         lambda x, y, t: torch.where(torch.signbit(t), x, y),
         lambda x, y, t: x / (y * t),
         lambda x, y, t: (y / t).sigmoid() * x,
+        lambda x, y, t: torch.complex(-y, t).sqrt().imag * x,
+        lambda x, y, t: torch.complex(-y, t).abs() * x,
         lambda x, y, t: x + t,
         lambda x, y, t: (x - t / 5.0).exp(),
         lambda x, y, t: torch.where(t == 0, x, y),
