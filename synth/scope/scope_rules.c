@@ -49,14 +49,19 @@ static bool size_at(matching *m, const rule_term *t, size_sum *out) {
   return size_read(&m->z->space, t, &names, out);
 }
 
-/* Names that stand alone are what stands there. */
+/* Names that stand alone are what stands there. A call whose sizes are not known yet says none, but
+ * those below it may. */
 static bool bind_term(matching *m, const rule_term *p, const rule_term *t) {
   if (p->kind == RULE_VAR) return true;
   if (p->kind == RULE_NAME) return bind(m, p->u.s, t);
   if (p->kind == RULE_OP) {
     if (t->kind != RULE_VAR) return false;
-    if (!m->z->sized[t->u.i]) return true;
-    t = m->z->sized[t->u.i];
+    const rule_term *call = m->z->call[t->u.i], *sized = m->z->sized[t->u.i];
+    if (!sized && !call) return true;
+    for (uint32_t k = 0; !sized && k < p->n && k < call->n; k++)
+      if (p->child[k]->kind == RULE_OP && !bind_term(m, p->child[k], call->child[k])) return false;
+    if (!sized) return true;
+    t = sized;
   }
   if (p->kind != RULE_OP && p->kind != RULE_LIST) return true;
   if (p->n != t->n) return false;
