@@ -150,6 +150,25 @@ static eg_node computed_by(const state *s, eg_node e) {
   return best.i == EG_NONE ? e : best;
 }
 
+/* Whether `e` is a few of the numbers of a large table that is given, and nothing else: a table of
+ * all positions, of which a prompt reads the first. The others say nothing of them. */
+static bool is_excerpt(state *s, eg_node e) {
+  enum { FEW = 16 };
+  const rule_operator *o = rule_operator_of(eg_symbol_name(s->g, eg_node_symbol(s->g, e)));
+  const rec *r = &s->rec[e.i];
+  if (!o->moves || !(o->table || o->part) || r->multi || !r->cval) return false;
+  const eg_node from = {eg_node_original(s->g, e, 0).i};
+  const rec *of = st_is_list(s, from) || st_literal(s, from) ? NULL : &s->rec[from.i];
+  if (!of || !of->leaf || !of->cval || of->cval[0]->numel < FEW * r->cval[0]->numel) return false;
+  for (size_t k = 1; k < eg_node_arity(s->g, e); k++) {
+    const eg_node at = {eg_node_original(s->g, e, k).i};
+    if (st_literal(s, at)) continue;
+    if (st_is_list(s, at) || !s->rec[at.i].cval || !rule_dtype_is_int(s->rec[at.i].cval[0]->dtype))
+      return false;
+  }
+  return true;
+}
+
 static iso_code add_step(pr_cone *c, eg_node e, bool top, int32_t *out, iso_error *err) {
   enum { UNDER_WAY = -2 };
   state *s = c->s;
@@ -166,7 +185,8 @@ static iso_code add_step(pr_cone *c, eg_node e, bool top, int32_t *out, iso_erro
     return code;
   }
   pr_step x = {.e = e, .held = RULE_F64};
-  if (s->rec[e.i].leaf || again || by.i != e.i) describe_given(s, &x);
+  x.excerpt = by.i == e.i && !again && !s->rec[e.i].leaf && is_excerpt(s, e);
+  if (s->rec[e.i].leaf || again || by.i != e.i || x.excerpt) describe_given(s, &x);
   else {
     const rule_term **child;
     const iso_code code = arguments(c, e, &child, err);
@@ -329,8 +349,8 @@ static iso_code run_step(pr_cone *c, size_t i, const pr_how *how, size_t set, is
   iso_code code = bind ? ISO_OK : nomem(err);
   for (size_t k = 0; k < i && !code; k++) bind[k] = c->step[k].n ? c->step[k].v[0] : NULL;
   if (!code && !x->call) {
-    const eg_node rep =
-        s->rec[x->e.i].leaf && !on_both_sides(s, x->e) ? x->e : st_rep(s, eg_class_of(s->g, x->e));
+    const bool own = x->excerpt || (s->rec[x->e.i].leaf && !on_both_sides(s, x->e));
+    const eg_node rep = own ? x->e : st_rep(s, eg_class_of(s->g, x->e));
     if (!(out[0] = rule_tensor_ref(st_val(s, rep, set)))) code = st_lost(&s->values, err);
   } else if (!code && rule_is_getitem(x->call->u.s)) {
     const pr_step *from = &c->step[x->call->child[0]->u.i];
