@@ -7,7 +7,7 @@ import math
 import os
 import re
 
-from . import widths
+from . import parts, widths
 from .errors import CaptureError, short
 
 HEAD = 16  # width of a head in a reduced model; a quarter of it is still even
@@ -49,7 +49,7 @@ def load_config(name):
                 name
             ) else None
         if name in CONFIG_MAPPING:
-            return with_text(CONFIG_MAPPING[name]()), None
+            return with_text(default(CONFIG_MAPPING[name])), None
         if "/" in name and not os.path.isabs(name) and not name.startswith("."):
             return AutoConfig.from_pretrained(name), name
     except CaptureError:
@@ -60,6 +60,17 @@ def load_config(name):
         "%s is no folder with config.json, no JSON file, no model type that Transformers knows, "
         "and no hub id (owner/name)" % name
     )
+
+
+def default(config_class):
+    """A configuration as its class makes it, of plain parts where it cannot do without being told
+    of them."""
+    try:
+        return config_class()
+    except Exception:  # whatever it raises
+        if not parts.unsaid(config_class):
+            raise
+        return parts.whole(config_class)
 
 
 def with_text(config):

@@ -59,6 +59,12 @@ SIDE = re.compile(r"^(height|width|h|w|(image|frame|img|max)_?(size|height|width
 WIDE = re.compile(r"^(hidden_(size|dim)|d_model|embed_dim|feature_dim|channels|dim)$")
 
 
+def of_tokens(dimensions):
+    """Whether these are a batch's tokens, and not several rows of codes for each."""
+    product = re.search(r"\bx\b|\*", dimensions[0])
+    return len(dimensions) == 2 and not product
+
+
 def attribute(config, words):
     """The number that a configuration has by this name; dots go inside."""
     from .widths import inside

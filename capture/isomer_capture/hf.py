@@ -1,6 +1,7 @@
 """`isomer-capture hf`: a model of Hugging Face Transformers."""
 
 import contextlib
+import copy
 import os
 import re
 import sys
@@ -105,11 +106,12 @@ def other_class(config):
         default=None,
     )
     told = re.search(r"= (\w+)\(\w*config\w*\)", type(config).__doc__ or "")
-    return found or (told and getattr(transformers, told.group(1), None))
+    told = told and getattr(transformers, told.group(1), None)
+    return found or told or untold(config)
 
 
-def classes_of(config):
-    """The modules' classes beside a configuration whose one argument is of its class."""
+def modules_beside(config):
+    """All classes of modules that are written beside a configuration and can be called."""
     import importlib
     import inspect
     import pkgutil
@@ -117,9 +119,8 @@ def classes_of(config):
     from torch import nn
 
     package = importlib.import_module(type(config).__module__.rpartition(".")[0])
-    names = [m.name for m in pkgutil.iter_modules(package.__path__)]
     out = []
-    for name in names:
+    for name in [m.name for m in pkgutil.iter_modules(package.__path__)]:
         if name.startswith("modeling_") or "_" not in name:
             module = importlib.import_module(package.__name__ + "." + name)
             own = [c for c in vars(module).values() if inspect.isclass(c)]
@@ -130,8 +131,35 @@ def classes_of(config):
         if issubclass(c, nn.Module)
         and not c.__name__.endswith("PreTrainedModel")
         and "forward" in vars(c)
-        and made_of(c, type(config))
     ]
+
+
+def classes_of(config):
+    """Those whose one argument is of the configuration's class."""
+    return [c for c in modules_beside(config) if made_of(c, type(config))]
+
+
+def untold(config):
+    """The first model beside a configuration that does not say what it is made of, and can be made
+    of this one; None if there is none."""
+    import inspect
+
+    import torch
+    from transformers import PreTrainedModel
+
+    for cls in modules_beside(config):
+        given = list(inspect.signature(cls.__init__).parameters.values())[1:]
+        if not issubclass(cls, PreTrainedModel) or len(given) < 1:
+            continue
+        if given[0].annotation is not given[0].empty:
+            continue
+        try:
+            with torch.device("meta"):
+                cls(copy.deepcopy(config))
+            return cls
+        except Exception:  # whatever a model of something else raises
+            continue
+    return None
 
 
 def made_of(cls, config_class):

@@ -138,6 +138,8 @@ class Kinds:
             for side in self.sizes():
                 at = {**known, "side": side[0], "other": other}
                 out.append(documented.shape(said.dimensions, name, self.config, at))
+        if said.kind == "float" and len(said.dimensions) == 2:
+            out.append((self.batch, SAMPLES))  # numbers in a row are sound
         return list(dict.fromkeys(out))
 
     def beside(self, given):
@@ -176,7 +178,7 @@ class Kinds:
 
         o = self.options
         said = self.said.get(name)
-        plain = said is None or said.dimensions is None or len(said.dimensions) == 2
+        plain = said is None or said.dimensions is None or documented.of_tokens(said.dimensions)
         if name.endswith("input_ids") and plain:
             few = torch.arange(o.length).expand(o.batch, -1) * 7 % 16 + 1
             try:

@@ -47,9 +47,11 @@ def inputs(error, accepts):
 
 
 def settings(error):
-    """(configuration, name) of each attribute that is None where the error arose: on the line that
-    failed, then anywhere in a function that failed."""
+    """(configuration, name) of each attribute that is not there, or is None, where the error arose:
+    on the line that failed, then anywhere in a function that failed."""
     out, elsewhere = [], []
+    if isinstance(error, AttributeError) and is_configuration(error.obj):
+        out.append((error.obj, error.name))
     for names, values in steps(error):
         for name in names:
             at, parts = values.get(name.split(".")[0]), name.split(".")[1:]

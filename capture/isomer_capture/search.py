@@ -145,7 +145,8 @@ def within_tables(one, error, rows):
 class Failure:
     """What is kept of an exception: its traceback would keep every tensor of the run."""
 
-    def __init__(self, error, accepts):
+    def __init__(self, error, accepts, given=None):
+        self.given = given or {}
         self.text = short(error)
         self.kind = re.sub(r"\d+", "", str(error))  # what was raised, whatever the numbers
         self.known = not isinstance(error, CaptureError)
@@ -154,16 +155,26 @@ class Failure:
         self.rows = lacking.rows(error)
 
 
-def tried(model, kinds, names, call):
+def beside(kinds, names, held):
+    """Dictionaries of values for a set of names, of which `held` are some that may fit: each value
+    that is known for the others."""
+    others = [n for n in names if n not in held]
+    values = [kinds.tensors(n, held) for n in others]
+    for k in range(max((len(v) for v in values), default=0) if all(values) else 0):
+        yield {**held, **{n: v[min(k, len(v) - 1)] for n, v in zip(others, values)}}
+
+
+def tried(model, kinds, names, call, held):
     """(inputs that the model runs on or None, a Failure of each that were tried). First come all
-    values that are known; then those refitted to what was raised, the latest first, as they have
-    come furthest."""
+    values that are known, beside each of `held` that a run got past; then those refitted to what was
+    raised, the latest first, as they have come furthest."""
     import torch
 
     raised, told, refits = [], {}, []
     accepts = inspect.signature(type(model).forward).parameters
     try:
-        todo = list(valued(kinds, names))
+        todo = [one for some in held for one in beside(kinds, names, some)]
+        todo += valued(kinds, names)
     except CaptureError as e:
         return None, [Failure(e, accepts)]
     known = len(todo)
@@ -177,7 +188,7 @@ def tried(model, kinds, names, call):
                 call(model, **one)
             return one, raised
         except Exception as e:  # whatever a model raises
-            failure = Failure(e, accepts)
+            failure = Failure(e, accepts, one)
             raised.append(failure)
             told[failure.kind] = told.get(failure.kind, 0) + 1
             if told[failure.kind] <= MOST_REFITS:
@@ -188,6 +199,17 @@ def tried(model, kinds, names, call):
     return None, raised
 
 
+def got_past(raised, name):
+    """Values of two runs that came far before they lacked an input: of that whose error came up
+    last, as refitting leads further, and of the first, as the likeliest values come first."""
+    first = {}
+    for k, e in enumerate(raised):
+        first.setdefault(e.kind, k)
+    lacking_it = [e for e in raised if name in e.wanted]
+    last = max(lacking_it, key=lambda e: first[e.kind])
+    return [last.given] + [lacking_it[0].given] * (last is not lacking_it[0])
+
+
 def found(model, config, options, call):
     """Example inputs that the model runs on: what it cannot do without, then what a failure says
     that it lacks, then what models often want. Raises CaptureError with what it said of the first
@@ -195,25 +217,25 @@ def found(model, config, options, call):
     accepts = inspect.signature(type(model).forward).parameters
     kinds = Kinds(config, options, documented.of_class(type(model)))
     first = first_set(model, config, accepts)
-    todo = [(first, frozenset())]
-    usual = [(names, frozenset()) for names in usual_sets(first, accepts)]
+    todo = [(first, frozenset(), [])]
+    usual = [(names, frozenset(), []) for names in usual_sets(first, accepts)]
     seen, told = set(), None
     while (todo or usual) and len(seen) < MOST_SETS:
-        names, before = (todo or usual).pop(0)
+        names, before, held = (todo or usual).pop(0)
         if frozenset(names) in seen:
             continue
         seen.add(frozenset(names))
-        one, raised = tried(model, kinds, names, call)
+        one, raised = tried(model, kinds, names, call, held)
         if one is not None:
             return one
         told = told or (raised[0] if raised else None)
         if told is not None and told.entry is not None:
             break  # no input mends that
-        said = frozenset(e.text for e in raised)
+        said = frozenset((e.text, *e.wanted) for e in raised)
         if said <= before:
             continue  # the last name changed nothing
         wanted = dict.fromkeys(n for e in raised for n in e.wanted if n not in names)
-        todo = [([*names, n], said) for n in wanted] + todo
+        todo = [([*names, n], said, got_past(raised, n)) for n in wanted] + todo
     if told is None:
         raise CaptureError("%s says nothing of its inputs" % type(model).__name__)
     error = CaptureError(("the model does not run: " if told.known else "") + told.text)

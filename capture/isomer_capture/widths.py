@@ -4,6 +4,8 @@ divided by one number, in all configurations inside, so that those that have to 
 import copy
 import re
 
+from . import parts
+
 # Names of widths, and of what looks like one and is none.
 WIDTH = re.compile(
     r"hidden_size|hidden_dim|embed_dim|embedding_size|_dims?$|^dim$|^width$|d_model|d_ff|d_inner|"
@@ -18,6 +20,10 @@ DEPTH = re.compile(
     r"^(num_hidden_layers|n_layers?|num_layers|depth|(num_)?(encoder|decoder)_(hidden_)?layers|"
     r"depths|num_(encoder|decoder)_blocks|num_blocks|layer_depths|(num_)?\w+_layers)$"
 )
+# How many places of an image are picked, or asked about: a small image has no more.
+PICKED = re.compile(r"^(\w+_)?num_(\w+_)?(queries|proposals)$")
+MOST_PICKED = 9
+GROUPS = re.compile(r"groups$")
 SMALLEST = 16
 
 
@@ -69,8 +75,13 @@ def narrowed(config, factor):
         return v // factor if v >= SMALLEST and v % factor == 0 else v
 
     for c in inside(config):
-        for name, v in attributes(c, WIDTH, NONE):
+        wide = list(attributes(c, WIDTH, NONE))
+        # As many groups as channels are one for each of them.
+        each = [(n, v) for n, v in attributes(c, GROUPS) if v in [w for _, w in wide]]
+        for name, v in wide + each:
             put(c, name, mapped(v, change))
+        for name, v in attributes(c, PICKED) if factor > 1 else ():
+            put(c, name, mapped(v, lambda e: min(e, MOST_PICKED)))
     return config
 
 
@@ -130,15 +141,25 @@ HEADS = (
 )
 
 
+def small_part(config):
+    """A part that nothing made small."""
+    return shallow(whole_heads(narrowed(small_images(config), FACTORS[0])), 2)
+
+
 def likely(config, owner, name):
     """Values for a setting that is None: what another configuration inside says, and what the name
     says, then small numbers."""
+    part = parts.value(owner, name)
+    if part is not None:
+        return [small_part(part)]
     values = [getattr(c, name, None) for c in inside(config) if c is not owner]
     out = [v for v in values if v is not None]
     width, heads = (
         next((v for v in (getattr(owner, n, None) for n in names) if is_int(v) and v), None)
         for names in (("hidden_size", "d_model", "embed_dim"), ("num_attention_heads", "num_heads"))
     )
+    if name == "num_key_value_heads" and heads:
+        out.insert(0, heads)
     if "head_dim" in name and width and heads:
         out.append(width // heads)
     if WIDTH.search(name) and width:

@@ -91,6 +91,24 @@ class Patches(nn.Module):
         )
 
 
+class NeedsBothWidths(nn.Module):
+    """No shape that is tried for both at once fits both: the first has to be kept for the other."""
+
+    main_input_name = "states"
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(17, 3), nn.Linear(4, 3)
+
+    def forward(self, states: torch.Tensor = None, actions: torch.Tensor = None):
+        """
+        Args:
+            states (`torch.FloatTensor` of shape `(batch_size, episode_length, state_dim)`): Places.
+            actions (`torch.FloatTensor` of shape `(batch_size, episode_length, act_dim)`): Moves.
+        """
+        return self.second(actions) + self.first(states)
+
+
 class Impossible(nn.Module):
     main_input_name = "input_values"
 
@@ -108,6 +126,32 @@ class Inputs(unittest.TestCase):
         inputs = found(NeedsWidth(), hidden_size=16)
         self.assertEqual(inputs["inputs_embeds"].shape[-1], 24)
         self.assertEqual(inputs["frames_features"].shape[1], 7)
+
+    def test_an_input_that_fits_is_kept_for_the_next_one(self):
+        inputs = found(NeedsBothWidths(), state_dim=17, act_dim=4, hidden_size=16)
+        self.assertEqual([t.shape[-1] for t in inputs.values()], [17, 4])
+
+        class Chain(NeedsBothWidths):
+            def forward(self, states: torch.Tensor = None, actions: torch.Tensor = None):
+                return self.first(states) + self.second(actions)
+
+        # Neither width is said anywhere but in the errors.
+        inputs = found(Chain(), hidden_size=16)
+        self.assertEqual([t.shape[-1] for t in inputs.values()], [17, 4])
+
+    def test_codes_of_several_books_are_as_many_rows(self):
+        class Books(nn.Module):
+            main_input_name = "input_ids"
+
+            def forward(self, input_ids):
+                """
+                Args:
+                    input_ids (`torch.LongTensor` of shape `(batch_size * books, sequence_length)`):
+                        Codes.
+                """
+                return input_ids.reshape(-1, 4, input_ids.shape[-1]).float()
+
+        self.assertEqual(tuple(found(Books(), books=4, vocab_size=99)["input_ids"].shape), (4, 5))
 
     def test_tokens_that_stand_for_parts_of_an_image(self):
         inputs = found(NeedsPlaceholders(), image_token_id=9, vocab_size=9)
@@ -218,6 +262,15 @@ class Lacking(unittest.TestCase):
         for function in (build, before):
             self.assertEqual(lacking.settings(self.raised(function, config)), [(config, "heads")])
 
+    def test_settings_that_are_not_there(self):
+        def build(config):
+            return config.num_key_value_heads + 1
+
+        config = Config(num_attention_heads=4)
+        found = lacking.settings(self.raised(build, config))
+        self.assertEqual(found, [(config, "num_key_value_heads")])
+        self.assertEqual(widths.likely(config, *found[0])[0], 4)
+
     def test_an_entry_that_is_not_there(self):
         def rotate(config):
             return config.rope_parameters["mrope_section"]
@@ -249,6 +302,13 @@ class Widths(unittest.TestCase):
         config = Config(patch_size=384, inner=Config(image_size=384, patch_size=16))
         small = widths.small_images(config)
         self.assertEqual((small.patch_size, small.inner.image_size), (64, 64))
+
+    def test_groups_of_one_channel_and_places_that_are_picked(self):
+        config = Config(hidden_size=512, upsample_groups=512, pos_groups=16, num_queries=300)
+        small = widths.narrowed(config, 8)
+        self.assertEqual((small.hidden_size, small.upsample_groups, small.pos_groups), (64, 64, 16))
+        self.assertEqual(small.num_queries, 9)
+        self.assertEqual(widths.narrowed(config, 1).num_queries, 300)  # the model as it is
 
     def test_heads_divide_the_width(self):
         config = widths.whole_heads(Config(hidden_size=144, num_attention_heads=14))

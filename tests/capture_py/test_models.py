@@ -172,6 +172,7 @@ class Transformers(Case):
             ("blip_2_qformer", {"query_embeds", "encoder_hidden_states"}),
             ("audioflamingo3_encoder", {"input_features", "input_features_mask"}),
             ("idefics_vision", {"pixel_values"}),
+            ("vision-encoder-decoder", {"pixel_values", "decoder_input_ids"}),
         ):
             with self.subTest(model):
                 whole = ["--head", "none"] if model == "whisper" else []
