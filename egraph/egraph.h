@@ -475,7 +475,9 @@ typedef struct eg_run_options {
   double time_limit_s;    /* this and the next also while rules are searched: nothing is applied */
   size_t mem_limit_bytes; /* of eg_sat_mem_bytes and the matches */
   bool full_search;       /* find all matches in every iteration (backoff always does) */
-  bool by_rule;           /* tell of each rule in full, which takes two looks at the clock */
+  unsigned jobs; /* threads that search; 0: one. The same comes out, unless time or memory ends */
+  size_t grain;  /* rows that one is worth; 0: 2048. Callbacks run in the thread that called */
+  bool by_rule;  /* tell of each rule in full, which takes two looks at the clock */
   void *ctx;
   /* After iteration 0 (the start) and each one, on the rebuilt graph. May match, extract, add and
    * merge; the run rebuilds and goes on with what was changed. False stops it. May be NULL. */

@@ -43,6 +43,7 @@ double egi_now(void) {
 }
 
 static size_t mem_bytes(const eg_sat *s, const egi_limits *l) {
+  if (l->others) return l->others + l->found->bytes;
   return eg_sat_mem_bytes(s) + l->found->bytes + s->flat->mem.bytes;
 }
 

@@ -16,13 +16,21 @@
 
 enum { FEW = 1 << 10 };
 
+static void drop_tables(egi_flat_table *t) {
+  while (t) {
+    egi_flat_table *older = t->older;
+    free(t);
+    t = older;
+  }
+}
+
 static void forget(egi_flat *f) {
-  if (f->n_cells > FEW) {
-    free(f->cell);
-    f->cell = NULL;
-    f->n_cells = 0;
-  } else if (f->n_cells) {
-    memset(f->cell, 0, f->n_cells * sizeof *f->cell);
+  egi_flat_table *t = f->table;
+  if (t && t->n_cells > FEW) {
+    free(t);
+    f->table = NULL;
+  } else if (t) {
+    memset(t->cell, 0, t->n_cells * sizeof *t->cell);
   }
   f->n_used = 0;
   egi_words_clear(&f->mem);
@@ -33,20 +41,40 @@ void egi_flat_fini(egi_flat *f) {
   egi_grown_free(f->member, f->cap_member);
   free(f->run);
   free(f->slot);
-  free(f->cell);
+  egi_grown_free(f->settled, f->cap_settled);
+  egi_grown_free(f->late, f->cap_late);
+  drop_tables(f->table);
 }
 
-/* Nothing is fresh any more: what was so in a run joins the rest of it. */
-static void settle(egi_flat *f) {
-  for (size_t i = 0; f->fresh && i < f->n_cells; i++) {
-    uint32_t *copy = f->cell[i].copy;
+/* The rows of a slot in the order of the list: bits say which come from the fresh ones. */
+static bool merge_rows(egi_flat *f, uint32_t *copy, uint32_t *slot) {
+  const uint32_t n = slot[1] + slot[2], width = copy[slot[3]], *bits = copy + slot[3] + 1;
+  if (!egi_grow(f->settled, f->cap_settled, n)) return false;
+  uint32_t *out = f->settled, *from[2] = {copy + slot[0], copy + slot[0] + slot[1]};
+  for (uint32_t i = 0; i < n / width; i++, out += width) {
+    uint32_t **at = &from[bits[i / 32] >> i % 32 & 1];
+    memcpy(out, *at, width * sizeof *out);
+    *at += width;
+  }
+  memcpy(copy + slot[0], f->settled, n * sizeof *out);
+  return true;
+}
+
+/* Nothing is fresh any more. Copies become what they would be if they were made now: which ones are
+ * there may not decide in which order rows come. */
+static bool settle(egi_flat *f) {
+  if (!f->fresh || !f->table) return true;
+  for (size_t i = 0; i < f->table->n_cells; i++) {
+    uint32_t *copy = f->table->cell[i].copy;
     if (!copy) continue;
-    uint32_t *run = copy + 1 + copy[0];
-    for (uint32_t k = 0; k < copy[0]; k++, run += 3) {
-      run[1] += run[2];
-      run[2] = 0;
+    uint32_t *slot = copy + 1 + copy[0];
+    for (uint32_t k = 0; k < copy[0]; k++, slot += EGI_SLOT_WORDS) {
+      if (slot[3] && !merge_rows(f, copy, slot)) return false;
+      slot[1] += slot[2];
+      slot[2] = slot[3] = 0;
     }
   }
+  return true;
 }
 
 /* Copies of the same graph serve again, unless rows are fresh that those who made them did not
@@ -55,14 +83,20 @@ void egi_flat_begin(eg_sat *s, bool fresh) {
   egi_flat *f = s->flat;
   if (f->depth++) return; /* a callback of a search searches, and nothing changes in between */
   const uint64_t now = eg_sat_version(s);
-  if (f->off || f->made_at != now || (fresh && f->unmarked_at != now)) forget(f);
-  else settle(f);
+  if (f->off || f->made_at != now || (fresh && f->unmarked_at != now) || !settle(f)) forget(f);
   f->made_at = now;
   f->fresh = fresh;
   f->off = false;
 }
 
-void egi_flat_end(eg_sat *s) { s->flat->depth--; }
+void egi_flat_end(eg_sat *s) {
+  egi_flat *f = s->flat;
+  f->depth--;
+  if (!f->depth && f->table) {
+    drop_tables(f->table->older);
+    f->table->older = NULL;
+  }
+}
 
 void egi_flat_drop(eg_sat *s) {
   if (s->flat->depth == 0) forget(s->flat);
@@ -88,35 +122,52 @@ static bool reserve_slots(eg_sat *s, egi_flat *f) {
 }
 
 static bool reserve_cells(egi_flat *f) {
-  size_t cells = f->n_cells ? f->n_cells : 64;
+  egi_flat_table *old = f->table, *t;
+  size_t cells = old ? old->n_cells : 64;
   if (2 * (f->n_used + 1) > cells) cells *= 2;
-  if (cells == f->n_cells) return true;
-  const egi_flat old = *f;
-  egi_flat_cell *cell = calloc(cells, sizeof *cell);
-  if (!cell) return false;
-  f->n_cells = cells;
-  f->cell = cell;
-  for (size_t i = 0; i < old.n_cells; i++)
-    if (old.cell[i].copy) *egi_flat_cell_of(f, old.cell[i].list) = old.cell[i];
-  free(old.cell);
+  if (old && cells == old->n_cells) return true;
+  if (!(t = calloc(1, sizeof *t + cells * sizeof *t->cell))) return false;
+  t->n_cells = cells;
+  t->older = old;
+  for (size_t i = 0; old && i < old->n_cells; i++)
+    if (old->cell[i].copy) *egi_flat_cell_of(t, old->cell[i].list) = old->cell[i];
+  __atomic_store_n(&f->table, t, __ATOMIC_RELEASE);
   return true;
 }
 
 /* ---- copying ---- */
 
-/* Its members with what run they go to, how many words each run has, and which slots there are;
- * dead ones leave the list, which does not disturb who walks it. Returns: false without memory. */
+/* Dead rows leave a list: where threads read it, when they are done. */
+static void unlink_dead(eg_sat *s, uint32_t list) {
+  const uint32_t c = list / 2, next = list % 2 == EGI_ABOVE ? 1 : ROW_NEXT;
+  uint32_t *w = s->w, *link = list % 2 == EGI_ABOVE ? &s->cls[c].places : &s->cls[c].rows;
+  for (uint32_t at = *link; at; at = w[at + next]) {
+    if (w[(list % 2 == EGI_ABOVE ? egi_place_row(w, at) : at) + ROW_HEAD] & ROW_DEAD) continue;
+    *link = at;
+    link = &w[at + next];
+  }
+  *link = 0;
+}
+
+/* Its members with what run they go to, how many words each run has, and which slots there are.
+ * Returns: false without memory. */
 static bool gather(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
   const uint32_t next = side == EGI_ABOVE ? 1 : ROW_NEXT;
   uint32_t *w = s->w, *link = side == EGI_ABOVE ? &s->cls[c].places : &s->cls[c].rows;
+  bool dead = false;
   f->n_member = f->n_seen = 0;
   for (uint32_t at = *link; at; at = w[at + next]) {
     const uint32_t row = side == EGI_ABOVE ? egi_place_row(w, at) : at, head = w[row + ROW_HEAD];
     const uint32_t k = side == EGI_ABOVE ? (at - row - ROW_KIDS) / 2 : 0;
     const egi_op *op = &s->op[head & ROW_OP];
-    if (head & ROW_DEAD) continue;
-    *link = at;
-    link = &w[at + next];
+    if (head & ROW_DEAD) {
+      dead = true;
+      continue;
+    }
+    if (!f->lock) {
+      *link = at;
+      link = &w[at + next];
+    }
     if (!egi_row_shown(head) || !(op->used & (side == EGI_ABOVE ? egi_used_up(k) : EGI_USED_DOWN)))
       continue;
     if (!egi_grow(f->member, f->cap_member, f->n_member + 1))
@@ -124,20 +175,36 @@ static bool gather(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
     const uint32_t slot = op->slot + k, tag = 2 * slot + (f->fresh && (head & ROW_FRESH));
     if (!f->run[2 * slot].n && !f->run[2 * slot + 1].n) f->slot[f->n_seen++] = slot;
     f->member[f->n_member++] = (egi_member){row, tag, op->arity};
+    f->run[2 * slot].width = op->arity + side;
     f->run[tag].n += op->arity + side;
   }
-  *link = 0;
+  if (!f->lock) *link = 0;
+  else if (dead && egi_grow(f->late, f->cap_late, f->n_late + 1))
+    f->late[f->n_late++] = 2 * c + side;
   return true;
+}
+
+void egi_flat_share(eg_sat *s, pthread_mutex_t *lock) { s->flat->lock = lock; }
+
+void egi_flat_unshare(eg_sat *s, bool keep) {
+  egi_flat *f = s->flat;
+  f->lock = NULL;
+  for (size_t i = 0; keep && i < f->n_late; i++) unlink_dead(s, f->late[i]);
+  f->n_late = 0;
+  if (!keep) forget(f);
 }
 
 /* Where each run goes. Returns: words in all. */
 static size_t lay_out(egi_flat *f, size_t n_slots) {
-  size_t end = 1 + n_slots + 3 * (n_slots + 1);
+  size_t end = 1 + n_slots + EGI_SLOT_WORDS * (n_slots + 1);
   for (size_t i = 0; i < f->n_seen; i++) {
     egi_run *old = &f->run[2 * f->slot[i]], *fresh = old + 1;
     old->at = end;
     fresh->at = old->at + old->n;
     end = fresh->at + fresh->n;
+    if (!old->n || !fresh->n) continue;
+    old->mask = end;
+    end += 1 + ((old->n + fresh->n) / old->width + 31) / 32;
   }
   return end;
 }
@@ -145,19 +212,28 @@ static size_t lay_out(egi_flat *f, size_t n_slots) {
 static void fill(const eg_sat *s, egi_flat *f, uint32_t side, size_t n_slots, uint32_t *word) {
   uint32_t *slots = word + 1, *out = slots + n_slots;
   word[0] = (uint32_t)n_slots;
-  for (size_t i = 0; i < f->n_seen; i++) {
+  for (size_t i = 0; i < f->n_seen; i++, out += EGI_SLOT_WORDS) {
     const egi_run *old = &f->run[2 * f->slot[i]];
     slots[i] = f->slot[i];
-    out[3 * i] = (uint32_t)old[0].at;
-    out[3 * i + 1] = (uint32_t)old[0].n;
-    out[3 * i + 2] = (uint32_t)old[1].n;
+    out[0] = (uint32_t)old[0].at;
+    out[1] = (uint32_t)old[0].n;
+    out[2] = (uint32_t)old[1].n;
+    out[3] = (uint32_t)old[0].mask;
+    if (!old->mask) continue;
+    memset(word + old->mask, 0,
+           (1 + ((old[0].n + old[1].n) / old->width + 31) / 32) * sizeof *word);
+    word[old->mask] = (uint32_t)old->width;
   }
+  memset(out, 0, EGI_SLOT_WORDS * (n_slots - f->n_seen + 1) * sizeof *out);
   for (size_t i = f->n_seen; i < n_slots; i++) slots[i] = EG_NONE;
-  memset(out + 3 * n_slots, 0, 3 * sizeof *out);
   for (const egi_member *m = f->member, *last = m + f->n_member; m < last; m++) {
-    egi_run *run = &f->run[m->tag];
+    egi_run *run = &f->run[m->tag], *both = &f->run[m->tag & ~1u];
     uint32_t *to = word + run->at;
     const uint32_t *kid = s->w + m->row + ROW_KIDS;
+    if (both->mask) {
+      word[both->mask + 1 + both->n_rows / 32] |= (m->tag & 1) << both->n_rows % 32;
+      both->n_rows++;
+    }
     run->at += m->arity + side;
     if (side == EGI_ABOVE) *to++ = egi_row_class(s, m->row);
     for (uint32_t k = 0; k < m->arity; k++) *to++ = kid[2 * k];
@@ -179,14 +255,27 @@ static uint32_t *copy(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
   return word;
 }
 
-const uint32_t *egi_flat_new(eg_sat *s, uint32_t list) {
-  egi_flat *f = s->flat;
+static const uint32_t *add(eg_sat *s, egi_flat *f, uint32_t list) {
+  if (f->off) return NULL; /* since this thread looked */
+  const uint32_t *there = f->table ? egi_flat_cell_of(f->table, list)->copy : NULL;
+  if (there) return there;
   uint32_t *made = reserve_slots(s, f) && reserve_cells(f) ? copy(s, f, list % 2, list / 2) : NULL;
   if (made) {
-    *egi_flat_cell_of(f, list) = (egi_flat_cell){list, made};
+    egi_flat_cell *cell = egi_flat_cell_of(f->table, list);
+    cell->list = list;
+    __atomic_store_n(&cell->copy, made, __ATOMIC_RELEASE);
     f->n_used++;
   } else {
-    f->off = true; /* without memory, lists serve as well */
+    __atomic_store_n(&f->off, true, __ATOMIC_RELEASE); /* without memory, lists serve as well */
   }
+  return made;
+}
+
+const uint32_t *egi_flat_new(eg_sat *s, uint32_t list) {
+  egi_flat *f = s->flat;
+  if (!f->lock) return add(s, f, list);
+  pthread_mutex_lock(f->lock);
+  const uint32_t *made = add(s, f, list);
+  pthread_mutex_unlock(f->lock);
   return made;
 }

@@ -1,5 +1,4 @@
-/* E-matching: the machine that runs a program over rows, and the lists of rows that it starts from.
- */
+/* E-matching: the machine that runs a program over rows. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,7 @@ typedef struct machine {
   eg_sat *s;
   egi_query *q;
   egi_sink *sink;
-  uint32_t *reg;
+  uint32_t *reg, *args; /* args: of the row that is looked up */
   uint32_t *out, *end;  /* where the next match is stored, and how far there is room and the limit
                            not reached */
   const uint32_t *from; /* where the last ones were stored that are not counted yet */
@@ -114,8 +113,9 @@ static __attribute__((noinline)) bool wait_on(machine *m) {
   const size_t n = m->sink->n + (m->out ? (size_t)(m->out - m->from) / m->stride : 0) - m->n_before;
   const bool never =
       q->patience == EGI_NEVER || m->sink->each; /* told matches are not taken back */
+  const size_t share = m->sink->slice ? 2 : 1;
   const size_t most = m->sink->work ? m->sink->work : SIZE_MAX;
-  m->patience = never ? most : q->patience * rows + q->least + n * match;
+  m->patience = never ? most : (q->patience * rows + q->least) / share + n * match;
   m->sink->too_much = never && m->work > most;
   m->gave_up = !never && m->work > m->patience;
   return !m->gave_up && !m->sink->too_much;
@@ -310,8 +310,8 @@ static bool lookup(machine *m, const egi_ins *i) {
   eg_sat *s = m->s;
   if (!spend(m, i->n)) return false;
   uint64_t h = egi_mix_op(i->want & ROW_OP);
-  for (uint32_t k = 0; k < i->n; k++) h = egi_mix(h, s->args[k] = m->reg[i->kid[k]]);
-  const uint32_t r = egi_row_find(s, i->want & ROW_OP, s->args, i->n, egi_mix_end(h));
+  for (uint32_t k = 0; k < i->n; k++) h = egi_mix(h, m->args[k] = m->reg[i->kid[k]]);
+  const uint32_t r = egi_row_find(s, i->want & ROW_OP, m->args, i->n, egi_mix_end(h));
   if (!r || (s->w[r + ROW_HEAD] & i->mask) != i->want || !bind_class(m, i, r)) return true;
   const uint32_t news = m->news;
   m->news |= s->w[r + ROW_HEAD] & m->fresh;
@@ -348,8 +348,8 @@ static bool bind_ground(machine *m) {
   for (size_t i = 0; i < q->n_ground; i++) {
     const egi_atom *a = &q->atom[i];
     uint64_t h = egi_mix_op(a->op);
-    for (uint32_t k = 0; k < a->n; k++) h = egi_mix(h, s->args[k] = m->reg[a->kid[k]]);
-    const uint32_t r = egi_row_find(s, a->op, s->args, a->n, egi_mix_end(h));
+    for (uint32_t k = 0; k < a->n; k++) h = egi_mix(h, m->args[k] = m->reg[a->kid[k]]);
+    const uint32_t r = egi_row_find(s, a->op, m->args, a->n, egi_mix_end(h));
     if (!r || !egi_row_shown(s->w[r + ROW_HEAD])) return false;
     m->news |= s->w[r + ROW_HEAD] & m->fresh;
     const uint32_t c = egi_row_class(s, r);
@@ -362,8 +362,8 @@ static bool bind_ground(machine *m) {
 static bool ground_is_fresh(machine *m, const egi_atom *a) {
   eg_sat *s = m->s;
   uint64_t h = egi_mix_op(a->op);
-  for (uint32_t k = 0; k < a->n; k++) h = egi_mix(h, s->args[k] = m->reg[a->kid[k]]);
-  return s->w[egi_row_find(s, a->op, s->args, a->n, egi_mix_end(h)) + ROW_HEAD] & ROW_FRESH;
+  for (uint32_t k = 0; k < a->n; k++) h = egi_mix(h, m->args[k] = m->reg[a->kid[k]]);
+  return s->w[egi_row_find(s, a->op, m->args, a->n, egi_mix_end(h)) + ROW_HEAD] & ROW_FRESH;
 }
 
 /* Rows of a ground atom before the start that are fresh have given their matches already. */
@@ -382,8 +382,10 @@ static bool run_program(machine *m, size_t start, bool fresh) {
   }
   if (start < q->n_ground) return (fresh && !ground_is_fresh(m, &q->atom[start])) || go_on(m, ins);
   const egi_op *op = &m->s->op[q->atom[start].op];
-  const uint32_t *row = fresh ? op->fresh : op->row;
-  for (size_t n = fresh ? op->n_fresh : op->n_row; n > 0; n -= m->n_start, row += m->n_start) {
+  const egi_slice *part = m->sink->slice;
+  const size_t from = part ? part->from : 0, to = part ? part->to : fresh ? op->n_fresh : op->n_row;
+  const uint32_t *row = (fresh ? op->fresh : op->row) + from;
+  for (size_t n = to - from; n > 0; n -= m->n_start, row += m->n_start) {
     m->start = row;
     m->n_start = n < CHECK_EVERY ? n : CHECK_EVERY;
     if (!scan(m, ins) || (n > CHECK_EVERY && over(m))) return false;
@@ -451,6 +453,17 @@ static bool run(machine *m, size_t start, bool fresh) {
   return run_join(m, start, fresh);
 }
 
+/* A part of a run does without a join: what would have to be taken back is not its own alone. */
+static void run_slice(machine *m, bool fresh) {
+  egi_sink *sink = m->sink;
+  const egi_slice *part = sink->slice;
+  if (fresh && ground_before_is_fresh(m, part->start)) return;
+  m->patience = m->q->patience == EGI_NEVER ? SIZE_MAX : m->q->least / 2;
+  (void)run_program(m, part->start, fresh);
+  sink->unsure = m->gave_up;
+  sink->passed = m->work;
+}
+
 static size_t cheapest(const machine *m) {
   const egi_query *q = m->q;
   size_t best = 0, best_cost = SIZE_MAX;
@@ -487,10 +500,31 @@ static iso_code search_and_tell(eg_sat *s, egi_query *q, egi_sink *sink, iso_err
   return code;
 }
 
+enum { FEW = 32 };
+/* Registers, and behind them what a lookup needs; in `m->reg` there is room for a few. */
+static bool room(machine *m) {
+  const size_t n = m->q->n_regs + EGI_SLACK, all = n + m->q->most_kids;
+  if (all > FEW && !(m->reg = calloc(all, sizeof *m->reg))) return false;
+  m->args = m->reg + n;
+  return true;
+}
+
+bool egi_search_plan(eg_sat *s, egi_query *q, bool fresh, size_t *start) {
+  uint32_t few[FEW] = {0};
+  machine m = {.s = s, .q = q, .reg = few};
+  *start = q->n_atoms;
+  if (!q->n_atoms || !room(&m)) return false;
+  if (!fresh && bind_ground(&m)) *start = cheapest(&m);
+  if (m.reg != few) free(m.reg);
+  for (size_t i = 0; i < q->n_atoms; i++)
+    if ((fresh || i == *start) && !q->program[2 * i + fresh].ins) return false;
+  return true;
+}
+
 iso_code egi_search(eg_sat *s, egi_query *q, enum egi_wanted wanted, uint32_t first_new_class,
                     egi_sink *sink, iso_error *err) {
   assert(!s->n_dirty);
-  uint32_t few[32] = {0};
+  uint32_t few[FEW] = {0};
   machine m = {.s = s,
                .q = q,
                .sink = sink,
@@ -501,13 +535,13 @@ iso_code egi_search(eg_sat *s, egi_query *q, enum egi_wanted wanted, uint32_t fi
   m.block = m.stride <= EGI_SLACK;
   if (wanted == EGI_STORE_NEW) m.fresh = ROW_FRESH;
   else m.news = ROW_FRESH;
-  if (q->n_regs + EGI_SLACK > 32 && !(m.reg = calloc(q->n_regs + EGI_SLACK, sizeof *m.reg)))
-    goto nomem;
+  if (!room(&m)) goto nomem;
   if (!q->n_atoms) {
     classes(&m, fresh ? first_new_class : 0, first_new_class);
   } else if (bind_ground(&m)) {
-    if (!fresh) run(&m, cheapest(&m), false);
-    for (size_t i = 0; fresh && i < q->n_atoms; i++)
+    if (sink->slice) run_slice(&m, fresh);
+    else if (!fresh) run(&m, cheapest(&m), false);
+    for (size_t i = 0; fresh && !sink->slice && i < q->n_atoms; i++)
       if (!run(&m, i, true)) break;
   }
   close_store(&m);
@@ -515,73 +549,6 @@ iso_code egi_search(eg_sat *s, egi_query *q, enum egi_wanted wanted, uint32_t fi
   if (!sink->no_memory) return ISO_OK;
 nomem:
   return iso_fail(err, ISO_NOMEM, "out of memory for matches");
-}
-
-/* ---- where searches start ---- */
-
-static bool list_row(eg_sat *s, uint32_t r) {
-  egi_op *op = &s->op[egi_row_op(s, r)];
-  if (op->arity == 0) return true;
-  if (!egi_grow(op->row, op->cap_row, op->n_row + 1)) return false;
-  op->row[op->n_row++] = r;
-  return true;
-}
-
-bool egi_index(eg_sat *s) {
-  bool ok = true;
-  size_t r = s->indexed ? s->indexed : 1;
-  while (ok && r < s->n_w) {
-    const size_t words = egi_row_words(s->op[egi_row_op(s, (uint32_t)r)].arity);
-    if (!(s->w[r + ROW_HEAD] & ROW_DEAD)) ok = list_row(s, (uint32_t)r);
-    if (ok) s->indexed = r += words;
-  }
-  return ok;
-}
-
-static bool list_fresh(eg_sat *s, uint32_t r) {
-  const uint32_t head = s->w[r + ROW_HEAD];
-  egi_op *op = &s->op[head & ROW_OP];
-  if (!egi_row_shown(head)) return true; /* its mark means nothing any more */
-  if (op->arity == 0) {
-    if (r < s->seen) return true;
-    if (!egi_grow(s->fresh, s->cap_fresh, s->n_fresh + 1)) return false;
-    s->fresh[s->n_fresh++] = r;
-    return true;
-  }
-  if (!egi_grow(op->fresh, op->cap_fresh, op->n_fresh + 1)) return false;
-  op->fresh[op->n_fresh++] = r;
-  return true;
-}
-
-bool egi_index_fresh(eg_sat *s) {
-  bool ok = !s->lost;
-  const size_t n = s->n_fresh;
-  for (size_t i = 0; i < s->n_ops; i++) s->op[i].n_fresh = 0;
-  for (size_t i = 0; ok && i < n; i++)
-    if (s->fresh[i] < s->seen) ok = list_fresh(s, s->fresh[i]); /* the others are met below */
-  for (size_t r = s->seen; ok && r < s->n_w;
-       r += egi_row_words(s->op[egi_row_op(s, (uint32_t)r)].arity))
-    ok = list_fresh(s, (uint32_t)r);
-  return s->listed = ok;
-}
-
-static void unmark(eg_sat *s, const uint32_t *row, size_t n) {
-  for (size_t i = 0; i < n; i++) s->w[row[i] + ROW_HEAD] &= ~ROW_FRESH;
-}
-
-void egi_unmark(eg_sat *s) {
-  if (s->marked) unmark(s, s->fresh, s->n_fresh);
-  if (s->marked && s->listed) {
-    for (size_t i = 0; i < s->n_ops; i++) unmark(s, s->op[i].fresh, s->op[i].n_fresh);
-  } else if (s->marked) {
-    size_t r = s->lost || !s->seen ? 1 : s->seen;
-    for (; r < s->n_w; r += egi_row_words(s->op[egi_row_op(s, (uint32_t)r)].arity))
-      s->w[r + ROW_HEAD] &= ~ROW_FRESH;
-  }
-  s->seen = s->n_w;
-  s->flat->unmarked_at = eg_sat_version(s);
-  s->n_fresh = 0;
-  s->lost = s->listed = s->marked = false;
 }
 
 iso_code eg_sat_match(eg_sat *s, const eg_pattern *p,

@@ -174,9 +174,9 @@ enum { LEAST = 1 << 10 }; /* with so few rows, a join begins later than a progra
 /* Who asks for several classes joins them, and one pass over all rows is the price of that. The
  * classes of one term hang together, and its program seldom passes much in vain. */
 static size_t patience_of(const egi_query *q, const eg_pattern *p) {
-  enum { PARTS = 1, TERM = 64 };
+  enum { PARTS = 1 };
   if (!egi_join_can(q)) return EGI_NEVER;
-  return p->n_parts > 1 ? PARTS : TERM;
+  return p->n_parts > 1 ? PARTS : EGI_PATIENT;
 }
 
 iso_code egi_query_new(eg_sat *s, const eg_pattern *p, bool late, egi_query **out, iso_error *err) {
@@ -186,6 +186,8 @@ iso_code egi_query_new(eg_sat *s, const eg_pattern *p, bool late, egi_query **ou
   q->s = s;
   q->n_vars = p->n_vars;
   q->n_regs = p->n_vars + p->n_terms;
+  for (size_t i = 0; i < p->n_terms; i++)
+    if (!p->term[i].is_var && p->term[i].n > q->most_kids) q->most_kids = p->term[i].n;
   q->root = p->n_roots ? reg_of(p, p->root[0]) : p->root_var;
   q->atom = iso_arena_alloc(&q->mem, (p->n_terms + 1) * sizeof *q->atom);
   q->ground = iso_arena_alloc(&q->mem, (q->n_regs + 1) * sizeof *q->ground);

@@ -2,6 +2,8 @@
 #ifndef EGRAPH_SAT_QUERY_INT_H
 #define EGRAPH_SAT_QUERY_INT_H
 
+#include <pthread.h>
+
 #include "egraph/sat/sat_int.h"
 
 /* Children before parents. */
@@ -80,10 +82,11 @@ typedef struct egi_program {
 typedef struct egi_query {
   eg_sat *s;
   size_t n_vars, n_regs, n_atoms, n_ground;
-  uint32_t root;  /* register */
-  bool scans;     /* some program scans all rows of an operator not only where it starts */
-  egi_atom *atom; /* ground ones first, children before parents */
-  bool *ground;   /* by register: the class of a ground atom */
+  uint32_t root;      /* register */
+  uint32_t most_kids; /* of an atom */
+  bool scans;         /* some program scans all rows of an operator not only where it starts */
+  egi_atom *atom;     /* ground ones first, children before parents */
+  bool *ground;       /* by register: the class of a ground atom */
   /* Two per atom: starting there over all rows, and starting there over fresh rows with those of
    * atoms before it not fresh, so that each match with a fresh row is found once. Ground atoms
    * start from their class. Those of one term are built when they are first run, where it is
@@ -92,9 +95,11 @@ typedef struct egi_query {
   /* Words of rows that a program may pass in vain before the atoms are joined (join.c): so often
    * those of the operators' rows, and these. Patience 0: they are joined at once. */
   size_t patience, least;
+  bool whole; /* not to be cut: its parts were unsure once */
   iso_arena mem;
 } egi_query;
 #define EGI_NEVER SIZE_MAX
+enum { EGI_PATIENT = 64 }; /* where it is one term */
 
 /* `late`: of many such patterns few ever match, so that programs are built when they are run. */
 ISO_MUST_USE iso_code egi_query_new(eg_sat *s, const eg_pattern *p, bool late, egi_query **out,
@@ -114,8 +119,10 @@ typedef struct egi_words {
   egi_chunk *first, *last;
   egi_chunk *spare; /* empty, to be used next; NULL: none */
   size_t at;        /* how far the first is read */
-  size_t bytes;     /* of all but the spare */
-  bool read_once;   /* what is read should give its memory back soon */
+  uint32_t *joined; /* records of several chunks, side by side */
+  size_t cap_joined;
+  size_t bytes;   /* of all but the spare */
+  bool read_once; /* what is read should give its memory back soon */
 } egi_words;
 typedef struct egi_mark {
   egi_chunk *chunk;
@@ -130,12 +137,14 @@ uint32_t *egi_words_open(egi_words *x, size_t n, uint32_t **end);
 static inline void egi_words_close(egi_words *x, const uint32_t *to) {
   x->last->n = (size_t)(to - x->last->word);
 }
-/* At most `max` records of `stride` words side by side, as they were written. Valid until the next
- * call. In `n` how many; 0: no more. Requires: what is written is read by the same strides. */
+/* `max` records of `stride` words side by side, or as many as there are, as they were written:
+ * where chunks end does not show. Valid until the next call. In `n` how many; 0: no more. Requires:
+ * what is written is read by the same strides. */
 const uint32_t *egi_words_take(egi_words *x, size_t stride, size_t max, size_t *n);
 egi_mark egi_words_mark(const egi_words *x);
 void egi_words_rewind(egi_words *x,
                       egi_mark to); /* what was put since. Requires: nothing taken since */
+void egi_words_append(egi_words *x, egi_words *from); /* its chunks, behind; then it is empty */
 void egi_words_clear(egi_words *x);
 void egi_words_free(egi_words *x);
 
@@ -148,20 +157,32 @@ typedef struct egi_member {
   uint32_t row, tag, arity; /* tag: twice the slot, plus one where fresh */
 } egi_member;
 typedef struct egi_run {
-  size_t n, at; /* words, and where the next one goes */
+  size_t n, at;               /* words, and where the next one goes */
+  size_t width, n_rows, mask; /* of both runs of a slot, in the first: words of a row, rows so far,
+                                 where bits say which are fresh */
 } egi_run;
 typedef struct egi_flat_cell {
   uint32_t list;  /* twice the class, plus the side */
   uint32_t *copy; /* NULL: free */
 } egi_flat_cell;
+typedef struct egi_flat_table { /* open addressing */
+  struct egi_flat_table *older; /* other threads may still look into it */
+  size_t n_cells;
+  egi_flat_cell cell[];
+} egi_flat_table;
 typedef struct egi_flat {
-  egi_flat_cell *cell; /* open addressing */
-  size_t n_cells, n_used;
+  egi_flat_table *table; /* NULL: nothing is copied */
+  size_t n_used;
+  pthread_mutex_t *lock; /* whoever copies holds it; NULL: there is one thread */
   egi_words mem;
   egi_member *member; /* scratch: of one list */
   size_t n_member, cap_member;
-  egi_run *run;   /* scratch, by tag */
-  uint32_t *slot; /* scratch: those that a list has */
+  egi_run *run;      /* scratch, by tag */
+  uint32_t *slot;    /* scratch: those that a list has */
+  uint32_t *settled; /* scratch: rows of a slot */
+  size_t cap_settled;
+  uint32_t *late; /* lists with dead rows, copied while threads read them */
+  size_t n_late, cap_late;
   size_t n_seen;
   uint32_t n_slots;
   unsigned depth;
@@ -172,23 +193,32 @@ typedef struct egi_flat {
 } egi_flat;
 void egi_flat_begin(eg_sat *s, bool fresh); /* before searches of the same graph */
 void egi_flat_end(eg_sat *s);
+/* Several threads search from here on, until they are done: then dead rows leave the lists, as they
+ * do where one thread copies; or, if what they found is not kept, copies go, and no list changed.
+ */
+void egi_flat_share(eg_sat *s, pthread_mutex_t *lock);
+void egi_flat_unshare(eg_sat *s, bool keep);
 void egi_flat_fini(egi_flat *f);
 /* A copy: how many slots, rounded up to EGI_SLOTS; the slots; for each of them where its rows are,
- * how many words of them are not fresh, and how many are; the rows. NULL: the list is to be walked.
- * Requires: begun. */
-enum { EGI_SLOTS = 4 };
+ * how many words of them are not fresh, how many are, and where it says in which order both stand
+ * in the list; the rows. NULL: the list is to be walked. Requires: begun. */
+enum { EGI_SLOTS = 4, EGI_SLOT_WORDS = 4 };
 const uint32_t *egi_flat_new(eg_sat *s, uint32_t list);
-static inline egi_flat_cell *egi_flat_cell_of(const egi_flat *f, uint32_t list) {
-  const size_t mask = f->n_cells - 1;
+/* A cell is filled last with the copy, so that who finds that finds all of it. */
+static inline egi_flat_cell *egi_flat_cell_of(egi_flat_table *t, uint32_t list) {
+  const size_t mask = t->n_cells - 1;
   size_t i = (size_t)((list * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & mask;
-  while (f->cell[i].copy && f->cell[i].list != list) i = (i + 1) & mask;
-  return &f->cell[i];
+  while (__atomic_load_n(&t->cell[i].copy, __ATOMIC_ACQUIRE) && t->cell[i].list != list)
+    i = (i + 1) & mask;
+  return &t->cell[i];
 }
 static inline const uint32_t *egi_flat_copy(eg_sat *s, uint32_t side, uint32_t c) {
   const egi_flat *f = s->flat;
   const uint32_t list = 2 * c + side;
-  if (f->off) return NULL;
-  const uint32_t *copy = f->n_cells ? egi_flat_cell_of(f, list)->copy : NULL;
+  if (__atomic_load_n(&f->off, __ATOMIC_ACQUIRE)) return NULL;
+  egi_flat_table *t = __atomic_load_n(&f->table, __ATOMIC_ACQUIRE);
+  const uint32_t *copy =
+      t ? __atomic_load_n(&egi_flat_cell_of(t, list)->copy, __ATOMIC_ACQUIRE) : NULL;
   return copy ? copy : egi_flat_new(s, list);
 }
 /* The rows of a slot: words of those that are not fresh, and of all. No branch asks which slot it
@@ -199,7 +229,7 @@ static inline const uint32_t *egi_flat_rows(const uint32_t *copy, uint32_t slot,
   uint32_t at = n_slots; /* behind the last one: nothing */
   for (uint32_t i = 0; i < n_slots; i += EGI_SLOTS)
     for (uint32_t k = 0; k < EGI_SLOTS; k++) at = slots[i + k] == slot ? i + k : at;
-  const uint32_t *run = slots + n_slots + 3 * at;
+  const uint32_t *run = slots + n_slots + EGI_SLOT_WORDS * at;
   *n_old = run[1];
   *n = run[1] + run[2];
   return copy + run[0];
@@ -210,6 +240,7 @@ typedef struct egi_limits {
   size_t nodes, mem_bytes;
   double deadline_s;      /* by egi_now; 0: none */
   const egi_words *found; /* matches count as memory too */
+  size_t others; /* of one thread of several: what else there was when they began; 0: look */
   eg_stop stop;
   bool reached;
 } egi_limits;
@@ -218,16 +249,26 @@ bool egi_limits_check(eg_sat *s, egi_limits *l);
 bool egi_limits_search(eg_sat *s,
                        egi_limits *l); /* of time and memory only: a search adds nothing */
 
+/* A part of a search: of what it starts from at an atom, the rows from one on and before another.
+ * Where it passes half as many rows in vain as the whole may, it stops and is unsure: it cannot
+ * know whether the whole would be given up for a join. */
+typedef struct egi_slice {
+  size_t start, from, to;
+} egi_slice;
+
 typedef struct egi_sink {
   egi_words *store; /* NULL: not stored. Root class, then variables: so many words each */
   size_t stride;
   bool (*each)(void *ctx, eg_class root, const eg_class *var);
   bool (*guard)(void *ctx, const eg_sat *s, const eg_class *var);
   void *ctx, *guard_ctx;
-  size_t limit;       /* stop behind so many */
-  size_t work;        /* of rows passed from one start, in words, and no more; 0: any */
-  egi_limits *limits; /* NULL: none */
+  size_t limit;           /* stop behind so many */
+  size_t work;            /* of rows passed from one start, in words, and no more; 0: any */
+  egi_limits *limits;     /* NULL: none */
+  const egi_slice *slice; /* NULL: all of it */
   size_t n, n_stored;
+  size_t passed;            /* of a slice: words of rows */
+  bool unsure;              /* of a slice: what it found is not to be used */
   bool no_memory, too_much; /* too_much: it would have been more */
 } egi_sink;
 
@@ -240,6 +281,34 @@ enum egi_wanted {
 /* Requires: rebuilt, and indexed; for new ones, marks. */
 ISO_MUST_USE iso_code egi_search(eg_sat *s, egi_query *q, enum egi_wanted wanted,
                                  uint32_t first_new_class, egi_sink *sink, iso_error *err);
+/* Where a search for all matches starts; behind the last atom where there is none, since a ground
+ * term is missing. Returns: false where it cannot be shared, as some program is not built yet. */
+bool egi_search_plan(eg_sat *s, egi_query *q, bool fresh, size_t *start);
+
+/* ---- search.c ---- */
+
+/* A search that threads share, and what came of it. */
+typedef struct egi_wish {
+  egi_query *query; /* NULL: none */
+  enum egi_wanted wanted;
+  size_t start;         /* as planned */
+  size_t stride, limit; /* as of a sink */
+  size_t n, n_stored;
+  egi_words found;
+  bool done; /* false: it is to be searched by one thread */
+  double seconds;
+} egi_wish;
+typedef struct egi_team {
+  eg_sat *s;
+  unsigned threads;
+  size_t grain; /* rows that a part starts from, at least */
+  uint32_t first_new_class;
+  const egi_limits *limits;
+} egi_team;
+/* Search for all wishes side by side. What is done is what egi_search finds, in its order, and it
+ * leaves the graph as that does. Where there is little to do, a limit is near, memory is short or
+ * some part is unsure, all is left undone. */
+void egi_search_shared(const egi_team *team, egi_wish *wish, size_t n);
 /* The operators' lists of all rows brought up to date. Returns: false without memory. */
 bool egi_index(eg_sat *s);
 /* Lists of fresh rows. Returns: false if some are not known, or without memory: search everything

@@ -1,8 +1,8 @@
-/* Rows, and the lists of classes and places. Room is taken beforehand (egi_rows_reserve), so that
- * nothing fails half-way. */
+/* Rows, the lists of classes and places, and those that searches start from. Room is taken
+ * beforehand (egi_rows_reserve), so that nothing fails half-way. */
 #include <string.h>
 
-#include "egraph/sat/sat_int.h"
+#include "egraph/sat/query_int.h"
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
@@ -60,4 +60,71 @@ void egi_row_kill(eg_sat *s, uint32_t row) {
   else op->n_rows--;
   *head |= ROW_DEAD;
   s->n_dead += egi_row_words(op->arity);
+}
+
+/* ---- where searches start ---- */
+
+static bool list_row(eg_sat *s, uint32_t r) {
+  egi_op *op = &s->op[egi_row_op(s, r)];
+  if (op->arity == 0) return true;
+  if (!egi_grow(op->row, op->cap_row, op->n_row + 1)) return false;
+  op->row[op->n_row++] = r;
+  return true;
+}
+
+bool egi_index(eg_sat *s) {
+  bool ok = true;
+  size_t r = s->indexed ? s->indexed : 1;
+  while (ok && r < s->n_w) {
+    const size_t words = egi_row_words(s->op[egi_row_op(s, (uint32_t)r)].arity);
+    if (!(s->w[r + ROW_HEAD] & ROW_DEAD)) ok = list_row(s, (uint32_t)r);
+    if (ok) s->indexed = r += words;
+  }
+  return ok;
+}
+
+static bool list_fresh(eg_sat *s, uint32_t r) {
+  const uint32_t head = s->w[r + ROW_HEAD];
+  egi_op *op = &s->op[head & ROW_OP];
+  if (!egi_row_shown(head)) return true; /* its mark means nothing any more */
+  if (op->arity == 0) {
+    if (r < s->seen) return true;
+    if (!egi_grow(s->fresh, s->cap_fresh, s->n_fresh + 1)) return false;
+    s->fresh[s->n_fresh++] = r;
+    return true;
+  }
+  if (!egi_grow(op->fresh, op->cap_fresh, op->n_fresh + 1)) return false;
+  op->fresh[op->n_fresh++] = r;
+  return true;
+}
+
+bool egi_index_fresh(eg_sat *s) {
+  bool ok = !s->lost;
+  const size_t n = s->n_fresh;
+  for (size_t i = 0; i < s->n_ops; i++) s->op[i].n_fresh = 0;
+  for (size_t i = 0; ok && i < n; i++)
+    if (s->fresh[i] < s->seen) ok = list_fresh(s, s->fresh[i]); /* the others are met below */
+  for (size_t r = s->seen; ok && r < s->n_w;
+       r += egi_row_words(s->op[egi_row_op(s, (uint32_t)r)].arity))
+    ok = list_fresh(s, (uint32_t)r);
+  return s->listed = ok;
+}
+
+static void unmark(eg_sat *s, const uint32_t *row, size_t n) {
+  for (size_t i = 0; i < n; i++) s->w[row[i] + ROW_HEAD] &= ~ROW_FRESH;
+}
+
+void egi_unmark(eg_sat *s) {
+  if (s->marked) unmark(s, s->fresh, s->n_fresh);
+  if (s->marked && s->listed) {
+    for (size_t i = 0; i < s->n_ops; i++) unmark(s, s->op[i].fresh, s->op[i].n_fresh);
+  } else if (s->marked) {
+    size_t r = s->lost || !s->seen ? 1 : s->seen;
+    for (; r < s->n_w; r += egi_row_words(s->op[egi_row_op(s, (uint32_t)r)].arity))
+      s->w[r + ROW_HEAD] &= ~ROW_FRESH;
+  }
+  s->seen = s->n_w;
+  s->flat->unmarked_at = eg_sat_version(s);
+  s->n_fresh = 0;
+  s->lost = s->listed = s->marked = false;
 }

@@ -128,12 +128,19 @@ struct eg_sat {
 
 /* ---- rows.c ---- */
 
+/* Threads of a search shorten paths side by side: whatever one of them reads leads to the same end.
+ */
+static inline uint32_t egi_up(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
 /* One step without asking: most ids are canonical or one step away, in no order that a branch could
  * foretell. */
 static inline uint32_t egi_sat_find(const eg_sat *s, uint32_t c) {
-  uint32_t *up = s->up, p = up[c];
-  if (up[p] == p) return p;
-  while (up[c] != c) c = up[c] = up[up[c]];
+  uint32_t *up = s->up, p = egi_up(&up[c]);
+  if (egi_up(&up[p]) == p) return p;
+  while ((p = egi_up(&up[c])) != c) {
+    p = egi_up(&up[p]);
+    __atomic_store_n(&up[c], p, __ATOMIC_RELAXED);
+    c = p;
+  }
   return c;
 }
 static inline uint32_t egi_row_class(const eg_sat *s, uint32_t row) {

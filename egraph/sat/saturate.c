@@ -143,6 +143,7 @@ typedef struct run {
   size_t n_left_out; /* rules whose search would be too much work */
   eg_iteration it;
   eg_rule_iteration *by_rule; /* NULL: not asked for */
+  egi_wish *wish;             /* per rule; NULL: one thread searches */
 } run;
 
 /* A number doubled so often. */
@@ -193,6 +194,60 @@ static enum egi_wanted wanted_of(const run *x, const egi_rule *u) {
   return u->applied_until == x->iteration ? EGI_STORE_NEW : EGI_ALL;
 }
 
+/* ---- several threads ---- */
+
+enum { GRAIN = 2048, MOST_THREADS = 16 };
+
+/* What is searched for, where other threads may help: not where a callback is asked, or a program
+ * is yet to be built, which changes what later searches find copied. */
+static bool make_wish(run *x, size_t k, size_t limit) {
+  const egi_rule *u = &x->r->rule[k];
+  x->wish[k] = (egi_wish){0};
+  if (u->left_out || u->user.guard || x->o->work_limit) return false;
+  egi_wish w = {.query = u->query,
+                .wanted = wanted_of(x, u),
+                .stride = u->stride,
+                .limit = limit == SIZE_MAX ? limit : limit + 1};
+  if (!egi_search_plan(x->s, u->query, w.wanted == EGI_NEW, &w.start)) return false;
+  x->wish[k] = w;
+  return true;
+}
+
+static void share(run *x, size_t from, size_t to) {
+  const unsigned jobs = x->o->jobs;
+  const egi_team team = {.s = x->s,
+                         .threads = jobs < MOST_THREADS ? jobs : MOST_THREADS,
+                         .grain = x->o->grain ? x->o->grain : GRAIN,
+                         .first_new_class = x->n_cls_seen,
+                         .limits = &x->limits};
+  egi_search_shared(&team, &x->wish[from], to - from);
+}
+
+/* Rules from `k` on that are searched side by side: as many as there are, up to one that is not.
+ * Returns: the next one. A scheduler of the caller's is asked about each when those before it are
+ * done. */
+static size_t share_from(run *x, size_t k) {
+  size_t end = k;
+  for (; x->o->scheduler != EG_OWN && end < x->r->n; end++) {
+    size_t limit = SIZE_MAX;
+    if (x->o->scheduler != EG_SIMPLE && !allowed(x, end, &limit)) x->wish[end] = (egi_wish){0};
+    else if (!make_wish(x, end, limit)) break;
+  }
+  share(x, k, end);
+  return end;
+}
+
+/* Returns: false where the rule is still to be searched. */
+static bool take_wish(run *x, size_t k, egi_sink *sink) {
+  egi_wish *w = &x->wish[k];
+  if (!w->done) return false;
+  sink->n = w->n;
+  sink->n_stored = w->n_stored;
+  egi_words_append(&x->r->found, &w->found);
+  w->done = false;
+  return true;
+}
+
 static iso_code search_rule(run *x, size_t k, iso_error *err) {
   egi_rule *u = &x->r->rule[k];
   const bool judged = x->o->scheduler != EG_SIMPLE;
@@ -207,8 +262,11 @@ static iso_code search_rule(run *x, size_t k, iso_error *err) {
                    .work = x->o->work_limit,
                    .limits = &x->limits};
   sink.limit = limit == SIZE_MAX ? limit : limit + 1;
-  const iso_code code = egi_search(x->s, u->query, wanted_of(x, u), x->n_cls_seen, &sink, err);
-  if (code) return code;
+  if (x->wish && x->o->scheduler == EG_OWN && make_wish(x, k, limit)) share(x, k, k + 1);
+  if (!x->wish || !take_wish(x, k, &sink)) {
+    const iso_code code = egi_search(x->s, u->query, wanted_of(x, u), x->n_cls_seen, &sink, err);
+    if (code) return code;
+  }
   if (x->limits.reached) {
     x->stopped_in = k;
     x->stopped_at = sink.n;
@@ -245,10 +303,11 @@ static iso_code search_all(run *x, iso_error *err) {
   if (x->by_rule) memset(x->by_rule, 0, x->r->n * sizeof *x->by_rule);
   egi_flat_begin(s, x->marks);
   iso_code code = ISO_OK;
-  for (size_t k = 0; k < x->r->n && !code && !x->limits.reached; k++) {
+  for (size_t k = 0, shared = 0; k < x->r->n && !code && !x->limits.reached; k++) {
+    if (x->wish && k >= shared) shared = share_from(x, k);
     const double from = x->by_rule ? egi_now() : 0;
     code = search_rule(x, k, err);
-    if (x->by_rule) x->by_rule[k].search_s = egi_now() - from;
+    if (x->by_rule) x->by_rule[k].search_s = egi_now() - from + (x->wish ? x->wish[k].seconds : 0);
     x->it.matches += x->r->rule[k].n_found;
   }
   egi_flat_end(s);
@@ -390,6 +449,19 @@ static iso_code loop(run *x, eg_run_report *out, iso_error *err) {
   }
 }
 
+/* Room for reports and for several threads. */
+static bool set_up(run *x) {
+  const size_t n = x->r->n + 1;
+  x->by_rule = x->o->by_rule ? calloc(n, sizeof *x->by_rule) : NULL;
+  x->wish = x->o->jobs > 1 ? calloc(n, sizeof *x->wish) : NULL;
+  return (!x->o->by_rule || x->by_rule) && (x->o->jobs <= 1 || x->wish);
+}
+static void tear_down(run *x) {
+  for (size_t k = 0; x->wish && k < x->r->n; k++) egi_words_free(&x->wish[k].found);
+  free(x->wish);
+  free(x->by_rule);
+}
+
 iso_code eg_sat_run(eg_sat *s, eg_rules *r, const eg_run_options *options, eg_run_report *out,
                     iso_error *err) {
   run x = {.s = s, .r = r, .o = options, .stopped_in = SIZE_MAX};
@@ -402,21 +474,17 @@ iso_code eg_sat_run(eg_sat *s, eg_rules *r, const eg_run_options *options, eg_ru
     r->rule[k].n_banned = r->rule[k].banned_until = r->rule[k].applied_until = 0;
     r->rule[k].left_out = false;
   }
-  if (options->by_rule && !(x.by_rule = calloc(r->n + 1, sizeof *x.by_rule)))
-    return iso_fail(err, ISO_NOMEM, "out of memory for a report");
   iso_code code = eg_sat_rebuild(s, err);
-  if (code) {
-    free(x.by_rule);
-    return code;
-  }
+  if (code) return code;
+  if (!set_up(&x)) code = iso_fail(err, ISO_NOMEM, "out of memory for a run");
   *out = (eg_run_report){.stop = EG_STOPPED, .culprit = SIZE_MAX};
   bool on, changed;
-  code = tell(&x, 0, &on, &changed, err);
+  if (!code) code = tell(&x, 0, &on, &changed, err);
   if (!code && on) code = loop(&x, out, err);
   s->track = false; /* marks stay until the next run */
   egi_flat_drop(s);
   blame(&x, out);
   out->n_left_out = x.n_left_out;
-  free(x.by_rule);
+  tear_down(&x);
   return code;
 }

@@ -2,6 +2,7 @@
  * lists copied flat. One chunk is kept for the next search, so that short ones neither ask for
  * memory nor touch new pages. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "egraph/sat/query_int.h"
 
@@ -86,7 +87,8 @@ static void drop_first(egi_words *x) {
   drop(x, c);
 }
 
-const uint32_t *egi_words_take(egi_words *x, size_t stride, size_t max, size_t *n) {
+/* The next records that stand side by side. */
+static const uint32_t *take_some(egi_words *x, size_t stride, size_t max, size_t *n) {
   while (x->first && x->at == x->first->n) drop_first(x);
   *n = 0;
   if (!x->first) return NULL;
@@ -95,6 +97,16 @@ const uint32_t *egi_words_take(egi_words *x, size_t stride, size_t max, size_t *
   *n = most < max ? most : max;
   x->at += *n * stride;
   return out;
+}
+
+const uint32_t *egi_words_take(egi_words *x, size_t stride, size_t max, size_t *n) {
+  const uint32_t *out = take_some(x, stride, max, n);
+  if (!*n || *n == max || !x->first->next) return out;
+  if (!egi_grow(x->joined, x->cap_joined, max * stride)) return out;
+  memcpy(x->joined, out, *n * stride * sizeof *out);
+  for (size_t more; *n < max && (out = take_some(x, stride, max - *n, &more)); *n += more)
+    memcpy(x->joined + *n * stride, out, more * stride * sizeof *out);
+  return x->joined;
 }
 
 egi_mark egi_words_mark(const egi_words *x) {
@@ -125,4 +137,19 @@ void egi_words_free(egi_words *x) {
   egi_words_clear(x);
   chunk_free(x->spare);
   x->spare = NULL;
+  egi_grown_free(x->joined, x->cap_joined);
+  x->joined = NULL;
+  x->cap_joined = 0;
+}
+
+void egi_words_append(egi_words *x, egi_words *from) {
+  if (from->first) {
+    if (x->last) x->last->next = from->first;
+    else x->first = from->first;
+    x->last = from->last;
+    x->bytes += from->bytes;
+    from->first = from->last = NULL;
+    from->bytes = 0;
+  }
+  egi_words_free(from);
 }

@@ -105,7 +105,7 @@ class Counts(unittest.TestCase):
                 plain = EGraph()
                 plain.add(start)
                 if name == "simple":
-                    plain.run([rewrite(*r) for r in rules], 12, nodes=3000, memory=0)
+                    plain.run([rewrite(*r) for r in rules], 12, nodes=3000, memory=0, jobs=2)
                     self.assertEqual(plain.n_nodes, counts[-1][0])
         self.assertIn("saturated", stops)
         self.assertGreater(len(stops), 1)

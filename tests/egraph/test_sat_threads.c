@@ -85,11 +85,99 @@ START_TEST(e_graphs_share_nothing) {
 }
 END_TEST
 
+/* ---- one e-graph, searched by several threads ---- */
+
+/* Associative and commutative operators, absorption, distribution: many matches, classes that merge
+ * and long lists. The last ones have several classes, several terms, and nothing to find. */
+static const eg_rule many[] = {
+    {.name = "+comm", .lhs = "(+ ?a ?b)", .rhs = "(+ ?b ?a)"},
+    {.name = "*comm", .lhs = "(* ?a ?b)", .rhs = "(* ?b ?a)"},
+    {.name = "+assoc", .lhs = "(+ ?a (+ ?b ?c))", .rhs = "(+ (+ ?a ?b) ?c)"},
+    {.name = "*assoc", .lhs = "(* ?a (* ?b ?c))", .rhs = "(* (* ?a ?b) ?c)"},
+    {.name = "distribute", .lhs = "(* ?a (+ ?b ?c))", .rhs = "(+ (* ?a ?b) (* ?a ?c))"},
+    {.name = "factor", .lhs = "(+ (* ?a ?b) (* ?a ?c))", .rhs = "(* ?a (+ ?b ?c))"},
+    {.name = "zero", .lhs = "(+ ?a 0)", .rhs = "?a"},
+    {.name = "one", .lhs = "(* ?a 1)", .rhs = "?a"},
+    {.name = "twice", .lhs = "(+ ?a ?a)", .rhs = "(* 2 ?a)"},
+    {.name = "shared", .lhs = "?v = (* ?a ?b), ?w = (* ?a ?c), ?u = (+ ?v ?w)", .rhs = "(+ ?w ?v)"},
+    {.name = "both", .lhs = "?v = (+ ?a ?b) = (* ?c ?d)", .rhs = "?v = (+ ?b ?a)"},
+    {.name = "none", .lhs = "(+ (* ?a ?b) (* ?b (- ?a)))", .rhs = "0"}};
+
+typedef struct setting {
+  unsigned jobs;
+  size_t grain, first; /* rules from this one on, around the end */
+  bool backoff, full, log;
+  size_t match_limit, iterations;
+} setting;
+
+/* What came out of a run, to the last id. */
+static char *run_as(const setting *a) {
+  static const char term[] = "(+ (* a (+ b (* 2 c))) (+ (* b (+ c d)) (+ (* a d) (* 1 (+ 0 e)))))";
+  eg_sat *s = NULL;
+  eg_rules *set = NULL;
+  eg_class c;
+  eg_run_report report;
+  char *text = NULL;
+  size_t size;
+  const eg_sat_options so = {.log = a->log};
+  eg_run_options o = eg_run_options_default();
+  o.scheduler = a->backoff ? EG_BACKOFF : EG_SIMPLE;
+  o.match_limit = a->match_limit;
+  o.ban_length = 2;
+  o.jobs = a->jobs;
+  o.grain = a->grain;
+  o.full_search = a->full;
+  o.iteration_limit = a->iterations;
+  o.node_limit = 20000;
+  ck_assert_int_eq(eg_sat_new(&so, &s, NULL), ISO_OK);
+  ck_assert_int_eq(eg_sat_add_term(s, term, strlen(term), &c, NULL), ISO_OK);
+  ck_assert_int_eq(eg_rules_new(s, &set, NULL), ISO_OK);
+  for (size_t i = 0; i < sizeof many / sizeof *many; i++)
+    ck_assert_int_eq(eg_rules_add(set, &many[(i + a->first) % (sizeof many / sizeof *many)], NULL),
+                     ISO_OK);
+  ck_assert_int_eq(eg_sat_run(s, set, &o, &report, NULL), ISO_OK);
+  FILE *f = open_memstream(&text, &size);
+  ck_assert_ptr_nonnull(f);
+  fprintf(f, "%s %zu %zu %zu\n", eg_stop_name(report.stop), report.iterations, report.culprit,
+          eg_sat_count_ids(s));
+  ck_assert(eg_sat_write_json(s, NULL, &c, 1, f));
+  for (uint32_t i = 0; i < eg_sat_count_ids(s); i++)
+    fprintf(f, "%u ", eg_sat_find(s, (eg_class){i}).i);
+  ck_assert_int_eq(fclose(f), 0);
+  ck_assert_int_eq(eg_sat_check(s, NULL), ISO_OK);
+  eg_rules_free(set);
+  eg_sat_free(s);
+  return text;
+}
+
+START_TEST(threads_find_what_one_finds) {
+  for (size_t k = 0; k < 24; k++) {
+    setting a = {.grain = 16,
+                 .first = k % 12,
+                 .backoff = k % 3 != 0,
+                 .full = k % 4 == 1,
+                 .log = k % 8 == 7,
+                 .match_limit = k % 2 ? 30 : 200,
+                 .iterations = k % 3 ? 14 : 6};
+    char *alone = run_as(&a);
+    for (a.jobs = 2; a.jobs <= 4; a.jobs++)
+      for (a.grain = 1; a.grain <= 64; a.grain *= 8) {
+        char *text = run_as(&a);
+        ck_assert_msg(!strcmp(alone, text), "run %zu: %u threads, %zu rows each", k, a.jobs,
+                      a.grain);
+        free(text);
+      }
+    free(alone);
+  }
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("sat_threads");
   TCase *t = tcase_create("threads");
   tcase_set_timeout(t, 300);
   tcase_add_test(t, e_graphs_share_nothing);
+  tcase_add_test(t, threads_find_what_one_finds);
   suite_add_tcase(suite, t);
   return run_suite(suite);
 }

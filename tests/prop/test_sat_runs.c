@@ -112,7 +112,21 @@ enum {
   N_WAYS
 };
 
-static void run(const eg_workload *w, int way, counts *out) {
+/* All of a graph: its e-nodes with their classes, and what each id came to. Owns: the text. */
+static char *whole(const eg_sat *s) {
+  char *text = NULL;
+  size_t size;
+  FILE *f = open_memstream(&text, &size);
+  ck_assert_ptr_nonnull(f);
+  ck_assert(eg_sat_write_json(s, NULL, NULL, 0, f));
+  for (uint32_t i = 0; i < eg_sat_count_ids(s); i++)
+    fprintf(f, "%u ", eg_sat_find(s, (eg_class){i}).i);
+  ck_assert_int_eq(fclose(f), 0);
+  return text;
+}
+
+/* Returns: the graph that `jobs` threads came to. */
+static char *run_by(const eg_workload *w, int way, unsigned jobs, counts *out) {
   const bool log = way == LOGGED;
   const eg_sat_options so = {.log = log};
   eg_sat *s;
@@ -130,6 +144,8 @@ static void run(const eg_workload *w, int way, counts *out) {
     ck_assert_int_eq(eg_rules_add(r, &rule, NULL), ISO_OK);
   }
   o.iteration_limit = MAX_ITER;
+  o.jobs = jobs;
+  o.grain = 1;
   for (size_t k = 0; way >= GIVEN_UP && k < r->n; k++)
     if (egi_join_can(r->rule[k].query))
       r->rule[k].query->patience = way < JOINED, r->rule[k].query->least = 0;
@@ -149,8 +165,19 @@ static void run(const eg_workload *w, int way, counts *out) {
     free(node);
     eg_free(g);
   }
+  char *text = whole(s);
   eg_rules_free(r);
   eg_sat_free(s);
+  return text;
+}
+
+/* Threads come to the same graph, to the last id. */
+static void run(const eg_workload *w, int way, counts *out) {
+  counts c = {0};
+  char *alone = run_by(w, way, 1, out), *text = run_by(w, way, 3, &c);
+  ck_assert_msg(!memcmp(out, &c, sizeof c) && !strcmp(alone, text), "threads, way %d", way);
+  free(alone);
+  free(text);
 }
 
 /* How many matches are new depends on what ids stay, and so on the order of matches. */

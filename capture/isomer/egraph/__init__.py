@@ -260,14 +260,23 @@ class EGraph:
         return lib.ISO_USAGE
 
     def run(
-        self, rules, iterations=30, *, scheduler=None, nodes=1_000_000, memory=1 << 30, each=None
+        self,
+        rules,
+        iterations=30,
+        *,
+        scheduler=None,
+        nodes=1_000_000,
+        memory=1 << 30,
+        each=None,
+        jobs=1,
     ):
         """Apply rules until nothing changes or a limit is reached. `scheduler`: None, or a Backoff
         or something like it. `each(g, i)` is called after each iteration i; it returns False to
-        stop. Limits of 0 are none."""
+        stop. Limits of 0 are none. `jobs`: threads that search; the same comes out."""
         numbers = [self._number(r) for r in flat(rules)]
         o = ffi.new("eg_run_options *", lib.eg_run_options_default())
         o.iteration_limit, o.node_limit, o.mem_limit_bytes = iterations, nodes, memory
+        o.jobs = jobs
         done, kept = [], []
         o.scheduler = SIMPLE
         if scheduler is not None or set(numbers) != set(range(len(self._names))):
