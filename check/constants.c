@@ -22,15 +22,43 @@ bool chk_rounds_nothing(const char *op) {
 
 static bool is_cast(const char *op) { return rule_operator_of(op)->cast; }
 
-/* Computed among integers and truth values alone, or a cast that changes no number. `bind`: what it
- * was computed from. */
+/* Element `i` of an operand: a literal, one number, or a tensor of `n` elements. */
+static bool operand(const rule_term *t, rule_tensor *const *bind, int64_t n, int64_t i, double *x) {
+  if (t->kind == RULE_INT) return *x = (double)t->u.i, llabs(t->u.i) <= INT64_C(1) << 53;
+  if (t->kind == RULE_FLOAT) return *x = t->u.f, true;
+  const rule_tensor *v = t->kind == RULE_VAR ? bind[t->u.i] : NULL;
+  if (!v || rule_dtype_is_complex(v->dtype) || (v->numel != n && v->numel != 1)) return false;
+  *x = rule_tensor_get(v, v->numel == 1 ? 0 : i);
+  return true;
+}
+
+/* Neither the product nor what fma leaves of it may underflow. */
+static bool exactly(double x, double y, double product) {
+  if (x == 0 || y == 0) return product == 0;
+  return x * y == product && fabs(product) > 1e-250 && fma(x, y, -product) == 0;
+}
+
+/* A product of which no element was rounded. */
+static bool exact_product(const rule_term *call, rule_tensor *const *bind, const rule_tensor *out) {
+  double x, y;
+  bool exact = rule_operator_of(call->u.s)->arithmetic == RULE_ARITHMETIC_MUL && call->n == 2 &&
+               rule_dtype_is_float(out->dtype);
+  for (int64_t i = 0; i < out->numel && exact; i++)
+    exact = operand(call->child[0], bind, out->numel, i, &x) &&
+            operand(call->child[1], bind, out->numel, i, &y) &&
+            exactly(x, y, rule_tensor_get(out, i));
+  return exact;
+}
+
+/* An exact product, computed among integers and truth values alone, or a cast that changes no
+ * number. `bind`: what it was computed from. */
 static bool exact_here(const local *l, rule_tensor *const *bind, const chk_values *out) {
   bool whole = true;
   for (uint32_t i = 0; i < l->n; i++)
     whole &= rule_dtype_is_int(bind[i]->dtype) || bind[i]->dtype == RULE_BOOL;
   for (size_t i = 0; i < out->n; i++)
     whole &= rule_dtype_is_int(out->v[i]->dtype) || out->v[i]->dtype == RULE_BOOL;
-  if (whole) return true;
+  if (whole || (out->n == 1 && exact_product(l->call, bind, out->v[0]))) return true;
   if (!is_cast(l->call->u.s) || l->n < 1 || out->n != 1 || bind[0]->numel != out->v[0]->numel ||
       !rule_dtype_is_float(out->v[0]->dtype))
     return false;

@@ -224,6 +224,31 @@ START_TEST(zeros_of_two_signs_are_one_where_nothing_tells_them_apart) {
 }
 END_TEST
 
+/* What the certificate itself multiplies may not round. */
+static bool own_product(double x, double y) {
+  setup();
+  const uint32_t a = leaf(LEFT, CAP_BUFFER, "a", filled(RULE_F32, x));
+  leaf(RIGHT, CAP_BUFFER, "b", filled(RULE_F32, x));
+  add_captures();
+  const uint32_t t = own(CALL("aten::mul.Tensor", v(a), real(y)));
+  begin();
+  const chk_values *value;
+  uint32_t on;
+  const bool fine = accepted(chk_constant(&k, t, 0, &value, &on)) && value;
+  teardown();
+  return fine;
+}
+
+START_TEST(products_of_the_certificate_are_exact) {
+  ck_assert(own_product(0, 3));
+  ck_assert(own_product(1.5, 0.25));
+  ck_assert(own_product(3, -7));
+  ck_assert(!own_product(0.1, 0.1));
+  ck_assert(!own_product(16777215, 1.0 / 3));
+  ck_assert(!own_product(1e-30, 1e-30));
+}
+END_TEST
+
 /* Beside 1e16, another element that moves by a thousandth is another one. */
 START_TEST(large_elements_excuse_no_other) {
   for (int power = 4; power <= 300; power += 37)
@@ -288,6 +313,7 @@ int main(void) {
   tcase_add_test(t, a_stored_table_is_what_it_was_computed_from);
   tcase_add_test(t, numbers_of_all_digits_are_compared_as_they_are);
   tcase_add_test(t, zeros_of_two_signs_are_one_where_nothing_tells_them_apart);
+  tcase_add_test(t, products_of_the_certificate_are_exact);
   tcase_add_test(t, large_elements_excuse_no_other);
   tcase_add_test(t, a_literal_is_rounded_by_half_a_unit);
   suite_add_tcase(s, t);
