@@ -145,6 +145,43 @@ static iso_code show_apart(pair *p, const cap_graph *left, iso_error *err) {
   return ISO_OK;
 }
 
+static int64_t numel(const cap_graph *g, uint32_t node) {
+  const rule_shape *s = &g->node[node].output[0].shape;
+  int64_t n = 1;
+  for (uint32_t d = 0; d < s->rank; d++) n *= s->dim[d];
+  return n;
+}
+
+/* Whether the only output of either side has another number of elements: a rearrangement keeps
+ * them all, and there is nothing to sum. Sizes that are open are those captured. */
+static bool of_other_counts(const pair *p) {
+  const cap_graph *l = p->graph[0], *r = p->graph[1];
+  return l->n_results == 1 && r->n_results == 1 &&
+         numel(l, l->result[0].node) != numel(r, r->result[0].node);
+}
+
+/* The witness: whatever the inputs, the outputs have other numbers of elements. */
+static iso_code show_counts(pair *p, iso_error *err) {
+  synth_result *r = p->result;
+  synth_divergence *d = iso_arena_alloc(&r->arena, sizeof *d);
+  const uint32_t node[2] = {p->graph[0]->result[0].node, p->graph[1]->result[0].node};
+  const char *hint = iso_arena_printf(
+      &r->arena,
+      "%s has %lld elements on the left and %lld on the right, and no relation of them "
+      "was found",
+      p->unrelated, (long long)numel(p->graph[0], node[0]), (long long)numel(p->graph[1], node[1]));
+  if (!d || !hint) return iso_fail(err, ISO_NOMEM, "out of memory");
+  *d = (synth_divergence){
+      .left = node[0], .right = node[1], .index = -1, .hint = hint, .at = {-1, -1}};
+  d->shape = p->graph[0]->node[node[0]].output[0].shape;
+  r->verdict = SYNTH_DIFFERENT;
+  r->reason = NULL;
+  r->divergence = d;
+  r->n_divergences = 1;
+  r->witness_output = p->unrelated;
+  return ISO_OK;
+}
+
 /* An output of which nothing was found is no output that was shown equal. */
 static iso_code say_unrelated(pair *p, uint64_t seed, iso_error *err) {
   if (!p->result) {
@@ -154,6 +191,7 @@ static iso_code say_unrelated(pair *p, uint64_t seed, iso_error *err) {
   } else if (p->result->verdict == SYNTH_DIFFERENT) return ISO_OK;
   p->result->witness_seed = seed;
   if (p->why.apart >= 0) return show_apart(p, p->graph[0], err);
+  if (of_other_counts(p)) return show_counts(p, err);
   p->result->verdict = SYNTH_UNDECIDED;
   p->result->reason = iso_arena_printf(
       &p->result->arena,

@@ -295,6 +295,8 @@ static void print_witness(const report *p, FILE *f) {
   if (isinf(r->witness_abs))
     fprintf(f, "\nwitness: output %s is a number on one side only %s\n", r->witness_output,
             witness_on(p));
+  else if (r->witness_abs == 0)
+    fprintf(f, "\nwitness: output %s has other sizes, whatever the inputs\n", r->witness_output);
   else
     fprintf(f, "\nwitness: output %s differs by up to %.3g (relative %.3g) %s\n", r->witness_output,
             r->witness_abs, r->witness_rel, witness_on(p));

@@ -514,3 +514,24 @@ pair(
         else g.param("v", 6, 8).op("_weight_norm", [g.param("v", 6, 8), g.param("length", 6, 1), 0])
     ),
 )
+
+
+# ---- outputs of other sizes ----
+
+
+def layer(g, part=lambda y: y):
+    return part(g.x(4, 6).linear(g.param("w", 8, 6)).gelu())
+
+
+for what, part in (
+    ("rows", lambda y: y.slice(0, 0, 3)),
+    ("columns", lambda y: y.slice(1, 0, 5)),
+    ("everything", lambda y: y.slice(0, 2, 2)),
+):
+    for side in (0, 1):
+        pair(
+            "%s left out on the %s" % (what, ("left", "right")[side]),
+            DIFFERENT,
+            "one side has a part of the other's output alone",
+            lambda g, s, at=side, f=part: layer(g, f) if s == at else layer(g),
+        )
