@@ -94,8 +94,8 @@ typedef struct cap_result {
 
 /* An output that is a number, a text or none. */
 typedef struct cap_no_tensor {
-  const char *output, *value; /* its name; as JSON writes it, numbers to 17 digits */
-  bool fixed;                 /* it is this value, and no formula of sizes */
+  const char *output, *value; /* its name; as JSON writes it, reals to 17 digits */
+  bool known;                 /* two of one text are one value */
 } cap_no_tensor;
 
 typedef struct cap_graph {
@@ -107,6 +107,8 @@ typedef struct cap_graph {
   const char *const *written;
   size_t n_no_tensors; /* what it returns that is no tensor */
   const cap_no_tensor *no_tensor;
+  size_t n_reads; /* numbers that the program read out of tensors and went on with, in words */
+  const char *const *read;
   size_t n_symbols;
   const cap_symbol *symbol;
   size_t n_guards; /* conditions over the symbols, outside of which the program does other things */
@@ -138,6 +140,10 @@ ISO_MUST_USE iso_code cap_load(const char *path, rule_schemas *schemas, cap_grap
 ISO_MUST_USE iso_code cap_what_is_left_out(const cap_graph *const g[2], iso_arena *a,
                                            const char *const **line, size_t *n, const char **apart,
                                            iso_error *err);
+/* What each side's program read out of its tensors: assumptions of kind guard, in words that live in
+ * `a`. Errors: ISO_NOMEM. */
+ISO_MUST_USE iso_code cap_what_was_read(const cap_graph *const g[2], iso_arena *a,
+                                        const char *const **line, size_t *n, iso_error *err);
 
 /* The number that a symbol is to be. */
 typedef struct cap_size {

@@ -168,6 +168,8 @@ static iso_code assume_left_out(chk_state *k) {
   iso_code c = cap_what_is_left_out(g, k->arena, &line, &n, &apart, k->err);
   if (!c && apart) return chk_settle(k, CHK_REFUSED, "%s", apart);
   for (size_t i = 0; i < n && !c; i++) c = chk_assume(k, RULE_ASSUMES_DEFINITION, line[i]);
+  if (!c) c = cap_what_was_read(g, k->arena, &line, &n, k->err);
+  for (size_t i = 0; i < n && !c; i++) c = chk_assume(k, RULE_ASSUMES_GUARD, line[i]);
   return c;
 }
 

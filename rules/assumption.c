@@ -13,6 +13,7 @@ static const struct {
     [RULE_ASSUMES_INPUT] = {"input", true, "an input keeps, or shares, what was captured of it"},
     [RULE_ASSUMES_VALUE] = {"value", false, "two constants are one by their captured values"},
     [RULE_ASSUMES_RANGE] = {"range", true, "an input lies within what was said that it may be"},
+    [RULE_ASSUMES_GUARD] = {"guard", true, "a number that a program read out of a tensor stays it"},
     [RULE_ASSUMES_ROUNDING] = {"rounding", true, "two constants are one but for rounding"},
     [RULE_ASSUMES_LITERAL] = {"literal", true, "a float literal is the number it stands for"},
     [RULE_ASSUMES_SHAPE] = {"shape", true, "sizes and branches are the captured ones"},

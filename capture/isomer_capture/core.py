@@ -5,7 +5,6 @@ import inspect
 import io
 import itertools
 import logging
-import math
 import sys
 import types
 import warnings
@@ -20,8 +19,10 @@ from . import recorded
 from . import sizes as open_sizes
 from . import weightless as bare_of
 from .errors import CaptureError, short
+from .files import value as as_value
 from .files import write_capture
 from .program import Program, real
+from .sizes import NUMBERS
 
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 5e-2, torch.bfloat16: 2e-1}
 
@@ -116,9 +117,9 @@ def as_plain(x):
     """Framework output classes as dictionaries, which torch.export and the names below can see
     into."""
     if isinstance(x, dict) or (hasattr(x, "to_tuple") and hasattr(x, "keys")):
-        return {k: as_plain(x[k]) for k in x.keys() if x[k] is not None}
+        return {k: as_plain(x[k]) for k in x.keys()}
     if isinstance(x, (list, tuple)):
-        return [as_plain(e) for e in x if e is not None]
+        return [as_plain(e) for e in x]
     return x
 
 
@@ -476,9 +477,14 @@ def capture(
             "skipped_ops": sorted(program.skipped),
             "folded": program.folded,
             "written_leaves": written_leaves(program),
-            "no_tensors": no_tensors(expected[0], outputs, program.sizes),
+            "no_tensors": {
+                n: without_tensor(v)
+                for n, v in program.no_tensors
+                if outputs is None or n in outputs
+            },
             "fixed_sizes": sizes.fixed if sizes else [],
-            **({"guards": program.guards, "recorded": True} if exported is None else {}),
+            **({"guards": program.guards} if program.guards else {}),
+            **({"recorded": True} if exported is None else {}),
         },
         **(metadata or {}),
     )
@@ -581,6 +587,9 @@ def finish(program, exported, results, expected, wanted, output_names):
         raise CaptureError(
             "the module returns %d values and the exported graph %d" % (len(names), len(users))
         )
+    program.no_tensors = [
+        (n, program.number_out(u)) for n, u in zip(names, users) if not hasattr(u, "read")
+    ]
     kept = [
         (n, c.read())
         for n, c in zip(names, users)
@@ -595,12 +604,13 @@ def finish(program, exported, results, expected, wanted, output_names):
     return {"outputs": [{"name": n, "ref": s.id} for n, s in kept]}, kept
 
 
-def no_tensors(values, wanted, sizes):
-    """Of (name, value), numbers, texts and None; a number of a program with open sizes may be a
-    size. What is no finite number is no text either."""
-    plain = (str, type(None)) if sizes else (bool, int, float, str, type(None))
-    return {
-        n: {"as_float": str(v)} if isinstance(v, float) and not math.isfinite(v) else v
-        for n, v in values
-        if isinstance(v, plain) and (wanted is None or n in wanted)
-    }
+def without_tensor(value):
+    """An output that is no tensor, as the capture has it: of an object its type, and a list where no
+    more is known than that it is a number."""
+    if isinstance(value, NUMBERS):
+        return [type(value).__name__]
+    try:
+        small = not isinstance(value, int) or -(1 << 63) <= value < 1 << 63
+        return as_value(value) if small else {"int": str(value)}
+    except CaptureError:
+        return {"object": type(value).__name__}

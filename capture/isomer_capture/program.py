@@ -29,6 +29,20 @@ SKIPPED = (
 LIMIT = 1 << 62
 
 
+class Counted:
+    """A number that depends on the values in a tensor, which the program has not gone on with yet:
+    a size of what was selected, or arithmetic on such sizes."""
+
+    __slots__ = ("number", "node")
+
+    def __init__(self, number, node):
+        self.number, self.node = number, node
+
+
+def uncounted(tree):
+    return pytree.tree_map_only(Counted, lambda c: c.number, tree)
+
+
 class SSA:
     """One tensor: the node's id, its value, and where sizes are open, a stand-in that has symbols
     for them."""
@@ -112,6 +126,7 @@ class Program:
         self.leaves, self.roots = {}, {}
         self.strip, self.attributes, self.specialize = strip, attributes or {}, specialize
         self.skipped, self.inlined, self.functionalized, self.folded = {}, {}, {}, {}
+        self.guards, self.no_tensors = [], []
         self.here = (None, (None, None))  # scope, and source with caller, of what is being read
 
     # ---- nodes ----
@@ -288,7 +303,8 @@ class Program:
         if callable(target) and not any(
             isinstance(a, Cell) for a in pytree.tree_leaves((args, kwargs))
         ):
-            return self.size(node, lambda: target(*args, **kwargs))  # arithmetic on sizes
+            given = uncounted((args, kwargs))
+            return self.size(node, lambda: target(*given[0], **given[1]))  # arithmetic on sizes
         name = getattr(target, "__name__", str(target))
         if "batch_dim" in name or "vmap" in name:
             raise CaptureError(
@@ -351,7 +367,7 @@ class Program:
         if name in ("_local_scalar_dense", "item"):
             return self.fold(node, cells[0].read().data.item())
         if target.name().startswith("aten::sym_") or name in ("numel", "size", "stride"):
-            data = pytree.tree_map_only(Cell, lambda c: c.read().data, (args, kwargs))
+            data = uncounted(pytree.tree_map_only(Cell, lambda c: c.read().data, (args, kwargs)))
             return self.size(node, lambda: target(*data[0], **data[1]))
         if name in ("lift_fresh_copy", "lift_fresh", "detach_", "requires_grad_"):
             return cells[0]
@@ -365,11 +381,15 @@ class Program:
         return self.function(node, target, args, kwargs)
 
     def size(self, node, compute):
-        """What a node computes with sizes: torch.export's symbols where sizes are open."""
-        return node.meta["val"] if self.sizes else compute()
+        """What a node computes with sizes: torch.export's symbols where sizes are open. Where none
+        is, only a size that depends on data has a symbol."""
+        if self.sizes:
+            return node.meta["val"]
+        known = getattr(getattr(node.meta.get("val"), "node", None), "expr", None)
+        return Counted(compute(), node) if getattr(known, "free_symbols", None) else compute()
 
     def plain(self, node, x):
-        """Symbolic sizes that are known, as numbers."""
+        """Symbolic sizes that are known, as numbers; those of data are guarded."""
         if self.sizes:
             return x
 
@@ -380,17 +400,35 @@ class Program:
             except TypeError:
                 raise CaptureError("a size in %s depends on data" % node.target) from None
 
+        x = pytree.tree_map_only(Counted, lambda c: self.fold(c.node, c.number), x)
         return pytree.tree_map_only((torch.SymInt, torch.SymFloat), number, x)
 
     def fold(self, node, number):
+        source = source_of(node)[0]
         if not self.specialize:
             raise CaptureError(
                 "%s: the program reads a number out of a tensor (%s) and goes on with it; pass "
                 "specialize=True (--specialize) to capture it for these inputs only"
-                % (source_of(node) or "the program", node.name)
+                % (source or "the program", node.name)
             )
+        if node.name not in self.folded:
+            name = getattr(node.target, "name", lambda: node.target.__name__)()
+            guard = {"reads": [], "op": name, "value": value(number)}
+            self.guards.append(dict(guard, source=source) if source else guard)
         self.folded[node.name] = number
         return number
+
+    def number_out(self, x):
+        """An output that is no tensor: a number, a text, none, or a size as an expression. A number
+        of another formula stays what it is, of which a capture says no more than its type."""
+        if isinstance(x, Counted):
+            return self.fold(x.node, x.number)
+        if not self.sizes or not isinstance(x, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            return x
+        try:
+            return self.sizes.written(x)
+        except CaptureError:
+            return x
 
     @staticmethod
     def refuse_random(target, args, kwargs):

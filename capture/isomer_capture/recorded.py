@@ -6,7 +6,9 @@ from types import SimpleNamespace
 
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from .errors import CaptureError, short
 
@@ -14,22 +16,92 @@ from .errors import CaptureError, short
 UNSEEN = ("tolist", "numpy", "__array__", "__reduce_ex__", "storage", "untyped_storage")
 
 
+# Ways from a tensor's sizes to Python: function to the dimensions that it asks for (None: all).
+COUNTS = ("numel", "nelement", "__iter__", "unbind", "split", "chunk", "tensor_split")
+
+
+def sizes_asked(function, args, kwargs):
+    """The dimensions of its first argument whose sizes a function gives to Python; None where it
+    gives none."""
+    name, owner = getattr(function, "__name__", ""), getattr(function, "__self__", None)
+    if name == "__get__":
+        return slice(None) if getattr(owner, "__name__", "") == "shape" else None
+    if name == "size":
+        d = args[1] if len(args) > 1 else kwargs.get("dim")
+        return slice(None) if not isinstance(d, int) else d
+    if name == "__len__":
+        return 0
+    return slice(None) if name in COUNTS else None
+
+
+class Selected:
+    """Which sizes of tensors depend on what data selects: the elements that a mask lets through,
+    different ones, repeated ones. Known by tensor, as a flag for each dimension."""
+
+    def __init__(self):
+        self.flags = WeakTensorKeyDictionary()
+
+    def asked(self, t, dims):
+        flags = self.flags.get(t)
+        return (
+            flags is not None
+            and bool(flags)
+            and any([flags[dims]] if isinstance(dims, int) else flags[dims])
+        )
+
+    def passed_on(self, given, out, made):
+        """The results of a function of these tensors, in which operators have `made` such sizes: a
+        size is one where an operand has it so, and where no operand explains it."""
+        chosen, plain, any_chosen = set(made), {1}, bool(made)
+        for x in given:
+            if isinstance(x, int):
+                plain.add(x)
+            if not isinstance(x, torch.Tensor):
+                continue
+            flags = self.flags.get(x)
+            any_chosen = any_chosen or flags is not None
+            for k, s in enumerate(x.shape):
+                (chosen if flags is not None and flags[k] else plain).add(s)
+        if not any_chosen:
+            return
+        for t in out:
+            flags = [s in chosen or s not in plain for s in t.shape]
+            if any(flags):
+                self.flags[t] = flags
+
+
 class Reads(TorchFunctionMode):
-    """Guards for what is read out of tensors past their operators."""
+    """Guards for what is read out of tensors past their operators: values, and sizes that depend on
+    values."""
 
     def __init__(self, recorder):
         super().__init__()
-        self.recorder = recorder
+        self.recorder, self.selected = recorder, Selected()
+
+    def guard(self, name, value):
+        said = {"reads": [], "op": "Tensor." + name, "value": str(value)}
+        self.recorder.guards.append(dict(said, **self.recorder.here()))
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
         name = getattr(function, "__name__", "")
-        if name in UNSEEN and args and isinstance(args[0], torch.Tensor):
+        first = args[0] if args and isinstance(args[0], torch.Tensor) else None
+        if name in UNSEEN and first is not None:
             with _disable_current_modes():
-                known = self.recorder.memory.storage(args[0]) is not None
+                known = self.recorder.memory.storage(first) is not None
             if known:
-                said = {"reads": [], "op": "Tensor." + name, "value": str(args[0].shape)}
-                self.recorder.guards.append(dict(said, **self.recorder.here()))
-        return function(*args, **(kwargs or {}))
+                self.guard(name, first.shape)
+        dims = sizes_asked(function, args, kwargs)
+        if dims is not None and first is not None and self.selected.asked(first, dims):
+            self.guard("shape" if name == "__get__" else name, tuple(first.shape))
+        self.recorder.selected.clear()
+        out = function(*args, **kwargs)
+        self.selected.passed_on(
+            pytree.tree_leaves((args, kwargs)),
+            [t for t in pytree.tree_leaves(out) if isinstance(t, torch.Tensor)],
+            self.recorder.selected,
+        )
+        return out
 
 
 class Value:
@@ -82,7 +154,8 @@ def record(called, inputs, wanted, why, specialize):
             graph = Graph(called.inner, given, {})
             with Reads(graph.recorder), graph.recording():
                 out = called(**inputs)
-            for name, t in leaves_of(out, "output"):
+            given_back = leaves_of(out, "output")
+            for name, t in given_back:
                 if isinstance(t, torch.Tensor) and (wanted is None or name in wanted):
                     graph.output(name, t)
             written = written_leaves(graph.recorder, called.inner)
@@ -99,7 +172,9 @@ def record(called, inputs, wanted, why, specialize):
     held = {n["id"] for n in nodes}
     leaves = {k: v for k, v in recorder.leaves.items() if k in held}
     dropped = [n for k, (_, n, _) in recorder.leaves.items() if k not in held]
-    return Recording(nodes, leaves, dropped, written, recorder.guards), kept
+    recording = Recording(nodes, leaves, dropped, written, recorder.guards)
+    recording.no_tensors = [(n, v) for n, v in given_back if not isinstance(v, torch.Tensor)]
+    return recording, kept
 
 
 def written_leaves(recorder, module):

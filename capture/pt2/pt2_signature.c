@@ -1,5 +1,6 @@
 /* The signature of torch.export's program: its leaves and outputs, and the translation as a whole
  * (pt2_graph.c has the nodes). */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,14 +177,39 @@ typedef struct left {
   json_t *written;    /* leaves whose new values are no outputs */
 } left;
 
-/* A number of known value is that one; a formula of sizes stays as the archive has it. */
-static iso_code leave_out(translation *t, const json_t *arg, const char *name, left *to) {
+/* The value that the archive has of a symbolic number, if it has one. */
+static const json_t *symbolic_value(const frame *f, const char *kind, const json_t *v) {
+  const bool whole = strcmp(kind, "as_sym_int") == 0;
+  return whole ? json_object_get(json_object_get(f->graph, "sym_int_values"), pt2_str(v, "as_name"))
+               : NULL;
+}
+
+/* Whether an expression has a symbol of PyTorch's for a size that depends on data: u0, u1, ... */
+static bool counts_data(const char *expr) {
+  for (const char *c = expr; *c; c++)
+    if (*c == 'u' && isdigit((unsigned char)c[1]) &&
+        (c == expr || (!isalnum((unsigned char)c[-1]) && c[-1] != '_')))
+      return true;
+  return false;
+}
+
+/* A number of known value is that one, an expression over sizes that expression; of another
+ * formula no more is known than that it is one. */
+static iso_code leave_out(translation *t, const frame *f, const json_t *arg, const char *name,
+                          left *to) {
   static const char *const plain[] = {"as_int", "as_float", "as_bool", "as_string"};
   const json_t *v = NULL;
   const char *kind = pt2_variant(arg, &v);
   json_t *said = strcmp(kind, "as_none") == 0 ? json_null()
-                                              : json_pack("{s:O?}", kind, (json_t *)(uintptr_t)v);
-  if (strncmp(kind, "as_sym_", strlen("as_sym_")) == 0) kind = pt2_variant(v, &v);
+                                              : json_pack("{s:[O?]}", kind, (json_t *)(uintptr_t)v);
+  if (strncmp(kind, "as_sym_", strlen("as_sym_")) == 0) {
+    const json_t *known = symbolic_value(f, kind, v);
+    kind = pt2_variant(known ? known : v, &v);
+    if (strcmp(kind, "as_expr") == 0 && !counts_data(pt2_str(v, "expr_str"))) {
+      json_decref(said);
+      said = json_pack("{s:s}", "size", pt2_str(v, "expr_str"));
+    }
+  }
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
     if (strcmp(kind, plain[i]) == 0 && !json_is_object(v) &&
         json_is_string(v) == (strcmp(kind, "as_string") == 0)) {
@@ -261,7 +287,7 @@ static iso_code read_outputs(translation *t, const frame *f, const json_t *expor
     k++;
     const json_t *arg = json_object_get(v, "arg");
     if (name == NULL) code = pt2_no_memory(&t->w);
-    else if (json_object_get(arg, "as_tensor") == NULL) code = leave_out(t, arg, name, to);
+    else if (json_object_get(arg, "as_tensor") == NULL) code = leave_out(t, f, arg, name, to);
     else code = add_output(t, f, arg, name, &taken, to);
   }
   cap_names_fini(&taken);

@@ -104,11 +104,22 @@ cap_options cmp_inputs_of(const options *o, size_t k) {
 }
 
 /* The agreement on inputs, as assumptions. Owns: free(). */
-static synth_note *notes_of(const cap_agreement *a) {
-  synth_note *n = calloc(a->n_notes + 1, sizeof *n);
-  for (size_t i = 0; n && i < a->n_notes; i++)
+/* Assumptions about inputs, and those of numbers that the programs read. Owns: so->said. */
+static iso_code note_said(pair *p, synth_options *so, iso_error *err) {
+  const cap_graph *const g[2] = {p->graph[0], p->graph[1]};
+  const cap_agreement *a = &p->agreed;
+  const char *const *line;
+  size_t n_lines;
+  const iso_code c = cap_what_was_read(g, &p->relations.arena, &line, &n_lines, err);
+  if (c) return c;
+  synth_note *n = calloc(a->n_notes + n_lines + 1, sizeof *n);
+  if (!n) return iso_fail(err, ISO_NOMEM, "out of memory");
+  for (size_t i = 0; i < a->n_notes; i++)
     n[i] = (synth_note){a->note[i].kind, a->note[i].text, a->note[i].left, a->note[i].right};
-  return n;
+  for (size_t i = 0; i < n_lines; i++)
+    n[a->n_notes + i] = (synth_note){RULE_ASSUMES_GUARD, line[i], -1, -1};
+  so->said = n, so->n_said = a->n_notes + n_lines;
+  return ISO_OK;
 }
 
 static bool any_related(const relations *r) {
@@ -258,8 +269,7 @@ iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engin
   if (some) c = relations_apply(&p->relations, p->graph[0], p->graph[1], err);
   const char *apart = NULL;
   if (!c) c = note_left_out(p, &so, &apart, err);
-  if (!c && !(so.said = notes_of(&p->agreed))) c = iso_fail(err, ISO_NOMEM, "out of memory");
-  so.n_said = p->agreed.n_notes;
+  if (!c) c = note_said(p, &so, err);
   for (int side = 0; side < 2 && !c; side++)
     if (!cmp_make_view(p->graph[side], side ? p->relations.relation : NULL, p->agreed.n_captured,
                        &p->view[side]))

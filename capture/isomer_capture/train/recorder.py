@@ -24,6 +24,8 @@ SAME = ("detach", "alias", "lift_fresh")
 COPIES = ("clone", "contiguous", "lift_fresh_copy", "_to_copy")
 FILLS = {w % f: f for f in ("ones", "zeros", "full") for w in ("%s_like", "new_%s")}
 SPELLED = {"aten::_unsafe_view": "aten::view"}  # of a copy, which the graph does not make
+MASKS = (torch.bool, torch.uint8)
+LAST = ("one_hot", "bincount")  # whose results have a last dimension as long as the largest value
 READS = ("_local_scalar_dense", "item", "is_nonzero", "equal", "allclose")
 QUIET = ("_assert_async", "_assert_scalar", "_assert_tensor_metadata", "_print", "record_stream")
 
@@ -36,6 +38,9 @@ class Recorder(TorchDispatchMode):
         self.leaves, self.guards, self.constants = {}, [], 0
         self.read_at = {}  # name of a constant to the line that read it first
         self.events, self.silent, self.modules, self.scopes = 0, 0, [], {}
+        self.selected = (
+            set()
+        )  # sizes that operators have made of what their operands' values select
         self.graph.here, self.counts, self.said = self.here, Counts(), Said()
         self.graph.counts = self.counts.marks
 
@@ -121,6 +126,8 @@ class Recorder(TorchDispatchMode):
         storages = {t.untyped_storage()._cdata for t in tensors((args, kwargs))}
         out = func(*args, **kwargs)
         results = list(out) if isinstance(out, (list, tuple)) else [out]
+        if torch.Tag.dynamic_output_shape in func.tags:
+            self.selected.update(selected_sizes(name, args, results))
         if not all(isinstance(r, torch.Tensor) or r is None for r in results):
             raise CaptureError("%s returns something other than tensors" % func.name())
         if name in SAME:
@@ -243,6 +250,15 @@ class Recorder(TorchDispatchMode):
         said = number if isinstance(number, (bool, int, float)) else str(number)
         self.guards.append(dict({"reads": read, "op": func.name(), "value": said}, **self.here()))
         return number
+
+
+def selected_sizes(name, args, results):
+    """The sizes of an operator's results that depend on the values of its operands."""
+    if name == "index":
+        return [int(i.sum()) for i in args[1] if i is not None and i.dtype in MASKS]
+    if name in LAST:
+        return [results[0].shape[-1]]
+    return [results[0].shape[args[1] if name == "unique_dim" else 0]]
 
 
 def tensors(tree, kind=torch.Tensor):
