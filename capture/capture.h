@@ -140,8 +140,8 @@ ISO_MUST_USE iso_code cap_load(const char *path, rule_schemas *schemas, cap_grap
 ISO_MUST_USE iso_code cap_what_is_left_out(const cap_graph *const g[2], iso_arena *a,
                                            const char *const **line, size_t *n, const char **apart,
                                            iso_error *err);
-/* What each side's program read out of its tensors: assumptions of kind guard, in words that live in
- * `a`. Errors: ISO_NOMEM. */
+/* What each side's program read out of its tensors: assumptions of kind guard, in words that live
+ * in `a`. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code cap_what_was_read(const cap_graph *const g[2], iso_arena *a,
                                         const char *const **line, size_t *n, iso_error *err);
 

@@ -43,8 +43,8 @@ static const char *print_value(iso_arena *a, const json_t *v) {
 }
 
 /* Values that JSON has no word for are written {"float": "nan"}, {"dtype": "float32"}, and sizes
- * {"size": "2*T"}: of one text they are one value. {"object": TYPE} says no more than that, and of a
- * list nothing is known. */
+ * {"size": "2*T"}: of one text they are one value. {"object": TYPE} says no more than that, and of
+ * a list nothing is known. */
 static bool known_by_text(json_t *v) {
   if (!json_is_object(v)) return !json_is_array(v);
   return json_object_size(v) == 1 && !json_object_get(v, "object") &&
@@ -82,9 +82,11 @@ static iso_code read_reads(cap_graph *g, const json_t *guards, iso_error *err) {
     const char *op = json_string_value(json_object_get(v, "op")),
                *at = json_string_value(json_object_get(v, "source")),
                *value = of ? print_value(&g->arena, of) : "not said",
-               *text = iso_arena_printf(&g->arena, "%.80s reads a number out of a tensor%s%.120s: it is "
-                                        "%.60s", op ? op : "the program", at ? " at " : "",
-                                        at ? at : "", value ? value : "");
+               *text = iso_arena_printf(&g->arena,
+                                        "%.80s reads a number out of a tensor%s%.120s: it is "
+                                        "%.60s",
+                                        op ? op : "the program", at ? " at " : "", at ? at : "",
+                                        value ? value : "");
     if (!value || !text) return cap_no_memory(err);
     if (!is_among(list, g->n_reads, text)) list[g->n_reads++] = text;
   }

@@ -22,7 +22,6 @@ from .errors import CaptureError, short
 from .files import value as as_value
 from .files import write_capture
 from .program import Program, real
-from .sizes import NUMBERS
 
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 5e-2, torch.bfloat16: 2e-1}
 
@@ -607,7 +606,7 @@ def finish(program, exported, results, expected, wanted, output_names):
 def without_tensor(value):
     """An output that is no tensor, as the capture has it: of an object its type, and a list where no
     more is known than that it is a number."""
-    if isinstance(value, NUMBERS):
+    if isinstance(value, open_sizes.NUMBERS):
         return [type(value).__name__]
     try:
         small = not isinstance(value, int) or -(1 << 63) <= value < 1 << 63
