@@ -604,8 +604,8 @@ def finish(program, exported, results, expected, wanted, output_names):
 
 
 def without_tensor(value):
-    """An output that is no tensor, as the capture has it: of an object its type, and a list where no
-    more is known than that it is a number."""
+    """An output that is no tensor, as the capture has it: of an object its type, and a list where
+    no more is known than that it is a number."""
     if isinstance(value, open_sizes.NUMBERS):
         return [type(value).__name__]
     try:
