@@ -14,7 +14,8 @@ static rule_fact fact_of_leaf(chk_state *k, uint32_t i) {
   const chk_term *t = &k->term[i];
   const chk_values *konst = &k->konst[chk_root(k, i)];
   const rule_tensor *v = konst->n == 1 && konst->v ? konst->v[0] : NULL;
-  rule_fact f = {.nonnegative = t->node && t->node->value && t->node->value->dtype == RULE_BOOL};
+  rule_fact f = rule_fact_of_domain(t->node ? t->node->domain : NULL);
+  f.nonnegative |= t->node && t->node->value && t->node->value->dtype == RULE_BOOL;
   if (!v) return f;
   f = (rule_fact){.constant = true, .nonnegative = true, .nonzero = true};
   for (int64_t e = 0; e < v->numel; e++) {
@@ -68,6 +69,7 @@ iso_code chk_poles_of(chk_state *k, chk_poles *p) {
   for (uint32_t i = 0; i < k->n_terms; i++) {
     const chk_term *t = &k->term[i];
     fact[i] = t->call ? rule_fact_of(t->call, fact) : fact_of_leaf(k, i);
+    if (t->node) fact[i] = rule_fact_in_shape(fact[i], &t->node->output[0].shape);
     /* A term that the certificate makes up is in no capture, and a node that no output needs is
      * seen by none. */
     if (!t->call || !t->node || !need[i]) continue;

@@ -182,9 +182,17 @@ typedef struct rule_fact {
   bool constant;  /* the same on all inputs */
   bool nonnegative, nonzero;
   bool places; /* of several results: the second are places, and the rest is of the first */
+  bool parts;  /* of several results, or of one: each is of its first operand's numbers */
+  bool counts; /* of several results: the second is a number of those that count, above zero */
   bool seen;   /* an operator on the way here saw what may be undefined */
   bool large;  /* some may have overflowed: calculated from what is finite, without a bound */
 } rule_fact;
+/* What is left of a fact of a tensor of this shape: a mean over no elements is 0/0, whatever is
+ * true of all of them. */
+rule_fact rule_fact_in_shape(rule_fact f, const rule_shape *shape);
+/* What the domain of an input (may be NULL) says of all its elements. */
+struct rule_domain;
+rule_fact rule_fact_of_domain(const struct rule_domain *d);
 /* Of a term over nodes (RULE_VAR i: node i); `node` NULL: over given numbers. */
 rule_fact rule_fact_of(const rule_term *t, const rule_fact *node);
 /* How an operator of the term, over nodes, tells of a number that may be large. Proofs are about

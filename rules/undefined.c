@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "rules/domain.h"
 #include "rules/names.h"
 #include "rules/operators.h"
 #include "rules/rules_int.h"
@@ -23,6 +24,17 @@ static rule_fact number(double x) {
                      .constant = true,
                      .nonnegative = x >= 0,
                      .nonzero = !(x == 0)};
+}
+
+rule_fact rule_fact_of_domain(const rule_domain *d) {
+  if (!d) return (rule_fact){0};
+  return (rule_fact){.nonnegative = d->low >= 0 || d->mask, .nonzero = d->low > 0};
+}
+
+rule_fact rule_fact_in_shape(rule_fact f, const rule_shape *shape) {
+  for (uint32_t i = 0; i < shape->rank; i++)
+    if (shape->dim[i] == 0) f.nonnegative = f.nonzero = false;
+  return f;
 }
 
 /* Of all elements of several tensors. */
@@ -151,8 +163,10 @@ static rule_fact selected(const rule_term *call, const rule_fact *of) {
 
 /* One of several results, of which nothing is known unless they are values and their places. */
 static rule_fact result(const rule_term *call, rule_fact of) {
-  if (!of.places) return (rule_fact){0};
   const bool place = child(call, 1)->kind != RULE_INT || child(call, 1)->u.i != 0;
+  if (of.counts) return (rule_fact){.nonnegative = place, .nonzero = place};
+  if (of.parts) return (rule_fact){.nonnegative = of.nonnegative, .nonzero = of.nonzero};
+  if (!of.places) return (rule_fact){0};
   return (rule_fact){.nonnegative = of.nonnegative || place, .nonzero = of.nonzero && !place};
 }
 
@@ -175,6 +189,23 @@ static bool stays_finite(const rule_term *call, const rule_operator *o) {
   if (o->accumulates) return false;
   return o->no_overflow || o->exact || o->moves || o->fills || o->cast || only_moves(o) ||
          shrinks(call, o) || rule_is_getitem(call->u.s);
+}
+
+static bool is_tensor(const rule_term *t) {
+  return t->kind == RULE_VAR || t->kind == RULE_OP || t->kind == RULE_LIST;
+}
+
+/* Whether every element of a loss of classes counts, so that its mean, over what these weigh, has
+ * no pole: the number that stands for none is below zero, and no class is. */
+static bool all_count(const rule_term *call, const rule_operator *o, const rule_fact *node) {
+  if (o->ends != RULE_ENDS_CLASSES) return false;
+  const rule_term *weight = child(call, o->index + 1u), *total = child(call, o->index + 4u);
+  const rule_fact w = rule_fact_of(weight, node);
+  double none = 0;
+  if (!literal(child(call, o->index + 3u), &none) || none >= 0) return false;
+  if (weight->kind != RULE_NONE && (w.undefined || !w.nonnegative || !w.nonzero)) return false;
+  if (is_tensor(total) && !rule_fact_of(total, node).nonzero) return false;
+  return rule_fact_of(child(call, o->index), node).nonnegative;
 }
 
 /* The result's sign, by the signs of the first operands. */
@@ -228,10 +259,6 @@ static void pass_masks(const rule_term *call, bool choice_is_constant, rule_fact
 
 enum { FIRST = 3 }; /* operands whose signs are looked at */
 
-static bool is_tensor(const rule_term *t) {
-  return t->kind == RULE_VAR || t->kind == RULE_OP || t->kind == RULE_LIST;
-}
-
 /* Whether its result is a number although an operand is none. A power is one where its exponent is
  * 0 (1) or below (an infinity's is 0), and not where that is a literal above 0. */
 static bool sees(const rule_term *call) {
@@ -262,11 +289,14 @@ static rule_fact call_fact(const rule_term *call, const rule_fact *node) {
   }
   const rule_undefined kind =
       casts_to_float(call) ? RULE_UNDEFINED_PASSES : rule_undefined_of(call->u.s);
+  const bool counts = all_count(call, o, node);
   out = rule_is_overload(call->u.s, OP_POW) ? power(call, of[0]) : sign(call, o, of);
   if (kind == RULE_UNDEFINED_SEES) out = (rule_fact){.nonnegative = o->nonnegative};
   else
-    out.undefined |=
-        given || written || (kind == RULE_UNDEFINED_MAKES && !pole_avoided(o, of[0], of[1]));
+    out.undefined |= given || written ||
+                     (kind == RULE_UNDEFINED_MAKES && !counts && !pole_avoided(o, of[0], of[1]));
+  out.counts = counts;
+  out.parts = o->part;
   if (masked && kind != RULE_UNDEFINED_SEES) pass_masks(call, choice, &out);
   out.constant = constant;
   out.seen = seen || (sees(call) && given);

@@ -18,8 +18,9 @@ static bool is_float(rule_dtype d) { return rule_dtype_is_float(d) || rule_dtype
 /* Of a constant: what its numbers are. Of other leaves: they are given. */
 static rule_fact leaf_fact(const state *s, int side, size_t i) {
   const synth_node *n = &s->graph[side]->node[i];
-  rule_fact f = {.nonnegative = n->dtype == RULE_BOOL};
+  rule_fact f = rule_fact_of_domain(n->domain);
   const rule_tensor *v = n->value ? n->value[0] : NULL;
+  f.nonnegative |= n->dtype == RULE_BOOL;
   if (!v || !s->rec[s->map[side][i].i].konst) return f;
   f = (rule_fact){.constant = true, .nonnegative = true, .nonzero = true};
   for (int64_t k = 0; k < v->numel; k++) {
@@ -75,6 +76,7 @@ static void facts_of(state *s, int side, rule_fact *fact, st_poles *p, iso_error
     const synth_node *n = &g->node[i];
     if (s->map[side][i].i == EG_NONE) continue;
     fact[i] = n->kind == SYNTH_OP ? rule_fact_of(n->call, fact) : leaf_fact(s, side, i);
+    fact[i] = rule_fact_in_shape(fact[i], &n->shape);
     if (n->kind != SYNTH_OP) continue;
     /* Integers and truth values are never undefined: what makes one of a float has seen it. */
     const bool sees = rule_looks_at_undefined(n->call) || !is_float(n->dtype);

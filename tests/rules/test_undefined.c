@@ -2,6 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "rules/domain.h"
 #include "rules/rules.h"
 #include "tests/support/suite.h"
 
@@ -80,6 +81,60 @@ START_TEST(observers) {
 }
 END_TEST
 
+/* What a tensor is cut into is no less than it is; of other results nothing is known. */
+START_TEST(parts) {
+  const rule_term *above = call("aten::exp", rule_var(&a, 0), NULL), *one = rule_int(&a, 1);
+  const rule_term *cut = call("getitem", call("aten::split.Tensor", above, one), one);
+  const rule_term *norm = call("getitem", call("aten::native_layer_norm", above, one), one);
+  ck_assert(!undefined(call("aten::log", cut, NULL)));
+  ck_assert(undefined(call("aten::log", norm, NULL)));
+  cut = call("getitem", call("aten::split.Tensor", rule_var(&a, 0), one), one);
+  ck_assert(undefined(call("aten::log", cut, NULL)));
+}
+END_TEST
+
+/* The mean of a loss over what its classes weigh: a number where none of them stands for none. */
+START_TEST(losses) {
+  const rule_term *x = rule_var(&a, 0), *target = rule_var(&a, 1), *none = rule_none(&a);
+  const rule_term *one = rule_int(&a, 1);
+  const rule_domain any = rule_domain_all("who"), from = {.low = 0, .high = 9},
+                    above = {.low = 0.5, .high = 9};
+  const rule_fact weighed[] = {{0}, rule_fact_of_domain(&from), rule_fact_of_domain(&above)};
+  const rule_fact open[] = {{0}, rule_fact_of_domain(&any), rule_fact_of_domain(&from)};
+  const struct {
+    const rule_term *weight;
+    int64_t ignored;
+    const rule_fact *of;
+    bool good;
+  } tries[] = {{none, -100, weighed, true},        {none, 0, weighed, false},
+               {none, -100, open, false},          {rule_var(&a, 2), -1, weighed, true},
+               {rule_var(&a, 2), -1, open, false}, {rule_var(&a, 0), -1, weighed, false}};
+  for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+    const rule_term *ignored = rule_int(&a, tries[i].ignored);
+    const rule_term *there[5] = {x, target, tries[i].weight, one, ignored};
+    const rule_term *loss = rule_op(&a, "aten::nll_loss_forward", there, 5);
+    const rule_term *total = call("getitem", loss, one);
+    const rule_term *back[7] = {x, x, target, tries[i].weight, one, ignored, total};
+    const rule_term *slope = rule_op(&a, "aten::nll_loss_backward", back, 7);
+    ck_assert_int_eq(rule_fact_of(call("getitem", loss, rule_int(&a, 0)), tries[i].of).undefined,
+                     !tries[i].good);
+    ck_assert_int_eq(rule_fact_of(slope, tries[i].of).undefined, !tries[i].good);
+    back[6] = x; /* any number, and so perhaps zero */
+    ck_assert(rule_fact_of(rule_op(&a, "aten::nll_loss_backward", back, 7), tries[i].of).undefined);
+  }
+}
+END_TEST
+
+/* Nothing is below zero in a tensor without elements, and its mean is none. */
+START_TEST(empty) {
+  const rule_fact f = {.nonnegative = true, .nonzero = true};
+  const rule_shape some = {.rank = 2, .dim = {2, 3}}, nothing = {.rank = 2, .dim = {2, 0}};
+  ck_assert(rule_fact_in_shape(f, &some).nonnegative && rule_fact_in_shape(f, &some).nonzero);
+  ck_assert(!rule_fact_in_shape(f, &nothing).nonnegative);
+  ck_assert(!rule_fact_in_shape(f, &nothing).nonzero);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("undefined");
   TCase *t = tcase_create("undefined");
@@ -87,6 +142,9 @@ int main(void) {
   tcase_add_test(t, places);
   tcase_add_test(t, poles);
   tcase_add_test(t, observers);
+  tcase_add_test(t, parts);
+  tcase_add_test(t, losses);
+  tcase_add_test(t, empty);
   suite_add_tcase(suite, t);
   return run_suite(suite);
 }

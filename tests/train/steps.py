@@ -117,8 +117,24 @@ def pipelines():
 
 PIPELINES = [("gpipe", 2), ("gpipe", 4), ("one_forward", 2), ("one_forward", 4), ("interleaved", 2)]
 
-STEPS += list(decoders()) + list(dict.fromkeys(faults())) + list(pipelines())
-QUICK = ("data_strided-2", "data_unsynchronised-2", "decoders:llama_sharded_clipped-2")
+
+def optimizers():
+    for name in REPLICATED.split():
+        yield "optimizers:" + name, "optimizers:" + name, 2, PROVED
+    for name in SHARDED.split():
+        one = "optimizers:" + name
+        yield one, one + "_sharded", 2, PROVED
+        yield one, one + "_unreduced", 2, "different"
+
+
+SHARDED = "momentum nesterov adam"
+REPLICATED = (
+    SHARDED + " amsgrad adamax nadam radam rmsprop adagrad adadelta averaged cosine clipped"
+)
+
+STEPS += list(optimizers()) + list(decoders()) + list(dict.fromkeys(faults())) + list(pipelines())
+QUICK = "data_strided-2 data_unsynchronised-2 decoders:llama_sharded_clipped-2".split()
+QUICK.append("optimizers:momentum_sharded-2")
 
 
 class Failed(Exception):

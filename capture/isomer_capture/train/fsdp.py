@@ -46,13 +46,13 @@ def copy_out(memory, graph, g):
 
 
 def chunk_cat(memory, graph, g):
-    """Part k of each tensor's dimension, padded with zeros, in row k."""
+    """Part k of each tensor's dimension, padded with zeros, in row k, in the buffer's dtype."""
     out, chunks = g["out"], g["num_chunks"]
     if g["dim"] != 0:
         raise CaptureError("fsdp::chunk_cat along dimension %d is not recorded" % g["dim"])
     rows = [[] for _ in range(chunks)]
     for t in g["tensors"]:
-        value, row = memory.read(t), count(t.shape[1:])
+        value, row = graph.cast(memory.read(t), out.dtype), count(t.shape[1:])
         step = -(-t.shape[0] // chunks)
         for k in range(chunks):
             first, last = min(k * step, t.shape[0]), min((k + 1) * step, t.shape[0])
@@ -60,8 +60,8 @@ def chunk_cat(memory, graph, g):
                 rows[k].append((value, first * row, last * row))
             missing = (step - (last - first)) * row
             if missing:
-                like = torch.empty(missing, dtype=t.dtype, device="meta")
-                zeros = graph.emit("aten::zeros", [[missing]], {"dtype": t.dtype}, like)
+                like = torch.empty(missing, dtype=out.dtype, device="meta")
+                zeros = graph.emit("aten::zeros", [[missing]], {"dtype": out.dtype}, like)
                 rows[k].append((zeros, 0, missing))
 
     def write(_):

@@ -8,6 +8,7 @@ error, and a number that the program reads out of a tensor is a guard of the cap
 import sys
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -101,6 +102,8 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if any(issubclass(t, FakeTensor) for t in types):
+            return func(*args, **kwargs)  # a layout that DTensor has not met before is tried out
         if any(t not in (torch.Tensor, torch.nn.Parameter) for t in types):
             return NotImplemented  # a subclass calls again with the tensors that it holds
         if self.silent:
@@ -281,8 +284,6 @@ def all_results(func, args):
 
 def stands_in(args, kwargs):
     """Propagation of shapes, below what the program computes."""
-    from torch._subclasses.fake_tensor import FakeTensor
-
     given = tensors((args, kwargs))
     device = kwargs.get("device")
     meta = device is not None and torch.device(device).type == "meta"
