@@ -356,6 +356,18 @@ iso_code val_check(val_engine *e, const rule *r, val_finding *out, iso_error *er
   return c;
 }
 
+iso_code val_undefined_together(val_engine *e, const rule *r, bool *yes, iso_error *err) {
+  bool at[VAL_MAX_VARS] = {false};
+  rule_verdict v = {0};
+  val_ladder l = {.e = e, .r = r, .strict = true, .first = STRICT_ROUNDS * VAL_KINDS, .work = WORK};
+  *yes =
+      r->n_vars <= VAL_MAX_VARS && !val_poles(r->lhs, false, at) && !val_poles(r->rhs, false, at);
+  if (*yes) return ISO_OK;
+  const iso_code c = decide(&l, &v, err);
+  *yes = v.status == RULE_PROVED && !(v.rests_on & RULE_RESTS_ON_NUMBERS);
+  return c;
+}
+
 /* ---- as a rule_oracle ---- */
 
 static double largest(const rule_tensor *t) {

@@ -179,6 +179,10 @@ typedef struct val_finding {
  * literals count as the doubles they are, and differences beyond rounding count however small.
  * Owns: val_finding_free, also after an error. */
 ISO_MUST_USE iso_code val_check(val_engine *e, const rule *r, val_finding *out, iso_error *err);
+/* Whether a proved rule is one of what is no number, too: as far as samples at poles show, its
+ * sides are undefined together, and no operator of it tells. */
+ISO_MUST_USE iso_code val_undefined_together(val_engine *e, const rule *r, bool *yes,
+                                             iso_error *err);
 void val_finding_free(val_finding *f);
 
 /* The obligations of a proof for all sizes, as SMT-LIB: one text per case of the proof. To each, z3

@@ -252,6 +252,24 @@ static iso_code doubt_other_outputs(synth_result *r, const char *apart, iso_erro
   return r->reason ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 
+/* Of graphs that were not run nothing tells where parts are numbers: (x / w) * w is x only there.
+ */
+static iso_code doubt_numbers(synth_result *r, val_engine *engine, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < r->n_rules && !c && r->verdict == SYNTH_EQUIVALENT; i++) {
+    bool together = true;
+    if (r->rule[i].uses) c = val_undefined_together(engine, r->rule[i].what, &together, err);
+    if (c || together) continue;
+    r->verdict = SYNTH_UNDECIDED;
+    r->reason = iso_arena_printf(&r->arena,
+                                 "rule %s holds where all parts are numbers, which only a run can "
+                                 "tell",
+                                 r->rule[i].what->name);
+    if (!r->reason) c = iso_fail(err, ISO_NOMEM, "out of memory");
+  }
+  return c;
+}
+
 iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engine,
                             const rule_set *known, pair *p, iso_error *err) {
   const double t0 = now(), read = p->load;
@@ -294,6 +312,7 @@ iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engin
   }
   free((void *)(uintptr_t)so.said);
   if (!c && p->unrelated) c = say_unrelated(p, o->synth.seed, err);
+  if (!c && o->unrun) c = doubt_numbers(p->result, engine, err);
   if (!c) c = doubt_other_outputs(p->result, apart, err);
   if (!c && p->result->verdict == SYNTH_EQUIVALENT && o->synth.certificate)
     c = obligations_ask(p->result, schemas, &o->val, o->certified, &p->obligations, err);

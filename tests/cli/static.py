@@ -190,6 +190,45 @@ def test_without_rules():
         expect(got.status == UNDECIDED, "status %d: %s", got.status, short(got.out or got.err))
 
 
+# Rules that hold where all parts are numbers, and one that holds everywhere.
+NUMBERS = (
+    (
+        "(var x f (m n)) (var w f (m n)) (lhs (aten::log (aten::mul.Tensor x w)))"
+        " (rhs (aten::add.Tensor (aten::log x) (aten::log w)))",
+        lambda x, w: x.mul(w).log(),
+        lambda x, w: x.log().add(w.log()),
+        UNDECIDED,
+    ),
+    (
+        "(var x f (m n)) (lhs (aten::mul.Tensor (aten::rsqrt x) (aten::sqrt x)))"
+        " (rhs (aten::div.Tensor x x))",
+        lambda x, w: x.rsqrt().mul(x.sqrt()).mul(w),
+        lambda x, w: x.div(x).mul(w),
+        UNDECIDED,
+    ),
+    (
+        "(var x f (m n)) (var w f (m n)) (lhs (aten::log (aten::mul.Tensor x w)))"
+        " (rhs (aten::log (aten::mul.Tensor w x)))",
+        lambda x, w: x.mul(w).log(),
+        lambda x, w: w.mul(x).log(),
+        EQUIVALENT,
+    ),
+)
+
+
+def test_rules_of_numbers():
+    """Where nothing is run, nothing tells that parts are numbers."""
+    for i, (rule, left, right, status) in enumerate(NUMBERS):
+        with tempfile.TemporaryDirectory() as d:
+            sides = [lambda g, f=f: f(g.x(3, 4), g.param("w", 3, 4)) for f in (left, right)]
+            both = write(d, "a", *sides, True)
+            path = os.path.join(d, "one.rules")
+            with open(path, "w") as out:
+                out.write("(rule one %s (where))\n" % rule)
+            got = isomer("compare", "--static", "--rules", path, *both, "-q")
+            expect(got.status == status, "%d: status %d: %s", i, got.status, short(got.out))
+
+
 PLAIN = {"norm": "pow", "attention": "sdpa", "add": True, "mul": True, "act": True}
 
 
@@ -340,6 +379,7 @@ if __name__ == "__main__":
             [
                 test_options,
                 test_without_rules,
+                test_rules_of_numbers,
                 test_added_terms,
                 test_learned_leaves,
                 test_checkpoints,
