@@ -290,6 +290,8 @@ iso_code chk_rounding_explains(chk_state *k, const bool *need, const chk_output 
 iso_code chk_redrawn(chk_state *k);
 
 /* ---- undefined.c ---- */
+/* Something of either capture may be no number for some signs of what is drawn. */
+bool chk_may_be_undefined(const chk_state *k);
 enum { CHK_POLES = 32 };
 /* Numbers at which something may be undefined. */
 typedef struct chk_poles {

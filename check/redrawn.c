@@ -75,7 +75,9 @@ static const kind kinds[] = {{ZEROS, CAPTURED, 1},
                              {ANY, ANY, 1},
                              {ANY, ANY, 1},
                              {ANY, ANY, 64},
-                             {ANY, ANY, 64}};
+                             {ANY, ANY, 64},
+                             {POSITIVE, NEGATIVE, 1},
+                             {NEGATIVE, NEGATIVE, 1}};
 enum {
   N_KINDS = sizeof kinds / sizeof *kinds,
   N_UNGUARDED = 5,
@@ -551,12 +553,13 @@ static iso_code prepare(chk_state *k, look *x) {
 }
 
 iso_code chk_redrawn(chk_state *k) {
-  const size_t n = captures_guard(k) ? N_KINDS : has_float_input(k) ? N_UNGUARDED : 0;
   const size_t sets = k->graph[LEFT]->n_sets < k->graph[RIGHT]->n_sets ? k->graph[LEFT]->n_sets
                                                                        : k->graph[RIGHT]->n_sets;
   if (!k->oracle || sets == 0) return ISO_OK;
   k->set = sets - 1; /* the one whose constants are at hand */
   const double elements = count_free(k);
+  const bool all = captures_guard(k) || (elements < SMALL && chk_may_be_undefined(k));
+  const size_t n = all ? N_KINDS : has_float_input(k) ? N_UNGUARDED : 0;
   look x = {.few = n == 0 && elements > MANY, .ties = any_ties(k)};
   const size_t n_plain = x.few ? 1 : elements < FEW ? MORE_DRAWS : N_PLAIN;
   iso_code c = chk_elements_new(k, x.few ? SMALL : INT64_MAX, &x.elements);

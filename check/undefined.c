@@ -28,6 +28,15 @@ static rule_fact fact_of_leaf(chk_state *k, uint32_t i) {
   return f;
 }
 
+bool chk_may_be_undefined(const chk_state *k) {
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < k->graph[side]->n_nodes; i++) {
+      const rule_term *call = k->graph[side]->node[i].call;
+      if (call && rule_operator_of(call->u.s)->makes_undefined) return true;
+    }
+  return false;
+}
+
 static bool any_undefined(const rule_term *t, const rule_fact *fact) {
   if (t->kind == RULE_VAR) return fact[t->u.i].undefined;
   for (uint32_t i = 0; i < t->n; i++)

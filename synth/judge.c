@@ -144,7 +144,7 @@ static iso_code look_where_undefined(state *s, synth_pair *pair, bool joined, is
   if (st_stopped(s)) return ISO_OK;
   iso_code c = st_poles_of(s, &p, err);
   if (!c && (p.watched || p.apart)) c = st_hunt_poles(s, &p, &d, err);
-  if (!c && !d.found) c = st_hunt_undefined(s, &d, err);
+  if (!c && !d.found) c = st_hunt_undefined(s, p.undefined, &d, err);
   bool apart = false;
   const bool large = (p.told || p.hides) && any_rule(s);
   if (!c && !d.found && large) c = st_hunt_large(s, &p, &apart, &d, err);

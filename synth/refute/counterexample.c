@@ -186,12 +186,16 @@ iso_code st_hunt_poles(state *s, st_poles *p, st_difference *out, iso_error *err
 
 /* Without any guard, what is undefined on one side only is so because the other one leaves it out
  * (a mask that multiplies, and one that selects): a few inputs show that, as far as inputs can be
- * zero at all. */
-iso_code st_hunt_undefined(state *s, st_difference *out, iso_error *err) {
-  static const unsigned char zeros[] = {ST_ZEROS_DRAW, ST_ZERO_ROW_DRAW, ST_TIES_DRAW,
-                                        ST_DRAW_KINDS, ST_DRAW_KINDS + 1};
+ * zero at all. Or it is so for some signs (the root of a product, and a product of roots): inputs
+ * and parameters take either. */
+iso_code st_hunt_undefined(state *s, bool signs, st_difference *out, iso_error *err) {
+  static const unsigned char zeros[] = {
+      ST_ZEROS_DRAW, ST_ZERO_ROW_DRAW,  ST_TIES_DRAW,         ST_DRAW_KINDS,   ST_DRAW_KINDS + 1,
+      ST_SIGNS_DRAW, ST_SIGNS_DRAW + 1, ST_ALL_NEGATIVE_DRAW, ST_VECTORS_DRAW, ST_NEGATIVE_DRAW};
+  enum { N_SIGNS = 5 };
+  const size_t n = sizeof zeros - (signs ? 0 : N_SIGNS);
   out->found = false;
   if (count_guards(s, LEFT) || count_guards(s, RIGHT))
     return hunt_among(s, NULL, ST_DRAWS, true, NULL, out, err);
-  return has_float_input(s) ? hunt_among(s, zeros, sizeof zeros, true, NULL, out, err) : ISO_OK;
+  return has_float_input(s) ? hunt_among(s, zeros, n, true, NULL, out, err) : ISO_OK;
 }

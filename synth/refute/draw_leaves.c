@@ -56,6 +56,10 @@ static const kind kinds[ST_DRAW_KINDS] = {{NORMAL, 1, AS_CAPTURED, 1, AS_CAPTURE
                                           {NEGATIVE, 64, NEGATIVE, 64, NEGATIVE, 64},
                                           {ZEROS, 1, AS_CAPTURED, 1, AS_CAPTURED, 1}};
 
+/* Where products are of one sign everywhere, and some of their factors are negative. */
+static const kind signs[ST_SIGNS] = {{POSITIVE, 1, NEGATIVE, 1, NEGATIVE, 1},
+                                     {NEGATIVE, 1, POSITIVE, 1, NEGATIVE, 1}};
+
 void st_collect_literals(st_drawing *h, const rule_term *t) {
   if ((t->kind == RULE_FLOAT && isfinite(t->u.f)) || (t->kind == RULE_INT && llabs(t->u.i) > 2)) {
     const double x = t->kind == RULE_FLOAT ? fabs(t->u.f) : fabs((double)t->u.i);
@@ -98,10 +102,11 @@ static iso_code draw_float(st_drawing *h, const synth_node *n, iso_rng *rng, rul
   }
   if (h->large && (input || h->k % 4 == 3)) return st_draw_large(h->k, v, rng, out, err);
   if (h->poles || h->large) return rule_tensor_to_float64(v, out, err);
-  const kind k = kinds[h->k % ST_DRAW_KINDS];
+  const bool sign = h->k >= ST_SIGNS_DRAW;
+  const kind k = sign ? signs[h->k - ST_SIGNS_DRAW] : kinds[h->k % ST_DRAW_KINDS];
   how m = input ? k.input : matrix ? k.matrix : k.vector;
   double scale = input ? k.input_scale : matrix ? k.matrix_scale : k.vector_scale;
-  if (h->k >= ST_DRAW_KINDS) {
+  if (h->k >= ST_DRAW_KINDS && !sign) {
     static const double scales[] = {1.0 / 64, 0.25, 1, 1, 4, 64};
     m = (how)iso_rng_below(rng, N_HOW);
     scale = scales[iso_rng_below(rng, 6)];

@@ -16,9 +16,9 @@ typedef struct st_difference {
 iso_code st_confirm(state *s, size_t d, st_difference *out, iso_error *err);
 /* Look for an input and parameters on which the outputs differ; the same. */
 iso_code st_hunt(state *s, st_difference *out, iso_error *err);
-/* The same among inputs on which something may be undefined (rows of zeros), and where one output
- * is NaN and the other a number. */
-iso_code st_hunt_undefined(state *s, st_difference *out, iso_error *err);
+/* The same among inputs on which something may be undefined (rows of zeros; `signs`: what has some
+ * sign), and where one output is NaN and the other a number. */
+iso_code st_hunt_undefined(state *s, bool signs, st_difference *out, iso_error *err);
 /* An operator failed (in `err`): whether it does so on one side only, on the captured inputs; then
  * the witness is that node. `drawn`: on these inputs none fails. */
 iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, bool *drawn,
@@ -73,6 +73,7 @@ typedef struct st_poles {
   bool *watch[2];  /* by node of left and right: it may be undefined, and an operator sees it */
   bool watched;    /* any of them */
   bool apart;      /* an output may be undefined on one side only */
+  bool undefined;  /* or on either */
   bool reached;    /* on some draw one of them was NaN or infinite */
   bool *tells[2];  /* by node: it tells whether a number that may be large has overflowed */
   bool told;       /* any of them, but of those that tell masks */

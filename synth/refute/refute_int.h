@@ -44,6 +44,11 @@ enum {
   ST_DRAWS = ST_DRAW_KINDS + 8,
   ST_TIES_DRAW = 5,
   ST_ZERO_ROW_DRAW = 21,
+  ST_VECTORS_DRAW = 12,  /* of both signs */
+  ST_NEGATIVE_DRAW = 13, /* parameters */
+  ST_ALL_NEGATIVE_DRAW = 23,
+  ST_SIGNS_DRAW = ST_DRAWS, /* behind the random ones, for what some signs make undefined */
+  ST_SIGNS = 2,
   ST_ZEROS_DRAW = ST_DRAW_KINDS - 1,
   ST_LITERALS = 16
 };

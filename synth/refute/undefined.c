@@ -176,6 +176,7 @@ iso_code st_poles_of(state *s, st_poles *p, iso_error *err) {
     const uint32_t l = s->graph[LEFT]->output[o].node,
                    r = s->graph[RIGHT]->output[s->right_of[o]].node;
     p->apart |= fact[LEFT][l].undefined != fact[RIGHT][r].undefined;
+    p->undefined |= fact[LEFT][l].undefined || fact[RIGHT][r].undefined;
   }
   free(fact[LEFT]);
   free(fact[RIGHT]);

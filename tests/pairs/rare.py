@@ -106,6 +106,28 @@ def bundles(rng):
     return out
 
 
+def signs(rng):
+    """Roots and logarithms of products against their sums and products: numbers where two factors
+    are negative. Parameters, which were captured positive, may be."""
+    shape, n = rng.choice([(3, 4), (2, 6)]), rng.choice([4, 8])
+    x = torch.rand(shape) + 0.5
+    v, w = (torch.nn.Parameter(torch.rand(k) + 0.2) for k in ((shape[1], n), (n,)))
+    b = torch.rand(n) * 3
+    f, joined = rng.choice([(torch.log, torch.add), (torch.sqrt, torch.mul)])
+    end = rng.choice([lambda t: t, lambda t: t @ b, lambda t: t.sum(-1)])
+    a = rng.choice([2.0, 0.25])
+    own = lambda x, v, w: end(f((x @ v) * w))
+    apart = lambda x, v, w: end(joined(f(x @ v), f(w)))
+    moved = lambda x, v, w: end(f(w * (x @ v)))
+    scaled = lambda x, v, w: end(joined(f(x @ (v * w)), f(torch.tensor(a))))
+    inner = lambda x, v, w: end(f((x @ (v * w)) * a))
+    return [
+        (False, own, apart, (x,), (v, w)),
+        (True, own, moved, (x,), (v, w)),
+        (True, inner, scaled, (x,), (v, w)),
+    ]
+
+
 def integers(rng):
     i, j = torch.randint(1, 40, (3, 4)), torch.randint(1, 9, (3, 4))
     lcm = lambda i, j: torch.lcm(i, j)
@@ -183,9 +205,15 @@ def constants(rng):
 
 
 class Side(torch.nn.Module):
-    def __init__(self, f):
+    """The function of its inputs and of some parameters."""
+
+    def __init__(self, f, parameters=()):
         super().__init__()
-        self.forward = f
+        self.p = torch.nn.ParameterList(parameters)
+        self.f = f
+
+    def forward(self, *inputs):
+        return self.f(*inputs, *self.p)
 
 
 def run(isomer, *words):
@@ -198,10 +226,10 @@ def run(isomer, *words):
 
 def one(isomer, folder, case):
     """What is wrong, None: nothing."""
-    same, left, right, inputs = case
+    same, left, right, inputs, *parameters = case
     at = [os.path.join(folder, side + ".pt2") for side in ("left", "right")]
     for path, f in zip(at, (left, right)):
-        torch.export.save(torch.export.export(Side(f), inputs), path)
+        torch.export.save(torch.export.export(Side(f, *parameters), inputs), path)
     certificate = os.path.join(folder, "c.json")
     rc, said, some = run(isomer, "compare", *at, "--certificate", certificate)
     if VERDICT.get(rc) not in (("equivalent", "undecided") if same else ("different", "undecided")):
@@ -230,7 +258,7 @@ def main():
     for k in range(o.count):
         rng = random.Random(o.seed * 1000 + k)
         torch.manual_seed(o.seed * 1000 + k)
-        for kind in (planes, quotients, bundles, integers, constants):
+        for kind in (planes, quotients, bundles, signs, integers, constants):
             for n, case in enumerate(kind(rng)):
                 with tempfile.TemporaryDirectory() as folder:
                     wrong = one(os.path.abspath(o.isomer), folder, case)
