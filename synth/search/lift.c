@@ -34,7 +34,8 @@ typedef struct lifting {
   eg_node bind[MAX_VARS]; /* what stands for the variables of the term */
   bool same[MAX_VARS];    /* and is the same tensor on all ranks */
   uint32_t n;
-  eg_node first;   /* what the first tensor operand is as one; EG_NONE: nothing */
+  eg_node first;   /* what the operand that is passed on is as one; EG_NONE: nothing */
+  bool chosen;     /* that is a choice's operand */
   bool operands;   /* some tensor operand was looked at */
   bool incomplete; /* an operand is nothing as one, or ranks have literals of their own */
 } lifting;
@@ -56,6 +57,16 @@ static eg_node operand(lifting *x, const rule_term *const *term, bool *same) {
   return *same ? node_of(x, term[0]) : of ? of->whole : (eg_node){EG_NONE};
 }
 
+/* The first tensor operand is passed on; of a choice the first that ranks have parts of, and that
+ * may be chosen: the condition, and a fill that all have, come before it. */
+static void pass_on(lifting *x, const rule_term *var, eg_node e, bool same) {
+  const synth_node *node = x->s->graph[x->p->side]->node, *own = &node[x->p->node[0]];
+  const bool choice = rule_operator_of(own->call->u.s)->choice == RULE_CHOICE_SELECT,
+             part = choice && !same && node[var->u.i].dtype == own->dtype;
+  if (!x->operands || (part && !x->chosen)) x->first = e;
+  x->chosen |= part;
+}
+
 /* The calls of all ranks, walked together, as a term over what their operands are as one. NULL: no
  * memory. */
 static const rule_term *as_one(lifting *x, const rule_term *const *term) {
@@ -72,7 +83,7 @@ static const rule_term *as_one(lifting *x, const rule_term *const *term) {
   if (t->kind == RULE_VAR) {
     bool same;
     const eg_node e = operand(x, term, &same);
-    if (!x->operands) x->first = e;
+    pass_on(x, t, e, same);
     x->operands = true;
     if (e.i == EG_NONE || x->n == MAX_VARS) return x->incomplete = true, t;
     x->bind[x->n] = e;

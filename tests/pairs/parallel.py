@@ -212,6 +212,8 @@ def vocabulary_rows(w, way, ids, c):
     size = c.vocabulary // way.own()
     first = w.each(lambda r: r % w.inner * size)
     out = ids.map(lambda i, a: i.lt(a).logical_or(i.ge(a + size)), first)
+    if c.model == "qwen":  # the same, as others write it
+        return ids.map(lambda i, a, o: o.where(0, i.sub(a)), first, out), out
     return ids.map(lambda i, a, o: i.sub(a).masked_fill(o, 0), first, out), out
 
 

@@ -526,7 +526,7 @@ class Ranks:
         was = self.shape
 
         def back(g):
-            zeros = g.map(lambda t: self.w.g.zeros(*was))
+            zeros = g.map(lambda t: t.op("new_zeros", [t, list(was)], was))
             return [zeros.map(lambda z, i, t: z.scatter_add(d, i, t), i, g)]
 
         return self.taped(self.map(lambda t, i: t.gather(d, i), i), [self], back)
