@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass, field
 
-from . import program
+from . import program, sides
 
 __version__ = "0.1.0"
 __all__ = ["compare", "find_program", "Result", "Error", "checked", "check_pass", "PassError"]
@@ -114,7 +114,8 @@ def compare(
 ):
     """Captures both models and compares them.
 
-    model_a, model_b  modules in eval mode, or folders of captures
+    model_a, model_b  modules in eval mode, ExportedPrograms, or folders of captures; of one under
+                      torch.compile the module that it was made of
     inputs            example inputs of modules (a tensor, a tuple, a dictionary); both get the same
                       unless inputs_b is given
     call_a, call_b    call(module, **inputs) in place of module(**inputs)
@@ -127,7 +128,7 @@ def compare(
     folder = keep or tempfile.mkdtemp(prefix="isomer-")
     try:
         os.makedirs(folder, exist_ok=True)
-        sides = [
+        both = [
             captured(model_a, inputs, call_a, outputs, os.path.join(folder, "left")),
             captured(
                 model_b,
@@ -137,15 +138,20 @@ def compare(
                 os.path.join(folder, "right"),
             ),
         ]
-        return run(sides, os.path.join(folder, "report.json"), timeout, options)
+        return run(both, os.path.join(folder, "report.json"), timeout, options)
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def captured(model, inputs, call, outputs, folder):
-    if isinstance(model, (str, os.PathLike)):
-        return os.fspath(model)
+    kind = type(model).__name__
+    try:
+        model = sides.plain(model, folder)
+    except sides.Refused as e:
+        raise Error("%s: %s" % (kind, e)) from e
+    if isinstance(model, str):
+        return model
     from isomer_capture import CaptureError, capture
 
     if inputs is None:
@@ -153,7 +159,7 @@ def captured(model, inputs, call, outputs, folder):
     try:
         capture(model, inputs, folder, call=call, outputs=outputs)
     except CaptureError as e:
-        raise Error("%s: %s" % (type(model).__name__, e)) from e
+        raise Error("%s: %s" % (kind, e)) from e
     return folder
 
 

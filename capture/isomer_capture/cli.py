@@ -360,6 +360,11 @@ def main(argv=None, here=False):
     except CaptureError as e:
         print("isomer-capture: " + " ".join(str(e).split()), file=sys.stderr)
         return 2
+    except OSError as e:
+        if e.filename is None or os.environ.get("ISOMER_TRACEBACK"):
+            raise
+        print("isomer-capture: %s: %s" % (e.filename, e.strerror), file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         return 130
     except Exception as e:  # of a library, or ours: what it says, in one line, and how to see where

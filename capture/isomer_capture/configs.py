@@ -54,6 +54,8 @@ def load_config(name):
             return AutoConfig.from_pretrained(name), name
     except CaptureError:
         raise
+    except (json.JSONDecodeError, UnicodeDecodeError) as e:
+        raise CaptureError("%s is not JSON, as a model's config.json is" % path) from e
     except Exception as e:
         raise CaptureError("%s: %s" % (name, short(e))) from e
     raise CaptureError(

@@ -166,8 +166,8 @@ def beside(kinds, names, held):
 
 def tried(model, kinds, names, call, held):
     """(inputs that the model runs on or None, a Failure of each that were tried). First come all
-    values that are known, beside each of `held` that a run got past; then those refitted to what was
-    raised, the latest first, as they have come furthest."""
+    values that are known, beside each of `held` that a run got past; then those refitted to what
+    was raised, the latest first, as they have come furthest."""
     import torch
 
     raised, told, refits = [], {}, []

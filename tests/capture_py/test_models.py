@@ -186,6 +186,8 @@ class Transformers(Case):
             ("no-such-model", [], "no-such-model"),
             ("llama", ["--set", "no_such_key=1"], "no_such_key"),
             ("gptj", [], "scaled_dot_product_attention"),
+            (__file__, [], "is not JSON, as a model's config.json is"),
+            ("llama", ["--checkpoint", "/proc/nothing"], "/proc/nothing: No such file"),
             ("layoutlmv2", ["--attn", "eager"], "detectron2"),
         ):
             status, out, err = run("hf", model, "-o", self.path("x"), *TINY, *options)

@@ -88,6 +88,45 @@ class Package(unittest.TestCase):
             self.assertNotIn("ISOMER_SHIM_DIR", program.environment("lint"))
 
     @unittest.skipUnless(HAVE_TORCH, "PyTorch is not installed")
+    def test_what_a_side_may_be(self):
+        import torch
+        from torch import nn
+
+        x = torch.randn(3, 4)
+        plain = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 2)).eval()
+        other = nn.Sequential(plain[0], nn.GELU(approximate="tanh"), plain[2]).eval()
+        for make in (torch.compile, lambda m: torch.export.export(m, (x,))):
+            self.assertTrue(isomer.compare(make(plain), plain, (x,)))
+            self.assertEqual(isomer.compare(make(other), plain, (x,)).verdict, "different")
+
+    @unittest.skipUnless(HAVE_TORCH, "PyTorch is not installed")
+    def test_what_is_no_side_is_refused_with_what_to_give(self):
+        import copy
+        import warnings
+
+        import torch
+        from torch import nn
+
+        x = torch.randn(3, 4)
+        plain = nn.Sequential(nn.Linear(4, 4)).eval()
+        onnx = type("ModelProto", (), {"__module__": "onnx.onnx_ml_pb2"})()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            traced = torch.jit.trace(plain, x)
+            quantize = torch.ao.quantization.quantize_dynamic
+            packed = quantize(copy.deepcopy(plain), {nn.Linear}, dtype=torch.qint8)
+        for side, words in (
+            (3, "int: a side is a torch.nn.Module"),
+            (len, "a side is a torch.nn.Module"),
+            (onnx, "ONNX models are not read: give the module"),
+            (traced, "TorchScript is not read: give the module"),
+            (packed, "0 holds packed weights .*give the module before it is converted"),
+        ):
+            for both in ((side, plain), (plain, side)):
+                with self.assertRaisesRegex(isomer.Error, words):
+                    isomer.compare(*both, (x,))
+
+    @unittest.skipUnless(HAVE_TORCH, "PyTorch is not installed")
     def test_modules(self):
         import torch
         from torch import nn
