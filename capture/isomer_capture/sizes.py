@@ -214,9 +214,20 @@ class Sizes:
             if any(equal_to(expr, s, self.values[n]) for s, n in self.names.items()):
                 continue
             text = write(expr, self.symbol)
-            if text not in guards:
+            if text not in guards and not self.always(expr, text, ranges):
                 guards.append(text)
         return symbols, guards
+
+    def always(self, expr, text, ranges):
+        """Whether a guard over one symbol holds at each of its values, few as they are."""
+        most = 1 << 13
+        names = {self.names.get(s) for s in expr.free_symbols}
+        own = ranges.get(names.pop()) if len(names) == 1 else None
+        if own is None or own.get("max", LARGEST) - own["min"] >= most:
+            return False
+        scope = {"__builtins__": {}, "min": min, "max": max}
+        values = range(own["min"], own["max"] + 1)
+        return all(eval(text, scope, {own["name"]: v}) for v in values)  # noqa: S307
 
     def admits(self, values, symbols, guards):
         for s in symbols:
