@@ -454,7 +454,8 @@ void plc_judge(plc *x) {
       plc_blame_lost(x, t, lost);
       break;
     }
-    if (t->unsure || t->differs || !complete(x, t) || of_other_leaves(x, t)) {
+    if (t->unsure || t->differs || !complete(x, t) || of_other_leaves(x, t) ||
+        plc_reads_numbers(x, t)) {
       t->stuck = true; /* what one rank would do here is not known */
       continue;
     }

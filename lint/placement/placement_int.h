@@ -311,6 +311,9 @@ void plc_judge(plc *x);
 void plc_judge_steps(plc *x);
 
 /* ---- some.c ---- */
+/* Whether it reads integers that were computed with literals: a row's number in a rank's part of a
+ * table, say, of which it is not known what it would be in the whole. */
+bool plc_reads_numbers(const plc *x, const plc_tuple *t);
 /* Of what some ranks add, the operand of which each rank has a part, while the other ranks go on
  * with the other operand. NULL: it is not so. */
 const plc_tuple *plc_lost_parts(const plc *x, const plc_tuple *t);

@@ -1,8 +1,32 @@
-/* What some ranks do, and others leave out. */
+/* What some ranks do, and others leave out; and numbers of which it is not known what one rank
+ * alone would have. */
 #include "lint/placement/placement_int.h"
 #include "rules/operators.h"
 
 enum { MOST_STEPS = 8 };
+
+/* Whether integers were computed, and not only moved, from those of leaves. */
+static bool is_computed(const plc *x, const plc_tuple *t, uint32_t depth) {
+  if (t->leaf || depth == MOST_STEPS) return false;
+  uint32_t rank = 0;
+  while (rank + 1 < x->mesh.n && t->node[rank] == PLC_NONE) rank++;
+  if (t->node[rank] == PLC_NONE) return false;
+  const rule_operator *o = rule_operator_of(plc_node(x, t->node[rank])->op);
+  const bool moved = t->collective || t->mixed || o->rearranges || o->part;
+  if (!moved) return t->slots > 0 || t->differs;
+  for (uint32_t i = 0; i < t->n_args; i++)
+    if (is_computed(x, x->tuple[t->arg[i]], depth + 1)) return true;
+  return false;
+}
+
+bool plc_reads_numbers(const plc *x, const plc_tuple *t) {
+  for (uint32_t i = 0; i < t->n_args; i++) {
+    const plc_tuple *o = x->tuple[t->arg[i]];
+    const rule_tensor *v = o->n_out == 1 && o->whole ? o->whole[0] : NULL;
+    if (v && rule_dtype_is_int(v->dtype) && is_computed(x, o, 0)) return true;
+  }
+  return false;
+}
 
 /* Whether `u` is `t`, or made of it within a few steps. */
 static bool is_made_of(const plc *x, const plc_tuple *u, const plc_tuple *t, uint32_t depth) {

@@ -404,3 +404,32 @@ def positions_that_begin_at_0_on_each_rank(w, bad):
     at = w.each(lambda r: 0 if bad else r * own)
     y = x.add(table.map(lambda t, a: t.slice(0, a, a + own), at))
     return {"y": w.gathered(y, 0)}
+
+
+# ---- rows of a table that a rank has a part of, numbered in ways of their own ----
+
+
+def rows_by(number):
+    """Right as it stands. It is not known what one rank alone would number: nobody is accused."""
+
+    def build(w, bad):
+        ids, own = w.tokens("ids", (2, 4), 8), 8 // w.inner
+        first = w.each(lambda r: r % w.inner * own)
+        _, out = vocabulary(w, ids, 8)
+        rows = ids.map(lambda i, a: number(i, a, own), first)
+        h = w.cut("table", 0, 8, 6).embedding(rows)
+        if not bad:
+            h = h.masked_fill(out.map(lambda o: o.unsqueeze(-1)), 0.0)
+        return {"y": w.all_reduce(h)}
+
+    return build
+
+
+for name, number in (
+    ("clamp", lambda i, a, own: i.sub(a).clamp(0, own - 1)),
+    ("remainder", lambda i, a, own: i.remainder(own)),
+    ("relu", lambda i, a, own: i.sub(a).op("relu", [i.sub(a)]).clamp(None, own - 1)),
+):
+    build = rows_by(number)
+    build.__name__ = "rows by " + name
+    program(None, undecided=[False, True])(build)
