@@ -830,7 +830,6 @@ def main():
                     rng,
                     where,
                 )
-        report(total[1] < total[0], "checks took %.1f s, comparisons %.1f s" % (total[1], total[0]))
         print("%d pairs: comparisons %.1f s, checks %.1f s" % (len(chosen), total[0], total[1]))
         if not O.captures:
             changed_captures(where)
