@@ -250,6 +250,7 @@ typedef struct st_ranks {
   peers *peers;
   size_t n_peers, cap_peers;
   uint32_t *first_peers[2];
+  bool collective[2]; /* the side has ranks that give one another tensors */
   int whole_side; /* of fewer peers: looked at first, so that all that the other side's ranks may
                      hold in parts is known when they are linked */
   bool linking,

@@ -382,7 +382,9 @@ iso_code st_find_peers(state *s, iso_error *err) {
   size_t n[2] = {0, 0};
   for (size_t i = 0; i < s->ranks.n_peers; i++) n[s->ranks.peers[i].side]++;
   /* Experts one by one are peers, too, and no ranks. */
-  const bool exchanged = n[LEFT] > n[RIGHT] && has_collective(s, LEFT) && !has_collective(s, RIGHT);
+  bool *const collective = s->ranks.collective;
+  for (int side = 0; side < 2; side++) collective[side] = has_collective(s, side);
+  const bool exchanged = n[LEFT] > n[RIGHT] && collective[LEFT] && !collective[RIGHT];
   s->ranks.whole_side = exchanged ? RIGHT : LEFT;
   for (size_t i = 0; i < s->ranks.n_peers; i++)
     for (uint32_t r = 0; r < s->ranks.peers[i].n; r++)

@@ -49,8 +49,11 @@ iso_code st_join_fill(state *s, eg_node e, iso_error *err) {
   if (r->konst || r->leaf || r->param || r->cancels || r->node[side] < 0) return ISO_OK;
   const synth_node *node = &s->graph[side]->node[r->node[side]];
   const rule_dtype dtype = node->dtype;
-  if (rule_operator_of(node->call->u.s)->fills && eg_node_arity(s->g, e) == 0)
-    return ISO_OK; /* it is one; of a tensor whose sizes alone are read it becomes one */
+  /* A fill is one already. Of a tensor whose sizes alone are read it becomes one where there are
+   * ranks, whose tensors have sizes of their own; elsewhere that would only be a step more. */
+  if (rule_operator_of(node->call->u.s)->fills &&
+      (eg_node_arity(s->g, e) == 0 || !s->ranks.collective[side]))
+    return ISO_OK;
   if (!rule_dtype_is_float(dtype) || !uniform(s, e, &number) || !has_number(dtype, number))
     return ISO_OK;
   const rule_term *t = fill_of(s, &r->shape, number, dtype);
