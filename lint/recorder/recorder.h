@@ -35,13 +35,13 @@ ISO_MUST_USE iso_code lint_dump_group(lint_dump *d, const char *name, size_t n, 
                                       size_t n_ranks);
 ISO_MUST_USE iso_code lint_dump_intern(lint_dump *d, const char *s, size_t n, uint32_t *id);
 
-ISO_MUST_USE iso_code lint_dump_read_json(lint_dump *d);   /* recorder_json.c */
-ISO_MUST_USE iso_code lint_dump_read_pickle(lint_dump *d); /* recorder_pickle.c */
+ISO_MUST_USE iso_code lint_dump_read_json(lint_dump *d);   /* json.c */
+ISO_MUST_USE iso_code lint_dump_read_pickle(lint_dump *d); /* pickle.c */
 
 /* Dumps of several ranks, by the digits at the end of their names. */
 ISO_MUST_USE iso_code lint_read_dumps(lint_trace *t, const char *const *path, size_t n,
                                       iso_error *err);
-/* The checks of dumps, in place of all others (recorder_check.c). */
+/* The checks of dumps, in place of all others (check.c). */
 ISO_MUST_USE iso_code lint_check_dumps(lint_check *c);
 
 #endif
