@@ -336,10 +336,13 @@ class Program:
             "checkpoint",
         )
         if len(bodies) != 1 or name not in wraps:
+            advice = (
+                "choose the branch before capturing"
+                if name == "cond"
+                else "write it out with operators, a loop as its steps"
+            )
             raise CaptureError(
-                "the program uses torch's %s, which a capture cannot hold; a data-dependent "
-                "branch must be "
-                "chosen before capturing" % name
+                "the program uses torch's %s, which a capture cannot hold; %s" % (name, advice)
             )
         if name == "wrap_with_autocast":
             at = args.index(bodies[0])

@@ -383,6 +383,21 @@ class Refusals(Case):
             ["data"], Fn(lambda m, x: x if x.sum() > 0 else -x).eval(), (torch.randn(4, 6),)
         )
 
+    def test_operators_of_higher_order(self):
+        from torch._higher_order_ops.while_loop import while_loop
+
+        x = torch.randn(4, 6)
+        branch = Fn(
+            lambda m, x: torch.cond(x.sum() > 0, lambda v: v + 1, lambda v: v - 1, (x,))
+        ).eval()
+        self.refused(["cond", "choose the branch"], branch, (x,))
+
+        def twice(m, x):
+            start = (torch.tensor(0), x)
+            return while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, v * 2), start)[1]
+
+        self.refused(["while_loop", "a loop as its steps"], Fn(twice).eval(), (x,))
+
     def test_number_out_of_a_tensor(self):
         module = Fn(lambda m, x: x * x.abs().max().item()).eval()
         self.refused(["specialize"], module, (torch.randn(4, 6),))
