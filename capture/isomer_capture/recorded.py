@@ -16,7 +16,7 @@ from .errors import CaptureError, short
 UNSEEN = ("tolist", "numpy", "__array__", "__reduce_ex__", "storage", "untyped_storage")
 
 
-# Ways from a tensor's sizes to Python: function to the dimensions that it asks for (None: all).
+# Functions that give all sizes of a tensor to Python, or as many results as one of them.
 COUNTS = ("numel", "nelement", "__iter__", "unbind", "split", "chunk", "tensor_split")
 
 
@@ -43,11 +43,7 @@ class Selected:
 
     def asked(self, t, dims):
         flags = self.flags.get(t)
-        return (
-            flags is not None
-            and bool(flags)
-            and any([flags[dims]] if isinstance(dims, int) else flags[dims])
-        )
+        return flags is not None and any([flags[dims]] if isinstance(dims, int) else flags[dims])
 
     def passed_on(self, given, out, made):
         """The results of a function of these tensors, in which operators have `made` such sizes: a
