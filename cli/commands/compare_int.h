@@ -109,6 +109,13 @@ iso_code cmp_take_folds(const options *o, pair *p, const rule_oracle *oracle, is
 iso_code cmp_refine(const options *o, const synth_options *so, rule_schemas *schemas,
                     val_engine *engine, pair *p, iso_error *err);
 
+/* ---- compare_unrelated.c ---- */
+/* Nothing is run that could relate outputs: one that does not pair as it is becomes
+ * p->unrelated. */
+void cmp_find_unpaired(pair *p);
+/* The verdict where a left output, p->unrelated, is nothing that was found. */
+iso_code cmp_say_unrelated(pair *p, bool unrun, uint64_t seed, iso_error *err);
+
 /* The pair whose verdict is everything's: the worst, the first of these; of equivalent ones that
  * with the weakest evidence, of different ones that with the shortest inputs. */
 size_t cmp_deciding(const pair *p, size_t n);

@@ -7,7 +7,6 @@
 #include "egraph/base/parallel.h"
 #include "validate/validate.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -128,88 +127,6 @@ static bool any_related(const relations *r) {
   return false;
 }
 
-/* The witness: an element of the output that no right output holds. */
-static iso_code show_apart(pair *p, const cap_graph *left, iso_error *err) {
-  synth_result *r = p->result;
-  synth_divergence *d = iso_arena_alloc(&r->arena, sizeof *d);
-  const uint32_t node = p->relations.result[0][p->why.left].node;
-  const char *hint =
-      iso_arena_printf(&r->arena,
-                       "element %lld (row-major) of %s is %.9g; no right output has it, and no sum "
-                       "of some does: the "
-                       "nearest is %.9g",
-                       (long long)p->why.apart, p->unrelated, p->why.value, p->why.nearest);
-  if (!d || !hint) return iso_fail(err, ISO_NOMEM, "out of memory");
-  *d = (synth_divergence){
-      .left = node, .right = -1, .index = p->why.apart, .hint = hint, .at = {-1, -1}};
-  d->max_abs = fabs(p->why.value - p->why.nearest);
-  d->max_rel = p->why.value != 0 ? d->max_abs / fabs(p->why.value) : 1;
-  d->shape = left->node[node].output[0].shape;
-  r->verdict = SYNTH_DIFFERENT;
-  r->reason = NULL;
-  r->divergence = d;
-  r->n_divergences = 1;
-  r->witness_output = p->unrelated;
-  r->witness_abs = d->max_abs;
-  r->witness_rel = d->max_rel;
-  r->redrawn = r->redrawn_parameters = p->why.redrawn;
-  return ISO_OK;
-}
-
-static int64_t numel(const cap_graph *g, uint32_t node) {
-  const rule_shape *s = &g->node[node].output[0].shape;
-  int64_t n = 1;
-  for (uint32_t d = 0; d < s->rank; d++) n *= s->dim[d];
-  return n;
-}
-
-/* Whether the only output of either side has another number of elements: a rearrangement keeps
- * them all, and there is nothing to sum. Sizes that are open are those captured. */
-static bool of_other_counts(const pair *p) {
-  const cap_graph *l = p->graph[0], *r = p->graph[1];
-  return l->n_results == 1 && r->n_results == 1 &&
-         numel(l, l->result[0].node) != numel(r, r->result[0].node);
-}
-
-/* The witness: whatever the inputs, the outputs have other numbers of elements. */
-static iso_code show_counts(pair *p, iso_error *err) {
-  synth_result *r = p->result;
-  synth_divergence *d = iso_arena_alloc(&r->arena, sizeof *d);
-  const uint32_t node[2] = {p->graph[0]->result[0].node, p->graph[1]->result[0].node};
-  const char *hint = iso_arena_printf(
-      &r->arena,
-      "%s has %lld elements on the left and %lld on the right, and no relation of them "
-      "was found",
-      p->unrelated, (long long)numel(p->graph[0], node[0]), (long long)numel(p->graph[1], node[1]));
-  if (!d || !hint) return iso_fail(err, ISO_NOMEM, "out of memory");
-  *d = (synth_divergence){
-      .left = node[0], .right = node[1], .index = -1, .hint = hint, .at = {-1, -1}};
-  d->shape = p->graph[0]->node[node[0]].output[0].shape;
-  r->verdict = SYNTH_DIFFERENT;
-  r->reason = NULL;
-  r->divergence = d;
-  r->n_divergences = 1;
-  r->witness_output = p->unrelated;
-  return ISO_OK;
-}
-
-/* An output of which nothing was found is no output that was shown equal. */
-static iso_code say_unrelated(pair *p, uint64_t seed, iso_error *err) {
-  if (!p->result) {
-    if (!(p->result = calloc(1, sizeof *p->result)))
-      return iso_fail(err, ISO_NOMEM, "out of memory");
-    p->result->coverage.not_run[0] = p->result->coverage.not_run[1] = -1;
-  } else if (p->result->verdict == SYNTH_DIFFERENT) return ISO_OK;
-  p->result->witness_seed = seed;
-  if (p->why.apart >= 0) return show_apart(p, p->graph[0], err);
-  if (of_other_counts(p)) return show_counts(p, err);
-  p->result->verdict = SYNTH_UNDECIDED;
-  p->result->reason = iso_arena_printf(
-      &p->result->arena,
-      "nothing was found that %s is of the right outputs: no rearrangement, no sum", p->unrelated);
-  return p->result->reason ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
-}
-
 static iso_code load(const options *o, size_t k, rule_schemas *schemas, const rule_oracle *oracle,
                      pair *p, iso_error *err) {
   cap_options inputs = cmp_inputs_of(o, k);
@@ -283,7 +200,10 @@ iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engin
   so.certificate |= o->learning; /* leaves' relations are in it */
   if (o->unrun) so.scope = so.certificate = false;
   if (!c && !o->unrun) c = cmp_refine(o, &so, schemas, engine, p, err);
-  const bool some = !c && (!p->unrelated || any_related(&p->relations));
+  else if (!c) cmp_find_unpaired(p);
+  const bool some =
+      !c &&
+      (!p->unrelated || (relations_fit(&p->relations) && !o->unrun && any_related(&p->relations)));
   if (some) c = relations_apply(&p->relations, p->graph[0], p->graph[1], err);
   const char *apart = NULL;
   if (!c) c = note_left_out(p, &so, &apart, err);
@@ -311,7 +231,7 @@ iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engin
     }
   }
   free((void *)(uintptr_t)so.said);
-  if (!c && p->unrelated) c = say_unrelated(p, o->synth.seed, err);
+  if (!c && p->unrelated) c = cmp_say_unrelated(p, o->unrun, o->synth.seed, err);
   if (!c && o->unrun) c = doubt_numbers(p->result, engine, err);
   if (!c) c = doubt_other_outputs(p->result, apart, err);
   if (!c && p->result->verdict == SYNTH_EQUIVALENT && o->synth.certificate)

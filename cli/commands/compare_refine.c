@@ -86,7 +86,6 @@ static iso_code take(refining *r, const synth_found *f) {
     return nomem(r->err);
   if (f->surprise && !x.surprising && !f->clean) x.surprising = iso_arena_strdup(a, f->surprise);
   if (!f->term) {
-    p->relations.left[f->left] = (relations_spoken){"", true};
     if (!p->unrelated || p->why.apart < 0) p->why = *f, p->unrelated = x.output;
     return refinement_add(out, x, r->err);
   }
@@ -99,6 +98,28 @@ static iso_code take(refining *r, const synth_found *f) {
   const bool again = last && !last->relation && !x.relation && last->output == x.output;
   const iso_code c = again ? ISO_OK : refinement_add(out, x, r->err);
   return c ? c : relations_add(&p->relations, line, p->graph[0], p->graph[1], r->err);
+}
+
+/* Outputs of which nothing was found are left out, with what they would pair with. Others, which
+ * would have paired, may not any more: what was found may have taken their partner. */
+static iso_code leave_out_unrelated(refining *r) {
+  pair *p = r->p;
+  const size_t n = p->relations.n_results[0];
+  for (size_t i = 0; i < r->found->n; i++)
+    if (!r->found->found[i].term && !relations_leave_out(&p->relations, r->found->found[i].left))
+      return nomem(r->err);
+  bool *open = calloc(n + 1, 1), fine = open != NULL;
+  const bool any = fine && relations_open(&p->relations, p->graph[0], p->graph[1], false, open);
+  for (size_t i = 0; i < n && any && fine; i++) {
+    if (!open[i]) continue;
+    if (!p->unrelated) {
+      p->unrelated = p->relations.result[0][i].name;
+      p->why = (synth_found){.left = (uint32_t)i, .apart = -1};
+    }
+    fine = relations_leave_out(&p->relations, i);
+  }
+  free(open);
+  return fine ? ISO_OK : nomem(r->err);
 }
 
 /* Right outputs that nothing is made of, unless they pair with what no line speaks of. */
@@ -155,6 +176,7 @@ static iso_code infer(refining *r, const synth_options *so, rule_schemas *schema
                     r->err);
   if (!c) c = list_given(r);
   for (size_t i = 0; !c && i < r->found->n; i++) c = take(r, &r->found->found[i]);
+  if (!c) c = leave_out_unrelated(r);
   if (!c) c = leave_out_rest(r);
   if (!c) c = note_unexpected(r);
   for (int side = 0; side < 2; side++) cmp_free_view(&v[side]);

@@ -137,6 +137,11 @@ ISO_MUST_USE iso_code relations_agree(const relations *r, cap_graph *left, cap_g
  * some; in `open`, by left result. */
 bool relations_open(const relations *r, const cap_graph *left, const cap_graph *right, bool all,
                     bool *open);
+/* Whether as many results are left on both sides as no line speaks of. */
+bool relations_fit(const relations *r);
+/* Nothing is known of a left result: it is left out, with what it would pair with. Returns: false
+ * without memory. */
+bool relations_leave_out(relations *r, size_t left);
 /* A term over right results (`name`: of each) in the syntax above. Owns: the arena. Returns: NULL
  * when there is no memory, or the term has other operators. */
 const char *relations_print(iso_arena *a, const rule_term *t, const char *const *name);

@@ -92,6 +92,30 @@ bool relations_open(const relations *r, const cap_graph *left, const cap_graph *
   return any;
 }
 
+bool relations_fit(const relations *r) {
+  int64_t *of = calloc(r->n_results[LEFT] + 1, sizeof *of);
+  bool heads;
+  const bool fits = of && find_partners(r, of, &heads);
+  free(of);
+  return fits;
+}
+
+bool relations_leave_out(relations *r, size_t left) {
+  int64_t *of = calloc(r->n_results[LEFT] + 1, sizeof *of);
+  bool heads = false;
+  if (!of) return false;
+  const bool fits = find_partners(r, of, &heads) && of[left] >= 0;
+  for (size_t k = 0; k < r->n_results[RIGHT] && fits; k++)
+    if (!r->right[k].where && goes_with(r, k, of[left], heads))
+      r->right[k] = (relations_spoken){"", true};
+  for (size_t k = 0; k < r->n_results[LEFT]; k++)
+    if (k == left || (heads && fits && !r->left[k].where &&
+                      head_of(r->result[LEFT], r->n_results[LEFT], k) == left))
+      r->left[k] = (relations_spoken){"", true};
+  free(of);
+  return true;
+}
+
 /* ---- nodes behind the right graph ---- */
 
 static const cap_output *what_of(const relations *r, const rule_term *t) {

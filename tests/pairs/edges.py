@@ -535,3 +535,38 @@ for what, part in (
             "one side has a part of the other's output alone",
             lambda g, s, at=side, f=part: layer(g, f) if s == at else layer(g),
         )
+
+
+def wide_and_narrow(g, part=lambda y: y, names="yz"):
+    x = g.x(4, 6)
+    wide = part(x.linear(g.param("w", 8, 6)).gelu())
+    return {names[0]: wide, names[1]: x.linear(g.param("v", 3, 6)).tanh()}
+
+
+for what, part, verdict in (
+    ("rows are left out", lambda y: y.slice(0, 0, 3), DIFFERENT),
+    ("everything is there twice", lambda y: y.g.cat([y, y], 1), DIFFERENT),
+    ("sums are left", lambda y: y.sum(1), DIFFERENT),
+    ("all stands in one row", lambda y: y.reshape(32), EQUIVALENT),
+):
+    for side in (0, 1):
+        pair(
+            "%s in one of two outputs on the %s" % (what, ("left", "right")[side]),
+            verdict,
+            "an output without a counterpart of its size, beside one that has one",
+            lambda g, s, at=side, f=part: wide_and_narrow(g, f) if s == at else wide_and_narrow(g),
+        )
+pair(
+    "two outputs have each other's names",
+    DIFFERENT,
+    "an output is its name's",
+    lambda g, s: wide_and_narrow(g, names="zy" if s else "yz"),
+)
+pair(
+    "two outputs have other names, in another order",
+    EQUIVALENT,
+    "a relation is found in another place",
+    lambda g, s: (
+        wide_and_narrow(g) if s else dict(reversed(wide_and_narrow(g, names="ab").items()))
+    ),
+)
