@@ -12,6 +12,10 @@ from .errors import CaptureError, short
 
 HEAD = 16  # width of a head in a reduced model; a quarter of it is still even
 VOCABULARY = 160
+# vLLM makes tables of tokens longer, up to a multiple of this. A vocabulary that is one already
+# stays one, so that the small model has the operators of the large one.
+PADDED = 64
+WHOLE_VOCABULARY = 3 * PADDED
 BYTES = 512  # a vocabulary of bytes, whose special tokens stand in code, has no more
 POSITIONS = 64
 PLACEHOLDER = re.compile(r"((?:image|video|audio|vision)\w*)_token_(?:id|index)$")
@@ -275,7 +279,7 @@ def reduce_images(config):
 def reduce_vocabulary(config):
     for c in {id(x): x for x in (config, text_config(config))}.values():
         if isinstance(getattr(c, "vocab_size", None), int) and c.vocab_size > BYTES:
-            c.vocab_size = VOCABULARY
+            c.vocab_size = VOCABULARY if c.vocab_size % PADDED else WHOLE_VOCABULARY
         for k, name in enumerate(
             ("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id")
         ):

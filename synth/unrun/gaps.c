@@ -60,22 +60,43 @@ static bool has_partner(state *s, int side, size_t i) {
   return false;
 }
 
+static void read_by(const rule_term *t, bool *all, bool *any, bool bridged) {
+  if (t->kind == RULE_VAR) any[t->u.i] = true, all[t->u.i] &= bridged;
+  for (uint32_t k = 0; k < t->n; k++) read_by(t->child[k], all, any, bridged);
+}
+
+/* Nodes that the chain reaches, or goes past: those without a counterpart inside of a rule's term
+ * are read by nothing but what is bridged itself. Returns: in `met`, by node. */
+static iso_code bridge(state *s, int side, const bool *live, bool *met, iso_error *err) {
+  const synth_graph *g = s->graph[side];
+  bool *all = malloc(g->n_nodes + 1), *any = calloc(g->n_nodes + 1, 1);
+  if (all) memset(all, true, g->n_nodes + 1);
+  for (size_t i = g->n_nodes; i-- > 0 && all && any;) {
+    if (!live[i]) continue;
+    met[i] = has_partner(s, side, i) || (any[i] && all[i]);
+    if (g->node[i].kind == SYNTH_OP) read_by(g->node[i].call, all, any, met[i]);
+  }
+  const iso_code c = all && any ? ISO_OK : nomem(err);
+  free(all);
+  free(any);
+  return c;
+}
+
 /* The first node of a side that is not met although all that it reads is; -1: none. */
 static iso_code first_gap(state *s, int side, const bool *live, int64_t *leaf, int64_t *op,
                           iso_error *err) {
   const synth_graph *g = s->graph[side];
   bool *met = calloc(g->n_nodes + 1, 1);
   *leaf = *op = -1;
-  if (!met) return nomem(err);
-  for (size_t i = 0; i < g->n_nodes; i++) {
-    if (!live[i]) continue;
-    if ((met[i] = has_partner(s, side, i))) continue;
+  const iso_code c = met ? bridge(s, side, live, met, err) : nomem(err);
+  for (size_t i = 0; i < g->n_nodes && !c; i++) {
+    if (!live[i] || met[i]) continue;
     if (g->node[i].kind != SYNTH_OP) {
       if (*leaf < 0) *leaf = (int64_t)i;
     } else if (*op < 0 && all_met(g->node[i].call, met)) *op = (int64_t)i;
   }
   free(met);
-  return ISO_OK;
+  return c;
 }
 
 static const char *words(state *s, int side, int64_t i) {

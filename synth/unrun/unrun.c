@@ -188,29 +188,54 @@ static iso_code once(const state *from, bool read_masks, bool *any_read, synth_r
   return c;
 }
 
+/* The rules that are known, and the identities of both graphs. Owns: rule_set_free. */
+static iso_code all_rules(const synth_graph *const g[2], const rule_set *known, rule_set **out,
+                          iso_error *err) {
+  iso_arena a;
+  iso_arena_init(&a);
+  iso_code c = rule_set_new(out, err);
+  for (size_t i = 0; known && i < rule_set_count(known) && !c; i++)
+    c = rule_set_add(*out, rule_set_at(known, i), NULL, NULL, err);
+  for (int side = 0; side < 2 && !c; side++) c = st_add_identities(g[side], *out, &a, err);
+  iso_arena_fini(&a);
+  if (c) rule_set_free(*out);
+  return c;
+}
+
+/* Masks as they are written first, then as minus infinity. */
+static iso_code either(const state *from, synth_result **out, iso_error *err) {
+  synth_result *again = NULL;
+  bool read = false;
+  iso_code c = once(from, false, &read, out, err);
+  if (c || (*out)->verdict == SYNTH_EQUIVALENT) return c;
+  c = once(from, true, &read, &again, err);
+  if (!c && (read || again->verdict == SYNTH_EQUIVALENT)) {
+    synth_result_free(*out);
+    *out = again;
+  } else synth_result_free(again);
+  return c;
+}
+
 /* parameters: those of synth_compare. */
 iso_code synth_compare_unrun(const synth_graph *left, const synth_graph *right,
                              const rule_set *known, const rule_oracle *oracle,
                              rule_schemas *schemas, const synth_options *o, synth_result **out,
                              iso_error *err) {
+  const synth_graph *const g[2] = {left, right};
   synth_options so = *o;
   so.n_redrawn = 0;
+  *out = NULL;
+  rule_set *rules;
+  iso_code c = all_rules(g, known, &rules, err);
+  if (c) return c;
   const state from = {.graph = {left, right},
                       .oracle = oracle,
                       .schemas = schemas,
                       .o = &so,
-                      .known = known,
+                      .known = rules,
                       .unrun = true,
                       .t0 = synth_clock()};
-  synth_result *again = NULL;
-  bool read = false;
-  *out = NULL;
-  iso_code c = once(&from, false, &read, out, err);
-  if (c || (*out)->verdict == SYNTH_EQUIVALENT) return c;
-  c = once(&from, true, &read, &again, err);
-  if (!c && (read || again->verdict == SYNTH_EQUIVALENT)) {
-    synth_result_free(*out);
-    *out = again;
-  } else synth_result_free(again);
+  c = either(&from, out, err);
+  rule_set_free(rules);
   return c;
 }

@@ -36,6 +36,11 @@ iso_code st_leaf_differs(state *s, size_t r, const char **out, iso_error *err);
  * matrix that one side has transposed has the same name on both. */
 iso_code st_join_hinted(state *s, const bool *const live[2], iso_error *err);
 
+/* ---- identities.c ---- */
+/* Adds `x <=> op(x)` for each operator of the graph that may give back what it is given. `a` has
+ * what is made on the way. */
+iso_code st_add_identities(const synth_graph *g, rule_set *set, iso_arena *a, iso_error *err);
+
 /* ---- gaps.c ---- */
 /* Where the chain has gaps: operators all of whose arguments have a counterpart, and which have
  * none; and leaves without one. Into the result's reason and its divergences. */

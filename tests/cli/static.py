@@ -10,6 +10,7 @@ The last line is `N passed, N failed`."""
 import json
 import os
 import random
+import re
 import sys
 import tempfile
 
@@ -77,6 +78,8 @@ def decoder(g, size, spell, fault=None, at=0):
         q, k, v = (heads_of(parts[c], n) for c in order)
         scale = width ** (-1.0 if wrong == "scale" else -0.5)
         a = attention(g, q, k, v, spell["attention"], scale, wrong != "causal")
+        if spell.get("copied"):
+            a = a.op("contiguous", [a]).to("bfloat16").to("float32")
         a = a.matmul(w["o"]) if spell.get("turned") else a.linear(w["o"])
         x = a if wrong == "residual" else x.add(a) if spell["add"] else a.add(x)
         h = norm(g, x, two, spell["norm"], 1e-5)
@@ -166,7 +169,20 @@ def judged(seed, d):
             expect("EQUIVALENT [proved]" in text, "not proved: %s", short(text))
             expect("by name, not compared" in text, "leaves are not said to be uncompared")
         else:
-            expect("the first gap is" in text, "no gap is named: %s", short(text))
+            if fault != "twice":  # that side has the left's own sum besides
+                named_in(both[0], text, at, "seed %d, fault %s" % (seed, fault))
+
+
+def named_in(folder, text, layer, what):
+    """The first gap is named on the left in the layer of the fault: no earlier, though rules' terms
+    there have inner nodes that the other side lacks."""
+    gap = re.search(r"the first gap is, on the left, (\S+) \(", text)
+    expect(gap, "%s: no gap is named: %s", what, short(text))
+    with open(os.path.join(folder, "graph.json"), encoding="utf-8") as f:
+        nodes = json.load(f)["nodes"]
+    first = [n["id"] for n in nodes].index(gap.group(1))
+    layers = [n["name"].split(".")[1] for n in nodes[:first] if ".down" in n.get("name", "")]
+    expect(int(layers[-1]) == layer, "%s in layer %d is named at %s", what, layer, gap.group(0))
 
 
 def test_drawn_spellings():
@@ -348,6 +364,27 @@ def test_learned_leaves():
         expect(got.status == UNDECIDED, "a matrix that is not stored transposed: %d", got.status)
 
 
+def test_identities():
+    """What gives back its operand needs no rule that was learned: the small pair has none of it."""
+    r = dict(PLAIN, norm="mul")
+    with tempfile.TemporaryDirectory() as d:
+        small = write(
+            d, "small", lambda g: decoder(g, SMALL, PLAIN), lambda g: decoder(g, SMALL, r), False
+        )
+        r = dict(r, copied=True)
+        for k, fault in enumerate((None, "scale")):
+            both = write(
+                d,
+                "large%d" % k,
+                lambda g: decoder(g, LARGE, PLAIN),
+                lambda g, f=fault: decoder(g, LARGE, r, f, 2),
+                True,
+            )
+            got = isomer("compare", "--static", "--learn", *small, *both)
+            want = UNDECIDED if fault else EQUIVALENT
+            expect(got.status == want, "%s: %d: %s", fault, got.status, short(got.out[-600:]))
+
+
 def test_added_terms():
     """Rules make less of what other rules added: reshapes around an attention of another shape."""
     model = os.path.join(ROOT, "models", "llama-2l")
@@ -381,6 +418,7 @@ if __name__ == "__main__":
                 test_without_rules,
                 test_rules_of_numbers,
                 test_added_terms,
+                test_identities,
                 test_learned_leaves,
                 test_checkpoints,
                 test_drawn_spellings,
