@@ -1,12 +1,17 @@
-"""One rank of a recorded program: python -m isomer_capture.record.child FOLDER RANK WORLD BACKEND
-GRAPH PROGRAM ARGS. The folder gets rank<r>.json: events, groups; and what the graph needs."""
+"""One rank of a recorded program, in a process of its own. The folder gets rank<r>.json: events,
+groups; and what the graph needs."""
 
 import json
 import os
 import runpy
 import sys
 
+import torch.distributed as dist
+
+from .. import record
 from ..errors import CaptureError, short
+from ..train.counts import install
+from .watch import Watch, replace
 
 
 def start_group(folder, rank, world, backend):
@@ -40,12 +45,6 @@ def world_name(dist):
 
 
 def run(folder, rank, world, backend, graph, program, args):
-    import torch.distributed as dist
-
-    from .. import record
-    from ..train.counts import install
-    from .watch import Watch, replace
-
     watch = record.ACTIVE = Watch(graph)
     replace(dist.init_process_group, start_group(folder, rank, world, backend))
     replace(dist.new_group, new_group)
@@ -72,11 +71,11 @@ def run(folder, rank, world, backend, graph, program, args):
         json.dump(held, f)
 
 
-def main(argv):
-    folder, rank, world, backend, graph, program, *args = argv
+def recorded(folder, rank, world, backend, graph, program, args):
+    """The status with which the rank's process ends; what went wrong is in a file."""
     try:
-        run(folder, int(rank), int(world), backend, graph == "graph", program, args)
-        code = 0
+        run(folder, rank, world, backend, graph, program, args)
+        return 0
     except BaseException as e:
         text = str(e) if isinstance(e, CaptureError) else "%s: %s" % (type(e).__name__, short(e))
         at = e.__traceback__
@@ -85,12 +84,6 @@ def main(argv):
             if at.tb_frame.f_code.co_filename == program:
                 where = " (%s:%d)" % (os.path.basename(program), at.tb_lineno)
             at = at.tb_next
-        with open(os.path.join(folder, "error%s" % rank), "w", encoding="utf-8") as f:
+        with open(os.path.join(folder, "error%d" % rank), "w", encoding="utf-8") as f:
             f.write(text + where)
-        code = 1
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)  # another rank may have ended without this one
-
-
-main(sys.argv[1:])
+        return 1

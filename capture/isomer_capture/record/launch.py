@@ -2,28 +2,29 @@
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
 
+from .. import forked
 from ..errors import CaptureError
 
 
 def environment(rank, world):
-    env = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(world), LOCAL_RANK=str(rank))
-    env.update(LOCAL_WORLD_SIZE=str(world), MASTER_ADDR="127.0.0.1", MASTER_PORT="29500")
-    env.update(CUDA_VISIBLE_DEVICES="", OMP_NUM_THREADS=env.get("OMP_NUM_THREADS", "1"))
-    ours = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    env["PYTHONPATH"] = os.pathsep.join(p for p in (ours, env.get("PYTHONPATH")) if p)
-    return env
+    return {
+        "RANK": str(rank),
+        "WORLD_SIZE": str(world),
+        "LOCAL_RANK": str(rank),
+        "LOCAL_WORLD_SIZE": str(world),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": "29500",
+    }
 
 
 def start(o, folder, rank):
-    graph = "graph" if o.capture else "-"
-    command = [sys.executable, "-m", "isomer_capture.record.child"]
-    command += [folder, str(rank), str(o.ranks), o.backend, graph, o.program] + o.args
-    return subprocess.Popen(command, env=environment(rank, o.ranks), stdin=subprocess.DEVNULL)
+    from . import child
+
+    given = (folder, rank, o.ranks, o.backend, bool(o.capture), o.program, o.args)
+    return forked.start(child.recorded, *given, environment=environment(rank, o.ranks))
 
 
 def failure(folder, rank):
@@ -37,6 +38,9 @@ def failure(folder, rank):
 def run_ranks(o, folder):
     """All ranks to their ends. On fake groups none waits for another: a few run at a time."""
     at_once = o.ranks if o.backend == "gloo" else max(1, min(o.ranks, os.cpu_count() or 1))
+    # Read when PyTorch is loaded.
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     waiting, running, end = list(range(o.ranks)), {}, time.monotonic() + o.timeout
     try:
         while waiting or running:
@@ -44,9 +48,9 @@ def run_ranks(o, folder):
                 r = waiting.pop(0)
                 running[r] = start(o, folder, r)
             for r, p in list(running.items()):
-                if p.poll() is not None:
+                if p.exitcode is not None:
                     del running[r]
-                    if p.returncode:
+                    if p.exitcode:
                         raise CaptureError("rank %d: %s" % (r, failure(folder, r)))
             if time.monotonic() > end:
                 raise CaptureError(
@@ -56,9 +60,7 @@ def run_ranks(o, folder):
                 )
             time.sleep(0.02)
     finally:
-        for p in running.values():
-            p.kill()
-            p.wait()
+        forked.end(running.values())
 
 
 def read_ranks(o, folder):

@@ -10,6 +10,7 @@ import torch.distributed as dist
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
+from .. import forked
 from ..errors import CaptureError
 from ..program import relative
 from .buffers import Storages, buffers
@@ -30,6 +31,8 @@ def place():
     frame = sys._getframe(1)
     while frame:
         path = relative(frame.f_code.co_filename)
+        if path == forked.HERE:
+            return None
         if not path.startswith(OURS) and path not in ("runpy.py", "contextlib.py"):
             return "%s:%d" % (path, frame.f_lineno)
         frame = frame.f_back

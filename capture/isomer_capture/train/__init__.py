@@ -1,6 +1,6 @@
 """Training steps of several ranks as captures: `isomer-capture train` (docs/training.md).
 
-launch.py    the ranks as processes, and their recordings as one capture
+launch.py    the ranks as processes (../forked.py), and their recordings as one capture
 rank.py      one of those processes          run.py      what a script is handed
 recorder.py  every operator of a step        memory.py   what buffers and views hold
 graph.py     nodes as graph.json has them    foreach.py, fsdp.py   operators of lists, of shards

@@ -2,13 +2,12 @@
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
 
 import torch
 
+from .. import forked
 from ..core import TOLERANCE, difference
 from ..errors import CaptureError
 from ..files import read_safetensors, write_capture, write_safetensors
@@ -47,32 +46,25 @@ def train(script, function, world, out, *, seed=0, timeout=300, name=None):
 
 def run_ranks(script, function, world, folder, seed, timeout):
     """All ranks, until the last has ended; when one fails, the others are stopped."""
+    from . import rank
+
     ranks = []
     try:
         for r in range(world):
-            command = [sys.executable, "-m", "isomer_capture.train.rank", script, function]
-            command += [str(r), str(world), folder, str(seed), str(timeout)]
-            log = open(os.path.join(folder, "rank%d.log" % r), "w")
-            env = dict(os.environ, OMP_NUM_THREADS="1")
-            env["PYTHONPATH"] = os.pathsep.join(p for p in sys.path if p)
-            ranks.append(
-                subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)
-            )
-            log.close()
+            log = os.path.join(folder, "rank%d.log" % r)
+            given = (script, function, r, world, folder, seed, timeout)
+            ranks.append(forked.start(rank.recorded, *given, log=log))
         left = dict(enumerate(ranks))
         while left:
             for r, p in list(left.items()):
-                if p.poll() is None:
+                if p.exitcode is None:
                     continue
                 del left[r]
-                if p.returncode:
-                    raise CaptureError("rank %d: %s" % (r, reason(folder, r, p.returncode)))
+                if p.exitcode:
+                    raise CaptureError("rank %d: %s" % (r, reason(folder, r, p.exitcode)))
             time.sleep(0.02)
     finally:
-        for p in ranks:
-            if p.poll() is None:
-                p.kill()
-            p.wait()
+        forked.end(ranks)
 
 
 def reason(folder, r, status):

@@ -1,4 +1,4 @@
-"""One rank of `isomer-capture train`, a process: SCRIPT FUNCTION RANK WORLD FOLDER SEED TIMEOUT."""
+"""One rank of `isomer-capture train`, in a process of its own."""
 
 import datetime
 import importlib.util
@@ -24,6 +24,7 @@ def main(script, function, rank, world, folder, seed, timeout):
             world_size=world,
             timeout=datetime.timedelta(seconds=timeout),
         )
+    sys.argv = [script]
     sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
     spec = importlib.util.spec_from_file_location("training_script", script)
     if spec is None:
@@ -41,17 +42,17 @@ def main(script, function, rank, world, folder, seed, timeout):
         torch.distributed.barrier()
 
 
-if __name__ == "__main__":
-    script, function, rank, world, folder, seed, timeout = sys.argv[1:]
+def recorded(script, function, rank, world, folder, seed, timeout):
+    """The status with which the rank's process ends; what went wrong is in a file."""
     try:
-        main(script, function, int(rank), int(world), folder, int(seed), int(timeout))
+        main(script, function, rank, world, folder, seed, timeout)
+        return 0
     except Exception as e:
         text = str(e) if isinstance(e, CaptureError) else "%s: %s" % (type(e).__name__, short(e))
-        path = os.path.join(folder, "rank%s.error" % rank)
+        path = os.path.join(folder, "rank%d.error" % rank)
         with open(path + ".part", "w") as f:
             f.write(text)
         os.rename(path + ".part", path)
         if os.environ.get("ISOMER_TRACEBACK"):
             raise
-        sys.stderr.flush()
-        os._exit(2)
+        return 2

@@ -12,6 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .. import forked
 from ..alias import inverse
 from ..errors import CaptureError
 from ..program import Program, relative
@@ -299,6 +300,8 @@ def source_line(frame):
     """file:line of the innermost frame outside of PyTorch and of this package."""
     while frame:
         path = relative(frame.f_code.co_filename)
+        if path == forked.HERE:
+            return None
         if not path.startswith(("torch/", "isomer_capture/", "<", "threading")):
             return "%s:%d" % (path, frame.f_lineno)
         frame = frame.f_back
