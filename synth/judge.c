@@ -153,6 +153,9 @@ static iso_code look_where_undefined(state *s, synth_pair *pair, bool joined, is
     s->res->reason = NULL;
     pair[d.output].equivalent = false;
     note_witness(s, d.output, d.diff, true);
+  } else if (!c && joined && d.signs) {
+    s->res->verdict = SYNTH_UNDECIDED;
+    s->res->reason = "the outputs are infinite of other signs where what they divide by is 0";
   } else if (!c && joined) {
     c = weigh_what_is_seen(s, &p, err);
     if (!c && large && s->res->verdict == SYNTH_EQUIVALENT)

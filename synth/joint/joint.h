@@ -97,11 +97,14 @@ typedef struct st_carry { /* run on from other values: those of `from`, but for 
             rounds them; so are lonely parameters of both */
 /* Whether an operator's results are rounded: they are no elements of its arguments. */
 bool st_op_rounds(const char *op);
+/* Which sign a zero gets that is computed. */
+typedef enum st_signs { ST_ZEROS_KEPT, ST_ZEROS_ABOVE, ST_ZEROS_BELOW, ST_ZEROS_DRAWN } st_signs;
 typedef struct st_run_how {
   double noise;         /* relative, of each rounding; 0: none */
   uint64_t stream;      /* of its numbers */
   bool keep_all;        /* values of all live nodes, not of the outputs only */
   const st_carry *with; /* NULL, or what is carried over: then no leaves are needed */
+  st_signs signs;       /* with noise */
 } st_run_how;
 /* Run one captured graph in float64; `leaf` per node. Owns: st_run_free. */
 iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, const st_run_how *how,

@@ -91,14 +91,20 @@ static bool short_and_exact(double x, double least) {
 typedef struct disturbing {
   double noise;
   disturb what;
-  double least; /* least_operand, with ALL_BUT_SHORT */
-  bool faint;   /* what is 0 may have underflowed */
-  bool whole;   /* by all of the noise, up or down, so that one number is not left nearly alone */
+  double least;   /* least_operand, with ALL_BUT_SHORT */
+  bool faint;     /* what is 0 may have underflowed */
+  bool whole;     /* by all of the noise, up or down, so that one number is not left nearly alone */
+  st_signs signs; /* of a zero */
 } disturbing;
 
 static double up_or_down(iso_rng *rng, bool whole) {
   const double by = 2 * iso_rng_uniform(rng) - 1;
   return whole ? copysign(1, by) : by;
+}
+
+static double sign_of_zero(st_signs signs, iso_rng *rng) {
+  const bool below = signs == ST_ZEROS_DRAWN ? iso_rng_below(rng, 2) : signs == ST_ZEROS_BELOW;
+  return below ? -0.0 : 0.0;
 }
 
 /* Owns: the caller unrefs. Values beyond 1e30 (masks) and integers stay. */
@@ -110,7 +116,8 @@ static iso_code disturbed(const rule_tensor *t, const disturbing *how, iso_rng *
   if (t->dtype != RULE_F64 && t->dtype != RULE_C128) return ISO_OK;
   double *x = (*out)->data;
   for (int64_t i = 0, n = t->dtype == RULE_C128 ? 2 * t->numel : t->numel; i < n; i++)
-    if (fabs(x[i]) < DBL_MIN && how->faint)
+    if (how->signs && x[i] == 0) x[i] = sign_of_zero(how->signs, rng);
+    else if (fabs(x[i]) < DBL_MIN && how->faint)
       x[i] = copysign(1e-300 * iso_rng_uniform(rng),
                       x[i] == 0 ? 1 : x[i]); /* what underflowed, and ties because of it */
     else if (fabs(x[i]) < 1e30 &&
@@ -250,6 +257,7 @@ typedef struct running {
   st_run *r;
   rule_tensor **bind; /* room for an operand of each node */
   bool bounds;        /* overflow is noted */
+  st_signs signs;     /* of zeros that are computed */
 } running;
 
 static iso_code run_op(const running *w, const synth_node *n, size_t i, iso_error *err) {
@@ -277,12 +285,14 @@ static iso_code run_op(const running *w, const synth_node *n, size_t i, iso_erro
         bind[a->u.i] = own[n_own++];
     }
   if (!c) c = s->oracle->call(s->oracle->ctx, n->call, bind, true, out, MAX_OUT, &n_out, err);
-  if (!c && noise > 0 && st_op_rounds(n->op)) {
-    const bool faint = may_underflow(n->call, bind), shows = shows_rounding(n->op);
-    const disturbing how = {.noise = noise,
+  const bool rounds = st_op_rounds(n->op), signs = w->signs && !rule_operator_of(n->op)->moves;
+  if (!c && noise > 0 && (rounds || signs)) {
+    const bool faint = rounds && may_underflow(n->call, bind), shows = shows_rounding(n->op);
+    const disturbing how = {.noise = rounds ? noise : 0,
                             .what = shows ? ALL_BUT_SHORT : ALL,
                             .least = shows ? least_operand(n->call, bind) : 0,
-                            .faint = faint};
+                            .faint = faint,
+                            .signs = signs ? w->signs : ST_ZEROS_KEPT};
     for (size_t k = 0; k < n_out && !c; k++) {
       rule_tensor *d;
       if ((c = disturbed(out[k], &how, w->rng, &d, err))) break;
@@ -318,7 +328,7 @@ iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, const st_run
   uint32_t *uses = calloc(g->n_nodes + 1, sizeof *uses);
   rule_tensor **bind = calloc(g->n_nodes + 1, sizeof *bind);
   iso_rng rng = iso_rng_new(s->o->seed, how->stream);
-  const running w = {s, noise, &rng, r, bind, !with && noise == 0};
+  const running w = {s, noise, &rng, r, bind, !with && noise == 0, how->signs};
   iso_code c = r->value && uses && bind ? ISO_OK : nomem(err);
   for (size_t i = 0; i < g->n_nodes && !c; i++)
     if (g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE)

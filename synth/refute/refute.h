@@ -5,9 +5,10 @@
 #include "synth/comparison.h"
 
 /* ---- counterexample.c ---- */
-/* An output (of the left) that differs, and how. */
+/* An output (of the left) that differs, and how. `signs`: none does so, but one was infinite of
+ * both signs where real numbers have no quotient; it is set and never taken back. */
 typedef struct st_difference {
-  bool found;
+  bool found, signs;
   size_t output;
   rule_diff diff;
 } st_difference;
@@ -49,6 +50,10 @@ int64_t st_leaf_elements(const synth_graph *g);
  * true where they differ by no more than rounding moves them. */
 ISO_MUST_USE iso_code st_same_numbers(state *s, size_t d, const eg_node e[2], bool by_noise,
                                       bool *yes, iso_error *err);
+/* Whether two nodes that differ by an infinity on draw `d` do so where real numbers have no
+ * quotient. */
+ISO_MUST_USE iso_code st_same_pole(state *s, size_t d, const eg_node e[2], bool *yes,
+                                   iso_error *err);
 /* Keep the values of draw `d` in s->witness. */
 iso_code st_run_draw(state *s, size_t d, iso_error *err);
 

@@ -12,6 +12,8 @@ enum {
   STORAGE_MARGIN = 8
 };
 static const double noise = 4 * DBL_EPSILON;
+static const double WIDER = 0x1p28; /* of the runs that show what is a number by rounding alone */
+static const st_signs zero_signs[STORAGE_RUN] = {ST_ZEROS_ABOVE, ST_ZEROS_BELOW, ST_ZEROS_DRAWN};
 
 typedef struct place { /* a node of a graph, or a constant that stands in neither */
   int side;
@@ -33,10 +35,61 @@ static double moved(const rule_tensor *base, const rule_tensor *const *run, int 
 
 static bool ordinary(double x) { return fabs(x) < 1e30; }
 
-/* `l`, `r`: flat alike; `nl`, `nr`: the same outputs with rounding disturbed. */
-static bool beyond_rounding(const rule_tensor *l, const rule_tensor *r,
-                            const rule_tensor *const *nl, const rule_tensor *const *nr,
-                            st_margin sc, rule_diff *d) {
+/* How far the number at `i` is moved by half of the runs. */
+static double median_moved(const rule_tensor *base, const rule_tensor *const *run, int64_t i) {
+  double m[STORAGE_RUN];
+  for (int k = 0; k < STORAGE_RUN; k++) {
+    m[k] = moved(base, run, k, k + 1, i);
+    for (int j = k; j > 0 && m[j] < m[j - 1]; j--) {
+      const double x = m[j];
+      m[j] = m[j - 1], m[j - 1] = x;
+    }
+  }
+  return m[STORAGE_RUN / 2];
+}
+
+/* Whether the number at `i` is one because of rounding alone: 1 / (3x - x - x - x) has no value,
+ * and a quotient of two such sums has none. Roundings move these by as much as they are, and larger
+ * ones by no more; a sum that cancels is 0, which larger ones move further. */
+static bool only_rounded(const rule_tensor *base, const rule_tensor *const *run,
+                         const rule_tensor *const *wide, int64_t i) {
+  const double x = fabs(rule_tensor_get(base, i)), small = median_moved(base, run, i);
+  return isfinite(x) && 100 * small >= x && !(median_moved(base, wide, i) > 256 * small);
+}
+
+/* One output on both sides. */
+typedef struct outputs {
+  const rule_tensor *base[2];             /* flat alike */
+  const rule_tensor *run[2][NOISE_RUNS];  /* with rounding disturbed */
+  const rule_tensor *wide[2][NOISE_RUNS]; /* and disturbed much more; NULL: it was not */
+} outputs;
+
+/* Whether an infinity at `i` has the sign of a zero that was computed: real numbers have no such
+ * sign, and no quotient there. */
+static bool either_sign(const rule_tensor *base, const rule_tensor *const *wide, int64_t i) {
+  const double x = rule_tensor_get(base, i);
+  for (int k = 0; k < STORAGE_RUN && isinf(x); k++) {
+    const double y = rule_tensor_get(wide[k], i);
+    if (isfinite(y) || (isinf(y) && signbit(x) != signbit(y))) return true;
+  }
+  return false;
+}
+
+/* Whether both are a quotient by 0, told apart by what rounding, or a zero's sign, made of it. */
+static bool is_rounded_pole(const outputs *o, int64_t i) {
+  bool infinite = true, free = false;
+  for (int k = 0; k < 2; k++) {
+    if (!o->wide[k][0]) return false;
+    if (only_rounded(o->base[k], o->run[k], o->wide[k], i)) return true;
+    infinite &= isinf(rule_tensor_get(o->base[k], i)) != 0;
+    free |= either_sign(o->base[k], o->wide[k], i);
+  }
+  return infinite && free;
+}
+
+static bool beyond_rounding(const outputs *o, st_margin sc, rule_diff *d) {
+  const rule_tensor *l = o->base[LEFT], *r = o->base[RIGHT];
+  const rule_tensor *const *nl = o->run[LEFT], *const *nr = o->run[RIGHT];
   *d = (rule_diff){.equal = true, .index = -1};
   const int64_t row =
       l->shape.rank && l->shape.dim[l->shape.rank - 1] > 0 ? l->shape.dim[l->shape.rank - 1] : 1;
@@ -65,6 +118,7 @@ static bool beyond_rounding(const rule_tensor *l, const rule_tensor *r,
         if (fabs(x - y) <= 1e-6 * size && isfinite(size)) continue; /* both are masks, or large */
         rel = isfinite(size) && !ordinary(x) && !ordinary(y) ? abs_diff / size : INFINITY;
         if (rel == INFINITY ? !sc.nonfinite || shaken == INFINITY : !(abs_diff > shaken)) continue;
+        if (rel == INFINITY && is_rounded_pole(o, i)) continue;
         if (rel == INFINITY) abs_diff = INFINITY;
       } else {
         if (!(abs_diff > least * norm) || !(abs_diff > shaken)) continue;
@@ -137,64 +191,136 @@ static iso_code output_by_rounding(state *s, rule_tensor **const leaf[2], size_t
   return c;
 }
 
-iso_code st_differs(state *s, rule_tensor **const leaf[2], const st_run base[2], st_margin sc,
-                    uint64_t streams, st_difference *out, iso_error *err) {
-  st_run shaken[2][NOISE_RUNS] = {0};
+/* Both sides with roundings disturbed, the last run by what storage does. */
+static iso_code run_shaken(state *s, rule_tensor **const leaf[2], double by, uint64_t streams,
+                           st_run run[2][NOISE_RUNS], iso_error *err) {
   iso_code c = ISO_OK;
-  /* A kernel in few bits rounds by about a hundredth of the tolerance that stands for it. */
-  const double by = fmax(noise, 1e-2 * s->groups.coarse);
-  out->found = false;
   for (int side = 0; side < 2 && !c; side++)
     for (int k = 0; k < NOISE_RUNS && !c; k++)
       c = st_run_graph(s, side, leaf[side],
                        &(st_run_how){.noise = k == STORAGE_RUN ? ST_STORAGE : by,
                                      .stream = streams + (uint64_t)(side * NOISE_RUNS + k)},
-                       &shaken[side][k], err);
+                       &run[side][k], err);
+  return c;
+}
+
+/* The same with much larger ones, and with zeros of all signs. */
+static iso_code run_wide(state *s, rule_tensor **const leaf[2], double by, uint64_t streams,
+                         st_run run[2][NOISE_RUNS], iso_error *err) {
+  iso_code c = ISO_OK;
+  for (int side = 0; side < 2 && !c; side++)
+    for (int k = 0; k < STORAGE_RUN && !c; k++)
+      c = st_run_graph(s, side, leaf[side],
+                       &(st_run_how){.noise = by * WIDER,
+                                     .stream = streams + (uint64_t)(side * NOISE_RUNS + k),
+                                     .signs = zero_signs[k]},
+                       &run[side][k], err);
+  return c;
+}
+
+static void free_shaken(st_run run[2][NOISE_RUNS]) {
+  for (int side = 0; side < 2; side++)
+    for (int k = 0; k < NOISE_RUNS; k++) st_run_free(&run[side][k]);
+}
+
+static void output_of(const state *s, st_run run[2][NOISE_RUNS], size_t o,
+                      const rule_tensor *out[2][NOISE_RUNS]) {
+  for (int k = 0; k < NOISE_RUNS; k++) {
+    out[LEFT][k] = run[LEFT][k].value ? st_output(s, LEFT, &run[LEFT][k], o) : NULL;
+    out[RIGHT][k] =
+        run[RIGHT][k].value ? st_output(s, RIGHT, &run[RIGHT][k], s->right_of[o]) : NULL;
+  }
+}
+
+iso_code st_differs(state *s, rule_tensor **const leaf[2], const st_run base[2], st_margin sc,
+                    uint64_t streams, st_difference *out, iso_error *err) {
+  enum { WIDE_STREAMS = 1 << 20 };
+  st_run shaken[2][NOISE_RUNS] = {0}, wide[2][NOISE_RUNS] = {0};
+  /* A kernel in few bits rounds by about a hundredth of the tolerance that stands for it. */
+  const double by = fmax(noise, 1e-2 * s->groups.coarse);
+  out->found = false;
+  iso_code c = run_shaken(s, leaf, by, streams, shaken, err);
   for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !c && !out->found; o++) {
-    const rule_tensor *l = st_output(s, LEFT, &base[LEFT], o),
-                      *r = st_output(s, RIGHT, &base[RIGHT], s->right_of[o]), *n[2][NOISE_RUNS];
-    if (!l || !r || l->numel != r->numel) continue;
-    for (int k = 0; k < NOISE_RUNS; k++) {
-      n[LEFT][k] = st_output(s, LEFT, &shaken[LEFT][k], o);
-      n[RIGHT][k] = st_output(s, RIGHT, &shaken[RIGHT][k], s->right_of[o]);
+    outputs at = {.base = {st_output(s, LEFT, &base[LEFT], o),
+                           st_output(s, RIGHT, &base[RIGHT], s->right_of[o])}};
+    if (!at.base[LEFT] || !at.base[RIGHT] || at.base[LEFT]->numel != at.base[RIGHT]->numel)
+      continue;
+    output_of(s, shaken, o, at.run);
+    out->found = beyond_rounding(&at, sc, &out->diff);
+    if (out->found && isinf(out->diff.max_rel)) { /* a number on one side only */
+      if (!wide[LEFT][0].value) c = run_wide(s, leaf, by, streams + WIDE_STREAMS, wide, err);
+      if (!c) output_of(s, wide, o, at.wide);
+      out->found = !c && beyond_rounding(&at, sc, &out->diff);
+      out->signs |= !c && !out->found;
     }
-    out->found = beyond_rounding(l, r, n[LEFT], n[RIGHT], sc, &out->diff);
     if (!out->found) continue;
     bool rounding = false;
     c = output_by_rounding(s, leaf, o, &rounding, err);
     out->found = !c && !rounding;
     if (out->found) out->output = o;
   }
-  for (int side = 0; side < 2; side++)
-    for (int k = 0; k < NOISE_RUNS; k++) st_run_free(&shaken[side][k]);
+  free_shaken(shaken);
+  free_shaken(wide);
   return c;
+}
+
+/* The value of a node in a run. NULL: it has none, or several. */
+static const rule_tensor *value_at(const st_run *run, const place *at) {
+  const st_value_list *v = run->value ? &run->value[at->node] : NULL;
+  return v && v->n == 1 ? v->v[0] : NULL;
 }
 
 /* Whether two nodes differ by no more than disturbed roundings move them: of a sum that cancels
  * they are all that is left, and graphs of more work than many digits are had for have such sums.
- */
-static iso_code within_noise(state *s, rule_tensor **const leaf[2], const place at[2], bool *yes,
-                             iso_error *err) {
-  const rule_tensor *base[2] = {NULL, NULL}, *shaken[2][NOISE_RUNS] = {{NULL}};
-  st_run run[2][NOISE_RUNS + 1] = {0};
+ * `poles`: numbers that rounding alone makes count as no difference either. */
+static iso_code within_noise(state *s, rule_tensor **const leaf[2], const place at[2], bool poles,
+                             bool *yes, iso_error *err) {
+  outputs o = {0};
+  st_run base[2] = {0}, run[2][NOISE_RUNS] = {0}, wide[2][NOISE_RUNS] = {0};
   iso_code c = ISO_OK;
   bool all = true;
-  for (int k = 0; k < 2 && !c; k++)
-    for (int i = 0; i <= NOISE_RUNS && !c; i++) {
-      const double by = i == NOISE_RUNS ? 0 : i == STORAGE_RUN ? ST_STORAGE : noise;
-      const st_run_how how = {.noise = by, .stream = (uint64_t)(k * NOISE_RUNS + i), true, NULL};
+  for (int k = 0; k < 2 && !c; k++) {
+    c = st_run_graph(s, at[k].side, leaf[at[k].side], &(st_run_how){.keep_all = true}, &base[k],
+                     err);
+    for (int i = 0; i < NOISE_RUNS && !c; i++) {
+      st_run_how how = {.noise = i == STORAGE_RUN ? ST_STORAGE : noise,
+                        .stream = (uint64_t)(k * NOISE_RUNS + i),
+                        .keep_all = true};
       c = st_run_graph(s, at[k].side, leaf[at[k].side], &how, &run[k][i], err);
-      const st_value_list *v = c ? NULL : &run[k][i].value[at[k].node];
-      const rule_tensor *x = v && v->n == 1 ? v->v[0] : NULL;
-      *(i == NOISE_RUNS ? &base[k] : &shaken[k][i]) = x;
-      all &= x != NULL;
+      if (c || !poles || i == STORAGE_RUN) continue;
+      how.noise *= WIDER;
+      how.signs = zero_signs[i];
+      c = st_run_graph(s, at[k].side, leaf[at[k].side], &how, &wide[k][i], err);
     }
+    o.base[k] = value_at(&base[k], &at[k]);
+    for (int i = 0; i < NOISE_RUNS; i++) {
+      o.run[k][i] = value_at(&run[k][i], &at[k]);
+      o.wide[k][i] = value_at(&wide[k][i], &at[k]);
+      all &= o.base[k] && o.run[k][i] && (!poles || i == STORAGE_RUN || o.wide[k][i]);
+    }
+  }
   rule_diff d;
   const st_margin margin = {s->o->rel_tol, 100, true};
-  *yes = !c && all && base[0]->numel == base[1]->numel &&
-         !beyond_rounding(base[0], base[1], shaken[0], shaken[1], margin, &d);
-  for (int k = 0; k < 2; k++)
-    for (int i = 0; i <= NOISE_RUNS; i++) st_run_free(&run[k][i]);
+  *yes = !c && all && o.base[0]->numel == o.base[1]->numel && !beyond_rounding(&o, margin, &d);
+  for (int k = 0; k < 2; k++) st_run_free(&base[k]);
+  free_shaken(run);
+  free_shaken(wide);
+  return c;
+}
+
+iso_code st_same_pole(state *s, size_t d, const eg_node e[2], bool *yes, iso_error *err) {
+  place at[2];
+  rule_tensor **leaf[2];
+  *yes = false;
+  for (int k = 0; k < 2; k++) {
+    const int32_t *node = s->rec[e[k].i].node;
+    at[k] = (place){.side = node[LEFT] >= 0 ? LEFT : RIGHT};
+    if (node[at[k].side] < 0) return ISO_OK;
+    at[k].node = (size_t)node[at[k].side];
+  }
+  iso_code c = st_leaves_of_draw(s, d, leaf, err);
+  if (!c) c = within_noise(s, leaf, at, true, yes, err);
+  st_free_leaves(s, leaf);
   return c;
 }
 
@@ -222,7 +348,7 @@ iso_code st_same_numbers(state *s, size_t d, const eg_node e[2], bool by_noise, 
   if (!c) c = real_numbers(s, leaf, at, &numbers, err);
   *yes = !c && numbers == RULE_NUMBERS_SAME;
   if (!c && by_noise && !alone && numbers == RULE_NUMBERS_UNKNOWN)
-    c = within_noise(s, leaf, at, yes, err);
+    c = within_noise(s, leaf, at, false, yes, err);
   st_free_leaves(s, leaf);
   return c;
 }

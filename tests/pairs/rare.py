@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Pairs that part where few inputs lie: beyond a cut of the complex plane, where a numerator and a
 denominator vanish at once, at the least integer; and by the sign of a constant's zero. Twins that
-are one function beside them. Needs PyTorch, which exports them; what each is was found on paper, of
+are one function beside them, or have no value at all. Needs PyTorch, which exports them; what each is was found on paper, of
 zeros by running both sides: the constants alone differ, so that one input tells.
 
     tests/pairs/rare.py [--isomer build/isomer] [--seed N] [--count N] [-v]
@@ -204,6 +204,46 @@ def constants(rng):
     return out
 
 
+def zeros(rng):
+    """Divided by what is 0 in real numbers, and a rounding error, or of one sign, in floats: no
+    number is there to differ. Beside them what is divided by a number, or not at all."""
+    shape = rng.choice([(3, 4), (2, 6)])
+    x, y = torch.randn(shape), torch.randn(shape).abs() + 0.5
+    zero = [
+        lambda x, y: 3 * x - x - x - x,
+        lambda x, y: 0 * x,
+        lambda x, y: x - x,
+        lambda x, y: x / 3 + x / 3 + x / 3 - x,
+        lambda x, y: (x + y) - x - y,
+        lambda x, y: x * y - y * x,
+        lambda x, y: (x * 7 - y) / 7 - x + y / 7,
+        lambda x, y: (x + y) ** 2 - x * x - 2 * x * y - y * y,
+        lambda x, y: y.abs().log().exp() - y.abs(),
+        lambda x, y: -(0 * y),
+    ]
+    ends = [
+        lambda x, y, z: 1 / z,
+        lambda x, y, z: y / z,
+        lambda x, y, z: x * z.reciprocal(),
+        lambda x, y, z: (x + y / z) * y,
+        lambda x, y, z: torch.cat([y / z, y / z]),
+    ]
+    out = []
+    for _ in range(4):
+        one, two, end = rng.choice(zero), rng.choice(zero), rng.choice(ends)
+        c = rng.choice([0.5, 2.0])
+        side = lambda z, end=end: lambda x, y: end(x, y, z(x, y))
+        off = lambda z, d, end=end: lambda x, y: end(x, y, z(x, y) + d)
+        out += [
+            (True, side(one), side(two), (x, y)),
+            (False, off(one, c), off(two, c * 1.5), (x, y)),
+            (False, side(one), off(two, c), (x, y)),
+        ]
+    # Infinite of the other sign where two inputs are one.
+    out.append((True, lambda x, y: y / (x - y), lambda x, y: -y / (y - x), (x, y)))
+    return out
+
+
 class Side(torch.nn.Module):
     """The function of its inputs and of some parameters."""
 
@@ -258,7 +298,7 @@ def main():
     for k in range(o.count):
         rng = random.Random(o.seed * 1000 + k)
         torch.manual_seed(o.seed * 1000 + k)
-        for kind in (planes, quotients, bundles, signs, integers, constants):
+        for kind in (planes, quotients, bundles, signs, integers, constants, zeros):
             for n, case in enumerate(kind(rng)):
                 with tempfile.TemporaryDirectory() as folder:
                     wrong = one(os.path.abspath(o.isomer), folder, case)
