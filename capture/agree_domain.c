@@ -34,26 +34,51 @@ static void group(agree *a) {
   }
 }
 
+/* The input of that name that the other side was given and reads nowhere: a mask that is
+ * not passed on. NULL: there is none; then something else may stand in its place. */
+static const cap_node *unread(const agree *a, size_t i) {
+  const int side = !a->in[i].side;
+  const cap_graph *other = a->graph[side];
+  const cap_node *n = agree_node(a, i);
+  for (size_t j = 0; j < a->n; j++)
+    if (a->in[j].side == side && strcmp(agree_node(a, j)->name, n->name) == 0) return NULL;
+  for (size_t k = 0; k < other->n_nodes; k++) {
+    const cap_node *o = &other->node[k];
+    if (o->kind == CAP_INPUT && strcmp(o->name, n->name) == 0 &&
+        o->output[0].dtype == n->output[0].dtype &&
+        rule_shape_eq(&o->output[0].shape, &n->output[0].shape))
+      return o;
+  }
+  return NULL;
+}
+
+/* What is in `*all` and in the domain of `n`. */
+static iso_code meet_one(agree *a, const cap_node *n, const rule_domain **all) {
+  char x[256], y[256];
+  bool empty = false;
+  if (!n || !n->domain) return ISO_OK;
+  const rule_domain *was = *all;
+  *all = was ? rule_domain_meet(&a->graph[LEFT]->arena, was, n->domain, n->output[0].dtype,
+                                &n->output[0].shape, &empty)
+             : n->domain;
+  if (!*all) return no_memory(a);
+  if (!empty) return ISO_OK;
+  return iso_fail(a->err, ISO_USAGE,
+                  "input \"%.80s\": %s says %s, %s says %s: nothing is inside both", n->name,
+                  was->who, rule_domain_print(was, x, sizeof x), n->domain->who,
+                  rule_domain_print(n->domain, y, sizeof y));
+}
+
 static iso_code meet(agree *a, size_t g) {
   const rule_domain *all = NULL;
   const size_t first = g;
-  for (size_t i = 0; i < a->n; i++) {
-    const cap_node *n = agree_node(a, i);
-    if (a->in[i].group != g || !n->domain) continue;
-    bool empty = false;
-    const rule_domain *d = all ? rule_domain_meet(&a->graph[LEFT]->arena, all, n->domain,
-                                                  n->output[0].dtype, &n->output[0].shape, &empty)
-                               : n->domain;
-    char x[256], y[256];
-    if (!d) return no_memory(a);
-    if (empty)
-      return iso_fail(a->err, ISO_USAGE,
-                      "input \"%.80s\": %s says %s, %s says %s: nothing is inside both", n->name,
-                      all->who, rule_domain_print(all, x, sizeof x), n->domain->who,
-                      rule_domain_print(n->domain, y, sizeof y));
-    all = d;
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < a->n && !c; i++) {
+    if (a->in[i].group != g) continue;
+    c = meet_one(a, agree_node(a, i), &all);
+    if (!c) c = meet_one(a, unread(a, i), &all);
   }
-  if (!all) return ISO_OK;
+  if (c || !all) return c;
   char text[256];
   int64_t other = -1;
   for (size_t i = 0; i < a->n; i++) {
@@ -98,12 +123,12 @@ static iso_code keep_inside(agree *a) {
 /* ---- sets drawn inside domains ---- */
 
 /* Whether an input that comparisons keep as captured has other values by its domain. Both sides
- * have it.
+ * have it, read or not.
  */
 static bool extends(const agree *a, size_t g) {
   const rule_domain *d = agree_node(a, g)->domain;
   const agree_look x = agree_look_of(a, g);
-  bool both = false;
+  bool both = unread(a, g) != NULL;
   for (size_t i = 0; i < a->n; i++) both |= a->in[i].group == g && a->in[i].side != a->in[g].side;
   return both && a->in[g].group == g && d &&
          (rule_domain_is_joint(d) || (x != FLOATS && x != NUMBERS));

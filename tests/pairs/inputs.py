@@ -598,6 +598,45 @@ def seldom(rng):
 
 
 @family
+def not_passed_on(rng):
+    """Both sides are given a mask, positions or kinds of tokens, and one reads them nowhere; or the
+    other one reads what makes no difference."""
+    batch, n, kinds = rng.randint(1, 3), rng.randint(4, 8), rng.randint(2, 5)
+    kind = rng.choice(["mask", "positions", "types", "lengths"])
+    dtype, shape, same = i64, (batch, n), rng.random() < 0.3
+    if kind == "mask":
+        said, first = {"mask": rng.choice(["left", "right", "any"])}, [1] * (batch * n)
+        dtype = rng.choice([i64, boolean])
+    elif kind == "positions":
+        said, shape, first = {"range": [0, n + rng.randint(1, 9)]}, (n,), list(range(n))
+    elif kind == "types":
+        said, first = {"range": [0, kinds - 1]}, [0] * (batch * n)
+    else:
+        said, shape, first = {"range": [1, n]}, (batch + 1,), [n] * (batch + 1)
+    dl, dr, relations = say(rng, "m", said)
+    x, table = normals(rng, n), normals(rng, kinds * 3)
+
+    def build(side):
+        def f(g):
+            m = g.given("m", shape, [first], dtype, dr if side else dl)
+            h = linear(g, g.given("x", (1, n), [x], f32), "w", 3, side)
+            if side:
+                return h.add(g.param("table", Data((kinds, 3), table)).select(0, 0))
+            whole = m.to(i64)
+            if kind == "types":
+                rows = g.param("table", Data((kinds, 3), table))
+                read = rows.embedding(whole).select(0, 0).select(0, 0)
+                return h.add(read.mul(0.0).add(rows.select(0, 0)) if same else read)
+            apart = whole.to(f32).sum(0).sum(0) if len(shape) > 1 else whole.to(f32).sum(0)
+            apart = apart.sub(float(sum(first))).mul(0.0 if same else 0.5)
+            return h.add(g.param("table", Data((kinds, 3), table)).select(0, 0)).add(apart)
+
+        return f
+
+    return Case(EQUIVALENT if same else DIFFERENT, build(0), build(1), relations, kind)
+
+
+@family
 def contradictions(rng):
     kind = rng.choice(["apart", "outside", "both", "key", "captured"])
     n = rng.randint(3, 6)

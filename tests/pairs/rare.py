@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Pairs that part where few inputs lie: beyond a cut of the complex plane, where a numerator and a
 denominator vanish at once, at the least integer; and by the sign of a constant's zero. Twins that
-are one function beside them, or have no value at all. Needs PyTorch, which exports them; what each is was found on paper, of
-zeros by running both sides: the constants alone differ, so that one input tells.
+are one function beside them, or have no value at all. Needs PyTorch, which exports them; what each
+is was found on paper, of zeros by running both sides: the constants alone differ, so that one input
+tells.
 
     tests/pairs/rare.py [--isomer build/isomer] [--seed N] [--count N] [-v]
 
