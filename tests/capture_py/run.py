@@ -38,7 +38,7 @@ def main():
         # The pinned PyTorch and Transformers are in .venv.
         if os.path.exists(local) and has_torch(local):
             os.execv(local, [local] + sys.argv)
-    sys.path[:0] = [os.path.join(ROOT, "capture"), HERE]
+    sys.path[:0] = [os.path.join(ROOT, "capture"), os.path.join(ROOT, "tests", "support"), HERE]
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     suite, missing = unittest.TestSuite(), []
     for name in sorted(f[:-3] for f in os.listdir(HERE) if f.startswith("test_")):

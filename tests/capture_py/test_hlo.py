@@ -6,7 +6,6 @@ import os
 import random
 import re
 import subprocess
-import sys
 import tempfile
 import types
 import unittest
@@ -17,6 +16,7 @@ try:
 except ImportError:
     torch = None
 
+import commands
 import hlo_blocks
 from isomer_capture import capture, hlo
 from isomer_capture.errors import CaptureError
@@ -313,13 +313,7 @@ class Ranks(unittest.TestCase):
 
 class Command(unittest.TestCase):
     def run_command(self, *words):
-        path = os.path.join(ROOT, "capture")
-        return subprocess.run(
-            [sys.executable, "-m", "isomer_capture", "hlo", *words],
-            capture_output=True,
-            text=True,
-            env=dict(os.environ, PYTHONPATH=path),
-        )
+        return commands.run(["hlo", *words])
 
     def test_written_and_refused(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -7,10 +7,10 @@ import io
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import unittest
 
+import commands
 import torch
 from isomer_capture import CaptureError, capture
 from torch import nn
@@ -311,9 +311,7 @@ class Scopes(unittest.TestCase):
             for attention in ("eager", "sdpa"):
                 out = os.path.join(folder, attention)
                 words = "hf gpt2 --reduce --layers 1 --dynamic length,batch --attn".split()
-                command = [sys.executable, "-m", "isomer_capture", *words, attention, "-o", out]
-                env = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "capture"))
-                done = subprocess.run(command, env=env, capture_output=True, text=True)
+                done = commands.run([*words, attention, "-o", out])
                 self.assertEqual(done.returncode, 0, done.stderr)
             paths = [os.path.join(folder, name) for name in ("eager", "sdpa")]
             report, said = compare(*paths)

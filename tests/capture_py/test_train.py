@@ -5,10 +5,10 @@ import json
 import os
 import random
 import subprocess
-import sys
 import tempfile
 import unittest
 
+import commands
 import torch
 
 from isomer_capture.errors import CaptureError
@@ -228,16 +228,8 @@ class StepTest(unittest.TestCase):
 
     def train(self, script, function, world):
         out = os.path.join(self.folder.name, "%s%d" % (function, world))
-        env = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "capture"))
-        p = subprocess.run(
-            [sys.executable, "-m", "isomer_capture", "train", script + ":" + function]
-            + ["--world", str(world), "-o", out],
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
-        return out, p
+        words = ["train", script + ":" + function, "--world", world, "-o", out]
+        return out, commands.run(words, timeout=600)
 
     def captured(self, function, world):
         out, p = self.train(PLANS, function, world)

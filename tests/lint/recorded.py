@@ -15,17 +15,17 @@ from gloo_programs import drawn
 from harness import Lint, ROOT, check, finish
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
+import commands  # noqa: E402
 
 
 def record(program, *args, ranks=2, **options):
     """One call. Returns status, and what it says."""
-    command = [sys.executable, "-m", "isomer_capture", "record", "--ranks", str(ranks)]
+    words = ["record", "--ranks", ranks]
     for name, value in options.items():
-        command += ["--" + name] + [str(value)] * (value is not True)
-    command += [os.path.join(HERE, "recorded", program)] + [str(a) for a in args]
-    env = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "capture"))
-    p = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    return p.returncode, p.stdout.decode("utf-8", "replace").strip()
+        words += ["--" + name] + [value] * (value is not True)
+    done = commands.run(words + [os.path.join(HERE, "recorded", program), *args])
+    return done.returncode, (done.stdout + done.stderr).strip()
 
 
 def bare(ranks):

@@ -19,6 +19,9 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
+import commands  # noqa: E402
+
 OPEN = "undecided"
 PROVED = "proved"  # equivalent, by rules that are all proved
 
@@ -152,14 +155,7 @@ def capture(folder, function, world):
         return out
     script, _, function = function.rpartition(":")
     script = os.path.join(HERE, (script or "plans") + ".py")
-    env = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "capture"))
-    p = subprocess.run(
-        [python(), "-m", "isomer_capture", "train", script + ":" + function]
-        + ["--world", str(world), "-o", out],
-        env=env,
-        capture_output=True,
-        text=True,
-    )
+    p = commands.run(["train", script + ":" + function, "--world", world, "-o", out], python())
     if p.returncode:
         raise Failed(p.stderr.strip() or "capturing failed")
     return out
