@@ -638,9 +638,9 @@ def some_rules(path, every, first, out):
 
 
 def obligations_are_the_same_again():
-    """Two runs write the same bytes, whatever their number of threads. Every fourth rule of each
-    file; SEED=0 to 3 are all of them."""
-    every, first = 4, int(os.environ.get("SEED", "0")) % 4
+    """Two runs write the same bytes, whatever their number of threads. Every eighth rule of each
+    file; SEED=0 to 7 are all of them."""
+    every, first = 8, int(os.environ.get("SEED", "0")) % 8
     whole = [
         os.path.join(d, f)
         for d in (os.path.join(ROOT, "tests", "validate", "rules"), os.path.join(ROOT, "rules"))
@@ -673,7 +673,7 @@ def obligations_are_the_same_again():
         expect([p.wait(timeout=900) for p in runs] == [1, 1], "exit status")
         names = [sorted(os.listdir(folder)) for folder in folders]
         expect(
-            names[0] == names[1] and len(names[0]) > 150,
+            names[0] == names[1] and len(names[0]) > 75,
             "%d and %d files",
             len(names[0]),
             len(names[1]),
