@@ -85,6 +85,9 @@ typedef struct cap_node {
   /* It multiplies or divides by a number of ranks, which is 1 for one rank; by one that counts
    * neither ranks nor elements. */
   bool counts_ranks, counts_nothing;
+  /* It was written with places that count from the end, of which the call has the same counted from
+   * the front: an index or a beginning, an end. */
+  bool from_end, to_end;
 } cap_node;
 
 typedef struct cap_result {

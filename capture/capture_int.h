@@ -231,6 +231,10 @@ typedef struct cap_lowering {
   const cap_written *written; /* sizes stay as they are written; NULL: they are numbers */
 } cap_lowering;
 
+/* Notes which of its places were written as counted from the end. Requires: cap_lower has passed.
+ */
+ISO_MUST_USE iso_code cap_note_ends(const cap_lowering *l, const cap_raw *raw, cap_node *node,
+                                    iso_error *err);
 /* The call of operator node `node` (not getitem), whose id, op and outputs are filled in.
  * Errors: ISO_FORMAT with the reason alone. */
 ISO_MUST_USE iso_code cap_lower(const cap_lowering *l, const cap_node *node, const cap_raw *raw,

@@ -219,6 +219,7 @@ static iso_code read_operator(reader *r, const json_t *v, cap_node *node, iso_er
                     node->op);
   if (getitem) code = read_getitem(r, node, &raw, err);
   else code = cap_lower(&r->lower, node, &raw, &node->call, err);
+  if (code == ISO_OK && !getitem) code = cap_note_ends(&r->lower, &raw, node, err);
   node->reordered = code == ISO_OK && cap_reorders(&raw);
   if (code == ISO_OK && r->size != NULL)
     code = cap_read_sized(&r->lower, &r->written, v, &raw, node, err);

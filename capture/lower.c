@@ -472,6 +472,24 @@ static iso_code check_writes(const cap_node *node, const rule_schema *s, const c
   return ISO_OK;
 }
 
+iso_code cap_note_ends(const cap_lowering *l, const cap_raw *raw, cap_node *node, iso_error *err) {
+  static const char *const name[] = {"index", "start", "end"};
+  const rule_schema *s = rule_schemas_find(l->schemas, node->op);
+  if (s == NULL || rule_operator_of(s->name)->placed == RULE_PLACED_NOTHING) return ISO_OK;
+  const json_t **slot = iso_arena_alloc(l->arena, (s->n_args + 1) * sizeof *slot);
+  if (slot == NULL) return no_memory(err);
+  const iso_code code = bind_args(s, raw, slot, err);
+  if (code != ISO_OK) return code;
+  for (size_t i = 0; i < 3; i++) {
+    const size_t k = cap_find_arg(s, name[i]);
+    const bool ends =
+        k != CAP_NO_INDEX && json_is_integer(slot[k]) && json_integer_value(slot[k]) < 0;
+    if (i < 2) node->from_end |= ends;
+    else node->to_end = ends;
+  }
+  return ISO_OK;
+}
+
 iso_code cap_lower(const cap_lowering *l, const cap_node *node, const cap_raw *raw,
                    const rule_term **out, iso_error *err) {
   iso_code code = check_values(raw, err);

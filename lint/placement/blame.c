@@ -345,6 +345,7 @@ static bool blame_count(plc *x, const plc_tuple *t, bool gradient) {
   if (by->leaf || by->mixed || by->collective || by->n_args == 0 || by->state != PLC_PLACED ||
       by->place[0].scale == 1 || !plc_counts_ranks(x, by))
     return false;
+  if (plc_count_answers(x, by, by->place[0].scale)) return true;
   const plc_tuple *o = x->tuple[by->arg[0]];
   const bool summed = o->collective && strcmp(reduction(x, o), "sum") == 0;
   gradient |= for_leaves(x, by);

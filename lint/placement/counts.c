@@ -106,3 +106,17 @@ const plc_tuple *plc_count_behind(plc *x, const plc_tuple *t) {
   free(seen);
   return u;
 }
+
+bool plc_count_answers(plc *x, const plc_tuple *t, double scale) {
+  const plc_tuple *u = plc_count_behind(x, t);
+  bool answers = u && fabs(scale * x->mesh.n - 1) < 1e-6;
+  for (uint32_t a = 0; u && a < x->mesh.n_axes; a++)
+    answers |= fabs(scale * x->mesh.size[a] - 1) < 1e-6;
+  if (answers && !x->undecided)
+    x->undecided = iso_arena_printf(
+        x->keep,
+        "%s is right if the %g of %s is a number of a rank's elements, of which one rank "
+        "alone has more",
+        plc_say(x, t), plc_may_count(x, u), plc_say(x, u));
+  return answers;
+}

@@ -429,6 +429,18 @@ void plc_judge_steps(plc *x) {
   else if (of_it && t->state == PLC_UNKNOWN) plc_blame_unfit(x, t);
 }
 
+/* Whether it is not known what one rank would do here. */
+static bool unclear(plc *x, const plc_tuple *t) {
+  if (t->unsure || t->differs || !complete(x, t) || of_other_leaves(x, t) ||
+      plc_reads_numbers(x, t) || plc_is_exchanged(x, t) || plc_is_piece(x, t) ||
+      plc_is_reordered(x, t))
+    return true;
+  bool *seen = calloc(x->n_tuples + 1, sizeof *seen);
+  const bool behind = plc_need(x, seen) && plc_is_behind(x, t, seen);
+  free(seen);
+  return behind;
+}
+
 void plc_judge(plc *x) {
   plc_run(x);
   if (!plc_failed(x)) settle(x);
@@ -454,8 +466,7 @@ void plc_judge(plc *x) {
       plc_blame_lost(x, t, lost);
       break;
     }
-    if (t->unsure || t->differs || !complete(x, t) || of_other_leaves(x, t) ||
-        plc_reads_numbers(x, t)) {
+    if (unclear(x, t)) {
       t->stuck = true; /* what one rank would do here is not known */
       continue;
     }

@@ -144,7 +144,7 @@ static const rule_term *lift_with(lifting *l) {
 
 const rule_term *plc_whole_call(plc *x, plc_tuple *t, const plc_variant *v, iso_arena *a) {
   lifting l = {.x = x, .t = t, .v = v, .a = a};
-  return lift_with(&l);
+  return plc_from_end(x, t, lift_with(&l), a);
 }
 
 /* The operand of a collective: each rank's tensor in its own group. */

@@ -247,6 +247,9 @@ void plc_lift(plc *x, plc_tuple *t);
 /* The whole call, RULE_VAR i: argument i of the tuple. NULL: the ranks' calls have none. */
 const rule_term *plc_whole_call(plc *x, plc_tuple *t, const plc_variant *v, iso_arena *a);
 
+/* ends.c: `call`, a whole call or NULL, with places that were counted from the end counted from
+ * that of the whole. */
+const rule_term *plc_from_end(plc *x, const plc_tuple *t, const rule_term *call, iso_arena *a);
 /* Whether a literal of its call may be a size. */
 bool plc_has_sizes(const plc *x, const plc_tuple *t);
 
@@ -291,6 +294,9 @@ bool plc_counts_nothing(const plc *x, const plc_tuple *t);
 double plc_may_count(const plc *x, const plc_tuple *t);
 /* Such a step behind `t`, or `t` itself; NULL: there is none. */
 const plc_tuple *plc_count_behind(plc *x, const plc_tuple *t);
+/* Whether such a step accounts for `t` being `scale` times what it should be; then nothing is
+ * decided. */
+bool plc_count_answers(plc *x, const plc_tuple *t, double scale);
 
 /* ---- outputs.c ---- */
 void plc_outputs(plc *x);
@@ -314,6 +320,18 @@ void plc_judge_steps(plc *x);
 /* Whether it reads integers that were computed with literals: a row's number in a rank's part of a
  * table, say, of which it is not known what it would be in the whole. */
 bool plc_reads_numbers(const plc *x, const plc_tuple *t);
+/* Whether each rank takes a part of its shard, or of what it computes of it, to exchange it, and
+ * for nothing else: neighbours need it, and one rank alone would not take it. */
+bool plc_is_exchanged(const plc *x, const plc_tuple *t);
+/* Whether it is a piece of a rank's shard, all pieces of which are used: ranks go through their
+ * shards piece by piece. */
+bool plc_is_piece(const plc *x, const plc_tuple *t);
+/* Whether a collective that fits nothing stands before it, or a step of those above, so that what
+ * one rank would have there is not known. `seen`, false for each tuple, is used. */
+bool plc_is_behind(const plc *x, const plc_tuple *t, bool *seen);
+/* Whether rows that the ranks took apart themselves meet in another order than those of the whole,
+ * and are moved at once: the program may put them in order. */
+bool plc_is_reordered(const plc *x, const plc_tuple *t);
 /* Of what some ranks add, the operand of which each rank has a part, while the other ranks go on
  * with the other operand. NULL: it is not so. */
 const plc_tuple *plc_lost_parts(const plc *x, const plc_tuple *t);

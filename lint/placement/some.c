@@ -1,5 +1,8 @@
 /* What some ranks do, and others leave out; and numbers of which it is not known what one rank
  * alone would have. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "lint/placement/placement_int.h"
 #include "rules/operators.h"
 
@@ -73,4 +76,131 @@ void plc_blame_lost(plc *x, const plc_tuple *t, const plc_tuple *lost) {
   plc_found(x, LINT_BAD_PLACEMENT, t, "do this on every rank",
             "%s adds %s, which is %s, on some ranks alone: what the others have of it is lost",
             plc_say(x, t), plc_say(x, lost), plc_print(x, &lost->place[0], x->keep));
+}
+
+/* Whether a step moves the numbers of its operands, and computes nothing. */
+static bool is_moved(const plc *x, const plc_tuple *t) {
+  if (t->node[0] == PLC_NONE || t->mixed) return false;
+  const rule_operator *o = rule_operator_of(plc_node(x, t->node[0])->op);
+  return o->rearranges || o->part || o->identity;
+}
+
+/* Whether all that reads `t` moves it on to where ranks meet. */
+static bool goes_to_others(const plc *x, const plc_tuple *t, uint32_t depth) {
+  bool read = false;
+  for (size_t i = 0; i < x->n_tuples; i++) {
+    const plc_tuple *u = x->tuple[i];
+    bool reads = false;
+    for (uint32_t k = 0; k < u->n_args && !u->mixed; k++) reads |= u->arg[k] == t->id;
+    if (!reads) continue;
+    read = true;
+    if (u->collective) continue;
+    if (!is_moved(x, u) || depth == MOST_STEPS || !goes_to_others(x, u, depth + 1)) return false;
+  }
+  return read;
+}
+
+static bool reads(const plc_tuple *u, const plc_tuple *t) {
+  for (uint32_t k = 0; k < u->n_args && !u->mixed; k++)
+    if (u->arg[k] == t->id) return true;
+  return false;
+}
+
+static const rule_operator *operator_of(const plc *x, const plc_tuple *t) {
+  return t->leaf || t->mixed || t->collective || t->node[0] == PLC_NONE
+             ? NULL
+             : rule_operator_of(plc_node(x, t->node[0])->op);
+}
+
+/* Whether `t` takes a part of one tensor. */
+static bool takes_part(const plc *x, const plc_tuple *t) {
+  const rule_operator *o = operator_of(x, t);
+  return o && o->part && t->n_args == 1;
+}
+
+bool plc_is_exchanged(const plc *x, const plc_tuple *t) {
+  if (!operator_of(x, t) || t->n_args == 0) return false;
+  const plc_tuple *o = x->tuple[t->arg[0]];
+  if (o->state != PLC_PLACED || !plc_has(x, &o->place[0], PLC_S)) return false;
+  if (takes_part(x, t) && goes_to_others(x, t, 0)) return true;
+  for (size_t i = 0; i < x->n_tuples; i++) /* a part of what it gives */
+    if (reads(x->tuple[i], t) && takes_part(x, x->tuple[i]) && goes_to_others(x, x->tuple[i], 0))
+      return true;
+  return false;
+}
+
+/* ---- pieces ---- */
+
+static int64_t elements(const plc *x, const plc_tuple *t) {
+  const rule_shape *s = &plc_node(x, t->node[0])->output[0].shape;
+  int64_t n = 1;
+  for (uint32_t d = 0; d < s->rank; d++) n *= s->dim[d];
+  return n;
+}
+
+/* Whether an earlier step takes the very same. */
+static bool is_again(const plc *x, size_t i) {
+  const rule_term *c = plc_node(x, x->tuple[i]->node[0])->call;
+  for (size_t k = 0; k < i; k++) {
+    const plc_tuple *u = x->tuple[k];
+    if (takes_part(x, u) && rule_term_eq(plc_node(x, u->node[0])->call, c)) return true;
+  }
+  return false;
+}
+
+bool plc_is_piece(const plc *x, const plc_tuple *t) {
+  const rule_operator *o = operator_of(x, t);
+  const bool given = o && rule_is_getitem(plc_node(x, t->node[0])->op);
+  if (!(given || takes_part(x, t)) || t->differs) return false;
+  const plc_tuple *of = x->tuple[t->arg[0]];
+  if (given) return takes_part(x, of) && plc_has(x, &x->tuple[of->arg[0]]->place[0], PLC_S);
+  if (of->node[0] == PLC_NONE || !plc_has(x, &of->place[0], PLC_S)) return false;
+  int64_t all = 0;
+  for (size_t i = 0; i < x->n_tuples; i++) {
+    const plc_tuple *u = x->tuple[i];
+    if (!reads(u, of) || !takes_part(x, u) || is_again(x, i)) continue;
+    if (strcmp(plc_node(x, u->node[0])->op, plc_node(x, t->node[0])->op) != 0) return false;
+    all += elements(x, u);
+  }
+  return all == elements(x, of) && all > elements(x, t);
+}
+
+/* ---- behind what is not known ---- */
+
+bool plc_is_behind(const plc *x, const plc_tuple *t, bool *seen) {
+  if (seen[t->id]) return false;
+  seen[t->id] = true;
+  for (uint32_t i = 0; i < t->n_args; i++) {
+    const plc_tuple *o = x->tuple[t->arg[i]];
+    const bool lost = o->state == PLC_VARYING || o->state == PLC_UNKNOWN;
+    const bool met = o->collective || (!o->leaf && !o->mixed && plc_takes_part(x, o));
+    if (met && lost && !o->several && !o->mended) return true;
+    if (o->stuck && (plc_is_exchanged(x, o) || plc_is_piece(x, o))) return true;
+    if (plc_is_behind(x, o, seen)) return true;
+  }
+  return false;
+}
+
+/* Whether ranks took parts by their own literals behind it. */
+static bool took_apart(const plc *x, const plc_tuple *t, uint32_t depth) {
+  if (t->differs) return true;
+  for (uint32_t i = 0; i < t->n_args && depth < MOST_STEPS && !t->collective; i++)
+    if (took_apart(x, x->tuple[t->arg[i]], depth + 1)) return true;
+  return false;
+}
+
+bool plc_is_reordered(const plc *x, const plc_tuple *t) {
+  const plc_tuple *o = t->collective && t->n_args ? x->tuple[t->arg[0]] : NULL;
+  if (!o || o->state != PLC_PLACED || !plc_has_blocks(x, &o->place[0]) || !took_apart(x, o, 0))
+    return false;
+  bool read = false;
+  for (size_t i = 0; i < x->n_tuples; i++) {
+    const plc_tuple *u = x->tuple[i];
+    for (uint32_t k = 0; k < u->n_args; k++) {
+      if (u->arg[k] != t->id) continue;
+      if (!is_moved(x, u)) return false;
+      read = true;
+    }
+  }
+  return read;
 }

@@ -433,3 +433,58 @@ for name, number in (
     build = rows_by(number)
     build.__name__ = "rows by " + name
     program(None, undecided=[False, True])(build)
+
+
+# ---- shards that ranks go through in pieces, or whose ends their neighbours need ----
+
+
+@program(None, undecided=[False, True])
+def ends_of_shards(w, bad):
+    """A convolution over what is cut: each rank needs the end of the shard before its own."""
+    x, own = cut(w, "x", 2, 2, 3, 8, input=True), 8 // w.n
+    a = 0 if bad else own - 1
+    ends = w.gathered(x.map(lambda t: t.slice(2, a, a + 1)), 2)
+    before = ends.map(
+        lambda t, r: t.slice(2, r - 1, r) if r else t.slice(2, 0, 1) * 0.0, w.each(lambda r: r)
+    )
+    y = x.map(lambda t, b: t.g.cat([b, t], 2), before).map(
+        lambda t, k: t.conv1d(k), w.param("k", 4, 3, 2)
+    )
+    return {"y": w.gathered(y, 2) * 2.0}
+
+
+@program(["bad-placement", "bad-collective"], where="slice", undecided=[False])
+def pieces_of_shards(w, bad):
+    """Each rank goes through its rows in two pieces, or forgets the second."""
+    x, half = w.cut_x("x", 0, 8, 6), 4 // w.n
+    m = w.param("w", 5, 6)
+    y, *rest = (
+        x.map(lambda t, a=a: t.slice(0, a, a + half)).linear(m).gelu()
+        for a in ((0,) if bad else (0, half))
+    )
+    return {"y": w.gathered(y.map(lambda t, *u: t.g.cat([t, *u], 0), *rest), 0)}
+
+
+@program("bad-placement", where="cumsum")
+def sums_that_are_carried(w, bad):
+    """Running sums over what is cut: each rank adds what the ranks before it have."""
+    x, own = w.cut_x("x", 0, 8, 6), 8 // w.n
+    c = x.linear(w.param("w", 5, 6)).cumsum(0)
+    if not bad:
+        ends = w.gathered(c.map(lambda t: t.slice(0, own - 1, own)), 0)
+        c = c.map(
+            lambda t, e, r: t + e.slice(0, 0, r).sum(0, True) if r else t, ends, w.each(lambda r: r)
+        )
+    return {"y": w.gathered(c, 0)}
+
+
+@program(None, undecided=[True])
+def last_token(w, bad):
+    """It is the last rank's; counted from the end, no other rank's will do."""
+    x = w.cut_x("x", 0, 8, 6).gelu()
+    root = 0 if bad else w.n - 1
+    h = w.collective(
+        x.map(lambda t: t.slice(0, -1)),
+        lambda p: [p[0].op("dist::broadcast", [list(p), root])] * len(p),
+    )
+    return {"y": h.linear(w.param("w", 5, 6))}

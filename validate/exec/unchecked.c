@@ -74,6 +74,19 @@ static const char *attention(const rule_term *call, rule_tensor *const *bind) {
   return NULL;
 }
 
+/* query, key, value: heads of keys are shared by as many of the queries each. */
+static const char *attends(const rule_term *call, rule_tensor *const *bind) {
+  const rule_tensor *q = operand(call, bind, 0), *k = operand(call, bind, 1),
+                    *v = operand(call, bind, 2);
+  if (!q || !k || !v) return NULL;
+  const int64_t *a = q->shape.dim, *b = k->shape.dim;
+  if (q->shape.rank != 4 || k->shape.rank != 4 || !alike(k, v))
+    return "an attention has four dimensions, and as many keys as values";
+  return a[0] == b[0] && a[3] == b[3] && b[1] > 0 && a[1] % b[1] == 0 && a[1] >= b[1]
+             ? NULL
+             : "keys fit no queries";
+}
+
 static const char *softmax(const rule_term *call, rule_tensor *const *bind) {
   return alike(operand(call, bind, 0), operand(call, bind, 1))
              ? NULL
@@ -117,6 +130,7 @@ const char *val_unfit(const rule_term *call, rule_tensor *const *bind) {
              {"aten::embedding_dense_backward", embedding},
              {"aten::nll_loss_backward", nll},
              {"aten::native_layer_norm_backward", layer_norm},
+             {"aten::_scaled_dot_product_flash_attention_for_cpu", attends},
              {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", attention},
              {"aten::_softmax_backward_data", softmax},
              {"aten::_log_softmax_backward_data", softmax}};

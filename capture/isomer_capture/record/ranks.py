@@ -49,7 +49,7 @@ class Spelled(Join):
 
     def step(self, rank):
         node = rank.nodes[rank.at]
-        if node["op"] == "aten::cat" and node["args"][1] == 0:
+        if node["op"] == "aten::cat" and node["args"][1:] in ([], [0]):
             parts = [rank.name(a["ref"]) for a in node["args"][0]]
             whole = self.whole_of(parts) if all(parts) else None
             if whole:
