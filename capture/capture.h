@@ -205,6 +205,17 @@ ISO_MUST_USE iso_code cap_fold_leaf(cap_graph *g, const cap_fold *f, iso_error *
  * ISO_NOMEM. */
 ISO_MUST_USE iso_code cap_set_results(cap_graph *g, const cap_result *result, size_t n,
                                       iso_error *err);
+/* A node that takes the place of others. `value`: of a leaf, one for each input set of an input,
+ * else one. */
+typedef struct cap_new_node {
+  cap_node node; /* its texts and terms live as long as the graph; `value` is not read */
+  rule_tensor *const *value;
+} cap_new_node;
+/* Other nodes in place of all that the graph has, in topological order, of fresh ids and names. It
+ * has no results then: cap_set_results. Values are referred to, and stay the caller's. Errors:
+ * ISO_NOMEM, and then nothing changed. */
+ISO_MUST_USE iso_code cap_replace_nodes(cap_graph *g, const cap_new_node *node, size_t n,
+                                        iso_error *err);
 /* The domain that `said` gives to an input, in words that its dtype and shape allow, from `a`.
  * `exclude` is what said->exclude points to, and is written to. Errors: ISO_FORMAT where nothing is
  * inside. */

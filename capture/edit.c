@@ -74,6 +74,36 @@ iso_code cap_set_results(cap_graph *g, const cap_result *result, size_t n, iso_e
   return ISO_OK;
 }
 
+iso_code cap_replace_nodes(cap_graph *g, const cap_new_node *node, size_t n, iso_error *err) {
+  impl *m = g->impl;
+  cap_node *own = iso_arena_alloc(&g->arena, (n + 1) * sizeof *own);
+  rule_tensor **input = calloc(g->n_sets * n + 1, sizeof *input),
+              **weight = calloc(n + 1, sizeof *weight);
+  if (!own || !input || !weight) {
+    free(input);
+    free(weight);
+    return cap_no_memory(err);
+  }
+  for (size_t i = 0; i < n; i++) {
+    own[i] = node[i].node;
+    const bool leaf = own[i].kind != CAP_OP, set = own[i].kind == CAP_INPUT;
+    if (leaf && !set) weight[i] = rule_tensor_ref(node[i].value[0]);
+    for (size_t k = 0; k < g->n_sets && set; k++)
+      input[k * n + i] = rule_tensor_ref(node[i].value[k]);
+  }
+  for (size_t i = 0; i < g->n_nodes; i++) rule_tensor_unref(m->weight[i]);
+  for (size_t i = 0; i < g->n_sets * g->n_nodes; i++) rule_tensor_unref(m->input[i]);
+  free(m->weight);
+  free(m->input);
+  m->weight = weight;
+  g->input = m->input = input;
+  g->node = own;
+  g->n_nodes = n;
+  g->n_results = 0;
+  cap_show_values(g);
+  return ISO_OK;
+}
+
 void cap_set_domain(cap_graph *g, uint32_t node, const rule_domain *d) {
   ((cap_node *)(uintptr_t)g->node)[node].domain = d;
 }

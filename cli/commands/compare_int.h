@@ -10,6 +10,7 @@
 #include "cli/report/obligations.h"
 #include "cli/report/refinement.h"
 #include "localise/rounding/rounding.h"
+#include "roles/roles.h"
 #include "synth/synth.h"
 #include "validate/validate.h"
 
@@ -64,6 +65,8 @@ typedef struct pair {
   relations_folded folded;
   bool pinned;   /* parameters are constants */
   bool no_scope; /* whether it holds for all sizes is not asked */
+  bool by_role;  /* of the right side's ranks one is compared, or none */
+  roles_result roles;
   cap_agreement agreed;
   synth_result *result;
   looked looked; /* at other sizes */
@@ -102,6 +105,16 @@ iso_code cmp_other_sizes(options *o, size_t k, rule_schemas *schemas, val_engine
 iso_code cmp_find_folds(pair *p, const rule_oracle *oracle, refinement *out, iso_error *err);
 /* Take these lines, and those of the relations file: the graphs change. */
 iso_code cmp_take_folds(const options *o, pair *p, const rule_oracle *oracle, iso_error *err);
+
+/* ---- compare_roles.c ---- */
+/* Whether ranks of one role may be decided once: nobody asked for more than a verdict. */
+bool cmp_may_fold(const options *o);
+/* Makes the right side's ranks one in p->roles, where they are shown to be. */
+iso_code cmp_fold_ranks(const options *o, pair *p, const rule_oracle *oracle, iso_error *err);
+/* Says why that did not settle it; `error`: NULL where nothing failed. */
+void cmp_say_undone(const pair *p, const char *error);
+/* The argument in the result. Requires: p was compared so, and is equivalent. */
+iso_code cmp_say_roles(pair *p, iso_error *err);
 
 /* ---- compare_refine.c ---- */
 /* Infer relations of outputs where that is asked for or needed: further lines in p->relations, and

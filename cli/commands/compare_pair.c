@@ -84,6 +84,7 @@ void cmp_free_pair(pair *p) {
   relations_folded_free(&p->folded);
   refinement_free(&p->refinement);
   looked_free(&p->looked);
+  roles_free(&p->roles);
 }
 
 iso_code cmp_add_rules(const synth_result *r, rule_set *set, iso_error *err) {
@@ -111,13 +112,17 @@ static iso_code note_said(pair *p, synth_options *so, iso_error *err) {
   size_t n_lines;
   const iso_code c = cap_what_was_read(g, &p->relations.arena, &line, &n_lines, err);
   if (c) return c;
-  synth_note *n = calloc(a->n_notes + n_lines + 1, sizeof *n);
+  const roles_result *x = &p->roles;
+  const size_t n_roles = x->n_ranks ? x->n_notes : 0, n_all = a->n_notes + n_lines + n_roles;
+  synth_note *n = calloc(n_all + 1, sizeof *n);
   if (!n) return iso_fail(err, ISO_NOMEM, "out of memory");
   for (size_t i = 0; i < a->n_notes; i++)
     n[i] = (synth_note){a->note[i].kind, a->note[i].text, a->note[i].left, a->note[i].right};
   for (size_t i = 0; i < n_lines; i++)
     n[a->n_notes + i] = (synth_note){RULE_ASSUMES_GUARD, line[i], -1, -1};
-  so->said = n, so->n_said = a->n_notes + n_lines;
+  for (size_t i = 0; i < n_roles; i++)
+    n[a->n_notes + n_lines + i] = (synth_note){RULE_ASSUMES_LEAF, x->note[i], -1, -1};
+  so->said = n, so->n_said = n_all;
   return ISO_OK;
 }
 
@@ -134,6 +139,7 @@ static iso_code load(const options *o, size_t k, rule_schemas *schemas, const ru
   inputs.no_weights = o->unrun;
   for (int side = 0; side < 2 && !c; side++)
     c = cap_load_with(o->pair[k][side], &inputs, schemas, &p->graph[side], err);
+  if (!c && p->by_role) return cmp_fold_ranks(o, p, oracle, err);
   return c || o->unrun ? c : cmp_take_folds(o, p, oracle, err);
 }
 
@@ -234,7 +240,9 @@ iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engin
   if (!c && p->unrelated) c = cmp_say_unrelated(p, o->unrun, o->synth.seed, err);
   if (!c && o->unrun) c = doubt_numbers(p->result, engine, err);
   if (!c) c = doubt_other_outputs(p->result, apart, err);
-  if (!c && p->result->verdict == SYNTH_EQUIVALENT && o->synth.certificate)
+  const bool equivalent = !c && p->result->verdict == SYNTH_EQUIVALENT;
+  if (equivalent && p->roles.n_ranks) c = cmp_say_roles(p, err);
+  if (!c && equivalent && o->synth.certificate)
     c = obligations_ask(p->result, schemas, &o->val, o->certified, &p->obligations, err);
   p->total = read + now() - t0;
   return c;
@@ -255,6 +263,7 @@ static iso_code compare_once(const asked *q, pair *p, iso_error *err) {
   const rule_oracle oracle = val_oracle(q->engine);
   const iso_code c = load(q->o, q->k, q->schemas, &oracle, p, err);
   p->load = now() - t0;
+  if (!c && p->by_role && !p->roles.n_ranks) return ISO_OK;
   return c ? c : cmp_compare_loaded(q->o, q->schemas, q->engine, q->known, p, err);
 }
 
@@ -294,12 +303,26 @@ static iso_code compare_folded(const asked *q, pair *p, iso_error *err) {
   return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
 }
 
+/* Ranks of one role as one of them. Returns: in `done` whether that settles it. */
+static iso_code compare_roles(const asked *q, pair *p, bool *done, iso_error *err) {
+  p->by_role = true;
+  iso_code c = compare_once(q, p, err);
+  *done = !c && p->result && p->result->verdict == SYNTH_EQUIVALENT;
+  if (*done) return c;
+  if (q->o->verbose) cmp_say_undone(p, c ? err->msg : NULL);
+  cmp_free_pair(p);
+  *p = (pair){.pinned = q->o->pinned};
+  return c == ISO_NOMEM ? c : ISO_OK; /* what fails here is said of the ranks as they are */
+}
+
 iso_code cmp_compare_pair(options *o, size_t k, rule_schemas *schemas, val_engine *engine,
                           const rule_set *known, pair *p, iso_error *err) {
   const rule_oracle oracle = val_oracle(engine);
   const asked q = {o, k, schemas, engine, known};
   p->pinned = o->pinned;
-  iso_code c = compare_folded(&q, p, err);
+  bool done = false;
+  iso_code c = cmp_may_fold(o) ? compare_roles(&q, p, &done, err) : ISO_OK;
+  if (!c && !done) c = compare_folded(&q, p, err);
   if (c || !o->rounding) return c;
   const double t0 = now();
   c = rounding_measure(&p->view[0].g, &p->view[1].g, p->result, &oracle, &o->synth, &p->rounding,

@@ -1,0 +1,147 @@
+/* Leaves of the ranks as leaves of one: the same on all ranks, or parts along a dimension.
+ *
+ * The other graph's leaf of the same name says which: of its shape each rank has the whole. Parts
+ * are the definition of what they are parts of, and so need no reason; that all have one value is
+ * taken for all values, and noted. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "egraph/base/vec.h"
+#include "roles/roles_int.h"
+
+static const cap_node *namesake(const roles_work *x, const char *name) {
+  const cap_graph *w = x->q->whole;
+  for (size_t i = 0; i < w->n_nodes; i++)
+    if (w->node[i].name && strcmp(w->node[i].name, name) == 0) return &w->node[i];
+  return NULL;
+}
+
+static rule_tensor *value_of(const roles_work *x, uint32_t node, size_t set) {
+  const cap_graph *g = x->g;
+  return g->node[node].kind == CAP_INPUT ? g->input[set * g->n_nodes + node] : g->node[node].value;
+}
+
+static size_t n_sets(const roles_work *x, const cap_node *n) {
+  return n->kind == CAP_INPUT ? x->g->n_sets : 1;
+}
+
+static uint32_t held_by(const roles_work *x, uint32_t r, uint32_t j) {
+  return x->held[(size_t)r * x->n_leaves + j];
+}
+
+static bool all_same(const roles_work *x, uint32_t j) {
+  const cap_node *n = &x->g->node[x->leaf[j]];
+  for (uint32_t r = 1; r < x->n_ranks; r++)
+    for (size_t set = 0; set < n_sets(x, n); set++)
+      if (!rule_tensor_same(value_of(x, x->leaf[j], set), value_of(x, held_by(x, r, j), set)))
+        return false;
+  return true;
+}
+
+/* The dimension that ranks share; RULE_MAX_RANK: there is none. */
+static uint32_t shared_dim(const rule_shape *whole, const rule_shape *own, uint32_t n) {
+  uint32_t found = RULE_MAX_RANK;
+  for (uint32_t d = 0; whole->rank == own->rank && d < own->rank; d++) {
+    if (whole->dim[d] == own->dim[d]) continue;
+    if (found != RULE_MAX_RANK || own->dim[d] < 1 || whole->dim[d] / n != own->dim[d] ||
+        whole->dim[d] % n)
+      return RULE_MAX_RANK;
+    found = d;
+  }
+  return found;
+}
+
+/* The ranks' values one behind the other along a dimension. */
+static iso_code join(roles_work *x, uint32_t j, uint32_t dim, size_t set, rule_tensor **out) {
+  const rule_tensor *first = value_of(x, x->leaf[j], set);
+  rule_shape shape = first->shape;
+  size_t inner = rule_dtype_size(first->dtype), outer = 1;
+  for (uint32_t d = dim; d < shape.rank; d++) inner *= (size_t)shape.dim[d];
+  for (uint32_t d = 0; d < dim; d++) outer *= (size_t)shape.dim[d];
+  shape.dim[dim] *= x->n_ranks;
+  const iso_code c = rule_tensor_new(first->dtype, &shape, out, x->err);
+  for (uint32_t r = 0; r < x->n_ranks && !c; r++) {
+    const rule_tensor *own = value_of(x, held_by(x, r, j), set);
+    for (size_t o = 0; o < outer; o++)
+      memcpy((char *)(*out)->data + (o * x->n_ranks + r) * inner,
+             (const char *)own->data + o * inner, inner);
+  }
+  return c;
+}
+
+static void range_of(const cap_node *n, roles_place *p) {
+  const rule_domain *d = n->domain;
+  const double most = 1e15; /* beyond, a double is no integer */
+  if (!d || !rule_dtype_is_int(n->output[0].dtype) || !(d->low > -most) || !(d->high < most))
+    return;
+  p->ranged = true, p->low = (int64_t)d->low, p->high = (int64_t)d->high;
+}
+
+static iso_code note(roles_work *x, const char ***line, const char *text) {
+  if (!text) return roles_nomem(x);
+  (*line)[x->out->n_notes++] = text;
+  return ISO_OK;
+}
+
+static iso_code say(roles_work *x, const char ***line, const char *name, const roles_place *p) {
+  iso_arena *a = &x->out->arena;
+  return note(x, line,
+              p->kind == ROLES_SAME
+                  ? iso_arena_printf(a, "right's rank1.%s to rank%u.%s repeat rank0.%s", name,
+                                     x->n_ranks - 1, name, name)
+                  : iso_arena_printf(a,
+                                     "right's rank0.%s to rank%u.%s are parts along dimension %u",
+                                     name, x->n_ranks - 1, name, p->dim));
+}
+
+/* How the ranks share leaf `j`. */
+static iso_code decide(roles_work *x, uint32_t j, const char *name, roles_place *p) {
+  const cap_node *n = &x->g->node[x->leaf[j]], *whole = namesake(x, name);
+  const uint32_t d =
+      whole ? shared_dim(&whole->output[0].shape, &n->output[0].shape, x->n_ranks) : RULE_MAX_RANK;
+  for (uint32_t r = 0; r < x->n_ranks; r++)
+    if (!value_of(x, held_by(x, r, j), 0)) return roles_refuse(x, "%s has no value", name);
+  *p = (roles_place){.kind = d < RULE_MAX_RANK ? ROLES_PART : ROLES_SAME, .dim = d};
+  range_of(n, p);
+  if (p->kind == ROLES_SAME && !all_same(x, j))
+    return roles_refuse(x, "%s is not the same on all ranks, and no part of one tensor", name);
+  if (p->kind == ROLES_PART && n->domain && rule_domain_is_joint(n->domain))
+    return roles_refuse(x, "the domain of %s speaks of all its elements", name);
+  return ISO_OK;
+}
+
+static iso_code add(roles_work *x, uint32_t j, const char *name, roles_place *p) {
+  const cap_node *n = &x->g->node[x->leaf[j]];
+  const size_t sets = n_sets(x, n);
+  cap_output *what = iso_arena_alloc(&x->g->arena, sizeof *what);
+  if (!what || !iso_grow(x->made, x->cap_made, x->n_made + 1)) return roles_nomem(x);
+  roles_new *m = &x->made[x->n_made];
+  *m = (roles_new){.as = *n, .value = calloc(sets, sizeof *m->value), .n_values = sets};
+  p->at = (uint32_t)x->n_made++;
+  if (!m->value) return roles_nomem(x);
+  *what = n->output[0];
+  if (p->kind == ROLES_PART) what->shape.dim[p->dim] *= x->n_ranks;
+  m->as.output = what;
+  m->as.name = name;
+  iso_code c = ISO_OK;
+  for (size_t set = 0; set < sets && !c; set++)
+    if (p->kind == ROLES_SAME) m->value[set] = rule_tensor_ref(value_of(x, x->leaf[j], set));
+    else c = join(x, j, p->dim, set, &m->value[set]);
+  return c;
+}
+
+iso_code roles_leaves(roles_work *x) {
+  const char **line = iso_arena_alloc(&x->out->arena, (x->n_leaves + 1) * sizeof *line);
+  iso_code c = line ? ISO_OK : roles_nomem(x);
+  for (uint32_t j = 0; j < x->n_leaves && !c; j++) {
+    const char *name = x->g->node[x->leaf[j]].name;
+    roles_place *p = &x->place[x->leaf[j]];
+    const bool own = roles_rank_of(name, &name) >= 0;
+    c = decide(x, j, name, p);
+    if (c || roles_refused(x)) return c;
+    c = add(x, j, name, p);
+    if (!c && own) c = say(x, &line, name, p);
+  }
+  x->out->note = line;
+  return c;
+}

@@ -1,0 +1,196 @@
+/* The places of nodes, operands first. */
+#include <string.h>
+
+#include "egraph/base/vec.h"
+#include "roles/roles_int.h"
+#include "rules/names.h"
+#include "rules/operators.h"
+
+enum { MOST_OPERANDS = 64, DEEPEST = 2, MOST_OPEN = 3 };
+
+typedef struct operands {
+  uint32_t of[MOST_OPERANDS], n;
+  bool too_many;
+} operands;
+
+static void collect(const roles_work *x, const rule_term *t, operands *o) {
+  if (t->kind == RULE_VAR) {
+    const uint32_t i = (uint32_t)t->u.i;
+    if (x->place[i].kind == ROLES_MANY) collect(x, x->g->node[i].call, o);
+    else if (o->n == MOST_OPERANDS) o->too_many = true;
+    else o->of[o->n++] = i;
+    return;
+  }
+  for (uint32_t i = 0; i < t->n; i++) collect(x, t->child[i], o);
+}
+
+static bool any(const roles_work *x, const operands *o, roles_kind kind) {
+  for (uint32_t i = 0; i < o->n; i++)
+    if (x->place[o->of[i]].kind == kind) return true;
+  return false;
+}
+
+static bool any_times(const roles_work *x, const operands *o) {
+  for (uint32_t i = 0; i < o->n; i++)
+    if (x->place[o->of[i]].times) return true;
+  return false;
+}
+
+/* ---- collectives ---- */
+
+static const roles_place *first_of(const roles_work *x, const cap_node *n) {
+  return &x->place[n->call->child[0]->child[0]->u.i];
+}
+
+static bool is_word(const rule_term *t, const char *word) {
+  return t->kind == RULE_STRING && strcmp(t->u.s, word) == 0;
+}
+
+/* The tensor of which they all have the sum, or the mean. */
+static bool reduced(const roles_place *p, const rule_term *how, roles_place *out) {
+  *out = (roles_place){.kind = ROLES_SAME, .at = p->at, .times = p->times};
+  if (p->kind == ROLES_SUM && is_word(how, "sum")) return true;
+  if (p->kind == ROLES_SAME && is_word(how, "sum")) {
+    out->times = true;
+    return !p->times;
+  }
+  if (!is_word(how, "avg")) return false;
+  if (p->kind == ROLES_SUM) out->times = false;
+  return p->kind == ROLES_SAME || (p->kind == ROLES_SUM && p->times);
+}
+
+static iso_code place_collective(roles_work *x, uint32_t i) {
+  const cap_node *n = &x->g->node[i];
+  const rule_term *const *arg = n->call->child;
+  const roles_place *p = first_of(x, n);
+  bool known = false;
+  if (n->n_outputs > 1) {
+    x->place[i].kind = ROLES_MANY; /* its shares are placed */
+    return ISO_OK;
+  }
+  if (rule_is_overload(n->op, OP_DIST_ALL_REDUCE)) known = reduced(p, arg[1], &x->place[i]);
+  else if (rule_is_overload(n->op, OP_DIST_ALL_GATHER) && arg[1]->kind == RULE_INT) {
+    x->place[i] = (roles_place){.kind = ROLES_SAME, .at = p->at, .times = p->times};
+    known = p->kind == ROLES_PART && (int64_t)p->dim == arg[1]->u.i;
+  }
+  return known ? ISO_OK : roles_refuse(x, "what %s makes of the ranks' tensors", n->id);
+}
+
+/* A rank's own part of a sum that is shared out. */
+static iso_code place_share(roles_work *x, uint32_t i, const cap_node *all) {
+  const rule_term *const *arg = all->call->child;
+  const bool scatters = rule_is_overload(all->op, OP_DIST_REDUCE_SCATTER);
+  roles_place *p = &x->place[i];
+  if (!scatters || !reduced(first_of(x, all), arg[1], p) || arg[2]->kind != RULE_INT)
+    return roles_refuse(x, "what %s makes of the ranks' tensors", all->id);
+  p->kind = ROLES_PART;
+  p->dim = (uint32_t)arg[2]->u.i;
+  return ISO_OK;
+}
+
+/* ---- operators ---- */
+
+/* Operands that are so many times their tensor: the result is, or they are multiplied out. */
+static iso_code take_times(roles_work *x, uint32_t i, const operands *o, bool *carried) {
+  iso_code c = any(x, o, ROLES_OPEN) ? ISO_OK : roles_carries(x, i, carried);
+  for (uint32_t k = 0; k < o->n && !c && !*carried; k++)
+    if (x->place[o->of[k]].times) c = roles_multiply(x, o->of[k]);
+  return c;
+}
+
+/* Tries one claim. Returns: in `holds` whether the node is placed now. */
+static iso_code claim(roles_work *x, const roles_claim *k, bool carried, bool *holds) {
+  const rule_term *whole = NULL;
+  roles_place p = {.kind = k->kind, .dim = k->dim, .times = carried || k->times};
+  iso_code c = roles_holds(x, k, holds, &whole);
+  if (!c && *holds) c = roles_make(x, whole, k->node, &p.at);
+  if (!c && *holds) x->place[k->node] = p;
+  return c;
+}
+
+static iso_code claim_kinds(roles_work *x, roles_claim k, bool carried, bool parts, bool *holds) {
+  const cap_output *what = &x->g->node[k.node].output[0];
+  iso_code c = ISO_OK;
+  *holds = false;
+  k.kind = ROLES_PART;
+  for (k.dim = 0; k.dim < what->shape.rank && parts && !c && !*holds; k.dim++)
+    c = claim(x, &k, carried, holds);
+  k.kind = ROLES_SUM, k.dim = 0;
+  if (!c && !*holds && rule_dtype_is_float(what->dtype)) c = claim(x, &k, carried, holds);
+  return c;
+}
+
+static uint32_t result_of(const cap_node *n) {
+  return rule_is_getitem(n->op) ? (uint32_t)n->call->child[1]->u.i : 0;
+}
+
+/* Integers stay in their range where an operator only moves them. */
+static void keep_range(roles_work *x, uint32_t i, const operands *o) {
+  const roles_place *from = o->n == 1 ? &x->place[o->of[0]] : NULL;
+  roles_place *p = &x->place[i];
+  if (!from || !from->ranged || !rule_operator_of(x->g->node[i].op)->rearranges) return;
+  p->ranged = true, p->low = from->low, p->high = from->high;
+}
+
+static iso_code place_all_same(roles_work *x, uint32_t i, bool carried) {
+  roles_place p = {.kind = ROLES_SAME, .times = carried};
+  const rule_term *whole = NULL;
+  iso_code c = roles_alike(x, i, &whole);
+  if (!c) c = roles_make(x, whole, i, &p.at);
+  x->place[i] = p;
+  return c;
+}
+
+/* What reads it may be shown together with it. */
+static iso_code leave_open(roles_work *x, uint32_t i, const operands *o, bool carried) {
+  uint32_t most = 0;
+  for (uint32_t k = 0; k < o->n; k++)
+    if (x->place[o->of[k]].open > most) most = x->place[o->of[k]].open;
+  x->place[i].open = most + 1;
+  return carried || most + 1 >= MOST_OPEN
+             ? roles_refuse(x, "what %s is of all ranks' tensors was not shown", x->g->node[i].id)
+             : ISO_OK;
+}
+
+static iso_code place_operator(roles_work *x, uint32_t i) {
+  operands o = {0};
+  bool holds = false, carried = false;
+  iso_code c = ISO_OK;
+  collect(x, x->g->node[i].call, &o);
+  if (o.too_many || result_of(&x->g->node[i]) >= MOST_OPERANDS)
+    return roles_refuse(x, "%s has too many operands", x->g->node[i].id);
+  if (any_times(x, &o)) {
+    if (!any(x, &o, ROLES_OPEN)) c = roles_undoes(x, i, &holds);
+    if (holds) {
+      x->place[i] = x->place[o.of[0]];
+      x->place[i].times = false;
+    }
+    if (c || holds) return c;
+    c = take_times(x, i, &o, &carried);
+  }
+  const bool parts = any(x, &o, ROLES_PART), open = any(x, &o, ROLES_OPEN);
+  if (!c && !parts && !open && !any(x, &o, ROLES_SUM)) return place_all_same(x, i, carried);
+  for (uint32_t deeper = 0; deeper <= DEEPEST && !c && !holds; deeper++)
+    for (int many = 0; many < 2 && !c && !holds; many++)
+      if (!many || !carried)
+        c = claim_kinds(x, (roles_claim){.node = i, .times = many != 0, .deeper = deeper}, carried,
+                        parts || open || deeper, &holds);
+  if (holds) keep_range(x, i, &o);
+  return c || holds ? c : leave_open(x, i, &o, carried);
+}
+
+iso_code roles_places(roles_work *x) {
+  iso_code c = ISO_OK;
+  for (uint32_t i = 0; i < x->g->n_nodes && !c && !roles_refused(x); i++) {
+    const cap_node *n = &x->g->node[i];
+    if (!x->needed[i] || !n->call) continue;
+    const cap_node *from = rule_is_getitem(n->op) && n->call->child[0]->kind == RULE_VAR
+                               ? &x->g->node[n->call->child[0]->u.i]
+                               : NULL;
+    if (roles_is_collective(n)) c = place_collective(x, i);
+    else if (from && roles_is_collective(from)) c = place_share(x, i, from);
+    else if (n->n_outputs > 1) x->place[i].kind = ROLES_MANY;
+    else c = place_operator(x, i);
+  }
+  return c;
+}

@@ -1,0 +1,67 @@
+/* Ranks of one role are decided once, with the rank as a symbol.
+ *
+ * A capture of several ranks whose ranks have the same graph, up to names, peers and shard numbers,
+ * becomes a graph of one: what the ranks hold of a tensor is one tensor, the same on all of them,
+ * parts along a dimension, or summands. Nothing of this is assumed:
+ *
+ *   same     every rank's graph is compared with the first's node by node (same.c): operator,
+ *            literals, the leaf of the same name, the place in a collective. One rank that deviates
+ *            and there is no role.
+ *   place    of every node it is shown how the ranks' values are one tensor (place.c), by a rule of
+ *            two parts of any number of ranks, A and B, which the oracle proves (claim.c):
+ *            op(cat(x, y)) = cat(op(x), op(y)), or = op(x) + op(y). From one rank to any number is
+ *            induction: the rule takes the claim of A ranks and of B ranks to that of A + B.
+ *   whole    the operators on these tensors (whole.c). Collectives of all ranks are gone: a sum of
+ *            summands is the tensor itself, and so are parts that are gathered.
+ *
+ * Where something is not shown, the graph stays as it is, and `why` says what. */
+#ifndef ROLES_ROLES_H
+#define ROLES_ROLES_H
+
+#include "capture/capture.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct roles_rule {
+  size_t index; /* in `rules` */
+  rule_verdict verdict;
+  size_t uses;
+} roles_rule;
+
+typedef struct roles_parts { /* an output that the ranks hold parts of */
+  const char *output;
+  uint32_t dim;
+} roles_parts;
+
+typedef struct roles_result {
+  size_t n_ranks;  /* that were decided once; 0: none, the graph is as it was */
+  const char *why; /* then: what was not shown. NULL: the capture is not one of several ranks */
+  rule_set *rules; /* what was asked; NULL: nothing */
+  const roles_rule *rule; /* those that the argument uses */
+  size_t n_rules;
+  const roles_parts *parts;
+  size_t n_parts;
+  const char *const *note; /* what leaves are taken for, in words */
+  size_t n_notes;
+  iso_arena arena; /* private */
+} roles_result;
+
+typedef struct roles_asked {
+  const cap_graph *whole; /* the other graph: a leaf of its shape is the same on all ranks */
+  const rule_oracle *oracle;
+  size_t least; /* with fewer ranks nothing is done */
+  bool parts;   /* outputs may be held in parts */
+} roles_asked;
+
+/* Makes the ranks of `g` one, where that is shown. Owns: roles_free, whatever is returned. Errors:
+ * ISO_NOMEM, and what the oracle cannot go on after. */
+ISO_MUST_USE iso_code roles_fold(cap_graph *g, const roles_asked *q, roles_result *out,
+                                 iso_error *err);
+void roles_free(roles_result *r);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

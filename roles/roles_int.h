@@ -1,0 +1,99 @@
+/* Private to roles/: the work on one capture. */
+#ifndef ROLES_ROLES_INT_H
+#define ROLES_ROLES_INT_H
+
+#include "roles/roles.h"
+
+#define ROLES_NONE UINT32_MAX
+
+/* How the ranks' values of one node are one tensor, that of node `at` of the new graph. */
+typedef enum roles_kind {
+  ROLES_OPEN, /* nothing is shown: what reads it is shown together with it */
+  ROLES_SAME, /* each has it */
+  ROLES_PART, /* rank r has part r along `dim` */
+  ROLES_SUM,  /* it is the sum of theirs */
+  ROLES_MANY  /* a node of several results, which have places of their own */
+} roles_kind;
+
+typedef struct roles_place {
+  roles_kind kind;
+  uint32_t dim, at;
+  uint32_t open;     /* of open ones: how many stand behind one another */
+  bool times;        /* theirs are of that many times the tensor as there are ranks */
+  bool ranged;       /* integers from low to high */
+  int64_t low, high; /* both inside */
+} roles_place;
+
+typedef struct roles_new { /* of the new graph */
+  cap_node as;
+  rule_tensor **value; /* of each result; of inputs that of each set: owned */
+  size_t n_values;
+} roles_new;
+
+typedef struct roles_work {
+  cap_graph *g;
+  const roles_asked *q;
+  roles_result *out;
+  iso_error *err;
+  uint32_t n_ranks, n_own;  /* ranks; results of one rank */
+  bool by_name;             /* results of one name stand together, and not those of one rank */
+  uint32_t *image;          /* by node of the first rank: the rank's in hand; ROLES_NONE: not met */
+  bool *needed;             /* nodes of the first rank that its results depend on */
+  uint32_t *leaf, n_leaves; /* those of them that are leaves */
+  uint32_t *held;           /* by rank and leaf: the rank's own */
+  roles_place *place;       /* by node of the first rank */
+  roles_new *made;
+  size_t n_made, cap_made;
+  rule_verdict *verdict; /* by rule that was asked */
+  size_t *uses;
+  size_t cap_verdict, cap_uses;
+} roles_work;
+
+/* The graph stays as it is, and this is why: returns ISO_OK. Arguments as of printf. */
+iso_code roles_refuse(roles_work *x, const char *fmt, ...) ISO_PRINTF(2, 3);
+static inline bool roles_refused(const roles_work *x) { return x->out->why != NULL; }
+iso_code roles_nomem(roles_work *x);
+/* The rank that a leaf's name begins with, and the name behind it; -1: none. */
+int64_t roles_rank_of(const char *name, const char **rest);
+
+/* ---- same.c ---- */
+/* Every rank's graph is the first's: n_own, needed, leaf and held. */
+iso_code roles_same(roles_work *x);
+/* Whether the node is a collective. */
+bool roles_is_collective(const cap_node *n);
+
+/* ---- leaves.c ---- */
+/* The leaves of the new graph, and their places. */
+iso_code roles_leaves(roles_work *x);
+
+/* ---- place.c ---- */
+iso_code roles_places(roles_work *x);
+
+/* ---- whole.c ---- */
+/* The term's calls as nodes of the new graph, over which its variables are. `like`: the node of the
+ * old graph that it stands for. Returns: in `at` that of the term itself. */
+iso_code roles_make(roles_work *x, const rule_term *t, uint32_t like, uint32_t *at);
+/* From here on `node` is what the ranks have, and no longer that many times it. */
+iso_code roles_multiply(roles_work *x, uint32_t node);
+/* Changes the graph, and nothing is refused behind it. */
+iso_code roles_results(roles_work *x);
+
+/* ---- claim.c ---- */
+typedef struct roles_claim {
+  uint32_t node;
+  roles_kind kind;
+  uint32_t dim;
+  bool times;      /* both sides so many times, as they have ranks */
+  uint32_t deeper; /* levels of operands that are taken apart, too */
+} roles_claim;
+/* Whether the node's values are so, of what its operands are. Returns: in `whole` the node's call
+ * over nodes of the new graph. */
+iso_code roles_holds(roles_work *x, const roles_claim *c, bool *holds, const rule_term **whole);
+/* The node's call over nodes of the new graph, where its operands are the same on all ranks. */
+iso_code roles_alike(roles_work *x, uint32_t node, const rule_term **whole);
+/* Whether the node gives back what is `times` as the tensor itself; whether what is `times` before
+ * it is so behind it. */
+iso_code roles_undoes(roles_work *x, uint32_t node, bool *holds);
+iso_code roles_carries(roles_work *x, uint32_t node, bool *holds);
+
+#endif

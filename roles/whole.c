@@ -1,0 +1,161 @@
+/* The graph of one: operators on what the ranks' tensors are together. */
+#include <stdlib.h>
+
+#include "egraph/base/vec.h"
+#include "roles/roles_int.h"
+#include "rules/names.h"
+#include "rules/operators.h"
+
+enum { MOST_RESULTS = 64, LOOK_BACK = 12 };
+
+static iso_code add(roles_work *x, const rule_term *t, uint32_t like, uint32_t *at);
+
+static iso_code argument(roles_work *x, const rule_term *t, uint32_t like, const rule_term **out) {
+  iso_arena *a = &x->g->arena;
+  if (t->kind == RULE_OP) {
+    uint32_t at;
+    const iso_code c = add(x, t, like, &at);
+    *out = c ? NULL : rule_var(a, at);
+    return c || *out ? c : roles_nomem(x);
+  }
+  if (t->kind != RULE_LIST) *out = rule_term_copy(a, t);
+  else {
+    const rule_term **child = iso_arena_alloc(a, (t->n + 1) * sizeof *child);
+    iso_code c = child ? ISO_OK : roles_nomem(x);
+    for (uint32_t i = 0; i < t->n && !c; i++) c = argument(x, t->child[i], like, &child[i]);
+    if (c) return c;
+    *out = rule_list(a, child, t->n);
+  }
+  return *out ? ISO_OK : roles_nomem(x);
+}
+
+/* Its values at the captured leaves: they say what shapes it has. */
+static iso_code run(roles_work *x, const rule_term *t, roles_new *m) {
+  rule_tensor *out[MOST_RESULTS] = {NULL};
+  if (rule_is_getitem(t->u.s)) {
+    const roles_new *from = &x->made[t->child[0]->u.i];
+    const size_t k = (size_t)t->child[1]->u.i;
+    if (k >= from->n_values || !from->value[k])
+      return roles_refuse(x, "%s has no such result", from->as.id);
+    out[0] = rule_tensor_ref(from->value[k]);
+    m->n_values = 1;
+  } else {
+    rule_tensor **bind = calloc(x->n_made + 1, sizeof *bind);
+    if (!bind) return roles_nomem(x);
+    for (size_t i = 0; i < x->n_made; i++) bind[i] = x->made[i].value[0];
+    const rule_oracle *o = x->q->oracle;
+    const iso_code c = o->call(o->ctx, t, bind, false, out, MOST_RESULTS, &m->n_values, x->err);
+    free(bind);
+    if (c == ISO_NOMEM || c == ISO_DEVICE) return c;
+    if (c) return roles_refuse(x, "%s cannot be run on what the ranks have together", t->u.s);
+  }
+  m->value = calloc(m->n_values + 1, sizeof *m->value);
+  for (size_t k = 0; k < m->n_values; k++)
+    if (m->value) m->value[k] = out[k];
+    else rule_tensor_unref(out[k]);
+  return m->value ? ISO_OK : roles_nomem(x);
+}
+
+/* One that was made a moment ago: several results of one call. */
+static bool is_made(const roles_work *x, const rule_term *t, uint32_t *at) {
+  for (size_t k = x->n_made; k-- > 0 && k + LOOK_BACK >= x->n_made;)
+    if (x->made[k].as.call && rule_term_eq(x->made[k].as.call, t)) {
+      *at = (uint32_t)k;
+      return true;
+    }
+  return false;
+}
+
+static iso_code describe(roles_work *x, const rule_term *t, uint32_t like, roles_new *m) {
+  const cap_node *old = &x->g->node[like];
+  iso_arena *a = &x->g->arena;
+  cap_output *what = iso_arena_alloc(a, (m->n_values + 1) * sizeof *what);
+  const char *id = iso_arena_printf(a, "%s.whole%zu", old->id, x->n_made);
+  if (!what || !id) return roles_nomem(x);
+  for (size_t k = 0; k < m->n_values; k++)
+    what[k] = m->value[k] ? (cap_output){m->value[k]->shape, m->value[k]->dtype}
+                          : (cap_output){{.rank = 1}, RULE_F32}; /* not asked for */
+  m->as = (cap_node){.id = id,
+                     .kind = CAP_OP,
+                     .op = t->u.s,
+                     .call = t,
+                     .n_outputs = m->n_values,
+                     .output = what,
+                     .reordered = old->reordered,
+                     .scope = old->scope,
+                     .source = old->source,
+                     .caller = old->caller};
+  return ISO_OK;
+}
+
+static iso_code add(roles_work *x, const rule_term *t, uint32_t like, uint32_t *at) {
+  iso_arena *a = &x->g->arena;
+  if (t->kind == RULE_VAR) {
+    *at = (uint32_t)t->u.i;
+    return ISO_OK;
+  }
+  const rule_term **child = iso_arena_alloc(a, (t->n + 1) * sizeof *child);
+  iso_code c = child ? ISO_OK : roles_nomem(x);
+  for (uint32_t i = 0; i < t->n && !c; i++) c = argument(x, t->child[i], like, &child[i]);
+  const rule_term *own = c || roles_refused(x) ? NULL : rule_op(a, t->u.s, child, t->n);
+  if (c || roles_refused(x)) {
+    *at = 0;
+    return c;
+  }
+  if (!own) return roles_nomem(x);
+  if (is_made(x, own, at)) return ISO_OK;
+  if (!iso_grow(x->made, x->cap_made, x->n_made + 1)) return roles_nomem(x);
+  roles_new *m = &x->made[x->n_made];
+  *m = (roles_new){0};
+  c = run(x, own, m);
+  *at = (uint32_t)x->n_made;
+  if (!m->value) return c;
+  x->n_made++;
+  return c ? c : describe(x, own, like, m);
+}
+
+iso_code roles_make(roles_work *x, const rule_term *t, uint32_t like, uint32_t *at) {
+  return add(x, t, like, at);
+}
+
+iso_code roles_multiply(roles_work *x, uint32_t node) {
+  roles_place *p = &x->place[node];
+  iso_arena *a = &x->g->arena;
+  const rule_term *arg[2] = {rule_var(a, p->at), rule_int(a, x->n_ranks)}, *t;
+  iso_code c = rule_call(a, x->g->schemas, OP_MUL_SCALAR, arg, 2, &t, x->err);
+  if (!c) c = roles_make(x, t, node, &p->at);
+  p->times = false;
+  return c;
+}
+
+/* An output is what each rank has, or what they have parts of. */
+static iso_code take_result(roles_work *x, uint32_t j, cap_result *result, roles_parts *parts) {
+  const cap_result *old = &x->g->result[x->by_name ? j * x->n_ranks : j];
+  roles_place *p = &x->place[old->node];
+  iso_code c = ISO_OK;
+  if (p->kind != ROLES_SAME && p->kind != ROLES_PART)
+    return roles_refuse(x, "what %s is of the ranks' tensors", old->name);
+  if (p->kind == ROLES_PART && !x->q->parts)
+    return roles_refuse(x, "the ranks have parts of %s", old->name);
+  if (p->times) c = roles_multiply(x, old->node);
+  result[j] = (cap_result){old->name, p->at};
+  if (p->kind == ROLES_PART) parts[x->out->n_parts++] = (roles_parts){old->name, p->dim};
+  return c;
+}
+
+iso_code roles_results(roles_work *x) {
+  cap_result *result = iso_arena_alloc(&x->out->arena, (x->n_own + 1) * sizeof *result);
+  roles_parts *parts = iso_arena_alloc(&x->out->arena, (x->n_own + 1) * sizeof *parts);
+  iso_code c = result && parts ? ISO_OK : roles_nomem(x);
+  for (uint32_t j = 0; j < x->n_own && !c && !roles_refused(x); j++)
+    c = take_result(x, j, result, parts);
+  if (c || roles_refused(x)) return c;
+  cap_new_node *node = calloc(x->n_made + 1, sizeof *node);
+  if (!node) return roles_nomem(x);
+  for (size_t i = 0; i < x->n_made; i++) node[i] = (cap_new_node){x->made[i].as, x->made[i].value};
+  c = cap_replace_nodes(x->g, node, x->n_made, x->err);
+  if (!c) c = cap_set_results(x->g, result, x->n_own, x->err);
+  free(node);
+  x->out->parts = parts;
+  return c;
+}

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Data parallel steps on many ranks of one role, and the same with one rank that deviates.
+
+    tests/pairs/roles.py [--isomer build/isomer] [--ranks 16] [--seed 1] [--count 6]
+
+The pairs are those of parallel.py, backward, with the domain of the labels in the captures. The
+right ones are `equivalent` [proved] by ranks that are decided once, which the report says. In each
+of the others one rank, which is drawn, has another number in an operator, another operand, another
+value of a leaf, or another's tensor in a collective: those are never equivalent, and without a
+comparison of all ranks node by node some would be. The last line is `N passed, N failed`."""
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.dirname(HERE))
+import parallel
+from tensors import read_tensors, write_tensors
+
+VERDICT = {0: "equivalent", 1: "different", 2: "error", 3: "undecided"}
+WORDS = 31  # the last word of parallel.py's vocabulary
+
+
+def load(folder):
+    with open(os.path.join(folder, "graph.json")) as f:
+        return json.load(f)
+
+
+def save(folder, graph):
+    with open(os.path.join(folder, "graph.json"), "w") as f:
+        json.dump(graph, f)
+
+
+def write(folder, model, ranks, layers=1):
+    parallel.write(folder, "data", model, ranks, layers, True)
+    for side in ("left", "right"):
+        graph = load(os.path.join(folder, side))
+        for n in graph["nodes"]:
+            if n.get("name", "").split(".")[-1] == "labels":
+                n["domain"] = {"range": [0, WORDS]}
+        if side == "left":
+            graph["outputs"] = [o for o in graph["outputs"] if "_rank" not in o["name"]]
+        save(os.path.join(folder, side), graph)
+
+
+def compare(isomer, left, right, seconds):
+    report = os.path.join(os.path.dirname(right), "report.json")
+    if os.path.exists(report):
+        os.unlink(report)
+    p = subprocess.run(
+        [isomer, "compare", left, right, "--refine", "--timeout", str(seconds), "--json", report],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        universal_newlines=True,
+    )
+    said = {}
+    if os.path.exists(report):
+        with open(report) as f:
+            said = json.load(f)
+    return VERDICT.get(p.returncode, p.stdout), said
+
+
+def once(said, ranks):
+    """Whether the report says that the ranks were decided once."""
+    words = "to rank%d." % (ranks - 1)
+    return any(words in a["text"] for a in said.get("assumptions", []))
+
+
+def refs(x):
+    if isinstance(x, dict):
+        return [x["ref"]] if "ref" in x else []
+    if isinstance(x, list):
+        return [r for e in x for r in refs(e)]
+    return []
+
+
+def owners(graph):
+    """By node: the ranks whose leaves it depends on."""
+    of = {}
+    for n in graph["nodes"]:
+        if "args" not in n:
+            name = n["name"].split(".")[0]
+            of[n["id"]] = {int(name[4:])} if name[:4] == "rank" and name[4:].isdigit() else set()
+        else:
+            of[n["id"]] = set().union(*[of[r] for r in refs(n["args"])])
+    return of
+
+
+def number(graph, weights, draw, r):
+    """Another number: a real among the arguments, or the dimension of a sum."""
+    of = owners(graph)
+    found = [
+        (n, i)
+        for n in graph["nodes"]
+        for i, a in enumerate(n.get("args", []))
+        if of[n["id"]] == {r} and isinstance(a, float)
+    ]
+    if not found:
+        return False
+    n, i = draw.choice(found)
+    n["args"][i] = n["args"][i] * 1.5 + 0.125
+    return True
+
+
+def operand(graph, weights, draw, r):
+    """Another tensor of the same shape in the place of an operand."""
+    of, shape = owners(graph), {n["id"]: n["outputs"][0] for n in graph["nodes"]}
+    at = {n["id"]: k for k, n in enumerate(graph["nodes"])}
+    found = []
+    for n in graph["nodes"]:
+        for a in n.get("args", []):
+            if of[n["id"]] == {r} and isinstance(a, dict) and "ref" in a and "args" in n:
+                mine = a["ref"]
+                for m in graph["nodes"][: at[n["id"]]]:
+                    same = shape[m["id"]] == shape[mine] and len(m["outputs"]) == 1
+                    if same and m["id"] != mine and of[m["id"]] == {r} and "args" in m:
+                        found.append((a, m["id"]))
+    if not found:
+        return False
+    a, other = draw.choice(found)
+    a["ref"] = other
+    return True
+
+
+def leaf(graph, weights, draw, r):
+    """A parameter that is stale on one rank."""
+    name = draw.choice(sorted(n for n in weights if n.startswith("rank%d." % r)))
+    dtype, shape, data = weights[name]
+    half = len(data) // 2
+    half -= half % 8
+    weights[name] = (dtype, shape, data[half:] + data[:half])
+    return weights[name][2] != data
+
+
+def collective(graph, weights, draw, r):
+    """A collective that takes a neighbour's tensor for that of the rank."""
+    found = [n for n in graph["nodes"] if n["op"].startswith("dist::")]
+    if not found:
+        return False
+    args = draw.choice(found)["args"][0]
+    args[r] = args[r - 1]
+    return True
+
+
+def output(graph, weights, draw, r):
+    """One rank gives another tensor than it has computed."""
+    mine = [o for o in graph["outputs"] if o["name"].endswith("_rank%d" % r)]
+    shape = {n["id"]: n["outputs"][0] for n in graph["nodes"]}
+    o = draw.choice(mine)
+    other = [p["ref"] for p in mine if shape[p["ref"]] == shape[o["ref"]] and p["ref"] != o["ref"]]
+    if not other:
+        return False
+    o["ref"] = draw.choice(other)
+    return True
+
+
+FAULTS = (number, operand, leaf, collective, output)
+
+
+def faulty(isomer, folder, pair, ranks, draw, fault):
+    graph = load(os.path.join(pair, "right"))
+    path = os.path.join(pair, "right", "weights.safetensors")
+    weights, r = read_tensors(path), draw.randrange(1, ranks)
+    if not fault(graph, weights, draw, r):
+        return None
+    right = os.path.join(folder, "faulty")
+    os.makedirs(right, exist_ok=True)
+    save(right, graph)
+    write_tensors(os.path.join(right, "weights.safetensors"), weights)
+    with open(os.path.join(pair, "right", "inputs.safetensors"), "rb") as f:
+        data = f.read()
+    with open(os.path.join(right, "inputs.safetensors"), "wb") as f:
+        f.write(data)
+    # Decided once it would be equivalent by then; the ranks as they are may take longer.
+    verdict, _ = compare(isomer, os.path.join(pair, "left"), right, 4)
+    return None if verdict in ("different", "undecided") else "rank %d: %s" % (r, verdict)
+
+
+def main():
+    a = argparse.ArgumentParser()
+    a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
+    a.add_argument("--ranks", type=int, default=16)
+    a.add_argument("--seed", type=int, default=1)
+    a.add_argument("--count", type=int, default=5)
+    o = a.parse_args()
+    passed = failed = 0
+    draw = random.Random(o.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        for model in ("gpt", "llama"):
+            pair = os.path.join(folder, model)
+            write(pair, model, o.ranks)
+            verdict, said = compare(
+                o.isomer, os.path.join(pair, "left"), os.path.join(pair, "right"), 60
+            )
+            fine = verdict == "equivalent" and said["evidence"] == "proved" and once(said, o.ranks)
+            passed, failed = passed + fine, failed + (not fine)
+            if not fine:
+                print("%s on %d ranks: %s" % (model, o.ranks, verdict))
+        for k in range(o.count):
+            fault = FAULTS[k % len(FAULTS)]
+            wrong = faulty(o.isomer, folder, os.path.join(folder, "gpt"), o.ranks, draw, fault)
+            passed, failed = passed + (not wrong), failed + bool(wrong)
+            if wrong:
+                print("seed %d, %d, %s: %s" % (o.seed, k, fault.__name__, wrong))
+    print("%d passed, %d failed" % (passed, failed))
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
