@@ -92,6 +92,21 @@ iso_code lint_name(lint_reader *r, uint32_t *id) {
   return lint_intern(&r->t->names, &r->t->arena, text, (size_t)n, id) ? ISO_OK : no_memory(r);
 }
 
+/* PyTorch prints its own as torch.float32. */
+static iso_code read_dtype(lint_reader *r, uint32_t *id) {
+  static const char prefix[] = "torch.";
+  const size_t n = sizeof prefix - 1;
+  if (lint_json_peek(&r->json) != '"') return lint_name(r, id);
+  const iso_code c = lint_json_string(&r->json);
+  if (c) return c;
+  const bool torch = r->json.n_str > n && memcmp(r->json.str, prefix, n) == 0;
+  if (r->json.n_str == 0) return lint_json_wrong(&r->json, "a name is empty");
+  if (!torch) return lint_token(r, id);
+  return lint_intern(&r->t->names, &r->t->arena, r->json.str + n, r->json.n_str - n, id)
+             ? ISO_OK
+             : no_memory(r);
+}
+
 iso_code lint_refer(lint_reader *r, uint32_t name, uint32_t *ref) {
   lint_trace *t = r->t;
   if (name >= r->cap_ref_of && !iso_grow(r->ref_of, r->cap_ref_of, name + 1)) return no_memory(r);
@@ -323,7 +338,7 @@ static iso_code value(lint_reader *r, draft *d, lint_program *p, key k) {
   case K_OUT_NUMEL: return int_between(r, "out_numel", 0, INT64_MAX / 2, &e->out_numel);
   case K_STAGE: return read_index(r, "stage", &e->stage);
   case K_MB: return read_index(r, "mb", &e->mb);
-  case K_DTYPE: return lint_name(r, &e->dtype);
+  case K_DTYPE: return read_dtype(r, &e->dtype);
   case K_REDUCE: return lint_name(r, &e->reduce);
   case K_STREAM: return lint_name(r, &e->stream);
   case K_ON: return lint_name(r, &d->on);

@@ -106,6 +106,9 @@ case(
     "dtypes", doc([send(1, dtype="float32")], [recv(0, dtype="bfloat16")]), ("dtype-mismatch", 1, 0)
 )
 case(
+    "dtypes as torch prints them", doc([send(1, dtype="torch.float32")], [recv(0, dtype="float32")])
+)
+case(
     "microbatches",
     doc([send(1, mb=0), send(1, mb=1)], [recv(0, mb=1), recv(0, mb=0)]),
     ("value-mismatch", 1, 0),
