@@ -570,3 +570,30 @@ pair(
         wide_and_narrow(g) if s else dict(reversed(wide_and_narrow(g, names="ab").items()))
     ),
 )
+
+
+def spectrum(g, dim=1, factor=None, part=0.0, turned=False, order=False):
+    """A complex output: products of complex numbers, scaled."""
+    x, y = g.x(4, 6), g.x(4, 6, name="y")
+    a, b = x.complex(y), (y if turned else x).complex(x + part if part else x)
+    a, b = (b, a) if order else (a, b)
+    z = a.op("mul.Tensor", [a, b], dtype="complex64")
+    z = z.op("fft_fft", [z, None, dim], dtype="complex64") if dim is not None else z
+    return z if factor is None else z.op("mul.Scalar", [z, factor], dtype="complex64")
+
+
+for what, verdict, change in (
+    ("in another order", EQUIVALENT, {"order": True}),
+    ("along another dimension", DIFFERENT, {"dim": 0}),
+    ("half as large again", DIFFERENT, {"factor": 1.5}),
+    ("one thousandth larger", DIFFERENT, {"factor": 1.001}),
+    ("another imaginary part", DIFFERENT, {"part": 0.01}),
+    ("another real part", DIFFERENT, {"turned": True}),
+    ("without the transform", DIFFERENT, {"dim": None}),
+):
+    pair(
+        "a complex output, " + what,
+        verdict,
+        "both parts of a complex number are compared",
+        lambda g, s, change=change: spectrum(g, **(change if s else {})),
+    )
