@@ -298,8 +298,9 @@ static void attack(search *s, synth_relation *out) {
     find_itself(s, out);
     return;
   }
-  bool found = rel_find_constant(s, out) || find_itself(s, out) || find_transpose(s, out) ||
-               find_reshape(s, out) || find_permutation(s, out) || rel_find_cover(s, out);
+  bool found = rel_find_block(s, out) || rel_find_constant(s, out) || find_itself(s, out) ||
+               find_transpose(s, out) || find_reshape(s, out) || find_permutation(s, out) ||
+               rel_find_cover(s, out);
   if (!found && s->code == ISO_OK) found = rel_find_window(s, out);
   if (!found && s->code == ISO_OK) find_refolded(s, out);
 }

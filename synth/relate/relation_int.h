@@ -60,6 +60,9 @@ typedef struct piece {
                            last two dimensions transposed */
 } piece;
 
+/* What a rank's name says where small whole numbers, as labels, stand in several places: of the
+ * source of its own name, rank r's block is block r (relation_block.c). */
+bool rel_find_block(search *s, synth_relation *out);
 bool rel_find_cover(
     search *s, synth_relation *out); /* slices and concatenations of lines (relation_cover.c) */
 bool rel_find_constant(search *s, synth_relation *out); /* all elements equal: by names */

@@ -109,6 +109,32 @@ class MemoryTest(unittest.TestCase):
         self.assertTrue(all(torch.equal(s, t) for s, t in zip(out, again)))
         self.assertEqual([n["op"] for n in nodes], ["input", "input", "aten::mul.Tensor"])
 
+    def test_what_is_done_to_a_bucket_is_done_to_each_tensor(self):
+        def program(a, b):
+            bucket = torch.cat([torch.empty(6), torch.empty(4)])
+            bucket[:6].copy_(a.view(-1))
+            bucket[6:].copy_(b)
+            half = bucket.to(torch.bfloat16).div_(2)
+            return [bucket.copy_(half)[:6].view(2, 3).clone()]
+
+        out, again, nodes = recorded(program, torch.randn(2, 3), torch.randn(4))
+        self.assertTrue(all(torch.equal(s, t) for s, t in zip(out, again)))
+        shapes = [n["outputs"][0]["shape"] for n in nodes if n["op"] == "aten::div.Tensor"]
+        self.assertEqual(shapes, [[6]])  # the other tensor's is needed by nothing
+
+    def test_a_fused_optimizer_is_its_formula(self):
+        def program(p, g, m, v):
+            p, m, v, step = p.clone(), m.clone(), v.abs(), torch.tensor(4.0)
+            said = dict(lr=0.1, beta1=0.9, beta2=0.99, weight_decay=0.1, eps=1e-8)
+            more = dict(amsgrad=False, maximize=False)
+            torch._fused_adamw_([p], [g], [m], [v], [], [step], **said, **more)
+            return [p, m, v]
+
+        out, again, nodes = recorded(program, *torch.randn(4, 5).unbind())
+        for a, b in zip(out, again):
+            self.assertTrue(torch.allclose(a, b))
+        self.assertIn("aten::addcdiv", [n["op"] for n in nodes])
+
     def test_what_has_no_functional_form_is_refused(self):
         for program, words in (
             (lambda x: [torch.rand(3)], "draws random numbers"),

@@ -130,14 +130,43 @@ def optimizers():
         yield one, one + "_unreduced", 2, "different"
 
 
+def wrappers():
+    for plan, worlds, verdict in WRAPPERS:
+        start = plan.split("_")[0]
+        one = ALONE.get(plan) or (plan if start in ("fused", "few") else "plain")
+        for world in worlds:
+            yield "wrappers:" + one, "wrappers:" + plan, world, verdict
+
+
+# The step on one device, where it is not `plain` or what the plan is on one rank.
+ALONE = {"uneven_clipped": "uneven_clipped", "lists": "fused_adam"}
+WRAPPERS = [
+    ("uneven", (2, 3, 4), PROVED),
+    ("uneven_clipped", (2, 3), "equivalent"),
+    ("uneven_accumulated", (2,), "equivalent"),
+    ("uneven_doubled", (2, 4), "different"),
+    ("few", (4,), PROVED),
+    ("hook", (2,), PROVED),
+    ("hook_half", (2,), PROVED),
+    ("hook_narrow", (2,), PROVED),
+    ("hook_summed", (2,), "different"),
+    ("fused_adam", (2,), PROVED),
+    ("fused_adamw", (2,), PROVED),
+    ("fused_momentum", (2,), PROVED),
+    ("fused_adagrad", (2,), PROVED),
+    ("fused_decayed", (2,), "different"),
+    ("lists", (2,), PROVED),
+]
+
 SHARDED = "momentum nesterov adam"
 REPLICATED = (
     SHARDED + " amsgrad adamax nadam radam rmsprop adagrad adadelta averaged cosine clipped"
 )
 
 STEPS += list(optimizers()) + list(decoders()) + list(dict.fromkeys(faults())) + list(pipelines())
+STEPS += list(wrappers())
 QUICK = "data_strided-2 data_unsynchronised-2 decoders:llama_sharded_clipped-2".split()
-QUICK.append("optimizers:momentum_sharded-2")
+QUICK += ["optimizers:momentum_sharded-2", "wrappers:uneven-3", "wrappers:hook_half-2"]
 
 
 class Failed(Exception):

@@ -4,6 +4,8 @@ launch.py    the ranks as processes (../forked.py), and their recordings as one 
 rank.py      one of those processes          run.py      what a script is handed
 recorder.py  every operator of a step        memory.py   what buffers and views hold
 graph.py     nodes as graph.json has them    foreach.py, fsdp.py   operators of lists, of shards
+flat.py      element-wise operators on buffers of several tensors
+fused.py     kernels of whole optimizers, as their formulas
 comm.py      collectives of one rank         join.py     those of all, as dataflow
 counts.py    numbers of ranks        placements.py   what DTensors say of themselves
 replay.py    what is written must compute what the ranks computed"""

@@ -109,14 +109,12 @@ class Comm:
     def all_to_all(self, inputs, outs):
         """Parts and their shape for each rank, and tensors like those that come from each."""
         values = [
-            self.graph.put_together(joined(p), shape, self.dtype) if p else self.nothing(shape)
+            self.graph.put_together(joined(p), shape, self.dtype)
+            if p
+            else self.graph.zeros(shape, self.dtype)
             for p, shape in inputs
         ]
         return self.node("all_to_all", values, outs)
-
-    def nothing(self, shape):
-        like = Node("", shape, self.dtype)
-        return self.graph.emit("aten::zeros", [shape], {"dtype": self.dtype}, like)
 
 
 def part_shape(part):

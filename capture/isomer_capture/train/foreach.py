@@ -24,6 +24,8 @@ def record(recorder, func, args, kwargs):
     for k in range(n):
         one = [at(k, a) for a in args]
         named = {key: at(k, a) for key, a in kwargs.items()}
+        if name.startswith(("aten::addcmul", "aten::addcdiv")) and len(one) > 3:
+            named["value"] = one.pop()  # named where it is one tensor's
         out.append(call(recorder, name, one, named))
     return None if func._schema.is_mutable else out
 

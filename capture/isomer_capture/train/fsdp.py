@@ -1,8 +1,6 @@
 """FSDP2's own operators, which move shards into and out of flat buffers: as what they do to
 memory."""
 
-import torch
-
 from ..errors import CaptureError
 from .memory import count, joined
 
@@ -20,8 +18,15 @@ def record(recorder, func, name, args, kwargs):
 
 
 def copy_in(memory, graph, g):
-    """This rank's shards, one after another, at its place in the buffer."""
-    parts = [p for t in g["all_gather_inputs"] for p in memory.parts(t)]
+    """This rank's shards, one after another, at its place in the buffer. A shard that is padded is
+    one value with its padding, as those of other ranks are one."""
+    parts = []
+    for t in g["all_gather_inputs"]:
+        mine = memory.parts(t)
+        if len(mine) > 1:
+            value = graph.put_together(mine, None, t.dtype)
+            mine = [(value, 0, count(value.shape))]
+        parts += mine
     n, rank = g["all_gather_input_numel"], g["rank"]
 
     def write(out):
@@ -52,17 +57,13 @@ def chunk_cat(memory, graph, g):
         raise CaptureError("fsdp::chunk_cat along dimension %d is not recorded" % g["dim"])
     rows = [[] for _ in range(chunks)]
     for t in g["tensors"]:
-        value, row = graph.cast(memory.read(t), out.dtype), count(t.shape[1:])
-        step = -(-t.shape[0] // chunks)
+        value, step = graph.cast(memory.read(t), out.dtype), -(-t.shape[0] // chunks)
+        missing = (chunks * step - t.shape[0],) + tuple(t.shape[1:])
+        if missing[0]:
+            value = graph.cat([value, graph.zeros(missing, out.dtype)])
+        size = step * count(t.shape[1:])
         for k in range(chunks):
-            first, last = min(k * step, t.shape[0]), min((k + 1) * step, t.shape[0])
-            if last > first:
-                rows[k].append((value, first * row, last * row))
-            missing = (step - (last - first)) * row
-            if missing:
-                like = torch.empty(missing, dtype=out.dtype, device="meta")
-                zeros = graph.emit("aten::zeros", [[missing]], {"dtype": out.dtype}, like)
-                rows[k].append((zeros, 0, missing))
+            rows[k].append((value, k * size, (k + 1) * size))
 
     def write(_):
         width = out.numel() // chunks

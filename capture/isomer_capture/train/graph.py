@@ -94,6 +94,10 @@ class Graph:
         shape[dim] = sum(v.shape[dim] for v in values)
         return self.emit("aten::cat", [values, dim], {}, Node("", shape, values[0].dtype))
 
+    def zeros(self, shape, dtype):
+        like = Node("", shape, dtype)
+        return self.emit("aten::zeros", [list(shape)], {"dtype": dtype}, like)
+
     def cast(self, v, dtype):
         if v.dtype == dtype:
             return v

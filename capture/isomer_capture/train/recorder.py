@@ -5,6 +5,7 @@ What a tensor holds is asked of memory.py, so that writes, views and buffers bec
 Nothing passes by silently: an operator that has no functional form, or draws random numbers, is an
 error, and a number that the program reads out of a tensor is a guard of the capture."""
 
+import contextlib
 import sys
 
 import torch
@@ -16,10 +17,10 @@ from .. import forked
 from ..alias import inverse
 from ..errors import CaptureError
 from ..program import Program, relative
-from . import comm, foreach, fsdp
+from . import comm, flat, foreach, fsdp, fused
 from .counts import Counts
 from .graph import Graph, Node
-from .memory import Memory
+from .memory import Memory, count
 from .placements import Said
 
 SAME = ("detach", "alias", "lift_fresh")
@@ -54,20 +55,44 @@ class Recorder(TorchDispatchMode):
         super().__exit__(*error)
         self.counts.__exit__(*error)
 
+    @contextlib.contextmanager
+    def again(self):
+        """Records what a handler runs in place of an operator."""
+        TorchDispatchMode.__enter__(self)
+        try:
+            yield
+        finally:
+            TorchDispatchMode.__exit__(self, None, None, None)
+
     # leaves
 
     def leaf(self, kind, name, t, domain=None):
         """A tensor's contents before the step, as a leaf. Names of one memory are one leaf."""
         self.said.leaf(name, t)
-        t = local(t)
+        whole, t = t, local(t)
         storage = self.memory.storage(t)
         if storage is not None and self.memory.remembered(storage, t) is not None:
             return
+        if whole is not t:
+            self.padding(t)
+        if t.numel() == 0:
+            return  # a rank that holds no row of it
         node = self.graph.leaf(kind, name, t)
         if domain:
             self.graph.nodes[-1]["domain"] = domain
         self.leaves[node.id] = (kind, name, t.detach().clone())
         self.memory.write(t, node)
+
+    def padding(self, t):
+        """The zeros behind a shard that has fewer rows than others, as rows of zeros: what is
+        gathered of all ranks has as many of each."""
+        whole = torch.empty(0, dtype=t.dtype).set_(t.untyped_storage())
+        row, at = count(t.shape[1:]), t.numel()
+        fits = t.dim() and t.storage_offset() == 0 and t.is_contiguous()
+        rows, odd = divmod(whole.numel() - at, row) if fits and row else (0, 0)
+        if rows and not odd and not whole[at:].any() and not self.memory.storage(t):
+            value = self.graph.zeros((rows,) + tuple(t.shape[1:]), t.dtype)
+            self.memory.new(t).put(at, whole.numel(), value)
 
     def constant(self, t, storage):
         """Memory that was there before the step and has no name. Its storage is one leaf."""
@@ -116,6 +141,8 @@ class Recorder(TorchDispatchMode):
             return fsdp.record(self, func, name, args, kwargs)
         if name.startswith("_foreach_"):
             return foreach.record(self, func, args, kwargs)
+        if name in fused.FORMULAS:
+            return fused.record(self, func, name, args, kwargs)
         return self.operator(func, name, args, kwargs)
 
     def operator(self, func, name, args, kwargs):
@@ -125,7 +152,7 @@ class Recorder(TorchDispatchMode):
             return self.guard(func, args, kwargs)
         if func._schema.is_mutable:
             return self.mutation(func, name, args, kwargs)
-        Program.refuse_random(func, args, kwargs)
+        refuse_random(func, args, kwargs)
         args, wanted = all_results(func, args)
         storages = {t.untyped_storage()._cdata for t in tensors((args, kwargs))}
         out = func(*args, **kwargs)
@@ -142,15 +169,35 @@ class Recorder(TorchDispatchMode):
         elif "empty" in name:
             self.memory.new(out)
         elif name in COPIES:
-            self.memory.write(out, self.graph.cast(self.memory.read(args[0]), out.dtype))
+            self.copy(args[0], out)
         elif name in FILLS:
             self.memory.write(out, self.filled(name, args, kwargs, out))
-        else:
+        elif not self.flat(func, args, kwargs, out):
             made = self.emit(func, self.read((args, kwargs)), out)
             for t, value in zip(results, made):
                 if t is not None:
                     self.memory.write(t, value)
         return out if wanted is None else tuple(r if w else None for r, w in zip(out, wanted))
+
+    def copy(self, source, out):
+        parts = flat.copied(self, source, out.dtype) if out.shape == source.shape else None
+        if parts and flat.is_flat(out):
+            self.memory.write_parts(out, parts)
+        else:
+            self.memory.write(out, self.fitted(self.memory.read(source), out))
+
+    def flat(self, func, args, kwargs, out):
+        """Whether it was an element-wise operator on flat buffers of several tensors."""
+        if not isinstance(out, torch.Tensor) or not flat.is_flat(out):
+            return False
+
+        def emit(args, kwargs, like):
+            return self.graph.emit(func.name(), args, kwargs, like)
+
+        parts = flat.results(self, func, args, kwargs, out.dtype, emit)
+        if parts:
+            self.memory.write_parts(out, parts)
+        return bool(parts)
 
     def filled(self, name, args, kwargs, out):
         """`ones_like` and its kin read a shape, and no values."""
@@ -208,15 +255,24 @@ class Recorder(TorchDispatchMode):
     def mutation(self, func, name, args, kwargs):
         written = [t for _, t in self.written(func, args, kwargs)]
         if name == "copy_":
-            value = self.fitted(self.memory.read(args[1]), args[0])
-            out = func(*args, **kwargs)
-            self.memory.write(args[0], value)
-            return out
+            self.copy(args[1], args[0])
+            return func(*args, **kwargs)
         if name in ("set_", "resize_", "resize_as_"):
             return func(*args, **kwargs)
-        Program.refuse_random(func, args, kwargs)
+        refuse_random(func, args, kwargs)
         names = [n for n, _ in self.written(func, args, kwargs)]
-        keep = name[-1] == "_" or name in ("zero_", "fill_")
+        keep = name[-1] == "_"
+        fills = name in ("zero_", "fill_")
+        if keep and not fills and len(written) == 1 and flat.is_flat(written[0]):
+
+            def emit(args, kwargs, like):
+                other, given, named = Program.counterpart(func, list(args), dict(kwargs), names)
+                return self.graph.emit(other.name(), given, named, like)
+
+            parts = flat.results(self, func, args, kwargs, written[0].dtype, emit)
+            if parts:
+                self.memory.write_parts(written[0], parts)
+                return func(*args, **kwargs)
         read = self.read(
             (args, kwargs if keep else {k: v for k, v in kwargs.items() if k not in names})
         )
@@ -281,6 +337,16 @@ def all_results(func, args):
     wanted = list(args[k])
     can = [c or w for c, w in zip(can, wanted)]
     return args[:k] + (can,) + args[k + 1 :], wanted
+
+
+def refuse_random(func, args, kwargs):
+    try:
+        Program.refuse_random(func, args, kwargs)
+    except CaptureError:
+        raise CaptureError(
+            "%s draws random numbers (dropout, PowerSGD), which are others on every device; "
+            "a step is recorded without them" % func.name()
+        ) from None
 
 
 def stands_in(args, kwargs):

@@ -14,7 +14,8 @@ from .recorder import Recorder, local
 WRAPPERS = re.compile(
     r"(^|\.)(module|_orig_mod|_checkpoint_wrapped_module|_fsdp_wrapped_module)(?=\.)"
 )
-POSITIVE = ("sq", "sum", "square")  # states that a square root is taken of
+# States that a square root is taken of, or by which is divided.
+POSITIVE = ("sq", "sum", "square", "var", "exp_inf", "acc_delta", "step_size")
 
 
 def clean(name):
@@ -99,7 +100,7 @@ class Run:
             for name, t in inputs.items():
                 if isinstance(t, torch.Tensor):
                     recorder.leaf("input", name, t, domains.get(name))
-            with scopes(model, recorder), quiet_waits(recorder), recorder:
+            with scopes(model, recorder), quiet_waits(recorder), own_callbacks(), recorder:
                 out = function(**inputs)
             return recorder, outputs(recorder, parameters, states, out, gradients)
 
@@ -137,7 +138,7 @@ def named_parameters(model):
 
 
 def named_states(optimizer, parameters):
-    """KEY.NAME to a state of a parameter's own shape. Counts of steps are numbers."""
+    """KEY.NAME to a state of a parameter. Counts of steps are numbers."""
     names = {id(p): name for name, p in parameters.items()}
     out = {}
     for each in several(optimizer):
@@ -145,7 +146,7 @@ def named_states(optimizer, parameters):
         for p, state in each.state.items():
             for key, t in state.items():
                 if isinstance(t, torch.Tensor) and id(p) in names:
-                    if t.shape == p.shape and t.dim():
+                    if t.dim() and t.is_floating_point():
                         out["%s.%s" % (key, names[id(p)])] = t
                     elif t.dim() == 0 and key == "step":
                         t.fill_(3.0)
@@ -266,3 +267,25 @@ def quiet_waits(recorder):
         yield
     finally:
         work.wait = wait
+
+
+@contextlib.contextmanager
+def own_callbacks():
+    """What is to be done with a collective's result, as communication hooks say it, is done by this
+    thread: the network's threads are not recorded."""
+    kinds = [torch._C.Future, torch.futures.Future]
+    before = [(kind, kind.__dict__["then"]) for kind in kinds if "then" in kind.__dict__]
+
+    def then(self, callback):
+        self.wait()
+        made = torch.futures.Future()
+        made.set_result(callback(self))
+        return made
+
+    for kind, _ in before:
+        kind.then = then
+    try:
+        yield
+    finally:
+        for kind, original in before:
+            kind.then = original
