@@ -256,6 +256,7 @@ ROLES = python3 tests/pairs/roles.py --isomer $(ISOMER)
 SPELLED = python3 tests/pairs/spelled.py --isomer $(ISOMER)
 INFERRED = python3 tests/pairs/inferred.py --isomer $(ISOMER)
 RANK_FAULTS = $(PYTHON_TORCH) tests/pairs/rank_faults.py --isomer $(ISOMER)
+PLAIN_RANKS = $(PYTHON_TORCH) tests/pairs/plain_ranks.py --isomer $(ISOMER)
 LINT = schedules events races mutations sharing recorder lint_reports placements lint_page damaged
 E2E = python3 tests/cli/e2e.py --isomer $(ISOMER) $(if $(filter 0,$(TORCH)),--no-torch)
 CAPTURE_PY = python3 tests/capture_py/run.py --isomer $(ISOMER)
@@ -326,7 +327,7 @@ check-build: all $(B)/libegraph.so $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHEC
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(HLO) --faults 0'; echo '$(HLO) -k gpt-tensor-2'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(RECORDED)'; echo '$(LINT_STEPS) --quick'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(PLANTED) --every 6'; echo '$(CHECKED) gpt2 --broken 2'; } >> $(B)/check.list)
-	@$(if $(filter 0,$(TORCH)),:,{ echo '$(DISTRIBUTED)'; echo '$(RANK_BUGS)'; echo '$(SPELLED)'; echo '$(INFERRED)'; echo '$(ROLES) --ranks 8'; echo '$(TRAINING) --quick'; echo '$(RANK_FAULTS) --count 30 --least 80'; } >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,{ echo '$(DISTRIBUTED)'; echo '$(RANK_BUGS)'; echo '$(SPELLED)'; echo '$(INFERRED)'; echo '$(ROLES) --ranks 8'; echo '$(TRAINING) --quick'; echo '$(RANK_FAULTS) --count 30 --least 80'; echo '$(PLAIN_RANKS) --seed 3 --count 6'; echo '$(PLAIN_RANKS) --seed 3 --count 6 --faults'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(CORNERS) --rules 330 --pairs 33' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(UNREAD) --count 42 --certificates' >> $(B)/check.list)
 	@{ $(foreach t,$(LINT),echo 'python3 tests/lint/$(t).py --isomer $(B)/isomer';) } >> $(B)/check.list
@@ -437,6 +438,7 @@ training: all
 distributed: all
 	@$(DISTRIBUTED) --all --table $(if $(ONLY),--only '$(ONLY)')
 	@$(RANK_FAULTS) --count $(or $(COUNT),100)
+	@$(PLAIN_RANKS) --count $(or $(COUNT),100) --table
 
 # Every pair of a folder of families of captures (models/ without CAPTURES), as tests/pairs/captures.py says.
 pairs: all

@@ -90,7 +90,10 @@ void st_state_free(state *s) {
     free(s->leaves.range[side]);
     free(s->ranks.part[side]);
   }
-  for (int side = 0; side < 2; side++) free(s->ranks.first_peers[side]);
+  for (int side = 0; side < 2; side++) {
+    free(s->ranks.first_peers[side]);
+    free(s->ranks.peers_at[side]);
+  }
   rule_set_free(s->rules.set);
   eg_free(s->g);
   iso_arena_fini(&s->arena);

@@ -250,11 +250,14 @@ typedef struct st_ranks {
   peers *peers;
   size_t n_peers, cap_peers;
   uint32_t *first_peers[2];
-  bool collective[2]; /* the side has ranks that give one another tensors */
+  uint32_t *peers_at[2]; /* by captured node: peers that it is one of, UINT32_MAX where there are
+                            none */
+  bool collective[2];    /* the side has ranks that give one another tensors */
   int whole_side; /* of fewer peers: looked at first, so that all that the other side's ranks may
                      hold in parts is known when they are linked */
   bool linking,
       wide;       /* wide: what ranks share may stand in a rule for each, once small ones failed */
+  bool whole;     /* a rule of no ranks is looked for: none of what they have in parts is in it */
   bool cut_short; /* of the last two tensors no rule could be stated: too much lies below them */
 } st_ranks;
 

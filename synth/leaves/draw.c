@@ -3,8 +3,10 @@
  * and in several threads. */
 #include "synth/joint/joint.h"
 #include "synth/leaves/leaves.h"
+#include "synth/search/search.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "egraph/base/parallel.h"
 
@@ -65,13 +67,54 @@ static iso_rng stream_of(const state *s, size_t ordinal, size_t round) {
   return iso_rng_new(s->o->seed, ordinal * 64 + round + 1);
 }
 
-static iso_code redraw_int(state *s, int side, size_t leaf, iso_rng *rng, rule_tensor **out,
-                           iso_error *err) {
+/* Which of the elements' equal shares of a range each gets: a random order of all. NULL: no memory.
+ */
+static int64_t *shares(int64_t n, iso_rng *rng) {
+  int64_t *share = malloc(((size_t)n + 1) * sizeof *share);
+  for (int64_t i = 0; share && i < n; i++) {
+    const int64_t k = (int64_t)iso_rng_below(rng, (uint64_t)i + 1);
+    share[i] = share[k];
+    share[k] = i;
+  }
+  return share;
+}
+
+/* One of `n` numbers in the share `k` of `of`. */
+static uint64_t in_share(iso_rng *rng, uint64_t n, int64_t k, int64_t of) {
+  const double at = ((double)k + (double)iso_rng_below(rng, 1 << 20) / (1 << 20)) / (double)of;
+  const uint64_t x = (uint64_t)(at * (double)n);
+  return x < n ? x : n - 1;
+}
+
+/* Where ranks have parts of a table, a rank whose rows nobody reads on any draw has zeros that are
+ * equal to others' by chance: the numbers are spread over all of the range. */
+static iso_code redraw_spread(state *s, int side, size_t leaf, iso_rng *rng, rule_tensor *out,
+                              iso_error *err) {
+  int64_t edge[64], low, high;
+  const st_range *r = st_interval(s, side, leaf, &low, &high);
+  const size_t n_edges = st_integer_edges(s, low, high, edge, sizeof edge / sizeof *edge);
+  const int64_t n = out->numel;
+  int64_t *share = shares(n, rng);
+  if (!share) return iso_fail(err, ISO_NOMEM, "out of memory");
+  for (int64_t i = 0; i < n; i++) {
+    int64_t x = low + (int64_t)in_share(rng, (uint64_t)(high > low ? high - low : 1), share[i], n);
+    if (n_edges && i % 3) x = edge[in_share(rng, n_edges, share[i], n)];
+    if (r->has_none && iso_rng_below(rng, 4) == 0) x = r->none;
+    rule_tensor_set(out, i, (double)x);
+  }
+  free(share);
+  return ISO_OK;
+}
+
+static iso_code redraw_int(state *s, int side, size_t leaf, size_t round, iso_rng *rng,
+                           rule_tensor **out, iso_error *err) {
   const rule_tensor *v = s->graph[side]->node[leaf].value[0];
   int64_t edge[64], low, high;
   const st_range *r = st_interval(s, side, leaf, &low, &high);
   const iso_code c = rule_tensor_new(v->dtype, &v->shape, out, err);
   if (c) return c;
+  if (round == 1 && (st_has_collective(s, LEFT) || st_has_collective(s, RIGHT)))
+    return redraw_spread(s, side, leaf, rng, *out, err);
   const size_t n_edges = st_integer_edges(s, low, high, edge, sizeof edge / sizeof *edge);
   for (int64_t i = 0; i < v->numel; i++) {
     int64_t x = low + (int64_t)iso_rng_below(rng, (uint64_t)(high > low ? high - low : 1));
@@ -106,7 +149,7 @@ static iso_code redraw(state *s, int side, size_t leaf, st_stream at, st_spread 
   iso_code c;
   if (rule_dtype_is_complex(v->dtype))
     return st_draw_plane(v, scale_of(v, at.round), &rng, out, err);
-  if (!rule_dtype_is_float(v->dtype)) return redraw_int(s, side, leaf, &rng, out, err);
+  if (!rule_dtype_is_float(v->dtype)) return redraw_int(s, side, leaf, at.round, &rng, out, err);
   know(of, v);
   const double scale = scale_of(v, at.round);
   if ((c = rule_tensor_new_unset(RULE_F64, &v->shape, out, err))) return c;

@@ -100,6 +100,19 @@ static bool is_glue(const state *s, eg_node e) {
   return s->ranks.linking && s->rec[e.i].node[0] < 0 && s->rec[e.i].node[1] < 0;
 }
 
+/* While a rule of no ranks is looked for: what is put together of their parts is known as one, by
+ * steps on tensors that are whole. */
+static bool of_parts(const state *s, eg_node e) {
+  if (!s->ranks.whole || s->rec[e.i].leaf) return false;
+  const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
+  if (!rule_is_collective(op) && !(is_glue(s, e) && strcmp(op, OP_CAT) == 0)) return false;
+  const eg_node list = {eg_node_original(s->g, e, 0).i};
+  bool differ = false;
+  for (size_t a = 1; a < eg_node_arity(s->g, list); a++)
+    differ |= eg_node_child(s->g, list, a).i != eg_node_child(s->g, list, 0).i;
+  return differ;
+}
+
 /* The last captured node of each side that `e` is made of, UINT32_MAX on a side without. What no
  * graph has is made of a few steps. */
 static void made_of(const state *s, eg_node e, int depth, place *p) {
@@ -149,7 +162,7 @@ iso_code fr_explore(state *s, cone *k, eg_node root, eg_node other, uint8_t bit,
       if (first && m[i].i != root.i && !s->rec[m[i].i].leaf)
         continue; /* the root is this e-node, not its class */
       place p = w.at[c];
-      if (!earlier(&s->rec[m[i].i], &p) && !first) continue;
+      if ((!earlier(&s->rec[m[i].i], &p) && !first) || of_parts(s, m[i])) continue;
       for (size_t a = 0; a < eg_node_arity(s->g, m[i]); a++) {
         const uint32_t d = eg_node_child(s->g, m[i], a).i;
         if (!fr_literal_class(s, d)) enter(&w, d, &p, is_glue(s, m[i]));
@@ -233,6 +246,16 @@ static bool put_together(state *s, const cone *k, eg_node e) {
   return true;
 }
 
+/* What is a constant is known without the parts that it is put together of. */
+static bool parts_of_constant(state *s, eg_node e) {
+  const eg_node *m;
+  if (!is_glue(s, e) || s->rec[e.i].konst || s->rec[e.i].leaf) return false;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+  for (size_t i = 0; i < n; i++)
+    if (s->rec[m[i].i].konst) return true;
+  return false;
+}
+
 static double node_cost(state *s, cone *k, eg_node e) {
   if (st_literal(s, e)) return 0;
   const rec *r = &s->rec[e.i];
@@ -241,6 +264,7 @@ static double node_cost(state *s, cone *k, eg_node e) {
   if (r->leaf) return !r->atom || k->opened[eg_class_of(s->g, e).i] ? INFINITE : r->konst ? 4 : 1;
   if (k->opened[eg_class_of(s->g, e).i] == READ && fr_numbers_of(s, e, NULL)) return INFINITE;
   const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
+  if (of_parts(s, e) || parts_of_constant(s, e)) return INFINITE;
   double sum = strcmp(op, "#list") == 0 || rule_is_getitem(op) ? 0.01 : 1;
   /* A value that a graph computes is more general than a constant's layout that was read off its
    * values. */

@@ -59,6 +59,39 @@ static search without_queue(const search *q) {
   return alone;
 }
 
+/* Of which peers a class has one; UINT32_MAX: of none. */
+static uint32_t peers_of(const state *s, uint32_t c) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m);
+  uint32_t found = UINT32_MAX;
+  for (size_t i = 0; i < n && found == UINT32_MAX; i++)
+    for (int side = 0; side < 2 && found == UINT32_MAX; side++)
+      if (s->rec[m[i].i].node[side] >= 0)
+        found = s->ranks.peers_at[side][s->rec[m[i].i].node[side]];
+  return found;
+}
+
+static void open_one(opening *o, uint32_t c) {
+  for (size_t i = 0; i < o->n; i++)
+    if (o->cls[i] == c && o->how[i] == OPEN) return;
+  if (o->n == sizeof o->cls / sizeof *o->cls) return;
+  o->how[o->n] = OPEN;
+  o->cls[o->n++] = c;
+}
+
+/* While ranks are joined, what is one step of all is opened at once: a rule speaks of every rank
+ * alike, and one rank after another would be as many rules in vain. `first`: from which class on
+ * of the opening; the others are variables of the pattern at hand. */
+static void open_peers(const search *q, opening *o, size_t first) {
+  const builder *b = q->b;
+  const size_t n = q->s->ranks.linking ? o->n : 0;
+  for (size_t i = first; i < n; i++) {
+    const uint32_t of = o->how[i] == OPEN ? peers_of(q->s, o->cls[i]) : UINT32_MAX;
+    for (size_t k = 0; k < b->n_vars && of != UINT32_MAX; k++)
+      if (q->base[b->var[k].i] && peers_of(q->s, b->var[k].i) == of) open_one(o, b->var[k].i);
+  }
+}
+
 /* The cut of an opening, and with it the sizes of patterns. */
 static void open_cut(search *q, const opening *o) {
   set_cut(q->k, q->base, o);
@@ -77,6 +110,7 @@ static void push(search *q, builder *b, const opening *from, const uint32_t *ext
     o.how[o.n] = how;
     o.cls[o.n++] = extra[i];
   }
+  open_peers(q, &o, from->n);
   for (size_t i = 0; i < q->n; i++)
     if (same_opening(&q->queue[i], &o)) return;
   open_cut(q, &o);
@@ -131,16 +165,24 @@ static void expand_dependencies(search *q, const opening *o, builder *work) {
   }
 }
 
+static bool is_constant(state *s, uint32_t c) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m);
+  for (size_t i = 0; i < n; i++)
+    if (s->rec[m[i].i].konst) return true;
+  return false;
+}
+
 /* Constants of the cone that are cut, where a pattern uses one. */
 static void cut_constants(const search *q, classes *out) {
   state *s = q->s;
   const cone *k = q->k;
   bool used = false;
   for (size_t i = 0; i < q->b->n_vars; i++)
-    used |= k->cut[q->b->var[i].i] && s->rec[st_rep(s, q->b->var[i]).i].konst;
+    used |= k->cut[q->b->var[i].i] && is_constant(s, q->b->var[i].i);
   for (size_t i = 0; i < k->n && used; i++) {
     const uint32_t cl = k->cls[i];
-    if (k->cut[cl] && s->rec[st_rep(s, (eg_class){cl}).i].konst) also(out, cl);
+    if (k->cut[cl] && is_constant(s, cl)) also(out, cl);
   }
 }
 
@@ -343,6 +385,7 @@ static iso_code try_tied(const search *q, bool *done, iso_error *err) {
     if (!(c = fr_tied(s, q->b, l, r, tied, err)) && !fr_tied_open(s, q->k, q->b, tied, &o))
       c = iso_fail(err, ISO_NOMEM, "out of memory");
     if (c || o.n == n) break;
+    open_peers(&alone, &o, n);
     c = try_opening(&alone, &o, &fresh, done, err);
   }
   return c;
@@ -391,14 +434,6 @@ static iso_code try_queue(search *q, size_t most, size_t *tries, bool *done, iso
     *tries += fresh;
   }
   return c;
-}
-
-static bool is_constant(state *s, uint32_t c) {
-  const eg_node *m;
-  const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m);
-  for (size_t i = 0; i < n; i++)
-    if (s->rec[m[i].i].konst) return true;
-  return false;
 }
 
 static iso_code search_rule(search *q, uint8_t *base, bool *done, iso_error *err) {

@@ -37,6 +37,7 @@ typedef struct lifting {
   eg_node first;   /* what the operand that is passed on is as one; EG_NONE: nothing */
   bool chosen;     /* that is a choice's operand */
   bool operands;   /* some tensor operand was looked at */
+  bool guessed;    /* one is a guess as one */
   bool incomplete; /* an operand is nothing as one, or ranks have literals of their own */
 } lifting;
 
@@ -54,6 +55,7 @@ static eg_node operand(lifting *x, const rule_term *const *term, bool *same) {
     *same &= eg_equal(s->g, node_of(x, term[r]), node_of(x, term[0]));
   }
   const peers *of = *same ? NULL : st_peers_of(s, x->p->side, node, x->p->n);
+  x->guessed |= of && of->whole.i != EG_NONE && !of->met;
   return *same ? node_of(x, term[0]) : of ? of->whole : (eg_node){EG_NONE};
 }
 
@@ -213,7 +215,9 @@ static iso_code side_by_side(state *s, eg_node e, uint32_t n, uint32_t d, eg_nod
   for (uint32_t k = 0; k < n; k++) all.of[k] = e;
   const rule_term *t = st_joined(&s->arena, &all, NULL, d);
   if (!t) return iso_fail(err, ISO_NOMEM, "out of memory");
-  return st_add_term(s, t, all.of, out, err);
+  iso_code c = st_add_term(s, t, all.of, out, err);
+  if (!c) c = st_value(s, *out, err);
+  return c ? c : st_join_fill_made(s, *out, err);
 }
 
 /* Binds the tensors that all ranks have, in one of several ways: as they are, unexpanded,
@@ -476,15 +480,20 @@ iso_code st_guess_whole(state *s, peers *p, const st_parts *of, iso_error *err) 
   if (!(t = lifted(&x))) return iso_fail(err, ISO_NOMEM, "out of memory");
   if (!x.operands) return ISO_OK;
   eg_node whole = x.first;
-  if (!x.incomplete) {
+  const char *op = s->graph[p->side]->node[p->node[0]].call->u.s;
+  /* An index that is kept within a rank's part is hidden by that, too. */
+  const bool hides = x.guessed && rule_dtype_is_int(of->value[0]->dtype) &&
+                     rule_operator_of(op)->choice == RULE_CHOICE_BOUND;
+  const bool lifts = !x.incomplete && !hides;
+  if (lifts) {
     if (may_leave(s, t, x.bind)) return ISO_OK;
     iso_code c = st_add_term(s, t, x.bind, &whole, err);
     if (!c) c = st_value(s, whole, err);
     if (c == ISO_TORCH) return ISO_OK;
     if (c || s->rec[whole.i].konst) return c;
   } else if (!passes_on(s, &x, of)) return ISO_OK;
-  iso_code c = x.incomplete ? st_join_whole(s, of, whole, &p->met, err) : ISO_OK;
-  const rule_undefined none = rule_undefined_of(s->graph[p->side]->node[p->node[0]].call->u.s);
+  iso_code c = lifts ? ISO_OK : st_join_whole(s, of, whole, &p->met, err);
+  const rule_undefined none = rule_undefined_of(op);
   const bool defined = none != RULE_UNDEFINED_MAKES && none != RULE_UNDEFINED_BOTH;
   const bool guess = defined && stands_for(s, whole, p, of);
   if (p->met || guess) p->whole = whole;

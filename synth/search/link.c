@@ -90,7 +90,10 @@ static iso_code join_lifted(state *s, const peers *p, eg_node lifted, int64_t by
         !st_values_equal(s, whole[i], one.of[0]))
       continue;
     *found = true;
+    s->ranks.whole = true;
     c = st_prove(s, whole[i], one.of[0], &done, err);
+    s->ranks.whole = false;
+    if (!c && !done) c = st_prove(s, whole[i], one.of[0], &done, err);
   }
   return c;
 }

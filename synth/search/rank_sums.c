@@ -338,6 +338,20 @@ static void chain(state *s) {
   }
 }
 
+/* Of which peers each node is one. */
+static bool place(state *s) {
+  for (int side = 0; side < 2; side++) {
+    const size_t n = s->graph[side]->n_nodes + 1;
+    if (!(s->ranks.peers_at[side] = malloc(n * sizeof(uint32_t)))) return false;
+    memset(s->ranks.peers_at[side], 0xff, n * sizeof(uint32_t));
+  }
+  for (size_t i = 0; i < s->ranks.n_peers; i++) {
+    const peers *p = &s->ranks.peers[i];
+    for (uint32_t r = 0; r < p->n; r++) s->ranks.peers_at[p->side][p->node[r]] = (uint32_t)i;
+  }
+  return true;
+}
+
 const peers *st_peers_of(const state *s, int side, const uint32_t *node, uint32_t n) {
   const st_ranks *ranks = &s->ranks;
   for (uint32_t p = ranks->first_peers[side][node[0]]; p != UINT32_MAX; p = ranks->peers[p].next)
@@ -346,7 +360,7 @@ const peers *st_peers_of(const state *s, int side, const uint32_t *node, uint32_
   return NULL;
 }
 
-static bool has_collective(const state *s, int side) {
+bool st_has_collective(const state *s, int side) {
   const synth_graph *g = s->graph[side];
   for (size_t i = 0; i < g->n_nodes; i++)
     if (g->node[i].kind == SYNTH_OP && rule_operator_of(g->node[i].call->u.s)->collective)
@@ -383,7 +397,7 @@ iso_code st_find_peers(state *s, iso_error *err) {
   for (size_t i = 0; i < s->ranks.n_peers; i++) n[s->ranks.peers[i].side]++;
   /* Experts one by one are peers, too, and no ranks. */
   bool *const collective = s->ranks.collective;
-  for (int side = 0; side < 2; side++) collective[side] = has_collective(s, side);
+  for (int side = 0; side < 2; side++) collective[side] = st_has_collective(s, side);
   const bool exchanged = n[LEFT] > n[RIGHT] && collective[LEFT] && !collective[RIGHT];
   s->ranks.whole_side = exchanged ? RIGHT : LEFT;
   for (size_t i = 0; i < s->ranks.n_peers; i++)
@@ -394,5 +408,5 @@ iso_code st_find_peers(state *s, iso_error *err) {
   if (s->ranks.n_peers)
     qsort(s->ranks.peers, s->ranks.n_peers, sizeof *s->ranks.peers, by_last_node);
   chain(s);
-  return ISO_OK;
+  return place(s) ? ISO_OK : nomem(err);
 }

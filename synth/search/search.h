@@ -5,6 +5,8 @@
 #include "synth/comparison.h"
 
 /* ---- rank_sums.c ---- */
+/* Whether a graph's ranks give one another tensors. */
+bool st_has_collective(const state *s, int side);
 /* Propose which nodes are peers. Requires: both graphs are in the e-graph, their outputs paired. */
 iso_code st_find_peers(state *s, iso_error *err);
 /* The peers that these nodes are, by rank; NULL: none. */
@@ -60,6 +62,9 @@ iso_code st_join_items(state *s, eg_node u, eg_node t, bool *done, iso_error *er
 /* ---- uniform.c ---- */
 /* Join a tensor that is one number everywhere with a fill by that number, if a rule says so. */
 iso_code st_join_fill(state *s, eg_node e, iso_error *err);
+/* The same of a tensor that is of neither graph, a constant, too: several fills beside one another.
+ */
+iso_code st_join_fill_made(state *s, eg_node e, iso_error *err);
 
 /* ---- fingerprint.c ---- */
 /* Join `e` with what of its group a rule ties it to; on the first visit it is put into a group. */

@@ -42,6 +42,17 @@ static const rule_term *fill_of(state *s, const rule_shape *shape, double number
                       dtype);
 }
 
+static iso_code join(state *s, eg_node e, double number, rule_dtype dtype, iso_error *err) {
+  const rule_term *t = fill_of(s, &s->rec[e.i].shape, number, dtype);
+  eg_node fill;
+  bool done;
+  if (!t) return ISO_OK;
+  iso_code c = st_add_term(s, t, NULL, &fill, err);
+  if (!c) c = st_value(s, fill, err);
+  if (!c && st_values_equal(s, e, fill)) c = st_prove(s, e, fill, &done, err);
+  return c;
+}
+
 iso_code st_join_fill(state *s, eg_node e, iso_error *err) {
   const rec *r = &s->rec[e.i];
   const int side = r->node[LEFT] >= 0 ? LEFT : RIGHT;
@@ -56,12 +67,15 @@ iso_code st_join_fill(state *s, eg_node e, iso_error *err) {
     return ISO_OK;
   if (!rule_dtype_is_float(dtype) || !uniform(s, e, &number) || !has_number(dtype, number))
     return ISO_OK;
-  const rule_term *t = fill_of(s, &r->shape, number, dtype);
-  eg_node fill;
-  bool done;
-  if (!t) return ISO_OK;
-  iso_code c = st_add_term(s, t, NULL, &fill, err);
-  if (!c) c = st_value(s, fill, err);
-  if (!c && st_values_equal(s, e, fill)) c = st_prove(s, e, fill, &done, err);
-  return c;
+  return join(s, e, number, dtype, err);
+}
+
+iso_code st_join_fill_made(state *s, eg_node e, iso_error *err) {
+  const rec *r = &s->rec[e.i];
+  const rule_dtype dtype = st_dtype(s, e);
+  double number = 0;
+  if (!r->tensor || !r->valued || !rule_dtype_is_float(dtype) || !uniform(s, e, &number) ||
+      !has_number(dtype, number))
+    return ISO_OK;
+  return join(s, e, number, dtype, err);
 }

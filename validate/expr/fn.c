@@ -317,7 +317,20 @@ sx sx_max(sc *c, sx a, sx b) {
     return sc_node(c, X_MAX, (uint32_t[2]){a, b}, 2);
   return max_flat(c, a, b);
 }
-sx sx_min(sc *c, sx a, sx b) { return sx_neg(c, sx_max(c, sx_neg(c, a), sx_neg(c, b))); }
+/* An integer within bounds: the least of a largest is the largest of the leasts, each of which may
+ * be one of the two as far as the integer's range says. */
+static sx min_of_max(sc *c, sx a, sx b) {
+  const uint32_t n = sc_at(c, a)->n;
+  sx r = sx_min(c, sc_word(c, a, 0), b);
+  for (uint32_t i = 1; i < n; i++) r = sx_max(c, r, sx_min(c, sc_word(c, a, i), b));
+  return r;
+}
+
+sx sx_min(sc *c, sx a, sx b) {
+  if (!c->failed && sc_op(c, a) == X_MAX && sc_op(c, b) == X_CONST && sc_has(c, a, S_INT))
+    return min_of_max(c, a, b);
+  return sx_neg(c, sx_max(c, sx_neg(c, a), sx_neg(c, b)));
+}
 
 /* ---- elements of variables ---- */
 
