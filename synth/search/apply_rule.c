@@ -403,30 +403,34 @@ typedef struct places {
   size_t n;
   rule at[MAX_PLACES];
   eg_node var[MAX_PLACES][MAX_VARS];
+  names as[MAX_PLACES];
   bool exact[MAX_PLACES];
   bool starved;
 } places;
 
-/* The same match by other members of its classes. */
-static bool noted(const matcher *m, const places *p, size_t k, const rule *at) {
+/* The same match by other members of its classes. Most are: nothing is made for these. */
+static bool noted(const matcher *m, const places *p, size_t k) {
   for (uint32_t i = 0; i < m->r->n_vars; i++)
     if (eg_class_of(m->s->g, p->var[k][i]).i != eg_find(m->s->g, m->var[i]).i) return false;
-  return rule_term_eq(p->at[k].lhs, at->lhs) && rule_term_eq(p->at[k].rhs, at->rhs);
+  return names_same(&p->as[k], &m->names);
 }
 
 /* Returns: whether there is no room for more. */
 static bool note_place(matcher *m) {
   places *p = m->all;
   if (!names_strict(&m->names, m->r)) return false;
+  for (uint32_t i = 0; i < m->r->n_vars; i++)
+    if (m->var[i].i == EG_NONE) return false;
+  for (size_t k = 0; k < p->n; k++)
+    if (noted(m, p, k)) return false;
   rule at;
   if (!instantiate(m, m->names.arena, &at)) return false;
-  for (size_t k = 0; k < p->n; k++)
-    if (noted(m, p, k, &at)) return false;
   for (uint32_t i = 0; i < m->r->n_vars; i++) {
     const eg_node as = m->var_as[i], rep = st_rep(m->s, eg_find(m->s->g, m->var[i]));
     p->var[p->n][i] = as.i != EG_NONE && m->s->rec[as.i].valued ? as : rep;
   }
   p->exact[p->n] = names_exact(&m->names, m->r);
+  p->as[p->n] = m->names;
   p->at[p->n++] = at;
   return p->n == MAX_PLACES;
 }
@@ -471,19 +475,26 @@ static iso_code join_sides(state *s, size_t known, const places *p, size_t k, bo
   return st_record_application(s, &use, err);
 }
 
-/* Match a side of the rule with its root at `u`; or what its root only rearranges, which no graph
- * need have: unsqueeze(f(x)) where f(x) stands. */
-static void match_at(matcher *m, const rule *r, const st_pattern *p, eg_node u) {
-  while (p->t->kind == RULE_OP && p->op.i != eg_node_symbol(m->s->g, u).i && p->t->n > 0 &&
-         rule_operator_of(p->t->u.s)->rearranges)
-    p = &p->child[0];
-  if (p->t->kind != RULE_OP || p->op.i != eg_node_symbol(m->s->g, u).i) return;
+static void match_from(matcher *m, const rule *r, const st_pattern *p, eg_node u) {
   const goal root = {p, eg_class_of(m->s->g, u), u, NULL};
   m->r = r;
   m->steps = 0;
   m->at = (mark){0};
+  names_init(&m->names, m->names.arena);
   for (uint32_t i = 0; i < r->n_vars; i++) m->var[i].i = m->var_as[i].i = EG_NONE;
   solve_node(m, &root, u);
+}
+
+/* Match a side of the rule with its root at `u`; or what its root only rearranges, which no graph
+ * need have: unsqueeze(f(x)) where f(x) stands, reshape(reshape(x)) at the inner one. `first`: at
+ * the outermost operator that `u` is, and no further. */
+static void match_at(matcher *m, const rule *r, const st_pattern *p, eg_node u, bool first) {
+  bool here = false;
+  for (; p->t->kind == RULE_OP && !(here && first); p = &p->child[0]) {
+    here = p->op.i == eg_node_symbol(m->s->g, u).i;
+    if (here && m->all->n < MAX_PLACES) match_from(m, r, p, u);
+    if (p->t->n == 0 || !rule_operator_of(p->t->u.s)->rearranges) return;
+  }
 }
 
 iso_code st_rewrite(state *s, eg_node u, bool smaller, bool *joined, iso_error *err) {
@@ -504,7 +515,7 @@ iso_code st_rewrite(state *s, eg_node u, bool smaller, bool *joined, iso_error *
       p->n = 0;
       m->all = p;
       names_init(&m->names, &scratch);
-      match_at(m, r, as.side[from], u);
+      match_at(m, r, as.side[from], u, smaller);
       if (scratch.failed) c = iso_fail(err, ISO_NOMEM, "out of memory");
       for (size_t k = 0; k < p->n && !c; k++) c = join_sides(s, i, p, k, joined, err);
     }

@@ -24,6 +24,15 @@ static const rule_term *find(const names *n, const char *name) {
   return NULL;
 }
 
+bool names_same(const names *a, const names *b) {
+  if (a->at.n != b->at.n) return false;
+  for (uint32_t i = 0; i < a->at.n; i++) {
+    const rule_term *v = find(b, a->name[i]);
+    if (!v || !rule_term_eq(a->value[i], v)) return false;
+  }
+  return true;
+}
+
 /* Sizes and attributes are numbers, or lists of integers. */
 static bool is_value(const rule_term *v) {
   if (v->kind != RULE_LIST)

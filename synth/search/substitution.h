@@ -38,6 +38,8 @@ bool names_strict(const names *n, const rule *r);
 /* Whether its conditions hold of the doubles as they are, and not only of the numbers that they
  * stand for. Requires: names_hold. */
 bool names_exact(const names *n, const rule *r);
+/* Whether both give the same names the same values. */
+bool names_same(const names *a, const names *b);
 /* The term with the names' values; NULL where one has none, or there is no memory. */
 const rule_term *names_put(const names *n, const rule_term *t, iso_arena *a);
 /* Whether the rule `r`, all of whose sizes are numbers, is `general` at some values of its names,

@@ -52,29 +52,69 @@ static iso_code simplify(state *s, st_term_types *types, size_t *done, bool *joi
   return c;
 }
 
-/* Every captured operator is a place for rules, in the graphs' order. What a round adds may let
- * others match, so that there is another. */
-static iso_code rewrite(state *s, const pairing *p, size_t n_pairs, st_term_types *types,
-                        iso_error *err) {
-  enum { ROUNDS = 6 };
-  bool joined = true;
-  size_t simplified = 0;
-  for (int round = 0; round < ROUNDS && joined; round++) {
-    joined = false;
-    for (int side = 0; side < 2; side++)
-      for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
-        const eg_node e = s->map[side][i];
-        if (s->graph[side]->node[i].kind != SYNTH_OP || e.i == EG_NONE || s->rec[e.i].konst)
-          continue;
-        if (st_stopped(s)) return ISO_OK;
-        const iso_code c = rewrite_at(s, e, false, types, &joined, err);
-        if (c) return c;
-      }
-    const iso_code c = simplify(s, types, &simplified, &joined, err);
-    if (c) return c;
-    if (st_outputs_met(s, p, n_pairs)) return ISO_OK;
+/* The operators of both graphs that are no constants, in the graphs' order, and of each as many as
+ * stand from `first` to before `end` of `n_parts` equal parts. */
+typedef struct stretch {
+  const eg_node *place[2];
+  size_t n[2];
+  size_t first, end, n_parts;
+} stretch;
+
+static iso_code find_places(state *s, stretch *w, iso_error *err) {
+  for (int side = 0; side < 2; side++) {
+    const synth_graph *g = s->graph[side];
+    eg_node *at = iso_arena_alloc(&s->arena, (g->n_nodes + 1) * sizeof *at);
+    if (!at) return nomem(err);
+    w->place[side] = at;
+    for (size_t i = 0; i < g->n_nodes; i++) {
+      const eg_node e = s->map[side][i];
+      if (g->node[i].kind == SYNTH_OP && e.i != EG_NONE && !s->rec[e.i].konst) at[w->n[side]++] = e;
+    }
   }
   return ISO_OK;
+}
+
+/* Every captured operator of a stretch is a place for rules, in the graphs' order. What a round
+ * adds may let others match, so that there is another. */
+static iso_code rewrite_stretch(state *s, stretch w, st_term_types *types, size_t *simplified,
+                                iso_error *err) {
+  enum { ROUNDS = 6 };
+  bool joined = true;
+  for (int round = 0; round < ROUNDS && joined; round++) {
+    joined = false;
+    for (int side = 0; side < 2; side++) {
+      const size_t n = w.n[side];
+      for (size_t i = w.first * n / w.n_parts; i < w.end * n / w.n_parts; i++) {
+        if (st_stopped(s)) return ISO_OK;
+        const iso_code c = rewrite_at(s, w.place[side][i], false, types, &joined, err);
+        if (c) return c;
+      }
+    }
+    const iso_code c = simplify(s, types, simplified, &joined, err);
+    if (c) return c;
+  }
+  return ISO_OK;
+}
+
+/* Stretch by stretch, each with the one before it: a layer's rules may need what was joined below
+ * them, so that as many rounds over the whole as there are layers would be needed. Then the whole.
+ */
+static iso_code rewrite(state *s, const pairing *p, size_t n_pairs, st_term_types *types,
+                        iso_error *err) {
+  enum { PLACES = 160 };
+  stretch w = {.first = 0};
+  size_t simplified = 0;
+  iso_code c = find_places(s, &w, err);
+  const size_t n = (w.n[LEFT] > w.n[RIGHT] ? w.n[LEFT] : w.n[RIGHT]) / PLACES + 1;
+  w.n_parts = n;
+  for (size_t k = 0; k < n && !c && !s->stopped; k++) {
+    w.first = k ? k - 1 : 0;
+    w.end = k + 1;
+    c = rewrite_stretch(s, w, types, &simplified, err);
+  }
+  if (c || s->stopped || n == 1 || st_outputs_met(s, p, n_pairs)) return c;
+  w.first = 0;
+  return rewrite_stretch(s, w, types, &simplified, err);
 }
 
 /* A rule of the chain may say nothing of what is no number; where an operator sees such, only a run

@@ -155,6 +155,16 @@ static const struct {
      "(aten::mul.Tensor x 2))))",
      {"(3 4)"},
      {"x 3", "x 2"}},
+    /* the last place of what is chosen from */
+    {"(rule r (var x f (9 4)) (lhs (getitem (aten::topk x 2 1) 1))"
+     " (rhs (aten::clamp (getitem (aten::topk x 2 1) 1) 0 3)))",
+     {"0 3", "(* ", "x f (9 4)"},
+     {"0 (- "}},
+    /* places are as narrow integers what they are, where there are not too many */
+    {"(rule r (var x f (9 4)) (lhs (getitem (aten::topk x 2 1) 1)) (rhs (aten::to.dtype"
+     " (aten::to.dtype (getitem (aten::topk x 2 1) 1) int8) int64)))",
+     {" 4)", "(< size0", "(< size2"},
+     {"(where (< size1 128))"}},
     {"(rule r (var x f (5 7)) (lhs (aten::slice.Tensor x 1 1 3)) (rhs (aten::narrow x 1 1 2)))",
      {"5", "7"},
      {"narrow x 1 1 2"}},

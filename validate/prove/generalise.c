@@ -5,16 +5,19 @@
  * together is found by changing some and not the others: where the rule still holds, they are
  * apart. Then shapes become `_` where that is proved, else each such part of equal sizes one name;
  * a size that is the product of two others, or a few times another, is written so only where it
- * must be (four heads for two groups are no square). A float that is a power of a size (1/sqrt of
- * it, mostly) becomes an attribute with that as its condition, other floats become positive
- * attributes; which conditions need not be is found out in the end. What then is not proved is
- * taken back: the floats, then one size after the other. */
+ * must be (four heads for two groups are no square). A number that is one below a size is written
+ * so where names alone do not do (a clamp of indices to a table's last row), and sizes get bounds
+ * where casts make integers narrow. A float that is a power of a size (1/sqrt of it, mostly)
+ * becomes an attribute with that as its condition, other floats become positive attributes; which
+ * conditions need not be is found out in the end. What then is not proved is taken back: the
+ * floats, then one size after the other. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "validate/exec/engine_int.h"
 #include "rules/memo.h"
+#include "validate/prove/generalise.h"
 #include "validate/prove/prove.h"
 
 enum {
@@ -24,7 +27,7 @@ enum {
   MAX_TRIES = 8,
   TRY_SHARE = 200,
   MAX_ATTEMPTS = 32,
-  MAX_NEW_CONDITIONS = 2 * MAX_VALUES,
+  MAX_NEW_CONDITIONS = 3 * MAX_VALUES,
   MAX_ALL_WORK = 8000000
 };
 
@@ -59,6 +62,10 @@ typedef struct general {
   needs need[MAX_VALUES]; /* by float: what is asked of it */
   size_t n_real;
   bool any_shape, products, multiples;
+  bool lasts; /* a number one below a size is its last place: the bound of a clamp of indices */
+  size_t n_lasts;
+  int64_t limit;          /* of integers that casts make narrow; 0: there are none */
+  bool below[MAX_VALUES]; /* the size is, as a condition */
   bool crowded;   /* there are more units: some sizes would be names, and others of them numbers */
   rule_memo made; /* of parts that stand in several places, whose sizes are one */
 } general;
@@ -73,22 +80,6 @@ static size_t find_size(const general *g, int64_t v) {
   for (size_t i = 0; i < g->n; i++)
     if (g->value[i] == v) return i;
   return g->n;
-}
-
-/* Integers of this argument are sizes, lengths and counts, not places. */
-static bool counts(const rule_arg *arg) {
-  static const char *const places[] = {"index",  "diagonal", "offset",  "correction", "step",
-                                       "stride", "dilation", "padding", "groups"};
-  if (arg->type != RULE_ARG_INT && arg->type != RULE_ARG_INTS) return false;
-  if (rule_arg_is_dim(arg)) return false;
-  for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-    if (!strcmp(arg->name, places[i])) return false;
-  return true;
-}
-
-static bool floats(const rule_arg *arg) {
-  return arg->type == RULE_ARG_FLOAT || arg->type == RULE_ARG_SCALAR ||
-         arg->type == RULE_ARG_TENSOR;
 }
 
 static void note_float(general *g, double f) {
@@ -142,18 +133,29 @@ static const rule_term *next_unit(general *g, const rule_term *t) {
   return g->at[i].size < g->n ? size_term(g, g->at[i].size) : t;
 }
 
+/* A number that is no size: one below a size, where it is taken for that; else as it stands. */
+static const rule_term *last_place(general *g, const rule_term *t) {
+  const size_t i = t->u.i > 0 && t->u.i < INT64_MAX ? find_size(g, t->u.i + 1) : g->n;
+  if (i == g->n || !g->named[i]) return t;
+  g->n_lasts++;
+  if (!g->lasts || g->by) return t;
+  return rule_expr(g->a, "-", (const rule_term *[]){size_term(g, i), rule_int(g->a, 1)}, 2);
+}
+
 static const rule_term *in_list(general *g, const rule_term *t);
 
 static const rule_term *rewritten(general *g, const rule_term *t, const rule_arg *arg) {
-  if (t->kind == RULE_OP || (t->kind == RULE_LIST && !(arg && counts(arg)))) return in_list(g, t);
-  if (arg && counts(arg) && t->kind == RULE_INT) return next_unit(g, t);
-  if (arg && counts(arg) && t->kind == RULE_LIST) {
+  if (t->kind == RULE_OP || (t->kind == RULE_LIST && !(arg && sc_counts(arg))))
+    return in_list(g, t);
+  if (arg && sc_counts(arg) && t->kind == RULE_INT) return next_unit(g, t);
+  if (arg && sc_counts(arg) && t->kind == RULE_LIST) {
     const rule_term *c[RULE_MAX_RANK];
     if (t->n > RULE_MAX_RANK) return t;
     for (uint32_t i = 0; i < t->n; i++) c[i] = next_unit(g, t->child[i]);
     return rule_list(g->a, c, t->n);
   }
-  if (arg && floats(arg) && t->kind == RULE_FLOAT) {
+  if (arg && arg->type == RULE_ARG_SCALAR && t->kind == RULE_INT) return last_place(g, t);
+  if (arg && sc_takes_floats(arg) && t->kind == RULE_FLOAT) {
     note_float(g, t->u.f);
     for (size_t j = 0; j < g->n_real; j++)
       if (g->open[j] && !(g->real[j] < t->u.f) && !(g->real[j] > t->u.f)) return name_of(g, 'a', j);
@@ -208,9 +210,15 @@ static const rule_term *to_the(general *g, const rule_term *x, int n) {
   return r;
 }
 
-/* Conditions of float attributes: the power of a size that they are, and positive. */
+/* Conditions of float attributes: the power of a size that they are, and positive. Of sizes that
+ * they, and so the places in them, stay what they are as narrow integers. */
 static uint32_t conditions(general *g, const rule_term **where) {
   uint32_t n = 0;
+  for (size_t i = 0; i < g->n; i++) {
+    const rule_term *s = g->below[i] && g->named[i] ? size_term(g, i) : NULL;
+    if (!s || s->kind != RULE_NAME) continue;
+    where[n++] = rule_expr(g->a, "<", (const rule_term *[]){s, rule_int(g->a, g->limit)}, 2);
+  }
   for (size_t j = 0; j < g->n_real; j++) {
     const double f = g->real[j];
     struct power p;
@@ -233,7 +241,7 @@ static bool make(general *g, rule *out) {
   const rule_term **where = iso_arena_alloc(g->a, MAX_NEW_CONDITIONS * sizeof *where);
   if (!var || !attr || !where) return false;
   *out = *r;
-  g->next = 0;
+  g->next = g->n_lasts = 0;
   for (uint32_t i = 0; i < r->n_vars; i++) {
     const rule_term **dim = iso_arena_alloc(g->a, (r->var[i].n_dims + 1) * sizeof *dim);
     if (!dim) return false;
@@ -433,17 +441,35 @@ static void attempt_plain(general *g, attempt *t) {
   }
 }
 
+/* Sizes bounded by the narrow integers; each that need not be is not. */
+static bool attempt_below(general *g, attempt *t) {
+  memset(g->below, g->limit > 0, sizeof g->below);
+  if (g->limit > 0 && attempt_one(g, t)) {
+    const rule_verdict was = *t->verdict;
+    for (size_t i = 0; i < g->n && !t->code; i++) {
+      g->below[i] = false;
+      if (!attempt_one(g, t)) g->below[i] = true, *t->verdict = was;
+    }
+    return true;
+  }
+  memset(g->below, 0, sizeof g->below);
+  return false;
+}
+
 /* The sizes that are named, in each of the ways. */
 static bool attempt_ways(general *g, attempt *t) {
   memset(g->plain, 0, sizeof g->plain);
-  for (int way = 0; way < 3; way++) {
-    g->products = way > 0;
-    g->multiples = way > 1;
-    if (!attempt_one(g, t)) continue;
-    if (way && !t->code) attempt_plain(g, t);
+  memset(g->below, 0, sizeof g->below);
+  for (int way = 0; way < 4; way++) {
+    g->lasts = way == 1;
+    g->products = way > 1;
+    g->multiples = way > 2;
+    if (g->lasts && !g->n_lasts) continue;
+    if (!attempt_one(g, t) && (way > 1 || !attempt_below(g, t))) continue;
+    if (way > 1 && !t->code) attempt_plain(g, t);
     return true;
   }
-  g->products = g->multiples = false;
+  g->lasts = g->products = g->multiples = false;
   return false;
 }
 
@@ -544,7 +570,9 @@ static void attempt_all(general *g, attempt *t) {
 iso_code val_generalise(const rule *r, rule_schemas *schemas, const val_options *o,
                         const val_generality *how, rule *out, rule_verdict *verdict,
                         iso_error *err) {
+  const int64_t limit[2] = {sc_narrow_limit(r->lhs), sc_narrow_limit(r->rhs)};
   general g = {.r = r, .schemas = schemas, .a = how->a};
+  g.limit = limit[0] && (!limit[1] || limit[0] < limit[1]) ? limit[0] : limit[1];
   attempt t = {.out = out, .verdict = verdict, .o = o, .how = how, .err = err};
   rule same;
   *out = *r;
