@@ -81,7 +81,8 @@ typedef struct chk_options {
   const cap_agreement *agreed; /* what the captures are run on; NULL: as they were captured */
   const char *const *relation; /* lines of the certificate's that the graphs were changed by */
   size_t n_relations;
-  bool pinned;               /* parameters are constants */
+  bool pinned;                      /* parameters are constants */
+  const struct roles_result *roles; /* how the right side's ranks became one; NULL: as they are */
   bool given_leaves;         /* somebody said which leaves belong together: names do not count */
   const char *const *inputs; /* with which archives were loaded (cap_options) */
   size_t n_inputs;
@@ -141,6 +142,9 @@ ISO_MUST_USE iso_code chk_relation_lines(const char *path, iso_arena *a, const c
 /* Whether the certificate is of captures whose parameters keep their values: whoever checks it then
  * makes constants of them first (cap_pin), and says so in chk_options. Errors: ISO_IO. */
 ISO_MUST_USE iso_code chk_at_these_weights(const char *path, bool *out, iso_error *err);
+/* How many ranks of the right capture it decides as one: whoever checks it then makes them one
+ * first (roles_fold), and says so in chk_options. 0: none. Errors: ISO_IO. */
+ISO_MUST_USE iso_code chk_roles(const char *path, size_t *out, iso_error *err);
 /* Check the certificate at `path` against two captures. `oracle` runs operators and decides rules;
  * NULL: only the form is looked at, and whatever would have to be run is refused. Owns:
  * chk_report_free, also after an error. Errors: ISO_NOMEM; ISO_IO for a file that cannot be read;

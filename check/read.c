@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "roles/roles.h"
 #include "check/read_int.h"
 #include "egraph/base/vec.h"
 
@@ -377,14 +378,30 @@ iso_code chk_relation_lines(const char *path, iso_arena *a, const char *const **
   return c;
 }
 
-iso_code chk_at_these_weights(const char *path, bool *out, iso_error *err) {
+/* NULL: it is no JSON, which chk_check says. */
+static iso_code whole_document(const char *path, json_t **doc, iso_error *err) {
   FILE *f = fopen(path, "rb");
   if (!f) return iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
-  json_t *doc = json_loadf(f, JSON_REJECT_DUPLICATES, NULL);
+  *doc = json_loadf(f, JSON_REJECT_DUPLICATES, NULL);
   fclose(f);
+  return ISO_OK;
+}
+
+iso_code chk_at_these_weights(const char *path, bool *out, iso_error *err) {
+  json_t *doc = NULL;
+  const iso_code c = whole_document(path, &doc, err);
   *out = json_is_true(json_object_get(doc, "at_these_weights"));
   json_decref(doc);
-  return ISO_OK;
+  return c;
+}
+
+iso_code chk_roles(const char *path, size_t *out, iso_error *err) {
+  json_t *doc = NULL;
+  const iso_code c = whole_document(path, &doc, err);
+  const json_int_t n = json_integer_value(json_object_get(doc, "roles"));
+  *out = n > 0 ? (size_t)n : 0;
+  json_decref(doc);
+  return c;
 }
 
 static iso_code read_document(chk_reader *r, json_t *doc) {
@@ -392,18 +409,22 @@ static iso_code read_document(chk_reader *r, json_t *doc) {
   json_t *left, *right, *fixed, *rules, *terms, *steps, *outputs, *relations = NULL, *sizes = NULL;
   const char *format, *evidence;
   int version, half = 0, other = 0, pinned = 0;
+  json_int_t ranks = 0;
   json_error_t why;
-  if (json_unpack_ex(doc, &why, JSON_STRICT,
-                     "{s:s, s:i, s?[b, b], s?b, s?o, s?o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}",
-                     "format", &format, "version", &version, "masks_read", &half, &other,
-                     "at_these_weights", &pinned, "relations", &relations, "sizes", &sizes, "left",
-                     &left, "right", &right, "evidence", &evidence, "fixed", &fixed, "rules",
-                     &rules, "terms", &terms, "steps", &steps, "outputs", &outputs))
+  if (json_unpack_ex(
+          doc, &why, JSON_STRICT,
+          "{s:s, s:i, s?[b, b], s?b, s?I, s?o, s?o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}",
+          "format", &format, "version", &version, "masks_read", &half, &other, "at_these_weights",
+          &pinned, "roles", &ranks, "relations", &relations, "sizes", &sizes, "left", &left,
+          "right", &right, "evidence", &evidence, "fixed", &fixed, "rules", &rules, "terms", &terms,
+          "steps", &steps, "outputs", &outputs))
     return chk_settle(k, CHK_MALFORMED, "%s", why.text);
   if (strcmp(format, "isomer-certificate") != 0 || version != 1)
     return chk_settle(k, CHK_MALFORMED, "it is no certificate of version 1");
   if ((pinned != 0) != k->o->pinned)
     return chk_settle(k, CHK_REFUSED, "whether parameters keep their values was not read from it");
+  if (ranks != (k->o->roles ? (json_int_t)k->o->roles->n_ranks : 0))
+    return chk_settle(k, CHK_REFUSED, "its ranks are not as many as were made one");
   k->reads_masks[CHK_MASK_HALF] = half != 0;
   k->reads_masks[CHK_MASK_OTHER] = other != 0;
   k->evidence = strcmp(evidence, "certified") == 0 ? RULE_CERTIFIED

@@ -6,6 +6,7 @@
 
 #include "check/check_int.h"
 #include "check/evaluate/evaluate.h"
+#include "roles/roles.h"
 
 /* Of the numbers on which rules are evaluated. */
 #define EVALUATION_SEED UINT64_C(0x62616c6c73)
@@ -282,25 +283,26 @@ static iso_code assume_literals(chk_state *k, const rule *r, const char *how) {
                        r->name, how));
 }
 
-/* Both sides by code of the checker's own, where step `x` uses the rule and at other sizes: where
- * they differ it is false, whatever proved it. */
+/* Both sides by code of the checker's own, where step `x` (NULL: none does) uses the rule and at
+ * other sizes: where they differ it is false, whatever proved it. */
 static iso_code evaluate(chk_state *k, const rule *r, const chk_step *x, unsigned rests_on,
                          chk_shown *shown) {
   rule_tensor **example = calloc(r->n_vars + 1, sizeof *example);
-  const char **name = calloc(x->n_names + 1, sizeof *name);
-  const rule_term **value = calloc(x->n_names + 1, sizeof *value);
+  const uint32_t n_names = x ? x->n_names : 0;
+  const char **name = calloc(n_names + 1, sizeof *name);
+  const rule_term **value = calloc(n_names + 1, sizeof *value);
   chk_evaluation v = {0};
   iso_code c = example && name && value ? ISO_OK : chk_nomem(k);
-  for (uint32_t i = 0; !c && i < r->n_vars; i++) {
+  for (uint32_t i = 0; !c && x && i < r->n_vars; i++) {
     const uint32_t id = k->var[x->first_var + i];
     if (id != CHK_NONE && k->real[id].n == 1) example[i] = k->real[id].v[0];
   }
-  for (uint32_t i = 0; !c && i < x->n_names; i++) {
+  for (uint32_t i = 0; !c && i < n_names; i++) {
     name[i] = k->name[x->first_name + i].name;
     value[i] = k->name[x->first_name + i].value;
   }
   chk_evaluated e = {.r = r,
-                     .n_names = x->n_names,
+                     .n_names = n_names,
                      .name = name,
                      .value = value,
                      .example = example,
@@ -392,9 +394,28 @@ static iso_code claims_hold(chk_state *k) {
   return ISO_OK;
 }
 
+/* The rules by which ranks became one, which were proved a moment ago, and what was taken for one
+ * leaf. */
+static iso_code show_roles(chk_state *k, chk_shown *shown) {
+  const roles_result *x = k->o->roles;
+  iso_code c = ISO_OK;
+  for (size_t i = 0; x && i < x->n_rules && !c && !chk_settled(k); i++) {
+    const rule *r = rule_set_at(x->rules, x->rule[i].index);
+    chk_shown *s = &shown[k->report->n_rules++];
+    *s = (chk_shown){.why = "", .not_evaluated = "", .steps = "ranks"};
+    if (!(s->rule = iso_arena_strdup(k->arena, r->name))) return chk_nomem(k);
+    c = evaluate(k, r, NULL, x->rule[i].verdict.rests_on, s);
+    if (!c && !chk_settled(k)) c = ask_z3(k, r, CHK_NONE, s);
+  }
+  for (size_t i = 0; x && i < x->n_notes && !c && !chk_settled(k); i++)
+    c = chk_assume(k, RULE_ASSUMES_LEAF, iso_arena_strdup(k->arena, x->note[i]));
+  return c;
+}
+
 iso_code chk_rules(chk_state *k) {
   bool *seen = calloc(k->n_rules + 1, 1);
-  chk_shown *shown = iso_arena_alloc(k->arena, (k->n_rules + 1) * sizeof *shown);
+  const size_t more = k->o->roles ? k->o->roles->n_rules : 0;
+  chk_shown *shown = iso_arena_alloc(k->arena, (k->n_rules + more + 1) * sizeof *shown);
   k->rests_on = iso_arena_alloc(k->arena, (k->n_rules + 1) * sizeof *k->rests_on);
   iso_code c = seen && shown && k->rests_on ? ISO_OK : chk_nomem(k);
   k->report->shown = shown;
@@ -420,6 +441,7 @@ iso_code chk_rules(chk_state *k) {
   if (!c && !chk_settled(k) && k->o->trust_rules && k->report->n_rules)
     c = chk_assume(k, RULE_ASSUMES_RULES, "their evidence is taken as it is written");
   free(seen);
+  if (!c && !chk_settled(k)) c = show_roles(k, shown);
   if (!c && !chk_settled(k)) c = chk_weigh_undefined(k, false);
   return c || chk_settled(k) ? c : claims_hold(k);
 }

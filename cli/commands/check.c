@@ -10,6 +10,7 @@
 #include "cli/config/options.h"
 #include "cli/config/relations.h"
 #include "cli/report/report.h"
+#include "roles/roles.h"
 #include "validate/validate.h"
 
 enum { MAX_OPS = 32, MAX_INPUTS = 64 };
@@ -149,6 +150,23 @@ static iso_code fold(const options *o, cap_graph *graph[2], const rule_oracle *o
   return n ? refuse(c, found, err) : c;
 }
 
+/* The right side's ranks as one, where the certificate says so. */
+static iso_code make_one(options *o, cap_graph *graph[2], const rule_oracle *oracle,
+                         roles_result *out, chk_report *found, iso_error *err) {
+  const roles_asked q = {graph[0], oracle, 2, true};
+  size_t n = 0;
+  iso_code c = chk_roles(o->path[0], &n, err);
+  if (c || !n) return c;
+  c = roles_fold(graph[1], &q, out, err);
+  if (!c && out->n_ranks != n) {
+    found->outcome = CHK_REFUSED;
+    snprintf(found->reason, sizeof found->reason, "its %zu ranks are not one: %s", n,
+             out->why ? out->why : "there are others");
+  }
+  o->check.roles = out;
+  return c;
+}
+
 int cmd_check(int argc, char **argv) {
   options o;
   const int early = parse(argc, argv, &o);
@@ -166,6 +184,7 @@ int cmd_check(int argc, char **argv) {
   relations given = {0};
   relations_folded folded = {0};
   cap_agreement agreed = {0};
+  roles_result roles = {0};
   const char *version;
   int status = CLI_ERROR;
   iso_code c = rule_schemas_new(&schemas, &err);
@@ -177,6 +196,7 @@ int cmd_check(int argc, char **argv) {
                           &err); /* without it nothing can be checked: an error, and no refusal */
   rule_oracle oracle = {0};
   if (!c) oracle = val_oracle(engine);
+  if (!c) c = make_one(&o, graph, &oracle, &roles, &found, &err);
   if (!c) c = fold(&o, graph, &oracle, &folded, &found, &err);
   if (!c) c = relations_load(o.relations, false, graph[0], graph[1], &given, &err);
   if (!c) c = relations_agree(&given, graph[0], graph[1], CHECK_SEED ^ o.val.seed, &agreed, &err);
@@ -193,6 +213,7 @@ int cmd_check(int argc, char **argv) {
   chk_report_free(&found);
   relations_free(&given);
   relations_folded_free(&folded);
+  roles_free(&roles);
   val_free(engine);
   cap_free(graph[0]);
   cap_free(graph[1]);

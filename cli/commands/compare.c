@@ -84,7 +84,7 @@ static iso_code save_certificate(const options *o, const report *rep, size_t k, 
   if (k && asprintf(&numbered, "%.*s.%zu%s", (int)stem, path, k + 1, path + stem) < 0)
     return iso_fail(err, ISO_NOMEM, "out of memory");
   char *lines = refinement_lines(rep->refinement, true);
-  const certificate_of of = {&from, lines, o->pinned};
+  const certificate_of of = {&from, lines, o->pinned, rep->n_roles};
   iso_code c = lines ? certificate_text(rep->r, rep->left, rep->right, &of, &text, err)
                      : iso_fail(err, ISO_NOMEM, "out of memory");
   if (!c) c = report_write(numbered ? numbered : path, text, err);
@@ -148,6 +148,7 @@ static iso_code publish(const options *o, const pair *p, const baseline *known,
                       .no_stats = o->no_stats,
                       .colour = colour,
                       .pinned = o->pinned,
+                      .n_roles = p[k].roles.n_ranks,
                       .rounding = o->rounding ? &p[k].rounding : NULL,
                       .known = o->baseline ? known : NULL};
   if (!c && o->save_rules) c = save_rules(p, o->n_pairs, o->save_rules, err);

@@ -8,7 +8,7 @@ enum { LEAST_RANKS = 4 }; /* fewer are compared as fast as they are */
 
 bool cmp_may_fold(const options *o) {
   return !o->unrun && !o->learning && !o->relations && !o->pinned && !o->rounding && !o->expect &&
-         !o->save_relations && !o->synth.disable && !o->certificate && !o->certified;
+         !o->save_relations && !o->synth.disable;
 }
 
 iso_code cmp_fold_ranks(const options *o, pair *p, const rule_oracle *oracle, iso_error *err) {
@@ -52,6 +52,7 @@ static iso_code say_parts(pair *p, iso_error *err) {
       if (strcmp(one->output, x->parts[i].output) != 0) continue;
       one->relation = iso_arena_printf(&p->refinement.arena, "cat of %s of %zu ranks, dim %u",
                                        one->output, x->n_ranks, x->parts[i].dim);
+      one->inferred = false; /* it is of the graph of one, in which it is the output itself */
       if (!one->relation) return iso_fail(err, ISO_NOMEM, "out of memory");
     }
   return ISO_OK;

@@ -10,6 +10,7 @@ typedef struct certificate_of {
   const cap_options *from; /* with what the captures were loaded */
   const char *relations;   /* lines about outputs that were inferred */
   bool pinned;             /* parameters are constants */
+  size_t n_ranks;          /* of the right side, which were decided once; 0: none were */
 } certificate_of;
 /* Requires: r->certificate is there. Owns: malloc'ed text. Errors: ISO_IO for a file of a capture;
  * ISO_UNSUPPORTED, with the reason, where this chain cannot be certified; ISO_NOMEM. */

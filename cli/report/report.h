@@ -26,6 +26,7 @@ typedef struct report {
   bool verbose, explain, quiet;
   bool colour;
   bool pinned;                        /* parameters kept their captured values */
+  size_t n_roles;                     /* ranks of the right side that were decided once */
   bool no_stats;                      /* no figures that differ from run to run: `stats` is null */
   const char *counterexample, *repro; /* files that were written, or NULL */
 } report;

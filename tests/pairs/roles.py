@@ -7,9 +7,12 @@ The pairs are those of parallel.py, backward, with the domain of the labels in t
 right ones are `equivalent` [proved] by ranks that are decided once, which the report says. In each
 of the others one rank, which is drawn, has another number in an operator, another operand, another
 value of a leaf, or another's tensor in a collective: those are never equivalent, and without a
-comparison of all ranks node by node some would be. The last line is `N passed, N failed`."""
+comparison of all ranks node by node some would be. Certificates of the right ones hold, and are
+refused with another number of ranks, and where they are said to be of the others. The last line is
+`N passed, N failed`."""
 
 import argparse
+import hashlib
 import json
 import os
 import random
@@ -50,12 +53,13 @@ def write(folder, model, ranks, layers=1):
         save(os.path.join(folder, side), graph)
 
 
-def compare(isomer, left, right, seconds):
+def compare(isomer, left, right, seconds, *more):
     report = os.path.join(os.path.dirname(right), "report.json")
     if os.path.exists(report):
         os.unlink(report)
     p = subprocess.run(
-        [isomer, "compare", left, right, "--refine", "--timeout", str(seconds), "--json", report],
+        [isomer, "compare", left, right, "--refine", "--timeout", str(seconds), "--json", report]
+        + list(more),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         universal_newlines=True,
@@ -180,7 +184,59 @@ def faulty(isomer, folder, pair, ranks, draw, fault):
         f.write(data)
     # Decided once it would be equivalent by then; the ranks as they are may take longer.
     verdict, _ = compare(isomer, os.path.join(pair, "left"), right, 4)
-    return None if verdict in ("different", "undecided") else "rank %d: %s" % (r, verdict)
+    if verdict not in ("different", "undecided"):
+        return "rank %d: %s" % (r, verdict)
+    return forged(isomer, pair, right)
+
+
+def check(isomer, certificate, left, right):
+    p = subprocess.run(
+        [isomer, "check", certificate, left, right],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        universal_newlines=True,
+    )
+    return p.returncode, p.stdout.strip().split("\n")[-1]
+
+
+def forged(isomer, pair, right):
+    """The right pair's certificate, said to be of captures that it is not of."""
+    with open(os.path.join(pair, "c.json")) as f:
+        c = json.load(f)
+    for name in c["right"]["files"]:
+        with open(os.path.join(right, name), "rb") as f:
+            c["right"]["files"][name] = hashlib.sha256(f.read()).hexdigest()
+    path = os.path.join(os.path.dirname(right), "forged.json")
+    with open(path, "w") as f:
+        json.dump(c, f)
+    status, line = check(isomer, path, os.path.join(pair, "left"), right)
+    return None if status == 1 else "a forged certificate: %s" % line
+
+
+def certified(isomer, pair, ranks):
+    """What is wrong with the pair's certificate, and with what is made of it."""
+    left, right = os.path.join(pair, "left"), os.path.join(pair, "right")
+    path = os.path.join(pair, "c.json")
+    verdict, said = compare(isomer, left, right, 120, "--certificate", path)
+    if verdict != "equivalent" or said["evidence"] not in ("proved", "certified"):
+        return verdict
+    if not once(said, ranks):
+        return "not decided once"
+    status, line = check(isomer, path, left, right)
+    if status != 0:
+        return line
+    with open(path) as f:
+        c = json.load(f)
+    for n in (ranks - 1, None):
+        other = dict(c, roles=n)
+        if n is None:
+            del other["roles"]
+        with open(os.path.join(pair, "other.json"), "w") as f:
+            json.dump(other, f)
+        status, line = check(isomer, os.path.join(pair, "other.json"), left, right)
+        if status not in (1, 2):
+            return "of %s ranks: %s" % (n, line)
+    return None
 
 
 def main():
@@ -196,13 +252,10 @@ def main():
         for model in ("gpt", "llama"):
             pair = os.path.join(folder, model)
             write(pair, model, o.ranks)
-            verdict, said = compare(
-                o.isomer, os.path.join(pair, "left"), os.path.join(pair, "right"), 60
-            )
-            fine = verdict == "equivalent" and said["evidence"] == "proved" and once(said, o.ranks)
-            passed, failed = passed + fine, failed + (not fine)
-            if not fine:
-                print("%s on %d ranks: %s" % (model, o.ranks, verdict))
+            wrong = certified(o.isomer, pair, o.ranks)
+            passed, failed = passed + (not wrong), failed + bool(wrong)
+            if wrong:
+                print("%s on %d ranks: %s" % (model, o.ranks, wrong))
         for k in range(o.count):
             fault = FAULTS[k % len(FAULTS)]
             wrong = faulty(o.isomer, folder, os.path.join(folder, "gpt"), o.ranks, draw, fault)
