@@ -1,5 +1,5 @@
-/* Places that a program counts from the end: the last token of a shard is not that of the whole,
- * and which one is meant is seen from how it is written. */
+/* What is seen from how a program is written. Places that it counts from the end: the last token of
+ * a shard is not that of the whole. Sizes of 1, which are seldom a rank's part of more. */
 #include <string.h>
 
 #include "lint/placement/placement_int.h"
@@ -41,4 +41,26 @@ const rule_term *plc_from_end(plc *x, const plc_tuple *t, const rule_term *call,
     if (!plc_need(x, child[k])) return NULL;
   }
   return rule_op(a, call->u.s, child, call->n);
+}
+
+/* Whether the literal at `slot` of a call is 1. */
+static bool is_one(const rule_term *t, uint32_t slot, uint32_t *at) {
+  if (t->kind == RULE_INT || t->kind == RULE_FLOAT)
+    return (*at)++ == slot && t->kind == RULE_INT && t->u.i == 1;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (is_one(t->child[i], slot, at)) return true;
+  return false;
+}
+
+bool plc_grew_one(const plc *x, const plc_tuple *t, uint32_t depth) {
+  uint32_t r = 0;
+  while (r + 1 < x->mesh.n && t->node[r] == PLC_NONE) r++;
+  const rule_term *c = t->node[r] == PLC_NONE || t->leaf ? NULL : plc_node(x, t->node[r])->call;
+  for (uint32_t i = 0; c && t->state == PLC_PLACED && i < t->variant.n; i++) {
+    uint32_t at = 0;
+    if (t->variant.by[i] > 1 && is_one(c, t->variant.slot[i], &at)) return true;
+  }
+  for (uint32_t i = 0; i < t->n_args && i < 3 && depth; i++)
+    if (plc_grew_one(x, x->tuple[t->arg[i]], depth - 1)) return true;
+  return false;
 }

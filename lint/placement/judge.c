@@ -6,7 +6,7 @@
 #include "lint/placement/placement_int.h"
 #include "rules/operators.h"
 
-enum { MOST_RUNS = 400, MOST_OPTIONS = 48, MOST_BEHIND = 64 };
+enum { MOST_RUNS = 400, MOST_OPTIONS = 48, MOST_BEHIND = 64, MOST_AGO = 6 };
 
 typedef struct score { /* of one run */
   uint32_t begins;     /* the order of the first origin; PLC_NONE: there is none */
@@ -429,11 +429,22 @@ void plc_judge_steps(plc *x) {
   else if (of_it && t->state == PLC_UNKNOWN) plc_blame_unfit(x, t);
 }
 
+/* Whether two operands are cut, and no part of a sum, and one of them by a doubtful reading. */
+static bool cut_doubtfully(const plc *x, const plc_tuple *t) {
+  if (t->collective || t->mixed || t->n_args != 2) return false;
+  for (uint32_t i = 0; i < 2; i++) {
+    const plc_tuple *o = x->tuple[t->arg[i]];
+    if (o->state != PLC_PLACED || !plc_has(x, &o->place[0], PLC_S)) return false;
+    if (plc_has(x, &o->place[0], PLC_P)) return false;
+  }
+  return plc_grew_one(x, t, MOST_AGO);
+}
+
 /* Whether it is not known what one rank would do here. */
 static bool unclear(plc *x, const plc_tuple *t) {
   if (t->unsure || t->differs || !complete(x, t) || of_other_leaves(x, t) ||
-      plc_reads_numbers(x, t) || plc_is_exchanged(x, t) || plc_is_piece(x, t) ||
-      plc_is_reordered(x, t))
+      plc_reads_numbers(x, t) || cut_doubtfully(x, t) || plc_is_exchanged(x, t) ||
+      plc_is_piece(x, t) || plc_is_reordered(x, t))
     return true;
   bool *seen = calloc(x->n_tuples + 1, sizeof *seen);
   const bool behind = plc_need(x, seen) && plc_is_behind(x, t, seen);

@@ -250,6 +250,9 @@ const rule_term *plc_whole_call(plc *x, plc_tuple *t, const plc_variant *v, iso_
 /* ends.c: `call`, a whole call or NULL, with places that were counted from the end counted from
  * that of the whole. */
 const rule_term *plc_from_end(plc *x, const plc_tuple *t, const rule_term *call, iso_arena *a);
+/* Whether a step within so many before it was read as one with a size of 1 that is larger for one
+ * rank alone: there may be a better reading. */
+bool plc_grew_one(const plc *x, const plc_tuple *t, uint32_t depth);
 /* Whether a literal of its call may be a size. */
 bool plc_has_sizes(const plc *x, const plc_tuple *t);
 
