@@ -11,32 +11,7 @@ enum { LEAST_SETS = 6, MOST_SETS = 48, WORK = 1 << 22, LITERALS = 32 };
 
 static iso_code no_memory(agree *a) { return iso_fail(a->err, ISO_NOMEM, "out of memory"); }
 
-/* One with what has been paired, and what is not by name or value with the first of its value. */
-static void group(agree *a) {
-  for (size_t i = 0; i < a->n; i++) {
-    const int64_t j = a->in[i].other;
-    if (a->in[i].side == LEFT || a->in[i].settled) continue;
-    int64_t with = j >= 0 ? j : agree_namesake(a, i);
-    if (with >= 0 && j < 0 && !agree_equal(a, i, (size_t)with)) with = -1;
-    for (size_t k = 0; k < a->n && a->in[k].side == LEFT && with < 0; k++)
-      if (!a->in[k].settled && agree_equal(a, i, k)) with = (int64_t)k;
-    if (with >= 0) a->in[i].group = a->in[with].group;
-  }
-  /* Several of the left that the right has once. */
-  for (size_t i = 0; i < a->n && a->in[i].side == LEFT; i++) {
-    bool alone = a->in[i].other < 0 && !a->in[i].settled && a->in[i].group == i;
-    for (size_t j = i + 1; j < a->n && alone; j++) alone = a->in[j].group != i;
-    for (size_t j = i + 1; j < a->n && alone; j++)
-      if (a->in[j].side == RIGHT && !a->in[j].settled && agree_equal(a, i, j)) {
-        a->in[i].group = a->in[j].group;
-        alone = false;
-      }
-  }
-}
-
-/* The input of that name that the other side was given and reads nowhere: a mask that is
- * not passed on. NULL: there is none; then something else may stand in its place. */
-static const cap_node *unread(const agree *a, size_t i) {
+const cap_node *agree_unread(const agree *a, size_t i) {
   const int side = !a->in[i].side;
   const cap_graph *other = a->graph[side];
   const cap_node *n = agree_node(a, i);
@@ -50,6 +25,35 @@ static const cap_node *unread(const agree *a, size_t i) {
       return o;
   }
   return NULL;
+}
+
+/* Whether two inputs of other names may be one: not where the other side was given one of the same
+ * name and does not read it, since two masks of ones are two masks. */
+static bool may_be_one(const agree *a, size_t i, size_t j) {
+  return agree_equal(a, i, j) && !agree_unread(a, i) && !agree_unread(a, j);
+}
+
+/* One with what has been paired, and what is not by name or value with the first of its value. */
+static void group(agree *a) {
+  for (size_t i = 0; i < a->n; i++) {
+    const int64_t j = a->in[i].other;
+    if (a->in[i].side == LEFT || a->in[i].settled) continue;
+    int64_t with = j >= 0 ? j : agree_namesake(a, i);
+    if (with >= 0 && j < 0 && !agree_equal(a, i, (size_t)with)) with = -1;
+    for (size_t k = 0; k < a->n && a->in[k].side == LEFT && with < 0; k++)
+      if (!a->in[k].settled && may_be_one(a, i, k)) with = (int64_t)k;
+    if (with >= 0) a->in[i].group = a->in[with].group;
+  }
+  /* Several of the left that the right has once. */
+  for (size_t i = 0; i < a->n && a->in[i].side == LEFT; i++) {
+    bool alone = a->in[i].other < 0 && !a->in[i].settled && a->in[i].group == i;
+    for (size_t j = i + 1; j < a->n && alone; j++) alone = a->in[j].group != i;
+    for (size_t j = i + 1; j < a->n && alone; j++)
+      if (a->in[j].side == RIGHT && !a->in[j].settled && may_be_one(a, i, j)) {
+        a->in[i].group = a->in[j].group;
+        alone = false;
+      }
+  }
 }
 
 /* What is in `*all` and in the domain of `n`. */
@@ -76,7 +80,7 @@ static iso_code meet(agree *a, size_t g) {
   for (size_t i = 0; i < a->n && !c; i++) {
     if (a->in[i].group != g) continue;
     c = meet_one(a, agree_node(a, i), &all);
-    if (!c) c = meet_one(a, unread(a, i), &all);
+    if (!c) c = meet_one(a, agree_unread(a, i), &all);
   }
   if (c || !all) return c;
   char text[256];
@@ -128,7 +132,7 @@ static iso_code keep_inside(agree *a) {
 static bool extends(const agree *a, size_t g) {
   const rule_domain *d = agree_node(a, g)->domain;
   const agree_look x = agree_look_of(a, g);
-  bool both = unread(a, g) != NULL;
+  bool both = agree_unread(a, g) != NULL;
   for (size_t i = 0; i < a->n; i++) both |= a->in[i].group == g && a->in[i].side != a->in[g].side;
   return both && a->in[g].group == g && d &&
          (rule_domain_is_joint(d) || (x != FLOATS && x != NUMBERS));
@@ -246,10 +250,16 @@ static iso_code draw_sets(agree *a, uint64_t seed) {
   const unsigned n = how_many(a);
   for (size_t set = 0; set < a->sets && !c; set++) c = agree_add(a, &s, set);
   for (unsigned k = 0; k < n && !c; k++) {
+    unsigned nth = 0; /* of the inputs that are drawn */
     c = agree_add(a, &s, 0);
     for (size_t g = 0; g < a->n && !c; g++) {
       iso_rng rng = iso_rng_new(seed ^ UINT64_C(0x646f6d61696e), g * MOST_SETS + k);
-      if (extends(a, g)) c = draw_group(a, &s, g, k, &l, &rng);
+      if (!extends(a, g)) continue;
+      /* Two masks of one form on every set would be one mask. */
+      unsigned form = (k + nth) % n;
+      if (nth && k % 2) form = (unsigned)iso_rng_below(&rng, n);
+      c = draw_group(a, &s, g, form, &l, &rng);
+      nth++;
     }
   }
   if (!c) agree_use(a, &s);

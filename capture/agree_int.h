@@ -52,6 +52,11 @@ int64_t agree_namesake(const agree *a, size_t i);
 /* `text`: NULL where there was no memory for it. `other`: -1 where there is none. */
 iso_code agree_note(agree *a, rule_assumption kind, const char *text, size_t i, int64_t other);
 
+/* ---- agree_domain.c ---- */
+/* The input of that name that the other side was given and reads nowhere: a mask that is not passed
+ * on. NULL: there is none; then something else may stand in its place. */
+const cap_node *agree_unread(const agree *a, size_t i);
+
 /* ---- agree_sets.c ---- */
 /* Where one capture has more input sets, the other takes part in them with what its inputs are
  * there: as far as values on the sets of both, and names, say which those are. */

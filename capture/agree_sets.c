@@ -61,14 +61,37 @@ rule_tensor **agree_slot(const agree *a, agree_sets *s, size_t set, size_t i) {
   return &s->at[a->in[i].side][set * a->graph[a->in[i].side]->n_nodes + a->in[i].node];
 }
 
+/* What the other side was given in the last set and reads nowhere. NULL: nothing of input `i`. */
+static rule_tensor *unread_value(const agree *a, const agree_sets *s, size_t i) {
+  const cap_node *n = a->in[i].settled || a->in[i].other >= 0 ? NULL : agree_unread(a, i);
+  const cap_graph *other = a->graph[!a->in[i].side];
+  return n ? s->at[!a->in[i].side][(s->n - 1) * other->n_nodes + (size_t)(n - other->node)] : NULL;
+}
+
+/* Whether the other side holds another value of what it does not read. */
+static bool holds_another(const agree *a, size_t i) {
+  const cap_node *n = a->in[i].settled || a->in[i].other >= 0 ? NULL : agree_unread(a, i);
+  const cap_graph *other = a->graph[!a->in[i].side];
+  for (size_t set = 0; n && set < a->sets; set++) {
+    const rule_tensor *x = other->input[set * other->n_nodes + (size_t)(n - other->node)];
+    if (x && !rule_tensor_same_bytes(x, agree_value(a, i, set))) return true;
+  }
+  return false;
+}
+
 /* In the last set, the inputs of the other side take what `side` has. */
 static iso_code take_from(agree *a, agree_sets *s, int side) {
   iso_code c = ISO_OK;
   for (size_t i = 0; i < a->n && !c; i++) {
     const int64_t from = a->in[i].other;
     rule_tensor *t, **to = agree_slot(a, s, s->n - 1, i);
-    if (a->in[i].side == side || from < 0 || agree_equal(a, i, (size_t)from)) continue;
-    c = agree_as_input(a, *agree_slot(a, s, s->n - 1, (size_t)from), agree_node(a, i), &t);
+    if (a->in[i].side == side) continue;
+    rule_tensor *value = from < 0 ? unread_value(a, s, i)
+                         : agree_equal(a, i, (size_t)from)
+                             ? NULL
+                             : *agree_slot(a, s, s->n - 1, (size_t)from);
+    if (!value) continue;
+    c = agree_as_input(a, value, agree_node(a, i), &t);
     if (c) return c;
     rule_tensor_unref(*to);
     *to = t;
@@ -129,7 +152,7 @@ iso_code agree_exchange(agree *a) {
   bool other = false;
   agree_sets s = {0};
   for (size_t i = 0; i < a->n; i++)
-    other |= a->in[i].other >= 0 && !agree_equal(a, i, (size_t)a->in[i].other);
+    other |= a->in[i].other >= 0 ? !agree_equal(a, i, (size_t)a->in[i].other) : holds_another(a, i);
   if (!other) return ISO_OK;
   iso_code c = note_exchanged(a);
   for (int side = 0; side < 2 && !c; side++)

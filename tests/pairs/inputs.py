@@ -637,6 +637,44 @@ def not_passed_on(rng):
 
 
 @family
+def exchanged(rng):
+    """Two masks, lengths or kinds that were captured as one value and are two inputs by their
+    names: an encoder's mask where the decoder's belongs. Or each side reads the same one."""
+    batch, n = rng.randint(1, 3), rng.randint(4, 8)
+    kind, same = rng.choice(["mask", "types", "lengths"]), rng.random() < 0.3
+    shape, how = (batch, n), rng.choice(["one", "both", "twice"])
+    if kind == "mask":
+        said, first = {"mask": rng.choice(["left", "right", "any"])}, [1] * (batch * n)
+    elif kind == "types":
+        said, first = {"range": [0, 3]}, [0] * (batch * n)
+    else:
+        said, shape, first = {"range": [1, n]}, (batch + 1,), [n] * (batch + 1)
+    dl, dr, relations = say(rng, "m", said)
+    el, er, more = say(rng, "k", said)
+    x = normals(rng, n)
+
+    def build(side):
+        def f(g):
+            m = g.given("m", shape, [first], i64, dr if side else dl).to(f32)
+            k = g.given("k", shape, [first], i64, er if side else el).to(f32)
+            h = linear(g, g.given("x", (1, n), [x], f32), "w", 3, side)
+            sums = lambda t: t.sum(0).sum(0) if len(shape) > 1 else t.sum(0)
+            other = side and not same
+            if how == "one":
+                read = sums(k if other else m)
+            elif how == "both":
+                read = sums(m.sub(k.mul(0.5))) if not other else sums(k.sub(m.mul(0.5)))
+            else:
+                read = sums(m).add(sums(m if other else k))
+            return h.add(read.mul(0.25))
+
+        return f
+
+    relations = (relations or "") + (more or "") or None
+    return Case(EQUIVALENT if same else DIFFERENT, build(0), build(1), relations, kind + " " + how)
+
+
+@family
 def contradictions(rng):
     kind = rng.choice(["apart", "outside", "both", "key", "captured"])
     n = rng.randint(3, 6)
