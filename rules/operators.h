@@ -16,6 +16,7 @@
 /* How an operator chooses between values, or jumps. */
 typedef enum rule_choice {
   RULE_CHOICE_UNLISTED, /* nobody has looked: nothing is known */
+  RULE_CHOICE_SMOOTH,   /* none by its documentation; the prover does not define it */
   RULE_CHOICE_NONE,
   RULE_CHOICE_COMPARE,   /* of two numbers, to a truth value */
   RULE_CHOICE_LOGIC,     /* of truth values, or of bits */

@@ -80,6 +80,9 @@ bool val_rests_on_literals(const rule *r);
  * matters: of a choice (the largest ones) samples show nothing of the kind, since it moves only
  * where numbers come near each other. */
 bool val_reads_apart(const rule *r);
+/* An operator of PyTorch's that nobody has looked at, in a term that the other side does not have:
+ * where it jumps, or keeps within a bound of its own, no sample need come. NULL: there is none. */
+const char *val_unlooked(const rule *r);
 
 /* Keep the trial `t` of the instance `r` (copied) as a counterexample. */
 ISO_MUST_USE iso_code val_counterexample_take(val_counterexample *w, const val_problem *p,

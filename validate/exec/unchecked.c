@@ -1,5 +1,6 @@
-/* Checks that libtorch does not make of its gradients' operands, nor of a quotient that a processor
- * cannot hold. A call is checked by its place in the schema, since only these few are concerned. */
+/* Checks that libtorch does not make of its gradients' operands, of integers that say where to
+ * read, nor of a quotient that a processor cannot hold. A call is checked by its place in the
+ * schema, since only these few are concerned. */
 #include "validate/exec/unchecked.h"
 
 #include <string.h>
@@ -118,6 +119,63 @@ static const char *weight_norm(const rule_term *call, rule_tensor *const *bind) 
   return rank > 0 && g->numel == v->shape.dim[dim] ? NULL : "there are other lengths than rows";
 }
 
+/* Integers from 0 to `most`, which do not fall along a row. */
+static bool rising(const rule_tensor *t, int64_t most) {
+  const int64_t row = t->shape.rank ? t->shape.dim[t->shape.rank - 1] : 1;
+  if (!below(t, most + 1, 0)) return false;
+  for (int64_t i = 1; i < t->numel; i++)
+    if (i % row && rule_tensor_get_int(t, i) < rule_tensor_get_int(t, i - 1)) return false;
+  return true;
+}
+
+/* weight, indices, offsets; behind them include_last_offset, the end of the last bag */
+static const char *bags(const rule_term *call, rule_tensor *const *bind) {
+  const rule_tensor *w = operand(call, bind, 0), *i = operand(call, bind, 1),
+                    *from = operand(call, bind, 2);
+  if (!w || !i || !from) return NULL;
+  if (w->shape.rank != 2 || !below(i, w->shape.dim[0], 0))
+    return "index out of range: it names no row";
+  const bool ends = call->n > 7 && call->child[7]->kind == RULE_BOOLEAN && call->child[7]->u.i != 0;
+  if (from->numel < (ends ? 2 : 1)) return "there are no bags";
+  return rising(from, i->numel) ? NULL : "a bag begins where there is no index";
+}
+
+/* log_probs, targets, input_lengths, target_lengths */
+static const char *alignments(const rule_term *call, rule_tensor *const *bind) {
+  const rule_tensor *p = operand(call, bind, 0), *y = operand(call, bind, 1),
+                    *in = operand(call, bind, 2), *out = operand(call, bind, 3);
+  if (!p || !y || !in || !out) return NULL;
+  if (p->shape.rank < 2) return "there are no classes";
+  const int64_t batch = p->shape.rank > 2 ? p->shape.dim[1] : 1;
+  if (!below(y, p->shape.dim[p->shape.rank - 1], 0)) return "a label is no class";
+  if (in->numel != batch || out->numel != batch) return "there are other lengths than sequences";
+  if (!below(in, p->shape.dim[0] + 1, 0)) return "a sequence is longer than the numbers given";
+  const bool rows = y->shape.rank == 2;
+  if (rows && y->shape.dim[0] != batch) return "there are other labels than sequences";
+  int64_t left = rows ? y->shape.dim[1] : y->numel;
+  if (!below(out, left + 1, 0)) return "there are fewer labels than a length says";
+  for (int64_t k = 0; !rows && k < out->numel; k++) left -= rule_tensor_get_int(out, k);
+  return left >= 0 ? NULL : "there are fewer labels than the lengths say";
+}
+
+/* data, reduce, lengths, indices, offsets, axis */
+static const char *segments(const rule_term *call, rule_tensor *const *bind) {
+  const rule_tensor *x = operand(call, bind, 0), *n = operand(call, bind, 2),
+                    *from = operand(call, bind, 4);
+  const int64_t axis = call->n > 5 && call->child[5]->kind == RULE_INT ? call->child[5]->u.i : 0;
+  if (!x || axis < 0 || axis >= x->shape.rank) return NULL;
+  const int64_t all = x->shape.dim[axis];
+  if (from && !rising(from, all)) return "a segment begins where there is nothing";
+  if (!n) return NULL;
+  const int64_t row = n->shape.rank ? n->shape.dim[n->shape.rank - 1] : 1;
+  if (!below(n, all + 1, 0)) return "a segment is longer than all there is";
+  for (int64_t i = 0, sum = 0; i < n->numel; i++) {
+    sum = (i % row ? sum : 0) + rule_tensor_get_int(n, i);
+    if (sum > all) return "the segments are longer than all there is";
+  }
+  return NULL;
+}
+
 /* operator: the kernels that ask nothing; what each would have to ask stands above. */
 const char *val_unfit(const rule_term *call, rule_tensor *const *bind) {
   static const struct {
@@ -128,6 +186,13 @@ const char *val_unfit(const rule_term *call, rule_tensor *const *bind) {
              {"aten::_weight_norm", weight_norm},
              {"aten::_weight_norm_interface", weight_norm},
              {"aten::embedding_dense_backward", embedding},
+             {"aten::embedding_bag", bags},
+             {"aten::embedding_bag.padding_idx", bags},
+             {"aten::_embedding_bag", bags},
+             {"aten::_embedding_bag_forward_only", bags},
+             {"aten::_ctc_loss.Tensor", alignments},
+             {"aten::ctc_loss.Tensor", alignments},
+             {"aten::segment_reduce", segments},
              {"aten::nll_loss_backward", nll},
              {"aten::native_layer_norm_backward", layer_norm},
              {"aten::_scaled_dot_product_flash_attention_for_cpu", attends},

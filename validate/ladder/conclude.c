@@ -50,6 +50,16 @@ static void say_too_few(const val_ladder *l) {
   else snprintf(out->reason, sizeof out->reason, "only %u samples show anything", l->good);
 }
 
+static void say_tested(const val_ladder *l, const rule_verdict *proof) {
+  rule_verdict *out = l->out;
+  out->status = RULE_TESTED;
+  out->scope = tested_scope(l->r);
+  out->method = RULE_BY_TESTS;
+  if (l->wraps) out->rests_on |= RULE_RESTS_ON_WHOLE;
+  if (l->coarse > 0) out->rel_tol = out->within = l->coarse;
+  snprintf(out->reason, sizeof out->reason, "%s", proof->reason);
+}
+
 void val_conclude(const val_ladder *l, const rule_verdict *proof) {
   rule_verdict *out = l->out;
   out->n_samples = l->good;
@@ -74,6 +84,10 @@ void val_conclude(const val_ladder *l, const rule_verdict *proof) {
     snprintf(out->reason, sizeof out->reason,
              "each side reads a variable that the other does not, and samples do not show that "
              "neither matters");
+  } else if (l->good >= VAL_LEAST_SAMPLES && val_unlooked(l->r)) {
+    snprintf(out->reason, sizeof out->reason,
+             "%.60s has no definition, and where it jumps or is bounded is not known",
+             val_unlooked(l->r));
   } else if (l->good >= VAL_LEAST_SAMPLES && l->settled && l->sure < LEAST_SURE) {
     snprintf(out->reason, sizeof out->reason,
              "only %u of %u samples are free of sums that lose what is added to them", l->sure,
@@ -100,11 +114,6 @@ void val_conclude(const val_ladder *l, const rule_verdict *proof) {
     snprintf(out->reason, sizeof out->reason,
              "a sample differs by more than a kernel in few bits explains");
   } else if (l->good >= VAL_LEAST_SAMPLES) {
-    out->status = RULE_TESTED;
-    out->scope = tested_scope(l->r);
-    out->method = RULE_BY_TESTS;
-    if (l->wraps) out->rests_on |= RULE_RESTS_ON_WHOLE;
-    if (l->coarse > 0) out->rel_tol = out->within = l->coarse;
-    snprintf(out->reason, sizeof out->reason, "%s", proof->reason);
+    say_tested(l, proof);
   } else say_too_few(l);
 }

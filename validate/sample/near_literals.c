@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "rules/operators.h"
 #include "validate/oracle_int.h"
 
 static bool near_neutral(double v) {
@@ -117,4 +118,27 @@ bool val_reads_apart(const rule *r) {
   note_variables(r->rhs, 2, sides);
   for (uint32_t i = 0; i < r->n_vars; i++) only |= sides[i] == 3 ? 0 : sides[i];
   return only == 3;
+}
+
+static bool contains(const rule_term *t, const rule_term *part) {
+  if (rule_term_eq(t, part)) return true;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (contains(t->child[i], part)) return true;
+  return false;
+}
+
+/* Kernels of a user are run as they are: nobody but the user can look at them. */
+static const char *unlooked(const rule_term *t, const rule_term *other) {
+  if (contains(other, t)) return NULL;
+  if (t->kind == RULE_OP && rule_is_aten(t->u.s) &&
+      rule_operator_of(t->u.s)->choice == RULE_CHOICE_UNLISTED)
+    return t->u.s;
+  const char *name = NULL;
+  for (uint32_t i = 0; i < t->n && !name; i++) name = unlooked(t->child[i], other);
+  return name;
+}
+
+const char *val_unlooked(const rule *r) {
+  const char *name = unlooked(r->lhs, r->rhs);
+  return name ? name : unlooked(r->rhs, r->lhs);
 }
