@@ -245,6 +245,34 @@ def zeros(rng):
     return out
 
 
+def hidden(rng):
+    """Numbers that decide inside of an operator: a bound of its own, an index that it leaves out,
+    the ties of a rounding to places."""
+    f = torch.nn.functional
+    x, w = torch.randn(3, 4), torch.randn(9, 5)
+    ids, none, places = torch.tensor([[1, 2, 3, 0]]), rng.randint(4, 8), rng.choice([-2, -1, 3, 4])
+    mode, by = rng.choice(["sum", "mean", "max"]), 10.0**places
+    ones = torch.ones_like(x)
+    power = rng.choice([lambda x: x.abs(), lambda x: x * x, lambda x: x.abs() * 3])
+    bags = lambda ids, w, p: f.embedding_bag(ids, w, mode=mode, padding_idx=p)
+    return [
+        (
+            False,
+            lambda x: f.binary_cross_entropy((-power(x)).exp(), ones, reduction="none"),
+            lambda x: power(x),
+            (x,),
+        ),
+        (False, lambda i, w: bags(i, w, none), lambda i, w: bags(i, w, None), (ids,), (w,)),
+        (True, lambda i, w: bags(i, w, none), lambda i, w: bags(i, w * 1.0, none), (ids,), (w,)),
+        (
+            False,
+            lambda x: torch.round(x, decimals=places),
+            lambda x: (x * by + 0.5).floor() / by,
+            (x,),
+        ),
+    ]
+
+
 class Side(torch.nn.Module):
     """The function of its inputs and of some parameters."""
 
@@ -299,7 +327,7 @@ def main():
     for k in range(o.count):
         rng = random.Random(o.seed * 1000 + k)
         torch.manual_seed(o.seed * 1000 + k)
-        for kind in (planes, quotients, bundles, signs, integers, constants, zeros):
+        for kind in (planes, quotients, bundles, signs, integers, constants, zeros, hidden):
             for n, case in enumerate(kind(rng)):
                 with tempfile.TemporaryDirectory() as folder:
                     wrong = one(os.path.abspath(o.isomer), folder, case)
