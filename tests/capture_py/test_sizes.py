@@ -16,6 +16,7 @@ from isomer_capture import CaptureError, capture
 from torch import nn
 
 D = 8
+TOKENS = 5
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ISOMER = os.environ.get("ISOMER", os.path.join(ROOT, "build", "isomer"))
 
@@ -181,7 +182,7 @@ HELD_BACK = (Blocks, Switch, Written)
 def example(kind):
     torch.manual_seed(0)
     batch = 1 if kind in BATCH_OF_ONE else 2
-    return {"x": torch.randn(batch, 5, D)}
+    return {"x": torch.randn(batch, TOKENS, D)}
 
 
 def captured(kind, form, folder):
@@ -265,6 +266,18 @@ class Spread(Case):
         return (x - x.mean(1, keepdim=True)).square().sum(1)
 
 
+class Places(Case):
+    """Places along the tokens, held to the last one as a size, as a number, or in few bits."""
+
+    def forward(self, x):
+        places = x.argmax(1)
+        if self.form == "last":
+            return places.clamp(0, x.shape[1] - 1)
+        if self.form == "number":
+            return places.clamp(0, TOKENS - 1)
+        return places.to(torch.int8).to(torch.int64) if self.form == "narrow" else places
+
+
 class Scopes(unittest.TestCase):
     """What a verdict is for, where masks are read as minus infinity."""
 
@@ -285,6 +298,20 @@ class Scopes(unittest.TestCase):
         self.assertEqual(scope["text"], "captured sizes")
         self.assertIn("each row keeps an element", scope["held_back_by"][0])
         self.assertEqual((looked["verdict"], looked["scope"]["first"]), ("different", "T = 16"))
+
+    def test_the_last_place_is_a_size(self):
+        """A bound of the captured last place holds at no greater size, one that is a size holds at
+        all, and places in eight bits are what they are up to 128."""
+        with tempfile.TemporaryDirectory() as folder:
+            plain = captured(Places, "plain", folder)[1]
+            for form, first in (("last", None), ("number", "T = 6"), ("narrow", "T = 129")):
+                other = captured(Places, form, folder)[1]
+                report, said = compare(plain, other, "--disable", "sizes")
+                self.assertEqual(report["verdict"], "equivalent", said)
+                text = "captured sizes" if first else ALL_SIZES
+                self.assertEqual(report["scope"]["text"], text, said)
+                if form == "narrow":
+                    self.assertEqual(compare(plain, other)[0]["scope"]["first"], first)
 
     def test_what_is_no_number_at_the_least_size(self):
         """A variance of one token is 0/0, so that what it is times T - 1 holds from two on; the
