@@ -5,6 +5,7 @@
  * scales and signs, values at the graphs' literals. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "rules/operators.h"
 #include "synth/leaves/leaves.h"
@@ -189,11 +190,14 @@ iso_code st_hunt_poles(state *s, st_poles *p, st_difference *out, iso_error *err
  * zero at all. Or it is so for some signs (the root of a product, and a product of roots): inputs
  * and parameters take either. */
 iso_code st_hunt_undefined(state *s, bool signs, st_difference *out, iso_error *err) {
-  static const unsigned char zeros[] = {
-      ST_ZEROS_DRAW, ST_ZERO_ROW_DRAW,  ST_TIES_DRAW,         ST_DRAW_KINDS,   ST_DRAW_KINDS + 1,
-      ST_SIGNS_DRAW, ST_SIGNS_DRAW + 1, ST_ALL_NEGATIVE_DRAW, ST_VECTORS_DRAW, ST_NEGATIVE_DRAW};
-  enum { N_SIGNS = 5 };
-  const size_t n = sizeof zeros - (signs ? 0 : N_SIGNS);
+  static const unsigned char few[] = {ST_ZEROS_DRAW,   ST_ZERO_ROW_DRAW,  ST_TIES_DRAW,
+                                      ST_DRAW_KINDS,   ST_DRAW_KINDS + 1, ST_ALL_NEGATIVE_DRAW,
+                                      ST_VECTORS_DRAW, ST_NEGATIVE_DRAW};
+  enum { FEW = sizeof few, OF_SIGNS = 3 };
+  unsigned char zeros[FEW + ST_SIGNS];
+  memcpy(zeros, few, FEW);
+  for (int i = 0; i < ST_SIGNS; i++) zeros[FEW + i] = (unsigned char)(ST_SIGNS_DRAW + i);
+  const size_t n = signs ? sizeof zeros : FEW - OF_SIGNS;
   out->found = false;
   if (count_guards(s, LEFT) || count_guards(s, RIGHT))
     return hunt_among(s, NULL, ST_DRAWS, true, NULL, out, err);

@@ -56,9 +56,17 @@ static const kind kinds[ST_DRAW_KINDS] = {{NORMAL, 1, AS_CAPTURED, 1, AS_CAPTURE
                                           {NEGATIVE, 64, NEGATIVE, 64, NEGATIVE, 64},
                                           {ZEROS, 1, AS_CAPTURED, 1, AS_CAPTURED, 1}};
 
-/* Where products are of one sign everywhere, and some of their factors are negative. */
-static const kind signs[ST_SIGNS] = {{POSITIVE, 1, NEGATIVE, 1, NEGATIVE, 1},
-                                     {NEGATIVE, 1, POSITIVE, 1, NEGATIVE, 1}};
+/* Where products are of one sign everywhere, and some of their factors are negative; behind these
+ * each leaf has a sign of its own. */
+enum { FIXED_SIGNS = 2 };
+static const kind signs[FIXED_SIGNS] = {{POSITIVE, 1, NEGATIVE, 1, NEGATIVE, 1},
+                                        {NEGATIVE, 1, POSITIVE, 1, NEGATIVE, 1}};
+
+static kind signs_of(size_t k, iso_rng *rng) {
+  if (k < FIXED_SIGNS) return signs[k];
+  const how m = iso_rng_below(rng, 2) ? POSITIVE : NEGATIVE;
+  return (kind){m, 1, m, 1, m, 1};
+}
 
 void st_collect_literals(st_drawing *h, const rule_term *t) {
   if ((t->kind == RULE_FLOAT && isfinite(t->u.f)) || (t->kind == RULE_INT && llabs(t->u.i) > 2)) {
@@ -103,7 +111,7 @@ static iso_code draw_float(st_drawing *h, const synth_node *n, iso_rng *rng, rul
   if (h->large && (input || h->k % 4 == 3)) return st_draw_large(h->k, v, rng, out, err);
   if (h->poles || h->large) return rule_tensor_to_float64(v, out, err);
   const bool sign = h->k >= ST_SIGNS_DRAW;
-  const kind k = sign ? signs[h->k - ST_SIGNS_DRAW] : kinds[h->k % ST_DRAW_KINDS];
+  const kind k = sign ? signs_of(h->k - ST_SIGNS_DRAW, rng) : kinds[h->k % ST_DRAW_KINDS];
   how m = input ? k.input : matrix ? k.matrix : k.vector;
   double scale = input ? k.input_scale : matrix ? k.matrix_scale : k.vector_scale;
   if (h->k >= ST_DRAW_KINDS && !sign) {

@@ -48,7 +48,7 @@ enum {
   ST_NEGATIVE_DRAW = 13, /* parameters */
   ST_ALL_NEGATIVE_DRAW = 23,
   ST_SIGNS_DRAW = ST_DRAWS, /* behind the random ones, for what some signs make undefined */
-  ST_SIGNS = 2,
+  ST_SIGNS = 10,
   ST_ZEROS_DRAW = ST_DRAW_KINDS - 1,
   ST_LITERALS = 16
 };

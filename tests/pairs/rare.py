@@ -11,6 +11,7 @@ No pair that is different may be `equivalent`, nor one that is equivalent `diffe
 Certificates of what is equivalent are checked. The last line is `N passed, N failed`."""
 
 import argparse
+import math
 import os
 import random
 import subprocess
@@ -205,6 +206,33 @@ def constants(rng):
     return out
 
 
+def many_signs(rng):
+    """A root of a product as the product of two roots, of three to five factors: defined for other
+    signs where the factors are divided otherwise."""
+    n = rng.randint(3, 5)
+    inputs = tuple(torch.rand(3, 4) + 0.5 for _ in range(n))
+    outer = rng.choice([lambda t: t.sqrt(), lambda t: t.log().exp(), lambda t: t.pow(0.25)])
+
+    def drawn():
+        while True:
+            part = frozenset(k for k in range(n) if rng.random() < 0.5)
+            if 0 < len(part) < n:
+                return part
+
+    def side(part):
+        def f(*t):
+            product = lambda of: math.prod([t[k] for k in of][1:], start=t[of[0]])
+            return outer(product(sorted(part))) * outer(
+                product([k for k in range(n) if k not in part])
+            )
+
+        return f
+
+    one, two = drawn(), drawn()
+    same = two in (one, frozenset(range(n)) - one)
+    return [(same, side(one), side(two), inputs), (True, side(one), side(one), inputs)]
+
+
 def zeros(rng):
     """Divided by what is 0 in real numbers, and a rounding error, or of one sign, in floats: no
     number is there to differ. Beside them what is divided by a number, or not at all."""
@@ -327,7 +355,17 @@ def main():
     for k in range(o.count):
         rng = random.Random(o.seed * 1000 + k)
         torch.manual_seed(o.seed * 1000 + k)
-        for kind in (planes, quotients, bundles, signs, integers, constants, zeros, hidden):
+        for kind in (
+            planes,
+            quotients,
+            bundles,
+            signs,
+            many_signs,
+            integers,
+            constants,
+            zeros,
+            hidden,
+        ):
             for n, case in enumerate(kind(rng)):
                 with tempfile.TemporaryDirectory() as folder:
                     wrong = one(os.path.abspath(o.isomer), folder, case)
