@@ -246,7 +246,7 @@ static iso_code ask(builder *b, const rule_term *lhs, const rule_term *rhs, cons
   if (fresh) {
     x->verdict[i] = (rule_verdict){0};
     x->uses[i] = 0;
-    c = decide(x, &r, &x->verdict[i]);
+    if (roles_runs(x, &r)) c = decide(x, &r, &x->verdict[i]);
   }
   const rule_verdict *v = &x->verdict[i];
   *holds = !c && v->status == RULE_PROVED && !v->n_relative &&

@@ -96,4 +96,8 @@ iso_code roles_alike(roles_work *x, uint32_t node, const rule_term **whole);
 iso_code roles_undoes(roles_work *x, uint32_t node, bool *holds);
 iso_code roles_carries(roles_work *x, uint32_t node, bool *holds);
 
+/* ---- runs.c ---- */
+/* Whether both sides of a claim can be run, at several numbers of ranks. */
+bool roles_runs(roles_work *x, const rule *r);
+
 #endif

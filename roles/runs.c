@@ -1,0 +1,107 @@
+/* Whether a claim makes sense at all: both its sides run at a few numbers of ranks.
+ *
+ * A rule says nothing where a side is undefined, and an induction must have every step. Most claims
+ * that are no good end here, long before a prover looks at them. */
+#include <stdlib.h>
+
+#include "egraph/base/vec.h"
+#include "roles/roles_int.h"
+#include "rules/operators.h"
+
+enum { MOST_RESULTS = 64 };
+
+typedef struct runner {
+  roles_work *x;
+  rule_tensor **value; /* variables first, then results of calls */
+  size_t n, cap;
+  iso_arena a;
+} runner;
+
+static bool eval(runner *u, const rule_term *t, const rule_term **out);
+
+static bool arguments(runner *u, const rule_term *t, const rule_term **out) {
+  if (t->kind == RULE_OP) return eval(u, t, out);
+  if (t->kind != RULE_LIST) {
+    *out = t;
+    return true;
+  }
+  const rule_term **child = iso_arena_alloc(&u->a, (t->n + 1) * sizeof *child);
+  for (uint32_t i = 0; i < t->n; i++)
+    if (!child || !arguments(u, t->child[i], &child[i])) return false;
+  return (*out = rule_list(&u->a, child, t->n)) != NULL;
+}
+
+/* The first result of a call, or the one that a getitem asks for. */
+static bool eval(runner *u, const rule_term *t, const rule_term **out) {
+  const bool item = t->n == 2 && rule_is_getitem(t->u.s);
+  const rule_term *of = item ? t->child[0] : t;
+  const size_t k = item ? (size_t)t->child[1]->u.i : 0;
+  rule_tensor *result[MOST_RESULTS] = {NULL};
+  size_t n = 0;
+  iso_error ignored;
+  const rule_term **child = iso_arena_alloc(&u->a, (of->n + 1) * sizeof *child);
+  if (of->kind != RULE_OP || !child) return false;
+  for (uint32_t i = 0; i < of->n; i++)
+    if (!arguments(u, of->child[i], &child[i])) return false;
+  const rule_term *call = rule_op(&u->a, of->u.s, child, of->n);
+  const rule_oracle *o = u->x->q->oracle;
+  if (!call || o->call(o->ctx, call, u->value, true, result, MOST_RESULTS, &n, &ignored))
+    return false;
+  rule_tensor *one = k < n ? rule_tensor_ref(result[k]) : NULL;
+  for (size_t i = 0; i < n; i++) rule_tensor_unref(result[i]);
+  if (!one || !iso_grow(u->value, u->cap, u->n + 1)) {
+    rule_tensor_unref(one);
+    return false;
+  }
+  u->value[u->n] = one;
+  return (*out = rule_var(&u->a, (uint32_t)u->n++)) != NULL;
+}
+
+/* Zeros, or the least number that it may have. */
+static bool make_variable(runner *u, const rule_variable *v, const rule_term *least) {
+  rule_shape shape = {.rank = v->n_dims};
+  rule_tensor *t = NULL;
+  iso_error ignored;
+  for (uint32_t d = 0; d < v->n_dims; d++) {
+    if (v->dim[d]->kind != RULE_INT) return false;
+    shape.dim[d] = v->dim[d]->u.i;
+  }
+  if (!iso_grow(u->value, u->cap, u->n + 1) ||
+      rule_tensor_new(rule_variable_dtype(v), &shape, &t, &ignored))
+    return false;
+  for (int64_t i = 0; least && least->u.i != 0 && i < t->numel; i++)
+    rule_tensor_set_int(t, i, least->u.i);
+  u->value[u->n++] = t;
+  return true;
+}
+
+static bool run_at(roles_work *x, const rule *r, int64_t a, int64_t b) {
+  runner u = {.x = x};
+  rule at;
+  bool whole = false;
+  iso_error ignored;
+  iso_arena_init(&u.a);
+  const char *name[2] = {"A", "B"};
+  const rule_term *value[2] = {rule_int(&u.a, a), rule_int(&u.a, b)}, *out;
+  const rule_assignment v = {2, name, value};
+  rule bare = *r; /* its sizes alone */
+  rule_variable *var = iso_arena_alloc(&u.a, (r->n_vars + 1) * sizeof *var);
+  for (uint32_t i = 0; var && i < r->n_vars; i++) {
+    var[i] = r->var[i];
+    var[i].low = var[i].high = NULL;
+  }
+  bare.var = var;
+  bool runs = var && value[0] && value[1] && !rule_at(&bare, &v, &u.a, &at, &whole, &ignored) &&
+              whole;
+  for (uint32_t i = 0; runs && i < at.n_vars; i++)
+    runs = make_variable(&u, &at.var[i], r->var[i].low);
+  runs = runs && arguments(&u, at.lhs, &out) && arguments(&u, at.rhs, &out);
+  for (size_t i = 0; i < u.n; i++) rule_tensor_unref(u.value[i]);
+  free(u.value);
+  iso_arena_fini(&u.a);
+  return runs;
+}
+
+bool roles_runs(roles_work *x, const rule *r) {
+  return run_at(x, r, 1, 1) && run_at(x, r, 1, 2) && run_at(x, r, 3, 2);
+}
