@@ -69,7 +69,7 @@ endif
 endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
-.PHONY: lint-campaign attack certified branches mutants-text rule-figures certificates bench bench-egraph bench-joins bench-compare bench-ranks bench-real campaign mutation install seeds load growth size-bugs size-certificates scope-sizes bugs
+.PHONY: lint-campaign attack certified branches mutants-text rule-figures certificates bench bench-egraph bench-joins bench-compare bench-ranks bench-roles bench-real campaign mutation install seeds load growth size-bugs size-certificates scope-sizes bugs
 .PHONY: uninstall wheel deb
 .PHONY: all help check check-build test test-all pairs hlo refine inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format format-check schemas manuals globals clean FORCE
 .SECONDARY:
@@ -105,7 +105,7 @@ help:
 	@echo 'deps       fail on an include that goes against the folders'"'"' order'
 	@echo 'globals    fail on mutable data that outlives a call, but for what .ci/globals gives a reason for'
 	@echo 'headers    public headers compile alone as C11 and C++, their examples are in step'
-	@echo 'bench      what it costs, as ratios: bench-compare [CAPTURES=DIR] [ROUNDS=7], bench-ranks [ROUNDS=3]'
+	@echo 'bench      what it costs, as ratios: bench-compare [CAPTURES=DIR] [ROUNDS=7], bench-ranks, bench-roles [ROUNDS=3]'
 	@echo '           and bench-egraph [BENCH_DATA=DIR] [BENCH_PEER=COMMAND] [REPEAT=3] [WORKLOADS="ac-8 ..."], bench-joins'
 	@echo 'bench-real GPT-2 and Qwen2-0.5B in full size, made with random weights: seconds and memory (10 GB on disk), a Python with torch'
 	@echo 'campaign   a million random traces of the e-graph'
@@ -468,7 +468,7 @@ valgrind:
 
 # ---- measurements ----
 
-bench: bench-egraph bench-compare bench-ranks
+bench: bench-egraph bench-compare bench-ranks bench-roles
 # BENCH_DATA=DIR: workloads from there; BENCH_PEER=COMMAND: beside another engine that takes `saturate FILE --json - --only K`.
 bench-egraph: $(B)/isomer $(B)/tests/bench/textbook
 	@python3 tests/bench/egraph.py --isomer $(B)/isomer --textbook $(B)/tests/bench/textbook --repeat $(or $(REPEAT),3) \
@@ -496,6 +496,10 @@ lint-campaign: all
 mutation: all
 	@$(PYTHON_TORCH) tests/mutation/campaign.py $(CAPTURES) --isomer $(B)/isomer --breaking $(or $(BREAKING),24) --preserving $(or $(PRESERVING),12) --seed $(or $(SEED),1) $(if $(FAULTS),--faults $(FAULTS))
 	@python3 tests/lint/mutations.py --isomer $(B)/isomer --seeds $(or $(LINT_SEEDS),20)
+
+# Ranks of one role, 64 of them against 8.
+bench-roles: all
+	@python3 tests/bench/role_growth.py --isomer $(B)/isomer --rounds $(or $(ROUNDS),3)
 
 bench-ranks: all
 	@python3 tests/bench/rank_growth.py --isomer $(B)/isomer --rounds $(or $(ROUNDS),3)

@@ -85,6 +85,7 @@ static iso_code place_share(roles_work *x, uint32_t i, const cap_node *all) {
     return roles_refuse(x, "what %s makes of the ranks' tensors", all->id);
   p->kind = ROLES_PART;
   p->dim = (uint32_t)arg[2]->u.i;
+  p->shared = true;
   return ISO_OK;
 }
 
@@ -125,9 +126,10 @@ static uint32_t result_of(const cap_node *n) {
 }
 
 /* Integers stay in their range where an operator only moves them. */
-static void keep_range(roles_work *x, uint32_t i, const operands *o) {
+static void keep_facts(roles_work *x, uint32_t i, const operands *o) {
   const roles_place *from = o->n == 1 ? &x->place[o->of[0]] : NULL;
   roles_place *p = &x->place[i];
+  if (from && p->kind == ROLES_PART) p->shared = from->shared;
   if (!from || !from->ranged || !rule_operator_of(x->g->node[i].op)->rearranges) return;
   p->ranged = true, p->low = from->low, p->high = from->high;
 }
@@ -152,6 +154,13 @@ static iso_code leave_open(roles_work *x, uint32_t i, const operands *o, bool ca
              : ISO_OK;
 }
 
+/* Sums are divided by the number of ranks. In rows of a batch a division by the same number is
+ * another one, of a mean over a width that is as large. */
+static bool may_undo(const roles_work *x, const operands *o) {
+  const roles_place *p = &x->place[o->of[0]];
+  return o->n == 1 && p->kind != ROLES_OPEN && (p->kind != ROLES_PART || p->shared);
+}
+
 static iso_code place_operator(roles_work *x, uint32_t i) {
   operands o = {0};
   bool holds = false, carried = false;
@@ -160,7 +169,7 @@ static iso_code place_operator(roles_work *x, uint32_t i) {
   if (o.too_many || result_of(&x->g->node[i]) >= MOST_OPERANDS)
     return roles_refuse(x, "%s has too many operands", x->g->node[i].id);
   if (any_times(x, &o)) {
-    if (!any(x, &o, ROLES_OPEN)) c = roles_undoes(x, i, &holds);
+    if (may_undo(x, &o)) c = roles_undoes(x, i, &holds);
     if (holds) {
       x->place[i] = x->place[o.of[0]];
       x->place[i].times = false;
@@ -175,7 +184,7 @@ static iso_code place_operator(roles_work *x, uint32_t i) {
       if (!many || !carried)
         c = claim_kinds(x, (roles_claim){.node = i, .times = many != 0, .deeper = deeper}, carried,
                         parts || open || deeper, &holds);
-  if (holds) keep_range(x, i, &o);
+  if (holds) keep_facts(x, i, &o);
   return c || holds ? c : leave_open(x, i, &o, carried);
 }
 

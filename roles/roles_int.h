@@ -20,6 +20,7 @@ typedef struct roles_place {
   uint32_t dim, at;
   uint32_t open;     /* of open ones: how many stand behind one another */
   bool times;        /* theirs are of that many times the tensor as there are ranks */
+  bool shared;       /* parts of what a collective has summed, as they are or of another layout */
   bool ranged;       /* integers from low to high */
   int64_t low, high; /* both inside */
 } roles_place;

@@ -91,8 +91,8 @@ static bool run_at(roles_work *x, const rule *r, int64_t a, int64_t b) {
     var[i].low = var[i].high = NULL;
   }
   bare.var = var;
-  bool runs = var && value[0] && value[1] && !rule_at(&bare, &v, &u.a, &at, &whole, &ignored) &&
-              whole;
+  bool runs =
+      var && value[0] && value[1] && !rule_at(&bare, &v, &u.a, &at, &whole, &ignored) && whole;
   for (uint32_t i = 0; runs && i < at.n_vars; i++)
     runs = make_variable(&u, &at.var[i], r->var[i].low);
   runs = runs && arguments(&u, at.lhs, &out) && arguments(&u, at.rhs, &out);

@@ -28,7 +28,6 @@ import parallel
 from tensors import read_tensors, write_tensors
 
 VERDICT = {0: "equivalent", 1: "different", 2: "error", 3: "undecided"}
-WORDS = 31  # the last word of parallel.py's vocabulary
 
 
 def load(folder):
@@ -42,12 +41,19 @@ def save(folder, graph):
 
 
 def write(folder, model, ranks, layers=1):
-    parallel.write(folder, "data", model, ranks, layers, True)
+    """Widths are the same for any number of ranks, and the batch grows with it."""
+    c = parallel.Config(model, 2, layers)
+    c.ranks, c.batch, c.length = ranks, 2 * ranks, 4
+    sides = []
+    for n in (1, ranks):
+        g = parallel.Named()
+        sides.append((g, parallel.data(g, c, n, True)))
+    parallel.write_sides(folder, *sides)
     for side in ("left", "right"):
         graph = load(os.path.join(folder, side))
         for n in graph["nodes"]:
             if n.get("name", "").split(".")[-1] == "labels":
-                n["domain"] = {"range": [0, WORDS]}
+                n["domain"] = {"range": [0, c.vocabulary - 1]}
         if side == "left":
             graph["outputs"] = [o for o in graph["outputs"] if "_rank" not in o["name"]]
         save(os.path.join(folder, side), graph)
