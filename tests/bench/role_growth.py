@@ -48,7 +48,16 @@ def main():
             failed += ratio > most
             print(
                 "%-6s %d ranks against %d  %5.2f s %5.2f s  %4.2f times, at most %.2f%s"
-                % (model, o.ranks, FEW, t[o.ranks], t[FEW], ratio, most, "  FAILED" * (ratio > most)),
+                % (
+                    model,
+                    o.ranks,
+                    FEW,
+                    t[o.ranks],
+                    t[FEW],
+                    ratio,
+                    most,
+                    "  FAILED" * (ratio > most),
+                ),
                 flush=True,
             )
     return 1 if failed else 0
