@@ -8,6 +8,7 @@
  *
  * Lines of fewer than four elements match by chance. A cover of such lines is believed only if its
  * pieces are whole sources or four lines long on average. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,9 +127,32 @@ static bool cover_true(search *s, const cover *c) {
   return true;
 }
 
-static bool by_chance(const search *s, const cover *c) {
+static int by_size(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Whether all numbers differ and have many digits: as those of a trained or drawn parameter, and
+ * not of one that was filled or counted. */
+static bool telling(search *s) {
+  const int64_t n = s->t->numel;
+  double *x = malloc(((size_t)n + 1) * sizeof *x);
+  bool all = x != NULL;
+  if (!x) rel_no_memory(s);
+  for (int64_t i = 0; i < n && all; i++) {
+    x[i] = rule_tensor_get(s->t, i);
+    all = isfinite(x[i]) && x[i] * 4096 != floor(x[i] * 4096);
+  }
+  if (all) qsort(x, (size_t)n, sizeof *x, by_size);
+  for (int64_t i = 1; i < n && all; i++) all = x[i] != x[i - 1];
+  free(x);
+  return all;
+}
+
+static bool by_chance(search *s, const cover *c) {
   int64_t n = c->shape.dim[c->dim];
-  return s->t->numel / n < 4 && c->n > 1 && !c->whole && (int64_t)c->n * 4 > n;
+  const bool few = s->t->numel / n < 4 && c->n > 1 && !c->whole && (int64_t)c->n * 4 > n;
+  return few && ((int64_t)c->n * 2 > n || !rule_dtype_is_float(s->t->dtype) || !telling(s));
 }
 
 /* The lines of a set that the target's lines are from `at` on, as far as they are blocks of `outer`

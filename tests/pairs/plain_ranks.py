@@ -3,7 +3,7 @@
 backward, as plain_record.py records them; and the same with faults. Truth is by execution.
 
     tests/pairs/plain_ranks.py [--isomer build/isomer] [--seed N] [--count N] [--first K]
-                               [--only TEXT] [--faults] [--keep FOLDER] [--table]
+                               [--only TEXT] [--faults] [--mixed] [--keep FOLDER] [--table]
 
 Each pair is drawn: model, plan, ranks, sizes, and how each side is written. Both sides run in
 float64 first: a pair must agree there, a fault must show. The last line is `N passed, N failed`."""
@@ -36,8 +36,12 @@ SHARED = {
 }
 
 
-def draw(rng):
-    """(size and style, style of the ranks' side, plan, ranks)"""
+MASKED = ("filled", "added")  # attention in two ways that are one but for the mask
+
+
+def draw(rng, mixed=False):
+    """(size and style, style of the ranks' side, plan, ranks). mixed: attention is written in any
+    two ways, which is harder than what the ranks do."""
     n = rng.choice([2, 2, 3, 4, 4, 6, 8])
     plan = rng.choice(["tensor", "tensor", "sequence", "data"])
     s = {k: rng.choice(v) for k, v in [*WRITTEN.items(), *SHARED.items()]}
@@ -62,7 +66,9 @@ def draw(rng):
     other = dict(s)
     for k, ways in WRITTEN.items():
         if rng.random() < 0.33:
-            other[k] = rng.choice(ways)
+            way = rng.choice(ways)
+            if mixed or k != "attention" or (s[k] in MASKED and way in MASKED):
+                other[k] = way
     return s, other, plan, n
 
 
@@ -320,7 +326,7 @@ def title(s, other, plan, n, backward):
 def cases(options):
     for k in range(options.first, options.first + options.count):
         rng = random.Random("plain %d %d" % (options.seed, k))
-        s, other, plan, n = draw(rng)
+        s, other, plan, n = draw(rng, options.mixed)
         backward = rng.random() < 0.75
         fault = (rng.choice(FAULTS[plan]), rng.choice([0, 0, 1])) if options.faults else None
         name = title(s, other, plan, n, backward)
@@ -352,6 +358,7 @@ def main():
     a.add_argument("--first", type=int, default=0)
     a.add_argument("--only", default="")
     a.add_argument("--faults", action="store_true")
+    a.add_argument("--mixed", action="store_true", help="attention written in any two ways")
     a.add_argument("--keep", help="a folder for the captures")
     a.add_argument("--limit", type=int, default=60, help="seconds of processor time")
     a.add_argument("--table", action="store_true", help="print a line for each pair")
