@@ -109,6 +109,16 @@ class MemoryTest(unittest.TestCase):
         self.assertTrue(all(torch.equal(s, t) for s, t in zip(out, again)))
         self.assertEqual([n["op"] for n in nodes], ["input", "input", "aten::mul.Tensor"])
 
+    def test_a_number_that_is_computed_with_stays_what_it_is_computed_from(self):
+        def program(x, g):
+            scale = 0.5 / (g.norm().item() ** 0.5 + 1.0)
+            return [x * scale, g.add(x, alpha=-scale), scale / (x + 5.0), x.div(max(scale, 0.0))]
+
+        out, again, nodes = recorded(program, *torch.randn(2, 4).unbind())
+        for a, b in zip(out, again):
+            self.assertTrue(torch.allclose(a, b))
+        self.assertIn("aten::linalg_vector_norm", [n["op"] for n in nodes])
+
     def test_what_is_done_to_a_bucket_is_done_to_each_tensor(self):
         def program(a, b):
             bucket = torch.cat([torch.empty(6), torch.empty(4)])

@@ -139,7 +139,8 @@ def wrappers():
 
 
 # The step on one device, where it is not `plain` or what the plan is on one rank.
-ALONE = {"uneven_clipped": "uneven_clipped", "lists": "fused_adam"}
+ALONE = {"uneven_clipped": "uneven_clipped", "lists": "fused_adam", "read": "read"}
+ALONE.update({"read_wrong": "read", "adafactor": "adafactor"})
 WRAPPERS = [
     ("uneven", (2, 3, 4), PROVED),
     ("uneven_clipped", (2, 3), "equivalent"),
@@ -156,6 +157,9 @@ WRAPPERS = [
     ("fused_adagrad", (2,), PROVED),
     ("fused_decayed", (2,), "different"),
     ("lists", (2,), PROVED),
+    ("read", (2,), PROVED),
+    ("read_wrong", (2,), "different"),
+    ("adafactor", (2,), PROVED),
 ]
 
 SHARDED = "momentum nesterov adam"

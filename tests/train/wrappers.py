@@ -39,7 +39,7 @@ def train(run, make, wrap, clip=None, batch=BATCH, spoil=None, parts=1):
         optimizer.zero_grad()
         for a, b in zip(x.chunk(parts), y.chunk(parts)):
             (F.cross_entropy(model(a), b) / parts).backward()
-        if spoil and run.world > 1:
+        if spoil:
             spoil(model, run)
         if clip:
             nn.utils.clip_grad_norm_(model.parameters(), clip)
@@ -63,7 +63,7 @@ few = functools.partial(train, make=adam, wrap=replicated, batch=8)
 
 def doubled(model, run):
     """A fault: one rank's rows of a gradient count twice."""
-    if run.rank == 1:
+    if run.world > 1 and run.rank == 1:
         model.up.weight.grad.to_local().mul_(2)
 
 
@@ -121,3 +121,24 @@ for _name, _make in FUSED.items():
     globals()["fused_" + _name] = functools.partial(fused, make=_make)
 fused_decayed = functools.partial(fused, make=FUSED["adamw"], other={"weight_decay": 0.3})
 lists = functools.partial(train, make=functools.partial(FUSED["adam"], foreach=True), wrap=sharded)
+
+
+def read(run, sums=True):
+    """Clipped by a norm that is read as a number; the fault: each rank has a norm of its own."""
+
+    def clip(model, run):
+        square = sum(p.grad.pow(2).sum() for p in model.parameters())
+        if run.world > 1 and not sums:
+            square = square * (run.rank + 1)
+        scale = 0.1 / (square.item() ** 0.5 + 1e-6)
+        if scale < 1.0:
+            for p in model.parameters():
+                p.grad.mul_(scale)
+
+    return train(run, adam, replicated, spoil=clip)
+
+
+read_wrong = functools.partial(read, sums=False)
+adafactor = functools.partial(
+    train, make=functools.partial(optim.Adafactor, lr=0.01), wrap=replicated
+)

@@ -8,6 +8,7 @@ flat.py      element-wise operators on buffers of several tensors
 fused.py     kernels of whole optimizers, as their formulas
 comm.py      collectives of one rank         join.py     those of all, as dataflow
 counts.py    numbers of ranks        placements.py   what DTensors say of themselves
+taken.py     numbers that are read out of tensors and computed with
 replay.py    what is written must compute what the ranks computed"""
 
 from ..errors import CaptureError

@@ -12,6 +12,8 @@ import torch.distributed as dist
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
+from . import taken
+
 # Files of torch that divide by a number of ranks, and compute nothing of the user's.
 WRAPPERS = (
     "torch/distributed/fsdp/",
@@ -72,15 +74,21 @@ class Counts(TorchFunctionMode):
     def __init__(self):
         super().__init__()
         self.inside, self.later = 0, set()
+        self.depends = lambda t: False  # whether a tensor is computed from leaves of the step
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         given = pytree.tree_leaves((args, kwargs or {}))
         has = any(isinstance(a, (Count, Share)) for a in given)
         self.inside += has
         try:
-            return func(*args, **(kwargs or {}))
+            if taken.holds((args, kwargs)):
+                return taken.applied(func, args, kwargs or {})
+            out = func(*args, **(kwargs or {}))
         finally:
             self.inside -= has
+        if taken.is_read(func, args, out) and self.depends(args[0]):
+            return taken.Taken(out, args[0].detach().double())
+        return out
 
     def marks(self, op, args):
         """ "ranks", "nothing" where that is known, or None, for an operator that is written down

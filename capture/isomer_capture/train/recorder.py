@@ -20,6 +20,7 @@ from ..program import Program, relative
 from . import comm, flat, foreach, fsdp, fused
 from .counts import Counts
 from .graph import Graph, Node
+from .join import refs
 from .memory import Memory, count
 from .placements import Said
 
@@ -45,7 +46,7 @@ class Recorder(TorchDispatchMode):
             set()
         )  # sizes that operators have made of what their operands' values select
         self.graph.here, self.counts, self.said = self.here, Counts(), Said()
-        self.graph.counts = self.counts.marks
+        self.graph.counts, self.counts.depends = self.counts.marks, self.depends
 
     def __enter__(self):
         self.counts.__enter__()
@@ -302,6 +303,19 @@ class Recorder(TorchDispatchMode):
             like = Node("", t.shape, t.dtype)
             value = self.graph.emit("aten::expand", [value, list(t.shape)], {}, like)
         return value
+
+    def depends(self, t):
+        """Whether what a tensor holds is computed from a parameter or an input, or received."""
+        nodes = {n["id"]: n for n in self.graph.nodes}
+        todo, seen = [self.memory.read(t.detach()).id], set()
+        while todo:
+            n = nodes[todo.pop()]
+            if n["op"] in ("parameter", "input", "comm::receive"):
+                return True
+            new = {r for r in refs(n) if r not in seen}
+            seen |= new
+            todo += new
+        return False
 
     def guard(self, func, args, kwargs):
         """A number that the program reads out of a tensor: the capture holds where it is this."""
