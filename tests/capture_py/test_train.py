@@ -250,6 +250,58 @@ def fixed(run):
 
 def counted(run):
     step(run, lambda m: torch.arange(3.0), torch.nn.BatchNorm1d(3))
+
+# What a step leaves to the next one.
+
+class Held(torch.nn.Linear):
+    def __init__(self, keep):
+        super().__init__(3, 3)
+        self.keep = keep
+        self.register_buffer("mean", torch.zeros(3))
+
+    def forward(self, x):
+        y = super().forward(x)
+        with torch.no_grad():
+            self.mean.mul_(self.keep).add_(y.mean(0), alpha=1 - self.keep)
+        return y
+
+def kept(run, keep=0.9, drop="last", norm=None, average=None):
+    model = norm or Held(keep)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    mean = torch.zeros_like(model.weight)
+    def one(x):
+        if drop == "first":
+            sgd.zero_grad()
+        model(x).pow(3).sum().backward()
+        sgd.step()
+        if drop == "zeros":
+            sgd.zero_grad(set_to_none=False)
+        elif drop == "last":
+            sgd.zero_grad()
+        if average:
+            mean.lerp_(model.weight.detach(), average)
+    run.step(one, model, sgd, inputs={"x": torch.arange(6.0).reshape(2, 3)})
+
+def kept_first(run):
+    kept(run, drop="first")
+
+def kept_zeros(run):
+    kept(run, drop="zeros")
+
+def kept_never(run):
+    kept(run, drop="never")
+
+def kept_longer(run):
+    kept(run, keep=0.95)
+
+def kept_norm(run):
+    kept(run, norm=torch.nn.BatchNorm1d(3))
+
+def kept_norm_faster(run):
+    kept(run, norm=torch.nn.BatchNorm1d(3, momentum=0.2))
+
+def kept_average(run):
+    kept(run, average=0.1)
 """
 
 
@@ -322,6 +374,26 @@ class StepTest(unittest.TestCase):
         for function in ("fixed", "counted"):
             out, p = self.train(script, function, 1)
             self.assertEqual(p.returncode, 0, p.stderr)
+
+    def test_what_a_step_leaves_to_the_next_one_is_compared(self):
+        script = os.path.join(self.folder.name, "past.py")
+        with open(script, "w") as f:
+            f.write(PAST)
+        for left, right, verdict in (
+            ("kept", "kept_first", "EQUIVALENT"),
+            ("kept", "kept_zeros", "EQUIVALENT"),
+            ("kept", "kept_never", "DIFFERENT"),  # gradients add up from step to step
+            ("kept", "kept_longer", "DIFFERENT"),  # in a buffer
+            ("kept_norm", "kept_norm", "EQUIVALENT"),
+            ("kept_norm", "kept_norm_faster", "DIFFERENT"),  # in running statistics
+        ):
+            outs = [self.train(script, name, 1) for name in (left, right)]
+            self.assertEqual([p.returncode for _, p in outs], [0, 0], outs)
+            self.assertIn(verdict, self.verdict(*[out for out, _ in outs]), right)
+        out, p = self.train(script, "kept_average", 1)
+        with open(os.path.join(out, "graph.json")) as f:
+            (said,) = json.load(f)["metadata"]["written_leaves"]
+        self.assertRegex(said, r"^memory that is read at past.py:\d+$")
 
     def test_a_folder_that_cannot_be_made_is_named(self):
         from isomer_capture.files import write_capture

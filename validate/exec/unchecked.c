@@ -158,6 +158,20 @@ static const char *alignments(const rule_term *call, rule_tensor *const *bind) {
   return left >= 0 ? NULL : "there are fewer labels than the lengths say";
 }
 
+/* input, weight, bias, mean, variance, whether it trains */
+static const char *batch_norm(const rule_term *call, rule_tensor *const *bind) {
+  const rule_tensor *x = operand(call, bind, 0);
+  if (!x) return NULL;
+  if (x->shape.rank < 2) return "there are no channels";
+  for (uint32_t k = 1; k < 5; k++) {
+    const rule_tensor *w = operand(call, bind, k);
+    if (w && w->numel != x->shape.dim[1]) return "a weight has another size than the channels";
+  }
+  const bool trains = call->child[5]->kind == RULE_BOOLEAN && call->child[5]->u.i;
+  const bool known = operand(call, bind, 3) && operand(call, bind, 4);
+  return trains || known ? NULL : "there are no statistics to normalise by";
+}
+
 /* data, reduce, lengths, indices, offsets, axis */
 static const char *segments(const rule_term *call, rule_tensor *const *bind) {
   const rule_tensor *x = operand(call, bind, 0), *n = operand(call, bind, 2),
@@ -193,6 +207,7 @@ const char *val_unfit(const rule_term *call, rule_tensor *const *bind) {
              {"aten::_ctc_loss.Tensor", alignments},
              {"aten::ctc_loss.Tensor", alignments},
              {"aten::segment_reduce", segments},
+             {"aten::native_batch_norm", batch_norm},
              {"aten::nll_loss_backward", nll},
              {"aten::native_layer_norm_backward", layer_norm},
              {"aten::_scaled_dot_product_flash_attention_for_cpu", attends},

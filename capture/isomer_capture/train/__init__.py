@@ -6,6 +6,7 @@ recorder.py  every operator of a step        memory.py   what buffers and views 
 graph.py     nodes as graph.json has them    foreach.py, fsdp.py   operators of lists, of shards
 flat.py      element-wise operators on buffers of several tensors
 fused.py     kernels of whole optimizers, as their formulas
+norms.py     batch norm, with what it writes
 comm.py      collectives of one rank         join.py     those of all, as dataflow
 counts.py    numbers of ranks        placements.py   what DTensors say of themselves
 taken.py     numbers that are read out of tensors and computed with

@@ -36,6 +36,9 @@ def train(script, function, world, out, *, seed=0, timeout=300, name=None):
     guards = [dict(g, rank=r) for r, each in enumerate(recordings) for g in each["guards"]]
     graph = dict(head, **graph, metadata={"world": world, "guards": guards, "step": True})
     graph["metadata"].update(metadata(recordings, graph["nodes"]))
+    written = sorted({w for each in recordings for w in each.get("written", [])})
+    if written:
+        graph["metadata"]["written_leaves"] = ["memory that is read at %s" % w for w in written]
     kinds = {n["name"]: n["op"] for n in graph["nodes"] if "name" in n}
     weights = {n: t for n, t in leaves.items() if n in kinds and kinds[n] != "input"}
     write_capture(
@@ -96,6 +99,7 @@ def write_rank(run, folder):
         "nodes": recorder.graph.nodes,
         "outputs": [[n, v.id] for n, (v, _) in outputs.items()],
         "guards": recorder.guards,
+        "written": recorder.left_written(),
         "unwritten": getattr(run, "unwritten", {}),
         "said": recorder.said.metadata(),
         "placements": run.placements,

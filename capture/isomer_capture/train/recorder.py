@@ -17,7 +17,7 @@ from .. import forked
 from ..alias import inverse
 from ..errors import CaptureError
 from ..program import Program, relative
-from . import comm, flat, foreach, fsdp, fused
+from . import comm, flat, foreach, fsdp, fused, norms
 from .counts import Counts
 from .graph import Graph, Node
 from .join import refs
@@ -41,6 +41,8 @@ class Recorder(TorchDispatchMode):
         self.memory = Memory(self.graph, self.constant)
         self.leaves, self.guards, self.constants = {}, [], 0
         self.read_at = {}  # name of a constant to the line that read it first
+        self.of_constant = {}  # and to its storage, and its node
+        self.counting = set()  # storages of numbers that count steps
         self.events, self.silent, self.modules, self.scopes = 0, 0, [], {}
         self.selected = (
             set()
@@ -84,6 +86,12 @@ class Recorder(TorchDispatchMode):
         self.leaves[node.id] = (kind, name, t.detach().clone())
         self.memory.write(t, node)
 
+    def zeros(self, t):
+        """Memory that is zero before the step."""
+        t = local(t)
+        if t.numel() and self.memory.storage(t) is None:
+            self.memory.write(t, self.graph.zeros(t.shape, t.dtype))
+
     def padding(self, t):
         """The zeros behind a shard that has fewer rows than others, as rows of zeros: what is
         gathered of all ranks has as many of each."""
@@ -105,7 +113,35 @@ class Recorder(TorchDispatchMode):
         self.constants += 1
         self.leaves[node.id] = ("constant", name, whole.clone())
         self.read_at[name] = self.here().get("source")
+        self.of_constant[name] = storage, node
         storage.put(0, whole.numel(), node)
+
+    def counts_of_steps(self, optimizers, modules):
+        """Numbers that say how many steps there were are no state to compare."""
+        for each in optimizers:
+            for state in getattr(each, "optim", each).state.values():
+                step = state.get("step") if isinstance(state, dict) else None
+                if isinstance(step, torch.Tensor):
+                    self.counting.add(local(step).untyped_storage()._cdata)
+        for b in (b for m in modules for b in m.buffers()):
+            if b.dim() == 0 and not b.is_floating_point():
+                self.counting.add(b.untyped_storage()._cdata)
+
+    def read_leaves(self, names):
+        """Those of these leaves that some operator reads."""
+        read = {id for n in self.graph.nodes for id in refs(n)}
+        return [name for id, (_, name, _) in self.leaves.items() if name in names and id in read]
+
+    def left_written(self):
+        """Memory without a name that the step reads, and then writes for the next one: the lines
+        that read it."""
+        out = []
+        for name, (storage, node) in self.of_constant.items():
+            if storage.keep._cdata in self.counting:
+                continue
+            if any(s.value is not node for s in storage.segments):
+                out.append(self.read_at[name] or name)
+        return sorted(set(out))
 
     def constant_values(self):
         return {name: t for kind, name, t in self.leaves.values() if kind == "constant"}
@@ -154,6 +190,8 @@ class Recorder(TorchDispatchMode):
         if func._schema.is_mutable:
             return self.mutation(func, name, args, kwargs)
         refuse_random(func, args, kwargs)
+        if norms.writes(name, args):
+            return norms.record(self, func, name, args, kwargs)
         args, wanted = all_results(func, args)
         storages = {t.untyped_storage()._cdata for t in tensors((args, kwargs))}
         out = func(*args, **kwargs)

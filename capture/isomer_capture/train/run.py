@@ -54,7 +54,9 @@ class Run:
 
         model       a module, or several (the stages of a rank): its parameters are leaves, and
                     outputs `updated.NAME`
-        optimizer   or several: states of parameters are inputs `KEY.NAME`, outputs too
+        optimizer   or several: states of parameters are inputs `KEY.NAME`, outputs too; so are
+                    buffers that the step writes (`buffer.NAME`), and gradients that the step before
+                    left and this one reads (`grad.NAME`)
         inputs      name to tensor: what this rank's function is called with
         domains     input name to what its values may be, as in captures: {"labels": {"range": [0,
                     15]}} says that no label is left out, without which the mean of the ranks' mean
@@ -79,29 +81,35 @@ class Run:
             unknown = sorted(set(said) - set(inputs))
             if unknown:
                 raise CaptureError("%s speak of %s, which is no input" % (what, ", ".join(unknown)))
+        before = {b: b.detach().clone() for m in several(model) for b in m.buffers()}
         function(**inputs)
         parameters = named_parameters(model)
-
-        buffers = {b: b.detach().clone() for part in several(model) for b in part.buffers()}
+        written = written_buffers(model, before)
+        kept = {b: b.detach().clone() for m in several(model) for b in m.buffers()}
 
         def record(seed):
             with torch.no_grad():
-                for b, before in buffers.items():
+                for b, before in kept.items():
                     b.copy_(before)
-            for p in parameters.values():
-                p.grad = None
-            states = named_states(optimizer, parameters)
-            fill(parameters, states, part, seed)
+            states = dict(named_states(optimizer, parameters), **written)
+            # What the step before leaves: most programs drop it first of all.
+            left, zeros = left_gradients(parameters)
+            fill(parameters, dict(states, **left), part, seed)
             recorder = Recorder(self.rank)
+            recorder.counts_of_steps(several(optimizer), several(model))
+            for t in zeros:
+                recorder.zeros(t)
             for name, p in parameters.items():
                 recorder.leaf("parameter", name, p)
-            for name, t in states.items():
+            for name, t in {**states, **left}.items():
                 recorder.leaf("input", name, t, positive_domain(name))
             for name, t in inputs.items():
                 if isinstance(t, torch.Tensor):
                     recorder.leaf("input", name, t, domains.get(name))
             with scopes(model, recorder), quiet_waits(recorder), own_callbacks(), recorder:
                 out = function(**inputs)
+            for name in recorder.read_leaves(left):
+                states[name] = left[name]
             return recorder, outputs(recorder, parameters, states, out, gradients)
 
         other, _ = record(self.seed + 1)
@@ -153,7 +161,28 @@ def named_states(optimizer, parameters):
     return out
 
 
+def written_buffers(model, before):
+    """buffer.NAME to a buffer that a step has written, which held this before it. Counts are
+    numbers. (Versions do not tell: kernels of norms write behind their schema.)"""
+    out = {}
+    for part in several(model):
+        for name, b in part.named_buffers():
+            if b.is_floating_point() and b in before and not torch.equal(b, before[b]):
+                out.setdefault("buffer." + clean(name), b)
+    return out
+
+
+def left_gradients(parameters):
+    """Gradients that a step leaves: grad.NAME to those that the next one might add to; and those
+    that are zero, as a step leaves them that drops them last of all."""
+    left = {"grad." + n: p.grad for n, p in parameters.items() if p.grad is not None}
+    zeros = [t for t in left.values() if not local(t).any()]
+    return {n: t for n, t in left.items() if all(t is not z for z in zeros)}, zeros
+
+
 def is_positive(name):
+    if name.startswith("buffer."):
+        return name.endswith("var")
     return any(word in name.split(".")[0] for word in POSITIVE)
 
 
@@ -173,7 +202,12 @@ def fill(parameters, states, part, seed):
     with torch.no_grad():
         for name, t in list(parameters.items()) + list(states.items()):
             whole = functools.partial(values, name, dtype=t.dtype, seed=seed)
-            mine = part(name, whole, t) if part else held(t, whole(tuple(t.shape)))
+            whose = name.removeprefix("grad.")  # a gradient lies as its parameter does
+            mine = (
+                part(whose, whole, t)
+                if part and not name.startswith("buffer.")
+                else held(t, whole(tuple(t.shape)))
+            )
             target = local(t)
             if tuple(mine.shape) != tuple(target.shape):
                 raise CaptureError(
