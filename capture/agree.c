@@ -44,7 +44,7 @@ iso_code agree_collect(agree *a, int side) {
     if (live[i] && g->node[i].call) mark(g->node[i].call, live);
   for (uint32_t i = 0; i < g->n_nodes; i++)
     if (live[i] && g->node[i].kind == CAP_INPUT && g->input[i]) {
-      a->in[a->n] = (agree_input){.node = i, .side = side, .group = a->n, .other = -1};
+      a->in[a->n] = (agree_input){.node = i, .side = side, .group = a->n, .other = -1, .whole = -1};
       a->n++;
     }
   free(live);
@@ -191,7 +191,7 @@ static void pair_spoken(agree *a, const cap_spoken *said) {
 }
 
 /* Where the ranks of one model are in one graph, "rank<r>.NAME" is rank r's NAME. */
-static const char *stem(const char *name) {
+const char *agree_stem(const char *name) {
   const size_t digits = strncmp(name, "rank", 4) == 0 ? strspn(name + 4, "0123456789") : 0;
   return digits && name[4 + digits] == '.' ? name + 4 + digits + 1 : name;
 }
@@ -200,7 +200,7 @@ static int64_t called(const agree *a, size_t i, const char *name, bool stems) {
   for (size_t j = 0; j < a->n; j++) {
     const char *other = agree_node(a, j)->name;
     if (a->in[j].side != a->in[i].side && !a->in[j].settled && (stems || a->in[j].other < 0) &&
-        strcmp(name, stems ? stem(other) : other) == 0)
+        strcmp(name, stems ? agree_stem(other) : other) == 0)
       return (int64_t)j;
   }
   return -1;
@@ -209,7 +209,7 @@ static int64_t called(const agree *a, size_t i, const char *name, bool stems) {
 int64_t agree_namesake(const agree *a, size_t i) {
   const char *name = agree_node(a, i)->name;
   const int64_t j = called(a, i, name, false);
-  return j >= 0 ? j : called(a, i, stem(name), true);
+  return j >= 0 ? j : called(a, i, agree_stem(name), true);
 }
 
 static bool same_name(const agree *a, size_t i, size_t j) {

@@ -56,6 +56,72 @@ static void group(agree *a) {
   }
 }
 
+/* ---- parts that ranks hold ---- */
+
+/* The dimension along which `own` is one of several equal parts of `whole`; RULE_MAX_RANK: none. */
+static uint32_t shared_dim(const rule_shape *whole, const rule_shape *own) {
+  uint32_t found = RULE_MAX_RANK;
+  for (uint32_t d = 0; whole->rank == own->rank && d < own->rank; d++) {
+    if (whole->dim[d] == own->dim[d]) continue;
+    if (found < RULE_MAX_RANK || own->dim[d] < 1 || whole->dim[d] % own->dim[d])
+      return RULE_MAX_RANK;
+    found = d;
+  }
+  return found;
+}
+
+/* The rows of `whole` that input `j` is. Owns: the caller unrefs. */
+static iso_code cut(agree *a, const rule_tensor *whole, size_t j, rule_tensor **out) {
+  const rule_shape *own = &agree_node(a, j)->output[0].shape;
+  const uint32_t dim = a->in[j].dim;
+  size_t row = rule_dtype_size(whole->dtype), outer = 1;
+  for (uint32_t d = dim + 1; d < own->rank; d++) row *= (size_t)own->dim[d];
+  for (uint32_t d = 0; d < dim; d++) outer *= (size_t)own->dim[d];
+  const size_t all = row * (size_t)whole->shape.dim[dim], part = row * (size_t)own->dim[dim];
+  const iso_code c = rule_tensor_new(whole->dtype, own, out, a->err);
+  for (size_t o = 0; o < outer && !c; o++)
+    memcpy((char *)(*out)->data + o * part,
+           (const char *)whole->data + o * all + (size_t)a->in[j].from * row, part);
+  return c;
+}
+
+/* Whether captured values bear out that input `j` is its rank's part of input `i`. */
+static iso_code is_part(agree *a, size_t i, size_t j, bool *part) {
+  iso_code c = ISO_OK;
+  for (size_t set = 0; set < a->sets && !c && *part; set++) {
+    rule_tensor *t;
+    if ((c = cut(a, agree_value(a, i, set), j, &t))) break;
+    *part = rule_tensor_same_bytes(t, agree_value(a, j, set));
+    rule_tensor_unref(t);
+  }
+  return c;
+}
+
+/* Ranks that have equal parts of an input of the other side hold them in the order of ranks: a mask
+ * that was captured full is as full on every rank, and what is drawn for it is theirs, cut. */
+static iso_code find_parts(agree *a) {
+  iso_code c = ISO_OK;
+  for (size_t j = 0; j < a->n && !c; j++) {
+    const char *name = agree_node(a, j)->name, *rest = agree_stem(name);
+    const cap_output *own = &agree_node(a, j)->output[0];
+    const int64_t rank = strtoll(name + 4, NULL, 10); /* of "rank<r>." */
+    for (size_t i = 0; i < a->n && rest != name && !a->in[j].settled && !c; i++) {
+      const cap_output *all = &agree_node(a, i)->output[0];
+      const uint32_t dim = shared_dim(&all->shape, &own->shape);
+      bool part = a->in[i].side != a->in[j].side && dim < RULE_MAX_RANK &&
+                  all->dtype == own->dtype && strcmp(agree_node(a, i)->name, rest) == 0 &&
+                  rank < all->shape.dim[dim] / own->shape.dim[dim];
+      if (!part) continue;
+      a->in[j].dim = dim, a->in[j].from = rank * own->shape.dim[dim];
+      c = is_part(a, i, j, &part);
+      if (!c && part) a->in[j].whole = (int64_t)i;
+    }
+  }
+  return c;
+}
+
+/* ---- domains of both ---- */
+
 /* What is in `*all` and in the domain of `n`. */
 static iso_code meet_one(agree *a, const cap_node *n, const rule_domain **all) {
   char x[256], y[256];
@@ -127,13 +193,15 @@ static iso_code keep_inside(agree *a) {
 /* ---- sets drawn inside domains ---- */
 
 /* Whether an input that comparisons keep as captured has other values by its domain. Both sides
- * have it, read or not.
- */
+ * have it, read or not, whole or in parts. */
 static bool extends(const agree *a, size_t g) {
   const rule_domain *d = agree_node(a, g)->domain;
   const agree_look x = agree_look_of(a, g);
   bool both = agree_unread(a, g) != NULL;
-  for (size_t i = 0; i < a->n; i++) both |= a->in[i].group == g && a->in[i].side != a->in[g].side;
+  for (size_t i = 0; i < a->n; i++) {
+    both |= a->in[i].group == g && a->in[i].side != a->in[g].side;
+    both |= a->in[i].whole >= 0 && a->in[a->in[i].whole].group == g;
+  }
   return both && a->in[g].group == g && d &&
          (rule_domain_is_joint(d) || (x != FLOATS && x != NUMBERS));
 }
@@ -192,6 +260,30 @@ static void choose_part(const rule_domain *d, const literals *l, unsigned number
   if (!rule_domain_has(d, *low) && *low == *high) *low = from, *high = to;
 }
 
+/* The value of an input in the last set. Takes `own`. */
+static void set_last(const agree *a, agree_sets *s, size_t i, rule_tensor *own) {
+  rule_tensor **to = agree_slot(a, s, s->n - 1, i);
+  rule_tensor_unref(*to);
+  *to = own;
+}
+
+/* What the ranks hold of the group's value `t`. Returns: in `inside` whether their domains admit
+ * it. */
+static iso_code cut_parts(agree *a, size_t g, const rule_tensor *t, agree_sets *s, bool *inside) {
+  iso_code c = ISO_OK;
+  *inside = true;
+  for (size_t j = 0; j < a->n && !c && *inside; j++) {
+    const rule_domain *d = agree_node(a, j)->domain;
+    rule_tensor *own;
+    if (a->in[j].whole < 0 || a->in[a->in[j].whole].group != g) continue;
+    if ((c = cut(a, t, j, &own))) break;
+    *inside = !d || rule_domain_admits(d, own, NULL, 0);
+    if (s && *inside) set_last(a, s, j, own);
+    else rule_tensor_unref(own);
+  }
+  return c;
+}
+
 /* A fresh value for the group in the last set. */
 static iso_code draw_group(agree *a, agree_sets *s, size_t g, unsigned form, const literals *l,
                            iso_rng *rng) {
@@ -205,15 +297,15 @@ static iso_code draw_group(agree *a, agree_sets *s, size_t g, unsigned form, con
   if (isfinite(d->low)) low = d->low;
   if (isfinite(d->high)) high = d->high;
   if (!d->mask) choose_part(d, l, form, &low, &high);
-  const bool drawn = t->numel > 0 && (draw_steps(a, g, form, rng, t) ||
-                                      rule_domain_draw(d, low, high, form, rng, t));
+  bool drawn = t->numel > 0 &&
+               (draw_steps(a, g, form, rng, t) || rule_domain_draw(d, low, high, form, rng, t));
+  if (drawn) c = cut_parts(a, g, t, NULL, &drawn);
   for (size_t i = 0; i < a->n && drawn && !c; i++) {
+    rule_tensor *own;
     if (a->in[i].group != g) continue;
-    rule_tensor **to = agree_slot(a, s, s->n - 1, i), *own;
-    if ((c = agree_as_input(a, t, agree_node(a, i), &own))) break;
-    rule_tensor_unref(*to);
-    *to = own;
+    if (!(c = agree_as_input(a, t, agree_node(a, i), &own))) set_last(a, s, i, own);
   }
+  if (drawn && !c) c = cut_parts(a, g, t, s, &drawn);
   rule_tensor_unref(t);
   return c;
 }
@@ -268,8 +360,8 @@ static iso_code draw_sets(agree *a, uint64_t seed) {
 }
 
 iso_code agree_domains(agree *a, uint64_t seed) {
-  iso_code c = ISO_OK;
   group(a);
+  iso_code c = find_parts(a);
   for (size_t g = 0; g < a->n && !c; g++)
     if (a->in[g].group == g) c = meet(a, g);
   if (!c) c = keep_inside(a);

@@ -13,6 +13,9 @@ typedef struct agree_input {
   int64_t other; /* the input of the other side that it is compared with, -1: values will tell */
   bool settled;  /* a user spoke of it, and not of one counterpart */
   bool known;    /* its values are found on the other side */
+  int64_t whole; /* the input of the other side of which it is its rank's part, -1: of none */
+  uint32_t dim;  /* along which the ranks share it */
+  int64_t from;  /* the first of its rows there */
 } agree_input;
 
 typedef struct agree {
@@ -47,6 +50,8 @@ bool agree_rearranged(const agree *a, size_t i, size_t j, uint32_t *at);
 agree_look agree_look_of(const agree *a, size_t i);
 /* On every set the same values, up to sizes 1. */
 bool agree_equal(const agree *a, size_t i, size_t j);
+/* The name without the rank that it begins with: "rank<r>.NAME" is rank r's NAME. */
+const char *agree_stem(const char *name);
 /* The namesake on the other side that is compared with nothing yet, -1. */
 int64_t agree_namesake(const agree *a, size_t i);
 /* `text`: NULL where there was no memory for it. `other`: -1 where there is none. */

@@ -20,6 +20,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 import dsl
+from collectives import all_reduce
 from dsl import DIFFERENT, EQUIVALENT, ERROR, UNDECIDED, Data, boolean, f32, i32, i64
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -672,6 +673,53 @@ def exchanged(rng):
 
     relations = (relations or "") + (more or "") or None
     return Case(EQUIVALENT if same else DIFFERENT, build(0), build(1), relations, kind + " " + how)
+
+
+@family
+def on_ranks(rng):
+    """Ranks that hold rows of one mask, or of lengths, which was captured full or as full on each:
+    a mean of the ranks' means is the mean of all on those values only."""
+    ranks, rows, n = rng.randint(2, 4), rng.randint(1, 3), rng.randint(3, 6)
+    masks, full = rng.random() < 0.6, rng.random() < 0.5
+    what = rng.choice(["right", "right", "means", "first", "constant", "one", "exchanged"])
+    if masks:
+        said, part, shape = {"mask": rng.choice(["right", "any"])}, (rows, n), (ranks * rows, n)
+        own = [1] * (rows * n) if full else ones_and_zeros(rng, rows, n, "right")
+    else:
+        said, part, shape = {"range": [1, n]}, (rows,), (ranks * rows,)
+        own = [n] * rows if full else tokens(rng, rows, 1, n + 1)
+    values = normals(rng, ranks * len(own))
+    dl, dr = (said, said) if masks else rng.choice([(said, said), (said, None)])
+
+    def total(t):
+        return t.sum(0).sum(0) if masks else t.sum(0)
+
+    def left(g):
+        m = g.given("m", shape, [own * ranks], i64, dl).to(f32)
+        v = g.given("v", shape, [values], f32)
+        return total(v.mul(m)).div(total(m))
+
+    def right(g):
+        m, v = [], []
+        for r in range(ranks):
+            cut = values[r * len(own) : (r + 1) * len(own)]
+            m.append(g.given("rank%d.m" % r, part, [own], i64, dr).to(f32))
+            v.append(g.given("rank%d.v" % r, part, [cut], f32))
+        if what == "one":
+            m = [m[0]] * ranks
+        elif what == "exchanged":
+            m = m[1:] + m[:1]
+        up, down = [total(a.mul(b)) for a, b in zip(v, m)], [total(b) for b in m]
+        if what == "means":
+            return all_reduce([a.div(b) for a, b in zip(up, down)], "avg")
+        if what == "first":
+            return all_reduce(up, "avg").div(down[0])
+        if what == "constant":
+            return all_reduce(up).div(float(sum(own) * ranks))
+        return all_reduce(up).div(all_reduce(down))
+
+    kind = "%s of %d ranks, %s" % ("mask" if masks else "lengths", ranks, what)
+    return Case(EQUIVALENT if what == "right" else DIFFERENT, left, right, None, kind)
 
 
 @family
