@@ -27,11 +27,22 @@ static bool cut_dimension(const rule_shape *part, const rule_shape *whole, uint3
   return cut && part->dim[*d] > 0 && whole->dim[*d] % part->dim[*d] == 0;
 }
 
+/* Values that stand in several places as a rule: whole numbers, and one number over and over, as
+ * biases and norms are initialised. */
+static bool says_little(const rule_tensor *t) {
+  const size_t size = rule_dtype_size(t->dtype);
+  const char *first = t->data;
+  if (!rule_dtype_is_inexact(t->dtype)) return true;
+  for (int64_t i = 1; i < t->numel; i++)
+    if (memcmp(first, first + (size_t)i * size, size) != 0) return false;
+  return true;
+}
+
 bool rel_find_block(search *s, synth_relation *out) {
   int64_t rank = 0;
   const char *name = behind_rank(s->name, &rank);
   uint32_t d = 0;
-  if (!name || rule_dtype_is_inexact(s->t->dtype)) return false;
+  if (!name || !says_little(s->t)) return false;
   for (size_t i = 0; i < s->x->n; i++) {
     const rule_tensor *whole = s->x->source[i];
     if (!rel_usable(s, i) || !s->x->name[i] || strcmp(s->x->name[i], name) != 0) continue;

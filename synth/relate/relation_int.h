@@ -60,8 +60,8 @@ typedef struct piece {
                            last two dimensions transposed */
 } piece;
 
-/* What a rank's name says where small whole numbers, as labels, stand in several places: of the
- * source of its own name, rank r's block is block r (relation_block.c). */
+/* What a rank's name says where values do not, as small whole numbers stand in several places and
+ * zeros everywhere: of the source of its own name, rank r's block is block r (relation_block.c). */
 bool rel_find_block(search *s, synth_relation *out);
 bool rel_find_cover(
     search *s, synth_relation *out); /* slices and concatenations of lines (relation_cover.c) */

@@ -723,6 +723,38 @@ def on_ranks(rng):
 
 
 @family
+def shards_of_one_value(rng):
+    """Ranks that hold parts of a bias of zeros, or of a scale of ones, as they are initialised: the
+    ranks' numbers say which part is whose."""
+    ranks, n, rows, width = rng.randint(2, 4), rng.randint(2, 4), rng.randint(2, 3), 5
+    what = rng.choice(["right", "right", "first", "exchanged"])
+    scale, value = rng.random() < 0.5, rng.choice([0.0, 1.0, 0.5])
+    x, w = normals(rng, rows * width), normals(rng, width * n * ranks)
+
+    def given(g, name, cut):
+        columns = [w[k * n * ranks :][: n * ranks][cut] for k in range(width)]
+        size = len(columns[0])
+        m = g.leaf("parameter", name + "w", Data((width, size), sum(columns, [])), f32)
+        b = g.leaf("parameter", name + "b", Data((size,), [value] * size), f32)
+        return g.given(name + "x", (rows, width), [x], f32).matmul(m), b
+
+    def left(g):
+        y, b = given(g, "", slice(None))
+        return y.mul(b) if scale else y.add(b)
+
+    def right(g):
+        held = [given(g, "rank%d." % r, slice(r * n, r * n + n)) for r in range(ranks)]
+        b = [b for _, b in held]
+        b = [b[0]] * ranks if what == "first" else b[1:] + b[:1] if what == "exchanged" else b
+        parts = [y.mul(c) if scale else y.add(c) for (y, _), c in zip(held, b)]
+        shape = (rows, n * ranks)
+        return parts[0].op("dist::all_gather", [parts, 1], shape)
+
+    kind = "%s of %d ranks, %s" % ("scale" if scale else "bias", ranks, what)
+    return Case(EQUIVALENT if what == "right" else DIFFERENT, left, right, None, kind)
+
+
+@family
 def contradictions(rng):
     kind = rng.choice(["apart", "outside", "both", "key", "captured"])
     n = rng.randint(3, 6)
