@@ -50,11 +50,13 @@ static double median_moved(const rule_tensor *base, const rule_tensor *const *ru
 
 /* Whether the number at `i` is one because of rounding alone: 1 / (3x - x - x - x) has no value,
  * and a quotient of two such sums has none. Roundings move these by as much as they are, and larger
- * ones by no more; a sum that cancels is 0, which larger ones move further. */
+ * ones by no more; a sum that cancels is 0, which larger ones move further, and a 0 that was put in
+ * the place of what is no number is moved by none. */
 static bool only_rounded(const rule_tensor *base, const rule_tensor *const *run,
                          const rule_tensor *const *wide, int64_t i) {
   const double x = fabs(rule_tensor_get(base, i)), small = median_moved(base, run, i);
-  return isfinite(x) && 100 * small >= x && !(median_moved(base, wide, i) > 256 * small);
+  return isfinite(x) && small > 0 && 100 * small >= x &&
+         !(median_moved(base, wide, i) > 256 * small);
 }
 
 /* One output on both sides. */
