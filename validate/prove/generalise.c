@@ -456,17 +456,21 @@ static bool attempt_below(general *g, attempt *t) {
   return false;
 }
 
+/* How sizes are written, in the order in which it is tried: the last places that hold a rule back
+ * are the rarest. */
+typedef enum way { PLAIN, PRODUCTS, MULTIPLES, LASTS } way;
+
 /* The sizes that are named, in each of the ways. */
 static bool attempt_ways(general *g, attempt *t) {
   memset(g->plain, 0, sizeof g->plain);
   memset(g->below, 0, sizeof g->below);
-  for (int way = 0; way < 4; way++) {
-    g->lasts = way == 1;
-    g->products = way > 1;
-    g->multiples = way > 2;
+  for (way w = PLAIN; w <= LASTS; w++) {
+    g->lasts = w == LASTS;
+    g->products = w == PRODUCTS || w == MULTIPLES;
+    g->multiples = w == MULTIPLES;
     if (g->lasts && !g->n_lasts) continue;
-    if (!attempt_one(g, t) && (way > 1 || !attempt_below(g, t))) continue;
-    if (way > 1 && !t->code) attempt_plain(g, t);
+    if (!attempt_one(g, t) && (g->products || !attempt_below(g, t))) continue;
+    if (g->products && !t->code) attempt_plain(g, t);
     return true;
   }
   g->lasts = g->products = g->multiples = false;
