@@ -32,7 +32,7 @@ ifneq ($(findstring address,$(SAN)),)
 LIBS += -Wl,--push-state,--no-as-needed -lstdc++ -Wl,--pop-state
 endif
 
-FOLDERS = egraph rules capture roles validate synth localise check lint
+FOLDERS = egraph rules capture validate synth localise check lint
 LIB_SRC := $(sort $(wildcard $(foreach d,$(FOLDERS),$(d)/*.c $(d)/*/*.c)))
 CLI_SRC := $(sort $(wildcard cli/*.c cli/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o)

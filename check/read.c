@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "roles/roles.h"
+#include "capture/roles/roles.h"
 #include "check/read_int.h"
 #include "egraph/base/vec.h"
 

@@ -6,7 +6,7 @@
 
 #include "check/check_int.h"
 #include "check/evaluate/evaluate.h"
-#include "roles/roles.h"
+#include "capture/roles/roles.h"
 
 /* Of the numbers on which rules are evaluated. */
 #define EVALUATION_SEED UINT64_C(0x62616c6c73)

@@ -10,7 +10,7 @@
 #include "cli/config/options.h"
 #include "cli/config/relations.h"
 #include "cli/report/report.h"
-#include "roles/roles.h"
+#include "capture/roles/roles.h"
 #include "validate/validate.h"
 
 enum { MAX_OPS = 32, MAX_INPUTS = 64 };

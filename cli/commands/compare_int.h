@@ -10,7 +10,7 @@
 #include "cli/report/obligations.h"
 #include "cli/report/refinement.h"
 #include "localise/rounding/rounding.h"
-#include "roles/roles.h"
+#include "capture/roles/roles.h"
 #include "synth/synth.h"
 #include "validate/validate.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "roles/roles_int.h"
+#include "capture/roles/roles_int.h"
 #include "rules/operators.h"
 
 int64_t roles_rank_of(const char *name, const char **rest) {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "egraph/base/vec.h"
-#include "roles/roles_int.h"
+#include "capture/roles/roles_int.h"
 #include "rules/names.h"
 #include "rules/operators.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "egraph/base/vec.h"
-#include "roles/roles_int.h"
+#include "capture/roles/roles_int.h"
 
 static const cap_node *namesake(const roles_work *x, const char *name) {
   const cap_graph *w = x->q->whole;

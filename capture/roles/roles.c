@@ -1,11 +1,11 @@
 /* The argument from beginning to end. */
-#include "roles/roles.h"
+#include "capture/roles/roles.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "roles/roles_int.h"
+#include "capture/roles/roles_int.h"
 
 iso_code roles_nomem(roles_work *x) { return iso_fail(x->err, ISO_NOMEM, "out of memory"); }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "egraph/base/vec.h"
-#include "roles/roles_int.h"
+#include "capture/roles/roles_int.h"
 #include "rules/operators.h"
 
 enum { MOST_RESULTS = 64 };

@@ -15,8 +15,8 @@
  *            summands is the tensor itself, and so are parts that are gathered.
  *
  * Where something is not shown, the graph stays as it is, and `why` says what. */
-#ifndef ROLES_ROLES_H
-#define ROLES_ROLES_H
+#ifndef CAPTURE_ROLES_ROLES_H
+#define CAPTURE_ROLES_ROLES_H
 
 #include "capture/capture.h"
 

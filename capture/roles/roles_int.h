@@ -1,8 +1,8 @@
-/* Private to roles/: the work on one capture. */
-#ifndef ROLES_ROLES_INT_H
-#define ROLES_ROLES_INT_H
+/* Private to capture/roles/: the work on one capture. */
+#ifndef CAPTURE_ROLES_ROLES_INT_H
+#define CAPTURE_ROLES_ROLES_INT_H
 
-#include "roles/roles.h"
+#include "capture/roles/roles.h"
 
 #define ROLES_NONE UINT32_MAX
 
