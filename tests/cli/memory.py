@@ -80,7 +80,7 @@ def drawn_inputs(folder, seed, isomer):
             "--seed",
             str(seed),
             "--count",
-            "24",
+            "4",
             "--only",
             name,
             "--keep",
