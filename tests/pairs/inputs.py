@@ -20,134 +20,26 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 import dsl
-from collectives import all_reduce
-from dsl import DIFFERENT, EQUIVALENT, ERROR, UNDECIDED, Data, boolean, f32, i32, i64
+import input_masks  # noqa: F401  more families
+from dsl import DIFFERENT, EQUIVALENT, ERROR, UNDECIDED, boolean, f32, i32, i64
+from input_cases import (
+    FAMILIES,
+    Case,
+    attend,
+    bug,
+    family,
+    linear,
+    norm,
+    normals,
+    ones_and_zeros,
+    say,
+    silu,
+    softmax,
+    tokens,
+)
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VERDICT = {0: EQUIVALENT, 1: DIFFERENT, 2: ERROR, 3: UNDECIDED}
-FAMILIES = {}
-
-
-def family(f):
-    FAMILIES[f.__name__] = f
-    return f
-
-
-class Graph(dsl.Graph):
-    """Inputs have a value for each set, and perhaps a domain."""
-
-    def __init__(self):
-        super().__init__()
-        self.sets = []
-
-    def given(self, name, shape, sets, dtype=i64, domain=None):
-        t = self.leaf("input", name, Data(shape, sets[0]), dtype)
-        if domain:
-            self.nodes[-1]["domain"] = domain
-        for k, v in enumerate(sets[1:]):
-            while len(self.sets) <= k:
-                self.sets.append({})
-            self.sets[k][name] = (Data(shape, v), dtype)
-        return t
-
-    def write(self, folder, outputs):
-        super().write(folder, outputs)
-        for k, s in enumerate(self.sets):
-            dsl.write_safetensors(os.path.join(folder, "inputs.%d.safetensors" % (k + 1)), s)
-
-
-class Case:
-    def __init__(self, expected, left, right, relations=None, what=""):
-        self.expected, self.sides, self.relations, self.what = (
-            expected,
-            (left, right),
-            relations,
-            what,
-        )
-
-    def write(self, folder):
-        for side, build in zip(("left", "right"), self.sides):
-            g = Graph()
-            out = build(g)
-            g.write(os.path.join(folder, side), out if isinstance(out, dict) else {"y": out})
-        if self.relations:
-            with open(os.path.join(folder, "relations.txt"), "w", encoding="utf-8") as f:
-                f.write(self.relations)
-
-
-# ---- pieces ----
-
-
-def normals(rng, n, scale=1.0):
-    return [rng.gauss(0, scale) for _ in range(n)]
-
-
-def tokens(rng, n, low, high, without=()):
-    return [rng.choice([t for t in range(low, high) if t not in without]) for _ in range(n)]
-
-
-def ones_and_zeros(rng, rows, n, form):
-    out = []
-    for _ in range(rows):
-        k = rng.randint(1, n)
-        if form == "left":
-            out += [0] * (n - k) + [1] * k
-        elif form == "right":
-            out += [1] * k + [0] * (n - k)
-        elif form == "full":
-            out += [1] * n
-        else:
-            row = [int(rng.random() < 0.6) for _ in range(n)]
-            row[rng.randrange(n)] = 1
-            out += row
-    return out
-
-
-def linear(g, x, name, n, other):
-    w = g.param(name, n, x.shape[-1])
-    return x.matmul(w.t()) if other else x.linear(w)
-
-
-def silu(x, other):
-    return x.mul(x.sigmoid()) if other else x.silu()
-
-
-def norm(x, other):
-    return (
-        x.mul(x.square().mean(-1, True).add(1e-5).rsqrt())
-        if other
-        else x.div(x.square().mean(-1, True).add(1e-5).sqrt())
-    )
-
-
-def softmax(x, other):
-    if not other:
-        return x.softmax(-1)
-    e = x.sub(x.amax(-1, True)).exp()
-    return e.div(e.sum(-1, True))
-
-
-def bug(rng, x):
-    """Something that is off by a little, on any input."""
-    return rng.choice(
-        [lambda: x.mul(1.001), lambda: x.add(0.01), lambda: x.neg(), lambda: x.mul(2.0)]
-    )()
-
-
-def attend(g, x, mask, other, width):
-    """Attention of one head; mask: [B, T], 0 where keys are padding, or None."""
-    q, k, v = (linear(g, x, "%s.weight" % n, width, other) for n in "qkv")
-    s = (
-        q.matmul(k.transpose(-2, -1)).mul(width**-0.5)
-        if not other
-        else q.mul(width**-0.5).matmul(k.transpose(-2, -1))
-    )
-    if mask is not None:
-        gone = mask.eq(0).unsqueeze(1)
-        s = s.masked_fill(gone, float("-inf")) if not other else gone.where(float("-inf"), s)
-    return softmax(s, other).matmul(v)
-
-
 # ---- captures of other inputs ----
 
 
@@ -345,24 +237,6 @@ def x_of(g, name):
 # ---- domains ----
 
 
-def say(rng, name, domain):
-    """(domain of the left capture, of the right one, relations): the same said in different
-    places."""
-    where = rng.randrange(4)
-    if where == 3:
-        clauses = []
-        if "range" in domain:
-            clauses.append("range %s %s" % tuple(domain["range"]))
-        if "exclude" in domain:
-            clauses.append("exclude " + " ".join(str(v) for v in domain["exclude"]))
-        clauses += [k for k in ("distinct", "sorted") if domain.get(k)]
-        if "mask" in domain:
-            clauses.append("mask " + domain["mask"])
-        rng.shuffle(clauses)
-        return None, None, "input %s %s\n" % (name, rng.choice([" ", ", "]).join(clauses))
-    return domain if where != 1 else None, domain if where != 0 else None, None
-
-
 @family
 def padding_ids(rng):
     """Padding is handled on one side only: that shows where padding may come."""
@@ -549,209 +423,6 @@ def sorted_bounds(rng):
         relations,
         "sorted=%s %s" % (is_sorted, x),
     )
-
-
-@family
-def seldom(rng):
-    """What an input is kept at by its looks, and may be otherwise as its domain says: one side asks
-    for one of the others."""
-    batch, n = rng.randint(1, 3), rng.randint(4, 8)
-    kind = rng.choice(["ones", "hole", "length", "bound", "order"])
-    dtype, shape = i64, (batch, n)
-    if kind in ("ones", "hole"):
-        said = {"mask": "any" if kind == "hole" else rng.choice(["left", "right"])}
-        first, k = [1] * (batch * n), rng.randrange(1, n)
-        dtype = rng.choice([i64, boolean, f32])
-    elif kind == "length":
-        said, shape, first, k = (
-            {"range": [1, n]},
-            (batch + 1,),
-            [n] * (batch + 1),
-            rng.randint(1, n),
-        )
-    elif kind == "bound":
-        said, shape = {"range": [0, 1000], "sorted": True}, (n,)
-        first, k = list(range(n)), rng.randrange(50, 1000)
-    else:
-        said, shape, first, k = {"range": [0, n - 1], "distinct": True}, (n,), list(range(n)), None
-    dl, dr, relations = say(rng, "m", said)
-    x = normals(rng, n)
-
-    def build(side):
-        def f(g):
-            m = g.given("m", shape, [first], dtype, dr if side else dl)
-            h = linear(g, g.given("x", (1, n), [x], f32), "w", 3, side)
-            whole = m.to(i64)
-            if kind in ("ones", "hole"):
-                asked = whole.sum(-1).eq(k) if kind == "ones" else whole.select(-1, k).eq(0)
-                asked = asked.to(f32).sum(0)
-            elif kind == "length":
-                asked = whole.eq(k).to(f32).sum(0)
-            elif kind == "bound":
-                asked = whole.eq(k).to(f32).sum(0)
-            else:
-                asked = whole.select(0, 0).eq(n - 1).to(f32)
-            return h.add(asked.mul(0.5)) if side else h.add(asked.mul(0.0))
-
-        return f
-
-    return Case(DIFFERENT, build(0), build(1), relations, "%s %s %s" % (kind, k, shape))
-
-
-@family
-def not_passed_on(rng):
-    """Both sides are given a mask, positions or kinds of tokens, and one reads them nowhere; or the
-    other one reads what makes no difference."""
-    batch, n, kinds = rng.randint(1, 3), rng.randint(4, 8), rng.randint(2, 5)
-    kind = rng.choice(["mask", "positions", "types", "lengths"])
-    dtype, shape, same = i64, (batch, n), rng.random() < 0.3
-    if kind == "mask":
-        said, first = {"mask": rng.choice(["left", "right", "any"])}, [1] * (batch * n)
-        dtype = rng.choice([i64, boolean])
-    elif kind == "positions":
-        said, shape, first = {"range": [0, n + rng.randint(1, 9)]}, (n,), list(range(n))
-    elif kind == "types":
-        said, first = {"range": [0, kinds - 1]}, [0] * (batch * n)
-    else:
-        said, shape, first = {"range": [1, n]}, (batch + 1,), [n] * (batch + 1)
-    dl, dr, relations = say(rng, "m", said)
-    x, table = normals(rng, n), normals(rng, kinds * 3)
-
-    def build(side):
-        def f(g):
-            m = g.given("m", shape, [first], dtype, dr if side else dl)
-            h = linear(g, g.given("x", (1, n), [x], f32), "w", 3, side)
-            if side:
-                return h.add(g.param("table", Data((kinds, 3), table)).select(0, 0))
-            whole = m.to(i64)
-            if kind == "types":
-                rows = g.param("table", Data((kinds, 3), table))
-                read = rows.embedding(whole).select(0, 0).select(0, 0)
-                return h.add(read.mul(0.0).add(rows.select(0, 0)) if same else read)
-            apart = whole.to(f32).sum(0).sum(0) if len(shape) > 1 else whole.to(f32).sum(0)
-            apart = apart.sub(float(sum(first))).mul(0.0 if same else 0.5)
-            return h.add(g.param("table", Data((kinds, 3), table)).select(0, 0)).add(apart)
-
-        return f
-
-    return Case(EQUIVALENT if same else DIFFERENT, build(0), build(1), relations, kind)
-
-
-@family
-def exchanged(rng):
-    """Two masks, lengths or kinds that were captured as one value and are two inputs by their
-    names: an encoder's mask where the decoder's belongs. Or each side reads the same one."""
-    batch, n = rng.randint(1, 3), rng.randint(4, 8)
-    kind, same = rng.choice(["mask", "types", "lengths"]), rng.random() < 0.3
-    shape, how = (batch, n), rng.choice(["one", "both", "twice"])
-    if kind == "mask":
-        said, first = {"mask": rng.choice(["left", "right", "any"])}, [1] * (batch * n)
-    elif kind == "types":
-        said, first = {"range": [0, 3]}, [0] * (batch * n)
-    else:
-        said, shape, first = {"range": [1, n]}, (batch + 1,), [n] * (batch + 1)
-    dl, dr, relations = say(rng, "m", said)
-    el, er, more = say(rng, "k", said)
-    x = normals(rng, n)
-
-    def build(side):
-        def f(g):
-            m = g.given("m", shape, [first], i64, dr if side else dl).to(f32)
-            k = g.given("k", shape, [first], i64, er if side else el).to(f32)
-            h = linear(g, g.given("x", (1, n), [x], f32), "w", 3, side)
-            sums = lambda t: t.sum(0).sum(0) if len(shape) > 1 else t.sum(0)
-            other = side and not same
-            if how == "one":
-                read = sums(k if other else m)
-            elif how == "both":
-                read = sums(m.sub(k.mul(0.5))) if not other else sums(k.sub(m.mul(0.5)))
-            else:
-                read = sums(m).add(sums(m if other else k))
-            return h.add(read.mul(0.25))
-
-        return f
-
-    relations = (relations or "") + (more or "") or None
-    return Case(EQUIVALENT if same else DIFFERENT, build(0), build(1), relations, kind + " " + how)
-
-
-@family
-def on_ranks(rng):
-    """Ranks that hold rows of one mask, or of lengths, which was captured full or as full on each:
-    a mean of the ranks' means is the mean of all on those values only."""
-    ranks, rows, n = rng.randint(2, 4), rng.randint(1, 3), rng.randint(3, 6)
-    masks, full = rng.random() < 0.6, rng.random() < 0.5
-    what = rng.choice(["right", "right", "means", "first", "constant", "one", "exchanged"])
-    if masks:
-        said, part, shape = {"mask": rng.choice(["right", "any"])}, (rows, n), (ranks * rows, n)
-        own = [1] * (rows * n) if full else ones_and_zeros(rng, rows, n, "right")
-    else:
-        said, part, shape = {"range": [1, n]}, (rows,), (ranks * rows,)
-        own = [n] * rows if full else tokens(rng, rows, 1, n + 1)
-    values = normals(rng, ranks * len(own))
-    dl, dr = (said, said) if masks else rng.choice([(said, said), (said, None)])
-
-    def total(t):
-        return t.sum(0).sum(0) if masks else t.sum(0)
-
-    def left(g):
-        m = g.given("m", shape, [own * ranks], i64, dl).to(f32)
-        v = g.given("v", shape, [values], f32)
-        return total(v.mul(m)).div(total(m))
-
-    def right(g):
-        m, v = [], []
-        for r in range(ranks):
-            cut = values[r * len(own) : (r + 1) * len(own)]
-            m.append(g.given("rank%d.m" % r, part, [own], i64, dr).to(f32))
-            v.append(g.given("rank%d.v" % r, part, [cut], f32))
-        if what == "one":
-            m = [m[0]] * ranks
-        elif what == "exchanged":
-            m = m[1:] + m[:1]
-        up, down = [total(a.mul(b)) for a, b in zip(v, m)], [total(b) for b in m]
-        if what == "means":
-            return all_reduce([a.div(b) for a, b in zip(up, down)], "avg")
-        if what == "first":
-            return all_reduce(up, "avg").div(down[0])
-        if what == "constant":
-            return all_reduce(up).div(float(sum(own) * ranks))
-        return all_reduce(up).div(all_reduce(down))
-
-    kind = "%s of %d ranks, %s" % ("mask" if masks else "lengths", ranks, what)
-    return Case(EQUIVALENT if what == "right" else DIFFERENT, left, right, None, kind)
-
-
-@family
-def shards_of_one_value(rng):
-    """Ranks that hold parts of a bias of zeros, or of a scale of ones, as they are initialised: the
-    ranks' numbers say which part is whose."""
-    ranks, n, rows, width = rng.randint(2, 4), rng.randint(2, 4), rng.randint(2, 3), 5
-    what = rng.choice(["right", "right", "first", "exchanged"])
-    scale, value = rng.random() < 0.5, rng.choice([0.0, 1.0, 0.5])
-    x, w = normals(rng, rows * width), normals(rng, width * n * ranks)
-
-    def given(g, name, cut):
-        columns = [w[k * n * ranks :][: n * ranks][cut] for k in range(width)]
-        size = len(columns[0])
-        m = g.leaf("parameter", name + "w", Data((width, size), sum(columns, [])), f32)
-        b = g.leaf("parameter", name + "b", Data((size,), [value] * size), f32)
-        return g.given(name + "x", (rows, width), [x], f32).matmul(m), b
-
-    def left(g):
-        y, b = given(g, "", slice(None))
-        return y.mul(b) if scale else y.add(b)
-
-    def right(g):
-        held = [given(g, "rank%d." % r, slice(r * n, r * n + n)) for r in range(ranks)]
-        b = [b for _, b in held]
-        b = [b[0]] * ranks if what == "first" else b[1:] + b[:1] if what == "exchanged" else b
-        parts = [y.mul(c) if scale else y.add(c) for (y, _), c in zip(held, b)]
-        shape = (rows, n * ranks)
-        return parts[0].op("dist::all_gather", [parts, 1], shape)
-
-    kind = "%s of %d ranks, %s" % ("scale" if scale else "bias", ranks, what)
-    return Case(EQUIVALENT if what == "right" else DIFFERENT, left, right, None, kind)
 
 
 @family
