@@ -157,20 +157,29 @@ static bool passes_on(const char *op) {
   return o->identity || o->rearranges || o->part || o->cast;
 }
 
-/* The integers by which a call looks up rows of its first argument, a table. NULL: it looks up
- * none. */
-static const rule_term *looked_up(const rule_term *t) {
-  const uint32_t at = strcmp(t->u.s, OP_INDEX_SELECT) == 0 ? 2 : 1;
-  const bool rows = at == 2 || strcmp(t->u.s, OP_EMBEDDING) == 0;
-  const rule_term *by = at < t->n ? t->child[at] : NULL;
-  if (rows) return by;
-  return by && by->kind == RULE_LIST && by->n && strcmp(t->u.s, OP_INDEX_TENSOR) == 0 ? by->child[0]
-                                                                                      : NULL;
+/* Whether a call chooses places of its first argument by what is marked in `flow`. Returns: in
+ * `dim` along which dimension. */
+static bool looks_up(const rule_term *t, const bool *flow, uint32_t *dim) {
+  const rule_operator *o = rule_operator_of(t->u.s);
+  const rule_term *by = o->index < t->n ? t->child[o->index] : NULL;
+  *dim = 0;
+  if (!by || (o->ends != RULE_ENDS_ROWS && o->ends != RULE_ENDS_ALONG && o->ends != RULE_ENDS_EACH))
+    return false;
+  if (o->ends == RULE_ENDS_EACH) {
+    while (*dim < by->n && !(by->child[*dim]->kind == RULE_VAR && flow[by->child[*dim]->u.i]))
+      ++*dim;
+    return by->kind == RULE_LIST && *dim < by->n;
+  }
+  if (o->ends == RULE_ENDS_ALONG) {
+    if (t->child[1]->kind != RULE_INT || t->child[1]->u.i < 0) return false;
+    *dim = (uint32_t)t->child[1]->u.i;
+  }
+  return by->kind == RULE_VAR && flow[by->u.i];
 }
 
 /* The next call after node `i` that has what input `top` only moves to as the index of a table; 0:
  * none. `flow` is kept between calls, and begins at `top` where `i` is. */
-static size_t next_look_up(const cap_graph *g, size_t top, size_t i, bool *flow) {
+static size_t next_look_up(const cap_graph *g, size_t top, size_t i, bool *flow, uint32_t *dim) {
   if (i == top) {
     memset(flow, 0, g->n_nodes);
     flow[top] = true;
@@ -178,29 +187,26 @@ static size_t next_look_up(const cap_graph *g, size_t top, size_t i, bool *flow)
   while (++i < g->n_nodes) {
     const rule_term *t = g->node[i].call;
     if (!t || t->n == 0) continue;
-    const rule_term *by = looked_up(t);
-    if (by && by->kind == RULE_VAR && flow[by->u.i]) return i;
-    if (!by && t->child[0]->kind == RULE_VAR && flow[t->child[0]->u.i] && passes_on(t->u.s))
+    if (looks_up(t, flow, dim)) return i;
+    if (t->child[0]->kind == RULE_VAR && flow[t->child[0]->u.i] && passes_on(t->u.s))
       flow[i] = true;
   }
   return 0;
 }
 
-/* One past the last row of a table that is not all zeros; 0 where the call looks up no captured one
- * by rows. */
-static int64_t used_rows(const cap_graph *g, const rule_term *t) {
-  if (t->child[0]->kind != RULE_VAR || (strcmp(t->u.s, OP_INDEX_SELECT) == 0 &&
-                                        !(t->child[1]->kind == RULE_INT && t->child[1]->u.i == 0)))
-    return 0;
+/* One past the last place along `dim` of what the call looks up, padding aside: rows of a captured
+ * table that are all zeros. 0: it looks up none. */
+static int64_t used_rows(const cap_graph *g, const rule_term *t, uint32_t dim) {
+  if (t->child[0]->kind != RULE_VAR) return 0;
   const cap_node *table = &g->node[t->child[0]->u.i];
-  if (!table->value || table->value->shape.rank < 1 || table->value->shape.dim[0] < 1 ||
-      table->value->numel < 1)
-    return 0;
+  const rule_shape *shape = table->n_outputs ? &table->output[0].shape : NULL;
+  if (!shape || dim >= shape->rank) return 0;
+  const int64_t rows = shape->dim[dim];
+  if (!table->value || dim > 0 || shape->rank < 2 || rows < 1 || table->value->numel < 1)
+    return rows;
   int64_t last = table->value->numel;
-  if (table->value->shape.rank < 2) return table->value->shape.dim[0];
   while (last > 0 && rule_tensor_get(table->value, last - 1) == 0) last--;
-  return last == 0 ? table->value->shape.dim[0]
-                   : (last - 1) / (table->value->numel / table->value->shape.dim[0]) + 1;
+  return last == 0 ? rows : (last - 1) / (table->value->numel / rows) + 1;
 }
 
 static bool same_input(size_t a, const cap_graph *g, size_t b, const cap_graph *h) {
@@ -239,8 +245,9 @@ iso_code chk_covers_table(chk_state *k, uint32_t input, int64_t high, bool *cove
       if (g->node[i].kind != CAP_INPUT ||
           !(side == t->side ? i == t->index : same_input(t->index, own, i, g)))
         continue;
-      for (size_t j = i; (j = next_look_up(g, i, j, flow)) != 0;) {
-        const int64_t rows = live[j] ? used_rows(g, g->node[j].call) : 0;
+      uint32_t dim;
+      for (size_t j = i; (j = next_look_up(g, i, j, flow, &dim)) != 0;) {
+        const int64_t rows = live[j] ? used_rows(g, g->node[j].call, dim) : 0;
         *covers |= rows > 0 && high >= rows - 1;
       }
     }
@@ -310,8 +317,13 @@ static iso_code check_side(chk_state *k, int side, const bool *fixed) {
   for (size_t i = 0; i < g->n_nodes && !c; i++) {
     if (g->node[i].kind != CAP_INPUT || !live[i]) continue;
     if (!fixed[base + i]) any_free = true;
-    else if (rule_dtype_is_int(g->node[i].value->dtype))
-      n_tokens += next_look_up(g, i, i, flow) != 0;
+    else if (rule_dtype_is_int(g->node[i].value->dtype)) {
+      uint32_t dim;
+      size_t j = next_look_up(g, i, i, flow, &dim);
+      while (j && !rule_operator_of(g->node[j].call->u.s)->table)
+        j = next_look_up(g, i, j, flow, &dim);
+      n_tokens += j != 0;
+    }
   }
   free(live);
   free(flow);

@@ -206,3 +206,24 @@ def shards_of_one_value(rng):
 
     kind = "%s of %d ranks, %s" % ("scale" if scale else "bias", ranks, what)
     return Case(EQUIVALENT if what == "right" else DIFFERENT, left, right, None, kind)
+
+
+@family
+def places_by_index(rng):
+    """Columns by `index`, and by indices that are clamped first: no index counts from the end, as
+    both `compare` and `check` say that they assume; or clamped to one too few."""
+    rows, n, k = rng.randint(2, 4), rng.randint(4, 8), rng.randint(2, 5)
+    same, x = rng.random() < 0.6, normals(rng, rows * n)
+    ids = [n - 2, 0] + tokens(rng, k - 2, 0, n - 1)  # no mask, and no positions
+
+    def build(side):
+        def f(g):
+            h = g.given("x", (rows, n), [x], f32).mul(2.0)
+            y = g.given("y", (k,), [ids], i64)
+            if side:
+                y = y.clamp(0, n - 1 if same else n - 2)
+            return h.op("index.Tensor", [h, [None, y]], (rows, k))
+
+        return f
+
+    return Case(EQUIVALENT if same else DIFFERENT, build(0), build(1), None, "columns")
