@@ -94,15 +94,25 @@ static iso_code say(roles_work *x, const char ***line, const char *name, const r
                                      name, x->n_ranks - 1, name, p->dim));
 }
 
-/* How the ranks share leaf `j`. */
-static iso_code decide(roles_work *x, uint32_t j, const char *name, roles_place *p) {
+/* Whether ranks may have other values of it than those that were captured, which no leaf of the
+ * other graph says to be one. */
+static bool may_differ(const cap_node *n, const cap_node *whole) {
+  return (n->kind == CAP_INPUT || n->kind == CAP_PARAMETER) &&
+         !(whole && rule_shape_eq(&whole->output[0].shape, &n->output[0].shape));
+}
+
+/* How the ranks share leaf `j`; `own`: each has one of its own. */
+static iso_code decide(roles_work *x, uint32_t j, const char *name, bool own, roles_place *p) {
   const cap_node *n = &x->g->node[x->leaf[j]], *whole = namesake(x, name);
-  const uint32_t d =
-      whole ? shared_dim(&whole->output[0].shape, &n->output[0].shape, x->n_ranks) : RULE_MAX_RANK;
+  const uint32_t d = whole && own
+                         ? shared_dim(&whole->output[0].shape, &n->output[0].shape, x->n_ranks)
+                         : RULE_MAX_RANK;
   for (uint32_t r = 0; r < x->n_ranks; r++)
     if (!value_of(x, held_by(x, r, j), 0)) return roles_refuse(x, "%s has no value", name);
   *p = (roles_place){.kind = d < RULE_MAX_RANK ? ROLES_PART : ROLES_SAME, .dim = d};
   range_of(n, p);
+  if (p->kind == ROLES_SAME && own && may_differ(n, whole))
+    return roles_refuse(x, "%s is no leaf of the other capture, of its shape", name);
   if (p->kind == ROLES_SAME && !all_same(x, j))
     return roles_refuse(x, "%s is not the same on all ranks, and no part of one tensor", name);
   if (p->kind == ROLES_PART && n->domain && rule_domain_is_joint(n->domain))
@@ -137,7 +147,7 @@ iso_code roles_leaves(roles_work *x) {
     const char *name = x->g->node[x->leaf[j]].name;
     roles_place *p = &x->place[x->leaf[j]];
     const bool own = roles_rank_of(name, &name) >= 0;
-    c = decide(x, j, name, p);
+    c = decide(x, j, name, own, p);
     if (c || roles_refused(x)) return c;
     c = add(x, j, name, p);
     if (!c && own) c = say(x, &line, name, p);

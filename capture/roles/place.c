@@ -38,18 +38,19 @@ static bool any_times(const roles_work *x, const operands *o) {
 
 /* ---- collectives ---- */
 
-static const roles_place *first_of(const roles_work *x, const cap_node *n) {
-  return &x->place[n->call->child[0]->child[0]->u.i];
-}
+static uint32_t first_of(const cap_node *n) { return (uint32_t)n->call->child[0]->child[0]->u.i; }
 
 static bool is_word(const rule_term *t, const char *word) {
   return t->kind == RULE_STRING && strcmp(t->u.s, word) == 0;
 }
 
-/* The tensor of which they all have the sum, or the mean. */
-static bool reduced(const roles_place *p, const rule_term *how, roles_place *out) {
+/* The tensor of which they all have the sum, or the mean. Integers wrap, and sums of booleans are
+ * no multiples of them: so many times a tensor, and a mean, are of real numbers. */
+static bool reduced(const roles_work *x, uint32_t own, const rule_term *how, roles_place *out) {
+  const roles_place *p = &x->place[own];
   *out = (roles_place){.kind = ROLES_SAME, .at = p->at, .times = p->times};
   if (p->kind == ROLES_SUM && is_word(how, "sum")) return true;
+  if (!rule_dtype_is_float(x->g->node[own].output[0].dtype)) return false;
   if (p->kind == ROLES_SAME && is_word(how, "sum")) {
     out->times = true;
     return !p->times;
@@ -62,13 +63,14 @@ static bool reduced(const roles_place *p, const rule_term *how, roles_place *out
 static iso_code place_collective(roles_work *x, uint32_t i) {
   const cap_node *n = &x->g->node[i];
   const rule_term *const *arg = n->call->child;
-  const roles_place *p = first_of(x, n);
+  const roles_place *p = &x->place[first_of(n)];
   bool known = false;
   if (n->n_outputs > 1) {
     x->place[i].kind = ROLES_MANY; /* its shares are placed */
     return ISO_OK;
   }
-  if (rule_is_overload(n->op, OP_DIST_ALL_REDUCE)) known = reduced(p, arg[1], &x->place[i]);
+  if (rule_is_overload(n->op, OP_DIST_ALL_REDUCE))
+    known = reduced(x, first_of(n), arg[1], &x->place[i]);
   else if (rule_is_overload(n->op, OP_DIST_ALL_GATHER) && arg[1]->kind == RULE_INT) {
     x->place[i] = (roles_place){.kind = ROLES_SAME, .at = p->at, .times = p->times};
     known = p->kind == ROLES_PART && (int64_t)p->dim == arg[1]->u.i;
@@ -81,7 +83,7 @@ static iso_code place_share(roles_work *x, uint32_t i, const cap_node *all) {
   const rule_term *const *arg = all->call->child;
   const bool scatters = rule_is_overload(all->op, OP_DIST_REDUCE_SCATTER);
   roles_place *p = &x->place[i];
-  if (!scatters || !reduced(first_of(x, all), arg[1], p) || arg[2]->kind != RULE_INT)
+  if (!scatters || !reduced(x, first_of(all), arg[1], p) || arg[2]->kind != RULE_INT)
     return roles_refuse(x, "what %s makes of the ranks' tensors", all->id);
   p->kind = ROLES_PART;
   p->dim = (uint32_t)arg[2]->u.i;

@@ -1,4 +1,5 @@
 /* The graph of one: operators on what the ranks' tensors are together. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "egraph/base/vec.h"
@@ -128,6 +129,13 @@ iso_code roles_multiply(roles_work *x, uint32_t node) {
   return c;
 }
 
+/* Rules hold of numbers: where the whole is none, ranks may have another thing each. */
+static bool all_numbers(const rule_tensor *t) {
+  for (int64_t i = 0; rule_dtype_is_inexact(t->dtype) && i < t->numel; i++)
+    if (!isfinite(rule_tensor_get(t, i))) return false;
+  return true;
+}
+
 /* An output is what each rank has, or what they have parts of. */
 static iso_code take_result(roles_work *x, uint32_t j, cap_result *result, roles_parts *parts) {
   const cap_result *old = &x->g->result[x->by_name ? j * x->n_ranks : j];
@@ -137,6 +145,8 @@ static iso_code take_result(roles_work *x, uint32_t j, cap_result *result, roles
     return roles_refuse(x, "what %s is of the ranks' tensors", old->name);
   if (p->kind == ROLES_PART && !x->q->parts)
     return roles_refuse(x, "the ranks have parts of %s", old->name);
+  if (!all_numbers(x->made[p->at].value[0]))
+    return roles_refuse(x, "%s is no number everywhere", old->name);
   if (p->times) c = roles_multiply(x, old->node);
   result[j] = (cap_result){old->name, p->at};
   if (p->kind == ROLES_PART) parts[x->out->n_parts++] = (roles_parts){old->name, p->dim};

@@ -43,6 +43,15 @@ static iso_code add_rules(pair *p, iso_error *err) {
   return ISO_OK;
 }
 
+/* What the ranks hold of an output, rearranged, is no relation that could be written down here: the
+ * ranks are compared as they are. */
+static iso_code unsaid(pair *p, const char *output) {
+  synth_result *r = p->result;
+  r->verdict = SYNTH_UNDECIDED;
+  r->reason = iso_arena_printf(&r->arena, "output %s is parts of the ranks', rearranged", output);
+  return ISO_OK;
+}
+
 /* An output that ranks hold parts of is said to be so. */
 static iso_code say_parts(pair *p, iso_error *err) {
   const roles_result *x = &p->roles;
@@ -50,6 +59,7 @@ static iso_code say_parts(pair *p, iso_error *err) {
     for (size_t k = 0; k < p->refinement.n; k++) {
       refined *one = &p->refinement.of[k];
       if (strcmp(one->output, x->parts[i].output) != 0) continue;
+      if (one->inferred && strcmp(one->relation, one->output) != 0) return unsaid(p, one->output);
       one->relation = iso_arena_printf(&p->refinement.arena, "cat of %s of %zu ranks, dim %u",
                                        one->output, x->n_ranks, x->parts[i].dim);
       one->inferred = false; /* it is of the graph of one, in which it is the output itself */

@@ -227,3 +227,39 @@ def places_by_index(rng):
         return f
 
     return Case(EQUIVALENT if same else DIFFERENT, build(0), build(1), None, "columns")
+
+
+@family
+def same_on_ranks(rng):
+    """Ranks of one role that hold one value: sums of integers wrap and those of booleans do not
+    count, and a leaf that the left lacks may be another on each rank."""
+    ranks, n = rng.randint(4, 6), rng.randint(3, 5)
+    what = rng.choice(["right", "wraps", "counts", "own"])
+    x, c = normals(rng, n), normals(rng, n)
+    if what == "wraps":
+        dtype, x = "uint8", [rng.randint(90, 200) for _ in range(n)]
+    elif what == "counts":
+        dtype, x = boolean, [True] + [rng.random() < 0.5 for _ in range(n - 1)]
+    else:
+        dtype = f32
+    whole = i64 if what in ("wraps", "counts") else f32
+
+    def given(g, r):
+        return g.given("rank%d.x" % r if r >= 0 else "x", (n,), [x], dtype)
+
+    def left(g):
+        y = given(g, -1).to(whole)
+        y = y if what == "own" else y.mul(ranks)
+        return {"y_rank%d" % r if r else "y": y for r in range(ranks)}
+
+    def right(g):
+        parts = [given(g, r) for r in range(ranks)]
+        if what == "own":
+            own = [g.given("rank%d.c" % r, (n,), [c], f32) for r in range(ranks)]
+            mean = all_reduce(own, "avg")
+            out = [a.add(b.sub(mean)) for a, b in zip(parts, own)]
+        else:
+            out = [all_reduce(parts).to(whole)] * ranks
+        return {"y_rank%d" % r if r else "y": y for r, y in enumerate(out)}
+
+    return Case(EQUIVALENT if what == "right" else DIFFERENT, left, right, None, what)
