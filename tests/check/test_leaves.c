@@ -395,13 +395,15 @@ START_TEST(a_range_of_ids_leaves_out_rows_of_zeros_alone) {
     for (int64_t most = 0; most < ROWS; most++)
       for (int64_t low = -1; low <= 1; low++)
         for (int64_t high = 0; high <= ROWS; high++) {
-          const bool want = _i != COLUMNS && low <= 0 && high >= ROWS - padding - 1 && most <= high;
+          /* All of the columns, of which none is padding, or all rows that are no zeros. */
+          const int64_t last = _i == COLUMNS ? 1 : ROWS - padding - 1;
+          const bool want = low <= 0 && high >= last && most <= high;
           ck_assert_msg(range_taken((read_by)_i, padding, most, low, high) == want,
                         "%d rows of zeros, ids up to %d, within %d and %d", (int)padding, (int)most,
                         (int)low, (int)high);
           n_taken += want;
         }
-  ck_assert((_i == COLUMNS) == (n_taken == 0));
+  ck_assert(n_taken > 0);
 }
 END_TEST
 
