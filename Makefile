@@ -33,7 +33,7 @@ LIBS += -Wl,--push-state,--no-as-needed -lstdc++ -Wl,--pop-state
 endif
 
 FOLDERS = egraph rules capture validate synth localise check lint
-LIB_SRC := $(sort $(wildcard $(foreach d,$(FOLDERS),$(d)/*.c $(d)/*/*.c)))
+LIB_SRC := $(sort $(wildcard $(foreach d,$(FOLDERS),$(d)/*.c $(d)/*/*.c $(d)/*/*/*.c)))
 CLI_SRC := $(sort $(wildcard cli/*.c cli/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o)
 CLI_OBJ := $(CLI_SRC:%.c=$(B)/obj/%.o)

@@ -237,7 +237,7 @@ bool plc_match_with(plc *x, plc_tuple *t, uint32_t k, uint32_t axes, bool blocks
 /* Without blocks, and then with them. */
 bool plc_match(plc *x, plc_tuple *t, uint32_t k, uint32_t axes, plc_place *out);
 
-/* ---- lift.c ---- */
+/* ---- lift/ ---- */
 /* Whether it is a rank's result of a collective. */
 bool plc_takes_part(const plc *x, const plc_tuple *t);
 /* The tuples that it reads. Returns: false where the ranks' calls are not one call. */
@@ -247,7 +247,7 @@ void plc_lift(plc *x, plc_tuple *t);
 /* The whole call, RULE_VAR i: argument i of the tuple. NULL: the ranks' calls have none. */
 const rule_term *plc_whole_call(plc *x, plc_tuple *t, const plc_variant *v, iso_arena *a);
 
-/* ends.c: `call`, a whole call or NULL, with places that were counted from the end counted from
+/* `call`, a whole call or NULL, with places that were counted from the end counted from
  * that of the whole. */
 const rule_term *plc_from_end(plc *x, const plc_tuple *t, const rule_term *call, iso_arena *a);
 /* Whether a step within so many before it was read as one with a size of 1 that is larger for one
@@ -287,7 +287,7 @@ const plc_output *plc_loss(const plc *x);
  * 0: it is not known. */
 double plc_gradient_scale(plc *x, const plc_output *loss, const plc_output *o, const plc_place *p);
 
-/* ---- counts.c ---- */
+/* ---- lift/counts.c ---- */
 /* Whether one of its literals is said to be a number of ranks. */
 bool plc_counts_ranks(const plc *x, const plc_tuple *t);
 /* The same of a number of no ranks and no elements. */
@@ -349,7 +349,7 @@ void plc_judge_within(plc *x);
 bool plc_start(plc *x);
 void plc_finish(plc *x);
 
-/* ---- blame.c ---- */
+/* ---- blame/ ---- */
 /* Whether `t` goes into `u`; `seen`, false for each tuple, is used. */
 bool plc_goes_into(const plc *x, const plc_tuple *t, const plc_tuple *u, bool *seen);
 /* A finding at a tensor that fits nowhere although all that it reads does. */

@@ -1,0 +1,21 @@
+/* Private to lint/placement/lift/: from the call of a rank to that of the whole program. */
+#ifndef LINT_VARIANTS_H
+#define LINT_VARIANTS_H
+
+#include "lint/placement/placement_int.h"
+
+/* ---- call.c ---- */
+bool plc_is_getitem(const plc *x, const plc_tuple *t);
+
+/* ---- variants.c ---- */
+void plc_drop_wholes(plc_tuple *t);
+/* Along which axes something may be other than replicas. */
+uint32_t plc_free_axes(const plc *x, const plc_tuple *t, bool *scaled);
+/* Whether the variant has a whole, in t->whole; `fits`: and the ranks hold it somehow. `as_is`:
+ * shapes with the ranks' own integers, once these were tried; rank RULE_MAX_RANK + 1 before. */
+bool plc_try_variant(plc *x, plc_tuple *t, const plc_variant *v, uint32_t axes, bool blocks,
+                     rule_shape *as_is, bool *fits);
+/* Tries all. Returns: whether there is a whole; t->state says whether the ranks hold it. */
+bool plc_lift_variants(plc *x, plc_tuple *t, uint32_t axes, bool scaled);
+
+#endif
