@@ -8,6 +8,7 @@
 #include "cli/report/obligations.h"
 #include "cli/report/ci.h"
 #include "cli/report/repro.h"
+#include "cli/report/same_graph.h"
 #include "egraph/base/parallel.h"
 #include "validate/validate.h"
 
@@ -151,6 +152,8 @@ static iso_code publish(const options *o, const pair *p, const baseline *known,
                       .n_roles = p[k].roles.n_ranks,
                       .rounding = o->rounding ? &p[k].rounding : NULL,
                       .known = o->baseline ? known : NULL};
+  for (size_t k = 0; k < o->n_pairs && !c; k++)
+    c = same_graph(rep[k].left, rep[k].right, &rep[k].same_graph, err);
   if (!c && o->save_rules) c = save_rules(p, o->n_pairs, o->save_rules, err);
   if (!c && o->save_relations)
     c = write_report(o->save_relations, refinement_lines(&p[worst].refinement, false), err);

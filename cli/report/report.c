@@ -219,11 +219,11 @@ static json_t *coverage_json(const report *p) {
                                               v->branch[i].right ? "right" : "left", "id", n->id,
                                               "op", n->op, "missing", v->branch[i].missing));
   }
-  return json_pack("{s:o, s:o, s:{s:I, s:I, s:I}, s:I, s:o, s:o}", "left", side[0], "right",
-                   side[1], "draws", "captured", (json_int_t)v->n_captured, "redrawn",
-                   (json_int_t)v->n_redrawn, "searched", (json_int_t)v->n_searched, "branch_points",
-                   (json_int_t)v->n_points, "branches", branches, "largest_merged_difference",
-                   number(p->r->largest_merged));
+  return json_pack("{s:o, s:o, s:b, s:{s:I, s:I, s:I}, s:I, s:o, s:o}", "left", side[0], "right",
+                   side[1], "same_graph", (int)p->same_graph, "draws", "captured",
+                   (json_int_t)v->n_captured, "redrawn", (json_int_t)v->n_redrawn, "searched",
+                   (json_int_t)v->n_searched, "branch_points", (json_int_t)v->n_points, "branches",
+                   branches, "largest_merged_difference", number(p->r->largest_merged));
 }
 
 static json_t *refinement_json(const report *p) {

@@ -25,6 +25,7 @@ typedef struct report {
   double load, total;             /* seconds */
   bool verbose, explain, quiet;
   bool colour;
+  bool same_graph;                    /* of both sides, so that only leaves could differ */
   bool pinned;                        /* parameters kept their captured values */
   size_t n_roles;                     /* ranks of the right side that were decided once */
   bool no_stats;                      /* no figures that differ from run to run: `stats` is null */

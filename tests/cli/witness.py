@@ -469,6 +469,30 @@ def _():
         )
 
 
+@case("coverage: two captures that are one graph, of other leaves or of other wiring")
+def _():
+    with tempfile.TemporaryDirectory() as tmp:
+
+        def product(swap=False, twice=False, alpha=2):
+            def build(g):
+                x, y = g.x(3, 5), g.x(3, 5, name="y")
+                a, b = (x * y).relu(), (x * (x if twice else y)).relu()
+                pair = [b, a] if swap else [a, b]
+                return g.op("sub.Tensor", pair, [((3, 5), dsl.f32)], {"alpha": alpha})[0]
+
+            return build
+
+        for name, other, status, same in (
+            ("itself", product(), 0, True),
+            ("order", product(swap=True), 0, True),
+            ("twice", product(twice=True), 1, False),
+            ("attribute", product(alpha=3), 1, False),
+        ):
+            report, text = compare(*sides(tmp, name, product(), other), status=status)
+            expect(report["coverage"]["same_graph"] is same, "%s", name)
+            expect(("same graph:" in text) is same, "%s: %s", name, text)
+
+
 @case("a divergence in a function says which line called it")
 def _():
     with tempfile.TemporaryDirectory() as tmp:
