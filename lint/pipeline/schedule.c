@@ -11,9 +11,13 @@
 
 #include "egraph/base/vec.h"
 
-enum { MAX_CELLS = 1 << 24 };
+enum { MAX_CELLS = 1 << 24, MANY = 32 /* microbatches missing by one mistake */ };
 
 static bool is_compute(const lint_event *e) { return e->op >= LINT_OP_F && e->op <= LINT_OP_B; }
+
+static bool is_numbered(const lint_event *e) {
+  return is_compute(e) && e->stage >= 0 && e->mb >= 0;
+}
 
 static bool in_range(const lint_trace *t, const lint_event *e) {
   return e->stage < t->stages && e->mb < t->microbatches;
@@ -231,6 +235,25 @@ static iso_code check_cell(lint_pipeline *p, int64_t stage, int64_t mb) {
   return c;
 }
 
+/* How many microbatches from `mb` on a stage has not begun. */
+static int64_t left_out(const lint_pipeline *p, int64_t stage, int64_t mb) {
+  int64_t n = 0;
+  for (; mb + n < p->c->t->microbatches; n++)
+    for (int s = 0; s < LINT_SLOTS; s++)
+      if (lint_has(lint_cell_of(p, stage, mb + n)->at[s])) return n;
+  return n;
+}
+
+/* Many that are missing one behind the other are one mistake. */
+static iso_code missing_many(lint_pipeline *p, int64_t stage, int64_t mb, int64_t n) {
+  const lint_at at = {p->owner[stage], LINT_NONE};
+  return lint_found(p->c, LINT_MISSING_MICROBATCH, &at, 1, NULL,
+                    "%" PRId64 "F%" PRId64 " to %" PRId64 "F%" PRId64 "%s are missing: there are "
+                    "%" PRId64 " microbatches",
+                    stage, mb, stage, mb + n - 1, p->has_backward ? ", and their backward," : "",
+                    p->c->t->microbatches);
+}
+
 static iso_code check_stages(lint_pipeline *p) {
   const lint_trace *t = p->c->t;
   iso_code c = ISO_OK;
@@ -241,7 +264,11 @@ static iso_code check_stages(lint_pipeline *p) {
                      "stage %" PRId64 " computes nothing", s);
       continue;
     }
-    for (int64_t m = 0; !c && m < t->microbatches; m++) c = check_cell(p, s, m);
+    for (int64_t m = 0, n; !c && m < t->microbatches; m += n) {
+      n = left_out(p, s, m);
+      if (n >= MANY) c = missing_many(p, s, m, n);
+      else c = check_cell(p, s, m), n = 1;
+    }
   }
   return c;
 }
@@ -289,7 +316,9 @@ static iso_code check_pipeline(lint_pipeline *p) {
     c = vote(p);
   }
   bool computes = false;
-  for (int64_t s = 0; !c && s < t->stages; s++) computes |= p->owner[s] != LINT_NONE;
+  for (size_t i = 0; i < p->n_procs; i++)
+    for (size_t k = 0; !computes && k < t->proc[p->proc[i]].prog->n; k++)
+      computes = is_numbered(&t->proc[p->proc[i]].prog->event[k]);
   for (size_t i = 0; !c && computes && i < p->n_procs; i++)
     for (uint32_t k = 0; !c && k < t->proc[p->proc[i]].prog->n; k++)
       c = fill(p, (lint_at){p->proc[i], k});

@@ -145,6 +145,20 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+/* The last index up to which no more are left out than are there: one that is mistyped is far from
+ * the others. `apart`: how often those behind it occur. */
+static int32_t without_gaps(const uint32_t *count, int32_t max, size_t n, uint32_t *apart) {
+  *apart = 0;
+  for (int32_t i = max; i >= 0; i--) {
+    if (!count[i]) continue;
+    if ((size_t)i + 1 <= 2 * n) return i;
+    *apart += count[i];
+    n--;
+  }
+  *apart = 0;
+  return max;
+}
+
 /* One more than the last index, where a wrong one is not taken for a pipeline that is longer: at
  * the end it must occur at least half as often as the others usually do. */
 static iso_code extent(reader *r, bool of_stages, int64_t *out) {
@@ -163,8 +177,10 @@ static iso_code extent(reader *r, bool of_stages, int64_t *out) {
     for (int32_t i = 0; i <= max; i++)
       if (count[i]) sorted[n++] = count[i];
     qsort(sorted, n, sizeof *sorted, by_size);
-    while (max > 0 && n && 2 * (uint64_t)count[max] <= sorted[n / 2] && count[max] < sorted[n / 2])
-      max--;
+    uint32_t apart;
+    max = without_gaps(count, max, n, &apart);
+    const uint64_t most = n ? sorted[n / 2] : 0;
+    while (max > 0 && 2 * ((uint64_t)count[max] + apart) <= most && count[max] < most) max--;
     *out = max + 1;
   }
   free(count);

@@ -253,11 +253,26 @@ static void settle_parts(plc *x) {
   plc_run(x);
 }
 
+/* Bounds of rows may be those of a rank's own. All are changed together. */
+static void settle_bounds(plc *x) {
+  const score before = score_of(x);
+  bool some = false;
+  for (size_t i = 0; i < x->n_tuples && before.loose && !some; i++)
+    some = plc_is_bounded(x, x->tuple[i]);
+  if (!some || plc_failed(x)) return;
+  x->bounds = true;
+  plc_run(x);
+  if (score_of(x).loose < before.loose) return; /* a fault may be seen only now */
+  x->bounds = false;
+  plc_run(x);
+}
+
 /* Guesses are changed where that lets more of the program be placed. Outputs that are placed, and
  * wrong, change none. */
 static void settle(plc *x) {
   uint32_t runs = 0;
   plc_tuple *t;
+  settle_bounds(x);
   while (!plc_failed(x) && runs < MOST_RUNS && (t = origin(x, false)))
     if (!move_one(x, t, false, &runs)) t->stuck = true;
   while (!plc_failed(x) && runs < MOST_RUNS && (t = refused(x)))

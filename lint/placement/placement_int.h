@@ -64,6 +64,7 @@ typedef enum plc_state {
 typedef struct plc_variant {
   uint8_t n, slot[PLC_AXES + 1];
   double by[PLC_AXES + 1]; /* times this; 0: it becomes 1 */
+  bool bounds;             /* its integers are bounds of a rank's rows */
 } plc_variant;
 
 typedef struct plc_tuple {
@@ -154,6 +155,7 @@ typedef struct plc {
   plc_guess *guess;
   size_t n_guesses, cap_guesses;
   uint32_t n_visited, depth;
+  bool bounds; /* bounds of rows are read as a rank's own */
 
   lint_finding *finding;
   size_t n_findings, cap_findings;
@@ -253,6 +255,8 @@ const rule_term *plc_from_end(plc *x, const plc_tuple *t, const rule_term *call,
 /* Whether a step within so many before it was read as one with a size of 1 that is larger for one
  * rank alone: there may be a better reading. */
 bool plc_grew_one(const plc *x, const plc_tuple *t, uint32_t depth);
+/* Whether it compares or bounds integers by what may be a number of a rank's rows. */
+bool plc_is_bounded(const plc *x, const plc_tuple *t);
 /* Whether a literal of its call may be a size. */
 bool plc_has_sizes(const plc *x, const plc_tuple *t);
 

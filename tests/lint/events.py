@@ -319,6 +319,17 @@ case(
     ("missing-microbatch", 1, None),
 )
 case(
+    "all of a pipeline is outside",
+    doc([ev("F", stage=3, mb=0)], pipeline={"stages": 1, "microbatches": 1}),
+    ("out-of-range", 0, 0),
+    ("missing-microbatch", 0, None),
+)
+case(
+    "very many microbatches are missing",
+    doc([ev("F", stage=0, mb=0)], pipeline={"stages": 1, "microbatches": 573320}),
+    ("missing-microbatch", 0, None),
+)
+case(
     "activations",
     doc([ev("F", stage=0, mb=m) for m in range(3)], pipeline={"stages": 1, "microbatches": 3}),
     ("out-of-range", 0, 2),

@@ -58,6 +58,8 @@ static const rule_term *literal(lifting *l, const rule_term *const *t) {
   int64_t value = t[0]->kind == RULE_INT ? same ? t[0]->u.i : covering(l, t) : 0;
   const bool said = plc_counts_ranks(l->x, l->t), counts = is_count(&l->x->mesh, own, said);
   if (same && counts && said) return one(l, t[0]);
+  if (same && l->v && l->v->bounds && t[0]->kind == RULE_INT)
+    return rule_int(l->a, plc_whole_bound(l->x, value));
   for (uint32_t i = 0; l->v && i < l->v->n; i++) {
     const double by = l->v->by[i];
     if (l->v->slot[i] != slot) continue;

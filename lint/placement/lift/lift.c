@@ -149,7 +149,7 @@ void plc_lift(plc *x, plc_tuple *t) {
     lift_getitem(x, t, x->tuple[t->arg[0]]);
   } else {
     const uint32_t axes = plc_free_axes(x, t, &scaled);
-    const bool other = plc_tried(x, t) > 0;
+    const bool other = plc_tried(x, t) > 0 || (x->bounds && plc_is_bounded(x, t));
     if (axes == 0 && !other && lift_counting(x, t)) return;
     if (axes == 0 && !other && lift_replica(x, t)) {
       /* It may as well be a shard each of something larger. */

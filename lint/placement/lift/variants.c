@@ -229,6 +229,7 @@ bool plc_lift_variants(plc *x, plc_tuple *t, uint32_t axes, bool scaled) {
   }
   for (uint32_t k = 0; k < t->n_out; k++) as_is[k].rank = RULE_MAX_RANK + 1;
   list_variants(x, t->slots, axes, scaled, all);
+  all->at[0].bounds = x->bounds && plc_is_bounded(x, t);
   uint32_t skip = plc_tried(x, t), readings = 0;
   for (uint32_t i = 0; i < 2 * all->n && !fits && !plc_failed(x); i++) {
     const plc_variant *v = &all->at[i % all->n];

@@ -7,6 +7,10 @@
 /* ---- call.c ---- */
 bool plc_is_getitem(const plc *x, const plc_tuple *t);
 
+/* ---- bounds.c ---- */
+/* The bound that one rank alone has in place of `v`; `v` where it is none. */
+int64_t plc_whole_bound(const plc *x, int64_t v);
+
 /* ---- variants.c ---- */
 void plc_drop_wholes(plc_tuple *t);
 /* Along which axes something may be other than replicas. */
