@@ -184,10 +184,27 @@ static bool may_leave(state *s, const rule_term *t, const eg_node *bind) {
   return end != INT64_MAX && rows < end;
 }
 
+/* Whether a shape is the parts', one beside the other along one dimension. */
+static bool is_beside(const rule_shape *shape, const st_parts *of) {
+  const rule_shape *own = &of->value[0]->shape;
+  uint32_t larger = 0;
+  if (shape->rank != own->rank) return false;
+  for (uint32_t d = 0; d < own->rank; d++) {
+    int64_t all = 0;
+    for (uint32_t r = 0; r < of->n; r++) all += of->value[r]->shape.dim[d];
+    if (shape->dim[d] == own->dim[d]) continue;
+    if (shape->dim[d] != all) return false;
+    larger++;
+  }
+  return larger == 1;
+}
+
 /* Whether a tensor may be the whole of what ranks make from its elements: it is no larger than what
- * one has, or `of` are what groups of them may have, and it is put together of these. */
-static bool stands_for(state *s, eg_node whole, const peers *p, const st_parts *of) {
-  if (rule_shape_eq(&s->rec[whole.i].shape, &of->value[0]->shape)) return true;
+ * one has, or as large as theirs together where what it is made of is such a guess, or `of` are
+ * what groups of them may have, and it is put together of these. */
+static bool stands_for(state *s, eg_node whole, const peers *p, const st_parts *of, bool guessed) {
+  const rule_shape *shape = &s->rec[whole.i].shape;
+  if (rule_shape_eq(shape, &of->value[0]->shape) || (guessed && is_beside(shape, of))) return true;
   const rule_tensor *v = of->n < p->n ? st_val(s, whole, s->n_draws - 1) : NULL;
   return v && st_is_cut(v, of);
 }
@@ -197,7 +214,7 @@ static bool passes_on(state *s, const lifting *x, const st_parts *of) {
   if (x->first.i == EG_NONE || !s->rec[x->first.i].tensor || !s->rec[x->first.i].valued)
     return false;
   const rule_dtype dtype = st_dtype(s, x->first);
-  return dtype == of->value[0]->dtype && stands_for(s, x->first, x->p, of) &&
+  return dtype == of->value[0]->dtype && stands_for(s, x->first, x->p, of, x->guessed) &&
          (!rule_dtype_is_int(dtype) || stays_inside(s, x->first));
 }
 
@@ -473,6 +490,24 @@ iso_code st_lift_collective(state *s, peers *p, const st_parts *of, iso_error *e
   return c;
 }
 
+/* The dimension along which a call chooses places of its first operand by integers. */
+static uint32_t chosen_along(const rule_term *t, const rule_shape *table) {
+  if (rule_operator_of(t->u.s)->ends != RULE_ENDS_ALONG) return 0;
+  const int64_t d = t->child[1]->kind == RULE_INT ? t->child[1]->u.i : 0;
+  return (uint32_t)(d < 0 ? d + (int64_t)table->rank : d);
+}
+
+/* Integers that are guessed to be the whole's choose places of the whole: a tensor of a rank's
+ * size that all ranks have, and into which they write, stands beside itself there. */
+static iso_code widened(lifting *x, const rule_term *t, iso_error *err) {
+  const bool has = t->n > 0 && t->child[0]->kind == RULE_VAR;
+  if (!x->guessed || !has || !x->same[t->child[0]->u.i]) return ISO_OK;
+  eg_node *first = &x->bind[t->child[0]->u.i];
+  const rec *r = &x->s->rec[first->i];
+  if (!r->tensor || !r->valued || rows_by(t, &r->shape) == INT64_MAX) return ISO_OK;
+  return side_by_side(x->s, *first, x->p->n, chosen_along(t, &r->shape), first, err);
+}
+
 iso_code st_guess_whole(state *s, peers *p, const st_parts *of, iso_error *err) {
   lifting x = {.s = s, .p = p, .first = {EG_NONE}};
   const rule_term *t;
@@ -486,8 +521,9 @@ iso_code st_guess_whole(state *s, peers *p, const st_parts *of, iso_error *err) 
                      rule_operator_of(op)->choice == RULE_CHOICE_BOUND;
   const bool lifts = !x.incomplete && !hides;
   if (lifts) {
-    if (may_leave(s, t, x.bind)) return ISO_OK;
-    iso_code c = st_add_term(s, t, x.bind, &whole, err);
+    iso_code c = widened(&x, t, err);
+    if (c || may_leave(s, t, x.bind)) return c;
+    c = st_add_term(s, t, x.bind, &whole, err);
     if (!c) c = st_value(s, whole, err);
     if (c == ISO_TORCH) return ISO_OK;
     if (c || s->rec[whole.i].konst) return c;
@@ -495,7 +531,7 @@ iso_code st_guess_whole(state *s, peers *p, const st_parts *of, iso_error *err) 
   iso_code c = lifts ? ISO_OK : st_join_whole(s, of, whole, &p->met, err);
   const rule_undefined none = rule_undefined_of(op);
   const bool defined = none != RULE_UNDEFINED_MAKES && none != RULE_UNDEFINED_BOTH;
-  const bool guess = defined && stands_for(s, whole, p, of);
+  const bool guess = defined && stands_for(s, whole, p, of, x.guessed);
   if (p->met || guess) p->whole = whole;
   return c;
 }
