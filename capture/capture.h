@@ -228,6 +228,9 @@ bool cap_mask_form(const char *word, unsigned *out);
 ISO_MUST_USE iso_code cap_check_domain(const cap_graph *g, uint32_t node, iso_error *err);
 /* Another domain for an input; it lives as long as the graph. */
 void cap_set_domain(cap_graph *g, uint32_t node, const rule_domain *d);
+/* What a domain says of each number by itself is said of this input's, too. */
+ISO_MUST_USE iso_code cap_pass_domain(cap_graph *g, uint32_t node, const rule_domain *d,
+                                      iso_error *err);
 
 /* ---- two captures: which inputs are one, and what they are run on (agree.c) ---- */
 

@@ -109,6 +109,23 @@ iso_code cap_read_domain(iso_arena *a, const json_t *leaf, const char *path, cap
   return c ? c : cap_domain_new(a, &d, exclude, node, &node->domain, err);
 }
 
+iso_code cap_pass_domain(cap_graph *g, uint32_t node, const rule_domain *d, iso_error *err) {
+  const cap_node *n = &g->node[node];
+  if (n->kind != CAP_INPUT || rule_domain_is_open(d)) return ISO_OK;
+  const rule_domain was = n->domain ? *n->domain : rule_domain_all(d->who),
+                    alone = {.low = d->low,
+                             .high = d->high,
+                             .exclude = d->exclude,
+                             .n_exclude = d->n_exclude,
+                             .who = d->who};
+  bool empty = false;
+  const rule_domain *both =
+      rule_domain_meet(&g->arena, &was, &alone, n->output[0].dtype, &n->output[0].shape, &empty);
+  if (!both) return iso_fail(err, ISO_NOMEM, "out of memory");
+  if (!empty) cap_set_domain(g, node, both);
+  return ISO_OK;
+}
+
 iso_code cap_check_domain(const cap_graph *g, uint32_t node, iso_error *err) {
   const cap_node *n = &g->node[node];
   char why[160], says[256];

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/config/relations.h"
+#include "rules/operators.h"
 
 enum { MAX_EXCLUDED = 4096 };
 
@@ -138,6 +139,17 @@ static void mark(const rule_term *t, bool *skip) {
   for (uint32_t i = 0; i < t->n; i++) mark(t->child[i], skip);
 }
 
+/* What is said of each of a left input's numbers holds of those that it is put together of. Slices
+ * leave numbers out, of which nothing is said. */
+static iso_code pass_on(const rule_term *t, const rule_domain *d, cap_graph *right,
+                        iso_error *err) {
+  iso_code c = ISO_OK;
+  if (t->kind == RULE_VAR) return cap_pass_domain(right, (uint32_t)t->u.i, d, err);
+  if (t->kind == RULE_OP && rule_operator_of(t->u.s)->part) return ISO_OK;
+  for (uint32_t i = 0; i < t->n && !c; i++) c = pass_on(t->child[i], d, right, err);
+  return c;
+}
+
 iso_code relations_agree(const relations *r, cap_graph *left, cap_graph *right, uint64_t seed,
                          cap_agreement *out, iso_error *err) {
   bool *skip[2] = {calloc(left->n_nodes + 1, 1), calloc(right->n_nodes + 1, 1)};
@@ -158,7 +170,10 @@ iso_code relations_agree(const relations *r, cap_graph *left, cap_graph *right, 
       continue;
     }
     skip[0][g->left] = true;
-    if (g->term) mark(g->term, skip[1]);
+    if (!g->term) continue;
+    mark(g->term, skip[1]);
+    const rule_domain *d = left->node[g->left].domain;
+    if (d && !g->forbid) c = pass_on(g->term, d, right, err);
   }
   const cap_spoken said = {
       .pair = (const uint32_t(*)[2])pair, .n_pairs = n, .skip = {skip[0], skip[1]}};
