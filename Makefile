@@ -327,7 +327,7 @@ check-build: all $(B)/libegraph.so $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHEC
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(HLO) --faults 0'; echo '$(HLO) -k gpt-tensor-2'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(RECORDED)'; echo '$(LINT_STEPS) --quick'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(PLANTED) --every 6'; echo '$(CHECKED) gpt2 --broken 2'; } >> $(B)/check.list)
-	@$(if $(filter 0,$(TORCH)),:,{ echo '$(DISTRIBUTED)'; echo '$(RANK_BUGS)'; echo '$(SPELLED)'; echo '$(INFERRED)'; echo '$(ROLES) --ranks 8'; echo '$(TRAINING) --quick'; echo '$(RANK_FAULTS) --count 30 --least 80'; echo '$(PLAIN_RANKS) --seed 3 --count 6'; echo '$(PLAIN_RANKS) --seed 3 --count 6 --faults'; } >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,{ echo '$(DISTRIBUTED)'; echo '$(RANK_BUGS)'; echo '$(SPELLED)'; echo '$(INFERRED)'; echo '$(ROLES) --ranks 8'; echo '$(TRAINING) --quick'; echo '$(RANK_FAULTS) --count 30 --least 80'; echo '$(PLAIN_RANKS) --seed 3 --count 6'; echo '$(PLAIN_RANKS) --seed 2 --first 18 --count 1'; echo '$(PLAIN_RANKS) --seed 3 --count 6 --faults'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(CORNERS) --rules 330 --pairs 33' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(UNREAD) --count 42 --certificates' >> $(B)/check.list)
 	@{ $(foreach t,$(LINT),echo 'python3 tests/lint/$(t).py --isomer $(B)/isomer';) } >> $(B)/check.list

@@ -365,7 +365,8 @@ iso_code agree_domains(agree *a, uint64_t seed) {
   for (size_t g = 0; g < a->n && !c; g++)
     if (a->in[g].group == g) c = meet(a, g);
   for (size_t j = 0; j < a->n && !c; j++) {
-    const rule_domain *d = a->in[j].whole < 0 ? NULL : agree_node(a, (size_t)a->in[j].whole)->domain;
+    const int64_t whole = a->in[j].whole;
+    const rule_domain *d = whole < 0 ? NULL : agree_node(a, (size_t)whole)->domain;
     if (d) c = cap_pass_domain(a->graph[a->in[j].side], a->in[j].node, d, a->err);
   }
   if (!c) c = keep_inside(a);
