@@ -139,13 +139,16 @@ static void mark(const rule_term *t, bool *skip) {
   for (uint32_t i = 0; i < t->n; i++) mark(t->child[i], skip);
 }
 
-/* What is said of each of a left input's numbers holds of those that it is put together of. Slices
- * leave numbers out, of which nothing is said. */
+/* What is said of each of a left input's numbers holds of those that it is put together of, where
+ * it has all of them and nothing is computed. */
 static iso_code pass_on(const rule_term *t, const rule_domain *d, cap_graph *right,
                         iso_error *err) {
   iso_code c = ISO_OK;
   if (t->kind == RULE_VAR) return cap_pass_domain(right, (uint32_t)t->u.i, d, err);
-  if (t->kind == RULE_OP && rule_operator_of(t->u.s)->part) return ISO_OK;
+  if (t->kind == RULE_OP) {
+    const rule_operator *o = rule_operator_of(t->u.s);
+    if (!o->rearranges && !o->joins && !o->broadcasts && !o->identity) return ISO_OK;
+  }
   for (uint32_t i = 0; i < t->n && !c; i++) c = pass_on(t->child[i], d, right, err);
   return c;
 }
