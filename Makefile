@@ -54,7 +54,7 @@ FUZZ_SRC := $(call with_torch,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 TEST_BIN := $(TEST_SRC:%.c=$(B)/%)
 EXAMPLE_BIN := $(EXAMPLE_SRC:%.c=$(B)/%)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
-ALL_TEST_SRC := $(TEST_SRC) $(EXAMPLE_SRC) $(FUZZ_SRC) $(wildcard tests/fuzz/driver.c tests/check/checker.c tests/cli/out_of_memory.c tests/warm/*.c)
+ALL_TEST_SRC := $(TEST_SRC) $(EXAMPLE_SRC) $(FUZZ_SRC) $(wildcard tests/fuzz/driver.c tests/check/checker.c tests/capture/wrong_folds.c tests/cli/out_of_memory.c tests/warm/*.c)
 
 NO_BUILD = clean help format format-check deps headers fuzz schemas manuals asan ubsan tsan valgrind
 ifneq ($(TORCH),0)
@@ -252,7 +252,7 @@ CHECKER = $(if $(filter 0,$(TORCH)),,$(B)/tests/check/checker)
 DISTRIBUTED = python3 tests/pairs/distributed.py --isomer $(ISOMER)
 TRAINING = python3 tests/train/steps.py --isomer $(ISOMER)
 RANK_BUGS = python3 tests/pairs/rank_bugs.py --isomer $(ISOMER)
-ROLES = python3 tests/pairs/roles.py --isomer $(ISOMER)
+ROLES = python3 tests/pairs/roles.py --isomer $(ISOMER) --driver $(B)/tests/capture/wrong_folds
 SPELLED = python3 tests/pairs/spelled.py --isomer $(ISOMER)
 INFERRED = python3 tests/pairs/inferred.py --isomer $(ISOMER)
 RANK_FAULTS = $(PYTHON_TORCH) tests/pairs/rank_faults.py --isomer $(ISOMER)
@@ -272,6 +272,7 @@ RULES = python3 tests/cli/rules.py --isomer $(ISOMER) $(if $(filter 0,$(TORCH)),
 LIBRARY = python3 tests/cli/library.py --isomer $(ISOMER) $(if $(filter 0,$(TORCH)),--no-torch)
 ROBUST = python3 tests/cli/robust.py --isomer $(B)/isomer $(if $(filter 0,$(TORCH)),--no-torch) --flips $(or $(FLIPS),400)
 DRIVER = $(if $(filter 0,$(TORCH)),,$(B)/tests/cli/out_of_memory)
+WRONG_FOLDS = $(if $(filter 0,$(TORCH)),,$(B)/tests/capture/wrong_folds)
 MEMORY = python3 tests/cli/memory.py --isomer $(ISOMER) --driver $(DRIVER)
 FAILING = python3 tests/cli/failing.py --isomer $(B)/isomer
 REPORTS = python3 tests/cli/reports.py --isomer $(ISOMER)
@@ -313,7 +314,7 @@ BUGS = python3 tests/cli/bugs.py --isomer $(ISOMER)
 HLO = python3 tests/hlo/pairs.py --isomer $(ISOMER)
 SERVED = python3 tests/warm/served.py --build $(B)
 GPU = tests/gpu/run.sh --dry --quick --no-build --build $(B) --out $(B)/gpu
-check-build: all $(B)/libegraph.so $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER) $(WARM) $(if $(SAN),,$(B)/tests/warm/clock.so)
+check-build: all $(B)/libegraph.so $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER) $(WRONG_FOLDS) $(WARM) $(if $(SAN),,$(B)/tests/warm/clock.so)
 	@{ $(foreach t,$(TEST_BIN) $(EXAMPLE_BIN),echo $(t);) \
 	   $(foreach t,$(FUZZ_SRC),echo $(t:%.c=$(B)/%) tests/fuzz/corpus/$(t:tests/fuzz/fuzz_%.c=%);) \
 	   } > $(B)/programs.list

@@ -26,7 +26,7 @@ static size_t n_sets(const roles_work *x, const cap_node *n) {
 }
 
 static uint32_t held_by(const roles_work *x, uint32_t r, uint32_t j) {
-  return x->held[(size_t)r * x->n_leaves + j];
+  return roles_image(x, r, x->leaf[j]);
 }
 
 static bool all_same(const roles_work *x, uint32_t j) {
@@ -51,21 +51,27 @@ static uint32_t shared_dim(const rule_shape *whole, const rule_shape *own, uint3
   return found;
 }
 
-/* The ranks' values one behind the other along a dimension. */
-static iso_code join(roles_work *x, uint32_t j, uint32_t dim, size_t set, rule_tensor **out) {
-  const rule_tensor *first = value_of(x, x->leaf[j], set);
+iso_code roles_join(roles_work *x, rule_tensor *const *theirs, uint32_t dim, rule_tensor **out) {
+  const rule_tensor *first = theirs[0];
   rule_shape shape = first->shape;
   size_t inner = rule_dtype_size(first->dtype), outer = 1;
   for (uint32_t d = dim; d < shape.rank; d++) inner *= (size_t)shape.dim[d];
   for (uint32_t d = 0; d < dim; d++) outer *= (size_t)shape.dim[d];
   shape.dim[dim] *= x->n_ranks;
   const iso_code c = rule_tensor_new(first->dtype, &shape, out, x->err);
-  for (uint32_t r = 0; r < x->n_ranks && !c; r++) {
-    const rule_tensor *own = value_of(x, held_by(x, r, j), set);
+  for (uint32_t r = 0; r < x->n_ranks && !c; r++)
     for (size_t o = 0; o < outer; o++)
       memcpy((char *)(*out)->data + (o * x->n_ranks + r) * inner,
-             (const char *)own->data + o * inner, inner);
-  }
+             (const char *)theirs[r]->data + o * inner, inner);
+  return c;
+}
+
+static iso_code join(roles_work *x, uint32_t j, uint32_t dim, size_t set, rule_tensor **out) {
+  rule_tensor **theirs = calloc(x->n_ranks, sizeof *theirs);
+  for (uint32_t r = 0; theirs && r < x->n_ranks; r++)
+    theirs[r] = value_of(x, held_by(x, r, j), set);
+  const iso_code c = theirs ? roles_join(x, theirs, dim, out) : roles_nomem(x);
+  free(theirs);
   return c;
 }
 

@@ -46,7 +46,7 @@ static iso_code list_rules(roles_work *x) {
   return ISO_OK;
 }
 
-static void work_free(roles_work *x) {
+void roles_end(roles_work *x) {
   for (size_t i = 0; i < x->n_made; i++) {
     for (size_t k = 0; x->made[i].value && k < x->made[i].n_values; k++)
       rule_tensor_unref(x->made[i].value[k]);
@@ -56,10 +56,24 @@ static void work_free(roles_work *x) {
   free(x->image);
   free(x->needed);
   free(x->leaf);
-  free(x->held);
+  free(x->at);
+  free(x->order);
+  free(x->images);
   free(x->place);
   free(x->verdict);
   free(x->uses);
+}
+
+iso_code roles_argue(roles_work *x) {
+  const size_t n = x->g->n_nodes;
+  x->image = calloc(n + 1, sizeof *x->image);
+  x->place = calloc(n + 1, sizeof *x->place);
+  iso_code c = x->image && x->place ? rule_set_new(&x->out->rules, x->err) : roles_nomem(x);
+  if (!c) c = roles_same(x);
+  if (!c && !roles_refused(x)) c = roles_leaves(x);
+  if (!c && !roles_refused(x)) c = roles_places(x);
+  if (!c && !roles_refused(x)) c = list_rules(x);
+  return c || roles_refused(x) ? c : roles_results(x);
 }
 
 iso_code roles_fold(cap_graph *g, const roles_asked *q, roles_result *out, iso_error *err) {
@@ -68,16 +82,11 @@ iso_code roles_fold(cap_graph *g, const roles_asked *q, roles_result *out, iso_e
   if (n < 2 || n < q->least || n > UINT32_MAX / 2 || g->n_symbols || cap_has_trace(g))
     return ISO_OK;
   roles_work x = {.g = g, .q = q, .out = out, .err = err, .n_ranks = (uint32_t)n};
-  x.image = calloc(g->n_nodes + 1, sizeof *x.image);
-  x.place = calloc(g->n_nodes + 1, sizeof *x.place);
-  iso_code c = x.image && x.place ? rule_set_new(&out->rules, err) : roles_nomem(&x);
-  if (!c) c = roles_same(&x);
-  if (!c && !roles_refused(&x)) c = roles_leaves(&x);
-  if (!c && !roles_refused(&x)) c = roles_places(&x);
-  if (!c && !roles_refused(&x)) c = list_rules(&x);
-  if (!c && !roles_refused(&x)) c = roles_results(&x);
+  iso_code c = roles_argue(&x);
+  if (!c && !roles_refused(&x)) c = roles_replay(&x);
+  if (!c && !roles_refused(&x)) c = roles_replace(&x);
   if (!c && !roles_refused(&x)) out->n_ranks = n;
-  work_free(&x);
+  roles_end(&x);
   return c;
 }
 

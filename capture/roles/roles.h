@@ -13,6 +13,8 @@
  *            induction: the rule takes the claim of A ranks and of B ranks to that of A + B.
  *   whole    the operators on these tensors (whole.c). Collectives of all ranks are gone: a sum of
  *            summands is the tensor itself, and so are parts that are gathered.
+ *   replay   every rank's own nodes are run (replay.c), on the captured leaves and on drawn ones,
+ * and each place is held against the new graph's. No argument stands against what they give.
  *
  * Where something is not shown, the graph stays as it is, and `why` says what. */
 #ifndef CAPTURE_ROLES_ROLES_H
@@ -51,8 +53,9 @@ typedef struct roles_result {
 typedef struct roles_asked {
   const cap_graph *whole; /* the other graph: a leaf of its shape is the same on all ranks */
   const rule_oracle *oracle;
-  size_t least; /* with fewer ranks nothing is done */
-  bool parts;   /* outputs may be held in parts */
+  size_t least;  /* with fewer ranks nothing is done */
+  bool parts;    /* outputs may be held in parts */
+  uint64_t seed; /* of the leaves that the ranks are run on beside the captured ones */
 } roles_asked;
 
 /* Makes the ranks of `g` one, where that is shown. Owns: roles_free, whatever is returned. Errors:

@@ -40,11 +40,15 @@ typedef struct roles_work {
   bool by_name;             /* results of one name stand together, and not those of one rank */
   uint32_t *image;          /* by node of the first rank: the rank's in hand; ROLES_NONE: not met */
   bool *needed;             /* nodes of the first rank that its results depend on */
+  uint32_t *at, n_needed;   /* they, operands first */
+  uint32_t *order;          /* by node of the first rank: its place there */
+  uint32_t *images;         /* by rank and place there: the rank's own; roles_image */
   uint32_t *leaf, n_leaves; /* those of them that are leaves */
-  uint32_t *held;           /* by rank and leaf: the rank's own */
   roles_place *place;       /* by node of the first rank */
   roles_new *made;
   size_t n_made, cap_made;
+  cap_result *result; /* of the new graph */
+  roles_parts *parts;
   rule_verdict *verdict; /* by rule that was asked */
   size_t *uses;
   size_t cap_verdict, cap_uses;
@@ -57,15 +61,28 @@ iso_code roles_nomem(roles_work *x);
 /* The rank that a leaf's name begins with, and the name behind it; -1: none. */
 int64_t roles_rank_of(const char *name, const char **rest);
 
+/* ---- roles.c ---- */
+/* All that is argued: what is left is to run the ranks, and to change the graph. */
+iso_code roles_argue(roles_work *x);
+/* Frees what it holds beside `g` and `out`. */
+void roles_end(roles_work *x);
+
 /* ---- same.c ---- */
-/* Every rank's graph is the first's: n_own, needed, leaf and held. */
+/* Every rank's graph is the first's: n_own, needed, leaf and images. */
 iso_code roles_same(roles_work *x);
+/* What rank `r` has in the place of a node that the first rank needs. */
+static inline uint32_t roles_image(const roles_work *x, uint32_t r, uint32_t node) {
+  return x->images[(size_t)r * x->n_needed + x->order[node]];
+}
 /* Whether the node is a collective. */
 bool roles_is_collective(const cap_node *n);
 
 /* ---- leaves.c ---- */
 /* The leaves of the new graph, and their places. */
 iso_code roles_leaves(roles_work *x);
+/* Tensors of one shape and dtype, one of each rank, behind one another along a dimension. Owns: the
+ * caller unrefs. */
+iso_code roles_join(roles_work *x, rule_tensor *const *theirs, uint32_t dim, rule_tensor **out);
 
 /* ---- place.c ---- */
 iso_code roles_places(roles_work *x);
@@ -76,8 +93,14 @@ iso_code roles_places(roles_work *x);
 iso_code roles_make(roles_work *x, const rule_term *t, uint32_t like, uint32_t *at);
 /* From here on `node` is what the ranks have, and no longer that many times it. */
 iso_code roles_multiply(roles_work *x, uint32_t node);
-/* Changes the graph, and nothing is refused behind it. */
+/* What the outputs are. */
 iso_code roles_results(roles_work *x);
+/* Changes the graph, and nothing is refused behind it. */
+iso_code roles_replace(roles_work *x);
+
+/* ---- replay.c ---- */
+/* The ranks as they are give what their places say, on the captured leaves and on drawn ones. */
+iso_code roles_replay(roles_work *x);
 
 /* ---- claim.c ---- */
 typedef struct roles_claim {

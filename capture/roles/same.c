@@ -124,13 +124,18 @@ static iso_code find_needed(roles_work *x) {
   const size_t n = x->g->n_nodes;
   x->needed = calloc(n + 1, 1);
   x->leaf = calloc(n + 1, sizeof *x->leaf);
-  if (!x->needed || !x->leaf) return roles_nomem(x);
+  x->at = calloc(n + 1, sizeof *x->at);
+  x->order = calloc(n + 1, sizeof *x->order);
+  if (!x->needed || !x->leaf || !x->at || !x->order) return roles_nomem(x);
   for (uint32_t i = 0; i < n; i++) {
     x->needed[i] = x->image[i] != ROLES_NONE;
-    if (x->needed[i] && !x->g->node[i].call) x->leaf[x->n_leaves++] = i;
+    if (!x->needed[i]) continue;
+    if (!x->g->node[i].call) x->leaf[x->n_leaves++] = i;
+    x->order[i] = x->n_needed;
+    x->at[x->n_needed++] = i;
   }
-  x->held = calloc((size_t)x->n_leaves * x->n_ranks + 1, sizeof *x->held);
-  return x->held ? ISO_OK : roles_nomem(x);
+  x->images = calloc((size_t)x->n_needed * x->n_ranks + 1, sizeof *x->images);
+  return x->images ? ISO_OK : roles_nomem(x);
 }
 
 iso_code roles_same(roles_work *x) {
@@ -147,8 +152,8 @@ iso_code roles_same(roles_work *x) {
       if (x->image[i] != ROLES_NONE && !same_node(x, (uint32_t)i, r))
         return roles_refuse(x, "%s is another on rank %u", x->g->node[i].id, r);
     if (r == 0) c = find_needed(x);
-    for (uint32_t j = 0; j < x->n_leaves && !c; j++)
-      x->held[(size_t)r * x->n_leaves + j] = x->image[x->leaf[j]];
+    for (uint32_t k = 0; k < x->n_needed && !c; k++)
+      x->images[(size_t)r * x->n_needed + k] = x->image[x->at[k]];
   }
   return c;
 }

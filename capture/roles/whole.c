@@ -154,18 +154,21 @@ static iso_code take_result(roles_work *x, uint32_t j, cap_result *result, roles
 }
 
 iso_code roles_results(roles_work *x) {
-  cap_result *result = iso_arena_alloc(&x->out->arena, (x->n_own + 1) * sizeof *result);
-  roles_parts *parts = iso_arena_alloc(&x->out->arena, (x->n_own + 1) * sizeof *parts);
-  iso_code c = result && parts ? ISO_OK : roles_nomem(x);
+  x->result = iso_arena_alloc(&x->out->arena, (x->n_own + 1) * sizeof *x->result);
+  x->parts = iso_arena_alloc(&x->out->arena, (x->n_own + 1) * sizeof *x->parts);
+  iso_code c = x->result && x->parts ? ISO_OK : roles_nomem(x);
   for (uint32_t j = 0; j < x->n_own && !c && !roles_refused(x); j++)
-    c = take_result(x, j, result, parts);
-  if (c || roles_refused(x)) return c;
+    c = take_result(x, j, x->result, x->parts);
+  return c;
+}
+
+iso_code roles_replace(roles_work *x) {
   cap_new_node *node = calloc(x->n_made + 1, sizeof *node);
   if (!node) return roles_nomem(x);
   for (size_t i = 0; i < x->n_made; i++) node[i] = (cap_new_node){x->made[i].as, x->made[i].value};
-  c = cap_replace_nodes(x->g, node, x->n_made, x->err);
-  if (!c) c = cap_set_results(x->g, result, x->n_own, x->err);
+  iso_code c = cap_replace_nodes(x->g, node, x->n_made, x->err);
+  if (!c) c = cap_set_results(x->g, x->result, x->n_own, x->err);
   free(node);
-  x->out->parts = parts;
+  x->out->parts = x->parts;
   return c;
 }

@@ -153,7 +153,7 @@ static iso_code fold(const options *o, cap_graph *graph[2], const rule_oracle *o
 /* The right side's ranks as one, where the certificate says so. */
 static iso_code make_one(options *o, cap_graph *graph[2], const rule_oracle *oracle,
                          roles_result *out, chk_report *found, iso_error *err) {
-  const roles_asked q = {graph[0], oracle, 2, true};
+  const roles_asked q = {graph[0], oracle, 2, true, o->check.seed};
   size_t n = 0;
   iso_code c = chk_roles(o->path[0], &n, err);
   if (c || !n) return c;

@@ -12,7 +12,7 @@ bool cmp_may_fold(const options *o) {
 }
 
 iso_code cmp_fold_ranks(const options *o, pair *p, const rule_oracle *oracle, iso_error *err) {
-  const roles_asked q = {p->graph[0], oracle, LEAST_RANKS, o->refine};
+  const roles_asked q = {p->graph[0], oracle, LEAST_RANKS, o->refine, o->synth.seed};
   const iso_code c = roles_fold(p->graph[1], &q, &p->roles, err);
   return c;
 }

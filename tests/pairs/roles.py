@@ -2,14 +2,17 @@
 """Data parallel steps on many ranks of one role, and the same with one rank that deviates.
 
     tests/pairs/roles.py [--isomer build/isomer] [--ranks 16] [--seed 1] [--count 6]
+                         [--driver build/tests/capture/wrong_folds]
 
 The pairs are those of parallel.py, backward, with the domain of the labels in the captures. The
 right ones are `equivalent` [proved] by ranks that are decided once, which the report says. In each
 of the others one rank, which is drawn, has another number in an operator, another operand, another
 value of a leaf, or another's tensor in a collective: those are never equivalent, and without a
 comparison of all ranks node by node some would be. Certificates of the right ones hold, and are
-refused with another number of ranks, and where they are said to be of the others. The last line is
-`N passed, N failed`."""
+refused with another number of ranks, and where they are said to be of the others.
+
+The driver folds ranks wrongly on purpose, of the right pairs and of those of roles_wrong.py, and
+running the ranks has to refuse it each time. The last line is `N passed, N failed`."""
 
 import argparse
 import hashlib
@@ -25,6 +28,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.dirname(HERE))
 import parallel
+import roles_wrong
 from tensors import read_tensors, write_tensors
 
 VERDICT = {0: "equivalent", 1: "different", 2: "error", 3: "undecided"}
@@ -252,9 +256,29 @@ def certified(isomer, pair, ranks):
     return None
 
 
+def wrong_folds(driver, pair, seed, count):
+    p = subprocess.run(
+        [driver, os.path.join(pair, "left"), os.path.join(pair, "right"), str(seed), str(count)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        universal_newlines=True,
+    )
+    return p.stdout.strip().split("\n")[0] if p.returncode else None
+
+
+def other_program(isomer, driver, pair, draw, kind):
+    """What is wrong with a pair whose ranks are another program than the left one."""
+    roles_wrong.write(pair, draw, kind, draw.randint(4, 7))
+    verdict, said = compare(isomer, os.path.join(pair, "left"), os.path.join(pair, "right"), 4)
+    if verdict not in ("different", "undecided"):
+        return verdict
+    return wrong_folds(driver, pair, draw.randrange(1000), 8) if driver else None
+
+
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
+    a.add_argument("--driver")
     a.add_argument("--ranks", type=int, default=16)
     a.add_argument("--seed", type=int, default=1)
     a.add_argument("--count", type=int, default=5)
@@ -269,12 +293,24 @@ def main():
             passed, failed = passed + (not wrong), failed + bool(wrong)
             if wrong:
                 print("%s on %d ranks: %s" % (model, o.ranks, wrong))
+            if o.driver:
+                wrong = wrong_folds(o.driver, pair, o.seed, 8 * o.count)
+                passed, failed = passed + (not wrong), failed + bool(wrong)
+                if wrong:
+                    print("%s on %d ranks, %s" % (model, o.ranks, wrong))
         for k in range(o.count):
             fault = FAULTS[k % len(FAULTS)]
             wrong = faulty(o.isomer, folder, os.path.join(folder, "gpt"), o.ranks, draw, fault)
             passed, failed = passed + (not wrong), failed + bool(wrong)
             if wrong:
                 print("seed %d, %d, %s: %s" % (o.seed, k, fault.__name__, wrong))
+        for k in range(3 * o.count):
+            kind = roles_wrong.KINDS[k % len(roles_wrong.KINDS)]
+            pair = os.path.join(folder, "other%d" % k)
+            wrong = other_program(o.isomer, o.driver, pair, draw, kind)
+            passed, failed = passed + (not wrong), failed + bool(wrong)
+            if wrong:
+                print("seed %d, %s %d: %s" % (o.seed, kind, k, wrong))
     print("%d passed, %d failed" % (passed, failed))
     return bool(failed)
 
