@@ -50,6 +50,12 @@ BACKWARD = re.compile(
     r"^(sigmoid|tanh|silu|gelu|mish|elu|softplus|logit|leaky_relu|threshold|hardtanh|hardsigmoid|"
     r"hardswish|hardshrink|softshrink)_backward$"
 )
+# What simulates a quantisation on floating tensors, and cells of recurrent layers as modules run
+# them step by step.
+FLOATING = re.compile(
+    r"^(fake_quantize_per_tensor_affine(_cachemask(_backward)?)?|gru_cell|lstm_cell|"
+    r"rnn_(tanh|relu)_cell)$"
+)
 OVERLOADS = re.compile(r"dimname|name[sd]|hacked_twin|complex|_out$|^out$", re.IGNORECASE)
 ARGUMENT = re.compile(
     r"^(Tensor|int|SymInt|float|Scalar|bool|str|ScalarType|Layout|Device|MemoryFormat|Generator)"
@@ -76,7 +82,7 @@ def kept(schema, text):
     base = schema.name[len("aten::") :]
     if base.endswith("_") and not base.endswith("__"):
         return False
-    if TRAINING.match(base) and not schema.overload_name:
+    if (TRAINING.match(base) or FLOATING.match(base)) and not schema.overload_name:
         return True
     if base.startswith("_") and base not in PRIVATE:
         return False

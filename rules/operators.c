@@ -87,6 +87,7 @@
 #define PRODUCT .product = true
 #define POWER .power = true
 #define NORM .norm = true
+#define NARROW .narrow = true
 #define POLE .pole = true
 #define SIGNED_POLE(k) .signed_pole = (k) + 1, POLE
 #define POSITIVE .positive = true

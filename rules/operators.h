@@ -17,6 +17,7 @@
 typedef enum rule_choice {
   RULE_CHOICE_UNLISTED, /* nobody has looked: nothing is known */
   RULE_CHOICE_SMOOTH,   /* none by its documentation; the prover does not define it */
+  RULE_CHOICE_UNSEEN,   /* it chooses, and no samples are made for how: it is proved, or unknown */
   RULE_CHOICE_NONE,
   RULE_CHOICE_COMPARE,   /* of two numbers, to a truth value */
   RULE_CHOICE_LOGIC,     /* of truth values, or of bits */
@@ -231,6 +232,7 @@ typedef struct rule_operator {
   bool product : 1;   /* a product of matrices */
   bool power : 1;     /* an error of its operand grows as a power */
   bool norm : 1;      /* normalises rows */
+  bool narrow : 1;    /* some of it is float32 inside, whatever it is given: few digits are right */
 
   /* At the ends of the numbers. */
   bool pole : 1;            /* infinite where an operand is 0 */

@@ -44,7 +44,8 @@ static bool decides(const state *s, int side, size_t i) {
   case RULE_CHOICE_TRUNC:
   case RULE_CHOICE_ROUND:
   case RULE_CHOICE_SIGN:
-  case RULE_CHOICE_QUOTIENT: return true;
+  case RULE_CHOICE_QUOTIENT:
+  case RULE_CHOICE_UNSEEN: return true;
   default: return !rule_dtype_is_float(n->dtype) && !rule_dtype_is_complex(n->dtype);
   }
 }

@@ -301,6 +301,32 @@ def hidden(rng):
     ]
 
 
+def narrow(rng):
+    """Operators that are float32 inside whatever they are given, against what they mean, and with
+    another scale, bound or slope."""
+    a = torch.ops.aten
+    x, g = torch.randn(3, 4) * 3, torch.randn(3, 4)
+    scale, zero, low = rng.choice([0.1, 0.3, 0.07]), rng.randint(-3, 3), rng.choice([-128, -8])
+    high = -low - 1
+
+    def written(scale, zero, low, high):
+        return lambda x: (((x / scale).round() + zero).clamp(low, high) - zero) * scale
+
+    step = lambda x: torch.fake_quantize_per_tensor_affine(x, scale, zero, low, high)
+    slope = lambda x, g, by=6: g * ((x > -3) & (x < 3)) / by
+    hard = lambda x, g: a.hardsigmoid_backward(g, x)
+    return [
+        (True, step, written(scale, zero, low, high), (x,)),
+        (False, step, written(scale * 1.01, zero, low, high), (x,)),
+        (False, step, written(scale, zero + 1, low, high), (x * 40,)),
+        (False, step, written(scale, zero, low, high - 1), (x,)),
+        (True, hard, slope, (x, g)),
+        (False, hard, lambda x, g: slope(x, g, 6.01), (x, g)),
+        (False, hard, lambda x, g: slope(x + 1, g), (x, g)),
+        (True, lambda x: torch.round(x, decimals=2), lambda x: torch.round(x * 100) / 100, (x,)),
+    ]
+
+
 class Side(torch.nn.Module):
     """The function of its inputs and of some parameters."""
 
@@ -365,6 +391,7 @@ def main():
             constants,
             zeros,
             hidden,
+            narrow,
         ):
             for n, case in enumerate(kind(rng)):
                 with tempfile.TemporaryDirectory() as folder:

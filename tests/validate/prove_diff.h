@@ -170,7 +170,7 @@ static outcome same_values(const rule_tensor *want, const rule_shape *shape, cha
     const double x = got[i], y = rule_tensor_get(want, i);
     /* A value that is not finite is none, but for a mask's minus infinity. */
     const bool hidden = masks && isinf(y) && y < 0;
-    if (isfinite(y)         ? fabs(x - y) <= 1e-9 * (1 + fabs(y))
+    if (isfinite(y)         ? fabs(x - y) <= fmax(1e-9, want->coarse) * (1 + fabs(y))
         : masks && isnan(y) ? true
         : hidden            ? isinf(x) && x < 0
                             : isnan(x) || (isinf(x) && x > 0))

@@ -293,7 +293,7 @@ END_TEST
 
 START_TEST(collectives_by_definition) {
   rule_tensor *x[6] = {counting(RULE_F32, SHAPE(2, 2)), normal(1, RULE_F32, SHAPE(2, 2)),
-                       normal(1, RULE_F32, SHAPE(2, 3))};
+                       normal(1, RULE_F32, SHAPE(2, 3)), counting(RULE_F32, SHAPE(0, 2))};
   rule_tensor *y = eval("(dist::all_reduce (list x0 x1 x0) \"sum\")", x, 0);
   for (int64_t i = 0; i < 4; i++)
     ck_assert_double_eq_tol(at(y, i), 2 * (double)i + at(x[1], i), 1e-6);
@@ -303,6 +303,13 @@ START_TEST(collectives_by_definition) {
   rule_tensor_unref(y);
   y = eval("(dist::all_gather (list x0 x2) 1)", x, 0); /* parts of other sizes */
   ck_assert_int_eq(y->shape.dim[1], 5);
+  rule_tensor_unref(y);
+  /* Of nothing each rank has a part, too. */
+  y = eval("(getitem (dist::all_to_all (list x3 x3 x3) 0 1) 2)", x, 0);
+  ck_assert_int_eq(y->shape.dim[1], 6);
+  rule_tensor_unref(y);
+  y = eval("(getitem (dist::reduce_scatter (list x3 x3 x3) \"sum\" 0) 2)", x, 0);
+  ck_assert_int_eq(y->shape.dim[1], 2);
   rule_tensor_unref(y);
   const char *const bad[] = {
       "(dist::all_reduce (list x0 x2) \"sum\")", "(dist::all_reduce (list x0 x1) \"xor\")",

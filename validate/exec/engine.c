@@ -27,6 +27,7 @@
 #include "validate/exec/unchecked.h"
 #include "validate/exec/engine_int.h"
 #include "validate/exec/helper.h"
+#include "validate/exec/narrow_kernels.h"
 #include "validate/prove/prove.h"
 #include "validate/exec/shim.h"
 #include "validate/validate.h"
@@ -263,10 +264,11 @@ static double coarsest(const rule_term *t, rule_tensor *const *bind) {
   return most;
 }
 
-/* A result of numbers that are off is off itself. */
+/* A result of numbers that are off is off itself, and so is one whose operator is narrow inside. */
 static void carry_coarse(const rule_term *call, rule_tensor *const *bind, rule_tensor **out,
                          size_t n) {
-  const double given = coarsest(call, bind);
+  double given = coarsest(call, bind);
+  if (rule_operator_of(call->u.s)->narrow) given = fmax(given, narrow_tolerance(RULE_F32));
   for (size_t k = 0; k < n; k++)
     if (out[k]->coarse < given) out[k]->coarse = given;
 }

@@ -33,7 +33,8 @@ void val_narrow_note(val_probe *p, const rule_term *call, rule_tensor *const *bi
   bool narrow = false;
   for (size_t k = 0; k < n; k++) narrow |= out[k]->coarse > 0;
   /* A sum: the order in which a side calls them is not looked at. */
-  if (narrow && !rule_is_aten(call->u.s)) p->narrow_calls += hash_of(call, bind, 0);
+  const bool here = rule_operator_of(call->u.s)->narrow || !rule_is_aten(call->u.s);
+  if (narrow && here) p->narrow_calls += hash_of(call, bind, 0);
 }
 
 bool val_narrow_apart(const val_trial *t, const val_probe *a, const val_probe *b) {

@@ -68,6 +68,39 @@ static const pt_value *define_shrink(pt_args *a, int which) {
                                                                                    : NULL;
 }
 
+/* What simulates a quantisation: the nearest step of a scale p[0] from a zero p[1], within p[2] and
+ * p[3]; KEPT: whether it is within. */
+enum { QUANTIZED, KEPT };
+
+static sx quantized_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  const sx x = sx_mul(c, pt_at(c, t->in[0], idx), sx_inv(c, t->p[0]));
+  const sx step = sx_add(c, sx_fn(c, F_ROUND, x), t->p[1]);
+  if (t->which == KEPT) return sx_and(c, sx_le(c, t->p[2], step), sx_le(c, step, t->p[3]));
+  const sx kept = sx_min(c, sx_max(c, step, t->p[2]), t->p[3]);
+  return sx_mul(c, sx_sub(c, kept, t->p[1]), t->p[0]);
+}
+
+static const pt_value *define_quantized(pt_args *a, int masked) {
+  static const char *const names[] = {"scale", "zero_point", "quant_min", "quant_max"};
+  const pt_tensor *x = pt_arg_tensor(a, "self"), *out[2];
+  sc *c = a->c;
+  sx p[4];
+  char kind;
+  if (!x || x->kind != 'f') return NULL;
+  for (int i = 0; i < 4; i++) p[i] = pt_arg_scalar(a, names[i], &kind);
+  if (!sc_require(c, sx_le(c, p[2], p[1])) || !sc_require(c, sx_le(c, p[1], p[3])) ||
+      !sc_require(c, sx_not(c, sx_eq(c, p[0], c->zero))))
+    return NULL;
+  for (int i = 0; i < 2; i++) {
+    pt_tensor *t = pt_like(c, x, i == KEPT ? 'b' : 'f', quantized_elem);
+    if (!t) return NULL;
+    t->which = i;
+    memcpy(t->p, p, sizeof p);
+    out[i] = t;
+  }
+  return masked ? pt_list(c, out, 2) : pt_one(c, out[0]);
+}
+
 static const pt_value *define_shift(pt_args *a, int right) {
   const pt_tensor *x = pt_arg_tensor(a, "self");
   const rule_term *by = pt_arg(a, "other");
@@ -459,6 +492,8 @@ static const pt_definition table[] = {
     {"logit", define_unary, LOGIT},
     {"hardshrink", define_shrink, HARDSHRINK},
     {"softshrink", define_shrink, SOFTSHRINK},
+    {"fake_quantize_per_tensor_affine", define_quantized, false},
+    {"fake_quantize_per_tensor_affine_cachemask", define_quantized, true},
     {"bitwise_left_shift", define_shift, 0},
     {"__lshift__", define_shift, 0},
     {"bitwise_right_shift", define_shift, 1},

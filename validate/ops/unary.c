@@ -228,10 +228,28 @@ static const struct {
     {"special_expit", sx_sigmoid, TO_FLOAT},
 };
 
+/* A whole number of 10^-decimals, which is `p[0]`: the nearest. */
+static sx decimals_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  const sx x = sx_mul(c, pt_at(c, t->in[0], idx), sx_inv(c, t->p[0]));
+  return sx_mul(c, sx_fn(c, F_ROUND, x), t->p[0]);
+}
+
+static const pt_value *define_decimals(pt_args *a) {
+  enum { MOST = 12 }; /* behind them float64 has no tenths */
+  const pt_tensor *x = pt_arg_tensor(a, "self");
+  const rule_term *n = pt_arg(a, "decimals");
+  if (!x || x->kind != 'f' || !n || n->kind != RULE_INT || n->u.i > MOST || n->u.i < -MOST)
+    return NULL;
+  pt_tensor *t = pt_like(a->c, x, 'f', decimals_elem);
+  if (t) t->p[0] = sx_powi(a->c, sx_int(a->c, 10), -n->u.i);
+  return pt_one(a->c, t);
+}
+
 static const pt_value *define_unary(pt_args *a, int which) {
   sc *c = a->c;
   const pt_tensor *x = pt_arg_tensor(a, "self");
-  if (!x || a->schema->n_args != 1) return NULL; /* round.decimals is another function */
+  if (pt_arg(a, "decimals")) return define_decimals(a);
+  if (!x || a->schema->n_args != 1) return NULL;
   if (x->kind == 'b' && unaries[which].kinds == KEEPS) return NULL;
   if (x->kind != 'f' && unaries[which].kinds == FLOAT_ONLY) return NULL;
   if (unaries[which].kinds == TO_FLOAT) x = pt_kind(c, x, 'f');

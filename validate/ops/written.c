@@ -19,10 +19,12 @@ typedef struct written {
     ALONE_OF_NUMBERS,
     ALONE_OF_RANK,
     ALONE_OF_IMAGES,
+    ALONE_OF_MATRIX,
     FIRST,
     FIRST_OF_MATRIX
   } form; /* its only result; the same, of integers too; and its tensors are of one rank; of more
-           * than two dimensions; its first ones; the same, and its first tensor is a matrix */
+           * than two dimensions; and its first tensor is a matrix; its first ones; the same, and
+           * its first tensor is a matrix */
 } written;
 
 /* Each token through its own experts' weights, weighted and added; biases and other ranks' experts
@@ -99,7 +101,14 @@ typedef struct written {
  * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::mish_backward x y)"
  * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::leaky_relu_backward x y 0.1 false)"
  * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::threshold_backward x y 0)"
- * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::threshold_backward x y 0.25)" */
+ * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::threshold_backward x y 0.25)"
+ * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::hardsigmoid_backward x y)"
+ * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::hardswish_backward x y)"
+ * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::hardtanh_backward x y -1 3)"
+ * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::hardshrink_backward x y 0.5)"
+ * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::softshrink_backward x y 0.5)"
+ * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::softplus_backward x y 2 1)"
+ * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::elu_backward x 1.5 0.5 2 false y)" */
 #define SIGMOID_BACKWARD \
   "(aten::mul.Tensor $grad_output (aten::mul.Tensor $output " ONE_LESS("output") "))"
 #define TANH_BACKWARD "(aten::mul.Tensor $grad_output (aten::rsub.Scalar (aten::square $output) 1))"
@@ -116,6 +125,27 @@ typedef struct written {
   "$negative_slope))"
 #define THRESHOLD_BACKWARD \
   "(aten::where.ScalarOther (aten::gt.Scalar $self $threshold) $grad_output 0.0)"
+#define HARDSIGMOID_BACKWARD \
+  "(aten::where.ScalarOther (aten::lt.Scalar (aten::abs $self) 3) (aten::div.Scalar $grad_output " \
+  "6) 0.0)"
+#define HARDSWISH_BACKWARD \
+  "(aten::where.ScalarSelf (aten::le.Scalar $self -3) 0.0 (aten::where.self (aten::lt.Scalar " \
+  "$self 3) " \
+  "(aten::mul.Tensor $grad_output (aten::add.Scalar (aten::div.Scalar $self 3) 0.5)) " \
+  "$grad_output))"
+#define HARDTANH_BACKWARD \
+  "(aten::where.ScalarSelf (aten::logical_or (aten::le.Scalar $self $min_val) (aten::ge.Scalar " \
+  "$self $max_val)) 0.0 $grad_output)"
+#define SHRINK_BACKWARD(grad) \
+  "(aten::where.ScalarSelf (aten::le.Scalar (aten::abs $self) $lambd) 0.0 $" grad ")"
+#define SOFTPLUS_BACKWARD \
+  "(aten::where.self (aten::gt.Scalar (aten::mul.Scalar $self $beta) $threshold) $grad_output " \
+  "(aten::mul.Tensor $grad_output (aten::sigmoid (aten::mul.Scalar $self $beta))))"
+#define ELU_BACKWARD \
+  "(aten::mul.Tensor $grad_output (aten::where.self (aten::le.Scalar $self_or_result 0) " \
+  "(aten::mul.Scalar (aten::mul.Scalar (aten::mul.Scalar (aten::exp (aten::mul.Scalar " \
+  "$self_or_result $input_scale)) $alpha) $scale) $input_scale) " \
+  "(aten::mul.Scalar (aten::ones_like $self_or_result) $scale)))"
 
 /* Gradients of losses by their reduction: the mean's is divided by how many elements there are.
  *
@@ -144,7 +174,37 @@ typedef struct written {
     op, "reduction", "2", {"(aten::mul.Tensor $grad_output " slope ")"}, ALONE \
   }
 
+/* Cells of recurrent layers. */
+#define OF_STATE "(aten::linear $hx $w_hh $b_hh)"
+/* Of as many rows: they are not repeated. */
+#define OF_INPUT "(aten::reshape_as (aten::linear $input $w_ih $b_ih) " OF_STATE ")"
+#define GATE(of, k) "(getitem (aten::chunk " of " 3 1) " k ")"
+#define GATES(k) "(aten::sigmoid (aten::add.Tensor " GATE(OF_INPUT, k) " " GATE(OF_STATE, k) "))"
+#define FRESH \
+  "(aten::tanh (aten::add.Tensor " GATE(OF_INPUT, "2") " (aten::mul.Tensor " GATES("0") " " GATE( \
+      OF_STATE, "2") ")))"
+#define GRU_CELL \
+  "(aten::add.Tensor (aten::mul.Tensor (aten::sub.Tensor $hx " FRESH ") " GATES("1") ") " FRESH ")"
+
 static const written table[] = {
+    {"aten::hardsigmoid_backward", NULL, NULL, {HARDSIGMOID_BACKWARD}, ALONE},
+    {"aten::hardswish_backward", NULL, NULL, {HARDSWISH_BACKWARD}, ALONE},
+    {"aten::hardtanh_backward", NULL, NULL, {HARDTANH_BACKWARD}, ALONE},
+    {"aten::hardshrink_backward", NULL, NULL, {SHRINK_BACKWARD("grad_out")}, ALONE},
+    {"aten::softshrink_backward", NULL, NULL, {SHRINK_BACKWARD("grad_output")}, ALONE},
+    {"aten::softplus_backward", NULL, NULL, {SOFTPLUS_BACKWARD}, ALONE},
+    {"aten::elu_backward", "is_result", "false", {ELU_BACKWARD}, ALONE},
+    {"aten::rnn_tanh_cell",
+     NULL,
+     NULL,
+     {"(aten::tanh (aten::add.Tensor " OF_INPUT " " OF_STATE "))"},
+     ALONE_OF_MATRIX},
+    {"aten::rnn_relu_cell",
+     NULL,
+     NULL,
+     {"(aten::relu (aten::add.Tensor " OF_INPUT " " OF_STATE "))"},
+     ALONE_OF_MATRIX},
+    {"aten::gru_cell", NULL, NULL, {GRU_CELL}, ALONE_OF_MATRIX},
     GRADIENT("aten::mse_loss_backward", MSE_SLOPE),
     GRADIENT("aten::huber_loss_backward", HUBER_SLOPE),
     GRADIENT("aten::smooth_l1_loss_backward", SMOOTH_SLOPE),
@@ -416,7 +476,8 @@ static bool fits(pt_args *a, const written *w) {
         !strcmp(a->schema->arg[i].name, "index") || !strcmp(a->schema->arg[i].name, "topk_ids");
     const bool whole = x && x->kind == 'i' && w->form == ALONE_OF_NUMBERS;
     if (!x || (x->kind != (places ? 'i' : 'f') && !whole)) return false;
-    if (!first && w->form == FIRST_OF_MATRIX && (x->lead || x->rank != 2)) return false;
+    const bool matrix = w->form == FIRST_OF_MATRIX || w->form == ALONE_OF_MATRIX;
+    if (!first && matrix && (x->lead || x->rank != 2)) return false;
     if (!first && w->form == ALONE_OF_IMAGES && !x->lead && x->rank < 3) return false;
     if (first && w->form == ALONE_OF_RANK && (x->lead != first->lead || x->rank != first->rank))
       return false;
@@ -439,7 +500,7 @@ static const pt_value *define_written(pt_args *a, int which) {
     const rule_term *term = read_term(&r);
     if (!term || !(t[n] = pt_eval_tensor(a->c, term))) return NULL;
   }
-  return w->form <= ALONE_OF_IMAGES ? pt_one(a->c, t[0]) : pt_list(a->c, t, n);
+  return w->form <= ALONE_OF_MATRIX ? pt_one(a->c, t[0]) : pt_list(a->c, t, n);
 }
 
 bool pt_define_written(const char *name, pt_definition *out) {

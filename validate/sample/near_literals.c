@@ -130,9 +130,10 @@ static bool contains(const rule_term *t, const rule_term *part) {
 /* Kernels of a user are run as they are: nobody but the user can look at them. */
 static const char *unlooked(const rule_term *t, const rule_term *other) {
   if (contains(other, t)) return NULL;
-  if (t->kind == RULE_OP && rule_is_aten(t->u.s) &&
-      rule_operator_of(t->u.s)->choice == RULE_CHOICE_UNLISTED)
-    return t->u.s;
+  if (t->kind == RULE_OP && rule_is_aten(t->u.s)) {
+    const rule_choice how = rule_operator_of(t->u.s)->choice;
+    if (how == RULE_CHOICE_UNLISTED || how == RULE_CHOICE_UNSEEN) return t->u.s;
+  }
   const char *name = NULL;
   for (uint32_t i = 0; i < t->n && !name; i++) name = unlooked(t->child[i], other);
   return name;

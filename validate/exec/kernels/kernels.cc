@@ -300,13 +300,18 @@ Tensor all_gather(at::TensorList inputs, int64_t dim) {
   return at::cat(inputs, dim);
 }
 
+/* A part for each rank: of nothing too, where a split by size gives one. */
+std::vector<Tensor> parts_of(const Tensor &t, int64_t n, int64_t dim) {
+  TORCH_CHECK(t.size(dim) % n == 0, "dimension ", dim, " of ", t.sizes(), " cannot be cut for ", n,
+              " ranks");
+  return t.tensor_split(n, dim);
+}
+
 std::vector<Tensor> reduce_scatter(at::TensorList inputs, const std::string &op, int64_t dim) {
   Tensor total = all_reduce(inputs, op);
-  const int64_t n = static_cast<int64_t>(inputs.size());
-  TORCH_CHECK(total.size(dim) % n == 0, "dimension ", dim, " of ", total.sizes(),
-              " cannot be cut for ", n, " ranks");
   std::vector<Tensor> part;
-  for (const Tensor &t : total.split(total.size(dim) / n, dim)) part.push_back(t.contiguous());
+  for (const Tensor &t : parts_of(total, static_cast<int64_t>(inputs.size()), dim))
+    part.push_back(t.contiguous());
   return part;
 }
 
@@ -314,9 +319,7 @@ std::vector<Tensor> all_to_all(at::TensorList inputs, int64_t split_dim, int64_t
   const int64_t n = static_cast<int64_t>(inputs.size());
   std::vector<std::vector<Tensor>> sent(inputs.size());
   for (const Tensor &t : inputs) {
-    TORCH_CHECK(t.size(split_dim) % n == 0, "dimension ", split_dim, " of ", t.sizes(),
-                " cannot be cut for ", n, " ranks");
-    const std::vector<Tensor> part = t.split(t.size(split_dim) / n, split_dim);
+    const std::vector<Tensor> part = parts_of(t, n, split_dim);
     for (int64_t k = 0; k < n; k++) sent[k].push_back(part[k]);
   }
   std::vector<Tensor> got;
