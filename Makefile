@@ -289,6 +289,7 @@ CERTIFIED = $(PYTHON_TORCH) tests/pairs/certified.py --isomer $(ISOMER)
 ATTACK = python3 tests/cli/attack.py --isomer $(ISOMER) --checker $(B)/tests/check/checker
 LENGTHS = python3 tests/cli/lengths.py --isomer $(ISOMER)
 UNRUN = python3 tests/cli/static.py --isomer $(ISOMER)
+UNRUN_CERTIFICATES = python3 tests/cli/static_certificates.py --isomer $(ISOMER)
 MANUAL = python3 tests/cli/manual.py --isomer $(B)/isomer
 INSTALL_TEST = python3 tests/cli/install.py --build $(B) $(if $(filter 0,$(TORCH)),--no-torch)
 RELATIONS = python3 tests/cli/relations.py --isomer $(ISOMER)
@@ -320,7 +321,7 @@ check-build: all $(B)/libegraph.so $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHEC
 	   } > $(B)/programs.list
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; echo '$(INSTALL_TEST)'; echo '$(JOINS) --check'; echo '$(IMPORTS)'; echo '$(SATURATE_PAGE)'; \
-	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(REFINE)'; echo '$(SEEDS)'; echo '$(LOAD) --quick $(if $(SAN),,--clock $(B)/tests/warm/clock.so)'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(SATURATE)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(UNRUN)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 240'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(INPUT_RANGES) --count 39 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
+	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(REFINE)'; echo '$(SEEDS)'; echo '$(LOAD) --quick $(if $(SAN),,--clock $(B)/tests/warm/clock.so)'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(SATURATE)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(UNRUN)'; echo '$(UNRUN_CERTIFICATES)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 240'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(INPUT_RANGES) --count 39 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
 	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),{ echo '$(MAKE) -s format-check'; echo .ci/form; echo .ci/unused $(B); } >> $(B)/check.list,:)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(FORGED_CHAINS)'; echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; echo '$(RARE)'; echo '$(EFFECTS) --every 9'; echo '$(FOLDS) --count 12 --certificates'; echo '$(FOLDS) --count 12 --seed 5 --at-these-weights'; echo '$(WEIGHTS)'; echo '$(ROUNDING)'; echo '$(SIZE_BUGS) --count 10 --mutants 3 --claims 0.6'; echo '$(SIZE_CERTIFICATES) --count 5 --changes 3'; } >> $(B)/check.list)
 	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check/sizes/sizes.h"
+#include "check/unrun/unrun.h"
 #include "rules/operators.h"
 #include "egraph/base/vec.h"
 
@@ -95,10 +96,16 @@ static void unite(chk_state *k, uint32_t a, uint32_t b) {
 
 static iso_code check_step(chk_state *k, const chk_step *x, size_t i) {
   switch (x->kind) {
-  case CHK_LEAF: return chk_same_leaves(k, x->a, x->b, i);
+  case CHK_LEAF:
+    return k->o->unrun && chk_of_weights(k, x) ? chk_unrun_leaf(k, x->a, x->b, i)
+                                               : chk_same_leaves(k, x->a, x->b, i);
   case CHK_BOUND: return chk_bounded(k, x->a, x->b, i);
   case CHK_VALUE: return chk_same_constants(k, x->a, x->b, i);
-  case CHK_ROUNDING: return chk_rounded(k, x->a, x->b, i);
+  case CHK_ROUNDING:
+    return k->o->unrun
+               ? chk_settle(k, CHK_REFUSED,
+                            "step %zu: how far rounding moves the outputs only a run tells", i)
+               : chk_rounded(k, x->a, x->b, i);
   case CHK_RULE: return chk_instance(k, x, i);
   default: return check_congruence(k, x, i);
   }
@@ -134,9 +141,7 @@ static iso_code note_shared(chk_state *k) {
       const chk_term *t = &k->term[i];
       if (!t->node || t->side != side || t->call) continue;
       const bool input = t->node->kind == CAP_INPUT;
-      if (input ? k->konst[chk_root(k, i)].v != NULL
-                : t->node->kind != CAP_PARAMETER || !rule_dtype_is_inexact(t->node->value->dtype))
-        continue;
+      if (input ? k->konst[chk_root(k, i)].v != NULL : !chk_is_weight(t->node)) continue;
       uint32_t *head = &first[chk_root(k, i)];
       if (*head == CHK_NONE) *head = i;
       else if (!joined_by_a_step(k, *head, i))
@@ -218,7 +223,7 @@ static iso_code publish(chk_state *k) {
       return chk_nomem(k);
   r->relation = line;
   r->n_outputs = k->n_outputs;
-  return ISO_OK;
+  return chk_publish_related(k);
 }
 
 static void state_free(chk_state *k) {
@@ -239,6 +244,22 @@ static void state_free(chk_state *k) {
   free(k->unpinned);
   free(k->zeros);
   free(k->assumption);
+}
+
+/* The outputs on this set, and what the rules' variables stand for there. */
+static iso_code run_and_compare(chk_state *k) {
+  iso_code c = chk_run(k);
+  if (!c && !chk_settled(k)) c = chk_near_masks(k);
+  if (!c && !chk_settled(k)) c = chk_variables(k);
+  return c;
+}
+
+/* At other sizes, and on what is drawn. */
+static iso_code run_elsewhere(chk_state *k) {
+  iso_code c = chk_sizes_check(k);
+  if (!c && !chk_settled(k)) c = chk_redrawn(k);
+  if (!c && !chk_settled(k)) c = chk_weigh_undefined(k, true);
+  return c;
 }
 
 /* parameters: two captures, what replaying may ask, how, and the report. */
@@ -264,18 +285,14 @@ iso_code chk_check(const char *path, const cap_graph *left, const cap_graph *rig
     if (!c) c = chk_find_masks(k);
     if (!c && !chk_settled(k)) c = check_steps(k);
     if (!c && !chk_settled(k)) c = chk_zeros(k);
-    if (!c && !chk_settled(k) && k->set == 0) c = chk_free_elements(k);
+    if (!c && !chk_settled(k) && k->set == 0 && !options->unrun) c = chk_free_elements(k);
     if (!c && !chk_settled(k)) c = note_shared(k);
     if (!c && !chk_settled(k)) c = chk_outputs(k);
-    if (!c && !chk_settled(k)) c = chk_run(k);
-    if (!c && !chk_settled(k)) c = chk_near_masks(k);
-    if (!c && !chk_settled(k)) c = chk_variables(k);
+    if (!c && !chk_settled(k)) c = options->unrun ? chk_unrun_variables(k) : run_and_compare(k);
   }
   k->set = 0;
   if (!c && !chk_settled(k)) c = chk_rules(k);
-  if (!c && !chk_settled(k)) c = chk_sizes_check(k);
-  if (!c && !chk_settled(k)) c = chk_redrawn(k);
-  if (!c && !chk_settled(k)) c = chk_weigh_undefined(k, true);
+  if (!c && !chk_settled(k)) c = options->unrun ? chk_unrun_numbers(k) : run_elsewhere(k);
   if (!c && !chk_settled(k)) c = assume_kernels(k);
   if (!c) c = publish(k);
   state_free(k);

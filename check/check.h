@@ -76,6 +76,15 @@ typedef enum chk_outcome {
                     certificate says */
 } chk_outcome;
 
+/* A parameter that is parameters of the other side, by a certificate of them. */
+typedef struct chk_related {
+  bool right; /* whose */
+  const char *leaf;
+  const rule_term *term; /* RULE_VAR i is name[i] of the other side */
+  const char *const *name;
+  size_t n_names;
+} chk_related;
+
 typedef struct chk_options {
   bool trust_rules;            /* take the rules' evidence as it is written */
   const cap_agreement *agreed; /* what the captures are run on; NULL: as they were captured */
@@ -86,7 +95,13 @@ typedef struct chk_options {
   bool given_leaves;         /* somebody said which leaves belong together: names do not count */
   const char *const *inputs; /* with which archives were loaded (cap_options) */
   size_t n_inputs;
-  uint64_t seed; /* of what is drawn here, beside the checker's own */
+  uint64_t seed;              /* of what is drawn here, beside the checker's own */
+  bool unrun;                 /* nothing was run: parameters need no values (docs/static.md) */
+  const chk_related *learned; /* of the pair that it was learned from: n_learned */
+  size_t n_learned;
+  /* Of certificates of what was not run: whether a proved rule is one of what is no number, too. */
+  iso_code (*together)(void *ctx, const rule *r, bool *yes, iso_error *err);
+  void *together_ctx;
 } chk_options;
 
 /* A rule that steps use, and how it was shown here. */
@@ -130,6 +145,8 @@ typedef struct chk_report {
   const cap_symbol *symbol; /* the left's, within what the chain was replayed for: n_symbols; NULL:
                                the captured sizes only */
   size_t n_symbols;
+  const chk_related *related; /* parameters that its steps relate: n_related */
+  size_t n_related;
   iso_arena arena; /* private */
 } chk_report;
 
@@ -145,6 +162,9 @@ ISO_MUST_USE iso_code chk_at_these_weights(const char *path, bool *out, iso_erro
 /* How many ranks of the right capture it decides as one: whoever checks it then makes them one
  * first (roles_fold), and says so in chk_options. 0: none. Errors: ISO_IO. */
 ISO_MUST_USE iso_code chk_roles(const char *path, size_t *out, iso_error *err);
+/* Whether the certificate is of graphs that were not run: whoever checks it loads the captures
+ * without weights, and says so in chk_options. Errors: ISO_IO. */
+ISO_MUST_USE iso_code chk_static(const char *path, bool *out, iso_error *err);
 /* Check the certificate at `path` against two captures. `oracle` runs operators and decides rules;
  * NULL: only the form is looked at, and whatever would have to be run is refused. Owns:
  * chk_report_free, also after an error. Errors: ISO_NOMEM; ISO_IO for a file that cannot be read;

@@ -129,6 +129,12 @@ static inline rule_tensor *chk_captured(const chk_state *k, uint32_t leaf, size_
              : t->node->value;
 }
 
+/* A leaf that is a parameter of real or complex numbers. */
+static inline bool chk_is_weight(const cap_node *n) {
+  return n->kind == CAP_PARAMETER &&
+         rule_dtype_is_inexact(n->value ? n->value->dtype : n->output[0].dtype);
+}
+
 /* ---- check.c ---- */
 /* Arguments at the same place: equal by the steps so far. */
 bool chk_same_argument(chk_state *k, const rule_term *a, const rule_term *b);
@@ -318,6 +324,9 @@ iso_code chk_covers_table(chk_state *k, uint32_t input, int64_t high, bool *cove
 iso_code chk_instance(chk_state *k, const chk_step *x, size_t step);
 /* Kinds and shapes of what the variables stand for, on this set. */
 iso_code chk_variables(chk_state *k);
+/* Whether a tensor of this kind and shape is what the variable of the step's rule stands for. */
+bool chk_variable_fits(const chk_state *k, const chk_step *x, const rule_variable *v,
+                       rule_dtype dtype, const rule_shape *shape);
 /* Each rule is shown again, and how is put into the report. */
 iso_code chk_rules(chk_state *k);
 

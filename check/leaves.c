@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/check_int.h"
+#include "check/unrun/unrun.h"
 #include "egraph/base/vec.h"
 
 static const char *name_of(const chk_term *t) {
@@ -85,7 +85,7 @@ static void below_free(below *x) {
 
 static bool is_free(const chk_state *k, uint32_t leaf) {
   const cap_node *n = k->term[leaf].node;
-  return k->unpinned[leaf] || (n->kind == CAP_PARAMETER && rule_dtype_is_inexact(n->value->dtype));
+  return k->unpinned[leaf] || chk_is_weight(n);
 }
 
 /* Returns: whether it was pinned. */
@@ -126,8 +126,8 @@ static bool has_namesake(const chk_state *k, uint32_t leaf) {
     bool same = true;
     for (size_t s = 0; s < (input ? other->n_sets : 1) && s < k->graph[t->side]->n_sets && same;
          s++)
-      same =
-          chk_leaves_differ(chk_captured(k, leaf, s), chk_captured(k, base + i, s), input) == NULL;
+      same = chk_captured(k, leaf, s) && chk_captured(k, base + i, s) &&
+             !chk_leaves_differ(chk_captured(k, leaf, s), chk_captured(k, base + i, s), input);
     if (same) return true;
   }
   return false;
@@ -189,9 +189,10 @@ iso_code chk_relations(chk_state *k) {
   iso_code c = (k->unpinned = calloc(k->n_terms + 1, sizeof *k->unpinned)) ? ISO_OK : chk_nomem(k);
   if (!c) c = unpin(k, &x);
   for (size_t i = 0; i < k->n_steps && !c && !chk_settled(k); i++)
-    if (k->step[i].kind == CHK_LEAF) c = check_names(k, &x, &k->step[i], i);
+    if (k->step[i].kind == CHK_LEAF && !(k->o->unrun && chk_of_weights(k, &k->step[i])))
+      c = check_names(k, &x, &k->step[i], i);
   below_free(&x);
-  return c;
+  return c || !k->o->unrun || chk_settled(k) ? c : chk_unrun_relations(k);
 }
 
 /* ---- freedom: elements by number, equal ones in one class ---- */

@@ -52,7 +52,7 @@ static bool leaf_stays(const chk_state *k, uint32_t i) {
   for (size_t f = 0; f < k->n_fixed; f++)
     if (k->fixed[f] == i) return true;
   if (n->kind == CAP_INPUT || k->unpinned[i]) return false;
-  return n->kind != CAP_PARAMETER || !rule_dtype_is_inexact(n->value->dtype);
+  return n->value && !chk_is_weight(n);
 }
 
 static bool all_fixed(const chk_masks *m, const rule_term *t) {

@@ -404,25 +404,37 @@ iso_code chk_roles(const char *path, size_t *out, iso_error *err) {
   return c;
 }
 
+iso_code chk_static(const char *path, bool *out, iso_error *err) {
+  json_t *doc = NULL;
+  const iso_code c = whole_document(path, &doc, err);
+  *out = json_is_true(json_object_get(doc, "static"));
+  json_decref(doc);
+  return c;
+}
+
 static iso_code read_document(chk_reader *r, json_t *doc) {
   chk_state *k = r->k;
   json_t *left, *right, *fixed, *rules, *terms, *steps, *outputs, *relations = NULL, *sizes = NULL;
   const char *format, *evidence;
-  int version, half = 0, other = 0, pinned = 0;
+  int version, half = 0, other = 0, pinned = 0, unrun = 0;
   json_int_t ranks = 0;
   json_error_t why;
   if (json_unpack_ex(
           doc, &why, JSON_STRICT,
-          "{s:s, s:i, s?[b, b], s?b, s?I, s?o, s?o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}",
-          "format", &format, "version", &version, "masks_read", &half, &other, "at_these_weights",
-          &pinned, "roles", &ranks, "relations", &relations, "sizes", &sizes, "left", &left,
-          "right", &right, "evidence", &evidence, "fixed", &fixed, "rules", &rules, "terms", &terms,
-          "steps", &steps, "outputs", &outputs))
+          "{s:s, s:i, s?[b, b], s?b, s?b, s?I, s?o, s?o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}",
+          "format", &format, "version", &version, "masks_read", &half, &other, "static", &unrun,
+          "at_these_weights", &pinned, "roles", &ranks, "relations", &relations, "sizes", &sizes,
+          "left", &left, "right", &right, "evidence", &evidence, "fixed", &fixed, "rules", &rules,
+          "terms", &terms, "steps", &steps, "outputs", &outputs))
     return chk_settle(k, CHK_MALFORMED, "%s", why.text);
   if (strcmp(format, "isomer-certificate") != 0 || version != 1)
     return chk_settle(k, CHK_MALFORMED, "it is no certificate of version 1");
   if ((pinned != 0) != k->o->pinned)
     return chk_settle(k, CHK_REFUSED, "whether parameters keep their values was not read from it");
+  if ((unrun != 0) != k->o->unrun)
+    return chk_settle(k, CHK_REFUSED, "whether anything was run was not read from it");
+  if (unrun && (pinned || ranks || relations || sizes))
+    return chk_settle(k, CHK_REFUSED, "it says more than is said of what was not run");
   if (ranks != (k->o->roles ? (json_int_t)k->o->roles->n_ranks : 0))
     return chk_settle(k, CHK_REFUSED, "its ranks are not as many as were made one");
   k->reads_masks[CHK_MASK_HALF] = half != 0;

@@ -154,16 +154,18 @@ iso_code chk_instance(chk_state *k, const chk_step *x, size_t step) {
 
 /* ---- kinds and shapes ---- */
 
-static bool fits(const place *at, const rule_variable *v, const rule_tensor *t) {
-  if (!rule_variable_takes(v, t->dtype)) return false;
-  for (uint32_t d = 0; d < t->shape.rank; d++)
-    if (t->shape.dim[d] < 1) return false; /* rules speak of sizes from 1 on */
+bool chk_variable_fits(const chk_state *k, const chk_step *x, const rule_variable *v,
+                       rule_dtype dtype, const rule_shape *shape) {
+  const place at = {k, x};
+  if (!rule_variable_takes(v, dtype)) return false;
+  for (uint32_t d = 0; d < shape->rank; d++)
+    if (shape->dim[d] < 1) return false; /* rules speak of sizes from 1 on */
   if (v->any_shape) return true;
-  if (v->leading ? t->shape.rank < v->n_dims : t->shape.rank != v->n_dims) return false;
+  if (v->leading ? shape->rank < v->n_dims : shape->rank != v->n_dims) return false;
   for (uint32_t d = 0; d < v->n_dims; d++) {
     int64_t size;
     if (v->dim[d]->kind == RULE_NONE) continue;
-    if (!size_at(at, v->dim[d], &size) || size != t->shape.dim[t->shape.rank - v->n_dims + d])
+    if (!size_at(&at, v->dim[d], &size) || size != shape->dim[shape->rank - v->n_dims + d])
       return false;
   }
   return true;
@@ -171,11 +173,11 @@ static bool fits(const place *at, const rule_variable *v, const rule_tensor *t) 
 
 static iso_code check_variables(chk_state *k, const chk_step *x, size_t step) {
   const rule *r = rule_set_at(k->rule[x->rule], 0);
-  const place at = {k, x};
   for (uint32_t i = 0; i < r->n_vars; i++) {
     const uint32_t id = k->var[x->first_var + i];
     if (id == CHK_NONE) continue;
-    if (k->real[id].n != 1 || !fits(&at, &r->var[i], k->real[id].v[0]))
+    const rule_tensor *t = k->real[id].n == 1 ? k->real[id].v[0] : NULL;
+    if (!t || !chk_variable_fits(k, x, &r->var[i], t->dtype, &t->shape))
       return chk_settle(
           k, CHK_REFUSED,
           "step %zu: variable %s of rule %s stands for a tensor of another kind or shape", step,
@@ -337,7 +339,8 @@ static iso_code show_again(chk_state *k, const rule *r, const chk_step *x, chk_s
   bare.scope = RULE_SCOPE_NONE;
   if (!example) return chk_nomem(k);
   for (uint32_t i = 0; i < r->n_vars; i++)
-    if (var[i] != CHK_NONE && !is_open(r)) example[i] = k->real[var[i]].v[0];
+    if (var[i] != CHK_NONE && !is_open(r) && k->real[var[i]].n == 1)
+      example[i] = k->real[var[i]].v[0];
   iso_code c = k->oracle ? k->oracle->decide(k->oracle->ctx, &bare, example, &v, &why) : ISO_OK;
   free(example);
   if (c == ISO_NOMEM) return chk_nomem(k);

@@ -55,7 +55,11 @@ static iso_code captured(chk_state *k, void *ctx, uint32_t leaf, rule_tensor **o
   const leaves *x = ctx;
   if ((k->term[leaf].node->kind == CAP_INPUT) != x->input)
     return chk_settle(k, CHK_REFUSED, "step %zu: an input and a parameter are two things", x->step);
-  *out = rule_tensor_ref(chk_captured(k, leaf, x->set));
+  rule_tensor *v = chk_captured(k, leaf, x->set);
+  if (!v)
+    return chk_settle(k, CHK_REFUSED, "step %zu: %s %s has no values", x->step,
+                      chk_side_of(k, leaf), chk_name_of(k, leaf));
+  *out = rule_tensor_ref(v);
   return ISO_OK;
 }
 
@@ -104,6 +108,9 @@ iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   if (k->term[a].call)
     return chk_settle(k, CHK_REFUSED, "step %zu: the first term is no leaf", step);
   leaves x = {.input = k->term[a].node->kind == CAP_INPUT, .set = k->set, .step = step};
+  if (!chk_captured(k, a, x.set))
+    return chk_settle(k, CHK_REFUSED, "step %zu: %s %s has no values", step, chk_side_of(k, a),
+                      chk_name_of(k, a));
   iso_code c = ISO_OK;
   if (x.input || k->set == 0) { /* all else is the same on each set */
     rule_tensor *v;

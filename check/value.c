@@ -85,8 +85,7 @@ iso_code chk_begin_values(chk_state *k) {
     const cap_node *n = k->term[i].node;
     k->up[i] = i;
     if (!n || n->kind == CAP_OP || n->kind == CAP_INPUT) continue;
-    if (!k->unpinned[i] && (n->kind != CAP_PARAMETER || !rule_dtype_is_inexact(n->value->dtype)))
-      c = keep_constant(k, i);
+    if (!k->unpinned[i] && n->value && !chk_is_weight(n)) c = keep_constant(k, i);
   }
   for (size_t i = 0; i < k->n_fixed && !c; i++)
     if (!k->konst[k->fixed[i]].v) c = keep_constant(k, k->fixed[i]);
@@ -162,9 +161,9 @@ iso_code chk_project(chk_state *k, const rule_term *t, const chk_values *from, c
   return keep(k, &from->v[i], 1, out);
 }
 
-static void mark_below(const rule_term *t, bool *mark) {
-  if (t->kind == RULE_VAR) mark[t->u.i] = true;
-  for (uint32_t i = 0; i < t->n; i++) mark_below(t->child[i], mark);
+static void mark_below(const rule_term *t, bool *need) {
+  if (t->kind == RULE_VAR) need[t->u.i] = true;
+  for (uint32_t i = 0; i < t->n; i++) mark_below(t->child[i], need);
 }
 
 void chk_mark_below(chk_state *k, bool *need) {

@@ -33,7 +33,7 @@ bool st_stopped(state *s) {
   return s->stopped != NULL;
 }
 
-static iso_code certify(state *s, const pairing *p, iso_error *err) {
+iso_code st_write_chain(state *s, const pairing *p, iso_error *err) {
   const size_t n = s->graph[LEFT]->n_outputs;
   if (!s->o->certificate || s->res->verdict != SYNTH_EQUIVALENT) return ISO_OK;
   eg_node *aux = calloc(n + 1, sizeof *aux);
@@ -242,7 +242,7 @@ static iso_code decide(state *s, pairing *p, iso_error *err) {
   if (!c) c = st_check_classes(s, err);
   if (!c) c = st_measure_rounding(s, err);
   if (!c) c = st_judge(s, p, err);
-  if (!c) c = certify(s, p, err);
+  if (!c) c = st_write_chain(s, p, err);
   if (!c) s->res->seconds_synthesise = synth_clock() - t - s->res->seconds_validate;
   const bool kept = !c && s->o->keep_witness && s->res->verdict == SYNTH_DIFFERENT;
   const bool drawn = !c && s->res->verdict == SYNTH_DIFFERENT && s->res->redrawn;

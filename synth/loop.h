@@ -17,6 +17,8 @@ iso_code st_prepare(state *s, pairing **p, iso_error *err);
 /* One e-graph of both, leaves related and drawn, everything with its values. */
 iso_code st_fill(state *s, bool *const live[2], iso_error *err);
 void st_state_free(state *s);
+/* The chain of a certificate, where one was asked for and the outputs have met. */
+iso_code st_write_chain(state *s, const pairing *p, iso_error *err);
 
 /* ---- admit.c ---- */
 /* The nodes in the comparison's own spelling; which of them the outputs depend on; what cannot be

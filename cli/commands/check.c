@@ -21,6 +21,7 @@ typedef struct options {
   const char *path[3];
   size_t n_paths;
   const char *relations, *json;
+  const char *learn[2]; /* the pair that was learned from; NULL: none */
   chk_options check;
   val_options val;
   const char *ops[MAX_OPS], *inputs[MAX_INPUTS];
@@ -34,12 +35,12 @@ static int usage_error(const char *what, const char *arg) {
 /* Returns: -1, or the exit status. */
 static int take(void *ctx, const char *name, const char *v, const char *second) {
   options *o = ctx;
-  (void)second;
   if (!name) {
     if (o->n_paths == 3) return usage_error("more than a certificate and two captures:", v);
     o->path[o->n_paths++] = v;
   } else if (strcmp(name, "relations") == 0) o->relations = v;
   else if (strcmp(name, "json") == 0) o->json = v;
+  else if (strcmp(name, "learn") == 0) o->learn[0] = v, o->learn[1] = second;
   else if (strcmp(name, "helper") == 0) o->val.helper = v;
   else if (strcmp(name, "trust-rules") == 0) o->check.trust_rules = true;
   else if (strcmp(name, "quiet") == 0) o->quiet = true;
@@ -167,6 +168,67 @@ static iso_code make_one(options *o, cap_graph *graph[2], const rule_oracle *ora
   return c;
 }
 
+static iso_code holds_of_no_number(void *ctx, const rule *r, bool *yes, iso_error *err) {
+  return val_undefined_together(ctx, r, yes, err);
+}
+
+/* A certificate of two captures. `learned`: what another one was checked for, or NULL. Owns: the
+ * caller frees `found`, also after an error. */
+static iso_code check_one(options *o, rule_schemas *schemas, val_engine *engine,
+                          const chk_report *learned, chk_report *found, iso_error *err) {
+  cap_options from = {.inputs = o->inputs, .n_inputs = o->check.n_inputs};
+  cap_graph *graph[2] = {NULL, NULL};
+  relations given = {0};
+  relations_folded folded = {0};
+  cap_agreement agreed = {0};
+  roles_result roles = {0};
+  const rule_oracle oracle = val_oracle(engine);
+  iso_code c = chk_static(o->path[0], &o->check.unrun, err);
+  from.no_weights = o->check.unrun;
+  for (int i = 0; i < 2 && !c; i++)
+    c = cap_load_with(o->path[i + 1], &from, schemas, &graph[i], err);
+  if (!c && !from.no_weights) c = make_one(o, graph, &oracle, &roles, found, err);
+  if (!c && !from.no_weights) c = fold(o, graph, &oracle, &folded, found, err);
+  if (!c) c = relations_load(o->relations, false, graph[0], graph[1], &given, err);
+  if (!c) c = relations_agree(&given, graph[0], graph[1], CHECK_SEED ^ o->val.seed, &agreed, err);
+  if (!c) c = relations_note_folds(&folded, &agreed, err);
+  if (!c && found->outcome == CHK_HOLDS && !from.no_weights)
+    c = relate(o, graph, &given, found, err);
+  if (!c) c = chk_at_these_weights(o->path[0], &o->check.pinned, err);
+  if (!c && o->check.pinned && !from.no_weights) c = cap_pin(graph[0], graph[1], &agreed, err);
+  o->check.agreed = &agreed;
+  o->check.given_leaves = given.n_given > 0;
+  o->check.learned = learned ? learned->related : NULL;
+  o->check.n_learned = learned ? learned->n_related : 0;
+  o->check.together = holds_of_no_number;
+  o->check.together_ctx = engine;
+  if (!c && found->outcome == CHK_HOLDS)
+    c = chk_check(o->path[0], graph[0], graph[1], schemas, &oracle, &o->check, found, err);
+  relations_free(&given);
+  relations_folded_free(&folded);
+  roles_free(&roles);
+  cap_free(graph[0]);
+  cap_free(graph[1]);
+  return c;
+}
+
+/* The certificate of the pair that was learned from, beside the other one. Returns: in `holds`
+ * whether there is more to check; else `status` is what it is. */
+static iso_code check_learned(const options *o, rule_schemas *schemas, val_engine *engine,
+                              chk_report *out, int *status, bool *holds, iso_error *err) {
+  options small = *o;
+  char *path = report_beside(o->path[0], "learned");
+  if (!path) return iso_fail(err, ISO_NOMEM, "out of memory");
+  small.path[0] = path, small.path[1] = o->learn[0], small.path[2] = o->learn[1];
+  small.json = NULL;
+  small.check.inputs = NULL, small.check.n_inputs = 0;
+  const iso_code c = check_one(&small, schemas, engine, NULL, out, err);
+  *holds = !c && out->outcome == CHK_HOLDS;
+  if (!c && !*holds) *status = print(&small, out, stdout);
+  free(path);
+  return c;
+}
+
 int cmd_check(int argc, char **argv) {
   options o;
   const int early = parse(argc, argv, &o);
@@ -175,48 +237,25 @@ int cmd_check(int argc, char **argv) {
   o.val.seed += CHK_SEED;
   o.check.inputs = o.inputs;
   o.check.seed = o.val.seed;
-  const cap_options from = {.inputs = o.inputs, .n_inputs = o.check.n_inputs};
   iso_error err = {0};
   rule_schemas *schemas = NULL;
-  cap_graph *graph[2] = {NULL, NULL};
   val_engine *engine = NULL;
-  chk_report found = {0};
-  relations given = {0};
-  relations_folded folded = {0};
-  cap_agreement agreed = {0};
-  roles_result roles = {0};
+  chk_report found = {0}, learned = {0};
   const char *version;
   int status = CLI_ERROR;
+  bool go_on = true;
   iso_code c = rule_schemas_new(&schemas, &err);
-  for (int i = 0; i < 2 && !c; i++)
-    c = cap_load_with(o.path[i + 1], &from, schemas, &graph[i], &err);
   if (!c) c = val_new(&o.val, schemas, &engine, &err);
   if (!c)
     c = val_torch_version(engine, &version,
                           &err); /* without it nothing can be checked: an error, and no refusal */
-  rule_oracle oracle = {0};
-  if (!c) oracle = val_oracle(engine);
-  if (!c) c = make_one(&o, graph, &oracle, &roles, &found, &err);
-  if (!c) c = fold(&o, graph, &oracle, &folded, &found, &err);
-  if (!c) c = relations_load(o.relations, false, graph[0], graph[1], &given, &err);
-  if (!c) c = relations_agree(&given, graph[0], graph[1], CHECK_SEED ^ o.val.seed, &agreed, &err);
-  if (!c) c = relations_note_folds(&folded, &agreed, &err);
-  if (!c && found.outcome == CHK_HOLDS) c = relate(&o, graph, &given, &found, &err);
-  if (!c) c = chk_at_these_weights(o.path[0], &o.check.pinned, &err);
-  if (!c && o.check.pinned) c = cap_pin(graph[0], graph[1], &agreed, &err);
-  o.check.agreed = &agreed;
-  o.check.given_leaves = given.n_given > 0;
-  if (!c && found.outcome == CHK_HOLDS)
-    c = chk_check(o.path[0], graph[0], graph[1], schemas, &oracle, &o.check, &found, &err);
-  if (c) fprintf(stderr, "isomer: %s\n", err.msg);
-  else status = conclude(&o, &found);
+  if (!c && o.learn[0]) c = check_learned(&o, schemas, engine, &learned, &status, &go_on, &err);
+  if (!c && go_on) c = check_one(&o, schemas, engine, o.learn[0] ? &learned : NULL, &found, &err);
+  if (c) fprintf(stderr, "isomer: %s\n", err.msg), status = CLI_ERROR;
+  else if (go_on) status = conclude(&o, &found);
   chk_report_free(&found);
-  relations_free(&given);
-  relations_folded_free(&folded);
-  roles_free(&roles);
+  chk_report_free(&learned);
   val_free(engine);
-  cap_free(graph[0]);
-  cap_free(graph[1]);
   rule_schemas_free(schemas);
   return status;
 }

@@ -70,25 +70,33 @@ static iso_code write_witness(const options *o, report *rep, iso_error *err) {
   return c;
 }
 
+static iso_code save_learned(const options *o, iso_error *err) {
+  char *path = report_beside(o->certificate, "learned");
+  const iso_code c = path ? report_write(path, o->learned_certificate, err)
+                          : iso_fail(err, ISO_NOMEM, "out of memory");
+  free(path);
+  return c;
+}
+
 /* The certificate of pair `k`: in FILE.json; of those with --also in FILE.2.json and so on. */
 static iso_code save_certificate(const options *o, const report *rep, size_t k, iso_error *err) {
-  const char *path = o->certificate, *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
-  const size_t stem = dot && dot > (slash ? slash + 1 : path) ? (size_t)(dot - path) : strlen(path);
   const cap_options from = cmp_inputs_of(o, k);
-  char *numbered = NULL, *text = NULL;
+  char *numbered = NULL, *text = NULL, number[32];
   if (!rep->r->certificate) {
     fprintf(stderr,
             "isomer: no certificate is written%s%s: the captures were not found equivalent\n",
             k ? " for " : "", k ? rep->left->path : "");
     return ISO_OK;
   }
-  if (k && asprintf(&numbered, "%.*s.%zu%s", (int)stem, path, k + 1, path + stem) < 0)
+  snprintf(number, sizeof number, "%zu", k + 1);
+  if (k && !(numbered = report_beside(o->certificate, number)))
     return iso_fail(err, ISO_NOMEM, "out of memory");
   char *lines = refinement_lines(rep->refinement, true);
-  const certificate_of of = {&from, lines, o->pinned, rep->n_roles};
+  const certificate_of of = {&from, lines, o->pinned, o->unrun, rep->n_roles};
   iso_code c = lines ? certificate_text(rep->r, rep->left, rep->right, &of, &text, err)
                      : iso_fail(err, ISO_NOMEM, "out of memory");
-  if (!c) c = report_write(numbered ? numbered : path, text, err);
+  if (!c) c = report_write(numbered ? numbered : o->certificate, text, err);
+  if (!c && o->learned_certificate) c = save_learned(o, err);
   free(lines);
   free(text);
   free(numbered);
@@ -166,6 +174,18 @@ static iso_code publish(const options *o, const pair *p, const baseline *known,
   return c;
 }
 
+/* The certificate of the pair that was learned from, which has how its leaves were related. */
+static iso_code certify_learned(options *o, const pair *p, iso_error *err) {
+  const cap_options from = {0};
+  char *lines = refinement_lines(&p->refinement, true);
+  const certificate_of of = {&from, lines, false, false, p->roles.n_ranks};
+  const iso_code c = lines ? certificate_text(p->result, p->graph[0], p->graph[1], &of,
+                                              &o->learned_certificate, err)
+                           : iso_fail(err, ISO_NOMEM, "out of memory");
+  free(lines);
+  return c;
+}
+
 /* The rules of the pair that --learn names, beside those that are known, and how its leaves were
  * related. */
 static iso_code learn(options *o, rule_schemas *schemas, val_engine *engine, rule_set **known,
@@ -183,6 +203,8 @@ static iso_code learn(options *o, rule_schemas *schemas, val_engine *engine, rul
   if (!c)
     c = synth_hints(&p.view[0].g, &p.view[1].g, p.result, &o->learned, &o->synth.hint,
                     &o->synth.n_hints, err);
+  if (!c && o->certificate && p.result->certificate && !p.result->certificate->missing)
+    c = certify_learned(o, &p, err);
   cmp_free_pair(&p);
   return c;
 }
@@ -236,6 +258,7 @@ int cmd_compare(int argc, char **argv) {
   free(p);
   rule_set_free(known);
   iso_arena_fini(&o.learned);
+  free(o.learned_certificate);
   val_free(engine);
   rule_schemas_free(schemas);
   return status;

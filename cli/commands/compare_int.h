@@ -34,13 +34,14 @@ typedef struct options {
   const char *ops[MAX_OPS], *inputs[MAX_INPUTS];
   size_t n_inputs;
   limits limits;
-  bool unrun;           /* --static: nothing is run */
-  const char *learn[2]; /* a pair to learn rules from; NULL: none */
-  bool learning;        /* this is it */
-  iso_arena learned;    /* what synth.hint lives in */
-  bool pinned;          /* parameters are constants */
-  bool rounding;        /* measured beside the verdict */
-  bool certified;       /* nothing less counts */
+  bool unrun;                /* --static: nothing is run */
+  const char *learn[2];      /* a pair to learn rules from; NULL: none */
+  bool learning;             /* this is it */
+  iso_arena learned;         /* what synth.hint lives in */
+  char *learned_certificate; /* of that pair; NULL: none */
+  bool pinned;               /* parameters are constants */
+  bool rounding;             /* measured beside the verdict */
+  bool certified;            /* nothing less counts */
   bool quiet, verbose, explain, trace, progress, no_stats;
   cap_graph *const *compared; /* the two graphs at hand */
 } options;

@@ -134,11 +134,11 @@ static bool set_flag(options *o, const char *name) {
 static int settle(options *o) {
   if (!o->pair[0][1]) return usage_error("two captures are needed", NULL);
   if (o->learn[0] && !o->unrun) return usage_error("--learn goes with --static", NULL);
-  if (o->unrun && (o->certificate || o->certified || o->rounding || o->refine || o->pinned ||
-                   o->relations || o->expect || o->repro || o->counterexample || o->n_pairs > 1))
-    return usage_error("--static does not go with --also, --certificate, --require certified, "
-                       "--rounding, --refine, --relations, --expect, --at-these-weights, --repro "
-                       "and --counterexample",
+  if (o->unrun && (o->certified || o->rounding || o->refine || o->pinned || o->relations ||
+                   o->expect || o->repro || o->counterexample || o->n_pairs > 1))
+    return usage_error("--static does not go with --also, --require certified, --rounding, "
+                       "--refine, --relations, --expect, --at-these-weights, --repro and "
+                       "--counterexample",
                        NULL);
   if (o->n_inputs && !cap_is_archive(o->pair[0][0]) && !cap_is_archive(o->pair[0][1]))
     return usage_error("--inputs is for archives of torch.export.save; captures have their own",

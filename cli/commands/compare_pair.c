@@ -204,7 +204,7 @@ iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engin
   so.given = p->relations.given, so.n_given = p->relations.n_given;
   o->compared = p->graph;
   so.certificate |= o->learning; /* leaves' relations are in it */
-  if (o->unrun) so.scope = so.certificate = false;
+  if (o->unrun) so.scope = false;
   if (!c && !o->unrun) c = cmp_refine(o, &so, schemas, engine, p, err);
   else if (!c) cmp_find_unpaired(p);
   const bool some =

@@ -130,6 +130,7 @@ static iso_code put_all(text *t, const synth_result *r, const cap_graph *left,
   if (x->masks_read[0] || x->masks_read[1])
     fprintf(t->f, ", \"masks_read\": [%s, %s]", x->masks_read[0] ? "true" : "false",
             x->masks_read[1] ? "true" : "false");
+  if (of->unrun) fprintf(t->f, ", \"static\": true");
   if (of->pinned) fprintf(t->f, ", \"at_these_weights\": true");
   if (of->n_ranks) fprintf(t->f, ", \"roles\": %zu", of->n_ranks);
   if (*of->relations) {

@@ -10,6 +10,7 @@ typedef struct certificate_of {
   const cap_options *from; /* with what the captures were loaded */
   const char *relations;   /* lines about outputs that were inferred */
   bool pinned;             /* parameters are constants */
+  bool unrun;              /* nothing was run */
   size_t n_ranks;          /* of the right side, which were decided once; 0: none were */
 } certificate_of;
 /* Requires: r->certificate is there. Owns: malloc'ed text. Errors: ISO_IO for a file of a capture;

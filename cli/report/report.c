@@ -291,6 +291,13 @@ char *report_json(const report *p, size_t n, size_t decides) {
   return text;
 }
 
+char *report_beside(const char *path, const char *word) {
+  const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+  const size_t stem = dot && dot > (slash ? slash + 1 : path) ? (size_t)(dot - path) : strlen(path);
+  char *out;
+  return asprintf(&out, "%.*s.%s%s", (int)stem, path, word, path + stem) < 0 ? NULL : out;
+}
+
 iso_code report_write(const char *path, const char *text, iso_error *err) {
   if (strcmp(path, "-") == 0) {
     puts(text);

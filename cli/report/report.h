@@ -38,6 +38,8 @@ void report_text(const report *p, size_t n, size_t decides, FILE *f);
 /* The JSON report as one malloc'ed string; NULL when there is no memory. With several pairs it is
  * the deciding one's, and `pairs` has all of them. */
 char *report_json(const report *p, size_t n, size_t decides);
+/* FILE.word.json for FILE.json. Owns: the caller frees; NULL when there is no memory. */
+char *report_beside(const char *path, const char *word);
 /* Write text to `path` through a temporary file beside it, or to stdout for "-". */
 ISO_MUST_USE iso_code report_write(const char *path, const char *text, iso_error *err);
 

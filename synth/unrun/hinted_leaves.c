@@ -258,17 +258,32 @@ static iso_code join(state *s, int side, size_t i, const rule_term *term, bool c
   return st_merge(s, e, def, WHY_LEAF, (uint32_t)(s->assumed.n - 1), err);
 }
 
-/* Leaf i of `side`, by the first hint that fits. */
+/* How many numbers of a leaf's name are others than the hint's; SIZE_MAX: it does not fit. */
+static size_t others(const synth_hint *h, int side, const char *name, numbers *m) {
+  size_t n = 0;
+  if (h->right != (side == RIGHT) || !fits(h->leaf, name, m)) return SIZE_MAX;
+  for (size_t i = 0; i < m->n; i++) n += strcmp(m->from[i], m->to[i]) != 0;
+  return n;
+}
+
+/* Leaf i of `side`, by the first hint that fits, of those with the fewest other numbers: what is
+ * known of w3 is said of no w1, where something is known of w1. */
 static iso_code hinted(state *s, int side, size_t i, iso_error *err) {
   const synth_node *n = &s->graph[side]->node[i];
   const synth_graph *other = s->graph[!side];
+  size_t least = SIZE_MAX;
   for (size_t k = 0; k < s->o->n_hints; k++) {
+    numbers m;
+    const size_t x = others(&s->o->hint[k], side, n->name, &m);
+    if (x < least) least = x;
+  }
+  for (size_t k = 0; k < s->o->n_hints && least != SIZE_MAX; k++) {
     const synth_hint *h = &s->o->hint[k];
     const rule_term *term;
     rule_shape shape = {0};
     rule_dtype dtype;
     numbers m;
-    if (h->right != (side == RIGHT) || !fits(h->leaf, n->name, &m)) continue;
+    if (others(h, side, n->name, &m) != least) continue;
     const iso_code c = over_nodes(s, other, h, &m, h->term, &term, err);
     if (c) return c;
     if (!term || !shape_of(other, term, &shape, &dtype) || dtype != n->dtype ||

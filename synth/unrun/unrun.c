@@ -183,6 +183,7 @@ static iso_code decide(state *s, pairing *p, const bool *const live[2], iso_erro
   st_term_types_free(types);
   if (!c) c = st_check_classes(s, err);
   if (!c) c = judge(s, p, live, err);
+  if (!c) c = st_write_chain(s, p, err);
   if (!c) s->res->seconds_synthesise = synth_clock() - t - s->res->seconds_validate;
   return c ? c : cover(s, live, err);
 }

@@ -396,6 +396,26 @@ def test_added_terms():
         expect(got.status == want, "%s: %d: %s", right, got.status, short(text[-600:], 900))
 
 
+def routed(experts, tokens, bounded):
+    """Two of the experts of each token, as places that one side holds to the last one."""
+
+    def build(g):
+        x = g.x(tokens, experts)
+        i = x.topk(2)[1].reshape(2 * tokens)
+        return g.param("w", experts, 3).embedding(i.clamp(0, experts - 1) if bounded else i)
+
+    return build
+
+
+def test_last_places():
+    """2 of 4 experts: that 4 is 2 * 2 is by chance, and 3 is the last of the 4."""
+    with tempfile.TemporaryDirectory() as d:
+        small = write(d, "small", routed(4, 3, False), routed(4, 3, True), False)
+        both = write(d, "large", routed(8, 5, False), routed(8, 5, True), True)
+        got = isomer("compare", "--static", "--learn", *small, *both, "-q")
+        expect(got.status == EQUIVALENT, "status %d: %s", got.status, short(got.out))
+
+
 def test_options():
     with tempfile.TemporaryDirectory() as d:
         l = {"norm": "pow", "attention": "sdpa", "add": True, "mul": True, "act": True}
@@ -418,6 +438,7 @@ if __name__ == "__main__":
                 test_without_rules,
                 test_rules_of_numbers,
                 test_added_terms,
+                test_last_places,
                 test_identities,
                 test_learned_leaves,
                 test_checkpoints,

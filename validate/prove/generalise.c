@@ -441,6 +441,15 @@ static void attempt_plain(general *g, attempt *t) {
   }
 }
 
+/* A size that is a product by chance (4 experts, 2 chosen): by its last place it may be a name. */
+static void attempt_lasts(general *g, attempt *t) {
+  const general had = *g;
+  const rule_verdict was = *t->verdict;
+  g->products = g->multiples = false;
+  g->lasts = true;
+  if (!attempt_one(g, t)) *g = had, *t->verdict = was;
+}
+
 /* Sizes bounded by the narrow integers; each that need not be is not. */
 static bool attempt_below(general *g, attempt *t) {
   memset(g->below, g->limit > 0, sizeof g->below);
@@ -456,8 +465,7 @@ static bool attempt_below(general *g, attempt *t) {
   return false;
 }
 
-/* How sizes are written, in the order in which it is tried: the last places that hold a rule back
- * are the rarest. */
+/* How sizes are written, in the order in which it is tried. */
 typedef enum way { PLAIN, PRODUCTS, MULTIPLES, LASTS } way;
 
 /* The sizes that are named, in each of the ways. */
@@ -471,6 +479,7 @@ static bool attempt_ways(general *g, attempt *t) {
     if (g->lasts && !g->n_lasts) continue;
     if (!attempt_one(g, t) && (g->products || !attempt_below(g, t))) continue;
     if (g->products && !t->code) attempt_plain(g, t);
+    if (g->products && g->n_lasts && !t->code) attempt_lasts(g, t);
     return true;
   }
   g->lasts = g->products = g->multiples = false;
