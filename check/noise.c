@@ -13,7 +13,8 @@
 enum { RUNS = 4, MORE = 16 };
 #define NOISE_SEED UINT64_C(0x6e6f697365)
 
-static const double unit = 0x1p-50; /* libraries' functions are off by some units */
+static const double unit = 0x1p-50;   /* libraries' functions are off by some units */
+static const double narrow = 0x1p-22; /* and by float32's, what has such numbers inside */
 
 bool chk_any_number(const rule_tensor *t, bool (*what)(double)) {
   for (int64_t i = 0; rule_dtype_is_float(t->dtype) && i < t->numel; i++)
@@ -63,7 +64,15 @@ static bool may_underflow(const chk_state *k, uint32_t id) {
   return rule_operator_of(call->u.s)->positive && !any_argument(k, call, is_no_number);
 }
 
-static iso_code disturb(chk_state *k, uint32_t id, iso_rng *rng) {
+/* By how much of itself a result is: numbers that a narrow operator is given decide there by as
+ * much. */
+static double unit_of(const chk_state *k, const bool *need) {
+  for (uint32_t i = 0; i < k->n_terms; i++)
+    if (need[i] && k->term[i].call && rule_operator_of(k->term[i].call->u.s)->narrow) return narrow;
+  return unit;
+}
+
+static iso_code disturb(chk_state *k, uint32_t id, double by, iso_rng *rng) {
   const double least = may_underflow(k, id) ? 1e-300 : 0;
   iso_code c = ISO_OK;
   for (size_t n = 0; n < k->real[id].n && !c && may_round(k, id); n++) {
@@ -72,7 +81,7 @@ static iso_code disturb(chk_state *k, uint32_t id, iso_rng *rng) {
     if ((c = rule_tensor_new(t->dtype, &t->shape, &now, k->err))) break;
     for (int64_t i = 0; i < t->numel; i++) {
       const double x = rule_tensor_get(t, i), u = iso_rng_uniform(rng);
-      rule_tensor_set(now, i, x == 0 ? least * u : x * (1 + unit * (2 * u - 1)));
+      rule_tensor_set(now, i, x == 0 ? least * u : x * (1 + by * (2 * u - 1)));
     }
     rule_tensor_unref(t);
     k->real[id].v[n] = now;
@@ -83,13 +92,14 @@ static iso_code disturb(chk_state *k, uint32_t id, iso_rng *rng) {
 /* `rng` NULL: undisturbed. Returns: in `far` whether numbers grew too large for float64, in `done`
  * whether all could be run. */
 static iso_code run(chk_state *k, const bool *need, iso_rng *rng, bool *far, bool *done) {
+  const double by = rng ? unit_of(k, need) : 0;
   iso_code c = ISO_OK;
   for (uint32_t i = 0; i < k->n_terms && !c && !chk_settled(k); i++) {
     if (!need[i]) continue;
     c = chk_run_term(k, i);
     if (c || chk_settled(k) || !k->term[i].call || k->konst[chk_root(k, i)].v) continue;
     *far |= chk_overflows(k, i);
-    if (rng) c = disturb(k, i, rng);
+    if (rng) c = disturb(k, i, by, rng);
   }
   *done = !c && !chk_settled(k);
   if (chk_settled(k)) { /* an operator that cannot take what it was given here */
