@@ -148,11 +148,16 @@ static iso_code look_where_undefined(state *s, synth_pair *pair, bool joined, is
   bool apart = false;
   const bool large = (p.told || p.hides) && any_rule(s);
   if (!c && !d.found && large) c = st_hunt_large(s, &p, &apart, &d, err);
+  st_difference zeros = {0};
+  if (!c && joined && !d.found) c = st_hunt_zero_signs(s, &zeros, err);
   if (!c && d.found) {
     s->res->verdict = SYNTH_DIFFERENT;
     s->res->reason = NULL;
     pair[d.output].equivalent = false;
     note_witness(s, d.output, d.diff, true);
+  } else if (!c && zeros.found) { /* real numbers have one zero, and floats two */
+    s->res->verdict = SYNTH_UNDECIDED;
+    s->res->reason = "the outputs part where an input is -0.0, which an operator tells from 0";
   } else if (!c && joined && d.signs) {
     s->res->verdict = SYNTH_UNDECIDED;
     s->res->reason = "the outputs are infinite of other signs where what they divide by is 0";

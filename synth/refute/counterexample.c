@@ -203,3 +203,21 @@ iso_code st_hunt_undefined(state *s, bool signs, st_difference *out, iso_error *
     return hunt_among(s, NULL, ST_DRAWS, true, NULL, out, err);
   return has_float_input(s) ? hunt_among(s, zeros, n, true, NULL, out, err) : ISO_OK;
 }
+
+static bool any_reads_zero_sign(const state *s) {
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      const synth_node *n = &s->graph[side]->node[i];
+      if (n->kind == SYNTH_OP && s->map[side][i].i != EG_NONE && rule_reads_zero_sign(n->call))
+        return true;
+    }
+  return false;
+}
+
+iso_code st_hunt_zero_signs(state *s, st_difference *out, iso_error *err) {
+  unsigned char number[ST_ZERO_SIGNS];
+  out->found = false;
+  if (!has_float_input(s) || !any_reads_zero_sign(s)) return ISO_OK;
+  for (int i = 0; i < ST_ZERO_SIGNS; i++) number[i] = (unsigned char)(ST_ZERO_SIGNS_DRAW + i);
+  return hunt_among(s, number, ST_ZERO_SIGNS, false, NULL, out, err);
+}

@@ -99,6 +99,17 @@ static double draw_one(const st_drawing *h, iso_rng *rng, how m, double mean, do
   }
 }
 
+/* Zeros of one sign, of both, and among other numbers. */
+static iso_code draw_zeros(size_t k, const rule_tensor *v, iso_rng *rng, rule_tensor **out,
+                           iso_error *err) {
+  const iso_code c = rule_tensor_new(RULE_F64, &v->shape, out, err);
+  for (int64_t i = 0; !c && i < v->numel; i++) {
+    const double z = iso_rng_normal(rng), zero = k == 0 || iso_rng_below(rng, 2) ? -0.0 : 0.0;
+    ((double *)(*out)->data)[i] = k >= 2 && iso_rng_below(rng, 2) ? z : zero;
+  }
+  return c;
+}
+
 static iso_code draw_float(st_drawing *h, const synth_node *n, iso_rng *rng, rule_tensor **out,
                            iso_error *err) {
   rule_tensor *v = n->value[0];
@@ -110,6 +121,9 @@ static iso_code draw_float(st_drawing *h, const synth_node *n, iso_rng *rng, rul
   }
   if (h->large && (input || h->k % 4 == 3)) return st_draw_large(h->k, v, rng, out, err);
   if (h->poles || h->large) return rule_tensor_to_float64(v, out, err);
+  if (h->k >= ST_ZERO_SIGNS_DRAW)
+    return input ? draw_zeros(h->k - ST_ZERO_SIGNS_DRAW, v, rng, out, err)
+                 : rule_tensor_to_float64(v, out, err);
   const bool sign = h->k >= ST_SIGNS_DRAW;
   const kind k = sign ? signs_of(h->k - ST_SIGNS_DRAW, rng) : kinds[h->k % ST_DRAW_KINDS];
   how m = input ? k.input : matrix ? k.matrix : k.vector;

@@ -20,6 +20,8 @@ iso_code st_hunt(state *s, st_difference *out, iso_error *err);
 /* The same among inputs on which something may be undefined (rows of zeros; `signs`: what has some
  * sign), and where one output is NaN and the other a number. */
 iso_code st_hunt_undefined(state *s, bool signs, st_difference *out, iso_error *err);
+/* The same among inputs with zeros of either sign, where an operator tells these apart. */
+iso_code st_hunt_zero_signs(state *s, st_difference *out, iso_error *err);
 /* An operator failed (in `err`): whether it does so on one side only, on the captured inputs; then
  * the witness is that node. `drawn`: on these inputs none fails. */
 iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, bool *drawn,

@@ -327,6 +327,33 @@ def narrow(rng):
     ]
 
 
+def zero_signs(rng):
+    """Inputs of -0.0, which some operators tell from 0 and others do not."""
+    x, y, c = torch.randn(3, 4), torch.randn(3, 4), rng.choice([2.0, 0.5, 3.0])
+    reads = rng.choice(
+        [
+            lambda x, y: torch.signbit(x),
+            lambda x, y: torch.copysign(y, x),
+            lambda x, y: torch.atan2(x, -y.abs()).sign(),
+            lambda x, y: torch.where(torch.signbit(x), y, y * c),
+        ]
+    )
+    lost = rng.choice([lambda x: x + 0.0, lambda x: x - x * 0, lambda x: x.abs() * x.sign()])
+    return [
+        (False, lambda x: torch.signbit(x), lambda x: x < 0, (x,)),
+        (
+            False,
+            lambda x, y: torch.copysign(y, x),
+            lambda x, y: y.abs().where(x >= 0, -y.abs()),
+            (x, y),
+        ),
+        (False, reads, lambda x, y: reads(lost(x), y), (x, y)),
+        (True, reads, lambda x, y: reads(x * c, y), (x, y)),
+        (True, reads, lambda x, y: reads(-(-x), y), (x, y)),
+        (True, lambda x: (x < 0) | (x == 0), lambda x: x <= 0, (x,)),
+    ]
+
+
 class Side(torch.nn.Module):
     """The function of its inputs and of some parameters."""
 
@@ -392,6 +419,7 @@ def main():
             zeros,
             hidden,
             narrow,
+            zero_signs,
         ):
             for n, case in enumerate(kind(rng)):
                 with tempfile.TemporaryDirectory() as folder:
