@@ -419,15 +419,8 @@ static iso_code further_waits(lint_reader *r, const draft *d, lint_program *p) {
 }
 
 iso_code lint_read_event(lint_reader *r, lint_program *p, uint32_t position) {
-  draft d = {.e = {.position = position,
-                   .group = LINT_NONE,
-                   .peer = LINT_NO_PEER,
-                   .stage = LINT_NO_INDEX,
-                   .mb = LINT_NO_INDEX,
-                   .numel = -1,
-                   .out_numel = -1,
-                   .link = LINT_NONE},
-             .x = {.cost = -1, .root = -1, .n_in = LINT_NONE, .n_out = LINT_NONE},
+  draft d = {.e = LINT_UNSAID_EVENT(position),
+             .x = LINT_UNSAID_EXTRA,
              .is_inner = r->n_open > 0,
              .header = LINT_NONE,
              .base = r->n_pending};

@@ -85,16 +85,9 @@ lint_op lint_op_named(const char *word) {
 lint_event *lint_push(lint_program *p, lint_op op, uint32_t position) {
   if (p->n >= LINT_NONE - 1 || !iso_grow(p->event, p->cap, p->n + 1)) return NULL;
   lint_event *e = &p->event[p->n++];
-  *e = (lint_event){.op = (uint8_t)op,
-                    .position = position,
-                    .access = (uint32_t)p->n_access,
-                    .group = LINT_NONE,
-                    .peer = LINT_NO_PEER,
-                    .stage = LINT_NO_INDEX,
-                    .mb = LINT_NO_INDEX,
-                    .numel = -1,
-                    .out_numel = -1,
-                    .link = LINT_NONE};
+  *e = (lint_event)LINT_UNSAID_EVENT(position);
+  e->op = (uint8_t)op;
+  e->access = (uint32_t)p->n_access;
   return e;
 }
 
@@ -103,7 +96,7 @@ lint_extra *lint_extras(lint_program *p, lint_event *e) {
   const size_t at = p->n_extra ? p->n_extra : 1;
   if (at >= LINT_NONE || !iso_grow(p->extra, p->cap_extra, at + 1)) return NULL;
   p->n_extra = at + 1;
-  p->extra[at] = (lint_extra){.cost = -1, .root = -1, .n_in = LINT_NONE, .n_out = LINT_NONE};
+  p->extra[at] = (lint_extra)LINT_UNSAID_EXTRA;
   e->extra = (uint32_t)at;
   return &p->extra[at];
 }

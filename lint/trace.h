@@ -59,6 +59,13 @@ typedef struct lint_event {
   uint32_t dtype, reduce;   /* names; 0: not said */
 } lint_event;
 
+/* Nothing is said of it but where it stands. */
+#define LINT_UNSAID_EVENT(at) \
+  { \
+    .position = (at), .group = LINT_NONE, .peer = LINT_NO_PEER, .stage = LINT_NO_INDEX, \
+    .mb = LINT_NO_INDEX, .numel = -1, .out_numel = -1, .link = LINT_NONE \
+  }
+
 /* Members that few events have. */
 typedef struct lint_extra {
   double cost;  /* -1: not said */
@@ -67,6 +74,8 @@ typedef struct lint_extra {
   const int64_t *in_split, *out_split;
   uint32_t n_in, n_out; /* LINT_NONE: not said */
 } lint_extra;
+#define LINT_UNSAID_EXTRA \
+  { .cost = -1, .root = -1, .n_in = LINT_NONE, .n_out = LINT_NONE }
 
 typedef enum lint_access_kind {
   LINT_READS,

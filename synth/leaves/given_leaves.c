@@ -26,16 +26,6 @@ typedef struct family {
 
 /* ---- which leaves belong together ---- */
 
-static size_t find(size_t *up, size_t i) {
-  while (up[i] != i) i = up[i] = up[up[i]];
-  return i;
-}
-
-static void unite_leaves(size_t *up, size_t leaf, const rule_term *t, size_t offset) {
-  if (t->kind == RULE_VAR) up[find(up, leaf)] = find(up, (size_t)t->u.i + offset);
-  for (uint32_t i = 0; i < t->n; i++) unite_leaves(up, leaf, t->child[i], offset);
-}
-
 static size_t some_leaf(const rule_term *t) {
   while (t->kind != RULE_VAR) {
     uint32_t i = 0;
@@ -232,11 +222,11 @@ iso_code st_take_families(state *s, synth_relation *of, iso_error *err) {
   for (size_t k = 0; k < s->o->n_given && !c; k++) {
     const synth_given *g = &s->o->given[k];
     if (!says(g)) continue;
-    unite_leaves(up, subject(g, n_l), g->term, n_l);
-    if (g->equals) unite_leaves(up, subject(g, n_l), g->equals, n_l);
+    st_tie_leaves(up, subject(g, n_l), g->term, n_l);
+    if (g->equals) st_tie_leaves(up, subject(g, n_l), g->equals, n_l);
   }
-  for (size_t i = 0; i < n && !c; i++) find(up, i);
-  for (size_t i = 0; i < n && !c; i++) up[i] = find(up, i);
+  for (size_t i = 0; i < n && !c; i++) st_root_leaf(up, i);
+  for (size_t i = 0; i < n && !c; i++) up[i] = st_root_leaf(up, i);
   f.root = up;
   for (size_t k = 0; k < s->o->n_given && !c; k++) {
     const synth_given *g = &s->o->given[k];

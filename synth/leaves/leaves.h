@@ -21,6 +21,11 @@ iso_code st_join_replicas(state *s, iso_error *err);
  * NULL when there is no memory. */
 bool *st_repeating(const state *s, synth_relation *const of[2]);
 
+/* A union-find over leaves that relations tie together: left nodes, then right ones. */
+size_t st_root_leaf(size_t *parent, size_t i);
+/* Joins `leaf` with all leaves of the term, the first of whose graph has the number `offset`. */
+void st_tie_leaves(size_t *parent, size_t leaf, const rule_term *t, size_t offset);
+
 /* The integers at and beside which the graphs decide about integers (comparisons with a literal:
  * where a rank's part of a vocabulary ends), in [low, high). Returns: how many of `cap`. */
 size_t st_integer_edges(const state *s, int64_t low, int64_t high, int64_t *out, size_t cap);

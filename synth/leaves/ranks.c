@@ -178,16 +178,15 @@ iso_code st_join_replicas(state *s, iso_error *err) {
   return ISO_OK;
 }
 
-/* Leaves of both sides that relations tie together, as a union-find over left nodes, then right
- * ones. */
-static size_t find(size_t *parent, size_t i) {
+size_t st_root_leaf(size_t *parent, size_t i) {
   while (parent[i] != i) i = parent[i] = parent[parent[i]];
   return i;
 }
 
-static void unite(size_t *parent, size_t leaf, const rule_term *t, size_t offset) {
-  if (t->kind == RULE_VAR) parent[find(parent, leaf)] = find(parent, (size_t)t->u.i + offset);
-  for (uint32_t i = 0; i < t->n; i++) unite(parent, leaf, t->child[i], offset);
+void st_tie_leaves(size_t *parent, size_t leaf, const rule_term *t, size_t offset) {
+  if (t->kind == RULE_VAR)
+    parent[st_root_leaf(parent, leaf)] = st_root_leaf(parent, (size_t)t->u.i + offset);
+  for (uint32_t i = 0; i < t->n; i++) st_tie_leaves(parent, leaf, t->child[i], offset);
 }
 
 bool *st_repeating(const state *s, synth_relation *const of[2]) {
@@ -201,18 +200,19 @@ bool *st_repeating(const state *s, synth_relation *const of[2]) {
     for (int side = 0; side < 2; side++)
       for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
         if (of[side][i].term)
-          unite(parent, i + (side == RIGHT ? n_left : 0), of[side][i].term,
-                side == RIGHT ? 0 : n_left);
+          st_tie_leaves(parent, i + (side == RIGHT ? n_left : 0), of[side][i].term,
+                        side == RIGHT ? 0 : n_left);
     for (int side = 0; side < 2; side++)
       for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
         const synth_node *node = &s->graph[side]->node[i];
         if (node->kind == SYNTH_OP || s->leaves.replica[side][i] >= 0) continue;
-        const size_t root = find(parent, i + (side == RIGHT ? n_left : 0));
+        const size_t root = st_root_leaf(parent, i + (side == RIGHT ? n_left : 0));
         excess[root] += (side == LEFT ? 1 : -1) * node->value[0]->numel;
         if (side == LEFT && !of[side][i].term) open[root] = true;
       }
     for (size_t i = 0; i < n_left; i++)
-      out[i] = of[LEFT][i].term && excess[find(parent, i)] > 0 && !open[find(parent, i)];
+      out[i] =
+          of[LEFT][i].term && excess[st_root_leaf(parent, i)] > 0 && !open[st_root_leaf(parent, i)];
   } else {
     free(out);
     out = NULL;

@@ -233,30 +233,22 @@ static iso_code output_by_rounding(state *s, rule_tensor **const leaf[2], size_t
   return c;
 }
 
-/* Both sides with roundings disturbed, the last run by what storage does. */
-static iso_code run_shaken(state *s, rule_tensor **const leaf[2], double by, uint64_t streams,
-                           st_run run[2][NOISE_RUNS], iso_error *err) {
-  iso_code c = ISO_OK;
-  for (int side = 0; side < 2 && !c; side++)
-    for (int k = 0; k < NOISE_RUNS && !c; k++)
-      c = st_run_graph(s, side, leaf[side],
-                       &(st_run_how){.noise = k == STORAGE_RUN ? ST_STORAGE : by,
-                                     .stream = streams + (uint64_t)(side * NOISE_RUNS + k)},
-                       &run[side][k], err);
-  return c;
+/* How the k-th run disturbs roundings; `wide`: much more, and with zeros of all signs. */
+static st_run_how disturbed(int k, double by, bool wide, uint64_t stream) {
+  st_run_how how = {.noise = k == STORAGE_RUN ? ST_STORAGE : by, .stream = stream};
+  if (wide) how.noise = by * WIDER, how.signs = zero_signs[k];
+  return how;
 }
 
-/* The same with much larger ones, and with zeros of all signs. */
-static iso_code run_wide(state *s, rule_tensor **const leaf[2], double by, uint64_t streams,
-                         st_run run[2][NOISE_RUNS], iso_error *err) {
+/* Both sides with roundings disturbed; wide runs have none that disturbs constants. */
+static iso_code run_shaken(state *s, rule_tensor **const leaf[2], double by, bool wide,
+                           uint64_t streams, st_run run[2][NOISE_RUNS], iso_error *err) {
   iso_code c = ISO_OK;
   for (int side = 0; side < 2 && !c; side++)
-    for (int k = 0; k < STORAGE_RUN && !c; k++)
-      c = st_run_graph(s, side, leaf[side],
-                       &(st_run_how){.noise = by * WIDER,
-                                     .stream = streams + (uint64_t)(side * NOISE_RUNS + k),
-                                     .signs = zero_signs[k]},
-                       &run[side][k], err);
+    for (int k = 0; k < (wide ? STORAGE_RUN : NOISE_RUNS) && !c; k++) {
+      const st_run_how how = disturbed(k, by, wide, streams + (uint64_t)(side * NOISE_RUNS + k));
+      c = st_run_graph(s, side, leaf[side], &how, &run[side][k], err);
+    }
   return c;
 }
 
@@ -281,7 +273,7 @@ iso_code st_differs(state *s, rule_tensor **const leaf[2], const st_run base[2],
   /* A kernel in few bits rounds by about a hundredth of the tolerance that stands for it. */
   const double by = fmax(noise, 1e-2 * s->groups.coarse);
   out->found = false;
-  iso_code c = run_shaken(s, leaf, by, streams, shaken, err);
+  iso_code c = run_shaken(s, leaf, by, false, streams, shaken, err);
   for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !c && !out->found; o++) {
     outputs at = {.base = {st_output(s, LEFT, &base[LEFT], o),
                            st_output(s, RIGHT, &base[RIGHT], s->right_of[o])}};
@@ -292,7 +284,8 @@ iso_code st_differs(state *s, rule_tensor **const leaf[2], const st_run base[2],
     in_reals(&at, &parts);
     out->found = beyond_rounding(&at, sc, &out->diff);
     if (out->found && isinf(out->diff.max_rel)) { /* a number on one side only */
-      if (!wide[LEFT][0].value) c = run_wide(s, leaf, by, streams + WIDE_STREAMS, wide, err);
+      if (!wide[LEFT][0].value)
+        c = run_shaken(s, leaf, by, true, streams + WIDE_STREAMS, wide, err);
       if (!c) output_of(s, wide, o, at.wide), in_reals(&at, &parts);
       out->found = !c && beyond_rounding(&at, sc, &out->diff);
       out->signs |= !c && !out->found;
@@ -327,13 +320,12 @@ static iso_code within_noise(state *s, rule_tensor **const leaf[2], const place 
     c = st_run_graph(s, at[k].side, leaf[at[k].side], &(st_run_how){.keep_all = true}, &base[k],
                      err);
     for (int i = 0; i < NOISE_RUNS && !c; i++) {
-      st_run_how how = {.noise = i == STORAGE_RUN ? ST_STORAGE : noise,
-                        .stream = (uint64_t)(k * NOISE_RUNS + i),
-                        .keep_all = true};
+      st_run_how how = disturbed(i, noise, false, (uint64_t)(k * NOISE_RUNS + i));
+      how.keep_all = true;
       c = st_run_graph(s, at[k].side, leaf[at[k].side], &how, &run[k][i], err);
       if (c || !poles || i == STORAGE_RUN) continue;
-      how.noise *= WIDER;
-      how.signs = zero_signs[i];
+      how = disturbed(i, noise, true, how.stream);
+      how.keep_all = true;
       c = st_run_graph(s, at[k].side, leaf[at[k].side], &how, &wide[k][i], err);
     }
     o.base[k] = value_at(&base[k], &at[k]);
