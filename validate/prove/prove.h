@@ -59,14 +59,22 @@ typedef struct sc_sight {
   sc_used used;
 } sc_sight;
 
+/* z3's answer to a text of this hash. */
+typedef struct sc_answer {
+  uint64_t hash;
+  char said[24];
+} sc_answer;
+
 /* The obligations of a proof, one text per case (obligation.c). */
-enum { SC_MAX_OBLIGATIONS = 64 };
+enum { SC_MAX_OBLIGATIONS = 64, SC_MAX_ANSWERS = 32 };
 struct sc_obligations {
   char *text[SC_MAX_OBLIGATIONS];
   size_t n;
-  bool some;      /* one of them is of a case that some sizes meet */
-  bool unchecked; /* also what is not proved, and not shown to z3: for tests */
-  char why[200];  /* not empty: there is none */
+  bool some;                        /* one of them is of a case that some sizes meet */
+  bool unchecked;                   /* also what is not proved, and not shown to z3: for tests */
+  char why[200];                    /* not empty: there is none */
+  sc_answer answer[SC_MAX_ANSWERS]; /* about this case */
+  size_t n_answers;
 };
 
 /* ---- comparing (equal.c, z3.c, model.c) ---- */

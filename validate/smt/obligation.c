@@ -8,6 +8,7 @@
  * differ at a place w, which is named). Which instances are needed is a guess: nothing rests on it,
  * since the answer is z3's. What z3 does not answer with `unsat` for the goal and `sat` without it
  * is given up. */
+#include "egraph/base/hash.h"
 #include "validate/smt/obligation_int.h"
 #include "validate/inside.h"
 #include "validate/prove/z3_lazy.h"
@@ -113,10 +114,20 @@ static void pinned(smt_writer *w, const double *v) {
   }
 }
 
+/* Ways of telling often come to the same text, which is asked of once. */
 static char *answers(sc *c, const char *text) {
+  sc_obligations *k = c->obligations;
+  const uint64_t hash = iso_hash(text, strlen(text), 0);
+  for (size_t i = 0; i < k->n_answers; i++)
+    if (k->answer[i].hash == hash) return strdup(k->answer[i].said);
   bool overran = false;
   char *r = val_z3_answers(text, 1000000, &overran); /* the limit is not in the file */
   c->overran |= overran;
+  if (r && !overran && strlen(r) < sizeof k->answer->said && k->n_answers < SC_MAX_ANSWERS) {
+    sc_answer *a = &k->answer[k->n_answers++];
+    a->hash = hash;
+    strcpy(a->said, r);
+  }
   return r;
 }
 
@@ -272,6 +283,7 @@ void sc_write_obligation(sc *c, const pt_tensor *a, const pt_tensor *b, const sx
   char *text = NULL;
   if (k->why[0]) return;
   const bool room = k->n < SC_MAX_OBLIGATIONS;
+  k->n_answers = 0;
   for (int how = 0; how < SMT_HOWS && room && !text && !c->failed; how++)
     text = attempt(c, a, b, idx, (smt_how)how);
   if (text) k->why[0] = 0, k->text[k->n++] = text;
