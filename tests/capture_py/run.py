@@ -6,17 +6,14 @@ cases in it; the last line is `N passed, N failed`. What is not installed is sai
 
 import argparse
 import os
-import subprocess
 import sys
 import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-
-
-def has_torch(python):
-    return subprocess.run([python, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0
+sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
+import commands  # noqa: E402
 
 
 def main():
@@ -36,9 +33,10 @@ def main():
     if not os.environ.get("ISOMER_CAPTURE_TESTS"):
         os.environ["ISOMER_CAPTURE_TESTS"] = "1"
         # The pinned PyTorch and Transformers are in .venv.
-        if os.path.exists(local) and has_torch(local):
-            os.execv(local, [local] + sys.argv)
-    sys.path[:0] = [os.path.join(ROOT, "capture"), os.path.join(ROOT, "tests", "support"), HERE]
+        if os.path.exists(local) and not commands.same(local, sys.executable):
+            if commands.has_torch(local):
+                os.execv(local, [local] + sys.argv)
+    sys.path[:0] = [os.path.join(ROOT, "capture"), HERE]
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     suite, missing = unittest.TestSuite(), []
     for name in sorted(f[:-3] for f in os.listdir(HERE) if f.startswith("test_")):

@@ -18,6 +18,7 @@ except ImportError:
 if torch is None:
     raise unittest.SkipTest("PyTorch is not installed")
 
+import commands
 from isomer_capture.files import write_safetensors
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -90,6 +91,11 @@ def fill_with(out, x):
 '''
 
 
+def forked():
+    """A helper that need not load PyTorch. It ends a moment after the one that isomer knows."""
+    return "%s -S -E %s %s" % (sys.executable, commands.__file__, commands.server())
+
+
 def processes():
     """The command lines of all processes, words ended by zero bytes."""
     found = b""
@@ -139,11 +145,11 @@ class Helper(unittest.TestCase):
         )
         return path
 
-    def isomer(self, *words, helper=None, more="", seconds=30):
+    def isomer(self, *words, helper=None, more="", seconds=30, python=None):
         command = (
             helper
             or "exec %s -m isomer_capture.helper --import operators --seconds %d %s"
-            % (sys.executable, seconds, more)
+            % (python or forked(), seconds, more)
         )
         environment = dict(
             os.environ, PYTHONPATH=os.pathsep.join([os.path.join(ROOT, "capture"), self.folder])
@@ -177,7 +183,7 @@ class Helper(unittest.TestCase):
             ),
         )
         for more in ((), ("--float64",)):
-            done = self.isomer("run", path, *more)
+            done = self.isomer("run", path, *more, python=sys.executable)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertIn("sum 17 max 14", done.stdout)
             self.assertIn("float64" if more else "float32", done.stdout)
@@ -202,7 +208,7 @@ class Helper(unittest.TestCase):
 
     def test_hangs(self):
         start = time.monotonic()
-        self.refused("mine::hang", "did not answer in time", seconds=4)
+        self.refused("mine::hang", "did not answer in time", seconds=4, python=sys.executable)
         self.assertLess(time.monotonic() - start, 100)
         self.assertNotIn(b"sleep\x001000", processes())
 

@@ -21,6 +21,9 @@ import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
+import commands  # noqa: E402
+
 MAKE = os.path.join(ROOT, "models", "bugs", "make.py")
 VERDICT = {0: "equivalent", 1: "different", 2: "error", 3: "undecided"}
 QUICK = (
@@ -192,14 +195,10 @@ UNSEEN = "19-olmoe-clip-8"
 def python():
     """A Python with torch and Transformers, or None."""
     for p in (os.path.join(ROOT, ".venv", "bin", "python3"), sys.executable):
-        if (
-            os.path.exists(p)
-            and subprocess.run(
-                [p, "-c", "import torch, transformers, safetensors"], capture_output=True
-            ).returncode
-            == 0
-        ):
-            return p
+        if os.path.exists(p) and commands.has_torch(p):
+            wanted = "import transformers, safetensors"
+            if commands.python(["-c", wanted], executable=p).returncode == 0:
+                return p
     return None
 
 
@@ -535,11 +534,11 @@ def main():
         if missing and not py:
             print("no Python with torch, transformers and safetensors: skipped")
             return 0
-        if (
-            missing
-            and subprocess.run([py, MAKE, folder] + missing, stdout=subprocess.DEVNULL).returncode
-        ):
-            return 1
+        if missing:
+            made = commands.python([MAKE, folder, *missing], executable=py)
+            if made.returncode:
+                print(made.stderr, file=sys.stderr)
+                return 1
         run = Run(a.isomer, folder, a.timeout, None if a.quick else python())
         run.all(names)
     if a.table:

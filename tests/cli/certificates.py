@@ -28,6 +28,9 @@ import time
 from changed_certificates import mutate
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
+import commands  # noqa: E402
+
 spec = importlib.util.spec_from_file_location(
     "pairs", os.path.join(ROOT, "tests", "pairs", "captures.py")
 )
@@ -682,7 +685,8 @@ def archives(where):
             p
             for p in (os.path.join(ROOT, ".venv", "bin", "python3"), sys.executable)
             if os.path.exists(p)
-            and subprocess.run([p, "-c", EXPORT, where], capture_output=True).returncode == 0
+            and commands.has_torch(p)
+            and not commands.python(["-c", EXPORT, where], executable=p).returncode
         ),
         None,
     )

@@ -20,7 +20,8 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 MODELS = os.path.join(ROOT, "models")
-sys.path.insert(0, os.path.join(ROOT, "tests", "pairs"))
+sys.path[:0] = [os.path.join(ROOT, "tests", "pairs"), os.path.join(ROOT, "tests", "support")]
+import commands  # noqa: E402
 import dsl  # noqa: E402
 
 CASES = []
@@ -70,19 +71,9 @@ def runs(script):
     compile(open(script, encoding="utf-8").read(), script, "exec")
     if not OPTIONS.torch:
         return None
-    p = subprocess.run(
-        [OPTIONS.python, script],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd="/",
-    )
-    expect(p.returncode in (0, 1), "%s: %s", os.path.basename(script), p.stderr.decode()[-300:])
-    expect(
-        "difference" in p.stdout.decode() or "run" in p.stdout.decode(),
-        "the script says %s",
-        p.stdout.decode()[:200],
-    )
+    p = commands.python([script], executable=OPTIONS.python, cwd="/")
+    expect(p.returncode in (0, 1), "%s: %s", os.path.basename(script), p.stderr[-300:])
+    expect("difference" in p.stdout or "run" in p.stdout, "the script says %s", p.stdout[:200])
     return p.returncode
 
 
@@ -584,14 +575,7 @@ def main():
     a.add_argument("--only", default="")
     OPTIONS = a.parse_args()
     OPTIONS.isomer = os.path.abspath(OPTIONS.isomer)
-    OPTIONS.torch = (
-        subprocess.run(
-            [OPTIONS.python, "-c", "import torch"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        ).returncode
-        == 0
-    )
+    OPTIONS.torch = commands.has_torch(OPTIONS.python)
     passed = failed = 0
     for name, f in CASES:
         if OPTIONS.only not in name:
