@@ -88,6 +88,8 @@ help:
 	@echo 'hlo        what XLA'"'"'s partitioner makes of small models, and that broken; COUNT=N of each fault'
 	@echo 'rare       pairs that part where few inputs lie, beyond cuts of the complex plane, where 0/0 is; SEED=N COUNT=N'
 	@echo 'corners    rules and pairs in whose corners few inputs lie; SEED=N N=N PAIRS=N'
+	@echo 'laws       the rules of tests/rules, all of them'
+	@echo 'memory     allocations that fail, one at a time: [EVERY=40]'
 	@echo 'masks      pairs whose masks vanish, or are seen; SEED=N COUNT=N'
 	@echo 'pairs      compare every pair of captures in models/; CAPTURES=DIR: in a folder of families'
 	@echo 'distributed  sequential programs against several ranks: [ONLY=TEXT]'
@@ -257,9 +259,10 @@ SPELLED = python3 tests/pairs/spelled.py --isomer $(ISOMER)
 INFERRED = python3 tests/pairs/inferred.py --isomer $(ISOMER)
 RANK_FAULTS = $(PYTHON_TORCH) tests/pairs/rank_faults.py --isomer $(ISOMER)
 PLAIN_RANKS = $(PYTHON_TORCH) tests/pairs/plain_ranks.py --isomer $(ISOMER)
-LINT = schedules events races mutations sharing recorder lint_reports placements lint_page damaged
+LINT = schedules events races mutations sharing recorder lint_reports lint_page damaged
+PLACEMENTS = python3 tests/lint/placements.py --isomer $(ISOMER)
 E2E = python3 tests/cli/e2e.py --isomer $(ISOMER) $(if $(filter 0,$(TORCH)),--no-torch)
-CAPTURE_PY = python3 tests/capture_py/run.py --isomer $(ISOMER)
+CAPTURE_PY = $(PYTHON_TORCH) tests/capture_py/run.py --isomer $(ISOMER)
 TRAPS = python3 tests/pairs/run.py --isomer $(ISOMER)
 CONSTANTS = python3 tests/pairs/constants.py --isomer $(ISOMER)
 BRANCHES = python3 tests/pairs/branches.py --isomer $(ISOMER)
@@ -312,7 +315,7 @@ FOLDS = $(PYTHON_TORCH) tests/pairs/folds.py --isomer $(ISOMER)
 CHECKED = $(PYTHON_TORCH) tests/capture_py/checked_families.py --isomer $(ISOMER)
 PLANTED = $(PYTHON_TORCH) tests/pairs/planted.py --isomer $(ISOMER)
 BUGS = python3 tests/cli/bugs.py --isomer $(ISOMER)
-HLO = python3 tests/hlo/pairs.py --isomer $(ISOMER)
+HLO = $(PYTHON_TORCH) tests/hlo/pairs.py --isomer $(ISOMER)
 SERVED = python3 tests/warm/served.py --build $(B)
 GPU = tests/gpu/run.sh --dry --quick --no-build --build $(B) --out $(B)/gpu
 check-build: all $(B)/libegraph.so $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHECKER) $(DRIVER) $(WRONG_FOLDS) $(WARM) $(if $(SAN),,$(B)/tests/warm/clock.so)
@@ -320,19 +323,19 @@ check-build: all $(B)/libegraph.so $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHEC
 	   $(foreach t,$(FUZZ_SRC),echo $(t:%.c=$(B)/%) tests/fuzz/corpus/$(t:tests/fuzz/fuzz_%.c=%);) \
 	   } > $(B)/programs.list
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
-	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES)'; echo '$(LIBRARY)'; echo '$(ROBUST)'; echo '$(MANUAL)'; echo '$(INSTALL_TEST)'; echo '$(JOINS) --check'; echo '$(IMPORTS)'; echo '$(SATURATE_PAGE)'; \
-	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(REFINE)'; echo '$(SEEDS)'; echo '$(LOAD) --quick $(if $(SAN),,--clock $(B)/tests/warm/clock.so)'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(SATURATE)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(UNRUN)'; echo '$(UNRUN_CERTIFICATES)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 240'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(INPUT_RANGES) --count 39 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
+	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES) --every 2'; echo '$(LIBRARY) --every 4'; echo '$(ROBUST)'; echo '$(MANUAL)'; echo '$(INSTALL_TEST)'; echo '$(JOINS) --check'; echo '$(IMPORTS)'; echo '$(SATURATE_PAGE)'; \
+	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(REFINE)'; echo '$(SEEDS)'; echo '$(LOAD) --quick $(if $(SAN),,--clock $(B)/tests/warm/clock.so)'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(SATURATE)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(UNRUN)'; echo '$(UNRUN_CERTIFICATES)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 480'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(INPUT_RANGES) --count 39 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
 	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),{ echo '$(MAKE) -s format-check'; echo .ci/form; echo .ci/unused $(B); } >> $(B)/check.list,:)
-	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(FORGED_CHAINS)'; echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; echo '$(RARE)'; echo '$(EFFECTS) --every 9'; echo '$(FOLDS) --count 12 --certificates'; echo '$(FOLDS) --count 12 --seed 5 --at-these-weights'; echo '$(WEIGHTS)'; echo '$(ROUNDING)'; echo '$(SIZE_BUGS) --count 10 --mutants 3 --claims 0.6'; echo '$(SIZE_CERTIFICATES) --count 5 --changes 3'; } >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(FORGED_CHAINS)'; echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; echo '$(RARE)'; echo '$(EFFECTS) --every 9'; echo '$(FOLDS) --count 12 --certificates'; echo '$(FOLDS) --count 12 --seed 5 --at-these-weights'; echo '$(WEIGHTS)'; echo '$(ROUNDING)'; echo '$(SIZE_BUGS) --count 6 --mutants 3 --claims 0.5'; echo '$(SIZE_CERTIFICATES) --count 5 --changes 3'; } >> $(B)/check.list)
 	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)
 	@$(if $(WARM),echo '$(SERVED)' >> $(B)/check.list,:)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(HLO) --faults 0'; echo '$(HLO) -k gpt-tensor-2'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(RECORDED)'; echo '$(LINT_STEPS) --quick'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(PLANTED) --every 6'; echo '$(CHECKED) gpt2 --broken 2'; } >> $(B)/check.list)
-	@$(if $(filter 0,$(TORCH)),:,{ echo '$(DISTRIBUTED)'; echo '$(RANK_BUGS)'; echo '$(SPELLED)'; echo '$(INFERRED)'; echo '$(ROLES) --ranks 8'; echo '$(TRAINING) --quick'; echo '$(RANK_FAULTS) --count 30 --least 80'; echo '$(PLAIN_RANKS) --seed 3 --count 6'; echo '$(PLAIN_RANKS) --seed 2 --first 18 --count 1'; echo '$(PLAIN_RANKS) --seed 3 --count 6 --faults'; } >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,{ echo '$(DISTRIBUTED)'; echo '$(RANK_BUGS)'; echo '$(SPELLED)'; echo '$(INFERRED)'; echo '$(ROLES) --ranks 8'; echo '$(TRAINING) --quick'; echo '$(RANK_FAULTS) --count 16 --least 80'; echo '$(PLAIN_RANKS) --seed 3 --count 4'; echo '$(PLAIN_RANKS) --seed 2 --first 18 --count 1'; echo '$(PLAIN_RANKS) --seed 3 --count 4 --faults'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(CORNERS) --rules 330 --pairs 33' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(UNREAD) --count 42 --certificates' >> $(B)/check.list)
-	@{ $(foreach t,$(LINT),echo 'python3 tests/lint/$(t).py --isomer $(B)/isomer';) } >> $(B)/check.list
+	@{ echo '$(PLACEMENTS)'; $(foreach t,$(LINT),echo 'python3 tests/lint/$(t).py --isomer $(B)/isomer';) } >> $(B)/check.list
 
 test: check-build
 	@.ci/test-run $(B)/test.list
@@ -348,6 +351,15 @@ absorbed: all
 # The same seed the same bytes, ten seeds and both orders the same verdict; CAPTURES=DIR: for every pair of sides there.
 seeds: all
 	@python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),--captures $(CAPTURES))
+
+# All rules of tests/rules, of which check takes every second, and of rules/core.rules by solvers, every fourth.
+.PHONY: laws memory
+laws: all
+	@$(RULES)
+	@$(LIBRARY)
+# Allocations that fail, one at a time: [EVERY=40]
+memory: all $(DRIVER)
+	@$(MEMORY) --every $(or $(EVERY),40)
 
 # Bugs that another length shows, drawn, against execution at every length: [SEED=1] [COUNT=90]
 size-bugs: all

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "tests"))
+sys.path[:0] = [os.path.join(ROOT, "tests"), os.path.join(ROOT, "tests", "support")]
 from tensors import read_tensors, write_tensors  # noqa: E402
 
 MODELS = os.path.join(ROOT, "models")
@@ -460,13 +460,22 @@ def case(name, needs, quick=False):
     return add
 
 
-def run_functions(without_torch, with_torch):
-    """The main program of tests that are lists of functions: --isomer, --only NAME, --no-torch.
-    Returns: the exit status."""
+def some_of(path):
+    """The text of a file of rules, or each --every-th of them."""
+    with open(path, encoding="utf-8") as f:
+        begin, *rules = re.split(r"^(?=\(rule )", f.read(), flags=re.M)
+    return begin + "".join(rules[:: OPTIONS.every])
+
+
+def run_functions(without_torch, with_torch, **numbers):
+    """The main program of tests that are lists of functions: --isomer, --only NAME, --no-torch, and
+    options that are numbers, with their defaults. Returns: the exit status."""
     a = argparse.ArgumentParser()
     a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
     a.add_argument("--only", default="")
     a.add_argument("--no-torch", action="store_true")
+    for name, default in numbers.items():
+        a.add_argument("--" + name, type=int, default=default)
     a.parse_args(namespace=OPTIONS)
     OPTIONS.isomer = os.path.abspath(OPTIONS.isomer)
     passed = failed = 0

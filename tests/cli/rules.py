@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """End-to-end tests of `isomer rules`. Plain Python 3.
 
-    tests/cli/rules.py [--isomer build/isomer] [--only NAME] [--no-torch]
+    tests/cli/rules.py [--isomer build/isomer] [--only NAME] [--no-torch] [--every N]
 
-The laws of tests/rules/laws.rules must come out as their names say. The last line is `N passed, N
-failed`."""
+The rules of tests/rules, or each N-th of a file, must come out as their names say. The last line is
+`N passed, N failed`."""
 
 import json
 import os
@@ -14,7 +14,8 @@ import subprocess
 import sys
 import tempfile
 
-from harness import OPTIONS, ROOT, Wrong, expect, run_functions
+from harness import OPTIONS, ROOT, Wrong, expect, run_functions, some_of
+import commands  # harness says where
 
 LAWS = os.path.join(ROOT, "tests", "rules", "laws.rules")
 OPERATORS = os.path.join(ROOT, "tests", "rules", "operators.rules")
@@ -85,7 +86,7 @@ def status_of(text, *args):
 
 
 def the_laws_hold_and_near_misses_do_not():
-    text = open(LAWS).read()
+    text = some_of(LAWS)
     wrong = []
     entries, p = check(text, "--jobs", 2, "-q")
     for e in entries:
@@ -129,7 +130,7 @@ def traps_are_seen():
 
 
 def all_proved(path, least=0.95):
-    entries, p = check(open(path).read(), "--jobs", 2, "-q")
+    entries, p = check(some_of(path), "--jobs", 2, "-q")
     wrong = [
         "%s is %s (%s)" % (e["name"], e["status"], e["reason"])
         for e in entries
@@ -276,15 +277,14 @@ def counterexamples_are_small_and_run():
     python = next(
         (
             p
-            for p in (sys.executable, os.path.join(ROOT, ".venv", "bin", "python"))
-            if os.path.exists(p)
-            and subprocess.run([p, "-c", "import torch"], capture_output=True).returncode == 0
+            for p in (os.path.join(ROOT, ".venv", "bin", "python3"), sys.executable)
+            if os.path.exists(p) and commands.has_torch(p)
         ),
         None,
     )
     if python is None:
         return
-    p = subprocess.run([python, "-c", code], capture_output=True, text=True)
+    p = commands.python(["-c", code], executable=python)
     expect(p.returncode == 0, "%s", p.stderr[-300:])
     moved = [float(x) for x in re.findall(r"differ by tensor\(([-0-9.e]+)", p.stdout)]
     expect(len(moved) == 2 and min(moved) > 0, "the script shows no difference: %s", p.stdout)
@@ -719,4 +719,4 @@ WITH_TORCH = [
 ]
 
 if __name__ == "__main__":
-    sys.exit(run_functions(WITHOUT_TORCH, WITH_TORCH))
+    sys.exit(run_functions(WITHOUT_TORCH, WITH_TORCH, every=1))
