@@ -84,7 +84,7 @@ typedef struct cap_node {
   const char *scope, *source, *caller; /* "" where not given */
   /* It multiplies or divides by a number of ranks, which is 1 for one rank; by one that counts
    * neither ranks nor elements. */
-  bool counts_ranks, counts_nothing;
+  bool counts_ranks, counts_elements, counts_nothing;
   /* It was written with places that count from the end, of which the call has the same counted from
    * the front: an index or a beginning, an end. */
   bool from_end, to_end;

@@ -141,5 +141,6 @@ iso_code cap_check_domain(const cap_graph *g, uint32_t node, iso_error *err) {
 void cap_read_counts(const json_t *v, cap_node *node) {
   const char *s = json_string_value(json_object_get(v, "counts"));
   node->counts_ranks = s && strcmp(s, "ranks") == 0;
+  node->counts_elements = s && strcmp(s, "elements") == 0;
   node->counts_nothing = s && strcmp(s, "nothing") == 0;
 }

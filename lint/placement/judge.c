@@ -6,7 +6,7 @@
 #include "lint/placement/placement_int.h"
 #include "rules/operators.h"
 
-enum { MOST_RUNS = 400, MOST_OPTIONS = 48, MOST_BEHIND = 64, MOST_AGO = 6 };
+enum { MOST_RUNS = 400, MOST_OPTIONS = 48, MOST_BEHIND = 64, MOST_AGO = 6, MOST_NEAR = 2 };
 
 typedef struct score { /* of one run */
   uint32_t begins;     /* the order of the first origin; PLC_NONE: there is none */
@@ -50,6 +50,19 @@ static void earliest(const plc *x, plc_tuple *t, bool *seen, plc_tuple **out) {
   if (begins && !t->stuck && (!*out || t->order < (*out)->order)) *out = t;
 }
 
+/* Whether an output is made of what ranks pass round, so that its value says nothing. `by`, or
+ * NULL: of what. */
+static bool is_passed_round(plc *x, const plc_output *o, const plc_tuple **by) {
+  bool some = false;
+  for (size_t i = 0; i < x->n_tuples && !some; i++) some = plc_is_passed(x, x->tuple[i]);
+  bool *seen = some ? calloc(x->n_tuples + 1, sizeof *seen) : NULL;
+  if (!some || !plc_need(x, seen)) return false;
+  const plc_tuple *t = plc_passed_behind(x, x->tuple[o->tuple], seen);
+  free(seen);
+  if (by) *by = t;
+  return t != NULL;
+}
+
 /* The first tensor on the way to outputs that are wrong, or of which nothing is known. */
 static plc_tuple *origin(plc *x, bool wrong) {
   bool *seen = calloc(x->n_tuples + 1, sizeof *seen);
@@ -58,7 +71,9 @@ static plc_tuple *origin(plc *x, bool wrong) {
   for (size_t i = 0; i < x->n_outputs; i++) {
     plc_tuple *t = x->tuple[x->output[i].tuple];
     const bool judged = x->output[i].declared && t->state == PLC_VARYING;
-    if (wrong ? judged && !plc_output_holds(x, &x->output[i]) : loose(t))
+    if (wrong ? judged && !plc_output_holds(x, &x->output[i]) &&
+                    !is_passed_round(x, &x->output[i], NULL)
+              : loose(t))
       earliest(x, t, seen, &out);
   }
   free(seen);
@@ -253,6 +268,39 @@ static void settle_parts(plc *x) {
   plc_run(x);
 }
 
+/* What ranks exchange may be laid out otherwise for one rank: another reading of what is before it
+ * is taken where it lets more be placed, though it places nothing there itself. */
+static void settle_exchange(plc *x, plc_tuple *t, uint32_t *runs) {
+  uint32_t at[MOST_BEHIND];
+  const uint32_t n = guesses_behind(x, t, at);
+  score most = score_of(x);
+  bool found = false;
+  for (uint32_t i = 0; i < n && i < MOST_NEAR && !found && !plc_failed(x); i++) {
+    plc_guess *g = x->tuple[at[i]]->leaf ? NULL : plc_guess_of(x, x->tuple[at[i]]);
+    if (!g) continue;
+    plc_guess best = *g;
+    for (uint32_t k = 0; *runs < MOST_RUNS && plc_next_guess(x, g, k); k++, ++*runs) {
+      plc_run(x);
+      if (plc_failed(x) || !(g = plc_guess_of(x, x->tuple[at[i]]))) return; /* it may have moved */
+      const score now = score_of(x);
+      if (now.wrong > most.wrong || (now.wrong == most.wrong && now.loose >= most.loose)) continue;
+      most = now;
+      best = *g;
+      found = true;
+    }
+    *g = best;
+    plc_run(x);
+  }
+}
+
+static void settle_exchanges(plc *x, uint32_t *runs) {
+  for (size_t i = 0; i < x->n_tuples && !plc_failed(x); i++) {
+    plc_tuple *t = x->tuple[i];
+    if (!t->leaf && !t->mixed && t->state == PLC_VARYING && plc_takes_part(x, t))
+      settle_exchange(x, t, runs);
+  }
+}
+
 /* Bounds of rows may be those of a rank's own. All are changed together. */
 static void settle_bounds(plc *x) {
   const score before = score_of(x);
@@ -280,6 +328,7 @@ static void settle(plc *x) {
   for (size_t i = 0; i < x->n_tuples; i++) x->tuple[i]->stuck = false;
   plc_run(x);
   if (!plc_failed(x)) settle_parts(x);
+  if (!plc_failed(x)) settle_exchanges(x, &runs);
 }
 
 /* ---- mending ---- */
@@ -390,14 +439,25 @@ static void judge_counts(plc *x, const plc_output *o) {
       o->gradient && !plc_loss(x) ? ": an output \"loss\" would tell" : "");
 }
 
+/* Returns: whether nothing is decided of an output that does not hold. */
+static bool leave_passed(plc *x, const plc_output *o) {
+  const plc_tuple *by = NULL;
+  if (is_passed_round(x, o, &by) && !x->undecided)
+    x->undecided = iso_arena_printf(
+        x->keep, "output %s is made of %s, which ranks pass round: one rank alone would not",
+        o->name, plc_say(x, by));
+  return by != NULL;
+}
+
 static void judge_outputs(plc *x) {
   for (size_t i = 0; i < x->n_outputs && !plc_failed(x); i++) {
     const plc_output *o = &x->output[i];
     plc_tuple *t = x->tuple[o->tuple];
     if (o->declared && judge_gradient(x, o)) continue;
     const bool placed = t->state == PLC_PLACED && o->declared;
-    if (placed && !plc_output_holds(x, o)) plc_blame_output(x, o);
-    else if (placed) judge_counts(x, o);
+    if (placed && !plc_output_holds(x, o)) {
+      if (!leave_passed(x, o)) plc_blame_output(x, o);
+    } else if (placed) judge_counts(x, o);
     else if (o->alone && t->state == PLC_PLACED && !plc_output_holds(x, o) && !x->undecided)
       x->undecided = iso_arena_printf(x->keep, "output %s, which only some ranks have, is %s",
                                       o->name, plc_print(x, &t->place[0], x->keep));
@@ -412,6 +472,14 @@ static void judge_outputs(plc *x) {
                                       plc_say(x, from), from->why ? from->why : "?");
     }
   }
+}
+
+/* Whether a collective that fits nothing stands before it. */
+static bool behind(plc *x, const plc_tuple *t) {
+  bool *seen = calloc(x->n_tuples + 1, sizeof *seen);
+  const bool is = plc_need(x, seen) && plc_is_behind(x, t, seen);
+  free(seen);
+  return is;
 }
 
 /* Whether a collective joined ranks that have shards of its operand, or other parts than it is for.
@@ -441,7 +509,7 @@ void plc_judge_steps(plc *x) {
   const bool of_it = plc_goes_into(x, x->tuple[x->among_from], t, seen);
   free(seen);
   if (of_it && meets_wrongly(x, t)) plc_blame(x, t);
-  else if (of_it && t->state == PLC_UNKNOWN) plc_blame_unfit(x, t);
+  else if (of_it && t->state == PLC_UNKNOWN && !behind(x, t)) plc_blame_unfit(x, t);
 }
 
 /* Whether two operands are cut, and no part of a sum, and one of them by a doubtful reading. */
@@ -459,12 +527,9 @@ static bool cut_doubtfully(const plc *x, const plc_tuple *t) {
 static bool unclear(plc *x, const plc_tuple *t) {
   if (t->unsure || t->differs || !complete(x, t) || of_other_leaves(x, t) ||
       plc_reads_numbers(x, t) || cut_doubtfully(x, t) || plc_is_exchanged(x, t) ||
-      plc_is_piece(x, t) || plc_is_reordered(x, t))
+      plc_is_piece(x, t) || plc_is_reordered(x, t) || plc_is_passed(x, t))
     return true;
-  bool *seen = calloc(x->n_tuples + 1, sizeof *seen);
-  const bool behind = plc_need(x, seen) && plc_is_behind(x, t, seen);
-  free(seen);
-  return behind;
+  return behind(x, t);
 }
 
 void plc_judge(plc *x) {
@@ -505,7 +570,8 @@ void plc_judge(plc *x) {
   }
   for (size_t i = 0; i < x->n_tuples; i++) x->tuple[i]->stuck = false;
   plc_tuple *t = plc_failed(x) ? NULL : origin(x, false);
-  if (t && !x->n_findings && (t->state == PLC_UNKNOWN || t->collective)) plc_blame_unfit(x, t);
+  if (t && !x->n_findings && (t->state == PLC_UNKNOWN || t->collective) && !behind(x, t))
+    plc_blame_unfit(x, t);
   judge_outputs(x);
   if (!plc_failed(x)) plc_prove(x);
   if (!plc_failed(x) && !x->undecided) judge_evidence(x);

@@ -296,6 +296,9 @@ double plc_gradient_scale(plc *x, const plc_output *loss, const plc_output *o, c
 bool plc_counts_ranks(const plc *x, const plc_tuple *t);
 /* The same of a number of no ranks and no elements. */
 bool plc_counts_nothing(const plc *x, const plc_tuple *t);
+/* The number of the whole's elements where the number `n` of a step is said to be one of a rank's;
+ * 0: it is not said, or not known which elements. */
+double plc_whole_count(const plc *x, const plc_tuple *t, double n);
 /* The factor or divisor of a step that may be how many elements a rank has of something of which
  * one rank alone would have others; 0: there is none. */
 double plc_may_count(const plc *x, const plc_tuple *t);
@@ -333,8 +336,14 @@ bool plc_is_exchanged(const plc *x, const plc_tuple *t);
 /* Whether it is a piece of a rank's shard, all pieces of which are used: ranks go through their
  * shards piece by piece. */
 bool plc_is_piece(const plc *x, const plc_tuple *t);
-/* Whether a collective that fits nothing stands before it, or a step of those above, so that what
- * one rank would have there is not known. `seen`, false for each tuple, is used. */
+/* Whether ranks have what other ranks sent them, and not all the same: they pass it round, and one
+ * rank alone would not. */
+bool plc_is_passed(const plc *x, const plc_tuple *t);
+/* What ranks pass round before it, each another part; NULL: nothing. `seen` as below. */
+const plc_tuple *plc_passed_behind(const plc *x, const plc_tuple *t, bool *seen);
+/* Whether a collective that fits nothing stands before it, or a step of those above, or what ranks
+ * pass round, so that what one rank would have there is not known. `seen`, false for each tuple, is
+ * used. */
 bool plc_is_behind(const plc *x, const plc_tuple *t, bool *seen);
 /* Whether rows that the ranks took apart themselves meet in another order than those of the whole,
  * and are moved at once: the program may put them in order. */

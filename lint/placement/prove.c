@@ -167,16 +167,19 @@ static bool is_cut(builder *b, const plc_tuple *t, uint32_t depth) {
   const rule_tensor *v = t->whole && t->n_out == 1 ? t->whole[0] : NULL;
   if (t->state != PLC_PLACED || !v || depth <= b->deeper || t->evidence < RULE_TESTED) return false;
   if (!rule_dtype_is_int(v->dtype) || !t->n_args) return true;
+  if (t->konst && b->deeper == 0 && !b->parts)
+    return true; /* positions, and what is made of them */
   /* Integers are taken down to leaves: what these may be is said of them. */
   const bool part = leaf_of(b->x, t) != NULL;
   b->has_parts |= part;
   return part && b->parts;
 }
 
-/* The range of an integer leaf: the declared one, else from 0 to the largest that was captured. */
+/* The range of an integer leaf: the declared one, else from 0 to the largest that was captured. Of
+ * a constant it is that of its numbers. */
 static void say_range(builder *b, const plc_tuple *t) {
   int64_t low = 0, high = 0;
-  t = leaf_of(b->x, t);
+  if (leaf_of(b->x, t)) t = leaf_of(b->x, t);
   for (uint32_t r = 0; r < b->x->mesh.n; r++) {
     if (t->node[r] == PLC_NONE) continue;
     const rule_domain *d = plc_node(b->x, t->node[r])->domain;
@@ -244,7 +247,7 @@ static const rule_term *variable(builder *b, const plc_tuple *t, uint32_t rank) 
   }
   b->var[b->n_vars] = (rule_variable){.name = name, .n_dims = v->shape.rank, .dim = dim};
   rule_variable_set_dtype(&b->var[b->n_vars], v->dtype);
-  if (leaf_of(x, t) && b->var[b->n_vars].kind == 'i') say_range(b, t);
+  if ((leaf_of(x, t) || t->konst) && b->var[b->n_vars].kind == 'i') say_range(b, t);
   b->example[b->n_vars] = local[of];
   b->key[b->n_vars] = key;
   return rule_var(b->a, b->n_vars++);
@@ -267,6 +270,33 @@ static uint32_t argument_of(const filling *f, uint32_t node) {
   return PLC_NONE;
 }
 
+/* `c` with `inner` for its variables. */
+static const rule_term *put_in(builder *b, const rule_term *c, const rule_term *inner) {
+  if (c->kind == RULE_VAR) return inner;
+  if (c->kind != RULE_OP && c->kind != RULE_LIST) return c;
+  const rule_term **child = iso_arena_alloc(b->a, (c->n + 1) * sizeof *child);
+  if (!child || ++b->n_terms > MOST_TERMS) return fail(b);
+  for (uint32_t i = 0; i < c->n; i++)
+    if (!(child[i] = put_in(b, c->child[i], inner))) return fail(b);
+  return c->kind == RULE_LIST ? rule_list(b->a, child, c->n) : rule_op(b->a, c->u.s, child, c->n);
+}
+
+/* A constant that is larger where it is made. */
+static const rule_term *regrown_of(builder *b, plc_tuple *t, const plc_variant *v) {
+  const rule_term *call = plc_whole_call(b->x, t, t->n_args ? &t->variant : v, b->a);
+  if (!call || !t->n_args) return call ? call : fail(b);
+  const rule_term *inner = regrown_of(b, b->x->tuple[t->arg[0]], v);
+  return inner ? put_in(b, call, inner) : NULL;
+}
+
+/* Whether it is the constant that the root has larger, or what that is made of. */
+static bool is_regrown(const builder *b, const plc_tuple *t) {
+  if (b->root->regrown == PLC_NONE) return false;
+  const plc_tuple *o = b->x->tuple[b->root->arg[b->root->regrown]];
+  while (o != t && o->n_args) o = b->x->tuple[o->arg[0]];
+  return o == t;
+}
+
 static const rule_term *fill(filling *f, const rule_term *c) {
   builder *b = f->b;
   if (b->fails) return NULL;
@@ -275,7 +305,7 @@ static const rule_term *fill(filling *f, const rule_term *c) {
     if (i == PLC_NONE) return fail(b);
     const plc_tuple *o = b->x->tuple[f->t->arg[i]];
     if (i == f->t->regrown && f->whole)
-      return plc_whole_call(b->x, b->x->tuple[f->t->arg[i]], &f->t->regrow, b->a);
+      return regrown_of(b, b->x->tuple[f->t->arg[i]], &f->t->regrow);
     return f->whole ? whole_of(b, o, f->depth + 1) : local_of(b, o, f->rank, f->depth + 1);
   }
   if (c->kind != RULE_OP && c->kind != RULE_LIST) return c;
@@ -304,9 +334,7 @@ static const rule_term *group_of(builder *b, const plc_tuple *t, uint32_t i, uin
 static const rule_term *local_of(builder *b, const plc_tuple *t, uint32_t rank, uint32_t depth) {
   const uint32_t i = t->node[rank];
   if (b->fails || i == PLC_NONE) return fail(b);
-  const bool regrown =
-      b->root->regrown != PLC_NONE && depth == 1 && b->root->arg[b->root->regrown] == t->id;
-  if (!regrown && is_cut(b, t, depth)) return variable(b, t, rank);
+  if (!is_regrown(b, t) && is_cut(b, t, depth)) return variable(b, t, rank);
   if (t->differs || t->state != PLC_PLACED) b->axes = UINT32_MAX;
   if (t->mixed) { /* what another rank computed, where this one has no such step */
     const plc_tuple *step = b->x->tuple[b->x->step_of[i]];

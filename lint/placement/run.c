@@ -7,7 +7,7 @@
 #include "lint/placement/placement_int.h"
 #include "rules/operators.h"
 
-enum { MOST_DEPTH = 20000, MOST_CHOICES = 16 };
+enum { MOST_DEPTH = 20000, MOST_CHOICES = 24 };
 
 static void forget(plc_tuple *t) {
   for (uint32_t k = 0; t->whole && k < PLC_DRAWS * t->n_out; k++) rule_tensor_unref(t->whole[k]);

@@ -167,6 +167,24 @@ bool plc_is_piece(const plc *x, const plc_tuple *t) {
 
 /* ---- behind what is not known ---- */
 
+bool plc_is_passed(const plc *x, const plc_tuple *t) {
+  if (t->state == PLC_PLACED && plc_is_replica(x, &t->place[0])) return false;
+  for (uint32_t r = 0; r < x->mesh.n; r++)
+    if (t->node[r] != PLC_NONE && !(x->ranks_of[t->node[r]] >> r & 1)) return true;
+  return false;
+}
+
+const plc_tuple *plc_passed_behind(const plc *x, const plc_tuple *t, bool *seen) {
+  if (seen[t->id]) return NULL;
+  seen[t->id] = true;
+  if (plc_is_passed(x, t)) return t;
+  for (uint32_t i = 0; i < t->n_args; i++) {
+    const plc_tuple *u = plc_passed_behind(x, x->tuple[t->arg[i]], seen);
+    if (u) return u;
+  }
+  return NULL;
+}
+
 bool plc_is_behind(const plc *x, const plc_tuple *t, bool *seen) {
   if (seen[t->id]) return false;
   seen[t->id] = true;
@@ -175,6 +193,7 @@ bool plc_is_behind(const plc *x, const plc_tuple *t, bool *seen) {
     const bool lost = o->state == PLC_VARYING || o->state == PLC_UNKNOWN;
     const bool met = o->collective || (!o->leaf && !o->mixed && plc_takes_part(x, o));
     if (met && lost && !o->several && !o->mended) return true;
+    if (plc_is_passed(x, o)) return true;
     if (o->stuck && (plc_is_exchanged(x, o) || plc_is_piece(x, o))) return true;
     if (plc_is_behind(x, o, seen)) return true;
   }

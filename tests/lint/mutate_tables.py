@@ -170,9 +170,7 @@ MUTATIONS["stage_outside"] = renamed(
 MUTATIONS["next_stage_outside"] = renamed(
     lambda rows, s, m: (stages(rows), m), ["out-of-range"], *WORK
 )
-MUTATIONS["microbatch_far"] = renamed(
-    lambda rows, s, m: (s, m + 573320), ["out-of-range"], *WORK
-)
+MUTATIONS["microbatch_far"] = renamed(lambda rows, s, m: (s, m + 573320), ["out-of-range"], *WORK)
 MUTATIONS["stage_far"] = renamed(lambda rows, s, m: (s + 573320, m), ["out-of-range"], *WORK)
 MUTATIONS["microbatch_outside"] = renamed(lambda rows, s, m: (s, 64), ["out-of-range"], *WORK)
 MUTATIONS["microbatch_renamed"] = renamed(

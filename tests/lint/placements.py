@@ -13,7 +13,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "pairs"))
-import megatron_programs  # noqa: F401  adds programs
+import exchanged_programs  # noqa: F401  adds programs
+import megatron_programs  # noqa: F401  too
 import own_programs  # noqa: F401  too
 from harness import Lint, check, finish
 from placed_programs import PROGRAMS

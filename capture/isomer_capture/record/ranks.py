@@ -52,10 +52,20 @@ class Spelled(Join):
         if node["op"] == "aten::cat" and node["args"][1:] in ([], [0]):
             parts = [rank.name(a["ref"]) for a in node["args"][0]]
             whole = self.whole_of(parts) if all(parts) else None
+            whole = whole or (all(parts) and self.flattened(rank, node, parts))
             if whole:
                 rank.names[node["id"]] = whole
                 return True
         return Join.step(self, rank)
+
+    def flattened(self, rank, node, parts):
+        """The same of rows that are each flat: one flat tensor."""
+        flat = [self.made(p) for p in parts]
+        if any(n["op"] != "aten::view" or len(n["outputs"][0]["shape"]) != 1 for n in flat):
+            return None
+        base = self.whole_of([n["args"][0]["ref"] for n in flat])
+        args = [{"ref": base}, node["outputs"][0]["shape"]]
+        return base and self.emit(rank, node, 0, "aten::view", args, node["outputs"])
 
     def whole_of(self, parts):
         """The tensor of which these are all rows, slice by slice; or None."""

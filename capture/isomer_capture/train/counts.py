@@ -3,7 +3,8 @@ divides by 1. A node that has such a number is marked, `"counts": "ranks"`, for 
 
 The number alone does not tell: a model may halve what two ranks share. It is one where the program
 has it from torch.distributed, or where torch's own wrappers divide. A number in a derivative that
-is not a mean's counts nothing, neither ranks nor elements: `"counts": "nothing"`."""
+is not a mean's counts nothing, neither ranks nor elements: `"counts": "nothing"`. That of a
+mean counts what the rank has: `"counts": "elements"`."""
 
 import sys
 
@@ -91,8 +92,8 @@ class Counts(TorchFunctionMode):
         return out
 
     def marks(self, op, args):
-        """ "ranks", "nothing" where that is known, or None, for an operator that is written down
-        now."""
+        """ "ranks", "elements", "nothing" where that is known, or None, for an operator that is
+        written down now."""
         numbers = [a for a in args if isinstance(a, (int, float)) and not isinstance(a, bool)]
         if not op.startswith(DIVISIONS) or not numbers:
             return None
@@ -104,6 +105,8 @@ class Counts(TorchFunctionMode):
             if self.of_ranks(node, path):
                 return "ranks"
         formula = node is not None and path.startswith(ENGINE)
+        if formula and node.name().startswith("MeanBackward"):
+            return "elements"
         return "nothing" if formula and not node.name().startswith(AVERAGES) else None
 
     def of_ranks(self, node, path):

@@ -64,6 +64,7 @@ static bool may_count(plc *x, const plc_tuple *t, const plc_tuple *top, bool *se
       const rule_term *v = c->child[k];
       const double n = v->kind == RULE_FLOAT ? v->u.f : v->kind == RULE_INT ? (double)v->u.i : 1;
       const double size = n > 0 && n < 1 ? nearbyint(1 / n) : n;
+      if (plc_whole_count(x, t, n) > 0) continue;
       bool *other = calloc(x->n_tuples + 1, sizeof *other);
       const bool found = plc_need(x, other) && size > 1 && in_shapes(x, top, size, other);
       free(other);

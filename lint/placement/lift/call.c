@@ -58,8 +58,12 @@ static const rule_term *literal(lifting *l, const rule_term *const *t) {
   int64_t value = t[0]->kind == RULE_INT ? same ? t[0]->u.i : covering(l, t) : 0;
   const bool said = plc_counts_ranks(l->x, l->t), counts = is_count(&l->x->mesh, own, said);
   if (same && counts && said) return one(l, t[0]);
+  const double all = same && l->v ? plc_whole_count(l->x, l->t, own) : 0;
+  if (all > 0) return t[0]->kind == RULE_INT ? rule_int(l->a, (int64_t)all) : rule_float(l->a, all);
   if (same && l->v && l->v->bounds && t[0]->kind == RULE_INT)
-    return rule_int(l->a, plc_whole_bound(l->x, value));
+    return rule_int(l->a, l->t->n_args ? plc_whole_bound(l->x, value) : value);
+  if (same && l->v && l->v->bounds && l->t->n_args == 0)
+    return rule_float(l->a, plc_whole_number(l->x, own));
   for (uint32_t i = 0; l->v && i < l->v->n; i++) {
     const double by = l->v->by[i];
     if (l->v->slot[i] != slot) continue;

@@ -23,6 +23,32 @@ bool plc_counts_nothing(const plc *x, const plc_tuple *t) {
   return true;
 }
 
+static bool counts_elements(const plc *x, const plc_tuple *t) {
+  for (uint32_t r = 0; r < x->mesh.n; r++)
+    if (t->node[r] != PLC_NONE && !plc_node(x, t->node[r])->counts_elements) return false;
+  return !t->leaf;
+}
+
+/* The elements of some neighbouring dimensions: those of which a rank has `n`. */
+double plc_whole_count(const plc *x, const plc_tuple *t, double n) {
+  if (!counts_elements(x, t) || t->n_args == 0) return 0;
+  const plc_tuple *o = x->tuple[t->arg[0]];
+  if (o->n_out != 1 || !o->whole || !o->whole[0] || o->node[0] == PLC_NONE) return 0;
+  const rule_shape *own = &plc_node(x, o->node[0])->output[0].shape, *all = &o->whole[0]->shape;
+  double found = 0;
+  for (uint32_t i = 0; own->rank == all->rank && i < own->rank; i++) {
+    double a = 1, b = 1;
+    for (uint32_t k = i; k < own->rank; k++) {
+      a *= (double)own->dim[k];
+      b *= (double)all->dim[k];
+      if (a != n) continue;
+      if (found > 0 && b != found) return 0;
+      found = b;
+    }
+  }
+  return found;
+}
+
 /* The number by which a step multiplies or divides, as one above 1; 0: there is none. */
 static double factor_of(const plc *x, const plc_tuple *t, uint32_t rank) {
   if (plc_counts_ranks(x, t) || plc_counts_nothing(x, t)) return 0;
@@ -32,7 +58,7 @@ static double factor_of(const plc *x, const plc_tuple *t, uint32_t rank) {
   for (uint32_t k = 0; k < c->n; k++) {
     const rule_term *v = c->child[k];
     const double n = v->kind == RULE_FLOAT ? v->u.f : v->kind == RULE_INT ? (double)v->u.i : 0;
-    if (n > 1) return n;
+    if (n > 1) return plc_whole_count(x, t, n) > 0 ? 0 : n;
     if (n > 0 && n < 1) return 1 / n;
   }
   return 0;

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 
 #include "lint/placement/lift/variants.h"
+#include "rules/operators.h"
 
-enum { MOST_SLOTS = 14, MOST_VARIANTS = 512 };
+enum { MOST_SLOTS = 14, MOST_VARIANTS = 512, MOST_LAID_OUT = 6, MOST_READINGS = 24 };
 
 /* ---- one variant ---- */
 
@@ -18,14 +19,15 @@ void plc_drop_wholes(plc_tuple *t) {
   }
 }
 
-/* Runs the whole call on a draw. Returns: false where it cannot be run. */
-static bool call_whole(plc *x, plc_tuple *t, const rule_term *call, uint32_t draw,
-                       rule_tensor *regrown, rule_tensor **out) {
+/* Runs the whole call on a draw; `other` (or NULL) in place of argument `at`. Returns: false where
+ * it cannot be run. */
+static bool call_whole(plc *x, plc_tuple *t, const rule_term *call, uint32_t draw, uint32_t at,
+                       rule_tensor *other, rule_tensor **out) {
   rule_tensor *bind[PLC_ARGS];
   size_t n = 0;
   iso_error err = {0};
   for (uint32_t i = 0; i < t->n_args; i++)
-    bind[i] = i == t->regrown && regrown ? regrown : x->tuple[t->arg[i]]->whole[draw];
+    bind[i] = i == at && other ? other : x->tuple[t->arg[i]]->whole[draw];
   const iso_code c = x->oracle->call(x->oracle->ctx, call, bind, true, out, t->n_out, &n, &err);
   if (c == ISO_NOMEM || c == ISO_DEVICE) x->code = iso_fail(x->err, c, "%s", err.msg);
   if (!c && n == t->n_out) return true;
@@ -33,13 +35,32 @@ static bool call_whole(plc *x, plc_tuple *t, const rule_term *call, uint32_t dra
   return false;
 }
 
+static bool is_moved(const plc *x, const plc_tuple *t) {
+  return !t->collective && !t->mixed && t->node[0] != PLC_NONE &&
+         rule_operator_of(plc_node(x, t->node[0])->op)->rearranges;
+}
+
+/* Whether it is a constant that an operator without operands makes, moved about at most: it may be
+ * larger there for one rank alone. */
+static bool may_grow(const plc *x, const plc_tuple *t) {
+  while (t->konst && t->n_args == 1 && t->n_out == 1 && !t->differs && t->variant.n == 0 &&
+         is_moved(x, t))
+    t = x->tuple[t->arg[0]];
+  return t->konst && t->n_args == 0 && t->n_out == 1 && !t->leaf && !t->collective;
+}
+
+/* A constant that is larger where it is made. Owns. */
+static rule_tensor *grown(plc *x, plc_tuple *c, const plc_variant *v) {
+  rule_tensor *inner = c->n_args ? grown(x, x->tuple[c->arg[0]], v) : NULL, *out = NULL;
+  const rule_term *call = plc_whole_call(x, c, c->n_args ? &c->variant : v, &x->run);
+  const bool runs = call && (inner || !c->n_args) && call_whole(x, c, call, 0, 0, inner, &out);
+  rule_tensor_unref(inner);
+  return runs ? out : NULL;
+}
+
 /* The whole of a larger constant in place of an argument. Owns. */
 static rule_tensor *regrow(plc *x, plc_tuple *t) {
-  if (t->regrown == PLC_NONE) return NULL;
-  plc_tuple *c = x->tuple[t->arg[t->regrown]];
-  const rule_term *call = plc_whole_call(x, c, &t->regrow, &x->run);
-  rule_tensor *out = NULL;
-  return call && c->n_out == 1 && call_whole(x, c, call, 0, NULL, &out) ? out : NULL;
+  return t->regrown == PLC_NONE ? NULL : grown(x, x->tuple[t->arg[t->regrown]], &t->regrow);
 }
 
 /* A larger integer that changes no shape is no size. */
@@ -58,7 +79,7 @@ bool plc_try_variant(plc *x, plc_tuple *t, const plc_variant *v, uint32_t axes, 
   *fits = false;
   plc_drop_wholes(t);
   for (uint32_t d = 0; d < PLC_DRAWS && runs; d++) {
-    runs = call_whole(x, t, call, d, larger, t->whole + d * t->n_out);
+    runs = call_whole(x, t, call, d, t->regrown, larger, t->whole + d * t->n_out);
     if (d == 0 && runs && !is_size(t, v, as_is)) runs = false;
     for (uint32_t k = 0; k < t->n_out && runs && d == 0; k++) {
       if (v->n == 0 && t->regrown == PLC_NONE) as_is[k] = t->whole[k]->shape;
@@ -80,7 +101,7 @@ static bool fill_wholes(plc *x, plc_tuple *t, const plc_variant *v) {
   const rule_term *call = plc_whole_call(x, t, v, &x->run);
   bool runs = call != NULL;
   for (uint32_t d = 0; d < PLC_DRAWS && runs; d++)
-    runs = call_whole(x, t, call, d, NULL, t->whole + d * t->n_out);
+    runs = call_whole(x, t, call, d, 0, NULL, t->whole + d * t->n_out);
   if (!runs) plc_drop_wholes(t);
   return runs;
 }
@@ -97,6 +118,18 @@ static void add(variants *all, uint32_t n, const uint32_t *slot, const double *b
   plc_variant *v = &all->at[all->n++];
   *v = (plc_variant){.n = (uint8_t)n};
   for (uint32_t i = 0; i < n; i++) v->slot[i] = (uint8_t)slot[i], v->by[i] = by[i];
+}
+
+/* What ranks exchange they lay out by rank first, and one rank alone has one of these: its share of
+ * the other dimensions is larger. */
+static void list_exchanged(const plc *x, uint32_t n, uint32_t axes, variants *all) {
+  for (uint32_t a = 0; a < x->mesh.n_axes; a++) {
+    const double by[3] = {1.0 / x->mesh.size[a], x->mesh.size[a], x->mesh.size[a]};
+    for (uint32_t i = 0; axes >> a & 1 && i < n; i++)
+      for (uint32_t k = 0; k < n; k++)
+        for (uint32_t j = k + 1; j < n; j++)
+          if (i != k && i != j) add(all, 3, (uint32_t[]){i, k, j}, by);
+  }
 }
 
 /* The simplest first: as the ranks have it, one integer larger, one for each of two axes, two for
@@ -154,7 +187,7 @@ static bool try_regrown(plc *x, plc_tuple *t, const variants *all, uint32_t axes
                         rule_shape *as_is) {
   for (uint32_t i = 0; i < t->n_args && !plc_failed(x); i++) {
     const plc_tuple *o = x->tuple[t->arg[i]];
-    if (!o->konst || o->n_args || o->leaf || o->collective) continue;
+    if (!may_grow(x, o)) continue;
     for (uint32_t s = 0; s < MOST_SLOTS; s++)
       for (uint32_t a = 0; a < x->mesh.n_axes; a++) {
         if (!(axes >> a & 1)) continue;
@@ -229,14 +262,16 @@ bool plc_lift_variants(plc *x, plc_tuple *t, uint32_t axes, bool scaled) {
   }
   for (uint32_t k = 0; k < t->n_out; k++) as_is[k].rank = RULE_MAX_RANK + 1;
   list_variants(x, t->slots, axes, scaled, all);
+  if (t->n_args == 1 && t->slots <= MOST_LAID_OUT && is_moved(x, t))
+    list_exchanged(x, t->slots, axes, all);
   all->at[0].bounds = x->bounds && plc_is_bounded(x, t);
+  const plc_variant *reading[MOST_READINGS]; /* those that run */
   uint32_t skip = plc_tried(x, t), readings = 0;
   for (uint32_t i = 0; i < 2 * all->n && !fits && !plc_failed(x); i++) {
     const plc_variant *v = &all->at[i % all->n];
     const bool runs = plc_try_variant(x, t, v, axes, i >= all->n, as_is, &fits);
-    /* Where none fits, the guess is which of those that run. */
-    if (runs && i < all->n && (v->n == 0 || v->by[0] > 0) && readings++ <= plc_tried(x, t))
-      natural = v;
+    if (runs && i < all->n && (v->n == 0 || v->by[0] > 0) && readings < MOST_READINGS)
+      reading[readings++] = v;
     if (fits && skip) {
       skip--;
       fits = false;
@@ -245,6 +280,8 @@ bool plc_lift_variants(plc *x, plc_tuple *t, uint32_t axes, bool scaled) {
     t->chosen = v->n > 0 || i >= all->n;
     if (fits) t->variant = *v;
   }
+  /* Behind those that fit, the guess is which of those that run. */
+  if (readings) natural = reading[skip < readings ? skip : readings - 1];
   if (!fits) fits = try_regrown(x, t, all, axes, as_is);
   const bool unseen = !fits && natural && fits_unseen(x, t, all, axes);
   if (fits) t->state = PLC_PLACED;

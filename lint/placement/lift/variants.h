@@ -10,6 +10,8 @@ bool plc_is_getitem(const plc *x, const plc_tuple *t);
 /* ---- bounds.c ---- */
 /* The bound that one rank alone has in place of `v`; `v` where it is none. */
 int64_t plc_whole_bound(const plc *x, int64_t v);
+/* The same of a number with which a tensor is filled. */
+double plc_whole_number(const plc *x, double v);
 
 /* ---- variants.c ---- */
 void plc_drop_wholes(plc_tuple *t);
