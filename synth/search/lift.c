@@ -14,7 +14,8 @@
  * An index into a rank's part is the index into the whole, moved by what the ranks before it hold
  * and hidden where it lies in another one's part; so are the elements that it reads. Such steps
  * have the whole of their first operand, as a guess that a later one has to bear out: the sum of
- * what is left is what the whole index reads of the whole.
+ * what is left is what the whole index reads of the whole. What is added where one rank has a 1 and
+ * the others have a 0 is 1 to the whole.
  *
  * A term of neither graph must be a number wherever both graphs are: an integer stands for an index
  * only where its values cannot leave their range. */
@@ -508,12 +509,58 @@ static iso_code widened(lifting *x, const rule_term *t, iso_error *err) {
   return side_by_side(x->s, *first, x->p->n, chosen_along(t, &r->shape), first, err);
 }
 
+/* Whether one rank has 1 there and the others 0, for each element: truth values, as numbers, of
+ * what lies in a rank's part. */
+static bool ones_together(const lifting *x, const rule_term *const *term) {
+  const state *s = x->s;
+  const rule_tensor *v[MAX_RANKS] = {NULL};
+  for (uint32_t r = 0; r < x->p->n; r++) {
+    const rec *q = &s->rec[node_of(x, term[r]).i];
+    v[r] = q->tensor && q->valued ? st_val(x->s, node_of(x, term[r]), s->n_draws - 1) : NULL;
+    if (!v[r] || !rule_dtype_is_float(v[r]->dtype) || !rule_shape_eq(&v[r]->shape, &v[0]->shape))
+      return false;
+  }
+  for (int64_t i = 0; i < v[0]->numel; i++) {
+    uint32_t ones = 0;
+    for (uint32_t r = 0; r < x->p->n; r++) {
+      const double e = rule_tensor_get(v[r], i);
+      if (e != 0 && e != 1) return false;
+      ones += e == 1;
+    }
+    if (ones != 1) return false;
+  }
+  return v[0]->numel > 0;
+}
+
+/* A sum of what is guessed as one with 1 on the rank whose part it lies in, 0 on others: with 1.
+ * In `x`: it is complete. NULL: no memory. */
+static const rule_term *with_ones(lifting *x, const rule_term *t) {
+  const synth_node *node = x->s->graph[x->p->side]->node;
+  const rule_term *first[MAX_RANKS], *second[MAX_RANKS], *child[MAX_VARS];
+  const rule_arithmetic how = rule_operator_of(t->u.s)->arithmetic;
+  if ((how != RULE_ARITHMETIC_ADD && how != RULE_ARITHMETIC_SUB) || t->n > MAX_VARS) return t;
+  for (uint32_t r = 0; r < x->p->n; r++) {
+    const rule_term *call = node[x->p->node[r]].call;
+    first[r] = call->child[0];
+    second[r] = call->child[1];
+    if (first[r]->kind != RULE_VAR || second[r]->kind != RULE_VAR) return t;
+  }
+  if (!ones_together(x, second)) return t;
+  x->n = 0;
+  x->incomplete = false;
+  if (!(child[0] = as_one(x, first)) || !(child[1] = rule_float(&x->s->arena, 1))) return NULL;
+  for (uint32_t i = 2; i < t->n; i++) child[i] = t->child[i];
+  return rule_op(&x->s->arena, t->u.s, child, t->n);
+}
+
 iso_code st_guess_whole(state *s, peers *p, const st_parts *of, iso_error *err) {
   lifting x = {.s = s, .p = p, .first = {EG_NONE}};
   const rule_term *t;
   if (!is_call(s, p)) return ISO_OK;
   if (!(t = lifted(&x))) return iso_fail(err, ISO_NOMEM, "out of memory");
   if (!x.operands) return ISO_OK;
+  if (x.incomplete && x.guessed && t->kind == RULE_OP && !(t = with_ones(&x, t)))
+    return iso_fail(err, ISO_NOMEM, "out of memory");
   eg_node whole = x.first;
   const char *op = s->graph[p->side]->node[p->node[0]].call->u.s;
   /* An index that is kept within a rank's part is hidden by that, too. */

@@ -98,12 +98,12 @@ class Graph:
         self.nodes[-1]["outputs"] = [self.shape(t) for t in results]
         return name
 
-    def results(self, rank, name, results):
+    def results(self, rank, name, results, group=None):
         """Of a node with several results; of a collective, which has no rank, each rank's own."""
         out = []
         for k, t in enumerate(results):
             if isinstance(t, torch.Tensor):
-                r = k if rank is None else rank
+                r = group[k] if rank is None else rank
                 item = self.node(r, "getitem", [{"ref": name}, k], {}, [t])
                 self.put(r, t, item)
                 out.append(item)
@@ -212,6 +212,14 @@ class World:
 
     def __init__(self, meeting, rank, recorder):
         self.meeting, self.rank, self.n, self.recorder = meeting, rank, meeting.n, recorder
+        self.group = tuple(range(self.n))  # ranks that meet; `rank` is the place among these
+        self.own = rank
+
+    def within(self, group):
+        """What this rank knows of a group that it is of."""
+        part = World(self.meeting, self.own, self.recorder)
+        part.group, part.rank, part.n = tuple(group), list(group).index(self.own), len(group)
+        return part
 
     def meet(self, name, t, *how):
         """The collective of this name over what the ranks bring, as this rank's result."""
@@ -220,14 +228,24 @@ class World:
         with _disable_current_modes():
             return self.meeting.meet(self, name, t.detach(), how)
 
+    def send(self, t, to):
+        """To a rank of the group."""
+        self.meeting.mail.setdefault((self.own, self.group[to]), []).append(t.detach())
+
+    def receive(self, source):
+        """What that rank sent first of what is not taken."""
+        with _disable_current_modes():
+            return self.meeting.receive(self.group[source], self.own)
+
 
 class Meeting:
-    """Ranks take turns; at a collective all meet."""
+    """Ranks take turns; at a collective all of a group meet."""
 
     def __init__(self, n, graph):
         self.n, self.graph = n, graph
         self.turn = [threading.Semaphore(0) for _ in range(n)]
         self.brought, self.given, self.failed, self.done = {}, {}, None, set()
+        self.mail, self.idle = {}, 0
 
     def next(self, rank):
         for k in range(1, self.n + 1):
@@ -235,36 +253,53 @@ class Meeting:
                 self.turn[(rank + k) % self.n].release()
                 return
 
+    def wait(self, r, ready):
+        """Others go on until this is so."""
+        while not ready():
+            self.idle += 1
+            if self.failed or self.idle > 4 * self.n:
+                raise RuntimeError("the other ranks do not meet")
+            self.next(r)
+            self.turn[r].acquire()
+        self.idle = 0
+
     def meet(self, world, name, t, how):
-        r = world.rank
-        self.brought[r] = t, name, how
-        if len(self.brought) == self.n:
-            self.together()
-        self.next(r)
-        self.turn[r].acquire()
-        if self.failed or r not in self.given:
-            raise RuntimeError("the other ranks do not meet")
+        r, group = world.own, world.group
+        here = self.brought.setdefault(group, {})
+        here[r] = t, name, how
+        if len(here) == len(group):
+            self.together(group, self.brought.pop(group))
+        self.wait(r, lambda: r in self.given)
         return self.given.pop(r)
 
-    def together(self):
+    def receive(self, source, r):
+        mail = self.mail.setdefault((source, r), [])
+        self.wait(r, lambda: mail)
+        t = mail.pop(0)
+        here = t.clone()
+        if self.graph:
+            sent = {"ref": self.graph.find(source, t)}
+            self.graph.put(r, here, self.graph.node(r, "dist::receive", [sent], {}, [here]))
+        return here
+
+    def together(self, group, brought):
         """The last to come makes the collective's node; results go out in turn."""
-        parts = [self.brought[r][0] for r in range(self.n)]
-        kinds = {self.brought[r][1:] for r in range(self.n)}
+        parts = [brought[r][0] for r in group]
+        kinds = {brought[r][1:] for r in group}
         if len(kinds) != 1:
             raise RuntimeError("ranks meet for different things: %s" % kinds)
         ((name, how),) = kinds
         results = COLLECTIVE[name](parts, *how)
         one = isinstance(results, torch.Tensor)
         if self.graph:
-            args = [[{"ref": self.graph.find(r, t)} for r, t in enumerate(parts)], *how]
+            args = [[{"ref": self.graph.find(r, t)} for r, t in zip(group, parts)], *how]
             node = self.graph.node(None, "dist::" + name, args, {}, [results] if one else results)
             if not one:
-                self.graph.results(None, node, results)
-        for r in range(self.n):
-            self.given[r] = results.clone() if one else results[r]
+                self.graph.results(None, node, results, group)
+        for k, r in enumerate(group):
+            self.given[r] = results.clone() if one else results[k]
             if one and self.graph:
                 self.graph.put(r, self.given[r], node)
-        self.brought = {}
 
 
 def all_reduce(parts, how):

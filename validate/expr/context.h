@@ -182,6 +182,8 @@ struct sc {
   } within[SC_MAX_WITHIN]; /* 0 <= at < size: parts of concatenations */
   size_t n_within;
   sx table_size[64]; /* of an integer variable that indexes a table: its values are in [0, this) */
+  sx end_size[64];   /* or in [-this, this), where they may count from the end */
+  sx class_size[64], no_class[64]; /* or in [0, this), or the number that names no class */
   uint64_t lead_of[64]; /* union-find: variables whose leading dimensions are equal */
   bool narrow;          /* some integers are not int64 */
   bool machine; /* integers are of 64 bits and wrap: for proofs; else they are whole numbers */

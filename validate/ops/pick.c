@@ -41,14 +41,34 @@ static bool shows_all(sc *c, const pt_tensor *index, uint32_t *var) {
   return true;
 }
 
+static bool of_variable(sc *c, const pt_tensor *index, uint32_t *var) {
+  if (!pt_is_variable(index)) return shows_all(c, index, var);
+  *var = (uint32_t)index->which;
+  return true;
+}
+
+/* What may count from the end in one place, and in another be a class, or a number further below
+ * that names none, is a class. */
+static void note_both(sc *c, const pt_tensor *index, sx size, bool from_end, sx besides) {
+  uint32_t var;
+  if ((!from_end && !besides) || !of_variable(c, index, &var)) return;
+  sx *end = &c->end_size[var & 63], *class = &c->class_size[var & 63],
+     *none = &c->no_class[var & 63];
+  if (from_end) *end = size;
+  else *class = size, *none = besides;
+  if (!*end || !*class || !sx_ge0(c, sx_sub(c, sx_neg(c, sx_add(c, *none, *end)), c->one))) return;
+  sx *known = &c->table_size[var & 63];
+  if (!*known || !sx_ge0(c, sx_sub(c, *class, *known))) *known = *class;
+}
+
 void pt_bound_index_else(sc *c, const pt_tensor *index, sx size, bool from_end, sx besides) {
   if (c->on_index && !c->failed) c->on_index(c, index, size, from_end, besides);
+  if (!c->failed) note_both(c, index, size, from_end, besides);
 }
 
 static void in_range(sc *c, const pt_tensor *index, sx size) {
   uint32_t var;
-  if (pt_is_variable(index)) var = (uint32_t)index->which;
-  else if (!shows_all(c, index, &var)) return;
+  if (!of_variable(c, index, &var)) return;
   sx *known = &c->table_size[var & 63]; /* of several tables the smallest that is known to be */
   if (!*known || !sx_ge0(c, sx_sub(c, size, *known))) *known = size;
 }

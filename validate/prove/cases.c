@@ -105,6 +105,8 @@ static standing set_up(sc_cases *k) {
   memset(c->lead_of, 0, sizeof c->lead_of);
   c->n_joins = c->n_within = c->n_places = c->at_place = 0;
   memset(c->table_size, 0, sizeof c->table_size);
+  memset(c->end_size, 0, sizeof c->end_size);
+  memset(c->class_size, 0, sizeof c->class_size);
   c->residues = 1;
   if (c->cap_elems) {
     free(c->elems);

@@ -451,7 +451,9 @@ static void draw_index(const int_draw *d, const rule_variable *v, const val_doma
     fill_range(d, out, v->low != NULL ? v->low->u.i : 0, v->high != NULL ? v->high->u.i : limit);
     return;
   }
-  if (limit != INT64_MAX && from_end && d->k % 2 == 1) fill_range(d, out, -limit, limit);
+  /* A smaller table behind arithmetic takes none that is further from the end. */
+  const int64_t end = d->k % 4 == 3 && at->behind < limit ? at->behind : limit;
+  if (limit != INT64_MAX && from_end && d->k % 2 == 1) fill_range(d, out, -end, limit);
   else fill_int(d, out, limit);
   for (int64_t i = 0; i < out->numel && at->has_besides && d->k % 3 == 2; i++)
     if (iso_rng_below(d->rng, 3) == 0) rule_tensor_set(out, i, (double)at->besides);
