@@ -61,9 +61,9 @@ static void integers(const rule_tensor *was, unsigned number, iso_rng *rng, rule
   }
   const uint64_t n = (uint64_t)high - (uint64_t)low + 1;
   for (int64_t i = 0; i < t->numel; i++)
-    rule_tensor_set_int(t, i,
-                        (int64_t)(number == 0 && n ? (uint64_t)low + iso_rng_below(rng, n)
-                                                   : iso_rng_next(rng)));
+    rule_tensor_set_int(
+        t, i,
+        (int64_t)(number == 0 && n ? (uint64_t)low + iso_rng_below(rng, n) : iso_rng_next(rng)));
 }
 
 static void reals(unsigned number, iso_rng *rng, rule_tensor *t) {

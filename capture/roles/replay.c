@@ -34,9 +34,9 @@ typedef struct replay {
   double *forgiven;    /* by node of the new graph */
   rule_tensor **value; /* by node of the ranks */
   cell *values;
-  uint32_t *last;      /* by node of the ranks: the last step that reads or compares it */
+  uint32_t *last; /* by node of the ranks: the last step that reads or compares it */
   bool *done;
-  rule_tensor **out; /* of one call */
+  rule_tensor **out;    /* of one call */
   rule_tensor **theirs; /* by rank */
   size_t cap;
 } replay;
@@ -114,8 +114,7 @@ static double moved(const rule_tensor *a, const rule_tensor *b) {
   return most;
 }
 
-/* Its leaves are in `v`. `rng`: each result is disturbed. Returns: in `runs` whether all of it does.
- */
+/* Its leaves are in `v`. `rng`: each result is disturbed. `runs`: whether all of it does. */
 static iso_code run_whole(const replay *p, iso_rng *rng, rule_tensor **v, cell *cells, bool *runs) {
   const roles_work *x = p->x;
   iso_code c = ISO_OK;
@@ -172,8 +171,8 @@ static iso_code take_leaf(replay *p, uint32_t node, uint32_t first, uint32_t r, 
 static bool same_call(const replay *p, const rule_term *a, const rule_term *b) {
   if (a->kind != b->kind) return false;
   if (a->kind == RULE_VAR)
-    return p->value[a->u.i] && p->value[a->u.i] == p->value[b->u.i] &&
-           p->values[a->u.i].n == 0 && p->values[b->u.i].n == 0;
+    return p->value[a->u.i] && p->value[a->u.i] == p->value[b->u.i] && p->values[a->u.i].n == 0 &&
+           p->values[b->u.i].n == 0;
   if (a->kind != RULE_OP && a->kind != RULE_LIST) return rule_term_eq(a, b);
   if (a->n != b->n || (a->kind == RULE_OP && strcmp(a->u.s, b->u.s) != 0)) return false;
   for (uint32_t i = 0; i < a->n; i++)

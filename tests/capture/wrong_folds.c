@@ -2,13 +2,13 @@
  *
  *     wrong_folds LEFT RIGHT SEED COUNT
  *
- * The ranks of RIGHT are argued to be one, as `isomer compare` does it. Then the argument is given a
- * fault, COUNT times another: a node's place, or which node of a rank stands in a place. It is known
- * to be a fault by the captured values, and running the ranks has to refuse it. Half of them have a
- * prover that lies instead, about some rules: what is folded by it must be what is folded by one
- * that does not, on other leaves too. Where ranks are no role by themselves, for they are another
- * program than one of one rank, the prover lies about all rules, and nothing may be folded. The last
- * line is `N passed, N failed`. */
+ * The ranks of RIGHT are argued to be one, as `isomer compare` does it. Then the argument is given
+ * a fault, COUNT times another: a node's place, or which node of a rank stands in a place. It is
+ * known to be a fault by the captured values, and running the ranks has to refuse it. Half of them
+ * have a prover that lies instead, about some rules: what is folded by it must be what is folded by
+ * one that does not, on other leaves too. Where ranks are no role by themselves, for they are
+ * another program than one of one rank, the prover lies about all rules, and nothing may be folded.
+ * The last line is `N passed, N failed`. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,6 +176,7 @@ static iso_code lie(void *ctx, const rule *r, rule_tensor *const *example, rule_
   return c;
 }
 
+/* parameters: those of rule_oracle.call. */
 static iso_code call(void *ctx, const rule_term *t, rule_tensor *const *bind, bool float64,
                      rule_tensor **out, size_t cap, size_t *n, iso_error *err) {
   const liar *l = ctx;
@@ -197,15 +198,14 @@ static bool run(const asked_for *a, const cap_graph *g, rule_tensor **v) {
     iso_error ignored;
     const bool moves = !n->call && rule_dtype_is_float(n->output[0].dtype);
     if (n->call && rule_is_getitem(n->op)) k = (size_t)n->call->child[1]->u.i;
-    const rule_term *t = n->call && rule_is_getitem(n->op)
-                             ? g->node[n->call->child[0]->u.i].call
-                             : n->call;
+    const rule_term *t =
+        n->call && rule_is_getitem(n->op) ? g->node[n->call->child[0]->u.i].call : n->call;
     if (!t) {
       if (rule_tensor_new(n->output[0].dtype, &n->output[0].shape, &v[i], &ignored)) return false;
       iso_rng rng = iso_rng_new(a->seed, n->name[strlen(n->name) - 1]);
       for (int64_t e = 0; e < v[i]->numel; e++)
-        rule_tensor_set(v[i], e, rule_tensor_get(n->value, e) +
-                                     (moves ? 0.1 * iso_rng_uniform(&rng) : 0));
+        rule_tensor_set(v[i], e,
+                        rule_tensor_get(n->value, e) + (moves ? 0.1 * iso_rng_uniform(&rng) : 0));
       continue;
     }
     if (a->oracle.call(a->oracle.ctx, t, v, true, out, MOST, &n_out, &ignored) || k >= n_out)
@@ -219,14 +219,13 @@ static bool run(const asked_for *a, const cap_graph *g, rule_tensor **v) {
 static const char *differ(const asked_for *a, const cap_graph *one, const cap_graph *two) {
   rule_tensor **v[2] = {calloc(one->n_nodes + 1, sizeof *v[0]),
                         calloc(two->n_nodes + 1, sizeof *v[1])};
-  const char *wrong = v[0] && v[1] && run(a, one, v[0]) && run(a, two, v[1]) &&
-                              one->n_results == two->n_results
-                          ? NULL
-                          : "cannot be run";
+  const char *wrong =
+      v[0] && v[1] && run(a, one, v[0]) && run(a, two, v[1]) && one->n_results == two->n_results
+          ? NULL
+          : "cannot be run";
   for (size_t j = 0; j < one->n_results && !wrong; j++) {
     const rule_tensor *x = v[0][one->result[j].node], *y = v[1][two->result[j].node];
-    if (!rule_shape_eq(&x->shape, &y->shape) ||
-        !a->oracle.compare(a->oracle.ctx, x, y, 1e-6).equal)
+    if (!rule_shape_eq(&x->shape, &y->shape) || !a->oracle.compare(a->oracle.ctx, x, y, 1e-6).equal)
       wrong = one->result[j].name;
   }
   for (size_t i = 0; v[0] && i < one->n_nodes; i++) rule_tensor_unref(v[0][i]);

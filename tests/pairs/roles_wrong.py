@@ -1,6 +1,6 @@
-"""Ranks that are another program than one of one rank, though each of their operators could be taken
-for an operator on what they have together: for the driver tests/capture/wrong_folds.c, whose prover
-says yes to everything, and for compare, which may not say `equivalent`."""
+"""Ranks that are another program than one of one rank, though each of their operators could be
+taken for an operator on what they have together: for the driver tests/capture/wrong_folds.c, whose
+prover says yes to everything, and for compare, which may not say `equivalent`."""
 
 import os
 
