@@ -1,5 +1,8 @@
-/* Relations of leaves that hold by the values alone which parameters begin with: zeros, ones. */
+/* Relations of leaves that hold by the captured values alone: parameters begin with zeros, or ones,
+ * and one leaf may have been given the same numbers twice. */
 #include "synth/leaves/leaves.h"
+#include "rules/names.h"
+#include "rules/operators.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,5 +66,66 @@ iso_code st_drop_coincidences(state *s, int side, synth_relation *of, iso_error 
   free(named);
   free(claimed);
   free(drop);
+  return c;
+}
+
+/* Whether some leaf stands at two places of the term, or an operator may repeat it. */
+static bool stands_twice(const rule_term *t, bool *seen) {
+  if (t->kind == RULE_VAR) {
+    const bool twice = seen[t->u.i];
+    seen[t->u.i] = true;
+    return twice;
+  }
+  const rule_operator *o = t->kind == RULE_OP ? rule_operator_of(t->u.s) : NULL;
+  bool any =
+      o && (o->broadcasts || !(o->rearranges || o->part || rule_is_overload(t->u.s, OP_CAT)));
+  for (uint32_t i = 0; i < t->n; i++) any |= stands_twice(t->child[i], seen);
+  return any;
+}
+
+/* Whether the term has an element of its leaves at two places. */
+static iso_code repeats(state *s, int from, const rule_term *t, bool *yes, iso_error *err) {
+  const synth_graph *g = s->graph[from];
+  bool *seen = calloc(g->n_nodes + 1, 1);
+  rule_tensor **number = calloc(g->n_nodes + 1, sizeof *number), *v = NULL;
+  char *taken = NULL;
+  int64_t n = 0;
+  iso_code c = seen && number ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+  const bool may = !c && stands_twice(t, seen);
+  *yes = false;
+  for (size_t i = 0; i < g->n_nodes && may && !c; i++) {
+    if (!seen[i]) continue;
+    c = rule_tensor_new(RULE_I64, &g->node[i].value[0]->shape, &number[i], err);
+    for (int64_t k = 0; !c && k < number[i]->numel; k++) ((int64_t *)number[i]->data)[k] = n++;
+  }
+  if (!c && may) c = st_term_over(s, t, number, &v, err);
+  if (!c && may && !(taken = calloc((size_t)n + 1, 1)))
+    c = iso_fail(err, ISO_NOMEM, "out of memory");
+  for (int64_t i = 0; !c && may && i < v->numel && !*yes; i++) {
+    const int64_t at = rule_tensor_get_int(v, i);
+    *yes = taken[at];
+    taken[at] = true;
+  }
+  for (size_t i = 0; number && i < g->n_nodes; i++) rule_tensor_unref(number[i]);
+  rule_tensor_unref(v);
+  free(number);
+  free(taken);
+  free(seen);
+  return c;
+}
+
+/* A leaf of any values is no leaf that has the same value at two places: a relation that makes it
+ * one would show the graphs equal on few of its values. What is given in words stays. */
+iso_code st_drop_repeats(state *s, int side, synth_relation *of, iso_error *err) {
+  const synth_graph *t = s->graph[side];
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < t->n_nodes && !c; i++) {
+    const rule_term *r = of[i].term;
+    bool twice = false;
+    if (!r || r->kind == RULE_VAR || s->leaves.written[side][i] || s->rec[s->map[side][i].i].konst)
+      continue;
+    c = repeats(s, !side, r, &twice, err);
+    if (twice) of[i].term = NULL;
+  }
   return c;
 }

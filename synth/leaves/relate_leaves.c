@@ -536,6 +536,7 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
   for (int side = 0; side < 2 && !c; side++) c = prefer_read(s, side, o.of[side], err);
   for (int side = 0; side < 2 && !c; side++) c = relate_zeros(s, side, live, o.of[side], err);
   for (int side = 0; side < 2 && !c; side++) c = st_drop_coincidences(s, side, o.of[side], err);
+  for (int side = 0; side < 2 && !c; side++) c = st_drop_repeats(s, side, o.of[side], err);
   if (!c) c = define_given(s, &o, err);
   if (!c) c = define_equal(s, &o, err);
   if (!c) c = define_layouts(s, &o, err);

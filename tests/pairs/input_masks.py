@@ -209,6 +209,32 @@ def shards_of_one_value(rng):
 
 
 @family
+def repeated_by_chance(rng):
+    """A leaf of any values, captured with the same numbers at several places, against a smaller one
+    that is read at each of them; or against one as large."""
+    times, rows, width = rng.randint(2, 4), rng.randint(2, 3), rng.randint(3, 5)
+    kind, same = rng.choice(["input", "parameter"]), rng.random() < 0.4
+    few, rest = normals(rng, rows * width), normals(rng, rows * width)
+
+    def leaf(g, n):
+        if kind == "input":
+            return g.given("x", (rows * n, width), [few * n], f32)
+        return g.leaf("parameter", "x", Data((rows * n, width), few * n), f32)
+
+    def build(one):
+        def f(g):
+            z = g.given("z", (rows, width), [rest], f32).mul(0.5)
+            x = leaf(g, times if one or same else 1).mul(2.0)
+            whole = x if one or same else x.op("cat", [[x] * times, 0], (rows * times, width))
+            return whole.op("cat", [[whole, z], 0], (rows * times + rows, width))
+
+        return f
+
+    what = "%s, %d times, %s" % (kind, times, "as large" if same else "smaller")
+    return Case(EQUIVALENT if same else DIFFERENT, build(True), build(False), None, what)
+
+
+@family
 def places_by_index(rng):
     """Columns by `index`, and by indices that are clamped first: no index counts from the end, as
     both `compare` and `check` say that they assume; or clamped to one too few."""
