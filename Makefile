@@ -259,6 +259,7 @@ SPELLED = python3 tests/pairs/spelled.py --isomer $(ISOMER)
 INFERRED = python3 tests/pairs/inferred.py --isomer $(ISOMER)
 RANK_FAULTS = $(PYTHON_TORCH) tests/pairs/rank_faults.py --isomer $(ISOMER)
 PLAIN_RANKS = $(PYTHON_TORCH) tests/pairs/plain_ranks.py --isomer $(ISOMER)
+PLAIN_MORE = $(PYTHON_TORCH) tests/pairs/plain_more.py --isomer $(ISOMER)
 LINT = schedules events races mutations sharing recorder lint_reports lint_page damaged
 PLACEMENTS = python3 tests/lint/placements.py --isomer $(ISOMER)
 E2E = python3 tests/cli/e2e.py --isomer $(ISOMER) $(if $(filter 0,$(TORCH)),--no-torch)
@@ -332,7 +333,7 @@ check-build: all $(B)/libegraph.so $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHEC
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(HLO) --faults 0'; echo '$(HLO) -k gpt-tensor-2'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(RECORDED)'; echo '$(LINT_STEPS) --quick'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(PLANTED) --every 6'; echo '$(CHECKED) gpt2 --broken 2'; } >> $(B)/check.list)
-	@$(if $(filter 0,$(TORCH)),:,{ echo '$(DISTRIBUTED)'; echo '$(RANK_BUGS)'; echo '$(SPELLED)'; echo '$(INFERRED)'; echo '$(ROLES) --ranks 8'; echo '$(TRAINING) --quick'; echo '$(RANK_FAULTS) --count 16 --least 80'; echo '$(PLAIN_RANKS) --seed 3 --count 4'; echo '$(PLAIN_RANKS) --seed 2 --first 18 --count 1'; echo '$(PLAIN_RANKS) --seed 3 --count 4 --faults'; } >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,{ echo '$(DISTRIBUTED)'; echo '$(RANK_BUGS)'; echo '$(SPELLED)'; echo '$(INFERRED)'; echo '$(ROLES) --ranks 8'; echo '$(TRAINING) --quick'; echo '$(RANK_FAULTS) --count 16 --least 80'; echo '$(PLAIN_RANKS) --seed 3 --count 4'; echo '$(PLAIN_RANKS) --seed 2 --first 18 --count 1'; echo '$(PLAIN_MORE) --seed 1'; echo '$(PLAIN_RANKS) --seed 3 --count 4 --faults'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(CORNERS) --rules 330 --pairs 33' >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(UNREAD) --count 42 --certificates' >> $(B)/check.list)
 	@{ echo '$(PLACEMENTS)'; $(foreach t,$(LINT),echo 'python3 tests/lint/$(t).py --isomer $(B)/isomer';) } >> $(B)/check.list
@@ -453,6 +454,7 @@ distributed: all
 	@$(DISTRIBUTED) --all --table $(if $(ONLY),--only '$(ONLY)')
 	@$(RANK_FAULTS) --count $(or $(COUNT),100)
 	@$(PLAIN_RANKS) --count $(or $(COUNT),100) --table
+	@$(PLAIN_MORE) --count $(or $(COUNT),100) --table
 
 # Every pair of a folder of families of captures (models/ without CAPTURES), as tests/pairs/captures.py says.
 pairs: all
