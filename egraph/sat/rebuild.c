@@ -29,9 +29,7 @@ static uint32_t leave(eg_sat *s, uint32_t *first) {
 
 uint32_t egi_sat_union(eg_sat *s, uint32_t a, uint32_t b) {
   assert(a != b && s->up[a] == a && s->up[b] == b);
-  const bool a_stays =
-      s->cls[a].weight > s->cls[b].weight || (s->cls[a].weight == s->cls[b].weight && a < b);
-  const uint32_t kept = a_stays ? a : b, gone = a_stays ? b : a;
+  const uint32_t gone = egi_gone(s, a, b), kept = a ^ b ^ gone;
   egi_cls *k = &s->cls[kept], *o = &s->cls[gone];
   const uint32_t last = leave(s, &o->rows);
   if (last) {
@@ -109,8 +107,8 @@ static bool gather(eg_sat *s, closing *x) {
   return x->n > 0;
 }
 
-/* A row into the table, or dead where an equal one, `stays`, is there. Returns: whether their
- * classes are to be merged. */
+/* A row into the table, or dead where an equal one, `stays`, is there. Returns: whether it is, and
+ * then the classes that the two were put into. */
 static inline bool settle(eg_sat *s, uint32_t row, uint32_t stays, uint32_t hash, uint32_t *a,
                           uint32_t *b) {
   uint32_t goes = row;
@@ -127,10 +125,10 @@ static inline bool settle(eg_sat *s, uint32_t row, uint32_t stays, uint32_t hash
     goes = stays;
     stays = row;
   }
-  *a = egi_row_class(s, stays);
-  *b = egi_row_class(s, goes);
+  *a = s->w[stays + ROW_CLASS];
+  *b = s->w[goes + ROW_CLASS];
   egi_row_kill(s, goes);
-  return *a != *b;
+  return true;
 }
 
 /* Children brought up to date. A row that is there twice changes once. */
@@ -184,8 +182,31 @@ static void put_back(eg_sat *s, closing *x) {
     if (!settle(s, row, stays, x->at[i].hash, &a, &b)) continue;
     x->pair[x->n_pairs][0] = a;
     x->pair[x->n_pairs++][1] = b;
-    __builtin_prefetch(&s->w[s->cls[a].rows], 1);
-    __builtin_prefetch(&s->w[s->cls[b].rows], 1);
+    __builtin_prefetch(&s->up[a]);
+    __builtin_prefetch(&s->up[b]);
+  }
+}
+
+/* Those pairs whose classes are not one yet. */
+static void pair_up(eg_sat *s, closing *x) {
+  size_t n = 0;
+  for (size_t i = 0; i < x->n_pairs; i++) {
+    const uint32_t a = egi_sat_find(s, x->pair[i][0]), b = egi_sat_find(s, x->pair[i][1]);
+    x->pair[n][0] = a;
+    x->pair[n][1] = b;
+    n += a != b;
+    __builtin_prefetch(&s->cls[a], 1);
+    __builtin_prefetch(&s->cls[b], 1);
+  }
+  x->n_pairs = n;
+}
+
+static void merge_pairs(eg_sat *s, closing *x) {
+  for (size_t i = 0; i < x->n_pairs; i++) /* rows of the class that goes are walked */
+    __builtin_prefetch(&s->w[s->cls[egi_gone(s, x->pair[i][0], x->pair[i][1])].rows], 1);
+  for (size_t i = 0; i < x->n_pairs; i++) {
+    const uint32_t a = egi_sat_find(s, x->pair[i][0]), b = egi_sat_find(s, x->pair[i][1]);
+    if (a != b) egi_sat_union(s, a, b);
   }
 }
 
@@ -227,7 +248,10 @@ static inline __attribute__((always_inline)) void repair(eg_sat *s, uint32_t row
   egi_row_remove(s, row, egi_mix_end(old));
   for (uint32_t k = 0; k < n; k++) w[ROW_KIDS + 2 * k] = child[k];
   const uint32_t hash = egi_mix_end(new), stays = egi_row_find_in(s, op, child, n, hash);
-  if (settle(s, row, stays, hash, &a, &b)) egi_sat_union(s, a, b);
+  if (!settle(s, row, stays, hash, &a, &b)) return;
+  a = egi_sat_find(s, a);
+  b = egi_sat_find(s, b);
+  if (a != b) egi_sat_union(s, a, b);
 }
 
 static void close_near(eg_sat *s) {
@@ -245,7 +269,7 @@ static void close_near(eg_sat *s) {
       else if (n == 2) repair(s, row, 2, child);
       else repair(s, row, n, s->args);
       if (w[row + ROW_HEAD] & ROW_DEAD) continue;
-      egi_cls *into = &s->cls[egi_sat_find(s, gone)];
+      egi_cls *into = &s->cls[w[place]]; /* even where that merged away since: it is dirty then */
       w[place + 1] = into->places;
       into->places = place;
     }
@@ -264,11 +288,9 @@ void egi_sat_close(eg_sat *s) {
     canonicalise(s, &x);
     take_out(s, &x);
     put_back(s, &x);
+    pair_up(s, &x);
     relink(s, &x);
-    for (size_t i = 0; i < x.n_pairs; i++) {
-      const uint32_t a = egi_sat_find(s, x.pair[i][0]), b = egi_sat_find(s, x.pair[i][1]);
-      if (a != b) egi_sat_union(s, a, b);
-    }
+    merge_pairs(s, &x);
   }
   s->n_dirty = 0;
 }

@@ -304,7 +304,17 @@ void egi_big_free(void *p, size_t bytes);   /* all its room */
  * happens. */
 void egi_flat_drop(eg_sat *s);
 
+/* ---- compact.c ---- */
+/* Dead rows out of the arena: rows are elsewhere then. Nothing where there is no memory for it.
+ * Requires: rebuilt. */
+void egi_compact(eg_sat *s);
+
 /* ---- rebuild.c ---- */
+/* Which of two canonical classes goes when they merge: the one with the shorter lists. */
+static inline uint32_t egi_gone(const eg_sat *s, uint32_t a, uint32_t b) {
+  const uint32_t of_a = s->cls[a].weight, of_b = s->cls[b].weight;
+  return of_a > of_b || (of_a == of_b && a < b) ? b : a;
+}
 /* Merge two canonical, different classes, and their data. Returns: the one that stays. */
 uint32_t egi_sat_union(eg_sat *s, uint32_t a, uint32_t b);
 /* Congruence only. */

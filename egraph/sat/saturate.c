@@ -375,12 +375,15 @@ static iso_code tell(run *x, size_t iteration, bool *on, bool *changed, iso_erro
   return eg_sat_rebuild(x->s, err);
 }
 
+enum { COMPACT_FROM = 1 << 14 }; /* words: smaller arenas are near as they are */
+
 /* Returns: in `changed` whether the graph is another one now. */
 static iso_code iterate(run *x, bool *changed, iso_error *err) {
   eg_sat *s = x->s;
   const size_t nodes = eg_sat_count_nodes(s), classes = eg_sat_count_classes(s);
   const uint64_t unions = s->n_unions, version = eg_sat_version(s);
   const double t0 = egi_now();
+  if (s->n_w >= COMPACT_FROM && s->n_dead >= s->n_w / 2) egi_compact(s);
   iso_code code = search_all(x, err);
   const double t1 = egi_now();
   if (!code && x->stopped_in == SIZE_MAX) code = apply_all(x, err);
