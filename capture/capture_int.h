@@ -253,6 +253,8 @@ typedef struct impl {
   cap_tensors *trace; /* NULL where there is none */
   rule_tensor **input;
   rule_tensor **weight; /* by node; NULL unless a parameter, buffer or constant */
+  const char **stored;  /* by node, while tensors are read: the leaf's name in its file; NULL, and
+                           NULL of a node: its own */
 } impl;
 
 iso_code cap_no_memory(iso_error *err);
@@ -264,6 +266,12 @@ iso_code cap_take_value(rule_tensor *x, const cap_node *node, const char *path, 
 iso_code cap_load_tensors(cap_graph *g, const char *path, rule_tensor **slot, iso_error *err);
 iso_code cap_grow_inputs(cap_graph *g, size_t set, size_t *cap, iso_error *err);
 iso_code cap_load_values(cap_graph *g, const cap_options *o, iso_error *err);
+
+/* ---- roles/spread.c ---- */
+/* The graph that was read is one rank's, of ranks as `said` says. It becomes that of all: a leaf,
+ * an operator and an output for each rank, and collectives of all of them. Errors: ISO_FORMAT,
+ * ISO_LIMIT; ISO_NOMEM. */
+ISO_MUST_USE iso_code cap_spread(cap_graph *g, const json_t *said, iso_error *err);
 
 /* ---- between graph.c and symbols.c ---- */
 /* Reads `dim` and `sized` of cap_node from node `v`, whose numbers are read; `raw`: NULL of a

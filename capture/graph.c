@@ -305,7 +305,7 @@ static iso_code read_top(reader *r, json_t *top, iso_error *err) {
   if (format == NULL || strcmp(format, "isomer-capture") != 0)
     return iso_fail(err, ISO_FORMAT, "\"format\" is not \"isomer-capture\"");
   if (!json_is_integer(version)) return iso_fail(err, ISO_FORMAT, "\"version\" is not an integer");
-  if (json_integer_value(version) < 1 || json_integer_value(version) > 2)
+  if (json_integer_value(version) < 1 || json_integer_value(version) > 3)
     return iso_fail(err, ISO_FORMAT, "version %lld of the format is unknown",
                     (long long)json_integer_value(version));
   const struct {
@@ -322,9 +322,13 @@ static iso_code read_top(reader *r, json_t *top, iso_error *err) {
   if (code == ISO_OK && json_integer_value(version) == 2)
     code = cap_settle_sizes(g, top, r->options, &r->size, &r->written, err);
   else if (code == ISO_OK && r->options != NULL && r->options->n_sizes > 0)
-    code = iso_fail(err, ISO_USAGE, "there are no symbols in a graph of version 1");
+    code = iso_fail(err, ISO_USAGE, "there are no symbols in a graph of version %d",
+                    (int)json_integer_value(version));
   if (code == ISO_OK) code = read_nodes(r, json_object_get(top, "nodes"), err);
-  return code != ISO_OK ? code : read_results(r, json_object_get(top, "outputs"), err);
+  if (code == ISO_OK) code = read_results(r, json_object_get(top, "outputs"), err);
+  return code == ISO_OK && json_integer_value(version) == 3
+             ? cap_spread(g, json_object_get(top, "roles"), err)
+             : code;
 }
 
 static iso_code read_json(cap_graph *g, json_t *top, const cap_options *o, iso_error *err) {

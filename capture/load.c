@@ -37,11 +37,17 @@ iso_code cap_take_value(rule_tensor *x, const cap_node *node, const char *path, 
   return ISO_OK;
 }
 
-static iso_code take_tensor(cap_tensors *t, const cap_node *node, const char *path,
+/* The name that a leaf has in its file. */
+static const char *stored_name(const cap_graph *g, size_t node) {
+  const impl *m = g->impl;
+  return m->stored && m->stored[node] ? m->stored[node] : g->node[node].name;
+}
+
+static iso_code take_tensor(const cap_graph *g, cap_tensors *t, size_t node, const char *path,
                             rule_tensor **out, iso_error *err) {
   rule_tensor *x = NULL;
-  iso_code code = cap_tensors_get(t, node->name, &x, err);
-  return code != ISO_OK ? code : cap_take_value(x, node, path, out, err);
+  iso_code code = cap_tensors_get(t, stored_name(g, node), &x, err);
+  return code != ISO_OK ? code : cap_take_value(x, &g->node[node], path, out, err);
 }
 
 /* The tensors of `path` for the inputs into `slot` by node. */
@@ -49,7 +55,7 @@ iso_code cap_load_tensors(cap_graph *g, const char *path, rule_tensor **slot, is
   cap_tensors *t = NULL;
   iso_code code = cap_tensors_open(path, &t, err);
   for (size_t i = 0; i < g->n_nodes && code == ISO_OK; i++)
-    if (g->node[i].kind == CAP_INPUT) code = take_tensor(t, &g->node[i], path, &slot[i], err);
+    if (g->node[i].kind == CAP_INPUT) code = take_tensor(g, t, i, path, &slot[i], err);
   cap_tensors_close(t);
   return code;
 }
@@ -90,7 +96,7 @@ static iso_code load_weights(cap_graph *g, bool all, iso_error *err) {
     rule_tensor *x = NULL;
     const char *path = NULL;
     if (g->node[i].kind == CAP_OP || g->node[i].kind == CAP_INPUT) continue;
-    code = cap_weights_get(w, g->node[i].name, &x, &path, err);
+    code = cap_weights_get(w, stored_name(g, i), &x, &path, err);
     if (code == ISO_OK && x == NULL && !all && g->node[i].kind == CAP_PARAMETER) continue;
     if (code == ISO_OK) code = cap_take_value(x, &g->node[i], path, &m->weight[i], err);
   }
@@ -124,6 +130,7 @@ iso_code cap_load_values(cap_graph *g, const cap_options *o, iso_error *err) {
   }
   if ((code = load_inputs(g, err)) != ISO_OK) return code;
   if ((code = load_trace(g, err)) != ISO_OK) return code;
+  ((impl *)g->impl)->stored = NULL; /* nodes may be numbered anew from here on */
   cap_show_values(g);
   for (uint32_t i = 0; i < g->n_nodes && code == ISO_OK; i++) code = cap_check_domain(g, i, err);
   return code;

@@ -259,6 +259,13 @@ def add_train(commands):
     c.add_argument("script", metavar="SCRIPT:FUNCTION")
     c.add_argument("-o", "--out", required=True, help="the folder to write")
     c.add_argument("--world", type=positive, default=1, help="ranks (default %(default)s)")
+    c.add_argument(
+        "--rank",
+        choices=("all", "roles"),
+        default="all",
+        help="write every rank's graph, or one of them for all, with the leaves in which they "
+        "differ: then they have to run the same program (default %(default)s)",
+    )
     c.add_argument("--name", help="the model's name in the capture")
     c.add_argument(
         "--seed", type=int, default=0, help="of weights and states (default %(default)s)"

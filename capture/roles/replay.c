@@ -96,9 +96,11 @@ static iso_code disturb(const replay *p, rule_tensor **t, iso_rng *rng) {
   if (!was || was->dtype != RULE_F64) return ISO_OK;
   const iso_code c = rule_tensor_new(RULE_F64, &was->shape, &own, p->x->err);
   if (c) return c;
-  for (int64_t i = 0; i < was->numel; i++)
-    ((double *)own->data)[i] =
-        ((const double *)was->data)[i] * (iso_rng_next(rng) & 1 ? 1 + NOISE : 1 - NOISE);
+  uint64_t up = 0; /* a bit for each */
+  for (int64_t i = 0; i < was->numel; i++, up >>= 1) {
+    if (i % 64 == 0) up = iso_rng_next(rng);
+    ((double *)own->data)[i] = ((const double *)was->data)[i] * (up & 1 ? 1 + NOISE : 1 - NOISE);
+  }
   rule_tensor_unref(was);
   *t = own;
   return ISO_OK;

@@ -183,7 +183,7 @@ static const struct {
     {"{'format':'other','version':1}", "\"format\""},
     {"{'version':1}", "\"format\""},
     {"{'format':'isomer-capture'}", "\"version\""},
-    {"{'format':'isomer-capture','version':3,'nodes':[],'outputs':[]}", "version 3"},
+    {"{'format':'isomer-capture','version':4,'nodes':[],'outputs':[]}", "version 4"},
     {"{'format':'isomer-capture','version':1.0,'nodes':[],'outputs':[]}", "\"version\""},
     {"{'format':'isomer-capture','version':1,'model':3}", "\"model\" is not a string"},
     {"{'format':'isomer-capture','version':1}", "\"nodes\""},

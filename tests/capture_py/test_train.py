@@ -314,9 +314,9 @@ class StepTest(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def train(self, script, function, world):
-        out = os.path.join(self.folder.name, "%s%d" % (function, world))
-        words = ["train", script + ":" + function, "--world", world, "-o", out]
+    def train(self, script, function, world, *more):
+        out = os.path.join(self.folder.name, "%s%d%s" % (function, world, "".join(more)))
+        words = ["train", script + ":" + function, "--world", world, "-o", out, *more]
         return out, commands.run(words, timeout=600)
 
     def captured(self, function, world):
@@ -345,6 +345,25 @@ class StepTest(unittest.TestCase):
         self.assertIn("dist::reduce_scatter", ops)
         self.assertNotIn("aten::as_strided", ops)
         self.assertFalse([n for n in graph["nodes"] if n["op"] == "constant"])
+
+    def test_ranks_of_one_role_are_written_once_and_read_as_all_of_them(self):
+        out, p = self.train(PLANS, "sharded", 2, "--rank", "roles")
+        self.assertEqual(p.returncode, 0, p.stderr)
+        every = self.captured("sharded", 2)
+        graphs = []
+        for folder in (out, every):
+            with open(os.path.join(folder, "graph.json")) as f:
+                graphs.append(json.load(f))
+        self.assertEqual(graphs[0]["roles"]["ranks"], 2)
+        self.assertIn("ids", graphs[0]["roles"]["own"])
+        self.assertLess(len(graphs[0]["nodes"]), 0.6 * len(graphs[1]["nodes"]))
+        self.assertEqual(self.verdict(every, out), "isomer: EQUIVALENT [proved]")
+
+    def test_ranks_that_deviate_are_not_written_once(self):
+        out, p = self.train(PLANS, "zero", 2, "--rank", "roles")
+        self.assertEqual(p.returncode, 2, p.stdout)
+        self.assertRegex(p.stderr, r"^isomer-capture: --rank roles: .* on rank ")
+        self.assertFalse(os.path.exists(out))
 
     def test_errors_are_one_line(self):
         script = os.path.join(self.folder.name, "wrong.py")

@@ -11,6 +11,9 @@ value of a leaf, or another's tensor in a collective: those are never equivalent
 comparison of all ranks node by node some would be. Certificates of the right ones hold, and are
 refused with another number of ranks, and where they are said to be of the others.
 
+Written once for all ranks (version 3) a right pair gives the same, its certificate too, and is the
+capture that it was made of. Ranks that deviate cannot be written so.
+
 The driver folds ranks wrongly on purpose, of the right pairs and of those of roles_wrong.py, and
 running the ranks has to refuse it each time. The last line is `N passed, N failed`."""
 
@@ -27,6 +30,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.dirname(HERE))
+import one_role
 import parallel
 import roles_wrong
 from tensors import read_tensors, write_tensors
@@ -178,6 +182,30 @@ def output(graph, weights, draw, r):
 FAULTS = (number, operand, leaf, collective, output)
 
 
+def is_one_role(capture, ranks):
+    try:
+        one_role.write(capture, capture + "_once", ranks)
+    except Exception as e:
+        if type(e).__name__ != "NotOne":
+            raise
+        return False
+    return True
+
+
+def written_once(isomer, pair, ranks):
+    """What is wrong with a right pair whose ranks are written once."""
+    other = os.path.join(pair, "once")
+    os.makedirs(other, exist_ok=True)
+    left, right = os.path.join(other, "left"), os.path.join(other, "right")
+    if not os.path.exists(left):
+        os.symlink(os.path.join(pair, "left"), left)
+    one_role.write(os.path.join(pair, "right"), right, ranks)
+    verdict, _ = compare(isomer, os.path.join(pair, "right"), right, 60)
+    if verdict != "equivalent":
+        return "against what it was made of: %s" % verdict
+    return certified(isomer, other, ranks)
+
+
 def faulty(isomer, folder, pair, ranks, draw, fault):
     graph = load(os.path.join(pair, "right"))
     path = os.path.join(pair, "right", "weights.safetensors")
@@ -192,6 +220,8 @@ def faulty(isomer, folder, pair, ranks, draw, fault):
         data = f.read()
     with open(os.path.join(right, "inputs.safetensors"), "wb") as f:
         f.write(data)
+    if fault is not leaf and is_one_role(right, ranks):
+        return "rank %d: it is written as one role" % r
     # Decided once it would be equivalent by then; the ranks as they are may take longer.
     verdict, _ = compare(isomer, os.path.join(pair, "left"), right, 4)
     if verdict not in ("different", "undecided"):
@@ -293,6 +323,10 @@ def main():
             passed, failed = passed + (not wrong), failed + bool(wrong)
             if wrong:
                 print("%s on %d ranks: %s" % (model, o.ranks, wrong))
+            wrong = written_once(o.isomer, pair, o.ranks)
+            passed, failed = passed + (not wrong), failed + bool(wrong)
+            if wrong:
+                print("%s on %d ranks, written once: %s" % (model, o.ranks, wrong))
             if o.driver:
                 wrong = wrong_folds(o.driver, pair, o.seed, 8 * o.count)
                 passed, failed = passed + (not wrong), failed + bool(wrong)

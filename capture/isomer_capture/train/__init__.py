@@ -9,6 +9,7 @@ fused.py     kernels of whole optimizers, as their formulas
 norms.py     batch norm, with what it writes
 comm.py      collectives of one rank         join.py     those of all, as dataflow
 counts.py    numbers of ranks        placements.py   what DTensors say of themselves
+roles.py     ranks of one program as one
 taken.py     numbers that are read out of tensors and computed with
 replay.py    what is written must compute what the ranks computed"""
 
@@ -29,6 +30,7 @@ def run(options):
         function,
         options.world,
         options.out,
+        as_roles=options.rank == "roles",
         seed=options.seed,
         timeout=options.timeout,
         name=options.name,

@@ -11,13 +11,15 @@ from .. import forked
 from ..core import TOLERANCE, difference
 from ..errors import CaptureError
 from ..files import read_safetensors, write_capture, write_safetensors
+from . import roles
 from .join import Join, prune
 from .placements import metadata
 from .replay import replay
 
 
-def train(script, function, world, out, *, seed=0, timeout=300, name=None):
-    """Runs script:function on so many ranks and writes their step to the folder `out`."""
+def train(script, function, world, out, *, as_roles=False, seed=0, timeout=300, name=None):
+    """Runs script:function on so many ranks and writes their step to the folder `out`. as_roles:
+    what all of them do is written once."""
     if not os.path.isfile(script):
         raise CaptureError("%s: there is no such file" % script)
     with tempfile.TemporaryDirectory(prefix="isomer-train-") as folder:
@@ -40,11 +42,31 @@ def train(script, function, world, out, *, seed=0, timeout=300, name=None):
     if written:
         graph["metadata"]["written_leaves"] = ["memory that is read at %s" % w for w in written]
     kinds = {n["name"]: n["op"] for n in graph["nodes"] if "name" in n}
+    if as_roles:
+        graph, leaves = one_role(graph, leaves, world)
+        named = {n["name"]: n["op"] for n in graph["nodes"] if "name" in n}
+        kinds = {n: named.get(n) or kinds[n] for n in leaves}
     weights = {n: t for n, t in leaves.items() if n in kinds and kinds[n] != "input"}
     write_capture(
         out, graph, weights, [{n: t for n, t in leaves.items() if kinds.get(n) == "input"}]
     )
     return graph
+
+
+def one_role(graph, leaves, world):
+    try:
+        return roles.as_roles(graph, leaves, world, same)
+    except roles.NotOne as e:
+        raise CaptureError("--rank roles: %s" % e) from e
+
+
+def same(a, b):
+    """Bit for bit, as a reader tells it."""
+    return a.dtype == b.dtype and a.shape == b.shape and as_bytes(a) == as_bytes(b)
+
+
+def as_bytes(t):
+    return t.detach().contiguous().flatten().view(torch.uint8).numpy().tobytes()
 
 
 def run_ranks(script, function, world, folder, seed, timeout):
