@@ -42,8 +42,8 @@ def exchanged(w, t):
 
 @program(None, undecided=[True])
 def heads_laid_out_by_rank(w, bad):
-    """Tokens are cut, then heads for the attention, then tokens again; or heads come back in a wrong
-    order."""
+    """Tokens are cut, then heads for the attention, then tokens again; or heads come back in a
+    wrong order."""
     x, own, heads = w.cut_x("x", 0, 8, 12), 8 // w.n, 4 // w.n
     q, k, v = (x.linear(w.param(p, 12, 12)) for p in "qkv")
     q, k, v = (t.view(own, w.n, heads, 3).transpose(0, 1) for t in (q, k, v))
@@ -56,7 +56,7 @@ def heads_laid_out_by_rank(w, bad):
 
 @program(None, undecided=[True])
 def tokens_sent_to_experts(w, bad):
-    """Each expert gets all tokens weighed by its gate; what it makes of them is sent back, or not."""
+    """Each expert gets all tokens weighed by its gate; its results are sent back, or not."""
     x, own, experts = w.cut_x("x", 0, 8, 6), 8 // w.n, 4 // w.n
     gate = x.linear(w.param("gate", 4, 6)).softmax(-1)
     slots = gate.map(lambda t: t.t().unsqueeze(2)) * x.map(lambda t: t.unsqueeze(0))
