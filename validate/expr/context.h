@@ -184,8 +184,8 @@ struct sc {
   sx table_size[64]; /* of an integer variable that indexes a table: its values are in [0, this) */
   sx end_size[64];   /* or in [-this, this), where they may count from the end */
   sx class_size[64], no_class[64]; /* or in [0, this), or the number that names no class */
-  uint64_t lead_of[64]; /* union-find: variables whose leading dimensions are equal */
-  bool narrow;          /* some integers are not int64 */
+  uint64_t lead_of[64];            /* union-find: variables whose leading dimensions are equal */
+  bool narrow;                     /* some integers are not int64 */
   bool machine; /* integers are of 64 bits and wrap: for proofs; else they are whole numbers */
   bool whole, whole_used;            /* none wraps: it is noted where one might */
   bool overran;                      /* Z3: then there is no verdict */
