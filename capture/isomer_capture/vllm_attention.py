@@ -76,6 +76,25 @@ class ReferenceBackend(AttentionBackend):
         return False
 
 
+def open_sinks(model):
+    """Attention with sinks is captured as what it computes: they are parameters of the model, which
+    the operator finds behind its layer's name and not among its arguments. torch.export puts other
+    tensors in their place, so that they are asked of their layer at each call."""
+    owner = {id(p): (m, n) for m in model.modules() for n, p in m._parameters.items()}
+    for module in model.modules():
+        sinks = getattr(getattr(module, "impl", None), "extra", {}).get("sinks")
+        if sinks is not None and id(sinks) in owner:
+            module.use_direct_call = True
+            module.register_forward_pre_hook(take_sinks(module.impl, *owner[id(sinks)]))
+
+
+def take_sinks(impl, owner, name):
+    def take(module, given):
+        impl.extra["sinks"] = getattr(owner, name)
+
+    return take
+
+
 class ReferenceAttention(AttentionImpl):
     def __init__(
         self,
@@ -115,11 +134,8 @@ class ReferenceAttention(AttentionImpl):
         if self.shared is not None:
             out["kv_sharing_target_layer_name"] = self.shared
         for key in sorted(self.extra):
-            if self.extra[key] is not None and self.extra[key] is not False:
-                v = self.extra[key]
-                out[key] = (
-                    [float(e) for e in v.detach().flatten()] if isinstance(v, torch.Tensor) else v
-                )
+            if key != "sinks" and self.extra[key] is not None and self.extra[key] is not False:
+                out[key] = self.extra[key]
         return out
 
     def forward(
@@ -134,8 +150,7 @@ class ReferenceAttention(AttentionImpl):
         output_scale=None,
         output_block_scale=None,
     ):
-        known = {k for k in self.attributes()} - {"sinks"}
-        if len(known) > 8:
+        if len(self.attributes()) > 8:
             raise NotImplementedError("attention with %s" % ", ".join(sorted(self.attributes())))
         group = self.num_heads // self.num_kv_heads
         q = query.view(-1, self.num_heads, self.head_size).transpose(0, 1)
@@ -152,10 +167,10 @@ class ReferenceAttention(AttentionImpl):
         scores = torch.matmul(q, k.transpose(1, 2)).float() * self.scale
         if self.logits_soft_cap:
             scores = torch.tanh(scores / self.logits_soft_cap) * self.logits_soft_cap
-        at = torch.arange(q.shape[1])
+        at = torch.arange(q.shape[1], device=q.device)
         distance = at[None, :] - at[:, None]
         if self.alibi_slopes is not None:
-            slopes = torch.tensor([float(s) for s in self.alibi_slopes])
+            slopes = torch.tensor([float(s) for s in self.alibi_slopes], device=q.device)
             scores = scores + slopes[:, None, None] * distance
         hidden = torch.zeros_like(distance, dtype=torch.bool)
         if self.attn_type == AttentionType.DECODER:
@@ -170,5 +185,5 @@ class ReferenceAttention(AttentionImpl):
         else:
             p = torch.softmax(scores, -1)
         out = torch.matmul(p.to(v.dtype), v).transpose(0, 1)
-        output.copy_(out.reshape(output.shape))
+        output.copy_(out.reshape(output.shape).contiguous())
         return output

@@ -4,6 +4,8 @@ product, written out.
 vLLM's loop over experts on the CPU has sizes that depend on the data; its other kernels need a GPU.
 This goes in as vLLM lets platforms from outside replace a layer."""
 
+import contextlib
+
 import torch
 from vllm.model_executor.layers.fused_moe import cpu_fused_moe
 from vllm.model_executor.layers.fused_moe.unquantized_fused_moe_method import (
@@ -81,6 +83,38 @@ class ReferenceExperts(UnquantizedFusedMoEMethod):
         if not layer.apply_router_weight_on_input:
             out = out * weights.unsqueeze(-1)
         return out.sum(1)
+
+
+ROUTED = ".routed_experts."
+
+
+def was_renamed(model, old):
+    """Whether a parameter's name ends in this one but for the layer that experts have by now."""
+    return any(
+        ROUTED in name and name.replace(ROUTED, ".").endswith(old)
+        for name, _ in model.named_parameters()
+    )
+
+
+@contextlib.contextmanager
+def old_names(model):
+    """Experts' parameters are found under the names of before they had a layer of their own, too,
+    while weights are loaded: some of vLLM's loaders (0.24: GPT-OSS in bfloat16) look for these."""
+    changed = [m for m in model.modules() if hasattr(m, "load_weights")]
+    for module in changed:
+        module.named_parameters = lambda *a, of=module, **k: with_old(of, *a, **k)
+    try:
+        yield
+    finally:
+        for module in changed:
+            del module.named_parameters
+
+
+def with_old(module, *args, **kwargs):
+    for name, p in type(module).named_parameters(module, *args, **kwargs):
+        yield name, p
+        if ROUTED in name:
+            yield name.replace(ROUTED, "."), p
 
 
 def open_layers(model):

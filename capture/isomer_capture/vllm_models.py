@@ -107,6 +107,7 @@ def load(vconfig, weightless=False):
     """vLLM's model object with its weights, or with parameters that have no memory."""
     import torch
     from vllm.config import set_current_vllm_config
+    from . import vllm_experts
     from vllm.model_executor.model_loader.default_loader import DefaultModelLoader
     from vllm.model_executor.model_loader.utils import (
         initialize_model,
@@ -124,7 +125,13 @@ def load(vconfig, weightless=False):
                 model = initialize_model(vconfig)
                 fill_unset(model)
                 loader = DefaultModelLoader(vconfig.load_config)
-                loader.load_weights(model, vconfig.model_config)
+                try:
+                    loader.load_weights(model, vconfig.model_config)
+                except KeyError as e:
+                    if not vllm_experts.was_renamed(model, str(e.args[0])):
+                        raise
+                    with vllm_experts.old_names(model):
+                        loader.load_weights(model, vconfig.model_config)
             process_weights_after_loading(model, vconfig.model_config, torch.device("cpu"))
     finally:
         torch.set_default_dtype(default)
@@ -222,7 +229,7 @@ def capture_model(options, reference):
     import torch
     import vllm
 
-    from . import vllm_experts
+    from . import vllm_attention, vllm_experts
     from .core import capture
 
     if options.batch != 1:
@@ -243,6 +250,7 @@ def capture_model(options, reference):
     if not options.static:
         check_loaded(model)
     vllm_experts.open_layers(model)
+    vllm_attention.open_sinks(model)
     counted = "length" in options.dynamic
     call, output = call_for(model, counted)
     ids = configs.token_sets(reference.config, options.length, options.sets, options.seed)
