@@ -107,12 +107,13 @@ def load(vconfig, weightless=False):
     """vLLM's model object with its weights, or with parameters that have no memory."""
     import torch
     from vllm.config import set_current_vllm_config
-    from . import vllm_experts
     from vllm.model_executor.model_loader.default_loader import DefaultModelLoader
     from vllm.model_executor.model_loader.utils import (
         initialize_model,
         process_weights_after_loading,
     )
+
+    from . import vllm_experts
 
     default = torch.get_default_dtype()
     torch.set_default_dtype(vconfig.model_config.dtype)
