@@ -31,6 +31,7 @@
 #include <string.h>
 
 #include "egraph/base/arena.h"
+#include "egraph/base/big.h"
 #include "egraph/egraph.h"
 
 enum { ROW_NEXT, ROW_CLASS, ROW_HEAD, ROW_KIDS };
@@ -289,15 +290,6 @@ size_t egi_table_count(const eg_sat *s);
  * from the table. */
 void egi_row_kill(eg_sat *s, uint32_t row);
 void egi_row_mark(eg_sat *s, uint32_t row);
-/* ---- big.c ---- */
-/* As iso_grow, except that new room is not zeroed, and only the first `used` elements stay. */
-bool egi_big_grow(void **p, size_t *cap, size_t used, size_t need, size_t elem);
-#define egi_grow_used(p, cap, used, need) \
-  ((need) <= (cap) || egi_big_grow((void **)&(p), &(cap), (used), (need), sizeof *(p)))
-#define egi_grow(p, cap, need) egi_grow_used(p, cap, cap, need)
-void egi_big_filled(void *p, size_t bytes); /* all its room will be used: huge pages cost nothing */
-void egi_big_free(void *p, size_t bytes);   /* all its room */
-#define egi_grown_free(p, cap) egi_big_free((p), (cap) * sizeof *(p))
 
 /* ---- flat.c ---- */
 /* Lists that searches copied go: the graph is about to change, or to rest. During a search nothing

@@ -2,10 +2,11 @@
  * system has mremap: growing then moves no byte and never holds the old and the new, new room takes
  * no memory before it is used, and what is freed goes back at once. Under AddressSanitizer all come
  * from malloc, which it watches. */
+#include "egraph/base/big.h"
+
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "egraph/sat/sat_int.h"
 
 /* The unused rest is not copied: that would touch it. */
 static void *grow_small(void *p, size_t old, size_t used, size_t new) {

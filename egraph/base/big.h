@@ -1,0 +1,17 @@
+/* Arrays that grow far, without being copied where the system can move them. */
+#ifndef EGRAPH_BASE_BIG_H
+#define EGRAPH_BASE_BIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* As iso_grow, except that new room is not zeroed, and only the first `used` elements stay. */
+bool egi_big_grow(void **p, size_t *cap, size_t used, size_t need, size_t elem);
+#define egi_grow_used(p, cap, used, need) \
+  ((need) <= (cap) || egi_big_grow((void **)&(p), &(cap), (used), (need), sizeof *(p)))
+#define egi_grow(p, cap, need) egi_grow_used(p, cap, cap, need)
+void egi_big_filled(void *p, size_t bytes); /* all its room will be used: huge pages cost nothing */
+void egi_big_free(void *p, size_t bytes);   /* all its room */
+#define egi_grown_free(p, cap) egi_big_free((p), (cap) * sizeof *(p))
+
+#endif
