@@ -50,13 +50,17 @@ static void earliest(const plc *x, plc_tuple *t, bool *seen, plc_tuple **out) {
   if (begins && !t->stuck && (!*out || t->order < (*out)->order)) *out = t;
 }
 
+static bool pass_round(const plc *x) {
+  for (size_t i = 0; i < x->n_tuples; i++)
+    if (plc_is_passed(x, x->tuple[i])) return true;
+  return false;
+}
+
 /* Whether an output is made of what ranks pass round, so that its value says nothing. `by`, or
  * NULL: of what. */
 static bool is_passed_round(plc *x, const plc_output *o, const plc_tuple **by) {
-  bool some = false;
-  for (size_t i = 0; i < x->n_tuples && !some; i++) some = plc_is_passed(x, x->tuple[i]);
-  bool *seen = some ? calloc(x->n_tuples + 1, sizeof *seen) : NULL;
-  if (!some || !plc_need(x, seen)) return false;
+  bool *seen = calloc(x->n_tuples + 1, sizeof *seen);
+  if (!plc_need(x, seen)) return false;
   const plc_tuple *t = plc_passed_behind(x, x->tuple[o->tuple], seen);
   free(seen);
   if (by) *by = t;
@@ -65,6 +69,7 @@ static bool is_passed_round(plc *x, const plc_output *o, const plc_tuple **by) {
 
 /* The first tensor on the way to outputs that are wrong, or of which nothing is known. */
 static plc_tuple *origin(plc *x, bool wrong) {
+  const bool passes = wrong && pass_round(x);
   bool *seen = calloc(x->n_tuples + 1, sizeof *seen);
   plc_tuple *out = NULL;
   if (!plc_need(x, seen)) return NULL;
@@ -72,7 +77,7 @@ static plc_tuple *origin(plc *x, bool wrong) {
     plc_tuple *t = x->tuple[x->output[i].tuple];
     const bool judged = x->output[i].declared && t->state == PLC_VARYING;
     if (wrong ? judged && !plc_output_holds(x, &x->output[i]) &&
-                    !is_passed_round(x, &x->output[i], NULL)
+                    !(passes && is_passed_round(x, &x->output[i], NULL))
               : loose(t))
       earliest(x, t, seen, &out);
   }

@@ -262,7 +262,7 @@ bool plc_lift_variants(plc *x, plc_tuple *t, uint32_t axes, bool scaled) {
   }
   for (uint32_t k = 0; k < t->n_out; k++) as_is[k].rank = RULE_MAX_RANK + 1;
   list_variants(x, t->slots, axes, scaled, all);
-  if (t->n_args == 1 && t->slots <= MOST_LAID_OUT && is_moved(x, t))
+  if (plc_tried(x, t) && t->n_args == 1 && t->slots <= MOST_LAID_OUT && is_moved(x, t))
     list_exchanged(x, t->slots, axes, all);
   all->at[0].bounds = x->bounds && plc_is_bounded(x, t);
   const plc_variant *reading[MOST_READINGS]; /* those that run */
