@@ -157,10 +157,11 @@ bool st_admits(const state *s, eg_node e, const rule_tensor *v) {
 }
 
 /* A statement about each element of a leaf by itself holds for the elements of the leaves that it
- * is made of. */
+ * is made of: of those it takes a part of, it says nothing about the rest. */
 static iso_code pass_on(state *s, synth_node *of, const rule_term *t, const rule_domain *d,
                         iso_error *err) {
   iso_code c = ISO_OK;
+  if (t->kind == RULE_OP && rule_operator_of(t->u.s)->part) return ISO_OK;
   for (uint32_t k = 0; k < t->n && !c; k++) c = pass_on(s, of, t->child[k], d, err);
   if (c || t->kind != RULE_VAR) return c;
   synth_node *n = &of[t->u.i];
@@ -182,6 +183,76 @@ iso_code st_pass_domain_on(state *s, int side, size_t i, const rule_term *t, iso
   if (!d || t->kind == RULE_VAR || rule_domain_is_open(d)) return ISO_OK;
   /* Our own copy of the nodes (own_nodes). */
   return pass_on(s, (synth_node *)(uintptr_t)s->graph[!side]->node, t, d, err);
+}
+
+static bool same_statement(const rule_domain *a, const rule_domain *b) {
+  bool same = a->low == b->low && a->high == b->high && a->n_exclude == b->n_exclude;
+  for (size_t k = 0; k < a->n_exclude && same; k++) same = a->exclude[k] == b->exclude[k];
+  return same;
+}
+
+static bool reads_only(const rule_term *t, size_t leaf) {
+  if (t->kind == RULE_VAR) return (size_t)t->u.i == leaf;
+  for (uint32_t k = 0; k < t->n; k++)
+    if (!reads_only(t->child[k], leaf)) return false;
+  return true;
+}
+
+/* Count in `n` the elements of `leaf` that leaf `i` of the other side is made of, once each. */
+static iso_code count_part(state *s, rule_tensor *const *number, const rule_term *t, char *taken,
+                           int64_t *n, iso_error *err) {
+  rule_tensor *v = NULL;
+  const iso_code c = st_term_over(s, t, number, &v, err);
+  for (int64_t k = 0; !c && k < v->numel; k++) {
+    const int64_t at = rule_tensor_get_int(v, k);
+    *n += !taken[at];
+    taken[at] = true;
+  }
+  rule_tensor_unref(v);
+  return c;
+}
+
+/* Parts that say one thing, and are all of a leaf together, say it of the leaf. */
+static iso_code pass_parts_on(state *s, int side, size_t leaf, const synth_relation *of,
+                              const bool *defined, iso_error *err) {
+  const synth_graph *g = s->graph[side];
+  const rule_tensor *whole = s->graph[!side]->node[leaf].value[0];
+  const rule_domain *said = NULL;
+  rule_tensor **number = calloc(s->graph[!side]->n_nodes + 1, sizeof *number);
+  char *taken = calloc((size_t)whole->numel + 1, 1);
+  int64_t n = 0;
+  iso_code c =
+      number && taken ? rule_tensor_new(RULE_I64, &whole->shape, &number[leaf], err) : nomem(err);
+  for (int64_t k = 0; !c && k < whole->numel; k++) ((int64_t *)number[leaf]->data)[k] = k;
+  for (size_t i = 0; i < g->n_nodes && !c; i++) {
+    const rule_domain *d = g->node[i].domain;
+    if (!defined[i] || !d || rule_domain_is_open(d) || of[i].term->kind != RULE_OP ||
+        !reads_only(of[i].term, leaf))
+      continue;
+    if (said && !same_statement(said, d)) n = INT64_MIN / 2;
+    said = d;
+    c = count_part(s, number, of[i].term, taken, &n, err);
+  }
+  const rule_term *all =
+      c || n != whole->numel || !said ? NULL : rule_var(&s->arena, (uint32_t)leaf);
+  if (all) c = pass_on(s, (synth_node *)(uintptr_t)s->graph[!side]->node, all, said, err);
+  if (number) rule_tensor_unref(number[leaf]);
+  free(number);
+  free(taken);
+  return c;
+}
+
+iso_code st_pass_parts_on(state *s, int side, const synth_relation *of, const bool *defined,
+                          iso_error *err) {
+  const synth_graph *g = s->graph[side];
+  bool any = false;
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < g->n_nodes; i++)
+    any |= defined[i] && g->node[i].domain && !rule_domain_is_open(g->node[i].domain);
+  for (size_t k = 0; k < s->graph[!side]->n_nodes && any && !c; k++)
+    if (s->graph[!side]->node[k].kind == SYNTH_INPUT)
+      c = pass_parts_on(s, side, k, of, defined, err);
+  return c;
 }
 
 /* ---- domains in the e-graph: the input as a term that cannot leave its own ---- */

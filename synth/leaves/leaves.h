@@ -121,6 +121,9 @@ bool st_admits(const state *s, eg_node e, const rule_tensor *v);
  * theirs. */
 ISO_MUST_USE iso_code st_pass_domain_on(state *s, int side, size_t i, const rule_term *t,
                                         iso_error *err);
+/* The same of leaves that are `defined` as parts, by relations `of`, where they are a whole one. */
+ISO_MUST_USE iso_code st_pass_parts_on(state *s, int side, const synth_relation *of,
+                                       const bool *defined, iso_error *err);
 /* Input `i` equals `term` over RULE_VAR 0, a new atom of its values. `text`: of the assumption;
  * NULL: there was no memory for it. */
 ISO_MUST_USE iso_code st_bound_leaf(state *s, int side, size_t i, const rule_term *term,

@@ -543,6 +543,8 @@ iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err) {
   if (!c) c = define_wholes(s, &o, err);
   if (!c) c = define_rest(s, &o, err);
   for (int side = 0; side < 2 && !c; side++) c = define_by_left_over(s, &o, side, err);
+  for (int side = 0; side < 2 && !c; side++)
+    c = st_pass_parts_on(s, side, o.of[side], o.defined[side], err);
   if (!c) follow_originals(s);
   if (!c) c = st_free_tokens(s, live, err);
   if (!c) c = st_keep_positions(s, live, err);

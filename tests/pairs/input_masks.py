@@ -235,6 +235,38 @@ def repeated_by_chance(rng):
 
 
 @family
+def said_of_a_part(rng):
+    """What one rank says of its part's numbers holds of no other part: a bound that only this one
+    has no need of, or that each has none of."""
+    ranks, rows, width = rng.randint(2, 3), rng.randint(1, 3), rng.randint(2, 4)
+    ints, every = rng.random() < 0.5, rng.random() < 0.4
+    low, high = 0, rng.randint(3, 5)
+    n = ranks * rows * width
+    x = tokens(rng, n, low, high) if ints else [rng.uniform(low, high) for _ in range(n)]
+    dtype, says = (i64 if ints else f32), rng.randrange(ranks)
+
+    def left(g):
+        whole = {"range": [low, high]} if every else None
+        return g.given("x", (ranks * rows, width), [x], dtype, whole).mul(2)
+
+    def right(g):
+        parts = []
+        for r in range(ranks):
+            own = {"range": [low, high]} if every or r == says else None
+            cut = [x[r * rows * width : (r + 1) * rows * width]]
+            part = g.given("rank%d.x" % r, (rows, width), cut, dtype, own)
+            parts.append(part.clamp(low, high).mul(2))
+        return parts[0].op("cat", [parts, 0], (ranks * rows, width))
+
+    what = "%s of %d ranks, %s" % (
+        "integers" if ints else "floats",
+        ranks,
+        "all" if every else "one",
+    )
+    return Case(EQUIVALENT if every else DIFFERENT, left, right, None, what)
+
+
+@family
 def places_by_index(rng):
     """Columns by `index`, and by indices that are clamped first: no index counts from the end, as
     both `compare` and `check` say that they assume; or clamped to one too few."""
