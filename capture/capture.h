@@ -178,6 +178,8 @@ ISO_MUST_USE iso_code cap_admits(const cap_graph *g, const int64_t *value, const
 /* Whether `path` is a file, and so an archive if it is anything. */
 bool cap_is_archive(const char *path);
 void cap_free(cap_graph *g);
+/* Whether two nodes have as many outputs, of the same shapes and dtypes. */
+bool cap_same_outputs(const cap_node *a, const cap_node *b);
 
 /* Additions by a user to a loaded graph. Append an operator over its nodes, of one output; `call`
  * is as in cap_node and lives as long as the graph, `id` is made one that no node has. Errors:

@@ -544,6 +544,15 @@ void cap_idle(const cap_graph *g) {
   for (size_t i = 0; i < g->n_nodes; i++) cap_bytes_idle(g->node[i].value);
 }
 
+bool cap_same_outputs(const cap_node *a, const cap_node *b) {
+  if (a->n_outputs != b->n_outputs) return false;
+  for (size_t i = 0; i < a->n_outputs; i++)
+    if (a->output[i].dtype != b->output[i].dtype ||
+        !rule_shape_eq(&a->output[i].shape, &b->output[i].shape))
+      return false;
+  return true;
+}
+
 void cap_free(cap_graph *g) {
   if (g == NULL) return;
   impl *m = g->impl;

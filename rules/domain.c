@@ -29,6 +29,14 @@ static bool excluded(const rule_domain *d, double x) {
   return false;
 }
 
+bool rule_domain_same(const rule_domain *a, const rule_domain *b) {
+  if (!a || !b) return a == b;
+  bool same = a->low == b->low && a->high == b->high && a->n_exclude == b->n_exclude &&
+              a->distinct == b->distinct && a->sorted == b->sorted && a->mask == b->mask;
+  for (size_t i = 0; i < a->n_exclude && same; i++) same = a->exclude[i] == b->exclude[i];
+  return same;
+}
+
 bool rule_domain_has(const rule_domain *d, double x) {
   return x >= d->low && x <= d->high && !excluded(d, x);
 }

@@ -38,6 +38,9 @@ bool rule_domain_is_open(const rule_domain *d);
 /* Whether it says something about elements together. */
 bool rule_domain_is_joint(const rule_domain *d);
 
+/* Whether they say the same. NULL: nothing is said. */
+bool rule_domain_same(const rule_domain *a, const rule_domain *b);
+
 /* Sort what is excluded, move the ends of integers' intervals inwards past it, and see that some
  * tensor of this dtype and shape is inside. Returns: in `why` (at most `n` bytes) why none is, else
  * false. `exclude` is written to. */

@@ -42,23 +42,6 @@ static bool same_term(roles_work *x, const rule_term *a, const rule_term *b) {
   return true;
 }
 
-static bool same_outputs(const cap_node *a, const cap_node *b) {
-  if (a->n_outputs != b->n_outputs) return false;
-  for (size_t i = 0; i < a->n_outputs; i++)
-    if (a->output[i].dtype != b->output[i].dtype ||
-        !rule_shape_eq(&a->output[i].shape, &b->output[i].shape))
-      return false;
-  return true;
-}
-
-static bool same_domain(const rule_domain *a, const rule_domain *b) {
-  if (!a || !b) return a == b;
-  bool same = a->low == b->low && a->high == b->high && a->n_exclude == b->n_exclude &&
-              a->distinct == b->distinct && a->sorted == b->sorted && a->mask == b->mask;
-  for (size_t i = 0; i < a->n_exclude && same; i++) same = a->exclude[i] == b->exclude[i];
-  return same;
-}
-
 /* A leaf of the first rank, and of rank `r` the one of the same name; or one that all read. */
 static bool same_leaf(const roles_work *x, uint32_t node, uint32_t image, uint32_t r) {
   const cap_node *a = &x->g->node[node], *b = &x->g->node[image];
@@ -66,7 +49,7 @@ static bool same_leaf(const roles_work *x, uint32_t node, uint32_t image, uint32
   if (roles_rank_of(a->name, &name[0]) < 0) return node == image;
   return a->kind == b->kind && roles_rank_of(a->name, &name[0]) == 0 &&
          roles_rank_of(b->name, &name[1]) == (int64_t)r && strcmp(name[0], name[1]) == 0 &&
-         same_outputs(a, b) && same_domain(a->domain, b->domain);
+         cap_same_outputs(a, b) && rule_domain_same(a->domain, b->domain);
 }
 
 /* All ranks meet in the node, and the operand of rank `r` is the image of the first's. */
@@ -94,7 +77,7 @@ static bool same_node(roles_work *x, uint32_t node, uint32_t r) {
   const uint32_t image = x->image[node];
   const cap_node *a = &x->g->node[node], *b = &x->g->node[image];
   if (!a->call || !b->call) return !a->call && !b->call && same_leaf(x, node, image, r);
-  if (a->reordered != b->reordered || !same_outputs(a, b)) return false;
+  if (a->reordered != b->reordered || !cap_same_outputs(a, b)) return false;
   if (roles_is_collective(a)) return same_collective(x, node, image, r);
   if (is_share(x, a)) return is_share(x, b) && same_share(x, node, image, r);
   return same_term(x, a->call, b->call);

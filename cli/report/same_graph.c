@@ -11,20 +11,11 @@ typedef struct walk {
   size_t n;
 } walk;
 
-static bool same_outputs(const cap_node *a, const cap_node *b) {
-  if (a->n_outputs != b->n_outputs) return false;
-  for (size_t i = 0; i < a->n_outputs; i++)
-    if (a->output[i].dtype != b->output[i].dtype ||
-        !rule_shape_eq(&a->output[i].shape, &b->output[i].shape))
-      return false;
-  return true;
-}
-
 /* The two are partners from now on, or have been. */
 static bool meet(walk *w, uint32_t a, uint32_t b) {
   if (w->partner[a] >= 0 || w->back[b] >= 0) return w->partner[a] == (int64_t)b;
   const cap_node *x = &w->left->node[a], *y = &w->right->node[b];
-  if (x->kind != y->kind || !x->call != !y->call || !same_outputs(x, y)) return false;
+  if (x->kind != y->kind || !x->call != !y->call || !cap_same_outputs(x, y)) return false;
   w->partner[a] = b, w->back[b] = a;
   w->stack[w->n++] = a;
   return true;
