@@ -72,7 +72,7 @@ static void ask(const rule *r, rule_schemas *schemas, iso_rng *g, tally *t) {
   }
   for (size_t i = 0; i < n; i++) {
     fact[i] = draw(g);
-    c->fact[c->n_facts++] = written(c, &fact[i], x);
+    c->here.fact[c->here.n_facts++] = written(c, &fact[i], x);
   }
   bool some;
   const bool is = holds(&l, fact, n, high, &some), said = sx_ge0(c, written(c, &l, x));

@@ -17,9 +17,9 @@ static bool taken_apart(sc *c, sx x, sx only, sx *k, sx *d) {
     sx_term(c, r, i, &q, &m);
     for (size_t j = 0, l = sx_factors(c, m); j < l; j++) {
       sx_factor(c, m, j, &b, &e);
-      if (sc_op(c, b) != X_SYM || c->sym[sc_word(c, b, 0)].role != 'x' || (only && b != only))
+      if (sc_op(c, b) != X_SYM || c->store.sym[sc_word(c, b, 0)].role != 'x' || (only && b != only))
         continue;
-      const sx high = c->sym[sc_word(c, b, 0)].high;
+      const sx high = c->store.sym[sc_word(c, b, 0)].high;
       if (!sx_linear(c, r, b, &a, &rest) || !sx_divides(c, a, by, &part) || part == c->one)
         continue;
       if (!high || !sx_divides(c, part, high, &times) || times == c->one || !sx_gt0(c, part))
@@ -94,7 +94,7 @@ static void orders(sc *c, ordering *o, uint32_t at) {
     return;
   }
   sx *k = o->k;
-  for (uint32_t i = at; i < o->n && o->sig[i] == o->sig[at] && !c->failed; i++) {
+  for (uint32_t i = at; i < o->n && o->sig[i] == o->sig[at] && !c->fault.failed; i++) {
     const sx t = k[at];
     k[at] = k[i], k[i] = t;
     orders(c, o, at + 1);
@@ -104,7 +104,7 @@ static void orders(sc *c, ordering *o, uint32_t at) {
 
 sx sx_close_block(sc *c, sx_op op, sx body, sx *k, uint32_t n) {
   uint64_t sig[SX_MAX_BLOCK];
-  if (c->failed) return c->zero;
+  if (c->fault.failed) return c->zero;
   for (uint32_t i = 0; i < n; i++) sig[i] = n > 1 ? signature(c, body, k[i]) : 0;
   for (uint32_t i = 1; i < n; i++)
     for (uint32_t j = i; j > 0 && sig[j - 1] > sig[j]; j--) {
@@ -115,7 +115,7 @@ sx sx_close_block(sc *c, sx_op op, sx body, sx *k, uint32_t n) {
     }
   ordering o = {op, body, k, sig, n, MAX_ORDERS, 0};
   orders(c, &o, 0);
-  return c->failed ? c->zero : o.best;
+  return c->fault.failed ? c->zero : o.best;
 }
 
 sx sx_close(sc *c, sx_op op, sx k, sx body) { return sx_close_block(c, op, body, &k, 1); }

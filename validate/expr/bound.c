@@ -16,16 +16,16 @@ static sx bounded_atom(sc *c, sx p, sx *low, sx *high) {
     for (size_t k = 0, l = sx_factors(c, m); k < l; k++) {
       sx_factor(c, m, k, &b, &e);
       sx lo = c->zero, hi = 0;
-      if (sc_op(c, b) == X_SYM && c->sym[sc_word(c, b, 0)].role == 'x')
-        hi = c->sym[sc_word(c, b, 0)].high;
+      if (sc_op(c, b) == X_SYM && c->store.sym[sc_word(c, b, 0)].role == 'x')
+        hi = c->store.sym[sc_word(c, b, 0)].high;
       else if (sc_op(c, b) == X_IVER) hi = sx_int(c, 2);
       else if (sc_op(c, b) == X_LEAF && c->r->var[sc_word(c, b, 0)].kind == 'i' &&
                c->r->var[sc_word(c, b, 0)].high) {
         const rule_variable *v = &c->r->var[sc_word(c, b, 0)];
         lo = v->low ? sc_size(c, v->low) : c->zero;
         hi = sc_size(c, v->high);
-      } else if (sc_op(c, b) == X_LEAF && c->table_size[sc_word(c, b, 0) & 63]) {
-        hi = c->table_size[sc_word(c, b, 0) & 63];
+      } else if (sc_op(c, b) == X_LEAF && c->ranges.table_size[sc_word(c, b, 0) & 63]) {
+        hi = c->ranges.table_size[sc_word(c, b, 0) & 63];
       } else if (sc_op(c, b) == X_FN && sc_word(c, b, 0) == F_PLACE) {
         hi = sc_word(c, sc_word(c, b, 2), 1);
       } else if (!sx_narrow_bounds(c, b, &lo, &hi) && sc_op(c, b) != X_DIV) continue;
@@ -39,14 +39,14 @@ static sx bounded_atom(sc *c, sx p, sx *low, sx *high) {
  * they are. */
 static bool by_shift(sc *c, sx p) {
   sx t = c->zero;
-  for (size_t i = 0, l = sx_terms(c, p); i < l && !c->failed; i++) {
+  for (size_t i = 0, l = sx_terms(c, p); i < l && !c->fault.failed; i++) {
     uint32_t q, e;
     sx m, b;
     sx_term(c, p, i, &q, &m);
     sx r = sx_q(c, q);
     for (size_t k = 0, n = sx_factors(c, m); k < n; k++) {
       sx_factor(c, m, k, &b, &e);
-      const sx_sym *s = sc_op(c, b) == X_SYM ? &c->sym[sc_word(c, b, 0)] : NULL;
+      const sx_sym *s = sc_op(c, b) == X_SYM ? &c->store.sym[sc_word(c, b, 0)] : NULL;
       int64_t whole;
       if (!s && !sc_has(c, b, S_NONNEG)) return false;
       if (s && !s->has_low && !sc_has(c, b, S_NONNEG)) return false;
@@ -61,7 +61,7 @@ static bool by_shift(sc *c, sx p) {
     sx_term(c, t, i, &q, &m);
     if (pv_q_sign(&c->q, q) < 0) return false;
   }
-  return !c->failed;
+  return !c->fault.failed;
 }
 
 static bool ge0(sc *c, sx p, int facts);
@@ -92,8 +92,8 @@ static bool by_atom(sc *c, sx p, sx atom, sx low, sx high, int facts) {
 
 static bool few_values(const sc *c, sx x) {
   int64_t high;
-  return sc_op(c, x) == X_SYM && c->sym[sc_word(c, x, 0)].role == 'x' &&
-         sx_is_int(c, c->sym[sc_word(c, x, 0)].high, &high);
+  return sc_op(c, x) == X_SYM && c->store.sym[sc_word(c, x, 0)].role == 'x' &&
+         sx_is_int(c, c->store.sym[sc_word(c, x, 0)].high, &high);
 }
 
 /* How far below 0 an integer p may seem to be by a fact times q that takes the index `at` out of
@@ -111,8 +111,8 @@ static sx slack(sc *c, sx p, sx at, uint32_t q) {
 
 /* p = m * fact + something that is at least 0, with m a monomial that is. */
 static bool by_fact(sc *c, sx p, int facts) {
-  for (size_t k = 0; k < c->n_facts && !c->failed; k++) {
-    const sx f = c->fact[k];
+  for (size_t k = 0; k < c->here.n_facts && !c->fault.failed; k++) {
+    const sx f = c->here.fact[k];
     if (f == p) return true;
     for (size_t i = 0, n = sx_terms(c, p); i < n; i++)
       for (size_t j = 0, l = sx_terms(c, f); j < l; j++) {
@@ -136,17 +136,17 @@ static bool by_fact(sc *c, sx p, int facts) {
 static bool ge0(sc *c, sx p, int facts) {
   sx low = 0, high = 0;
   bool ok = false;
-  if (c->failed || !sc_work(c, 8)) return false;
+  if (c->fault.failed || !sc_work(c, 8)) return false;
   if (sc_has(c, p, S_NONNEG)) return true;
-  if (sc_op(c, p) == X_CONST || c->ge_depth >= MAX_GE_DEPTH || sx_terms(c, p) > 60 ||
-      c->ge_left-- <= 0)
+  if (sc_op(c, p) == X_CONST || c->budget.ge_depth >= MAX_GE_DEPTH || sx_terms(c, p) > 60 ||
+      c->budget.ge_left-- <= 0)
     return false;
-  c->ge_depth++;
+  c->budget.ge_depth++;
   const sx atom = bounded_atom(c, p, &low, &high);
   if (atom) ok = by_atom(c, p, atom, low, high, facts);
   else ok = by_shift(c, p);
   if (!ok && facts > 0) ok = by_fact(c, p, facts);
-  c->ge_depth--;
+  c->budget.ge_depth--;
   return ok;
 }
 
@@ -181,8 +181,8 @@ static sx tightened(sc *c, sx p) {
 
 bool sx_ge0(sc *c, sx p) {
   if (sx_top_guard(c, p) || sc_op(c, p) == X_NEGINF) return false;
-  if (c->ge_depth == 0) c->ge_left = MAX_GE_STEPS;
-  if (!sc_has(c, p, S_NONNEG) && c->ge_depth == 0) p = tightened(c, p);
+  if (c->budget.ge_depth == 0) c->budget.ge_left = MAX_GE_STEPS;
+  if (!sc_has(c, p, S_NONNEG) && c->budget.ge_depth == 0) p = tightened(c, p);
   return ge0(c, p, MAX_FACT_DEPTH);
 }
 
@@ -197,7 +197,7 @@ bool sx_same(sc *c, sx a, sx b) {
 
 bool sx_largest_ge0(sc *c, sx p) {
   sx first = 0, all = c->zero;
-  for (size_t i = 0, n = sx_terms(c, p); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_terms(c, p); i < n && !c->fault.failed; i++) {
     uint32_t q;
     sx m;
     sx_term(c, p, i, &q, &m);
@@ -207,7 +207,7 @@ bool sx_largest_ge0(sc *c, sx p) {
     first = first ? first : m;
   }
   if (!first || !sx_gt0(c, sc_word(c, first, 1))) return false;
-  for (size_t i = 0, n = sx_terms(c, p); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_terms(c, p); i < n && !c->fault.failed; i++) {
     uint32_t q, k;
     sx m, at[8];
     sx_term(c, p, i, &q, &m);
@@ -216,5 +216,5 @@ bool sx_largest_ge0(sc *c, sx p) {
         c, all,
         sx_scale(c, q, at[0] == c->zero ? body : sx_subst(c, body, &(sx_map){at[0], c->zero}, 1)));
   }
-  return !c->failed && sc_has(c, all, S_NONNEG);
+  return !c->fault.failed && sc_has(c, all, S_NONNEG);
 }

@@ -12,11 +12,11 @@
 enum { VISITS_A_UNIT = 8 /* a step of a walk costs less than an expression made */ };
 
 void sc_fail(sc *c, const char *fmt, ...) {
-  if (c->failed) return;
-  c->failed = true;
+  if (c->fault.failed) return;
+  c->fault.failed = true;
   va_list ap;
   va_start(ap, fmt);
-  vsnprintf(c->reason, sizeof c->reason, fmt, ap);
+  vsnprintf(c->fault.reason, sizeof c->fault.reason, fmt, ap);
   va_end(ap);
 }
 
@@ -24,16 +24,16 @@ void sc_fail(sc *c, const char *fmt, ...) {
 static void numbers_failed(void *ctx, const char *why) { sc_fail(ctx, "%s", why); }
 
 bool sc_work(sc *c, size_t n) {
-  c->work += (int64_t)n + c->walk->visited / VISITS_A_UNIT;
-  c->walk->visited %= VISITS_A_UNIT;
-  if (c->work > c->max_work) sc_fail(c, "more work than the prover's budget");
-  c->no_memory |= c->q.no_memory;
-  if (c->work > c->next_look) {
+  c->budget.work += (int64_t)n + c->budget.walk->visited / VISITS_A_UNIT;
+  c->budget.walk->visited %= VISITS_A_UNIT;
+  if (c->budget.work > c->budget.max_work) sc_fail(c, "more work than the prover's budget");
+  c->fault.no_memory |= c->q.no_memory;
+  if (c->budget.work > c->budget.next_look) {
     const char *why = val_stopped(c->o);
-    c->next_look = c->work + SC_LOOK_WORK;
-    if (why) sc_fail(c, "%s", why), c->work = SC_MAX_WORK + 1; /* no other case is tried */
+    c->budget.next_look = c->budget.work + SC_LOOK_WORK;
+    if (why) sc_fail(c, "%s", why), c->budget.work = SC_MAX_WORK + 1; /* no other case is tried */
   }
-  return !c->failed;
+  return !c->fault.failed;
 }
 
 /* Reserved, not touched: a small rule costs a few pages. */
@@ -75,32 +75,33 @@ static bool take_memory(sc *c, const val_options *o) {
     return false;
   }
   x->taken = true;
-  c->node = x->node;
-  c->word = x->word;
-  c->stack = x->stack;
+  c->store.node = x->node;
+  c->store.word = x->word;
+  c->store.stack = x->stack;
   return true;
 }
 
 /* The memory of a large proof is given back to the system. */
 static void give_memory(sc *c) {
   enum { KEPT_NODES = 1 << 14, KEPT_WORDS = 1 << 17 };
-  struct sc_scratch own = {c->node, c->word, c->stack, false}, *x = c->scratch ? c->scratch : &own;
+  struct sc_scratch own = {c->store.node, c->store.word, c->store.stack, false},
+                    *x = c->scratch ? c->scratch : &own;
   x->taken = false;
-  if (x == &own || c->n_nodes > KEPT_NODES || c->n_words > KEPT_WORDS) let_go(x);
+  if (x == &own || c->store.n_nodes > KEPT_NODES || c->store.n_words > KEPT_WORDS) let_go(x);
 }
 
 bool sc_init(sc *c, const rule *r, rule_schemas *s, const val_options *o) {
-  *c = (sc){.r = r, .schemas = s, .max_work = SC_MAX_WORK};
-  c->walk = &c->own_walk;
+  *c = (sc){.r = r, .schemas = s, .budget.max_work = SC_MAX_WORK};
+  c->budget.walk = &c->budget.own_walk;
   if (!take_memory(c, o)) return false;
-  c->cap_table = SC_TABLE;
-  c->table = calloc(SC_TABLE, sizeof *c->table);
-  if (!c->table) return false;
+  c->store.cap_table = SC_TABLE;
+  c->store.table = calloc(SC_TABLE, sizeof *c->store.table);
+  if (!c->store.table) return false;
   if (!pv_q_init(&c->q)) return false;
   c->q.failure = numbers_failed;
   c->q.ctx = c;
-  c->n_nodes = 1;
-  c->node[0] = (sx_node){.op = X_NONE};
+  c->store.n_nodes = 1;
+  c->store.node[0] = (sx_node){.op = X_NONE};
   c->zero = sx_q(c, PV_ZERO_Q);
   c->one = sx_q(c, PV_ONE_Q);
   c->minus_one = sx_q(c, PV_MINUS_Q);
@@ -108,82 +109,84 @@ bool sc_init(sc *c, const rule *r, rule_schemas *s, const val_options *o) {
   c->yes = sc_node(c, X_TRUE, &(uint32_t){0}, 0);
   c->neginf = sc_node(c, X_NEGINF, &(uint32_t){0}, 0);
   c->o = o; /* from here on it may stop */
-  c->next_look = 0;
-  return !c->failed;
+  c->budget.next_look = 0;
+  return !c->fault.failed;
 }
 
 void sc_fini(sc *c) {
   sc_z3_close(c);
   give_memory(c);
-  free(c->table);
-  for (size_t i = 0; i < c->n_owned && i < 256; i++) free(c->owned[i]);
-  free(c->sym);
+  free(c->store.table);
+  for (size_t i = 0; i < c->terms.n_owned && i < 256; i++) free(c->terms.owned[i]);
+  free(c->store.sym);
   pv_q_fini(&c->q);
-  free(c->memo);
-  free(c->elems);
+  free(c->terms.memo);
+  free(c->terms.elems);
   iso_arena_fini(&c->arena);
 }
 
 /* Where ranges are cut again and again at the borders of windows, another way to look at them is
  * tried. */
 static size_t most_symbols(const sc *c) {
-  return c->has_frames && !c->mask_frames ? SC_MAX_CUT_SYMS : SC_MAX_SYMS;
+  return c->reading.has_frames && !c->reading.mask_frames ? SC_MAX_CUT_SYMS : SC_MAX_SYMS;
 }
 
 sx sc_symbol(sc *c, const char *name, char role, unsigned flags) {
-  if (c->n_syms >= most_symbols(c) || !iso_grow(c->sym, c->cap_syms, c->n_syms + 1)) {
-    if (c->n_syms < most_symbols(c)) c->no_memory = true;
+  if (c->store.n_syms >= most_symbols(c) ||
+      !iso_grow(c->store.sym, c->store.cap_syms, c->store.n_syms + 1)) {
+    if (c->store.n_syms < most_symbols(c)) c->fault.no_memory = true;
     sc_fail(c, "too many indices");
     return c->zero;
   }
-  c->sym[c->n_syms] = (sx_sym){.name = name, .role = role, .flags = flags};
-  return sc_node(c, X_SYM, &(uint32_t){(uint32_t)c->n_syms++}, 1);
+  c->store.sym[c->store.n_syms] = (sx_sym){.name = name, .role = role, .flags = flags};
+  return sc_node(c, X_SYM, &(uint32_t){(uint32_t)c->store.n_syms++}, 1);
 }
 
 sx sc_symbol_named(sc *c, const char *name) {
-  for (size_t i = 0; i < c->n_syms; i++)
-    if (c->sym[i].role == 'c' && !strcmp(c->sym[i].name, name))
+  for (size_t i = 0; i < c->store.n_syms; i++)
+    if (c->store.sym[i].role == 'c' && !strcmp(c->store.sym[i].name, name))
       return sc_node(c, X_SYM, &(uint32_t){(uint32_t)i}, 1);
   return sc_symbol(c, name, 'c', S_POS | S_NONNEG | S_NONZERO);
 }
 
 sx sc_unknown(sc *c, const char *name) {
-  for (size_t i = 0; i < c->n_syms; i++)
-    if (c->sym[i].role == 'u' && !strcmp(c->sym[i].name, name))
+  for (size_t i = 0; i < c->store.n_syms; i++)
+    if (c->store.sym[i].role == 'u' && !strcmp(c->store.sym[i].name, name))
       return sc_node(c, X_SYM, &(uint32_t){(uint32_t)i}, 1);
-  char *copy = c->n_owned < 256 ? strdup(name) : NULL;
+  char *copy = c->terms.n_owned < 256 ? strdup(name) : NULL;
   if (!copy) {
-    c->no_memory |= c->n_owned < 256;
+    c->fault.no_memory |= c->terms.n_owned < 256;
     sc_fail(c, "too many names");
     return c->zero;
   }
-  c->owned[c->n_owned++] = copy;
+  c->terms.owned[c->terms.n_owned++] = copy;
   return sc_symbol(c, copy, 'u', 0);
 }
 
 sx sc_derived(sc *c, const char *name, sx of, int64_t low) {
-  for (size_t i = 0; i < c->n_syms; i++)
-    if (c->sym[i].role == 'q' && c->sym[i].of == of && c->sym[i].low == low &&
-        !strcmp(c->sym[i].name, name))
+  for (size_t i = 0; i < c->store.n_syms; i++)
+    if (c->store.sym[i].role == 'q' && c->store.sym[i].of == of && c->store.sym[i].low == low &&
+        !strcmp(c->store.sym[i].name, name))
       return sc_node(c, X_SYM, &(uint32_t){(uint32_t)i}, 1);
-  const size_t at = c->n_syms;
+  const size_t at = c->store.n_syms;
   const sx u = sc_symbol(c, name, 'q',
                          S_INT | (low >= 0 ? S_NONNEG : 0u) | (low > 0 ? S_POS | S_NONZERO : 0u));
-  if (!c->failed) c->sym[at].has_low = true, c->sym[at].low = low, c->sym[at].of = of;
+  if (!c->fault.failed)
+    c->store.sym[at].has_low = true, c->store.sym[at].low = low, c->store.sym[at].of = of;
   return u;
 }
 
 sx sc_index(sc *c, sx high) {
   if (high == c->one) return c->zero;
-  const size_t at = c->n_syms;
-  if (c->failed || at >= most_symbols(c)) return sc_symbol(c, "i", 'x', S_INT | S_NONNEG);
-  if (!iso_grow(c->sym, c->cap_syms, at + 1)) {
-    c->no_memory = true;
+  const size_t at = c->store.n_syms;
+  if (c->fault.failed || at >= most_symbols(c)) return sc_symbol(c, "i", 'x', S_INT | S_NONNEG);
+  if (!iso_grow(c->store.sym, c->store.cap_syms, at + 1)) {
+    c->fault.no_memory = true;
     sc_fail(c, "out of memory");
     return c->zero;
   }
-  c->sym[at] =
+  c->store.sym[at] =
       (sx_sym){.name = "i", .role = 'x', .flags = S_INT | S_NONNEG, .has_low = true, .high = high};
-  c->n_syms++;
+  c->store.n_syms++;
   return sc_node(c, X_SYM, &(uint32_t){(uint32_t)at}, 1);
 }

@@ -129,11 +129,8 @@ enum {
 enum { SC_MAX_RELATIVE = 16, SC_MAX_CHOICES = 40, SC_MAX_GUESSES = 64, SC_MAX_FACTS = 256 };
 enum { SC_MAX_WITHIN = 8 };
 
-struct sc {
-  pv_rationals q;
-  const rule *r;
-  rule_schemas *schemas;
-  sc_obligations *obligations; /* NULL: not wanted */
+/* How literals, masks and integers are read. */
+typedef struct sc_reading {
   bool plain; /* real numbers as the definitions give them, not in normal form: for obligations */
   bool mask_frames;   /* zeros around a convolution's input as factors that are 0 or 1, where ranges
                          are cut otherwise */
@@ -144,6 +141,13 @@ struct sc {
                          short: for evaluations */
   bool read_masks;    /* finite masks as minus infinity: then each row of a softmax has to keep an
                          element (mask.c) */
+  bool narrow;        /* some integers are not int64 */
+  bool machine; /* integers are of 64 bits and wrap: for proofs; else they are whole numbers */
+  bool whole, whole_used; /* none wraps: it is noted where one might */
+} sc_reading;
+
+/* Expressions and symbols. A node's words stand one behind the other, and equal ones are one. */
+typedef struct sc_store {
   sx_node *node;
   uint32_t n_nodes;
   uint32_t *word;
@@ -154,7 +158,10 @@ struct sc {
   size_t sp;
   sx_sym *sym;
   size_t n_syms, cap_syms;
-  sx zero, one, minus_one, yes, no, neginf;
+} sc_store;
+
+/* What holds in the case at hand. */
+typedef struct sc_case {
   sx fact[SC_MAX_FACTS]; /* integers known to be at least 0 */
   size_t n_facts;
   sc_guess path[SC_MAX_GUESSES]; /* conditions on real numbers that hold here */
@@ -166,63 +173,105 @@ struct sc {
     sx from, to;
   } bound_size[SC_MAX_GUESSES]; /* symbols solved for in this case */
   size_t n_bound_sizes;
+  sx domain[SC_MAX_FACTS]; /* conditions under which the parts are defined */
+  size_t n_domain;
+  int64_t residues; /* cases by remainders so far, 1 to begin with */
+} sc_case;
+
+/* Concatenations, and within which part of one an element is. */
+typedef struct sc_parts {
   struct {
     uint64_t lead[8];
     size_t n;
     sx dim;
-  } join[16]; /* concatenations of tensors of any shape */
+  } join[16]; /* of tensors of any shape */
   size_t n_joins;
   struct {
     size_t join, part;
     uint32_t outer;
-  } place[64];                 /* within which part of one an element is */
+  } place[64];
   uint32_t n_places, at_place; /* 0: within none */
   struct {
     sx at, size;
-  } within[SC_MAX_WITHIN]; /* 0 <= at < size: parts of concatenations */
+  } within[SC_MAX_WITHIN]; /* 0 <= at < size */
   size_t n_within;
-  sx table_size[64]; /* of an integer variable that indexes a table: its values are in [0, this) */
-  sx end_size[64];   /* or in [-this, this), where they may count from the end */
+} sc_parts;
+
+/* By variable: the values of one that indexes a table. */
+typedef struct sc_ranges {
+  sx table_size[64];               /* they are in [0, this) */
+  sx end_size[64];                 /* or in [-this, this), where they may count from the end */
   sx class_size[64], no_class[64]; /* or in [0, this), or the number that names no class */
   uint64_t lead_of[64];            /* union-find: variables whose leading dimensions are equal */
-  bool narrow;                     /* some integers are not int64 */
-  bool machine; /* integers are of 64 bits and wrap: for proofs; else they are whole numbers */
-  bool whole, whole_used;            /* none wraps: it is noted where one might */
-  bool overran;                      /* Z3: then there is no verdict */
-  bool failed, no_memory, undefined; /* undefined: no value in this case */
-  bool literal, masks, used_z3, ties, unsorted, in_parts; /* what a proof used */
-  const sc_look *look;
-  bool masked;      /* an element that was compared may be minus infinity */
-  struct sc_z3 *z3; /* made on first need */
-  char reason[200];
+} sc_ranges;
+
+/* What was spent, and what may be. */
+typedef struct sc_budget_left {
   sc_walk own_walk, *walk; /* the one points to the other: walks leave everything else as it is */
-  int64_t work, depth;
+  int64_t work, depth, max_work;
+  int64_t next_look; /* work at which to ask `stop` again */
   int ge_depth, ge_left;
-  int64_t residues; /* cases by remainders so far, 1 to begin with */
-  uint64_t rlimit;  /* of Z3; the work below is bounded in proportion */
-  int64_t max_work;
-  const val_options *o;       /* for `stop` and `scratch`; may be NULL */
-  struct sc_scratch *scratch; /* where node, word and stack are from; NULL: its own */
-  int64_t next_look;          /* work at which to ask it again */
-  iso_arena arena;            /* of this case */
+  uint64_t rlimit; /* of Z3; the work is bounded in proportion */
+} sc_budget_left;
+
+/* Why there is no proof. */
+typedef struct sc_fault {
+  bool failed, no_memory, undefined; /* undefined: no value in this case */
+  bool overran;                      /* Z3: then there is no verdict */
+  char reason[200];
+} sc_fault;
+
+/* What a proof used, for its assumptions. */
+typedef struct sc_means {
+  bool literal, masks, z3, ties, unsorted, in_parts;
+  bool masked; /* an element that was compared may be minus infinity */
+} sc_means;
+
+/* Terms that were evaluated, and their tensors. */
+typedef struct sc_terms {
   sc_memo *memo;
   size_t n_memo, cap_memo;
   uint32_t n_tensors, next_index;
-  sx domain[SC_MAX_FACTS]; /* conditions under which the parts are defined */
-  size_t n_domain;
-  const char *relative[SC_MAX_RELATIVE];
-  size_t n_relative;
   struct sc_elem *elems;
   size_t n_elems, cap_elems;
   char *owned[256]; /* names made here */
   size_t n_owned;
+  const char *relative[SC_MAX_RELATIVE];
+  size_t n_relative;
+} sc_terms;
+
+/* Who is asked or told; each may be NULL. */
+typedef struct sc_hooks {
   double (*value_of)(void *ctx, uint32_t var, const int64_t *idx); /* for sc_number */
   void *value_ctx;
-  void (*on_index)(sc *c, const pt_tensor *index, sx size, bool from_end,
-                   sx besides); /* NULL, or told of each bound of an index; see index_ranges.c */
-  const pt_tensor *(*otherwise)(sc *c,
-                                const rule_term *t); /* NULL, or asked for what has no definition */
+  /* Told of each bound of an index; see index_ranges.c. */
+  void (*on_index)(sc *c, const pt_tensor *index, sx size, bool from_end, sx besides);
+  /* Asked for what has no definition. */
+  const pt_tensor *(*otherwise)(sc *c, const rule_term *t);
   void *index_ctx;
+} sc_hooks;
+
+struct sc {
+  const rule *r;
+  rule_schemas *schemas;
+  const sc_look *look;
+  const val_options *o;        /* for `stop` and `scratch`; may be NULL */
+  sc_obligations *obligations; /* NULL: not wanted */
+  sx zero, one, minus_one, yes, no, neginf;
+  sc_reading reading;
+  sc_store store;
+  sc_case here;
+  sc_parts parts;
+  sc_ranges ranges;
+  sc_budget_left budget;
+  sc_fault fault;
+  sc_means used;
+  sc_terms terms;
+  sc_hooks hooks;
+  pv_rationals q;
+  iso_arena arena;            /* of this case */
+  struct sc_scratch *scratch; /* where node, word and stack are from; NULL: its own */
+  struct sc_z3 *z3;           /* made on first need */
 };
 
 #endif

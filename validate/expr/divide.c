@@ -4,25 +4,27 @@
 
 static bool occurs(const sc *c, sx x, sx in, uint32_t walk) {
   if (x == in) return true;
-  if (c->node[x].bloom & ~c->node[in].bloom || !sc_walk_first(c, in, walk)) return false;
-  const sx_node *p = &c->node[in];
+  if (c->store.node[x].bloom & ~c->store.node[in].bloom || !sc_walk_first(c, in, walk))
+    return false;
+  const sx_node *p = &c->store.node[in];
   for (uint32_t i = 0; i < p->n; i++)
-    if (sx_is_child((sx_op)p->op, i) && occurs(c, x, c->word[p->off + i], walk)) return true;
+    if (sx_is_child((sx_op)p->op, i) && occurs(c, x, c->store.word[p->off + i], walk)) return true;
   return false;
 }
 
 bool sx_occurs(const sc *c, sx x, sx in) {
-  if (x == in || c->node[x].bloom & ~c->node[in].bloom) return x == in;
+  if (x == in || c->store.node[x].bloom & ~c->store.node[in].bloom) return x == in;
   return occurs(c, x, in, sc_walk_start(c));
 }
 
 static sx find_place(const sc *c, sx k, sx in, uint32_t walk) {
-  const sx_node *p = &c->node[in];
+  const sx_node *p = &c->store.node[in];
   sx r = 0;
-  if (c->node[k].bloom & ~p->bloom || !sc_walk_first(c, in, walk)) return 0;
-  if (p->op == X_FN && c->word[p->off] == F_PLACE && c->word[p->off + 1] == k) return in;
+  if (c->store.node[k].bloom & ~p->bloom || !sc_walk_first(c, in, walk)) return 0;
+  if (p->op == X_FN && c->store.word[p->off] == F_PLACE && c->store.word[p->off + 1] == k)
+    return in;
   for (uint32_t i = 0; i < p->n && !r; i++)
-    if (sx_is_child((sx_op)p->op, i)) r = find_place(c, k, c->word[p->off + i], walk);
+    if (sx_is_child((sx_op)p->op, i)) r = find_place(c, k, c->store.word[p->off + i], walk);
   return r;
 }
 
@@ -36,7 +38,7 @@ static bool divides_by_sum(sc *c, sx d, sx p, sx *quotient) {
   if (d == p) return *quotient = c->one, true;
   sx_term(c, d, 0, &q, &m);
   const sx first = sx_scale(c, q, m);
-  for (size_t i = 0; i < n && n >= sx_terms(c, d) && n < 40 && !c->failed; i++) {
+  for (size_t i = 0; i < n && n >= sx_terms(c, d) && n < 40 && !c->fault.failed; i++) {
     sx_term(c, p, i, &q, &m);
     if (!sx_divides(c, first, sx_scale(c, q, m), &t)) continue;
     const sx left = sx_sub(c, p, sx_mul(c, t, d));
@@ -67,7 +69,7 @@ bool sx_divides(sc *c, sx d, sx p, sx *quotient) {
     }
   }
   *quotient = sx_mul(c, p, sx_inv(c, d));
-  return !c->failed;
+  return !c->fault.failed;
 }
 
 bool sx_linear(sc *c, sx p, sx atom, sx *a, sx *b) {
@@ -86,5 +88,5 @@ bool sx_linear(sc *c, sx p, sx atom, sx *a, sx *b) {
     if (sx_occurs(c, atom, rest)) return false;
     *a = sx_add(c, *a, sx_scale(c, q, rest));
   }
-  return !c->failed;
+  return !c->fault.failed;
 }

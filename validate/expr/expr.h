@@ -27,11 +27,11 @@
 
 /* The number of a new walk; whether that walk comes to `x` for the first time, as far as it knows:
  * a walk within it may forget for it. */
-static inline uint32_t sc_walk_start(const sc *c) { return ++c->walk->stamp; }
+static inline uint32_t sc_walk_start(const sc *c) { return ++c->budget.walk->stamp; }
 static inline bool sc_walk_first(const sc *c, sx x, uint32_t walk) {
-  if (c->node[x].seen == walk) return false;
-  c->walk->visited++;
-  c->node[x].seen = walk;
+  if (c->store.node[x].seen == walk) return false;
+  c->budget.walk->visited++;
+  c->store.node[x].seen = walk;
   return true;
 }
 
@@ -52,12 +52,14 @@ sx sc_derived(sc *c, const char *name, sx of,
 sx sc_index(sc *c, sx high); /* a fresh one in [0, high); 0 where high is 1 */
 sx sc_symbol_named(sc *c, const char *name); /* a positive real constant of that name */
 
-static inline const sx_node *sc_at(const sc *c, sx x) { return &c->node[x]; }
-static inline sx_op sc_op(const sc *c, sx x) { return (sx_op)c->node[x].op; }
-static inline unsigned sc_flags(const sc *c, sx x) { return c->node[x].flags; }
-static inline uint32_t sc_word(const sc *c, sx x, size_t i) { return c->word[c->node[x].off + i]; }
+static inline const sx_node *sc_at(const sc *c, sx x) { return &c->store.node[x]; }
+static inline sx_op sc_op(const sc *c, sx x) { return (sx_op)c->store.node[x].op; }
+static inline unsigned sc_flags(const sc *c, sx x) { return c->store.node[x].flags; }
+static inline uint32_t sc_word(const sc *c, sx x, size_t i) {
+  return c->store.word[c->store.node[x].off + i];
+}
 static inline bool sc_has(const sc *c, sx x, unsigned flags) {
-  return (c->node[x].flags & flags) == flags;
+  return (c->store.node[x].flags & flags) == flags;
 }
 
 /* Whether word i of a node of `op` is an expression. */

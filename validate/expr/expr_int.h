@@ -31,13 +31,13 @@ static inline int64_t sx_floor_div(int64_t a, int64_t b) {
 
 /* A pair of words on the scratch stack: a coefficient and a monomial, or a base and an exponent. */
 static inline void sx_push(sc *c, uint32_t a, uint32_t b) {
-  if (c->sp >= SX_MAX_STACK) {
+  if (c->store.sp >= SX_MAX_STACK) {
     sc_fail(c, "an expression with too many terms");
     return;
   }
-  c->stack[2 * c->sp] = a;
-  c->stack[2 * c->sp + 1] = b;
-  c->sp++;
+  c->store.stack[2 * c->store.sp] = a;
+  c->store.stack[2 * c->store.sp + 1] = b;
+  c->store.sp++;
 }
 /* Factors from `start` to the stack's top, times q. */
 sx sx_product_finish(sc *c, size_t start, uint32_t q);
@@ -63,7 +63,7 @@ bool sx_split_radix(sc *c, sx p, sx *r, sx *s);
 
 /* ---- binders ---- */
 
-static inline sx sx_range_of(const sc *c, sx k) { return c->sym[sc_word(c, k, 0)].high; }
+static inline sx sx_range_of(const sc *c, sx k) { return c->store.sym[sc_word(c, k, 0)].high; }
 /* x with names put for others; `raw`: nothing is simplified, binders stay closed. */
 sx sx_with_map(sc *c, sx x, const sx_map *map, size_t n, bool raw);
 /* A binder over the n indices k of one body, in the order that gives the least hash. */

@@ -17,7 +17,7 @@ static sx abs_of(sc *c, sx a) {
   uint32_t q, e;
   sx m, b, r = c->one;
   sx_term(c, a, 0, &q, &m);
-  for (size_t i = 0, n = sx_factors(c, m); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_factors(c, m); i < n && !c->fault.failed; i++) {
     sx_factor(c, m, i, &b, &e);
     if (!sc_has(c, b, S_NONNEG)) b = raw_fn(c, F_ABS, b);
     r = sx_mul(c, r, sx_single(c, b, e));
@@ -27,7 +27,7 @@ static sx abs_of(sc *c, sx a) {
 
 static sx exp_of(sc *c, sx a) {
   sx r = c->one;
-  for (size_t i = 0, n = sx_terms(c, a); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_terms(c, a); i < n && !c->fault.failed; i++) {
     uint32_t q;
     sx m;
     sx_term(c, a, i, &q, &m);
@@ -48,7 +48,7 @@ static sx log_of(sc *c, sx a) {
     return sx_add(c, log_of(c, common), log_of(c, sx_without(c, a, common)));
   }
   sx_term(c, a, 0, &q, &m);
-  for (size_t i = 0, n = sx_factors(c, m); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_factors(c, m); i < n && !c->fault.failed; i++) {
     sx_factor(c, m, i, &b, &e);
     const bool power = sc_op(c, b) == X_FN && sc_word(c, b, 0) == F_EXP;
     if (power) r = sx_add(c, r, sx_scale(c, e, sc_word(c, b, 1)));
@@ -79,9 +79,9 @@ static sx within_max(sc *c, sx_func f, sx a) {
     if (sc_op(c, t) == X_MAX && m == 0) m = t, q = p;
     else rest = sx_add(c, rest, sx_scale(c, p, t));
   }
-  if (m == 0 || c->plain) return 0;
+  if (m == 0 || c->reading.plain) return 0;
   const bool up = pv_q_sign(&c->q, q) > 0;
-  for (uint32_t i = 0, n = sc_at(c, m)->n; i < n && !c->failed; i++) {
+  for (uint32_t i = 0, n = sc_at(c, m)->n; i < n && !c->fault.failed; i++) {
     const sx x = fn_end(c, sx_add(c, sx_scale(c, q, sc_word(c, m, i)), rest), &(fn_ctx){f});
     r = i == 0 ? x : up ? sx_max(c, r, x) : sx_min(c, r, x);
   }
@@ -92,7 +92,7 @@ static sx within_max(sc *c, sx_func f, sx a) {
 static sx floor_of(sc *c, sx a) {
   sx whole = c->zero, rest = c->zero;
   uint32_t q;
-  for (size_t i = 0, n = sx_terms(c, a); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_terms(c, a); i < n && !c->fault.failed; i++) {
     sx m;
     sx_term(c, a, i, &q, &m);
     m = sx_scale(c, q, m);
@@ -108,7 +108,7 @@ static sx floor_of(sc *c, sx a) {
 static sx even_part(sc *c, sx a) {
   sx r = c->zero, m;
   uint32_t q;
-  for (size_t i = 0, n = sx_terms(c, a); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_terms(c, a); i < n && !c->fault.failed; i++) {
     sx_term(c, a, i, &q, &m);
     if (sx_q_even(c, q) && sc_has(c, m, S_INT)) r = sx_add(c, r, sx_scale(c, q, m));
   }
@@ -199,7 +199,7 @@ static sx fn_end(sc *c, sx a, const void *ctx) {
     return a;
   }
   if (sc_flags(c, a) & S_BOOL) sc_fail(c, "a function of a truth value");
-  if (c->plain && !sc_has(c, a, S_INT)) return raw_fn(c, f, a);
+  if (c->reading.plain && !sc_has(c, a, S_INT)) return raw_fn(c, f, a);
   switch (f) {
   case F_WRAP: return sx_wrap(c, a, RULE_I64);
   case F_WRAP_I32: return sx_wrap(c, a, RULE_I32);
@@ -245,14 +245,14 @@ static sx fn_end(sc *c, sx a, const void *ctx) {
 }
 
 sx sx_fn(sc *c, sx_func f, sx a) {
-  return c->failed ? c->zero : sx_lift(c, a, fn_end, &(fn_ctx){f});
+  return c->fault.failed ? c->zero : sx_lift(c, a, fn_end, &(fn_ctx){f});
 }
 sx sx_exp(sc *c, sx a) { return sx_fn(c, F_EXP, a); }
 sx sx_log(sc *c, sx a) { return sx_fn(c, F_LOG, a); }
 sx sx_abs(sc *c, sx a) { return sx_fn(c, F_ABS, a); }
 
 sx sx_fn2(sc *c, sx_func f, sx a, sx b) {
-  if (c->failed) return c->zero;
+  if (c->fault.failed) return c->zero;
   if (f == F_AND) return sx_bits_and(c, a, b);
   const sx g = sx_smallest_guard(c, (sx[2]){a, b}, 2);
   if (g) {
@@ -278,7 +278,7 @@ static sx max_flat(sc *c, sx a, sx b) {
   size_t n = 0, m = 0;
   for (int k = 0; k < 2; k++) {
     const sx x = k ? b : a;
-    const size_t l = sc_op(c, x) == X_MAX ? c->node[x].n : 1;
+    const size_t l = sc_op(c, x) == X_MAX ? c->store.node[x].n : 1;
     for (size_t i = 0; i < l && n < 256; i++) w[n++] = sc_op(c, x) == X_MAX ? sc_word(c, x, i) : x;
   }
   if (n == 256) sc_fail(c, "too many operands of max");
@@ -296,7 +296,7 @@ static sx max_flat(sc *c, sx a, sx b) {
         break;
       }
     }
-  if (m == 1 || c->failed) return w[0];
+  if (m == 1 || c->fault.failed) return w[0];
   if (m == 2 && w[0] == sx_neg(c, w[1])) return sx_abs(c, w[0]);
   if (m == 2 && is_exp(c, w[0]) && is_exp(c, w[1]))
     return sx_exp(c, sx_max(c, sc_word(c, w[0], 1), sc_word(c, w[1], 1)));
@@ -304,7 +304,7 @@ static sx max_flat(sc *c, sx a, sx b) {
 }
 
 sx sx_max(sc *c, sx a, sx b) {
-  if (c->failed) return c->zero;
+  if (c->fault.failed) return c->zero;
   const sx g = sx_smallest_guard(c, (sx[2]){a, b}, 2);
   if (g) {
     const sx x = sx_max(c, sx_cofactor(c, a, g, true), sx_cofactor(c, b, g, true));
@@ -313,7 +313,7 @@ sx sx_max(sc *c, sx a, sx b) {
   }
   if (a == b || b == c->neginf) return a;
   if (a == c->neginf) return b;
-  if (c->plain && !(sc_has(c, a, S_INT) && sc_has(c, b, S_INT)))
+  if (c->reading.plain && !(sc_has(c, a, S_INT) && sc_has(c, b, S_INT)))
     return sc_node(c, X_MAX, (uint32_t[2]){a, b}, 2);
   return max_flat(c, a, b);
 }
@@ -327,7 +327,7 @@ static sx min_of_max(sc *c, sx a, sx b) {
 }
 
 sx sx_min(sc *c, sx a, sx b) {
-  if (!c->failed && sc_op(c, a) == X_MAX && sc_op(c, b) == X_CONST && sc_has(c, a, S_INT))
+  if (!c->fault.failed && sc_op(c, a) == X_MAX && sc_op(c, b) == X_CONST && sc_has(c, a, S_INT))
     return min_of_max(c, a, b);
   return sx_neg(c, sx_max(c, sx_neg(c, a), sx_neg(c, b)));
 }
@@ -349,6 +349,6 @@ static sx leaf_from(sc *c, uint32_t var, const sx *idx, uint32_t n) {
 }
 
 sx sx_leaf(sc *c, uint32_t var, const sx *idx, uint32_t n) {
-  const sx x = c->failed ? c->zero : leaf_from(c, var, idx, n);
+  const sx x = c->fault.failed ? c->zero : leaf_from(c, var, idx, n);
   return x;
 }

@@ -13,11 +13,11 @@ static sx choose(sc *c, sx g, sx x, sx y) {
 }
 
 sx sx_ite(sc *c, sx cond, sx a, sx b) {
-  if (c->failed || !sc_work(c, 1)) return c->zero;
+  if (c->fault.failed || !sc_work(c, 1)) return c->zero;
   if (cond == c->yes || a == b) return a;
   if (cond == c->no) return b;
-  if (c->plain && !sx_top_guard(c, a) && !sx_top_guard(c, b) && a != c->neginf && b != c->neginf &&
-      !((sc_flags(c, a) | sc_flags(c, b)) & S_BOOL) &&
+  if (c->reading.plain && !sx_top_guard(c, a) && !sx_top_guard(c, b) && a != c->neginf &&
+      b != c->neginf && !((sc_flags(c, a) | sc_flags(c, b)) & S_BOOL) &&
       !(sc_has(c, a, S_INT) && sc_has(c, b, S_INT)))
     return sc_node(c, X_FN, (uint32_t[4]){F_IF, cond, a, b}, 4);
   sx g = sx_top_guard(c, cond);
@@ -45,7 +45,7 @@ sx sx_or(sc *c, sx a, sx b) { return sx_ite(c, a, c->yes, b); }
  * again. */
 sx sx_lift(sc *c, sx x, sx (*f)(sc *c, sx x, const void *ctx), const void *ctx) {
   const sx g = sx_top_guard(c, x);
-  if (c->failed) return c->zero;
+  if (c->fault.failed) return c->zero;
   if (!g) return f(c, x, ctx);
   const sx a = sx_lift(c, sc_word(c, x, 1), f, ctx), b = sx_lift(c, sc_word(c, x, 2), f, ctx);
   return sx_ite(c, sc_node(c, X_ITE, (uint32_t[3]){g, c->yes, c->no}, 3), a, b);
@@ -54,26 +54,26 @@ sx sx_lift(sc *c, sx x, sx (*f)(sc *c, sx x, const void *ctx), const void *ctx) 
 sx sx_iver(sc *c, sx guard) { return sc_node(c, X_IVER, &guard, 1); }
 
 bool sc_assume(sc *c, sx guard, bool holds) {
-  if (c->n_facts + 2 > SC_MAX_FACTS || c->n_path >= SC_MAX_GUESSES) {
+  if (c->here.n_facts + 2 > SC_MAX_FACTS || c->here.n_path >= SC_MAX_GUESSES) {
     sc_fail(c, "too many cases sx_in_range cases");
     return false;
   }
-  c->path[c->n_path++] = (sc_guess){guard, holds};
+  c->here.path[c->here.n_path++] = (sc_guess){guard, holds};
   if (sc_op(c, guard) != X_LT && sc_op(c, guard) != X_EQ) return true;
   const sx p = sc_word(c, guard, 0);
   if (!sc_has(c, p, S_INT)) return true;
   if (sc_op(c, guard) == X_LT) {
     const sx f = holds ? sx_sub(c, c->minus_one, p) : p;
     if (sx_ge0(c, sx_sub(c, c->minus_one, f))) return false;
-    c->fact[c->n_facts++] = f;
+    c->here.fact[c->here.n_facts++] = f;
   } else if (holds) {
     if (sx_ge0(c, sx_sub(c, p, c->one)) || sx_ge0(c, sx_sub(c, c->minus_one, p))) return false;
-    c->fact[c->n_facts++] = p;
-    c->fact[c->n_facts++] = sx_neg(c, p);
+    c->here.fact[c->here.n_facts++] = p;
+    c->here.fact[c->here.n_facts++] = sx_neg(c, p);
   } else if (sx_ge0(c, p)) {
-    c->fact[c->n_facts++] = sx_sub(c, p, c->one);
+    c->here.fact[c->here.n_facts++] = sx_sub(c, p, c->one);
   } else if (sx_ge0(c, sx_neg(c, p))) {
-    c->fact[c->n_facts++] = sx_sub(c, c->minus_one, p);
+    c->here.fact[c->here.n_facts++] = sx_sub(c, c->minus_one, p);
   }
-  return !c->failed;
+  return !c->fault.failed;
 }

@@ -43,7 +43,7 @@ static sx top_within(sc *c, sx k, sx x, bool least) {
 static sx top_monomial(sc *c, sx k, uint32_t q, sx m) {
   sx in = c->one, out = c->one, sym[SX_MAX_BLOCK] = {k};
   uint32_t n = 1, more;
-  for (size_t i = 0, l = sx_factors(c, m); i < l && !c->failed; i++) {
+  for (size_t i = 0, l = sx_factors(c, m); i < l && !c->fault.failed; i++) {
     sx b;
     uint32_t e;
     sx_factor(c, m, i, &b, &e);
@@ -70,16 +70,17 @@ static sx top_monomial(sc *c, sx k, uint32_t q, sx m) {
 }
 
 sx sx_largest(sc *c, sx k, sx body) {
-  if (c->failed || k == c->zero || !sx_occurs(c, k, body)) return c->failed ? c->zero : body;
-  if (c->plain) return sx_close(c, X_TOP, k, body);
+  if (c->fault.failed || k == c->zero || !sx_occurs(c, k, body))
+    return c->fault.failed ? c->zero : body;
+  if (c->reading.plain) return sx_close(c, X_TOP, k, body);
   sx_over_places(c, k, &body);
-  if (++c->depth > SX_MAX_DEPTH) sc_fail(c, "binders nested too deeply");
+  if (++c->budget.depth > SX_MAX_DEPTH) sc_fail(c, "binders nested too deeply");
   sx r = c->neginf, in = c->zero, out = c->zero, two;
-  if (c->failed) r = c->zero;
+  if (c->fault.failed) r = c->zero;
   else if (sx_index_in_two(c, k, body, sx_largest, &two)) r = two;
   else if (sx_top_guard(c, body)) r = top_ite(c, k, body);
   else if (sc_op(c, body) == X_MAX)
-    for (uint32_t i = 0, n = sc_at(c, body)->n; i < n && !c->failed; i++)
+    for (uint32_t i = 0, n = sc_at(c, body)->n; i < n && !c->fault.failed; i++)
       r = sx_max(c, r, sx_largest(c, k, sc_word(c, body, i)));
   else {
     for (size_t i = 0, n = sx_terms(c, body); i < n; i++) {
@@ -100,6 +101,6 @@ sx sx_largest(sc *c, sx k, sx body) {
     }
     r = sx_add(c, r, out);
   }
-  c->depth--;
+  c->budget.depth--;
   return r;
 }

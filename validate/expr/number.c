@@ -101,7 +101,9 @@ static double leaf_value(numbers *m, sx x) {
   int64_t idx[RULE_MAX_RANK] = {0};
   const uint32_t n = sc_at(m->c, x)->n - 1;
   for (uint32_t i = 0; i < n; i++) idx[i] = llround(value(m, sc_word(m->c, x, i + 1)));
-  return m->c->value_of ? m->c->value_of(m->c->value_ctx, sc_word(m->c, x, 0), idx) : NAN;
+  return m->c->hooks.value_of
+             ? m->c->hooks.value_of(m->c->hooks.value_ctx, sc_word(m->c, x, 0), idx)
+             : NAN;
 }
 
 static double value(numbers *m, sx x) {
@@ -112,7 +114,7 @@ static double value(numbers *m, sx x) {
   switch ((sx_op)p.op) {
   case X_CONST: return q_value(c, sc_word(c, x, 0));
   case X_SYM:
-    if (c->sym[sc_word(c, x, 0)].role == 'c') return sqrt(2 / acos(-1));
+    if (c->store.sym[sc_word(c, x, 0)].role == 'c') return sqrt(2 / acos(-1));
     return m->sym[sc_word(c, x, 0)];
   case X_BOUND: return sc_word(c, x, 0) < 256 ? m->bound[sc_word(c, x, 0)] : NAN;
   case X_ADD:
@@ -167,7 +169,7 @@ double sc_number(sc *c, sx x, const double *sym) {
 double sc_number_within(sc *c, sx x, const double *sym, size_t most) {
   numbers m = {.c = c, .sym = sym, .most = most};
   const double r = value(&m, x);
-  c->work += (int64_t)(m.steps / 64);
+  c->budget.work += (int64_t)(m.steps / 64);
   return m.steps > most ? NAN : r;
 }
 
@@ -187,8 +189,8 @@ static void show(sc *c, sx x, FILE *f, int depth) {
   switch ((sx_op)p.op) {
   case X_CONST: fprintf(f, "%g", q_value(c, sc_word(c, x, 0))); return;
   case X_SYM:
-    fprintf(f, c->sym[sc_word(c, x, 0)].role == 'x' ? "%s%u" : "%s", c->sym[sc_word(c, x, 0)].name,
-            sc_word(c, x, 0));
+    fprintf(f, c->store.sym[sc_word(c, x, 0)].role == 'x' ? "%s%u" : "%s",
+            c->store.sym[sc_word(c, x, 0)].name, sc_word(c, x, 0));
     return;
   case X_BOUND: fprintf(f, "$%u", sc_word(c, x, 0)); return;
   case X_NEGINF: fputs("-inf", f); return;

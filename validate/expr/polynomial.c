@@ -41,7 +41,7 @@ bool sx_is_int(const sc *c, sx x, int64_t *out) {
 
 size_t sx_terms(const sc *c, sx x) {
   if (x == c->zero) return 0;
-  return sc_op(c, x) == X_ADD ? c->node[x].n / 2 : 1;
+  return sc_op(c, x) == X_ADD ? c->store.node[x].n / 2 : 1;
 }
 
 void sx_term(const sc *c, sx x, size_t i, uint32_t *q, sx *m) {
@@ -53,7 +53,7 @@ void sx_term(const sc *c, sx x, size_t i, uint32_t *q, sx *m) {
 
 size_t sx_factors(const sc *c, sx m) {
   if (m == c->one) return 0;
-  return sc_op(c, m) == X_MUL ? c->node[m].n / 2 : 1;
+  return sc_op(c, m) == X_MUL ? c->store.node[m].n / 2 : 1;
 }
 
 void sx_factor(const sc *c, sx m, size_t i, sx *base, uint32_t *e) {
@@ -62,7 +62,7 @@ void sx_factor(const sc *c, sx m, size_t i, sx *base, uint32_t *e) {
   if (sc_op(c, m) == X_MUL) *base = sc_word(c, m, 2 * i), *e = sc_word(c, m, 2 * i + 1);
 }
 
-bool sx_is_long(const sc *c, sx x) { return sc_op(c, x) == X_ADD && c->node[x].n > 2; }
+bool sx_is_long(const sc *c, sx x) { return sc_op(c, x) == X_ADD && c->store.node[x].n > 2; }
 
 bool sx_of_sizes(const sc *c, const sx *a, size_t n) {
   for (size_t i = 0; i < n; i++) {
@@ -86,10 +86,10 @@ sx sx_smallest_guard(const sc *c, const sx *a, size_t n) {
 
 /* Terms from `start` to the stack's top, which it takes off. */
 static sx finish_sum(sc *c, size_t start) {
-  const size_t n = c->sp - start;
+  const size_t n = c->store.sp - start;
   size_t m = 0;
-  uint32_t *t = c->stack + 2 * start;
-  c->sp = start;
+  uint32_t *t = c->store.stack + 2 * start;
+  c->store.sp = start;
   if (!sc_work(c, n)) return c->zero;
   qsort(t, n, 2 * sizeof *t, by_second);
   for (size_t i = 0; i < n;) {
@@ -98,7 +98,7 @@ static sx finish_sum(sc *c, size_t start) {
     for (i++; i < n && t[2 * i + 1] == x; i++) q = pv_q_add(&c->q, q, t[2 * i]);
     if (q != PV_ZERO_Q) t[2 * m] = q, t[2 * m + 1] = x, m++;
   }
-  if (m == 0 || c->failed) return c->zero;
+  if (m == 0 || c->fault.failed) return c->zero;
   if (m > MAX_TERMS) sc_fail(c, "a sum of more than %d terms", (int)MAX_TERMS);
   if (m == 1 && t[1] == c->one) return sx_q(c, t[0]);
   if (m == 1 && t[0] == PV_ONE_Q) return t[1];
@@ -108,7 +108,7 @@ static sx finish_sum(sc *c, size_t start) {
 static sx lift_sum(sc *c, sx g, const sx *a, size_t n) {
   sx *b = malloc((n + 1) * sizeof *b);
   if (!b) {
-    c->no_memory = true;
+    c->fault.no_memory = true;
     sc_fail(c, "out of memory");
     return c->zero;
   }
@@ -121,7 +121,7 @@ static sx lift_sum(sc *c, sx g, const sx *a, size_t n) {
 }
 
 sx sx_addn(sc *c, const sx *a, size_t n) {
-  if (c->failed || n == 0) return c->zero;
+  if (c->fault.failed || n == 0) return c->zero;
   if (n == 1) return a[0];
   const sx g = sx_smallest_guard(c, a, n);
   if (g) return lift_sum(c, g, a, n);
@@ -129,14 +129,14 @@ sx sx_addn(sc *c, const sx *a, size_t n) {
     if (a[i] == c->neginf) return a[i];
     if (sc_flags(c, a[i]) & S_BOOL) sc_fail(c, "arithmetic on truth values");
   }
-  if (c->plain && !sx_of_sizes(c, a, n)) {
+  if (c->reading.plain && !sx_of_sizes(c, a, n)) {
     sx r = a[0];
     for (size_t i = 1; i < n; i++) r = sx_fn2(c, F_ADD, r, a[i]);
     return r;
   }
-  const size_t start = c->sp;
+  const size_t start = c->store.sp;
   for (size_t i = 0; i < n; i++)
-    for (size_t k = 0, m = sx_terms(c, a[i]); k < m && !c->failed; k++) {
+    for (size_t k = 0, m = sx_terms(c, a[i]); k < m && !c->fault.failed; k++) {
       uint32_t q;
       sx x;
       sx_term(c, a[i], k, &q, &x);
@@ -152,7 +152,7 @@ sx sx_add(sc *c, sx a, sx b) {
 }
 
 sx sx_scale(sc *c, uint32_t q, sx a) {
-  if (q == PV_ONE_Q || c->failed) return a;
+  if (q == PV_ONE_Q || c->fault.failed) return a;
   if (q == PV_ZERO_Q && a != c->neginf) return c->zero;
   const sx g = sx_top_guard(c, a);
   if (g) {
@@ -164,9 +164,9 @@ sx sx_scale(sc *c, uint32_t q, sx a) {
     if (pv_q_sign(&c->q, q) <= 0) sc_fail(c, "minus infinity times a number that is not positive");
     return a;
   }
-  if (c->plain && !sx_of_sizes(c, &a, 1)) return sx_fn2(c, F_MUL, sx_q(c, q), a);
-  const size_t start = c->sp;
-  for (size_t k = 0, m = sx_terms(c, a); k < m && !c->failed; k++) {
+  if (c->reading.plain && !sx_of_sizes(c, &a, 1)) return sx_fn2(c, F_MUL, sx_q(c, q), a);
+  const size_t start = c->store.sp;
+  for (size_t k = 0, m = sx_terms(c, a); k < m && !c->fault.failed; k++) {
     uint32_t p;
     sx x;
     sx_term(c, a, k, &p, &x);
@@ -178,8 +178,9 @@ sx sx_scale(sc *c, uint32_t q, sx a) {
 sx sx_neg(sc *c, sx a) { return sx_scale(c, PV_MINUS_Q, a); }
 
 sx sx_sub(sc *c, sx a, sx b) {
-  return a == b && !c->plain && a != c->neginf && !sx_top_guard(c, a) ? c->zero
-                                                                      : sx_add(c, a, sx_neg(c, b));
+  return a == b && !c->reading.plain && a != c->neginf && !sx_top_guard(c, a)
+             ? c->zero
+             : sx_add(c, a, sx_neg(c, b));
 }
 
 /* ---- products ---- */
@@ -233,12 +234,12 @@ static bool keep_factor(sc *c, uint32_t *w, uint32_t *coef, sx *extra) {
 }
 
 sx sx_product_finish(sc *c, size_t start, uint32_t q) {
-  const size_t n = c->sp - start;
+  const size_t n = c->store.sp - start;
   size_t m = 0;
-  uint32_t *t = c->stack + 2 * start;
+  uint32_t *t = c->store.stack + 2 * start;
   sx extra = c->one;
   if (!sc_work(c, n)) {
-    c->sp = start;
+    c->store.sp = start;
     return c->zero;
   }
   qsort(t, n, 2 * sizeof *t, by_first);
@@ -247,11 +248,11 @@ sx sx_product_finish(sc *c, size_t start, uint32_t q) {
     for (i++; i < n && t[2 * i] == w[0]; i++) w[1] = pv_q_add(&c->q, w[1], t[2 * i + 1]);
     if (keep_factor(c, w, &q, &extra)) t[2 * m] = w[0], t[2 * m + 1] = w[1], m++;
   }
-  sx r = c->failed                    ? c->zero
+  sx r = c->fault.failed              ? c->zero
          : m == 0                     ? c->one
          : m == 1 && t[1] == PV_ONE_Q ? t[0]
                                       : sc_node(c, X_MUL, t, 2 * m);
-  c->sp = start;
+  c->store.sp = start;
   if (q != PV_ONE_Q) r = sx_scale(c, q, r);
   return extra == c->one ? r : sx_mul(c, r, extra);
 }
@@ -267,7 +268,7 @@ static void push_factors(sc *c, sx m, uint32_t times) {
 
 static sx mul_monomials(sc *c, uint32_t q, sx a, sx b) {
   if (a == c->one || b == c->one) return sx_scale(c, q, a == c->one ? b : a);
-  const size_t start = c->sp;
+  const size_t start = c->store.sp;
   push_factors(c, a, PV_ONE_Q);
   push_factors(c, b, PV_ONE_Q);
   return sx_product_finish(c, start, q);
@@ -284,7 +285,7 @@ static bool cancels(sc *c, sx sum, sx b, sx *out) {
     uint32_t e;
     sx_factor(c, m, i, &base, &e);
     if (base != sum || pv_q_sign(&c->q, e) >= 0) continue;
-    const size_t start = c->sp;
+    const size_t start = c->store.sp;
     push_factors(c, m, PV_ONE_Q);
     sx_push(c, sum, PV_ONE_Q);
     *out = sx_product_finish(c, start, q);
@@ -295,14 +296,14 @@ static bool cancels(sc *c, sx sum, sx b, sx *out) {
 
 /* Whether p is max(0, x), so that p x is p^2. */
 static bool is_positive_part(const sc *c, sx p, sx x) {
-  if (sc_op(c, p) != X_MAX || c->node[p].n != 2) return false;
+  if (sc_op(c, p) != X_MAX || c->store.node[p].n != 2) return false;
   const sx u = sc_word(c, p, 0), v = sc_word(c, p, 1);
   return (u == c->zero && v == x) || (v == c->zero && u == x);
 }
 
 sx sx_mul(sc *c, sx a, sx b) {
   sx r;
-  if (c->failed) return c->zero;
+  if (c->fault.failed) return c->zero;
   if (a == c->one) return b;
   if (b == c->one) return a;
   const sx g = sx_smallest_guard(c, (sx[2]){a, b}, 2);
@@ -317,21 +318,21 @@ sx sx_mul(sc *c, sx a, sx b) {
     return c->neginf;
   }
   if ((sc_flags(c, a) | sc_flags(c, b)) & S_BOOL) sc_fail(c, "arithmetic on truth values");
-  if (c->plain && !sx_of_sizes(c, (sx[2]){a, b}, 2)) return sx_fn2(c, F_MUL, a, b);
+  if (c->reading.plain && !sx_of_sizes(c, (sx[2]){a, b}, 2)) return sx_fn2(c, F_MUL, a, b);
   if (cancels(c, a, b, &r) || cancels(c, b, a, &r)) return r;
   if (is_positive_part(c, a, b)) return sx_powi(c, a, 2);
   if (is_positive_part(c, b, a)) return sx_powi(c, b, 2);
-  const size_t n = sx_terms(c, a), m = sx_terms(c, b), start = c->sp;
+  const size_t n = sx_terms(c, a), m = sx_terms(c, b), start = c->store.sp;
   if (n * m > MAX_TERMS) sc_fail(c, "a product of more than %d terms", (int)MAX_TERMS);
-  for (size_t i = 0; i < n && !c->failed; i++)
-    for (size_t k = 0; k < m && !c->failed; k++) {
+  for (size_t i = 0; i < n && !c->fault.failed; i++)
+    for (size_t k = 0; k < m && !c->fault.failed; k++) {
       uint32_t p, q;
       sx x, y;
       sx_term(c, a, i, &p, &x);
       sx_term(c, b, k, &q, &y);
       const sx z = mul_monomials(c, pv_q_mul(&c->q, p, q), x, y);
       if (n == 1 && m == 1) return z;
-      for (size_t j = 0, l = sx_terms(c, z); j < l && !c->failed; j++) {
+      for (size_t j = 0, l = sx_terms(c, z); j < l && !c->fault.failed; j++) {
         sx_term(c, z, j, &q, &y);
         sx_push(c, q, y);
       }

@@ -19,11 +19,11 @@ static sx root_of_number(sc *c, uint32_t v, uint32_t e) {
   }
   if (v == PV_ZERO_Q) return c->zero;
   if (!fits || x.n > 100000000 || x.d > 100000000) {
-    const size_t start = c->sp;
+    const size_t start = c->store.sp;
     sx_push(c, sx_q(c, v), e);
     return sx_product_finish(c, start, PV_ONE_Q);
   }
-  const size_t start = c->sp;
+  const size_t start = c->store.sp;
   sx_push(c, sx_int(c, 2), pv_q_mul(&c->q, pv_q_int(&c->q, x.e), e));
   int64_t part[2] = {(int64_t)x.n, (int64_t)x.d};
   for (int k = 0; k < 2; k++) {
@@ -56,7 +56,7 @@ sx sx_content(sc *c, sx a, bool any_base) {
   enum { LONG_SUM = 24 };
   const size_t n = sx_terms(c, a);
   sx r = c->one;
-  for (size_t i = 0; i < n && !c->failed; i++) {
+  for (size_t i = 0; i < n && !c->fault.failed; i++) {
     uint32_t q, e;
     sx m, b;
     sx_term(c, a, i, &q, &m);
@@ -77,7 +77,7 @@ sx sx_content(sc *c, sx a, bool any_base) {
         if (sx_q_compare(c, f, least) < 0) least = f;
       }
       if (least != PV_ZERO_Q && (pos || pv_q_sign(&c->q, least) > 0)) {
-        const size_t start = c->sp;
+        const size_t start = c->store.sp;
         sx_push(c, b, least);
         r = sx_mul(c, r, sx_product_finish(c, start, PV_ONE_Q));
       }
@@ -89,7 +89,7 @@ sx sx_content(sc *c, sx a, bool any_base) {
 /* Factor by factor, so that a sum among them is not multiplied out where it cancels. */
 sx sx_without(sc *c, sx a, sx common) {
   sx r = c->zero;
-  for (size_t i = 0, n = sx_terms(c, a); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_terms(c, a); i < n && !c->fault.failed; i++) {
     uint32_t q, e;
     sx m, b;
     sx_term(c, a, i, &q, &m);
@@ -116,14 +116,14 @@ uint32_t sx_leading(sc *c, sx a, bool any_sign) {
     uint32_t q;
     sx m;
     sx_term(c, a, i, &q, &m);
-    if (c->node[m].hash < least) least = c->node[m].hash, best = q;
+    if (c->store.node[m].hash < least) least = c->store.node[m].hash, best = q;
   }
   if (!any_sign && pv_q_sign(&c->q, best) < 0) best = pv_q_mul(&c->q, best, PV_MINUS_Q);
   return best;
 }
 
 sx sx_single(sc *c, sx base, uint32_t q) {
-  const size_t start = c->sp;
+  const size_t start = c->store.sp;
   sx_push(c, base, q);
   return sx_product_finish(c, start, PV_ONE_Q);
 }
@@ -134,7 +134,7 @@ static sx pow_sum(sc *c, sx a, uint32_t q) {
   sx base = common == c->one ? a : sx_without(c, a, common);
   const uint32_t lead = sx_leading(c, base, whole);
   base = sx_scale(c, pv_q_pow(&c->q, lead, -1), base);
-  if (c->failed) return c->zero;
+  if (c->fault.failed) return c->zero;
   sx r = sx_single(c, base, q);
   if (common != c->one) r = sx_mul(c, r, sx_pow(c, common, q));
   return lead == PV_ONE_Q ? r : sx_mul(c, r, sx_pow(c, sx_q(c, lead), q));
@@ -143,12 +143,12 @@ static sx pow_sum(sc *c, sx a, uint32_t q) {
 static sx pow_monomial(sc *c, uint32_t coef, sx m, uint32_t q) {
   const bool whole = pv_q_is_int(&c->q, q, &(int64_t){0});
   sx r = c->one, rest = c->one;
-  for (size_t i = 0, n = sx_factors(c, m); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_factors(c, m); i < n && !c->fault.failed; i++) {
     sx b;
     uint32_t e;
     sx_factor(c, m, i, &b, &e);
     const bool fractional = !pv_q_is_int(&c->q, e, &(int64_t){0});
-    const size_t start = c->sp;
+    const size_t start = c->store.sp;
     if (whole || fractional || sc_has(c, b, S_NONNEG)) {
       sx_push(c, b, pv_q_mul(&c->q, e, q));
       r = sx_mul(c, r, sx_product_finish(c, start, PV_ONE_Q));
@@ -195,7 +195,7 @@ static sx pow_end(sc *c, sx a, const void *ctx) {
     if (!whole) return root_of_number(c, sc_word(c, a, 0), q);
     return sx_q(c, pv_q_pow(&c->q, sc_word(c, a, 0), k));
   }
-  if (c->plain && !sx_of_sizes(c, &a, 1)) return sx_fn2(c, F_POWER, a, sx_q(c, q));
+  if (c->reading.plain && !sx_of_sizes(c, &a, 1)) return sx_fn2(c, F_POWER, a, sx_q(c, q));
   if (sx_is_long(c, a)) {
     if (!whole || k < 0) return pow_sum(c, a, q);
     if (k > MAX_EXPAND) {
@@ -214,9 +214,9 @@ static sx pow_end(sc *c, sx a, const void *ctx) {
 
 sx sx_pow(sc *c, sx a, uint32_t q) {
   if (q == PV_ZERO_Q) return c->one;
-  if (q == PV_ONE_Q || c->failed) return a;
+  if (q == PV_ONE_Q || c->fault.failed) return a;
   if (a == c->zero && pv_q_sign(&c->q, q) < 0) {
-    c->undefined = true;
+    c->fault.undefined = true;
     sc_fail(c, "division by zero");
     return a;
   }

@@ -32,7 +32,7 @@ static sx div_end(sc *c, sx p, const void *ctx) {
   for (int t = -1; t <= 1; t += 2)
     if (sx_in_range(c, sx_sub(c, r, sx_mul(c, sx_int(c, t), d)), d))
       return sx_add(c, q, sx_int(c, t));
-  for (size_t i = 0, n = sx_terms(c, r); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_terms(c, r); i < n && !c->fault.failed; i++) {
     e = sx_radix_at(c, r, i);
     if (e == c->one || !sx_divides(c, e, d, &b)) {
       /* The common part of e and a numeric d. */
@@ -54,9 +54,9 @@ static sx div_end(sc *c, sx p, const void *ctx) {
 }
 
 sx sx_div(sc *c, sx p, sx d) {
-  if (d == c->one || c->failed) return p;
+  if (d == c->one || c->fault.failed) return p;
   bool positive = !sx_top_guard(c, d) && sx_gt0(c, d);
-  if (!positive && !sx_top_guard(c, d) && !c->plain &&
+  if (!positive && !sx_top_guard(c, d) && !c->reading.plain &&
       !sc_decide(c, sx_lt(c, c->zero, d), &positive))
     return c->zero;
   if (!positive) {

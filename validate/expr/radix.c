@@ -7,7 +7,7 @@ static void divided(sc *c, sx p, sx d, sx *x, sx *y) {
   *x = *y = c->zero;
   int64_t by, times;
   const bool number = sx_is_int(c, d, &by);
-  for (size_t i = 0, n = sx_terms(c, p); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_terms(c, p); i < n && !c->fault.failed; i++) {
     uint32_t q;
     sx m, part = 0;
     sx_term(c, p, i, &q, &m);
@@ -28,7 +28,7 @@ static sx radix_of(sc *c, sx p, size_t i) {
   sx_term(c, p, i, &q, &m);
   for (size_t k = 0, n = m == c->one ? 0 : sx_factors(c, m); k < n; k++) {
     sx_factor(c, m, k, &b, &e);
-    if (sc_op(c, b) != X_SYM || c->sym[sc_word(c, b, 0)].role != 'x') continue;
+    if (sc_op(c, b) != X_SYM || c->store.sym[sc_word(c, b, 0)].role != 'x') continue;
     if (!sx_linear(c, p, b, &a, &rest)) continue;
     if (sx_is_int(c, a, &times) ? times < 0 : sx_leading(c, a, true) && !sx_ge0(c, a))
       a = sx_neg(c, a);
@@ -40,7 +40,7 @@ static sx radix_of(sc *c, sx p, size_t i) {
 sx sx_by_radix(sc *c, sx g) {
   const sx p = sc_word(c, g, 0);
   if (sc_op(c, g) != X_LT || !sc_has(c, p, S_INT)) return 0;
-  for (size_t i = 0, n = sx_terms(c, p); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_terms(c, p); i < n && !c->fault.failed; i++) {
     const sx d = radix_of(c, p, i);
     sx x, y;
     if (!d) continue;
@@ -49,7 +49,7 @@ sx sx_by_radix(sc *c, sx g) {
     const sx most = sx_sub(c, d, c->one);
     if (!sx_ge0(c, sx_sub(c, most, y)) || !sx_ge0(c, sx_add(c, most, y))) continue;
     const sx within = sx_and(c, sx_eq(c, x, c->zero), sx_lt(c, y, c->zero));
-    return c->failed ? 0 : sx_or(c, sx_lt(c, x, c->zero), within);
+    return c->fault.failed ? 0 : sx_or(c, sx_lt(c, x, c->zero), within);
   }
   return 0;
 }
@@ -65,7 +65,7 @@ sx sx_radix_at(sc *c, sx p, size_t i) {
   r = sx_int(c, k < 0 ? -k : k);
   for (size_t j = 0, n = sx_factors(c, m); j < n; j++) {
     sx_factor(c, m, j, &b, &e);
-    if (sc_op(c, b) == X_SYM && c->sym[sc_word(c, b, 0)].role != 'x' && sc_has(c, b, S_POS))
+    if (sc_op(c, b) == X_SYM && c->store.sym[sc_word(c, b, 0)].role != 'x' && sc_has(c, b, S_POS))
       r = sx_mul(c, r, sx_pow(c, b, e));
   }
   return r;
@@ -88,7 +88,7 @@ bool sx_in_range(sc *c, sx s, sx e) {
 }
 
 bool sx_split_radix(sc *c, sx p, sx *r, sx *s) {
-  for (size_t i = 0, n = sx_terms(c, p); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_terms(c, p); i < n && !c->fault.failed; i++) {
     const sx e = sx_radix_at(c, p, i);
     if (e == c->one) continue;
     sx a, b;

@@ -6,7 +6,7 @@
 static sx scaled(sc *c, sx p) {
   const sx common = sx_content(c, p, false);
   if (common != c->one) p = sx_without(c, p, common);
-  for (size_t i = 0; i < sx_terms(c, p) && !c->failed; i++) {
+  for (size_t i = 0; i < sx_terms(c, p) && !c->fault.failed; i++) {
     uint32_t q;
     sx m;
     int64_t k;
@@ -60,9 +60,9 @@ static int sign_known(sc *c, sx p) {
   if (sc_has(c, sx_neg(c, p), S_POS)) return -1;
   for (int s = -1; s <= 1; s += 2) {
     const sx t = positive_at(c, s < 0 ? p : sx_neg(c, p));
-    for (size_t i = 0; i < c->n_path; i++)
-      if (c->path[i].holds && sc_op(c, c->path[i].cond) == X_LT &&
-          sc_word(c, c->path[i].cond, 0) == t)
+    for (size_t i = 0; i < c->here.n_path; i++)
+      if (c->here.path[i].holds && sc_op(c, c->here.path[i].cond) == X_LT &&
+          sc_word(c, c->here.path[i].cond, 0) == t)
         return s;
   }
   return 0;
@@ -78,7 +78,7 @@ static bool exponent(sc *c, sx m, sx *out) {
     if (sc_op(c, b) != X_FN || sc_word(c, b, 0) != F_EXP) return false;
     *out = sx_add(c, *out, sx_scale(c, e, sc_word(c, b, 1)));
   }
-  return !c->failed;
+  return !c->fault.failed;
 }
 
 static sx negative(sc *c, sx p);
@@ -88,7 +88,7 @@ static sx negative(sc *c, sx p);
 static bool by_parts(sc *c, sx p, sx *out) {
   uint32_t q, r;
   sx m, k, a, b;
-  if (c->plain) return false;
+  if (c->reading.plain) return false;
   if (sx_terms(c, p) == 2) {
     sx_term(c, p, 0, &q, &m);
     sx_term(c, p, 1, &r, &k);
@@ -120,7 +120,7 @@ static bool by_parts(sc *c, sx p, sx *out) {
 /* An integer p < 0 with a floor(x / d) in it, once: floor(x / d) < -b is x < -b d, and -floor(x /
  * d) < -b is (b + 1) d <= x. */
 static bool by_quotient(sc *c, sx p, sx *out) {
-  for (size_t i = 0, n = c->plain ? 0 : sx_terms(c, p); i < n; i++) {
+  for (size_t i = 0, n = c->reading.plain ? 0 : sx_terms(c, p); i < n; i++) {
     uint32_t q;
     sx m, a, b;
     sx_term(c, p, i, &q, &m);
@@ -144,7 +144,7 @@ static sx negative(sc *c, sx p) {
   if (sc_has(c, sx_neg(c, p), S_POS)) return c->yes;
   const sx t = scaled(c, p);
   int64_t g, k;
-  if (c->failed) return c->no;
+  if (c->fault.failed) return c->no;
   if (!sc_has(c, t, S_INT)) {
     p = positive_at(c, p);
     if (sx_largest_ge0(c, p)) return c->no;
@@ -172,7 +172,7 @@ static sx is_zero(sc *c, sx p);
 static sx zero_factor(sc *c, sx p) {
   uint32_t q, e;
   sx m = p, b, r = c->no, rest = c->one;
-  if (c->plain) return 0;
+  if (c->reading.plain) return 0;
   if (sx_is_long(c, p)) {
     const sx common = sx_content(c, p, true);
     if (common == c->one) return 0;
@@ -183,7 +183,7 @@ static sx zero_factor(sc *c, sx p) {
     sx_term(c, p, 0, &q, &m);
     if (sx_factors(c, m) < 2 || sx_factors(c, m) > 4) return 0;
   }
-  for (size_t i = 0, n = sx_factors(c, m); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_factors(c, m); i < n && !c->fault.failed; i++) {
     sx_factor(c, m, i, &b, &e);
     if (pv_q_sign(&c->q, e) > 0) r = sx_or(c, r, is_zero(c, b));
   }
@@ -195,7 +195,7 @@ static sx is_zero(sc *c, sx p) {
   if (sx_is_q(c, p, &q)) return q == PV_ZERO_Q ? c->yes : c->no;
   if (sc_has(c, p, S_NONZERO)) return c->no;
   p = scaled(c, p);
-  if (c->failed) return c->no;
+  if (c->fault.failed) return c->no;
   if (sc_has(c, p, S_INT)) {
     int64_t g, k;
     if (sx_ge0(c, sx_sub(c, p, c->one)) || sx_ge0(c, sx_sub(c, c->minus_one, p))) return c->no;
@@ -226,7 +226,7 @@ static sx is_zero(sc *c, sx p) {
 /* f at the ends of two diagrams. */
 static sx lift2(sc *c, sx a, sx b, sx (*f)(sc *c, sx a, sx b)) {
   const sx g = sx_top_guard(c, a), h = sx_top_guard(c, b);
-  if (c->failed) return c->no;
+  if (c->fault.failed) return c->no;
   if (!g && !h) return f(c, a, b);
   const sx t = !h || (g && g < h) ? g : h;
   const sx x = lift2(c, sx_cofactor(c, a, t, true), sx_cofactor(c, b, t, true), f);

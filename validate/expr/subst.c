@@ -107,7 +107,7 @@ static sx run_many(sc *c, subst *s, sx x) {
   sx small[16], *w = p.n <= 16 ? small : malloc(p.n * sizeof *w), r = c->zero;
   uint32_t q;
   if (!w) {
-    c->no_memory = true;
+    c->fault.no_memory = true;
     sc_fail(c, "out of memory");
     return r;
   }
@@ -121,14 +121,15 @@ static sx run_many(sc *c, subst *s, sx x) {
     break;
   case X_MUL:
     r = c->one;
-    for (uint32_t i = 0; i < p.n / 2 && !c->failed; i++) {
+    for (uint32_t i = 0; i < p.n / 2 && !c->fault.failed; i++) {
       q = sc_word(c, x, 2 * i + 1);
       r = sx_mul(c, r, sx_pow(c, run(c, s, sc_word(c, x, 2 * i)), q));
     }
     break;
   default: /* X_MAX */
     r = c->neginf;
-    for (uint32_t i = 0; i < p.n && !c->failed; i++) r = sx_max(c, r, run(c, s, sc_word(c, x, i)));
+    for (uint32_t i = 0; i < p.n && !c->fault.failed; i++)
+      r = sx_max(c, r, run(c, s, sc_word(c, x, i)));
   }
   if (w != small) free(w);
   return r;
@@ -185,7 +186,7 @@ static sx run_op(sc *c, subst *s, sx x) {
     return p.op == X_LT ? sx_lt(c, y, c->zero) : sx_eq(c, y, c->zero);
   case X_IVER:
     if (s->raw) return sx_iver(c, run(c, s, a));
-    if (c->mask_frames) { /* it stays a factor */
+    if (c->reading.mask_frames) { /* it stays a factor */
       y = run_guard(c, s, a);
       if (y == c->yes || y == c->no) return y == c->yes ? c->one : c->zero;
       return sx_iver(c, sc_word(c, y, 1) == c->yes && sc_word(c, y, 2) == c->no ? sx_top_guard(c, y)
@@ -197,7 +198,7 @@ static sx run_op(sc *c, subst *s, sx x) {
 }
 
 static sx run(sc *c, subst *s, sx x) {
-  if (c->failed) return c->zero;
+  if (c->fault.failed) return c->zero;
   if (!(sc_at(c, x)->bloom & s->bloom)) return x;
   if (s->cap) {
     const size_t h = slot(s, x);
@@ -205,11 +206,11 @@ static sx run(sc *c, subst *s, sx x) {
   }
   for (size_t i = 0; i < s->n && !s->raw; i++)
     if (s->map[i].from == x) return s->map[i].to;
-  if (++c->depth > SX_MAX_DEPTH) sc_fail(c, "an expression too deep");
-  const sx r = c->failed ? c->zero : run_op(c, s, x);
-  c->depth--;
+  if (++c->budget.depth > SX_MAX_DEPTH) sc_fail(c, "an expression too deep");
+  const sx r = c->fault.failed ? c->zero : run_op(c, s, x);
+  c->budget.depth--;
   if (!remember(s, x, r)) {
-    c->no_memory = true;
+    c->fault.no_memory = true;
     sc_fail(c, "out of memory");
   }
   return r;

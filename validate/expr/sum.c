@@ -27,12 +27,12 @@ static sx closed_form(sc *c, sx body, sx k) {
 static sx close_parts(sc *c, sx body, sx *k, uint32_t n) {
   sx result = c->one, rest = body;
   bool done[SX_MAX_BLOCK] = {false};
-  for (uint32_t i = 0; i < n && !c->failed; i++) {
+  for (uint32_t i = 0; i < n && !c->fault.failed; i++) {
     if (done[i]) continue;
     sx part[SX_MAX_BLOCK] = {k[i]}, mine = c->one;
     uint32_t m = 1;
     done[i] = true;
-    for (bool grew = true; grew && !c->failed;) {
+    for (bool grew = true; grew && !c->fault.failed;) {
       grew = false;
       sx other = c->one;
       for (size_t j = 0, l = sx_factors(c, rest); j < l; j++) {
@@ -78,11 +78,11 @@ static bool joins(sc *c, sx b, uint32_t e, const sx *k, uint32_t n, int64_t *tim
 static sx sum_monomial(sc *c, sx k, sx m) {
   sx sym[SX_MAX_BLOCK] = {k}, body = c->one;
   uint32_t n = 1;
-  for (bool again = true; again && !c->failed;) {
+  for (bool again = true; again && !c->fault.failed;) {
     again = false;
     body = c->one;
     const sx from = m;
-    for (size_t i = 0, l = sx_factors(c, from); i < l && !c->failed; i++) {
+    for (size_t i = 0, l = sx_factors(c, from); i < l && !c->fault.failed; i++) {
       sx b, inner[SX_MAX_BLOCK];
       uint32_t e, more;
       int64_t times;
@@ -180,19 +180,19 @@ static sx sum_ite(sc *c, sx k, sx body) {
 }
 
 sx sx_sum(sc *c, sx k, sx body) {
-  if (c->failed || k == c->zero) return c->failed ? c->zero : body;
+  if (c->fault.failed || k == c->zero) return c->fault.failed ? c->zero : body;
   if (body == c->neginf) sc_fail(c, "minus infinity in a sum");
   if (sc_flags(c, body) & S_BOOL) sc_fail(c, "a sum of truth values");
-  if (c->plain) return sx_close(c, X_SUM, k, body);
+  if (c->reading.plain) return sx_close(c, X_SUM, k, body);
   if (sx_range_of(c, k) == c->zero) return c->zero;
   sx_over_places(c, k, &body);
   if (!sx_occurs(c, k, body)) return sx_mul(c, sx_range_of(c, k), body);
-  if (++c->depth > SX_MAX_DEPTH) sc_fail(c, "sums nested too deeply");
+  if (++c->budget.depth > SX_MAX_DEPTH) sc_fail(c, "sums nested too deeply");
   sx r = c->zero;
-  if (c->failed || sx_index_in_two(c, k, body, sx_sum, &r)) r = c->failed ? c->zero : r;
+  if (c->fault.failed || sx_index_in_two(c, k, body, sx_sum, &r)) r = c->fault.failed ? c->zero : r;
   else if (sx_top_guard(c, body)) r = sum_ite(c, k, body);
   else
-    for (size_t i = 0, n = sx_terms(c, body); i < n && !c->failed; i++) {
+    for (size_t i = 0, n = sx_terms(c, body); i < n && !c->fault.failed; i++) {
       uint32_t q;
       sx m;
       sx_term(c, body, i, &q, &m);
@@ -201,7 +201,7 @@ sx sx_sum(sc *c, sx k, sx body) {
           sx_scale(c, q,
                    sx_occurs(c, k, m) ? sum_monomial(c, k, m) : sx_mul(c, sx_range_of(c, k), m)));
     }
-  c->depth--;
+  c->budget.depth--;
   return r;
 }
 
@@ -229,7 +229,7 @@ static sx product_monomial(sc *c, sx k, sx body) {
   sx_term(c, body, 0, &q, &m);
   if (known) r = sx_powi(c, sx_q(c, q), n);
   else rest = sx_q(c, q);
-  for (size_t i = 0, l = m == c->one ? 0 : sx_factors(c, m); i < l && !c->failed; i++) {
+  for (size_t i = 0, l = m == c->one ? 0 : sx_factors(c, m); i < l && !c->fault.failed; i++) {
     sx b;
     uint32_t e;
     sx_factor(c, m, i, &b, &e);
@@ -256,19 +256,19 @@ static sx product_ite(sc *c, sx k, sx body) {
 sx sx_product(sc *c, sx k, sx body) {
   int64_t n;
   sx r = c->one;
-  if (c->failed || k == c->zero) return c->failed ? c->zero : body;
+  if (c->fault.failed || k == c->zero) return c->fault.failed ? c->zero : body;
   if (body == c->neginf) sc_fail(c, "minus infinity in a product");
   if (sc_flags(c, body) & S_BOOL) sc_fail(c, "a product of truth values");
-  if (c->plain) return sx_close(c, X_PROD, k, body);
-  if (++c->depth > SX_MAX_DEPTH) sc_fail(c, "products nested too deeply");
-  if (c->failed) r = c->zero;
+  if (c->reading.plain) return sx_close(c, X_PROD, k, body);
+  if (++c->budget.depth > SX_MAX_DEPTH) sc_fail(c, "products nested too deeply");
+  if (c->fault.failed) r = c->zero;
   else if (sx_is_int(c, sx_range_of(c, k), &n) && n <= MAX_FACTORS)
-    for (int64_t i = 0; i < n && !c->failed; i++)
+    for (int64_t i = 0; i < n && !c->fault.failed; i++)
       r = sx_mul(c, r, sx_subst(c, body, &(sx_map){k, sx_int(c, i)}, 1));
-  else if (sx_index_in_two(c, k, body, sx_product, &r)) r = c->failed ? c->zero : r;
+  else if (sx_index_in_two(c, k, body, sx_product, &r)) r = c->fault.failed ? c->zero : r;
   else if (sx_top_guard(c, body)) r = product_ite(c, k, body);
   else if (sx_terms(c, body) == 1) r = product_monomial(c, k, body);
   else r = sx_close_block(c, X_PROD, body, &k, 1);
-  c->depth--;
+  c->budget.depth--;
   return r;
 }

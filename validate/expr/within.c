@@ -6,29 +6,29 @@
 #include "validate/expr/expr_int.h"
 
 bool sc_within_begin(sc *c, sx at, sx size) {
-  if (c->n_within == SC_MAX_WITHIN) return false;
-  c->within[c->n_within].at = at;
-  c->within[c->n_within++].size = size;
+  if (c->parts.n_within == SC_MAX_WITHIN) return false;
+  c->parts.within[c->parts.n_within].at = at;
+  c->parts.within[c->parts.n_within++].size = size;
   return true;
 }
 
-void sc_within_end(sc *c) { c->n_within--; }
+void sc_within_end(sc *c) { c->parts.n_within--; }
 
 static sx without(sc *c, sx x, sx none, int depth);
 
 /* One branch of x; `*alive` is false where the facts leave no index that takes it. */
 static sx branch(sc *c, sx x, sx g, bool holds, sx none, int depth, bool *alive) {
-  const size_t facts = c->n_facts, path = c->n_path;
+  const size_t facts = c->here.n_facts, path = c->here.n_path;
   *alive = sc_assume(c, g, holds);
   const sx y = sx_cofactor(c, x, g, holds), r = *alive ? without(c, y, none, depth + 1) : y;
-  c->n_facts = facts, c->n_path = path;
+  c->here.n_facts = facts, c->here.n_path = path;
   return r;
 }
 
 /* x without the ends that are `none` and that no index within the parts reaches. */
 static sx without(sc *c, sx x, sx none, int depth) {
   const sx g = sx_top_guard(c, x);
-  if (!g || depth > 16 || c->failed) return x;
+  if (!g || depth > 16 || c->fault.failed) return x;
   const sx y = sx_cofactor(c, x, g, true), z = sx_cofactor(c, x, g, false);
   bool first, second;
   const sx u = branch(c, x, g, true, none, depth, &first);
@@ -40,13 +40,14 @@ static sx without(sc *c, sx x, sx none, int depth) {
 }
 
 sx sx_within(sc *c, sx x, sx none) {
-  const size_t facts = c->n_facts;
+  const size_t facts = c->here.n_facts;
   if (!sx_top_guard(c, x)) return x;
-  for (size_t i = 0; i < c->n_within && c->n_facts + 2 <= SC_MAX_FACTS; i++) {
-    c->fact[c->n_facts++] = c->within[i].at;
-    c->fact[c->n_facts++] = sx_sub(c, sx_sub(c, c->within[i].size, c->one), c->within[i].at);
+  for (size_t i = 0; i < c->parts.n_within && c->here.n_facts + 2 <= SC_MAX_FACTS; i++) {
+    c->here.fact[c->here.n_facts++] = c->parts.within[i].at;
+    c->here.fact[c->here.n_facts++] =
+        sx_sub(c, sx_sub(c, c->parts.within[i].size, c->one), c->parts.within[i].at);
   }
   x = without(c, x, none, 0);
-  c->n_facts = facts;
+  c->here.n_facts = facts;
   return x;
 }

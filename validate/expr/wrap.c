@@ -83,7 +83,7 @@ static bool is_size(const sc *c, sx x) {
   sx m, b;
   if (sc_op(c, x) == X_CONST) return true;
   if (sc_op(c, x) == X_SYM) {
-    const sx_sym *s = &c->sym[sc_word(c, x, 0)];
+    const sx_sym *s = &c->store.sym[sc_word(c, x, 0)];
     return s->role == 's' || s->role == 'x' || s->role == 'c' ||
            (s->role == 'q' && s->of && is_size(c, s->of));
   }
@@ -110,7 +110,7 @@ static double largest_leaf(sc *c, sx x) {
       (!v->low || sx_is_int(c, sc_size(c, v->low), &low)))
     return fmax(fabs((double)low), fabs((double)high));
   const double most = ldexp(1, (int)of_type[rule_variable_dtype(v)].bits - (v->narrow != RULE_U8));
-  return c->table_size[at & 63] || (v->high && !v->low) ? fmin(most, most_elements) : most;
+  return c->ranges.table_size[at & 63] || (v->high && !v->low) ? fmin(most, most_elements) : most;
 }
 
 static double largest_product(sc *c, sx x, int depth, int *left) {
@@ -166,7 +166,7 @@ static double largest(sc *c, sx x, int depth, int *left) {
   switch (sc_op(c, x)) {
   case X_CONST: return sx_is_q(c, x, &q) ? fabs(pv_q_value(&c->q, q)) : INFINITY;
   case X_SYM:
-    m = c->sym[sc_word(c, x, 0)].high;
+    m = c->store.sym[sc_word(c, x, 0)].high;
     return m && sx_is_int(c, m, &d) ? (double)d : is_size(c, x) ? most_elements : INFINITY;
   case X_BOUND: return most_elements;
   case X_ADD:
@@ -213,7 +213,7 @@ static sx strip_product(sc *c, sx m, unsigned bits, int depth) {
   sx r = c->one, b;
   uint32_t e;
   int64_t k;
-  for (size_t i = 0, n = sx_factors(c, m); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_factors(c, m); i < n && !c->fault.failed; i++) {
     sx_factor(c, m, i, &b, &e);
     const bool whole = pv_q_is_int(&c->q, e, &k) && k > 0;
     r = sx_mul(c, r, sx_pow(c, whole ? strip(c, b, bits, depth) : b, e));
@@ -225,9 +225,9 @@ static sx strip_sum(sc *c, sx x, unsigned bits, int depth) {
   sx k[SX_MAX_BLOCK];
   uint32_t n;
   const sx body = sx_open(c, x, k, &n), inner = strip(c, body, bits, depth);
-  if (c->failed || inner == body) return x;
+  if (c->fault.failed || inner == body) return x;
   sx r = inner;
-  for (uint32_t i = n; i-- > 0 && !c->failed;) r = sx_sum(c, k[i], r);
+  for (uint32_t i = n; i-- > 0 && !c->fault.failed;) r = sx_sum(c, k[i], r);
   return r;
 }
 
@@ -236,7 +236,7 @@ static sx strip(sc *c, sx x, unsigned bits, int depth) {
   sx r = c->zero, m;
   uint32_t q;
   int64_t k;
-  if (c->failed || depth >= MAX_DEPTH || !sc_has(c, x, S_INT)) return x;
+  if (c->fault.failed || depth >= MAX_DEPTH || !sc_has(c, x, S_INT)) return x;
   const sx_func f = sc_op(c, x) == X_FN ? (sx_func)sc_word(c, x, 0) : F_IF;
   if (sx_is_wrap(f) && of_type[type_of_wrap(f)].bits >= bits)
     return strip(c, sc_word(c, x, 1), bits, depth + 1);
@@ -246,7 +246,7 @@ static sx strip(sc *c, sx x, unsigned bits, int depth) {
       sx_term(c, x, i, &q, &m);
       if (!pv_q_is_int(&c->q, q, &k)) return x;
     }
-    for (size_t i = 0, n = sx_terms(c, x); i < n && !c->failed; i++) {
+    for (size_t i = 0, n = sx_terms(c, x); i < n && !c->fault.failed; i++) {
       sx_term(c, x, i, &q, &m);
       r = sx_add(c, r, sx_scale(c, q, strip(c, m, bits, depth + 1)));
     }
@@ -258,7 +258,7 @@ static sx strip(sc *c, sx x, unsigned bits, int depth) {
 }
 
 sx sx_unwrapped(sc *c, sx x, unsigned bits) {
-  return c->failed || sx_top_guard(c, x) ? x : strip(c, x, bits, 0);
+  return c->fault.failed || sx_top_guard(c, x) ? x : strip(c, x, bits, 0);
 }
 
 sx sx_of_equal_size(sc *c, sx x) {
@@ -270,15 +270,19 @@ sx sx_of_equal_size(sc *c, sx x) {
 
 static sx wrap_end(sc *c, sx x, const void *ctx) {
   const rule_dtype d = *(const rule_dtype *)ctx;
-  if (c->failed || x == c->neginf || is_machine_integer(c, x, d) || !sc_has(c, x, S_INT)) return x;
+  if (c->fault.failed || x == c->neginf || is_machine_integer(c, x, d) || !sc_has(c, x, S_INT))
+    return x;
   if (fits(c, x, d)) return x;
   const sx y = strip(c, x, of_type[d].bits, 0);
   if (sx_top_guard(c, y)) return sx_wrap(c, y, d);
   const bool in_range = fits(c, y, d);
   /* Few bits are chosen for how they wrap, and a cast to them for what it cuts off. */
-  const bool whole = c->whole && d == RULE_I64;
-  if (whole && !c->failed && !in_range) c->whole_used = true;
-  return c->failed || whole || in_range ? y : sc_node(c, X_FN, (uint32_t[2]){of_type[d].f, y}, 2);
+  const bool whole = c->reading.whole && d == RULE_I64;
+  if (whole && !c->fault.failed && !in_range) c->reading.whole_used = true;
+  return c->fault.failed || whole || in_range ? y
+                                              : sc_node(c, X_FN, (uint32_t[2]){of_type[d].f, y}, 2);
 }
 
-sx sx_wrap(sc *c, sx x, rule_dtype d) { return c->failed ? c->zero : sx_lift(c, x, wrap_end, &d); }
+sx sx_wrap(sc *c, sx x, rule_dtype d) {
+  return c->fault.failed ? c->zero : sx_lift(c, x, wrap_end, &d);
+}

@@ -101,7 +101,7 @@ static sx conjunction(sc *c, const atoms *a, unsigned set) {
 /* The lowest `k` bits of x. */
 static sx lowest(sc *c, sx x, int k) {
   if (k > MAX_BITS) sc_fail(c, "some bits of an integer");
-  return c->failed ? c->zero : sx_mod(c, x, sx_int(c, (int64_t)1 << k));
+  return c->fault.failed ? c->zero : sx_mod(c, x, sx_int(c, (int64_t)1 << k));
 }
 
 /* x, of which a mask takes some bits: a low one does not see how x wrapped. */
@@ -116,7 +116,7 @@ static sx low_bits(sc *c, sx x, int64_t mask) {
 static sx masked(sc *c, sx x, int64_t mask) {
   if (mask < 0) return sx_sub(c, x, masked(c, x, ~mask));
   sx r = c->zero;
-  for (int from = 0; from < 63 && mask >> from && !c->failed;) {
+  for (int from = 0; from < 63 && mask >> from && !c->fault.failed;) {
     int to = from;
     while (to < 63 && mask >> to & 1) to++;
     if (to > from) r = sx_add(c, r, sx_sub(c, lowest(c, x, to), lowest(c, x, from)));
@@ -141,7 +141,7 @@ sx sx_bits_and(sc *c, sx x, sx y) {
   int64_t mask;
   atoms a = {0};
   bits p, q, r = {{0}};
-  if (c->failed) return c->zero;
+  if (c->fault.failed) return c->zero;
   const sx g = sx_smallest_guard(c, (sx[2]){x, y}, 2);
   if (g) {
     const sx then = sx_bits_and(c, sx_cofactor(c, x, g, true), sx_cofactor(c, y, g, true));
@@ -160,7 +160,7 @@ sx sx_bits_and(sc *c, sx x, sx y) {
   for (unsigned s = 0; s < 1u << a.n; s++)
     for (unsigned t = 0; t < 1u << a.n && p.of[s]; t++) r.of[s | t] += p.of[s] * q.of[t];
   sx sum = c->zero;
-  for (unsigned s = 0; s < 1u << a.n && !c->failed; s++)
+  for (unsigned s = 0; s < 1u << a.n && !c->fault.failed; s++)
     if (r.of[s]) sum = sx_add(c, sum, sx_mul(c, sx_int(c, r.of[s]), conjunction(c, &a, s)));
   return sum;
 }

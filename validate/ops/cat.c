@@ -61,25 +61,27 @@ const pt_tensor *pt_cat(sc *c, const pt_tensor *const *t, size_t n, uint32_t d) 
  * and the dimension alone. Each such concatenation stands for a shape of its own (a bit from the
  * top among the leading dimensions). */
 static sx open_cat_elem(sc *c, const pt_tensor *t, const sx *idx) {
-  const uint32_t outer = c->at_place;
+  const uint32_t outer = c->parts.at_place;
   sx r = 0;
-  for (size_t k = t->n_list; k-- > 0 && !c->failed;) {
+  for (size_t k = t->n_list; k-- > 0 && !c->fault.failed;) {
     char name[64];
     uint32_t p = 0;
-    while (p < c->n_places && (c->place[p].join != (size_t)t->which || c->place[p].part != k ||
-                               c->place[p].outer != outer))
+    while (p < c->parts.n_places &&
+           (c->parts.place[p].join != (size_t)t->which || c->parts.place[p].part != k ||
+            c->parts.place[p].outer != outer))
       p++;
-    if (p == 63 || c->n_owned == 256) {
+    if (p == 63 || c->terms.n_owned == 256) {
       sc_fail(c, "too many concatenations");
       break;
     }
-    if (p == c->n_places) {
-      c->place[p].join = (size_t)t->which, c->place[p].part = k, c->place[p].outer = outer;
-      c->n_places++;
+    if (p == c->parts.n_places) {
+      c->parts.place[p].join = (size_t)t->which, c->parts.place[p].part = k,
+      c->parts.place[p].outer = outer;
+      c->parts.n_places++;
     }
-    c->at_place = p + 1;
+    c->parts.at_place = p + 1;
     const sx x = pt_at(c, t->list[k], idx);
-    c->at_place = outer;
+    c->parts.at_place = outer;
     snprintf(name, sizeof name, "part %d %zu %u", t->which, k, (unsigned)outer);
     r = r ? sx_ite(c, sx_lt(c, sc_unknown(c, name), c->zero), x, r) : x;
   }
@@ -92,16 +94,16 @@ static const pt_tensor *open_cat(sc *c, const pt_tensor *const *t, size_t n, sx 
   if (!r || n > 8 || c->r->n_vars > 40) return NULL;
   for (size_t i = 0; i < n; i++)
     if (t[i]->rank || !t[i]->lead || t[i]->kind != t[0]->kind) return NULL;
-  for (bool found = false; j < c->n_joins && !found; j += !found) {
-    found = c->join[j].n == n && c->join[j].dim == dim;
-    for (size_t i = 0; i < n && found; i++) found = c->join[j].lead[i] == t[i]->lead;
+  for (bool found = false; j < c->parts.n_joins && !found; j += !found) {
+    found = c->parts.join[j].n == n && c->parts.join[j].dim == dim;
+    for (size_t i = 0; i < n && found; i++) found = c->parts.join[j].lead[i] == t[i]->lead;
   }
   if (j == 16) return NULL;
-  if (j == c->n_joins) {
-    c->join[j].n = n;
-    c->join[j].dim = dim;
-    for (size_t i = 0; i < n; i++) c->join[j].lead[i] = t[i]->lead;
-    c->n_joins++;
+  if (j == c->parts.n_joins) {
+    c->parts.join[j].n = n;
+    c->parts.join[j].dim = dim;
+    for (size_t i = 0; i < n; i++) c->parts.join[j].lead[i] = t[i]->lead;
+    c->parts.n_joins++;
   }
   const pt_tensor **list = sc_take(c, n * sizeof *list);
   if (!list) return NULL;

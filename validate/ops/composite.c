@@ -477,7 +477,7 @@ static sx put_elem(sc *c, const pt_tensor *t, const sx *idx) {
   for (uint32_t i = rank; i-- > 0;) times = sx_sum(c, at[i], times);
   sc_defined_if(
       c, sx_le(c, times, c->one)); /* of two values for one place it is not said which stays */
-  if (old == c->zero && !c->plain) return put;
+  if (old == c->zero && !c->reading.plain) return put;
   return sx_ite(c, sx_lt(c, c->zero, times), put, old);
 }
 

@@ -102,7 +102,7 @@ bool pt_broadcast(sc *c, const pt_tensor *const *t, size_t n, sx *dim, uint32_t 
     }
     dim[k] = d;
   }
-  return !c->failed;
+  return !c->fault.failed;
 }
 
 static sx expand_elem(sc *c, const pt_tensor *t, const sx *idx) {
@@ -342,7 +342,7 @@ static const pt_value *define_clamp(pt_args *a, int which) {
   sc *c = a->c;
   const pt_tensor *x = pt_arg_tensor(a, "self"), *low = bound(a, names[which][0], -INFINITY),
                   *high = bound(a, names[which][1], INFINITY);
-  if (!x || x->kind == 'b' || (which && x->kind != 'f') || c->failed)
+  if (!x || x->kind == 'b' || (which && x->kind != 'f') || c->fault.failed)
     return NULL; /* hardtanh keeps integers */
   if (low && low->kind == 'b') return NULL;
   if (low) x = combine(c, MAXIMUM, x, low, c->one, 'i');
@@ -397,7 +397,7 @@ static sx round_end(sc *c, sx x, const void *ctx) {
     return x;
   if (sc_op(c, x) == X_MAX) { /* rounding does not fall */
     sx r = c->neginf;
-    for (uint32_t i = 0, n = sc_at(c, x)->n; i < n && !c->failed; i++)
+    for (uint32_t i = 0, n = sc_at(c, x)->n; i < n && !c->fault.failed; i++)
       r = sx_max(c, r, round_end(c, sc_word(c, x, i), ctx));
     return r;
   }

@@ -32,7 +32,7 @@ static sx pad_elem(sc *c, const pt_tensor *t, const sx *idx) {
   sx in[RULE_MAX_RANK];
   memcpy(in, idx, t->rank * sizeof *in);
   const sx i = sx_sub(c, idx[t->which], t->p[0]);
-  if (t->k[0] && c->mask_frames && !c->plain) {
+  if (t->k[0] && c->reading.mask_frames && !c->reading.plain) {
     in[t->which] = i;
     const sx low = indicator(c, sx_le(c, c->zero, i)),
              high = indicator(c, sx_lt(c, i, t->in[0]->dim[t->which]));
@@ -48,7 +48,7 @@ static sx pad_elem(sc *c, const pt_tensor *t, const sx *idx) {
  * value, or something is cut off. */
 static const pt_tensor *padded_more(sc *c, const pt_tensor *x, uint32_t d, sx left, sx right,
                                     sx value) {
-  if (x->elem != pad_elem || x->p[1] != value || c->plain) return NULL;
+  if (x->elem != pad_elem || x->p[1] != value || c->reading.plain) return NULL;
   const uint32_t own = (uint32_t)x->which;
   const sx before = x->p[0], behind = sx_sub(c, x->dim[own], sx_add(c, before, x->in[0]->dim[own]));
   if (own != d) {
@@ -80,7 +80,7 @@ const pt_tensor *pt_frame(sc *c, const pt_tensor *x, uint32_t d, sx before, sx b
   if (!own) return NULL;
   *own = *t;
   own->k[0] = 1;
-  c->has_frames = true;
+  c->reading.has_frames = true;
   return own;
 }
 
@@ -304,7 +304,7 @@ static const pt_value *define_arange(pt_args *a, int which) {
   const sx length = sx_sub(c, end, start);
   rule_dtype d;
   bool up;
-  if (c->failed || !sc_has(c, length, S_INT) || !sc_has(c, step, S_INT) || step == c->zero)
+  if (c->fault.failed || !sc_has(c, length, S_INT) || !sc_has(c, step, S_INT) || step == c->zero)
     return NULL;
   if (!sc_decide(c, sx_lt(c, c->zero, step), &up)) return NULL;
   pt_tensor *t = pt_new(c, 'i', arange_elem);

@@ -109,7 +109,7 @@ static const pt_tensor *loss(pt_args *a, const pt_tensor *x, const pt_tensor *y,
                              sx smoothing, int64_t reduction, const pt_tensor **share) {
   sc *c = a->c;
   const pt_tensor *w = pt_arg(a, "weight") ? pt_arg_tensor(a, "weight") : NULL;
-  if (c->failed || !losses_fit(a, x, y, w, probabilities)) return NULL;
+  if (c->fault.failed || !losses_fit(a, x, y, w, probabilities)) return NULL;
   const uint32_t d = x->rank > 1;
   pt_tensor *t = pt_new(c, 'f', loss_elem), *s = pt_new(c, 'f', share_elem);
   if (!t || !s) return NULL;
@@ -126,7 +126,7 @@ static const pt_tensor *loss(pt_args *a, const pt_tensor *x, const pt_tensor *y,
   const pt_elem f = s->elem;
   *s = *t;
   s->elem = f;
-  s->id = ++c->n_tensors;
+  s->id = ++c->terms.n_tensors;
   if (share) *share = total(c, s, NULL);
   if (reduction == NONE) return t;
   return total(c, t, reduction == MEAN ? s : NULL);
@@ -212,7 +212,7 @@ static sx placed_elem(sc *c, const pt_tensor *t, const sx *idx) {
   /* Where `times` is 0 or 1, and either nothing is put or nothing was there before, no condition is
    * needed: a sum says it. */
   const bool apart = k != c->zero && all_apart(c, place, k),
-             finite = old != c->neginf && put != c->neginf && !c->plain;
+             finite = old != c->neginf && put != c->neginf && !c->reading.plain;
   if (finite && t->in[2] && old == c->zero) return sx_ite(c, inside, put, old);
   if (finite && !t->in[2] && apart)
     return sx_ite(c, inside, sx_add(c, old, sx_mul(c, times, sx_sub(c, put, old))), old);

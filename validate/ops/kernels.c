@@ -10,7 +10,7 @@ static const pt_value *kernel_rms_norm(pt_args *a, int added) {
                   *r = added ? pt_arg_tensor(a, "residual") : NULL;
   char kind;
   if (!x || !w || x->kind != 'f' || w->kind != 'f' || x->rank == 0 || w->rank != 1 || w->lead ||
-      c->failed)
+      c->fault.failed)
     return NULL;
   const sx eps = pt_arg_scalar(a, "epsilon", &kind);
   if (!sc_require_eq(c, w->dim[0], x->dim[x->rank - 1])) return NULL;
@@ -95,7 +95,7 @@ static const pt_value *kernel_rotary(pt_args *a, int which) {
   const sx head = pt_arg_size(a, "head_size", 0);
   const bool neox = pt_arg_flag(a, "is_neox", false);
   sx half;
-  if (!p || !q || !k || !cache || c->failed || p->rank != 1 || p->lead || p->kind != 'i' ||
+  if (!p || !q || !k || !cache || c->fault.failed || p->rank != 1 || p->lead || p->kind != 'i' ||
       cache->rank != 2 || cache->lead || cache->kind != 'f')
     return NULL;
   if (!sc_require(c, sx_lt(c, c->zero, head)) ||
@@ -195,7 +195,7 @@ static const pt_value *kernel_attention(pt_args *a, int which) {
   const sx heads = pt_arg_size(a, "num_heads", 0), groups = pt_arg_size(a, "num_kv_heads", 0);
   sx d = pt_arg_size(a, "head_size", 0), e = 0;
   char kind;
-  if (!q || !k || !v || c->failed || q->rank < 2 || k->rank < 2 || v->rank < 2) return NULL;
+  if (!q || !k || !v || c->fault.failed || q->rank < 2 || k->rank < 2 || v->rank < 2) return NULL;
   if (!sc_require(c, sx_and(c, sx_lt(c, c->zero, heads),
                             sx_and(c, sx_lt(c, c->zero, groups), sx_lt(c, c->zero, d)))))
     return NULL;

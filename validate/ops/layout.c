@@ -97,7 +97,7 @@ static bool settled(sc *c, sx *dim, uint32_t n) {
     if (hole) dim[k] = c->minus_one;
     else if (!sc_require(c, sx_le(c, c->zero, dim[k]))) return false;
   }
-  return !c->failed;
+  return !c->fault.failed;
 }
 
 /* Sizes with one -1 worked out against `total`. */
@@ -377,7 +377,7 @@ static const pt_tensor *turned(sc *c, const pt_tensor *x, int which, uint32_t d,
       return NULL;
     if (!holds) {
       shift = sx_mod(c, shift, x->dim[d]);
-      if (c->failed) return NULL;
+      if (c->fault.failed) return NULL;
     }
   }
   pt_tensor *t = pt_like(c, x, x->kind, turn_elem);

@@ -24,7 +24,7 @@ sx pt_fitting(sc *c, sx x, rule_dtype d) {
 static sx typed_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const rule_dtype d = (rule_dtype)t->which;
   const sx x = pt_at(c, t->in[0], idx);
-  return c->machine ? sx_wrap(c, x, d) : pt_fitting(c, x, d);
+  return c->reading.machine ? sx_wrap(c, x, d) : pt_fitting(c, x, d);
 }
 
 static rule_dtype type_of(const pt_tensor *t) {
@@ -37,7 +37,7 @@ const pt_tensor *pt_typed(sc *c, const pt_tensor *t, rule_dtype d) {
   if (!r) return NULL;
   r->which = (int)d;
   r->narrow = d == RULE_I64 ? 0 : (uint8_t)d;
-  c->narrow |= d != RULE_I64;
+  c->reading.narrow |= d != RULE_I64;
   return r;
 }
 
@@ -72,7 +72,7 @@ static void note_tensor(operands *o, const pt_tensor *t) {
 }
 
 static void note_operands(sc *c, const rule_term *t, operands *o) {
-  for (uint32_t i = 0; i < t->n && !c->failed; i++) {
+  for (uint32_t i = 0; i < t->n && !c->fault.failed; i++) {
     const rule_term *x = t->child[i];
     if (x->kind == RULE_LIST) {
       note_operands(c, x, o);
@@ -93,7 +93,7 @@ static void note_numbers(pt_args *a, operands *o) {
         (a->schema->arg[i].type == RULE_ARG_TENSOR || a->schema->arg[i].type == RULE_ARG_SCALAR))
       note_tensor(o, pt_eval_tensor(a->c, x));
   }
-  for (size_t i = 0; i < o->n_numbers && o->type != RULE_I64 && !a->c->failed; i++)
+  for (size_t i = 0; i < o->n_numbers && o->type != RULE_I64 && !a->c->fault.failed; i++)
     (void)fitting_end(a->c, o->number[i], &o->type);
 }
 
@@ -143,8 +143,9 @@ const pt_value *pt_typed_results(pt_args *a, const pt_value *v) {
   sc *c = a->c;
   operands o = {.type = RULE_I64};
   rule_dtype d;
-  if (pt_arg_dtype(a, "dtype", &d) && rule_dtype_is_int(d) && d != RULE_I64) c->narrow = true;
-  if (!c->narrow) return v;
+  if (pt_arg_dtype(a, "dtype", &d) && rule_dtype_is_int(d) && d != RULE_I64)
+    c->reading.narrow = true;
+  if (!c->reading.narrow) return v;
   note_operands(c, a->t, &o);
   note_numbers(a, &o);
   const bool logic = !strncmp(a->t->u.s, "aten::any", 9) ||

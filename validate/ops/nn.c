@@ -93,7 +93,7 @@ static const pt_value *define_linear(pt_args *a, int which) {
   sc *c = a->c;
   const pt_tensor *x = pt_arg_tensor(a, "input"), *w = pt_arg_tensor(a, "weight"),
                   *b = pt_arg(a, "bias") ? pt_arg_tensor(a, "bias") : NULL;
-  if (!x || !w || x->rank == 0 || w->rank != 2 || w->lead || c->failed ||
+  if (!x || !w || x->rank == 0 || w->rank != 2 || w->lead || c->fault.failed ||
       (b && (b->rank > 1 || b->lead)))
     return NULL;
   const pt_tensor *r = pt_matmul(c, x, pt_transpose(c, w, 0, 1));
@@ -204,8 +204,8 @@ static bool broadcast_size(sc *c, sx *s, sx d) {
   bool same, one;
   if (!*s || *s == c->one) return *s = d, true;
   if (d == c->one || sx_same(c, *s, d)) return true;
-  if (!sc_decide(c, sx_eq(c, *s, d), &same) || same) return !c->failed;
-  if (!sc_decide(c, sx_eq(c, d, c->one), &one) || one) return !c->failed;
+  if (!sc_decide(c, sx_eq(c, *s, d), &same) || same) return !c->fault.failed;
+  if (!sc_decide(c, sx_eq(c, d, c->one), &one) || one) return !c->fault.failed;
   return sc_require(c, sx_eq(c, *s, c->one)) ? *s = d, true : false;
 }
 
@@ -266,7 +266,7 @@ static bool windows_over(sc *c, const window *w, uint32_t i, sx size, sx span, s
       sx_div(c, sx_add(c, sx_sub(c, whole, span), sx_sub(c, w->stride[i], c->one)), w->stride[i]),
       c->one);
   bool beyond, some;
-  if (c->failed ||
+  if (c->fault.failed ||
       !sc_decide(
           c, sx_le(c, sx_add(c, size, w->pad[i]), sx_mul(c, sx_sub(c, n, c->one), w->stride[i])),
           &beyond))
@@ -331,8 +331,8 @@ static const pt_value *define_conv(pt_args *a, int n) {
   sx out[3], per;
   const bool any = n == 0; /* aten::convolution */
   if (any && w) n = (int)w->rank - 2, win.n = (uint32_t)n;
-  if (!x || !w || n < 1 || n > 3 || c->failed || x->kind != 'f' || w->kind != 'f' || x->lead ||
-      w->lead || w->rank != win.n + 2)
+  if (!x || !w || n < 1 || n > 3 || c->fault.failed || x->kind != 'f' || w->kind != 'f' ||
+      x->lead || w->lead || w->rank != win.n + 2)
     return NULL;
   if (x->rank != win.n + 2 && (any || x->rank != win.n + 1)) return NULL;
   if (pt_arg(a, "transposed") && pt_arg_flag(a, "transposed", false))

@@ -15,7 +15,7 @@ enum { MAX_STRIPPED = 15 };
 /* The terms of p in which k occurs. */
 static sx terms_with(sc *c, sx p, sx k) {
   sx r = c->zero;
-  for (size_t i = 0, n = sx_terms(c, p); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_terms(c, p); i < n && !c->fault.failed; i++) {
     uint32_t q;
     sx m;
     sx_term(c, p, i, &q, &m);
@@ -27,7 +27,7 @@ static sx terms_with(sc *c, sx p, sx k) {
 /* One monomial without the positive factors that k does not occur in. */
 static sx factors_with(sc *c, sx m, sx k) {
   sx r = c->one;
-  for (size_t i = 0, n = sx_factors(c, m); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_factors(c, m); i < n && !c->fault.failed; i++) {
     sx b;
     uint32_t e;
     sx_factor(c, m, i, &b, &e);
@@ -79,8 +79,8 @@ static sx stripped(sc *c, sx k, sx p) {
 }
 
 static sx simplest(sc *c, sx k, sx body) {
-  for (int i = 0;
-       i < MAX_STRIPPED && !c->plain && !sx_top_guard(c, body) && body != c->neginf && !c->failed;
+  for (int i = 0; i < MAX_STRIPPED && !c->reading.plain && !sx_top_guard(c, body) &&
+                  body != c->neginf && !c->fault.failed;
        i++) {
     const sx next = stripped(c, k, body);
     if (next == body) break;
@@ -90,7 +90,7 @@ static sx simplest(sc *c, sx k, sx body) {
 }
 
 sx sx_row(sc *c, sx k, sx body) {
-  if (c->failed || k == c->zero) return c->zero;
+  if (c->fault.failed || k == c->zero) return c->zero;
   if (sc_flags(c, body) & S_BOOL) sc_fail(c, "an order of truth values");
   return sx_close(c, X_ROW, k, simplest(c, k, body));
 }
@@ -105,7 +105,7 @@ static bool is_place(const sc *c, sx x) {
 static sx undone(sc *c, sx rank, sx row) {
   sx k[8];
   uint32_t n;
-  if (c->plain || !is_place(c, rank)) return 0;
+  if (c->reading.plain || !is_place(c, rank)) return 0;
   const sx of = sc_word(c, rank, 2), r = sc_word(c, rank, 1), high = sc_word(c, row, 1);
   if (!sx_same(c, sc_word(c, of, 1), high)) return 0;
   const sx body = sx_open(c, of, k, &n), down = sx_neg(c, body),
@@ -118,19 +118,20 @@ static sx undone(sc *c, sx rank, sx row) {
 
 sx sx_place(sc *c, sx rank, sx row) {
   if (row == c->zero) return c->zero; /* of one element */
-  c->ties = true;
+  c->used.ties = true;
   const sx back = undone(c, rank, row);
   return back ? back : sx_fn2(c, F_PLACE, rank, row);
 }
 
 void sx_over_places(sc *c, sx k, sx *body) {
-  if (!c->ties || c->plain || c->failed) return;
-  const sx place = sx_find_place(c, k, *body), high = c->sym[sc_word(c, k, 0)].high;
+  if (!c->used.ties || c->reading.plain || c->fault.failed) return;
+  const sx place = sx_find_place(c, k, *body), high = c->store.sym[sc_word(c, k, 0)].high;
   if (!place || sx_occurs(c, k, sc_word(c, place, 2)) ||
       !sx_same(c, sc_word(c, sc_word(c, place, 2), 1), high))
     return;
   const sx at = sc_index(c, high), by_place = sx_subst(c, *body, &(sx_map){place, at}, 1);
-  if (!c->failed && !sx_occurs(c, k, by_place)) *body = sx_subst(c, by_place, &(sx_map){at, k}, 1);
+  if (!c->fault.failed && !sx_occurs(c, k, by_place))
+    *body = sx_subst(c, by_place, &(sx_map){at, k}, 1);
 }
 
 /* The place of that rank among `body` over k. Of a row and its negative one stands for both: what
@@ -139,7 +140,8 @@ void sx_over_places(sc *c, sx k, sx *body) {
 static sx place_among(sc *c, sx k, sx rank, sx n, sx body, bool in_order) {
   if (k == c->zero) return c->zero;
   body = simplest(c, k, body);
-  const bool known = !c->plain && !sx_top_guard(c, body) && body != c->neginf && !c->failed;
+  const bool known =
+      !c->reading.plain && !sx_top_guard(c, body) && body != c->neginf && !c->fault.failed;
   if (!in_order && known && pv_q_sign(&c->q, sx_leading(c, body, true)) < 0) {
     body = sx_neg(c, body);
     rank = sx_sub(c, sx_sub(c, n, c->one), rank);
@@ -197,7 +199,7 @@ static const pt_value *define_order(pt_args *a, int which) {
       which == TOPK ? !pt_arg_flag(a, "largest", true) : !pt_arg_flag(a, "descending", false);
   pt_tensor *place = ordered(c, x, d, least, 'i', place_elem),
             *value = ordered(c, x, d, least, x->kind, value_elem);
-  if (!place || !value || c->failed) return NULL;
+  if (!place || !value || c->fault.failed) return NULL;
   place->k[3] = value->k[3] = which != TOPK && pt_arg_flag(a, "stable", false);
   if (which == TOPK) {
     const sx k = pt_arg_size(a, "k", 1);
@@ -210,7 +212,7 @@ static const pt_value *define_order(pt_args *a, int which) {
         sc_fail(c, "a topk in no order");
         return NULL;
       }
-      c->unsorted |= n == 2;
+      c->used.unsorted |= n == 2;
     }
     place->dim[d] = value->dim[d] = k;
   }
@@ -222,7 +224,8 @@ static const pt_value *define_arg(pt_args *a, int least) {
   const pt_tensor *x = pt_arg_tensor(a, "self");
   uint32_t d = 0;
   const bool keep = pt_arg_flag(a, "keepdim", false), all = !pt_arg(a, "dim");
-  if (!x || x->rank == 0 || x->kind == 'b' || c->failed || (all && (keep || x->lead))) return NULL;
+  if (!x || x->rank == 0 || x->kind == 'b' || c->fault.failed || (all && (keep || x->lead)))
+    return NULL;
   if (all) x = pt_flatten(c, x, 0, x->rank - 1);
   if (!x || (!all && !pt_arg_dim(a, "dim", 0, x, &d)) ||
       !sc_require(c, sx_lt(c, c->zero, x->dim[d])))

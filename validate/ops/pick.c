@@ -22,7 +22,7 @@ static bool shows_all(sc *c, const pt_tensor *index, uint32_t *var) {
   sx idx[RULE_MAX_RANK];
   for (uint32_t i = 0; i < index->rank; i++) idx[i] = sc_index(c, index->dim[i]);
   const sx x = pt_at(c, index, idx);
-  if (c->failed || sc_op(c, x) != X_LEAF) return false;
+  if (c->fault.failed || sc_op(c, x) != X_LEAF) return false;
   const rule_variable *v = &c->r->var[ *var = sc_word(c, x, 0)];
   if (v->any_shape || v->leading || sc_at(c, x)->n != v->n_dims + 1) return false;
   for (uint32_t k = 0; k < v->n_dims; k++) {
@@ -32,8 +32,8 @@ static bool shows_all(sc *c, const pt_tensor *index, uint32_t *var) {
       if (!size) return false;
       continue;
     }
-    if (sc_op(c, at) != X_SYM || !c->sym[sc_word(c, at, 0)].high ||
-        !sx_same(c, c->sym[sc_word(c, at, 0)].high, size))
+    if (sc_op(c, at) != X_SYM || !c->store.sym[sc_word(c, at, 0)].high ||
+        !sx_same(c, c->store.sym[sc_word(c, at, 0)].high, size))
       return false;
     for (uint32_t j = 0; j < k; j++)
       if (sc_word(c, x, j + 1) == at) return false;
@@ -52,24 +52,25 @@ static bool of_variable(sc *c, const pt_tensor *index, uint32_t *var) {
 static void note_both(sc *c, const pt_tensor *index, sx size, bool from_end, sx besides) {
   uint32_t var;
   if ((!from_end && !besides) || !of_variable(c, index, &var)) return;
-  sx *end = &c->end_size[var & 63], *class = &c->class_size[var & 63],
-     *none = &c->no_class[var & 63];
+  sx *end = &c->ranges.end_size[var & 63], *class = &c->ranges.class_size[var & 63],
+     *none = &c->ranges.no_class[var & 63];
   if (from_end) *end = size;
   else *class = size, *none = besides;
   if (!*end || !*class || !sx_ge0(c, sx_sub(c, sx_neg(c, sx_add(c, *none, *end)), c->one))) return;
-  sx *known = &c->table_size[var & 63];
+  sx *known = &c->ranges.table_size[var & 63];
   if (!*known || !sx_ge0(c, sx_sub(c, *class, *known))) *known = *class;
 }
 
 void pt_bound_index_else(sc *c, const pt_tensor *index, sx size, bool from_end, sx besides) {
-  if (c->on_index && !c->failed) c->on_index(c, index, size, from_end, besides);
-  if (!c->failed) note_both(c, index, size, from_end, besides);
+  if (c->hooks.on_index && !c->fault.failed) c->hooks.on_index(c, index, size, from_end, besides);
+  if (!c->fault.failed) note_both(c, index, size, from_end, besides);
 }
 
 static void in_range(sc *c, const pt_tensor *index, sx size) {
   uint32_t var;
   if (!of_variable(c, index, &var)) return;
-  sx *known = &c->table_size[var & 63]; /* of several tables the smallest that is known to be */
+  sx *known =
+      &c->ranges.table_size[var & 63]; /* of several tables the smallest that is known to be */
   if (!*known || !sx_ge0(c, sx_sub(c, size, *known))) *known = size;
 }
 

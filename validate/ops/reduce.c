@@ -251,7 +251,7 @@ static sx softmax_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const sx k = t->rank ? sc_index(c, t->dim[t->k[0]]) : c->zero;
   if (t->rank) in[t->k[0]] = k;
   const sx sum = sx_sum(c, k, sx_exp(c, pt_at(c, t->in[0], in))), x = pt_at(c, t->in[0], idx);
-  if (c->read_masks && (t->which == LOG_SOFTMAX || !sc_row_keeps(c, t, idx)))
+  if (c->reading.read_masks && (t->which == LOG_SOFTMAX || !sc_row_keeps(c, t, idx)))
     sc_fail(c, "a finite mask that may cover a whole row");
   if (t->which == LOG_SOFTMAX) return sx_sub(c, x, sx_log(c, sum));
   /* A row that is masked wholly: attention gives 0, softmax is not defined. */
@@ -327,7 +327,7 @@ static const pt_value *define_layer_norm(pt_args *a, int which) {
   uint32_t n;
   char kind;
   bool drop[RULE_MAX_RANK] = {false};
-  if (!x || x->kind != 'f' || c->failed || !pt_arg_sizes(a, "normalized_shape", shape, &n) ||
+  if (!x || x->kind != 'f' || c->fault.failed || !pt_arg_sizes(a, "normalized_shape", shape, &n) ||
       n == 0 || n > x->rank)
     return NULL;
   if (!pt_arg(a, "eps")) return NULL; /* rms_norm's depends on the dtype */
@@ -366,7 +366,8 @@ static const pt_tensor *group_norm(sc *c, const pt_tensor *x, const pt_tensor *w
                                    const pt_tensor *b, sx groups, sx eps, const pt_tensor **stat) {
   bool drop[RULE_MAX_RANK] = {false};
   sx dim[RULE_MAX_RANK], per;
-  if (!x || x->lead || x->rank < 2 || x->rank + 1 > RULE_MAX_RANK || x->kind != 'f' || c->failed)
+  if (!x || x->lead || x->rank < 2 || x->rank + 1 > RULE_MAX_RANK || x->kind != 'f' ||
+      c->fault.failed)
     return NULL;
   if (!sc_multiple(c, x->dim[1], groups, &per)) return NULL;
   for (uint32_t k = 0; k <= x->rank; k++)
@@ -424,7 +425,7 @@ static const pt_value *define_batch_norm(pt_args *a, int which) {
                   *v = pt_arg(a, "running_var") ? pt_arg_tensor(a, "running_var") : NULL;
   char kind;
   (void)which;
-  if (!x || x->lead || x->rank < 2 || x->kind != 'f' || c->failed) return NULL;
+  if (!x || x->lead || x->rank < 2 || x->kind != 'f' || c->fault.failed) return NULL;
   if (pt_arg_flag(a, "training",
                   true)) { /* its own statistics; running ones, where given, would be written to */
     bool drop[RULE_MAX_RANK];

@@ -81,7 +81,7 @@ bool pt_slice_bounds(pt_args *a, const pt_tensor *x, uint32_t d, sx *start, sx *
   *n = !some             ? c->zero
        : *step == c->one ? length
                          : sx_add(c, c->one, sx_div(c, sx_sub(c, length, c->one), *step));
-  return !c->failed;
+  return !c->fault.failed;
 }
 
 enum { SLICE, SELECT, NARROW };
@@ -123,18 +123,18 @@ static bool share(sc *c, sx size, sx n, sx *out, int64_t *rest) {
   /* size = k u + r where it has been solved for already. */
   for (int64_t r = 1; r < k; r++)
     if (sx_divides(c, n, sx_sub(c, size, sx_int(c, r)), out)) return *rest = r, true;
-  for (int64_t r = 0; r < k && !c->failed; r++) {
+  for (int64_t r = 0; r < k && !c->fault.failed; r++) {
     const sx u =
         sc_derived(c, "share", sx_add(c, size, sx_mul(c, n, sc_symbol_named(c, "per"))), r == 0);
-    if (c->failed) return false;
+    if (c->fault.failed) return false;
     const sx g = sx_eq(c, size, sx_add(c, sx_mul(c, n, u), sx_int(c, r)));
     if (!sx_top_guard(c, g)) {
       sc_fail(c, "parts of sizes that are not known");
       return false;
     }
-    c->choice[r] = (sc_guess){sx_top_guard(c, g), true};
+    c->here.choice[r] = (sc_guess){sx_top_guard(c, g), true};
   }
-  if (!c->failed) c->n_choices = (size_t)k;
+  if (!c->fault.failed) c->here.n_choices = (size_t)k;
   sc_fail(c, "a case split");
   return false;
 }

@@ -182,7 +182,7 @@ const pt_tensor *pt_by_channel(sc *c, const pt_tensor *y, const pt_tensor *bias,
 static const pt_value *define_conv_transpose(pt_args *a, int n) {
   const pt_tensor *x = pt_arg_tensor(a, "input"), *w = pt_arg_tensor(a, "weight"),
                   *bias = pt_arg(a, "bias") ? pt_arg_tensor(a, "bias") : NULL;
-  if (a->c->failed) return NULL;
+  if (a->c->fault.failed) return NULL;
   return pt_one(a->c,
                 pt_by_channel(a->c, pt_conv_transpose(a, (uint32_t)n, x, w), bias, (uint32_t)n));
 }

@@ -491,7 +491,7 @@ static const pt_value *define_written(pt_args *a, int which) {
   size_t n = 0;
   const written *w = &table[which];
   for (; !holds(a, w); w++)
-    if (a->c->failed || w + 1 == table + sizeof table / sizeof *table ||
+    if (a->c->fault.failed || w + 1 == table + sizeof table / sizeof *table ||
         strcmp(w[1].op, w->op) != 0)
       return NULL;
   if (!fits(a, w)) return NULL;

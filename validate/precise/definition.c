@@ -84,7 +84,7 @@ static bool whole(walk *w, sx x, int64_t *out) {
   int64_t d = 0;
   switch (sc_op(w->c, x)) {
   case X_CONST: return whole_rational(w, word(w, x, 0), out);
-  case X_SYM: *out = w->sym[word(w, x, 0)]; return w->c->sym[word(w, x, 0)].role == 'x';
+  case X_SYM: *out = w->sym[word(w, x, 0)]; return w->c->store.sym[word(w, x, 0)].role == 'x';
   case X_BOUND:
     if (word(w, x, 0) >= MOST_LEVELS) return false;
     *out = w->bound[word(w, x, 0)];
@@ -355,7 +355,7 @@ static bool literal_of(walk *w, const char *name, vn *r) {
 }
 
 static void symbol(walk *w, sx x, vn *r) {
-  const sx_sym *s = &w->c->sym[word(w, x, 0)];
+  const sx_sym *s = &w->c->store.sym[word(w, x, 0)];
   if (s->role == 'c') vn_gelu_root(w->v, r);
   else if (s->role == 'x') vn_int(w->v, r, w->sym[word(w, x, 0)]);
   else if (!literal_of(w, s->name, r)) w->v->lacks = true;
@@ -430,11 +430,11 @@ static const vp_tensor *elements(walk *w, const pt_tensor *of, const rule_tensor
     if (!sx_is_int(w->c, of->dim[d], &size) || size != got->shape.dim[d]) return NULL;
     idx[d] = sc_index(w->c, of->dim[d]);
   }
-  w->c->plain = true;
+  w->c->reading.plain = true;
   x = got->numel > 0 ? pt_at(w->c, of, idx) : w->c->zero;
-  w->c->plain = false;
-  vp_tensor *t = w->c->failed ? NULL : vp_new(w->v, got->dtype, &got->shape);
-  int64_t *sym = vp_take(w->v, (w->c->n_syms + 1) * sizeof *sym);
+  w->c->reading.plain = false;
+  vp_tensor *t = w->c->fault.failed ? NULL : vp_new(w->v, got->dtype, &got->shape);
+  int64_t *sym = vp_take(w->v, (w->c->store.n_syms + 1) * sizeof *sym);
   vn *r = get(w);
   if (!t || !sym || !r) return NULL;
   w->sym = sym;
@@ -451,11 +451,11 @@ static const vp_tensor *elements(walk *w, const pt_tensor *of, const rule_tensor
 
 static bool all_results(walk *w, const rule *r, const vp_tensor **out) {
   const pt_value *value = pt_eval(w->c, r->lhs);
-  if (!value || w->c->failed) return false;
+  if (!value || w->c->fault.failed) return false;
   for (size_t i = 0; i < w->k->n_got; i++) {
     if (rule_dtype_is_complex(w->k->got[i]->dtype) || (value->several && i >= value->n)) continue;
     const pt_tensor *t = value->several ? pt_piece(w->c, value, i) : i == 0 ? value->t[0] : NULL;
-    if (t && !w->c->failed) out[i] = elements(w, t, w->k->got[i]);
+    if (t && !w->c->fault.failed) out[i] = elements(w, t, w->k->got[i]);
     if (!vp_go(w->v, 0)) return false;
   }
   return out[0] != NULL;
@@ -513,13 +513,13 @@ static bool define(vp *v, const vp_call *k, const rule *r, const literals *l, bo
   if (!c) v->no_memory = true;
   else if (!sc_init(c, r, val_engine_schemas(v->e), NULL)) v->no_memory = true;
   else {
-    c->max_work = MOST_SETUP;
-    c->decimals = decimals;
+    c->budget.max_work = MOST_SETUP;
+    c->reading.decimals = decimals;
     sc_declare_names(c);
     walk w = {.v = v, .c = c, .k = k, .literals = l};
     ok = all_results(&w, r, out);
     free(w.spare);
-    v->no_memory |= c->no_memory;
+    v->no_memory |= c->fault.no_memory;
   }
   if (c) sc_fini(c);
   free(c);

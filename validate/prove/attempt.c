@@ -23,18 +23,19 @@ static void describe(const sc *c, rule_verdict *out) {
                         .scope = open    ? RULE_ALL_SHAPES
                                  : named ? RULE_THESE_RANKS
                                          : RULE_THESE_SHAPES};
-  out->method = c->used_z3 ? RULE_BY_CASES : RULE_BY_ELEMENT;
-  out->rests_on = (c->literal ? RULE_RESTS_ON_LITERALS : 0u) |
-                  (c->masks ? RULE_RESTS_ON_MASKS : 0u) | (c->in_parts ? RULE_RESTS_IN_PARTS : 0u) |
-                  (c->ties ? RULE_RESTS_ON_TIES : 0u) | (c->unsorted ? RULE_RESTS_ON_ORDER : 0u) |
-                  (c->whole_used ? RULE_RESTS_ON_WHOLE : 0u);
-  out->n_relative = (uint32_t)c->n_relative;
-  if (c->n_relative && strlen(c->relative[0]) < sizeof out->relative_to)
-    snprintf(out->relative_to, sizeof out->relative_to, "%s", c->relative[0]);
+  out->method = c->used.z3 ? RULE_BY_CASES : RULE_BY_ELEMENT;
+  out->rests_on =
+      (c->used.literal ? RULE_RESTS_ON_LITERALS : 0u) | (c->used.masks ? RULE_RESTS_ON_MASKS : 0u) |
+      (c->used.in_parts ? RULE_RESTS_IN_PARTS : 0u) | (c->used.ties ? RULE_RESTS_ON_TIES : 0u) |
+      (c->used.unsorted ? RULE_RESTS_ON_ORDER : 0u) |
+      (c->reading.whole_used ? RULE_RESTS_ON_WHOLE : 0u);
+  out->n_relative = (uint32_t)c->terms.n_relative;
+  if (c->terms.n_relative && strlen(c->terms.relative[0]) < sizeof out->relative_to)
+    snprintf(out->relative_to, sizeof out->relative_to, "%s", c->terms.relative[0]);
   size_t at = 0;
-  for (size_t i = 0; i < c->n_relative && at < sizeof out->reason; i++) {
+  for (size_t i = 0; i < c->terms.n_relative && at < sizeof out->reason; i++) {
     const int n = snprintf(out->reason + at, sizeof out->reason - at, "%s%s",
-                           i ? ", " : "relative to ", c->relative[i]);
+                           i ? ", " : "relative to ", c->terms.relative[i]);
     at += n > 0 ? (size_t)n : 0;
   }
 }
@@ -50,28 +51,29 @@ int64_t sc_budget(const val_options *o) {
 
 static void begin(sc *c, const sc_look *look, const val_options *o, sc_obligations *obligations) {
   c->look = look;
-  c->machine = true;
-  c->whole = o && o->whole;
-  c->read_literals = look->read_literals;
-  c->read_masks = look->read_literals && sc_only_masks(c->r);
-  c->mask_frames = look->mask_frames;
-  c->rlimit = o->z3_rlimit;
-  c->max_work = look->max_work;
+  c->reading.machine = true;
+  c->reading.whole = o && o->whole;
+  c->reading.read_literals = look->read_literals;
+  c->reading.read_masks = look->read_literals && sc_only_masks(c->r);
+  c->reading.mask_frames = look->mask_frames;
+  c->budget.rlimit = o->z3_rlimit;
+  c->budget.max_work = look->max_work;
   c->obligations = obligations;
-  c->literal = look->used.literal;
-  c->used_z3 = look->used.z3;
-  c->ties = look->used.ties;
-  c->unsorted = look->used.unsorted;
-  c->in_parts = look->used.parts;
-  c->whole_used = look->used.whole;
+  c->used.literal = look->used.literal;
+  c->used.z3 = look->used.z3;
+  c->used.ties = look->used.ties;
+  c->used.unsorted = look->used.unsorted;
+  c->used.in_parts = look->used.parts;
+  c->reading.whole_used = look->used.whole;
 }
 
 static void look_back(const sc *c, sc_sight *sight) {
-  sight->has_frames = c->has_frames;
-  sight->readable |= c->readable || sc_only_masks(c->r);
-  sight->masked = c->masked;
-  sight->work = c->work;
-  sight->used = (sc_used){c->literal, c->used_z3, c->ties, c->unsorted, c->in_parts, c->whole_used};
+  sight->has_frames = c->reading.has_frames;
+  sight->readable |= c->reading.readable || sc_only_masks(c->r);
+  sight->masked = c->used.masked;
+  sight->work = c->budget.work;
+  sight->used = (sc_used){c->used.literal,  c->used.z3,       c->used.ties,
+                          c->used.unsorted, c->used.in_parts, c->reading.whole_used};
 }
 
 iso_code sc_attempt(const sc_asked *q, const sc_look *look, sc_obligations *obligations,
@@ -83,15 +85,15 @@ iso_code sc_attempt(const sc_asked *q, const sc_look *look, sc_obligations *obli
     begin(c, look, q->o, obligations);
     k->c = c;
     sc_declare_names(c);
-    ok = !c->failed && sc_prove_case(k);
-    memory = !c->no_memory;
-    overran = c->overran;
+    ok = !c->fault.failed && sc_prove_case(k);
+    memory = !c->fault.no_memory;
+    overran = c->fault.overran;
     if (ok && !k->some_model) {
       ok = false;
       snprintf(k->why, sizeof k->why, "%s", SC_NOWHERE);
     }
     if (ok) describe(c, out);
-    else say(out, k->why[0] ? k->why : c->reason);
+    else say(out, k->why[0] ? k->why : c->fault.reason);
     look_back(c, sight);
   }
   if (c) sc_fini(c);

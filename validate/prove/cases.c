@@ -19,10 +19,10 @@ typedef enum standing { CONTRADICTION, FINE, SOLVED, OPEN } standing;
 
 static sx restated(sc *c, sc_guess g) {
   sx_map map[SC_MAX_GUESSES];
-  for (size_t k = 0; k < c->n_bound_sizes; k++)
-    map[k] = (sx_map){c->bound_size[k].from, c->bound_size[k].to};
+  for (size_t k = 0; k < c->here.n_bound_sizes; k++)
+    map[k] = (sx_map){c->here.bound_size[k].from, c->here.bound_size[k].to};
   sx x = sc_node(c, X_ITE, (uint32_t[3]){g.cond, c->yes, c->no}, 3);
-  if (c->n_bound_sizes) x = sx_subst(c, x, map, c->n_bound_sizes);
+  if (c->here.n_bound_sizes) x = sx_subst(c, x, map, c->here.n_bound_sizes);
   else if (sc_op(c, g.cond) == X_LT) x = sx_lt(c, sc_word(c, g.cond, 0), c->zero);
   return g.holds ? x : sx_not(c, x);
 }
@@ -43,19 +43,19 @@ static bool guessed(sc_cases *k, sx g, bool *holds) {
 /* Let a condition hold. SOLVED: a name was bound, and everything is to be read again. */
 static standing hold(sc_cases *k, sx cond, bool facts) {
   sc *c = k->c;
-  while (!c->failed) {
+  while (!c->fault.failed) {
     if (cond == c->yes) return FINE;
     if (cond == c->no) return CONTRADICTION;
     const sx g = sx_top_guard(c, cond), x = sc_word(c, cond, 1), y = sc_word(c, cond, 2);
     bool holds, known = false;
-    for (size_t i = 0; i < c->n_path && !known; i++)
-      if (c->path[i].cond == g) known = true, holds = c->path[i].holds;
+    for (size_t i = 0; i < c->here.n_path && !known; i++)
+      if (c->here.path[i].cond == g) known = true, holds = c->here.path[i].holds;
     if (!known && !facts && x != c->no && y != c->no) known = guessed(k, g, &holds);
     if (!known && x != c->no && y != c->no) {
       if (!facts) return FINE; /* its turn comes */
-      c->choice[0] = (sc_guess){g, true};
-      c->choice[1] = (sc_guess){g, false};
-      c->n_choices = 2;
+      c->here.choice[0] = (sc_guess){g, true};
+      c->here.choice[1] = (sc_guess){g, false};
+      c->here.n_choices = 2;
       return OPEN;
     }
     if (!known) {
@@ -66,7 +66,7 @@ static standing hold(sc_cases *k, sx cond, bool facts) {
         const sx f = holds ? sx_sub(c, c->minus_one, p) : p;
         if (sc_bounded_below(c, f) || sc_bounded_above(c, f)) return SOLVED;
       }
-      if (facts && !sc_assume(c, g, holds)) return c->failed ? OPEN : CONTRADICTION;
+      if (facts && !sc_assume(c, g, holds)) return c->fault.failed ? OPEN : CONTRADICTION;
     }
     cond = holds ? x : y;
   }
@@ -75,14 +75,14 @@ static standing hold(sc_cases *k, sx cond, bool facts) {
 
 static standing all_hold(sc_cases *k, bool facts) {
   sc *c = k->c;
-  c->n_facts = c->n_path = 0;
-  for (size_t i = 0; i < c->n_bound_sizes && facts; i++) {
-    const sx_sym *s = &c->sym[sc_word(c, c->bound_size[i].from, 0)];
+  c->here.n_facts = c->here.n_path = 0;
+  for (size_t i = 0; i < c->here.n_bound_sizes && facts; i++) {
+    const sx_sym *s = &c->store.sym[sc_word(c, c->here.bound_size[i].from, 0)];
     if (!s->has_low) continue;
-    const sx f = sx_sub(c, c->bound_size[i].to, sx_int(c, s->low));
+    const sx f = sx_sub(c, c->here.bound_size[i].to, sx_int(c, s->low));
     if (sx_ge0(c, f)) continue;
     if (sx_ge0(c, sx_sub(c, c->minus_one, f))) return CONTRADICTION;
-    if (c->n_facts < SC_MAX_FACTS) c->fact[c->n_facts++] = f;
+    if (c->here.n_facts < SC_MAX_FACTS) c->here.fact[c->here.n_facts++] = f;
   }
   for (int part = 0; part < 2; part++) {
     /* As facts the guesses come first: they say which part of a condition holds. */
@@ -93,25 +93,26 @@ static standing all_hold(sc_cases *k, bool facts) {
       if (s != FINE) return s;
     }
   }
-  return c->failed ? OPEN : FINE;
+  return c->fault.failed ? OPEN : FINE;
 }
 
 static standing set_up(sc_cases *k) {
   sc *c = k->c;
-  c->n_bound_sizes = c->n_memo = c->n_elems = c->n_choices = c->n_domain = 0;
-  c->failed = c->undefined = false;
-  c->depth = c->ge_depth = 0;
-  c->reason[0] = 0;
-  memset(c->lead_of, 0, sizeof c->lead_of);
-  c->n_joins = c->n_within = c->n_places = c->at_place = 0;
-  memset(c->table_size, 0, sizeof c->table_size);
-  memset(c->end_size, 0, sizeof c->end_size);
-  memset(c->class_size, 0, sizeof c->class_size);
-  c->residues = 1;
-  if (c->cap_elems) {
-    free(c->elems);
-    c->elems = NULL;
-    c->cap_elems = 0;
+  c->here.n_bound_sizes = c->terms.n_memo = c->terms.n_elems = c->here.n_choices =
+      c->here.n_domain = 0;
+  c->fault.failed = c->fault.undefined = false;
+  c->budget.depth = c->budget.ge_depth = 0;
+  c->fault.reason[0] = 0;
+  memset(c->ranges.lead_of, 0, sizeof c->ranges.lead_of);
+  c->parts.n_joins = c->parts.n_within = c->parts.n_places = c->parts.at_place = 0;
+  memset(c->ranges.table_size, 0, sizeof c->ranges.table_size);
+  memset(c->ranges.end_size, 0, sizeof c->ranges.end_size);
+  memset(c->ranges.class_size, 0, sizeof c->ranges.class_size);
+  c->here.residues = 1;
+  if (c->terms.cap_elems) {
+    free(c->terms.elems);
+    c->terms.elems = NULL;
+    c->terms.cap_elems = 0;
   }
   iso_arena_fini(&c->arena);
   standing s = SOLVED;
@@ -123,8 +124,8 @@ static uint64_t joined(const sc *c, uint64_t lead) {
   for (bool grew = true; grew;) {
     grew = false;
     for (int i = 0; i < 64; i++)
-      if (c->lead_of[i] & lead && (c->lead_of[i] | lead) != lead)
-        lead |= c->lead_of[i], grew = true;
+      if (c->ranges.lead_of[i] & lead && (c->ranges.lead_of[i] | lead) != lead)
+        lead |= c->ranges.lead_of[i], grew = true;
   }
   return lead;
 }
@@ -142,9 +143,9 @@ static const pt_tensor *laid_out_as(sc *c, const pt_tensor *b, const pt_tensor *
 
 /* Whether an element of t, as the definitions give it, may be minus infinity. */
 static void note_masked(sc *c, const pt_tensor *t, const sx *idx) {
-  c->plain = true;
-  c->masked |= (sc_flags(c, pt_at(c, t, idx)) & S_MASKED) != 0;
-  c->plain = false;
+  c->reading.plain = true;
+  c->used.masked |= (sc_flags(c, pt_at(c, t, idx)) & S_MASKED) != 0;
+  c->reading.plain = false;
 }
 
 /* Whether both sides have one rank, one kind and one size everywhere. */
@@ -179,9 +180,9 @@ static bool same_shape(sc *c, const pt_tensor *a, const pt_tensor *b) {
 /* Indices that are taken apart by division become two, in both elements. */
 static void split_indices(sc *c, sx *x, sx *y) {
   sx s, d, q;
-  for (int i = 0; i < 24 && !c->failed && (sx_apart(c, *x, &s, &d) || sx_apart(c, *y, &s, &d));
-       i++) {
-    if (!sx_divides(c, d, c->sym[sc_word(c, s, 0)].high, &q)) break;
+  for (int i = 0;
+       i < 24 && !c->fault.failed && (sx_apart(c, *x, &s, &d) || sx_apart(c, *y, &s, &d)); i++) {
+    if (!sx_divides(c, d, c->store.sym[sc_word(c, s, 0)].high, &q)) break;
     const sx_map map = {s, sx_add(c, sx_mul(c, sc_index(c, q), d), sc_index(c, d))};
     *x = sx_subst(c, *x, &map, 1);
     *y = sx_subst(c, *y, &map, 1);
@@ -195,30 +196,30 @@ static bool compare(sc_cases *k, const pt_tensor *a, const pt_tensor *b) {
   if (!b) return false;
   if (!same_shape(c, a, b)) return false;
   for (uint32_t i = 0; i < a->rank; i++)
-    if (sx_ge0(c, sx_neg(c, a->dim[i]))) return !c->failed; /* no elements */
+    if (sx_ge0(c, sx_neg(c, a->dim[i]))) return !c->fault.failed; /* no elements */
   for (uint32_t i = 0; i < a->rank; i++) {
     const sx f = sx_sub(c, a->dim[i], c->one);
-    if (!sx_ge0(c, f) && c->n_facts < SC_MAX_FACTS)
-      c->fact[c->n_facts++] = f; /* an empty result has no elements */
+    if (!sx_ge0(c, f) && c->here.n_facts < SC_MAX_FACTS)
+      c->here.fact[c->here.n_facts++] = f; /* an empty result has no elements */
     idx[i] = sc_index(c, a->dim[i]);
   }
-  if (c->look && c->look->one_term) return note_masked(c, a, idx), !c->failed;
+  if (c->look && c->look->one_term) return note_masked(c, a, idx), !c->fault.failed;
   if (c->look && c->look->of && sc_differ_in_numbers(c, a, b)) {
     sc_fail(c, "the elements differ in numbers");
     return false;
   }
   sx x = pt_at(c, a, idx), y = pt_at(c, b, idx);
-  if (c->look && c->look->filled) return sc_note_sizes(c), !c->failed;
-  c->masked |= ((sc_flags(c, x) | sc_flags(c, y)) & S_MASKED) != 0;
+  if (c->look && c->look->filled) return sc_note_sizes(c), !c->fault.failed;
+  c->used.masked |= ((sc_flags(c, x) | sc_flags(c, y)) & S_MASKED) != 0;
   split_indices(c, &x, &y);
-  if (c->failed) return false;
-  const size_t facts = c->n_facts;
+  if (c->fault.failed) return false;
+  const size_t facts = c->here.n_facts;
   const bool same = sc_equal(c, x, y);
-  c->n_facts = facts;
-  if (c->obligations && !c->no_memory && (same || c->obligations->unchecked)) {
-    c->failed = false;
+  c->here.n_facts = facts;
+  if (c->obligations && !c->fault.no_memory && (same || c->obligations->unchecked)) {
+    c->fault.failed = false;
     sc_write_obligation(c, a, b, idx);
-    c->failed = false;
+    c->fault.failed = false;
   }
   if (same) return true;
   sc_fail(c, "the elements differ in normal form");
@@ -230,12 +231,12 @@ static bool compare(sc_cases *k, const pt_tensor *a, const pt_tensor *b) {
  * split. */
 static bool other_undefined(sc_cases *k) {
   sc *c = k->c;
-  char reason[sizeof c->reason];
-  memcpy(reason, c->reason, sizeof reason);
+  char reason[sizeof c->fault.reason];
+  memcpy(reason, c->fault.reason, sizeof reason);
   if (set_up(k) != FINE) return false;
   pt_eval_tensor(c, c->r->rhs);
-  if (c->undefined && c->n_choices == 0) return true;
-  if (c->n_choices == 0) memcpy(c->reason, reason, sizeof reason);
+  if (c->fault.undefined && c->here.n_choices == 0) return true;
+  if (c->here.n_choices == 0) memcpy(c->fault.reason, reason, sizeof reason);
   return false;
 }
 
@@ -243,7 +244,7 @@ static bool other_undefined(sc_cases *k) {
 static bool whole_has_sizes(sc *c) {
   const rule *of = c->look ? c->look->of : NULL;
   bool open = false;
-  for (size_t i = 0; i < c->n_syms; i++) open |= c->sym[i].role == 's';
+  for (size_t i = 0; i < c->store.n_syms; i++) open |= c->store.sym[i].role == 's';
   return !of || !open || (pt_eval(c, of->lhs) && pt_eval(c, of->rhs));
 }
 
@@ -254,35 +255,37 @@ bool sc_prove_case(sc_cases *k) {
     return false;
   }
   const standing s = set_up(k);
-  if (s == CONTRADICTION && !c->failed) return true;
+  if (s == CONTRADICTION && !c->fault.failed) return true;
   bool ok = false;
   if (k->at && !sc_case_meets(k)) return true;
   if (s == FINE && k->at) {
     const pt_tensor *a = pt_eval_tensor(c, c->r->lhs);
-    if (a && !c->failed && sc_case_in_numbers(k, a)) return true;
+    if (a && !c->fault.failed && sc_case_in_numbers(k, a)) return true;
   } else if (s == FINE) {
     const pt_tensor *a = whole_has_sizes(c) ? pt_eval_tensor(c, c->r->lhs) : NULL;
     const pt_tensor *b = a ? pt_eval_tensor(c, c->r->rhs) : NULL;
-    if (a && b && !c->failed) ok = compare(k, a, b);
+    if (a && b && !c->fault.failed) ok = compare(k, a, b);
     bool defined = false;
     if (ok && !k->some_model && sc_has_model(c, &defined)) {
       sc_guess g[SC_MAX_FACTS];
-      for (size_t i = 0; i < c->n_domain; i++) g[i] = (sc_guess){c->domain[i], true};
-      k->some_model =
-          defined || (!c->look->filled && (c->n_domain < 2 || sc_z3_possible(c, g, c->n_domain)));
+      for (size_t i = 0; i < c->here.n_domain; i++) g[i] = (sc_guess){c->here.domain[i], true};
+      k->some_model = defined || (!c->look->filled &&
+                                  (c->here.n_domain < 2 || sc_z3_possible(c, g, c->here.n_domain)));
     }
     if (ok) return true;
-    if (c->undefined && c->n_choices == 0 && !k->at) return true; /* nothing to show */
-    if (!a && !c->no_memory && c->n_choices == 0 && !c->undefined && other_undefined(k))
+    if (c->fault.undefined && c->here.n_choices == 0 && !k->at) return true; /* nothing to show */
+    if (!a && !c->fault.no_memory && c->here.n_choices == 0 && !c->fault.undefined &&
+        other_undefined(k))
       return true;
   }
-  if (c->n_choices == 0 || c->no_memory || c->overran || c->work > c->max_work) {
-    snprintf(k->why, sizeof k->why, "%s", c->reason[0] ? c->reason : "no reason");
+  if (c->here.n_choices == 0 || c->fault.no_memory || c->fault.overran ||
+      c->budget.work > c->budget.max_work) {
+    snprintf(k->why, sizeof k->why, "%s", c->fault.reason[0] ? c->fault.reason : "no reason");
     return false;
   }
-  const size_t n = c->n_choices, at = k->n;
+  const size_t n = c->here.n_choices, at = k->n;
   sc_guess choice[SC_MAX_CHOICES];
-  memcpy(choice, c->choice, n * sizeof *choice);
+  memcpy(choice, c->here.choice, n * sizeof *choice);
   if (k->n + 1 >= 30) {
     snprintf(k->why, sizeof k->why, "too many sc_cases within cases");
     return false;

@@ -24,36 +24,37 @@ static sx multiple(sc *c, const rule_term *at, sx a, sx b) {
     found = count_to(c->r->where[i], at, &place);
   ISO_CHECK(found); /* two quotients under one name would be taken for equal */
   snprintf(name, sizeof name, "quotient %u", place);
-  for (size_t i = 0; i < c->n_syms; i++)
-    if (c->sym[i].role == 'q' && !strcmp(c->sym[i].name, name)) {
+  for (size_t i = 0; i < c->store.n_syms; i++)
+    if (c->store.sym[i].role == 'q' && !strcmp(c->store.sym[i].name, name)) {
       sx_map map[SC_MAX_GUESSES];
-      for (size_t k = 0; k < c->n_bound_sizes; k++)
-        map[k] = (sx_map){c->bound_size[k].from, c->bound_size[k].to};
+      for (size_t k = 0; k < c->here.n_bound_sizes; k++)
+        map[k] = (sx_map){c->here.bound_size[k].from, c->here.bound_size[k].to};
       const sx q = sc_node(c, X_SYM, &(uint32_t){(uint32_t)i}, 1);
-      return sx_eq(c, a,
-                   sx_mul(c, b, c->n_bound_sizes ? sx_subst(c, q, map, c->n_bound_sizes) : q));
+      return sx_eq(
+          c, a,
+          sx_mul(c, b, c->here.n_bound_sizes ? sx_subst(c, q, map, c->here.n_bound_sizes) : q));
     }
   char *copy = strdup(name);
   if (!copy) {
-    c->no_memory = true;
+    c->fault.no_memory = true;
     sc_fail(c, "out of memory");
     return c->no;
   }
-  if (c->n_owned == 256) {
+  if (c->terms.n_owned == 256) {
     free(copy);
     sc_fail(c, "too many names");
     return c->no;
   }
-  c->owned[c->n_owned++] = copy;
+  c->terms.owned[c->terms.n_owned++] = copy;
   const bool pos = sc_has(c, a, S_POS) && sc_has(c, b, S_POS);
-  const size_t sym = c->n_syms;
+  const size_t sym = c->store.n_syms;
   const sx q = sc_symbol(c, copy, 'q', S_INT | (pos ? S_POS | S_NONNEG | S_NONZERO : 0u));
-  if (!c->failed && pos) c->sym[sym].has_low = true, c->sym[sym].low = 1;
+  if (!c->fault.failed && pos) c->store.sym[sym].has_low = true, c->store.sym[sym].low = 1;
   return sx_eq(c, a, sx_mul(c, b, q));
 }
 
 static sx condition(sc *c, const rule_term *t, bool outright) {
-  if (c->failed) return c->no;
+  if (c->fault.failed) return c->no;
   const char *op = t->kind == RULE_EXPR ? t->u.s : "";
   if (!strcmp(op, "and") || !strcmp(op, "or")) {
     sx r = *op == 'a' ? c->yes : c->no;

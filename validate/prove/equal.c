@@ -16,12 +16,12 @@ static sx opposite(sc *c, sx g) {
 
 /* The condition as it stands under what is known by now: yes, no, or still open (0). */
 static sx decided(sc *c, sx g) {
-  for (size_t i = 0; i < c->n_path; i++)
-    if (c->path[i].cond == g) return c->path[i].holds ? c->yes : c->no;
+  for (size_t i = 0; i < c->here.n_path; i++)
+    if (c->here.path[i].cond == g) return c->here.path[i].holds ? c->yes : c->no;
   if (sc_op(c, g) != X_LT && sc_op(c, g) != X_EQ) return 0;
   const sx other = sc_op(c, g) == X_LT ? opposite(c, g) : 0;
-  for (size_t i = 0; i < c->n_path && other; i++)
-    if (c->path[i].cond == other && c->path[i].holds) return c->no;
+  for (size_t i = 0; i < c->here.n_path && other; i++)
+    if (c->here.path[i].cond == other && c->here.path[i].holds) return c->no;
   const sx p = sc_word(c, g, 0),
            t = sc_op(c, g) == X_LT ? sx_lt(c, p, c->zero) : sx_eq(c, p, c->zero);
   return t == c->yes || t == c->no ? t : 0;
@@ -35,7 +35,7 @@ static bool fixes(sc *c, sx g, sx_map *out) {
     uint32_t q;
     sx m, a, b;
     sx_term(c, p, i, &q, &m);
-    if (sc_op(c, m) != X_SYM || c->sym[sc_word(c, m, 0)].role != 'x') continue;
+    if (sc_op(c, m) != X_SYM || c->store.sym[sc_word(c, m, 0)].role != 'x') continue;
     if (!sx_linear(c, p, m, &a, &b) || (a != c->one && a != c->minus_one)) continue;
     *out = (sx_map){m, a == c->one ? sx_neg(c, b) : b};
     return true;
@@ -51,14 +51,14 @@ static bool vanishes(sc *c, sx g, bool holds, sx *out_from, sx *out_to) {
   if (!p || (sc_op(c, g) == X_EQ) != holds) return false;
   const sx other = sc_op(c, g) == X_LT ? opposite(c, g) : 0;
   bool zero = sc_op(c, g) == X_EQ;
-  for (size_t i = 0; i < c->n_path && other; i++)
-    zero |= c->path[i].cond == other && !c->path[i].holds;
+  for (size_t i = 0; i < c->here.n_path && other; i++)
+    zero |= c->here.path[i].cond == other && !c->here.path[i].holds;
   if (!zero && sc_has(c, p, S_INT)) zero = sx_ge0(c, p) && sx_ge0(c, sx_neg(c, p));
   for (size_t i = 0, n = sx_terms(c, p); i < n && zero; i++) {
     uint32_t q;
     sx m, a, b;
     sx_term(c, p, i, &q, &m);
-    const bool attribute = sc_op(c, m) == X_SYM && c->sym[sc_word(c, m, 0)].role == 'a';
+    const bool attribute = sc_op(c, m) == X_SYM && c->store.sym[sc_word(c, m, 0)].role == 'a';
     if ((sc_op(c, m) != X_LEAF && !attribute) || !sx_linear(c, p, m, &a, &b) ||
         sc_op(c, a) != X_CONST || sx_occurs(c, m, b))
       continue;
@@ -79,8 +79,8 @@ static bool pinned(sc *c, sx g, sx_map *out) {
     sx m;
     int64_t high;
     sx_term(c, p, i, &q, &m);
-    if (sc_op(c, m) != X_SYM || c->sym[sc_word(c, m, 0)].role != 'x' ||
-        !sx_is_int(c, c->sym[sc_word(c, m, 0)].high, &high) || high > 8)
+    if (sc_op(c, m) != X_SYM || c->store.sym[sc_word(c, m, 0)].role != 'x' ||
+        !sx_is_int(c, c->store.sym[sc_word(c, m, 0)].high, &high) || high > 8)
       continue;
     for (int64_t v = 0; v < high; v++)
       if (sx_same(c, m, sx_int(c, v))) return *out = (sx_map){m, sx_int(c, v)}, true;
@@ -91,7 +91,7 @@ static bool pinned(sc *c, sx g, sx_map *out) {
 static bool equal(sc *c, sx a, sx b, int deep);
 
 static bool branch(sc *c, sx g, bool holds, sx a, sx b, int deep) {
-  const size_t facts = c->n_facts, path = c->n_path;
+  const size_t facts = c->here.n_facts, path = c->here.n_path;
   bool ok = true;
   if (sc_assume(c, g, holds)) {
     sx_map map;
@@ -102,9 +102,9 @@ static bool branch(sc *c, sx g, bool holds, sx a, sx b, int deep) {
       a = sx_subst(c, a, &map, 1), b = sx_subst(c, b, &map, 1);
     ok = equal(c, a, b, deep);
   }
-  c->n_facts = facts;
-  c->n_path = path;
-  return ok && !c->failed;
+  c->here.n_facts = facts;
+  c->here.n_path = path;
+  return ok && !c->fault.failed;
 }
 
 static bool same_binder(sc *c, sx u, sx v, int deep) {
@@ -196,7 +196,7 @@ static bool by_square(sc *c, sx d, int deep) {
   sx root = 0, p = c->zero, r = c->zero, b;
   const uint32_t half = pv_q_pow(&c->q, pv_q_int(&c->q, 2), -1);
   uint32_t q, e;
-  for (size_t i = 0, n = sx_terms(c, d); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_terms(c, d); i < n && !c->fault.failed; i++) {
     sx m, mine = 0;
     sx_term(c, d, i, &q, &m);
     for (size_t k = 0, l = sx_factors(c, m); k < l; k++) {
@@ -209,7 +209,7 @@ static bool by_square(sc *c, sx d, int deep) {
       r = sx_add(c, r, sx_scale(c, q, sx_mul(c, m, sx_inv(c, sx_single(c, mine, half)))));
     else p = sx_add(c, p, sx_scale(c, q, m));
   }
-  if (!root || p == c->zero || c->failed) return false;
+  if (!root || p == c->zero || c->fault.failed) return false;
   const bool signs = (sc_has(c, p, S_NONNEG) && sc_has(c, sx_neg(c, r), S_NONNEG)) ||
                      (sc_has(c, r, S_NONNEG) && sc_has(c, sx_neg(c, p), S_NONNEG));
   return signs && equal(c, sx_powi(c, p, 2), sx_mul(c, sx_powi(c, r, 2), root), deep);
@@ -220,7 +220,7 @@ static bool by_square(sc *c, sx d, int deep) {
 static bool by_logarithms(sc *c, sx d, int deep) {
   sx product = c->one, rest = c->zero;
   size_t logs = 0;
-  for (size_t i = 0, n = sx_terms(c, d); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_terms(c, d); i < n && !c->fault.failed; i++) {
     uint32_t q;
     int64_t k;
     sx m;
@@ -233,7 +233,8 @@ static bool by_logarithms(sc *c, sx d, int deep) {
       rest = sx_add(c, rest, sx_scale(c, q, m));
     }
   }
-  return logs > 0 && logs < 6 && !c->failed && equal(c, product, sx_exp(c, sx_neg(c, rest)), deep);
+  return logs > 0 && logs < 6 && !c->fault.failed &&
+         equal(c, product, sx_exp(c, sx_neg(c, rest)), deep);
 }
 
 /* A floor of integers anywhere in x, none within it. */
@@ -252,7 +253,7 @@ static sx quotient_in(const sc *c, sx x, int depth) {
 
 /* The floors in d as they are under what is known by now. */
 static sx quotients_now(sc *c, sx d) {
-  for (int i = 0; i < SC_MAX_ROUNDS && !c->failed; i++) {
+  for (int i = 0; i < SC_MAX_ROUNDS && !c->fault.failed; i++) {
     const sx u = quotient_in(c, d, 0);
     sx v = u ? sx_div(c, sc_word(c, u, 0), sc_word(c, u, 1)) : u;
     if (u == v && u)
@@ -276,61 +277,61 @@ static bool by_residues(sc *c, sx d, int deep) {
   const sx u = quotient_in(c, d, 0), x = u ? element_in(c, sc_word(c, u, 0)) : 0;
   int64_t k;
   if (!x || !sx_is_int(c, sc_word(c, u, 1), &k) || k > MAX_MODULUS ||
-      c->residues * k > MAX_RESIDUES)
+      c->here.residues * k > MAX_RESIDUES)
     return false;
   const sx times = sc_symbol(c, "times", 'q', S_INT | (sc_flags(c, x) & S_NONNEG));
-  c->residues *= k;
-  bool ok = !c->failed;
+  c->here.residues *= k;
+  bool ok = !c->fault.failed;
   for (int64_t r = 0; r < k && ok; r++)
     ok = equal(
         c,
         sx_subst(c, d,
                  &(sx_map){x, sx_add(c, sx_scale(c, pv_q_int(&c->q, k), times), sx_int(c, r))}, 1),
         c->zero, deep);
-  c->residues /= k;
+  c->here.residues /= k;
   return ok;
 }
 
 static bool zero(sc *c, sx d, int deep) {
   d = sc_split_products(c, sc_without_denominators(c, sc_plain_inverses(c, sc_extremes(c, d))));
-  for (int round = 0; round < SC_MAX_ROUNDS && !c->failed; round++) {
+  for (int round = 0; round < SC_MAX_ROUNDS && !c->fault.failed; round++) {
     sx a[SC_MAX_ATOMS], v;
     if (d == c->zero) return true;
     if (sx_top_guard(c, d)) return equal(c, d, c->zero, deep - 1);
     const size_t n = sc_atoms(c, d, a);
     bool changed = false;
-    for (size_t i = 0; i < n && !changed && !c->failed; i++)
-      for (size_t k = 0; k < n && !changed && !c->failed; k++) {
+    for (size_t i = 0; i < n && !changed && !c->fault.failed; i++)
+      for (size_t k = 0; k < n && !changed && !c->fault.failed; k++) {
         if (i == k) continue;
         if (sc_split_range(c, a[i], a[k], &v)) d = sc_replaced(c, d, a[i], v), changed = true;
         else if (sc_rewritten(c, a[i], a[k])) d = sc_replaced(c, d, a[i], a[k]), changed = true;
         else if (i < k && deep > 0 && unify(c, a[i], a[k], deep - 1))
           d = sc_replaced(c, d, a[k], a[i]), changed = true;
       }
-    for (size_t i = 0; i < n && !changed && !c->failed; i++) {
+    for (size_t i = 0; i < n && !changed && !c->fault.failed; i++) {
       if (sc_empty_sum(c, a[i])) d = sc_replaced(c, d, a[i], c->zero), changed = true;
-      for (size_t k = 0; k < n && !changed && !c->failed; k++)
+      for (size_t k = 0; k < n && !changed && !c->fault.failed; k++)
         if (i != k && (sc_split_anywhere(c, a[i], a[k], &v) || sc_in_one(c, a[k], a[i], &v)))
           d = sc_replaced(c, d, a[i], v), changed = true;
     }
     if (!changed) break;
     d = sc_without_denominators(c, d);
   }
-  if (d == c->zero || c->failed) return !c->failed;
+  if (d == c->zero || c->fault.failed) return !c->fault.failed;
   d = sc_powers_apart(c, sc_angles_apart(c, d));
   if (d == c->zero) return true;
   if (deep > 0 && by_square(c, d, deep - 1)) return true;
-  if (c->failed) return false;
+  if (c->fault.failed) return false;
   sx body;
   if (deep > 0 && sc_one_body(c, d, &body) && equal(c, body, c->zero, deep - 1)) return true;
-  if (c->failed) return false;
+  if (c->fault.failed) return false;
   if (deep > 0) {
     const sx u = sc_all_unrolled(c, d);
-    if (c->failed) return false;
+    if (c->fault.failed) return false;
     if (u != d) return equal(c, u, c->zero, deep - 1);
     const sx m = choice_in(c, d, 0);
     if (m) return by_choice(c, d, m, deep - 1);
-    const sx now = c->n_path ? quotients_now(c, d) : d;
+    const sx now = c->here.n_path ? quotients_now(c, d) : d;
     if (now != d) return equal(c, now, c->zero, deep - 1);
     if (by_logarithms(c, d, deep - 1) || (deep > 1 && by_residues(c, d, deep - 1))) return true;
   }
@@ -339,19 +340,19 @@ static bool zero(sc *c, sx d, int deep) {
 
 static bool equal(sc *c, sx a, sx b, int deep) {
   if (a == b) return true;
-  if (c->failed || deep < 0 || !sc_work(c, 200)) return false;
+  if (c->fault.failed || deep < 0 || !sc_work(c, 200)) return false;
   const sx g = sx_top_guard(c, a), h = sx_top_guard(c, b);
   if (g || h) {
     const sx t = !h || (g && g < h) ? g : h, known = decided(c, t);
     if (known)
       return equal(c, sx_cofactor(c, a, t, known == c->yes), sx_cofactor(c, b, t, known == c->yes),
                    deep);
-    if (c->n_path > 40) return false;
+    if (c->here.n_path > 40) return false;
     return branch(c, t, true, a, b, deep) && branch(c, t, false, a, b, deep);
   }
   if ((sc_flags(c, a) & S_BOOL) || (sc_flags(c, b) & S_BOOL) || a == c->neginf || b == c->neginf)
-    return c->n_path > 0 && !sc_z3_possible(c, NULL, 0);
+    return c->here.n_path > 0 && !sc_z3_possible(c, NULL, 0);
   return zero(c, sx_sub(c, a, b), deep);
 }
 
-bool sc_equal(sc *c, sx a, sx b) { return equal(c, a, b, MAX_DEEP) && !c->failed; }
+bool sc_equal(sc *c, sx a, sx b) { return equal(c, a, b, MAX_DEEP) && !c->fault.failed; }

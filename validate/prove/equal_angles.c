@@ -10,7 +10,7 @@ static bool is_angle(const sc *c, sx a) {
 /* d times the powers of sines and cosines that it divides by. */
 static sx without_angles_below(sc *c, sx d) {
   sx a[SC_MAX_ATOMS];
-  for (size_t i = 0, n = sc_atoms(c, d, a); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sc_atoms(c, d, a); i < n && !c->fault.failed; i++) {
     uint32_t least = PV_ZERO_Q, q, e;
     sx m, b;
     for (size_t k = 0, l = is_angle(c, a[i]) ? sx_terms(c, d) : 0; k < l; k++) {
@@ -50,7 +50,7 @@ sx sc_angles_apart(sc *c, sx d) {
   uint32_t q;
   int64_t times;
   bool found = false;
-  for (int round = 0; round < 3 * SC_MAX_ROUNDS && !c->failed; round++) {
+  for (int round = 0; round < 3 * SC_MAX_ROUNDS && !c->fault.failed; round++) {
     const size_t n = sc_atoms(c, d, a);
     size_t i = 0;
     sx x = 0, first = 0;
@@ -76,7 +76,7 @@ sx sc_angles_apart(sc *c, sx d) {
   }
   if (found) d = without_angles_below(c, sc_without_denominators(c, d));
   sx r = c->zero;
-  for (size_t i = 0, n = sx_terms(c, d); found && i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_terms(c, d); found && i < n && !c->fault.failed; i++) {
     sx t = c->one, b;
     uint32_t e;
     sx_term(c, d, i, &q, &m);

@@ -5,7 +5,7 @@
 #include "validate/prove/equal_int.h"
 
 sx sc_without_denominators(sc *c, sx d) {
-  for (int round = 0; round < SC_MAX_ROUNDS && !c->failed; round++) {
+  for (int round = 0; round < SC_MAX_ROUNDS && !c->fault.failed; round++) {
     sx base = 0;
     uint32_t least = PV_ZERO_Q;
     for (size_t i = 0, n = sx_terms(c, d); i < n; i++) {
@@ -21,7 +21,7 @@ sx sc_without_denominators(sc *c, sx d) {
     }
     if (!base) return d;
     sx r = c->zero;
-    for (size_t i = 0, n = sx_terms(c, d); i < n && !c->failed; i++) {
+    for (size_t i = 0, n = sx_terms(c, d); i < n && !c->fault.failed; i++) {
       uint32_t q, e, mine = PV_ZERO_Q;
       sx m, b, rest = c->one;
       sx_term(c, d, i, &q, &m);
@@ -56,7 +56,7 @@ size_t sc_atoms(const sc *c, sx d, sx *out) {
 
 sx sc_replaced(sc *c, sx d, sx u, sx v) {
   sx r = c->zero;
-  for (size_t i = 0, n = sx_terms(c, d); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_terms(c, d); i < n && !c->fault.failed; i++) {
     uint32_t q, e;
     sx m, b, t = c->one;
     sx_term(c, d, i, &q, &m);
@@ -86,7 +86,7 @@ static bool has_root(const sc *c, sx d, sx base) {
 /* The powers of the product m in d as products of powers. */
 static sx split_root(sc *c, sx d, sx product) {
   sx r = c->zero;
-  for (size_t i = 0, n = sx_terms(c, d); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_terms(c, d); i < n && !c->fault.failed; i++) {
     uint32_t q, e, f;
     sx m, b, x, t = c->one;
     sx_term(c, d, i, &q, &m);
@@ -110,7 +110,7 @@ static sx split_root(sc *c, sx d, sx product) {
 sx sc_split_products(sc *c, sx d) {
   sx a[SC_MAX_ATOMS];
   const size_t n = sc_atoms(c, d, a);
-  for (size_t i = 0; i < n && !c->failed; i++) {
+  for (size_t i = 0; i < n && !c->fault.failed; i++) {
     const bool log = sc_op(c, a[i]) == X_FN && sc_word(c, a[i], 0) == F_LOG;
     const sx m = log ? sc_word(c, a[i], 1) : a[i];
     bool all = sc_op(c, m) == X_MUL;
@@ -159,7 +159,7 @@ sx sc_plain_inverses(sc *c, sx d) {
   sx a[SC_MAX_ATOMS], m;
   uint32_t q;
   const size_t n = sc_atoms(c, d, a);
-  for (size_t i = 0; i < n && !c->failed; i++) {
+  for (size_t i = 0; i < n && !c->fault.failed; i++) {
     if (sc_op(c, a[i]) != X_FN || sc_word(c, a[i], 0) != F_SAFE_INV) continue;
     const sx inverse = sx_inv(c, sc_word(c, a[i], 1));
     sx_term(c, inverse, 0, &q, &m);
@@ -176,7 +176,7 @@ static sx by_powers(sc *c, const sx *a, size_t n, sx p) {
            log = sc_node(c, X_FN, (uint32_t[2]){F_LOG, x}, 2);
   for (size_t i = 0; i < n; i++)
     if (sx_occurs(c, log, a[i])) return sx_exp(c, sx_mul(c, e, log));
-  for (size_t i = 0; i < n && !c->failed; i++) {
+  for (size_t i = 0; i < n && !c->fault.failed; i++) {
     if (a[i] == p || sc_op(c, a[i]) != X_FN || sc_word(c, a[i], 0) != F_POW) continue;
     const sx y = sc_word(c, a[i], 1), f = sc_word(c, a[i], 2);
     int64_t k;
@@ -197,7 +197,7 @@ static sx by_powers(sc *c, const sx *a, size_t n, sx p) {
 }
 
 sx sc_powers_apart(sc *c, sx d) {
-  for (int round = 0; round < SC_MAX_ROUNDS && !c->failed; round++) {
+  for (int round = 0; round < SC_MAX_ROUNDS && !c->fault.failed; round++) {
     sx a[SC_MAX_ATOMS], v = 0;
     const size_t n = sc_atoms(c, d, a);
     for (size_t i = 0; i < n && !v; i++) {
@@ -213,7 +213,7 @@ sx sc_powers_apart(sc *c, sx d) {
 sx sc_extremes(sc *c, sx d) {
   sx a[SC_MAX_ATOMS];
   const size_t n = sc_atoms(c, d, a);
-  for (size_t i = 0; i < n && !c->failed; i++) {
+  for (size_t i = 0; i < n && !c->fault.failed; i++) {
     if (sc_op(c, a[i]) != X_LEAF) continue;
     sx idx[RULE_MAX_RANK], k[8];
     const uint32_t rank = sc_at(c, a[i])->n - 1, var = sc_word(c, a[i], 0);

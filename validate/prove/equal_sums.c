@@ -31,7 +31,7 @@ static sx part_of_sum(sc *c, sx u, uint32_t at, sx from, sx n) {
 
 bool sc_split_range(sc *c, sx u, sx v, sx *out) {
   const uint32_t n = sc_op(c, u) == X_SUM && sc_op(c, v) == X_SUM ? sc_word(c, u, 0) : 0;
-  if (n == 0 || n != sc_word(c, v, 0) || c->failed) return false;
+  if (n == 0 || n != sc_word(c, v, 0) || c->fault.failed) return false;
   const uint32_t at = other_range(c, u, v, n);
   if (at == n || sc_word(c, u, n + 1) != sc_word(c, v, n + 1)) return false;
   const sx longer = sc_word(c, u, at + 1), shorter = sc_word(c, v, at + 1),
@@ -39,7 +39,7 @@ bool sc_split_range(sc *c, sx u, sx v, sx *out) {
   if (sx_same(c, longer, shorter)) return *out = v, true;
   const sx more = rest != c->zero && sx_ge0(c, rest) ? part_of_sum(c, u, at, shorter, rest) : 0;
   if (more) *out = sx_add(c, v, more);
-  return more && !c->failed;
+  return more && !c->fault.failed;
 }
 
 /* u with one index replaced. */
@@ -63,14 +63,15 @@ static sx reindexed(sc *c, sx u, uint32_t at, sx (*to)(sc *c, sx k, sx d, sx *mo
 
 static sx from_the_end(sc *c, sx k, sx d, sx *more, uint32_t *n) {
   (void)d;
-  const sx high = c->sym[sc_word(c, k, 0)].high;
+  const sx high = c->store.sym[sc_word(c, k, 0)].high;
   more[(*n)++] = sc_index(c, high);
   return sx_sub(c, sx_sub(c, high, c->one), more[0]);
 }
 
 static sx in_two(sc *c, sx k, sx d, sx *more, uint32_t *n) {
   sx q;
-  if (!sx_divides(c, d, c->sym[sc_word(c, k, 0)].high, &q) || q == c->one || d == c->one) return k;
+  if (!sx_divides(c, d, c->store.sym[sc_word(c, k, 0)].high, &q) || q == c->one || d == c->one)
+    return k;
   more[0] = sc_index(c, q);
   more[1] = sc_index(c, d);
   *n = 2;
@@ -111,18 +112,18 @@ bool sc_split_anywhere(sc *c, sx u, sx v, sx *out) {
       (sc_op(c, a) == X_LEAF && sc_word(c, a, 0) != sc_word(c, b, 0)))
     return false;
   for (uint32_t i = 0; i < n; i++)
-    for (uint32_t j = 0; j < n && !c->failed; j++) {
+    for (uint32_t j = 0; j < n && !c->fault.failed; j++) {
       const sx longer = sc_word(c, u, i + 1), shorter = sc_word(c, v, j + 1),
                rest = sx_sub(c, longer, shorter);
       if (rest == c->zero || !ranges_permuted(c, u, v, n, i, j) || !sx_ge0(c, rest) ||
           !sx_ge0(c, shorter))
         continue;
       const sx back = reindexed(c, v, j, from_the_end, 0);
-      for (int end = 0; end < 2 && !c->failed; end++) {
+      for (int end = 0; end < 2 && !c->fault.failed; end++) {
         const sx part = part_of_sum(c, u, i, end ? rest : c->zero, shorter);
         if (part != v && part != back) continue;
         *out = sx_add(c, v, part_of_sum(c, u, i, end ? c->zero : shorter, rest));
-        return !c->failed;
+        return !c->fault.failed;
       }
     }
   return false;
@@ -133,11 +134,11 @@ bool sc_in_one(sc *c, sx u, sx v, sx *out) {
   if (n == 0 || sc_word(c, v, 0) != n + 1) return false;
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t j = 0; j <= n; j++)
-      for (uint32_t k = 0; k < j && !c->failed; k++) {
+      for (uint32_t k = 0; k < j && !c->fault.failed; k++) {
         const sx all = sx_mul(c, sc_word(c, v, j + 1), sc_word(c, v, k + 1));
         if (all == sc_word(c, u, i + 1) || !sx_ge0(c, all)) continue;
         const sx one = part_of_sum(c, u, i, c->zero, all);
-        if (one && sc_rewritten(c, one, v)) return *out = one, !c->failed;
+        if (one && sc_rewritten(c, one, v)) return *out = one, !c->fault.failed;
       }
   return false;
 }
@@ -177,7 +178,7 @@ static sx unrolled(sc *c, sx u) {
   const sx body = sx_open(c, u, k, &n);
   while (at < n && !(sx_is_int(c, sc_word(c, u, at + 1), &high) && high <= MAX_UNROLLED)) at++;
   if (at == n || k[at] == c->zero) return u;
-  for (int64_t v = 0; v < high && !c->failed; v++) {
+  for (int64_t v = 0; v < high && !c->fault.failed; v++) {
     sx b = sx_subst(c, body, &(sx_map){k[at], sx_int(c, v)}, 1);
     for (uint32_t j = n; j-- > 0;)
       if (j != at) b = sum ? sx_sum(c, k[j], b) : sx_largest(c, k[j], b);
@@ -187,7 +188,7 @@ static sx unrolled(sc *c, sx u) {
 }
 
 sx sc_all_unrolled(sc *c, sx d) {
-  for (int i = 0; i < 2 * SC_MAX_ROUNDS && !c->failed; i++) {
+  for (int i = 0; i < 2 * SC_MAX_ROUNDS && !c->fault.failed; i++) {
     const sx u = small_binder_in(c, d, 0), v = u ? unrolled(c, u) : u;
     if (u == v) break;
     d = sx_subst(c, d, &(sx_map){u, v}, 1);
@@ -200,7 +201,7 @@ static sx brackets_apart(sc *c, sx x, int depth) {
   sx a[SC_MAX_ATOMS], u = 0;
   for (size_t i = 0, n = sx_top_guard(c, x) ? 0 : sc_atoms(c, x, a); i < n && !u; i++)
     if (sc_op(c, a[i]) == X_IVER) u = a[i];
-  if (!u || depth == SC_MAX_ROUNDS || c->failed) return x;
+  if (!u || depth == SC_MAX_ROUNDS || c->fault.failed) return x;
   const sx g = sc_word(c, u, 0), truth[3] = {g, c->yes, c->no};
   const sx holds = sc_op(c, g) == X_ITE ? g : sc_node(c, X_ITE, truth, 3);
   const sx yes = sx_subst(c, x, &(sx_map){u, c->one}, 1),
@@ -230,7 +231,7 @@ bool sc_one_body(sc *c, sx d, sx *out) {
   const size_t terms = sx_terms(c, d);
   sx first = 0, k[16], body = c->zero;
   uint32_t q, n = 0, m;
-  for (size_t i = 0; i < terms && !c->failed; i++) {
+  for (size_t i = 0; i < terms && !c->fault.failed; i++) {
     sx u, own;
     sx_term(c, d, i, &q, &u);
     if (sc_op(c, u) != X_SUM || (first && sc_word(c, u, 0) != n)) return false;
@@ -240,5 +241,5 @@ bool sc_one_body(sc *c, sx d, sx *out) {
     body = sx_add(c, body, sx_scale(c, q, brackets_apart(c, own, 0)));
   }
   *out = body;
-  return terms > 1 && !c->failed;
+  return terms > 1 && !c->fault.failed;
 }

@@ -6,19 +6,19 @@
 #include "validate/prove/prove.h"
 
 static bool declared(const sc *c, const char *name) {
-  for (size_t i = 0; i < c->n_syms; i++)
-    if (c->sym[i].role != 'x' && !strcmp(c->sym[i].name, name)) return true;
+  for (size_t i = 0; i < c->store.n_syms; i++)
+    if (c->store.sym[i].role != 'x' && !strcmp(c->store.sym[i].name, name)) return true;
   return false;
 }
 
 static void declare(sc *c, const char *name, char role, unsigned flags) {
   if (declared(c, name)) return;
-  const size_t at = c->n_syms;
+  const size_t at = c->store.n_syms;
   if (role == 's') flags |= S_INT | S_POS | S_NONNEG | S_NONZERO;
   sc_symbol(c, name, role, flags);
-  if (c->failed) return;
+  if (c->fault.failed) return;
   if (role == 's' || (flags & (S_INT | S_NONNEG)) == (S_INT | S_NONNEG))
-    c->sym[at].has_low = true, c->sym[at].low = (flags & S_POS) != 0;
+    c->store.sym[at].has_low = true, c->store.sym[at].low = (flags & S_POS) != 0;
 }
 
 static void names_of(sc *c, const rule_term *t, char role, unsigned flags) {
@@ -86,8 +86,8 @@ void sc_declare_names(sc *c) {
       char *name = r->var[i].dim[k]->kind == RULE_NONE ? malloc(32) : NULL;
       if (name) {
         snprintf(name, 32, "size %u %u", i, k); /* no name that a rule can give */
-        if (c->n_owned == 256) sc_fail(c, "too many names"), free(name);
-        else c->owned[c->n_owned++] = name, declare(c, name, 's', 0);
+        if (c->terms.n_owned == 256) sc_fail(c, "too many names"), free(name);
+        else c->terms.owned[c->terms.n_owned++] = name, declare(c, name, 's', 0);
       }
     }
   for (uint32_t i = 0; i < r->n_attrs; i++) {

@@ -56,8 +56,8 @@ const pt_value *sc_cut_value(sc *c, const rule_term *t, const pt_value *v) {
 }
 
 static bool note_sizes_of(sc *c, sc_noted *n, const double *v) {
-  for (size_t i = 0; i < c->n_memo; i++) {
-    const sc_memo *m = &c->memo[i];
+  for (size_t i = 0; i < c->terms.n_memo; i++) {
+    const sc_memo *m = &c->terms.memo[i];
     if (m->t != n->t && !rule_term_eq(m->t, n->t)) continue;
     const pt_tensor *t = m->v->several ? NULL : m->v->t[0];
     if (!t || t->lead) return false;
@@ -71,13 +71,13 @@ static bool note_sizes_of(sc *c, sc_noted *n, const double *v) {
 
 void sc_note_sizes(sc *c) {
   if (!c->look->n_noted) return;
-  double *v = calloc(c->n_syms + 1, sizeof *v);
+  double *v = calloc(c->store.n_syms + 1, sizeof *v);
   const bool found = v && sc_model(c, v);
   for (size_t i = 0; i < c->look->n_noted && found; i++) {
     sc_noted *n = &c->look->noted[i];
     if (!n->known) n->known = note_sizes_of(c, n, v);
   }
-  if (!v) c->no_memory = true, sc_fail(c, "out of memory");
+  if (!v) c->fault.no_memory = true, sc_fail(c, "out of memory");
   free(v);
 }
 
@@ -100,39 +100,41 @@ static double element(sc *c, const pt_tensor *t, const double *sizes, double alo
   for (uint32_t i = 0; i < t->rank; i++)
     idx[i] = sx_int(c, (int64_t)(along * sc_number(c, t->dim[i], sizes)));
   const sx x = pt_at(c, t, idx);
-  *made = c->failed || sc_op(c, x) != X_LEAF;
+  *made = c->fault.failed || sc_op(c, x) != X_LEAF;
   return sc_number_within(c, x, sizes, MAX_STEPS);
 }
 
 static void forget_elements(sc *c) {
-  free(c->elems);
-  c->elems = NULL;
-  c->n_elems = c->cap_elems = 0;
+  free(c->terms.elems);
+  c->terms.elems = NULL;
+  c->terms.n_elems = c->terms.cap_elems = 0;
 }
 
 bool sc_differ_in_numbers(sc *c, const pt_tensor *a, const pt_tensor *b) {
   static const double along[] = {0.4, 0.9};
-  const size_t facts = c->n_facts, path = c->n_path, domain = c->n_domain, choices = c->n_choices;
-  double *v = c->value_of ? NULL : calloc(c->n_syms + 1, sizeof *v);
+  const size_t facts = c->here.n_facts, path = c->here.n_path, domain = c->here.n_domain,
+               choices = c->here.n_choices;
+  double *v = c->hooks.value_of ? NULL : calloc(c->store.n_syms + 1, sizeof *v);
   bool differ = false;
   if (!v || !sc_model(c, v)) return free(v), false;
-  c->plain = true;
-  c->value_of = some_value;
-  c->value_ctx = c;
+  c->reading.plain = true;
+  c->hooks.value_of = some_value;
+  c->hooks.value_ctx = c;
   forget_elements(c);
-  for (size_t i = 0; i < sizeof along / sizeof *along && !differ && !c->failed; i++) {
+  for (size_t i = 0; i < sizeof along / sizeof *along && !differ && !c->fault.failed; i++) {
     bool made, other;
     const double x = element(c, a, v, along[i], &made), y = element(c, b, v, along[i], &other);
     differ = c->look->chunk && !made;
-    differ |= !c->failed && isfinite(x) && isfinite(y) &&
+    differ |= !c->fault.failed && isfinite(x) && isfinite(y) &&
               fabs(x - y) > 1e-6 * (fabs(x) + fabs(y)) + 1e-12;
   }
   forget_elements(c);
-  c->plain = false;
-  c->value_of = NULL;
-  c->value_ctx = NULL;
-  if (!c->no_memory) c->failed = c->undefined = false;
-  c->n_facts = facts, c->n_path = path, c->n_domain = domain, c->n_choices = choices;
+  c->reading.plain = false;
+  c->hooks.value_of = NULL;
+  c->hooks.value_ctx = NULL;
+  if (!c->fault.no_memory) c->fault.failed = c->fault.undefined = false;
+  c->here.n_facts = facts, c->here.n_path = path, c->here.n_domain = domain,
+  c->here.n_choices = choices;
   free(v);
   return differ;
 }

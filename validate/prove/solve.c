@@ -5,13 +5,13 @@
 #include "validate/prove/cases_int.h"
 
 static bool bind(sc *c, sx sym, sx to) {
-  if (c->n_bound_sizes >= SC_MAX_SOLVED || c->failed) return false;
+  if (c->here.n_bound_sizes >= SC_MAX_SOLVED || c->fault.failed) return false;
   const sx_map map = {sym, to};
-  for (size_t i = 0; i < c->n_bound_sizes; i++)
-    c->bound_size[i].to = sx_subst(c, c->bound_size[i].to, &map, 1);
-  c->bound_size[c->n_bound_sizes].from = sym;
-  c->bound_size[c->n_bound_sizes++].to = to;
-  return !c->failed;
+  for (size_t i = 0; i < c->here.n_bound_sizes; i++)
+    c->here.bound_size[i].to = sx_subst(c, c->here.bound_size[i].to, &map, 1);
+  c->here.bound_size[c->here.n_bound_sizes].from = sym;
+  c->here.bound_size[c->here.n_bound_sizes++].to = to;
+  return !c->fault.failed;
 }
 
 static int negatives(const sc *c, sx p) {
@@ -26,14 +26,14 @@ static int negatives(const sc *c, sx p) {
 }
 
 static bool is_name(const sc *c, sx m) {
-  return sc_op(c, m) == X_SYM && strchr("saq", c->sym[sc_word(c, m, 0)].role) != NULL;
+  return sc_op(c, m) == X_SYM && strchr("saq", c->store.sym[sc_word(c, m, 0)].role) != NULL;
 }
 
 /* sym = -b / a from a sym + b = 0, a = +-1, or a number that is not 0 for a real attribute. */
 static bool solve_linear(sc *c, sx p) {
   sx best = 0, to = 0;
   int least = 1000;
-  for (size_t i = 0, n = sx_terms(c, p); i < n && !c->failed; i++) {
+  for (size_t i = 0, n = sx_terms(c, p); i < n && !c->fault.failed; i++) {
     uint32_t q, e;
     sx m, s, a, b;
     sx_term(c, p, i, &q, &m);
@@ -46,7 +46,7 @@ static bool solve_linear(sc *c, sx p) {
       else if (!whole && sc_has(c, a, S_NONZERO)) v = sx_neg(c, sx_mul(c, b, sx_inv(c, a)));
       else continue;
       if (whole && !sc_has(c, v, S_INT)) continue;
-      const int cost = 4 * negatives(c, v) + (c->sym[sc_word(c, s, 0)].role == 's');
+      const int cost = 4 * negatives(c, v) + (c->store.sym[sc_word(c, s, 0)].role == 's');
       if (cost < least) least = cost, best = s, to = v;
     }
   }
@@ -102,7 +102,7 @@ bool sc_bounded_below(sc *c, sx f) {
     if (!is_name(c, m) || !sc_has(c, m, S_INT) || !sx_linear(c, f, m, &a, &b) || a != c->one ||
         !sx_is_int(c, b, &k) || k > 0)
       continue;
-    const sx_sym s = c->sym[sc_word(c, m, 0)];
+    const sx_sym s = c->store.sym[sc_word(c, m, 0)];
     if (s.role == 's' || (s.has_low && s.low >= -k)) continue;
     return bind(c, m, sc_derived(c, s.name, m, -k));
   }
@@ -118,7 +118,7 @@ bool sc_bounded_above(sc *c, sx f) {
     if (!is_name(c, m) || !sc_has(c, m, S_INT) || !sx_linear(c, f, m, &a, &b) ||
         a != c->minus_one || !sx_is_int(c, b, &k) || k > 0)
       continue;
-    const sx_sym s = c->sym[sc_word(c, m, 0)];
+    const sx_sym s = c->store.sym[sc_word(c, m, 0)];
     if (s.role == 's' || s.has_low) continue;
     return bind(c, m, sx_neg(c, sc_derived(c, s.name, m, -k)));
   }

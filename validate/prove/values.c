@@ -10,27 +10,28 @@ enum { LEAST_UNKNOWN = -4, MOST_UNKNOWN = 64, MAX_UNKNOWN = 3 };
 
 /* The numbers of the names that are given; the rest 0. */
 static double *numbers_given(const sc *c, const sc_point *p) {
-  double *v = calloc(c->n_syms + 1, sizeof *v);
-  for (size_t i = 0; v && i < c->n_syms; i++)
-    for (size_t k = 0; k < p->n && strchr("sa", c->sym[i].role); k++)
-      if (!strcmp(c->sym[i].name, p->name[k])) v[i] = (double)p->value[k];
+  double *v = calloc(c->store.n_syms + 1, sizeof *v);
+  for (size_t i = 0; v && i < c->store.n_syms; i++)
+    for (size_t k = 0; k < p->n && strchr("sa", c->store.sym[i].role); k++)
+      if (!strcmp(c->store.sym[i].name, p->name[k])) v[i] = (double)p->value[k];
   return v;
 }
 
 static double off_by(sc_cases *k, size_t bound, const double *v) {
-  return fabs(sc_number(k->c, k->c->bound_size[bound].to, v) -
-              v[sc_word(k->c, k->c->bound_size[bound].from, 0)]);
+  return fabs(sc_number(k->c, k->c->here.bound_size[bound].to, v) -
+              v[sc_word(k->c, k->c->here.bound_size[bound].from, 0)]);
 }
 
 static bool agrees(sc_cases *k, const double *v) {
   sc *c = k->c;
-  for (size_t i = 0; i < c->n_bound_sizes;
+  for (size_t i = 0; i < c->here.n_bound_sizes;
        i++) /* names that others gave way to keep their least value */
-    for (size_t q = 0; q < c->n_syms; q++)
-      if (c->sym[q].role == 'q' && c->sym[q].has_low && v[q] < (double)c->sym[q].low &&
-          sx_occurs(c, sc_node(c, X_SYM, &(uint32_t){(uint32_t)q}, 1), c->bound_size[i].to))
+    for (size_t q = 0; q < c->store.n_syms; q++)
+      if (c->store.sym[q].role == 'q' && c->store.sym[q].has_low &&
+          v[q] < (double)c->store.sym[q].low &&
+          sx_occurs(c, sc_node(c, X_SYM, &(uint32_t){(uint32_t)q}, 1), c->here.bound_size[i].to))
         return false;
-  for (size_t i = 0; i < c->n_bound_sizes; i++)
+  for (size_t i = 0; i < c->here.n_bound_sizes; i++)
     if (off_by(k, i, v) > 1e-9) return false;
   for (size_t i = 0; i < k->n; i++)
     if ((sc_number(c, k->guess[i].cond, v) > 0) != k->guess[i].holds) return false;
@@ -40,11 +41,12 @@ static bool agrees(sc_cases *k, const double *v) {
 /* Unknown numbers that one equation alone gives. Returns: how many of them are left. */
 static size_t solve_in_numbers(sc_cases *k, double *v, size_t *unknown, size_t n) {
   sc *c = k->c;
-  for (size_t b = 0; b < c->n_bound_sizes; b++) {
+  for (size_t b = 0; b < c->here.n_bound_sizes; b++) {
     size_t at = n, times = 0;
     for (size_t i = 0; i < n; i++) {
       const sx x = sc_node(c, X_SYM, &(uint32_t){(uint32_t)unknown[i]}, 1);
-      if (c->bound_size[b].from == x || sx_occurs(c, x, c->bound_size[b].to)) at = i, times++;
+      if (c->here.bound_size[b].from == x || sx_occurs(c, x, c->here.bound_size[b].to))
+        at = i, times++;
     }
     if (times != 1) continue;
     double u = LEAST_UNKNOWN;
@@ -60,11 +62,11 @@ static size_t solve_in_numbers(sc_cases *k, double *v, size_t *unknown, size_t n
 static bool settle(sc_cases *k, double *v) {
   sc *c = k->c;
   size_t unknown[64], n = 0;
-  for (size_t i = 0; i < c->n_syms; i++) {
+  for (size_t i = 0; i < c->store.n_syms; i++) {
     bool occurs = false;
-    const sx x = c->sym[i].role == 'q' ? sc_node(c, X_SYM, &(uint32_t){(uint32_t)i}, 1) : 0;
-    for (size_t b = 0; x && b < c->n_bound_sizes && !occurs; b++)
-      occurs = c->bound_size[b].from == x || sx_occurs(c, x, c->bound_size[b].to);
+    const sx x = c->store.sym[i].role == 'q' ? sc_node(c, X_SYM, &(uint32_t){(uint32_t)i}, 1) : 0;
+    for (size_t b = 0; x && b < c->here.n_bound_sizes && !occurs; b++)
+      occurs = c->here.bound_size[b].from == x || sx_occurs(c, x, c->here.bound_size[b].to);
     for (size_t g = 0; x && g < k->n && !occurs; g++) occurs = sx_occurs(c, x, k->guess[g].cond);
     if (occurs && n == sizeof unknown / sizeof *unknown) return false;
     if (occurs) unknown[n++] = i;
@@ -91,16 +93,16 @@ bool sc_case_meets(sc_cases *k) {
 /* Where a function's argument lies outside of its domain at this element: its conditions on inner
  * indices are left out. */
 static bool outside(sc *c, const sx *idx, uint32_t rank, const double *v) {
-  for (size_t i = 0; i < c->n_domain; i++) {
+  for (size_t i = 0; i < c->here.n_domain; i++) {
     bool inner = false;
-    for (size_t s = 0; s < c->n_syms && !inner; s++) {
-      if (c->sym[s].role != 'x') continue;
+    for (size_t s = 0; s < c->store.n_syms && !inner; s++) {
+      if (c->store.sym[s].role != 'x') continue;
       const sx x = sc_node(c, X_SYM, &(uint32_t){(uint32_t)s}, 1);
       bool own = false;
       for (uint32_t d = 0; d < rank; d++) own |= idx[d] == x;
-      inner = !own && sx_occurs(c, x, c->domain[i]);
+      inner = !own && sx_occurs(c, x, c->here.domain[i]);
     }
-    if (!inner && !(sc_number(c, c->domain[i], v) > 0)) return true;
+    if (!inner && !(sc_number(c, c->here.domain[i], v) > 0)) return true;
   }
   return false;
 }
@@ -113,7 +115,7 @@ bool sc_case_in_numbers(sc_cases *k, const pt_tensor *t) {
   int64_t n = 1;
   for (uint32_t i = 0; i < t->rank; i++) idx[i] = sc_index(c, t->dim[i]);
   const sx x = pt_at(c, t, idx);
-  double *v = c->failed ? NULL : numbers_given(c, k->at->given), *got = NULL;
+  double *v = c->fault.failed ? NULL : numbers_given(c, k->at->given), *got = NULL;
   bool ok = v && settle(k, v);
   *shape = (rule_shape){.rank = t->rank};
   for (uint32_t i = 0; i < t->rank && ok; i++) {
@@ -139,19 +141,19 @@ bool sc_values(const rule *r, rule_schemas *schemas, const sc_point *at, sc_numb
   sc_cases *k = calloc(1, sizeof *k);
   *out = (sc_numbers){.reason = "out of memory"};
   if (c && k && sc_init(c, r, schemas, NULL)) {
-    c->max_work = 4 * SC_MAX_WORK; /* a test waits */
-    c->value_of = at->value_of;
-    c->value_ctx = at->ctx;
+    c->budget.max_work = 4 * SC_MAX_WORK; /* a test waits */
+    c->hooks.value_of = at->value_of;
+    c->hooks.value_ctx = at->ctx;
     k->c = c;
     k->at = &(sc_wanted){at, out};
     sc_declare_names(c);
-    if (!c->failed) sc_prove_case(k);
-    const bool no_case = !c->failed && !k->why[0] && !out->value;
-    out->undefined = (c->undefined || no_case) && !out->value;
+    if (!c->fault.failed) sc_prove_case(k);
+    const bool no_case = !c->fault.failed && !k->why[0] && !out->value;
+    out->undefined = (c->fault.undefined || no_case) && !out->value;
     snprintf(out->reason, sizeof out->reason, "%s",
              k->why[0] ? k->why
              : no_case ? "no case has these numbers"
-                       : c->reason);
+                       : c->fault.reason);
   }
   if (c) sc_fini(c);
   free(c);

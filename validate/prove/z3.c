@@ -46,7 +46,7 @@ static Z3_ast quotient(solver *m, uint32_t q) {
   if (pv_q_small(&m->c->q, q, &v)) return z3.mk_div(m->z, integer(m, v.n), integer(m, v.d));
   char *n, *d;
   if (!pv_q_decimals(&m->c->q, q, &n, &d)) {
-    m->failed = m->c->no_memory = true;
+    m->failed = m->c->fault.no_memory = true;
     return integer(m, 0);
   }
   const Z3_ast r =
@@ -190,7 +190,7 @@ static Z3_ast unknown(solver *m, sx x) {
   if (f & S_POS) assume(m, z3.mk_gt(m->z, v, zero));
   else if (f & S_NONNEG) assume(m, z3.mk_ge(m->z, v, zero));
   if (sc_op(m->c, x) == X_SYM && sc_has(m->c, x, S_INT)) {
-    const sx_sym *s = &m->c->sym[sc_word(m->c, x, 0)];
+    const sx_sym *s = &m->c->store.sym[sc_word(m->c, x, 0)];
     if (s->has_low) assume(m, z3.mk_ge(m->z, v, z3.mk_int64(m->z, s->low, m->integer)));
     if (s->high) between(m, m->c->zero, x, sx_sub(m->c, s->high, m->c->one));
   }
@@ -291,12 +291,12 @@ static Z3_ast condition(solver *m, sx g) {
 
 static void assumptions(solver *m, const sc_guess *g, size_t n) {
   sc *c = m->c;
-  for (size_t i = 0; i < c->n_facts; i++) {
-    const Z3_ast p = linear(m, c->fact[i]);
+  for (size_t i = 0; i < c->here.n_facts; i++) {
+    const Z3_ast p = linear(m, c->here.fact[i]);
     assume(m, z3.mk_ge(m->z, p, same_sort(m, 0, p)));
   }
-  for (size_t i = 0; i < c->n_path + n; i++) {
-    const sc_guess p = i < c->n_path ? c->path[i] : g[i - c->n_path];
+  for (size_t i = 0; i < c->here.n_path + n; i++) {
+    const sc_guess p = i < c->here.n_path ? c->here.path[i] : g[i - c->here.n_path];
     const Z3_ast a = condition(m, p.cond);
     assume(m, p.holds ? a : z3.mk_not(m->z, a));
   }
@@ -338,7 +338,7 @@ void sc_z3_close(sc *c) {
 
 static bool start(solver *m, sc *c) {
   *m = (solver){.c = c};
-  if (c->rlimit == 0 || !open_context(c)) return false;
+  if (c->budget.rlimit == 0 || !open_context(c)) return false;
   m->z = c->z3->z;
   m->s = c->z3->s;
   m->real = z3.mk_real_sort(m->z);
@@ -355,10 +355,10 @@ static Z3_lbool check(solver *m) {
   fprintf(stderr, "%s\n", Z3_solver_to_string(m->z, m->s));
 #endif
   if (r == Z3_L_UNDEF && val_z3_overran(m->z, m->s))
-    m->c->overran = true, sc_fail(m->c, "%s", VAL_Z3_OVERRAN);
+    m->c->fault.overran = true, sc_fail(m->c, "%s", VAL_Z3_OVERRAN);
   const uint64_t cost =
       20000; /* each question counts alike, so that the answer does not depend on the machine */
-  m->c->rlimit = m->c->rlimit > cost ? m->c->rlimit - cost : 0;
+  m->c->budget.rlimit = m->c->budget.rlimit > cost ? m->c->budget.rlimit - cost : 0;
   return r;
 }
 
@@ -379,24 +379,24 @@ bool sc_z3_equal(sc *c, sx a, sx b) {
   solver m;
   bool ok = false;
   /* Without a condition on the path, a choice or a quotient there is nothing that Z3 could add. */
-  if ((c->n_path == 0 && !rounds(c, a)) || c->failed || !start(&m, c)) return false;
+  if ((c->here.n_path == 0 && !rounds(c, a)) || c->fault.failed || !start(&m, c)) return false;
   assumptions(&m, NULL, 0);
   const sx d = sx_sub(c, a, b);
   compared(&m, d);
   const Z3_ast p = linear(&m, d);
   assume(&m, z3.mk_not(m.z, z3.mk_eq(m.z, p, same_sort(&m, 0, p))));
   ok = check(&m) == Z3_L_FALSE;
-  if (ok) c->used_z3 = true;
+  if (ok) c->used.z3 = true;
   stop(&m);
   return ok;
 }
 
 bool sc_z3_possible(sc *c, const sc_guess *g, size_t n) {
   solver m;
-  if (c->failed || !start(&m, c)) return true;
+  if (c->fault.failed || !start(&m, c)) return true;
   assumptions(&m, g, n);
   const bool possible = check(&m) != Z3_L_FALSE;
-  if (!possible) c->used_z3 = true;
+  if (!possible) c->used.z3 = true;
   stop(&m);
   return possible;
 }

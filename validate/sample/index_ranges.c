@@ -18,11 +18,11 @@ typedef struct told {
 
 /* One operator failed: the others go on. */
 static void recover(sc *c) {
-  if (c->no_memory) return;
-  c->failed = c->undefined = false;
-  c->n_choices = 0;
-  c->depth = 0;
-  c->reason[0] = 0;
+  if (c->fault.no_memory) return;
+  c->fault.failed = c->fault.undefined = false;
+  c->here.n_choices = 0;
+  c->budget.depth = 0;
+  c->fault.reason[0] = 0;
 }
 
 static void mark(const sc *c, sx x, uint64_t *vars) {
@@ -36,14 +36,14 @@ static void mark(const sc *c, sx x, uint64_t *vars) {
 }
 
 static void on_index(sc *c, const pt_tensor *index, sx size, bool from_end, sx besides) {
-  told *t = c->index_ctx;
+  told *t = c->hooks.index_ctx;
   sx idx[RULE_MAX_RANK];
   int64_t n, other;
   uint64_t vars = 0;
   if (!sx_is_int(c, size, &n)) return;
   for (uint32_t i = 0; i < index->rank; i++) idx[i] = sc_index(c, index->dim[i]);
   const sx x = pt_at(c, index, idx);
-  if (c->failed) return recover(c);
+  if (c->fault.failed) return recover(c);
   const bool own = sc_op(c, x) == X_LEAF;
   mark(c, x, &vars);
   for (uint32_t v = 0; v < t->r->n_vars && v < 64; v++) {
@@ -81,10 +81,10 @@ static void tell_by_table(sc *c, const rule_term *term) {
 
 /* In place of what has no definition: its shape, of which the tables behind it are. */
 static const pt_tensor *otherwise(sc *c, const rule_term *term) {
-  told *t = c->index_ctx;
+  told *t = c->hooks.index_ctx;
   rule_tensor *x = NULL;
   iso_error err;
-  if (c->no_memory) return NULL;
+  if (c->fault.no_memory) return NULL;
   recover(c);
   tell_by_table(c, term);
   if (!t->e || val_eval(t->e, term, t->bind, VAL_FLOAT64, &x, &err) != ISO_OK)
@@ -105,7 +105,7 @@ static bool walk(sc *c, const told *to, const rule_term *t) {
   if (t->kind == RULE_VAR) return to->r->var[t->u.i].kind == 'i';
   bool reads = false;
   for (uint32_t i = 0; i < t->n; i++) reads |= walk(c, to, t->child[i]);
-  if (!reads || t->kind != RULE_OP || rule_is_getitem(t->u.s) || c->no_memory) return reads;
+  if (!reads || t->kind != RULE_OP || rule_is_getitem(t->u.s) || c->fault.no_memory) return reads;
   (void)pt_eval(c, t);
   recover(c);
   return reads;
@@ -123,13 +123,13 @@ iso_code val_domains(val_engine *e, rule_schemas *schemas, const rule *r, rule_t
   told t = {e, bind, out, r};
   const bool made = c && sc_init(c, r, schemas, e ? val_engine_options(e) : NULL);
   if (made) {
-    c->on_index = on_index;
-    c->otherwise = otherwise;
-    c->index_ctx = &t;
+    c->hooks.on_index = on_index;
+    c->hooks.otherwise = otherwise;
+    c->hooks.index_ctx = &t;
     walk(c, &t, r->lhs);
     walk(c, &t, r->rhs);
   }
-  const bool ok = made && !c->no_memory;
+  const bool ok = made && !c->fault.no_memory;
   if (c) sc_fini(c);
   free(c);
   return ok ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");

@@ -34,7 +34,7 @@ static void write_large(smt_writer *w, uint32_t q, bool whole, FILE *f) {
   char *n, *d;
   if (whole || e > 1100 || e < -1100) return smt_give_up(w, "a number too large to write");
   if (!pv_q_decimals(&w->c->q, q, &n, &d)) {
-    w->c->no_memory = true;
+    w->c->fault.no_memory = true;
     return;
   }
   const bool negative = pv_q_sign(&w->c->q, q) < 0;

@@ -16,13 +16,13 @@
 static void hypotheses(smt_writer *w) {
   sc *c = w->c;
   smt_line(w, "; what holds in this case\n");
-  for (size_t i = 0; i < c->n_facts; i++) {
-    const smt_name n = smt_write(w, c->fact[i]);
+  for (size_t i = 0; i < c->here.n_facts; i++) {
+    const smt_name n = smt_write(w, c->here.fact[i]);
     smt_line(w, "(assert (>= %s 0))\n", n.s);
   }
-  for (size_t i = 0; i < c->n_path; i++) {
-    const smt_name n = smt_write(w, c->path[i].cond);
-    smt_line(w, c->path[i].holds ? "(assert %s)\n" : "(assert (not %s))\n", n.s);
+  for (size_t i = 0; i < c->here.n_path; i++) {
+    const smt_name n = smt_write(w, c->here.path[i].cond);
+    smt_line(w, c->here.path[i].holds ? "(assert %s)\n" : "(assert (not %s))\n", n.s);
   }
 }
 
@@ -86,13 +86,13 @@ static void head(const sc *c, FILE *f) {
         "; of values for which both sides are defined. Minus infinity is ninf, any number: what is "
         "equal for all\n; of them is so in the limit.\n",
         f);
-  if (c->read_literals)
+  if (c->reading.read_literals)
     fputs("; Float literals stand for the numbers that the rule reads them as: roots, and minus "
           "infinity for masks.\n",
           f);
-  for (size_t i = 0; i < c->n_bound_sizes; i++) {
-    char *from = sx_print((sc *)c, c->bound_size[i].from),
-         *to = sx_print((sc *)c, c->bound_size[i].to);
+  for (size_t i = 0; i < c->here.n_bound_sizes; i++) {
+    char *from = sx_print((sc *)c, c->here.bound_size[i].from),
+         *to = sx_print((sc *)c, c->here.bound_size[i].to);
     fprintf(f, "; in this case %s is %s\n", from ? from : "", to ? to : "");
     free(from);
     free(to);
@@ -104,8 +104,8 @@ static void head(const sc *c, FILE *f) {
 /* Sizes and attributes for which the assumptions are to have a model. */
 static void pinned(smt_writer *w, const double *v) {
   const sc *c = w->c;
-  for (size_t i = 0; i < c->n_syms && i < sizeof w->sym; i++) {
-    const sx_sym *s = &c->sym[i];
+  for (size_t i = 0; i < c->store.n_syms && i < sizeof w->sym; i++) {
+    const sx_sym *s = &c->store.sym[i];
     if (!w->sym[i] || !strchr("saq", s->role)) continue;
     const smt_name n = smt_plain_name(s->role == 's' ? 'n' : s->role, s->name, i);
     const char *negative = v[i] < 0 ? "(- " : "", *end = v[i] < 0 ? ")" : "";
@@ -122,7 +122,7 @@ static char *answers(sc *c, const char *text) {
     if (k->answer[i].hash == hash) return strdup(k->answer[i].said);
   bool overran = false;
   char *r = val_z3_answers(text, 1000000, &overran); /* the limit is not in the file */
-  c->overran |= overran;
+  c->fault.overran |= overran;
   if (r && !overran && strlen(r) < sizeof k->answer->said && k->n_answers < SC_MAX_ANSWERS) {
     sc_answer *a = &k->answer[k->n_answers++];
     a->hash = hash;
@@ -147,7 +147,7 @@ static char *compose(smt_writer *w, const char *body, const char *end) {
 static char *ending(smt_writer *w, smt_name x, smt_name y, bool pin) {
   char *text = NULL;
   size_t n = 0;
-  double *v = calloc(w->c->n_syms + 1, sizeof *v);
+  double *v = calloc(w->c->store.n_syms + 1, sizeof *v);
   FILE *body = w->f, *f = v && (!pin || sc_model(w->c, v)) ? open_memstream(&text, &n) : NULL;
   if (f) {
     w->f = f;
@@ -224,7 +224,7 @@ static void write_case(smt_writer *w, sx x, sx y, char **out, char *why) {
   if (!truth && w->how == SMT_CLEAR) smt_clear(w, x, y, a, b);
   smt_line(w, "; sums\n");
   smt_tell_axioms(w);
-  if (c->failed) smt_give_up(w, c->reason);
+  if (c->fault.failed) smt_give_up(w, c->fault.reason);
   char *end[2] = {NULL, NULL};
   for (int pin = 0; pin < 2 && !w->failed; pin++) end[pin] = ending(w, a, b, pin);
   fclose(w->f);
@@ -249,30 +249,30 @@ static void write_case(smt_writer *w, sx x, sx y, char **out, char *why) {
 }
 
 static void forget_elements(sc *c) {
-  free(c->elems);
-  c->elems = NULL;
-  c->n_elems = c->cap_elems = 0;
+  free(c->terms.elems);
+  c->terms.elems = NULL;
+  c->terms.n_elems = c->terms.cap_elems = 0;
 }
 
 static char *attempt(sc *c, const pt_tensor *a, const pt_tensor *b, const sx *idx, smt_how how) {
   sc_obligations *k = c->obligations;
-  const size_t facts = c->n_facts, path = c->n_path;
+  const size_t facts = c->here.n_facts, path = c->here.n_path;
   char *text = NULL;
   smt_writer *w = calloc(1, sizeof *w);
   if (w) w->declared = calloc(c->r->n_vars + 1, sizeof *w->declared);
   if (w && w->declared) {
     w->c = c;
     w->how = how;
-    c->plain = true;
+    c->reading.plain = true;
     forget_elements(c);
     const sx x = pt_at(c, a, idx), y = pt_at(c, b, idx);
-    if (c->failed) snprintf(k->why, sizeof k->why, "%s", c->reason);
+    if (c->fault.failed) snprintf(k->why, sizeof k->why, "%s", c->fault.reason);
     else write_case(w, x, y, &text, k->why);
     forget_elements(c);
-    c->plain = false;
+    c->reading.plain = false;
   }
-  c->n_facts = facts;
-  c->n_path = path;
+  c->here.n_facts = facts;
+  c->here.n_path = path;
   if (w) free(w->memo), free(w->declared);
   free(w);
   return text;
@@ -284,7 +284,7 @@ void sc_write_obligation(sc *c, const pt_tensor *a, const pt_tensor *b, const sx
   if (k->why[0]) return;
   const bool room = k->n < SC_MAX_OBLIGATIONS;
   k->n_answers = 0;
-  for (int how = 0; how < SMT_HOWS && room && !text && !c->failed; how++)
+  for (int how = 0; how < SMT_HOWS && room && !text && !c->fault.failed; how++)
     text = attempt(c, a, b, idx, (smt_how)how);
   if (text) k->why[0] = 0, k->text[k->n++] = text;
   else if (!k->why[0]) snprintf(k->why, sizeof k->why, room ? "out of memory" : "too many cases");

@@ -94,7 +94,7 @@ static void same_order(smt_writer *w, sx a, sx b) {
 void smt_tell_orders(smt_writer *w) {
   sc *c = w->c;
   for (size_t i = 0; i < w->n_places; i++)
-    for (size_t k = 0; k < i && !w->failed && !c->failed; k++) {
+    for (size_t k = 0; k < i && !w->failed && !c->fault.failed; k++) {
       const sx a = w->place[k], b = w->place[i];
       if (sc_word(c, a, 2) != sc_word(c, b, 2)) {
         same_order(w, a, b);

@@ -26,21 +26,21 @@ static void split(smt_writer *w, sx s, sx k, sx body, sx high, sx at) {
   smt_line(w, "(assert (=> (and (<= 0 %s) (<= %s %s)) (= %s (+ %s %s)))) ; split at %s\n", cut.s,
            cut.s, n.s, whole.s, low.s, up.s, cut.s);
   if (above && below) return;
-  const size_t facts = c->n_facts;
+  const size_t facts = c->here.n_facts;
   if (facts + 1 >= SC_MAX_FACTS) return;
   if (!below) {
-    c->fact[c->n_facts++] = sx_sub(c, at, high); /* wholly below */
+    c->here.fact[c->here.n_facts++] = sx_sub(c, at, high); /* wholly below */
     const smt_name r = smt_real(w, part(c, X_SUM, k, body, zero, high));
     smt_line(w, "(assert (=> (>= %s %s) (= %s %s))) ; wholly below %s\n", cut.s, n.s, whole.s, r.s,
              cut.s);
-    c->n_facts = facts;
+    c->here.n_facts = facts;
   }
   if (!above) {
-    c->fact[c->n_facts++] = sx_neg(c, at);
+    c->here.fact[c->here.n_facts++] = sx_neg(c, at);
     const smt_name r = smt_real(w, part(c, X_SUM, k, body, zero, high));
     smt_line(w, "(assert (=> (<= %s 0) (= %s %s))) ; wholly above %s\n", cut.s, whole.s, r.s,
              cut.s);
-    c->n_facts = facts;
+    c->here.n_facts = facts;
   }
 }
 
@@ -106,7 +106,7 @@ static sx by_arithmetic(sc *c, sx k, sx body, const around *outside, bool whole,
     else out[n_out++] = f[i];
   if (n_out > 0) {
     const sx rest =
-        n_in ? sx_close(c, X_SUM, k, times_all(c, in, n_in)) : c->sym[sc_word(c, k, 0)].high;
+        n_in ? sx_close(c, X_SUM, k, times_all(c, in, n_in)) : c->store.sym[sc_word(c, k, 0)].high;
     *why = "a factor that does not move with the index";
     return sx_fn2(c, F_MUL, times_all(c, out, n_out), rest);
   }
@@ -126,7 +126,8 @@ static sx by_arithmetic(sc *c, sx k, sx body, const around *outside, bool whole,
     uint32_t m;
     if (sc_op(c, in[i]) != X_SUM) continue;
     const sx inner = sx_open(c, in[i], j, &m);
-    if (m != 1 || j[0] == c->zero || sx_occurs(c, k, c->sym[sc_word(c, j[0], 0)].high)) continue;
+    if (m != 1 || j[0] == c->zero || sx_occurs(c, k, c->store.sym[sc_word(c, j[0], 0)].high))
+      continue;
     in[i] = inner;
     *why = "factors into the inner sum";
     return sx_close(c, X_SUM, k, sx_close(c, X_SUM, j[0], times_all(c, in, n_in)));
@@ -139,7 +140,7 @@ sx smt_factored(sc *c, sx s) {
   uint32_t n;
   if (sc_op(c, s) != X_SUM || sc_word(c, s, 0) != 1) return 0;
   const sx body = sx_open(c, s, k, &n),
-           high = n == 1 && k[0] != c->zero ? c->sym[sc_word(c, k[0], 0)].high : 0;
+           high = n == 1 && k[0] != c->zero ? c->store.sym[sc_word(c, k[0], 0)].high : 0;
   const char *why = "";
   if (!high || sx_top_guard(c, body) || sc_op(c, body) == X_SUM) return 0;
   const sx r = by_arithmetic(c, k[0], body, NULL, false, &why);
@@ -151,9 +152,10 @@ static bool exchange(smt_writer *w, sx s, sx k, sx body) {
   sx j[8];
   uint32_t m;
   if (sc_op(c, body) != X_SUM) return false;
-  const sx inner = sx_open(c, body, j, &m), high = c->sym[sc_word(c, k, 0)].high;
-  if (m != 1 || j[0] == c->zero || sx_occurs(c, k, c->sym[sc_word(c, j[0], 0)].high)) return false;
-  const sx other = c->sym[sc_word(c, j[0], 0)].high;
+  const sx inner = sx_open(c, body, j, &m), high = c->store.sym[sc_word(c, k, 0)].high;
+  if (m != 1 || j[0] == c->zero || sx_occurs(c, k, c->store.sym[sc_word(c, j[0], 0)].high))
+    return false;
+  const sx other = c->store.sym[sc_word(c, j[0], 0)].high;
   if (sc_at(c, high)->hash <= sc_at(c, other)->hash) return false; /* one order is enough */
   equal_to(w, s, sx_close(c, X_SUM, j[0], sx_close(c, X_SUM, k, inner)), "sums exchanged");
   return true;
@@ -214,14 +216,14 @@ static size_t symbols_in(const sc *c, sx x, sx_map *map, size_t n, size_t cap) {
 
 /* The sum with g < 0 decided in it, by what is then known. */
 static sx decided(sc *c, sx s, sx g, bool holds) {
-  const size_t facts = c->n_facts;
+  const size_t facts = c->here.n_facts;
   const sx p = sc_word(c, g, 0);
   sx_map map[24];
   if (facts == SC_MAX_FACTS) return s;
-  c->fact[c->n_facts++] = holds ? sx_sub(c, c->minus_one, p) : p;
+  c->here.fact[c->here.n_facts++] = holds ? sx_sub(c, c->minus_one, p) : p;
   const sx r = sx_subst(
       c, s, map, symbols_in(c, g, map, 0, 24)); /* each symbol by itself: all is looked at anew */
-  c->n_facts = facts;
+  c->here.n_facts = facts;
   return r;
 }
 
@@ -229,7 +231,7 @@ static bool by_condition(smt_writer *w, sx s, sx k, sx body) {
   sc *c = w->c;
   const sx g = find_fixed(c, body, k, 0);
   const sx x = g ? decided(c, s, g, true) : s, y = g ? decided(c, s, g, false) : s;
-  if (x == s || y == s || c->failed) return false;
+  if (x == s || y == s || c->fault.failed) return false;
   const smt_name m = smt_write(w, g), a = smt_real(w, s), t = smt_real(w, x), e = smt_real(w, y);
   smt_line(w, "(assert (= %s (ite %s %s %s))) ; a condition that does not move with the index\n",
            a.s, m.s, t.s, e.s);
@@ -268,7 +270,7 @@ static bool split_largest(smt_writer *w, sx s) {
   const sx body = sx_open(c, s, k, &n);
   if (n != 1) return false;
   if (k[0] == c->zero) return equal_to(w, s, body, "one element"), true;
-  const sx high = c->sym[sc_word(c, k[0], 0)].high;
+  const sx high = c->store.sym[sc_word(c, k[0], 0)].high;
   if (!find_cut(c, body, k[0], &at, 0) || !sx_gt0(c, at) || !sx_gt0(c, sx_sub(c, high, at)))
     return false;
   const smt_name whole = smt_real(w, s), low = smt_real(w, part(c, X_TOP, k[0], body, c->zero, at)),
@@ -287,12 +289,13 @@ static bool take_apart(smt_writer *w, sx s) {
   if (sc_op(c, s) != X_SUM) return false;
   const sx body = sx_open(c, s, k, &n), g = sx_top_guard(c, body);
   if (n != 1) return false;
-  if (k[0] != c->zero && !sx_gt0(c, c->sym[sc_word(c, k[0], 0)].high)) {
-    const smt_name none = smt_write(w, c->sym[sc_word(c, k[0], 0)].high), sum = smt_real(w, s);
+  if (k[0] != c->zero && !sx_gt0(c, c->store.sym[sc_word(c, k[0], 0)].high)) {
+    const smt_name none = smt_write(w, c->store.sym[sc_word(c, k[0], 0)].high),
+                   sum = smt_real(w, s);
     smt_line(w, "(assert (=> (<= %s 0) (= %s 0.0))) ; nothing to sum\n", none.s, sum.s);
   }
   if (k[0] == c->zero) return equal_to(w, s, body, "one term"), true;
-  const sx high = c->sym[sc_word(c, k[0], 0)].high;
+  const sx high = c->store.sym[sc_word(c, k[0], 0)].high;
   if (g && !sx_occurs(c, k[0], g)) {
     const smt_name m = smt_write(w, g), a = smt_real(w, s),
                    x = smt_real(w, sx_close(c, X_SUM, k[0], sc_word(c, body, 1))),
@@ -333,10 +336,10 @@ static void congruent(smt_writer *w, sx a, sx b) {
   if (n != 1 || m != 1 || k[0] == c->zero || l[0] == c->zero || w->n_skolems == SMT_MAX_PAIRS)
     return;
   const unsigned side = w->side;
-  const sx high = c->sym[sc_word(c, k[0], 0)].high, at = k[0];
+  const sx high = c->store.sym[sc_word(c, k[0], 0)].high, at = k[0];
   w->skolem[w->n_skolems++] = at;
   const smt_name i = smt_write(w, at), top = smt_write(w, high),
-                 other = smt_write(w, c->sym[sc_word(c, l[0], 0)].high), s = smt_real(w, a),
+                 other = smt_write(w, c->store.sym[sc_word(c, l[0], 0)].high), s = smt_real(w, a),
                  t = smt_real(w, b);
   w->side = 1;
   const smt_name u = smt_real(w, x);
@@ -357,7 +360,7 @@ static void largest(smt_writer *w, sx a, sx b) {
   uint32_t n, m;
   const sx x = sx_open(c, a, k, &n), y = sx_open(c, b, l, &m);
   if (n != 1 || m != 1 || k[0] == c->zero || l[0] == c->zero) return;
-  const sx high = c->sym[sc_word(c, k[0], 0)].high;
+  const sx high = c->store.sym[sc_word(c, k[0], 0)].high;
   for (int i = 0; i < 2; i++) {
     if (!(at[i] = smt_skolem(w, high))) return;
     e[0][i] = sx_subst(c, x, &(sx_map){k[0], at[i]}, 1);
@@ -405,8 +408,8 @@ static bool has_partner(smt_writer *w, const smt_sum *a) {
  * the parts come first. */
 static void cut_at_others(smt_writer *w) {
   sc *c = w->c;
-  for (size_t i = 0; i < w->n_sums && w->n_sums < SMT_MAX_SUMS / 2 && !w->failed && !c->failed;
-       i++) {
+  for (size_t i = 0;
+       i < w->n_sums && w->n_sums < SMT_MAX_SUMS / 2 && !w->failed && !c->fault.failed; i++) {
     if (w->sum[i].cut || w->sum[i].told || has_partner(w, &w->sum[i])) continue;
     for (size_t j = 0; j < w->n_sums; j++) {
       smt_sum *a = &w->sum[i], *b = &w->sum[j];
@@ -432,12 +435,12 @@ void smt_tell_axioms(smt_writer *w) {
   sc *c = w->c;
   smt_tell_orders(w);
   size_t told = 0, paired = 0;
-  while (!w->failed && !c->failed && told < w->n_sums) {
-    for (; told < w->n_sums && !w->failed && !c->failed; told++) {
+  while (!w->failed && !c->fault.failed && told < w->n_sums) {
+    for (; told < w->n_sums && !w->failed && !c->fault.failed; told++) {
       w->side = w->sum[told].side;
       w->sum[told].told = take_apart(w, w->sum[told].id);
     }
-    for (; paired < told && !w->failed && !c->failed; paired++)
+    for (; paired < told && !w->failed && !c->fault.failed; paired++)
       for (size_t i = 0; i < paired && !w->failed; i++) {
         const smt_sum a = w->sum[i], b = w->sum[paired];
         if (a.told || b.told || sc_op(c, a.id) != sc_op(c, b.id) || a.contents != b.contents)

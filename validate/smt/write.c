@@ -70,7 +70,7 @@ static smt_name define_real(smt_writer *w, sx x, const char *text) {
 static smt_name symbol(smt_writer *w, sx x) {
   sc *c = w->c;
   const uint32_t at = sc_word(c, x, 0);
-  const sx_sym s = c->sym[at];
+  const sx_sym s = c->store.sym[at];
   const bool index = s.role == 'x', whole = s.flags & S_INT;
   const smt_name n = index ? smt_named("i%u", (unsigned)at)
                            : smt_plain_name(s.role == 's' ? 'n' : s.role, s.name, at);
@@ -98,7 +98,7 @@ smt_name smt_within(smt_writer *w, sx x) {
   for (size_t i = 0; i < w->n_skolems; i++) {
     if (!sx_occurs(w->c, w->skolem[i], x)) continue;
     const uint32_t at = sc_word(w->c, w->skolem[i], 0);
-    const smt_name k = smt_write(w, w->skolem[i]), high = smt_write(w, w->c->sym[at].high);
+    const smt_name k = smt_write(w, w->skolem[i]), high = smt_write(w, w->c->store.sym[at].high);
     smt_line(w, "(define-fun in%u_%zu () Bool (and %s (<= 0 %s) (< %s %s)))\n", (unsigned)at,
              w->n_lines, r.s, k.s, k.s, high.s);
     r = smt_named("in%u_%zu", (unsigned)at, w->n_lines - 1);
@@ -500,8 +500,9 @@ static smt_name compound(smt_writer *w, sx x) {
 smt_name smt_write(smt_writer *w, sx x) {
   sc *c = w->c;
   int64_t k;
-  if (w->failed || c->failed)
-    return smt_give_up(w, c->reason[0] ? "what the definitions give is too large" : "too large"),
+  if (w->failed || c->fault.failed)
+    return smt_give_up(w,
+                       c->fault.reason[0] ? "what the definitions give is too large" : "too large"),
            smt_named("0");
   if (sc_op(c, x) == X_TRUE || sc_op(c, x) == X_FALSE)
     return smt_named(x == c->yes ? "true" : "false");

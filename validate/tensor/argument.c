@@ -53,13 +53,13 @@ sx pt_arg_scalar(pt_args *a, const char *name, char *kind) {
  * `high`. */
 static bool number_within(sc *c, sx x, int64_t low, int64_t high, int64_t *out) {
   if (sx_is_int(c, x, out)) return true;
-  for (int64_t v = low; v < high && !c->failed; v++) {
+  for (int64_t v = low; v < high && !c->fault.failed; v++) {
     bool holds;
     if (!sc_decide(c, sx_eq(c, x, sx_int(c, v)), &holds)) return false;
     if (holds) return *out = v, true;
   }
-  if (!c->failed) {
-    c->undefined = true;
+  if (!c->fault.failed) {
+    c->fault.undefined = true;
     sc_fail(c, "a dimension out of range");
   }
   return false;
@@ -77,7 +77,7 @@ bool pt_dim(sc *c, const rule_term *t, const pt_tensor *x, uint32_t extra, uint3
   if (!open && r == 0) r = 1; /* a 0-dim tensor takes dimensions 0 and -1 */
   if (!number_within(c, sc_size(c, t), -r, open ? 0 : r, &d)) return false;
   if (d < -r || d >= (open ? 0 : r)) {
-    if (!open && !c->failed) c->undefined = true;
+    if (!open && !c->fault.failed) c->fault.undefined = true;
     sc_fail(c, "a dimension out of range");
     return false;
   }
@@ -107,11 +107,11 @@ bool pt_arg_sizes(pt_args *a, const char *name, sx *out, uint32_t *n) {
   if (!t) return false;
   if (t->kind != RULE_LIST) {
     out[(*n)++] = sc_size(a->c, t);
-    return !a->c->failed;
+    return !a->c->fault.failed;
   }
   if (t->n > RULE_MAX_RANK) return false;
   for (uint32_t i = 0; i < t->n; i++) out[(*n)++] = sc_size(a->c, t->child[i]);
-  return !a->c->failed;
+  return !a->c->fault.failed;
 }
 
 bool pt_arg_each(pt_args *a, const char *name, uint32_t n, sx if_none, sx *out) {

@@ -32,9 +32,9 @@ static const pt_value *getitem(sc *c, const rule_term *t) {
 /* A verdict about this operator is relative to its definition, where it is not one of PyTorch's. */
 static void note(sc *c, const char *op) {
   if (!strncmp(op, "aten::", 6) || !strncmp(op, "dist::", 6)) return;
-  for (size_t i = 0; i < c->n_relative; i++)
-    if (!strcmp(c->relative[i], op)) return;
-  if (c->n_relative < SC_MAX_RELATIVE) c->relative[c->n_relative++] = op;
+  for (size_t i = 0; i < c->terms.n_relative; i++)
+    if (!strcmp(c->terms.relative[i], op)) return;
+  if (c->terms.n_relative < SC_MAX_RELATIVE) c->terms.relative[c->terms.n_relative++] = op;
 }
 
 static bool own_definition(const char *op, pt_definition *out) {
@@ -84,7 +84,7 @@ static bool computes_nothing(const char *op) {
 
 /* The results of a call, whose integers wrap (validate/expr/wrap.c). */
 static const pt_value *machine_results(sc *c, const char *op, const pt_value *v) {
-  if (!c->machine || computes_nothing(op)) return v;
+  if (!c->reading.machine || computes_nothing(op)) return v;
   bool some = v->base && v->base->kind == 'i';
   for (size_t i = 0; v->t && i < v->n; i++) some |= v->t[i]->kind == 'i';
   if (!some) return v;
@@ -115,17 +115,17 @@ static const pt_value *call(sc *c, const rule_term *t) {
   const pt_value *v = d.f(&a, d.which);
   if (!v) sc_fail(c, "%s is not modelled with these arguments", t->u.s);
   else note(c, t->u.s);
-  if (v && !c->failed) v = pt_typed_results(&a, v);
-  if (v && !c->failed) v = machine_results(c, t->u.s, v);
-  return c->failed ? NULL : v;
+  if (v && !c->fault.failed) v = pt_typed_results(&a, v);
+  if (v && !c->fault.failed) v = machine_results(c, t->u.s, v);
+  return c->fault.failed ? NULL : v;
 }
 
 static void remember(sc *c, const rule_term *t, const pt_value *v) {
-  if (iso_grow(c->memo, c->cap_memo, c->n_memo + 1)) {
-    c->memo[c->n_memo++] = (sc_memo){t, v};
+  if (iso_grow(c->terms.memo, c->terms.cap_memo, c->terms.n_memo + 1)) {
+    c->terms.memo[c->terms.n_memo++] = (sc_memo){t, v};
     return;
   }
-  c->no_memory = true;
+  c->fault.no_memory = true;
   sc_fail(c, "out of memory");
 }
 
@@ -136,42 +136,42 @@ static bool lacks_argument(const sc *c, const rule_term *t) {
   for (uint32_t k = 0; k < t->n; k++) {
     const rule_term *a = t->child[k];
     if (a->kind == RULE_LIST && lacks_argument(c, a)) return true;
-    for (size_t i = 0; i < c->n_memo && a->kind == RULE_OP; i++)
-      if (!c->memo[i].v && rule_term_eq(c->memo[i].t, a)) return true;
+    for (size_t i = 0; i < c->terms.n_memo && a->kind == RULE_OP; i++)
+      if (!c->terms.memo[i].v && rule_term_eq(c->terms.memo[i].t, a)) return true;
   }
   return false;
 }
 
 const pt_value *pt_eval(sc *c, const rule_term *t) {
-  if (c->failed) return NULL;
-  for (size_t i = 0; i < c->n_memo; i++)
-    if (c->memo[i].t == t || (t->kind == RULE_OP && rule_term_eq(c->memo[i].t, t))) {
-      if (!c->memo[i].v) sc_fail(c, "a term that has no value");
-      return c->memo[i].v;
+  if (c->fault.failed) return NULL;
+  for (size_t i = 0; i < c->terms.n_memo; i++)
+    if (c->terms.memo[i].t == t || (t->kind == RULE_OP && rule_term_eq(c->terms.memo[i].t, t))) {
+      if (!c->terms.memo[i].v) sc_fail(c, "a term that has no value");
+      return c->terms.memo[i].v;
     }
   const pt_value *v = NULL;
   bool lost = false;
   char kind = 'f';
-  if (++c->depth > 400) sc_fail(c, "a term too deep");
+  if (++c->budget.depth > 400) sc_fail(c, "a term too deep");
   else if (t->kind == RULE_VAR) v = pt_one(c, pt_variable(c, t->u.i));
   else if (t->kind == RULE_OP) {
     v = call(c, t);
-    if (c->failed && c->otherwise) {
-      const pt_tensor *x = lacks_argument(c, t) ? NULL : c->otherwise(c, t);
+    if (c->fault.failed && c->hooks.otherwise) {
+      const pt_tensor *x = lacks_argument(c, t) ? NULL : c->hooks.otherwise(c, t);
       lost = !x;
       v = pt_one(c, x);
     }
-    if (v && !c->failed) v = sc_cut_value(c, t, v);
+    if (v && !c->fault.failed) v = sc_cut_value(c, t, v);
   } else if (t->kind == RULE_INT || t->kind == RULE_FLOAT || t->kind == RULE_BOOLEAN ||
              t->kind == RULE_NAME || t->kind == RULE_EXPR) {
     const sx x = pt_scalar(c, t, &kind);
-    v = c->failed ? NULL : pt_one(c, pt_scalar_tensor(c, x, kind));
+    v = c->fault.failed ? NULL : pt_one(c, pt_scalar_tensor(c, x, kind));
   } else sc_fail(c, "a literal where a tensor belongs");
-  c->depth--;
+  c->budget.depth--;
   /* A term that could not be run is not run once more for each term that it is in. */
-  const bool none = !v || c->failed;
-  if (!none || (lost && !c->no_memory)) remember(c, t, none ? NULL : v);
-  return none || c->failed ? NULL : v;
+  const bool none = !v || c->fault.failed;
+  if (!none || (lost && !c->fault.no_memory)) remember(c, t, none ? NULL : v);
+  return none || c->fault.failed ? NULL : v;
 }
 
 const pt_tensor *pt_eval_tensor(sc *c, const rule_term *t) {

@@ -20,20 +20,20 @@ const pt_tensor *pt_scalar_tensor(sc *c, sx x, char kind) {
 }
 
 static sx named_size(sc *c, const char *name) {
-  for (size_t i = 0; i < c->n_syms; i++) {
-    if (!strchr("sa", c->sym[i].role) || strcmp(c->sym[i].name, name)) continue;
+  for (size_t i = 0; i < c->store.n_syms; i++) {
+    if (!strchr("sa", c->store.sym[i].role) || strcmp(c->store.sym[i].name, name)) continue;
     const sx x = sc_node(c, X_SYM, &(uint32_t){(uint32_t)i}, 1);
     sx_map map[SC_MAX_GUESSES];
-    for (size_t k = 0; k < c->n_bound_sizes; k++)
-      map[k] = (sx_map){c->bound_size[k].from, c->bound_size[k].to};
-    return c->n_bound_sizes ? sx_subst(c, x, map, c->n_bound_sizes) : x;
+    for (size_t k = 0; k < c->here.n_bound_sizes; k++)
+      map[k] = (sx_map){c->here.bound_size[k].from, c->here.bound_size[k].to};
+    return c->here.n_bound_sizes ? sx_subst(c, x, map, c->here.n_bound_sizes) : x;
   }
   sc_fail(c, "the name %.60s means nothing here", name);
   return c->zero;
 }
 
 sx sc_size(sc *c, const rule_term *t) {
-  if (c->failed) return c->zero;
+  if (c->fault.failed) return c->zero;
   switch (t->kind) {
   case RULE_INT: return sx_int(c, t->u.i);
   case RULE_BOOLEAN: return sx_int(c, t->u.i);
@@ -45,7 +45,7 @@ sx sc_size(sc *c, const rule_term *t) {
   sx r = sc_size(c, t->child[0]);
   const char *op = t->u.s;
   if (t->n == 1 && !strcmp(op, "-")) return sx_neg(c, r);
-  for (uint32_t i = 1; i < t->n && !c->failed; i++) {
+  for (uint32_t i = 1; i < t->n && !c->fault.failed; i++) {
     const sx y = sc_size(c, t->child[i]);
     if (!strcmp(op, "+")) r = sx_add(c, r, y);
     else if (!strcmp(op, "-")) r = sx_sub(c, r, y);
@@ -96,9 +96,9 @@ static bool short_decimal(sc *c, double f, uint32_t *out) {
 sx pt_literal(sc *c, double f) {
   uint32_t decimal;
   if (f == -INFINITY) return c->neginf;
-  if (c->decimals && short_decimal(c, f, &decimal)) return sx_q(c, decimal);
-  if (c->read_masks && sc_mask_literal(f)) {
-    c->literal = c->masks = true;
+  if (c->reading.decimals && short_decimal(c, f, &decimal)) return sx_q(c, decimal);
+  if (c->reading.read_masks && sc_mask_literal(f)) {
+    c->used.literal = c->used.masks = true;
     return c->neginf;
   }
   if (!isfinite(f)) {
@@ -110,14 +110,14 @@ sx pt_literal(sc *c, double f) {
   (void)pv_q_small(&c->q, q, &v); /* doubles have 53 bits */
   int64_t n = 0;
   const root_kind is = v.n < (1 << 24) && v.n > -(1 << 24) ? NO_ROOT : root_of(fabs(f), &n);
-  if (is == NO_ROOT || !c->read_literals) {
-    c->readable |= is != NO_ROOT;
+  if (is == NO_ROOT || !c->reading.read_literals) {
+    c->reading.readable |= is != NO_ROOT;
     return sx_q(c, q);
   }
   sx r = is == TWO_BY_PI ? sc_symbol_named(c, "sqrt(2/pi)") : sx_sqrt(c, sx_int(c, n));
   if (is == INVERSE_FOURTH) r = sx_sqrt(c, r); /* attention's scale on each factor */
   if (is == INVERSE_ROOT || is == INVERSE_FOURTH) r = sx_inv(c, r);
-  c->literal = true;
+  c->used.literal = true;
   return f < 0 ? sx_neg(c, r) : r;
 }
 

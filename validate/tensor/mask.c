@@ -51,11 +51,11 @@ bool sc_row_keeps(sc *c, const pt_tensor *t, const sx *idx) {
   sx at[RULE_MAX_RANK];
   memcpy(at, idx, t->rank * sizeof *at);
   const uint32_t d = (uint32_t)t->k[0];
-  for (uint32_t j = 0; j <= t->rank && !c->failed; j++) {
+  for (uint32_t j = 0; j <= t->rank && !c->fault.failed; j++) {
     if (j < t->rank && (j == d || !sx_ge0(c, sx_sub(c, t->dim[d], t->dim[j])))) continue;
     if (t->rank) at[d] = j < t->rank ? idx[j] : c->zero;
     const sx x = pt_at(c, t->in[0], at);
-    if (!c->failed && !(sc_flags(c, x) & S_MASKED)) return true;
+    if (!c->fault.failed && !(sc_flags(c, x) & S_MASKED)) return true;
   }
   return false;
 }
@@ -73,17 +73,17 @@ static sx masked_if(sc *c, sx x) {
 
 /* A normal form can be large, and would only take away what is asked for. */
 sx sc_masked_if(sc *c, const pt_tensor *t, const sx *idx) {
-  if (c->plain || c->failed) return 0;
-  struct sc_elem *const elems = c->elems;
-  const size_t n = c->n_elems, cap = c->cap_elems;
-  c->elems = NULL;
-  c->n_elems = c->cap_elems = 0;
-  c->plain = true;
+  if (c->reading.plain || c->fault.failed) return 0;
+  struct sc_elem *const elems = c->terms.elems;
+  const size_t n = c->terms.n_elems, cap = c->terms.cap_elems;
+  c->terms.elems = NULL;
+  c->terms.n_elems = c->terms.cap_elems = 0;
+  c->reading.plain = true;
   const sx x = pt_at(c, t, idx);
-  c->plain = false;
-  free(c->elems);
-  c->elems = elems;
-  c->n_elems = n;
-  c->cap_elems = cap;
-  return c->failed ? 0 : masked_if(c, x);
+  c->reading.plain = false;
+  free(c->terms.elems);
+  c->terms.elems = elems;
+  c->terms.n_elems = n;
+  c->terms.cap_elems = cap;
+  return c->fault.failed ? 0 : masked_if(c, x);
 }

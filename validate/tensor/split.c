@@ -3,22 +3,22 @@
 #include "validate/tensor/tensor.h"
 
 static void ask(sc *c, sx guard) {
-  if (c->failed) return;
-  c->choice[0] = (sc_guess){guard, true};
-  c->choice[1] = (sc_guess){guard, false};
-  c->n_choices = 2;
+  if (c->fault.failed) return;
+  c->here.choice[0] = (sc_guess){guard, true};
+  c->here.choice[1] = (sc_guess){guard, false};
+  c->here.n_choices = 2;
   sc_fail(c, "a case split");
 }
 
 /* Whether the case says what the condition is. */
 static bool known(const sc *c, sx guard, bool *out) {
-  for (size_t i = 0; i < c->n_path; i++)
-    if (c->path[i].cond == guard) return *out = c->path[i].holds, true;
+  for (size_t i = 0; i < c->here.n_path; i++)
+    if (c->here.path[i].cond == guard) return *out = c->here.path[i].holds, true;
   return false;
 }
 
 bool sc_decide(sc *c, sx cond, bool *out) {
-  while (!c->failed) {
+  while (!c->fault.failed) {
     bool holds;
     if (cond == c->yes || cond == c->no) return *out = cond == c->yes, true;
     const sx g = sx_top_guard(c, cond);
@@ -35,7 +35,7 @@ bool sc_require(sc *c, sx cond) {
   bool holds = false;
   if (!sc_decide(c, cond, &holds)) return false;
   if (holds) return true;
-  c->undefined = true;
+  c->fault.undefined = true;
   sc_fail(c, "a side that is not defined");
   return false;
 }
@@ -51,35 +51,35 @@ bool sc_require_eq(sc *c, sx p, sx q) { return sx_same(c, p, q) || sc_require(c,
 
 bool sc_multiple(sc *c, sx a, sx b, sx *out) {
   int64_t x, y;
-  if (c->failed) return false; /* for a reason that need not be that there is no value */
+  if (c->fault.failed) return false; /* for a reason that need not be that there is no value */
   if (sx_divides(c, b, a, out)) return true;
   if (sx_is_int(c, a, &x) && sx_is_int(c, b, &y)) {
-    c->undefined = true;
+    c->fault.undefined = true;
     sc_fail(c, "a size that is no multiple of another");
     return false;
   }
   const sx u = sc_derived(c, "times", sx_add(c, a, sx_mul(c, b, sc_symbol_named(c, "per"))), 1);
-  if (c->failed) return false;
+  if (c->fault.failed) return false;
   const sx eq = sx_eq(c, a, sx_mul(c, b, u)), g = sx_top_guard(c, eq);
   bool gone;
   if (!g || known(c, g, &gone) || !sc_has(c, a, S_POS) || !sc_has(c, b, S_POS)) {
     sc_fail(c, "a size that is not known to be a multiple of another");
     return false;
   }
-  c->choice[0] = (sc_guess){g, true};
-  c->n_choices = 1;
+  c->here.choice[0] = (sc_guess){g, true};
+  c->here.n_choices = 1;
   sc_fail(c, "a case split");
   return false;
 }
 
 void pt_join_leads(sc *c, uint64_t a, uint64_t b) {
   for (int i = 0; i < 64; i++)
-    if ((a | b) >> i & 1) c->lead_of[i] |= a | b;
+    if ((a | b) >> i & 1) c->ranges.lead_of[i] |= a | b;
 }
 
 void sc_defined_if(sc *c, sx cond) {
-  if (c->failed || cond == c->yes) return;
-  for (size_t i = 0; i < c->n_domain; i++)
-    if (c->domain[i] == cond) return;
-  if (c->n_domain < SC_MAX_FACTS) c->domain[c->n_domain++] = cond;
+  if (c->fault.failed || cond == c->yes) return;
+  for (size_t i = 0; i < c->here.n_domain; i++)
+    if (c->here.domain[i] == cond) return;
+  if (c->here.n_domain < SC_MAX_FACTS) c->here.domain[c->here.n_domain++] = cond;
 }

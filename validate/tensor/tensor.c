@@ -15,9 +15,9 @@ typedef struct sc_elem {
 } sc_elem;
 
 void *sc_take(sc *c, size_t n) {
-  void *p = c->failed ? NULL : iso_arena_alloc(&c->arena, n);
-  if (!p && !c->failed) {
-    c->no_memory = true;
+  void *p = c->fault.failed ? NULL : iso_arena_alloc(&c->arena, n);
+  if (!p && !c->fault.failed) {
+    c->fault.no_memory = true;
     sc_fail(c, "out of memory");
   }
   return p;
@@ -28,55 +28,56 @@ void *sc_take(sc *c, size_t n) {
 pt_tensor *pt_new(sc *c, char kind, pt_elem f) {
   pt_tensor *t = sc_take(c, sizeof *t);
   if (!t) return NULL;
-  *t = (pt_tensor){.kind = kind, .elem = f, .id = ++c->n_tensors};
+  *t = (pt_tensor){.kind = kind, .elem = f, .id = ++c->terms.n_tensors};
   return t;
 }
 
 static size_t elem_slot(const sc *c, const pt_tensor *t, uint32_t place, const sx *idx) {
-  size_t h =
-      iso_hash(idx, t->rank * sizeof *idx, t->id + ((uint64_t)place << 32)) & (c->cap_elems - 1);
-  for (; c->elems[h].t; h = (h + 1) & (c->cap_elems - 1))
-    if (c->elems[h].t == t && c->elems[h].place == place &&
-        (!t->rank || !memcmp(c->elems[h].idx, idx, t->rank * sizeof *idx)))
+  size_t h = iso_hash(idx, t->rank * sizeof *idx, t->id + ((uint64_t)place << 32)) &
+             (c->terms.cap_elems - 1);
+  for (; c->terms.elems[h].t; h = (h + 1) & (c->terms.cap_elems - 1))
+    if (c->terms.elems[h].t == t && c->terms.elems[h].place == place &&
+        (!t->rank || !memcmp(c->terms.elems[h].idx, idx, t->rank * sizeof *idx)))
       break;
   return h;
 }
 
 static bool more_elems(sc *c) {
-  sc_elem *old = c->elems;
-  const size_t n = c->cap_elems;
-  c->cap_elems = n ? 2 * n : 256;
-  c->elems = calloc(c->cap_elems, sizeof *c->elems);
-  if (!c->elems) {
-    c->elems = old;
-    c->cap_elems = n;
+  sc_elem *old = c->terms.elems;
+  const size_t n = c->terms.cap_elems;
+  c->terms.cap_elems = n ? 2 * n : 256;
+  c->terms.elems = calloc(c->terms.cap_elems, sizeof *c->terms.elems);
+  if (!c->terms.elems) {
+    c->terms.elems = old;
+    c->terms.cap_elems = n;
     return false;
   }
   for (size_t i = 0; i < n; i++)
-    if (old[i].t) c->elems[elem_slot(c, old[i].t, old[i].place, old[i].idx)] = old[i];
+    if (old[i].t) c->terms.elems[elem_slot(c, old[i].t, old[i].place, old[i].idx)] = old[i];
   free(old);
   return true;
 }
 
 sx pt_at(sc *c, const pt_tensor *t, const sx *idx) {
-  if (c->failed || !t) return c->zero;
-  if (c->cap_elems) {
-    const size_t h = elem_slot(c, t, c->at_place, idx);
-    if (c->elems[h].t) return c->elems[h].value;
+  if (c->fault.failed || !t) return c->zero;
+  if (c->terms.cap_elems) {
+    const size_t h = elem_slot(c, t, c->parts.at_place, idx);
+    if (c->terms.elems[h].t) return c->terms.elems[h].value;
   }
-  if (++c->depth > 400) sc_fail(c, "a term too deep");
-  const sx v = c->failed ? c->zero : t->elem(c, t, idx);
-  c->depth--;
+  if (++c->budget.depth > 400) sc_fail(c, "a term too deep");
+  const sx v = c->fault.failed ? c->zero : t->elem(c, t, idx);
+  c->budget.depth--;
   sx *copy = sc_take(c, (t->rank + 1) * sizeof *copy);
-  if (c->failed || !copy) return c->zero;
+  if (c->fault.failed || !copy) return c->zero;
   memcpy(copy, idx, t->rank * sizeof *copy);
-  if (2 * (c->n_elems + 1) > c->cap_elems && !more_elems(c)) {
-    c->no_memory = true;
+  if (2 * (c->terms.n_elems + 1) > c->terms.cap_elems && !more_elems(c)) {
+    c->fault.no_memory = true;
     sc_fail(c, "out of memory");
     return c->zero;
   }
-  c->elems[elem_slot(c, t, c->at_place, copy)] = (sc_elem){t, c->at_place, copy, v};
-  c->n_elems++;
+  c->terms.elems[elem_slot(c, t, c->parts.at_place, copy)] =
+      (sc_elem){t, c->parts.at_place, copy, v};
+  c->terms.n_elems++;
   return v;
 }
 
@@ -130,8 +131,8 @@ static sx variable_elem(sc *c, const pt_tensor *t, const sx *idx) {
   memcpy(at, idx, t->rank * sizeof *at);
   /* Within a part of a concatenation of any shapes, the place among the open dimensions is another
    * one. */
-  const bool moved = t->lead && c->at_place && t->rank < RULE_MAX_RANK;
-  if (moved) at[t->rank] = sx_int(c, c->at_place);
+  const bool moved = t->lead && c->parts.at_place && t->rank < RULE_MAX_RANK;
+  if (moved) at[t->rank] = sx_int(c, c->parts.at_place);
   const sx x = sx_leaf(c, (uint32_t)t->which, at, t->rank + moved);
   return t->kind == 'b' ? sx_lift(c, x, bool_end, NULL) : x;
 }
@@ -149,14 +150,14 @@ const pt_tensor *pt_variable(sc *c, int64_t index) {
   if (!strchr("fib", v->kind)) sc_fail(c, "a pt_variable of complex numbers");
   t->which = (int)index;
   t->narrow = (uint8_t)v->narrow;
-  c->narrow |= v->narrow != 0;
+  c->reading.narrow |= v->narrow != 0;
   if (v->any_shape || v->leading) t->lead = 1ULL << index;
-  for (uint32_t k = 0; k < v->n_dims && !c->failed; k++) {
+  for (uint32_t k = 0; k < v->n_dims && !c->fault.failed; k++) {
     char *name = v->dim[k]->kind == RULE_NONE
                      ? iso_arena_printf(&c->arena, "size %" PRId64 " %u", index, k)
                      : NULL; /* no name that a rule can give */
     const rule_term n = {.kind = RULE_NAME, .u.s = name};
     t->dim[t->rank++] = sc_size(c, name ? &n : v->dim[k]);
   }
-  return c->failed ? NULL : t;
+  return c->fault.failed ? NULL : t;
 }
