@@ -165,7 +165,28 @@ static iso_code add_source(state *s, int side, size_t i, eg_node *out, iso_error
   return c;
 }
 
-iso_code st_add_graph(state *s, int side, const bool *live, iso_error *err) {
+static void note_arguments(const rule_term *t, bool *whole) {
+  if (t->kind == RULE_VAR) whole[t->u.i] = true;
+  for (uint32_t k = 0; k < t->n; k++) note_arguments(t->child[k], whole);
+}
+
+/* The nodes that are read without getitem. */
+static bool *read_whole(const synth_graph *g) {
+  bool *whole = calloc(g->n_nodes + 1, 1);
+  for (size_t i = 0; whole && i < g->n_nodes; i++)
+    if (g->node[i].kind == SYNTH_OP && !rule_is_getitem(g->node[i].call->u.s))
+      note_arguments(g->node[i].call, whole);
+  for (size_t i = 0; whole && i < g->n_outputs; i++) whole[g->output[i].node] = true;
+  return whole;
+}
+
+/* Of a list there may be one output, which getitem takes all the same: unbind of one row. */
+static bool is_list(const state *s, const synth_node *n) {
+  const rule_schema *d = rule_schemas_find(s->schemas, n->call->u.s);
+  return d && rule_schema_outputs(d) == SIZE_MAX;
+}
+
+static iso_code add_nodes(state *s, int side, const bool *live, const bool *whole, iso_error *err) {
   const synth_graph *g = s->graph[side];
   for (size_t i = 0; i < g->n_nodes; i++) {
     const synth_node *n = &g->node[i];
@@ -184,12 +205,20 @@ iso_code st_add_graph(state *s, int side, const bool *live, iso_error *err) {
     if (c) return iso_prefix(err, "%s: node \"%s\": ", g->path, n->id);
     s->map[side][i] = e;
     rec *r = &s->rec[e.i];
-    r->multi = n->n_outputs != 1;
+    const bool one = r->tensor && (r->node[LEFT] >= 0 || r->node[RIGHT] >= 0);
+    r->multi = n->n_outputs != 1 || (!one && !whole[i] && is_list(s, n));
     r->tensor = !r->multi;
     r->shape = n->shape;
     if (r->node[side] < 0) r->node[side] = (int32_t)i;
   }
   return ISO_OK;
+}
+
+iso_code st_add_graph(state *s, int side, const bool *live, iso_error *err) {
+  bool *whole = read_whole(s->graph[side]);
+  const iso_code c = whole ? add_nodes(s, side, live, whole, err) : nomem(err);
+  free(whole);
+  return c;
 }
 
 /* the captured id, or NULL */
