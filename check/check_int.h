@@ -250,9 +250,9 @@ bool chk_namesakes(const chk_state *k, uint32_t a, uint32_t b);
 iso_code chk_may_be_fixed(chk_state *k, uint32_t leaf, bool *yes);
 
 /* ---- domain.c ---- */
-/* Whether term `b` is an input `a` as something that cannot leave its domain. */
+/* Whether term `b` is an input `a` as something that cannot leave its domain, or those of the parts
+ * that make it up: then these are assumed. */
 iso_code chk_stays_inside(chk_state *k, uint32_t a, uint32_t b, bool *yes);
-const char *chk_domain_text(const chk_state *k, uint32_t a);
 /* The inputs on which the captures are run, as assumptions. */
 iso_code chk_agreed(chk_state *k);
 bool chk_has_domain(const chk_state *k, uint32_t leaf);

@@ -1,5 +1,6 @@
 /* Domains of the captures' inputs: terms that leave these alone, and draws inside. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "check/check_int.h"
@@ -64,19 +65,82 @@ static iso_code is_places(chk_state *k, uint32_t a, uint32_t b, bool *yes) {
   return c;
 }
 
-iso_code chk_stays_inside(chk_state *k, uint32_t a, uint32_t b, bool *yes) {
-  const chk_term *t = &k->term[a];
-  *yes = false;
-  if (t->call || t->node->kind != CAP_INPUT || !t->node->domain || !k->term[b].call) return ISO_OK;
-  *yes = gives_back(k, t->node->domain, a, b, 0);
-  return *yes ? ISO_OK : is_places(k, a, b, yes);
-}
-
-const char *chk_domain_text(const chk_state *k, uint32_t a) {
+static const char *domain_text(const chk_state *k, uint32_t a) {
   char says[256];
   const chk_term *t = &k->term[a];
   return iso_arena_printf(k->arena, "%s's %s may be: %s", t->side == LEFT ? "left" : "right",
                           t->node->name, rule_domain_print(t->node->domain, says, sizeof says));
+}
+
+/* ---- parts: what is said of each is said of the whole that they make up ---- */
+
+static bool reads_only(const chk_state *k, const rule_term *t, uint32_t a, int depth, int *room) {
+  if (--*room < 0) return false;
+  if (t->kind == RULE_VAR && t->u.i == a) return true;
+  if (t->kind == RULE_VAR) t = k->term[t->u.i].call;
+  if (!t || depth > CHK_LAYOUT_DEPTH) return false;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (!reads_only(k, t->child[i], a, depth + 1, room)) return false;
+  return true;
+}
+
+/* Whether a step says that an input is a layout of elements of `a`, and that input's numbers come
+ * out of `b`, where they stand for `a`'s, as they went in. */
+static bool is_part(const chk_state *k, const chk_step *s, uint32_t a, uint32_t b) {
+  enum { CALLS = 1024 };
+  int room = CALLS;
+  return s->kind == CHK_LEAF && chk_has_domain(k, s->a) && k->term[s->b].call &&
+         reads_only(k, k->term[s->b].call, a, 0, &room) &&
+         gives_back(k, k->term[s->a].node->domain, a, b, 0);
+}
+
+static iso_code numbered(chk_state *k, void *ctx, uint32_t leaf, rule_tensor **out) {
+  const rule_tensor *v = ctx;
+  (void)leaf; /* the whole: nothing else is read */
+  const iso_code c = rule_tensor_new(RULE_I64, &v->shape, out, k->err);
+  for (int64_t i = 0; !c && i < v->numel; i++) ((int64_t *)(*out)->data)[i] = i;
+  return c;
+}
+
+static iso_code take_part(chk_state *k, size_t step, rule_tensor *whole, bool *taken) {
+  rule_tensor *id;
+  const iso_code c = chk_layout(k, k->step[step].b, step, numbered, whole, &id);
+  if (c || !id) return c;
+  for (int64_t i = 0; i < id->numel; i++) {
+    const int64_t at = rule_tensor_get_int(id, i);
+    if (at >= 0 && at < whole->numel) taken[at] = true;
+  }
+  rule_tensor_unref(id);
+  return ISO_OK;
+}
+
+static iso_code parts_stay_inside(chk_state *k, uint32_t a, uint32_t b, bool *yes) {
+  rule_tensor *whole = chk_captured(k, a, 0);
+  if (!whole) return ISO_OK;
+  bool *taken = calloc((size_t)whole->numel + 1, 1);
+  iso_code c = taken ? ISO_OK : chk_nomem(k);
+  for (size_t i = 0; i < k->n_steps && !c && !chk_settled(k); i++)
+    if (is_part(k, &k->step[i], a, b)) c = take_part(k, i, whole, taken);
+  *yes = !c && !chk_settled(k);
+  for (int64_t i = 0; *yes && i < whole->numel; i++) *yes = taken[i];
+  free(taken);
+  for (size_t i = 0; i < k->n_steps && !c && *yes; i++)
+    if (is_part(k, &k->step[i], a, b))
+      c = chk_assume(k, RULE_ASSUMES_RANGE, domain_text(k, k->step[i].a));
+  return c;
+}
+
+iso_code chk_stays_inside(chk_state *k, uint32_t a, uint32_t b, bool *yes) {
+  const chk_term *t = &k->term[a];
+  iso_code c = ISO_OK;
+  *yes = false;
+  if (t->call || t->node->kind != CAP_INPUT || !k->term[b].call) return ISO_OK;
+  if (t->node->domain) {
+    *yes = gives_back(k, t->node->domain, a, b, 0);
+    if (!*yes) c = is_places(k, a, b, yes);
+    if (!c && *yes) c = chk_assume(k, RULE_ASSUMES_RANGE, domain_text(k, a));
+  }
+  return c || *yes || chk_settled(k) ? c : parts_stay_inside(k, a, b, yes);
 }
 
 bool chk_has_domain(const chk_state *k, uint32_t leaf) {

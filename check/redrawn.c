@@ -224,8 +224,9 @@ static iso_code put_drawn(chk_state *k, look *x, size_t number, double noise, is
   iso_code c = ISO_OK;
   for (size_t i = 0; i < x->elements.n; i++)
     x->value[i] *= 1 + noise * (2 * iso_rng_uniform(rng) - 1);
-  for (uint32_t leaf = 0; leaf < k->n_terms && !c; leaf++) {
-    if (!chk_leaf_is_free(k, leaf)) continue;
+  for (size_t at = 0; at < 2 * k->n_terms && !c; at++) { /* what has a domain first, then all */
+    const uint32_t leaf = (uint32_t)(at % k->n_terms);
+    if (!chk_leaf_is_free(k, leaf) || (at < k->n_terms && !chk_has_domain(k, leaf))) continue;
     const rule_tensor *v = chk_captured(k, leaf, k->set);
     if (rule_dtype_is_complex(v->dtype) || !chk_has_elements(&x->elements, leaf)) continue;
     rule_tensor_unref(k->drawn[leaf]);

@@ -153,8 +153,7 @@ iso_code chk_bounded(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   const rule_term *t = k->term[b].call;
   bool inside;
   iso_code c = chk_stays_inside(k, a, b, &inside);
-  if (c) return c;
-  if (inside) return chk_assume(k, RULE_ASSUMES_RANGE, chk_domain_text(k, a));
+  if (c || inside || chk_settled(k)) return c;
   if (k->term[a].call || k->term[a].node->kind != CAP_INPUT ||
       !rule_dtype_is_int(k->term[a].node->value->dtype))
     return chk_settle(k, CHK_REFUSED, "step %zu: what is bounded is no input of integers", step);

@@ -244,9 +244,10 @@ def said_of_a_part(rng):
     n = ranks * rows * width
     x = tokens(rng, n, low, high) if ints else [rng.uniform(low, high) for _ in range(n)]
     dtype, says = (i64 if ints else f32), rng.randrange(ranks)
+    named = rng.random() < 0.5  # the whole has the statement, too
 
     def left(g):
-        whole = {"range": [low, high]} if every else None
+        whole = {"range": [low, high]} if every and named else None
         return g.given("x", (ranks * rows, width), [x], dtype, whole).mul(2)
 
     def right(g):
