@@ -65,7 +65,8 @@ static iso_code undefined_together(void *ctx, const rule *r, bool *yes, iso_erro
   *yes = true;
   if (!left && !right) return ISO_OK;
   rule_verdict v;
-  val_ladder own = {.e = l->e, .r = r, .first = VAL_KINDS, .work = WORK, .poles = INSTANCES};
+  val_ladder own = {
+      .e = l->e, .r = r, .seed = l->seed, .first = VAL_KINDS, .work = WORK, .poles = INSTANCES};
   iso_code c = decide(&own, &v, err);
   *yes = !own.refuted;
   return c;
@@ -269,7 +270,7 @@ static iso_code spell_out(val_ladder *l, iso_arena *a, rule *canonical, rule_ten
 
 static iso_code decide_as_given(val_ladder *l, rule_verdict *out, iso_error *err) {
   const val_options *o = val_engine_options(l->e);
-  *out = (rule_verdict){.status = RULE_UNKNOWN, .seed = o->seed, .rel_tol = o->rel_tol};
+  *out = (rule_verdict){.status = RULE_UNKNOWN, .seed = l->seed, .rel_tol = o->rel_tol};
   const char *left = draws(val_engine_schemas(l->e), l->r->lhs),
              *op = left ? left : draws(val_engine_schemas(l->e), l->r->rhs);
   if (op) {
@@ -290,7 +291,7 @@ static iso_code decide_as_given(val_ladder *l, rule_verdict *out, iso_error *err
   } else if (!c) {
     /* The stream depends on the rule and not on when it is asked for: the same rule gets the same
      * samples. */
-    l->rng = iso_rng_new(o->seed, stream);
+    l->rng = iso_rng_new(l->seed, stream);
     c = climb(l, err);
     if (!c && l->refuted && l->counterexample != NULL)
       c = val_counterexample_shrink(l->e, l->counterexample, &l->problem, &l->rng, l->strict, err);
@@ -320,10 +321,31 @@ static iso_code decide(val_ladder *l, rule_verdict *out, iso_error *err) {
   return c;
 }
 
+/* A borderline rule passes on some samples and not on others: what is tested here is to be found
+ * tested by whoever draws samples of his own. */
+static iso_code decide_again(val_engine *e, const rule *r, rule_tensor *const *example,
+                             rule_verdict *out, iso_error *err) {
+  const val_options *o = val_engine_options(e);
+  rule_verdict v = {0};
+  if (out->status != RULE_TESTED || !o->other_samples) return ISO_OK;
+  val_ladder l = {.e = e,
+                  .r = r,
+                  .seed = o->seed + o->other_samples,
+                  .example = example,
+                  .first = VAL_KINDS,
+                  .work = WORK};
+  const iso_code c = decide(&l, &v, err);
+  if (!c && v.status < RULE_TESTED) *out = v;
+  return c;
+}
+
 iso_code val_decide(val_engine *e, const rule *r, rule_tensor *const *example, rule_verdict *out,
                     iso_error *err) {
-  val_ladder l = {.e = e, .r = r, .example = example, .first = VAL_KINDS, .work = WORK};
-  return decide(&l, out, err);
+  const val_options *o = val_engine_options(e);
+  val_ladder l = {
+      .e = e, .r = r, .seed = o->seed, .example = example, .first = VAL_KINDS, .work = WORK};
+  const iso_code c = decide(&l, out, err);
+  return c ? c : decide_again(e, r, example, out, err);
 }
 
 /* The same for literal sizes, the rule made general where it is proved (val_generalise): `out` is
@@ -332,19 +354,22 @@ static iso_code decide_general(val_engine *e, const rule *r, rule_tensor *const 
                                iso_arena *a, rule *general, rule_verdict *out, iso_error *err) {
   val_ladder l = {.e = e,
                   .r = r,
+                  .seed = val_engine_options(e)->seed,
                   .example = example,
                   .first = VAL_KINDS,
                   .work = WORK,
                   .general = general,
                   .arena = a};
   *general = *r;
-  return decide(&l, out, err);
+  const iso_code c = decide(&l, out, err);
+  return c ? c : decide_again(e, general, example, out, err);
 }
 
 iso_code val_check(val_engine *e, const rule *r, val_finding *out, iso_error *err) {
   *out = (val_finding){0};
   val_ladder l = {.e = e,
                   .r = r,
+                  .seed = val_engine_options(e)->seed,
                   .strict = true,
                   .first = STRICT_ROUNDS * VAL_KINDS,
                   .work = WORK,
@@ -359,7 +384,12 @@ iso_code val_check(val_engine *e, const rule *r, val_finding *out, iso_error *er
 iso_code val_undefined_together(val_engine *e, const rule *r, bool *yes, iso_error *err) {
   bool at[VAL_MAX_VARS] = {false};
   rule_verdict v = {0};
-  val_ladder l = {.e = e, .r = r, .strict = true, .first = STRICT_ROUNDS * VAL_KINDS, .work = WORK};
+  val_ladder l = {.e = e,
+                  .r = r,
+                  .seed = val_engine_options(e)->seed,
+                  .strict = true,
+                  .first = STRICT_ROUNDS * VAL_KINDS,
+                  .work = WORK};
   *yes =
       r->n_vars <= VAL_MAX_VARS && !val_poles(r->lhs, false, at) && !val_poles(r->rhs, false, at);
   if (*yes) return ISO_OK;

@@ -24,6 +24,8 @@ extern "C" {
 
 typedef struct val_options {
   uint64_t seed;
+  uint64_t other_samples; /* not 0: val_decide takes a rule for tested where it is so with a seed
+                             that is larger by this, too */
   uint32_t n_samples;     /* random tests for a `tested` rule; default 24 */
   uint32_t least_samples; /* val_check: so many of every rule, of proved ones too; default 0: no
                              more than it takes */

@@ -1,5 +1,6 @@
 /* isomer compare LEFT RIGHT: the main job. Wires captures, engine and comparison together and
  * prints what came out. */
+#include "check/check.h"
 #include "cli/commands/compare_int.h"
 #include "cli/report/certificate.h"
 #include "cli/cli.h"
@@ -214,6 +215,7 @@ int cmd_compare(int argc, char **argv) {
   const int early = cmp_parse(argc, argv, &o);
   if (early >= 0) return early;
   o.val.ops = o.ops;
+  o.val.other_samples = CHK_SEED;
   o.progress = !o.quiet && !o.trace && isatty(STDERR_FILENO);
   limits_start(&o.limits);
   o.synth.ctx = o.val.ctx = &o;

@@ -16,8 +16,9 @@ enum { VAL_LEAST_SAMPLES = 8 };
 
 typedef struct val_ladder {
   val_engine *e;
-  const rule *given;           /* as it is asked for: what is proved */
-  const rule *r;               /* in canonical form: samples do not depend on how it is spelled */
+  const rule *given; /* as it is asked for: what is proved */
+  const rule *r;     /* in canonical form: samples do not depend on how it is spelled */
+  uint64_t seed;
   rule_tensor *const *example; /* by variable of r */
   val_problem problem;
   iso_rng rng;
