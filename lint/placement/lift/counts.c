@@ -29,6 +29,18 @@ static bool counts_elements(const plc *x, const plc_tuple *t) {
   return !t->leaf;
 }
 
+/* A constant of one row on each rank fits many rows as it does one: it is not seen whether it is
+ * larger for one rank alone. */
+static bool is_broadcast(const plc *x, const plc_tuple *t) {
+  if (!counts_elements(x, t) || t->n_args == 0) return false;
+  const plc_tuple *o = x->tuple[t->arg[0]];
+  if (!o->konst || !o->whole || !o->whole[0] || o->node[0] == PLC_NONE) return false;
+  const rule_shape *own = &plc_node(x, o->node[0])->output[0].shape, *all = &o->whole[0]->shape;
+  bool one = false;
+  for (uint32_t d = 0; d < own->rank; d++) one |= own->dim[d] == 1;
+  return one && rule_shape_eq(own, all);
+}
+
 /* The elements of some neighbouring dimensions: those of which a rank has `n`. */
 double plc_whole_count(const plc *x, const plc_tuple *t, double n) {
   if (!counts_elements(x, t) || t->n_args == 0) return 0;
@@ -36,6 +48,7 @@ double plc_whole_count(const plc *x, const plc_tuple *t, double n) {
   if (o->n_out != 1 || !o->whole || !o->whole[0] || o->node[0] == PLC_NONE) return 0;
   const rule_shape *own = &plc_node(x, o->node[0])->output[0].shape, *all = &o->whole[0]->shape;
   double found = 0;
+  if (is_broadcast(x, t)) return 0;
   for (uint32_t i = 0; own->rank == all->rank && i < own->rank; i++) {
     double a = 1, b = 1;
     for (uint32_t k = i; k < own->rank; k++) {
@@ -110,6 +123,7 @@ static bool counted_behind(const plc *x, const plc_tuple *t, const plc_tuple *v,
 double plc_may_count(const plc *x, const plc_tuple *t) {
   for (uint32_t r = 0; r < x->mesh.n; r++) {
     const double n = has(t, r) ? factor_of(x, t, r) : 0;
+    if (n > 0 && is_broadcast(x, t)) return n;
     if (n > 0 && (counted_before(x, t, r, n) || counted_behind(x, t, t, r, n, MOST_APART)))
       return n;
   }
