@@ -142,6 +142,18 @@ def wrapped(o, folder):
         check(x.status == 0, "%s: %s", how, x.text)
 
 
+def one_row(o, folder):
+    """Of a row on each rank it is not seen whether a mean's numbers count the whole's: a right
+    program is not accused, and a wrong one is not clean."""
+    for fault in ("none", "undivided"):
+        at = os.path.join(folder, "one-row-" + fault)
+        status, text = record("one_row.py", fault, ranks=4, capture=at)
+        if not check(status == 0, "one row, %s: %s", fault, text):
+            continue
+        x = Lint(o.isomer, at)
+        check(x.status != (1 if fault == "none" else 0), "one row, %s: %s", fault, x.text)
+
+
 def pipeline(o, folder):
     for name in ("Schedule1F1B",):
         out = os.path.join(folder, name + ".json")
@@ -189,6 +201,7 @@ def main():
         tensor_parallel(o, folder)
         exchanges(o, folder)
         wrapped(o, folder)
+        one_row(o, folder)
         pipeline(o, folder)
         mistakes(folder)
     finish()
