@@ -36,15 +36,28 @@ static bool floating(const search *x, eg_node e) {
 
 /* ---- joining two ---- */
 
+/* What was read with more digits moved from what was captured. */
+static iso_code remember_value(state *s, const eg_node of[2], int k, rule_tensor **out,
+                               iso_error *err) {
+  rule_tensor *v[2] = {st_val(s, of[0], 0), st_val(s, of[1], 0)};
+  *out = NULL;
+  if (!v[0] || !v[1]) return st_lost(&s->values, err);
+  const rec *r = &s->rec[of[k].i];
+  if (r->cval && r->n_out == 1 && rule_tensor_same(v[0], v[1]))
+    return rule_tensor_to_float64(r->cval[0], out, err);
+  *out = rule_tensor_ref(v[k]);
+  return ISO_OK;
+}
+
 static iso_code remember(state *s, eg_node a, eg_node b, iso_error *err) {
   if (!iso_grow(s->constants.rounded, s->constants.cap_rounded, s->constants.n_rounded + 1))
     return nomem(err);
   st_rounded *r = &s->constants.rounded[s->constants.n_rounded];
   *r = (st_rounded){.assumption = s->assumed.n - 1, .node = {a, b}};
-  for (int k = 0; k < 2; k++)
-    if (!(r->value[k] = rule_tensor_ref(st_val(s, r->node[k], 0)))) return st_lost(&s->values, err);
-  s->constants.n_rounded++;
-  return ISO_OK;
+  iso_code c = ISO_OK;
+  for (int k = 0; k < 2 && !c; k++) c = remember_value(s, r->node, k, &r->value[k], err);
+  s->constants.n_rounded += !c;
+  return c;
 }
 
 static iso_code share_value(state *s, eg_node from, eg_node to, iso_error *err) {
@@ -238,12 +251,15 @@ static iso_code try_literals(search *x, eg_node target, found *best, iso_error *
   const rule_tensor *v = value(x, target);
   if (rule_tensor_varies(v)) return ISO_OK;
   const double have = rule_tensor_get(v, 0);
+  const bool read = rule_tensor_get(s->rec[target.i].cval[0], 0) != have; /* with more digits */
   for (size_t k = 0; k < 2 * x->n_literals[!side] && best->fit != RX_YES; k++) {
     const double l = x->literal[!side][k / 2], meant = k % 2 ? 1 / l : l;
-    if (meant == have || !(fabs(meant - have) <= 0x1p-7 * fabs(have))) continue;
+    if ((meant == have && !read) || !(fabs(meant - have) <= 0x1p-7 * fabs(have))) continue;
     found now = {.fit = RX_NO};
     iso_code c = filled(x, target, meant, &now.of, &now.text, err);
-    if (!c && !eg_equal(s->g, now.of, target)) c = rx_explained(s, target, now.of, &now.fit, err);
+    if (!c && meant == have) now.fit = RX_YES;
+    else if (!c && !eg_equal(s->g, now.of, target))
+      c = rx_explained(s, target, now.of, &now.fit, err);
     if (!c && now.fit != RX_YES && k % 2 == 0 && st_uses_float32(l))
       c = is_rounded_of(x, target, l, &now.fit, err);
     if (now.fit != RX_YES) now.fit = RX_NO; /* many numbers are near one another */

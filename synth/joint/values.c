@@ -111,17 +111,52 @@ void st_forget(state *s, eg_node n) {
   r->valued = false;
 }
 
+static double unit_of(rule_dtype d) {
+  return d == RULE_F32 ? 0x1p-23 : d == RULE_F16 ? 0x1p-10 : 0x1p-7;
+}
+
+static bool all_within(const rule_tensor *t, double x, double by) {
+  if (t->dtype != RULE_F64) return false;
+  for (int64_t i = 0; i < t->numel; i++)
+    if (!(fabs(rule_tensor_get(t, i) - x) <= by * fabs(x))) return false;
+  return true;
+}
+
+/* Whether the call gives `narrow` of its operands as they were captured, so that nothing but how
+ * these are read tells the two apart. 1 - 0.999 ** 4 in float32 has lost as many digits as cancel,
+ * and the power is read with all of its digits. */
+static iso_code follows_operands(state *s, eg_node e, call_builder *b, size_t set,
+                                 const rule_tensor *narrow, bool *yes, iso_error *err) {
+  rule_tensor *bind[MAX_CHILDREN], *out[MAX_OUT];
+  bool read = false;
+  size_t n = 0;
+  iso_code c = ISO_OK;
+  *yes = false;
+  if (!st_op_rounds(eg_symbol_name(s->g, eg_node_symbol(s->g, e)))) return ISO_OK;
+  uint32_t made = 0;
+  for (; made < b->n && !c; made += !c) {
+    const rec *q = &s->rec[b->dep[made].i];
+    c = rule_tensor_to_float64(q->cval[set * q->n_out], &bind[made], err);
+    const rule_tensor *v = c ? NULL : st_val(s, b->dep[made], set);
+    read |= v && !rule_tensor_same(v, bind[made]);
+  }
+  if (!c && read) c = s->oracle->call(s->oracle->ctx, b->term, bind, true, out, MAX_OUT, &n, err);
+  *yes = !c && n == 1 && all_within(out[0], rule_tensor_get(narrow, 0), 2 * unit_of(narrow->dtype));
+  drop(out, n);
+  drop(bind, made);
+  return c;
+}
+
 /* One number, filled in: 1/sqrt(12) held in float32 stands for the real number. Where the same call
  * in float64 gives it within 2 ulp of the captured dtype, that is the value meant (assumption
- * `literal`). */
+ * `literal`); so it is where operands that are read so move it further. */
 static iso_code read_literal(state *s, eg_node e, call_builder *b, size_t set, rule_tensor **wide,
                              const rule_tensor *narrow, iso_error *err) {
+  static const double FURTHER = 0x1p-6;
   if (!rule_dtype_is_float(narrow->dtype) || narrow->dtype == RULE_F64 || narrow->numel < 1 ||
       s->rec[e.i].multi)
     return ISO_OK;
-  const double x = rule_tensor_get(narrow, 0), eps = narrow->dtype == RULE_F32   ? 0x1p-23
-                                                     : narrow->dtype == RULE_F16 ? 0x1p-10
-                                                                                 : 0x1p-7;
+  const double x = rule_tensor_get(narrow, 0), by = 2 * unit_of(narrow->dtype);
   for (int64_t i = 1; i < narrow->numel; i++)
     if (rule_tensor_get(narrow, i) != x) return ISO_OK;
   rule_tensor *bind[MAX_CHILDREN], *out[MAX_OUT];
@@ -129,10 +164,11 @@ static iso_code read_literal(state *s, eg_node e, call_builder *b, size_t set, r
   size_t n;
   iso_code c = s->oracle->call(s->oracle->ctx, b->term, bind, true, out, MAX_OUT, &n, err);
   if (c) return c;
-  bool close = n == 1 && out[0]->numel == narrow->numel && out[0]->dtype == RULE_F64;
-  for (int64_t i = 0; close && i < narrow->numel; i++)
-    close = fabs(rule_tensor_get(out[0], i) - x) <= 2 * eps * fabs(x);
-  if (close && rule_tensor_get(out[0], 0) != x) {
+  const bool one = n == 1 && out[0]->numel == narrow->numel;
+  bool close = one && all_within(out[0], x, by);
+  if (one && !close && narrow->dtype == RULE_F32 && all_within(out[0], x, FURTHER))
+    c = follows_operands(s, e, b, set, narrow, &close, err);
+  if (!c && close && rule_tensor_get(out[0], 0) != x) {
     char text[256];
     const double real = rule_tensor_get(out[0], 0);
     rule_tensor_unref(*wide);

