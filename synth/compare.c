@@ -62,6 +62,8 @@ void st_state_free(state *s) {
   free(s->rec);
   free(s->values.held);
   free(s->leaves.bound);
+  st_forget_parts(s, 0);
+  free(s->leaves.part);
   free(s->groups.of);
   free(s->groups.place);
   free(s->literals.of);

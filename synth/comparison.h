@@ -237,6 +237,9 @@ typedef struct st_leaves {
       *range[2];          /* by captured node: what integers are drawn from; NULL: not found yet */
   struct st_bound *bound; /* inputs that equal a term which cannot leave their range */
   size_t n_bound, cap_bound;
+  struct st_drawn_part
+      *part; /* parts of inputs that say more of their numbers than the whole does */
+  size_t n_parts, cap_parts;
   bool lonely_both;   /* either side has parameters that are lonely */
   bool keep_integers; /* those that are given are not drawn anew: an operator could not take those
                          that were; then nothing is equivalent */

@@ -76,20 +76,21 @@ static size_t others(const chk_state *k, const chk_related *l, uint32_t leaf, nu
 }
 
 /* By those with the fewest other numbers: w1 and w3 are not two of a kind where both were learned.
- */
+ * All of these have to say it. Of layers.0.u = experts.0.w it is not known which 0 was the layer's,
+ * and another relation may say so. */
 bool chk_was_learned(const chk_state *k, uint32_t a, uint32_t b) {
   const rule_term t = {.kind = RULE_VAR, .u = {.i = b}};
   size_t least = SIZE_MAX;
-  bool yes = false;
+  bool yes = true;
   numbers m;
   for (size_t i = 0; i < k->o->n_learned; i++) {
     const size_t n = others(k, &k->o->learned[i], a, &m);
     if (n < least) least = n;
   }
-  for (size_t i = 0; i < k->o->n_learned && !yes && least != SIZE_MAX; i++)
-    yes = others(k, &k->o->learned[i], a, &m) == least &&
-          alike(k, &k->o->learned[i], &m, k->o->learned[i].term, &t, 0);
-  return yes;
+  for (size_t i = 0; i < k->o->n_learned && yes && least != SIZE_MAX; i++)
+    if (others(k, &k->o->learned[i], a, &m) == least)
+      yes = alike(k, &k->o->learned[i], &m, k->o->learned[i].term, &t, 0);
+  return yes && least != SIZE_MAX;
 }
 
 /* ---- what a certificate has, for others ---- */

@@ -110,6 +110,39 @@ iso_code st_hold_on_sets(state *s, int side, size_t i, synth_relation *r, iso_er
 
 /* ---- draws ---- */
 
+/* The elements of `v` that are the part. Owns: the caller unrefs. */
+static iso_code take_part(const st_drawn_part *p, const rule_tensor *v, rule_tensor **out,
+                          iso_error *err) {
+  const size_t size = rule_dtype_size(v->dtype);
+  const iso_code c = rule_tensor_new(v->dtype, &p->at->shape, out, err);
+  for (int64_t k = 0; !c && k < p->at->numel; k++)
+    memcpy((char *)(*out)->data + (size_t)k * size,
+           (const char *)v->data + (size_t)rule_tensor_get_int(p->at, k) * size, size);
+  return c;
+}
+
+/* Changes the elements of each part of the leaf that are outside of the part's own domain. Returns:
+ * in `inside` whether all are inside then. */
+static iso_code fit_parts(const state *s, const synth_node *whole, size_t round, iso_rng *rng,
+                          rule_tensor *v, bool *inside, iso_error *err) {
+  const size_t size = rule_dtype_size(v->dtype);
+  iso_code c = ISO_OK;
+  *inside = true;
+  for (size_t k = 0; k < s->leaves.n_parts && !c; k++) {
+    const st_drawn_part *p = &s->leaves.part[k];
+    rule_tensor *own;
+    if (&s->graph[p->side]->node[p->leaf] != whole) continue;
+    if ((c = take_part(p, v, &own, err))) break;
+    if (!rule_domain_admits(p->domain, own, NULL, 0))
+      *inside &= rule_domain_fit(p->domain, -INFINITY, INFINITY, (unsigned)round, rng, own);
+    for (int64_t j = 0; j < own->numel; j++)
+      memcpy((char *)v->data + (size_t)rule_tensor_get_int(p->at, j) * size,
+             (const char *)own->data + (size_t)j * size, size);
+    rule_tensor_unref(own);
+  }
+  return c;
+}
+
 iso_code st_fit(const state *s, int side, size_t i, size_t round, iso_rng *rng, rule_tensor **v,
                 iso_error *err) {
   const synth_node *n = &s->graph[side]->node[i];
@@ -117,10 +150,16 @@ iso_code st_fit(const state *s, int side, size_t i, size_t round, iso_rng *rng, 
   const rule_domain *d = n->domain;
   const bool ints = rule_dtype_is_int(n->value[0]->dtype);
   double low = -INFINITY, high = INFINITY;
-  if (n->kind != SYNTH_INPUT || !d || rule_dtype_is_complex((*v)->dtype)) return ISO_OK;
-  if (ints && r->told) low = (double)r->low, high = (double)r->high - 1;
-  if (rule_domain_admits(d, *v, NULL, 0) || rule_domain_fit(d, low, high, (unsigned)round, rng, *v))
+  bool inside = true;
+  if (n->kind != SYNTH_INPUT || (!d && !s->leaves.n_parts) || rule_dtype_is_complex((*v)->dtype))
     return ISO_OK;
+  if (ints && r->told) low = (double)r->low, high = (double)r->high - 1;
+  if (d && !rule_domain_admits(d, *v, NULL, 0))
+    inside = rule_domain_fit(d, low, high, (unsigned)round, rng, *v);
+  if (inside) {
+    const iso_code c = fit_parts(s, n, round, rng, *v, &inside, err);
+    if (c || (inside && (!d || rule_domain_admits(d, *v, NULL, 0)))) return c;
+  }
   rule_tensor_unref(*v);
   *v = NULL;
   return rule_tensor_to_float64(n->value[0], v, err);
@@ -152,6 +191,13 @@ bool st_admits(const state *s, eg_node e, const rule_tensor *v) {
     const int32_t i = s->rec[e.i].node[side];
     const rule_domain *d = i >= 0 ? s->graph[side]->node[i].domain : NULL;
     if (d && !rule_domain_admits(d, v, NULL, 0)) return false;
+    for (size_t k = 0; i >= 0 && k < s->leaves.n_parts; k++) {
+      const st_drawn_part *p = &s->leaves.part[k];
+      if (p->side != side || p->leaf != (size_t)i) continue;
+      for (int64_t j = 0; j < p->at->numel; j++)
+        if (!rule_domain_has(p->domain, rule_tensor_get(v, rule_tensor_get_int(p->at, j))))
+          return false;
+    }
   }
   return true;
 }
@@ -198,26 +244,40 @@ static bool reads_only(const rule_term *t, size_t leaf) {
   return true;
 }
 
-/* Count in `n` the elements of `leaf` that leaf `i` of the other side is made of, once each. */
-static iso_code count_part(state *s, rule_tensor *const *number, const rule_term *t, char *taken,
-                           int64_t *n, iso_error *err) {
+/* A leaf of the other side is made of elements of the part's: which these are. Counts in `n` those
+ * that no other part has. */
+static iso_code note_part(state *s, st_drawn_part part, const rule_term *t,
+                          rule_tensor *const *number, char *taken, int64_t *n, iso_error *err) {
   rule_tensor *v = NULL;
-  const iso_code c = st_term_over(s, t, number, &v, err);
-  for (int64_t k = 0; !c && k < v->numel; k++) {
+  iso_code c = st_term_over(s, t, number, &v, err);
+  if (c) return c;
+  for (int64_t k = 0; k < v->numel; k++) {
     const int64_t at = rule_tensor_get_int(v, k);
     *n += !taken[at];
     taken[at] = true;
   }
-  rule_tensor_unref(v);
-  return c;
+  if (!iso_grow(s->leaves.part, s->leaves.cap_parts, s->leaves.n_parts + 1)) {
+    rule_tensor_unref(v);
+    return nomem(err);
+  }
+  part.at = v;
+  s->leaves.part[s->leaves.n_parts++] = part;
+  return ISO_OK;
 }
 
-/* Parts that say one thing, and are all of a leaf together, say it of the leaf. */
+void st_forget_parts(state *s, size_t from) {
+  for (size_t k = from; k < s->leaves.n_parts; k++) rule_tensor_unref(s->leaves.part[k].at);
+  s->leaves.n_parts = from;
+}
+
+/* Parts that say one thing, and are all of a leaf together, say it of the leaf; others are drawn
+ * each inside its own. */
 static iso_code pass_parts_on(state *s, int side, size_t leaf, const synth_relation *of,
                               const bool *defined, iso_error *err) {
   const synth_graph *g = s->graph[side];
   const rule_tensor *whole = s->graph[!side]->node[leaf].value[0];
   const rule_domain *said = NULL;
+  const size_t before = s->leaves.n_parts;
   rule_tensor **number = calloc(s->graph[!side]->n_nodes + 1, sizeof *number);
   char *taken = calloc((size_t)whole->numel + 1, 1);
   int64_t n = 0;
@@ -231,11 +291,14 @@ static iso_code pass_parts_on(state *s, int side, size_t leaf, const synth_relat
       continue;
     if (said && !same_statement(said, d)) n = INT64_MIN / 2;
     said = d;
-    c = count_part(s, number, of[i].term, taken, &n, err);
+    c = note_part(s, (st_drawn_part){!side, leaf, d, NULL}, of[i].term, number, taken, &n, err);
   }
-  const rule_term *all =
-      c || n != whole->numel || !said ? NULL : rule_var(&s->arena, (uint32_t)leaf);
-  if (all) c = pass_on(s, (synth_node *)(uintptr_t)s->graph[!side]->node, all, said, err);
+  if (!c && n == whole->numel && said) {
+    st_forget_parts(s, before);
+    const rule_term *all = rule_var(&s->arena, (uint32_t)leaf);
+    c = all ? pass_on(s, (synth_node *)(uintptr_t)s->graph[!side]->node, all, said, err)
+            : nomem(err);
+  }
   if (number) rule_tensor_unref(number[leaf]);
   free(number);
   free(taken);

@@ -100,6 +100,13 @@ typedef struct st_bound {
   eg_node leaf, raw, def; /* leaf = def, which is a term over raw; the raw atom may be anything */
   bool other; /* the raw atom has other values than the leaf: def does not leave those alone */
 } st_bound;
+/* Elements of an input that are a part on the other side, and what may stand in that. */
+typedef struct st_drawn_part {
+  int side; /* the whole's, and its node */
+  size_t leaf;
+  const rule_domain *domain;
+  rule_tensor *at; /* which of its elements they are */
+} st_drawn_part;
 /* Whether an input's values have a structure on every set, so that it is kept; `live`: the
  * operators that count. */
 bool st_structured(const state *s, int side, size_t i, const bool *live);
@@ -110,7 +117,8 @@ ISO_MUST_USE iso_code st_all_sets(const state *s, const synth_node *n, rule_tens
 /* A relation of input `i` that does not hold on every set is dropped. */
 ISO_MUST_USE iso_code st_hold_on_sets(state *s, int side, size_t i, synth_relation *r,
                                       iso_error *err);
-/* A drawn value of a leaf becomes one inside its domain; `round` counts draws. */
+/* A drawn value of a leaf becomes one inside its domain, and each part of it one inside the part's;
+ * `round` counts draws. */
 ISO_MUST_USE iso_code st_fit(const state *s, int side, size_t i, size_t round, iso_rng *rng,
                              rule_tensor **v, iso_error *err);
 /* Where an integer leaf is drawn, [low, high): in its range, else its domain, else among what was
@@ -121,9 +129,12 @@ bool st_admits(const state *s, eg_node e, const rule_tensor *v);
  * theirs. */
 ISO_MUST_USE iso_code st_pass_domain_on(state *s, int side, size_t i, const rule_term *t,
                                         iso_error *err);
-/* The same of leaves that are `defined` as parts, by relations `of`, where they are a whole one. */
+/* The same of leaves that are `defined` as parts, by relations `of`, where they are a whole one and
+ * say one thing. Else each part is drawn inside its own (st_fit). */
 ISO_MUST_USE iso_code st_pass_parts_on(state *s, int side, const synth_relation *of,
                                        const bool *defined, iso_error *err);
+/* The parts from `from` on are none. */
+void st_forget_parts(state *s, size_t from);
 /* Input `i` equals `term` over RULE_VAR 0, a new atom of its values. `text`: of the assumption;
  * NULL: there was no memory for it. */
 ISO_MUST_USE iso_code st_bound_leaf(state *s, int side, size_t i, const rule_term *term,

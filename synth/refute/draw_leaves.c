@@ -305,7 +305,7 @@ static iso_code class_value(st_drawing *h, eg_class cls, rule_tensor **out, iso_
     else
       c = rule_dtype_is_float(dtype) ? draw_float(h, nd, &rng, &v, err)
                                      : draw_int(h, side, leaf, &rng, &v, err);
-    if (!c && nd->domain && !stays(s, r, nd)) c = st_fit(s, side, leaf, h->k, &rng, &v, err);
+    if (!c && !stays(s, r, nd)) c = st_fit(s, side, leaf, h->k, &rng, &v, err);
   } else {
     ISO_CHECK(def.i != EG_NONE);
     c = defined_value(h, def, &v, err);

@@ -266,34 +266,47 @@ static size_t others(const synth_hint *h, int side, const char *name, numbers *m
   return n;
 }
 
-/* Leaf i of `side`, by the first hint that fits, of those with the fewest other numbers: what is
- * known of w3 is said of no w1, where something is known of w1. */
+/* What a hint says of leaf `n`. NULL: nothing, for it has other leaves or shapes. */
+static iso_code said_by(state *s, const synth_hint *h, int side, const synth_node *n,
+                        const rule_term **term, iso_error *err) {
+  const synth_graph *other = s->graph[!side];
+  rule_shape shape = {0};
+  rule_dtype dtype;
+  numbers m;
+  *term = NULL;
+  if (others(h, side, n->name, &m) == SIZE_MAX) return ISO_OK;
+  const iso_code c = over_nodes(s, other, h, &m, h->term, term, err);
+  if (!c && *term &&
+      (!shape_of(other, *term, &shape, &dtype) || dtype != n->dtype ||
+       !rule_shape_eq(&shape, &n->shape)))
+    *term = NULL;
+  return c;
+}
+
+/* Leaf i of `side`, by the hints with the fewest other numbers: what is known of w3 is said of no
+ * w1, where something is known of w1. Where two of these say two things nothing is known: of
+ * layers.0.u = experts.0.w it is not told which 0 was the layer's. */
 static iso_code hinted(state *s, int side, size_t i, iso_error *err) {
   const synth_node *n = &s->graph[side]->node[i];
   const synth_graph *other = s->graph[!side];
+  const rule_term *term = NULL;
   size_t least = SIZE_MAX;
+  numbers m;
   for (size_t k = 0; k < s->o->n_hints; k++) {
-    numbers m;
     const size_t x = others(&s->o->hint[k], side, n->name, &m);
     if (x < least) least = x;
   }
   for (size_t k = 0; k < s->o->n_hints && least != SIZE_MAX; k++) {
-    const synth_hint *h = &s->o->hint[k];
-    const rule_term *term;
-    rule_shape shape = {0};
-    rule_dtype dtype;
-    numbers m;
-    if (others(h, side, n->name, &m) != least) continue;
-    const iso_code c = over_nodes(s, other, h, &m, h->term, &term, err);
-    if (c) return c;
-    if (!term || !shape_of(other, term, &shape, &dtype) || dtype != n->dtype ||
-        !rule_shape_eq(&shape, &n->shape))
-      continue;
-    const bool valued = have_values(other, term) && n->value[0];
-    if (valued && !same_elements(s, other, term, n->value[0])) return ISO_OK;
-    return join(s, side, i, term, valued, err);
+    const rule_term *own;
+    if (others(&s->o->hint[k], side, n->name, &m) != least) continue;
+    const iso_code c = said_by(s, &s->o->hint[k], side, n, &own, err);
+    if (c || !own || (term && !rule_term_eq(term, own))) return c;
+    term = own;
   }
-  return ISO_OK;
+  if (!term) return ISO_OK;
+  const bool valued = have_values(other, term) && n->value[0];
+  if (valued && !same_elements(s, other, term, n->value[0])) return ISO_OK;
+  return join(s, side, i, term, valued, err);
 }
 
 iso_code st_join_hinted(state *s, const bool *const live[2], iso_error *err) {

@@ -268,6 +268,37 @@ def said_of_a_part(rng):
 
 
 @family
+def said_otherwise_of_each_part(rng):
+    """Each rank says something else of its part: each is drawn inside its own, so that bounds that
+    it has no need of show nothing, and one that is too low does."""
+    ranks, rows, width = rng.randint(2, 3), rng.randint(1, 3), rng.randint(2, 4)
+    ints, same = rng.random() < 0.5, rng.random() < 0.5
+    high = [rng.randint(3, 5) + 3 * r for r in range(ranks)]
+    low_one = rng.randrange(ranks)
+    own = [
+        tokens(rng, rows * width, 0, h - 2)
+        if ints
+        else [rng.uniform(0, h - 2) for _ in range(rows * width)]
+        for h in high
+    ]
+    dtype = i64 if ints else f32
+
+    def left(g):
+        whole = [v for part in own for v in part]
+        return g.given("x", (ranks * rows, width), [whole], dtype).mul(2)
+
+    def right(g):
+        parts = []
+        for r, h in enumerate(high):
+            x = g.given("rank%d.x" % r, (rows, width), [own[r]], dtype, {"range": [0, h]})
+            parts.append(x.clamp(0, h if same or r != low_one else h - 1).mul(2))
+        return parts[0].op("cat", [parts, 0], (ranks * rows, width))
+
+    what = "%s of %d ranks" % ("integers" if ints else "floats", ranks)
+    return Case(EQUIVALENT if same else DIFFERENT, left, right, None, what)
+
+
+@family
 def places_by_index(rng):
     """Columns by `index`, and by indices that are clamped first: no index counts from the end, as
     both `compare` and `check` say that they assume; or clamped to one too few."""
