@@ -416,6 +416,46 @@ def test_last_places():
         expect(got.status == EQUIVALENT, "status %d: %s", got.status, short(got.out))
 
 
+def two_experts(layers, experts, chosen):
+    """Each layer has two of some experts; the other side has the first two under other names."""
+
+    def names(g, l):
+        return ["layers.%d.experts.%d.w" % (l, e) for e in range(experts)]
+
+    def left(g):
+        x = g.x(4, 4)
+        for l in range(layers):
+            w = [g.param(n, 4, 4) for n in names(g, l)]
+            a, b = chosen(l)
+            x = x.matmul(w[a]).relu().mul(x.matmul(w[b]).sigmoid())
+        return x
+
+    def right(g):
+        x = g.x(4, 4)
+        for l in range(layers):
+            u, v = (
+                g.param("layers.%d.%s" % (l, n), values(of, 4, 4))
+                for n, of in zip("uv", names(g, l))
+            )
+            x = x.matmul(u).relu().mul(x.matmul(v).sigmoid())
+        return x
+
+    return left, right
+
+
+def test_ambiguous_names():
+    """Of layers.0.u = layers.0.experts.0.w it is not told which 0 was the layer's: nobody may say
+    that layers.2.u is layers.2.experts.2.w."""
+    with tempfile.TemporaryDirectory() as d:
+        small = write(d, "small", *two_experts(2, 2, lambda l: (0, 1)), False)
+        faults = (lambda l: (l, 1)), (lambda l: (1, 0)), (lambda l: (0, l)), (lambda l: (l, 0))
+        for k, fault in enumerate(faults):
+            wrong = two_experts(4, 4, lambda l: fault(l) if l >= 2 else (0, 1))
+            both = write(d, "large%d" % k, *wrong, True)
+            got = isomer("compare", "--static", "--learn", *small, *both, "-q")
+            expect(got.status == UNDECIDED, "%d: status %d: %s", k, got.status, short(got.out))
+
+
 def test_options():
     with tempfile.TemporaryDirectory() as d:
         l = {"norm": "pow", "attention": "sdpa", "add": True, "mul": True, "act": True}
@@ -439,6 +479,7 @@ if __name__ == "__main__":
                 test_rules_of_numbers,
                 test_added_terms,
                 test_last_places,
+                test_ambiguous_names,
                 test_identities,
                 test_learned_leaves,
                 test_checkpoints,
