@@ -10,9 +10,9 @@ swallow operands, near powers of two too; `attrs`, attributes that are negative,
 exchanged or huge; `complex`, identities that hold on one branch only. Here they are graphs: each
 attribute has a value, numbers stand as literals or as buffers, inputs are float32 or float64. No
 pair that is the same may be `different`, none other `equivalent`, and one in ten of the same may be
-`undecided`. Sides that are the same wherever both are numbers, but of which one has no number at 0
-(1/z, and its angle), may be either. Buffers that are some last places apart may be one, if the
-report says that they are so but for rounding, and how little that moves."""
+`undecided`. Sides that are the same wherever both are numbers, but of which one has none at 0 or
+below it (1/z, and its angle), may be either. Buffers that are some last places apart may be one, if
+the report says that they are so but for rounding, and how little that moves."""
 
 import argparse
 import itertools
@@ -131,7 +131,7 @@ class Writer:
 class Case:
     def __init__(self, rule, same, attrs, rng):
         self.rule, self.same, self.attrs = rule, same, attrs
-        self.either = same and parts_at_zero(rule, attrs)
+        self.either = same and one_has_none(rule, attrs)
         self.name, self.seed = rule.name, rng.random()
         self.dtype = rng.choice([f32, f32, f64])
         self.stored = rng.choice([0, 0, 0.5, 1])
@@ -193,11 +193,11 @@ def has_value(e, env):
         return False
 
 
-def parts_at_zero(rule, attrs):
-    """Whether one side alone is a number where some of the variables are 0."""
+def one_has_none(rule, attrs):
+    """Whether one side alone is a number where some of the variables are 0, or negative."""
     number = mp.mpc(1.5, 0.5) if rule.kind == "c" else mp.mpf(1.5)
-    for zero in itertools.product([False, True], repeat=len(rule.vars)):
-        env = {v: [number * (not z)] * N for v, z in zip(rule.vars, zero)}
+    for factors in itertools.product([1, 0, -1], repeat=len(rule.vars)):
+        env = {v: [number * f] * N for v, f in zip(rule.vars, factors)}
         env.update({a: mp.mpf(v) for a, v in attrs.items()})
         if has_value(rule.lhs, env) != has_value(rule.rhs, env):
             return True
