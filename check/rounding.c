@@ -8,11 +8,12 @@
 #include <string.h>
 
 #include "check/check_int.h"
+#include "check/value_int.h"
 #include "rules/names.h"
 #include "rules/operators.h"
 #include "egraph/base/rng.h"
 
-enum { RUNS = 8, MAX_OUT = 64 };
+enum { RUNS = 8 };
 
 /* How a constant may have been computed where it was stored. All zero: in float64. */
 typedef struct way {
@@ -123,7 +124,7 @@ static int written_digits(const rule_term *number) {
 
 /* A literal of a capture as a tensor, which the certificate makes of it. */
 static bool is_written(const chk_term *t) {
-  return !t->node && strcmp(t->call->u.s, OP_FULL) == 0 && t->call->n > 1 &&
+  return !t->node && t->call && strcmp(t->call->u.s, OP_FULL) == 0 && t->call->n > 1 &&
          t->call->child[1]->kind == RULE_FLOAT;
 }
 
@@ -420,6 +421,21 @@ static iso_code same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step
   return c;
 }
 
+/* Their class has the value of one that was captured. A number that a call writes is captured with
+ * all of its digits, and the call is run with these. */
+static iso_code share_value(chk_state *k, uint32_t a, uint32_t b, size_t step) {
+  const bool wrote = is_written(&k->term[a]) || is_written(&k->term[b]),
+             first = wrote ? is_written(&k->term[a]) : k->term[a].node || !k->term[b].node;
+  const chk_values *v;
+  uint32_t on;
+  iso_code c = chk_constant(k, first ? a : b, 0, &v, &on);
+  if (!c && !v && !chk_settled(k))
+    c = chk_settle(k, CHK_REFUSED, "step %zu: it is no constant", step);
+  const uint32_t root = chk_root(k, first ? b : a);
+  if (!c && v && wrote && root != chk_root(k, first ? a : b)) chk_drop_values(&k->konst[root]);
+  return c;
+}
+
 iso_code chk_rounded(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   k->rounded = true;
   const chk_term *p = &k->term[a], *q = &k->term[b];
@@ -430,10 +446,6 @@ iso_code chk_rounded(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   if (c || chk_settled(k)) return c;
   if (!p->node && !q->node)
     return chk_settle(k, CHK_REFUSED, "step %zu: neither of the constants was captured", step);
-  const chk_values *v; /* their class has the value of one that was captured */
-  uint32_t on;
-  c = chk_constant(k, p->node || !q->node ? a : b, 0, &v, &on);
-  if (!c && !v && !chk_settled(k))
-    c = chk_settle(k, CHK_REFUSED, "step %zu: it is no constant", step);
+  c = share_value(k, a, b, step);
   return c || chk_settled(k) ? c : say(k, a, b);
 }

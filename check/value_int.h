@@ -1,4 +1,4 @@
-/* Private to value.c, constants.c and same_leaves.c: one call of a certificate's term, run. */
+/* Private to check/: one call of a certificate's term, run. */
 #ifndef CHECK_VALUE_INT_H
 #define CHECK_VALUE_INT_H
 

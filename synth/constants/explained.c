@@ -77,7 +77,7 @@ static bool same_in_float64(const pair_of *p) {
 
 /* ---- one element that is off ----
  * An element that noise moves far may hide a wrong one: where hardly any other element is off, it
- * is no rounding. */
+ * is no rounding. One number alone has none beside it, and is held by how far noise moves it. */
 
 static bool is_off(const pair_of *p, const rule_tensor *a, const rule_tensor *b, rule_dtype in,
                    int64_t i, bool *may) {
@@ -106,8 +106,9 @@ static bool in_company(const bool *off, const bool *may, const rule_shape *shape
 static iso_code no_lone_element(const pair_of *p, const rule_tensor *a, const rule_tensor *b,
                                 rule_dtype in, bool *fine, bool *clean, iso_error *err) {
   bool *off = calloc((size_t)a->numel + 1, 1), *may = calloc((size_t)a->numel + 1, 1);
+  const bool alone = !rule_tensor_varies(a) && !rule_tensor_varies(b);
   *fine = *clean = true;
-  for (int64_t i = 0; i < a->numel && off && may; i++)
+  for (int64_t i = 0; i < a->numel && off && may && !alone; i++)
     *clean &= !(off[i] = is_off(p, a, b, in, i, &may[i]));
   for (int64_t i = 0; i < a->numel && off && may && *fine; i++)
     *fine = !off[i] || in_company(off, may, &a->shape, a->numel, i);

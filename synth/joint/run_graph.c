@@ -153,33 +153,6 @@ static bool reads_side(const state *s, eg_class e, int side, int depth) {
   return false;
 }
 
-/* A constant that no relation ties to the other side, disturbed by half a unit in the last place of
- * its captured dtype; a parameter, which may be a result of several roundings, by two units.
- * Numbers with few digits are taken to be exact. Owns: the caller unrefs. */
-static iso_code as_stored(const state *s, int side, size_t i, rule_tensor *v, iso_rng *rng,
-                          rule_tensor **out, iso_error *err) {
-  const eg_node e = s->map[side][i];
-  const rule_dtype captured = s->graph[side]->node[i].dtype;
-  const double half = captured == RULE_F32 || captured == RULE_C64 ? 0x1p-24
-                      : captured == RULE_F16                       ? 0x1p-11
-                      : captured == RULE_BF16                      ? 0x1p-8
-                                                                   : 0;
-  const double eps = s->rec[e.i].lonely ? 4 * half : half;
-  const double digits = captured == RULE_F32 ? 0x1p15 : captured == RULE_F16 ? 0x1p7 : 0x1p5;
-  enum { DEPTH = 8 };
-  const bool related = eps == 0 || (v->dtype != RULE_F64 && v->dtype != RULE_C128) ||
-                       reads_side(s, eg_class_of(s->g, e), !side, DEPTH);
-  *out = rule_tensor_ref(v);
-  if (related) return ISO_OK;
-  rule_tensor_unref(*out);
-  iso_code c = disturbed(v, &(disturbing){.noise = eps, .what = ALL, .whole = true}, rng, out, err);
-  for (int64_t k = 0; k < v->numel && !c && v->dtype == RULE_F64; k++) {
-    const double x = rule_tensor_get(v, k);
-    if (few_digits(x, digits)) rule_tensor_set(*out, k, x);
-  }
-  return c;
-}
-
 static void count_uses(const rule_term *t, uint32_t *uses) {
   if (t->kind == RULE_VAR) uses[t->u.i]++;
   for (uint32_t k = 0; k < t->n; k++) count_uses(t->child[k], uses);
@@ -259,6 +232,84 @@ typedef struct running {
   bool bounds;        /* overflow is noted */
   st_signs signs;     /* of zeros that are computed */
 } running;
+
+/* What a call of constants is given, in float64 as they are read. False: not all are constants. */
+static bool constant_arguments(const state *s, int side, const rule_term *t, rule_tensor **bind) {
+  if (t->kind == RULE_VAR) {
+    const eg_node e = s->map[side][t->u.i];
+    const rec *q = e.i == EG_NONE ? NULL : &s->rec[e.i];
+    if (!q || !q->konst || !q->valued || q->n_out != 1) return false;
+    bind[t->u.i] = q->val[s->witness.set];
+  }
+  for (uint32_t k = 0; k < t->n; k++)
+    if (!constant_arguments(s, side, t->child[k], bind)) return false;
+  return true;
+}
+
+static bool arguments_moved(const rule_term *t, const st_run *r, rule_tensor *const *bind) {
+  if (t->kind == RULE_VAR)
+    return r->value[t->u.i].n == 1 && !rule_tensor_same(r->value[t->u.i].v[0], bind[t->u.i]);
+  for (uint32_t k = 0; k < t->n; k++)
+    if (arguments_moved(t->child[k], r, bind)) return true;
+  return false;
+}
+
+/* One number that a call makes of constants moves as these were disturbed: 1 - beta by as much as
+ * beta, which is far where few digits are left. Tables have relations of their own
+ * (synth/constants/rounding.c). Added to `v`. */
+static iso_code add_movement(const running *w, int side, const rule_term *call, rule_tensor *v,
+                             iso_error *err) {
+  state *s = w->s;
+  rule_tensor *out[2][MAX_OUT];
+  size_t n[2] = {0, 0};
+  if (v->dtype != RULE_F64 || rule_is_getitem(call->u.s) ||
+      !constant_arguments(s, side, call, w->bind) || !arguments_moved(call, w->r, w->bind))
+    return ISO_OK;
+  iso_code c = s->oracle->call(s->oracle->ctx, call, w->bind, true, out[0], MAX_OUT, &n[0], err);
+  arguments(call, w->r, w->bind);
+  if (!c) c = s->oracle->call(s->oracle->ctx, call, w->bind, true, out[1], MAX_OUT, &n[1], err);
+  const bool alike = !c && n[0] == 1 && n[1] == 1 && out[0][0]->dtype == RULE_F64 &&
+                     out[1][0]->dtype == RULE_F64 && out[0][0]->numel == v->numel &&
+                     out[1][0]->numel == v->numel;
+  for (int64_t k = 0; alike && k < v->numel; k++) {
+    const double by = rule_tensor_get(out[1][0], k) - rule_tensor_get(out[0][0], k);
+    if (isfinite(by)) rule_tensor_set(v, k, rule_tensor_get(v, k) + by);
+  }
+  for (int k = 0; k < 2; k++) drop(out[k], n[k]);
+  return c;
+}
+
+/* A constant that no relation ties to the other side, disturbed by half a unit in the last place of
+ * its captured dtype; a parameter, which may be a result of several roundings, by two units.
+ * Numbers with few digits are taken to be exact. Owns: the caller unrefs. */
+static iso_code as_stored(const running *w, int side, size_t i, rule_tensor *v, rule_tensor **out,
+                          iso_error *err) {
+  state *s = w->s;
+  const eg_node e = s->map[side][i];
+  const synth_node *node = &s->graph[side]->node[i];
+  const rule_dtype captured = node->dtype;
+  const double half = captured == RULE_F32 || captured == RULE_C64 ? 0x1p-24
+                      : captured == RULE_F16                       ? 0x1p-11
+                      : captured == RULE_BF16                      ? 0x1p-8
+                                                                   : 0;
+  const double eps = s->rec[e.i].lonely ? 4 * half : half;
+  const double digits = captured == RULE_F32 ? 0x1p15 : captured == RULE_F16 ? 0x1p7 : 0x1p5;
+  enum { DEPTH = 8 };
+  const bool carries = node->kind == SYNTH_OP && !rule_tensor_varies(v);
+  *out = rule_tensor_ref(v);
+  if ((eps == 0 && !carries) || (v->dtype != RULE_F64 && v->dtype != RULE_C128) ||
+      reads_side(s, eg_class_of(s->g, e), !side, DEPTH))
+    return ISO_OK;
+  rule_tensor_unref(*out);
+  iso_code c =
+      disturbed(v, &(disturbing){.noise = eps, .what = ALL, .whole = true}, w->rng, out, err);
+  for (int64_t k = 0; k < v->numel && !c && v->dtype == RULE_F64; k++) {
+    const double x = rule_tensor_get(v, k);
+    if (few_digits(x, digits)) rule_tensor_set(*out, k, x);
+  }
+  if (!c && carries) c = add_movement(w, side, node->call, *out, err);
+  return c;
+}
 
 static iso_code run_op(const running *w, const synth_node *n, size_t i, iso_error *err) {
   state *s = w->s;
@@ -346,12 +397,12 @@ iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, const st_run
     else if (noise == ST_STORAGE && q->konst && q->valued && q->n_out == 1 &&
              !st_masked(s, side, i)) {
       rule_tensor *v;
-      if (!(c = as_stored(s, side, i, q->val[s->witness.set], &rng, &v, err)))
+      if (!(c = as_stored(&w, side, i, q->val[s->witness.set], &v, err)))
         c = keep_own(r, i, v, err);
     } else if (noise == ST_STORAGE && s->leaves.lonely_both && q->lonely &&
                n->kind == SYNTH_PARAMETER) {
       rule_tensor *v;
-      if (!(c = as_stored(s, side, i, leaf[i], &rng, &v, err))) c = keep_own(r, i, v, err);
+      if (!(c = as_stored(&w, side, i, leaf[i], &v, err))) c = keep_own(r, i, v, err);
     } else if (n->kind != SYNTH_OP) c = keep(r, i, &leaf[i], 1, err);
     else if (q->konst && q->valued && !with && !st_masked(s, side, i))
       c = keep(r, i, q->val + s->witness.set * q->n_out, q->n_out, err);
