@@ -165,6 +165,21 @@ static const struct {
      " (aten::to.dtype (getitem (aten::topk x 2 1) 1) int8) int64)))",
      {" 4)", "(< size0", "(< size2"},
      {"(where (< size1 128))"}},
+    /* equal parts, however many there are and however small */
+    {"(rule r (var x f (12 5)) (lhs x) (rhs (aten::cat (list (aten::slice.Tensor x 0 0 2)"
+     " (aten::slice.Tensor x 0 2 4) (aten::slice.Tensor x 0 4 6) (aten::slice.Tensor x 0 6 8)"
+     " (aten::slice.Tensor x 0 8 10) (aten::slice.Tensor x 0 10 12)))))",
+     {"12", "10"},
+     {"(* 5 size0)"}},
+    /* shards of a vocabulary: the places are compared with numbers, the width is any */
+    {"(rule r (var w f (9 7)) (var i i (4)) (lhs (aten::embedding w i)) (rhs (aten::add.Tensor"
+     " (aten::masked_fill.Scalar (aten::embedding (aten::slice.Tensor w 0 0 5)"
+     " (aten::masked_fill.Scalar i (aten::ge.Scalar i 5) 0)) (aten::unsqueeze"
+     " (aten::ge.Scalar i 5) 1) 0.0) (aten::masked_fill.Scalar (aten::embedding"
+     " (aten::slice.Tensor w 0 5 9) (aten::masked_fill.Scalar (aten::sub.Tensor i 5)"
+     " (aten::lt.Scalar i 5) 0)) (aten::unsqueeze (aten::lt.Scalar i 5) 1) 0.0))))",
+     {" 7)", "(4)"},
+     {"ge.Scalar i 5"}},
     {"(rule r (var x f (5 7)) (lhs (aten::slice.Tensor x 1 1 3)) (rhs (aten::narrow x 1 1 2)))",
      {"5", "7"},
      {"narrow x 1 1 2"}},

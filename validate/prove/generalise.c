@@ -16,261 +16,11 @@
 #include <string.h>
 
 #include "validate/exec/engine_int.h"
-#include "rules/memo.h"
 #include "validate/prove/generalise.h"
+#include "validate/prove/generalise_int.h"
 #include "validate/prove/prove.h"
 
-enum {
-  MAX_VALUES = 24,
-  MAX_UNITS = 256,
-  MAX_PARTINGS = 160,
-  MAX_TRIES = 8,
-  TRY_SHARE = 200,
-  MAX_ATTEMPTS = 32,
-  MAX_NEW_CONDITIONS = 3 * MAX_VALUES,
-  MAX_ALL_WORK = 8000000
-};
-
-/* A place where a size stands: dimensions of variables in order, then integers of attributes as
- * `rewritten` meets them. */
-typedef struct unit {
-  int64_t value;
-  size_t size; /* index into g->value */
-} unit;
-
-/* Conditions on a float that is any number. */
-typedef enum needs {
-  AS_A_SIZE /* the power of a size that it is, where it is one; and positive */,
-  POSITIVE,
-  NOTHING
-} needs;
-
-typedef struct general {
-  const rule *r;
-  rule_schemas *schemas;
-  iso_arena *a;
-  unit at[MAX_UNITS];
-  size_t n_units, n_dims,
-      next; /* the first n_dims are of variables; next: the one that is rewritten next */
-  int64_t value[MAX_VALUES]; /* sizes that go together, in increasing order */
-  bool named[MAX_VALUES];
-  bool plain[MAX_VALUES]; /* neither a product nor a multiple */
-  size_t n;
-  const int64_t *by; /* by unit: how much its number is changed; NULL: none is, names are put */
-  double real[MAX_VALUES];
-  bool open[MAX_VALUES];
-  needs need[MAX_VALUES]; /* by float: what is asked of it */
-  size_t n_real;
-  bool any_shape, products, multiples;
-  bool lasts; /* a number one below a size is its last place: the bound of a clamp of indices */
-  size_t n_lasts;
-  int64_t limit;          /* of integers that casts make narrow; 0: there are none */
-  bool below[MAX_VALUES]; /* the size is, as a condition */
-  bool crowded;   /* there are more units: some sizes would be names, and others of them numbers */
-  rule_memo made; /* of parts that stand in several places, whose sizes are one */
-} general;
-
-static bool note_unit(general *g, int64_t v) {
-  if (g->n_units == MAX_UNITS) return false;
-  g->at[g->n_units++] = (unit){v, MAX_VALUES};
-  return true;
-}
-
-static size_t find_size(const general *g, int64_t v) {
-  for (size_t i = 0; i < g->n; i++)
-    if (g->value[i] == v) return i;
-  return g->n;
-}
-
-static void note_float(general *g, double f) {
-  bool seen = !isfinite(f) || !(fabs(f) > 0) || sc_mask_literal(f) || g->n_real == MAX_VALUES;
-  for (size_t j = 0; j < g->n_real && !seen; j++) seen = !(g->real[j] < f) && !(g->real[j] > f);
-  if (!seen) g->real[g->n_real++] = f;
-}
-
-static const rule_term *name_of(general *g, char prefix, size_t i) {
-  char name[32];
-  snprintf(name, sizeof name, "%s%zu", prefix == 'n' ? "size" : "value", i);
-  return rule_name(g->a, name);
-}
-
-static bool in_attribute(const general *g, size_t size) {
-  for (size_t k = g->n_dims; k < g->n_units; k++)
-    if (g->at[k].size == size) return true;
-  return false;
-}
-
-/* The size of index `at` as the product of two, as a few times another, as a name, or as it stands.
- */
-static const rule_term *size_term(general *g, size_t at) {
-  const int64_t v = g->value[at];
-  for (int64_t times = 2; times <= 4 && g->multiples && !g->plain[at]; times++) {
-    const size_t i = v % times ? g->n : find_size(g, v / times);
-    if (i == g->n || !g->named[i] || v / times < 3) continue;
-    return rule_expr(g->a, "*", (const rule_term *[]){rule_int(g->a, times), size_term(g, i)}, 2);
-  }
-  for (size_t i = 0; i < 2 * g->n && g->products && !g->plain[at] && v > 3; i++) {
-    /* Heads and their size stand in attributes; their products are sizes of tensors. */
-    const bool any = i >= g->n;
-    const size_t j = i % g->n;
-    const int64_t p = g->value[j];
-    if (p * p > v || v % p || !g->named[j] || !(any || in_attribute(g, j))) continue;
-    const size_t k = find_size(g, v / p);
-    if (k == g->n || !g->named[k] || !(any || in_attribute(g, k))) continue;
-    return rule_expr(g->a, "*", (const rule_term *[]){name_of(g, 'n', j), name_of(g, 'n', k)}, 2);
-  }
-  return g->named[at] ? name_of(g, 'n', at) : rule_int(g->a, v);
-}
-
-/* The term for the next place of a size: noted while there are no units, else as they say. */
-static const rule_term *next_unit(general *g, const rule_term *t) {
-  const bool sized = t->kind == RULE_INT && t->u.i > 1 && t->u.i < (1 << 30);
-  if (!sized) return t;
-  if (g->next >= MAX_UNITS) return g->crowded = true, t;
-  const size_t i = g->next++;
-  if (i >= g->n_units && !note_unit(g, t->u.i)) return t;
-  if (g->by) return g->by[i] ? rule_int(g->a, t->u.i + g->by[i]) : t;
-  return g->at[i].size < g->n ? size_term(g, g->at[i].size) : t;
-}
-
-/* A number that is no size: one below a size, where it is taken for that; else as it stands. */
-static const rule_term *last_place(general *g, const rule_term *t) {
-  const size_t i = t->u.i > 0 && t->u.i < INT64_MAX ? find_size(g, t->u.i + 1) : g->n;
-  if (i == g->n || !g->named[i]) return t;
-  g->n_lasts++;
-  if (!g->lasts || g->by) return t;
-  return rule_expr(g->a, "-", (const rule_term *[]){size_term(g, i), rule_int(g->a, 1)}, 2);
-}
-
-static const rule_term *in_list(general *g, const rule_term *t);
-
-static const rule_term *rewritten(general *g, const rule_term *t, const rule_arg *arg) {
-  if (t->kind == RULE_OP || (t->kind == RULE_LIST && !(arg && sc_counts(arg))))
-    return in_list(g, t);
-  if (arg && sc_counts(arg) && t->kind == RULE_INT) return next_unit(g, t);
-  if (arg && sc_counts(arg) && t->kind == RULE_LIST) {
-    const rule_term *c[RULE_MAX_RANK];
-    if (t->n > RULE_MAX_RANK) return t;
-    for (uint32_t i = 0; i < t->n; i++) c[i] = next_unit(g, t->child[i]);
-    return rule_list(g->a, c, t->n);
-  }
-  if (arg && arg->type == RULE_ARG_SCALAR && t->kind == RULE_INT) return last_place(g, t);
-  if (arg && sc_takes_floats(arg) && t->kind == RULE_FLOAT) {
-    note_float(g, t->u.f);
-    for (size_t j = 0; j < g->n_real; j++)
-      if (g->open[j] && !(g->real[j] < t->u.f) && !(g->real[j] > t->u.f)) return name_of(g, 'a', j);
-  }
-  return t;
-}
-
-static const rule_term *in_list(general *g, const rule_term *t) {
-  const rule_schema *s = t->kind == RULE_OP ? rule_schemas_find(g->schemas, t->u.s) : NULL;
-  if (t->kind == RULE_VAR) return t;
-  const rule_term *made = rule_memo_find(&g->made, t, NULL);
-  if (made) return made;
-  const rule_term **c = iso_arena_alloc(g->a, (t->n + 1) * sizeof *c);
-  if (!c) return NULL;
-  const bool getitem = t->kind == RULE_OP && !strcmp(t->u.s, "getitem");
-  for (uint32_t i = 0; i < t->n; i++) {
-    c[i] = getitem && i ? t->child[i]
-                        : rewritten(g, t->child[i], s && i < s->n_args ? &s->arg[i] : NULL);
-    if (!c[i]) return NULL;
-  }
-  made = t->kind == RULE_OP     ? rule_op(g->a, t->u.s, c, t->n)
-         : t->kind == RULE_LIST ? rule_list(g->a, c, t->n)
-                                : t;
-  return made && rule_memo_put(&g->made, t, NULL, made) ? made : NULL;
-}
-
-/* Powers of sizes that scales are: f^up = size, or f^down size = 1. */
-static const struct power { int up, down; } powers[] = {{0, 2}, {2, 0}, {0, 4}, {0, 1}};
-
-/* The size that a float is a power of, by index; g->n where it is none. */
-static size_t size_of_float(const general *g, double f, struct power *as) {
-  for (size_t k = 0; k < sizeof powers / sizeof *powers; k++) {
-    *as = powers[k];
-    const double v = nearbyint(as->up ? pow(f, as->up) : 1 / pow(f, as->down));
-    if (!(v >= 2) || v > 1e9 ||
-        fabs(f - (as->up ? pow(v, 1.0 / as->up) : 1 / pow(v, 1.0 / as->down))) > 4e-16 * f)
-      continue;
-    const size_t i = find_size(g, (int64_t)v);
-    if (i < g->n && g->named[i]) return i;
-  }
-  return g->n;
-}
-
-static const rule_term *times(general *g, const rule_term *x, const rule_term *y) {
-  return rule_expr(g->a, "*", (const rule_term *[]){x, y}, 2);
-}
-
-/* x^n, n at least 1. */
-static const rule_term *to_the(general *g, const rule_term *x, int n) {
-  const rule_term *r = x;
-  for (int i = 1; i < n; i++) r = times(g, r, x);
-  return r;
-}
-
-/* Conditions of float attributes: the power of a size that they are, and positive. Of sizes that
- * they, and so the places in them, stay what they are as narrow integers. */
-static uint32_t conditions(general *g, const rule_term **where) {
-  uint32_t n = 0;
-  for (size_t i = 0; i < g->n; i++) {
-    const rule_term *s = g->below[i] && g->named[i] ? size_term(g, i) : NULL;
-    if (!s || s->kind != RULE_NAME) continue;
-    where[n++] = rule_expr(g->a, "<", (const rule_term *[]){s, rule_int(g->a, g->limit)}, 2);
-  }
-  for (size_t j = 0; j < g->n_real; j++) {
-    const double f = g->real[j];
-    struct power p;
-    if (!g->open[j] || f < 0 || g->need[j] == NOTHING) continue;
-    const rule_term *s = name_of(g, 'a', j);
-    where[n++] = rule_expr(g->a, ">", (const rule_term *[]){s, rule_int(g->a, 0)}, 2);
-    const size_t k = g->need[j] == AS_A_SIZE ? size_of_float(g, f, &p) : g->n;
-    if (k == g->n) continue;
-    const rule_term *size = size_term(g, k),
-                    *l = p.up ? to_the(g, s, p.up) : times(g, to_the(g, s, p.down), size);
-    where[n++] = rule_expr(g->a, "=", (const rule_term *[]){l, p.up ? size : rule_int(g->a, 1)}, 2);
-  }
-  return n;
-}
-
-static bool make(general *g, rule *out) {
-  const rule *r = g->r;
-  rule_variable *var = iso_arena_alloc(g->a, (r->n_vars + 1) * sizeof *var);
-  rule_attribute *attr = iso_arena_alloc(g->a, (g->n_real + 1) * sizeof *attr);
-  const rule_term **where = iso_arena_alloc(g->a, MAX_NEW_CONDITIONS * sizeof *where);
-  if (!var || !attr || !where) return false;
-  *out = *r;
-  g->next = g->n_lasts = 0;
-  for (uint32_t i = 0; i < r->n_vars; i++) {
-    const rule_term **dim = iso_arena_alloc(g->a, (r->var[i].n_dims + 1) * sizeof *dim);
-    if (!dim) return false;
-    var[i] = r->var[i];
-    for (uint32_t k = 0; k < r->var[i].n_dims; k++)
-      if (!(dim[k] = next_unit(g, r->var[i].dim[k]))) return false;
-    var[i].dim = dim;
-    if (g->any_shape) var[i].any_shape = true, var[i].n_dims = 0;
-  }
-  if (g->n_dims == 0) g->n_dims = g->next;
-  out->var = var;
-  out->n_attrs = 0;
-  for (size_t j = 0; j < g->n_real; j++) {
-    if (!g->open[j]) continue;
-    const rule_term *n = name_of(g, 'a', j);
-    if (!n) return false;
-    attr[out->n_attrs++] = (rule_attribute){n->u.s, 'f'};
-  }
-  out->attr = attr;
-  out->n_where = conditions(g, where);
-  out->where = where;
-  for (uint32_t i = 0; i < out->n_where; i++)
-    if (!where[i]) return false;
-  g->made = (rule_memo){0};
-  out->lhs = in_list(g, r->lhs);
-  out->rhs = in_list(g, r->rhs);
-  rule_memo_free(&g->made);
-  return out->lhs && out->rhs;
-}
+enum { MAX_PARTINGS = 160, MAX_TRIES = 8, MAX_ATTEMPTS = 32, MAX_ALL_WORK = 3000000 };
 
 static bool usable(const rule *r) {
   if (r->n_where || r->n_attrs || r->n_vars > 64) return false;
@@ -324,7 +74,7 @@ static bool holds_changed(general *g, attempt *t, const int64_t *by) {
   with.z3_rlimit = 0; /* without Z3: what is found out here is proved later */
   if (t->code || ++t->n_partings > MAX_PARTINGS || t->work > MAX_ALL_WORK) return false;
   g->by = by;
-  if (!make(g, &try)) t->code = iso_fail(t->err, ISO_NOMEM, "out of memory");
+  if (!gn_write(g, &try)) t->code = iso_fail(t->err, ISO_NOMEM, "out of memory");
   else t->code = sc_prove(&(sc_asked){&try, g->schemas, &with}, false, NULL, &v, &sight, t->err);
   t->work += sight.work;
   if (!t->code && v.status != RULE_PROVED && sc_only_masks(&try))
@@ -412,7 +162,7 @@ static bool attempt_one(general *g, attempt *t) {
     *t->verdict = (rule_verdict){.status = RULE_UNKNOWN};
     return false;
   }
-  if (!make(g, &try)) t->code = iso_fail(t->err, ISO_NOMEM, "out of memory");
+  if (!gn_write(g, &try)) t->code = iso_fail(t->err, ISO_NOMEM, "out of memory");
   int64_t work = 0;
   if (!t->code) t->code = sc_prove_read(&try, g->schemas, &with, t->verdict, &work, t->err);
   t->work += work;
@@ -429,13 +179,20 @@ static bool attempt_one(general *g, attempt *t) {
 
 static void open_all(general *g, bool open) { memset(g->open, open, g->n_real * sizeof *g->open); }
 
+/* The size ends one of many equal parts, whose size is a size by itself. */
+static bool ends_part(const general *g, size_t at) {
+  for (size_t j = 0; j < at; j++)
+    if (g->named[j] && gn_in_long_row(g, g->value[at], g->value[j])) return true;
+  return false;
+}
+
 /* A product or a multiple may be one by chance: what need not be is a name. */
 static void attempt_plain(general *g, attempt *t) {
   const rule_verdict was = *t->verdict;
   for (size_t i = 0; i < g->n && !t->code;
        i++) { /* the small ones first: the others are made of them */
-    const rule_term *x = size_term(g, i);
-    if (!x || x->kind != RULE_EXPR) continue;
+    const rule_term *x = gn_size_term(g, i);
+    if (!x || x->kind != RULE_EXPR || ends_part(g, i)) continue;
     g->plain[i] = true;
     if (!attempt_one(g, t)) g->plain[i] = false, *t->verdict = was;
   }
@@ -486,12 +243,28 @@ static bool attempt_ways(general *g, attempt *t) {
   return false;
 }
 
+/* All sizes are named but for ends of parts of one, which are no size's multiples; those whose
+ * number is an operand as well, too, where they are `kept`: a rank's indices are compared with
+ * them. Returns: how many are named. */
+static size_t name_all(general *g, bool kept) {
+  size_t n = 0;
+  for (size_t i = 0; i < g->n; i++)
+    n += g->named[i] =
+        !gn_in_long_row(g, g->value[i], 1) && !(kept && gn_is_operand(g, g->value[i]));
+  return n;
+}
+
+static bool attempt_apart_from_operands(general *g, attempt *t) {
+  const size_t all = name_all(g, false), n = name_all(g, true);
+  return n > 0 && n < all && attempt_ways(g, t);
+}
+
 static bool attempt_named(general *g, attempt *t) {
-  memset(g->named, 1, g->n * sizeof *g->named);
+  name_all(g, false);
   g->any_shape = g->n_units == g->n_dims && g->r->n_vars > 0;
   if (g->any_shape && attempt_one(g, t)) return true;
   g->any_shape = false;
-  return attempt_ways(g, t);
+  return attempt_ways(g, t) || (!t->code && attempt_apart_from_operands(g, t));
 }
 
 /* Proved with its floats as they stand: which of them may be any number. */
@@ -529,7 +302,7 @@ static void attempt_less(general *g, attempt *t) {
   struct power p;
   for (size_t j = 0; j < g->n_real && !t->code; j++) {
     if (!g->open[j]) continue;
-    const bool as_size = g->real[j] > 0 && size_of_float(g, g->real[j], &p) < g->n;
+    const bool as_size = g->real[j] > 0 && gn_size_of_float(g, g->real[j], &p) < g->n;
     const needs had = g->need[j];
     for (int less = NOTHING; less > (as_size ? AS_A_SIZE : POSITIVE) && less > (int)had && !t->code;
          less--) {
@@ -548,7 +321,7 @@ static bool open_sizes(general *g) {
   size_t n = 0;
   memset(g->named, 1, g->n * sizeof *g->named);
   for (size_t j = 0; j < g->n_real; j++)
-    n += g->open[j] = g->real[j] > 0 && size_of_float(g, g->real[j], &p) < g->n;
+    n += g->open[j] = g->real[j] > 0 && gn_size_of_float(g, g->real[j], &p) < g->n;
   return n > 0 && n < g->n_real;
 }
 
@@ -590,7 +363,7 @@ iso_code val_generalise(const rule *r, rule_schemas *schemas, const val_options 
   rule same;
   *out = *r;
   if (!usable(r)) return val_prove(r, schemas, o, verdict, err);
-  if (!make(&g, &same))
+  if (!gn_write(&g, &same))
     return iso_fail(err, ISO_NOMEM, "out of memory"); /* notes units and floats */
   if (g.crowded || (g.n_units == 0 && g.n_real == 0)) return val_prove(r, schemas, o, verdict, err);
   attempt_all(&g, &t);
