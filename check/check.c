@@ -26,10 +26,9 @@ iso_code chk_settle(chk_state *k, chk_outcome outcome, const char *fmt, ...) {
 iso_code chk_nomem(chk_state *k) { return iso_fail(k->err, ISO_NOMEM, "out of memory"); }
 
 iso_code chk_assume(chk_state *k, rule_assumption kind, const char *text) {
-  if (k->set > 0 && text) return ISO_OK; /* said of the first set */
-  if (!text || !iso_grow(k->assumption, k->cap_assumptions, k->n_assumptions + 1))
-    return chk_nomem(k);
-  k->assumption[k->n_assumptions++] = (chk_assumption){kind, text};
+  if (k->here.set > 0 && text) return ISO_OK; /* said of the first set */
+  if (!text || !iso_grow(k->used.assumption, k->used.cap, k->used.n + 1)) return chk_nomem(k);
+  k->used.assumption[k->used.n++] = (chk_assumption){kind, text};
   return ISO_OK;
 }
 
@@ -44,17 +43,17 @@ iso_code chk_same_files(chk_state *k, int side) {
   if (c) return c;
   for (size_t i = 0; i < n; i++) {
     size_t j = 0;
-    while (j < k->n_files[side] && strcmp(k->file[side][j], file[i].name) != 0) j++;
-    if (j == k->n_files[side])
+    while (j < k->cert.n_files[side] && strcmp(k->cert.file[side][j], file[i].name) != 0) j++;
+    if (j == k->cert.n_files[side])
       return chk_settle(k, CHK_REFUSED,
                         "the %s capture has %s, which the certificate does not know", name,
                         file[i].name);
-    if (strcmp(k->digest[side][j], file[i].digest) != 0)
+    if (strcmp(k->cert.digest[side][j], file[i].digest) != 0)
       return chk_settle(k, CHK_REFUSED,
                         "the %s capture's %s is not the one that the certificate was made for",
                         name, file[i].name);
   }
-  if (n != k->n_files[side])
+  if (n != k->cert.n_files[side])
     return chk_settle(k, CHK_REFUSED,
                       "the %s capture lacks a file that the certificate was made for", name);
   return ISO_OK;
@@ -87,10 +86,10 @@ static iso_code check_congruence(chk_state *k, const chk_step *x, size_t i) {
 static void unite(chk_state *k, uint32_t a, uint32_t b) {
   const uint32_t p = chk_root(k, a), q = chk_root(k, b);
   if (p == q) return;
-  k->up[p] = q;
-  if (!k->konst[q].v) {
-    k->konst[q] = k->konst[p];
-    k->konst[p] = (chk_values){0};
+  k->here.up[p] = q;
+  if (!k->here.konst[q].v) {
+    k->here.konst[q] = k->here.konst[p];
+    k->here.konst[p] = (chk_values){0};
   }
 }
 
@@ -112,10 +111,10 @@ static iso_code check_step(chk_state *k, const chk_step *x, size_t i) {
 }
 
 static iso_code check_steps(chk_state *k) {
-  iso_code c = k->read || (k->read = calloc(k->n_rules + 1, 1)) ? ISO_OK : chk_nomem(k);
-  for (size_t i = 0; i < k->n_steps && !c && !chk_settled(k); i++) {
-    c = check_step(k, &k->step[i], i);
-    if (!c && !chk_settled(k)) unite(k, k->step[i].a, k->step[i].b);
+  iso_code c = k->rules.read || (k->rules.read = calloc(k->rules.n + 1, 1)) ? ISO_OK : chk_nomem(k);
+  for (size_t i = 0; i < k->cert.n_steps && !c && !chk_settled(k); i++) {
+    c = check_step(k, &k->cert.step[i], i);
+    if (!c && !chk_settled(k)) unite(k, k->cert.step[i].a, k->cert.step[i].b);
   }
   return c;
 }
@@ -123,9 +122,9 @@ static iso_code check_steps(chk_state *k) {
 /* ---- what else it rests on ---- */
 
 static bool joined_by_a_step(const chk_state *k, uint32_t a, uint32_t b) {
-  for (size_t i = 0; i < k->n_steps; i++)
-    if (k->step[i].kind == CHK_LEAF &&
-        ((k->step[i].a == a && k->step[i].b == b) || (k->step[i].a == b && k->step[i].b == a)))
+  for (size_t i = 0; i < k->cert.n_steps; i++)
+    if (k->cert.step[i].kind == CHK_LEAF && ((k->cert.step[i].a == a && k->cert.step[i].b == b) ||
+                                             (k->cert.step[i].a == b && k->cert.step[i].b == a)))
       return true;
   return false;
 }
@@ -141,7 +140,7 @@ static iso_code note_shared(chk_state *k) {
       const chk_term *t = &k->term[i];
       if (!t->node || t->side != side || t->call) continue;
       const bool input = t->node->kind == CAP_INPUT;
-      if (input ? k->konst[chk_root(k, i)].v != NULL : !chk_is_weight(t->node)) continue;
+      if (input ? k->here.konst[chk_root(k, i)].v != NULL : !chk_is_weight(t->node)) continue;
       uint32_t *head = &first[chk_root(k, i)];
       if (*head == CHK_NONE) *head = i;
       else if (!joined_by_a_step(k, *head, i))
@@ -210,40 +209,40 @@ static iso_code assume_kernels(chk_state *k) {
 
 static iso_code publish(chk_state *k) {
   chk_report *r = k->report;
-  chk_assumption *list = iso_arena_alloc(k->arena, (k->n_assumptions + 1) * sizeof *list);
+  chk_assumption *list = iso_arena_alloc(k->arena, (k->used.n + 1) * sizeof *list);
   if (!list) return chk_nomem(k);
-  for (size_t i = 0; i < k->n_assumptions; i++) list[i] = k->assumption[i];
+  for (size_t i = 0; i < k->used.n; i++) list[i] = k->used.assumption[i];
   r->assumption = list;
-  r->n_assumptions = k->n_assumptions;
-  r->n_steps = k->n_steps;
+  r->n_assumptions = k->used.n;
+  r->n_steps = k->cert.n_steps;
   const char **line = iso_arena_alloc(k->arena, (k->o->n_relations + 1) * sizeof *line);
   if (!line) return chk_nomem(k);
   for (; r->n_relations < k->o->n_relations; r->n_relations++)
     if (!(line[r->n_relations] = iso_arena_strdup(k->arena, k->o->relation[r->n_relations])))
       return chk_nomem(k);
   r->relation = line;
-  r->n_outputs = k->n_outputs;
+  r->n_outputs = k->cert.n_outputs;
   return chk_publish_related(k);
 }
 
 static void state_free(chk_state *k) {
   chk_masks_free(k);
-  free(k->captured);
+  free(k->mask.unread);
   chk_free_values(k);
-  for (size_t i = 0; i < k->n_rules; i++) rule_set_free(k->rule[i]);
+  for (size_t i = 0; i < k->rules.n; i++) rule_set_free(k->rules.rule[i]);
   free(k->term);
-  free(k->number);
-  free(k->rule);
-  free(k->read);
-  free(k->step);
-  free(k->var);
-  free(k->name);
-  free(k->output);
-  free(k->fixed);
-  free(k->up);
-  free(k->unpinned);
-  free(k->zeros);
-  free(k->assumption);
+  free(k->cert.number);
+  free(k->rules.rule);
+  free(k->rules.read);
+  free(k->cert.step);
+  free(k->cert.var);
+  free(k->cert.name);
+  free(k->cert.output);
+  free(k->cert.fixed);
+  free(k->here.up);
+  free(k->here.unpinned);
+  free(k->here.zeros);
+  free(k->used.assumption);
 }
 
 /* The outputs on this set, and what the rules' variables stand for there. */
@@ -280,17 +279,17 @@ iso_code chk_check(const char *path, const cap_graph *left, const cap_graph *rig
   if (!c && !chk_settled(k)) c = chk_fixed_inputs(k);
   if (!c && !chk_settled(k)) c = chk_relations(k);
   if (!c && !chk_settled(k)) c = chk_agreed(k);
-  for (k->set = 0; k->set < n_sets && !c && !chk_settled(k); k->set++) {
+  for (k->here.set = 0; k->here.set < n_sets && !c && !chk_settled(k); k->here.set++) {
     c = chk_begin_values(k);
     if (!c) c = chk_find_masks(k);
     if (!c && !chk_settled(k)) c = check_steps(k);
     if (!c && !chk_settled(k)) c = chk_zeros(k);
-    if (!c && !chk_settled(k) && k->set == 0 && !options->unrun) c = chk_free_elements(k);
+    if (!c && !chk_settled(k) && k->here.set == 0 && !options->unrun) c = chk_free_elements(k);
     if (!c && !chk_settled(k)) c = note_shared(k);
     if (!c && !chk_settled(k)) c = chk_outputs(k);
     if (!c && !chk_settled(k)) c = options->unrun ? chk_unrun_variables(k) : run_and_compare(k);
   }
-  k->set = 0;
+  k->here.set = 0;
   if (!c && !chk_settled(k)) c = chk_rules(k);
   if (!c && !chk_settled(k)) c = options->unrun ? chk_unrun_numbers(k) : run_elsewhere(k);
   if (!c && !chk_settled(k)) c = assume_kernels(k);

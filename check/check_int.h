@@ -56,6 +56,72 @@ typedef struct chk_sizes chk_sizes;                     /* sizes/sizes.h */
 typedef struct chk_masks chk_masks;                     /* masks.c */
 enum { CHK_MASK_HALF, CHK_MASK_OTHER, CHK_MASK_KINDS }; /* float16's least number; other dtypes' */
 
+/* The certificate as it was read; nothing of it changes afterwards. */
+typedef struct chk_certificate {
+  uint32_t *number; /* by its own numbers of terms: the term here */
+  size_t n_numbers, cap_numbers;
+  chk_step *step;
+  size_t n_steps, cap_steps;
+  uint32_t *var; /* of steps by rules: terms, in the order of the rule's variables */
+  size_t n_vars, cap_vars;
+  chk_name *name; /* of steps by rules: sizes and attributes */
+  size_t n_names, cap_names;
+  chk_output *output;
+  size_t n_outputs, cap_outputs;
+  uint32_t *fixed; /* leaves that are kept as captured */
+  size_t n_fixed, cap_fixed;
+  chk_sizes *sizes; /* the scope that is claimed; NULL: none */
+  rule_status evidence;
+  const char **digest[2], **file[2]; /* as the certificate has them */
+  size_t n_files[2];
+} chk_certificate;
+
+/* Its rules, each shown again once, whatever the number of steps that use it. */
+typedef struct chk_rules_shown {
+  rule_set **rule; /* one rule each */
+  bool *read;      /* by rule: used where float literals are read as the numbers they stand for */
+  unsigned *rests_on; /* by rule: what showing it again rested on */
+  size_t n, cap;
+} chk_rules_shown;
+
+/* One set of captured inputs: the steps are taken anew on each, and nothing of another one holds.
+ * All arrays are by term. */
+typedef struct chk_set {
+  size_t set;
+  uint32_t *up;        /* equal so far */
+  chk_values *konst;   /* by class: the value of a constant, in captured dtypes */
+  chk_values *real;    /* in float64, where needed */
+  rule_tensor **drawn; /* NULL, or other values of free leaves than the captured ones */
+  bool *unpinned;      /* a buffer or constant that is a floating parameter on the other side */
+  bool *zeros;         /* a step joins its zeros with those of another sign; NULL: none does */
+  double own, most;    /* elements of what the certificate's own calls gave, and how many are too
+                          many */
+  bool as_captured;    /* terms are run from what each side captured */
+} chk_set;
+
+/* Questions for constants that ended without an answer. They are kept, for without that a question
+ * takes time without bounds. */
+typedef struct chk_questions {
+  uint32_t *answered; /* by term: the question that it was no answer to */
+  uint32_t *on;       /* by term: the leaf that it depends on */
+  uint32_t n;
+} chk_questions;
+
+/* Masks that the certificate reads as minus infinity. */
+typedef struct chk_masks_read {
+  bool reads[CHK_MASK_KINDS];
+  bool near;                /* numbers come near masks that rules read */
+  chk_masks *found;         /* on this set; NULL: none are read */
+  const rule_term **unread; /* by captured term: its call before masks were read; NULL: none are */
+} chk_masks_read;
+
+/* What holding rested on. */
+typedef struct chk_means {
+  bool rounded; /* constants were taken to be one but for rounding */
+  chk_assumption *assumption;
+  size_t n, cap;
+} chk_means;
+
 typedef struct chk_state {
   const cap_graph *graph[2];
   rule_schemas *schemas;
@@ -65,48 +131,12 @@ typedef struct chk_state {
   iso_arena *arena; /* the report's */
   chk_term *term;
   size_t n_terms, cap_terms;
-  uint32_t *number; /* the certificate's numbers of terms */
-  size_t n_numbers, cap_numbers;
-  rule_set **rule; /* one rule each */
-  bool *read;      /* by rule: used where float literals are read as the numbers they stand for */
-  unsigned *rests_on; /* by rule: what showing it again rested on */
-  size_t n_rules, cap_rules;
-  size_t set; /* of the captured inputs, on which the steps are taken */
-  chk_step *step;
-  size_t n_steps, cap_steps;
-  uint32_t *var;
-  size_t n_vars, cap_vars;
-  chk_name *name;
-  size_t n_names, cap_names;
-  chk_output *output;
-  size_t n_outputs, cap_outputs;
-  chk_sizes *sizes; /* the scope that is claimed; NULL: none */
-  uint32_t *fixed;
-  size_t n_fixed, cap_fixed;
-  rule_status evidence;
-  const char **digest[2], **file[2]; /* as the certificate has them */
-  size_t n_files[2];
-  double own, most; /* elements of what the certificate's own calls gave on this set, and how many
-                       are too many */
-  bool *unpinned; /* by term: a buffer or constant that is a floating parameter on the other side */
-  uint32_t *up;   /* by term: equal so far */
-  chk_values *konst;   /* by class: the value of a constant, in captured dtypes */
-  chk_values *real;    /* by term: in float64, where needed */
-  rule_tensor **drawn; /* by term, or NULL: other values of free leaves than the captured ones */
-  uint32_t *open;      /* by term: the question for a constant that it was no answer to, */
-  uint32_t
-      *open_on;     /* and the leaf that it depends on: else a question takes time without bounds */
-  uint32_t n_asked; /* such questions */
-  bool *zeros; /* by term: a step joins its zeros with those of another sign; NULL: none does */
-  bool reads_masks[CHK_MASK_KINDS]; /* the certificate reads these masks as minus infinity */
-  bool near_masks;                  /* numbers come near masks that rules read */
-  bool rounded;                     /* constants were taken to be one but for rounding */
-  bool as_captured;                 /* terms are run from what each side captured */
-  chk_masks *masks;                 /* on this set; NULL: none are read */
-  const rule_term *
-      *captured; /* by captured term: its call before masks were read; NULL: none are */
-  chk_assumption *assumption;
-  size_t n_assumptions, cap_assumptions;
+  chk_certificate cert;
+  chk_rules_shown rules;
+  chk_set here;
+  chk_questions asked;
+  chk_masks_read mask;
+  chk_means used;
   iso_error *err;
 } chk_state;
 
@@ -118,7 +148,7 @@ iso_code chk_nomem(chk_state *k);
 iso_code chk_assume(chk_state *k, rule_assumption kind, const char *text);
 
 static inline uint32_t chk_root(chk_state *k, uint32_t i) {
-  while (k->up[i] != i) i = k->up[i] = k->up[k->up[i]];
+  while (k->here.up[i] != i) i = k->here.up[i] = k->here.up[k->here.up[i]];
   return i;
 }
 
@@ -212,8 +242,8 @@ iso_code chk_rounded(chk_state *k, uint32_t a, uint32_t b, size_t step);
 iso_code chk_run(chk_state *k);
 void chk_free_values(chk_state *k);
 
-/* Evaluate a term in float64 on this set into k->real, from its arguments' values there; a leaf by
- * k->drawn, where that has it. */
+/* Evaluate a term in float64 on this set into k->here.real, from its arguments' values there; a
+ * leaf by k->here.drawn, where that has it. */
 iso_code chk_run_term(chk_state *k, uint32_t id);
 /* Flag, by term, all that the flagged ones are computed from. */
 void chk_mark_below(chk_state *k, bool *need);

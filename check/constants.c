@@ -152,7 +152,7 @@ static iso_code captured_alike(chk_state *k, uint32_t t, int depth, uint32_t *ou
 }
 
 iso_code chk_captured_alike(chk_state *k, uint32_t t, uint32_t *out) {
-  k->n_asked++;
+  k->asked.n++;
   return captured_alike(k, t, 0, out);
 }
 
@@ -161,7 +161,7 @@ iso_code chk_captured_alike(chk_state *k, uint32_t t, uint32_t *out) {
 iso_code chk_constant(chk_state *k, uint32_t t, int depth, const chk_values **out, uint32_t *on) {
   const uint32_t r = chk_root(k, t);
   *on = CHK_NONE;
-  *out = k->konst[r].v ? &k->konst[r] : NULL;
+  *out = k->here.konst[r].v ? &k->here.konst[r] : NULL;
   if (*out) return ISO_OK;
   if (!k->term[t].call) {
     *on = t;
@@ -169,9 +169,9 @@ iso_code chk_constant(chk_state *k, uint32_t t, int depth, const chk_values **ou
   }
   if (depth > MAX_CONSTANT_DEPTH)
     return chk_settle(k, CHK_REFUSED, "a constant is computed too deep");
-  if (depth == 0) k->n_asked++;
-  if (k->open[t] == k->n_asked) {
-    *on = k->open_on[t];
+  if (depth == 0) k->asked.n++;
+  if (k->asked.answered[t] == k->asked.n) {
+    *on = k->asked.on[t];
     return ISO_OK;
   }
   const uint32_t asked = t;
@@ -183,12 +183,12 @@ iso_code chk_constant(chk_state *k, uint32_t t, int depth, const chk_values **ou
   c = run_constant(k, t, depth, &v, on);
   if (c) return c;
   if (!v.v) {
-    k->open[asked] = k->n_asked;
-    k->open_on[asked] = *on;
+    k->asked.answered[asked] = k->asked.n;
+    k->asked.on[asked] = *on;
     return ISO_OK;
   }
-  k->konst[r] = v;
-  *out = &k->konst[r];
+  k->here.konst[r] = v;
+  *out = &k->here.konst[r];
   return ISO_OK;
 }
 

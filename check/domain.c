@@ -104,7 +104,7 @@ static iso_code numbered(chk_state *k, void *ctx, uint32_t leaf, rule_tensor **o
 
 static iso_code take_part(chk_state *k, size_t step, rule_tensor *whole, bool *taken) {
   rule_tensor *id;
-  const iso_code c = chk_layout(k, k->step[step].b, step, numbered, whole, &id);
+  const iso_code c = chk_layout(k, k->cert.step[step].b, step, numbered, whole, &id);
   if (c || !id) return c;
   for (int64_t i = 0; i < id->numel; i++) {
     const int64_t at = rule_tensor_get_int(id, i);
@@ -119,14 +119,14 @@ static iso_code parts_stay_inside(chk_state *k, uint32_t a, uint32_t b, bool *ye
   if (!whole) return ISO_OK;
   bool *taken = calloc((size_t)whole->numel + 1, 1);
   iso_code c = taken ? ISO_OK : chk_nomem(k);
-  for (size_t i = 0; i < k->n_steps && !c && !chk_settled(k); i++)
-    if (is_part(k, &k->step[i], a, b)) c = take_part(k, i, whole, taken);
+  for (size_t i = 0; i < k->cert.n_steps && !c && !chk_settled(k); i++)
+    if (is_part(k, &k->cert.step[i], a, b)) c = take_part(k, i, whole, taken);
   *yes = !c && !chk_settled(k);
   for (int64_t i = 0; *yes && i < whole->numel; i++) *yes = taken[i];
   free(taken);
-  for (size_t i = 0; i < k->n_steps && !c && *yes; i++)
-    if (is_part(k, &k->step[i], a, b))
-      c = chk_assume(k, RULE_ASSUMES_RANGE, domain_text(k, k->step[i].a));
+  for (size_t i = 0; i < k->cert.n_steps && !c && *yes; i++)
+    if (is_part(k, &k->cert.step[i], a, b))
+      c = chk_assume(k, RULE_ASSUMES_RANGE, domain_text(k, k->cert.step[i].a));
   return c;
 }
 

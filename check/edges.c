@@ -82,8 +82,8 @@ static void add_values(numbers *x, const rule_tensor *v) {
 static void known_numbers(const chk_state *k, const chk_edges *e, const rule_term *t, numbers *x) {
   if (t->kind == RULE_FLOAT) add(x, t->u.f);
   else if (t->kind == RULE_INT) add(x, (double)t->u.i);
-  else if (t->kind == RULE_VAR && !e->depends[t->u.i] && k->real[t->u.i].n == 1)
-    add_values(x, k->real[t->u.i].v[0]);
+  else if (t->kind == RULE_VAR && !e->depends[t->u.i] && k->here.real[t->u.i].n == 1)
+    add_values(x, k->here.real[t->u.i].v[0]);
   else if (t->kind == RULE_LIST)
     for (uint32_t i = 0; i < t->n; i++)
       if (t->child[i]->kind == RULE_VAR) known_numbers(k, e, t->child[i], x);
@@ -124,8 +124,8 @@ static void carry(chk_edges *e, const rule_term *t, how h, bool first, const num
 /* An operator that reads places by integers has edges for the table, not for the integers. Casts
  * pass integers on to floats. */
 static bool passes(const chk_state *k, uint32_t from, const rule_term *t) {
-  if (t->kind != RULE_VAR || k->real[from].n < 1 || k->real[t->u.i].n < 1) return true;
-  const rule_dtype a = k->real[from].v[0]->dtype, b = k->real[t->u.i].v[0]->dtype;
+  if (t->kind != RULE_VAR || k->here.real[from].n < 1 || k->here.real[t->u.i].n < 1) return true;
+  const rule_dtype a = k->here.real[from].v[0]->dtype, b = k->here.real[t->u.i].v[0]->dtype;
   const rule_term *call = k->term[from].call;
   return rule_dtype_is_float(a) == rule_dtype_is_float(b) || kind_of(call->u.s) != PASS ||
          rule_operator_of(call->u.s)->cast;
@@ -214,7 +214,7 @@ static double in_region(const numbers *x, unsigned region, iso_rng *rng) {
 double chk_draw_edge(chk_state *k, const chk_edges *e, uint32_t leaf, size_t number, int64_t i,
                      iso_rng *rng) {
   const numbers *x = edges_of(k, e, leaf);
-  const bool real = rule_dtype_is_float(chk_captured(k, leaf, k->set)->dtype);
+  const bool real = rule_dtype_is_float(chk_captured(k, leaf, k->here.set)->dtype);
   const unsigned n = real ? x->n + 1 : x->n;
   iso_rng fixed = iso_rng_new(UINT64_C(0x65646765), number * 4096 + chk_root(k, leaf));
   const uint64_t start = iso_rng_below(&fixed, n);

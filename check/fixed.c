@@ -132,8 +132,8 @@ static iso_code looked_up(chk_state *k, uint32_t input, bool *yes) {
   use mine, its;
   iso_code c = use_of(k, input, &mine);
   *yes = false;
-  for (size_t i = 0; i < k->n_fixed && !c && !*yes && !mine.chooses; i++) {
-    const uint32_t other = k->fixed[i];
+  for (size_t i = 0; i < k->cert.n_fixed && !c && !*yes && !mine.chooses; i++) {
+    const uint32_t other = k->cert.fixed[i];
     const chk_term *t = &k->term[other];
     if (t->side == k->term[input].side || t->node->kind != CAP_INPUT ||
         !rule_dtype_is_int(t->node->value->dtype) || !same_integers(k, input, other))

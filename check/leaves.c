@@ -85,13 +85,13 @@ static void below_free(below *x) {
 
 static bool is_free(const chk_state *k, uint32_t leaf) {
   const cap_node *n = k->term[leaf].node;
-  return k->unpinned[leaf] || chk_is_weight(n);
+  return k->here.unpinned[leaf] || chk_is_weight(n);
 }
 
 /* Returns: whether it was pinned. */
 static bool unpin_leaf(chk_state *k, uint32_t leaf) {
   if (k->term[leaf].node->kind == CAP_INPUT || is_free(k, leaf)) return false;
-  return k->unpinned[leaf] = true;
+  return k->here.unpinned[leaf] = true;
 }
 
 /* Until nothing moves: what stands in a relation with a floating parameter is one. */
@@ -99,8 +99,8 @@ static iso_code unpin(chk_state *k, below *x) {
   iso_code c = ISO_OK;
   for (bool moved = true; moved && !c;) {
     moved = false;
-    for (size_t i = 0; i < k->n_steps && !c; i++) {
-      const chk_step *s = &k->step[i];
+    for (size_t i = 0; i < k->cert.n_steps && !c; i++) {
+      const chk_step *s = &k->cert.step[i];
       if (s->kind != CHK_LEAF || k->term[s->a].call || (c = leaves_of(k, x, s->b))) continue;
       bool any = is_free(k, s->a);
       for (size_t j = 0; j < x->n; j++) any |= is_free(k, x->leaf[j]);
@@ -186,11 +186,12 @@ static iso_code check_names(chk_state *k, below *x, const chk_step *s, size_t st
 
 iso_code chk_relations(chk_state *k) {
   below x = {0};
-  iso_code c = (k->unpinned = calloc(k->n_terms + 1, sizeof *k->unpinned)) ? ISO_OK : chk_nomem(k);
+  iso_code c =
+      (k->here.unpinned = calloc(k->n_terms + 1, sizeof *k->here.unpinned)) ? ISO_OK : chk_nomem(k);
   if (!c) c = unpin(k, &x);
-  for (size_t i = 0; i < k->n_steps && !c && !chk_settled(k); i++)
-    if (k->step[i].kind == CHK_LEAF && !(k->o->unrun && chk_of_weights(k, &k->step[i])))
-      c = check_names(k, &x, &k->step[i], i);
+  for (size_t i = 0; i < k->cert.n_steps && !c && !chk_settled(k); i++)
+    if (k->cert.step[i].kind == CHK_LEAF && !(k->o->unrun && chk_of_weights(k, &k->cert.step[i])))
+      c = check_names(k, &x, &k->cert.step[i], i);
   below_free(&x);
   return c || !k->o->unrun || chk_settled(k) ? c : chk_unrun_relations(k);
 }
@@ -217,7 +218,7 @@ bool chk_has_elements(chk_elements *e, uint32_t leaf) { return e->base[first_of(
 bool chk_leaf_is_free(chk_state *k, uint32_t leaf) {
   const chk_term *t = &k->term[leaf];
   if (!t->node || t->call) return false;
-  return t->node->kind == CAP_INPUT ? !k->konst[chk_root(k, leaf)].v : is_free(k, leaf);
+  return t->node->kind == CAP_INPUT ? !k->here.konst[chk_root(k, leaf)].v : is_free(k, leaf);
 }
 
 /* Pinned leaves have one value, whatever is said of them. */
@@ -252,13 +253,13 @@ static iso_code number_all(chk_state *k, chk_elements *e, below *x, int64_t most
   e->base = malloc((k->n_terms + 1) * sizeof *e->base);
   if (!e->first || !e->base) return chk_nomem(k);
   for (uint32_t i = 0; i < k->n_terms; i++) e->first[i] = i, e->base[i] = NO_BASE;
-  for (size_t i = 0; i < k->n_steps; i++)
-    if (moves(k, &k->step[i]) && !k->term[k->step[i].b].call)
-      e->first[first_of(e, k->step[i].a)] = first_of(e, k->step[i].b);
-  for (size_t i = 0; i < k->n_steps && !c; i++) {
-    if (!moves(k, &k->step[i]) || !k->term[k->step[i].b].call) continue;
-    c = leaves_of(k, x, k->step[i].b);
-    number_layout(k, e, x, k->step[i].a, most);
+  for (size_t i = 0; i < k->cert.n_steps; i++)
+    if (moves(k, &k->cert.step[i]) && !k->term[k->cert.step[i].b].call)
+      e->first[first_of(e, k->cert.step[i].a)] = first_of(e, k->cert.step[i].b);
+  for (size_t i = 0; i < k->cert.n_steps && !c; i++) {
+    if (!moves(k, &k->cert.step[i]) || !k->term[k->cert.step[i].b].call) continue;
+    c = leaves_of(k, x, k->cert.step[i].b);
+    number_layout(k, e, x, k->cert.step[i].a, most);
   }
   for (uint32_t i = 0; i < k->n_terms && !c && most; i++)
     if (chk_leaf_is_free(k, i)) number_leaf(k, e, i, most);
@@ -352,9 +353,10 @@ iso_code chk_elements_new(chk_state *k, int64_t most, chk_elements *e) {
   if (c || !e->n || e->n >= UINT32_MAX) return c;
   if (!(e->up = malloc(e->n * sizeof *e->up))) return chk_nomem(k);
   for (size_t i = 0; i < e->n; i++) e->up[i] = (uint32_t)i;
-  for (size_t i = 0; i < k->n_steps && !c && !chk_settled(k); i++)
-    if (moves(k, &k->step[i]) && k->term[k->step[i].b].call && chk_has_elements(e, k->step[i].a))
-      c = join_elements(k, e, &k->step[i], i);
+  for (size_t i = 0; i < k->cert.n_steps && !c && !chk_settled(k); i++)
+    if (moves(k, &k->cert.step[i]) && k->term[k->cert.step[i].b].call &&
+        chk_has_elements(e, k->cert.step[i].a))
+      c = join_elements(k, e, &k->cert.step[i], i);
   return c;
 }
 

@@ -19,8 +19,8 @@ struct chk_masks {
 };
 
 void chk_masks_free(chk_state *k) {
-  chk_masks *m = k->masks;
-  k->masks = NULL;
+  chk_masks *m = k->mask.found;
+  k->mask.found = NULL;
   if (!m) return;
   for (int kind = 0; kind < CHK_MASK_KINDS; kind++) rule_masks_free(m->of[kind]);
   for (size_t i = 0; m->fixed && i < m->n; i++) rule_tensor_unref(m->fixed[i]);
@@ -30,28 +30,29 @@ void chk_masks_free(chk_state *k) {
 }
 
 bool chk_masked(const chk_state *k, uint32_t t) {
-  for (int kind = 0; k->masks && t < k->masks->n && kind < CHK_MASK_KINDS; kind++)
-    if (k->masks->of[kind] && k->reads_masks[kind] && rule_masks_at(k->masks->of[kind], t))
+  for (int kind = 0; k->mask.found && t < k->mask.found->n && kind < CHK_MASK_KINDS; kind++)
+    if (k->mask.found->of[kind] && k->mask.reads[kind] && rule_masks_at(k->mask.found->of[kind], t))
       return true;
   return false;
 }
 
 bool chk_mask_source(const chk_state *k, uint32_t t) {
-  for (int kind = 0; k->masks && t < k->masks->n && kind < CHK_MASK_KINDS; kind++)
-    if (k->masks->of[kind] && k->reads_masks[kind] && rule_masks_source(k->masks->of[kind], t))
+  for (int kind = 0; k->mask.found && t < k->mask.found->n && kind < CHK_MASK_KINDS; kind++)
+    if (k->mask.found->of[kind] && k->mask.reads[kind] &&
+        rule_masks_source(k->mask.found->of[kind], t))
       return true;
   return false;
 }
 
 bool chk_is_live(const chk_state *k, uint32_t t) {
-  return k->masks && t < k->masks->n && k->masks->node[t].live;
+  return k->mask.found && t < k->mask.found->n && k->mask.found->node[t].live;
 }
 
 static bool leaf_stays(const chk_state *k, uint32_t i) {
   const cap_node *n = k->term[i].node;
-  for (size_t f = 0; f < k->n_fixed; f++)
-    if (k->fixed[f] == i) return true;
-  if (n->kind == CAP_INPUT || k->unpinned[i]) return false;
+  for (size_t f = 0; f < k->cert.n_fixed; f++)
+    if (k->cert.fixed[f] == i) return true;
+  if (n->kind == CAP_INPUT || k->here.unpinned[i]) return false;
   return n->value && !chk_is_weight(n);
 }
 
@@ -70,7 +71,7 @@ static iso_code fix(chk_state *k, chk_masks *m, uint32_t i) {
   size_t n = 0;
   iso_error why;
   if (!call) {
-    if (leaf_stays(k, i)) m->fixed[i] = rule_tensor_ref(chk_captured(k, i, k->set));
+    if (leaf_stays(k, i)) m->fixed[i] = rule_tensor_ref(chk_captured(k, i, k->here.set));
     return ISO_OK;
   }
   if (!k->oracle || t->node->n_outputs != 1 || rule_is_getitem(call->u.s) || !all_fixed(m, call))
@@ -102,15 +103,15 @@ static void mark_live(const chk_state *k, chk_masks *m) {
 /* Calls as they were captured: on a set before, some were read as others. */
 static iso_code keep_calls(chk_state *k) {
   const size_t n = k->graph[LEFT]->n_nodes + k->graph[RIGHT]->n_nodes;
-  if (k->captured) return ISO_OK;
-  if (!(k->captured = calloc(n + 1, sizeof *k->captured))) return chk_nomem(k);
-  for (size_t i = 0; i < n; i++) k->captured[i] = k->term[i].call;
+  if (k->mask.unread) return ISO_OK;
+  if (!(k->mask.unread = calloc(n + 1, sizeof *k->mask.unread))) return chk_nomem(k);
+  for (size_t i = 0; i < n; i++) k->mask.unread[i] = k->term[i].call;
   return ISO_OK;
 }
 
 static iso_code describe(chk_state *k) {
   if (keep_calls(k)) return ISO_NOMEM;
-  chk_masks *m = k->masks = calloc(1, sizeof *m);
+  chk_masks *m = k->mask.found = calloc(1, sizeof *m);
   if (!m) return chk_nomem(k);
   m->n = k->graph[LEFT]->n_nodes + k->graph[RIGHT]->n_nodes;
   m->node = calloc(m->n + 1, sizeof *m->node);
@@ -118,7 +119,7 @@ static iso_code describe(chk_state *k) {
   if (!m->node || !m->fixed) return chk_nomem(k);
   for (size_t i = 0; i < m->n; i++) {
     const cap_node *n = k->term[i].node;
-    m->node[i] = (rule_mask_node){.call = k->captured[i],
+    m->node[i] = (rule_mask_node){.call = k->mask.unread[i],
                                   .shape = n->n_outputs ? &n->output[0].shape : NULL};
     if (n->n_outputs) m->node[i].dtype = n->output[0].dtype;
   }
@@ -140,8 +141,8 @@ static bool has_mask(const rule_term *t) {
 }
 
 static bool rules_read(const chk_state *k) {
-  for (size_t i = 0; i < k->n_rules; i++) {
-    const rule *r = rule_set_at(k->rule[i], 0);
+  for (size_t i = 0; i < k->rules.n; i++) {
+    const rule *r = rule_set_at(k->rules.rule[i], 0);
     if (has_mask(r->lhs) || has_mask(r->rhs)) return true;
   }
   return false;
@@ -150,9 +151,9 @@ static bool rules_read(const chk_state *k) {
 /* The term as it is read; `any` where that is another than the captured one. */
 static iso_code read_term(chk_state *k, const rule_masks *m, uint32_t i, bool *any) {
   if (!rule_masks_source(m, i)) {
-    const rule_term *call = k->captured[i] ? rule_masks_read(m, i, k->arena) : NULL;
-    if (k->captured[i] && !call) return chk_nomem(k);
-    if (call != k->captured[i]) k->term[i].call = call, *any = true;
+    const rule_term *call = k->mask.unread[i] ? rule_masks_read(m, i, k->arena) : NULL;
+    if (k->mask.unread[i] && !call) return chk_nomem(k);
+    if (call != k->mask.unread[i]) k->term[i].call = call, *any = true;
     return ISO_OK;
   }
   rule_tensor *v;
@@ -161,8 +162,8 @@ static iso_code read_term(chk_state *k, const rule_masks *m, uint32_t i, bool *a
   if (c) return c;
   c = chk_set_constant(k, i, v);
   rule_tensor_unref(v);
-  const rule_term *number = k->captured[i] ? rule_int(k->arena, i) : NULL;
-  if (!c && k->captured[i] && !(k->term[i].call = rule_op(k->arena, "isomer::mask", &number, 1)))
+  const rule_term *number = k->mask.unread[i] ? rule_int(k->arena, i) : NULL;
+  if (!c && k->mask.unread[i] && !(k->term[i].call = rule_op(k->arena, "isomer::mask", &number, 1)))
     c = chk_nomem(k);
   return c;
 }
@@ -175,8 +176,8 @@ static iso_code read_masks(chk_state *k, const rule_masks *m, const char *text) 
     return chk_settle(k, CHK_REFUSED,
                       "masks are read as minus infinity, and one does not vanish at %s \"%s\"",
                       k->term[where].side == LEFT ? "left's" : "right's", k->term[where].node->id);
-  for (uint32_t i = 0; i < k->masks->n && !c; i++)
-    if (k->masks->node[i].live) c = read_term(k, m, i, &any);
+  for (uint32_t i = 0; i < k->mask.found->n && !c; i++)
+    if (k->mask.found->node[i].live) c = read_term(k, m, i, &any);
   if (!c && !any)
     return chk_settle(k, CHK_REFUSED, "masks are said to be read, and there are none");
   return c ? c : chk_assume(k, RULE_ASSUMES_LITERAL, text);
@@ -186,16 +187,16 @@ iso_code chk_find_masks(chk_state *k) {
   static const char *const text[] = {
       "a mask's -65504, the least finite float16, is read as minus infinity",
       "a mask of the least finite number, or half of it, is read as minus infinity"};
-  const bool wanted[] = {k->reads_masks[CHK_MASK_HALF],
-                         k->reads_masks[CHK_MASK_OTHER] || rules_read(k)};
+  const bool wanted[] = {k->mask.reads[CHK_MASK_HALF],
+                         k->mask.reads[CHK_MASK_OTHER] || rules_read(k)};
   chk_masks_free(k);
   iso_code c = wanted[0] || wanted[1] ? describe(k) : ISO_OK;
   for (int kind = 0; kind < CHK_MASK_KINDS && !c; kind++)
     if (wanted[kind])
-      c = rule_masks_new(k->oracle, k->masks->node, k->masks->n, kind == CHK_MASK_HALF,
-                         &k->masks->of[kind], k->err);
+      c = rule_masks_new(k->oracle, k->mask.found->node, k->mask.found->n, kind == CHK_MASK_HALF,
+                         &k->mask.found->of[kind], k->err);
   for (int kind = 0; kind < CHK_MASK_KINDS && !c && !chk_settled(k); kind++)
-    if (k->reads_masks[kind]) c = read_masks(k, k->masks->of[kind], text[kind]);
+    if (k->mask.reads[kind]) c = read_masks(k, k->mask.found->of[kind], text[kind]);
   return c;
 }
 
@@ -208,7 +209,7 @@ typedef struct among {
 
 static double largest(void *ctx, size_t i) {
   const among *a = ctx;
-  const chk_values *v = &a->k->real[i];
+  const chk_values *v = &a->k->here.real[i];
   const rule_tensor *t = v->n == 1 ? v->v[0] : NULL;
   double most = 0;
   for (int64_t e = 0; t && e < t->numel; e++) {
@@ -223,17 +224,17 @@ static double largest(void *ctx, size_t i) {
  * come near it. */
 iso_code chk_near_masks(chk_state *k) {
   iso_code c = ISO_OK;
-  for (int kind = 0; k->masks && kind < CHK_MASK_KINDS && !c; kind++) {
+  for (int kind = 0; k->mask.found && kind < CHK_MASK_KINDS && !c; kind++) {
     among a = {k, kind == CHK_MASK_OTHER};
-    const rule_masks *m = k->masks->of[kind];
+    const rule_masks *m = k->mask.found->of[kind];
     double most = 0;
     if (m) c = rule_masks_bound(m, largest, &a, &most, k->err);
     const bool near = !(most <= (kind == CHK_MASK_HALF ? RULE_MASK_F16_BOUND : RULE_MASK_BOUND));
-    if (!c && near && k->reads_masks[kind])
+    if (!c && near && k->mask.reads[kind])
       return chk_settle(
           k, CHK_REFUSED,
           "masks are read as minus infinity, and numbers beside them are as large as %.3g", most);
-    k->near_masks |= near;
+    k->mask.near |= near;
   }
   return c;
 }

@@ -33,7 +33,8 @@ static bool is_long(double x) {
 
 static bool any_argument(const chk_state *k, const rule_term *t, bool (*what)(double)) {
   if (t->kind == RULE_FLOAT) return what(t->u.f);
-  if (t->kind == RULE_VAR) return k->real[t->u.i].n && chk_any_number(k->real[t->u.i].v[0], what);
+  if (t->kind == RULE_VAR)
+    return k->here.real[t->u.i].n && chk_any_number(k->here.real[t->u.i].v[0], what);
   for (uint32_t i = 0; i < t->n; i++)
     if (any_argument(k, t->child[i], what)) return true;
   return false;
@@ -41,7 +42,7 @@ static bool any_argument(const chk_state *k, const rule_term *t, bool (*what)(do
 
 bool chk_overflows(const chk_state *k, uint32_t id) {
   const rule_term *call = k->term[id].call;
-  if (k->real[id].n == 0 || !chk_any_number(k->real[id].v[0], is_infinite) ||
+  if (k->here.real[id].n == 0 || !chk_any_number(k->here.real[id].v[0], is_infinite) ||
       any_argument(k, call, is_no_number))
     return false;
   return !(rule_operator_of(call->u.s)->pole && any_argument(k, call, is_zero));
@@ -75,8 +76,8 @@ static double unit_of(const chk_state *k, const bool *need) {
 static iso_code disturb(chk_state *k, uint32_t id, double by, iso_rng *rng) {
   const double least = may_underflow(k, id) ? 1e-300 : 0;
   iso_code c = ISO_OK;
-  for (size_t n = 0; n < k->real[id].n && !c && may_round(k, id); n++) {
-    rule_tensor *t = k->real[id].v[n], *now;
+  for (size_t n = 0; n < k->here.real[id].n && !c && may_round(k, id); n++) {
+    rule_tensor *t = k->here.real[id].v[n], *now;
     if (t->dtype != RULE_F64) continue;
     if ((c = rule_tensor_new(t->dtype, &t->shape, &now, k->err))) break;
     for (int64_t i = 0; i < t->numel; i++) {
@@ -84,7 +85,7 @@ static iso_code disturb(chk_state *k, uint32_t id, double by, iso_rng *rng) {
       rule_tensor_set(now, i, x == 0 ? least * u : x * (1 + by * (2 * u - 1)));
     }
     rule_tensor_unref(t);
-    k->real[id].v[n] = now;
+    k->here.real[id].v[n] = now;
   }
   return c;
 }
@@ -97,7 +98,7 @@ static iso_code run(chk_state *k, const bool *need, iso_rng *rng, bool *far, boo
   for (uint32_t i = 0; i < k->n_terms && !c && !chk_settled(k); i++) {
     if (!need[i]) continue;
     c = chk_run_term(k, i);
-    if (c || chk_settled(k) || !k->term[i].call || k->konst[chk_root(k, i)].v) continue;
+    if (c || chk_settled(k) || !k->term[i].call || k->here.konst[chk_root(k, i)].v) continue;
     *far |= chk_overflows(k, i);
     if (rng) c = disturb(k, i, by, rng);
   }
@@ -112,8 +113,8 @@ static iso_code run(chk_state *k, const bool *need, iso_rng *rng, bool *far, boo
 /* ---- how far ---- */
 
 static const rule_tensor *value(const chk_state *k, uint32_t t, int64_t numel) {
-  const bool one = k->real[t].n == 1 && k->real[t].v[0]->numel == numel;
-  return one ? k->real[t].v[0] : NULL;
+  const bool one = k->here.real[t].n == 1 && k->here.real[t].v[0]->numel == numel;
+  return one ? k->here.real[t].v[0] : NULL;
 }
 
 static double apart(double x, double y) {
@@ -147,7 +148,8 @@ static bool within(const rule_tensor *a, const rule_tensor *b, const double *roo
 
 iso_code chk_rounding_explains(chk_state *k, const bool *need, const chk_output *o, double tol,
                                bool *yes) {
-  rule_tensor *a = rule_tensor_ref(k->real[o->a].v[0]), *b = rule_tensor_ref(k->real[o->b].v[0]);
+  rule_tensor *a = rule_tensor_ref(k->here.real[o->a].v[0]),
+              *b = rule_tensor_ref(k->here.real[o->b].v[0]);
   double *room = calloc((size_t)a->numel + 1, sizeof *room);
   iso_code c = room ? ISO_OK : chk_nomem(k);
   bool far = false, done;

@@ -137,8 +137,8 @@ iso_code chk_outputs(chk_state *k) {
   if (!c && heads[LEFT] != heads[RIGHT])
     c = chk_settle(k, CHK_REFUSED, "the captures have %zu and %zu outputs", heads[LEFT],
                    heads[RIGHT]);
-  for (size_t i = 0; i < k->n_outputs && !c && !chk_settled(k); i++)
-    c = check_output(k, &k->output[i], covered);
+  for (size_t i = 0; i < k->cert.n_outputs && !c && !chk_settled(k); i++)
+    c = check_output(k, &k->cert.output[i], covered);
   for (int side = 0; side < 2 && !c; side++)
     for (size_t i = 0; i < k->graph[side]->n_results && !chk_settled(k) && !c; i++)
       if (!covered[side][i])
@@ -336,14 +336,14 @@ static iso_code check_side(chk_state *k, int side, const bool *fixed) {
 iso_code chk_fixed_inputs(chk_state *k) {
   bool *fixed = calloc(k->n_terms + 1, 1);
   iso_code c = fixed ? ISO_OK : chk_nomem(k);
-  for (size_t i = 0; i < k->n_fixed && !c && !chk_settled(k); i++) {
-    const chk_term *t = &k->term[k->fixed[i]];
+  for (size_t i = 0; i < k->cert.n_fixed && !c && !chk_settled(k); i++) {
+    const chk_term *t = &k->term[k->cert.fixed[i]];
     bool may;
-    if ((c = chk_may_be_fixed(k, k->fixed[i], &may))) break;
+    if ((c = chk_may_be_fixed(k, k->cert.fixed[i], &may))) break;
     if (!may)
       return free(fixed),
              chk_settle(k, CHK_REFUSED, "\"%s\" is no input that is kept fixed", t->node->id);
-    fixed[k->fixed[i]] = true;
+    fixed[k->cert.fixed[i]] = true;
     c = chk_assume(k, RULE_ASSUMES_INPUT,
                    iso_arena_printf(k->arena, "%s's %s keeps its captured value",
                                     t->side == LEFT ? "left" : "right", t->node->name));

@@ -89,9 +89,9 @@ static uint32_t find_node(const chk_reader *r, int side, const char *id) {
 
 bool chk_read_number(const chk_state *k, const json_t *j, uint32_t *out) {
   if (!json_is_integer(j) || json_integer_value(j) < 0 ||
-      (uint64_t)json_integer_value(j) >= k->n_numbers)
+      (uint64_t)json_integer_value(j) >= k->cert.n_numbers)
     return false;
-  *out = k->number[json_integer_value(j)];
+  *out = k->cert.number[json_integer_value(j)];
   return true;
 }
 
@@ -185,7 +185,7 @@ static iso_code read_term(chk_reader *r, const json_t *j, size_t i) {
   const json_t *op = json_object_get(j, "op"), *args = json_object_get(j, "args");
   uint32_t id;
   bool there;
-  if (!iso_grow(k->number, k->cap_numbers, k->n_numbers + 1)) return chk_nomem(k);
+  if (!iso_grow(k->cert.number, k->cert.cap_numbers, k->cert.n_numbers + 1)) return chk_nomem(k);
   if (json_is_string(op) && json_is_array(args) && json_object_size(j) == 2) {
     const rule_term **child;
     r->depth = 0;
@@ -200,7 +200,7 @@ static iso_code read_term(chk_reader *r, const json_t *j, size_t i) {
   } else if ((id = read_node(r, j, &there)) == CHK_NONE) {
     return there ? malformed(k, "term", i) : no_node(k, "term", i);
   }
-  k->number[k->n_numbers++] = id;
+  k->cert.number[k->cert.n_numbers++] = id;
   return ISO_OK;
 }
 
@@ -212,15 +212,15 @@ static bool read_pair(const chk_state *k, const json_t *j, uint32_t *a, uint32_t
 }
 
 static iso_code read_vars(chk_state *k, const json_t *vars, chk_step *x, bool *fine) {
-  const rule *r = rule_set_at(k->rule[x->rule], 0);
-  x->first_var = (uint32_t)k->n_vars;
+  const rule *r = rule_set_at(k->rules.rule[x->rule], 0);
+  x->first_var = (uint32_t)k->cert.n_vars;
   *fine = json_array_size(vars) == r->n_vars;
   for (size_t i = 0; i < r->n_vars && *fine; i++) {
     const json_t *v = json_array_get(vars, i);
-    if (!iso_grow(k->var, k->cap_vars, k->n_vars + 1)) return chk_nomem(k);
-    k->var[k->n_vars] = CHK_NONE;
-    *fine = json_is_null(v) || chk_read_number(k, v, &k->var[k->n_vars]);
-    k->n_vars++;
+    if (!iso_grow(k->cert.var, k->cert.cap_vars, k->cert.n_vars + 1)) return chk_nomem(k);
+    k->cert.var[k->cert.n_vars] = CHK_NONE;
+    *fine = json_is_null(v) || chk_read_number(k, v, &k->cert.var[k->cert.n_vars]);
+    k->cert.n_vars++;
   }
   return ISO_OK;
 }
@@ -230,14 +230,14 @@ static iso_code read_names(chk_reader *r, const json_t *given, chk_step *x, bool
   chk_state *k = r->k;
   const char *name;
   json_t *v;
-  x->first_name = (uint32_t)k->n_names;
+  x->first_name = (uint32_t)k->cert.n_names;
   *fine = json_is_object(given) && json_object_size(given) > 0;
   if (!*fine) return ISO_OK;
   json_object_foreach((json_t *)given, name, v) {
     chk_name *n;
     if (json_is_object(v)) return *fine = false, ISO_OK; /* a number or a list of them, no term */
-    if (!iso_grow(k->name, k->cap_names, k->n_names + 1)) return chk_nomem(k);
-    n = &k->name[k->n_names++];
+    if (!iso_grow(k->cert.name, k->cert.cap_names, k->cert.n_names + 1)) return chk_nomem(k);
+    n = &k->cert.name[k->cert.n_names++];
     if (!(n->name = iso_arena_strdup(k->arena, name))) return chk_nomem(k);
     iso_code c = chk_read_argument(r, v, 0, &n->value);
     if (c || !n->value) return *fine = false, c;
@@ -258,7 +258,7 @@ static iso_code read_step(chk_reader *r, const json_t *j, size_t i) {
     const json_t *which = json_object_get(j, "rule"), *vars = json_object_get(j, "vars");
     const json_t *given = json_object_get(j, "names");
     fine = json_object_size(j) == (given ? 4 : 3) && json_is_integer(which) &&
-           json_integer_value(which) >= 0 && (uint64_t)json_integer_value(which) < k->n_rules &&
+           json_integer_value(which) >= 0 && (uint64_t)json_integer_value(which) < k->rules.n &&
            json_is_array(vars) && read_pair(k, json_object_get(j, "terms"), &x.a, &x.b);
     if (fine) {
       x.rule = (uint32_t)json_integer_value(which);
@@ -270,8 +270,8 @@ static iso_code read_step(chk_reader *r, const json_t *j, size_t i) {
     fine = json_object_size(j) == 1 && read_pair(k, json_object_get(j, names[x.kind]), &x.a, &x.b);
   }
   if (!fine) return malformed(k, "step", i);
-  if (!iso_grow(k->step, k->cap_steps, k->n_steps + 1)) return chk_nomem(k);
-  k->step[k->n_steps++] = x;
+  if (!iso_grow(k->cert.step, k->cert.cap_steps, k->cert.n_steps + 1)) return chk_nomem(k);
+  k->cert.step[k->cert.n_steps++] = x;
   return ISO_OK;
 }
 
@@ -288,11 +288,11 @@ static iso_code read_rule(chk_state *k, const json_t *j, size_t i) {
     return chk_settle(k, CHK_MALFORMED, "rule %zu is malformed: %s", i,
                       c ? why.msg : "there is not one rule in it");
   }
-  if (!iso_grow(k->rule, k->cap_rules, k->n_rules + 1)) {
+  if (!iso_grow(k->rules.rule, k->rules.cap, k->rules.n + 1)) {
     rule_set_free(set);
     return chk_nomem(k);
   }
-  k->rule[k->n_rules++] = set;
+  k->rules.rule[k->rules.n++] = set;
   return ISO_OK;
 }
 
@@ -305,9 +305,9 @@ static iso_code read_output(chk_state *k, const json_t *j, size_t i) {
     return malformed(k, "output", i);
   o.left = iso_arena_strdup(k->arena, l);
   o.right = iso_arena_strdup(k->arena, r);
-  if (!o.left || !o.right || !iso_grow(k->output, k->cap_outputs, k->n_outputs + 1))
+  if (!o.left || !o.right || !iso_grow(k->cert.output, k->cert.cap_outputs, k->cert.n_outputs + 1))
     return chk_nomem(k);
-  k->output[k->n_outputs++] = o;
+  k->cert.output[k->cert.n_outputs++] = o;
   return ISO_OK;
 }
 
@@ -316,8 +316,8 @@ static iso_code read_fixed(chk_reader *r, const json_t *j, size_t i) {
   bool there;
   const uint32_t id = read_node(r, j, &there);
   if (id == CHK_NONE) return there ? malformed(k, "fixed input", i) : no_node(k, "fixed input", i);
-  if (!iso_grow(k->fixed, k->cap_fixed, k->n_fixed + 1)) return chk_nomem(k);
-  k->fixed[k->n_fixed++] = id;
+  if (!iso_grow(k->cert.fixed, k->cert.cap_fixed, k->cert.n_fixed + 1)) return chk_nomem(k);
+  k->cert.fixed[k->cert.n_fixed++] = id;
   return ISO_OK;
 }
 
@@ -327,16 +327,17 @@ static iso_code read_side(chk_state *k, int side, json_t *j) {
   json_t *v;
   if (!model || json_object_size(j) != 2 || !json_is_object(files))
     return chk_settle(k, CHK_MALFORMED, "\"%s\" is malformed", side == LEFT ? "left" : "right");
-  k->file[side] = iso_arena_alloc(k->arena, (json_object_size(files) + 1) * sizeof *k->file[side]);
-  k->digest[side] =
-      iso_arena_alloc(k->arena, (json_object_size(files) + 1) * sizeof *k->digest[side]);
-  if (!k->file[side] || !k->digest[side]) return chk_nomem(k);
+  k->cert.file[side] =
+      iso_arena_alloc(k->arena, (json_object_size(files) + 1) * sizeof *k->cert.file[side]);
+  k->cert.digest[side] =
+      iso_arena_alloc(k->arena, (json_object_size(files) + 1) * sizeof *k->cert.digest[side]);
+  if (!k->cert.file[side] || !k->cert.digest[side]) return chk_nomem(k);
   json_object_foreach((json_t *)files, name, v) {
     if (!json_is_string(v))
       return chk_settle(k, CHK_MALFORMED, "the digest of \"%s\" is malformed", name);
-    const size_t n = k->n_files[side]++;
-    if (!(k->file[side][n] = iso_arena_strdup(k->arena, name)) ||
-        !(k->digest[side][n] = iso_arena_strdup(k->arena, json_string_value(v))))
+    const size_t n = k->cert.n_files[side]++;
+    if (!(k->cert.file[side][n] = iso_arena_strdup(k->arena, name)) ||
+        !(k->cert.digest[side][n] = iso_arena_strdup(k->arena, json_string_value(v))))
       return chk_nomem(k);
   }
   return ISO_OK;
@@ -437,13 +438,13 @@ static iso_code read_document(chk_reader *r, json_t *doc) {
     return chk_settle(k, CHK_REFUSED, "it says more than is said of what was not run");
   if (ranks != (k->o->roles ? (json_int_t)k->o->roles->n_ranks : 0))
     return chk_settle(k, CHK_REFUSED, "its ranks are not as many as were made one");
-  k->reads_masks[CHK_MASK_HALF] = half != 0;
-  k->reads_masks[CHK_MASK_OTHER] = other != 0;
-  k->evidence = strcmp(evidence, "certified") == 0 ? RULE_CERTIFIED
-                : strcmp(evidence, "proved") == 0  ? RULE_PROVED
-                : strcmp(evidence, "tested") == 0  ? RULE_TESTED
-                                                   : RULE_UNKNOWN;
-  if (k->evidence == RULE_UNKNOWN || !json_is_array(fixed) || !json_is_array(rules) ||
+  k->mask.reads[CHK_MASK_HALF] = half != 0;
+  k->mask.reads[CHK_MASK_OTHER] = other != 0;
+  k->cert.evidence = strcmp(evidence, "certified") == 0 ? RULE_CERTIFIED
+                     : strcmp(evidence, "proved") == 0  ? RULE_PROVED
+                     : strcmp(evidence, "tested") == 0  ? RULE_TESTED
+                                                        : RULE_UNKNOWN;
+  if (k->cert.evidence == RULE_UNKNOWN || !json_is_array(fixed) || !json_is_array(rules) ||
       !json_is_array(terms) || !json_is_array(steps) || !json_is_array(outputs))
     return chk_settle(k, CHK_MALFORMED, "a part of it is of the wrong type");
   size_t i;

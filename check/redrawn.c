@@ -180,10 +180,9 @@ static double draw_large(size_t number, double captured, iso_rng *rng) {
   return iso_rng_below(rng, 3) ? captured : size[iso_rng_below(rng, SIZES)];
 }
 
-/* Draw a leaf's elements; those that another leaf has already stay. Integers
- * are some that were captured there. */
+/* Draw a leaf's elements that no other leaf has yet; integers are some that were captured. */
 static void draw_elements(chk_state *k, look *x, uint32_t leaf, const kind *as, iso_rng *rng) {
-  const rule_tensor *v = chk_captured(k, leaf, k->set);
+  const rule_tensor *v = chk_captured(k, leaf, k->here.set);
   const bool input = k->term[leaf].node->kind == CAP_INPUT, real = rule_dtype_is_float(v->dtype);
   const int64_t row =
       v->shape.rank && v->shape.dim[v->shape.rank - 1] > 0 ? v->shape.dim[v->shape.rank - 1] : 1;
@@ -219,7 +218,7 @@ static void draw_elements(chk_state *k, look *x, uint32_t leaf, const kind *as, 
   }
 }
 
-/* The drawn values as tensors in k->drawn, each times 1 + noise. */
+/* The drawn values as tensors in k->here.drawn, each times 1 + noise. */
 static iso_code put_drawn(chk_state *k, look *x, size_t number, double noise, iso_rng *rng) {
   iso_code c = ISO_OK;
   for (size_t i = 0; i < x->elements.n; i++)
@@ -227,20 +226,20 @@ static iso_code put_drawn(chk_state *k, look *x, size_t number, double noise, is
   for (size_t at = 0; at < 2 * k->n_terms && !c; at++) { /* what has a domain first, then all */
     const uint32_t leaf = (uint32_t)(at % k->n_terms);
     if (!chk_leaf_is_free(k, leaf) || (at < k->n_terms && !chk_has_domain(k, leaf))) continue;
-    const rule_tensor *v = chk_captured(k, leaf, k->set);
+    const rule_tensor *v = chk_captured(k, leaf, k->here.set);
     if (rule_dtype_is_complex(v->dtype) || !chk_has_elements(&x->elements, leaf)) continue;
-    rule_tensor_unref(k->drawn[leaf]);
-    k->drawn[leaf] = NULL;
+    rule_tensor_unref(k->here.drawn[leaf]);
+    k->here.drawn[leaf] = NULL;
     const bool real = rule_dtype_is_float(v->dtype);
-    c = rule_tensor_new(real ? RULE_F64 : v->dtype, &v->shape, &k->drawn[leaf], k->err);
+    c = rule_tensor_new(real ? RULE_F64 : v->dtype, &v->shape, &k->here.drawn[leaf], k->err);
     for (int64_t i = 0; i < v->numel && !c; i++) {
       const double y = x->value[chk_element(&x->elements, leaf, i)];
-      rule_tensor_set(k->drawn[leaf], i, real ? y : nearbyint(y));
+      rule_tensor_set(k->here.drawn[leaf], i, real ? y : nearbyint(y));
     }
     if (!c && chk_has_domain(k, leaf))
-      x->outside |= !chk_fit_drawn(k, leaf, number, k->drawn[leaf]);
+      x->outside |= !chk_fit_drawn(k, leaf, number, k->here.drawn[leaf]);
     for (int64_t i = 0; i < v->numel && !c && chk_has_domain(k, leaf); i++)
-      x->value[chk_element(&x->elements, leaf, i)] = rule_tensor_get(k->drawn[leaf], i);
+      x->value[chk_element(&x->elements, leaf, i)] = rule_tensor_get(k->here.drawn[leaf], i);
   }
   return c;
 }
@@ -252,8 +251,8 @@ static bool is_no_number(double x) { return !isfinite(x); }
 /* Disturbs what an operator gave, but for numbers that are too short to be rounded, and for 0. */
 static iso_code shake(chk_state *k, uint32_t id, iso_rng *rng) {
   iso_code c = ISO_OK;
-  for (size_t n = 0; n < k->real[id].n && !c; n++) {
-    rule_tensor *t = k->real[id].v[n], *now;
+  for (size_t n = 0; n < k->here.real[id].n && !c; n++) {
+    rule_tensor *t = k->here.real[id].v[n], *now;
     if (t->dtype != RULE_F64) continue;
     if ((c = rule_tensor_new(t->dtype, &t->shape, &now, k->err))) break;
     for (int64_t i = 0; i < t->numel; i++) {
@@ -262,7 +261,7 @@ static iso_code shake(chk_state *k, uint32_t id, iso_rng *rng) {
       rule_tensor_set(now, i, exact ? x : x * (1 + rounding * (2 * iso_rng_uniform(rng) - 1)));
     }
     rule_tensor_unref(t);
-    k->real[id].v[n] = now;
+    k->here.real[id].v[n] = now;
   }
   return c;
 }
@@ -271,9 +270,9 @@ static iso_code shake(chk_state *k, uint32_t id, iso_rng *rng) {
 static iso_code run(chk_state *k, look *x, bool *done) {
   iso_code c = ISO_OK;
   x->overflow = false;
-  k->own = 0;
+  k->here.own = 0;
   for (uint32_t i = 0; i < k->n_terms && !c && !chk_settled(k); i++) {
-    const bool stays = !k->term[i].call && !k->drawn[i] && k->real[i].n == 1;
+    const bool stays = !k->term[i].call && !k->here.drawn[i] && k->here.real[i].n == 1;
     if (!x->need[i] || stays) continue; /* what is not drawn has its value from the captured run */
     c = chk_run_term(k, i);
     if (c || chk_settled(k) || !k->term[i].call) continue;
@@ -291,8 +290,9 @@ static iso_code run(chk_state *k, look *x, bool *done) {
 /* The first output from `from` on that is NaN somewhere on one side, and a number there on the
  * other; n_outputs: none. */
 static size_t parted(const chk_state *k, size_t from) {
-  for (size_t o = from; o < k->n_outputs; o++) {
-    const chk_values *a = &k->real[k->output[o].a], *b = &k->real[k->output[o].b];
+  for (size_t o = from; o < k->cert.n_outputs; o++) {
+    const chk_values *a = &k->here.real[k->cert.output[o].a],
+                     *b = &k->here.real[k->cert.output[o].b];
     if (a->n != 1 || b->n != 1 || !rule_dtype_is_float(a->v[0]->dtype) ||
         a->v[0]->numel != b->v[0]->numel)
       continue;
@@ -301,7 +301,7 @@ static size_t parted(const chk_state *k, size_t from) {
       if (isnan(x) != isnan(y) && (isfinite(x) || isfinite(y))) return o;
     }
   }
-  return k->n_outputs;
+  return k->cert.n_outputs;
 }
 
 /* ---- values that differ ---- */
@@ -309,13 +309,13 @@ static size_t parted(const chk_state *k, size_t from) {
 static bool all_finite(const rule_tensor *t) { return !chk_any_number(t, is_no_number); }
 
 static const rule_tensor *output(const chk_state *k, uint32_t term) {
-  const chk_values *v = &k->real[term];
+  const chk_values *v = &k->here.real[term];
   return v->n == 1 && all_finite(v->v[0]) ? v->v[0] : NULL;
 }
 
 /* How far output `o` of the right is from the left one's, relative; 0 where that says nothing. */
 static double distance(const chk_state *k, const look *x, size_t o) {
-  const rule_tensor *a = output(k, k->output[o].a), *b = output(k, k->output[o].b);
+  const rule_tensor *a = output(k, k->cert.output[o].a), *b = output(k, k->cert.output[o].b);
   if (!a || !b || a->numel != b->numel || rule_dtype_is_complex(a->dtype)) return 0;
   if (!rule_dtype_is_float(a->dtype) && x->ties) return 0;
   const rule_diff d = k->oracle->compare(k->oracle->ctx, a, b, output_tol);
@@ -324,7 +324,7 @@ static double distance(const chk_state *k, const look *x, size_t o) {
 
 static size_t differs(const chk_state *k, const look *x) {
   size_t o = 0;
-  while (o < k->n_outputs && distance(k, x, o) == 0) o++;
+  while (o < k->cert.n_outputs && distance(k, x, o) == 0) o++;
   return o;
 }
 
@@ -332,13 +332,13 @@ static size_t differs(const chk_state *k, const look *x) {
  * does. */
 static iso_code confirm(chk_state *k, look *x, size_t number, size_t o, iso_rng *rng, bool *sure) {
   enum { MORE = 16 };
-  rule_tensor *before = rule_tensor_ref(k->real[k->output[o].a].v[0]);
+  rule_tensor *before = rule_tensor_ref(k->here.real[k->cert.output[o].a].v[0]);
   iso_code c = ISO_OK;
   *sure = true;
   for (int n = 0; n < N_SHAKEN && !c && *sure; n++) {
     c = put_drawn(k, x, number, rounding, rng);
     if (!c) c = run(k, x, sure);
-    const rule_tensor *now = *sure && !c ? output(k, k->output[o].a) : NULL;
+    const rule_tensor *now = *sure && !c ? output(k, k->cert.output[o].a) : NULL;
     *sure = now && now->numel == before->numel;
     if (!*sure) break;
     const double moved = k->oracle->compare(k->oracle->ctx, before, now, 0).max_rel;
@@ -358,7 +358,8 @@ static iso_code draw(chk_state *k, look *x, const kind *as, size_t number, iso_r
   memset(x->is_drawn, 0, x->elements.n);
   x->outside = false;
   for (uint32_t leaf = 0; leaf < k->n_terms; leaf++)
-    if (chk_leaf_is_free(k, leaf) && !rule_dtype_is_complex(chk_captured(k, leaf, k->set)->dtype))
+    if (chk_leaf_is_free(k, leaf) &&
+        !rule_dtype_is_complex(chk_captured(k, leaf, k->here.set)->dtype))
       draw_elements(k, x, leaf, as, rng);
   iso_code c = put_drawn(k, x, number, 0, rng);
   return c || x->outside ? c : run(k, x, done);
@@ -366,17 +367,17 @@ static iso_code draw(chk_state *k, look *x, const kind *as, size_t number, iso_r
 
 /* A difference that rounding explains is listed, once for each output. */
 static iso_code excuse(chk_state *k, look *x, size_t o, const char *words) {
-  const size_t set = k->set;
+  const size_t set = k->here.set;
   if (x->excused[o]) return ISO_OK;
   x->excused[o] = true;
-  k->set = 0; /* what is said of the first set is listed */
+  k->here.set = 0; /* what is said of the first set is listed */
   const iso_code c = chk_assume(
       k, RULE_ASSUMES_ROUNDING,
       iso_arena_printf(k->arena,
                        "outputs %s and %s differ%s on other inputs and parameters than the "
                        "captured ones, where rounding moves them as far",
-                       k->output[o].left, k->output[o].right, words));
-  k->set = set;
+                       k->cert.output[o].left, k->cert.output[o].right, words));
+  k->here.set = set;
   return c;
 }
 
@@ -385,11 +386,11 @@ static iso_code try_values(chk_state *k, look *x, const kind *as, size_t number)
   iso_rng rng = iso_rng_new(UINT64_C(0x72656472) + k->o->seed, number);
   bool sure, done, rounds = false;
   iso_code c = draw(k, x, as, number, &rng, &done);
-  const size_t o = !c && done ? differs(k, x) : k->n_outputs;
-  if (c || o == k->n_outputs) return c;
+  const size_t o = !c && done ? differs(k, x) : k->cert.n_outputs;
+  if (c || o == k->cert.n_outputs) return c;
   const double by = distance(k, x, o);
   c = confirm(k, x, number, o, &rng, &sure);
-  if (!c && sure) c = chk_rounding_explains(k, x->need, &k->output[o], output_tol, &rounds);
+  if (!c && sure) c = chk_rounding_explains(k, x->need, &k->cert.output[o], output_tol, &rounds);
   if (!c && rounds) {
     char words[48];
     snprintf(words, sizeof words, " by %.3g (relative)", by);
@@ -399,7 +400,7 @@ static iso_code try_values(chk_state *k, look *x, const kind *as, size_t number)
   return chk_settle(k, CHK_REFUSED,
                     "outputs %s and %s differ by %.3g (relative) on other inputs and parameters "
                     "than the captured ones",
-                    k->output[o].left, k->output[o].right, by);
+                    k->cert.output[o].left, k->cert.output[o].right, by);
 }
 
 /* An output that parts must do so with noise in the leaves, too: the root of a variance of equal
@@ -408,21 +409,21 @@ static iso_code try_undefined(chk_state *k, look *x, size_t number) {
   iso_rng rng = iso_rng_new(UINT64_C(0x756e646566), number);
   bool done;
   iso_code c = draw(k, x, &kinds[number], number, &rng, &done);
-  const size_t o = !c && done ? parted(k, 0) : k->n_outputs;
-  for (int n = 0; n < N_SHAKEN && !c && done && o < k->n_outputs; n++) {
+  const size_t o = !c && done ? parted(k, 0) : k->cert.n_outputs;
+  for (int n = 0; n < N_SHAKEN && !c && done && o < k->cert.n_outputs; n++) {
     c = put_drawn(k, x, number, rounding, &rng);
     if (!c) c = run(k, x, &done);
     done = done && parted(k, o) == o;
   }
   bool rounds = false;
-  if (!c && done && o < k->n_outputs)
-    c = chk_rounding_explains(k, x->need, &k->output[o], output_tol, &rounds);
+  if (!c && done && o < k->cert.n_outputs)
+    c = chk_rounding_explains(k, x->need, &k->cert.output[o], output_tol, &rounds);
   if (!c && rounds) return excuse(k, x, o, " in what is no number");
-  if (c || !done || o == k->n_outputs) return c;
+  if (c || !done || o == k->cert.n_outputs) return c;
   return chk_settle(k, CHK_REFUSED,
                     "outputs %s and %s are equal as real numbers, and on some inputs one is NaN "
                     "where the other is not",
-                    k->output[o].left, k->output[o].right);
+                    k->cert.output[o].left, k->cert.output[o].right);
 }
 
 /* ---- at poles ---- */
@@ -430,8 +431,9 @@ static iso_code try_undefined(chk_state *k, look *x, size_t number) {
 /* The first output from `from` on that differs there, by far: NaN on one side, or other numbers;
  * of large ones, an infinity too. */
 static size_t apart_at_pole(const chk_state *k, const look *x, size_t from) {
-  for (size_t o = from; o < k->n_outputs; o++) {
-    const chk_values *a = &k->real[k->output[o].a], *b = &k->real[k->output[o].b];
+  for (size_t o = from; o < k->cert.n_outputs; o++) {
+    const chk_values *a = &k->here.real[k->cert.output[o].a],
+                     *b = &k->here.real[k->cert.output[o].b];
     if (a->n != 1 || b->n != 1 || a->v[0]->numel != b->v[0]->numel ||
         rule_dtype_is_complex(a->v[0]->dtype) || (x->ties && !rule_dtype_is_float(a->v[0]->dtype)))
       continue;
@@ -446,7 +448,7 @@ static size_t apart_at_pole(const chk_state *k, const look *x, size_t from) {
       if (isfinite(l) && isfinite(r) && fabs(l - r) > output_tol * fmax(size, fabs(r))) return o;
     }
   }
-  return k->n_outputs;
+  return k->cert.n_outputs;
 }
 
 /* Both sides of an output as they were without noise, and how far each element moved with it: a
@@ -457,18 +459,18 @@ typedef struct moved {
 } moved;
 
 static iso_code note_values(const chk_state *k, size_t o, moved *m, iso_error *err) {
-  const uint32_t id[2] = {k->output[o].a, k->output[o].b};
-  for (int side = 0; side < 2; side++) m->was[side] = rule_tensor_ref(k->real[id[side]].v[0]);
+  const uint32_t id[2] = {k->cert.output[o].a, k->cert.output[o].b};
+  for (int side = 0; side < 2; side++) m->was[side] = rule_tensor_ref(k->here.real[id[side]].v[0]);
   m->by = calloc((size_t)m->was[0]->numel + 1, sizeof *m->by);
   return m->by ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 
 static void note_noise(const chk_state *k, size_t o, moved *m) {
-  const uint32_t id[2] = {k->output[o].a, k->output[o].b};
+  const uint32_t id[2] = {k->cert.output[o].a, k->cert.output[o].b};
   for (int side = 0; side < 2; side++)
     for (int64_t i = 0; i < m->was[side]->numel; i++) {
       const double by =
-          fabs(rule_tensor_get(k->real[id[side]].v[0], i) - rule_tensor_get(m->was[side], i));
+          fabs(rule_tensor_get(k->here.real[id[side]].v[0], i) - rule_tensor_get(m->was[side], i));
       if (isfinite(by)) m->by[i] = fmax(m->by[i], by);
     }
 }
@@ -504,24 +506,24 @@ static iso_code try_pole(chk_state *k, look *x, size_t number) {
                     : number % 4 == 3 ? &all
                                       : &inputs,
                     number, &rng, &done);
-  const size_t o = !c && done ? apart_at_pole(k, x, 0) : k->n_outputs;
+  const size_t o = !c && done ? apart_at_pole(k, x, 0) : k->cert.n_outputs;
   x->shake = &rng;
-  if (!c && done && o < k->n_outputs) c = note_values(k, o, &m, k->err);
-  for (int n = 0; n < N_SHAKEN && !c && done && o < k->n_outputs; n++) {
+  if (!c && done && o < k->cert.n_outputs) c = note_values(k, o, &m, k->err);
+  for (int n = 0; n < N_SHAKEN && !c && done && o < k->cert.n_outputs; n++) {
     c = run(k, x, &done);
     done = !c && done && apart_at_pole(k, x, o) == o;
     if (done) note_noise(k, o, &m);
   }
   x->shake = NULL;
   x->at_poles = false;
-  const bool rounds = !c && done && o < k->n_outputs && noise_explains(&m);
+  const bool rounds = !c && done && o < k->cert.n_outputs && noise_explains(&m);
   moved_free(&m);
   if (rounds) return excuse(k, x, o, x->large ? " where numbers are large" : " at poles");
-  if (c || !done || o == k->n_outputs) return c;
+  if (c || !done || o == k->cert.n_outputs) return c;
   return chk_settle(k, CHK_REFUSED,
                     "outputs %s and %s are equal as real numbers, and differ where an operator "
                     "sees what is none",
-                    k->output[o].left, k->output[o].right);
+                    k->cert.output[o].left, k->cert.output[o].right);
 }
 
 /* ---- all of it ---- */
@@ -536,7 +538,7 @@ static bool any_ties(const chk_state *k) {
 static double count_free(chk_state *k) {
   double n = 0;
   for (uint32_t i = 0; i < k->n_terms; i++)
-    if (chk_leaf_is_free(k, i)) n += (double)chk_captured(k, i, k->set)->numel;
+    if (chk_leaf_is_free(k, i)) n += (double)chk_captured(k, i, k->here.set)->numel;
   return n;
 }
 
@@ -544,11 +546,11 @@ static iso_code prepare(chk_state *k, look *x) {
   x->value = malloc((x->elements.n + 1) * sizeof *x->value);
   x->is_drawn = malloc(x->elements.n + 1);
   x->need = calloc(k->n_terms + 1, 1);
-  x->excused = calloc(k->n_outputs + 1, 1);
-  k->drawn = calloc(k->n_terms + 1, sizeof *k->drawn);
-  if (!x->value || !x->is_drawn || !x->need || !x->excused || !k->drawn) return chk_nomem(k);
-  for (size_t i = 0; i < k->n_outputs; i++)
-    x->need[k->output[i].a] = x->need[k->output[i].b] = true;
+  x->excused = calloc(k->cert.n_outputs + 1, 1);
+  k->here.drawn = calloc(k->n_terms + 1, sizeof *k->here.drawn);
+  if (!x->value || !x->is_drawn || !x->need || !x->excused || !k->here.drawn) return chk_nomem(k);
+  for (size_t i = 0; i < k->cert.n_outputs; i++)
+    x->need[k->cert.output[i].a] = x->need[k->cert.output[i].b] = true;
   chk_mark_below(k, x->need);
   return chk_edges_new(k, x->need, &x->edges);
 }
@@ -557,7 +559,7 @@ iso_code chk_redrawn(chk_state *k) {
   const size_t sets = k->graph[LEFT]->n_sets < k->graph[RIGHT]->n_sets ? k->graph[LEFT]->n_sets
                                                                        : k->graph[RIGHT]->n_sets;
   if (!k->oracle || sets == 0) return ISO_OK;
-  k->set = sets - 1; /* the one whose constants are at hand */
+  k->here.set = sets - 1; /* the one whose constants are at hand */
   const double elements = count_free(k);
   const bool all = captures_guard(k) || (elements < SMALL && chk_may_be_undefined(k));
   const size_t n = all ? N_KINDS : has_float_input(k) ? N_UNGUARDED : 0;
@@ -565,7 +567,7 @@ iso_code chk_redrawn(chk_state *k) {
   const size_t n_plain = x.few ? 1 : elements < FEW ? MORE_DRAWS : N_PLAIN;
   iso_code c = chk_elements_new(k, x.few ? SMALL : INT64_MAX, &x.elements);
   if (!c && x.elements.n >= UINT32_MAX) {
-    k->set = 0;
+    k->here.set = 0;
     c = chk_assume(k, RULE_ASSUMES_LEAF,
                    "outputs were looked at on the captured values alone: too many elements");
   } else if (!c && !chk_settled(k)) {
@@ -584,15 +586,15 @@ iso_code chk_redrawn(chk_state *k) {
     x.large = x.poles.told;
     for (size_t i = 0; i < N_LARGE && x.large && !c && !chk_settled(k); i++) c = try_pole(k, &x, i);
   }
-  for (uint32_t i = 0; k->drawn && i < k->n_terms; i++) rule_tensor_unref(k->drawn[i]);
-  free(k->drawn);
-  k->drawn = NULL;
+  for (uint32_t i = 0; k->here.drawn && i < k->n_terms; i++) rule_tensor_unref(k->here.drawn[i]);
+  free(k->here.drawn);
+  k->here.drawn = NULL;
   chk_elements_free(&x.elements);
   chk_edges_free(x.edges);
   free(x.value);
   free(x.is_drawn);
   free(x.need);
   free(x.excused);
-  k->set = 0;
+  k->here.set = 0;
   return c;
 }

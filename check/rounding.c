@@ -250,9 +250,9 @@ static iso_code value(run *r, uint32_t id, int depth, size_t step) {
     return chk_settle(k, CHK_REFUSED, "step %zu: a constant is computed too deep", step);
   if (k->term[id].call && !may_round(k, id)) return alike(r, id, depth, step);
   if (k->term[id].call) return called(r, id, depth, step);
-  if (!k->konst[chk_root(k, id)].v)
+  if (!k->here.konst[chk_root(k, id)].v)
     return chk_settle(k, CHK_REFUSED, "step %zu: it depends on what is no constant", step);
-  rule_tensor *v = chk_captured(k, id, k->set);
+  rule_tensor *v = chk_captured(k, id, k->here.set);
   return keep(r, id, &v, 1, &k->term[id]);
 }
 
@@ -432,12 +432,12 @@ static iso_code share_value(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   if (!c && !v && !chk_settled(k))
     c = chk_settle(k, CHK_REFUSED, "step %zu: it is no constant", step);
   const uint32_t root = chk_root(k, first ? b : a);
-  if (!c && v && wrote && root != chk_root(k, first ? a : b)) chk_drop_values(&k->konst[root]);
+  if (!c && v && wrote && root != chk_root(k, first ? a : b)) chk_drop_values(&k->here.konst[root]);
   return c;
 }
 
 iso_code chk_rounded(chk_state *k, uint32_t a, uint32_t b, size_t step) {
-  k->rounded = true;
+  k->used.rounded = true;
   const chk_term *p = &k->term[a], *q = &k->term[b];
   size_t n = 0;
   if (p->node && p->call && q->call && !q->node && rounded_literals(p->call, q->call, &n) && n)

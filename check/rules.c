@@ -24,8 +24,8 @@ typedef struct place {
 
 static const rule_term *find(const place *at, const char *name) {
   for (uint32_t i = 0; i < at->x->n_names; i++)
-    if (strcmp(at->k->name[at->x->first_name + i].name, name) == 0)
-      return at->k->name[at->x->first_name + i].value;
+    if (strcmp(at->k->cert.name[at->x->first_name + i].name, name) == 0)
+      return at->k->cert.name[at->x->first_name + i].value;
   return NULL;
 }
 
@@ -111,7 +111,7 @@ static const char *not_applicable(const place *at, const rule *r, bool *exact) {
   for (uint32_t i = 0; i < r->n_vars; i++)
     if (r->var[i].low || r->var[i].high) return "it holds for a range of values only";
   for (uint32_t i = 0; i < at->x->n_names; i++) {
-    const chk_name *n = &at->k->name[at->x->first_name + i];
+    const chk_name *n = &at->k->cert.name[at->x->first_name + i];
     if (!in_rule(r, n->name)) return "it has no such name as the step gives a value";
     if (!right_kind(r, n)) return "a name stands for a value of another kind";
   }
@@ -128,8 +128,8 @@ static const char *not_applicable(const place *at, const rule *r, bool *exact) {
 }
 
 iso_code chk_instance(chk_state *k, const chk_step *x, size_t step) {
-  const rule *r = rule_set_at(k->rule[x->rule], 0);
-  const uint32_t *var = k->var + x->first_var;
+  const rule *r = rule_set_at(k->rules.rule[x->rule], 0);
+  const uint32_t *var = k->cert.var + x->first_var;
   const rule_term a = {.kind = RULE_VAR, .u = {.i = x->a}},
                   b = {.kind = RULE_VAR, .u = {.i = x->b}};
   const place at = {k, x};
@@ -142,8 +142,8 @@ iso_code chk_instance(chk_state *k, const chk_step *x, size_t step) {
   if (!literally(&at, r->rhs, &b, var))
     return chk_settle(k, CHK_REFUSED, "step %zu: the second term is not the right side of rule %s",
                       step, r->name);
-  if (exact || k->read[x->rule]) return ISO_OK;
-  k->read[x->rule] = true;
+  if (exact || k->rules.read[x->rule]) return ISO_OK;
+  k->rules.read[x->rule] = true;
   return chk_assume(
       k, RULE_ASSUMES_LITERAL,
       iso_arena_printf(
@@ -172,11 +172,11 @@ bool chk_variable_fits(const chk_state *k, const chk_step *x, const rule_variabl
 }
 
 static iso_code check_variables(chk_state *k, const chk_step *x, size_t step) {
-  const rule *r = rule_set_at(k->rule[x->rule], 0);
+  const rule *r = rule_set_at(k->rules.rule[x->rule], 0);
   for (uint32_t i = 0; i < r->n_vars; i++) {
-    const uint32_t id = k->var[x->first_var + i];
+    const uint32_t id = k->cert.var[x->first_var + i];
     if (id == CHK_NONE) continue;
-    const rule_tensor *t = k->real[id].n == 1 ? k->real[id].v[0] : NULL;
+    const rule_tensor *t = k->here.real[id].n == 1 ? k->here.real[id].v[0] : NULL;
     if (!t || !chk_variable_fits(k, x, &r->var[i], t->dtype, &t->shape))
       return chk_settle(
           k, CHK_REFUSED,
@@ -188,8 +188,8 @@ static iso_code check_variables(chk_state *k, const chk_step *x, size_t step) {
 
 iso_code chk_variables(chk_state *k) {
   iso_code c = ISO_OK;
-  for (size_t i = 0; i < k->n_steps && !c && !chk_settled(k); i++)
-    if (k->step[i].kind == CHK_RULE) c = check_variables(k, &k->step[i], i);
+  for (size_t i = 0; i < k->cert.n_steps && !c && !chk_settled(k); i++)
+    if (k->cert.step[i].kind == CHK_RULE) c = check_variables(k, &k->cert.step[i], i);
   return c;
 }
 
@@ -208,7 +208,7 @@ static bool is_open(const rule *r) {
 static bool same_values(const chk_state *k, const chk_step *x, const chk_step *y) {
   if (x->n_names != y->n_names) return false;
   for (uint32_t i = 0; i < x->n_names; i++) {
-    const chk_name *a = &k->name[x->first_name + i], *b = &k->name[y->first_name + i];
+    const chk_name *a = &k->cert.name[x->first_name + i], *b = &k->cert.name[y->first_name + i];
     if (strcmp(a->name, b->name) != 0 || !rule_term_eq(a->value, b->value)) return false;
   }
   return true;
@@ -216,8 +216,8 @@ static bool same_values(const chk_state *k, const chk_step *x, const chk_step *y
 
 static bool seen_before(const chk_state *k, size_t at) {
   for (size_t i = 0; i < at; i++)
-    if (k->step[i].kind == CHK_RULE && k->step[i].rule == k->step[at].rule &&
-        same_values(k, &k->step[i], &k->step[at]))
+    if (k->cert.step[i].kind == CHK_RULE && k->cert.step[i].rule == k->cert.step[at].rule &&
+        same_values(k, &k->cert.step[i], &k->cert.step[at]))
       return true;
   return false;
 }
@@ -230,8 +230,8 @@ static iso_code rule_at_step(chk_state *k, const rule *r, const chk_step *x, rul
   iso_error err = {0};
   if (!name || !value) return chk_nomem(k);
   for (uint32_t i = 0; i < x->n_names; i++) {
-    name[i] = k->name[x->first_name + i].name;
-    value[i] = k->name[x->first_name + i].value;
+    name[i] = k->cert.name[x->first_name + i].name;
+    value[i] = k->cert.name[x->first_name + i].value;
   }
   const rule_assignment v = {x->n_names, name, value};
   return rule_at(r, &v, k->arena, out, whole, &err) ? chk_nomem(k) : ISO_OK;
@@ -242,13 +242,14 @@ static iso_code rule_at_step(chk_state *k, const rule *r, const chk_step *x, rul
 static iso_code ask_at_steps(chk_state *k, const rule *r, uint32_t which, chk_shown *shown) {
   size_t all = 0;
   bool each = true;
-  for (size_t i = 0; i < k->n_steps && each; i++) {
-    if (k->step[i].kind != CHK_RULE || k->step[i].rule != which || seen_before(k, i)) continue;
+  for (size_t i = 0; i < k->cert.n_steps && each; i++) {
+    if (k->cert.step[i].kind != CHK_RULE || k->cert.step[i].rule != which || seen_before(k, i))
+      continue;
     char why[200] = "";
     iso_error err = {0};
     size_t n = 0;
     rule at;
-    iso_code c = rule_at_step(k, r, &k->step[i], &at, &each);
+    iso_code c = rule_at_step(k, r, &k->cert.step[i], &at, &each);
     if (c) return c;
     if (each) c = k->oracle->certify(k->oracle->ctx, &at, &n, why, &err);
     if (c == ISO_NOMEM) return chk_nomem(k);
@@ -296,12 +297,12 @@ static iso_code evaluate(chk_state *k, const rule *r, const chk_step *x, unsigne
   chk_evaluation v = {0};
   iso_code c = example && name && value ? ISO_OK : chk_nomem(k);
   for (uint32_t i = 0; !c && x && i < r->n_vars; i++) {
-    const uint32_t id = k->var[x->first_var + i];
-    if (id != CHK_NONE && k->real[id].n == 1) example[i] = k->real[id].v[0];
+    const uint32_t id = k->cert.var[x->first_var + i];
+    if (id != CHK_NONE && k->here.real[id].n == 1) example[i] = k->here.real[id].v[0];
   }
   for (uint32_t i = 0; !c && i < n_names; i++) {
-    name[i] = k->name[x->first_name + i].name;
-    value[i] = k->name[x->first_name + i].value;
+    name[i] = k->cert.name[x->first_name + i].name;
+    value[i] = k->cert.name[x->first_name + i].value;
   }
   chk_evaluated e = {.r = r,
                      .n_names = n_names,
@@ -329,7 +330,7 @@ static iso_code evaluate(chk_state *k, const rule *r, const chk_step *x, unsigne
 }
 
 static iso_code show_again(chk_state *k, const rule *r, const chk_step *x, chk_shown *shown) {
-  const uint32_t *var = k->var + x->first_var;
+  const uint32_t *var = k->cert.var + x->first_var;
   rule_tensor **example = calloc(r->n_vars + 1, sizeof *example);
   rule_verdict v = {0};
   iso_error why = {0};
@@ -339,8 +340,8 @@ static iso_code show_again(chk_state *k, const rule *r, const chk_step *x, chk_s
   bare.scope = RULE_SCOPE_NONE;
   if (!example) return chk_nomem(k);
   for (uint32_t i = 0; i < r->n_vars; i++)
-    if (var[i] != CHK_NONE && !is_open(r) && k->real[var[i]].n == 1)
-      example[i] = k->real[var[i]].v[0];
+    if (var[i] != CHK_NONE && !is_open(r) && k->here.real[var[i]].n == 1)
+      example[i] = k->here.real[var[i]].v[0];
   iso_code c = k->oracle ? k->oracle->decide(k->oracle->ctx, &bare, example, &v, &why) : ISO_OK;
   free(example);
   if (c == ISO_NOMEM) return chk_nomem(k);
@@ -351,12 +352,12 @@ static iso_code show_again(chk_state *k, const rule *r, const chk_step *x, chk_s
     return chk_settle(k, CHK_UNPROVED, "rule %s is said to be %s, and was found %s here%s%s",
                       r->name, rule_status_name(r->claimed), rule_status_name(v.status),
                       v.reason[0] ? ": " : "", v.reason);
-  k->rests_on[x->rule] = v.rests_on;
+  k->rules.rests_on[x->rule] = v.rests_on;
   c = evaluate(k, r, x, v.rests_on, shown);
   if (!c && !chk_settled(k) && v.status == RULE_PROVED) c = ask_z3(k, r, x->rule, shown);
   if (!c && k->oracle && v.status < RULE_PROVED) shown->how = CHK_BY_TESTS;
   if (c || chk_settled(k)) return c;
-  if ((v.rests_on & RULE_RESTS_ON_MASKS) && k->near_masks)
+  if ((v.rests_on & RULE_RESTS_ON_MASKS) && k->mask.near)
     return chk_settle(k, CHK_REFUSED,
                       "rule %s reads finite masks as minus infinity, and numbers come near them",
                       r->name);
@@ -369,8 +370,8 @@ static const char *steps_of(chk_state *k, uint32_t which) {
   size_t n = 0;
   FILE *f = open_memstream(&text, &n);
   if (!f) return NULL;
-  for (size_t i = 0; i < k->n_steps; i++)
-    if (k->step[i].kind == CHK_RULE && k->step[i].rule == which)
+  for (size_t i = 0; i < k->cert.n_steps; i++)
+    if (k->cert.step[i].kind == CHK_RULE && k->cert.step[i].rule == which)
       fprintf(f, "%s%zu", ftell(f) ? ", " : "", i);
   const bool failed = fclose(f) != 0;
   const char *kept = failed ? NULL : iso_arena_strdup(k->arena, text);
@@ -381,7 +382,7 @@ static const char *steps_of(chk_state *k, uint32_t which) {
 /* Rules are held against the claims that the certificate makes of them. */
 static iso_code claims_hold(chk_state *k) {
   chk_report *r = k->report;
-  const bool certified = k->evidence == RULE_CERTIFIED && r->evidence == RULE_PROVED;
+  const bool certified = k->cert.evidence == RULE_CERTIFIED && r->evidence == RULE_PROVED;
   for (size_t i = 0; i < r->n_rules && certified && !k->o->trust_rules && !chk_settled(k); i++)
     if (r->shown[i].how != CHK_BY_Z3)
       return chk_settle(k, CHK_UNPROVED,
@@ -391,9 +392,9 @@ static iso_code claims_hold(chk_state *k) {
     r->evidence = k->o->trust_rules && r->n_rules
                       ? RULE_PROVED
                       : RULE_CERTIFIED; /* trusted rules are not asked for */
-  else if (r->evidence != k->evidence)
+  else if (r->evidence != k->cert.evidence)
     return chk_settle(k, CHK_REFUSED, "its rules are %s, and it says %s",
-                      rule_status_name(r->evidence), rule_status_name(k->evidence));
+                      rule_status_name(r->evidence), rule_status_name(k->cert.evidence));
   return ISO_OK;
 }
 
@@ -416,17 +417,17 @@ static iso_code show_roles(chk_state *k, chk_shown *shown) {
 }
 
 iso_code chk_rules(chk_state *k) {
-  bool *seen = calloc(k->n_rules + 1, 1);
+  bool *seen = calloc(k->rules.n + 1, 1);
   const size_t more = k->o->roles ? k->o->roles->n_rules : 0;
-  chk_shown *shown = iso_arena_alloc(k->arena, (k->n_rules + more + 1) * sizeof *shown);
-  k->rests_on = iso_arena_alloc(k->arena, (k->n_rules + 1) * sizeof *k->rests_on);
-  iso_code c = seen && shown && k->rests_on ? ISO_OK : chk_nomem(k);
+  chk_shown *shown = iso_arena_alloc(k->arena, (k->rules.n + more + 1) * sizeof *shown);
+  k->rules.rests_on = iso_arena_alloc(k->arena, (k->rules.n + 1) * sizeof *k->rules.rests_on);
+  iso_code c = seen && shown && k->rules.rests_on ? ISO_OK : chk_nomem(k);
   k->report->shown = shown;
   k->report->evidence = RULE_PROVED;
-  for (size_t i = 0; i < k->n_steps && !c && !chk_settled(k); i++) {
-    const chk_step *x = &k->step[i];
+  for (size_t i = 0; i < k->cert.n_steps && !c && !chk_settled(k); i++) {
+    const chk_step *x = &k->cert.step[i];
     if (x->kind != CHK_RULE || seen[x->rule]) continue;
-    const rule *r = rule_set_at(k->rule[x->rule], 0);
+    const rule *r = rule_set_at(k->rules.rule[x->rule], 0);
     seen[x->rule] = true;
     chk_shown *s = &shown[k->report->n_rules++];
     *s = (chk_shown){.why = "", .not_evaluated = ""};

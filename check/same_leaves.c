@@ -107,12 +107,12 @@ const char *chk_spelled(chk_state *k, uint32_t id, int *room) {
 iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   if (k->term[a].call)
     return chk_settle(k, CHK_REFUSED, "step %zu: the first term is no leaf", step);
-  leaves x = {.input = k->term[a].node->kind == CAP_INPUT, .set = k->set, .step = step};
+  leaves x = {.input = k->term[a].node->kind == CAP_INPUT, .set = k->here.set, .step = step};
   if (!chk_captured(k, a, x.set))
     return chk_settle(k, CHK_REFUSED, "step %zu: %s %s has no values", step, chk_side_of(k, a),
                       chk_name_of(k, a));
   iso_code c = ISO_OK;
-  if (x.input || k->set == 0) { /* all else is the same on each set */
+  if (x.input || k->here.set == 0) { /* all else is the same on each set */
     rule_tensor *v;
     c = chk_layout(k, b, step, captured, &x, &v);
     if (c || !v) return c;
@@ -131,7 +131,7 @@ iso_code chk_same_leaves(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   const chk_values *v;
   uint32_t on;
   /* A layout of constants is a constant. */
-  if (k->term[b].call && !k->konst[chk_root(k, a)].v) c = chk_constant(k, b, 0, &v, &on);
+  if (k->term[b].call && !k->here.konst[chk_root(k, a)].v) c = chk_constant(k, b, 0, &v, &on);
   if (c) return c;
   int room = 256;
   const char *what = chk_spelled(k, b, &room);

@@ -12,7 +12,7 @@ static bool is_real(rule_dtype d) { return rule_dtype_is_float(d) || rule_dtype_
 
 static rule_fact fact_of_leaf(chk_state *k, uint32_t i) {
   const chk_term *t = &k->term[i];
-  const chk_values *konst = &k->konst[chk_root(k, i)];
+  const chk_values *konst = &k->here.konst[chk_root(k, i)];
   const rule_tensor *v = konst->n == 1 && konst->v ? konst->v[0] : NULL;
   rule_fact f = rule_fact_of_domain(t->node ? t->node->domain : NULL);
   f.nonnegative |= t->node && t->node->value && t->node->value->dtype == RULE_BOOL;
@@ -73,7 +73,8 @@ iso_code chk_poles_of(chk_state *k, chk_poles *p) {
   bool *need = calloc(k->n_terms + 1, 1);
   *p = (chk_poles){.value = {0, 1, -1}, .n = 3};
   if (!fact || !need) return free(fact), free(need), chk_nomem(k);
-  for (size_t o = 0; o < k->n_outputs; o++) need[k->output[o].a] = need[k->output[o].b] = true;
+  for (size_t o = 0; o < k->cert.n_outputs; o++)
+    need[k->cert.output[o].a] = need[k->cert.output[o].b] = true;
   chk_mark_below(k, need);
   for (uint32_t i = 0; i < k->n_terms; i++) {
     const chk_term *t = &k->term[i];
@@ -89,8 +90,8 @@ iso_code chk_poles_of(chk_state *k, chk_poles *p) {
     p->told |= rule_tells_overflow(t->call, fact) == RULE_TELLS_OVERFLOW;
     add_numbers(k, t->call, p);
   }
-  for (size_t o = 0; o < k->n_outputs; o++)
-    p->apart |= fact[k->output[o].a].undefined != fact[k->output[o].b].undefined;
+  for (size_t o = 0; o < k->cert.n_outputs; o++)
+    p->apart |= fact[k->cert.output[o].a].undefined != fact[k->cert.output[o].b].undefined;
   free(fact);
   free(need);
   return ISO_OK;
@@ -100,18 +101,18 @@ iso_code chk_weigh_undefined(chk_state *k, bool last) {
   chk_poles p;
   bool sees = false, any = false;
   iso_code c = chk_poles_of(k, &p);
-  for (size_t i = 0; i < k->n_steps && !c; i++) {
-    if (k->step[i].kind != CHK_RULE) continue;
+  for (size_t i = 0; i < k->cert.n_steps && !c; i++) {
+    if (k->cert.step[i].kind != CHK_RULE) continue;
     any = true;
-    const rule *r = rule_set_at(k->rule[k->step[i].rule], 0);
+    const rule *r = rule_set_at(k->rules.rule[k->cert.step[i].rule], 0);
     sees |= rule_looks_at_undefined(r->lhs) || rule_looks_at_undefined(r->rhs);
   }
   const bool weighs = (sees && p.seen) || (any && p.told);
   if (c || !weighs || k->report->evidence <= RULE_TESTED) return c;
-  if (k->evidence == RULE_TESTED) k->report->evidence = RULE_TESTED;
+  if (k->cert.evidence == RULE_TESTED) k->report->evidence = RULE_TESTED;
   else if (last)
     c = chk_settle(k, CHK_REFUSED,
                    "it says %s, and its rules see what may be no number: there it is tested",
-                   rule_status_name(k->evidence));
+                   rule_status_name(k->cert.evidence));
   return c;
 }

@@ -32,25 +32,25 @@ static iso_code keep(chk_state *k, rule_tensor *const *t, size_t n, chk_values *
 
 void chk_free_values(chk_state *k) {
   for (size_t i = 0; i < k->n_terms; i++) {
-    if (k->konst) chk_drop_values(&k->konst[i]);
-    if (k->real) chk_drop_values(&k->real[i]);
+    if (k->here.konst) chk_drop_values(&k->here.konst[i]);
+    if (k->here.real) chk_drop_values(&k->here.real[i]);
   }
-  free(k->konst);
-  free(k->real);
-  free(k->open);
-  free(k->open_on);
-  k->konst = k->real = NULL;
-  k->open = k->open_on = NULL;
+  free(k->here.konst);
+  free(k->here.real);
+  free(k->asked.answered);
+  free(k->asked.on);
+  k->here.konst = k->here.real = NULL;
+  k->asked.answered = k->asked.on = NULL;
 }
 
 static iso_code keep_constant(chk_state *k, uint32_t leaf) {
-  rule_tensor *v = chk_captured(k, leaf, k->set);
-  return keep(k, &v, 1, &k->konst[leaf]);
+  rule_tensor *v = chk_captured(k, leaf, k->here.set);
+  return keep(k, &v, 1, &k->here.konst[leaf]);
 }
 
 iso_code chk_set_constant(chk_state *k, uint32_t term, rule_tensor *v) {
-  chk_drop_values(&k->konst[term]);
-  return keep(k, &v, 1, &k->konst[term]);
+  chk_drop_values(&k->here.konst[term]);
+  return keep(k, &v, 1, &k->here.konst[term]);
 }
 
 /* The certificate's own calls spell what captures compute in other ways: some times as much, and
@@ -71,24 +71,25 @@ static double most_elements(const chk_state *k) {
 iso_code chk_begin_values(chk_state *k) {
   iso_code c = ISO_OK;
   chk_free_values(k);
-  free(k->up);
-  k->own = 0;
-  k->most = most_elements(k);
-  k->konst = calloc(k->n_terms + 1, sizeof *k->konst);
-  k->real = calloc(k->n_terms + 1, sizeof *k->real);
-  k->up = malloc((k->n_terms + 1) * sizeof *k->up);
-  k->open = calloc(k->n_terms + 1, sizeof *k->open);
-  k->open_on = calloc(k->n_terms + 1, sizeof *k->open_on);
-  k->n_asked = 0;
-  if (!k->konst || !k->real || !k->up || !k->open || !k->open_on) return chk_nomem(k);
+  free(k->here.up);
+  k->here.own = 0;
+  k->here.most = most_elements(k);
+  k->here.konst = calloc(k->n_terms + 1, sizeof *k->here.konst);
+  k->here.real = calloc(k->n_terms + 1, sizeof *k->here.real);
+  k->here.up = malloc((k->n_terms + 1) * sizeof *k->here.up);
+  k->asked.answered = calloc(k->n_terms + 1, sizeof *k->asked.answered);
+  k->asked.on = calloc(k->n_terms + 1, sizeof *k->asked.on);
+  k->asked.n = 0;
+  if (!k->here.konst || !k->here.real || !k->here.up || !k->asked.answered || !k->asked.on)
+    return chk_nomem(k);
   for (uint32_t i = 0; i < k->n_terms && !c; i++) {
     const cap_node *n = k->term[i].node;
-    k->up[i] = i;
+    k->here.up[i] = i;
     if (!n || n->kind == CAP_OP || n->kind == CAP_INPUT) continue;
-    if (!k->unpinned[i] && n->value && !chk_is_weight(n)) c = keep_constant(k, i);
+    if (!k->here.unpinned[i] && n->value && !chk_is_weight(n)) c = keep_constant(k, i);
   }
-  for (size_t i = 0; i < k->n_fixed && !c; i++)
-    if (!k->konst[k->fixed[i]].v) c = keep_constant(k, k->fixed[i]);
+  for (size_t i = 0; i < k->cert.n_fixed && !c; i++)
+    if (!k->here.konst[k->cert.fixed[i]].v) c = keep_constant(k, k->cert.fixed[i]);
   return c;
 }
 
@@ -136,14 +137,15 @@ iso_code chk_call(chk_state *k, uint32_t t, const local *l, rule_tensor *const *
   if (c) return chk_settle(k, CHK_REFUSED, "\"%s\" cannot be run: %s", name, why.msg);
   c = keep(k, result, n, out);
   for (size_t i = 0; i < n; i++) {
-    if (!k->term[t].node) k->own += (double)result[i]->numel;
+    if (!k->term[t].node) k->here.own += (double)result[i]->numel;
     rule_tensor_unref(result[i]);
   }
-  return c || k->own <= k->most ? c
-                                : chk_settle(k, CHK_REFUSED,
-                                             "\"%s\" and other calls of the certificate's own make "
-                                             "more than any capture needs",
-                                             name);
+  return c || k->here.own <= k->here.most
+             ? c
+             : chk_settle(k, CHK_REFUSED,
+                          "\"%s\" and other calls of the certificate's own make "
+                          "more than any capture needs",
+                          name);
 }
 
 bool chk_unspecified(const rule_term *t) { return rule_operator_of(t->u.s)->unspecified; }
@@ -168,14 +170,14 @@ static void mark_below(const rule_term *t, bool *need) {
 
 void chk_mark_below(chk_state *k, bool *need) {
   for (uint32_t i = (uint32_t)k->n_terms; i-- > 0;)
-    if (need[i] && k->term[i].call && (k->as_captured || !k->konst[chk_root(k, i)].v))
+    if (need[i] && k->term[i].call && (k->here.as_captured || !k->here.konst[chk_root(k, i)].v))
       mark_below(k->term[i].call, need);
 }
 
 static iso_code widen(chk_state *k, uint32_t id, const chk_values *from) {
   rule_tensor **v = calloc(from->n + 1, sizeof *v);
   if (!v) return chk_nomem(k);
-  k->real[id] = (chk_values){v, from->n};
+  k->here.real[id] = (chk_values){v, from->n};
   for (size_t i = 0; i < from->n; i++) {
     iso_code c = rule_tensor_to_float64(from->v[i], &v[i], k->err);
     if (c) return c;
@@ -184,12 +186,13 @@ static iso_code widen(chk_state *k, uint32_t id, const chk_values *from) {
 }
 
 iso_code chk_run_term(chk_state *k, uint32_t id) {
-  const chk_values *fixed = &k->konst[chk_root(k, id)];
+  const chk_values *fixed = &k->here.konst[chk_root(k, id)];
   const rule_term *term = k->term[id].call;
-  chk_drop_values(&k->real[id]);
-  if (fixed->v && !k->as_captured) return widen(k, id, fixed);
+  chk_drop_values(&k->here.real[id]);
+  if (fixed->v && !k->here.as_captured) return widen(k, id, fixed);
   if (!term) {
-    rule_tensor *v = k->drawn && k->drawn[id] ? k->drawn[id] : chk_captured(k, id, k->set);
+    rule_tensor *v =
+        k->here.drawn && k->here.drawn[id] ? k->here.drawn[id] : chk_captured(k, id, k->here.set);
     return widen(k, id, &(chk_values){&v, 1});
   }
   rule_tensor *bind[MAX_CALL];
@@ -199,13 +202,14 @@ iso_code chk_run_term(chk_state *k, uint32_t id) {
   iso_arena_init(&a);
   if (!c && !(l->call = chk_local_call(l, term, &a))) c = chk_nomem(k);
   for (uint32_t i = 0; !c && i < l->n; i++) {
-    const chk_values *arg = &k->real[l->var[i]];
+    const chk_values *arg = &k->here.real[l->var[i]];
     if (arg->n < 1) c = chk_settle(k, CHK_REFUSED, "an operator without outputs is an argument");
     if (!c && chk_settled(k)) goto done;
     bind[i] = arg->v[0];
   }
-  if (!c && chk_is_getitem(term)) c = chk_project(k, term, &k->real[l->var[0]], &k->real[id]);
-  else if (!c) c = chk_call(k, id, l, bind, true, &k->real[id]);
+  if (!c && chk_is_getitem(term))
+    c = chk_project(k, term, &k->here.real[l->var[0]], &k->here.real[id]);
+  else if (!c) c = chk_call(k, id, l, bind, true, &k->here.real[id]);
 done:
   iso_arena_fini(&a);
   free(l);
@@ -233,13 +237,13 @@ static iso_code run_needed(chk_state *k, const bool *need, bool filled, bool *em
     c = chk_run_term(k, i);
     if (!k->term[i].call || !chk_unspecified(k->term[i].call)) continue;
     *empty = true;
-    if (!c && filled) c = fill_memory(&k->real[i], FILL, k->err);
+    if (!c && filled) c = fill_memory(&k->here.real[i], FILL, k->err);
   }
   return c;
 }
 
 static const rule_tensor *value_at(const chk_state *k, uint32_t t) {
-  return k->real[t].n == 1 ? k->real[t].v[0] : NULL;
+  return k->here.real[t].n == 1 ? k->here.real[t].v[0] : NULL;
 }
 
 /* Outputs that differ as float64 has them: more than rounding explains is a difference. */
@@ -262,8 +266,8 @@ static iso_code weigh_apart(chk_state *k, const chk_output *o, const bool *need,
  * they were captured are not equal. */
 static iso_code outputs_agree(chk_state *k, rule_tensor *const *before, const bool *need) {
   iso_code c = ISO_OK;
-  for (size_t i = 0; i < k->n_outputs && !c && !chk_settled(k); i++) {
-    const chk_output *o = &k->output[i];
+  for (size_t i = 0; i < k->cert.n_outputs && !c && !chk_settled(k); i++) {
+    const chk_output *o = &k->cert.output[i];
     const rule_tensor *a = value_at(k, o->a), *b = value_at(k, o->b);
     if (!a || !b || a->numel != b->numel)
       return chk_settle(k, CHK_REFUSED, "outputs %s and %s have no one value each", o->left,
@@ -285,13 +289,13 @@ static iso_code rounding_moves_little(chk_state *k, const bool *need) {
   bool empty, *all = calloc(k->n_terms + 1, 1);
   if (!all) return chk_nomem(k);
   memcpy(all, need, k->n_terms);
-  k->as_captured = true;
+  k->here.as_captured = true;
   chk_mark_below(k, all);
   iso_code c = run_needed(k, all, false, &empty);
-  k->as_captured = false;
+  k->here.as_captured = false;
   free(all);
-  for (size_t i = 0; i < k->n_outputs && !c && !chk_settled(k); i++) {
-    const chk_output *o = &k->output[i];
+  for (size_t i = 0; i < k->cert.n_outputs && !c && !chk_settled(k); i++) {
+    const chk_output *o = &k->cert.output[i];
     const rule_tensor *a = value_at(k, o->a), *b = value_at(k, o->b);
     if (!a || !b || a->numel != b->numel) continue; /* as is said elsewhere */
     const rule_diff d = k->oracle->compare(k->oracle->ctx, a, b, output_tol);
@@ -306,21 +310,21 @@ static iso_code rounding_moves_little(chk_state *k, const bool *need) {
 
 iso_code chk_run(chk_state *k) {
   bool *need = calloc(k->n_terms + 1, 1), empty = false;
-  rule_tensor **before = calloc(k->n_outputs + 1, sizeof *before);
+  rule_tensor **before = calloc(k->cert.n_outputs + 1, sizeof *before);
   iso_code c = need && before ? ISO_OK : chk_nomem(k);
-  for (size_t i = 0; i < k->n_vars && !c; i++)
-    if (k->var[i] != CHK_NONE) need[k->var[i]] = true;
-  for (size_t i = 0; i < k->n_outputs && !c; i++)
-    need[k->output[i].a] = need[k->output[i].b] = true;
+  for (size_t i = 0; i < k->cert.n_vars && !c; i++)
+    if (k->cert.var[i] != CHK_NONE) need[k->cert.var[i]] = true;
+  for (size_t i = 0; i < k->cert.n_outputs && !c; i++)
+    need[k->cert.output[i].a] = need[k->cert.output[i].b] = true;
   if (!c) chk_mark_below(k, need);
-  if (!c && k->rounded) c = rounding_moves_little(k, need);
+  if (!c && k->used.rounded) c = rounding_moves_little(k, need);
   if (!c && !chk_settled(k)) c = run_needed(k, need, false, &empty);
   if (!c && !chk_settled(k)) c = outputs_agree(k, NULL, need);
-  for (size_t i = 0; i < k->n_outputs && !c && !chk_settled(k) && empty; i++)
-    before[i] = rule_tensor_ref(k->real[k->output[i].a].v[0]);
+  for (size_t i = 0; i < k->cert.n_outputs && !c && !chk_settled(k) && empty; i++)
+    before[i] = rule_tensor_ref(k->here.real[k->cert.output[i].a].v[0]);
   if (!c && !chk_settled(k) && empty && !(c = run_needed(k, need, true, &empty)) && !chk_settled(k))
     c = outputs_agree(k, before, need);
-  for (size_t i = 0; before && i < k->n_outputs; i++) rule_tensor_unref(before[i]);
+  for (size_t i = 0; before && i < k->cert.n_outputs; i++) rule_tensor_unref(before[i]);
   free(before);
   free(need);
   return c;

@@ -7,8 +7,8 @@
 
 iso_code chk_zeros_joined(chk_state *k, uint32_t a, const rule_tensor *x, const rule_tensor *y) {
   if (rule_tensor_same_zeros(x, y)) return ISO_OK;
-  if (!k->zeros && !(k->zeros = calloc(k->n_terms + 1, 1))) return chk_nomem(k);
-  k->zeros[a] = true;
+  if (!k->here.zeros && !(k->here.zeros = calloc(k->n_terms + 1, 1))) return chk_nomem(k);
+  k->here.zeros[a] = true;
   return ISO_OK;
 }
 
@@ -31,14 +31,14 @@ static uint32_t pass(chk_state *k, const flow *f, bool *changed) {
 }
 
 iso_code chk_zeros(chk_state *k) {
-  if (!k->zeros) return ISO_OK;
+  if (!k->here.zeros) return ISO_OK;
   const size_t n = k->n_terms + 1;
   const flow f = {calloc(n, 1), calloc(n, 1), calloc(n, 1)};
   iso_code c = f.of && f.carries && f.fixed ? ISO_OK : chk_nomem(k);
   uint32_t told = CHK_NONE;
   bool changed = !c;
   for (uint32_t i = 0; i < k->n_terms && !c; i++)
-    if (k->zeros[i]) f.of[chk_root(k, i)] = true;
+    if (k->here.zeros[i]) f.of[chk_root(k, i)] = true;
   while (changed && told == CHK_NONE) {
     changed = false;
     told = pass(k, &f, &changed);

@@ -17,11 +17,11 @@ typedef struct place {
 static const rule_term *named(const place *at, const char *name) {
   const chk_state *k = at->z->k;
   for (uint32_t i = 0; i < at->by->n_names; i++)
-    if (strcmp(k->name[at->by->first_name + i].name, name) == 0)
-      return k->name[at->by->first_name + i].value;
+    if (strcmp(k->cert.name[at->by->first_name + i].name, name) == 0)
+      return k->cert.name[at->by->first_name + i].value;
   for (uint32_t i = 0; i < at->x->n_names; i++)
-    if (strcmp(k->name[at->x->first_name + i].name, name) == 0)
-      return k->name[at->x->first_name + i].value;
+    if (strcmp(k->cert.name[at->x->first_name + i].name, name) == 0)
+      return k->cert.name[at->x->first_name + i].value;
   return NULL;
 }
 
@@ -40,10 +40,10 @@ static bool size_at(place *at, const rule_term *t, chk_sum *out) {
 static bool names_are_captured(const place *at) {
   const chk_state *k = at->z->k;
   for (uint32_t i = 0; i < at->by->n_names; i++) {
-    const chk_name *n = &k->name[at->by->first_name + i], *was = NULL;
+    const chk_name *n = &k->cert.name[at->by->first_name + i], *was = NULL;
     for (uint32_t j = 0; j < at->x->n_names; j++)
-      if (strcmp(k->name[at->x->first_name + j].name, n->name) == 0)
-        was = &k->name[at->x->first_name + j];
+      if (strcmp(k->cert.name[at->x->first_name + j].name, n->name) == 0)
+        was = &k->cert.name[at->x->first_name + j];
     if (!was || !chk_chain_is_captured(at->z, n->value, was->value)) return false;
   }
   return true;
@@ -99,7 +99,7 @@ static bool literally(place *at, const rule_term *p, const rule_term *t) {
   chk_sum x, y;
   switch (p->kind) {
   case RULE_VAR: {
-    const uint32_t v = z->k->var[at->x->first_var + p->u.i];
+    const uint32_t v = z->k->cert.var[at->x->first_var + p->u.i];
     return t->kind == RULE_VAR && v != CHK_NONE &&
            chk_chain_root(z, v) == chk_chain_root(z, (uint32_t)t->u.i);
   }
@@ -153,16 +153,16 @@ static bool holds(place *at, const rule_term *t) {
 
 bool chk_chain_instance(chk_chain *z, const chk_step *x, const chk_sizes_step *by) {
   chk_state *k = z->k;
-  const rule *r = rule_set_at(k->rule[x->rule], 0);
+  const rule *r = rule_set_at(k->rules.rule[x->rule], 0);
   place at = {.z = z, .r = r, .x = x, .by = by};
   const rule_term a = {.kind = RULE_VAR, .u = {.i = x->a}},
                   b = {.kind = RULE_VAR, .u = {.i = x->b}};
   z->wrong = "it is tested, and not proved";
-  if (r->claimed != RULE_PROVED || (k->rests_on[x->rule] & CHK_SIZES_REST)) return false;
+  if (r->claimed != RULE_PROVED || (k->rules.rests_on[x->rule] & CHK_SIZES_REST)) return false;
   z->wrong = "a name is another one at the captured sizes";
   if (!names_are_captured(&at)) return false;
   for (uint32_t i = 0; i < r->n_vars; i++) {
-    const uint32_t t = k->var[x->first_var + i];
+    const uint32_t t = k->cert.var[x->first_var + i];
     if (t != CHK_NONE && !fits_variable(&at, &r->var[i], t)) return false;
   }
   z->wrong = "a condition of it is not shown for all sizes";

@@ -49,8 +49,8 @@ static bool constants_only(const following *f, const rule_term *t) {
 static bool is_constant(const following *f, uint32_t t) {
   const chk_state *k = f->z->k;
   const cap_node *n = k->term[t].node;
-  if (k->captured[t]) return constants_only(f, k->captured[t]);
-  if (n->kind == CAP_INPUT || k->unpinned[t]) return false;
+  if (k->mask.unread[t]) return constants_only(f, k->mask.unread[t]);
+  if (n->kind == CAP_INPUT || k->here.unpinned[t]) return false;
   return n->kind != CAP_PARAMETER || !rule_dtype_is_inexact(n->value->dtype);
 }
 
@@ -81,7 +81,7 @@ static const rule_term *condition_of(const rule_term *call, bool *complement) {
 /* A call that has masks in it, of which its arguments have some or it writes them itself. */
 static iso_code follow_call(following *f, uint32_t t, bool *fine) {
   chk_chain *z = f->z;
-  const rule_term *given = z->k->captured[t];
+  const rule_term *given = z->k->mask.unread[t];
   const chk_sum *size = square(z, t);
   bool complement;
   iso_code c = ISO_OK;
@@ -137,7 +137,7 @@ iso_code chk_chain_masks(chk_chain *z, bool *kept, const char **where) {
   chk_state *k = z->k;
   iso_code c = ISO_OK;
   *kept = true;
-  if (!k->masks) return ISO_OK;
+  if (!k->mask.found) return ISO_OK;
   following f = {z, calloc(k->n_terms + 1, sizeof *f.of), calloc(k->n_terms + 1, 1)};
   if (!f.of || !f.constant) c = chk_nomem(k);
   for (uint32_t t = 0; !c && t < k->n_terms && k->term[t].node; t++)
@@ -146,10 +146,10 @@ iso_code chk_chain_masks(chk_chain *z, bool *kept, const char **where) {
     const chk_term *x = &k->term[t];
     uint32_t with;
     if (!x->node || !x->call || !chk_is_live(k, t) || chk_masked(k, t)) continue;
-    if (!has_masks(k, k->captured[t], &with)) continue;
+    if (!has_masks(k, k->mask.unread[t], &with)) continue;
     const chk_sum *size = square(z, with);
-    *kept = size && ends(k, k->captured[t]);
-    if (*kept) c = arguments(&f, k->captured[t], size, kept);
+    *kept = size && ends(k, k->mask.unread[t]);
+    if (*kept) c = arguments(&f, k->mask.unread[t], size, kept);
     if (!*kept) *where = x->node->id;
   }
   free(f.of);

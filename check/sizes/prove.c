@@ -92,7 +92,7 @@ static const rule_term *leaf(question *q, uint32_t t) {
   const cap_node *n = k->term[t].node;
   if (n->kind == CAP_INPUT) return refuse(q, "it depends on an input's values");
   const bool constant =
-      !k->unpinned[t] && (n->kind != CAP_PARAMETER || !rule_dtype_is_inexact(n->value->dtype));
+      !k->here.unpinned[t] && (n->kind != CAP_PARAMETER || !rule_dtype_is_inexact(n->value->dtype));
   const rule_term *x = constant && q->z->fixed[t] ? number_of(q->a, n->value) : NULL;
   const rule_term *dim[RULE_MAX_RANK], *call,
       *arg[3] = {NULL, x, rule_dtype_term(q->a, n->value->dtype)};

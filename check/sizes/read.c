@@ -12,7 +12,7 @@ static iso_code malformed(chk_state *k, const char *what, size_t i) {
 static iso_code read_symbol(chk_state *k, const json_t *j, size_t i) {
   const json_t *name = json_object_get(j, "name"), *min = json_object_get(j, "min"),
                *max = json_object_get(j, "max");
-  cap_symbol *s = &k->sizes->symbol[i];
+  cap_symbol *s = &k->cert.sizes->symbol[i];
   if (!json_is_string(name) || !json_is_integer(min) || (max && !json_is_integer(max)) ||
       json_object_size(j) != (max ? 3 : 2))
     return malformed(k, "symbol", i);
@@ -24,7 +24,7 @@ static iso_code read_symbol(chk_state *k, const json_t *j, size_t i) {
 
 static iso_code read_call(chk_reader *r, const json_t *j, size_t i) {
   chk_state *k = r->k;
-  chk_sizes_call *x = &k->sizes->call[i];
+  chk_sizes_call *x = &k->cert.sizes->call[i];
   const json_t *args = json_object_get(j, "args");
   const rule_term **child;
   if (!chk_read_number(k, json_object_get(j, "term"), &x->term) || !json_is_array(args) ||
@@ -41,13 +41,13 @@ static iso_code read_names(chk_reader *r, const json_t *given, chk_sizes_step *x
   chk_state *k = r->k;
   const char *name;
   json_t *v;
-  x->first_name = (uint32_t)k->n_names;
+  x->first_name = (uint32_t)k->cert.n_names;
   json_object_foreach((json_t *)(uintptr_t)given, name, v) {
     const rule_term *value;
     const iso_code c = chk_read_argument(r, v, 0, &value);
     if (c || !value) return *fine = false, c;
-    if (!iso_grow(k->name, k->cap_names, k->n_names + 1)) return chk_nomem(k);
-    chk_name *n = &k->name[k->n_names++];
+    if (!iso_grow(k->cert.name, k->cert.cap_names, k->cert.n_names + 1)) return chk_nomem(k);
+    chk_name *n = &k->cert.name[k->cert.n_names++];
     *n = (chk_name){iso_arena_strdup(k->arena, name), value};
     if (!n->name) return chk_nomem(k);
     x->n_names++;
@@ -57,7 +57,7 @@ static iso_code read_names(chk_reader *r, const json_t *given, chk_sizes_step *x
 
 static bool step_number(const chk_state *k, const json_t *j, uint32_t *out) {
   if (!json_is_integer(j) || json_integer_value(j) < 0 ||
-      (uint64_t)json_integer_value(j) >= k->n_steps)
+      (uint64_t)json_integer_value(j) >= k->cert.n_steps)
     return false;
   *out = (uint32_t)json_integer_value(j);
   return true;
@@ -66,7 +66,7 @@ static bool step_number(const chk_state *k, const json_t *j, uint32_t *out) {
 /* A step's number; or an object with it, and its names' sizes or how it is proved. */
 static iso_code read_step(chk_reader *r, const json_t *j, size_t i) {
   chk_state *k = r->k;
-  chk_sizes_step *x = &k->sizes->step[i];
+  chk_sizes_step *x = &k->cert.sizes->step[i];
   const json_t *names = json_object_get(j, "names"), *over = json_object_get(j, "proved");
   if (step_number(k, j, &x->step)) return ISO_OK;
   bool fine = step_number(k, json_object_get(j, "step"), &x->step) && json_object_size(j) == 2;
@@ -87,7 +87,7 @@ iso_code chk_read_sizes(chk_reader *r, const json_t *j) {
   if (!json_is_array(symbols) || !json_is_array(calls) || !json_is_array(steps) ||
       json_object_size(j) != 3)
     return chk_settle(k, CHK_MALFORMED, "its sizes are malformed");
-  chk_sizes *x = k->sizes = iso_arena_alloc(k->arena, sizeof *x);
+  chk_sizes *x = k->cert.sizes = iso_arena_alloc(k->arena, sizeof *x);
   if (!x) return chk_nomem(k);
   *x = (chk_sizes){.n_symbols = json_array_size(symbols),
                    .n_calls = json_array_size(calls),

@@ -198,8 +198,8 @@ static bool is_number(const chk_values *x) {
 /* Whether the terms of every step are numbers both, or neither is. */
 static bool alike(const running *r, uint32_t *at) {
   const chk_state *k = r->z->k;
-  for (size_t i = 0; i < k->sizes->n_steps; i++) {
-    const chk_step *x = &k->step[k->sizes->step[i].step];
+  for (size_t i = 0; i < k->cert.sizes->n_steps; i++) {
+    const chk_step *x = &k->cert.step[k->cert.sizes->step[i].step];
     const chk_values *a = &r->out[x->a], *b = &r->out[x->b];
     if (a->n != 1 || b->n != 1 || is_number(a) == is_number(b)) continue;
     return *at = x->a, false;
@@ -325,8 +325,8 @@ iso_code chk_chain_run(chk_chain *z, bool *fine, uint32_t *at) {
   for (int own = 0; own < 2 && !c && *fine; own++) {
     r.own = own;
     memset(r.needed, 0, k->n_terms);
-    for (size_t i = 0; i < k->sizes->n_steps; i++) {
-      const chk_step *x = &k->step[k->sizes->step[i].step];
+    for (size_t i = 0; i < k->cert.sizes->n_steps; i++) {
+      const chk_step *x = &k->cert.step[k->cert.sizes->step[i].step];
       need(&r, x->a), need(&r, x->b);
     }
     for (int point = 0; point < POINTS && !own && !c && *fine; point++)

@@ -70,13 +70,13 @@ static bool leaves(chk_chain *z, uint32_t a, uint32_t b) {
 
 static iso_code justified(chk_chain *z, const chk_sizes_step *by, bool *yes) {
   chk_state *k = z->k;
-  const chk_step *x = &k->step[by->step];
+  const chk_step *x = &k->cert.step[by->step];
   const bool proved = by->how != CHK_SIZES_PLAIN, fixed = z->fixed[x->a] && z->fixed[x->b];
   *yes = false;
   if (proved && (x->kind == CHK_RULE || x->kind == CHK_VALUE)) {
-    const uint32_t n = x->kind == CHK_RULE ? rule_set_at(k->rule[x->rule], 0)->n_vars : 0;
-    return chk_chain_prove(z, x->a, x->b, k->var + x->first_var, n, by->how == CHK_SIZES_SHARED,
-                           yes);
+    const uint32_t n = x->kind == CHK_RULE ? rule_set_at(k->rules.rule[x->rule], 0)->n_vars : 0;
+    return chk_chain_prove(z, x->a, x->b, k->cert.var + x->first_var, n,
+                           by->how == CHK_SIZES_SHARED, yes);
   }
   z->wrong = "it is of no kind that holds at all sizes";
   if (proved) return ISO_OK;
@@ -91,9 +91,9 @@ static iso_code justified(chk_chain *z, const chk_sizes_step *by, bool *yes) {
 static iso_code take_steps(chk_chain *z) {
   chk_state *k = z->k;
   iso_code c = ISO_OK;
-  for (size_t i = 0; i < k->sizes->n_steps && !c && !chk_settled(k); i++) {
-    const chk_sizes_step *by = &k->sizes->step[i];
-    const chk_step *x = &k->step[by->step];
+  for (size_t i = 0; i < k->cert.sizes->n_steps && !c && !chk_settled(k); i++) {
+    const chk_sizes_step *by = &k->cert.sizes->step[i];
+    const chk_step *x = &k->cert.step[by->step];
     bool yes;
     c = justified(z, by, &yes);
     if (c) return c;
@@ -111,10 +111,10 @@ static iso_code check_whole(chk_chain *z) {
   const char *where = "";
   bool fine = true;
   uint32_t at = 0;
-  for (size_t i = 0; i < k->n_outputs; i++)
-    if (chk_chain_root(z, k->output[i].a) != chk_chain_root(z, k->output[i].b))
+  for (size_t i = 0; i < k->cert.n_outputs; i++)
+    if (chk_chain_root(z, k->cert.output[i].a) != chk_chain_root(z, k->cert.output[i].b))
       return chk_settle(k, CHK_REFUSED, "its scope does not follow: output %s is not joined",
-                        k->output[i].left);
+                        k->cert.output[i].left);
   iso_code c = chk_chain_masks(z, &fine, &where);
   if (!c && !fine)
     return chk_settle(k, CHK_REFUSED,
@@ -146,16 +146,16 @@ static iso_code start(chk_chain *z) {
 }
 
 static iso_code publish(chk_state *k) {
-  const size_t n = k->sizes->n_symbols;
+  const size_t n = k->cert.sizes->n_symbols;
   k->report->n_symbols = n;
-  k->report->symbol = k->sizes->symbol;
+  k->report->symbol = k->cert.sizes->symbol;
   return ISO_OK;
 }
 
 iso_code chk_sizes_check(chk_state *k) {
-  if (!k->sizes || k->o->trust_rules) return ISO_OK;
+  if (!k->cert.sizes || k->o->trust_rules) return ISO_OK;
   if (!k->oracle) return chk_settle(k, CHK_REFUSED, "its scope cannot be shown without an oracle");
-  if (k->n_fixed)
+  if (k->cert.n_fixed)
     return chk_settle(k, CHK_REFUSED, "its scope is for inputs that keep their captured values");
   chk_chain *z = calloc(1, sizeof *z);
   if (!z) return chk_nomem(k);

@@ -15,7 +15,7 @@ typedef enum chk_sizes_how {
 typedef struct chk_sizes_step {
   uint32_t step;
   chk_sizes_how how;
-  uint32_t first_name, n_names; /* in chk_state.name: sizes as INT, NAME or EXPR */
+  uint32_t first_name, n_names; /* in cert.name: sizes as INT, NAME or EXPR */
 } chk_sizes_step;
 
 typedef struct chk_sizes_call {

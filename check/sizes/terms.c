@@ -78,7 +78,7 @@ static bool within(const cap_symbol *claimed, const cap_symbol *admitted) {
 /* The left's symbol `left` is the right's `i`: what is claimed of it must be admitted there, too.
  */
 static iso_code meet(chk_chain *z, size_t left, size_t i) {
-  const cap_symbol *claimed = &z->k->sizes->symbol[left], *s = &z->k->graph[RIGHT]->symbol[i];
+  const cap_symbol *claimed = &z->k->cert.sizes->symbol[left], *s = &z->k->graph[RIGHT]->symbol[i];
   if (!(z->right[i] = rule_name(z->k->arena, claimed->name))) return chk_nomem(z->k);
   return within(claimed, s)
              ? ISO_OK
@@ -90,10 +90,10 @@ static iso_code read_symbols(chk_chain *z) {
   chk_state *k = z->k;
   const cap_graph *l = k->graph[LEFT], *r = k->graph[RIGHT];
   iso_code c = ISO_OK;
-  if (k->sizes->n_symbols != l->n_symbols)
+  if (k->cert.sizes->n_symbols != l->n_symbols)
     return chk_settle(k, CHK_REFUSED, "its scope does not speak of the left capture's symbols");
   for (size_t i = 0; i < l->n_symbols; i++) {
-    const cap_symbol *s = &k->sizes->symbol[i];
+    const cap_symbol *s = &k->cert.sizes->symbol[i];
     if (strcmp(s->name, l->symbol[i].name) != 0)
       return chk_settle(k, CHK_REFUSED, "its scope does not speak of the left capture's symbols");
     if (!within(s, &l->symbol[i]) || s->min > s->max)
@@ -114,9 +114,9 @@ static iso_code name_by_inputs(chk_chain *z) {
   const chk_state *k = z->k;
   const cap_graph *l = k->graph[LEFT], *r = k->graph[RIGHT];
   iso_code c = ISO_OK;
-  for (size_t s = 0; s < k->n_steps && !c; s++) {
-    const chk_term *a = &k->term[k->step[s].a], *b = &k->term[k->step[s].b];
-    if (k->step[s].kind != CHK_LEAF || a->call || b->call || a->side == b->side) continue;
+  for (size_t s = 0; s < k->cert.n_steps && !c; s++) {
+    const chk_term *a = &k->term[k->cert.step[s].a], *b = &k->term[k->cert.step[s].b];
+    if (k->cert.step[s].kind != CHK_LEAF || a->call || b->call || a->side == b->side) continue;
     const cap_node *x = a->side == LEFT ? a->node : b->node,
                    *y = a->side == LEFT ? b->node : a->node;
     const uint32_t rank = x->output[0].shape.rank;
@@ -238,8 +238,8 @@ iso_code chk_chain_read(chk_chain *z) {
     if (k->term[t].node) c = read_captured(z, t);
     else z->sized[t] = k->term[t].call;
   }
-  for (size_t i = 0; i < k->sizes->n_calls && !c && !chk_settled(k); i++) {
-    const chk_sizes_call *x = &k->sizes->call[i];
+  for (size_t i = 0; i < k->cert.sizes->n_calls && !c && !chk_settled(k); i++) {
+    const chk_sizes_call *x = &k->cert.sizes->call[i];
     if (k->term[x->term].node || !chk_chain_is_captured(z, x->call, k->term[x->term].call))
       return chk_settle(k, CHK_REFUSED, "sizes of term %u are not those of its call", x->term);
     z->sized[x->term] = x->call;

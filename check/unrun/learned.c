@@ -127,12 +127,12 @@ static iso_code over_names(chk_state *k, const rule_term *t, chk_related *r, con
 }
 
 iso_code chk_publish_related(chk_state *k) {
-  chk_related *list = iso_arena_alloc(k->arena, (k->n_steps + 1) * sizeof *list);
+  chk_related *list = iso_arena_alloc(k->arena, (k->cert.n_steps + 1) * sizeof *list);
   const char **name = malloc(MOST_NAMES * sizeof *name);
   iso_code c = list && name ? ISO_OK : chk_nomem(k);
   size_t n = 0;
-  for (size_t i = 0; i < k->n_steps && !c; i++) {
-    const chk_step *x = &k->step[i];
+  for (size_t i = 0; i < k->cert.n_steps && !c; i++) {
+    const chk_step *x = &k->cert.step[i];
     if (x->kind != CHK_LEAF || !chk_of_weights(k, x)) continue;
     const rule_term b = {.kind = RULE_VAR, .u = {.i = x->b}};
     chk_related r = {.right = k->term[x->a].side == RIGHT};

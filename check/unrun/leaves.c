@@ -40,8 +40,8 @@ iso_code chk_unrun_relations(chk_state *k) {
   uint32_t *up = malloc((k->n_terms + 1) * sizeof *up);
   iso_code c = up ? ISO_OK : chk_nomem(k);
   for (uint32_t i = 0; i < k->n_terms && !c; i++) up[i] = i;
-  for (size_t i = 0; i < k->n_steps && !c && !chk_settled(k); i++) {
-    const chk_step *x = &k->step[i];
+  for (size_t i = 0; i < k->cert.n_steps && !c && !chk_settled(k); i++) {
+    const chk_step *x = &k->cert.step[i];
     const rule_term b = {.kind = RULE_VAR, .u = {.i = x->b}};
     if (x->kind == CHK_LEAF && !joins_new(k, up, x->a, &b, 0))
       c = chk_settle(k, CHK_REFUSED, "step %zu: %s %s is related to a leaf twice", i,

@@ -5,14 +5,14 @@
 /* Each rule is one of what is no number, too. */
 static iso_code ask_rules(chk_state *k) {
   iso_code c = ISO_OK;
-  for (size_t i = 0; i < k->n_steps && !c && !chk_settled(k); i++) {
-    if (k->step[i].kind != CHK_RULE) continue;
-    const uint32_t which = k->step[i].rule;
+  for (size_t i = 0; i < k->cert.n_steps && !c && !chk_settled(k); i++) {
+    if (k->cert.step[i].kind != CHK_RULE) continue;
+    const uint32_t which = k->cert.step[i].rule;
     bool together = true, before = false;
     for (size_t j = 0; j < i && !before; j++)
-      before = k->step[j].kind == CHK_RULE && k->step[j].rule == which;
+      before = k->cert.step[j].kind == CHK_RULE && k->cert.step[j].rule == which;
     if (before || !k->o->together) continue;
-    const rule *r = rule_set_at(k->rule[which], 0);
+    const rule *r = rule_set_at(k->rules.rule[which], 0);
     c = k->o->together(k->o->together_ctx, r, &together, k->err);
     if (!c && !together)
       c = chk_settle(k, CHK_REFUSED,
@@ -24,9 +24,9 @@ static iso_code ask_rules(chk_state *k) {
 
 iso_code chk_unrun_numbers(chk_state *k) {
   chk_poles p;
-  for (size_t i = 0; i < k->n_steps; i++)
-    if (k->step[i].kind == CHK_RULE &&
-        rule_set_at(k->rule[k->step[i].rule], 0)->claimed != RULE_PROVED)
+  for (size_t i = 0; i < k->cert.n_steps; i++)
+    if (k->cert.step[i].kind == CHK_RULE &&
+        rule_set_at(k->rules.rule[k->cert.step[i].rule], 0)->claimed != RULE_PROVED)
       return chk_settle(k, CHK_REFUSED, "step %zu: nothing was run, and its rule is only tested",
                         i);
   iso_code c = ask_rules(k);
@@ -35,7 +35,7 @@ iso_code chk_unrun_numbers(chk_state *k) {
   if (p.seen || p.apart || p.told)
     return chk_settle(k, CHK_REFUSED,
                       "an operator may see what is no number, which only a run can tell");
-  if (!k->reads_masks[CHK_MASK_HALF] && !k->reads_masks[CHK_MASK_OTHER]) return ISO_OK;
+  if (!k->mask.reads[CHK_MASK_HALF] && !k->mask.reads[CHK_MASK_OTHER]) return ISO_OK;
   return chk_assume(k, RULE_ASSUMES_LITERAL,
                     "that no number comes near a mask that is read as minus infinity was not "
                     "looked at");

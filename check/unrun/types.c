@@ -202,9 +202,9 @@ static iso_code type_call(typing *x, uint32_t t) {
 
 static iso_code check_variables(typing *x, const chk_step *step, size_t at) {
   chk_state *k = x->k;
-  const rule *r = rule_set_at(k->rule[step->rule], 0);
+  const rule *r = rule_set_at(k->rules.rule[step->rule], 0);
   for (uint32_t i = 0; i < r->n_vars; i++) {
-    const uint32_t id = k->var[step->first_var + i];
+    const uint32_t id = k->cert.var[step->first_var + i];
     if (id == CHK_NONE) continue;
     const uint32_t *known = x->at[id];
     if (known[1] == 0)
@@ -229,8 +229,8 @@ iso_code chk_unrun_variables(chk_state *k) {
     if (!k->term[i].node) c = type_call(&x, i);
     else if (!(c = type_captured(&x, i))) c = learn(&x, i);
   }
-  for (size_t i = 0; i < k->n_steps && !c && !chk_settled(k); i++)
-    if (k->step[i].kind == CHK_RULE) c = check_variables(&x, &k->step[i], i);
+  for (size_t i = 0; i < k->cert.n_steps && !c && !chk_settled(k); i++)
+    if (k->cert.step[i].kind == CHK_RULE) c = check_variables(&x, &k->cert.step[i], i);
   free(x.at);
   free(x.of);
   free(x.list);

@@ -63,9 +63,9 @@ static inline void setup(void) {
                   .report = &report,
                   .arena = &report.arena,
                   .term = term,
-                  .step = step,
-                  .output = output,
-                  .fixed = fixed,
+                  .cert.step = step,
+                  .cert.output = output,
+                  .cert.fixed = fixed,
                   .err = &err};
   memset(term, 0, sizeof term);
   n_kept = 0;
@@ -74,10 +74,10 @@ static inline void setup(void) {
 static inline void teardown(void) {
   chk_masks_free(&k);
   chk_free_values(&k);
-  free(k.up);
-  free(k.unpinned);
-  free(k.captured);
-  free(k.assumption);
+  free(k.here.up);
+  free(k.here.unpinned);
+  free(k.mask.unread);
+  free(k.used.assumption);
   for (size_t i = 0; i < n_kept; i++) rule_tensor_unref(kept[i]);
   rule_schemas_free(schemas);
   iso_arena_fini(&report.arena);
@@ -205,13 +205,13 @@ static inline uint32_t at(int s, uint32_t node) {
 static inline uint32_t own(const rule_term *call) { return add_term(call, NULL, LEFT, 0); }
 
 static inline void add_step(chk_kind kind, uint32_t a, uint32_t b) {
-  ck_assert_uint_lt(k.n_steps, MAX_STEPS);
-  step[k.n_steps++] = (chk_step){.kind = kind, .a = a, .b = b};
+  ck_assert_uint_lt(k.cert.n_steps, MAX_STEPS);
+  step[k.cert.n_steps++] = (chk_step){.kind = kind, .a = a, .b = b};
 }
 
 static inline void add_output(const char *left, const char *right, uint32_t a, uint32_t b) {
-  ck_assert_uint_lt(k.n_outputs, MAX_RESULTS);
-  output[k.n_outputs++] = (chk_output){left, right, a, b};
+  ck_assert_uint_lt(k.cert.n_outputs, MAX_RESULTS);
+  output[k.cert.n_outputs++] = (chk_output){left, right, a, b};
 }
 
 /* What comes before the first step; nothing of it may be refused here. There is room for terms that
@@ -227,9 +227,9 @@ static inline void begin(void) {
 
 /* No two terms are equal. */
 static inline void part_all(void) {
-  for (uint32_t i = 0; i < MAX_TERMS; i++) k.up[i] = i;
+  for (uint32_t i = 0; i < MAX_TERMS; i++) k.here.up[i] = i;
 }
-static inline void unite(uint32_t a, uint32_t b) { k.up[chk_root(&k, a)] = chk_root(&k, b); }
+static inline void unite(uint32_t a, uint32_t b) { k.here.up[chk_root(&k, a)] = chk_root(&k, b); }
 
 /* Whether nothing was refused; the next question begins anew. */
 static inline bool accepted(iso_code c) {

@@ -53,7 +53,7 @@ START_TEST(tables_are_one_to_two_units_in_the_last_place) {
       /* Between two and four units it turns on where a number lies between powers of two. */
       if (units <= 2) ck_assert_msg(fine, "seed %d, %d: %s", (int)seed, units, report.reason);
       if (units > 4) ck_assert_msg(!fine, "seed %d, %d units", (int)seed, units);
-      if (fine) ck_assert_int_eq(k.assumption[0].kind, RULE_ASSUMES_VALUE);
+      if (fine) ck_assert_int_eq(k.used.assumption[0].kind, RULE_ASSUMES_VALUE);
       teardown();
     }
 }
@@ -144,7 +144,7 @@ static bool stored_taken(rule_dtype dtype, int digits, int units, iso_rng *rng) 
   add_captures();
   begin();
   const bool fine = accepted(chk_rounded(&k, 0, at(RIGHT, made), 0));
-  if (fine) ck_assert_int_eq(k.assumption[0].kind, RULE_ASSUMES_ROUNDING);
+  if (fine) ck_assert_int_eq(k.used.assumption[0].kind, RULE_ASSUMES_ROUNDING);
   teardown();
   return fine;
 }

@@ -16,7 +16,7 @@ static bool may_be_fixed(rule_tensor *t, const rule_domain *d) {
   }
   add_captures();
   fixed[0] = 0, fixed[1] = 1;
-  k.n_fixed = 2;
+  k.cert.n_fixed = 2;
   ck_assert(chk_may_be_fixed(&k, 0, &yes) == ISO_OK);
   teardown();
   return yes;
@@ -194,8 +194,8 @@ static bool kept_where(int left, int right, int apart, bool ask_right) {
   }
   if (apart == SECOND_SET) set[RIGHT][side[RIGHT].g.n_nodes] = z;
   add_captures();
-  if (apart != NOT_KEPT || ask_right) fixed[k.n_fixed++] = at(ask_right ? RIGHT : LEFT, 0);
-  if (apart != NOT_KEPT) fixed[k.n_fixed++] = at(ask_right ? LEFT : RIGHT, 0);
+  if (apart != NOT_KEPT || ask_right) fixed[k.cert.n_fixed++] = at(ask_right ? RIGHT : LEFT, 0);
+  if (apart != NOT_KEPT) fixed[k.cert.n_fixed++] = at(ask_right ? LEFT : RIGHT, 0);
   ck_assert(chk_may_be_fixed(&k, at(ask_right ? RIGHT : LEFT, 0), &yes) == ISO_OK);
   teardown();
   return yes;
@@ -227,7 +227,7 @@ START_TEST(tokens_stay_free_where_they_are_counted_too) {
       leaf(s, CAP_INPUT, "x", x);
       use_input(s, s ? LOOKS_UP : COUNTS, &rng);
       if (s == token) use_input(s, CHOOSES, &rng);
-      fixed[k.n_fixed++] = (uint32_t)(s ? side[LEFT].g.n_nodes : 0);
+      fixed[k.cert.n_fixed++] = (uint32_t)(s ? side[LEFT].g.n_nodes : 0);
     }
     add_captures();
     for (int s = 0; s < 2; s++) {

@@ -104,8 +104,8 @@ START_TEST(a_leaf_is_a_layout_that_has_its_value_and_no_other) {
     rule_tensor *value = keep(value_of(b, bind));
     const int64_t any = (int64_t)below(&rng, (uint64_t)value->numel);
     ck_assert_msg(takes(CAP_PARAMETER, value, b), "seed %d: %s", (int)seed, report.reason);
-    ck_assert_uint_eq(k.n_assumptions, 1);
-    ck_assert_int_eq(k.assumption[0].kind, RULE_ASSUMES_LEAF);
+    ck_assert_uint_eq(k.used.n, 1);
+    ck_assert_int_eq(k.used.assumption[0].kind, RULE_ASSUMES_LEAF);
     ck_assert(takes(CAP_PARAMETER, changed(value, RULE_F32, s, -1), b));
     ck_assert(!takes(CAP_PARAMETER, changed(value, RULE_F64, s, any), b));
     ck_assert(!takes(CAP_PARAMETER, changed(value, RULE_I64, s, -1), b));
@@ -157,7 +157,7 @@ static void colour_elements(void) {
   }
   ck_assert_int_le(base_of[N_LEAVES], MAX_ELEMENTS);
   for (uint32_t e = 0; e < base_of[N_LEAVES]; e++) colour[e] = e;
-  for (size_t s = 0; s < k.n_steps; s++) {
+  for (size_t s = 0; s < k.cert.n_steps; s++) {
     rule_tensor *of = value_of(step[s].b, number);
     for (int64_t i = 0; i < of->numel; i++) {
       const uint32_t from = colour[base_of[step[s].a] + i],
@@ -180,7 +180,7 @@ static bool share(uint32_t a, uint32_t b) {
 /* Leaves that are one by plain relations have one number. */
 static void join_plain(uint32_t plain[N_LEAVES]) {
   for (uint32_t i = 0; i < N_LEAVES; i++) plain[i] = i;
-  for (size_t s = 0; s < k.n_steps; s++) {
+  for (size_t s = 0; s < k.cert.n_steps; s++) {
     if (term[step[s].b].call) continue;
     const uint32_t from = plain[step[s].a], to = plain[step[s].b];
     for (uint32_t i = 0; i < N_LEAVES; i++)
@@ -194,7 +194,7 @@ static void random_relations(iso_rng *rng) {
   for (uint32_t i = 0; i < N_LEAVES; i++)
     leaf(i < 3 ? LEFT : RIGHT, CAP_PARAMETER, names[i], noise(rng, random_shape(rng)));
   add_captures();
-  for (int tries = 0; tries < 12 && k.n_steps < 4; tries++) {
+  for (int tries = 0; tries < 12 && k.cert.n_steps < 4; tries++) {
     const uint32_t a = (uint32_t)below(rng, N_LEAVES),
                    of = (uint32_t)below(rng, 3) + (a < 3 ? 3 : 0);
     rule_shape s = term[of].node->value->shape;
@@ -232,10 +232,10 @@ START_TEST(elements_of_one_leaf_stay_apart) {
     }
     const bool fine = accepted(chk_free_elements(&k));
     ck_assert_msg(fine == !one, "seed %d: %s", (int)seed, report.reason);
-    if (fine) ck_assert_msg((k.n_assumptions > 0) == other, "seed %d", (int)seed);
+    if (fine) ck_assert_msg((k.used.n > 0) == other, "seed %d", (int)seed);
     n_refused += !fine;
-    n_taken += fine && k.n_steps > 1;
-    n_shared += fine && k.n_assumptions > 0;
+    n_taken += fine && k.cert.n_steps > 1;
+    n_shared += fine && k.used.n > 0;
     teardown();
   }
   ck_assert_uint_gt(n_refused, 200);
@@ -262,7 +262,7 @@ START_TEST(what_leaves_share_is_listed_for_each_rank) {
       }
       begin();
       ck_assert(accepted(chk_free_elements(&k)));
-      ck_assert_uint_eq(k.n_assumptions, !ranks && second < 3);
+      ck_assert_uint_eq(k.used.n, !ranks && second < 3);
       teardown();
     }
 }
@@ -349,7 +349,7 @@ START_TEST(what_is_related_to_a_parameter_is_no_constant) {
     for (uint32_t i = 0; i < 5; i++) {
       const bool is_free = to_parameter && i < 4;
       ck_assert_int_eq(chk_leaf_is_free(&k, i), is_free);
-      ck_assert_int_eq(k.konst[i].v != NULL, !is_free);
+      ck_assert_int_eq(k.here.konst[i].v != NULL, !is_free);
     }
     teardown();
   }

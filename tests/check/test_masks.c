@@ -73,10 +73,10 @@ static void ask(uint32_t y) {
 
 /* Whether the masks of this kind may be read. */
 static bool taken(int kind) {
-  k.reads_masks[kind] = true;
+  k.mask.reads[kind] = true;
   const bool fine = accepted(chk_find_masks(&k));
-  ck_assert_uint_eq(k.n_assumptions, fine);
-  if (fine) ck_assert_int_eq(k.assumption[0].kind, RULE_ASSUMES_LITERAL);
+  ck_assert_uint_eq(k.used.n, fine);
+  if (fine) ck_assert_int_eq(k.used.assumption[0].kind, RULE_ASSUMES_LITERAL);
   return fine;
 }
 
@@ -108,7 +108,7 @@ START_TEST(a_mask_is_read_where_every_row_keeps_a_number) {
     ck_assert_msg(taken(kind == 0 ? CHK_MASK_HALF : CHK_MASK_OTHER) == fine, "seed %d: %s",
                   (int)seed, report.reason);
     for (int64_t i = 0; fine && i < ROWS * COLUMNS; i++)
-      ck_assert_double_eq(rule_tensor_get(k.konst[1].v[0], i), hides[i] ? -INFINITY : 0);
+      ck_assert_double_eq(rule_tensor_get(k.here.konst[1].v[0], i), hides[i] ? -INFINITY : 0);
     if (fine) ck_assert(rule_term_eq(k.term[sum].call, side[LEFT].node[sum].call));
     n_taken += fine;
     n_refused += !fine;
@@ -143,8 +143,8 @@ START_TEST(a_mask_has_to_stay_as_it_was_captured) {
     setup();
     ask(weigh(LEFT, masked(LEFT, kinds[i], mask_of(RULE_F32, -FLT_MAX, one_each), RULE_F32), -1,
               RULE_F32));
-    if (i == 4) fixed[k.n_fixed++] = 1;
-    if (i == 5) k.unpinned[1] = true;
+    if (i == 4) fixed[k.cert.n_fixed++] = 1;
+    if (i == 5) k.here.unpinned[1] = true;
     ck_assert_msg(taken(CHK_MASK_OTHER) == (i < 2 || i == 4), "%zu: %s", i, report.reason);
     teardown();
   }
@@ -222,13 +222,13 @@ START_TEST(a_call_that_writes_a_mask_is_read_as_writing_infinity) {
                                 SHAPE(ROWS, COLUMNS));
       ask(weigh(LEFT, y, -1, d));
       for (int turn = 0; turn < 2; turn++) {
-        k.n_assumptions = 0;
+        k.used.n = 0;
         ck_assert_msg(taken(kind == 0 ? CHK_MASK_HALF : CHK_MASK_OTHER) == !all, "%zu: %s", kind,
                       report.reason);
         if (all) break;
         ck_assert(k.term[y].call->child[2]->u.f == -INFINITY);
         ck_assert(rule_term_eq(k.term[y].call->child[0], arg[0]));
-        ck_assert(k.captured[y]->child[2]->u.f == least[kind]);
+        ck_assert(k.mask.unread[y]->child[2]->u.f == least[kind]);
       }
       teardown();
     }
@@ -276,7 +276,7 @@ START_TEST(what_constants_give_is_read_by_its_value_where_no_call_says_it) {
           ck_assert_str_eq(k.term[at(s, m)].call->u.s, "isomer::mask");
           ck_assert_int_eq(k.term[at(s, m)].call->child[0]->u.i, at(s, m));
           for (int64_t i = 0; i < ROWS * COLUMNS; i++)
-            ck_assert_double_eq(fabs(rule_tensor_get(k.konst[at(s, m)].v[0], i)),
+            ck_assert_double_eq(fabs(rule_tensor_get(k.here.konst[at(s, m)].v[0], i)),
                                 one_each[i] ? INFINITY : 0);
         } else {
           ck_assert_ptr_eq(k.term[at(s, m)].call, before);
@@ -297,19 +297,19 @@ static bool far_enough(size_t kind, double most, bool rule_reads, bool *near) {
     static const char text[] =
         "(rule a (var x f (3)) (lhs (aten::add.Scalar x -3.4e38 1)) (rhs x))";
     ck_assert_msg(rule_set_parse(text, SIZE_MAX, "rule", &set, &err) == ISO_OK, "%s", err.msg);
-    k.rule = &set;
-    k.n_rules = 1;
+    k.rules.rule = &set;
+    k.rules.n = 1;
   }
   ask(weigh(LEFT, masked(LEFT, CAP_BUFFER, mask_of(d, least[kind], one_each), d), -1, d));
-  k.reads_masks[kind == 0 ? CHK_MASK_HALF : CHK_MASK_OTHER] = !rule_reads;
+  k.mask.reads[kind == 0 ? CHK_MASK_HALF : CHK_MASK_OTHER] = !rule_reads;
   ck_assert(accepted(chk_find_masks(&k)));
   rule_tensor *x = make(SHAPE(ROWS, COLUMNS));
   rule_tensor_set(x, 5, most);
-  k.real[0].v = calloc(1, sizeof *k.real[0].v);
-  k.real[0].v[0] = x;
-  k.real[0].n = 1;
+  k.here.real[0].v = calloc(1, sizeof *k.here.real[0].v);
+  k.here.real[0].v[0] = x;
+  k.here.real[0].n = 1;
   const bool fine = accepted(chk_near_masks(&k));
-  *near = k.near_masks;
+  *near = k.mask.near;
   teardown();
   rule_set_free(set);
   return fine;
@@ -345,9 +345,9 @@ START_TEST(numbers_of_the_mask_itself_have_to_be_far_from_it) {
       rule_tensor_set(mask, i ? i : 1, number[n]);
       ask(weigh(LEFT, masked(LEFT, CAP_BUFFER, mask, RULE_F64), -1, RULE_F64));
       ck_assert(taken(CHK_MASK_OTHER));
-      k.real[0].v = calloc(1, sizeof *k.real[0].v);
-      k.real[0].v[0] = make(SHAPE(ROWS, COLUMNS));
-      k.real[0].n = 1;
+      k.here.real[0].v = calloc(1, sizeof *k.here.real[0].v);
+      k.here.real[0].v[0] = make(SHAPE(ROWS, COLUMNS));
+      k.here.real[0].n = 1;
       ck_assert_msg(accepted(chk_near_masks(&k)) == (n == 0 || n == 3), "%zu", n);
       teardown();
     }
@@ -360,8 +360,8 @@ START_TEST(captures_are_left_alone_where_nothing_reads_masks) {
   ask(weigh(LEFT, masked(LEFT, CAP_BUFFER, mask_of(RULE_F32, -FLT_MAX, one_each), RULE_F32), -1,
             RULE_F32));
   ck_assert(accepted(chk_find_masks(&k)) && accepted(chk_near_masks(&k)));
-  ck_assert(!k.masks && !k.captured && k.n_assumptions == 0 && !k.near_masks);
-  ck_assert(rule_tensor_get(k.konst[1].v[0], 0) == (double)-FLT_MAX);
+  ck_assert(!k.mask.found && !k.mask.unread && k.used.n == 0 && !k.mask.near);
+  ck_assert(rule_tensor_get(k.here.konst[1].v[0], 0) == (double)-FLT_MAX);
   teardown();
 }
 END_TEST

@@ -63,7 +63,7 @@ static drawn draw(iso_rng *rng) {
                  wrapped(at(RIGHT, d.node[1][h][q]), rng));
     }
   }
-  for (size_t i = 0; i < k.n_outputs; i++) unite(output[i].a, output[i].b);
+  for (size_t i = 0; i < k.cert.n_outputs; i++) unite(output[i].a, output[i].b);
   return d;
 }
 
@@ -75,18 +75,18 @@ static void refuses(const char *what) {
 }
 
 static void forge_list(void) {
-  const size_t n = k.n_outputs;
+  const size_t n = k.cert.n_outputs;
   for (size_t i = 0; i < n; i++) {
     const chk_output was = output[i], last = output[n - 1];
     output[i] = last;
-    k.n_outputs--;
+    k.cert.n_outputs--;
     refuses("an output is left out");
     output[i] = was;
-    k.n_outputs++;
+    k.cert.n_outputs++;
     output[n] = was;
-    k.n_outputs++;
+    k.cert.n_outputs++;
     refuses("an output is listed twice");
-    k.n_outputs--;
+    k.cert.n_outputs--;
     output[i].left = "nobody";
     refuses("there is no such output");
     output[i] = was;
@@ -94,7 +94,7 @@ static void forge_list(void) {
 }
 
 static void forge_terms(void) {
-  for (size_t i = 0; i < k.n_outputs; i++) {
+  for (size_t i = 0; i < k.cert.n_outputs; i++) {
     const chk_output was = output[i];
     for (uint32_t t = 0; t < side[0].g.n_nodes + side[1].g.n_nodes; t++) {
       output[i].a = t;
@@ -107,10 +107,10 @@ static void forge_terms(void) {
       output[i].b = was.b;
     }
     output[i].b = own(CALL("aten::neg", v(was.b)));
-    k.up[output[i].b] = chk_root(&k, was.a);
+    k.here.up[output[i].b] = chk_root(&k, was.a);
     refuses("the second term is computed from the output");
     output[i].b = own(CALL("aten::unsqueeze", v(was.b), num(0)));
-    k.up[output[i].b] = chk_root(&k, was.a);
+    k.here.up[output[i].b] = chk_root(&k, was.a);
     refuses("the second term has another shape");
     output[i] = was;
   }
@@ -118,9 +118,9 @@ static void forge_terms(void) {
 
 /* Without one of the joins: they make a forest, so that its pair is then apart. */
 static void forge_joins(void) {
-  for (size_t i = 0; i < k.n_outputs; i++) {
+  for (size_t i = 0; i < k.cert.n_outputs; i++) {
     part_all();
-    for (size_t j = 0; j < k.n_outputs; j++)
+    for (size_t j = 0; j < k.cert.n_outputs; j++)
       if (j != i) unite(output[j].a, output[j].b);
     refuses("its terms are not joined");
   }
@@ -128,7 +128,7 @@ static void forge_joins(void) {
 
 static void forge_pairs(const drawn *d) {
   if (d->n_heads < 2) return;
-  chk_output *a = &output[0], *b = &output[k.n_outputs - 1];
+  chk_output *a = &output[0], *b = &output[k.cert.n_outputs - 1];
   const chk_output was[2] = {*a, *b};
   a->right = was[1].right, a->b = was[1].b;
   b->right = was[0].right, b->b = was[0].b;
@@ -185,7 +185,7 @@ static bool function_taken(const char *name, int kept_on, bool other_input) {
   }
   add_captures();
   for (int s = 0; s < 2; s++)
-    if (kept_on & (1 << s)) fixed[k.n_fixed++] = at(s, 0);
+    if (kept_on & (1 << s)) fixed[k.cert.n_fixed++] = at(s, 0);
   begin();
   const bool fine = accepted(chk_fixed_inputs(&k));
   teardown();

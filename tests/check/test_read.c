@@ -33,12 +33,13 @@ static void begin_reading(void) {
     leaf(s, CAP_PARAMETER, "w", keep(make(SHAPE(2))));
     op(s, CALL("aten::add.Tensor", v(0), v(1), num(1)));
   }
-  k.term = NULL, k.step = NULL, k.output = NULL, k.fixed = NULL;
+  k.term = NULL, k.cert.step = NULL, k.cert.output = NULL, k.cert.fixed = NULL;
 }
 
 static void end_reading(void) {
-  for (size_t i = 0; i < k.n_rules; i++) rule_set_free(k.rule[i]);
-  void *owned[] = {k.rule, k.term, k.number, k.step, k.var, k.name, k.output, k.fixed};
+  for (size_t i = 0; i < k.rules.n; i++) rule_set_free(k.rules.rule[i]);
+  void *owned[] = {k.rules.rule, k.term,      k.cert.number, k.cert.step,
+                   k.cert.var,   k.cert.name, k.cert.output, k.cert.fixed};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
   k.n_terms = 0;
   teardown();
@@ -83,8 +84,8 @@ START_TEST(what_a_certificate_says_is_read) {
   begin_reading();
   ck_assert_msg(read_text(whole) == CHK_HOLDS, "%s", report.reason);
   const uint32_t number[] = {3, 1, 6, 7, 0};
-  ck_assert_uint_eq(k.n_numbers, 5);
-  for (size_t i = 0; i < 5; i++) ck_assert_uint_eq(k.number[i], number[i]);
+  ck_assert_uint_eq(k.cert.n_numbers, 5);
+  for (size_t i = 0; i < 5; i++) ck_assert_uint_eq(k.cert.number[i], number[i]);
   ck_assert_uint_eq(k.n_terms, 8);
   for (uint32_t i = 0; i < 6; i++) {
     ck_assert(k.term[i].node == &side[i / 3].node[i % 3] && k.term[i].side == (int)i / 3);
@@ -112,19 +113,20 @@ START_TEST(steps_are_read_in_order) {
   static const uint32_t pairs[][2] = {{3, 0}, {1, 6}, {6, 7}, {7, 6}, {6, 1}, {7, 1}, {7, 1}};
   begin_reading();
   ck_assert(read_text(whole) == CHK_HOLDS);
-  ck_assert_uint_eq(k.n_steps, 7);
+  ck_assert_uint_eq(k.cert.n_steps, 7);
   for (size_t i = 0; i < 7; i++)
-    ck_assert(k.step[i].kind == kinds[i] && k.step[i].a == pairs[i][0] &&
-              k.step[i].b == pairs[i][1]);
-  ck_assert(k.n_vars == 2 && k.var[k.step[5].first_var] == 6 && k.step[6].first_var == 1);
-  ck_assert(k.var[1] == CHK_NONE);
-  ck_assert(k.n_names == 1 && k.step[5].n_names == 1 && k.step[6].n_names == 0);
-  ck_assert(!strcmp(k.name[0].name, "size0") && k.name[0].value->u.i == 4);
-  ck_assert(k.n_fixed == 2 && k.fixed[0] == 0 && k.fixed[1] == 4);
-  ck_assert(k.n_outputs == 1 && k.output[0].a == 0 && k.output[0].b == 3);
-  ck_assert(!strcmp(k.output[0].left, "y") && !strcmp(k.output[0].right, "z"));
-  ck_assert(k.n_rules == 1 && k.evidence == RULE_PROVED);
-  ck_assert(!k.reads_masks[CHK_MASK_HALF] && !k.reads_masks[CHK_MASK_OTHER]);
+    ck_assert(k.cert.step[i].kind == kinds[i] && k.cert.step[i].a == pairs[i][0] &&
+              k.cert.step[i].b == pairs[i][1]);
+  ck_assert(k.cert.n_vars == 2 && k.cert.var[k.cert.step[5].first_var] == 6 &&
+            k.cert.step[6].first_var == 1);
+  ck_assert(k.cert.var[1] == CHK_NONE);
+  ck_assert(k.cert.n_names == 1 && k.cert.step[5].n_names == 1 && k.cert.step[6].n_names == 0);
+  ck_assert(!strcmp(k.cert.name[0].name, "size0") && k.cert.name[0].value->u.i == 4);
+  ck_assert(k.cert.n_fixed == 2 && k.cert.fixed[0] == 0 && k.cert.fixed[1] == 4);
+  ck_assert(k.cert.n_outputs == 1 && k.cert.output[0].a == 0 && k.cert.output[0].b == 3);
+  ck_assert(!strcmp(k.cert.output[0].left, "y") && !strcmp(k.cert.output[0].right, "z"));
+  ck_assert(k.rules.n == 1 && k.cert.evidence == RULE_PROVED);
+  ck_assert(!k.mask.reads[CHK_MASK_HALF] && !k.mask.reads[CHK_MASK_OTHER]);
   end_reading();
 }
 END_TEST
@@ -297,8 +299,8 @@ START_TEST(masks_that_are_read_are_told_apart) {
     char *text = json_dumps(doc, 0);
     begin_reading();
     ck_assert(read_text(text) == CHK_HOLDS);
-    ck_assert(k.reads_masks[CHK_MASK_HALF] == (bits & 1));
-    ck_assert(k.reads_masks[CHK_MASK_OTHER] == (bits & 2) / 2);
+    ck_assert(k.mask.reads[CHK_MASK_HALF] == (bits & 1));
+    ck_assert(k.mask.reads[CHK_MASK_OTHER] == (bits & 2) / 2);
     end_reading();
     free(text);
     json_decref(doc);

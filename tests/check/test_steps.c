@@ -25,7 +25,7 @@ static rule_set *set;
 static bool open; /* something has no value at these sizes */
 
 static const rule_term *value_of_name(const char *text) {
-  for (size_t i = 0; i < k.n_names; i++)
+  for (size_t i = 0; i < k.cert.n_names; i++)
     if (strcmp(name[i].name, text) == 0) return name[i].value;
   return NULL;
 }
@@ -46,8 +46,8 @@ static void draw_names(const rule_term *t, iso_rng *rng) {
   const rule_term *v = kind == 'f' ? rule_float(&arena, iso_rng_normal(rng))
                                    : rule_int(&arena, 1 + (int64_t)iso_rng_below(rng, 9));
   open |= kind == 'l';
-  ck_assert_uint_lt(k.n_names, MOST_NAMES);
-  name[k.n_names++] = (chk_name){t->u.s, v};
+  ck_assert_uint_lt(k.cert.n_names, MOST_NAMES);
+  name[k.cert.n_names++] = (chk_name){t->u.s, v};
 }
 
 /* A side with its variables, names and expressions replaced; each call is a term by itself. */
@@ -81,12 +81,12 @@ static bool apply(const rule *r, uint64_t seed) {
   the_rule = r;
   open = r->n_where > 0;
   k = (chk_state){.term = term,
-                  .rule = &set,
-                  .read = read,
-                  .n_rules = 1,
-                  .var = var,
-                  .name = name,
-                  .up = up,
+                  .rules.rule = &set,
+                  .rules.read = read,
+                  .rules.n = 1,
+                  .cert.var = var,
+                  .cert.name = name,
+                  .here.up = up,
                   .report = &report,
                   .arena = &arena,
                   .n_terms = r->n_vars + SPARE,
@@ -103,7 +103,7 @@ static bool apply(const rule *r, uint64_t seed) {
   step = (chk_step){.kind = CHK_RULE,
                     .a = (uint32_t)a->u.i,
                     .b = (uint32_t)b->u.i,
-                    .n_names = (uint32_t)k.n_names};
+                    .n_names = (uint32_t)k.cert.n_names};
   return !open;
 }
 
@@ -181,14 +181,14 @@ static void forge_step(void) {
     refuses("a variable's term");
     var[i] = i;
   }
-  for (size_t i = 0; i < k.n_names; i++) {
+  for (size_t i = 0; i < k.cert.n_names; i++) {
     const rule_term *v = name[i].value;
     name[i].value =
         v->kind == RULE_FLOAT ? rule_int(&arena, 2) : rule_float(&arena, (double)v->u.i);
     refuses("the kind of a name's value");
     name[i].value = v;
   }
-  name[k.n_names] = (chk_name){"nobody", rule_int(&arena, 1)};
+  name[k.cert.n_names] = (chk_name){"nobody", rule_int(&arena, 1)};
   step.n_names++;
   refuses("the number of names");
   step = was;
@@ -285,7 +285,7 @@ START_TEST(arguments_are_equal_by_the_steps_before) {
     iso_rng rng = iso_rng_new(seed, 2);
     uint32_t colour[8];
     iso_arena_init(&arena);
-    k = (chk_state){.up = up};
+    k = (chk_state){.here.up = up};
     for (uint32_t i = 0; i < 8; i++) up[i] = colour[i] = i;
     for (uint64_t n = iso_rng_below(&rng, 8); n-- > 0;) {
       const uint32_t a = (uint32_t)iso_rng_below(&rng, 8), b = (uint32_t)iso_rng_below(&rng, 8),
@@ -314,9 +314,9 @@ static void stands_for(rule_dtype dtype, const int64_t *dim, uint32_t rank, bool
   memcpy(s.dim, dim, rank * sizeof *dim);
   ck_assert(rule_tensor_new(dtype, &s, &t, &err) == ISO_OK);
   chk_values real[1] = {{&t, 1}};
-  k.real = real;
-  k.step = &step;
-  k.n_steps = 1;
+  k.here.real = real;
+  k.cert.step = &step;
+  k.cert.n_steps = 1;
   report = (chk_report){0};
   ck_assert(chk_variables(&k) == ISO_OK);
   ck_assert_msg((report.outcome == CHK_HOLDS) == want, "rank %u: %s", rank, report.reason);
@@ -328,7 +328,7 @@ START_TEST(variables_have_the_kind_and_shape_that_they_are_declared) {
       "(rule r (var x f (N (* 2 N))) (lhs (aten::neg x)) (rhs (aten::mul.Tensor "
       "x -1)))";
   ck_assert_msg(rule_set_parse(text, SIZE_MAX, "test", &set, &err) == ISO_OK, "%s", err.msg);
-  ck_assert(apply(rule_set_at(set, 0), 1) && k.n_names == 1);
+  ck_assert(apply(rule_set_at(set, 0), 1) && k.cert.n_names == 1);
   name[0].value = rule_int(&arena, 3);
   stands_for(RULE_F64, (int64_t[]){3, 6}, 2, true);
   stands_for(RULE_F16, (int64_t[]){3, 6}, 2, true);

@@ -277,11 +277,11 @@ static bool weighed(const char *text, bool looks, rule_status says, rule_status 
   ck_assert_msg(rule_set_parse(text, SIZE_MAX, "rule", &set, &err) == ISO_OK, "%s", err.msg);
   input();
   const uint32_t q = of(made_by, v(0), NULL, RULE_F64);
-  k.rule = &set;
-  k.n_rules = 1;
+  k.rules.rule = &set;
+  k.rules.n = 1;
   (void)poles_of(looks ? of("aten::nan_to_num", v(q), NULL, RULE_F64) : q);
   add_step(applied, 0, 0);
-  k.evidence = says;
+  k.cert.evidence = says;
   report.evidence = shown;
   const bool fine = accepted(chk_weigh_undefined(&k, last));
   *out = report.evidence;
