@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "lint/placement/blame/scale.h"
+#include "rules/names.h"
 
 /* ---- helpers ---- */
 
@@ -64,13 +65,12 @@ static bool groups_differ(const plc *x, const plc_tuple *t) {
   return false;
 }
 
-/* operator: collectives are words of captures. The dimension that a gathering collective joins;
- * PLC_NONE: it gathers nothing. */
+/* The dimension that a gathering collective joins; PLC_NONE: it gathers nothing. */
 static uint32_t gathers(const plc *x, const plc_tuple *t) {
   for (uint32_t r = 0; r < x->mesh.n; r++) {
     const rule_term *c = t->node[r] == PLC_NONE ? NULL : plc_node(x, t->node[r])->call;
     if (!c) continue;
-    const bool is = strcmp(c->u.s, "dist::all_gather") == 0 && c->n == 2;
+    const bool is = strcmp(c->u.s, OP_DIST_ALL_GATHER) == 0 && c->n == 2;
     return is && c->child[1]->kind == RULE_INT ? (uint32_t)c->child[1]->u.i : PLC_NONE;
   }
   return PLC_NONE;
