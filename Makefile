@@ -109,6 +109,7 @@ help:
 	@echo 'headers    public headers compile alone as C11 and C++, their examples are in step'
 	@echo 'bench      what it costs, as ratios: bench-compare [CAPTURES=DIR] [ROUNDS=7], bench-ranks, bench-roles [ROUNDS=3]'
 	@echo '           and bench-egraph [BENCH_DATA=DIR] [BENCH_PEER=COMMAND] [REPEAT=3] [WORKLOADS="ac-8 ..."], bench-joins'
+	@echo 'bench-before OLD=DIR  beside an older tree that is built there, in turns: the engine, comparisons, rules check: [ROUNDS=5]'
 	@echo 'bench-real GPT-2 and Qwen2-0.5B in full size, made with random weights: seconds and memory (10 GB on disk), a Python with torch'
 	@echo 'campaign   a million random traces of the e-graph'
 	@echo 'mutation   captures broken and rewritten at one place: [CAPTURES=DIR] [BREAKING=24] [PRESERVING=12] [SEED=1] [FAULTS=2], a Python with torch'
@@ -490,6 +491,10 @@ bench: bench-egraph bench-compare bench-ranks bench-roles
 bench-egraph: $(B)/isomer $(B)/tests/bench/textbook
 	@python3 tests/bench/egraph.py --isomer $(B)/isomer --textbook $(B)/tests/bench/textbook --repeat $(or $(REPEAT),3) \
 	  $(if $(BENCH_DATA),--data $(BENCH_DATA)) $(if $(BENCH_PEER),--peer '$(BENCH_PEER)') $(WORKLOADS)
+# Beside an older tree, built in OLD, in turns (tests/bench/before.py).
+.PHONY: bench-before
+bench-before: all
+	@python3 tests/bench/before.py --isomer $(B)/isomer --old '$(OLD)' --rounds $(or $(ROUNDS),5)
 # Patterns that a join in a poor order takes squares of steps for: how time grows.
 bench-joins: $(B)/isomer
 	@$(JOINS)
