@@ -152,11 +152,11 @@ static const rule_term *operand(builder *b, const spot *at, uint32_t node, side 
   const cap_node *n = &b->x->g->node[node];
   const roles_place *p = &b->x->place[node];
   const bool many = p->kind == ROLES_MANY, open = p->kind == ROLES_OPEN || many;
-  const bool apart = open || (at->deeper && n->call && !roles_is_collective(n));
+  const bool apart = open || (at->deeper && n->call && !b->x->meets[node]);
   /* What is `times` is the tensor itself for the operator in hand alone: that has been seen to. */
   if (b->fails || (p->times && (at->depth || apart))) return fail(b);
   if (!apart) return placed(b, node, s);
-  if (!n->call || roles_is_collective(n) || at->depth == MOST_DEPTH) return fail(b);
+  if (!n->call || b->x->meets[node] || at->depth == MOST_DEPTH) return fail(b);
   const spot below = {node, many ? at->depth : at->depth + 1,
                       at->deeper && !many ? at->deeper - 1 : at->deeper, dim_below(b, at, node)};
   return operator(b, below, s);
@@ -246,6 +246,7 @@ static iso_code ask(builder *b, const rule_term *lhs, const rule_term *rhs, cons
   if (fresh) {
     x->verdict[i] = (rule_verdict){0};
     x->uses[i] = 0;
+    x->n_asked = i + 1;
     if (roles_runs(x, &r)) c = decide(x, &r, &x->verdict[i]);
   }
   const rule_verdict *v = &x->verdict[i];

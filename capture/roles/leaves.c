@@ -1,8 +1,9 @@
 /* Leaves of the ranks as leaves of one: the same on all ranks, or parts along a dimension.
  *
- * The other graph's leaf of the same name says which: of its shape each rank has the whole. Parts
- * are the definition of what they are parts of, and so need no reason; that all have one value is
- * taken for all values, and noted. */
+ * The other graph's leaf of the same name says which: of its shape each rank has the whole. Where
+ * some of the ranks become one, the members of a team may hold it in parts among them. Parts are
+ * the definition of what they are parts of, and so need no reason; that all have one value is taken
+ * for all values, and noted. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,15 +39,41 @@ static bool all_same(const roles_work *x, uint32_t j) {
   return true;
 }
 
-/* The dimension that ranks share; RULE_MAX_RANK: there is none. */
-static uint32_t shared_dim(const rule_shape *whole, const rule_shape *own, uint32_t n) {
-  uint32_t found = RULE_MAX_RANK;
-  for (uint32_t d = 0; whole->rank == own->rank && d < own->rank; d++) {
+/* How many tensors of the one shape tile one of the other; 0: none do. */
+static uint64_t tiles(const rule_shape *whole, const rule_shape *own) {
+  uint64_t n = 1;
+  if (whole->rank != own->rank) return 0;
+  for (uint32_t d = 0; d < own->rank; d++) {
     if (whole->dim[d] == own->dim[d]) continue;
-    if (found != RULE_MAX_RANK || own->dim[d] < 1 || whole->dim[d] / n != own->dim[d] ||
-        whole->dim[d] % n)
-      return RULE_MAX_RANK;
-    found = d;
+    if (own->dim[d] < 1 || whole->dim[d] % own->dim[d]) return 0;
+    n *= (uint64_t)(whole->dim[d] / own->dim[d]);
+    if (n > UINT32_MAX) return 0;
+  }
+  return n;
+}
+
+/* Whether the tensor is one of the tiles of the other, byte by byte. */
+static bool is_tile(const rule_tensor *whole, const rule_tensor *own) {
+  uint64_t n = tiles(&whole->shape, &own->shape);
+  const size_t size = rule_dtype_size(own->dtype);
+  bool found = false;
+  if (whole->dtype != own->dtype || !own->numel) return false;
+  for (uint64_t k = 0; k < n && !found; k++) {
+    found = true;
+    for (int64_t i = 0; i < own->numel && found; i++) {
+      int64_t at = 0, step = 1, rest = i;
+      uint64_t tile = k;
+      for (uint32_t d = own->shape.rank; d-- > 0;) {
+        const int64_t many = whole->shape.dim[d] / own->shape.dim[d];
+        at += step *
+              ((int64_t)(tile % (uint64_t)many) * own->shape.dim[d] + rest % own->shape.dim[d]);
+        tile /= (uint64_t)many;
+        rest /= own->shape.dim[d];
+        step *= whole->shape.dim[d];
+      }
+      found = memcmp((const char *)whole->data + (size_t)at * size,
+                     (const char *)own->data + (size_t)i * size, size) == 0;
+    }
   }
   return found;
 }
@@ -83,50 +110,95 @@ static void range_of(const cap_node *n, roles_place *p) {
   p->ranged = true, p->low = (int64_t)d->low, p->high = (int64_t)d->high;
 }
 
-static iso_code note(roles_work *x, const char ***line, const char *text) {
+/* The ranks, as ranks are called where those before have become one. */
+static iso_code say(roles_work *x, uint32_t j, const char *name, const roles_place *p) {
+  iso_arena *a = &x->out->arena;
+  const char *rest;
+  const uint32_t first = (uint32_t)roles_rank_of(x->g->node[x->leaf[j]].name, &rest);
+  const uint32_t second = first + x->stride, last = first + (x->n_ranks - 1) * x->stride;
+  const char *every = x->stride > 1 ? iso_arena_printf(a, ", every %u ranks,", x->stride) : "";
+  if (!every) return roles_nomem(x);
+  const char *text =
+      p->kind == ROLES_SAME
+          ? iso_arena_printf(a, "right's rank%u.%s to rank%u.%s%s repeat rank%u.%s", second, name,
+                             last, name, every, first, name)
+          : iso_arena_printf(a, "right's rank%u.%s to rank%u.%s%s are parts along dimension %u",
+                             first, name, last, name, every, p->dim);
   if (!text) return roles_nomem(x);
-  (*line)[x->out->n_notes++] = text;
+  x->note[x->n_notes++] = text;
   return ISO_OK;
 }
 
-static iso_code say(roles_work *x, const char ***line, const char *name, const roles_place *p) {
-  iso_arena *a = &x->out->arena;
-  return note(x, line,
-              p->kind == ROLES_SAME
-                  ? iso_arena_printf(a, "right's rank1.%s to rank%u.%s repeat rank0.%s", name,
-                                     x->n_ranks - 1, name, name)
-                  : iso_arena_printf(a,
-                                     "right's rank0.%s to rank%u.%s are parts along dimension %u",
-                                     name, x->n_ranks - 1, name, p->dim));
+/* Whether the members of a team may hold the other graph's leaf among them: it is so many tiles. */
+static bool held_in_team(const roles_work *x, const cap_node *whole, uint64_t n) {
+  return whole && n && roles_n_team(x) % n == 0;
 }
 
 /* Whether ranks may have other values of it than those that were captured, which no leaf of the
  * other graph says to be one. */
-static bool may_differ(const cap_node *n, const cap_node *whole) {
+static bool may_differ(const roles_work *x, const cap_node *n, const cap_node *whole) {
   return (n->kind == CAP_INPUT || n->kind == CAP_PARAMETER) &&
-         !(whole && rule_shape_eq(&whole->output[0].shape, &n->output[0].shape));
+         !(whole && held_in_team(x, whole, tiles(&whole->output[0].shape, &n->output[0].shape)));
+}
+
+/* Whether ranks may share the leaf along the dimension. Members of a team may have parts of what
+ * they have together: then it is a part of the other graph's by its value. */
+static iso_code may_share(roles_work *x, uint32_t j, const cap_node *whole, uint32_t d, bool *yes) {
+  const rule_shape *own = &x->g->node[x->leaf[j]].output[0].shape, *all = &whole->output[0].shape;
+  const uint64_t n = tiles(all, own);
+  rule_tensor *mine = NULL;
+  *yes = n && n % x->n_ranks == 0 && own->dim[d] > 0 &&
+         all->dim[d] / own->dim[d] % x->n_ranks == 0 && held_in_team(x, whole, n / x->n_ranks);
+  if (!*yes || n == x->n_ranks) return ISO_OK;
+  const iso_code c = join(x, j, d, 0, &mine);
+  *yes = !c && whole->value && is_tile(whole->value, mine);
+  rule_tensor_unref(mine);
+  return c;
+}
+
+/* The dimension that ranks share; RULE_MAX_RANK: there is none. */
+static iso_code shared_dim(roles_work *x, uint32_t j, const cap_node *whole, uint32_t *dim) {
+  const rule_shape *own = &x->g->node[x->leaf[j]].output[0].shape;
+  iso_code c = ISO_OK;
+  bool yes = false;
+  *dim = RULE_MAX_RANK;
+  for (uint32_t d = 0; d < own->rank && !c && !yes; d++) {
+    c = may_share(x, j, whole, d, &yes);
+    if (yes) *dim = d;
+  }
+  return c;
 }
 
 /* How the ranks share leaf `j`; `own`: each has one of its own. */
 static iso_code decide(roles_work *x, uint32_t j, const char *name, bool own, roles_place *p) {
   const cap_node *n = &x->g->node[x->leaf[j]], *whole = namesake(x, name);
-  const uint32_t d = whole && own
-                         ? shared_dim(&whole->output[0].shape, &n->output[0].shape, x->n_ranks)
-                         : RULE_MAX_RANK;
+  uint32_t d = RULE_MAX_RANK;
+  iso_code c = ISO_OK;
   for (uint32_t r = 0; r < x->n_ranks; r++)
     if (!value_of(x, held_by(x, r, j), 0)) return roles_refuse(x, "%s has no value", name);
+  const bool may_be_one = !may_differ(x, n, whole) && all_same(x, j);
+  if (whole && own && !(may_be_one && roles_n_team(x) > 1)) c = shared_dim(x, j, whole, &d);
+  if (c) return c;
   *p = (roles_place){.kind = d < RULE_MAX_RANK ? ROLES_PART : ROLES_SAME, .dim = d};
   range_of(n, p);
-  if (p->kind == ROLES_SAME && own && may_differ(n, whole))
+  if (p->kind == ROLES_SAME && own && may_differ(x, n, whole))
     return roles_refuse(x, "%s is no leaf of the other capture, of its shape", name);
-  if (p->kind == ROLES_SAME && !all_same(x, j))
+  if (p->kind == ROLES_SAME && !may_be_one && !all_same(x, j))
     return roles_refuse(x, "%s is not the same on all ranks, and no part of one tensor", name);
   if (p->kind == ROLES_PART && n->domain && rule_domain_is_joint(n->domain))
     return roles_refuse(x, "the domain of %s speaks of all its elements", name);
   return ISO_OK;
 }
 
-static iso_code add(roles_work *x, uint32_t j, const char *name, roles_place *p) {
+/* What is one rank's of a team keeps its number there. */
+static const char *name_in_team(const roles_work *x, const char *name) {
+  const char *rest = name;
+  const int64_t r = roles_rank_of(name, &rest);
+  if (r < 0 || roles_n_team(x) == 1) return rest;
+  return iso_arena_printf(&x->g->arena, "rank%u.%s", roles_member(x, (uint32_t)r), rest);
+}
+
+static iso_code add(roles_work *x, uint32_t j, roles_place *p) {
   const cap_node *n = &x->g->node[x->leaf[j]];
   const size_t sets = n_sets(x, n);
   cap_output *what = iso_arena_alloc(&x->g->arena, sizeof *what);
@@ -138,7 +210,7 @@ static iso_code add(roles_work *x, uint32_t j, const char *name, roles_place *p)
   *what = n->output[0];
   if (p->kind == ROLES_PART) what->shape.dim[p->dim] *= x->n_ranks;
   m->as.output = what;
-  m->as.name = name;
+  if (!(m->as.name = name_in_team(x, n->name))) return roles_nomem(x);
   iso_code c = ISO_OK;
   for (size_t set = 0; set < sets && !c; set++)
     if (p->kind == ROLES_SAME) m->value[set] = rule_tensor_ref(value_of(x, x->leaf[j], set));
@@ -147,17 +219,16 @@ static iso_code add(roles_work *x, uint32_t j, const char *name, roles_place *p)
 }
 
 iso_code roles_leaves(roles_work *x) {
-  const char **line = iso_arena_alloc(&x->out->arena, (x->n_leaves + 1) * sizeof *line);
-  iso_code c = line ? ISO_OK : roles_nomem(x);
+  x->note = iso_arena_alloc(&x->out->arena, (x->n_leaves + 1) * sizeof *x->note);
+  iso_code c = x->note ? ISO_OK : roles_nomem(x);
   for (uint32_t j = 0; j < x->n_leaves && !c; j++) {
     const char *name = x->g->node[x->leaf[j]].name;
     roles_place *p = &x->place[x->leaf[j]];
     const bool own = roles_rank_of(name, &name) >= 0;
     c = decide(x, j, name, own, p);
     if (c || roles_refused(x)) return c;
-    c = add(x, j, name, p);
-    if (!c && own) c = say(x, &line, name, p);
+    c = add(x, j, p);
+    if (!c && own) c = say(x, j, name, p);
   }
-  x->out->note = line;
   return c;
 }

@@ -44,38 +44,77 @@ static bool is_word(const rule_term *t, const char *word) {
   return t->kind == RULE_STRING && strcmp(t->u.s, word) == 0;
 }
 
+/* What stands at the node's place in the new graph, by the number of ranks. */
+static iso_code divide(roles_work *x, uint32_t node, uint32_t *at) {
+  iso_arena *a = &x->out->arena;
+  const rule_term *of = rule_var(a, x->place[node].at), *n = rule_int(a, x->n_ranks);
+  const rule_term *t = of && n ? rule_op(a, OP_DIV_TENSOR, (const rule_term *[]){of, n}, 2) : NULL;
+  return t ? roles_make(x, t, node, at) : roles_nomem(x);
+}
+
 /* The tensor of which they all have the sum, or the mean. Integers wrap, and sums of booleans are
  * no multiples of them: so many times a tensor, and a mean, are of real numbers. */
-static bool reduced(const roles_work *x, uint32_t own, const rule_term *how, roles_place *out) {
+static iso_code reduced(roles_work *x, uint32_t own, const rule_term *how, roles_place *out,
+                        bool *known) {
   const roles_place *p = &x->place[own];
+  const bool sum = is_word(how, "sum"), mean = is_word(how, "avg");
   *out = (roles_place){.kind = ROLES_SAME, .at = p->at, .times = p->times};
-  if (p->kind == ROLES_SUM && is_word(how, "sum")) return true;
-  if (!rule_dtype_is_float(x->g->node[own].output[0].dtype)) return false;
-  if (p->kind == ROLES_SAME && is_word(how, "sum")) {
-    out->times = true;
-    return !p->times;
+  *known = p->kind == ROLES_SUM && sum;
+  if (*known || !rule_dtype_is_float(x->g->node[own].output[0].dtype)) return ISO_OK;
+  *known =
+      (p->kind == ROLES_SAME && ((sum && !p->times) || mean)) || (p->kind == ROLES_SUM && mean);
+  if (p->kind == ROLES_SAME && sum) out->times = true;
+  if (p->kind != ROLES_SUM || !mean) return ISO_OK;
+  out->times = false;
+  return p->times ? ISO_OK : divide(x, own, &out->at);
+}
+
+/* Of all members of all teams: what those of one make of what theirs have. */
+static iso_code place_of_all(roles_work *x, uint32_t i) {
+  const cap_node *n = &x->g->node[i];
+  const rule_term *const *arg = n->call->child;
+  const uint32_t members = roles_n_team(x);
+  iso_arena *a = &x->out->arena;
+  const rule_term **of = iso_arena_alloc(a, members * sizeof *of);
+  bool known = rule_is_overload(n->op, OP_DIST_ALL_REDUCE);
+  roles_place p = {.kind = ROLES_SAME};
+  if (!of) return roles_nomem(x);
+  iso_code c = ISO_OK;
+  for (uint32_t m = 0; m < members && known && !c; m++) {
+    roles_place own;
+    c = reduced(x, (uint32_t)arg[0]->child[roles_rank(x, 0, m)]->u.i, arg[1], &own, &known);
+    known = known && (m == 0 || own.times == p.times);
+    p.times = own.times;
+    if (!c && !(of[m] = rule_var(a, own.at))) c = roles_nomem(x);
   }
-  if (!is_word(how, "avg")) return false;
-  if (p->kind == ROLES_SUM) out->times = false;
-  return p->kind == ROLES_SAME || (p->kind == ROLES_SUM && p->times);
+  if (c) return c;
+  if (!known) return roles_refuse(x, "what %s makes of the ranks' tensors", n->id);
+  const rule_term *list = rule_list(a, of, members);
+  const rule_term *whole =
+      list ? rule_op(a, n->call->u.s, (const rule_term *[]){list, arg[1]}, 2) : NULL;
+  c = whole ? roles_make(x, whole, i, &p.at) : roles_nomem(x);
+  x->place[i] = p;
+  return c;
 }
 
 static iso_code place_collective(roles_work *x, uint32_t i) {
   const cap_node *n = &x->g->node[i];
   const rule_term *const *arg = n->call->child;
+  if (arg[0]->n != x->n_ranks) return place_of_all(x, i);
   const roles_place *p = &x->place[first_of(n)];
   bool known = false;
+  iso_code c = ISO_OK;
   if (n->n_outputs > 1) {
     x->place[i].kind = ROLES_MANY; /* its shares are placed */
     return ISO_OK;
   }
   if (rule_is_overload(n->op, OP_DIST_ALL_REDUCE))
-    known = reduced(x, first_of(n), arg[1], &x->place[i]);
+    c = reduced(x, first_of(n), arg[1], &x->place[i], &known);
   else if (rule_is_overload(n->op, OP_DIST_ALL_GATHER) && arg[1]->kind == RULE_INT) {
     x->place[i] = (roles_place){.kind = ROLES_SAME, .at = p->at, .times = p->times};
     known = p->kind == ROLES_PART && (int64_t)p->dim == arg[1]->u.i;
   }
-  return known ? ISO_OK : roles_refuse(x, "what %s makes of the ranks' tensors", n->id);
+  return c || known ? c : roles_refuse(x, "what %s makes of the ranks' tensors", n->id);
 }
 
 /* A rank's own part of a sum that is shared out. */
@@ -83,7 +122,10 @@ static iso_code place_share(roles_work *x, uint32_t i, const cap_node *all) {
   const rule_term *const *arg = all->call->child;
   const bool scatters = rule_is_overload(all->op, OP_DIST_REDUCE_SCATTER);
   roles_place *p = &x->place[i];
-  if (!scatters || !reduced(x, first_of(all), arg[1], p) || arg[2]->kind != RULE_INT)
+  bool known = false;
+  const iso_code c = scatters ? reduced(x, first_of(all), arg[1], p, &known) : ISO_OK;
+  if (c) return c;
+  if (!known || arg[2]->kind != RULE_INT)
     return roles_refuse(x, "what %s makes of the ranks' tensors", all->id);
   p->kind = ROLES_PART;
   p->dim = (uint32_t)arg[2]->u.i;
@@ -195,11 +237,8 @@ iso_code roles_places(roles_work *x) {
   for (uint32_t i = 0; i < x->g->n_nodes && !c && !roles_refused(x); i++) {
     const cap_node *n = &x->g->node[i];
     if (!x->needed[i] || !n->call) continue;
-    const cap_node *from = rule_is_getitem(n->op) && n->call->child[0]->kind == RULE_VAR
-                               ? &x->g->node[n->call->child[0]->u.i]
-                               : NULL;
-    if (roles_is_collective(n)) c = place_collective(x, i);
-    else if (from && roles_is_collective(from)) c = place_share(x, i, from);
+    if (x->meets[i]) c = place_collective(x, i);
+    else if (roles_is_share(x, n)) c = place_share(x, i, &x->g->node[n->call->child[0]->u.i]);
     else if (n->n_outputs > 1) x->place[i].kind = ROLES_MANY;
     else c = place_operator(x, i);
   }

@@ -311,7 +311,7 @@ static void find_last(replay *p) {
     for (uint32_t r = 0; r < x->n_ranks; r++) {
       const uint32_t node = roles_image(x, r, x->at[k]);
       const cap_node *n = node_of(p, node);
-      if (n->call && (!r || !roles_is_collective(n))) mark_read(p, n->call, k);
+      if (n->call && (!r || !x->meets[x->at[k]])) mark_read(p, n->call, k);
       p->last[node] = k;
     }
 }
@@ -331,7 +331,7 @@ static iso_code run_ranks(replay *p, int64_t set) {
     for (uint32_t r = 0; r < x->n_ranks; r++) {
       const uint32_t node = roles_image(x, r, x->at[k]);
       const cap_node *n = node_of(p, node);
-      if (n->call && (!r || !roles_is_collective(n))) let_go(p, n->call, k);
+      if (n->call && (!r || !x->meets[x->at[k]])) let_go(p, n->call, k);
       if (p->last[node] == k) drop(&p->value[node], &p->values[node]);
     }
   }

@@ -14,7 +14,12 @@
  *   whole    the operators on these tensors (whole.c). Collectives of all ranks are gone: a sum of
  *            summands is the tensor itself, and so are parts that are gathered.
  *   replay   every rank's own nodes are run (replay.c), on the captured leaves and on drawn ones,
- * and each place is held against the new graph's. No argument stands against what they give.
+ *            and each place is held against the new graph's. No argument stands against what they
+ *            give.
+ *
+ * Where the ranks are several groups, of which each does something else among its members, they
+ * become one in turns: a group's members are a rank of the next graph each. So data over tensor
+ * parallel is first the tensor parallel ranks on the whole batch, and then one rank.
  *
  * Where something is not shown, the graph stays as it is, and `why` says what. */
 #ifndef CAPTURE_ROLES_ROLES_H
@@ -32,14 +37,14 @@ typedef struct roles_rule {
   size_t uses;
 } roles_rule;
 
-typedef struct roles_parts { /* an output that the ranks hold parts of */
-  const char *output;
-  uint32_t dim;
+typedef struct roles_parts { /* an output of the new graph that ranks hold parts of */
+  const char *output, *said; /* said: in words, what it is put together of */
 } roles_parts;
 
 typedef struct roles_result {
   size_t n_ranks;  /* that were decided once; 0: none, the graph is as it was */
-  const char *why; /* then: what was not shown. NULL: the capture is not one of several ranks */
+  size_t left;     /* ranks that the graph has now */
+  const char *why; /* of none: what was not shown. NULL: the capture is not one of several ranks */
   rule_set *rules; /* what was asked; NULL: nothing */
   const roles_rule *rule; /* those that the argument uses */
   size_t n_rules;

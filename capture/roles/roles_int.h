@@ -36,8 +36,11 @@ typedef struct roles_work {
   const roles_asked *q;
   roles_result *out;
   iso_error *err;
-  uint32_t n_ranks, n_own;  /* ranks; results of one rank */
+  uint32_t n_all, n_ranks;  /* ranks; those of them that become one */
+  uint32_t stride;          /* which these are: roles_rank */
+  uint32_t n_own;           /* results of one of them, with its team */
   bool by_name;             /* results of one name stand together, and not those of one rank */
+  bool *meets;              /* by node: a collective in which all that become one meet */
   uint32_t *image;          /* by node of the first rank: the rank's in hand; ROLES_NONE: not met */
   bool *needed;             /* nodes of the first rank that its results depend on */
   uint32_t *at, n_needed;   /* they, operands first */
@@ -47,10 +50,12 @@ typedef struct roles_work {
   roles_place *place;       /* by node of the first rank */
   roles_new *made;
   size_t n_made, cap_made;
-  cap_result *result; /* of the new graph */
-  roles_parts *parts;
+  const char **note; /* of leaves, in words */
+  size_t n_notes;
+  cap_result *result;    /* of the new graph */
+  const char **said;     /* by result: what it is put together of; NULL: it is what each has */
   rule_verdict *verdict; /* by rule that was asked */
-  size_t *uses;
+  size_t *uses, n_asked;
   size_t cap_verdict, cap_uses;
 } roles_work;
 
@@ -61,6 +66,21 @@ iso_code roles_nomem(roles_work *x);
 /* The rank that a leaf's name begins with, and the name behind it; -1: none. */
 int64_t roles_rank_of(const char *name, const char **rest);
 
+/* Ranks stand in rows and columns: one becomes one with those that are `stride` apart. Of a team,
+ * which has one rank of each such row, the argument speaks as of one rank: what its members are
+ * told by one another are operators like others. */
+static inline uint32_t roles_n_team(const roles_work *x) { return x->n_all / x->n_ranks; }
+static inline uint32_t roles_team_of(const roles_work *x, uint32_t rank) {
+  return rank / x->stride % x->n_ranks;
+}
+/* The rank's number in its team, and back. */
+static inline uint32_t roles_member(const roles_work *x, uint32_t rank) {
+  return rank / (x->stride * x->n_ranks) * x->stride + rank % x->stride;
+}
+static inline uint32_t roles_rank(const roles_work *x, uint32_t team, uint32_t member) {
+  return (member / x->stride * x->n_ranks + team) * x->stride + member % x->stride;
+}
+
 /* ---- roles.c ---- */
 /* All that is argued: what is left is to run the ranks, and to change the graph. */
 iso_code roles_argue(roles_work *x);
@@ -68,14 +88,18 @@ iso_code roles_argue(roles_work *x);
 void roles_end(roles_work *x);
 
 /* ---- same.c ---- */
-/* Every rank's graph is the first's: n_own, needed, leaf and images. */
+/* Every team's graph is the first's: n_own, needed, leaf and images. */
 iso_code roles_same(roles_work *x);
-/* What rank `r` has in the place of a node that the first rank needs. */
+/* Result `j` of the first team, that of another. */
+const cap_result *roles_result_of(const roles_work *x, uint32_t j, uint32_t team);
+/* What team `r` has in the place of a node that the first one needs. */
 static inline uint32_t roles_image(const roles_work *x, uint32_t r, uint32_t node) {
   return x->images[(size_t)r * x->n_needed + x->order[node]];
 }
 /* Whether the node is a collective. */
 bool roles_is_collective(const cap_node *n);
+/* Whether it is the part of one of those that meet in a collective. */
+bool roles_is_share(const roles_work *x, const cap_node *n);
 
 /* ---- leaves.c ---- */
 /* The leaves of the new graph, and their places. */
@@ -121,7 +145,7 @@ iso_code roles_undoes(roles_work *x, uint32_t node, bool *holds);
 iso_code roles_carries(roles_work *x, uint32_t node, bool *holds);
 
 /* ---- runs.c ---- */
-/* Whether both sides of a claim can be run, at several numbers of ranks. */
+/* Whether both sides of a claim can be run, at several numbers of ranks, and give the same. */
 bool roles_runs(roles_work *x, const rule *r);
 
 #endif

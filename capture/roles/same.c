@@ -1,8 +1,10 @@
-/* Whether every rank's graph is the first's.
+/* Whether every team's graph is the first's; where all ranks become one a team is a rank.
  *
  * The two are walked from their results to their leaves, and each node of the first gets an image
- * in the other: the same operator, the same literals, operands that are images. A collective has
- * all ranks, and its operand r is the image of its first. No name decides but that of leaves. */
+ * in the other: the same operator, the same literals, operands that are images. A collective that
+ * is its own image is one in which all teams meet, and its operand r is the image of its first. Any
+ * other is within a team, and has an image as operators have. No name decides but that of leaves.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,28 +44,39 @@ static bool same_term(roles_work *x, const rule_term *a, const rule_term *b) {
   return true;
 }
 
-/* A leaf of the first rank, and of rank `r` the one of the same name; or one that all read. */
+/* A leaf of the first team, and of team `r` the one of the same name and member; or one that all
+ * read. */
 static bool same_leaf(const roles_work *x, uint32_t node, uint32_t image, uint32_t r) {
   const cap_node *a = &x->g->node[node], *b = &x->g->node[image];
   const char *name[2] = {NULL, NULL};
-  if (roles_rank_of(a->name, &name[0]) < 0) return node == image;
-  return a->kind == b->kind && roles_rank_of(a->name, &name[0]) == 0 &&
-         roles_rank_of(b->name, &name[1]) == (int64_t)r && strcmp(name[0], name[1]) == 0 &&
-         cap_same_outputs(a, b) && rule_domain_same(a->domain, b->domain);
+  const int64_t first = roles_rank_of(a->name, &name[0]), own = roles_rank_of(b->name, &name[1]);
+  if (first < 0) return node == image;
+  return a->kind == b->kind && roles_team_of(x, (uint32_t)first) == 0 &&
+         own == roles_rank(x, r, roles_member(x, (uint32_t)first)) &&
+         strcmp(name[0], name[1]) == 0 && cap_same_outputs(a, b) &&
+         rule_domain_same(a->domain, b->domain);
 }
 
-/* All ranks meet in the node, and the operand of rank `r` is the image of the first's. */
+/* All teams meet in the node, one member of each or all of them, and the operand of team `r` is the
+ * image of the first's. */
 static bool same_collective(roles_work *x, uint32_t node, uint32_t image, uint32_t r) {
   const rule_term *call = x->g->node[node].call, *list = call->n ? call->child[0] : NULL;
-  if (node != image || !list || list->kind != RULE_LIST || list->n != x->n_ranks) return false;
-  if (list->child[0]->kind != RULE_VAR || list->child[r]->kind != RULE_VAR) return false;
-  return give(x, (uint32_t)list->child[0]->u.i, (uint32_t)list->child[r]->u.i);
+  if (node != image || !list || list->kind != RULE_LIST) return false;
+  if (list->n != x->n_ranks && list->n != x->n_all) return false;
+  const bool every = list->n == x->n_all;
+  for (uint32_t m = 0; m < (every ? roles_n_team(x) : 1); m++) {
+    const rule_term *first = list->child[every ? roles_rank(x, 0, m) : 0],
+                    *own = list->child[every ? roles_rank(x, r, m) : r];
+    if (first->kind != RULE_VAR || own->kind != RULE_VAR) return false;
+    if (!give(x, (uint32_t)first->u.i, (uint32_t)own->u.i)) return false;
+  }
+  return true;
 }
 
-/* Result 0 of a collective that has one for each rank, and result r. */
-static bool is_share(const roles_work *x, const cap_node *n) {
+/* Result 0 of a collective that has one for each team, and result r. */
+bool roles_is_share(const roles_work *x, const cap_node *n) {
   return rule_is_getitem(n->op) && n->call->child[0]->kind == RULE_VAR &&
-         roles_is_collective(&x->g->node[n->call->child[0]->u.i]);
+         x->meets[n->call->child[0]->u.i];
 }
 
 static bool same_share(roles_work *x, uint32_t node, uint32_t image, uint32_t r) {
@@ -78,14 +91,28 @@ static bool same_node(roles_work *x, uint32_t node, uint32_t r) {
   const cap_node *a = &x->g->node[node], *b = &x->g->node[image];
   if (!a->call || !b->call) return !a->call && !b->call && same_leaf(x, node, image, r);
   if (a->reordered != b->reordered || !cap_same_outputs(a, b)) return false;
-  if (roles_is_collective(a)) return same_collective(x, node, image, r);
-  if (is_share(x, a)) return is_share(x, b) && same_share(x, node, image, r);
+  if (x->meets[node]) return same_collective(x, node, image, r);
+  if (roles_is_share(x, a)) return roles_is_share(x, b) && same_share(x, node, image, r);
   return same_term(x, a->call, b->call);
 }
 
-/* Result `j` of rank `r`: rank after rank, or each name on all ranks. */
-static const cap_result *result_of(const roles_work *x, uint32_t j, uint32_t r) {
-  return &x->g->result[x->by_name ? j * x->n_ranks + r : r * x->n_own + j];
+/* Whether the two teams are told by one collective, of which another team's is the image. */
+static void find_meeting(roles_work *x, uint32_t node) {
+  const uint32_t image = x->image[node];
+  const cap_node *n = &x->g->node[node], *other = &x->g->node[image];
+  if (image == node && roles_is_collective(n)) x->meets[node] = true;
+  if (!n->call || !other->call || !rule_is_getitem(n->op) || !rule_is_getitem(other->op) ||
+      n->call->child[0]->kind != RULE_VAR ||
+      !rule_term_eq(n->call->child[0], other->call->child[0]))
+    return;
+  const uint32_t from = (uint32_t)n->call->child[0]->u.i;
+  if (roles_is_collective(&x->g->node[from])) x->meets[from] = true;
+}
+
+/* Rank after rank, or each name on all ranks. */
+const cap_result *roles_result_of(const roles_work *x, uint32_t j, uint32_t team) {
+  const uint32_t each = x->n_own / roles_n_team(x), r = roles_rank(x, team, j / each);
+  return &x->g->result[x->by_name ? j % each * x->n_all + r : r * each + j % each];
 }
 
 static bool is_called(roles_work *x, const cap_result *own, const cap_result *first, uint32_t r) {
@@ -93,16 +120,19 @@ static bool is_called(roles_work *x, const cap_result *own, const cap_result *fi
   return want && strcmp(own->name, want) == 0;
 }
 
-/* Rank `r`'s results are called as the first's, with its number behind. */
-static bool same_results(roles_work *x, uint32_t r) {
+/* A rank's results are called as the first's, with its number behind. */
+static bool same_results(roles_work *x, uint32_t team) {
+  const uint32_t each = x->n_own / roles_n_team(x);
   for (uint32_t j = 0; j < x->n_own; j++) {
-    const cap_result *a = result_of(x, j, 0), *b = result_of(x, j, r);
-    if ((r && !is_called(x, b, a, r)) || !give(x, a->node, b->node)) return false;
+    const cap_result *a = roles_result_of(x, j, 0), *b = roles_result_of(x, j, team);
+    const uint32_t r = roles_rank(x, team, j / each);
+    if ((r && !is_called(x, b, roles_result_of(x, j % each, 0), r)) || !give(x, a->node, b->node))
+      return false;
   }
   return true;
 }
 
-/* Of the first rank itself: what is needed of it. */
+/* Of the first team itself: what is needed of it. */
 static iso_code find_needed(roles_work *x) {
   const size_t n = x->g->n_nodes;
   x->needed = calloc(n + 1, 1);
@@ -121,21 +151,33 @@ static iso_code find_needed(roles_work *x) {
   return x->images ? ISO_OK : roles_nomem(x);
 }
 
-iso_code roles_same(roles_work *x) {
+static iso_code same_team(roles_work *x, uint32_t r, bool finds) {
   const size_t n = x->g->n_nodes;
-  iso_code c = ISO_OK;
-  x->n_own = (uint32_t)(x->g->n_results / x->n_ranks);
-  if (x->n_own * (size_t)x->n_ranks != x->g->n_results || !x->n_own)
+  for (size_t i = 0; i < n; i++) x->image[i] = ROLES_NONE;
+  if (!same_results(x, r))
+    return roles_refuse(x, "rank %u gives other outputs than rank 0", r * x->stride);
+  for (size_t i = n; i-- > 0;) {
+    if (x->image[i] == ROLES_NONE) continue;
+    if (finds) find_meeting(x, (uint32_t)i);
+    if (!same_node(x, (uint32_t)i, r))
+      return roles_refuse(x, "%s is another on rank %u", x->g->node[i].id, r * x->stride);
+  }
+  return ISO_OK;
+}
+
+iso_code roles_same(roles_work *x) {
+  const size_t per = x->g->n_results / x->n_all;
+  x->meets = calloc(x->g->n_nodes + 1, 1);
+  if (!x->meets) return roles_nomem(x);
+  x->n_own = (uint32_t)per * roles_n_team(x);
+  if (per * x->n_all != x->g->n_results || !per)
     return roles_refuse(x, "not all ranks give the same outputs");
   x->by_name = is_called(x, &x->g->result[1], &x->g->result[0], 1);
-  for (uint32_t r = 0; r < x->n_ranks && !c; r++) {
-    for (size_t i = 0; i < n; i++) x->image[i] = ROLES_NONE;
-    if (!same_results(x, r)) return roles_refuse(x, "rank %u gives other outputs than rank 0", r);
-    for (size_t i = n; i-- > 0;)
-      if (x->image[i] != ROLES_NONE && !same_node(x, (uint32_t)i, r))
-        return roles_refuse(x, "%s is another on rank %u", x->g->node[i].id, r);
-    if (r == 0) c = find_needed(x);
-    for (uint32_t k = 0; k < x->n_needed && !c; k++)
+  iso_code c = same_team(x, 1, true);
+  for (uint32_t r = 0; r < x->n_ranks && !c && !roles_refused(x); r++) {
+    c = same_team(x, r, false);
+    if (!c && !roles_refused(x) && r == 0) c = find_needed(x);
+    for (uint32_t k = 0; k < x->n_needed && !c && !roles_refused(x); k++)
       x->images[(size_t)r * x->n_needed + k] = x->image[x->at[k]];
   }
   return c;

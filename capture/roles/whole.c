@@ -1,6 +1,7 @@
 /* The graph of one: operators on what the ranks' tensors are together. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "egraph/base/vec.h"
 #include "capture/roles/roles_int.h"
@@ -137,8 +138,28 @@ static bool all_numbers(const rule_tensor *t) {
 }
 
 /* An output is what each rank has, or what they have parts of. */
-static iso_code take_result(roles_work *x, uint32_t j, cap_result *result, roles_parts *parts) {
-  const cap_result *old = &x->g->result[x->by_name ? j * x->n_ranks : j];
+/* The first member's as it was, and the others' with their number in the team behind. */
+static const char *name_of(const roles_work *x, uint32_t j) {
+  const uint32_t each = x->n_own / roles_n_team(x), member = j / each;
+  const char *name = roles_result_of(x, j % each, 0)->name;
+  return member ? iso_arena_printf(&x->g->arena, "%s_rank%u", name, member) : name;
+}
+
+/* What is said of it since ranks became one before; NULL: nothing. */
+static const char *said_before(const roles_work *x, const cap_result *old) {
+  for (size_t i = 0; i < x->out->n_parts; i++)
+    if (strcmp(x->out->parts[i].output, old->name) == 0) return x->out->parts[i].said;
+  return NULL;
+}
+
+static const char *said_of(roles_work *x, const cap_result *old, uint32_t dim) {
+  const char *one = said_before(x, old);
+  return iso_arena_printf(&x->out->arena, "cat of %s of %u ranks, dim %u", one ? one : old->name,
+                          x->n_ranks, dim);
+}
+
+static iso_code take_result(roles_work *x, uint32_t j) {
+  const cap_result *old = roles_result_of(x, j, 0);
   roles_place *p = &x->place[old->node];
   iso_code c = ISO_OK;
   if (p->kind != ROLES_SAME && p->kind != ROLES_PART)
@@ -148,18 +169,28 @@ static iso_code take_result(roles_work *x, uint32_t j, cap_result *result, roles
   if (!all_numbers(x->made[p->at].value[0]))
     return roles_refuse(x, "%s is no number everywhere", old->name);
   if (p->times) c = roles_multiply(x, old->node);
-  result[j] = (cap_result){old->name, p->at};
-  if (p->kind == ROLES_PART) parts[x->out->n_parts++] = (roles_parts){old->name, p->dim};
-  return c;
+  x->result[j] = (cap_result){name_of(x, j), p->at};
+  x->said[j] = p->kind == ROLES_PART ? said_of(x, old, p->dim) : said_before(x, old);
+  return c || (x->result[j].name && (p->kind != ROLES_PART || x->said[j])) ? c : roles_nomem(x);
 }
 
 iso_code roles_results(roles_work *x) {
   x->result = iso_arena_alloc(&x->out->arena, (x->n_own + 1) * sizeof *x->result);
-  x->parts = iso_arena_alloc(&x->out->arena, (x->n_own + 1) * sizeof *x->parts);
-  iso_code c = x->result && x->parts ? ISO_OK : roles_nomem(x);
-  for (uint32_t j = 0; j < x->n_own && !c && !roles_refused(x); j++)
-    c = take_result(x, j, x->result, x->parts);
+  x->said = iso_arena_alloc(&x->out->arena, (x->n_own + 1) * sizeof *x->said);
+  iso_code c = x->result && x->said ? ISO_OK : roles_nomem(x);
+  for (uint32_t j = 0; j < x->n_own && !c && !roles_refused(x); j++) c = take_result(x, j);
   return c;
+}
+
+static iso_code list_parts(roles_work *x) {
+  roles_result *out = x->out;
+  roles_parts *parts = iso_arena_alloc(&out->arena, (x->n_own + 1) * sizeof *parts);
+  if (!parts) return roles_nomem(x);
+  out->n_parts = 0;
+  for (uint32_t j = 0; j < x->n_own; j++)
+    if (x->said[j]) parts[out->n_parts++] = (roles_parts){x->result[j].name, x->said[j]};
+  out->parts = parts;
+  return ISO_OK;
 }
 
 iso_code roles_replace(roles_work *x) {
@@ -169,6 +200,5 @@ iso_code roles_replace(roles_work *x) {
   iso_code c = cap_replace_nodes(x->g, node, x->n_made, x->err);
   if (!c) c = cap_set_results(x->g, x->result, x->n_own, x->err);
   free(node);
-  x->out->parts = x->parts;
-  return c;
+  return c ? c : list_parts(x);
 }

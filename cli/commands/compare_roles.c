@@ -2,6 +2,7 @@
  * What is equivalent so is equivalent; anything else is asked of the ranks as they are. */
 #include "cli/commands/compare_int.h"
 
+#include <ctype.h>
 #include <string.h>
 
 enum { LEAST_RANKS = 4 }; /* fewer are compared as fast as they are */
@@ -43,6 +44,8 @@ static iso_code add_rules(pair *p, iso_error *err) {
   return ISO_OK;
 }
 
+static bool is_of_name(char c) { return isalnum((unsigned char)c) || c == '_' || c == '.'; }
+
 /* What the ranks hold of an output, rearranged, is no relation that could be written down here: the
  * ranks are compared as they are. */
 static iso_code unsaid(pair *p, const char *output) {
@@ -52,20 +55,39 @@ static iso_code unsaid(pair *p, const char *output) {
   return ISO_OK;
 }
 
-/* An output that ranks hold parts of is said to be so. */
+/* Whether the name stands in the text, and not within another. */
+static bool speaks_of(const char *text, const char *name) {
+  const size_t n = strlen(name);
+  for (const char *at = text; (at = strstr(at, name)); at++)
+    if ((at == text || !is_of_name(at[-1])) && !is_of_name(at[n])) return true;
+  return false;
+}
+
+/* An output that ranks hold parts of is said to be so: in the graph of one it is the output itself,
+ * and of what ranks are left it is what a relation calls by its name. */
+static iso_code say_part(pair *p, refined *one, const roles_parts *part, iso_error *err) {
+  iso_arena *a = &p->refinement.arena;
+  if (p->roles.left > 1) {
+    if (!one->relation || !speaks_of(one->relation, part->output)) return ISO_OK;
+    one->where = one->where
+                     ? iso_arena_printf(a, "%s; %s is %s", one->where, part->output, part->said)
+                     : iso_arena_printf(a, "%s is %s", part->output, part->said);
+    return one->where ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+  }
+  if (strcmp(one->output, part->output) != 0) return ISO_OK;
+  if (one->inferred && strcmp(one->relation, one->output) != 0) return unsaid(p, one->output);
+  one->relation = iso_arena_strdup(a, part->said);
+  one->inferred = false;
+  return one->relation ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+}
+
 static iso_code say_parts(pair *p, iso_error *err) {
   const roles_result *x = &p->roles;
-  for (size_t i = 0; i < x->n_parts; i++)
-    for (size_t k = 0; k < p->refinement.n; k++) {
-      refined *one = &p->refinement.of[k];
-      if (strcmp(one->output, x->parts[i].output) != 0) continue;
-      if (one->inferred && strcmp(one->relation, one->output) != 0) return unsaid(p, one->output);
-      one->relation = iso_arena_printf(&p->refinement.arena, "cat of %s of %zu ranks, dim %u",
-                                       one->output, x->n_ranks, x->parts[i].dim);
-      one->inferred = false; /* it is of the graph of one, in which it is the output itself */
-      if (!one->relation) return iso_fail(err, ISO_NOMEM, "out of memory");
-    }
-  return ISO_OK;
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < x->n_parts && !c; i++)
+    for (size_t k = 0; k < p->refinement.n && !c; k++)
+      c = say_part(p, &p->refinement.of[k], &x->parts[i], err);
+  return c;
 }
 
 iso_code cmp_say_roles(pair *p, iso_error *err) {

@@ -48,6 +48,7 @@ void refinement_text(const refinement *r, FILE *f) {
     const refined *x = &r->of[i];
     if (!x->relation) fprintf(f, "  %s: no clean relation was found\n", x->output);
     else fprintf(f, "  %s = %s%s\n", x->output, x->relation, x->clean ? "" : " (not clean)");
+    if (x->where) fprintf(f, "    where %s\n", x->where);
     if (x->surprising) fprintf(f, "    surprising: %s\n", x->surprising);
   }
 }

@@ -15,6 +15,7 @@ typedef struct refined {
   bool clean;             /* it rearranges the right outputs, or adds up what ranks hold */
   bool inferred;          /* and not given */
   const char *surprising; /* why, NULL: it is not */
+  const char *where;      /* what right outputs in it stand for; NULL: themselves */
 } refined;
 
 typedef struct refinement {

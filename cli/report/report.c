@@ -230,9 +230,11 @@ static json_t *refinement_json(const report *p) {
   json_t *all = json_array();
   for (size_t i = 0; p->refinement && i < p->refinement->n; i++) {
     const refined *x = &p->refinement->of[i];
-    json_array_append_new(all, json_pack("{s:o, s:o, s:b, s:o}", "output", text_or_null(x->output),
-                                         "relation", text_or_null(x->relation), "clean",
-                                         (int)x->clean, "surprising", text_or_null(x->surprising)));
+    json_t *one = json_pack("{s:o, s:o, s:b, s:o}", "output", text_or_null(x->output), "relation",
+                            text_or_null(x->relation), "clean", (int)x->clean, "surprising",
+                            text_or_null(x->surprising));
+    if (x->where) json_object_set_new(one, "where", text_or_null(x->where));
+    json_array_append_new(all, one);
   }
   return all;
 }

@@ -14,6 +14,9 @@ refused with another number of ranks, and where they are said to be of the other
 Written once for all ranks (version 3) a right pair gives the same, its certificate too, and is the
 capture that it was made of. Ranks that deviate cannot be written so.
 
+Of data over tensor parallel (role_grid.py) the rows become one, and the report says which ranks
+that are; their faults are never equivalent either.
+
 The driver folds ranks wrongly on purpose, of the right pairs and of those of roles_wrong.py, and
 running the ranks has to refuse it each time. The last line is `N passed, N failed`."""
 
@@ -32,6 +35,7 @@ sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.dirname(HERE))
 import one_role
 import parallel
+import role_grid
 import roles_wrong
 from tensors import read_tensors, write_tensors
 
@@ -305,6 +309,38 @@ def other_program(isomer, driver, pair, draw, kind):
     return wrong_folds(driver, pair, draw.randrange(1000), 8) if driver else None
 
 
+def grid(isomer, driver, folder, draw):
+    """What is wrong with rows of ranks, and of which of them: with each fault in turn."""
+    pair = os.path.join(folder, "grid")
+    rows, members = draw.randint(4, 6), draw.randint(2, 3)
+    role_grid.write(pair, draw, rows, members)
+    left, right = os.path.join(pair, "left"), os.path.join(pair, "right")
+    words = "to rank%d.x, every %d ranks, are parts" % ((rows - 1) * members, members)
+    path = os.path.join(pair, "c.json")
+    verdict, said = compare(isomer, left, right, 60, "--certificate", path)
+    yield "as it is", None if verdict == "equivalent" else verdict
+    once = any(words in a["text"] for a in said.get("assumptions", []))
+    yield "decided once", None if once else "it is not"
+    where = [x.get("where") or "" for x in said.get("refinement", [])]
+    yield "certificate", None if check(isomer, path, left, right)[0] == 0 else "does not hold"
+    yield "outputs in parts", "said, of replicas" if any(where) else None
+    if driver:
+        yield "folds", wrong_folds(driver, pair, draw.randrange(1000), 16)
+    graph, leaves = load(right), read_tensors(os.path.join(right, "inputs.safetensors"))
+    for fault in role_grid.FAULTS:
+        bad, own = json.loads(json.dumps(graph)), dict(leaves)
+        fault(bad, own, draw)
+        save(right, bad)
+        write_tensors(os.path.join(right, "inputs.safetensors"), own)
+        verdict, said = compare(isomer, left, right, 4)
+        # Of parts that all ranks hold, one that holds another is what the report calls surprising.
+        told = any(x.get("surprising") for x in said.get("refinement", []))
+        once = any(words in a["text"] for a in said.get("assumptions", []))
+        fine = verdict in ("different", "undecided")
+        fine |= fault is role_grid.another_output and told and not once
+        yield fault.__name__, None if fine else verdict
+
+
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
@@ -345,6 +381,10 @@ def main():
             passed, failed = passed + (not wrong), failed + bool(wrong)
             if wrong:
                 print("seed %d, %s %d: %s" % (o.seed, kind, k, wrong))
+        for what, wrong in grid(o.isomer, o.driver, folder, draw):
+            passed, failed = passed + (not wrong), failed + bool(wrong)
+            if wrong:
+                print("seed %d, rows of ranks, %s: %s" % (o.seed, what, wrong))
     print("%d passed, %d failed" % (passed, failed))
     return bool(failed)
 

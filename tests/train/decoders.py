@@ -245,15 +245,17 @@ def sequence(run, make, **more):
     tensor(run, make, sequence=True, **more)
 
 
-def mixed(run, make, sequence=False, **more):
-    """Shards over one half of the ranks, columns and rows over the other."""
+def mixed(run, make, sequence=False, many=False, **more):
+    """Shards over two groups of the ranks, columns and rows within them; many: groups of two."""
     model = make()
     cut = whole
     if run.world > 1:
         from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.fsdp import fully_shard
 
-        mesh = init_device_mesh("cpu", (2, run.world // 2), mesh_dim_names=("data", "tensor"))
+        groups = run.world // 2 if many else 2
+        shape = (groups, run.world // groups)
+        mesh = init_device_mesh("cpu", shape, mesh_dim_names=("data", "tensor"))
         split(model, mesh["tensor"], sequence)
         for layer in model.layers:
             fully_shard(layer, mesh=mesh["data"])
@@ -261,7 +263,7 @@ def mixed(run, make, sequence=False, **more):
         mine = mesh.get_local_rank("data")
 
         def cut(run, t):
-            return t.chunk(2)[mine].clone()
+            return t.chunk(groups)[mine].clone()
 
     train(run, model, adam(model), cut=cut, average=True, **more)
 
@@ -270,8 +272,13 @@ def mixed_sequence(run, make, **more):
     mixed(run, make, sequence=True, **more)
 
 
+def mixed_many(run, make, **more):
+    mixed(run, make, many=True, **more)
+
+
 PLANS = {
     "mixed": mixed,
+    "mixed_many": mixed_many,
     "mixed_sequence": mixed_sequence,
     "data": data,
     "sharded": sharded,

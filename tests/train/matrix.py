@@ -16,7 +16,7 @@ import tempfile
 import steps
 
 MODELS = ("llama", "gpt", "routed")
-PLANS = ("data", "sharded", "zero", "tensor", "sequence", "mixed", "mixed_sequence")
+PLANS = ("data", "sharded", "zero", "tensor", "sequence", "mixed", "mixed_many", "mixed_sequence")
 VARIANTS = ("", "_clipped", "_accumulated", "_accumulated_clipped")
 # Heads are cut by whole groups, and a tied weight is no column of a layer alone.
 RANKS = {"llama_tensor": 2, "llama_sequence": 2, "llama_mixed": 4, "llama_mixed_sequence": 4}
@@ -35,6 +35,8 @@ def table():
 
 def fits(model, plan, world):
     if "sequence" in plan and model != "llama":
+        return False
+    if "many" in plan and world < 8:
         return False
     return (world > 2 or "mixed" not in plan) and world <= RANKS.get(model + "_" + plan, 8)
 
