@@ -306,6 +306,7 @@ ADVERSARY = $(PYTHON_TORCH) tests/adversary/rules.py --isomer $(ISOMER)
 ABSORBED = $(PYTHON_TORCH) tests/pairs/absorbed.py --isomer $(ISOMER)
 RECORDED = $(PYTHON_TORCH) tests/lint/recorded.py --isomer $(ISOMER)
 LINT_STEPS = $(PYTHON_TORCH) tests/lint/training.py --isomer $(ISOMER)
+LEFT_OUT = $(PYTHON_TORCH) tests/lint/left_out.py --isomer $(ISOMER)
 UNDEFINED = $(PYTHON_TORCH) tests/pairs/undefined_drawn.py --isomer $(ISOMER)
 RARE = $(PYTHON_TORCH) tests/pairs/rare.py --isomer $(ISOMER)
 EFFECTS = $(PYTHON_TORCH) tests/pairs/effects.py --isomer $(ISOMER)
@@ -332,7 +333,7 @@ check-build: all $(B)/libegraph.so $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHEC
 	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)
 	@$(if $(WARM),echo '$(SERVED)' >> $(B)/check.list,:)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(HLO) --faults 0'; echo '$(HLO) -k gpt-tensor-2'; } >> $(B)/check.list)
-	@$(if $(filter 0,$(TORCH)),:,{ echo '$(RECORDED)'; echo '$(LINT_STEPS) --quick'; } >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,{ echo '$(RECORDED)'; echo '$(LINT_STEPS) --quick'; echo '$(LEFT_OUT) --only ranks, --seed 5 --count 2'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(PLANTED) --every 6'; echo '$(CHECKED) gpt2 --broken 2'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(DISTRIBUTED)'; echo '$(RANK_BUGS)'; echo '$(SPELLED)'; echo '$(INFERRED)'; echo '$(ROLES) --ranks 8'; echo '$(TRAINING) --quick'; echo '$(RANK_FAULTS) --count 16 --least 80'; echo '$(PLAIN_RANKS) --seed 3 --count 4'; echo '$(PLAIN_RANKS) --seed 2 --first 18 --count 1'; echo '$(PLAIN_MORE) --seed 1'; echo '$(PLAIN_RANKS) --seed 3 --count 4 --faults'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(CORNERS) --rules 330 --pairs 33' >> $(B)/check.list)
@@ -507,6 +508,7 @@ bench-real: all
 # What takes longer of lint: tables that torch makes anew, programs on real gloo, costs. A Python with torch.
 lint-campaign: all
 	@$(PYTHON_TORCH) tests/lint/placements.py --truth
+	@$(LEFT_OUT) --count $(or $(COUNT),60) --seed $(or $(SEED),0)
 	@$(PYTHON_TORCH) tests/lint/drawn_programs.py --isomer $(B)/isomer --count $(or $(COUNT),200) --seed $(or $(SEED),0)
 	@$(LINT_STEPS)
 	@$(PYTHON_TORCH) tests/lint/schedules.py --isomer $(B)/isomer --torch --ranks 2,3,4,8,16 --shuffles 400

@@ -100,7 +100,7 @@ static score score_of(plc *x) {
   for (size_t i = 0; i < x->n_outputs; i++)
     s.wrong += loose(x->tuple[x->output[i].tuple]) ||
                (x->output[i].declared && !plc_output_holds(x, &x->output[i]));
-  for (size_t i = 0; i < x->n_tuples; i++) s.loose += loose(x->tuple[i]);
+  for (size_t i = 0; i < x->n_tuples; i++) s.loose += loose(x->tuple[i]) || x->tuple[i]->doubt;
   return s;
 }
 
@@ -458,6 +458,7 @@ static void judge_outputs(plc *x) {
   for (size_t i = 0; i < x->n_outputs && !plc_failed(x); i++) {
     const plc_output *o = &x->output[i];
     plc_tuple *t = x->tuple[o->tuple];
+    if (plc_doubts(x, o)) continue;
     if (o->declared && judge_gradient(x, o)) continue;
     const bool placed = t->state == PLC_PLACED && o->declared;
     if (placed && !plc_output_holds(x, o)) {
@@ -532,7 +533,7 @@ static bool cut_doubtfully(const plc *x, const plc_tuple *t) {
 static bool unclear(plc *x, const plc_tuple *t) {
   if (t->unsure || t->differs || !complete(x, t) || of_other_leaves(x, t) ||
       plc_reads_numbers(x, t) || cut_doubtfully(x, t) || plc_is_exchanged(x, t) ||
-      plc_is_piece(x, t) || plc_is_reordered(x, t) || plc_is_passed(x, t))
+      plc_is_piece(x, t) || plc_is_reordered(x, t) || plc_is_passed(x, t) || plc_is_doubtful(x, t))
     return true;
   return behind(x, t);
 }
@@ -575,7 +576,8 @@ void plc_judge(plc *x) {
   }
   for (size_t i = 0; i < x->n_tuples; i++) x->tuple[i]->stuck = false;
   plc_tuple *t = plc_failed(x) ? NULL : origin(x, false);
-  if (t && !x->n_findings && (t->state == PLC_UNKNOWN || t->collective) && !behind(x, t))
+  if (t && !x->n_findings && (t->state == PLC_UNKNOWN || t->collective) && !behind(x, t) &&
+      !plc_is_doubtful(x, t))
     plc_blame_unfit(x, t);
   judge_outputs(x);
   if (!plc_failed(x)) plc_prove(x);

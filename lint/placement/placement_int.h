@@ -60,6 +60,10 @@ typedef enum plc_state {
   PLC_UNKNOWN  /* it has no whole */
 } plc_state;
 
+/* What cuts a tensor along an axis: nothing, or parameters; inputs, as along their rows; or what an
+ * exchange made of these. */
+typedef enum plc_cause { PLC_UNCUT, PLC_DATA, PLC_AWAY } plc_cause;
+
 /* One attempt at a whole call: which of its integers are other ones than the ranks'. */
 typedef struct plc_variant {
   uint8_t n, slot[PLC_AXES + 1];
@@ -99,6 +103,9 @@ typedef struct plc_tuple {
   double floor;       /* numbers below this are what cancelled ones left */
   uint32_t order;     /* in which it was visited */
   const char *why;    /* it is varying or unknown */
+  plc_cause cut[PLC_AXES];
+  bool keeps;        /* ranks exchange so many parts, and one rank alone would have others */
+  const char *doubt; /* why its reading is one of several; NULL: it is not */
 
   rule_status evidence; /* of its placement */
   bool shown;           /* evidence was asked for */
@@ -352,6 +359,14 @@ bool plc_is_reordered(const plc *x, const plc_tuple *t);
  * with the other operand. NULL: it is not so. */
 const plc_tuple *plc_lost_parts(const plc *x, const plc_tuple *t);
 void plc_blame_lost(plc *x, const plc_tuple *t, const plc_tuple *lost);
+
+/* ---- doubt.c ---- */
+/* Notes what cuts a tensor that was just placed, and what is doubtful of it. */
+void plc_follow_cuts(const plc *x, plc_tuple *t);
+/* Whether something on the way to it is read doubtfully, so that it is no fault. */
+bool plc_is_doubtful(plc *x, const plc_tuple *t);
+/* Whether nothing is decided of an output, because of how something before it is read. */
+bool plc_doubts(plc *x, const plc_output *o);
 
 /* ---- within.c ---- */
 /* The same for each group of ranks at one place along an axis, until there is a finding. */

@@ -164,6 +164,7 @@ static const plc_tuple *leaf_of(const plc *x, const plc_tuple *t) {
 static bool is_cut(builder *b, const plc_tuple *t, uint32_t depth) {
   if (t == b->root) return false;
   if (t->leaf) return true;
+  if (t->several) return false; /* its results are tensors */
   const rule_tensor *v = t->whole && t->n_out == 1 ? t->whole[0] : NULL;
   if (t->state != PLC_PLACED || !v || depth <= b->deeper || t->evidence < RULE_TESTED) return false;
   if (!rule_dtype_is_int(v->dtype) || !t->n_args) return true;

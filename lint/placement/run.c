@@ -20,6 +20,9 @@ static void forget(plc_tuple *t) {
   t->variant = (plc_variant){0};
   t->mended = t->unfit = t->whole_refused = t->konst = t->chosen = t->unsure = t->differs = false;
   t->shown = t->constant = t->several = t->apart = false;
+  memset(t->cut, 0, sizeof t->cut);
+  t->keeps = false;
+  t->doubt = NULL;
   t->from = 0;
 }
 
@@ -427,6 +430,7 @@ static void draw_each(plc *x, plc_tuple *t, rule_tensor *const *each) {
       }
   }
   rule_tensor_unref(whole);
+  plc_follow_cuts(x, t);
   t->order = ++x->n_visited;
 }
 
@@ -539,6 +543,7 @@ static plc_tuple *visit(plc *x, uint32_t id) {
   for (size_t i = 0; i < x->n_mends; i++)
     if (x->mend[i].tuple == id && t->n_out == 1 && t->state != PLC_UNKNOWN)
       apply_mend(x, t, &x->mend[i]);
+  plc_follow_cuts(x, t);
   return t;
 }
 

@@ -1,0 +1,188 @@
+/* Readings of which another would be as good, so that nothing is decided on them.
+ *
+ * The whole program is the ranks' own, read with other sizes: where ranks exchange what they laid
+ * out by rank, and an exchange is left out, there often is a whole program all the same, which no
+ * one meant: the rank's number is a dimension of it. Two things tell.
+ *
+ * A view keeps what is cut among the dimensions that it was cut in. And what is cut is followed:
+ * inputs are cut along their rows, say, an exchange cuts along something else, and a second one
+ * along rows again. Of these two kinds none meets the other, and at the end it is the first. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lint/placement/placement_int.h"
+
+static const char *const why_moved =
+    "it moves what is cut to a dimension beside it, as if the rank's number were one";
+static const char *const why_met =
+    "one operand is cut as the inputs are, another as they are behind an exchange";
+static const char *const why_ends =
+    "the ranks' parts are those behind an exchange, and were not exchanged back";
+
+/* ---- views ---- */
+
+static int64_t product(const rule_shape *s, uint32_t from, uint32_t to) {
+  int64_t n = 1;
+  for (uint32_t d = from; d < to; d++) n *= s->dim[d];
+  return n;
+}
+
+/* The nearest number of elements, from `n` down or up, before which a dimension of both begins or
+ * ends; `beyond`: another one than `n`. */
+static int64_t border(const rule_shape *s, const rule_shape *t, int64_t n, bool up, bool beyond) {
+  int64_t found = up ? INT64_MAX : 1;
+  for (uint32_t d = 0; d <= s->rank; d++)
+    for (uint32_t e = 0; e <= t->rank; e++) {
+      const int64_t at = product(s, 0, d);
+      if (at != product(t, 0, e) || (beyond && at == n)) continue;
+      if (up ? at >= n && at < found : at <= n && at > found) found = at;
+    }
+  return found;
+}
+
+/* Whether dimension `k` of a view lies among those that dimension `j` became, or was put beside as
+ * it is one element long. */
+static bool among(const rule_shape *own, uint32_t j, const rule_shape *view, uint32_t k) {
+  const bool one = own->dim[j] == 1;
+  const int64_t from = border(own, view, product(own, 0, j), false, one);
+  const int64_t to = border(own, view, product(own, 0, j + 1), true, one);
+  return product(view, 0, k) >= from && product(view, 0, k + 1) <= to;
+}
+
+/* Whether the numbers of a rank stand in one order in both. */
+static bool is_view(const plc *x, const plc_tuple *t, const plc_tuple *o) {
+  rule_tensor *in[PLC_RANKS], *out[PLC_RANKS];
+  plc_locals(x, o, 0, 0, in);
+  plc_locals(x, t, 0, 0, out);
+  for (uint32_t r = 0; r < x->mesh.n; r++) {
+    const rule_tensor *a = in[r], *b = out[r];
+    if (!a || !b || a->dtype != b->dtype || a->numel != b->numel || !a->numel) return false;
+    if (rule_shape_eq(&a->shape, &b->shape)) return false;
+    if (memcmp(a->data, b->data, (size_t)a->numel * rule_dtype_size(a->dtype)) != 0) return false;
+  }
+  return true;
+}
+
+/* Whether ranks have one row of an input that is cut along the axis. */
+static bool has_single_rows(const plc *x, uint32_t axis) {
+  for (size_t i = 0; i < x->n_tuples; i++) {
+    const plc_tuple *t = x->tuple[i];
+    if (!plc_input(x, t) || t->state != PLC_PLACED) continue;
+    const plc_one *o = &t->place[0].axis[axis];
+    const rule_shape *s = &plc_node(x, t->node[0])->output[0].shape;
+    if (o->kind == PLC_S && o->dim < s->rank && s->dim[o->dim] == 1) return true;
+  }
+  return false;
+}
+
+/* Whether a view moves what is cut elsewhere. One of something is a number of heads, where
+ * parameters are cut, and a number of rows, where inputs have one. */
+static bool moves(const plc *x, const plc_tuple *t, uint32_t axis) {
+  const plc_tuple *o = t->n_args == 1 ? x->tuple[t->arg[0]] : NULL;
+  if (!o || t->collective || t->mixed || t->n_out != 1 || o->n_out != 1) return false;
+  if (t->state != PLC_PLACED || o->state != PLC_PLACED || t->node[0] == PLC_NONE) return false;
+  const plc_one *was = &o->place[0].axis[axis], *is = &t->place[0].axis[axis];
+  if (was->kind != PLC_S || is->kind != PLC_S || o->node[0] == PLC_NONE) return false;
+  const rule_shape *own = &plc_node(x, o->node[0])->output[0].shape;
+  const rule_shape *view = &plc_node(x, t->node[0])->output[0].shape;
+  if (was->dim >= own->rank || is->dim >= view->rank || !is_view(x, t, o)) return false;
+  if (!among(own, was->dim, view, is->dim)) return true;
+  return t->cut[axis] != PLC_UNCUT && view->dim[is->dim] == 1 && own->dim[was->dim] > 1 &&
+         !has_single_rows(x, axis);
+}
+
+/* ---- what is cut ---- */
+
+static const rule_term *call_of(const plc *x, const plc_tuple *t) {
+  for (uint32_t r = 0; r < x->mesh.n; r++)
+    if (t->node[r] != PLC_NONE) return plc_node(x, t->node[r])->call;
+  return NULL;
+}
+
+/* operator: collectives are words of captures. Whether ranks exchange parts that they laid out by
+ * rank: along one dimension, so that their numbers alone say which parts these are. */
+static bool exchanges(const rule_term *c) {
+  return c && strcmp(c->u.s, "dist::all_to_all") == 0 && c->n == 3 &&
+         rule_term_eq(c->child[1], c->child[2]);
+}
+
+static void doubt(plc_tuple *t, const char *why) {
+  if (!t->doubt) t->doubt = why;
+}
+
+/* What a collective's operand was cut by, and what its result is cut by. */
+static plc_cause met(const plc *x, plc_tuple *t, plc_cause was) {
+  const rule_term *c = call_of(x, t);
+  if (exchanges(c)) return was == PLC_DATA ? PLC_AWAY : was == PLC_AWAY ? PLC_DATA : was;
+  if (c && t->several) return was;
+  if (was == PLC_AWAY) doubt(t, why_ends);
+  return PLC_UNCUT;
+}
+
+/* Whether one rank alone would have as many parts as the ranks lay out to exchange them. */
+static bool keeps_parts(const plc *x, const plc_tuple *t, uint32_t axis) {
+  const rule_term *c = call_of(x, t);
+  if (!t->collective || !(t->axes >> axis & 1) || !exchanges(c)) return false;
+  const plc_tuple *o = x->tuple[t->arg[0]];
+  const int64_t dim = c->child[1]->kind == RULE_INT ? c->child[1]->u.i : -1;
+  if (!o->whole || !o->whole[0] || o->node[0] == PLC_NONE) return false;
+  const rule_shape *own = &plc_node(x, o->node[0])->output[0].shape, *all = &o->whole[0]->shape;
+  return dim >= 0 && dim < own->rank && own->rank == all->rank &&
+         all->dim[dim] * c->child[0]->n != own->dim[dim];
+}
+
+static void follow_axis(const plc *x, plc_tuple *t, uint32_t axis) {
+  plc_cause is = PLC_UNCUT;
+  for (uint32_t i = 0; i < t->n_args; i++) {
+    const plc_cause was = x->tuple[t->arg[i]]->cut[axis];
+    if (is != PLC_UNCUT && was != PLC_UNCUT && was != is) doubt(t, why_met);
+    if (was != PLC_UNCUT) is = was;
+  }
+  if (t->collective && (t->axes >> axis & 1)) is = met(x, t, is);
+  const bool placed = t->state == PLC_PLACED && t->n_out == 1 && !t->several;
+  const plc_kind kind = placed ? t->place[0].axis[axis].kind : PLC_V;
+  if (placed && kind == PLC_R) is = PLC_UNCUT;
+  if (placed && kind == PLC_S && is == PLC_UNCUT && (t->differs || plc_input(x, t))) is = PLC_DATA;
+  t->cut[axis] = is;
+  t->keeps |= keeps_parts(x, t, axis);
+  if (moves(x, t, axis)) doubt(t, why_moved);
+}
+
+void plc_follow_cuts(const plc *x, plc_tuple *t) {
+  t->doubt = NULL;
+  t->keeps = false;
+  for (uint32_t a = 0; a < x->mesh.n_axes; a++) follow_axis(x, t, a);
+}
+
+/* ---- what is not known then ---- */
+
+static const plc_tuple *behind(const plc *x, const plc_tuple *t, bool kept, bool *seen) {
+  if (seen[t->id]) return NULL;
+  seen[t->id] = true;
+  if (t->doubt || (kept && t->keeps)) return t;
+  for (uint32_t i = 0; i < t->n_args; i++) {
+    const plc_tuple *u = behind(x, x->tuple[t->arg[i]], kept, seen);
+    if (u) return u;
+  }
+  return NULL;
+}
+
+static const plc_tuple *look(plc *x, const plc_tuple *t, bool kept) {
+  bool *seen = calloc(x->n_tuples + 1, sizeof *seen);
+  const plc_tuple *u = plc_need(x, seen) ? behind(x, t, kept, seen) : NULL;
+  free(seen);
+  return u;
+}
+
+bool plc_is_doubtful(plc *x, const plc_tuple *t) { return look(x, t, true) != NULL; }
+
+bool plc_doubts(plc *x, const plc_output *o) {
+  const plc_tuple *t = x->tuple[o->tuple], *u = NULL;
+  const bool holds = !o->declared || plc_output_holds(x, o);
+  if (t->state == PLC_PLACED) u = look(x, t, !holds);
+  if (u && !x->undecided)
+    x->undecided = iso_arena_printf(
+        x->keep, "output %s rests on a doubtful reading of %s: %s", o->name, plc_say(x, u),
+        u->doubt ? u->doubt : "one rank alone would lay out one part, and exchange nothing");
+  return u != NULL;
+}
