@@ -159,7 +159,7 @@ static bool passes_on(const char *op) {
 
 /* Whether a call chooses places of its first argument by what is marked in `flow`. Returns: in
  * `dim` along which dimension. */
-static bool looks_up(const rule_term *t, const bool *flow, uint32_t *dim) {
+static bool looks_up(const rule_term *t, const uint8_t *flow, uint32_t *dim) {
   const rule_operator *o = rule_operator_of(t->u.s);
   const rule_term *by = o->index < t->n ? t->child[o->index] : NULL;
   *dim = 0;
@@ -177,21 +177,55 @@ static bool looks_up(const rule_term *t, const bool *flow, uint32_t *dim) {
   return by->kind == RULE_VAR && flow[by->u.i];
 }
 
+/* How an input's elements come to a node. */
+enum { ALL_OF_IT = 1, SOME_OF_IT };
+
+static void follow(const cap_graph *g, size_t i, uint8_t *flow) {
+  const rule_term *t = g->node[i].call;
+  if (!t || t->n == 0 || t->child[0]->kind != RULE_VAR || !passes_on(t->u.s)) return;
+  const uint8_t from = flow[t->child[0]->u.i];
+  flow[i] = from && rule_operator_of(t->u.s)->part ? SOME_OF_IT : from;
+}
+
 /* The next call after node `i` that has what input `top` only moves to as the index of a table; 0:
  * none. `flow` is kept between calls, and begins at `top` where `i` is. */
-static size_t next_look_up(const cap_graph *g, size_t top, size_t i, bool *flow, uint32_t *dim) {
+static size_t next_look_up(const cap_graph *g, size_t top, size_t i, uint8_t *flow, uint32_t *dim) {
   if (i == top) {
     memset(flow, 0, g->n_nodes);
-    flow[top] = true;
+    flow[top] = ALL_OF_IT;
   }
   while (++i < g->n_nodes) {
     const rule_term *t = g->node[i].call;
     if (!t || t->n == 0) continue;
     if (looks_up(t, flow, dim)) return i;
-    if (t->child[0]->kind == RULE_VAR && flow[t->child[0]->u.i] && passes_on(t->u.s))
-      flow[i] = true;
+    follow(g, i, flow);
   }
   return 0;
+}
+
+static bool takes(const rule_term *t, const uint8_t *flow, uint32_t but) {
+  for (uint32_t k = 0; k < t->n; k++) {
+    if (k == but) continue;
+    if (t->child[k]->kind == RULE_VAR ? flow[t->child[k]->u.i] != 0
+                                      : takes(t->child[k], flow, UINT32_MAX))
+      return true;
+  }
+  return false;
+}
+
+/* Whether an output depends on more of an input than on the rows that it looks up. `flow` is that
+ * of the whole graph. */
+static bool is_seen(const cap_graph *g, const uint8_t *flow, const bool *live) {
+  uint32_t dim;
+  for (size_t i = 0; i < g->n_results; i++)
+    if (flow[g->result[i].node]) return true;
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const rule_term *t = g->node[i].call;
+    if (!t || !live[i] || flow[i]) continue;
+    if (takes(t, flow, looks_up(t, flow, &dim) ? rule_operator_of(t->u.s)->index : UINT32_MAX))
+      return true;
+  }
+  return false;
 }
 
 /* One past the last place along `dim` of what the call looks up, padding aside: rows of a captured
@@ -230,30 +264,49 @@ static bool *live_nodes(const cap_graph *g) {
   return live;
 }
 
+/* What tables say of ids past one number. */
+typedef struct table_ends {
+  bool all;     /* a table that all of the input's elements look up has no such row, or zeros */
+  bool some;    /* one that some of them look up */
+  bool further; /* one has such rows */
+  bool seen;    /* more than the rows that it looks up is seen of the input */
+} table_ends;
+
+static void look_for_ends(const cap_graph *g, size_t input, int64_t high, uint8_t *flow,
+                          const bool *live, table_ends *ends) {
+  uint32_t dim;
+  for (size_t j = input; (j = next_look_up(g, input, j, flow, &dim)) != 0;) {
+    const rule_term *t = g->node[j].call, *by = t->child[rule_operator_of(t->u.s)->index];
+    const int64_t rows = live[j] ? used_rows(g, t, dim) : 0;
+    if (by->kind == RULE_LIST) by = by->child[dim];
+    if (rows <= 0) continue;
+    ends->further |= high < rows - 1;
+    *(flow[by->u.i] == ALL_OF_IT ? &ends->all : &ends->some) |= high >= rows - 1;
+  }
+  ends->seen |= is_seen(g, flow, live);
+}
+
 /* Ids past `high` read rows of zeros, or none: of some table that this input, or the other side's
- * of the same values, looks up for an output. */
+ * of the same values, looks up for an output. One that only some of its elements look up says
+ * nothing of the others, unless no output depends on these. */
 iso_code chk_covers_table(chk_state *k, uint32_t input, int64_t high, bool *covers) {
   const chk_term *t = &k->term[input];
   const cap_graph *own = k->graph[t->side];
+  table_ends ends = {0};
   iso_code c = ISO_OK;
-  *covers = false;
   for (int side = 0; side < 2 && !c; side++) {
     const cap_graph *g = k->graph[side];
-    bool *flow = calloc(g->n_nodes + 1, 1), *live = live_nodes(g);
+    uint8_t *flow = calloc(g->n_nodes + 1, 1);
+    bool *live = live_nodes(g);
     if (!flow || !live) c = chk_nomem(k);
-    for (size_t i = 0; i < g->n_nodes && !c; i++) {
-      if (g->node[i].kind != CAP_INPUT ||
-          !(side == t->side ? i == t->index : same_input(t->index, own, i, g)))
-        continue;
-      uint32_t dim;
-      for (size_t j = i; (j = next_look_up(g, i, j, flow, &dim)) != 0;) {
-        const int64_t rows = live[j] ? used_rows(g, g->node[j].call, dim) : 0;
-        *covers |= rows > 0 && high >= rows - 1;
-      }
-    }
+    for (size_t i = 0; i < g->n_nodes && !c; i++)
+      if (g->node[i].kind == CAP_INPUT &&
+          (side == t->side ? i == t->index : same_input(t->index, own, i, g)))
+        look_for_ends(g, i, high, flow, live, &ends);
     free(live);
     free(flow);
   }
+  *covers = ends.all || (ends.some && !ends.further && !ends.seen);
   return c;
 }
 
@@ -297,7 +350,8 @@ static iso_code reads_strides(chk_state *k, const cap_graph *g, const bool *live
 static iso_code check_side(chk_state *k, int side, const bool *fixed) {
   const cap_graph *g = k->graph[side];
   const size_t base = side == LEFT ? 0 : k->graph[LEFT]->n_nodes;
-  bool *live = live_nodes(g), *flow = calloc(g->n_nodes + 1, 1), any_free = false;
+  uint8_t *flow = calloc(g->n_nodes + 1, 1);
+  bool *live = live_nodes(g), any_free = false;
   size_t n_tokens = 0;
   size_t writer = SIZE_MAX;
   iso_code c = live && flow ? find_writer(k, g, &writer) : chk_nomem(k);

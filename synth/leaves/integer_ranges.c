@@ -20,6 +20,7 @@ typedef struct source {
   bool has_none;
   int64_t none;
   bool ended, fixed; /* a table ends its range; it keeps what was captured */
+  bool seen;         /* by more than the operators that choose rows by it */
   int64_t end[2];    /* what a side's tables alone admit is below it; INT64_MAX: they say nothing */
 } source;
 
@@ -28,6 +29,7 @@ typedef struct limit { /* a reading that says something */
   const st_look_up *read;
   int64_t low, high; /* the first and the last row */
   uint64_t of;
+  bool dropped;
 } limit;
 
 typedef struct ranging {
@@ -44,7 +46,7 @@ typedef struct ranging {
 /* The integers that were captured, less a number that stands for none. */
 static st_span captured(const state *s, const synth_node *n, uint64_t of, const int64_t *none,
                         bool *has_none) {
-  st_span all = {INT64_MAX, INT64_MIN, of, false, false};
+  st_span all = {.low = INT64_MAX, .high = INT64_MIN, .of = of};
   const size_t sets = n->kind == SYNTH_INPUT ? s->n_sets : 1;
   for (size_t set = 0; set < sets; set++)
     for (int64_t i = 0; i < n->value[set]->numel; i++) {
@@ -131,7 +133,7 @@ static iso_code set_leaves(ranging *r, iso_error *err) {
       if (g->node[i].kind == SYNTH_OP || !r->walk[side].needed[i]) continue;
       bool any = false;
       st_span *out = &r->walk[side].span[i];
-      if (g->node[i].dtype == RULE_BOOL) *out = (st_span){0, 1, 0, true, false};
+      if (g->node[i].dtype == RULE_BOOL) *out = (st_span){.high = 1, .told = true, .some = true};
       else if (is_free(r->s, side, i))
         c = span_of(r, eg_class_of(r->s->g, r->s->map[side][i]), 0, out, &any, err);
       else if (rule_dtype_is_int(g->node[i].dtype) && out->low == 0 && out->high == 0 && !out->told)
@@ -164,6 +166,71 @@ static void leave_none_out(ranging *r, const st_look_up *read, uint64_t of) {
   }
 }
 
+static void see(ranging *r, uint64_t of) {
+  for (size_t k = 0; k < r->n_source; k++) r->source[k].seen |= (r->source[k].span.of & of) != 0;
+}
+
+/* What a call outside of the walk takes, but for that by which it chooses rows. */
+static iso_code see_arguments(ranging *r, int side, const rule_term *t, uint32_t but,
+                              iso_error *err) {
+  const st_walk *w = &r->walk[side];
+  iso_code c = ISO_OK;
+  for (uint32_t k = 0; k < t->n && !c; k++) {
+    const rule_term *a = t->child[k];
+    if (k == but) continue;
+    if (a->kind == RULE_LIST) c = see_arguments(r, side, a, UINT32_MAX, err);
+    if (a->kind != RULE_VAR) continue;
+    st_span of = w->span[a->u.i];
+    bool any = false;
+    if (!w->needed[a->u.i] && is_free(r->s, side, (size_t)a->u.i))
+      c = span_of(r, eg_class_of(r->s->g, r->s->map[side][a->u.i]), 0, &of, &any, err);
+    if (!c && (w->needed[a->u.i] || any)) see(r, of.of);
+  }
+  return c;
+}
+
+static iso_code see_sources(ranging *r, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (int side = 0; side < 2; side++) {
+    const synth_graph *g = r->s->graph[side];
+    const st_walk *w = &r->walk[side];
+    for (size_t j = 0; j < g->n_nodes && !c; j++) {
+      const synth_node *n = &g->node[j];
+      if (n->kind != SYNTH_OP || r->s->map[side][j].i == EG_NONE || w->needed[j]) continue;
+      const rule_operator *o = rule_operator_of(n->call->u.s);
+      c = see_arguments(r, side, n->call, o->ends == RULE_ENDS_NOWHERE ? UINT32_MAX : o->index,
+                        err);
+    }
+    for (size_t k = 0; k < g->n_outputs; k++)
+      if (w->needed[g->output[k].node]) see(r, w->span[g->output[k].node].of);
+  }
+  return c;
+}
+
+/* What reads only some of the elements, or reads them under a condition, bounds these only. All are
+ * taken to lie in its rows where nothing else looks at the others, and none reads further rows. */
+static bool bounds_some_only(const ranging *r, const limit *l, const st_span *x) {
+  if (!x->some) return false;
+  for (size_t k = 0; k < r->n_source; k++)
+    if (r->source[k].seen && (r->source[k].span.of & l->of)) return true;
+  for (size_t k = 0; k < r->n_limit; k++)
+    if ((r->limit[k].of & l->of) && r->limit[k].read->rows > l->read->rows) return true;
+  return false;
+}
+
+static iso_code drop_limits(ranging *r, iso_error *err) {
+  iso_code c = see_sources(r, err);
+  size_t n = 0;
+  for (size_t k = 0; k < r->n_limit && !c; k++) {
+    limit *l = &r->limit[k];
+    l->dropped = bounds_some_only(r, l, &r->walk[l->side].span[l->read->index]);
+  }
+  for (size_t k = 0; k < r->n_limit && !c; k++)
+    if (!r->limit[k].dropped) r->limit[n++] = r->limit[k];
+  if (!c) r->n_limit = n;
+  return c;
+}
+
 /* Readings of captured values that lie inside are limits. What is known to leave the table although
  * the capture does not, because inputs go together, keeps its values. */
 static iso_code find_limits(ranging *r, iso_error *err) {
@@ -188,9 +255,10 @@ static iso_code find_limits(ranging *r, iso_error *err) {
       }
       if (!iso_grow(r->limit, r->cap_limit, r->n_limit + 1)) return nomem(err);
       const int64_t rows = x->high < read->used ? read->used : read->rows;
-      r->limit[r->n_limit++] = (limit){side, read, x->low < 0 ? -read->rows : 0, rows - 1, x->of};
+      r->limit[r->n_limit++] =
+          (limit){side, read, x->low < 0 ? -read->rows : 0, rows - 1, x->of, false};
     }
-  return c;
+  return c ? c : drop_limits(r, err);
 }
 
 /* ---- as far as they admit ---- */
@@ -259,6 +327,14 @@ static iso_code find_ends(ranging *r, source *a, iso_error *err) {
   return c;
 }
 
+/* Below 0, where what is added to it, or a bound, makes rows of negative numbers, too. */
+static iso_code sink(ranging *r, source *a, iso_error *err) {
+  const rule_domain *d = node_of(r, a)->domain;
+  const int64_t to =
+      d && isfinite(d->low) && d->low > -(double)a->span.high ? (int64_t)d->low : -a->span.high;
+  return a->span.low == 0 && to < 0 ? move(r, &a->span.low, to, BOTH, err) : ISO_OK;
+}
+
 static iso_code widen_all(ranging *r, iso_error *err) {
   iso_code c = ISO_OK;
   for (size_t k = 0; k < r->n_source && !c; k++)
@@ -274,6 +350,8 @@ static iso_code widen_all(ranging *r, iso_error *err) {
       if (!low) c = widen(r, a, BOTH, &end, err);
       a->ended = end != INT64_MAX;
     }
+  for (size_t k = 0; k < r->n_source && !c; k++)
+    if (r->source[k].ended) c = sink(r, &r->source[k], err);
   return c;
 }
 

@@ -13,7 +13,7 @@ static const st_span UNTOLD = {0};
 
 static st_span span(int64_t low, int64_t high, uint64_t of) {
   const bool told = low >= -(int64_t)LARGEST && high <= LARGEST;
-  return (st_span){low, high, of, told, false};
+  return (st_span){low, high, of, told, false, false};
 }
 
 static st_span untold(uint64_t of) {
@@ -23,8 +23,12 @@ static st_span untold(uint64_t of) {
 }
 
 st_span st_span_join(st_span a, st_span b) {
-  return (st_span){a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high, a.of | b.of,
-                   a.told && b.told, a.loose || b.loose};
+  return (st_span){a.low < b.low ? a.low : b.low,
+                   a.high > b.high ? a.high : b.high,
+                   a.of | b.of,
+                   a.told && b.told,
+                   a.loose || b.loose,
+                   a.some || b.some};
 }
 
 /* ---- one operator ---- */
@@ -60,7 +64,7 @@ static bool join_tensors(const operands *x, const rule_term *t, bool any, st_spa
 }
 
 /* One of two values, by a condition. Where that depends on what the values do, it may be there to
- * keep them inside. */
+ * keep them inside; where not, what is not chosen may be outside. */
 static st_span select_one(const operands *x, const rule_term *t) {
   st_span s = UNTOLD;
   uint64_t condition = 0;
@@ -71,9 +75,12 @@ static st_span select_one(const operands *x, const rule_term *t) {
     else s = any ? st_span_join(s, v) : v, any = true;
   }
   s.loose |= (condition & s.of) != 0;
+  s.some = true;
   s.of |= condition;
   return s;
 }
+
+static bool has_zero(st_span a) { return a.low <= 0 && a.high >= 0; }
 
 static st_span arithmetic(const operands *x, const rule_operator *o, const rule_term *t) {
   st_span a = operand(x, t->child[0]), b = t->n > 1 ? operand(x, t->child[1]) : span(0, 0, 0);
@@ -105,7 +112,11 @@ static st_span arithmetic(const operands *x, const rule_operator *o, const rule_
   }
   default: break;
   }
+  /* Beside a 0 the other factor may be any number. */
+  const bool hides =
+      o->arithmetic == RULE_ARITHMETIC_MUL && ((a.of && has_zero(b)) || (b.of && has_zero(a)));
   s.loose = loose;
+  s.some = a.some || b.some || hides;
   return s;
 }
 
@@ -117,10 +128,12 @@ static st_span bounded(const operands *x, const rule_operator *o, const rule_ter
     const st_span b = operand(x, t->child[k]);
     const bool below = o->bound == RULE_BOUND_GIVEN ? k == 1 : o->bound == RULE_BOUND_BELOW;
     if (!b.told || o->bound == RULE_BOUND_BOTH) return untold(s.of | b.of);
+    const bool some = s.some || b.some;
     if (!s.told) s = span(-(int64_t)LARGEST, LARGEST, s.of);
     if (below) s = span(s.low > b.low ? s.low : b.low, s.high > b.high ? s.high : b.high, s.of);
     else s = span(s.low < b.low ? s.low : b.low, s.high < b.high ? s.high : b.high, s.of);
     s.of |= b.of;
+    s.some = some;
   }
   return s;
 }
@@ -138,6 +151,7 @@ static st_span divided(const operands *x, const rule_operator *o, const rule_ter
                 high = a.high >= 0 ? a.high / d : -((d - 1 - a.high) / d);
   st_span s = span(low, high, a.of);
   s.loose = a.loose;
+  s.some = a.some;
   return s;
 }
 
@@ -154,18 +168,38 @@ static st_span filled(const rule_operator *o, const rule_term *t, const synth_no
   return rule_is_overload(t->u.s, OP_ZEROS) ? span(0, 0, 0) : UNTOLD;
 }
 
+/* What floats depend on. By which rows it reads them a table depends on no integers that are none
+ * of its rows: with these it does not run. */
+static st_span real(const operands *x, const rule_operator *o, const rule_term *t) {
+  st_span s = UNTOLD;
+  for (uint32_t k = 0; k < t->n; k++)
+    if (o->ends == RULE_ENDS_NOWHERE || k != o->index) s.of |= operand(x, t->child[k]).of;
+  return s;
+}
+
 static st_span result(const operands *x, const rule_operator *o, const synth_node *n) {
   const rule_term *t = n->call;
   st_span s = UNTOLD, all = UNTOLD;
   (void)join_tensors(x, t, false, &all);
-  if (n->dtype == RULE_BOOL) return span(0, 1, all.of);
-  if (!rule_dtype_is_int(n->dtype) || !t->n) return s;
+  if (n->dtype == RULE_BOOL) {
+    s = span(0, 1, all.of);
+    s.some = true;
+    return s;
+  }
+  if (!rule_dtype_is_int(n->dtype)) return real(x, o, t);
+  if (!t->n) return s;
   if (o->choice == RULE_CHOICE_SELECT) return select_one(x, t);
-  if (o->identity || o->rearranges || o->part || o->cast || rule_is_getitem(t->u.s))
+  if (o->part) {
+    s = operand(x, t->child[0]);
+    s.some = true;
+    return s;
+  }
+  if (o->identity || o->rearranges || o->cast || rule_is_getitem(t->u.s))
     return operand(x, t->child[0]);
   if (o->table) { /* a table of integers */
     s = operand(x, t->child[0]);
     s.loose = false;
+    s.some = true;
     return s;
   }
   if (o->fills) return filled(o, t, n);
@@ -268,10 +302,12 @@ iso_code st_walk_new(const state *s, int side, st_walk *w, iso_error *err) {
   for (size_t j = g->n_nodes; j-- > 0 && !c;)
     if (needed[j] && g->node[j].kind == SYNTH_OP) st_term_mark(g->node[j].call, needed);
   for (size_t j = 0; j < g->n_nodes && !c; j++) {
-    if (!needed[j] || g->node[j].kind != SYNTH_OP || rule_dtype_is_float(g->node[j].dtype))
-      continue;
+    if (!needed[j] || g->node[j].kind != SYNTH_OP) continue;
     if (!iso_grow(w->node, w->cap_node, w->n_node + 1)) c = nomem(err);
-    else w->node[w->n_node++] = (st_walk_node){j, rule_operator_of(g->node[j].call->u.s)};
+    else
+      w->node[w->n_node++] =
+          (st_walk_node){j, rule_operator_of(g->node[j].call->u.s),
+                         !rule_dtype_is_int(g->node[j].dtype) && g->node[j].dtype != RULE_BOOL};
   }
   return c;
 }
@@ -286,5 +322,7 @@ void st_walk_free(st_walk *w) {
 void st_walk_evaluate(st_walk *w) {
   const operands x = {w->g, w->span};
   for (size_t k = 0; k < w->n_node; k++)
-    w->span[w->node[k].node] = result(&x, w->node[k].op, &w->g->node[w->node[k].node]);
+    if (!w->node[k].real || !w->traced)
+      w->span[w->node[k].node] = result(&x, w->node[k].op, &w->g->node[w->node[k].node]);
+  w->traced = true;
 }

@@ -11,6 +11,7 @@ typedef struct st_span {
   uint64_t of;       /* the leaves that it depends on, a bit for each, by their number modulo 64 */
   bool told;         /* low and high are known */
   bool loose; /* it may be far narrower: values that go together, or a choice by a condition */
+  bool some;  /* not all elements of the leaves are here, or not whatever other leaves are */
 } st_span;
 
 /* A place where integers choose rows. */
@@ -26,6 +27,7 @@ typedef struct st_look_up {
 typedef struct st_walk_node {
   size_t node;
   const rule_operator *op;
+  bool real; /* of floats: what they depend on is told once */
 } st_walk_node;
 
 /* The part of a graph that integers run through on their way to a reading. */
@@ -37,6 +39,7 @@ typedef struct st_walk {
   size_t n_node, cap_node;
   st_look_up *read;
   size_t n_read, cap_read;
+  bool traced; /* what floats depend on is told */
 } st_walk;
 
 /* Owns: st_walk_free, also where it fails. Requires: the graph is in the e-graph. */

@@ -337,6 +337,59 @@ for _kind in sorted(USES):
     family(_kind)
 
 
+@inputs.family
+def read_in_part(rng):
+    """Only some of the ids are looked up, or they are under a condition: the others may be any
+    integers, and one side looks whether they are rows of the table."""
+    n, rows, wrong = rng.randint(4, 9), rng.randint(4, 30), rng.random() < 0.6
+    how = rng.choice(["floats", "mask", "product", "itself", "moved", "sliced", "constant"])
+    kept = sorted(rng.sample(range(n), n // 2))
+    value = tokens(rng, n, 0, rows)
+    while looks_kept(value):
+        value = tokens(rng, n, 0, rows)
+    by, hides = normals(rng, n), [1, 0] + [rng.randint(0, 1) for _ in range(n - 2)]
+    at = rng.randint(1, n - 1)
+
+    def chosen(g, i, other):
+        """Those that are looked up, and 0 for the others."""
+        if how == "itself":
+            away = i.to(f32).gt(rows - 0.5)
+            return i.masked_fill(away, 0)
+        if how == "moved":
+            return i.sub(i.to(f32).gt(rows - 0.5).to(i64).mul(rows))
+        if how == "constant":
+            away = g.const("away", [k not in kept for k in range(n)], boolean)
+        elif how == "floats":
+            away = g.given("by", (n,), [by], f32).le(0)
+        else:
+            away = g.given("hides", (n,), [hides]).ne(0)
+        if how == "product":
+            keep = away.logical_not().to(i64)
+            return keep.mul(i) if other else i.mul(keep)
+        return i.masked_fill(away, 0) if other else away.where(i.mul(0), i)
+
+    def rows_of(g, i, other):
+        table = g.param("table", rows, WIDTH)
+        if how != "sliced":
+            return table.embedding(chosen(g, i, other)).sum(-1)
+        head = i.slice(0, 0, at)
+        x = (table.index(head) if other else table.embedding(head)).sum(-1)
+        return g.cat([x, g.full((n - at,), 1.0)], 0)
+
+    def side(other, looks):
+        def f(g):
+            i = g.given("ids", (n,), [value])
+            y = rows_of(g, i, other)
+            return y.mul(i.lt(rows).to(f32)) if looks else y
+
+        return f
+
+    looks = rng.random() < 0.5
+    a, b = side(False, looks), side(True, looks != wrong)
+    what = "%s, %d rows" % (how, rows) + (", one side looks" if wrong else "")
+    return Case(DIFFERENT if wrong else EQUIVALENT, a, b, what=what)
+
+
 if __name__ == "__main__":
     random.seed(0)
     sys.exit(inputs.main())
