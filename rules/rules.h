@@ -186,9 +186,12 @@ typedef struct rule_fact {
   bool counts; /* of several results: the second is a number of those that count, above zero */
   bool seen;   /* an operator on the way here saw what may be undefined */
   bool large;  /* some may have overflowed: calculated from what is finite, without a bound */
+  bool some;   /* it has elements: its shape is known, and no size is 0 */
+  bool kept;   /* each row along dimension `along` has a number in it, and not masks alone */
+  int64_t along;
 } rule_fact;
 /* What is left of a fact of a tensor of this shape: a mean over no elements is 0/0, whatever is
- * true of all of them. */
+ * true of all of them. Where it has some, the fact says so. */
 rule_fact rule_fact_in_shape(rule_fact f, const rule_shape *shape);
 /* What the domain of an input (may be NULL) says of all its elements. */
 struct rule_domain;

@@ -32,8 +32,9 @@ rule_fact rule_fact_of_domain(const rule_domain *d) {
 }
 
 rule_fact rule_fact_in_shape(rule_fact f, const rule_shape *shape) {
+  f.some = true;
   for (uint32_t i = 0; i < shape->rank; i++)
-    if (shape->dim[i] == 0) f.nonnegative = f.nonzero = false;
+    if (shape->dim[i] == 0) f.nonnegative = f.nonzero = f.some = false;
   return f;
 }
 
@@ -240,20 +241,49 @@ static bool casts_to_float(const rule_term *call) {
 
 /* Whether its result has its first operand's numbers, at places that no tensor decides, zeros, or
  * sums with them. */
-static bool passes_masks(const rule_term *call, const rule_operator *o) {
+static bool passes_masks(const rule_term *call, const rule_operator *o, rule_fact second) {
   return o->arithmetic == RULE_ARITHMETIC_ADD || o->identity || o->rearranges || o->part ||
+         (o->arithmetic == RULE_ARITHMETIC_SUB && !second.masked) || o->joins ||
          (o->fills && o->fill) || (o->cast && casts_to_float(call)) ||
          rule_is_overload(call->u.s, OP_TRIL) || rule_is_overload(call->u.s, OP_TRIU);
+}
+
+/* The dimension that a call goes along, where it is written. */
+static bool axis_of(const rule_term *call, const rule_operator *o, int64_t *along) {
+  const rule_term *t = child(call, o->axis ? o->axis : 1);
+  if (t->kind == RULE_LIST && t->n == 1) t = t->child[0];
+  *along = t->kind == RULE_INT ? t->u.i : 0;
+  return t->kind == RULE_INT;
+}
+
+/* Joined along a dimension with a tensor that has numbers alone, each row has one of these: a
+ * column of scores that nothing masks. */
+static void note_kept(const rule_term *call, const rule_operator *o, const rule_fact *node,
+                      rule_fact *out) {
+  const rule_term *list = child(call, 0);
+  if (!rule_is_overload(call->u.s, OP_CAT) || !axis_of(call, o, &out->along)) return;
+  for (uint32_t i = 0; list->kind == RULE_LIST && i < list->n; i++) {
+    const rule_fact f = rule_fact_of(list->child[i], node);
+    out->kept |= f.some && !f.masked && !f.undefined;
+  }
+}
+
+/* The largest element of such a row, or the logarithm of its sum, is a number. */
+static bool takes_kept(const rule_term *call, const rule_operator *o, rule_fact x) {
+  int64_t along;
+  return o->mask.role == RULE_MASK_REDUCED && x.kept && axis_of(call, o, &along) &&
+         along == x.along;
 }
 
 /* The result where minus infinity is among the operands. Where constants alone decide its places, a
  * row that holds nothing else would do so on every input, and be seen on each of them; a softmax of
  * other rows is a number. What calculates with it otherwise is undefined for all that is known. */
-static void pass_masks(const rule_term *call, bool choice_is_constant, rule_fact *out) {
+static void pass_masks(const rule_term *call, bool choice_is_constant, const rule_fact *of,
+                       rule_fact *out) {
   const rule_operator *o = rule_operator_of(call->u.s);
   const bool chooses = o->choice == RULE_CHOICE_SELECT && o->elementwise;
-  if (o->weighs) return;
-  if (passes_masks(call, o) || (chooses && choice_is_constant)) out->masked = true;
+  if (o->weighs || takes_kept(call, o, of[0])) return;
+  if (passes_masks(call, o, of[1]) || (chooses && choice_is_constant)) out->masked = true;
   else out->undefined = true;
 }
 
@@ -297,7 +327,8 @@ static rule_fact call_fact(const rule_term *call, const rule_fact *node) {
                      (kind == RULE_UNDEFINED_MAKES && !counts && !pole_avoided(o, of[0], of[1]));
   out.counts = counts;
   out.parts = o->part;
-  if (masked && kind != RULE_UNDEFINED_SEES) pass_masks(call, choice, &out);
+  if (masked && kind != RULE_UNDEFINED_SEES) pass_masks(call, choice, of, &out);
+  note_kept(call, o, node, &out);
   out.constant = constant;
   out.seen = seen || (sees(call) && given);
   out.large = !constant && (large || !stays_finite(call, o));
@@ -309,7 +340,8 @@ rule_fact rule_fact_of(const rule_term *t, const rule_fact *node) {
   if (t->kind == RULE_FLOAT) return number(t->u.f);
   if (t->kind == RULE_INT) return number((double)t->u.i);
   if (t->kind == RULE_OP) return call_fact(t, node);
-  if (t->kind != RULE_LIST || t->n == 0) return (rule_fact){.nonnegative = t->kind == RULE_BOOLEAN};
+  if (t->kind != RULE_LIST || t->n == 0)
+    return (rule_fact){.nonnegative = t->kind == RULE_BOOLEAN, .constant = t->kind == RULE_LIST};
   rule_fact all = rule_fact_of(t->child[0], node);
   for (uint32_t i = 1; i < t->n; i++) {
     const rule_fact f = rule_fact_of(t->child[i], node);

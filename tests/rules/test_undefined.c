@@ -56,6 +56,44 @@ START_TEST(poles) {
   ck_assert(!rule_fact_of(filled, given).undefined && rule_fact_of(filled, given).masked);
   ck_assert(!rule_fact_of(call("aten::softmax.int", filled, one), given).undefined);
   ck_assert(rule_fact_of(call("aten::mul.Tensor", filled, x), given).undefined);
+  /* A size that is written as none at all is the same on all inputs, too. */
+  const rule_term *ones = call("aten::new_ones", y, rule_list(&a, NULL, 0));
+  const rule_term *by[3] = {x, ones, rule_float(&a, -1.0 / 0.0)};
+  ck_assert(rule_fact_of(rule_op(&a, "aten::masked_fill.Scalar", by, 3), given).masked);
+}
+END_TEST
+
+/* Masked scores with a column that nothing masks: each row keeps a number, its largest one is a
+ * number, and what is left of the rows is masked as before. Along another dimension, beside a
+ * column that is masked or has no elements, nothing shows it. */
+START_TEST(kept) {
+  const rule_term *scores = rule_var(&a, 0), *where = rule_var(&a, 1), *sink = rule_var(&a, 2);
+  const rule_term *last = rule_int(&a, -1), *first = rule_int(&a, 0);
+  const rule_term *fill[3] = {scores, where, rule_float(&a, -1.0 / 0.0)};
+  const rule_term *filled = rule_op(&a, "aten::masked_fill.Scalar", fill, 3);
+  const rule_term *parts[2] = {filled, sink}, *masked[2] = {filled, filled};
+  const rule_term *joined = call("aten::cat", rule_list(&a, parts, 2), last);
+  const rule_term *most = call("getitem", call("aten::max.dim", joined, last), first);
+  const rule_term *left = call("aten::sub.Tensor", joined, most);
+  const rule_fact given[3] = {{.some = true}, {.constant = true}, {.some = true}};
+  ck_assert(!rule_fact_of(most, given).undefined && !rule_fact_of(most, given).masked);
+  ck_assert(!rule_fact_of(left, given).undefined && rule_fact_of(left, given).masked);
+  ck_assert(!rule_fact_of(call("aten::softmax.int", left, last), given).undefined);
+  ck_assert(rule_fact_of(call("aten::sub.Tensor", most, joined), given).undefined);
+  ck_assert(rule_fact_of(call("aten::sub.Tensor", joined, joined), given).undefined);
+  const rule_term *others[] = {
+      call("aten::max.dim", joined, first), call("aten::max.dim", filled, last),
+      call("aten::min.dim", joined, last),
+      call("aten::max.dim", call("aten::neg", joined, NULL), last),
+      call("aten::max.dim", call("aten::cat", rule_list(&a, masked, 2), last), last)};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    ck_assert(rule_fact_of(others[i], given).undefined);
+  const rule_fact unknown[3] = {{0}, {.constant = true}, {0}};
+  ck_assert(rule_fact_of(call("aten::max.dim", joined, last), unknown).undefined);
+  const rule_fact none[3] = {{.some = true}, {.constant = true}, {.some = true, .undefined = true}};
+  ck_assert(rule_fact_of(call("aten::max.dim", joined, last), none).undefined);
+  const rule_shape empty = {.rank = 2, .dim = {3, 0}}, some = {.rank = 2, .dim = {3, 1}};
+  ck_assert(!rule_fact_in_shape(given[2], &empty).some && rule_fact_in_shape(none[0], &some).some);
 }
 END_TEST
 
@@ -142,6 +180,7 @@ int main(void) {
   tcase_add_test(t, places);
   tcase_add_test(t, poles);
   tcase_add_test(t, observers);
+  tcase_add_test(t, kept);
   tcase_add_test(t, parts);
   tcase_add_test(t, losses);
   tcase_add_test(t, empty);
