@@ -20,7 +20,7 @@
 #include "validate/prove/generalise_int.h"
 #include "validate/prove/prove.h"
 
-enum { MAX_PARTINGS = 160, MAX_TRIES = 8, MAX_ATTEMPTS = 32, MAX_ALL_WORK = 3000000 };
+enum { MAX_PARTINGS = 160, MAX_TRIES = 8, MAX_ATTEMPTS = 32, MAX_ALL_WORK = 8000000 };
 
 static bool usable(const rule *r) {
   if (r->n_where || r->n_attrs || r->n_vars > 64) return false;
