@@ -233,12 +233,15 @@ typedef struct running {
   st_signs signs;     /* of zeros that are computed */
 } running;
 
-/* What a call of constants is given, in float64 as they are read. False: not all are constants. */
+/* What a call of constants is given, in float64 as they are read. False: not all are constants, or
+ * one is held in a narrow dtype, where it is the number that it is: sqrt(48) is 6.9375 there. */
 static bool constant_arguments(const state *s, int side, const rule_term *t, rule_tensor **bind) {
   if (t->kind == RULE_VAR) {
     const eg_node e = s->map[side][t->u.i];
     const rec *q = e.i == EG_NONE ? NULL : &s->rec[e.i];
-    if (!q || !q->konst || !q->valued || q->n_out != 1) return false;
+    const rule_dtype of = s->graph[side]->node[t->u.i].dtype;
+    if (!q || !q->konst || !q->valued || q->n_out != 1 || of == RULE_F16 || of == RULE_BF16)
+      return false;
     bind[t->u.i] = q->val[s->witness.set];
   }
   for (uint32_t k = 0; k < t->n; k++)
