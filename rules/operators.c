@@ -181,6 +181,11 @@ bool rule_is_overload(const char *op, const char *base) {
   const size_t n = strlen(base);
   return strncmp(op, base, n) == 0 && (op[n] == 0 || op[n] == '.');
 }
+bool rule_leaves_ties(const rule_term *call) {
+  if (!rule_operator_of(call->u.s)->ties) return false;
+  const bool stable = strstr(call->u.s, ".stable") != NULL && call->n > 1;
+  return !stable || call->child[1]->kind != RULE_BOOLEAN || call->child[1]->u.i == 0;
+}
 bool rule_is_getitem(const char *op) { return strcmp(op, "getitem") == 0; }
 
 const rule_operator *rule_operator_of(const char *op) {

@@ -210,6 +210,8 @@ rule_tells rule_tells_overflow(const rule_term *t, const rule_fact *node);
 bool rule_looks_at_undefined(const rule_term *t);
 /* Whether the call reads the sign of a zero (signbit, copysign, atan2). */
 bool rule_reads_zero_sign(const rule_term *call);
+/* Whether the call leaves open which of equal numbers comes first (topk, an unstable sort). */
+bool rule_leaves_ties(const rule_term *call);
 /* Whether `call`, node `node` of a graph (RULE_VAR i: node i), can tell 0 from -0 in what `carries`
  * flags, by node; where it cannot, its own flag says whether its result carries them on. Infinities
  * of quotients count. `fixed`: by node, what is the same on all inputs; that of this node is

@@ -83,6 +83,18 @@ void st_refuse_masks(const st_mask_state *m, rule_verdict *v);
 /* Whether numbers beyond 1e30 differ, which comparisons leave out as masks. */
 bool st_far_apart(const rule_tensor *l, const rule_tensor *r);
 
+/* ---- open_order.c ---- */
+/* Which of equal numbers comes first where an operator leaves that open. */
+typedef enum st_order { ST_ORDER_KEPT, ST_ORDER_UP, ST_ORDER_DOWN } st_order;
+/* In `out`, `n` results of the call in float64, those where equal numbers stand in that order; as
+ * they are where the call leaves no order open, or none is known that it could be given. */
+iso_code st_order_otherwise(state *s, const rule_term *call, rule_tensor **bind, st_order order,
+                            rule_tensor **out, size_t n, iso_error *err);
+/* The same in the order that gives the earlier places: one for all operators, so that two of one
+ * meaning agree. */
+iso_code st_order_first(state *s, const rule_term *call, rule_tensor **bind, rule_tensor **out,
+                        size_t n, iso_error *err);
+
 /* ---- run_graph.c ---- */
 typedef struct st_carry { /* run on from other values: those of `from`, but for those in `value`;
                              what is flagged is run again */
@@ -105,6 +117,7 @@ typedef struct st_run_how {
   bool keep_all;        /* values of all live nodes, not of the outputs only */
   const st_carry *with; /* NULL, or what is carried over: then no leaves are needed */
   st_signs signs;       /* with noise */
+  st_order order;
 } st_run_how;
 /* Run one captured graph in float64; `leaf` per node. Owns: st_run_free. */
 iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, const st_run_how *how,

@@ -231,6 +231,7 @@ typedef struct running {
   rule_tensor **bind; /* room for an operand of each node */
   bool bounds;        /* overflow is noted */
   st_signs signs;     /* of zeros that are computed */
+  st_order order;     /* of equal numbers, where that is left open */
 } running;
 
 /* What a call of constants is given, in float64 as they are read. False: not all are constants, or
@@ -339,6 +340,7 @@ static iso_code run_op(const running *w, const synth_node *n, size_t i, iso_erro
         bind[a->u.i] = own[n_own++];
     }
   if (!c) c = s->oracle->call(s->oracle->ctx, n->call, bind, true, out, MAX_OUT, &n_out, err);
+  if (!c && w->order) c = st_order_otherwise(s, n->call, bind, w->order, out, n_out, err);
   const bool rounds = st_op_rounds(n->op), signs = w->signs && !rule_operator_of(n->op)->moves;
   if (!c && noise > 0 && (rounds || signs)) {
     const bool faint = rounds && may_underflow(n->call, bind), shows = shows_rounding(n->op);
@@ -382,7 +384,7 @@ iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, const st_run
   uint32_t *uses = calloc(g->n_nodes + 1, sizeof *uses);
   rule_tensor **bind = calloc(g->n_nodes + 1, sizeof *bind);
   iso_rng rng = iso_rng_new(s->o->seed, how->stream);
-  const running w = {s, noise, &rng, r, bind, !with && noise == 0, how->signs};
+  const running w = {s, noise, &rng, r, bind, !with && noise == 0, how->signs, how->order};
   iso_code c = r->value && uses && bind ? ISO_OK : nomem(err);
   for (size_t i = 0; i < g->n_nodes && !c; i++)
     if (g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE)

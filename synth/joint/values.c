@@ -461,7 +461,9 @@ static iso_code evaluate_draw(state *s, eg_node e, const call_builder *b, size_t
                    ? look_up(s, b, d, (absent){table, ids}, out, n_out, err)
                    : s->oracle->call(s->oracle->ctx, b->term, bind, true, out, MAX_OUT, n_out, err);
   if (c) return c;
-  if ((c = check_output(s, e, out, *n_out, err))) drop(out, *n_out);
+  if (table < 0) c = st_order_first(s, b->term, bind, out, *n_out, err);
+  if (!c) c = check_output(s, e, out, *n_out, err);
+  if (c) drop(out, *n_out);
   return c;
 }
 

@@ -4,12 +4,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "rules/operators.h"
 #include "synth/refute/refute_int.h"
 
 enum {
   NOISE_RUNS = 4,
   STORAGE_RUN = 3, /* the last one disturbs constants as their storage rounds them */
-  STORAGE_MARGIN = 8
+  STORAGE_MARGIN = 8,
+  ORDERS = 2 /* up and down */
 };
 static const double noise = 4 * DBL_EPSILON;
 static const double WIDER = 0x1p28; /* of the runs that show what is a number by rounding alone */
@@ -64,12 +66,13 @@ typedef struct outputs {
   const rule_tensor *base[2];             /* flat alike */
   const rule_tensor *run[2][NOISE_RUNS];  /* with rounding disturbed */
   const rule_tensor *wide[2][NOISE_RUNS]; /* and disturbed much more; NULL: it was not */
-  bool pairs;                             /* they are complex numbers (in_reals) */
+  const rule_tensor *order[2][ORDERS]; /* with open orders taken otherwise; NULL: they were not */
+  bool pairs;                          /* they are complex numbers (in_reals) */
 } outputs;
 
 /* Values of complex outputs, as seen by in_reals. */
 typedef struct reals {
-  rule_tensor base[2], run[2][NOISE_RUNS], wide[2][NOISE_RUNS];
+  rule_tensor base[2], run[2][NOISE_RUNS], wide[2][NOISE_RUNS], order[2][ORDERS];
 } reals;
 
 static const rule_tensor *one_in_reals(const rule_tensor *t, rule_tensor *room) {
@@ -93,6 +96,8 @@ static void in_reals(outputs *o, reals *room) {
       o->run[side][k] = one_in_reals(o->run[side][k], &room->run[side][k]);
       o->wide[side][k] = one_in_reals(o->wide[side][k], &room->wide[side][k]);
     }
+    for (int k = 0; k < ORDERS; k++)
+      o->order[side][k] = one_in_reals(o->order[side][k], &room->order[side][k]);
   }
 }
 
@@ -103,6 +108,14 @@ static bool open_part(const outputs *o, int64_t i) {
     if (!ordinary(rule_tensor_get(o->base[side], i)) ||
         !ordinary(rule_tensor_get(o->base[side], i ^ 1)))
       return true;
+  return false;
+}
+
+/* Whether what stands at `i` depends on which of equal numbers an operator takes first, and that is
+ * left open. */
+static bool by_open_order(const outputs *o, int64_t i) {
+  for (int side = 0; side < 2; side++)
+    if (o->order[side][0] && moved(o->base[side], o->order[side], 0, ORDERS, i) > 0) return true;
   return false;
 }
 
@@ -152,7 +165,7 @@ static bool beyond_rounding(const outputs *o, st_margin sc, rule_diff *d) {
     for (int64_t i = from; i < from + row; i++) {
       const double x = rule_tensor_get(l, i), y = rule_tensor_get(r, i);
       double abs_diff = fabs(x - y), rel;
-      if (x == y || (isnan(x) && isnan(y)) || open_part(o, i)) continue;
+      if (x == y || (isnan(x) && isnan(y)) || open_part(o, i) || by_open_order(o, i)) continue;
       if (!is_float) {
         rel = abs_diff / fmax(1, fabs(x));
       } else if (!ordinary(x) || !ordinary(y)) {
@@ -266,10 +279,47 @@ static void output_of(const state *s, st_run run[2][NOISE_RUNS], size_t o,
   }
 }
 
+static bool calls_ties(const synth_graph *g) {
+  for (size_t i = 0; i < g->n_nodes; i++)
+    if (g->node[i].kind == SYNTH_OP && rule_leaves_ties(g->node[i].call)) return true;
+  return false;
+}
+
+/* Both sides with the orders that operators leave open taken up and down, once. */
+static iso_code run_ordered(state *s, rule_tensor **const leaf[2], st_run run[2][ORDERS],
+                            iso_error *err) {
+  iso_code c = ISO_OK;
+  for (int side = 0; side < 2 && !c; side++)
+    for (int k = 0; k < ORDERS && !c && !run[side][k].value && calls_ties(s->graph[side]); k++) {
+      const st_run_how how = {.order = k ? ST_ORDER_DOWN : ST_ORDER_UP};
+      c = st_run_graph(s, side, leaf[side], &how, &run[side][k], err);
+    }
+  return c;
+}
+
+/* Whether the output of a difference that was found differs, and not by an order that is left open.
+ */
+static iso_code beyond_order(state *s, rule_tensor **const leaf[2], st_run run[2][ORDERS],
+                             outputs *at, st_margin sc, st_difference *out, iso_error *err) {
+  const size_t o = out->output;
+  reals parts;
+  iso_code c = run_ordered(s, leaf, run, err);
+  for (int k = 0; k < ORDERS && !c; k++) {
+    if (run[LEFT][k].value) at->order[LEFT][k] = st_output(s, LEFT, &run[LEFT][k], o);
+    if (run[RIGHT][k].value)
+      at->order[RIGHT][k] = st_output(s, RIGHT, &run[RIGHT][k], s->right_of[o]);
+  }
+  if (!c && (at->order[LEFT][0] || at->order[RIGHT][0])) {
+    in_reals(at, &parts);
+    out->found = beyond_rounding(at, sc, &out->diff);
+  }
+  return c;
+}
+
 iso_code st_differs(state *s, rule_tensor **const leaf[2], const st_run base[2], st_margin sc,
                     uint64_t streams, st_difference *out, iso_error *err) {
   enum { WIDE_STREAMS = 1 << 20 };
-  st_run shaken[2][NOISE_RUNS] = {0}, wide[2][NOISE_RUNS] = {0};
+  st_run shaken[2][NOISE_RUNS] = {0}, wide[2][NOISE_RUNS] = {0}, ordered[2][ORDERS] = {0};
   /* A kernel in few bits rounds by about a hundredth of the tolerance that stands for it. */
   const double by = fmax(noise, 1e-2 * s->groups.coarse);
   out->found = false;
@@ -290,14 +340,17 @@ iso_code st_differs(state *s, rule_tensor **const leaf[2], const st_run base[2],
       out->found = !c && beyond_rounding(&at, sc, &out->diff);
       out->signs |= !c && !out->found;
     }
-    if (!out->found) continue;
+    if (!c && out->found)
+      c = out->output = o, c = beyond_order(s, leaf, ordered, &at, sc, out, err);
+    if (c || !out->found) continue;
     bool rounding = false;
     c = output_by_rounding(s, leaf, o, &rounding, err);
     out->found = !c && !rounding;
-    if (out->found) out->output = o;
   }
   free_shaken(shaken);
   free_shaken(wide);
+  for (int side = 0; side < 2; side++)
+    for (int k = 0; k < ORDERS; k++) st_run_free(&ordered[side][k]);
   return c;
 }
 

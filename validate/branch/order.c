@@ -31,15 +31,8 @@ bool val_reads_result(const rule_term *side, const rule_term *term, size_t k) {
   return false;
 }
 
-/* libtorch's manual says which of equal numbers is meant. */
-static bool says_which(const rule_term *call) {
-  if (!rule_operator_of(call->u.s)->ties) return true;
-  const bool stable = strstr(call->u.s, ".stable") != NULL && call->n > 1;
-  return stable && call->child[1]->kind == RULE_BOOLEAN && call->child[1]->u.i != 0;
-}
-
 bool val_leaves_ties_open(const rule_term *call, rule_tensor *const *out, size_t n_out) {
-  if (!val_finds_places(call) || says_which(call) || n_out == 0) return false;
+  if (!val_finds_places(call) || !rule_leaves_ties(call) || n_out == 0) return false;
   const rule_tensor *x = out[val_shown_result(call, out, n_out)];
   return rule_dtype_is_int(x->dtype);
 }
