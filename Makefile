@@ -435,10 +435,14 @@ hlo: all
 masks: all
 	@$(MASKS) --seed $(or $(SEED),0) --count $(or $(COUNT),600)
 
-.PHONY: distributed planted passes
+.PHONY: distributed planted passes folded
 # Every model type of the installed Transformers, captured and its eager attention against sdpa: a table (tests/capture_py/models_table.py). [EVERY=20] [CAPTURE_ONLY=1] [OUTPUT=FILE.md]
 models-table: all
 	@$(PYTHON_TORCH) tests/capture_py/models_table.py --isomer $(B)/isomer --every $(or $(EVERY),1) $(if $(CAPTURE_ONLY),--capture-only) $(if $(OUTPUT),--output $(OUTPUT))
+
+# What people fold into weights while loading, in plain PyTorch (tests/capture_py/folded.py): [K=lora]
+folded: all
+	@$(PYTHON_TORCH) tests/capture_py/folded.py --isomer $(B)/isomer $(if $(K),--only $(K))
 
 # Inductor's graph passes over twenty families, and ten of them broken (tests/capture_py/checked_families.py): [OUTPUT=FILE.md]
 passes: all

@@ -176,6 +176,7 @@ def reduce(config):
     if explicit is not None and not isinstance(getattr(type(c), "head_dim", None), property):
         c.head_dim = HEAD
     reduce_latent(c)
+    reduce_state_space(c, new_hidden)
     put(("global_head_dim",), HEAD)
     put(
         ("rotary_dim",), lambda old: HEAD if explicit == old or old * heads == hidden else HEAD // 2
@@ -228,6 +229,25 @@ def reduce_latent(c):
             setattr(c, name, value)
     if rotated is not None and not isinstance(getattr(type(c), "head_dim", None), property):
         c.head_dim = c.qk_rope_head_dim  # what the rotary tables are made for
+
+
+def reduce_state_space(c, hidden):
+    """The layers of a hybrid that scan: heads that fit the new width, a state as wide as a head,
+    and chunks that are shorter than the sequence, so that one is carried into the next."""
+    if not isinstance(getattr(c, "mamba_n_heads", None), int):
+        return
+    inner = int(getattr(c, "mamba_expand", None) or 2) * hidden
+    for name, value in (
+        ("mamba_n_heads", inner // HEAD),
+        ("mamba_d_ssm", inner),
+        ("mamba_d_head", HEAD),
+        ("mamba_d_state", HEAD),
+        ("mamba_chunk_size", WINDOW),
+    ):
+        if getattr(c, name, None) is not None:
+            setattr(c, name, value)
+    if isinstance(getattr(c, "mamba_n_groups", None), int):
+        c.mamba_n_groups = min(2, c.mamba_n_groups)
 
 
 def reduce_positions(c):
@@ -284,7 +304,7 @@ def reduce_vocabulary(config):
             ("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id")
         ):
             old = getattr(c, name, None)
-            size = getattr(c, "vocab_size", VOCABULARY)
+            size = getattr(c, "vocab_size", None) or VOCABULARY  # None: the tokenizer's
             if isinstance(old, int) and old >= size:
                 setattr(c, name, k)
             elif isinstance(old, list) and any(t >= size for t in old):

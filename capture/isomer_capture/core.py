@@ -1,6 +1,7 @@
 """capture(): one PyTorch module, on example inputs, as a capture (docs/capture-format.md)."""
 
 import contextlib
+import copy
 import inspect
 import io
 import itertools
@@ -13,12 +14,13 @@ import torch
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from . import domains as domain_rules
 from . import recorded
 from . import sizes as open_sizes
 from . import weightless as bare_of
-from .errors import CaptureError, short
+from .errors import CaptureError, Unreadable, short
 from .files import value as as_value
 from .files import write_capture
 from .program import Program, real
@@ -91,6 +93,8 @@ def named_inputs(module, call, example):
         1 if call else 0 :
     ]
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if not names and call is None and hasattr(module, "get_base_model"):
+        return named_inputs(module.get_base_model(), None, example)  # a wrapper hands them on
     if len(example) > len(names) or any(
         p.kind == p.POSITIONAL_ONLY for p in parameters[: len(example)]
     ):
@@ -369,6 +373,7 @@ def capture(
     Raises CaptureError, with what to do. Nothing is written then."""
     if not isinstance(module, torch.nn.Module):
         raise CaptureError("capture() takes an nn.Module, not %s" % type(module).__name__)
+    module = without_subclasses(module)
     inputs = named_inputs(module, call, example_inputs)
     more = [named_inputs(module, call, m) for m in more_inputs]
     called = Called(module, call, strict)
@@ -406,19 +411,24 @@ def capture(
             if wanted or weightless or strict or trace:
                 raise
             exported, why = None, e
-        if exported is None:
-            sizes, tied = None, {}
-            program, kept = recorded.record(called, copied(inputs), outputs, why, specialize)
-            graph = {"outputs": [{"name": n, "ref": v.id} for n, v in kept]}
-        else:
+        if exported is not None:
             sizes = (
                 open_sizes.Sizes(exported, leaves_of(inputs, "input"), wanted) if wanted else None
             )
             opened = sizes if sizes and sizes.names else None
             program = Program("inner", attributes, specialize, opened)
             env, tied = signature_leaves(program, exported, inputs, buffers if weightless else None)
-            results = [r for r in pytree.tree_leaves(program.read(exported.graph_module, env))]
-            graph, kept = finish(program, exported, results, expected, outputs, output_names)
+            try:
+                results = list(pytree.tree_leaves(program.read(exported.graph_module, env)))
+                graph, kept = finish(program, exported, results, expected, outputs, output_names)
+            except Unreadable as e:
+                if wanted or weightless or strict or trace:
+                    raise
+                exported, why = None, e
+        if exported is None:
+            sizes, tied = None, {}
+            program, kept = recorded.record(called, copied(inputs), outputs, why, specialize)
+            graph = {"outputs": [{"name": n, "ref": v.id} for n, v in kept]}
         names = [n for n, _ in kept]
         ssa = [s for _, s in kept]
         if exported is None:
@@ -495,6 +505,25 @@ def capture(
     }
     write_capture(out_dir, graph, weights, sets, program.trace if trace else None)
     return graph
+
+
+def without_subclasses(module):
+    """The module, or a copy whose parameters that are several tensors in one (torchao's quantised
+    weights) are these tensors, put together where they are read."""
+    held = [*module.named_parameters(), *module.named_buffers()]
+    wrapped = [n for n, t in held if is_traceable_wrapper_subclass(t)]
+    if not wrapped:
+        return module
+    try:
+        from torch._functorch._aot_autograd import subclass_parametrization as parts
+
+        return parts.unwrap_tensor_subclass_parameters(copy.deepcopy(module))
+    except Exception as e:  # a PyTorch that has no such function, or a class that is not made so
+        raise CaptureError(
+            "%s is several tensors in one (%s), which cannot be taken apart here: %s; give the "
+            "module with its dequantised weights"
+            % (wrapped[0], type(dict(held)[wrapped[0]]).__name__, short(e))
+        ) from e
 
 
 def given_tensors(inputs):

@@ -6,6 +6,11 @@ class CaptureError(Exception):
     pass
 
 
+class Unreadable(CaptureError):
+    """Of a program that torch.export traced, with something in its graph that no capture holds. As
+    it runs it may have operators alone."""
+
+
 def short(error, limit=300):
     """The first line that says something, of an exception that may run over pages; where it says
     nothing, its place."""

@@ -206,6 +206,9 @@ def build(options, config, weights):
             raise
         except Exception as e:  # whatever a model raises
             first = first or e
+            if "attention implementation" in str(e) and options.attn != "eager":
+                said = "%s has no %s attention: give --attn eager" % (cls.__name__, options.attn)
+                raise CaptureError(said) from e
             if not (options.reduce and fill(config, e, filled)):
                 said = "%s cannot be built: %s" % (cls.__name__, short(first))
                 raise CaptureError(said) from first
@@ -217,7 +220,12 @@ def fill(config, error, filled):
     entry = lacking.entry(error)
     if entry is not None and complete(entry):
         return True
-    for owner, name in lacking.settings(error):
+    return put_first(config, lacking.settings(error), filled)
+
+
+def put_first(config, settings, filled):
+    """Gives the first of these settings a value that has not been tried; False: there is none."""
+    for owner, name in settings:
         for value in widths.likely(config, owner, name):
             if (id(owner), name, repr(value)) not in filled:
                 filled.add((id(owner), name, repr(value)))
@@ -467,6 +475,7 @@ def through_checkpoint(options, model):
     return config, build(options, config, weights)
 
 
+MOST_FILLED = 8  # values of settings that are tried for a model that is built and does not run
 LARGEST = 300_000_000  # elements of what is built only to see whether it runs
 
 
@@ -474,16 +483,20 @@ def runs(options, config, weights):
     """(a model, example inputs that it runs on)"""
     if "batch" in options.dynamic:
         options.batch = max(options.batch, 2)  # an open batch is captured at two
-    model = build(options, config, weights)
-    if options.static:
-        return model, weightless_inputs(options, config, model)
-    try:
-        return model, configs.input_sets(config, model, options, call_for(model, options.cached))
-    except CaptureError as e:
-        if not (options.reduce and complete(getattr(e, "entry", None))):
-            raise
-    model = build(options, config, weights)
-    return model, configs.input_sets(config, model, options, call_for(model, options.cached))
+    filled = set()
+    while True:
+        model = build(options, config, weights)
+        if options.static:
+            return model, weightless_inputs(options, config, model)
+        try:
+            call = call_for(model, options.cached)
+            return model, configs.input_sets(config, model, options, call)
+        except CaptureError as e:
+            lacked = getattr(e, "settings", ())
+            if not options.reduce or len(filled) == MOST_FILLED:
+                raise
+            if not (complete(getattr(e, "entry", None)) or put_first(config, lacked, filled)):
+                raise
 
 
 def complete(found):

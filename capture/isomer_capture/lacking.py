@@ -1,8 +1,11 @@
 """What was lacking where a model failed: inputs, and settings of its configuration, that are None
 where the line that failed reads them. Python's traceback has both the line and the values."""
 
+import inspect
 import linecache
 import re
+
+from .widths import inside
 
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 NEVER = re.compile(r"label|past_key|cache|^use_|^output_|^return_|loss|_outputs?$|^kwargs$")
@@ -66,6 +69,33 @@ def settings(error):
         elsewhere += [(c, n) for c in owners for n in read if getattr(c, n, 0) is None]
         tb = tb.tb_next
     return out + [found for found in elsewhere[::-1] if found not in out]
+
+
+def held(error):
+    """(configuration, name) of settings that are None, and with which a module was made that failed
+    in a function which reads them: `self.top_k = config.num_experts_per_tok` in its __init__."""
+    frames, tb = [], error.__traceback__
+    while tb is not None:
+        frames.append((tb.tb_frame.f_code.co_names, tb.tb_frame.f_locals.get("self")))
+        tb = tb.tb_next
+    whole = [getattr(owner, "config", None) for _, owner in frames]
+    configs = {id(c): c for one in whole if is_configuration(one) for c in inside(one)}.values()
+    out = []
+    for names, owner in reversed(frames):
+        for name in [n for n in names if getattr(owner, n, 0) is None]:
+            said = made_from(type(owner), name)
+            found = [(c, n) for n in said for c in configs if getattr(c, n, 0) is None]
+            out += [one for one in found if one not in out]
+    return out
+
+
+def made_from(cls, name):
+    """The settings that an attribute of a class is said to be in its __init__."""
+    try:
+        text = inspect.getsource(cls.__init__)
+    except (OSError, TypeError):
+        return []
+    return re.findall(r"self\.%s = .*?config\.(?:\w+\.)*(\w+)" % name, text)
 
 
 def rows(error):

@@ -15,7 +15,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from .alias import Cell, inverse
-from .errors import CaptureError, short
+from .errors import CaptureError, Unreadable, short
 from .files import dtype_name, value
 
 SKIPPED = (
@@ -300,20 +300,21 @@ class Program:
             return args[0][args[1]]
         if isinstance(target, torch._ops.HigherOrderOperator):
             return self.wrapper(node, target, args, kwargs)
-        if callable(target) and not any(
-            isinstance(a, Cell) for a in pytree.tree_leaves((args, kwargs))
-        ):
-            given = uncounted((args, kwargs))
-            return self.size(node, lambda: target(*given[0], **given[1]))  # arithmetic on sizes
         name = getattr(target, "__name__", str(target))
+        # To call these would leave the process inside of a vmap.
         if "batch_dim" in name or "vmap" in name:
-            raise CaptureError(
+            raise Unreadable(
                 (
                     "the program uses torch.vmap, which torch.export leaves in the graph; write "
                     "the dimension out"
                 )
             )
-        raise CaptureError("%s is no operator that a capture can hold" % name)
+        if callable(target) and not any(
+            isinstance(a, Cell) for a in pytree.tree_leaves((args, kwargs))
+        ):
+            given = uncounted((args, kwargs))
+            return self.size(node, lambda: target(*given[0], **given[1]))  # arithmetic on sizes
+        raise Unreadable("%s is no operator that a capture can hold" % name)
 
     def wrapper(self, node, target, args, kwargs):
         """Wrappers without a meaning of their own are replaced by what they wrap."""

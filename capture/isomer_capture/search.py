@@ -152,6 +152,7 @@ class Failure:
         self.known = not isinstance(error, CaptureError)
         self.wanted = lacking.inputs(error, accepts)
         self.entry = lacking.entry(error)
+        self.settings = lacking.held(error)
         self.rows = lacking.rows(error)
 
 
@@ -229,7 +230,7 @@ def found(model, config, options, call):
         if one is not None:
             return one
         told = told or (raised[0] if raised else None)
-        if told is not None and told.entry is not None:
+        if told is not None and (told.entry is not None or told.settings):
             break  # no input mends that
         said = frozenset((e.text, *e.wanted) for e in raised)
         if said <= before:
@@ -239,5 +240,5 @@ def found(model, config, options, call):
     if told is None:
         raise CaptureError("%s says nothing of its inputs" % type(model).__name__)
     error = CaptureError(("the model does not run: " if told.known else "") + told.text)
-    error.entry = told.entry
+    error.entry, error.settings = told.entry, told.settings
     raise error

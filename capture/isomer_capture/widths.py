@@ -181,6 +181,9 @@ def entry(config, name, key, usual=(16, 24, 24)):
         getattr(config, "hidden_size", None),
     )
     half = (getattr(config, "head_dim", None) or (width // heads if heads and width else 0)) // 2
+    rope = getattr(config, name, None)
+    rotated = rope.get("partial_rotary_factor") if isinstance(rope, dict) else None
+    half = int(half * (rotated or 1))
     parts = [half * p // sum(usual) for p in usual]
     odd = next((k for k, p in enumerate(usual) if usual.count(p) == 1), 0)
     parts[odd] += half - sum(parts)

@@ -5,7 +5,7 @@ import types
 import unittest
 
 import torch
-from isomer_capture import documented, lacking, search, widths
+from isomer_capture import configs, documented, lacking, search, widths
 from isomer_capture.errors import CaptureError
 from torch import nn
 
@@ -271,6 +271,27 @@ class Lacking(unittest.TestCase):
         self.assertEqual(found, [(config, "num_key_value_heads")])
         self.assertEqual(widths.likely(config, *found[0])[0], 4)
 
+    def test_settings_that_a_module_holds(self):
+        class Experts(nn.Module):
+            def __init__(self, config):
+                super().__init__()
+                self.top_k = config.inner.experts_per_token
+
+            def forward(self, x):
+                return torch.topk(x, k=self.top_k)
+
+        class Whole(nn.Module):
+            def __init__(self, config):
+                super().__init__()
+                self.config, self.experts = config, Experts(config)
+
+            def forward(self, x):
+                return self.experts(x)
+
+        config = Config(inner=Config(experts_per_token=None, other=None))
+        error = self.raised(Whole(config), torch.ones(4))
+        self.assertEqual(lacking.held(error), [(config.inner, "experts_per_token")])
+
     def test_an_entry_that_is_not_there(self):
         def rotate(config):
             return config.rope_parameters["mrope_section"]
@@ -289,9 +310,20 @@ class Lacking(unittest.TestCase):
         config = Config(rope_parameters={"type": "default"}, hidden_size=64, num_attention_heads=2)
         entry = lacking.entry(self.raised(rotate, config))
         self.assertEqual(widths.entry(*entry), [5, 5, 6])
+        config.rope_parameters["partial_rotary_factor"] = 0.5
+        self.assertEqual(sum(widths.entry(*entry)), 8)  # half a head, of which half is rotated
 
 
 class Widths(unittest.TestCase):
+    def test_layers_of_a_hybrid_that_scan(self):
+        config = Config(hidden_size=4096, num_attention_heads=32, mamba_n_heads=128)
+        config.__dict__.update(mamba_d_head=64, mamba_d_state=256, mamba_chunk_size=256)
+        configs.reduce(config)
+        inner = config.mamba_n_heads * config.mamba_d_head
+        self.assertEqual(inner, 2 * config.hidden_size)
+        self.assertLess(config.mamba_chunk_size, 9)  # tokens
+        self.assertEqual(config.mamba_d_state, 16)
+
     def test_what_a_backbone_gives(self):
         config = Config(num_hidden_layers=12, stage_names=["stem"] + ["s%d" % k for k in range(12)])
         config._out_features, config._out_indices = ["s11"], [12]

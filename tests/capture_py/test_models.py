@@ -185,7 +185,7 @@ class Transformers(Case):
         for model, options, words in (
             ("no-such-model", [], "no-such-model"),
             ("llama", ["--set", "no_such_key=1"], "no_such_key"),
-            ("gptj", [], "scaled_dot_product_attention"),
+            ("gptj", [], "give --attn eager"),
             (__file__, [], "is not JSON, as a model's config.json is"),
             ("llama", ["--checkpoint", "/proc/nothing"], "/proc/nothing: No such file"),
             ("layoutlmv2", ["--attn", "eager"], "detectron2"),

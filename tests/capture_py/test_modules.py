@@ -439,6 +439,24 @@ class Refusals(Case):
         g = self.capture(module, (x,), specialize=True, outputs=["z"])
         self.assertEqual([o["name"] for o in g["outputs"]], ["z"])
 
+    def test_what_torch_export_leaves_in_the_graph_is_recorded(self):
+        scan = Fn(lambda m, x: torch.vmap(lambda row: (row * m.w[0]).cumsum(0))(x)).eval()
+        x = torch.randn(4, 6)
+        g = self.capture(scan, (x,), more_inputs=[(2 * x,)])
+        self.assertTrue(g["metadata"]["recorded"])
+        self.assertNotIn("guards", g["metadata"])
+        self.assertIn("aten::cumsum", self.ops(g))
+
+    def test_parameters_that_are_several_tensors(self):
+        from torch.testing._internal.two_tensor import TwoTensor
+
+        module = nn.Linear(6, 4, bias=False).eval()
+        module.weight = nn.Parameter(TwoTensor(torch.randn(4, 6), torch.randn(4, 6)))
+        folder = os.path.join(self.folder.name, "two")
+        with self.assertRaises(CaptureError):  # its result is two tensors, too
+            capture(module, (torch.randn(3, 6),), folder)
+        self.assertIsInstance(module.weight, TwoTensor, "capturing changed the module")
+
     def test_values_that_leave_torch_are_guarded(self):
         def fn(m, x):
             return x * m.w if max(m.w.tolist()[0]) > 100 else x * float(x.numpy().max())
