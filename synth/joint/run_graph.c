@@ -28,7 +28,7 @@ static bool contracts(const char *op) {
  * been disturbed and has many. */
 static bool shows_rounding(const char *op) {
   const rule_arithmetic a = rule_operator_of(op)->arithmetic;
-  return a >= RULE_ARITHMETIC_ADD && a <= RULE_ARITHMETIC_MUL;
+  return (a >= RULE_ARITHMETIC_ADD && a <= RULE_ARITHMETIC_MUL) || a == RULE_ARITHMETIC_SQUARE;
 }
 
 static bool few_digits(double x, double digits) {
@@ -86,6 +86,39 @@ static double least_operand(const rule_term *t, rule_tensor *const *bind) {
  * Beside a power of two an operand may have been swallowed; `least` is the smallest one. */
 static bool short_and_exact(double x, double least) {
   return few_digits(x, 0x1p26) && least > fabs(x) * 0x1p-27;
+}
+
+/* Whether sums of these numbers, and of products of two, are not rounded in any order: they are a
+ * few times one number. */
+static bool sums_exactly(const rule_tensor *t) {
+  enum { BITS = 15, MOST = 1 << 20 }; /* and 20 for as many terms: 50 of 53 */
+  double most = 0;
+  if (t->dtype != RULE_F64 || t->numel > MOST) return false;
+  for (int64_t i = 0; i < t->numel; i++) most = fmax(most, fabs(rule_tensor_get(t, i)));
+  if (!(most > 0) || !isfinite(most)) return !(most > 0);
+  const double unit = ldexp(1, ilogb(most) - BITS + 1);
+  for (int64_t i = 0; i < t->numel; i++) {
+    const double n = rule_tensor_get(t, i) / unit;
+    if (n != nearbyint(n)) return false;
+  }
+  return true;
+}
+
+/* Whether a call adds up numbers, or products of two, without any rounding. What adds those of two
+ * tensors may swallow one's. */
+static bool adds_exactly(const rule_term *t, rule_tensor *const *bind) {
+  const rule_operator *o = rule_operator_of(t->u.s);
+  uint32_t n = 0;
+  if (!o->algebraic || !(o->sums || o->product) || o->norm || o->power) return false;
+  for (uint32_t k = 0; k < t->n; k++) {
+    const rule_term *a = t->child[k];
+    for (uint32_t j = 0; a->kind == RULE_LIST && j < a->n; j++)
+      if (a->child[j]->kind == RULE_VAR) return false;
+    if (a->kind != RULE_VAR) continue;
+    if (!bind[a->u.i] || !sums_exactly(bind[a->u.i])) return false;
+    n++;
+  }
+  return n == 1 || (n == 2 && o->product);
 }
 
 typedef struct disturbing {
@@ -331,7 +364,8 @@ static iso_code run_op(const running *w, const synth_node *n, size_t i, iso_erro
     return keep(r, i, &from->v[k], 1, err);
   }
   arguments(n->call, r, bind);
-  if (noise > 0 && contracts(n->op))
+  const bool exact = noise > 0 && contracts(n->op) && adds_exactly(n->call, bind);
+  if (noise > 0 && contracts(n->op) && !exact)
     for (uint32_t k = 0; k < n->call->n && !c && n_own < MAX_CHILDREN; k++) {
       const rule_term *a = n->call->child[k];
       if (a->kind != RULE_VAR || !bind[a->u.i]) continue;
@@ -343,10 +377,13 @@ static iso_code run_op(const running *w, const synth_node *n, size_t i, iso_erro
   if (!c && w->order) c = st_order_otherwise(s, n->call, bind, w->order, out, n_out, err);
   const bool rounds = st_op_rounds(n->op), signs = w->signs && !rule_operator_of(n->op)->moves;
   if (!c && noise > 0 && (rounds || signs)) {
-    const bool faint = rounds && may_underflow(n->call, bind), shows = shows_rounding(n->op);
+    const bool faint = rounds && may_underflow(n->call, bind),
+               shows = exact || shows_rounding(n->op);
     const disturbing how = {.noise = rounds ? noise : 0,
                             .what = shows ? ALL_BUT_SHORT : ALL,
-                            .least = shows ? least_operand(n->call, bind) : 0,
+                            .least = exact   ? INFINITY
+                                     : shows ? least_operand(n->call, bind)
+                                             : 0,
                             .faint = faint,
                             .signs = signs ? w->signs : ST_ZEROS_KEPT};
     for (size_t k = 0; k < n_out && !c; k++) {

@@ -76,7 +76,8 @@ enum { ST_POLES = 24 };
 typedef struct st_poles {
   double value[ST_POLES];
   size_t n;
-  size_t n_one, n_draws; /* draws with one number everywhere, and all of them */
+  /* Draws with one number everywhere, those before one number in each row, and all of them. */
+  size_t n_one, n_mixed, n_draws;
   bool *watch[2];  /* by node of left and right: it may be undefined, and an operator sees it */
   bool watched;    /* any of them */
   bool apart;      /* an output may be undefined on one side only */

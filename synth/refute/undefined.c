@@ -124,6 +124,53 @@ static void collect(const state *s, int side, const rule_term *call, st_poles *p
   }
 }
 
+static double elements(const rule_shape *s) {
+  double n = 1;
+  for (uint32_t k = 0; k < s->rank; k++) n *= (double)s->dim[k];
+  return n;
+}
+
+static bool is_square(const rule_operator *o, const rule_term *t) {
+  const rule_term *a = t->child[0], *b = t->n > 1 ? t->child[1] : NULL;
+  if (o->arithmetic == RULE_ARITHMETIC_SQUARE) return true;
+  if (o->arithmetic == RULE_ARITHMETIC_MUL) return b && b->kind == RULE_VAR && a->u.i == b->u.i;
+  return o->power && b &&
+         ((b->kind == RULE_INT && b->u.i == 2) || (b->kind == RULE_FLOAT && b->u.f == 2));
+}
+
+/* The operand of a call that is a pole: of a sum, where all of its numbers are one, of a mean,
+ * where all others are 0. */
+static void solve(const synth_graph *g, const synth_node *n, st_poles *p) {
+  const rule_term *t = n->call;
+  const rule_operator *o = rule_operator_of(t->u.s);
+  if (!t->n || t->child[0]->kind != RULE_VAR) return;
+  const double many = elements(&g->node[t->child[0]->u.i].shape), few = elements(&n->shape);
+  const bool sums = o->sums && !o->product && few >= 1 && many > few, square = is_square(o, t);
+  const size_t n_known = p->n;
+  for (size_t k = 0; k < n_known; k++) {
+    const double v = p->value[k];
+    if (sums) add_pole(p, o->growth == RULE_GROWS_TERMS ? v * few / many : v * many / few);
+    if (square && v > 0) add_pole(p, sqrt(v));
+    if (o->arithmetic == RULE_ARITHMETIC_SQRT) add_pole(p, v * v);
+  }
+}
+
+/* Each call once, what it is given behind it. */
+static iso_code solve_all(const state *s, st_poles *p, iso_error *err) {
+  bool *done = calloc(s->n_rec + 1, 1);
+  if (!done) return nomem(err);
+  for (int side = 0; side < 2; side++)
+    for (size_t i = s->graph[side]->n_nodes; i-- > 0;) {
+      const synth_node *n = &s->graph[side]->node[i];
+      const eg_node e = s->map[side][i];
+      if (n->kind != SYNTH_OP || e.i == EG_NONE || done[e.i]) continue;
+      done[e.i] = true;
+      solve(s->graph[side], n, p);
+    }
+  free(done);
+  return ISO_OK;
+}
+
 /* The classes of leaves that something watched is computed from, and the origins among what leads
  * there. */
 static iso_code find_cone(state *s, st_poles *p, iso_error *err) {
@@ -172,6 +219,7 @@ iso_code st_poles_of(state *s, st_poles *p, iso_error *err) {
       if (g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE)
         collect(s, side, g->node[i].call, p);
   }
+  if (!c && is_small(s)) c = solve_all(s, p, err);
   for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !c; o++) {
     const uint32_t l = s->graph[LEFT]->output[o].node,
                    r = s->graph[RIGHT]->output[s->right_of[o]].node;
@@ -183,7 +231,8 @@ iso_code st_poles_of(state *s, st_poles *p, iso_error *err) {
   enum { MANY = 96, FEW = 24 };
   const bool small = is_small(s);
   p->n_one = small && p->watched ? 2 * p->n : p->n;
-  p->n_draws = p->n_one + (small && p->watched ? MANY : FEW);
+  p->n_mixed = p->n_one + (small && p->watched ? MANY : FEW);
+  p->n_draws = p->n_mixed + (small ? p->n : 0);
   return c || !p->watched ? c : find_cone(s, p, err);
 }
 
@@ -238,6 +287,7 @@ void st_poles_fill(const st_poles *p, size_t k, bool plain_only, iso_rng *rng, s
     if (!plain_only && k >= p->n_one && i % row == 0)
       how = iso_rng_below(rng, N_ROWS), at = iso_rng_below(rng, p->n);
     if (how == MANY) at = iso_rng_below(rng, p->n);
+    if (k >= p->n_mixed) how = ONE, at = i % row == 0 ? k - p->n_mixed : 0; /* 0 is the first */
     const double plain =
         width > 0 ? low + (double)iso_rng_below(rng, (uint64_t)width) : iso_rng_normal(rng);
     rule_tensor_set(v, i, how == PLAIN ? plain : pole_within(p, at, low, high));

@@ -354,6 +354,28 @@ def zero_signs(rng):
     ]
 
 
+def cancelled(rng):
+    """x * d / d, where the divisor is a sum, or made of one, less a number, and may be 0."""
+    n, k = rng.choice([2, 4, 5, 8]), float(rng.randint(1, 6))
+    x = torch.randn(3, n)
+    d = rng.choice(
+        [
+            lambda x: x.sum(-1, keepdim=True) - k,
+            lambda x: k - x.sum(-1, keepdim=True),
+            lambda x: x.mean(-1, keepdim=True) + k,
+            lambda x: (x * x).sum(-1, keepdim=True) - n * k * k,
+            lambda x: x.square().mean(-1, keepdim=True) - k * k,
+        ]
+    )
+    over = lambda x: (x * x).sum(-1, keepdim=True) + k
+    return [
+        (False, lambda x: x * d(x) / d(x), lambda x: x * 1.0, (x,)),
+        (False, lambda x: d(x) / d(x), lambda x: torch.ones_like(d(x)), (x,)),
+        (True, lambda x: x * d(x) / d(x), lambda x: d(x) * x / d(x), (x,)),
+        (True, lambda x: x * over(x) / over(x), lambda x: x * 1.0, (x,)),
+    ]
+
+
 class Side(torch.nn.Module):
     """The function of its inputs and of some parameters."""
 
@@ -420,6 +442,7 @@ def main():
             hidden,
             narrow,
             zero_signs,
+            cancelled,
         ):
             for n, case in enumerate(kind(rng)):
                 with tempfile.TemporaryDirectory() as folder:
