@@ -53,7 +53,8 @@ iso_code chk_unrun_relations(chk_state *k) {
 
 /* ---- a layout ---- */
 
-/* What a relation of leaves may do: rows or columns beside one another, and transposes. */
+/* What a relation of leaves may do: rows or columns beside one another, in
+ * another order of dimensions. */
 typedef struct layout {
   const chk_state *k;
   int side;       /* whose leaves it is of */
@@ -65,6 +66,35 @@ typedef struct layout {
 
 static bool integer(const rule_term *t, int64_t *out) {
   return t->kind == RULE_INT && (*out = t->u.i, true);
+}
+
+/* A dimension, of `rank` ones, that a call names. */
+static bool dimension(const rule_term *t, uint32_t rank, uint32_t *out) {
+  int64_t d;
+  if (!integer(t, &d)) return false;
+  if (d < 0) d += rank;
+  *out = (uint32_t)d;
+  return d >= 0 && d < rank;
+}
+
+bool chk_turned(const rule_term *t, uint32_t rank, uint32_t from[RULE_MAX_RANK]) {
+  uint32_t k[2] = {0, 1}, seen = 0;
+  if (strcmp(t->u.s, OP_PERMUTE) == 0) {
+    if (t->n != 2 || t->child[1]->kind != RULE_LIST || t->child[1]->n != rank) return false;
+    for (uint32_t d = 0; d < rank; d++) {
+      if (!dimension(t->child[1]->child[d], rank, &from[d]) || seen & 1u << from[d]) return false;
+      seen |= 1u << from[d];
+    }
+    return true;
+  }
+  if (strcmp(t->u.s, OP_TRANSPOSE_INT) == 0) {
+    if (t->n != 3 || !dimension(t->child[1], rank, &k[0]) || !dimension(t->child[2], rank, &k[1]))
+      return false;
+  } else if (strcmp(t->u.s, OP_T) != 0 || rank != 2) {
+    return false;
+  }
+  for (uint32_t d = 0; d < rank; d++) from[d] = d == k[0] ? k[1] : d == k[1] ? k[0] : d;
+  return true;
 }
 
 static bool shape_of(layout *l, uint32_t t, rule_shape *out, rule_dtype *dtype, int depth);
@@ -98,7 +128,8 @@ static bool shape_beside(layout *l, const rule_term *call, rule_shape *out, rule
 static bool shape_of(layout *l, uint32_t t, rule_shape *out, rule_dtype *dtype, int depth) {
   const chk_term *x = &l->k->term[t];
   const rule_term *call = x->call;
-  int64_t d[2] = {0, 1};
+  rule_shape was;
+  uint32_t from[RULE_MAX_RANK];
   if (depth > CHK_LAYOUT_DEPTH) return false;
   if (!call) {
     if (!is_weight(l->k, t) || x->side != l->side) return false;
@@ -109,16 +140,12 @@ static bool shape_of(layout *l, uint32_t t, rule_shape *out, rule_dtype *dtype, 
   }
   if (x->node) return false;
   if (strcmp(call->u.s, OP_CAT) == 0) return shape_beside(l, call, out, dtype, depth + 1);
-  const bool two = strcmp(call->u.s, OP_T) == 0 && call->n == 1;
-  if (!two && (strcmp(call->u.s, OP_TRANSPOSE_INT) != 0 || call->n != 3 ||
-               !integer(call->child[1], &d[0]) || !integer(call->child[2], &d[1])))
+  if (call->n == 0 || call->child[0]->kind != RULE_VAR ||
+      !shape_of(l, (uint32_t)call->child[0]->u.i, &was, dtype, depth + 1) ||
+      !chk_turned(call, was.rank, from))
     return false;
-  if (call->child[0]->kind != RULE_VAR ||
-      !shape_of(l, (uint32_t)call->child[0]->u.i, out, dtype, depth + 1) ||
-      (two && out->rank != 2) || d[0] < 0 || d[1] < 0 || d[0] >= out->rank || d[1] >= out->rank)
-    return false;
-  const int64_t was = out->dim[d[0]];
-  out->dim[d[0]] = out->dim[d[1]], out->dim[d[1]] = was;
+  *out = was;
+  for (uint32_t d = 0; d < was.rank; d++) out->dim[d] = was.dim[from[d]];
   return true;
 }
 

@@ -143,32 +143,42 @@ static iso_code learn(typing *x, uint32_t t) {
   return remember(x, &(struct called){typed, {x->at[t][0], x->at[t][1]}});
 }
 
-/* Leaves put beside one another, or transposed, may be too large to be made. */
-static iso_code lay_out(typing *x, const rule_term *typed, struct called *out) {
+/* The type of calls that put leaves beside one another, or in another order of dimensions: these
+ * may be too large to be made. */
+static bool laid_out(const typing *x, const rule_term *typed, type *t) {
   const rule_term *from = typed->n ? typed->child[0] : NULL;
-  const bool beside = strcmp(typed->u.s, OP_CAT) == 0 && typed->n == 2,
-             turned = strcmp(typed->u.s, OP_TRANSPOSE_INT) == 0 && typed->n == 3;
-  const rule_term *first = beside && from->kind == RULE_LIST && from->n ? from->child[0] : from;
-  out->at[1] = 0;
-  if (!(beside || turned) || !first || first->kind != RULE_VAR) return ISO_OK;
-  type t = x->of[first->u.i];
-  for (uint32_t i = 1; i < typed->n; i++)
-    if (typed->child[i]->kind != RULE_INT || typed->child[i]->u.i < 0 ||
-        typed->child[i]->u.i >= t.shape.rank)
-      return ISO_OK;
-  const int64_t d = typed->child[1]->u.i, e = turned ? typed->child[2]->u.i : 0;
-  for (uint32_t i = 1; beside && i < from->n; i++) {
-    if (from->child[i]->kind != RULE_VAR) return ISO_OK;
+  if (from && from->kind == RULE_VAR) {
+    uint32_t order[RULE_MAX_RANK];
+    const type *was = &x->of[from->u.i];
+    if (!chk_turned(typed, was->shape.rank, order)) return false;
+    *t = *was;
+    for (uint32_t d = 0; d < was->shape.rank; d++) t->shape.dim[d] = was->shape.dim[order[d]];
+    return true;
+  }
+  if (strcmp(typed->u.s, OP_CAT) != 0 || typed->n != 2 || from->kind != RULE_LIST || from->n == 0 ||
+      typed->child[1]->kind != RULE_INT)
+    return false;
+  const int64_t d = typed->child[1]->u.i;
+  for (uint32_t i = 0; i < from->n; i++) {
+    if (from->child[i]->kind != RULE_VAR) return false;
     type one = x->of[from->child[i]->u.i];
-    const int64_t n = one.shape.rank == t.shape.rank ? one.shape.dim[d] : 0;
-    if (n) one.shape.dim[d] = t.shape.dim[d];
-    if (one.dtype != t.dtype || !rule_shape_eq(&one.shape, &t.shape)) return ISO_OK;
-    t.shape.dim[d] += n;
+    if (d < 0 || d >= one.shape.rank) return false;
+    if (i == 0) {
+      *t = one;
+      continue;
+    }
+    const int64_t n = one.shape.dim[d];
+    one.shape.dim[d] = t->shape.dim[d];
+    if (one.dtype != t->dtype || !rule_shape_eq(&one.shape, &t->shape)) return false;
+    t->shape.dim[d] += n;
   }
-  if (turned) {
-    const int64_t was = t.shape.dim[d];
-    t.shape.dim[d] = t.shape.dim[e], t.shape.dim[e] = was;
-  }
+  return true;
+}
+
+static iso_code lay_out(typing *x, const rule_term *typed, struct called *out) {
+  type t;
+  out->at[1] = 0;
+  if (!laid_out(x, typed, &t)) return ISO_OK;
   out->at[0] = (uint32_t)x->n_list;
   out->at[1] = 1;
   return add_type(x, t.dtype, &t.shape);

@@ -15,6 +15,9 @@ iso_code chk_unrun_relations(chk_state *k);
  * as the pair that was learned from has it, or byte for byte where no other leaf has these bytes.
  */
 iso_code chk_unrun_leaf(chk_state *k, uint32_t a, uint32_t b, size_t step);
+/* Whether a call only moves the dimensions of its argument, which has `rank` of them; from[d]:
+ * which of these is its dimension d. */
+bool chk_turned(const rule_term *call, uint32_t rank, uint32_t from[RULE_MAX_RANK]);
 
 /* ---- learned.c ---- */
 /* Whether the relation is one of the learned pair's with other numbers in its names. */

@@ -1,6 +1,6 @@
-/* Layouts of constants that agree up to rounding. The relation engine compares bits. Values of all
- * constants at hand that are within 2 ulp of one another are given one representative first; what
- * comes out is checked against the true values. */
+/* Layouts of constants that agree up to rounding. The relation engine compares bits: numbers of the
+ * sources that are within 2 ulp of one of the target's become that one first. What comes out is
+ * checked against the true values. */
 #include "synth/constants/constants_int.h"
 #include "rules/names.h"
 #include "synth/constants/constants.h"
@@ -9,58 +9,76 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-/* ---- layouts of constants that agree up to rounding ----
- * The relation engine compares bits. Values of all constants at hand that are within 2 ulp of one
- * another are given one representative first; what comes out is checked against the true values. */
+/* ---- numbers near the target's ---- */
 
-typedef struct snap {
-  double *v;
+typedef struct number {
+  double v, stands; /* what stands for it */
+} number;
+
+typedef struct snap { /* the target's numbers, each once, in order */
+  number *at;
   size_t n;
+  double eps;
 } snap;
 
 static int by_value(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
+  const double x = ((const number *)a)->v, y = ((const number *)b)->v;
   return (x > y) - (x < y);
 }
 
-static bool snap_add(snap *s, size_t *cap, const rule_tensor *t) {
-  if (!iso_grow(s->v, *cap, s->n + (size_t)t->numel)) return false;
-  for (int64_t i = 0; i < t->numel; i++) s->v[s->n++] = rule_tensor_get(t, i);
-  return true;
+static bool near(double x, double y, double reach) {
+  return x == y || fabs(x - y) <= reach * fmax(fabs(x), fabs(y));
+}
+
+/* Numbers of the target that one of a source may be near to at once are one. */
+static iso_code snap_new(snap *s, const rule_tensor *target, double eps, iso_error *err) {
+  *s = (snap){.at = calloc((size_t)target->numel + 1, sizeof *s->at), .eps = eps};
+  if (!s->at) return nomem(err);
+  for (int64_t i = 0; i < target->numel; i++) {
+    const double x = rule_tensor_get(target, i);
+    if (isfinite(x)) s->at[s->n++].v = x;
+  }
+  qsort(s->at, s->n, sizeof *s->at, by_value);
+  size_t n = 0;
+  for (size_t i = 0; i < s->n; i++) {
+    const double x = s->at[i].v;
+    if (n && x == s->at[n - 1].v) continue;
+    const double stands = n && near(x, s->at[n - 1].v, 4 * eps) ? s->at[n - 1].stands : x;
+    s->at[n++] = (number){x, stands};
+  }
+  s->n = n;
+  return ISO_OK;
 }
 
 static double snapped(const snap *s, double x) {
   size_t lo = 0, hi = s->n;
+  if (!isfinite(x)) return x;
   while (lo + 1 < hi) { /* the last entry <= x */
     const size_t mid = (lo + hi) / 2;
-    if (s->v[mid] <= x) lo = mid;
+    if (s->at[mid].v <= x) lo = mid;
     else hi = mid;
   }
-  return s->v[lo];
+  for (size_t i = lo; i < s->n && i < lo + 2; i++)
+    if (near(x, s->at[i].v, 2 * s->eps)) return s->at[i].stands;
+  return x;
 }
 
-/* Keep the first of each run of neighbours within 2 ulp. */
-static void snap_finish(snap *s, double eps) {
-  if (!s->n) return;
-  qsort(s->v, s->n, sizeof *s->v, by_value);
-  size_t n = 1;
-  double last = s->v[0];
-  for (size_t i = 1; i < s->n; i++) {
-    const double x = s->v[i];
-    const bool near = x == last || fabs(x - last) <= 2 * eps * fmax(fabs(x), fabs(last));
-    last = x;
-    if (!near) s->v[n++] = x;
+/* Tables may be long: one that has no number near the target's is itself. */
+static iso_code snap_copy(const snap *s, rule_tensor *t, rule_tensor **out, iso_error *err) {
+  iso_code c = ISO_OK;
+  *out = NULL;
+  for (int64_t i = 0; i < t->numel && !c; i++) {
+    const double x = rule_tensor_get(t, i), y = snapped(s, x);
+    if (x == y || isnan(x)) continue;
+    if (!*out && !(c = rule_tensor_new(t->dtype, &t->shape, out, err)))
+      memcpy((*out)->data, t->data, (size_t)t->numel * rule_dtype_size(t->dtype));
+    if (!c) rule_tensor_set(*out, i, y);
   }
-  s->n = n;
-}
-
-static iso_code snap_copy(const snap *s, const rule_tensor *t, rule_tensor **out, iso_error *err) {
-  iso_code c = rule_tensor_new(t->dtype, &t->shape, out, err);
-  for (int64_t i = 0; i < t->numel && !c; i++)
-    rule_tensor_set(*out, i, snapped(s, rule_tensor_get(t, i)));
+  if (!c && !*out) *out = rule_tensor_ref(t);
   return c;
 }
 
@@ -118,8 +136,8 @@ iso_code st_mark_related(state *s, const eg_node *all, size_t n, const rule_term
   return ISO_OK;
 }
 
-/* Sources that a target may be made of, each value once, with the values that are within 2 ulp made
- * one. */
+/* Sources that a target may be made of, each value once, with numbers that are near the target's.
+ */
 typedef struct sources {
   rule_tensor **src; /* by constant at hand; NULL: it is none */
   rule_tensor *copy; /* the target among them, NULL: as it is */
@@ -133,12 +151,9 @@ static void free_sources(sources *x, size_t n) {
 
 /* Constants of the other side that the target may be made of. Of what is the same but for sizes 1
  * and grouping the first is taken, which is nearest to a leaf. */
-static bool take_sources(state *s, const cn_list *at, eg_node target, bool smaller, sources *x,
-                         snap *sn) {
+static void take_sources(state *s, const cn_list *at, eg_node target, bool smaller, sources *x) {
   const rule_tensor *t = s->rec[target.i].cval[0];
   const int side = st_constant_on(s, target, LEFT) ? LEFT : RIGHT;
-  size_t cap = 0;
-  bool fine = true;
   for (size_t i = 0; i < at->n; i++) {
     rule_tensor *v = s->rec[at->all[i].i].cval[0];
     if (!st_constant_on(s, at->all[i], !side) || v->dtype != t->dtype || v->numel <= 1 ||
@@ -147,34 +162,29 @@ static bool take_sources(state *s, const cn_list *at, eg_node target, bool small
       continue;
     bool dup = false;
     for (size_t k = 0; k < i && !dup; k++) dup = x->src[k] && rule_tensor_same_bytes(x->src[k], v);
-    if (dup) continue;
-    x->src[i] = rule_tensor_ref(v);
-    fine = fine && snap_add(sn, &cap, v);
+    if (!dup) x->src[i] = rule_tensor_ref(v);
   }
-  return fine && snap_add(sn, &cap, t);
 }
 
 /* Owns: free_sources, also after an error. */
 static iso_code find_sources(state *s, const cn_list *at, eg_node target, bool smaller, sources *x,
                              iso_error *err) {
-  const rule_tensor *t = s->rec[target.i].cval[0];
+  rule_tensor *t = s->rec[target.i].cval[0];
   const double eps = cn_epsilon(t->dtype);
   snap sn = {0};
   *x = (sources){.src = calloc(at->n + 1, sizeof *x->src)};
-  iso_code c = x->src && take_sources(s, at, target, smaller, x, &sn) ? ISO_OK : nomem(err);
-  bool finite = true;
-  for (size_t i = 0; i < sn.n; i++) finite &= isfinite(sn.v[i]) != 0;
-  if (!c && eps > 0 && finite) {
-    snap_finish(&sn, eps);
-    for (size_t i = 0; i < at->n && !c; i++) {
-      if (!x->src[i]) continue;
-      rule_tensor_unref(x->src[i]);
-      x->src[i] = NULL;
-      c = snap_copy(&sn, s->rec[at->all[i].i].cval[0], &x->src[i], err);
-    }
-    if (!c) c = snap_copy(&sn, t, &x->copy, err);
+  if (!x->src) return nomem(err);
+  take_sources(s, at, target, smaller, x);
+  if (!(eps > 0)) return ISO_OK;
+  iso_code c = snap_new(&sn, t, eps, err);
+  for (size_t i = 0; i < at->n && !c; i++) {
+    rule_tensor *as_is = x->src[i];
+    if (!as_is) continue;
+    c = snap_copy(&sn, as_is, &x->src[i], err);
+    rule_tensor_unref(as_is);
   }
-  free(sn.v);
+  if (!c) c = snap_copy(&sn, t, &x->copy, err);
+  free(sn.at);
   return c;
 }
 

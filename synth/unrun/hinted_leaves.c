@@ -80,17 +80,34 @@ static bool literal(const rule_term *t, int64_t *out) {
   return t->kind == RULE_INT && (*out = t->u.i, true);
 }
 
-/* The dimensions that a transpose exchanges; false: it is none. */
-static bool exchanged(const rule_term *t, uint32_t rank, uint32_t d[2]) {
-  int64_t k[2] = {0, 1};
+/* A dimension, of `rank` ones, that a call names. */
+static bool dimension(const rule_term *t, uint32_t rank, uint32_t *out) {
+  int64_t d;
+  if (!literal(t, &d)) return false;
+  if (d < 0) d += rank;
+  *out = (uint32_t)d;
+  return d >= 0 && d < rank;
+}
+
+/* Whether a call only moves dimensions; from[d]: which of its argument's is its dimension d. */
+static bool turned(const rule_term *t, uint32_t rank, uint32_t from[RULE_MAX_RANK]) {
+  uint32_t k[2] = {0, 1}, seen = 0;
   if (t->kind != RULE_OP) return false;
-  if (strcmp(t->u.s, OP_TRANSPOSE_INT) == 0) {
-    if (!literal(t->child[1], &k[0]) || !literal(t->child[2], &k[1])) return false;
-  } else if (strcmp(t->u.s, OP_T) != 0 || rank != 2) return false;
-  for (int i = 0; i < 2; i++) {
-    if (k[i] < -(int64_t)rank || k[i] >= (int64_t)rank) return false;
-    d[i] = (uint32_t)(k[i] < 0 ? k[i] + rank : k[i]);
+  if (strcmp(t->u.s, OP_PERMUTE) == 0) {
+    if (t->n != 2 || t->child[1]->kind != RULE_LIST || t->child[1]->n != rank) return false;
+    for (uint32_t d = 0; d < rank; d++) {
+      if (!dimension(t->child[1]->child[d], rank, &from[d]) || seen & 1u << from[d]) return false;
+      seen |= 1u << from[d];
+    }
+    return true;
   }
+  if (strcmp(t->u.s, OP_TRANSPOSE_INT) == 0) {
+    if (t->n != 3 || !dimension(t->child[1], rank, &k[0]) || !dimension(t->child[2], rank, &k[1]))
+      return false;
+  } else if (strcmp(t->u.s, OP_T) != 0 || rank != 2) {
+    return false;
+  }
+  for (uint32_t d = 0; d < rank; d++) from[d] = d == k[0] ? k[1] : d == k[1] ? k[0] : d;
   return true;
 }
 
@@ -103,7 +120,7 @@ static bool joined(const rule_term *t, int64_t *dim) {
 /* The shape of a layout of leaves; false: it is none that is known here. */
 static bool shape_of(const synth_graph *g, const rule_term *t, rule_shape *out, rule_dtype *dtype) {
   int64_t dim;
-  uint32_t d[2];
+  uint32_t from[RULE_MAX_RANK];
   if (t->kind == RULE_VAR) {
     *out = g->node[t->u.i].shape;
     *dtype = g->node[t->u.i].dtype;
@@ -125,11 +142,12 @@ static bool shape_of(const synth_graph *g, const rule_term *t, rule_shape *out, 
     }
     return true;
   }
-  if (t->kind != RULE_OP || t->n == 0 || !shape_of(g, t->child[0], out, dtype) ||
-      !exchanged(t, out->rank, d))
+  rule_shape was;
+  if (t->kind != RULE_OP || t->n == 0 || !shape_of(g, t->child[0], &was, dtype) ||
+      !turned(t, was.rank, from))
     return false;
-  const int64_t first = out->dim[d[0]];
-  out->dim[d[0]] = out->dim[d[1]], out->dim[d[1]] = first;
+  *out = was;
+  for (uint32_t d = 0; d < was.rank; d++) out->dim[d] = was.dim[from[d]];
   return true;
 }
 
@@ -138,8 +156,8 @@ static bool shape_of(const synth_graph *g, const rule_term *t, rule_shape *out, 
 static run run_at(const synth_graph *g, const rule_term *t, int64_t *index, uint32_t along) {
   rule_shape shape = {0};
   rule_dtype dtype;
-  int64_t dim;
-  uint32_t d[2];
+  int64_t dim, inner[RULE_MAX_RANK];
+  uint32_t from[RULE_MAX_RANK];
   if (t->kind == RULE_VAR) {
     const synth_node *n = &g->node[t->u.i];
     run r = {.leaf = n->value[0], .stride = 1, .n = n->shape.dim[along] - index[along]};
@@ -159,13 +177,9 @@ static run run_at(const synth_graph *g, const rule_term *t, int64_t *index, uint
     return r;
   }
   shape_of(g, t->child[0], &shape, &dtype);
-  exchanged(t, shape.rank, d);
-  int64_t first = index[d[0]];
-  index[d[0]] = index[d[1]], index[d[1]] = first;
-  const run r = run_at(g, t->child[0], index, along == d[0] ? d[1] : along == d[1] ? d[0] : along);
-  first = index[d[0]];
-  index[d[0]] = index[d[1]], index[d[1]] = first;
-  return r;
+  turned(t, shape.rank, from);
+  for (uint32_t d = 0; d < shape.rank; d++) inner[from[d]] = index[d];
+  return run_at(g, t->child[0], inner, from[along]);
 }
 
 static bool same_run(const run *r, const char *with, size_t size) {

@@ -456,6 +456,61 @@ def test_ambiguous_names():
             expect(got.status == UNDECIDED, "%d: status %d: %s", k, got.status, short(got.out))
 
 
+def stacked(layers, experts, d, f, order):
+    """Experts in one parameter of three dimensions; the other side has these in another order."""
+
+    def both(g, store):
+        x = g.x(experts, 5, d)
+        for l in range(layers):
+            x = x.bmm(store(g, "layers.%d.up" % l, experts, d, f)).relu()
+            x = x.bmm(store(g, "layers.%d.down" % l, experts, f, d))
+        return x
+
+    def reordered(g, name, *shape):
+        v, kept = values(name, *shape), [shape[k] for k in order]
+        at = [0, 0, 0]
+        out = []
+        for i in range(experts * d * f):
+            for k, n in zip((2, 1, 0), reversed(kept)):
+                at[order[k]], i = i % n, i // n
+            out.append(v.values[(at[0] * shape[1] + at[1]) * shape[2] + at[2]])
+        w = g.leaf("parameter", name.replace("layers", "blocks"), Data(kept, out), "float32")
+        return w.permute(*(order.index(k) for k in range(3)))
+
+    return lambda g: both(g, lambda g, *a: g.param(*a)), lambda g: both(g, reordered)
+
+
+def exchanged_parts(data, shape):
+    """The first two of a stack's parts."""
+    part = len(data) // shape[0]
+    return data[part : 2 * part] + data[:part] + data[2 * part :]
+
+
+def test_stacked():
+    """A parameter of three dimensions in another order, with no values and with those of a
+    checkpoint, whose parts and layers are where they belong."""
+    one = "blocks.1.up"
+    for order in ((0, 2, 1), (2, 0, 1)):
+        with tempfile.TemporaryDirectory() as d:
+            small = write(d, "small", *stacked(2, 2, 3, 5, order), False)
+            changes = (None, lambda t: None, altered(one, exchanged_parts))
+            for k, change in enumerate(changes + (swapped(one, "blocks.2.up"),)):
+                both = write(d, "large%d" % k, *stacked(4, 3, 4, 7, order), not change)
+                path = os.path.join(both[1], "weights.safetensors")
+                tensors = read_tensors(path)
+                (change or (lambda t: None))(tensors)
+                write_tensors(path, tensors)
+                cert = os.path.join(d, "c%d.json" % k)
+                learn = ["--learn", *small]
+                got = isomer("compare", "--static", *learn, *both, "-q", "--certificate", cert)
+                want = EQUIVALENT if k < 2 else UNDECIDED
+                text = short(got.out + got.err)
+                expect(got.status == want, "%s, %d: status %d: %s", order, k, got.status, text)
+                if want == EQUIVALENT:
+                    got = isomer("check", cert, *both, *learn)
+                    expect(got.status == 0, "%s, %d: check: %s", order, k, short(got.out + got.err))
+
+
 def test_options():
     with tempfile.TemporaryDirectory() as d:
         l = {"norm": "pow", "attention": "sdpa", "add": True, "mul": True, "act": True}
@@ -480,6 +535,7 @@ if __name__ == "__main__":
                 test_added_terms,
                 test_last_places,
                 test_ambiguous_names,
+                test_stacked,
                 test_identities,
                 test_learned_leaves,
                 test_checkpoints,
