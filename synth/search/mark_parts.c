@@ -13,7 +13,8 @@
 #include <string.h>
 
 enum {
-  MAX_PROBE = 1 << 19 /* elements; larger tensors are not compared part by part */
+  MAX_PROBE = 1 << 19, /* elements; larger tensors are not compared part by part */
+  SIEVE = 1 << 15      /* bits */
 };
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
@@ -30,8 +31,9 @@ typedef struct entry {
 typedef struct lookup { /* elements of the other graph's tensors that are near one of `want` */
   entry *at;
   size_t n, cap;
-  double *want; /* ascending; none is NaN */
+  double *want; /* ascending, finite */
   size_t n_want, cap_want;
+  uint64_t sieve[SIEVE / 64]; /* by the first digits of a number: one like it may be in `want` */
 } lookup;
 
 static int by_value(const void *pa, const void *pb) {
@@ -62,10 +64,28 @@ static double middle(const rule_tensor *t) { return rule_tensor_get(t, t->numel 
 
 static double slack(double v) { return 1e-9 * fabs(v) + 1e-12; }
 
+/* A number beyond this that is within twice the slack of another has the first digits, as
+ * sieve_bit reads them, of one of the ends of that range: it is narrower than one last digit of
+ * these. */
+static const double SIEVED = 1e-4;
+
+static uint32_t sieve_bit(double v) {
+  uint64_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  return (uint32_t)(bits >> 32) * UINT32_C(2654435769) >> 17;
+}
+
+static void sieve_add(lookup *x, double v) {
+  const uint32_t bit = sieve_bit(v);
+  x->sieve[bit / 64] |= UINT64_C(1) << bit % 64;
+}
+
 static bool want(lookup *x, double v) {
-  if (isnan(v)) return true;
+  if (!isfinite(v)) return true;
   if (!iso_grow(x->want, x->cap_want, x->n_want + 1)) return false;
   x->want[x->n_want++] = v;
+  sieve_add(x, v - 2 * slack(v));
+  sieve_add(x, v + 2 * slack(v));
   return true;
 }
 
@@ -89,6 +109,8 @@ static iso_code collect_wanted(state *s, const st_run *run, int side, lookup *x,
 
 /* Twice the slack of the neighbours among `want` is as much as that of any other there. */
 static bool is_wanted(const lookup *x, double v) {
+  const uint32_t bit = sieve_bit(v);
+  if (fabs(v) > SIEVED && !(x->sieve[bit / 64] >> bit % 64 & 1)) return false;
   size_t lo = 0, hi = x->n_want;
   while (lo < hi) {
     const size_t mid = (lo + hi) / 2;
