@@ -303,6 +303,7 @@ WITNESS = python3 tests/cli/witness.py --isomer $(ISOMER)
 SEEDS = python3 tests/cli/determinism.py --isomer $(B)/isomer $(if $(CAPTURES),--captures $(CAPTURES),--quick)
 LOAD = python3 tests/cli/load.py --isomer $(B)/isomer
 ADVERSARY = $(PYTHON_TORCH) tests/adversary/rules.py --isomer $(ISOMER)
+CANCELLED = python3 tests/adversary/cancelled.py --isomer $(ISOMER)
 ABSORBED = $(PYTHON_TORCH) tests/pairs/absorbed.py --isomer $(ISOMER)
 RECORDED = $(PYTHON_TORCH) tests/lint/recorded.py --isomer $(ISOMER)
 LINT_STEPS = $(PYTHON_TORCH) tests/lint/training.py --isomer $(ISOMER)
@@ -329,7 +330,7 @@ check-build: all $(B)/libegraph.so $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHEC
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES) --every 2'; echo '$(LIBRARY) --every 4'; echo '$(ROBUST)'; echo '$(MANUAL)'; echo '$(INSTALL_TEST)'; echo '$(JOINS) --check'; echo '$(IMPORTS)'; echo '$(SATURATE_PAGE)'; \
 	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(REFINE)'; echo '$(SEEDS)'; echo '$(LOAD) --quick $(if $(SAN),,--clock $(B)/tests/warm/clock.so)'; echo '$(CERTIFICATES)'; echo '$(FORGED)'; echo '$(SATURATE)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(UNRUN)'; echo '$(UNRUN_CERTIFICATES)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 480'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES)'; echo '$(INPUTS) --count 72 --certificates'; echo '$(INPUT_RANGES) --count 39 --certificates'; echo '$(MASKS) --count 40'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
 	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),{ echo '$(MAKE) -s format-check'; echo .ci/form; echo .ci/unused $(B); } >> $(B)/check.list,:)
-	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(FORGED_CHAINS) --pairs 7'; echo '$(ADVERSARY) --count 120'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; echo '$(RARE)'; echo '$(EFFECTS) --every 9'; echo '$(FOLDS) --count 12 --certificates'; echo '$(FOLDS) --count 12 --seed 5 --at-these-weights'; echo '$(WEIGHTS)'; echo '$(ROUNDING)'; echo '$(SIZE_BUGS) --count 6 --mutants 3 --claims 0.5'; echo '$(SIZE_CERTIFICATES) --count 5 --changes 3'; } >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(FORGED_CHAINS) --pairs 7'; echo '$(ADVERSARY) --count 120'; echo '$(CANCELLED) --count 60'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; echo '$(RARE)'; echo '$(EFFECTS) --every 9'; echo '$(FOLDS) --count 12 --certificates'; echo '$(FOLDS) --count 12 --seed 5 --at-these-weights'; echo '$(WEIGHTS)'; echo '$(ROUNDING)'; echo '$(SIZE_BUGS) --count 6 --mutants 3 --claims 0.5'; echo '$(SIZE_CERTIFICATES) --count 5 --changes 3'; } >> $(B)/check.list)
 	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)
 	@$(if $(WARM),echo '$(SERVED)' >> $(B)/check.list,:)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(HLO) --faults 0'; echo '$(HLO) -k gpt-tensor-2'; } >> $(B)/check.list)
@@ -348,6 +349,9 @@ test-all: deps headers check
 # Rules of an adversary against random tests, with a truth that mpmath knows: [SEED=1] [COUNT=600] [KIND=absorb|attrs|complex|literals]
 adversary: all
 	@$(ADVERSARY) --seed $(or $(SEED),1) --count $(or $(COUNT),600) $(if $(KIND),--only $(KIND))
+# Rules that cancel what may be 0, of drawn operators: [SEED=1] [COUNT=300]
+cancelled: all
+	@$(CANCELLED) --seed $(or $(SEED),1) --count $(or $(COUNT),300)
 # The same as pairs of graphs, each attribute with a value: [SEED=1] [COUNT=300] [KIND=absorb|attrs|complex]
 absorbed: all
 	@$(ABSORBED) --seed $(or $(SEED),1) --count $(or $(COUNT),300) $(if $(KIND),--only $(KIND))

@@ -125,6 +125,12 @@ static rule_fact sum(const rule_term *call, rule_fact a, rule_fact b) {
                          a.nonnegative && b.nonnegative && (a.nonzero || (b.nonzero && adds))};
 }
 
+/* Of a difference: less a literal is more by its opposite. */
+static rule_fact difference(const rule_term *call, rule_fact a) {
+  double x;
+  return literal(child(call, 1), &x) ? sum(call, a, number(-x)) : (rule_fact){0};
+}
+
 /* The result's elements are elements of the first operand. */
 static bool only_moves(const rule_operator *o) {
   return o->identity || o->rearranges || o->part || o->joins || o->table;
@@ -133,6 +139,7 @@ static bool only_moves(const rule_operator *o) {
 static rule_fact arithmetic(const rule_term *call, const rule_operator *o, const rule_fact *of) {
   switch (o->arithmetic) {
   case RULE_ARITHMETIC_ADD: return sum(call, of[0], of[1]);
+  case RULE_ARITHMETIC_SUB: return difference(call, of[0]);
   case RULE_ARITHMETIC_MUL: return product(call, of[0], of[1]);
   case RULE_ARITHMETIC_DIV:
     if (child(call, 2)->kind == RULE_NONE) return product(call, of[0], of[1]);

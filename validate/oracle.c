@@ -141,7 +141,7 @@ static iso_code ask_whole(val_ladder *l, iso_error *err) {
 
 /* A rule is a claim of where its sides and all of their parts are numbers: (x / w) * w = x, and
  * whatever is said of isnan(x / w). A file's rule says so where 0, infinities and the like show the
- * sides apart, or an operator sees what may be no number. */
+ * sides apart, an operator sees what may be no number, or no sample came upon one. */
 static iso_code ask_numbers(val_ladder *l, iso_error *err) {
   bool together = true;
   for (int side = 0; side < 2; side++) {
@@ -150,7 +150,7 @@ static iso_code ask_numbers(val_ladder *l, iso_error *err) {
   }
   const iso_code c = together ? undefined_together(l, l->r, &together, err) : ISO_OK;
   l->apart |= !c && !together;
-  return c;
+  return c || l->apart ? c : val_seek_origins(l, err);
 }
 
 /* As many samples as the verdict takes: few or none of what is proved. */

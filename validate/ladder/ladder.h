@@ -73,6 +73,13 @@ ISO_MUST_USE iso_code val_sample_sizes(val_ladder *l, unsigned k, iso_error *err
 /* Complex numbers on the axes. */
 ISO_MUST_USE iso_code val_sample_axes(val_ladder *l, unsigned k, iso_error *err);
 
+/* ---- where a rule's parts are no numbers (origins.c) ---- */
+
+/* Look for samples on which the parts are no numbers that may be none, and stand on one side alone.
+ * Sets l->apart where the sides part on one of these, or where a part was a number on all of them.
+ */
+ISO_MUST_USE iso_code val_seek_origins(val_ladder *l, iso_error *err);
+
 /* ---- samples made for what nothing has shown (made.c) ---- */
 
 /* Samples made for the branches that nothing has shown. */
