@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "check/check_int.h"
-#include "rules/names.h"
 #include "rules/operators.h"
 
 static const double output_tol =
@@ -107,16 +106,26 @@ const rule_term *chk_local_call(local *l, const rule_term *t, iso_arena *a) {
   return t->kind == RULE_OP ? rule_op(a, t->u.s, child, t->n) : rule_list(a, child, t->n);
 }
 
+/* Whether the argument is where a range in a dimension begins or ends. Behind the dimension's own
+ * end it makes nothing larger: 2^63 - 1 is how PyTorch writes that end. */
+static bool ends_range(const rule_schema *s, size_t i) {
+  const char *name = s && i < s->n_args ? s->arg[i].name : "";
+  bool along = false;
+  for (size_t k = 0; s && k < s->n_args; k++) along |= strcmp(s->arg[k].name, "dim") == 0;
+  return along && (strcmp(name, "start") == 0 || strcmp(name, "end") == 0);
+}
+
 /* Sizes that no capture has: a changed certificate must not make the machine run out of memory. */
-static bool oversized(const rule_term *t) {
+static bool oversized(const chk_state *k, const rule_term *t) {
+  const rule_schema *s = t->kind == RULE_OP ? rule_schemas_find(k->schemas, t->u.s) : NULL;
   double product = 1;
   for (uint32_t i = 0; i < t->n; i++) {
     const rule_term *x = t->child[i];
     if (x->kind == RULE_INT && t->kind == RULE_LIST) product *= fmax(1, fabs((double)x->u.i));
-    if (x->kind == RULE_INT && t->kind == RULE_OP && !rule_is_overload(t->u.s, OP_SLICE) &&
+    if (x->kind == RULE_INT && t->kind == RULE_OP && !ends_range(s, i) &&
         fabs((double)x->u.i) > MAX_SCALE)
       return true;
-    if (x->kind == RULE_LIST && oversized(x)) return true;
+    if (x->kind == RULE_LIST && oversized(k, x)) return true;
   }
   return product > MAX_SCALE;
 }
@@ -129,7 +138,7 @@ iso_code chk_call(chk_state *k, uint32_t t, const local *l, rule_tensor *const *
   *out = (chk_values){0};
   const char *name = k->term[t].node ? k->term[t].node->id : l->call->u.s;
   if (!k->oracle) return chk_settle(k, CHK_REFUSED, "nothing here can run \"%s\"", name);
-  if (!k->term[t].node && oversized(l->call))
+  if (!k->term[t].node && oversized(k, l->call))
     return chk_settle(k, CHK_REFUSED, "\"%s\" has sizes past all bounds", name);
   iso_code c = k->oracle->call(k->oracle->ctx, l->call, bind, float64, result, MAX_OUT, &n, &why);
   if (c == ISO_NOMEM) return chk_nomem(k);

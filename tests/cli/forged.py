@@ -14,6 +14,7 @@ from forged_limits import (
     deep_questions,
     endless_memory,
     huge_literals,
+    open_ends,
     said_too_much,
     targets,
 )
@@ -922,6 +923,7 @@ def main():
             zeros_of_both_signs,
             strided_memory,
             endless_memory,
+            open_ends,
             huge_literals,
             deep_questions,
             said_too_much,

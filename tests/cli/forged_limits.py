@@ -162,6 +162,32 @@ def endless_memory():
     c.check(yl, yr, REFUSED, "more than any capture needs")
 
 
+def open_ends():
+    """The largest integer as the end of a range is the dimension's own; as a size it is none."""
+
+    def build(c, side):
+        c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
+        c.op("y", "aten::alias", [ref("x")], [4])
+
+    last, dtype = 2**63 - 1, {"dtype": "float32"}
+    for op, size, args, says in (
+        ("slice_backward", 2, ([4], 0, 2, last, 1), "HOLDS"),
+        ("slice.Tensor", 2, (0, 1, last, 1), "HOLDS"),
+        ("slice_backward", 2, ([last], 0, 2, last, 1), "sizes past all bounds"),
+        ("slice_backward", 2, ([4], 0, 2, last, last), "sizes past all bounds"),
+        ("constant_pad_nd", 2, ([0, last], 0.0), "sizes past all bounds"),
+    ):
+        c = Certificate(*two(build))
+        xl, yl = c.left("x", "y")
+        xr, yr = c.right("x", "y")
+        t = c.call("aten::full", [size], 1.0, dtype, None, None, None)
+        t = c.call("aten::" + op, ref(t), *args)
+        c.step("value", (t, t))
+        c.step("leaf", (xr, xl))
+        c.step("same", (yl, yr))
+        c.check(yl, yr, HOLDS if says == "HOLDS" else REFUSED, says)
+
+
 def said_too_much():
     """An output that is listed twice, and masks that neither capture has, on a true certificate."""
 
