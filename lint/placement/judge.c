@@ -563,6 +563,11 @@ void plc_judge(plc *x) {
       plc_blame_lost(x, t, lost);
       break;
     }
+    const plc_tuple *sum = plc_is_doubtful(x, t) ? NULL : plc_part_of_sum(x, t);
+    if (sum) {
+      plc_blame_part(x, t, sum);
+      break;
+    }
     if (unclear(x, t)) {
       t->stuck = true; /* what one rank would do here is not known */
       continue;

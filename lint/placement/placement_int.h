@@ -359,6 +359,10 @@ bool plc_is_reordered(const plc *x, const plc_tuple *t);
  * with the other operand. NULL: it is not so. */
 const plc_tuple *plc_lost_parts(const plc *x, const plc_tuple *t);
 void plc_blame_lost(plc *x, const plc_tuple *t, const plc_tuple *lost);
+/* Of which sum, of which each rank has a part, each rank takes its own rows and no one another's.
+ * NULL: it is not so. */
+const plc_tuple *plc_part_of_sum(const plc *x, const plc_tuple *t);
+void plc_blame_part(plc *x, const plc_tuple *t, const plc_tuple *of);
 
 /* ---- doubt.c ---- */
 /* Notes what cuts a tensor that was just placed, and what is doubtful of it. */

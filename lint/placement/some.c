@@ -129,6 +129,51 @@ bool plc_is_exchanged(const plc *x, const plc_tuple *t) {
   return false;
 }
 
+/* ---- parts of a sum ---- */
+
+/* Of which tensor each rank takes a part, by its own literals; NULL: of none. `split`: what took it
+ * apart before; else `t` itself. */
+static const plc_tuple *taken_of(const plc *x, const plc_tuple *t, const plc_tuple **split) {
+  if (!t->differs || t->n_args != 1 || t->mixed || t->collective || t->leaf) return NULL;
+  const plc_tuple *o = x->tuple[t->arg[0]];
+  *split = t->apart ? o : t;
+  if (t->apart) return o->n_args ? x->tuple[o->arg[0]] : NULL;
+  return takes_part(x, t) ? o : NULL;
+}
+
+/* Whether another part of it is taken, that ranks may exchange. */
+static bool is_taken_otherwise(const plc *x, const plc_tuple *t, const plc_tuple *of,
+                               const plc_tuple *split) {
+  for (size_t i = 0; i < x->n_tuples; i++) {
+    const plc_tuple *u = x->tuple[i];
+    if (u == t || u == split || u->mixed) continue;
+    if (split != t && reads(u, split)) return true;
+    if (reads(u, of) && (u->collective || is_moved(x, u))) return true;
+  }
+  return goes_to_others(x, t, 0);
+}
+
+const plc_tuple *plc_part_of_sum(const plc *x, const plc_tuple *t) {
+  const plc_tuple *split = NULL, *of = t->state == PLC_VARYING ? taken_of(x, t, &split) : NULL;
+  if (!of || of->state != PLC_PLACED || of->n_out != 1) return NULL;
+  for (uint32_t r = 0; r < x->mesh.n; r++)
+    if (t->node[r] == PLC_NONE) return NULL;
+  for (size_t i = 0; i < x->n_tuples; i++)
+    if (plc_is_passed(x, x->tuple[i])) return NULL;
+  for (uint32_t a = 0; a < x->mesh.n_axes; a++)
+    if (of->place[0].axis[a].kind == PLC_P && of->place[0].axis[a].reduce == PLC_SUM)
+      return is_taken_otherwise(x, t, of, split) ? NULL : of;
+  return NULL;
+}
+
+void plc_blame_part(plc *x, const plc_tuple *t, const plc_tuple *of) {
+  const char *mend = iso_arena_printf(x->keep, "reduce_scatter %s instead", plc_say(x, of));
+  if (!plc_need(x, mend)) return;
+  plc_found(x, LINT_BAD_PLACEMENT, t, mend,
+            "%s is each rank's own part of %s, which is %s: what the others have of it is lost",
+            plc_say(x, t), plc_say(x, of), plc_print(x, &of->place[0], x->keep));
+}
+
 /* ---- pieces ---- */
 
 static int64_t elements(const plc *x, const plc_tuple *t) {

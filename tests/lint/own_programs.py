@@ -501,3 +501,15 @@ def last_token(w, bad):
         lambda p: [p[0].op("dist::broadcast", [list(p), root])] * len(p),
     )
     return {"y": h.linear(w.param("w", 5, 6))}
+
+
+@program("bad-placement", where="slice")
+def own_rows_of_a_sum(w, bad):
+    """Each rank takes its rows of its part of a sum, which nobody has added up."""
+    y, own = w.cut_x("x", 1, 4, 8).linear(w.cut("w", 1, 6, 8)), 4 // w.n
+    first = w.each(lambda r: r * own)
+    if bad:
+        y = y.map(lambda t, a: t.slice(0, a, a + own), first)
+    elif w.n > 1:
+        y = w.scattered(y, 0)
+    return {"y": w.gathered(y.gelu(), 0)}

@@ -9,7 +9,7 @@ import torch
 from .. import __version__
 from ..errors import CaptureError
 from ..files import write_capture
-from ..train.join import Join
+from ..train.join import Join, dim_of
 from ..train.launch import joined, read_rank, verify
 from ..train.placements import metadata as said
 from ..train.replay import replay
@@ -49,14 +49,40 @@ class Spelled(Join):
 
     def step(self, rank):
         node = rank.nodes[rank.at]
-        if node["op"] == "aten::cat" and node["args"][1:] in ([], [0]):
+        if node["op"] == "aten::cat":
             parts = [rank.name(a["ref"]) for a in node["args"][0]]
-            whole = self.whole_of(parts) if all(parts) else None
-            whole = whole or (all(parts) and self.flattened(rank, node, parts))
+            whole = all(parts) and self.put_together(rank, node, parts)
             if whole:
                 rank.names[node["id"]] = whole
                 return True
         return Join.step(self, rank)
+
+    def put_together(self, rank, node, parts):
+        """The tensor that a concatenation is where nothing has to be put together; or None."""
+        if node["args"][1:] in ([], [0]):
+            whole = self.whole_of(parts) or self.flattened(rank, node, parts)
+            if whole:
+                return whole
+        return self.exchanged(rank, node, parts)
+
+    def exchanged(self, rank, node, parts):
+        """Parts that were exchanged, put together: along another dimension than they were cut, the
+        exchange is one along both."""
+        dim, (base, along) = dim_of(node), self.cut(parts)
+        mine = self.made(base) if base else {}
+        owner = mine["args"][0].get("ref") if mine.get("op") == "getitem" else None
+        whole = self.made(owner) if owner else {}
+        if whole.get("op") != "dist::all_to_all" or whole["args"][1:] != [along, along]:
+            return None
+        if len(parts) != len(whole["args"][0]):
+            return None
+        if dim == along:
+            return base
+        if (owner, dim) not in self.turned:
+            args, like = [whole["args"][0], along, dim], node["outputs"] * len(parts)
+            self.turned[owner, dim] = self.emit(rank, node, 0, "dist::all_to_all", args, like)
+        args = [{"ref": self.turned[owner, dim]}, mine["args"][1]]
+        return self.emit(rank, node, 1, "getitem", args, node["outputs"])
 
     def flattened(self, rank, node, parts):
         """The same of rows that are each flat: one flat tensor."""
@@ -79,6 +105,11 @@ class Spelled(Join):
             end = n["args"][3]
         return base if self.made(base)["outputs"][0]["shape"][0] == end else None
 
+    def taken_apart(self, parts):
+        """The tensor of which these are all the parts, and along which dimension."""
+        base = self.whole_of(parts)
+        return (base, 0) if base else self.cut(parts)
+
     def deliver(self, sender, sent, receiver, received):
         Join.deliver(self, sender, sent, receiver, received)
         given = [{"ref": ref} for ref in receiver.names[received["id"]]]
@@ -97,18 +128,20 @@ class Spelled(Join):
         """Parts of one shape, of which each rank's are one tensor, are exchanged by one node."""
         out = nodes[0]["outputs"][0]
         given = [[{"ref": r.name(a["ref"])} for a in n["args"][0]] for r, n in zip(ranks, nodes)]
-        whole = [self.whole_of([p["ref"] for p in parts]) for parts in given]
-        shapes = [n["outputs"] for n in nodes]
-        if None in whole or any(s != out for each in shapes for s in each):
+        whole = [self.taken_apart([p["ref"] for p in parts]) for parts in given]
+        shapes, dim = [n["outputs"] for n in nodes], whole[0][1]
+        known = all(base and along == dim for base, along in whole)
+        if not known or any(s != out for each in shapes for s in each):
             return Join.all_to_all(self, ranks, nodes, said)
-        step = out["shape"][0]
-        like = [dict(out, shape=[step * len(ranks)] + out["shape"][1:])] * len(ranks)
-        args = [[{"ref": w} for w in whole], 0, 0]
+        step, shape = out["shape"][dim], list(out["shape"])
+        shape[dim] = step * len(ranks)
+        like = [dict(out, shape=shape)] * len(ranks)
+        args = [[{"ref": base} for base, _ in whole], dim, dim]
         id = self.emit(ranks[0], nodes[0], 0, "dist::all_to_all", args, like)
         for k, (rank, n) in enumerate(zip(ranks, nodes)):
             mine = self.emit(rank, n, 0, "getitem", [{"ref": id}, k], like[:1])
             for i in range(len(ranks)):
-                args = [{"ref": mine}, 0, i * step, (i + 1) * step]
+                args = [{"ref": mine}, dim, i * step, (i + 1) * step]
                 part = self.emit(rank, n, i + 1, "aten::slice.Tensor", args, [out])
                 rank.names[n["id"]].append(part)
 
