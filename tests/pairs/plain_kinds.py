@@ -528,6 +528,8 @@ def draw(rng, kind):
         s["batch"], s["length"] = n * rng.choice([1, 2]), rng.choice([3, 4])
     if kind == "accumulate":
         s["batch"] = n * s["micro"] * rng.choice([1, 2])
+    if kind == "wide_embedding":
+        s["width"] = n * rng.choice([2, 3])
     if kind == "pipeline":
         s["batch"], s["length"] = s["micro"] * rng.choice([1, 2]), rng.choice([3, 4])
     s["norm"], s["act"] = rng.choice(["layer", "rms", "written"]), rng.choice(list(ACT))
