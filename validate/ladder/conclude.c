@@ -84,6 +84,9 @@ void val_conclude(const val_ladder *l, const rule_verdict *proof) {
     snprintf(out->reason, sizeof out->reason,
              "each side reads a variable that the other does not, and samples do not show that "
              "neither matters");
+  } else if (l->good >= VAL_LEAST_SAMPLES && val_beyond_sizes(&l->problem)) {
+    snprintf(out->reason, sizeof out->reason, "no sample has sizes as large as %lld",
+             (long long)val_beyond_sizes(&l->problem));
   } else if (l->good >= VAL_LEAST_SAMPLES && val_unlooked(l->r)) {
     snprintf(out->reason, sizeof out->reason,
              "%.60s has no definition, and where it jumps or is bounded is not known",

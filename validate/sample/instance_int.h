@@ -89,6 +89,9 @@ typedef struct val_size_edge {
  * make there fits in memory. Returns: in `n` how many there are. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code val_size_edges(val_engine *e, val_problem *p, iso_rng *rng,
                                      val_size_edge *out, size_t cap, size_t *n, iso_error *err);
+/* An integer on one side alone that no size of a sample reaches, of a rule whose sizes are open. 0:
+ * there is none. */
+int64_t val_beyond_sizes(const val_problem *p);
 
 /* Values from Z3. Returns: in `out` VAL_FALSE where the conditions have no solution, VAL_OPEN where
  * it does not know. */

@@ -6,6 +6,7 @@
 #include "validate/sample/sample_int.h"
 
 /* Below LEAST sizes come up by chance. */
+#define WHOLE (INT64_C(1) << 62)
 enum { LEAST = 8, MOST = 1 << 16, BASE = 16, OTHERS = 3, MAX_LITERALS = 8, MAX_ELEMENTS = 1 << 24 };
 
 static void add_literal(int64_t v, int64_t *lit, size_t *n) {
@@ -98,6 +99,32 @@ static iso_code room_for(val_engine *e, val_problem *p, uint32_t name, iso_rng *
   const double power = fmax(1, log((double)all) / log((double)base));
   *room = (int64_t)((double)base * pow(fmax(1, (double)MAX_ELEMENTS / (double)all), 1 / power));
   return ISO_OK;
+}
+
+static bool holds_literal(const rule_term *t, int64_t v) {
+  if (t->kind == RULE_INT && t->u.i == v) return true;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (holds_literal(t->child[i], v)) return true;
+  return false;
+}
+
+/* An end of WHOLE or more is that of every tensor. */
+static int64_t far_literal(const rule_term *t, const rule_term *other) {
+  const int64_t v = t->kind == RULE_INT ? t->u.i : 0;
+  if ((v > MOST || v < -MOST) && v > -WHOLE && v < WHOLE && !holds_literal(other, v)) return v;
+  int64_t far = 0;
+  for (uint32_t i = 0; i < t->n && !far; i++) far = far_literal(t->child[i], other);
+  return far;
+}
+
+int64_t val_beyond_sizes(const val_problem *p) {
+  bool sizes = false;
+  for (uint32_t i = 0; i < p->n_names; i++) sizes |= p->name[i].kind == 's';
+  for (uint32_t i = 0; i < p->r->n_vars; i++)
+    sizes |= p->r->var[i].any_shape || p->r->var[i].leading;
+  if (!sizes) return 0;
+  const int64_t left = far_literal(p->r->lhs, p->r->rhs);
+  return left ? left : far_literal(p->r->rhs, p->r->lhs);
 }
 
 static void add_edge(uint32_t name, int64_t size, val_size_edge *out, size_t cap, size_t *n) {
