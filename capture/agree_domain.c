@@ -122,7 +122,7 @@ static iso_code find_parts(agree *a) {
 
 /* ---- domains of both ---- */
 
-/* What is in `*all` and in the domain of `n`. */
+/* The values that are both in `*all` and in the domain of `n`. */
 static iso_code meet_one(agree *a, const cap_node *n, const rule_domain **all) {
   char x[256], y[256];
   bool empty = false;

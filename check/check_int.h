@@ -115,7 +115,7 @@ typedef struct chk_masks_read {
   const rule_term **unread; /* by captured term: its call before masks were read; NULL: none are */
 } chk_masks_read;
 
-/* What holding rested on. */
+/* The grounds on which it held. */
 typedef struct chk_means {
   bool rounded; /* constants were taken to be one but for rounding */
   chk_assumption *assumption;

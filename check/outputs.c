@@ -264,7 +264,7 @@ static bool *live_nodes(const cap_graph *g) {
   return live;
 }
 
-/* What tables say of ids past one number. */
+/* The meaning that tables give to ids past one number. */
 typedef struct table_ends {
   bool all;     /* a table that all of the input's elements look up has no such row, or zeros */
   bool some;    /* one that some of them look up */

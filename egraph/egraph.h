@@ -438,7 +438,7 @@ typedef enum eg_stop {
 } eg_stop;
 const char *eg_stop_name(eg_stop stop); /* "saturated", "iteration-limit", ... */
 
-/* What a rule did in an iteration. Its e-nodes are those that its matches added. */
+/* The work of a rule in an iteration. Its e-nodes are those that its matches added. */
 typedef struct eg_rule_iteration {
   size_t matches, nodes;
   double search_s, apply_s; /* Unit: seconds */

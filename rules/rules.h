@@ -193,7 +193,7 @@ typedef struct rule_fact {
 /* What is left of a fact of a tensor of this shape: a mean over no elements is 0/0, whatever is
  * true of all of them. Where it has some, the fact says so. */
 rule_fact rule_fact_in_shape(rule_fact f, const rule_shape *shape);
-/* What the domain of an input (may be NULL) says of all its elements. */
+/* The facts that the domain of an input (may be NULL) states of all its elements. */
 struct rule_domain;
 rule_fact rule_fact_of_domain(const struct rule_domain *d);
 /* Of a term over nodes (RULE_VAR i: node i); `node` NULL: over given numbers. */

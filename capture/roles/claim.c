@@ -1,4 +1,4 @@
-/* What is claimed of a node, as a rule.
+/* The claim about a node, as a rule.
  *
  * A and B count ranks, or parts of one. Variables are what A of them and what B of them hold of an
  * operand together; the rule says that the operator on both is what the operator on each makes,
@@ -261,7 +261,7 @@ static builder start(roles_work *x, const roles_claim *c) {
   return (builder){.x = x, .a = &x->out->arena, .claim = c};
 }
 
-/* What A and B make, each by itself, put together. */
+/* The results of A and of B, each by itself, put together. */
 static const rule_term *made(builder *b) {
   const roles_claim *c = b->claim;
   const rule_term *one = root(b, HALF_A), *two = root(b, HALF_B);

@@ -190,7 +190,7 @@ static iso_code decide(roles_work *x, uint32_t j, const char *name, bool own, ro
   return ISO_OK;
 }
 
-/* What is one rank's of a team keeps its number there. */
+/* A part of one rank of a team keeps its number there. */
 static const char *name_in_team(const roles_work *x, const char *name) {
   const char *rest = name;
   const int64_t r = roles_rank_of(name, &rest);

@@ -44,7 +44,7 @@ static bool is_word(const rule_term *t, const char *word) {
   return t->kind == RULE_STRING && strcmp(t->u.s, word) == 0;
 }
 
-/* What stands at the node's place in the new graph, by the number of ranks. */
+/* The node's counterpart in the new graph, divided by the number of ranks. */
 static iso_code divide(roles_work *x, uint32_t node, uint32_t *at) {
   iso_arena *a = &x->out->arena;
   const rule_term *of = rule_var(a, x->place[node].at), *n = rule_int(a, x->n_ranks);
@@ -187,7 +187,7 @@ static iso_code place_all_same(roles_work *x, uint32_t i, bool carried) {
   return c;
 }
 
-/* What reads it may be shown together with it. */
+/* Its readers may be shown together with it. */
 static iso_code leave_open(roles_work *x, uint32_t i, const operands *o, bool carried) {
   uint32_t most = 0;
   for (uint32_t k = 0; k < o->n; k++)

@@ -261,7 +261,7 @@ static bool equal(const replay *p, const rule_tensor *a, const rule_tensor *b, d
          o->compare(o->ctx, a, b, REL_TOL).equal;
 }
 
-/* What the ranks have, together, against `whole`. */
+/* The ranks' values, put together, against `whole`. */
 static iso_code agree(const replay *p, const roles_place *at, const rule_tensor *whole, bool *yes) {
   const double forgiven = p->forgiven[at->at] * (at->times ? p->x->n_ranks : 1);
   rule_tensor *all = NULL;

@@ -92,7 +92,7 @@ void roles_end(roles_work *x);
 iso_code roles_same(roles_work *x);
 /* Result `j` of the first team, that of another. */
 const cap_result *roles_result_of(const roles_work *x, uint32_t j, uint32_t team);
-/* What team `r` has in the place of a node that the first one needs. */
+/* The node of team `r` in the place of one that the first team needs. */
 static inline uint32_t roles_image(const roles_work *x, uint32_t r, uint32_t node) {
   return x->images[(size_t)r * x->n_needed + x->order[node]];
 }

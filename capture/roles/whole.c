@@ -145,7 +145,7 @@ static const char *name_of(const roles_work *x, uint32_t j) {
   return member ? iso_arena_printf(&x->g->arena, "%s_rank%u", name, member) : name;
 }
 
-/* What is said of it since ranks became one before; NULL: nothing. */
+/* Its words from an earlier time that ranks became one; NULL: none. */
 static const char *said_before(const roles_work *x, const cap_result *old) {
   for (size_t i = 0; i < x->out->n_parts; i++)
     if (strcmp(x->out->parts[i].output, old->name) == 0) return x->out->parts[i].said;

@@ -134,7 +134,7 @@ static iso_code remember(typing *x, const struct called *new) {
   return ISO_OK;
 }
 
-/* What captured calls of these types give. */
+/* The types that captured calls of these types give. */
 static iso_code learn(typing *x, uint32_t t) {
   const rule_term *typed;
   if (!x->k->term[t].call || x->at[t][1] == 0) return ISO_OK;

@@ -109,7 +109,7 @@ static iso_code disturbed(const rule_tensor *v, double by, iso_rng *rng, rule_te
   return c;
 }
 
-/* What `term` gives where all that it is computed from is disturbed: leaves and steps. */
+/* The value of `term` where all that it is computed from is disturbed: leaves and steps. */
 static iso_code run_disturbed(const relations_held *h, double by, iso_rng *rng, rule_tensor **out,
                               iso_error *err) {
   const cap_graph *g = h->g;

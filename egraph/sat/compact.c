@@ -88,7 +88,7 @@ static size_t keep(const span *x, uint32_t *row, size_t n) {
   return to;
 }
 
-/* What is alive down over what is dead, many rows at a time. */
+/* Live rows move down over dead ones, many at a time. */
 static void slide(eg_sat *s) {
   size_t to = 1, from = 1; /* from here on rows are alive, and not moved yet */
   for (size_t r = 1, words; r < s->n_w; r += words) {

@@ -246,7 +246,7 @@ static bool put_together(state *s, const cone *k, eg_node e) {
   return true;
 }
 
-/* What is a constant is known without the parts that it is put together of. */
+/* A constant is known without the parts that it is put together of. */
 static bool parts_of_constant(state *s, eg_node e) {
   const eg_node *m;
   if (!is_glue(s, e) || s->rec[e.i].konst || s->rec[e.i].leaf) return false;

@@ -280,7 +280,7 @@ static size_t others(const synth_hint *h, int side, const char *name, numbers *m
   return n;
 }
 
-/* What a hint says of leaf `n`. NULL: nothing, for it has other leaves or shapes. */
+/* The hint's relation of leaf `n`. NULL: none, for it has other leaves or shapes. */
 static iso_code said_by(state *s, const synth_hint *h, int side, const synth_node *n,
                         const rule_term **term, iso_error *err) {
   const synth_graph *other = s->graph[!side];

@@ -157,7 +157,7 @@ START_TEST(inputs_go_on_as_they_do) {
 }
 END_TEST
 
-/* What cannot be made is refused. */
+/* A value that cannot be made is refused. */
 START_TEST(what_may_be_a_size_is_refused) {
   static const in bare[] = {{"ids", "'B','T'", 2, B, T, token, ""},
                             {"lengths", "'B'", 1, B, 1, length, ""}};

@@ -224,7 +224,7 @@ START_TEST(zeros_of_two_signs_are_one_where_nothing_tells_them_apart) {
 }
 END_TEST
 
-/* What the certificate itself multiplies may not round. */
+/* Products of the certificate's own may not round. */
 static bool own_product(double x, double y) {
   setup();
   const uint32_t a = leaf(LEFT, CAP_BUFFER, "a", filled(RULE_F32, x));

@@ -74,7 +74,7 @@ static void find(side *x, size_t k, matches *out) {
   qsort(out->at, out->n, sizeof *out->at, by_classes);
 }
 
-/* What kept copies find is found again without them. */
+/* All that kept copies find is found again without them. */
 static void expect_matches(side *x, size_t k) {
   find(x, k, &one);
   egi_flat_drop(x->s);

@@ -110,7 +110,7 @@ typedef struct setting {
   size_t match_limit, iterations;
 } setting;
 
-/* What came out of a run, to the last id. */
+/* The result of a run, to the last id. */
 static char *run_as(const setting *a) {
   static const char term[] = "(+ (* a (+ b (* 2 c))) (+ (* b (+ c d)) (+ (* a d) (* 1 (+ 0 e)))))";
   eg_sat *s = NULL;

@@ -1,4 +1,4 @@
-/* What every rank adds to its part of a sum. */
+/* Terms that every rank adds to its part of a sum. */
 #include "lint/placement/blame/scale.h"
 
 static rule_tensor *zeros_like(plc *x, const rule_tensor *t) {
