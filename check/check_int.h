@@ -226,13 +226,13 @@ iso_code chk_zeros_joined(chk_state *k, uint32_t a, const rule_tensor *x, const 
 /* Behind the steps of a set: refused where something tells such zeros apart. */
 iso_code chk_zeros(chk_state *k);
 
-/* ---- formula.c ---- */
+/* ---- rounding/formula.c ---- */
 enum { CHK_FORMULAS = 5 };
 /* Put the numbers of a geometric progression in place as formula 1 to CHK_FORMULAS computes them in
  * float32; other tensors stay as they are. */
 void chk_by_formula(unsigned formula, rule_tensor *t);
 
-/* ---- rounding.c ---- */
+/* ---- rounding/rounding.c ---- */
 /* Two constants that differ by no more than rounding, or a call and itself with literals of more
  * digits. */
 iso_code chk_rounded(chk_state *k, uint32_t a, uint32_t b, size_t step);

@@ -102,6 +102,31 @@ static bool in_company(const bool *off, const bool *may, const rule_shape *shape
   return n > 1 && 4 * n >= all;
 }
 
+/* An element that a layout repeats is one, and no company to itself. */
+static int by_numbers(const void *l, const void *r) {
+  const double *a = l, *b = r;
+  for (int k = 0; k < 3; k++)
+    if (a[k] != b[k]) return a[k] < b[k] ? -1 : 1;
+  return 0;
+}
+
+static iso_code forget_repeated(const rule_tensor *a, const rule_tensor *b, bool *off, bool *may,
+                                iso_error *err) {
+  const size_t n = (size_t)a->numel;
+  double(*at)[3] = malloc((n + 1) * sizeof *at);
+  if (!at) return nomem(err);
+  for (size_t i = 0; i < n; i++) {
+    at[i][0] = rule_tensor_get(a, (int64_t)i), at[i][1] = rule_tensor_get(b, (int64_t)i);
+    at[i][2] = (double)i;
+  }
+  qsort(at, n, sizeof *at, by_numbers);
+  for (size_t i = 1; i < n; i++)
+    if (at[i][0] == at[i - 1][0] && at[i][1] == at[i - 1][1])
+      off[(size_t)at[i][2]] = may[(size_t)at[i][2]] = false;
+  free(at);
+  return ISO_OK;
+}
+
 /* `clean`: no element is off. */
 static iso_code no_lone_element(const pair_of *p, const rule_tensor *a, const rule_tensor *b,
                                 rule_dtype in, bool *fine, bool *clean, iso_error *err) {
@@ -110,9 +135,9 @@ static iso_code no_lone_element(const pair_of *p, const rule_tensor *a, const ru
   *fine = *clean = true;
   for (int64_t i = 0; i < a->numel && off && may && !alone; i++)
     *clean &= !(off[i] = is_off(p, a, b, in, i, &may[i]));
-  for (int64_t i = 0; i < a->numel && off && may && *fine; i++)
+  iso_code c = !off || !may ? nomem(err) : *clean ? ISO_OK : forget_repeated(a, b, off, may, err);
+  for (int64_t i = 0; i < a->numel && !c && *fine && !*clean; i++)
     *fine = !off[i] || in_company(off, may, &a->shape, a->numel, i);
-  const iso_code c = off && may ? ISO_OK : nomem(err);
   free(off);
   free(may);
   return c;

@@ -165,6 +165,47 @@ START_TEST(a_stored_table_is_what_it_was_computed_from) {
 }
 END_TEST
 
+/* The left stores what is left of large numbers that float32 rounded, less 4000, as the right
+ * computes it: that may be off by hundreds of units. `wrong`: one that is off by this many, or all;
+ * `twice`: in a layout that repeats each. */
+static bool rest_taken(int wrong, bool twice, bool all, iso_rng *rng) {
+  const int64_t n = twice ? 2 * ELEMENTS : ELEMENTS;
+  setup();
+  rule_tensor *a = keep(make_as(RULE_F32, SHAPE(n))), *b = keep(make_as(RULE_F32, SHAPE(n))),
+              *t = keep(make_as(RULE_F32, SHAPE(n)));
+  const int64_t far = (int64_t)iso_rng_below(rng, ELEMENTS);
+  for (int64_t i = 0; i < n; i++) {
+    const double large = i < ELEMENTS ? rounded(4001 + 30 * iso_rng_uniform(rng), 24)
+                                      : rule_tensor_get(a, i - ELEMENTS),
+                 x = large - 4000;
+    int exponent;
+    frexp(x, &exponent);
+    rule_tensor_set(a, i, large);
+    rule_tensor_set(b, i, -4000);
+    rule_tensor_set(t, i, x + (all || i % ELEMENTS == far ? wrong * ldexp(1, exponent - 24) : 0));
+  }
+  leaf(LEFT, CAP_BUFFER, "t", t);
+  leaf(RIGHT, CAP_BUFFER, "a", a);
+  leaf(RIGHT, CAP_BUFFER, "b", b);
+  const uint32_t made = op(RIGHT, CALL("aten::add.Tensor", v(0), v(1)));
+  add_captures();
+  begin();
+  const bool fine = accepted(chk_rounded(&k, 0, at(RIGHT, made), 0));
+  teardown();
+  return fine;
+}
+
+START_TEST(one_wrong_element_is_not_excused_by_what_rounding_might_do) {
+  for (uint64_t seed = 0; seed < 20; seed++)
+    for (int twice = 0; twice < 2; twice++) {
+      iso_rng rng = iso_rng_new(seed, 7);
+      ck_assert_msg(rest_taken(0, twice, false, &rng), "seed %d: %s", (int)seed, report.reason);
+      ck_assert_msg(rest_taken(20, twice, true, &rng), "seed %d: %s", (int)seed, report.reason);
+      ck_assert_msg(!rest_taken(20, twice, false, &rng), "seed %d", (int)seed);
+    }
+}
+END_TEST
+
 /* Nothing is stored in few digits: there is nothing that rounding could explain. */
 START_TEST(numbers_of_all_digits_are_compared_as_they_are) {
   for (uint64_t seed = 0; seed < 60; seed++)
@@ -311,6 +352,7 @@ int main(void) {
   tcase_add_test(t, one_number_everywhere_is_no_table);
   tcase_add_test(t, own_calls_move_numbers_and_do_not_round);
   tcase_add_test(t, a_stored_table_is_what_it_was_computed_from);
+  tcase_add_test(t, one_wrong_element_is_not_excused_by_what_rounding_might_do);
   tcase_add_test(t, numbers_of_all_digits_are_compared_as_they_are);
   tcase_add_test(t, zeros_of_two_signs_are_one_where_nothing_tells_them_apart);
   tcase_add_test(t, products_of_the_certificate_are_exact);

@@ -1,0 +1,51 @@
+/* Private to check/rounding/: a constant computed again in float64 from what was captured, in one
+ * of the ways in which a table may have come to be. */
+#ifndef CHECK_ROUNDING_AGAIN_H
+#define CHECK_ROUNDING_AGAIN_H
+
+#include "check/check_int.h"
+
+/* How a constant may have been computed where it was stored. All zero: in float64. */
+typedef struct ag_way {
+  uint64_t noise;   /* 0: none */
+  unsigned formula; /* 1 to CHK_FORMULAS: progressions are computed by it */
+  int digits;       /* that results of calls first <= i < last are rounded to, in their order */
+  uint32_t first, last;
+  bool captured; /* captured calls have the values that they were captured with */
+} ag_way;
+
+/* Facts of a constant beside its value. */
+typedef struct ag_held {
+  bool stored;    /* something below is stored in few digits, */
+  int digits;     /* this few */
+  uint32_t calls; /* that it takes */
+} ag_held;
+
+/* Term `id`, computed so. Owns: the caller unrefs; NULL in `out`: it has none (settled). `of` may
+ * be NULL. */
+iso_code ag_run(chk_state *k, uint32_t id, const ag_way *how, size_t step, ag_held *of,
+                rule_tensor **out);
+/* How far the elements of `id` move under noise, added to `spread`. */
+iso_code ag_add_spread(chk_state *k, uint32_t id, const rule_tensor *exact, size_t step,
+                       double *spread);
+/* The unit in the last place of `x` with so many digits. */
+double ag_unit(double x, int digits);
+bool ag_has_digits(double x, int digits);
+/* A number that a narrow dtype made, and nobody would write. */
+bool ag_many_digits(double x);
+/* A literal of a capture as a tensor, which the certificate makes of it. */
+bool ag_is_written(const chk_term *t);
+
+/* ---- company.c ---- */
+typedef enum ag_fit {
+  AG_APART,    /* further apart than noise moves them */
+  AG_ALONE,    /* within that, but hardly any other element is off as an element is */
+  AG_TOGETHER, /* elements are off together, as rounding before the last step makes them */
+  AG_CLEAN     /* no element is off */
+} ag_fit;
+/* What was stored in so many digits, against what was computed. `spread`: how far noise moves each
+ * element. */
+iso_code ag_compare(chk_state *k, const rule_tensor *stored, const rule_tensor *made,
+                    const double *spread, int digits, ag_fit *fit);
+
+#endif
