@@ -110,6 +110,11 @@ iso_code lo_measure(const parting *p, const int64_t at[2], synth_divergence *d, 
  * d. */
 const char *lo_wiring_hint(const parting *p, const int64_t root[2], synth_divergence *d);
 
+/* ---- step_words.c ---- */
+/* A step or a module that side `without` leaves out: the tensor exit[without] of it is read where
+ * the other side's exit is. NULL: there is more to it. */
+const char *lo_without_step(const parting *p, int without, const int64_t exit[2]);
+
 /* ---- suspects.c ---- */
 typedef enum lo_search {
   LO_ANY,

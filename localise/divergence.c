@@ -298,6 +298,7 @@ static void put_there(const parting *p, const int64_t exit[2], synth_divergence 
   const int side = lo_in_region(p, LEFT, (uint32_t)exit[LEFT]) ? RIGHT : LEFT;
   d->left = exit[LEFT];
   d->right = exit[RIGHT];
+  if ((d->hint = lo_without_step(p, side, exit))) return;
   d->hint = iso_arena_printf(
       &p->s->res->arena, "what reads \"%s\" on the %s would have to read what \"%s\" is on the %s",
       p->s->graph[side]->node[exit[side]].id, side == LEFT ? "left" : "right",

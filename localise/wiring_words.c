@@ -2,7 +2,7 @@
  * module that one side leaves out, two steps in the other order, rows that are shifted. Unlike a
  * change that is tried until it mends something (mutate.c), all of it is read off the graphs: every
  * tensor that is named has its value on both sides. */
-#include "localise/alignment.h"
+#include "localise/wiring.h"
 #include "rules/names.h"
 #include "rules/operators.h"
 #include "synth/joint/joint.h"
@@ -12,12 +12,12 @@
 
 enum { MAX_PAIRS = 64 }; /* operators that are looked at, of each side */
 
-static const synth_node *node_of(const parting *p, int side, int64_t i) {
+const synth_node *lo_node(const parting *p, int side, int64_t i) {
   return &p->s->graph[side]->node[i];
 }
 
 /* Arguments agree: tensors by their values. */
-static bool agree(const parting *p, const rule_term *a, const rule_term *b) {
+static bool same_argument(const parting *p, const rule_term *a, const rule_term *b) {
   if (a->kind != b->kind || a->n != b->n) return false;
   if (a->kind == RULE_VAR) {
     const rule_tensor *x = lo_value(p, LEFT, (uint32_t)a->u.i),
@@ -26,32 +26,32 @@ static bool agree(const parting *p, const rule_term *a, const rule_term *b) {
   }
   if (a->n == 0) return rule_term_eq(a, b);
   for (uint32_t k = 0; k < a->n; k++)
-    if (!agree(p, a->child[k], b->child[k])) return false;
+    if (!same_argument(p, a->child[k], b->child[k])) return false;
   return true;
 }
 
 /* The one argument in which two calls of an operator differ, which is a tensor; -1: not so. */
-static int64_t one_apart(const parting *p, int64_t l, int64_t r) {
-  const synth_node *x = node_of(p, LEFT, l), *y = node_of(p, RIGHT, r);
+int64_t lo_one_apart(const parting *p, int64_t l, int64_t r) {
+  const synth_node *x = lo_node(p, LEFT, l), *y = lo_node(p, RIGHT, r);
   if (x->kind != SYNTH_OP || y->kind != SYNTH_OP || strcmp(x->call->u.s, y->call->u.s) != 0 ||
       x->call->n != y->call->n)
     return -1;
   int64_t found = -1;
   for (uint32_t k = 0; k < x->call->n; k++) {
     const rule_term *a = x->call->child[k], *b = y->call->child[k];
-    if (agree(p, a, b)) continue;
+    if (same_argument(p, a, b)) continue;
     if (found >= 0 || a->kind != RULE_VAR || b->kind != RULE_VAR) return -1;
     found = k;
   }
   return found;
 }
 
-static uint32_t operand(const parting *p, int side, int64_t node, int64_t k) {
-  return (uint32_t)node_of(p, side, node)->call->child[k]->u.i;
+uint32_t lo_operand(const parting *p, int side, int64_t node, int64_t k) {
+  return (uint32_t)lo_node(p, side, node)->call->child[k]->u.i;
 }
 
 /* The operator that made a tensor, behind operators that only pass it on. */
-static uint32_t maker(const parting *p, int side, uint32_t i) {
+uint32_t lo_maker(const parting *p, int side, uint32_t i) {
   const synth_graph *g = p->s->graph[side];
   while (g->node[i].kind == SYNTH_OP && !rule_is_getitem(g->node[i].op) &&
          lo_passes_on(p, side, i) && g->node[i].call->n &&
@@ -61,7 +61,7 @@ static uint32_t maker(const parting *p, int side, uint32_t i) {
 }
 
 /* A tensor as a reader knows it: a leaf's name, an operator with its module. */
-static const char *called(const parting *p, int side, uint32_t i) {
+const char *lo_named(const parting *p, int side, uint32_t i) {
   iso_arena *a = &p->s->res->arena;
   const synth_graph *g = p->s->graph[side];
   const synth_node *n = &g->node[i];
@@ -75,19 +75,19 @@ static int64_t left_twin(const parting *p, uint32_t right) {
   const rule_tensor *v = lo_value(p, RIGHT, right);
   for (uint32_t i = 0; v && i < p->s->graph[LEFT]->n_nodes; i++) {
     const rule_tensor *x = lo_value(p, LEFT, i);
-    if (x && lo_agree(p, x, v)) return maker(p, LEFT, i);
+    if (x && lo_agree(p, x, v)) return lo_maker(p, LEFT, i);
   }
   return -1;
 }
 
 /* Two names that tell two tensors apart: both of the left graph, where it has both. */
 static void names(const parting *p, const uint32_t at[2], const char *name[2]) {
-  const int64_t twin = left_twin(p, maker(p, RIGHT, at[RIGHT]));
-  name[LEFT] = called(p, LEFT, maker(p, LEFT, at[LEFT]));
-  name[RIGHT] =
-      twin >= 0 ? called(p, LEFT, (uint32_t)twin) : called(p, RIGHT, maker(p, RIGHT, at[RIGHT]));
+  const int64_t twin = left_twin(p, lo_maker(p, RIGHT, at[RIGHT]));
+  name[LEFT] = lo_named(p, LEFT, lo_maker(p, LEFT, at[LEFT]));
+  name[RIGHT] = twin >= 0 ? lo_named(p, LEFT, (uint32_t)twin)
+                          : lo_named(p, RIGHT, lo_maker(p, RIGHT, at[RIGHT]));
   if (name[LEFT] && name[RIGHT] && strcmp(name[LEFT], name[RIGHT]) == 0)
-    for (int side = 0; side < 2; side++) name[side] = called(p, side, at[side]);
+    for (int side = 0; side < 2; side++) name[side] = lo_named(p, side, at[side]);
 }
 
 /* ---- another operand ---- */
@@ -132,7 +132,7 @@ static bool shifted(const rule_tensor *x, const rule_tensor *y, int64_t *by) {
 
 static const char *rows(const parting *p, int64_t l, const rule_tensor *x, const rule_tensor *y) {
   int64_t by = 0;
-  if (!rule_operator_of(node_of(p, LEFT, l)->op)->table || !shifted(x, y, &by)) return NULL;
+  if (!rule_operator_of(lo_node(p, LEFT, l)->op)->table || !shifted(x, y, &by)) return NULL;
   return iso_arena_printf(&p->s->res->arena,
                           "the right reads rows that are %lld %s than the left's",
                           (long long)(by < 0 ? -by : by), by < 0 ? "earlier" : "further");
@@ -151,7 +151,7 @@ static bool hides(const rule_tensor *t) {
 /* Operand k of a call hides places: 1 those where it is true, 0 those where it is false, or far
  * below zero; -1: it is no mask. What is chosen where a truth value is true stands behind it. */
 static int hides_where(const parting *p, int64_t l, uint32_t k, const rule_tensor *x) {
-  const rule_term *call = node_of(p, LEFT, l)->call;
+  const rule_term *call = lo_node(p, LEFT, l)->call;
   const rule_operator *o = rule_operator_of(call->u.s);
   if (x->dtype != RULE_BOOL) return rule_dtype_is_float(x->dtype) && hides(x) ? 0 : -1;
   if (o->mask.factors) return 0; /* attention: true places are seen */
@@ -185,23 +185,69 @@ static const char *other_mask(const parting *p, int64_t l, uint32_t k, const rul
 
 /* Two operators of what both sides have, which the roots read. */
 static const char *other_operator(const parting *p, int64_t l, int64_t r) {
-  const synth_node *x = node_of(p, LEFT, l), *y = node_of(p, RIGHT, r);
+  const synth_node *x = lo_node(p, LEFT, l), *y = lo_node(p, RIGHT, r);
   if (x->kind != SYNTH_OP || y->kind != SYNTH_OP || strcmp(x->op, y->op) == 0 || !x->call->n ||
       !y->call->n || x->call->child[0]->kind != RULE_VAR ||
-      !agree(p, x->call->child[0], y->call->child[0]))
+      !same_argument(p, x->call->child[0], y->call->child[0]))
     return NULL;
   return iso_arena_printf(&p->s->res->arena, "%s is %s on the left and %s on the right",
                           lo_called(&p->s->res->arena, p->s->graph[LEFT], (uint32_t)l), x->op,
                           y->op);
 }
 
+/* Two calls that read the parameters of one module and of another: the weight of a norm, and its
+ * bias. */
+static const char *other_parameters(const parting *p, int64_t l, int64_t r) {
+  const synth_node *x = lo_node(p, LEFT, l), *y = lo_node(p, RIGHT, r);
+  const char *module[2] = {NULL, NULL};
+  size_t length[2] = {0, 0}, n = 0;
+  if (x->kind != SYNTH_OP || y->kind != SYNTH_OP || strcmp(x->call->u.s, y->call->u.s) != 0 ||
+      x->call->n != y->call->n)
+    return NULL;
+  for (uint32_t k = 0; k < x->call->n; k++) {
+    const rule_term *const t[2] = {x->call->child[k], y->call->child[k]};
+    if (same_argument(p, t[LEFT], t[RIGHT])) continue;
+    for (int side = 0; side < 2; side++) {
+      const synth_node *of = t[side]->kind == RULE_VAR ? lo_node(p, side, t[side]->u.i) : NULL;
+      const char *dot = of && of->kind == SYNTH_PARAMETER ? strrchr(of->name, '.') : NULL;
+      if (!dot) return NULL;
+      const size_t to = (size_t)(dot - of->name);
+      if (module[side] && (to != length[side] || strncmp(module[side], of->name, to) != 0))
+        return NULL;
+      module[side] = of->name;
+      length[side] = to;
+    }
+    n++;
+  }
+  if (n < 2 || (length[0] == length[1] && strncmp(module[LEFT], module[RIGHT], length[LEFT]) == 0))
+    return NULL;
+  return iso_arena_printf(&p->s->res->arena,
+                          "the right reads the parameters of %.*s where the left reads those of "
+                          "%.*s",
+                          (int)length[RIGHT], module[RIGHT], (int)length[LEFT], module[LEFT]);
+}
+
+/* Part of a product that the other side does not have: a weight of several is in another order, and
+ * a change of the product says which. */
+static bool part_of_product(const parting *p, int side, uint32_t i) {
+  const synth_graph *g = p->s->graph[side];
+  while (g->node[i].kind == SYNTH_OP && !lo_product(p, side, i)) {
+    const rule_term *call = g->node[i].call;
+    if (!(rule_is_getitem(call->u.s) || lo_takes_part(call->u.s) || lo_passes(g, i)) || !call->n ||
+        call->child[0]->kind != RULE_VAR)
+      return false;
+    i = (uint32_t)call->child[0]->u.i;
+  }
+  return g->node[i].kind == SYNTH_OP && !lo_occurs(p, side, i);
+}
+
 /* Of two calls, or, where the operand in which they differ is made by two calls of one operator
  * itself, of those. */
 static const char *other_operand(const parting *p, int64_t l, int64_t r) {
   bool behind = false;
-  for (int64_t k; (k = one_apart(p, l, r)) >= 0; behind = true) {
+  for (int64_t k; (k = lo_one_apart(p, l, r)) >= 0; behind = true) {
     iso_arena *a = &p->s->res->arena;
-    const uint32_t at[2] = {operand(p, LEFT, l, k), operand(p, RIGHT, r, k)};
+    const uint32_t at[2] = {lo_operand(p, LEFT, l, k), lo_operand(p, RIGHT, r, k)};
     const rule_tensor *x = lo_value(p, LEFT, at[LEFT]), *y = lo_value(p, RIGHT, at[RIGHT]);
     if (!x || !y || x->numel < 2) return NULL;
     const char *name[2], *apart = rows(p, l, x, y);
@@ -209,135 +255,17 @@ static const char *other_operand(const parting *p, int64_t l, int64_t r) {
     if (apart) return apart;
     if (lo_occurs(p, RIGHT, at[RIGHT])) {
       names(p, at, name);
-      if (lo_occurs(p, LEFT, at[LEFT]) && other_way_about(p, (int64_t[2]){l, r}, x, y))
-        return iso_arena_printf(a, "%s and %s are exchanged", name[LEFT], name[RIGHT]);
+      const bool exchanged =
+          lo_occurs(p, LEFT, at[LEFT]) && other_way_about(p, (int64_t[2]){l, r}, x, y);
+      if (exchanged && part_of_product(p, RIGHT, at[RIGHT])) return NULL;
+      if (exchanged) return iso_arena_printf(a, "%s and %s are exchanged", name[LEFT], name[RIGHT]);
       return iso_arena_printf(a, "the right reads %s where the left reads %s", name[RIGHT],
                               name[LEFT]);
     }
-    l = maker(p, LEFT, at[LEFT]);
-    r = maker(p, RIGHT, at[RIGHT]);
+    l = lo_maker(p, LEFT, at[LEFT]);
+    r = lo_maker(p, RIGHT, at[RIGHT]);
   }
-  return behind ? other_operator(p, l, r) : NULL;
-}
-
-/* ---- steps that one side leaves out ---- */
-
-/* The tensors within the region that a tensor of it is computed from. */
-typedef struct steps {
-  bool *in;           /* by node */
-  size_t n;           /* that do more than pass a value on */
-  int64_t only;       /* one of them */
-  int64_t kept;       /* its argument that is the tensor they begin at, -1 */
-  bool begins;        /* some step reads that tensor */
-  const char *module; /* whose forward all of them are part of; NULL: of no one module */
-} steps;
-
-/* The module of both: what their scopes begin with, in whole names. Returns: its length. */
-static size_t shared_scope(const char *a, size_t n, const char *b) {
-  size_t i = 0, whole = 0;
-  while (i < n && b[i] && a[i] == b[i]) {
-    i++;
-    if ((i == n || a[i] == '.') && (b[i] == 0 || b[i] == '.')) whole = i;
-  }
-  return whole;
-}
-
-/* Fills `q` for the tensor `end` of `side`; v: what they are to begin at. Owns: q->in. */
-static void find_steps(const parting *p, int side, uint32_t end, const rule_tensor *v, steps *q) {
-  const synth_graph *g = p->s->graph[side];
-  *q = (steps){.in = calloc(g->n_nodes + 1, 1), .only = -1, .kept = -1};
-  if (!q->in) return; /* then less is said */
-  const char *scope = NULL;
-  size_t length = 0;
-  q->in[end] = true;
-  for (int64_t i = end; i >= 0; i--) {
-    const synth_node *n = &g->node[i];
-    if (!(q->in[i] = q->in[i] && n->kind == SYNTH_OP && lo_in_region(p, side, (uint32_t)i)))
-      continue;
-    st_term_mark(n->call, q->in);
-    int64_t kept = -1;
-    for (uint32_t k = 0; k < n->call->n && kept < 0; k++) {
-      const rule_term *t = n->call->child[k];
-      const rule_tensor *x = t->kind == RULE_VAR && !lo_in_region(p, side, (uint32_t)t->u.i)
-                                 ? lo_value(p, side, (uint32_t)t->u.i)
-                                 : NULL;
-      if (x && lo_agree(p, x, v)) kept = k;
-    }
-    q->begins |= kept >= 0;
-    if (lo_passes(g, (uint32_t)i)) continue;
-    q->n++;
-    q->only = i;
-    q->kept = kept;
-    length = scope ? shared_scope(scope, length, n->scope ? n->scope : "")
-                   : strlen(n->scope ? n->scope : "");
-    if (!scope) scope = n->scope ? n->scope : "";
-  }
-  q->module = length ? iso_arena_strndup(&p->s->res->arena, scope, length) : NULL;
-}
-
-static bool within(const char *scope, const char *module) {
-  const size_t n = strlen(module);
-  return scope && strncmp(scope, module, n) == 0 && (scope[n] == 0 || scope[n] == '.');
-}
-
-/* The steps are all that their module does. */
-static bool whole_module(const parting *p, int side, const steps *q) {
-  const synth_graph *g = p->s->graph[side];
-  for (uint32_t i = 0; i < g->n_nodes && q->module; i++)
-    if (g->node[i].kind == SYNTH_OP && lo_in_region(p, side, i) && !q->in[i] && !lo_passes(g, i) &&
-        within(g->node[i].scope, q->module))
-      return false;
-  return q->module != NULL;
-}
-
-static const char *left_out(const parting *p, int with, const steps *q, int64_t reader) {
-  iso_arena *a = &p->s->res->arena;
-  const char *const on = with == LEFT ? "left" : "right", *const off =
-                                                              with == LEFT ? "right" : "left";
-  if (!q->begins || q->n == 0) return NULL;
-  if (q->n == 1 && q->kept >= 0) {
-    const char *subject, *done;
-    const rule_term *call = node_of(p, with, q->only)->call;
-    if (rule_operator_of(call->u.s)->cast) return NULL; /* what it drops says more */
-    lo_step_in_words(p->s, p->s->graph[with], call, (uint32_t)q->kept, &subject, &done);
-    return iso_arena_printf(a, "on the %s %s is %s, and on the %s it is not", on, subject, done,
-                            off);
-  }
-  if (!whole_module(p, with, q) || within(node_of(p, with, reader)->scope, q->module)) return NULL;
-  return iso_arena_printf(a, "on the %s %s is applied, and on the %s it is not", on, q->module,
-                          off);
-}
-
-/* Whether the next step on two tensors is the same, so that the two stand for one another. */
-static bool goes_on_alike(const parting *p, int64_t l, int64_t r) {
-  const int64_t a = lo_consumer(p->s, LEFT, (uint32_t)l), b = lo_consumer(p->s, RIGHT, (uint32_t)r);
-  if (a == l || b == r) return (a == l) == (b == r);
-  return strcmp(node_of(p, LEFT, a)->op, node_of(p, RIGHT, b)->op) == 0;
-}
-
-/* Words for a step that side `without` lacks: its root reads a tensor, and the same operator of the
- * other side reads what the step made of it. Its place is the tensor behind which it is missing. */
-static const char *steps_besides(const parting *p, const int64_t root[2], int without,
-                                 synth_divergence *d) {
-  const int with = !without;
-  const synth_graph *g = p->s->graph[with];
-  const char *words = NULL;
-  for (int64_t i = 0; i < (int64_t)g->n_nodes && !words; i++) {
-    if (!lo_in_region(p, with, (uint32_t)i) || g->node[i].kind != SYNTH_OP) continue;
-    const int64_t pair[2] = {with == LEFT ? i : root[LEFT], with == LEFT ? root[RIGHT] : i};
-    const int64_t k = one_apart(p, pair[LEFT], pair[RIGHT]);
-    if (k < 0 || !goes_on_alike(p, pair[LEFT], pair[RIGHT])) continue;
-    const uint32_t made = operand(p, with, i, k), from = operand(p, without, root[without], k);
-    const rule_tensor *v = lo_value(p, without, from);
-    if (!v || !lo_in_region(p, with, made) || !lo_occurs(p, without, from)) continue;
-    steps q;
-    find_steps(p, with, made, v, &q);
-    if (q.in) words = left_out(p, with, &q, i);
-    if (words && q.n == 1 && node_of(p, without, from)->kind == SYNTH_OP)
-      *(without == LEFT ? &d->left : &d->right) = from;
-    free(q.in);
-  }
-  return words;
+  return behind ? other_operator(p, l, r) : other_parameters(p, l, r);
 }
 
 /* ---- two steps in the other order ---- */
@@ -349,21 +277,21 @@ static int64_t same_step_behind(const parting *p, int side, uint32_t from, int64
   for (int64_t i = from + 1; i < (int64_t)g->n_nodes; i++) {
     if (g->node[i].kind != SYNTH_OP || !lo_in_region(p, side, (uint32_t)i)) continue;
     const int64_t pair[2] = {side == LEFT ? i : other_root, side == LEFT ? other_root : i};
-    const int64_t k = one_apart(p, pair[LEFT], pair[RIGHT]);
-    if (k >= 0 && maker(p, side, operand(p, side, i, k)) == from) return i;
+    const int64_t k = lo_one_apart(p, pair[LEFT], pair[RIGHT]);
+    if (k >= 0 && lo_maker(p, side, lo_operand(p, side, i, k)) == from) return i;
   }
   return -1;
 }
 
 static const char *other_order(const parting *p, const int64_t root[2]) {
-  const synth_node *l = node_of(p, LEFT, root[LEFT]), *r = node_of(p, RIGHT, root[RIGHT]);
+  const synth_node *l = lo_node(p, LEFT, root[LEFT]), *r = lo_node(p, RIGHT, root[RIGHT]);
   if (strcmp(l->op, r->op) == 0 || lo_passes(p->s->graph[LEFT], (uint32_t)root[LEFT]) ||
       lo_passes(p->s->graph[RIGHT], (uint32_t)root[RIGHT]))
     return NULL;
   const int64_t then = same_step_behind(p, LEFT, (uint32_t)root[LEFT], root[RIGHT]),
                 there = same_step_behind(p, RIGHT, (uint32_t)root[RIGHT], root[LEFT]);
   if (then < 0 || there < 0) return NULL;
-  const int64_t k = one_apart(p, root[LEFT], there);
+  const int64_t k = lo_one_apart(p, root[LEFT], there);
   const char *subject, *done;
   if (k < 0) return NULL;
   lo_step_in_words(p->s, p->s->graph[LEFT], l->call, (uint32_t)k, &subject, &done);
@@ -386,17 +314,54 @@ static int64_t acting(const parting *p, int side, int64_t at) {
   return at;
 }
 
+/* What the call of `side` multiplies is made of what that of the other side does: it has steps too
+ * many. */
+static bool made_of_other(const parting *p, const int64_t pair[2], int side) {
+  const rule_tensor *v = lo_value(p, !side, lo_operand(p, !side, pair[!side], 0));
+  lo_steps q = {0};
+  if (v) lo_find_steps(p, side, lo_operand(p, side, pair[side], 0), v, &q);
+  free(q.in);
+  return q.begins;
+}
+
+/* A product with a weight that both sides have, of another tensor: the roots need not be the two,
+ * where one side does without all that the other's tensor is made of. */
+static const char *product_of_another(const parting *p, int64_t root, int side,
+                                      synth_divergence *d) {
+  const synth_graph *o = p->s->graph[!side];
+  const synth_node *n = lo_node(p, side, root);
+  if (n->kind != SYNTH_OP || !lo_product(p, side, (uint32_t)root)) return NULL;
+  int64_t twin = -1;
+  for (int64_t i = 0; i < (int64_t)o->n_nodes; i++) {
+    if (o->node[i].kind != SYNTH_OP || p->s->map[!side][i].i == EG_NONE) continue;
+    const int64_t pair[2] = {side == LEFT ? root : i, side == LEFT ? i : root};
+    if (lo_one_apart(p, pair[LEFT], pair[RIGHT]) != 0) continue;
+    if (twin >= 0) return NULL; /* a weight that several products read */
+    twin = i;
+  }
+  if (twin < 0) return NULL;
+  const int64_t pair[2] = {side == LEFT ? root : twin, side == LEFT ? twin : root};
+  if (made_of_other(p, pair, LEFT) || made_of_other(p, pair, RIGHT)) return NULL;
+  const char *words = other_operand(p, pair[LEFT], pair[RIGHT]);
+  if (words) d->left = pair[LEFT], d->right = pair[RIGHT];
+  return words;
+}
+
 const char *lo_wiring_hint(const parting *p, const int64_t root[2], synth_divergence *d) {
-  const bool leaf[2] = {node_of(p, LEFT, root[LEFT])->kind != SYNTH_OP,
-                        node_of(p, RIGHT, root[RIGHT])->kind != SYNTH_OP};
+  const bool leaf[2] = {lo_node(p, LEFT, root[LEFT])->kind != SYNTH_OP,
+                        lo_node(p, RIGHT, root[RIGHT])->kind != SYNTH_OP};
   const char *words = NULL;
   if (p->gap || (leaf[LEFT] && leaf[RIGHT])) return NULL;
-  if (!leaf[LEFT] && !leaf[RIGHT]) {
-    words = other_order(p, root);
-    if (!words) words = steps_besides(p, root, RIGHT, d);
-    if (!words) words = steps_besides(p, root, LEFT, d);
-    if (!words) words = other_operand(p, root[LEFT], root[RIGHT]);
-  }
-  return words ? words
-               : other_operand(p, acting(p, LEFT, root[LEFT]), acting(p, RIGHT, root[RIGHT]));
+  const bool both = !leaf[LEFT] && !leaf[RIGHT];
+  if (both) words = other_order(p, root);
+  for (int side = RIGHT; side >= LEFT && !words; side--)
+    if (!leaf[side]) words = lo_steps_besides(p, root, side, false, d);
+  if (!words && both) words = other_operand(p, root[LEFT], root[RIGHT]);
+  if (!words) words = lo_module_unread(p, root);
+  if (!words) words = other_operand(p, acting(p, LEFT, root[LEFT]), acting(p, RIGHT, root[RIGHT]));
+  for (int side = RIGHT; side >= LEFT && !words && both; side--)
+    words = lo_steps_besides(p, root, side, true, d);
+  for (int side = RIGHT; side >= LEFT && !words; side--)
+    words = product_of_another(p, root[side], side, d);
+  return words;
 }

@@ -25,9 +25,12 @@ import time
 import traceback
 from importlib import util
 
-from planted_bugs import BUGS, FAMILIES
+import planted_bugs
+import planted_bugs_more
+from planted_bugs import FAMILIES
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUGS = planted_bugs.BUGS + planted_bugs_more.BUGS
 VERDICT = {0: "equivalent", 1: "different", 2: "error", 3: "undecided"}
 
 

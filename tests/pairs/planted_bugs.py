@@ -19,6 +19,16 @@ FAMILIES = {
     "dinov2": [],
     "biogpt": [],
     "solar_open": [],
+    "cohere2": ["--attn", "eager"],
+    "persimmon": ["--attn", "eager"],
+    "albert": ["--attn", "eager"],
+    "olmo3": ["--attn", "eager"],
+    "bloom": ["--attn", "eager"],
+    "bart": ["--attn", "eager"],
+    "seed_oss": [],
+    "apertus": [],
+    "beit": [],
+    "mpt": ["--attn", "eager"],
 }
 
 MLP = "self.act_fn(self.gate_proj(x)) * self.up_proj(x)"
