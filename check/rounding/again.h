@@ -39,7 +39,7 @@ bool ag_is_written(const chk_term *t);
 /* ---- company.c ---- */
 typedef enum ag_fit {
   AG_APART,    /* further apart than noise moves them */
-  AG_ALONE,    /* within that, but hardly any other element is off as an element is */
+  AG_ALONE,    /* hardly any other element is off as an element is */
   AG_TOGETHER, /* elements are off together, as rounding before the last step makes them */
   AG_CLEAN     /* no element is off */
 } ag_fit;

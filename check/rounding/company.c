@@ -88,8 +88,9 @@ iso_code ag_compare(chk_state *k, const rule_tensor *stored, const rule_tensor *
                     const double *spread, int digits, ag_fit *fit) {
   const size_t n = (size_t)stored->numel;
   *fit = AG_APART;
-  if (stored->numel != made->numel || !within(stored, made, spread)) return ISO_OK;
-  *fit = AG_CLEAN;
+  if (stored->numel != made->numel) return ISO_OK;
+  const bool near = within(stored, made, spread);
+  *fit = near ? AG_CLEAN : AG_APART;
   if (is_one_number(stored) && is_one_number(made)) return ISO_OK;
   marks m = {.off = calloc(n + 1, 1), .far = calloc(n + 1, 1), .may = calloc(n + 1, 1)};
   spot *s = malloc((n + 1) * sizeof *s);
@@ -101,7 +102,8 @@ iso_code ag_compare(chk_state *k, const rule_tensor *stored, const rule_tensor *
   for (size_t i = 0; i < n && !c; i++)
     if (i == 0 || s[i].x != s[i - 1].x || s[i].y != s[i - 1].y)
       mark(&m, &s[i], 1.25 * spread[s[i].i], digits);
-  if (!c) *fit = fit_of(&m, &stored->shape, stored->numel);
+  const ag_fit now = c ? AG_APART : fit_of(&m, &stored->shape, stored->numel);
+  if (near || now == AG_ALONE) *fit = now;
   free(s);
   free(m.off);
   free(m.far);
