@@ -23,6 +23,7 @@ typedef struct val_trial {
   bool sure;       /* of VAL_AGREE: nothing was lost in sums */
   bool wraps;      /* of VAL_OUTSIDE: integers may have wrapped */
   bool apart;      /* of VAL_OUTSIDE: the sides differ, or one of them alone is no number */
+  bool masked;     /* of VAL_OUTSIDE: a number of a mask's size overflowed, and the sides part */
   bool guarded;    /* of VAL_OUTSIDE: a number on the way is undefined, and the sides are finite and
                       differ: a choice hides it on one of them */
   bool ties;       /* the sides differ where equal numbers leave a choice open */

@@ -37,6 +37,7 @@ typedef struct val_ladder {
   double max_rel;
   bool whole;    /* what is proved is of integers that do not wrap, and these may */
   bool wraps;    /* some sample is left out since its integers may wrap */
+  bool masked;   /* some sample differs where a number of a mask's size overflows */
   bool guarded;  /* some sample differs where a number on the way is undefined */
   bool apart;    /* the sides part where some part of them is no number, or an operator sees it */
   bool parted;   /* two conditions were not seen in all cases */

@@ -57,6 +57,7 @@ iso_code val_weigh(val_ladder *l, const rule *r, unsigned k, unsigned kind,
   l->doubt |= t->doubt;
   l->ties |= t->ties;
   l->wraps |= t->wraps;
+  l->masked |= t->masked;
   l->guarded |= t->guarded;
   l->apart |= t->apart;
   if (kind == VAL_AXES && t->outcome == VAL_DIFFER && t->what == 'v') {

@@ -296,6 +296,8 @@ iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, const v
     t->outcome = VAL_OUTSIDE;
     t->wraps = pa.wraps || pb.wraps;
     t->apart = (s.apart || s.suspect) && !t->wraps && !has_mask(r->lhs) && !has_mask(r->rhs);
+    t->masked = s.suspect && !s.nan && !t->wraps && !pa.pole && !pb.pole &&
+                (has_mask(r->lhs) || has_mask(r->rhs));
     t->guarded = (pa.pole || pb.pole) && !pa.far && !pb.far && s.suspect && !s.nan;
     const bool sought = !unbounded && is_float(a) && pa.undefined != pb.undefined &&
                         (pa.pole || pb.pole) && !pa.far && !pb.far;
