@@ -183,6 +183,15 @@ static const struct {
     {"(rule r (var x f (5 7)) (lhs (aten::slice.Tensor x 1 1 3)) (rhs (aten::narrow x 1 1 2)))",
      {"5", "7"},
      {"narrow x 1 1 2"}},
+    /* Four heads are no square of two halves, nor is their size one of the heads. */
+    {"(rule r (var x f (9 4 16)) (lhs (getitem (aten::chunk (aten::transpose.int x 0 1) 2 2) 1))"
+     " (rhs (aten::transpose.int (getitem (aten::chunk x 2 2) 1) 0 1)))",
+     {"(* ", "9", "4", "16"},
+     {"chunk x 2 2"}},
+    {"(rule r (var x f (9 4 16)) (var y f (9 4 16)) (lhs x)"
+     " (rhs (aten::cat (list x (aten::slice.Tensor y 2 16 16)) 2)))",
+     {"(* ", "9", "4", "16"},
+     {"slice.Tensor y 2 size"}},
 };
 
 START_TEST(proved_rules_become_general) {

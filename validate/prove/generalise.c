@@ -338,13 +338,67 @@ static bool attempt_sizes(general *g, attempt *t) {
   return true;
 }
 
+/* ---- sizes that are something of another by chance ---- */
+
+static bool has_square(const rule_term *t) {
+  if (t->kind != RULE_EXPR) return false;
+  if (t->n == 2 && !strcmp(t->u.s, "*") && rule_term_eq(t->child[0], t->child[1])) return true;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (has_square(t->child[i])) return true;
+  return false;
+}
+
+/* A size is written as another one's square: four heads need be no square of two halves. */
+static bool squares(general *g) {
+  for (size_t i = 0; i < g->n; i++) {
+    const rule_term *x = gn_size_term(g, i);
+    if (x && has_square(x)) return true;
+  }
+  return false;
+}
+
+static bool is_dimension(const general *g, size_t size) {
+  for (size_t k = 0; k < g->n_dims; k++)
+    if (g->at[k].size == size) return true;
+  return false;
+}
+
+/* What counts parts (two halves), and is the one number of no dimension, stands as it is. */
+static bool attempt_counted(general *g, attempt *t) {
+  memset(g->plain, 0, sizeof g->plain);
+  memset(g->below, 0, sizeof g->below);
+  g->products = g->multiples = g->lasts = g->any_shape = false;
+  open_all(g, true);
+  size_t n = name_all(g, false), counts = 0;
+  for (size_t i = 0; i < g->n; i++)
+    if (g->named[i] && !is_dimension(g, i)) g->named[i] = false, counts++;
+  if (counts != 1 || counts == n || !attempt_one(g, t)) return false;
+  if (!t->code) attempt_less(g, t);
+  return true;
+}
+
+/* The same with equal numbers one size, then with a count as it stands; what was found first stays
+ * where neither holds without squares. Returns: whether something is proved. */
+static bool attempt_others(general *g, attempt *t, const general *parted, bool found) {
+  const rule_verdict verdict = *t->verdict;
+  const rule out = *t->out;
+  if (!all_distinct(parted)) {
+    find_sizes(g, t, false);
+    if (t->code || (attempt_sizes(g, t) && !(found && squares(g)))) return true;
+  }
+  *g = *parted;
+  if (attempt_counted(g, t)) return true;
+  *t->verdict = verdict;
+  *t->out = out;
+  return found;
+}
+
 static void attempt_all(general *g, attempt *t) {
   find_sizes(g, t, true);
-  if (t->code || attempt_sizes(g, t)) return;
-  if (!all_distinct(g)) {
-    find_sizes(g, t, false);
-    if (t->code || attempt_sizes(g, t)) return;
-  }
+  const general parted = *g;
+  const bool found = !t->code && attempt_sizes(g, t);
+  if (t->code || (found && !squares(g))) return;
+  if (attempt_others(g, t, &parted, found) || t->code) return;
   /* From here on it is only worth while where the rule as it stands is proved. */
   t->code = val_prove(g->r, g->schemas, t->o, t->verdict, t->err);
   if (t->code || t->verdict->status != RULE_PROVED) return;
