@@ -100,12 +100,9 @@ void val_conclude(const val_ladder *l, const rule_verdict *proof) {
              "no sample showed both sides of %.60s, and where it jumps", val_ladder_gap(l));
   } else if (l->good >= VAL_LEAST_SAMPLES && always_zero(l)) {
     snprintf(out->reason, sizeof out->reason, "%.60s was 0 on every sample", always_zero(l));
-  } else if (l->good >= VAL_LEAST_SAMPLES && l->masked) {
-    snprintf(out->reason, sizeof out->reason,
-             "the sides differ where a number of a mask's size overflows");
-  } else if (l->good >= VAL_LEAST_SAMPLES && l->guarded) {
-    snprintf(out->reason, sizeof out->reason,
-             "the sides differ where a number on the way to them is undefined");
+  } else if (l->good >= VAL_LEAST_SAMPLES && (l->guarded || l->masked)) {
+    snprintf(out->reason, sizeof out->reason, "the sides differ where %s",
+             l->guarded ? "a number on the way to them is undefined" : "a mask's number overflows");
   } else if (l->good >= VAL_LEAST_SAMPLES && l->parted) {
     snprintf(out->reason, sizeof out->reason,
              "no sample showed two conditions that meet both together and apart");

@@ -208,6 +208,8 @@ static bool has_mask(const rule_term *t) {
   return false;
 }
 
+static bool masks(const rule *r) { return has_mask(r->lhs) || has_mask(r->rhs); }
+
 /* A finite literal beyond 1e30: a mask that is read as minus infinity, where a row keeps an
  * element. */
 static bool has_finite_mask(const rule_term *t) {
@@ -295,9 +297,8 @@ iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, const v
   if (pa.undefined || pb.undefined || s.nan) {
     t->outcome = VAL_OUTSIDE;
     t->wraps = pa.wraps || pb.wraps;
-    t->apart = (s.apart || s.suspect) && !t->wraps && !has_mask(r->lhs) && !has_mask(r->rhs);
-    t->masked = s.suspect && !s.nan && !t->wraps && !pa.pole && !pb.pole &&
-                (has_mask(r->lhs) || has_mask(r->rhs));
+    t->apart = (s.apart || s.suspect) && !t->wraps && !masks(r);
+    t->masked = s.suspect && !s.nan && !t->wraps && !pa.pole && !pb.pole && masks(r);
     t->guarded = (pa.pole || pb.pole) && !pa.far && !pb.far && s.suspect && !s.nan;
     const bool sought = !unbounded && is_float(a) && pa.undefined != pb.undefined &&
                         (pa.pole || pb.pole) && !pa.far && !pb.far;
@@ -307,7 +308,7 @@ iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, const v
   }
   if (val_narrow_apart(t, &pa, &pb)) return val_narrow_judge(e, r, bind, rng, t, err);
   const bool far = pa.far || pb.far;
-  if (s.suspect && far && (has_mask(r->lhs) || has_mask(r->rhs))) {
+  if (s.suspect && far && masks(r)) {
     t->outcome = VAL_OUTSIDE; /* what is a mask here, and what merely large? */
     return ISO_OK;
   }
@@ -315,8 +316,8 @@ iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, const v
     const sight at = {floor, strict, how->rel_tol};
     const int runs = s.abs > 1e-3 * s.size ? (strict ? GROSS_RUNS : CANDIDATE_RUNS) : NOISY_RUNS;
     c = judge(e, r, bind, &at, &(noise){rng, runs, far}, t, err);
-    t->gross = t->outcome == VAL_DIFFER && !far && !has_mask(r->lhs) && !has_mask(r->rhs) &&
-               s.abs > 1e-3 * s.size && t->abs > 1e6 * floor;
+    t->gross = t->outcome == VAL_DIFFER && !far && !masks(r) && s.abs > 1e-3 * s.size &&
+               t->abs > 1e6 * floor;
     /* Where all that is left may be what larger numbers lost, a few runs may by chance lose the
      * same. */
     if (!c && t->outcome == VAL_DIFFER && t->abs <= floor) {
