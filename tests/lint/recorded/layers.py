@@ -268,7 +268,7 @@ def gathered_keys(r):
         r.gives("y", r.gathered(torch.softmax(s, -1) @ v, "cp"))
 
 
-@program({"sp": 4}, "not_back heads_twice values_of_first")
+@program({"sp": 4}, "not_back heads_twice values_of_first", undecided="values_of_first")
 def heads_by_exchange(r):
     """Tokens are cut for products, and heads for the attention."""
     x, heads, d = r.input("x", 8, 12, sp=0), 4, 3
@@ -491,7 +491,7 @@ def gradients_in_parts(r):
                 p.grad = None
 
 
-@program({"dp": 2}, "summed other_rows")
+@program({"dp": 2}, "summed other_rows", undecided="other_rows")
 def parameters_in_parts(r):
     """Parameters are cut by rows; gathered before they are used, their gradients scattered."""
     x, y = r.input("x", 8, 6, dp=0), r.input("y", 8, 4, dp=0)
