@@ -10,11 +10,11 @@
 #include <float.h>
 #include <math.h>
 
-/* The number that all elements are on all draws, of a tensor of `least` or more. */
-static bool uniform(state *s, eg_node e, int64_t least, double *number) {
+/* The number that all elements are on all draws. */
+static bool uniform(state *s, eg_node e, double *number) {
   for (size_t d = 0; d < s->n_draws; d++) {
     const rule_tensor *v = st_val(s, e, d);
-    if (!v || v->numel < least) return false;
+    if (!v || v->numel < 2) return false;
     if (d == 0) *number = rule_tensor_get(v, 0);
     for (int64_t i = 0; i < v->numel; i++)
       if (rule_tensor_get(v, i) != *number) return false;
@@ -61,12 +61,11 @@ iso_code st_join_fill(state *s, eg_node e, iso_error *err) {
   const synth_node *node = &s->graph[side]->node[r->node[side]];
   const rule_dtype dtype = node->dtype;
   /* A fill is one already. Of a tensor whose sizes alone are read it becomes one where there are
-   * ranks, whose tensors have sizes of their own; elsewhere that would only be a step more. One
-   * element of another operator may be the same number by chance. */
-  const bool fills = rule_operator_of(node->call->u.s)->fills;
-  if (fills && (eg_node_arity(s->g, e) == 0 || !s->ranks.collective[side])) return ISO_OK;
-  if (!rule_dtype_is_float(dtype) || !uniform(s, e, fills ? 1 : 2, &number) ||
-      !has_number(dtype, number))
+   * ranks, whose tensors have sizes of their own; elsewhere that would only be a step more. */
+  if (rule_operator_of(node->call->u.s)->fills &&
+      (eg_node_arity(s->g, e) == 0 || !s->ranks.collective[side]))
+    return ISO_OK;
+  if (!rule_dtype_is_float(dtype) || !uniform(s, e, &number) || !has_number(dtype, number))
     return ISO_OK;
   return join(s, e, number, dtype, err);
 }
@@ -75,7 +74,7 @@ iso_code st_join_fill_made(state *s, eg_node e, iso_error *err) {
   const rec *r = &s->rec[e.i];
   const rule_dtype dtype = st_dtype(s, e);
   double number = 0;
-  if (!r->tensor || !r->valued || !rule_dtype_is_float(dtype) || !uniform(s, e, 2, &number) ||
+  if (!r->tensor || !r->valued || !rule_dtype_is_float(dtype) || !uniform(s, e, &number) ||
       !has_number(dtype, number))
     return ISO_OK;
   return join(s, e, number, dtype, err);
