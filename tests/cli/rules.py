@@ -130,7 +130,7 @@ def traps_are_seen():
 
 
 # Of rules that do not hold, by the first word of their names: samples show it, or nothing can.
-STATUS = {"no": ("refuted",), "unseen": ("unknown",)}
+WHERE_FALSE = {"no": ("refuted",), "unseen": ("unknown",)}
 
 
 def all_proved(path, least=0.95):
@@ -138,10 +138,10 @@ def all_proved(path, least=0.95):
     wrong = [
         "%s is %s (%s)" % (e["name"], e["status"], e["reason"])
         for e in entries
-        if e["status"] not in STATUS.get(e["name"].split("-")[0], ("proved", "tested"))
+        if e["status"] not in WHERE_FALSE.get(e["name"].split("-")[0], ("proved", "tested"))
     ]
     expect(not wrong, "%s", "; ".join(wrong))
-    true = [e for e in entries if e["name"].split("-")[0] not in STATUS]
+    true = [e for e in entries if e["name"].split("-")[0] not in WHERE_FALSE]
     proved = [e for e in true if e["status"] == "proved"]
     expect(len(proved) >= least * len(true), "only %d of %d are proved", len(proved), len(true))
 
