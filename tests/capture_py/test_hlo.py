@@ -24,8 +24,7 @@ from isomer_capture.files import read_safetensors, write_capture, write_safetens
 from isomer_capture.hlo import literals, program, text
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-DATA = os.path.join(ROOT, "tests", "hlo", "data")
-DATA = os.environ.get("ISOMER_HLO_DATA", DATA)
+DATA = os.environ.get("ISOMER_HLO_DATA") or os.path.join(ROOT, "tests", "hlo", "data")
 
 
 def options(**more):
