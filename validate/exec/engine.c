@@ -199,8 +199,10 @@ static iso_code open_shim(val_engine *e, const shim_api **out, iso_error *err) {
   char path[PATH_BYTES + 64];
   if (!library_in(e->folder, "libisomer_shim.so", path))
     return iso_fail(err, ISO_UNSUPPORTED, "%s cannot be read", path);
-  void *lib =
-      dlopen(path, RTLD_NOW | RTLD_GLOBAL); /* global: users' libraries need not name libtorch */
+  /* Global: users' libraries need not name libtorch. Lazy: of libtorch's 43,000 functions few are
+   * called, and binding all took a twentieth of a comparison; the shim itself is linked to be bound
+   * at once, so that what another version lacks is said here. */
+  void *lib = dlopen(path, RTLD_LAZY | RTLD_GLOBAL);
   if (lib == NULL)
     return iso_fail(err, ISO_UNSUPPORTED, "libtorch cannot be loaded: %s", dlerror());
   shim_entry entry;
