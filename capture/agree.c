@@ -268,10 +268,10 @@ static size_t count_alike(const agree *a, size_t i, int side) {
   return n;
 }
 
-/* Inputs of other names that nothing on the other side is equal to: the first of them with the
- * first, where both sides have as many of one kind and shape. What has a structure of its own (a
- * mask, positions) is not paired so, unless all the inputs of both sides are of the same kinds and
- * shapes, in order. */
+/* Pairs inputs whose names differ and that equal no input of the other side: the first with the
+ * first, where both sides have equally many of that kind and shape. Inputs whose values have a
+ * structure (masks, positions) are left out, unless all inputs of both sides agree in kind and
+ * shape, in order. */
 static void pair_places(agree *a) {
   size_t n[2] = {0, 0};
   for (size_t i = 0; i < a->n; i++) n[a->in[i].side]++;

@@ -33,7 +33,8 @@ static bool may_be_one(const agree *a, size_t i, size_t j) {
   return agree_equal(a, i, j) && !agree_unread(a, i) && !agree_unread(a, j);
 }
 
-/* One with what has been paired, and what is not by name or value with the first of its value. */
+/* Inputs that are paired share a group. One without a partner by name or value joins the first
+ * input of its value. */
 static void group(agree *a) {
   for (size_t i = 0; i < a->n; i++) {
     const int64_t j = a->in[i].other;
@@ -267,8 +268,8 @@ static void set_last(const agree *a, agree_sets *s, size_t i, rule_tensor *own) 
   *to = own;
 }
 
-/* What the ranks hold of the group's value `t`. Returns: in `inside` whether their domains admit
- * it. */
+/* Cuts the group's value `t` into the parts that the ranks hold. Returns: in `inside` whether their
+ * domains admit them. */
 static iso_code cut_parts(agree *a, size_t g, const rule_tensor *t, agree_sets *s, bool *inside) {
   iso_code c = ISO_OK;
   *inside = true;

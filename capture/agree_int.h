@@ -63,8 +63,8 @@ iso_code agree_note(agree *a, rule_assumption kind, const char *text, size_t i, 
 const cap_node *agree_unread(const agree *a, size_t i);
 
 /* ---- agree_sets.c ---- */
-/* Where one capture has more input sets, the other takes part in them with what its inputs are
- * there: as far as values on the sets of both, and names, say which those are. */
+/* Where one capture has more input sets, the other takes part in them with the values of the inputs
+ * that its own are paired with: by name, and by equal values on the sets that both have. */
 iso_code agree_lengthen(agree *a);
 /* Both graphs on the left's values, then on the right's. */
 iso_code agree_exchange(agree *a);

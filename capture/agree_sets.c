@@ -43,8 +43,8 @@ static iso_code grow(const agree *a, agree_sets *s) {
   return ISO_OK;
 }
 
-/* Set `set` of each graph by itself, at the end. Both sides have room before either holds a
- * reference: what is counted in s->n is what agree_drop lets go. */
+/* Set `set` of each graph by itself, at the end. Both sides get room before either takes a
+ * reference: agree_drop releases exactly the sets that s->n counts. */
 iso_code agree_add(const agree *a, agree_sets *s, size_t set) {
   const iso_code c = grow(a, s);
   if (c) return c;
@@ -61,14 +61,15 @@ rule_tensor **agree_slot(const agree *a, agree_sets *s, size_t set, size_t i) {
   return &s->at[a->in[i].side][set * a->graph[a->in[i].side]->n_nodes + a->in[i].node];
 }
 
-/* What the other side was given in the last set and reads nowhere. NULL: nothing of input `i`. */
+/* The other side's value, in the last set, of the input that has the name of input `i` and that it
+ * never reads. NULL: it has none. */
 static rule_tensor *unread_value(const agree *a, const agree_sets *s, size_t i) {
   const cap_node *n = a->in[i].settled || a->in[i].other >= 0 ? NULL : agree_unread(a, i);
   const cap_graph *other = a->graph[!a->in[i].side];
   return n ? s->at[!a->in[i].side][(s->n - 1) * other->n_nodes + (size_t)(n - other->node)] : NULL;
 }
 
-/* Whether the other side holds another value of what it does not read. */
+/* Whether the other side holds another value for the input of this name that it never reads. */
 static bool holds_another(const agree *a, size_t i) {
   const cap_node *n = a->in[i].settled || a->in[i].other >= 0 ? NULL : agree_unread(a, i);
   const cap_graph *other = a->graph[!a->in[i].side];

@@ -3,9 +3,9 @@
  *
  * An input that has its captured sizes keeps its values. Of others, values that are an affine
  * function of their place (positions, all one number) go on as they do, and those that depend on
- * the difference of the last two places alone (triangles, bands) do, too. What has no such
- * structure is drawn from the numbers that were captured. Integers that may mean a size, and for
- * which no domain says what else they may be, cannot be made: then nothing is looked at. */
+ * the difference of the last two places alone (triangles, bands) do, too. All other values are
+ * drawn from the numbers that were captured. Integers that may mean a size, and for which no domain
+ * says what else they may be, cannot be made: then nothing is looked at. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * of the mapping and are not copied, deflated ones are unpacked by zlib. Nothing in the directory
  * is trusted: entries must lie within the file and not overlap (so that a small file cannot
  * describe a large one by naming its bytes many times), names must be plain relative paths, each
- * once, and every entry's CRC is checked when it is first read. What unpacking may allocate comes
- * from the caller's budget. No name is ever used as a path on disk.
+ * once, and every entry's CRC is checked when it is first read. Bytes that unpacking allocates are
+ * taken from the caller's budget. No name is ever used as a path on disk.
  *
  * Source: PKWARE, APPNOTE.TXT 6.3.10. */
 #include <inttypes.h>

@@ -1,10 +1,10 @@
 /* Captures on disk to checked graphs; needs no libtorch.
  *
  * A capture is a directory (docs/capture-format.md): graph.json, weights.safetensors,
- * inputs*.safetensors and perhaps trace.safetensors. `cap_load` reads it strictly: whatever is
- * malformed is one error that names the file, the node and the reason. Weights are views of the
- * mapped files and live as long as somebody holds the tensor. Weights that weights.safetensors
- * lacks are looked for in a checkpoint beside it: model.safetensors, or the shards that
+ * inputs*.safetensors and perhaps trace.safetensors. `cap_load` reads it strictly: any malformed
+ * part is an error that names the file, the node and the reason. Weights are views of the mapped
+ * files and live as long as somebody holds the tensor. Weights that weights.safetensors lacks are
+ * looked for in a checkpoint beside it: model.safetensors, or the shards that
  * model.safetensors.index.json names.
  *
  * An archive of torch.export.save (.pt2, of PyTorch 2.6 and later) is read as it is: the graph as
@@ -12,30 +12,32 @@
  * which it was exported, and its weights and example inputs. Nothing in it is run.
  *
  * Lowering gives every node a `call`: a term whose RULE_VAR indices are indices of nodes of the
- * same graph. Arguments stand in schema order, complete, and in one spelling. Ints given for floats
- * are floats, one int given for int[k] is a list, numbers given for tensors stay numbers. Device,
- * layout, memory format, pin_memory and non_blocking are none. Negative dimensions (dim, dims,
- * dim0, dim1, axis and the like, of PyTorch's operators) count from the front, and so does the
- * index of a select. -1 among the sizes of view, reshape and expand is the size of the node's
- * output, which the other sizes must equal. A slice's start and end are numbers within the size.
+ * same graph. Arguments stand in schema order, complete, and in one spelling. An int given for a
+ * float becomes a float, one int given for int[k] becomes a list, and a number given for a tensor
+ * stays a number. Device, layout, memory format, pin_memory and non_blocking are none. Negative
+ * dimensions (dim, dims, dim0, dim1, axis and the like, of PyTorch's operators) count from the
+ * front, and so does the index of a select. -1 among the sizes of view, reshape and expand is the
+ * size of the node's output, which the other sizes must equal. A slice's start and end are numbers
+ * within the size.
  *
- * An operator that the table lacks is no error here: positional arguments stand as written, then
- * each keyword argument as a list of its name and value, by name.
+ * An operator that the table lacks is no error here: its call has the positional arguments as
+ * written, then each keyword argument as a list of its name and value, sorted by name.
  *
  * A kernel outside PyTorch becomes its `.isomer` overload where the table has one: every argument
- * of that overload is taken by name from the node's attributes, else from its arguments. What is
- * only written to and a string that only names the context (`layer_name`, once there are
- * attributes) are dropped there. Where the overload has no place for an attribute or an argument
- * that is not at its default, or wants one that the node lacks, or there is none, the node keeps
- * its own name, and its attributes stand behind its arguments as one list of (name, value) lists,
- * by name: two nodes that differ in one stay different operators.
+ * of that overload is taken by name from the node's attributes, else from its arguments. Arguments
+ * that are only written to are dropped, and so is a string that only names the context
+ * (`layer_name`, once there are attributes). The node keeps its own name where there is no such
+ * overload, where the overload wants an argument that the node lacks, and where it has no place for
+ * an attribute or for an argument that is not at its default. Its attributes then follow its
+ * arguments as one list of (name, value) lists, sorted by name, so that two nodes that differ in
+ * one of them stay different operators.
  *
  * A node with several outputs is referred to by getitem nodes only.
  *
  * Sizes may be expressions over symbols (docs/capture-format.md). They are evaluated when the graph
- * is read, at the captured values or at those of cap_options, so that everything behind the reader
- * has numbers. At other values than those captured there are no inputs: cap_move_inputs makes
- * them. */
+ * is read, at the captured values or at those of cap_options, so that all code after the reader
+ * sees numbers. At values other than the captured ones the graph has no inputs: cap_move_inputs
+ * makes them. */
 #ifndef CAPTURE_CAPTURE_H
 #define CAPTURE_CAPTURE_H
 
@@ -73,7 +75,7 @@ typedef struct cap_node {
   size_t n_outputs;
   const cap_output *output;
   rule_tensor *value; /* leaves: the captured value (first input set); borrowed from the graph */
-  const rule_domain *domain; /* inputs: what their values may be; NULL: anything */
+  const rule_domain *domain; /* inputs: the values that they may have; NULL: all */
   const char *const *size;   /* inputs of graphs with symbols: by dimension what it is written as,
                                 NULL where a number; else NULL */
   /* Of graphs with symbols, else NULL. Sizes are INT, NAME of a symbol, or EXPR over such: "+",
@@ -106,9 +108,9 @@ typedef struct cap_graph {
   /* The metadata's words about ranks: "dp=2,tp=4", and a line "name = S(0)" for each tensor; ""
    * where nothing, "?" where it is of another form. */
   const char *mesh, *placements;
-  size_t n_written; /* leaves that the program writes to: what stays in them is no output */
+  size_t n_written; /* leaves that the program writes to: their final values are no outputs */
   const char *const *written;
-  size_t n_no_tensors; /* what it returns that is no tensor */
+  size_t n_no_tensors; /* results of the program that are not tensors */
   const cap_no_tensor *no_tensor;
   size_t n_reads; /* numbers that the program read out of tensors and went on with, in words */
   const char *const *read;
@@ -136,15 +138,16 @@ typedef struct cap_graph {
 ISO_MUST_USE iso_code cap_load(const char *path, rule_schemas *schemas, cap_graph **out,
                                iso_error *err);
 
-/* The parts that a comparison of the two leaves out, in words, beside what is the same on both:
- * leaves that they write to, outputs that are no tensors. Returns in `apart` an output that is no
- * tensor and is another value on each side, NULL where there is none: the two are not one function
- * then, however their tensors compare. All live in `a`. Errors: ISO_NOMEM. */
+/* In words, the parts that a comparison of the two leaves out, unless both sides have the same:
+ * leaves that they write to, outputs that are not tensors. Returns: in `apart` an output that is
+ * not a tensor and whose value differs between the sides; NULL: there is none. With such an output
+ * the two are not one function, however their tensors compare. All texts live in `a`. Errors:
+ * ISO_NOMEM. */
 ISO_MUST_USE iso_code cap_what_is_left_out(const cap_graph *const g[2], iso_arena *a,
                                            const char *const **line, size_t *n, const char **apart,
                                            iso_error *err);
-/* What each side's program read out of its tensors: assumptions of kind guard, in words that live
- * in `a`. Errors: ISO_NOMEM. */
+/* The numbers that each side's program read out of its tensors: assumptions of kind guard, in words
+ * that live in `a`. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code cap_what_was_read(const cap_graph *const g[2], iso_arena *a,
                                         const char *const **line, size_t *n, iso_error *err);
 
@@ -154,8 +157,8 @@ typedef struct cap_size {
   int64_t value;
 } cap_size;
 
-/* A size over the graph's symbols, "2*T + 1", as INT, NAME or EXPR. Errors: ISO_FORMAT where it is
- * none; ISO_NOMEM. */
+/* Parses a size over the graph's symbols, such as "2*T + 1", to INT, NAME or EXPR. Errors:
+ * ISO_FORMAT where `text` is not a size; ISO_NOMEM. */
 ISO_MUST_USE iso_code cap_read_size(const cap_graph *g, const char *text, iso_arena *a,
                                     const rule_term **out, iso_error *err);
 
@@ -171,11 +174,11 @@ typedef struct cap_options {
 /* The same, with options (NULL: none). */
 ISO_MUST_USE iso_code cap_load_with(const char *path, const cap_options *o, rule_schemas *schemas,
                                     cap_graph **out, iso_error *err);
-/* Whether the graph's symbols may have these values, one each. Returns: in `broken` the guard, or
- * the symbol's name, that says no; NULL: they may. Errors: ISO_NOMEM. */
+/* Whether the graph's symbols may have these values, one each. Returns: in `broken` the guard that
+ * fails, or the name of the symbol whose bounds do; NULL: they may. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code cap_admits(const cap_graph *g, const int64_t *value, const char **broken,
                                  iso_error *err);
-/* Whether `path` is a file, and so an archive if it is anything. */
+/* Whether `path` is a file: a capture that is a file is an archive. */
 bool cap_is_archive(const char *path);
 void cap_free(cap_graph *g);
 /* Whether two nodes have as many outputs, of the same shapes and dtypes. */
@@ -230,7 +233,8 @@ bool cap_mask_form(const char *word, unsigned *out);
 ISO_MUST_USE iso_code cap_check_domain(const cap_graph *g, uint32_t node, iso_error *err);
 /* Another domain for an input; it lives as long as the graph. */
 void cap_set_domain(cap_graph *g, uint32_t node, const rule_domain *d);
-/* What a domain says of each number by itself is said of this input's, too. */
+/* Bounds this input by the part of `d` that is about single numbers: its range and its exclusions.
+ * Relations between elements are not passed on. */
 ISO_MUST_USE iso_code cap_pass_domain(cap_graph *g, uint32_t node, const rule_domain *d,
                                       iso_error *err);
 
@@ -256,10 +260,10 @@ typedef struct cap_agreement {
 
 /* Make the input sets of two captures those of one run. Where inputs of one name (or of one place,
  * where the names differ and kinds and shapes agree) have different values, both graphs get the
- * left's values, and the right's as further sets. Domains of inputs that are one become what is
- * inside all of theirs. Of inputs whose values have a structure, so that they are kept as they are,
- * and of which a domain says what else they may be, further sets are drawn. Errors: ISO_USAGE where
- * nothing can be compared so: other shapes, domains with nothing in common; ISO_NOMEM. */
+ * left's values, and the right's as further sets. Inputs that are one get the intersection of their
+ * domains. Inputs whose values have a structure are kept as they are; where a domain says which
+ * other values they may have, further sets are drawn from it. Errors: ISO_USAGE where the two
+ * cannot be compared so: different shapes, domains with nothing in common; ISO_NOMEM. */
 ISO_MUST_USE iso_code cap_agree(cap_graph *left, cap_graph *right, const cap_spoken *said,
                                 uint64_t seed, cap_agreement *out, iso_error *err);
 
@@ -279,8 +283,8 @@ ISO_MUST_USE iso_code cap_move_inputs(const cap_graph *const from[2], cap_graph 
  * Errors: ISO_NOMEM, and then nothing changed. */
 ISO_MUST_USE iso_code cap_pin(cap_graph *left, cap_graph *right, cap_agreement *a, iso_error *err);
 
-/* The leaves' values will not be read for a while: memory that maps their files is handed back, and
- * comes again when they are. */
+/* Hints that the leaves' values will not be read for a while: the pages that map their files are
+ * given back to the system, and are read again on the next access. */
 void cap_idle(const cap_graph *g);
 /* The recorded value of output `k` of node `i`. Owns: caller unrefs. Returns ISO_OK and NULL where
  * the capture has none. Errors: ISO_FORMAT where its shape or dtype is not the graph's. */

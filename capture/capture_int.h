@@ -64,7 +64,7 @@ void cap_read_counts(const json_t *v, cap_node *node);
 const rule_term *cap_written_as(const cap_written *w, const json_t *v);
 
 /* The graph's symbols and guards, as `o` (or NULL) wants them, and numbers in place of all sizes in
- * `top`. Returns: in `text`, by node, what cap_node has as `size`; in `written` the sizes, which
+ * `top`. Returns: in `text`, by node, the member `size` of cap_node; in `written` the sizes, which
  * live in the graph's arena. */
 ISO_MUST_USE iso_code cap_settle_sizes(cap_graph *g, json_t *top, const cap_options *o,
                                        const char *const ***text, cap_written *written,
@@ -112,16 +112,16 @@ typedef struct cap_strided {
   int64_t offset;
 } cap_strided;
 /* A strided tensor over a storage as a dense one: a view where it is dense and aligned, else a
- * copy, whose bytes are taken from `budget` first (what a hostile file may make us allocate is
- * bounded by it). `stride` and `offset` count elements. Errors: ISO_FORMAT where it reaches outside
- * the storage; ISO_LIMIT where the budget is spent. */
+ * copy, whose bytes are taken from `budget` first (which bounds how much memory a hostile file can
+ * make us allocate). `stride` and `offset` count elements. Errors: ISO_FORMAT where it reaches
+ * outside the storage; ISO_LIMIT where the budget is spent. */
 ISO_MUST_USE iso_code cap_bytes_view(cap_bytes *storage, const cap_strided *view, uint64_t *budget,
                                      rule_tensor **out, iso_error *err);
 
 /* ---- archive.c: zip files in memory ---- */
 
 typedef struct cap_archive cap_archive;
-/* Read and check the directory. What unpacking allocates is taken from `budget` (bytes), which
+/* Read and check the directory. Bytes that unpacking allocates are taken from `budget`, which
  * outlives the archive. Owns: cap_archive_close; bytes taken from it stay valid. Errors: the reason
  * alone. */
 ISO_MUST_USE iso_code cap_archive_open(cap_bytes *file, uint64_t *budget, cap_archive **out,
@@ -180,7 +180,7 @@ ISO_MUST_USE iso_code cap_saved_tensor(cap_saved *s, const cap_pickled *t, rule_
 
 /* ---- safetensors.c ---- */
 
-/* The same as cap_tensors_open over a copy of `n` bytes; `path` is what messages say. */
+/* The same as cap_tensors_open over a copy of `n` bytes; messages name it `path`. */
 ISO_MUST_USE iso_code cap_tensors_from(const void *bytes, size_t n, const char *path,
                                        cap_tensors **out, iso_error *err);
 
@@ -204,14 +204,15 @@ typedef struct cap_text {
   size_t n;
 } cap_text;
 /* Parse, check and lower a graph.json without any tensors: leaves have no value, and there is one
- * input set of NULLs. `dir` is what messages say in front of "/graph.json". Owns: cap_free. */
+ * input set of NULLs. Messages name the file `dir` "/graph.json". Owns: cap_free. */
 ISO_MUST_USE iso_code cap_parse(cap_text text, const char *dir, const cap_options *o,
                                 rule_schemas *schemas, cap_graph **out, iso_error *err);
 
-/* The graph's words about ranks, and what it leaves out; `metadata` NULL: nothing (metadata.c). */
+/* Reads the metadata: words about ranks, leaves that are written, outputs that are not tensors,
+ * numbers that were read. `metadata` NULL: none of these (metadata.c). */
 ISO_MUST_USE iso_code cap_read_metadata(cap_graph *g, const json_t *metadata, iso_error *err);
 
-/* Load an archive of torch.export.save from memory; `path` is what messages say. Owns: cap_free. */
+/* Load an archive of torch.export.save from memory; messages name it `path`. Owns: cap_free. */
 ISO_MUST_USE iso_code cap_load_archive(cap_bytes *file, const char *path, const cap_options *o,
                                        rule_schemas *schemas, cap_graph **out, iso_error *err);
 

@@ -17,10 +17,10 @@
  *   same   both call one operator, with the same literals, and on terms that are equal by earlier
  *          steps.
  *
- * It accepts the certificate only if in the end every output meets the one it is paired with, and
- * has its value on the captured inputs. It shares the readers of captures and rules with the
- * engine, and the oracle that runs operators and decides rules; nothing of its e-graph, matching or
- * merging.
+ * It accepts the certificate only if in the end every output has been joined with the one that it
+ * is paired with, and has the same value on the captured inputs. It shares the readers of captures
+ * and rules with the engine, and the oracle that runs operators and decides rules; nothing of its
+ * e-graph, matching or merging.
  *
  * That a rule is true is shown in up to three ways, and the report says in which: z3 answers an
  * obligation that the prover's writer puts down for the rule (shared with the search: the writer);
@@ -64,8 +64,8 @@ ISO_MUST_USE iso_code chk_files(const char *path, const char *const *inputs, siz
 
 /* ---- checking ---- */
 
-/* Of the samples on which rules are tested again: the checker's own, added to what `--seed` gives,
- * and never a certificate's. */
+/* Seed of the samples on which rules are tested again. It is the checker's own, added to that of
+ * `--seed`, and never read from a certificate. */
 #define CHK_SEED UINT64_C(0x69736f6d65722d63)
 
 typedef enum chk_outcome {
@@ -95,11 +95,12 @@ typedef struct chk_options {
   bool given_leaves;         /* somebody said which leaves belong together: names do not count */
   const char *const *inputs; /* with which archives were loaded (cap_options) */
   size_t n_inputs;
-  uint64_t seed;              /* of what is drawn here, beside the checker's own */
+  uint64_t seed;              /* of values drawn here, beside the checker's own */
   bool unrun;                 /* nothing was run: parameters need no values (docs/static.md) */
   const chk_related *learned; /* of the pair that it was learned from: n_learned */
   size_t n_learned;
-  /* Of certificates of what was not run: whether a proved rule is one of what is no number, too. */
+  /* For certificates of graphs that were not run: whether a proved rule holds for NaN and infinity,
+   * too. */
   iso_code (*together)(void *ctx, const rule *r, bool *yes, iso_error *err);
   void *together_ctx;
 } chk_options;
@@ -138,7 +139,7 @@ typedef struct chk_report {
   size_t n_steps, n_rules, n_outputs;
   const chk_shown
       *shown; /* by rule that is used, in the order of first use: n_rules; NULL unless it holds */
-  const char *const *relation; /* what the outputs are put together of, by its lines: n_relations */
+  const char *const *relation; /* its lines on what outputs are put together of: n_relations */
   size_t n_relations;
   size_t n_assumptions;
   const chk_assumption *assumption; /* what the equality rests on beside the rules, as found here */
@@ -150,7 +151,7 @@ typedef struct chk_report {
   iso_arena arena; /* private */
 } chk_report;
 
-/* The lines about outputs that a certificate has: what it says they are put together of, as in a
+/* The certificate's lines about outputs, which say of which tensors each is put together, as in a
  * relations file (docs/relations.md). Whoever checks it changes the graphs by them first, and says
  * so in chk_options. Malformed files have none here; chk_check says why. Errors: ISO_NOMEM,
  * ISO_IO. */

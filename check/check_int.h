@@ -237,8 +237,8 @@ void chk_by_formula(unsigned formula, rule_tensor *t);
  * digits. */
 iso_code chk_rounded(chk_state *k, uint32_t a, uint32_t b, size_t step);
 
-/* Values in float64 on this set of what the rules' variables stand for, and of the outputs, which
- * must agree. */
+/* Computes in float64, on this set, the terms that rules' variables stand for, and the outputs,
+ * which must agree. */
 iso_code chk_run(chk_state *k);
 void chk_free_values(chk_state *k);
 
@@ -258,19 +258,20 @@ typedef struct chk_elements {
   size_t n;
 } chk_elements;
 
-/* An input that is not fixed, a floating parameter, and what is one on the other side. */
+/* Whether the leaf is an input that is not fixed or a floating parameter, or is equal to such a
+ * leaf of the other side. */
 bool chk_leaf_is_free(chk_state *k, uint32_t leaf);
-/* Behind the steps of a set. `most` 0: of those leaves that layouts speak of. INT64_MAX: of every
- * free leaf. Else of every free leaf of at most so many elements of which no layout speaks.
- * Owns: chk_elements_free, also after an error. */
+/* After the steps of a set. `most` 0: of those leaves that layouts speak of. INT64_MAX: of every
+ * free leaf. Else of every free leaf of at most so many elements of which no layout speaks. Owns:
+ * chk_elements_free, also after an error. */
 iso_code chk_elements_new(chk_state *k, int64_t most, chk_elements *out);
 /* The class of element `i` of a leaf; -1 where the leaf's have no numbers. */
 int64_t chk_element(chk_elements *e, uint32_t leaf, int64_t i);
 bool chk_has_elements(chk_elements *e, uint32_t leaf);
 void chk_elements_free(chk_elements *e);
-/* Before the steps: names, sides and kinds of what the leaf steps relate. */
+/* Before the steps: checks names, sides and kinds of the leaves that leaf steps relate. */
 iso_code chk_relations(chk_state *k);
-/* Behind them: no element of a leaf is another one of it. */
+/* After the steps: no two elements of one leaf have become one. */
 iso_code chk_free_elements(chk_state *k);
 bool chk_namesakes(const chk_state *k, uint32_t a, uint32_t b);
 
@@ -286,7 +287,8 @@ iso_code chk_stays_inside(chk_state *k, uint32_t a, uint32_t b, bool *yes);
 /* The inputs on which the captures are run, as assumptions. */
 iso_code chk_agreed(chk_state *k);
 bool chk_has_domain(const chk_state *k, uint32_t leaf);
-/* Put what was drawn for an input inside of its domain; false: it is not. `number` of the draw. */
+/* Moves the values drawn for an input into its domain. Returns: false where they cannot be.
+ * `number`: of the draw. */
 bool chk_fit_drawn(const chk_state *k, uint32_t leaf, size_t number, rule_tensor *t);
 
 /* ---- edges.c ---- */
@@ -301,8 +303,8 @@ enum {
   CHK_EDGE_RAMP,
   CHK_EDGE_KINDS
 };
-/* Behind chk_run: numbers at which what is needed jumps or bends, by free leaf. Owns: in `out`, to
- * be freed after an error, too. */
+/* After chk_run: for each free leaf, numbers at which a needed term jumps or bends. Owns: in `out`,
+ * to be freed after an error, too. */
 iso_code chk_edges_new(chk_state *k, const bool *need, chk_edges **out);
 void chk_edges_free(chk_edges *e);
 bool chk_any_edges(const chk_edges *e);
@@ -313,20 +315,22 @@ double chk_draw_edge(chk_state *k, const chk_edges *e, uint32_t leaf, size_t num
 
 /* ---- noise.c ---- */
 bool chk_any_number(const rule_tensor *t, bool (*what)(double)); /* of a tensor of floats */
-/* Term `id`, just run: numbers gave an infinity, and not as 1/0 and log 0 do. */
+/* Whether term `id`, just run, made an infinity of finite numbers, other than at a pole (1/0, log
+ * 0). */
 bool chk_overflows(const chk_state *k, uint32_t id);
 /* Whether two outputs that differ by more than `tol` on this set do so by no more than rounding in
- * the operators moves them, or since numbers grow too large. Behind it the terms that are needed
- * have their values. */
+ * the operators moves them, or since numbers grow too large. Afterwards the needed terms have their
+ * values again. */
 iso_code chk_rounding_explains(chk_state *k, const bool *need, const chk_output *o, double tol,
                                bool *yes);
 
 /* ---- redrawn.c ---- */
-/* Behind all else: outputs agree on other inputs and parameters, too, and are NaN together. */
+/* After all else: outputs agree on other inputs and parameters, too, and are NaN together. */
 iso_code chk_redrawn(chk_state *k);
 
 /* ---- undefined.c ---- */
-/* Something of either capture may be no number for some signs of what is drawn. */
+/* Whether some call of either capture may be NaN or infinite for some signs of the drawn
+ * numbers. */
 bool chk_may_be_undefined(const chk_state *k);
 enum { CHK_POLES = 32 };
 /* Numbers at which something may be undefined. */
@@ -338,8 +342,9 @@ typedef struct chk_poles {
   bool told;  /* an operator of a capture tells whether what may be large has overflowed */
 } chk_poles;
 iso_code chk_poles_of(chk_state *k, chk_poles *p);
-/* Rules that see what may be undefined are tested there, and no more: behind the rules, and where
- * nothing was found to differ (`last`) a certificate that says more is refused. */
+/* Rules that may see an undefined number count as tested there, and no more. Called after the
+ * rules; and once more, with `last`, where nothing was found to differ: then a certificate that
+ * claims more is refused. */
 iso_code chk_weigh_undefined(chk_state *k, bool last);
 
 /* ---- outputs.c ---- */
@@ -352,7 +357,7 @@ iso_code chk_covers_table(chk_state *k, uint32_t input, int64_t high, bool *cove
 /* Literally the rule's sides with its variables, sizes and attributes replaced, and its conditions
  * hold of these. */
 iso_code chk_instance(chk_state *k, const chk_step *x, size_t step);
-/* Kinds and shapes of what the variables stand for, on this set. */
+/* Checks, on this set, kinds and shapes of the terms that variables stand for. */
 iso_code chk_variables(chk_state *k);
 /* Whether a tensor of this kind and shape is what the variable of the step's rule stands for. */
 bool chk_variable_fits(const chk_state *k, const chk_step *x, const rule_variable *v,

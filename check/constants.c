@@ -11,8 +11,7 @@
 
 /* ---- constants ---- */
 
-/* Operators that move, select or make elements and round nothing. What ends in "." or "_" is a
- * beginning. */
+/* Operators that move, select, negate, compare or put together elements and round nothing. */
 bool chk_rounds_nothing(const char *op) {
   const rule_operator *o = rule_operator_of(op);
   return (o->moves && !o->accumulates) || o->choice == RULE_CHOICE_COMPARE ||

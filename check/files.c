@@ -58,8 +58,8 @@ static iso_code add_in(listing *l, const char *dir, const char *name, bool *ther
   return name ? add(l, name, iso_arena_printf(l->a, "%s/%s", dir, name), there) : nomem(l);
 }
 
-/* The shards that a checkpoint's index names. What is wrong with it, the reader of captures says.
- */
+/* The shards that a checkpoint's index names. A malformed index adds none: the reader of captures
+ * reports it. */
 static iso_code add_shards(listing *l, const char *dir, const char *index) {
   const char *path = iso_arena_printf(l->a, "%s/%s", dir, index), *tensor;
   json_t *doc = path ? json_load_file(path, 0, NULL) : NULL, *shard, *seen = json_object();

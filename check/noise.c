@@ -3,7 +3,7 @@
  * A chain of true steps joins numbers that are one over the reals. In float64 they may be two: a
  * sum that cancels, a saturated sigmoid, an exponential that is too large. So the terms are run
  * again with every operator that rounds disturbed in its last places (stochastic arithmetic: Vignes
- * 1993). What the outputs differ by no more than they are moved is no difference that was seen. */
+ * 1993). Outputs that differ by no more than this moves them have not been seen to differ. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -26,7 +26,7 @@ static bool is_infinite(double x) { return isinf(x); }
 static bool is_no_number(double x) { return !isfinite(x); }
 static bool is_zero(double x) { return x == 0; }
 
-/* Few binary digits, near 1. */
+/* Whether a product with `x` may round: `x` has many binary digits, or is far from 1. */
 static bool is_long(double x) {
   return isfinite(x) && !(fabs(x) <= 8192 && ldexp(x, 10) == floor(ldexp(x, 10)));
 }
@@ -121,8 +121,8 @@ static double apart(double x, double y) {
   return x == y || (isnan(x) && isnan(y)) ? 0 : fabs(x - y);
 }
 
-/* In `room` how far the two were moved, element by element: from or to what is no number, by any.
- */
+/* Returns: in `room` how far noise moved each element at most; infinity where one of the two is
+ * NaN. */
 static void note_moves(const rule_tensor *before, const rule_tensor *now, double *room) {
   for (int64_t i = 0; i < before->numel; i++) {
     const double d = apart(rule_tensor_get(before, i), rule_tensor_get(now, i));
@@ -130,8 +130,9 @@ static void note_moves(const rule_tensor *before, const rule_tensor *now, double
   }
 }
 
-/* Whether the two differ by no more than they are moved, and where one is no number, `far`. What is
- * within `tol` of the largest number is no difference. */
+/* Whether each element differs by no more than MORE times the `room` in which noise moved it, or by
+ * no more than `tol` of the largest number. Where one of the two is infinite or NaN, it is
+ * explained if `far`, or if noise moved it without bound. */
 static bool within(const rule_tensor *a, const rule_tensor *b, const double *room, bool far,
                    double tol) {
   double size = 0;

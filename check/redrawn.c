@@ -4,13 +4,13 @@
  * them. So inputs and parameters are drawn again, the elements that relations make one with one
  * value, and the outputs must agree there as they do where they were captured. Where they differ,
  * they must do so again with a little noise in all leaves, and by more than the noise moves them:
- * what is ill-conditioned says nothing.
+ * ill-conditioned outputs say nothing.
  *
  * And outputs must be NaN together. Rules hold where both of their sides are numbers, so that
  * nan_to_num(x) is x as far as any proof goes, and a chain of such steps joins a graph that guards
- * against 0/0 with one that does not: rows of zeros wherever an input is of floats, and other
- * values of all where a graph looks at what is no number. What an operator cannot take, and what
- * grows past the largest number, says nothing.
+ * against 0/0 with one that does not: rows of zeros wherever an input is of floats, and all leaves
+ * drawn anew where a graph tests for numbers that are NaN or infinite. Draws that an operator
+ * cannot take, or from which numbers overflow, say nothing.
  *
  * Integers are some that were captured, or that the graphs compare with. Of models of many elements
  * only small leaves are drawn: matrices vary where they were captured, norms and biases do not. */

@@ -1,5 +1,5 @@
 /* Leaves that a step says are equal: one is a layout of leaves of the other side, with their
- * captured values. What the layouts say together is leaves.c. */
+ * captured values. leaves.c has what the layouts imply together. */
 #include "check/value_int.h"
 #include <stdlib.h>
 #include <string.h>

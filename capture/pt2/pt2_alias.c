@@ -2,10 +2,10 @@
  *
  * A write to a view computes the new value of the view, carries it up to the root through the
  * inverse of each view (a slice_scatter for a slice, the inverse permutation for a permute, a
- * reshape for a view), and leaves every other view stale. What has no such inverse is refused, and
- * so is a write to memory that something else may or may not share: contiguous() and its like copy
- * or not as the strides are, and where the strides in the archive do not settle it, the root is
- * marked.
+ * reshape for a view), and leaves every other view stale. A write to a view that has no such
+ * inverse is refused, and so is a write to memory that another tensor may or may not share. Whether
+ * contiguous() and its like copy depends on the strides; where those in the archive do not settle
+ * it, the root is marked.
  *
  * capture/isomer_capture/alias.py does the same while it captures, on real tensors. */
 #include <inttypes.h>
@@ -20,7 +20,7 @@ enum { MAX_VIEWS = 500 }; /* views of views: each costs a level of recursion */
 
 /* ---- who shares memory ---- */
 
-/* The row-major strides with which `t` would be dense. */
+/* Whether the strides of `t` are row-major and without gaps. */
 static bool is_dense(const pt2_cell *t) {
   int64_t next = 1;
   for (uint32_t k = t->shape.rank; k-- > 0;) {

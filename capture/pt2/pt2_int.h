@@ -4,9 +4,9 @@
 
 #include "capture/capture_int.h"
 
-/* One tensor of the exported program. Views know what they view, so that a write through any of
- * them reaches all: a view whose version is not its root's is stale, and made anew when it is next
- * read. */
+/* One tensor of the exported program. A view knows the tensor that it views, so that a write
+ * through any view reaches all of them: a view whose version is not its root's is stale, and is
+ * recomputed when it is next read. */
 typedef struct pt2_cell {
   const char *id; /* the node that holds its value */
   rule_shape shape;
@@ -63,10 +63,10 @@ void pt2_view(pt2_cell *c, pt2_cell *base, pt2_sharing how, const json_t *node, 
               int64_t index);
 /* See to it that c->id holds the value now. */
 ISO_MUST_USE iso_code pt2_read(pt2_writer *w, pt2_cell *c);
-/* Node `id` holds what was written to `c`. Errors: ISO_UNSUPPORTED where no function says what that
- * does to the others. */
+/* Node `id` is the value that was written to `c`. Errors: ISO_UNSUPPORTED where no function carries
+ * the write to the other views. */
 ISO_MUST_USE iso_code pt2_write(pt2_writer *w, pt2_cell *c, const char *id);
-/* An operator that writes, and what its result is to be called. */
+/* An operator that writes, and the name that its result gets. */
 typedef struct pt2_named {
   const char *name, *overload, *hint;
 } pt2_named;
@@ -105,8 +105,8 @@ void pt2_program_fini(pt2_program *p);
 /* ---- pt2.c ---- */
 
 typedef struct pt2_archive pt2_archive;
-/* Read an archive of torch.export.save. `path`: what the model is named after. Owns: pt2_close.
- * Errors: the reason alone. */
+/* Read an archive of torch.export.save. The model is named after `path`. Owns: pt2_close. Errors:
+ * the reason alone. */
 ISO_MUST_USE iso_code pt2_open(cap_bytes *file, const char *path, rule_schemas *schemas,
                                pt2_archive **out, iso_error *err);
 void pt2_close(pt2_archive *a);

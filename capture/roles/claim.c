@@ -153,7 +153,8 @@ static const rule_term *operand(builder *b, const spot *at, uint32_t node, side 
   const roles_place *p = &b->x->place[node];
   const bool many = p->kind == ROLES_MANY, open = p->kind == ROLES_OPEN || many;
   const bool apart = open || (at->deeper && n->call && !b->x->meets[node]);
-  /* What is `times` is the tensor itself for the operator in hand alone: that has been seen to. */
+  /* A place that is `times` counts as the tensor itself only as a direct operand of the operator at
+   * hand, since only there has that been shown. */
   if (b->fails || (p->times && (at->depth || apart))) return fail(b);
   if (!apart) return placed(b, node, s);
   if (!n->call || b->x->meets[node] || at->depth == MOST_DEPTH) return fail(b);

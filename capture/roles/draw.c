@@ -1,8 +1,8 @@
 /* Leaves that the ranks are run on: as they were captured, and drawn.
  *
- * What is drawn is the whole, of which each rank then has its part: a role says that no other
- * leaves are meant. Drawn ones meet what captured ones seldom do: integers that wrap, zeros, and
- * numbers of either sign. */
+ * A draw makes the whole leaf, and each rank gets its part of it: roles claim nothing about ranks
+ * whose leaves are not such parts. Drawn leaves have values that captured ones seldom have:
+ * integers that wrap, zeros, and numbers of either sign. */
 #include <math.h>
 #include <string.h>
 

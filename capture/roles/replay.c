@@ -1,16 +1,16 @@
 /* The ranks themselves, run, and held against what they are said to have together.
  *
- * What is decided once rests on places that were argued for. Here nothing is argued: every rank's
- * own nodes are run, on the captured leaves and on drawn ones, and each node's place is computed
- * from what they give and compared with the node of the new graph. One that disagrees, on one rank,
- * and the ranks are compared as they are.
+ * Ranks are decided once on the strength of an argument about places. This file argues nothing: it
+ * runs every rank's own nodes, on the captured leaves and on drawn ones, computes each node's place
+ * from their results and compares it with the node of the new graph. If one node on one rank
+ * disagrees, the ranks are compared as they are.
  *
- * All ranks take a step together. Those that do the first's step on the first's tensors have its
- * result, so that what is the same on all ranks is run once.
+ * All ranks take a step together. A rank that takes the first's step on the first's tensors has the
+ * first's result, so that work that is the same on all ranks is done once.
  *
- * Ranks add up in another order, and where much cancels what is left is rounding. How much that may
- * be the new graph tells: it is run once more with each result disturbed by far more than rounding
- * does, and what that moves a node by is forgiven there. */
+ * Ranks add up in another order, so that a sum which cancels leaves rounding behind. The new graph
+ * tells how much that may be: it is run once more with each result disturbed by far more than
+ * rounding does, and a node is forgiven as much as this moves it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

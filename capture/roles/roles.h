@@ -1,8 +1,8 @@
 /* Ranks of one role are decided once, with the rank as a symbol.
  *
  * A capture of several ranks whose ranks have the same graph, up to names, peers and shard numbers,
- * becomes a graph of one: what the ranks hold of a tensor is one tensor, the same on all of them,
- * parts along a dimension, or summands. Nothing of this is assumed:
+ * becomes a graph of one: the tensors that the ranks hold in one place become one tensor, of which
+ * each has a copy, a part along a dimension, or a summand. Nothing of this is assumed:
  *
  *   same     every rank's graph is compared with the first's node by node (same.c): operator,
  *            literals, the leaf of the same name, the place in a collective. One rank that deviates
@@ -14,14 +14,14 @@
  *   whole    the operators on these tensors (whole.c). Collectives of all ranks are gone: a sum of
  *            summands is the tensor itself, and so are parts that are gathered.
  *   replay   every rank's own nodes are run (replay.c), on the captured leaves and on drawn ones,
- *            and each place is held against the new graph's. No argument stands against what they
- *            give.
+ *            and each place is held against the new graph's. Where a run
+ *            disagrees, the ranks are not one.
  *
  * Where the ranks are several groups, of which each does something else among its members, they
  * become one in turns: a group's members are a rank of the next graph each. So data over tensor
  * parallel is first the tensor parallel ranks on the whole batch, and then one rank.
  *
- * Where something is not shown, the graph stays as it is, and `why` says what. */
+ * Where a step cannot be shown, the graph stays as it is, and `why` names the step. */
 #ifndef CAPTURE_ROLES_ROLES_H
 #define CAPTURE_ROLES_ROLES_H
 
@@ -64,7 +64,7 @@ typedef struct roles_asked {
 } roles_asked;
 
 /* Makes the ranks of `g` one, where that is shown. Owns: roles_free, whatever is returned. Errors:
- * ISO_NOMEM, and what the oracle cannot go on after. */
+ * ISO_NOMEM, and errors of the oracle. */
 ISO_MUST_USE iso_code roles_fold(cap_graph *g, const roles_asked *q, roles_result *out,
                                  iso_error *err);
 void roles_free(roles_result *r);

@@ -66,9 +66,9 @@ iso_code roles_nomem(roles_work *x);
 /* The rank that a leaf's name begins with, and the name behind it; -1: none. */
 int64_t roles_rank_of(const char *name, const char **rest);
 
-/* Ranks stand in rows and columns: one becomes one with those that are `stride` apart. Of a team,
- * which has one rank of each such row, the argument speaks as of one rank: what its members are
- * told by one another are operators like others. */
+/* Ranks stand in rows and columns: a rank becomes one with those that are `stride` apart. A team
+ * has one rank of each such row, and the argument treats it as one rank: messages between its
+ * members are operators like others. */
 static inline uint32_t roles_n_team(const roles_work *x) { return x->n_all / x->n_ranks; }
 static inline uint32_t roles_team_of(const roles_work *x, uint32_t rank) {
   return rank / x->stride % x->n_ranks;
@@ -82,7 +82,7 @@ static inline uint32_t roles_rank(const roles_work *x, uint32_t team, uint32_t m
 }
 
 /* ---- roles.c ---- */
-/* All that is argued: what is left is to run the ranks, and to change the graph. */
+/* The whole argument. Running the ranks and changing the graph are left to the caller. */
 iso_code roles_argue(roles_work *x);
 /* Frees what it holds beside `g` and `out`. */
 void roles_end(roles_work *x);
@@ -98,7 +98,7 @@ static inline uint32_t roles_image(const roles_work *x, uint32_t r, uint32_t nod
 }
 /* Whether the node is a collective. */
 bool roles_is_collective(const cap_node *n);
-/* Whether it is the part of one of those that meet in a collective. */
+/* Whether the node is one member's part of a collective. */
 bool roles_is_share(const roles_work *x, const cap_node *n);
 
 /* ---- leaves.c ---- */
@@ -115,15 +115,17 @@ iso_code roles_places(roles_work *x);
 /* The term's calls as nodes of the new graph, over which its variables are. `like`: the node of the
  * old graph that it stands for. Returns: in `at` that of the term itself. */
 iso_code roles_make(roles_work *x, const rule_term *t, uint32_t like, uint32_t *at);
-/* From here on `node` is what the ranks have, and no longer that many times it. */
+/* From here on the ranks have `node` itself, and no longer a multiple of it by their number. */
 iso_code roles_multiply(roles_work *x, uint32_t node);
-/* What the outputs are. */
+/* The new graph's results: a tensor that each rank has, or the parts of which it is put
+ * together. */
 iso_code roles_results(roles_work *x);
-/* Changes the graph, and nothing is refused behind it. */
+/* Changes the graph. Nothing may be refused after this. */
 iso_code roles_replace(roles_work *x);
 
 /* ---- replay.c ---- */
-/* The ranks as they are give what their places say, on the captured leaves and on drawn ones. */
+/* Runs the ranks as they are, on the captured leaves and on drawn ones, and refuses where a result
+ * contradicts its place. */
 iso_code roles_replay(roles_work *x);
 
 /* ---- claim.c ---- */
@@ -134,13 +136,13 @@ typedef struct roles_claim {
   bool times;      /* both sides so many times, as they have ranks */
   uint32_t deeper; /* levels of operands that are taken apart, too */
 } roles_claim;
-/* Whether the node's values are so, of what its operands are. Returns: in `whole` the node's call
- * over nodes of the new graph. */
+/* Whether the node's values have the claimed place, given the places of its operands. Returns: in
+ * `whole` the node's call over nodes of the new graph. */
 iso_code roles_holds(roles_work *x, const roles_claim *c, bool *holds, const rule_term **whole);
 /* The node's call over nodes of the new graph, where its operands are the same on all ranks. */
 iso_code roles_alike(roles_work *x, uint32_t node, const rule_term **whole);
-/* Whether the node gives back what is `times` as the tensor itself; whether what is `times` before
- * it is so behind it. */
+/* Whether the node turns operands that are `times` into the tensor itself (undoes), or into a
+ * result that is `times` as well (carries). */
 iso_code roles_undoes(roles_work *x, uint32_t node, bool *holds);
 iso_code roles_carries(roles_work *x, uint32_t node, bool *holds);
 

@@ -3,12 +3,11 @@
  * Every function returns a ball that has all results of numbers in its arguments. So two results
  * whose balls do not meet are two numbers, whatever was rounded on the way. A ball without a middle
  * (NaN) is a number of which nothing is known: one divided by 0, or chosen by a comparison that
- * rounding leaves open. Minus infinity is a mask's number, with radius 0; a number that grows past
- * all is not known. Truth values are 0 and 1. What is computed among few binary digits is exact,
- * with radius 0.
+ * rounding leaves open. Minus infinity is a mask's number, with radius 0; a number beyond the range
+ * of long double is unknown. Truth values are 0 and 1. A result that needs few binary digits is
+ * exact, with radius 0.
  *
- * Of the C library's functions it is taken that they are off by at most four units in the last
- * place. */
+ * The C library's functions are assumed to be off by at most four units in the last place. */
 #ifndef CHECK_EVALUATE_BALL_H
 #define CHECK_EVALUATE_BALL_H
 
@@ -23,7 +22,7 @@ typedef struct ball {
 static inline ball ball_exact(long double x) { return (ball){x, 0}; }
 static inline ball ball_unknown(void) { return (ball){NAN, 0}; }
 static inline bool ball_known(ball x) { return !isnan(x.mid); }
-/* `x` and what rounds to it in float64. */
+/* `x` and every number that rounds to it in float64. */
 static inline ball ball_about(long double x) { return (ball){x, fabsl(x) * 0x1p-52L}; }
 
 ball ball_neg(ball a);

@@ -6,11 +6,11 @@
  * and of many magnitudes. Where two balls do not meet, the rule is false, however it was proved.
  *
  * Operators' definitions, arithmetic, sizes and draws stand here alone; nothing of the prover, of
- * the writer of obligations, of libtorch or of the search takes part.
- * Shared are terms, rules and the arithmetic of conditions, which rules/ reads as everywhere.
- * A rule whose sides differ at the sizes and numbers that are tried is refused. This
- * is no proof: what differs elsewhere only (at a number that no draw meets, at other sizes) is not
- * seen, and sides that are undefined (0/0) are not compared.
+ * the writer of obligations, of libtorch or of the search takes part. Shared are terms, rules and
+ * the arithmetic of conditions, which rules/ reads as everywhere. A rule whose sides differ at the
+ * sizes and numbers that are tried is refused. This is no proof: a difference that shows only
+ * elsewhere (at a number that no draw meets, at other sizes) is not seen, and sides that are
+ * undefined (0/0) are not compared.
  *
  * Operators covered: arithmetic, elementwise functions, comparisons and choices, sums and
  * extremes, softmax, products of matrices, convolutions, norms, attention, layouts, tables that

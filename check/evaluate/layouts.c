@@ -406,8 +406,8 @@ static int64_t place(ball x, int64_t n) {
   return x.rad == 0 && x.mid >= 0 && x.mid < (long double)n ? (int64_t)x.mid : -1;
 }
 
-/* The slices of `table` along `d` that `index` says, in its shape. What is out of range is not
- * known. */
+/* The slices of `table` along `d` that `index` chooses, in the shape of `index`. A slice whose
+ * index is out of range is unknown. */
 const ev_tensor *ev_rows_of(ev *e, const ev_tensor *table, uint32_t d, const ev_tensor *index) {
   int64_t dim[2 * RULE_MAX_RANK];
   uint32_t n = 0;

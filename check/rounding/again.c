@@ -66,7 +66,8 @@ static int stored_digits(const rule_tensor *t) {
   return digits_of(t->dtype);
 }
 
-/* Few enough digits to have been written so, or to be what no rounding was needed for. */
+/* Whether `x` has so few digits that somebody wrote it so, or that no rounding was needed to make
+ * it. */
 static bool is_short(double x, int digits) {
   return ag_has_digits(x, digits >= 24 ? 15 : digits == 11 ? 7 : 5);
 }
@@ -87,9 +88,9 @@ static void move(run *r, rule_tensor *t, int digits, double by) {
   }
 }
 
-/* A sum of many numbers rounds often, a library's function by a unit or so, all else to the nearest
- * number. What a power is made of would move it by many units: it is rounded as a way says, or not
- * at all. */
+/* A sum of many numbers rounds often, a library's function by a unit or so, any other operator to
+ * the nearest number. Noise in the operands of a power would move the power by many units, so they
+ * are rounded only as the way in question says. */
 static void move_result(run *r, uint32_t id, const char *op, rule_tensor *t) {
   const rule_operator *o = rule_operator_of(op);
   const double by = o->transcendental || o->accumulates ? 1 : 0.505;
@@ -112,7 +113,7 @@ static iso_code own(run *r, rule_tensor *t, rule_tensor **out) {
   return c;
 }
 
-/* A number that a narrow dtype made, and nobody would write. */
+/* Whether `x` has so many decimal digits that a narrow dtype made it and nobody wrote it. */
 bool ag_many_digits(double x) {
   char text[40];
   snprintf(text, sizeof text, "%.6g", x);
@@ -221,7 +222,8 @@ static bool may_round(const chk_state *k, uint32_t id) {
   return t->node || chk_rounds_nothing(t->call->u.s) || strcmp(t->call->u.s, OP_RECIPROCAL) == 0;
 }
 
-/* What powers are made of. A call that stands for a captured one has that one's value. */
+/* Marks the terms below powers. A call that has the value of a captured call stands for it, and is
+ * marked through that one. */
 static iso_code mark(run *r, uint32_t id, unsigned char rank, int depth);
 
 static iso_code mark_arguments(run *r, const rule_term *t, unsigned char rank, int depth) {

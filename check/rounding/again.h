@@ -31,9 +31,9 @@ iso_code ag_add_spread(chk_state *k, uint32_t id, const rule_tensor *exact, size
 /* The unit in the last place of `x` with so many digits. */
 double ag_unit(double x, int digits);
 bool ag_has_digits(double x, int digits);
-/* A number that a narrow dtype made, and nobody would write. */
+/* Whether `x` has so many decimal digits that a narrow dtype made it and nobody wrote it. */
 bool ag_many_digits(double x);
-/* A literal of a capture as a tensor, which the certificate makes of it. */
+/* Whether the term is a literal of a capture that the certificate turned into a tensor. */
 bool ag_is_written(const chk_term *t);
 
 /* ---- company.c ---- */
@@ -43,8 +43,8 @@ typedef enum ag_fit {
   AG_TOGETHER, /* elements are off together, as rounding before the last step makes them */
   AG_CLEAN     /* no element is off */
 } ag_fit;
-/* What was stored in so many digits, against what was computed. `spread`: how far noise moves each
- * element. */
+/* Compares a table, stored with `digits` binary digits, with the computed one. `spread`: how far
+ * noise moves each element. */
 iso_code ag_compare(chk_state *k, const rule_tensor *stored, const rule_tensor *made,
                     const double *spread, int digits, ag_fit *fit);
 

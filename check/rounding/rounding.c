@@ -92,8 +92,9 @@ static iso_code try_rounded(chk_state *k, two *x, int side, unsigned formula, in
   return c;
 }
 
-/* What `side` computes, against what the other side stored: in float64, as captured, by another
- * formula, or with some of its steps in float32 or in the dtype that it was stored in. */
+/* Compares the constant that `side` computes with the one that the other side stored. It is
+ * computed in float64, as captured, by another formula, or with some of its steps in float32 or in
+ * the dtype in which it was stored. */
 static iso_code try_ways(chk_state *k, two *x, int side) {
   const int digits = x->of[!side].digits;
   if (!x->of[!side].stored) return ISO_OK;

@@ -59,7 +59,8 @@ static bool is_view(chk_chain *z, uint32_t leaf, uint32_t view) {
   return elements(from, &x) && elements(to, &y) && chk_sum_equal(&x, &y);
 }
 
-/* Leaves that are one by value: of one shape. What no size changes was compared as it is. */
+/* A step that makes leaves one by value: their shapes must agree at all sizes. Terms that do not
+ * depend on sizes or inputs were compared by value already. */
 static bool leaves(chk_chain *z, uint32_t a, uint32_t b) {
   z->wrong = "the shape of a leaf is not known";
   if (z->fixed[a] && z->fixed[b]) return true;

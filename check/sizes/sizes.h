@@ -1,6 +1,6 @@
-/* The scope of a certificate: its chain with symbols in place of numbers, replayed. What a
- * certificate says is the order of the steps, the sizes of its own calls and of rules' names, and
- * which steps the oracle proves; whatever follows from that is found here. */
+/* The scope of a certificate: its chain with symbols in place of numbers, replayed. The certificate
+ * gives the order of the steps, the sizes of its own calls and of rules' names, and which steps the
+ * oracle proves. The checker derives the rest. */
 #ifndef CHECK_SIZES_SIZES_H
 #define CHECK_SIZES_SIZES_H
 

@@ -15,7 +15,8 @@ typedef struct chk_dims {
 
 /* Terms are those of chk_state.
  *
- * Invariant: what `up` has made one is equal for all sizes that are claimed, and has one shape. */
+ * Invariant: terms that `up` has joined are equal, and have one shape, for all sizes that are
+ * claimed. */
 typedef struct chk_chain {
   chk_state *k;
   chk_atoms atoms;

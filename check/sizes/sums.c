@@ -136,8 +136,8 @@ bool chk_atom_symbol(chk_atoms *x, const char *name, int64_t min, int64_t max, c
 
 static int64_t down(int64_t a, int64_t b) { return a / b - (a % b < 0); } /* b > 0 */
 
-/* a // b or a % b. What b divides of it in any case is taken out, so that (2*T + 2) // 2 is T + 1.
- */
+/* a // b or a % b. The terms of `a` that `b` divides at all sizes are taken out first, so that (2*T
+ * + 2) // 2 is T + 1. */
 static bool divided(chk_atoms *x, char op, const chk_sum *a, const chk_sum *b, chk_sum *out) {
   chk_atom as = {.op = op, .b = *b, .min = 0, .max = INT64_MAX};
   chk_sum whole = {0};

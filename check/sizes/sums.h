@@ -1,6 +1,7 @@
 /* Sizes over symbols, as the checker computes with them: polynomials over atoms. An atom is a
- * symbol, or what is no polynomial (a quotient rounded down, the lesser of two). Every answer "yes"
- * holds for all values that the symbols may have; "no" means that nothing shows it. */
+ * symbol, or an expression that is not a polynomial (a quotient rounded down, the lesser of two).
+ * Every answer "yes" holds for all values that the symbols may have; "no" means that nothing shows
+ * it. */
 #ifndef CHECK_SIZES_SUMS_H
 #define CHECK_SIZES_SUMS_H
 

@@ -53,8 +53,8 @@ iso_code chk_unrun_relations(chk_state *k) {
 
 /* ---- a layout ---- */
 
-/* What a relation of leaves may do: rows or columns beside one another, in
- * another order of dimensions. */
+/* A relation of leaves: a layout that concatenates leaves of one side along a dimension and may
+ * permute dimensions. */
 typedef struct layout {
   const chk_state *k;
   int side;       /* whose leaves it is of */

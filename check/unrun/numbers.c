@@ -1,8 +1,8 @@
-/* What only a run could tell, so that a certificate of graphs that are not run may not rest on it.
- */
+/* Facts that only a run could show. A certificate of graphs that are not run may not rest on
+ * them. */
 #include "check/unrun/unrun.h"
 
-/* Each rule is one of what is no number, too. */
+/* Each rule must hold for numbers that are NaN or infinite, too. */
 static iso_code ask_rules(chk_state *k) {
   iso_code c = ISO_OK;
   for (size_t i = 0; i < k->cert.n_steps && !c && !chk_settled(k); i++) {

@@ -1,5 +1,5 @@
 /* Certificates of graphs of which nothing was run (docs/static.md): parameters have no values, or
- * those of a checkpoint, and no step may rest on a run of what depends on them. */
+ * those of a checkpoint, and no step may rest on running a call that depends on them. */
 #ifndef CHECK_UNRUN_UNRUN_H
 #define CHECK_UNRUN_UNRUN_H
 
@@ -26,12 +26,12 @@ bool chk_was_learned(const chk_state *k, uint32_t a, uint32_t b);
 iso_code chk_publish_related(chk_state *k);
 
 /* ---- types.c ---- */
-/* Behind the steps: kinds and shapes of what the rules' variables stand for. */
+/* After the steps: checks kinds and shapes of the terms that rules' variables stand for. */
 iso_code chk_unrun_variables(chk_state *k);
 
 /* ---- numbers.c ---- */
-/* Behind the rules: they are proved, hold of what is no number, too, and no operator of the
- * captures tells. */
+/* After the rules: refuses unless every rule is proved and holds for NaN and infinity, too, and no
+ * operator of the captures may look at such a number. */
 iso_code chk_unrun_numbers(chk_state *k);
 
 #endif
