@@ -27,8 +27,8 @@ int cmd_rules(int argc, char **argv);
 
 /* ---- usage.c ---- */
 
-/* Wrong usage of a command, on stderr, with where its help is; `arg` may be NULL. Returns: the exit
- * status. */
+/* Reports wrong usage of a command on stderr, and points to its help; `arg` may be NULL. Returns:
+ * the exit status. */
 int cli_usage_error(const char *command, const char *what, const char *arg);
 /* A decimal number without a sign. Returns: false where it is none, or too large. */
 bool cli_parse_u64(const char *s, uint64_t *out);

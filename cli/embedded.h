@@ -1,4 +1,4 @@
-/* Python that what the program writes brings along, made into strings by the Makefile. */
+/* Python code that the program copies into its output, turned into strings by the Makefile. */
 #ifndef CLI_EMBEDDED_H
 #define CLI_EMBEDDED_H
 

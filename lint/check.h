@@ -6,8 +6,8 @@
 
 enum { LINT_TEXT = 512 };
 
-/* Events of one rank that stand in the wrong order, as a finding says: what that leads to is no
- * further finding. */
+/* Events of one rank that a finding says are in the wrong order. Their consequences are no further
+ * findings. */
 typedef struct lint_disorder {
   uint32_t proc, low, high;
 } lint_disorder;

@@ -1,5 +1,5 @@
-/* The document of events (docs/events.md): groups, mesh, programs, and who runs which. What is
- * named may stand behind its use, so that names are resolved when the whole was read. */
+/* The document of events (docs/events.md): groups, mesh, programs, and who runs which. A name may
+ * be used before its definition, so names are resolved after the whole document is read. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

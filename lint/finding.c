@@ -163,8 +163,8 @@ static bool same_event(const lint_finding *x, const lint_finding *y, size_t i) {
   return x->event[i].rank == y->event[i].rank && x->event[i].position == y->event[i].position;
 }
 
-/* One fault of one event may be seen from several sides. What an event races with is another fault
- * each time: it lacks another wait. */
+/* One fault of one event may be seen from several sides. Races of one event with different events
+ * are different faults: each lacks a wait of its own. */
 static bool same_fault(const lint_finding *x, const lint_finding *y) {
   if (x->kind != y->kind || !x->n_events || !y->n_events) return by_place(x, y) == 0;
   const bool races = x->kind == LINT_READ_IN_FLIGHT || x->kind == LINT_WRITE_IN_FLIGHT ||

@@ -1,4 +1,4 @@
-/* JSON read as it streams by: a value is asked for, and what was asked for must come.
+/* A streaming JSON reader: the caller asks for a kind of value, and any other is an error.
  *
  * Nothing of a document is kept but the last string. Errors name the file and the line. */
 #ifndef LINT_JSON_H

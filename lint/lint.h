@@ -12,8 +12,8 @@
  *   stream       NCCL: a group's operations on one rank stand in a queue, a batch starts as one
  *   serial       as stream, with one queue for all groups of a rank
  *
- * A *finding* is a fault with the events it is at. What follows from a fault is not listed: a rank
- * that hangs because a message is missing is the missing message. */
+ * A *finding* is a fault with its events. Consequences of a fault are not listed: where a rank
+ * hangs because a message is missing, the finding is the missing message. */
 #ifndef LINT_LINT_H
 #define LINT_LINT_H
 

@@ -1,7 +1,8 @@
 /* A trace in memory: programs of events, the ranks that run them, their groups.
  *
- * Ranks may share a program; peers and groups in it are then relative to the axes of a mesh. What
- * differs from rank to rank lies in lint_proc. Strings are interned: equal strings, equal ids. */
+ * Ranks may share a program; peers and groups in it are then relative to the axes of a mesh.
+ * lint_proc has the data that differ from rank to rank. Strings are interned: equal strings, equal
+ * ids. */
 #ifndef LINT_TRACE_H
 #define LINT_TRACE_H
 

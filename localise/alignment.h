@@ -36,7 +36,7 @@ typedef struct parting {
 /* ---- alignment.c ---- */
 /* A node's value where it is one tensor, NULL else. Borrowed. */
 rule_tensor *lo_value(const parting *p, int side, uint32_t i);
-/* Make what lo_occurs looks through, for the values as they are now. */
+/* Builds the index that lo_occurs searches, for the values as they are now. */
 iso_code lo_index(parting *p, int side, iso_error *err);
 /* Some node of the other side has the value of node i, up to layout. */
 bool lo_occurs(const parting *p, int side, uint32_t i);
@@ -56,11 +56,11 @@ bool lo_constant_tied(const state *s, eg_node e, int other);
 /* An operator's result has a counterpart; a leaf is explained. */
 bool lo_matched(const parting *p, int side, uint32_t i);
 bool lo_leaf_explained(const parting *p, int side, uint32_t i);
-/* Operators that only pass values on: by name (views, casts, copies), those of them that keep what
- * the numbers are, and any whose result is one of its arguments. */
+/* Operators that only pass values on. lo_transparent: by name (views, casts, copies); lo_passes:
+ * those of them that keep the numbers; lo_passes_on: any whose result is one of its arguments. */
 bool lo_transparent(const char *op);
 bool lo_passes(const synth_graph *g, uint32_t i);
-/* It gives parts of what it is given. */
+/* Whether the operator's results are parts of its operand. */
 bool lo_takes_part(const char *op);
 bool lo_passes_on(const parting *p, int side, uint32_t i);
 /* Fill p->slack. */
@@ -106,8 +106,8 @@ iso_code lo_measure(const parting *p, const int64_t at[2], synth_divergence *d, 
 
 /* ---- wiring_words.c ---- */
 /* Where the roots are wired otherwise: another operand, a step or a module left out, the other
- * order. NULL: they are not, or more than one of these is. Puts what a step is missing behind into
- * d. */
+ * order. NULL: they are not, or more than one of these is. Where a step is missing, d gets the
+ * tensor after which it belongs. */
 const char *lo_wiring_hint(const parting *p, const int64_t root[2], synth_divergence *d);
 
 /* ---- step_words.c ---- */
@@ -133,16 +133,18 @@ int64_t lo_odd_constant(const parting *p, int side, const uint32_t *node, size_t
                         iso_error *err);
 
 /* ---- rank_words.c ---- */
-/* An output that gives a parameter, a state or an input as it was, where the left gives what it
- * made of it: a rank that is not updated. Returns: in `hint` words for it, NULL where there is
- * none; in `root` the two nodes then. */
+/* An output that is a parameter, a state or an input unchanged, where the left returns an updated
+ * one: a rank that is not updated. Returns: in `hint` words for it, NULL where there is none; in
+ * `root` the two nodes then. */
 iso_code lo_kept_output(parting *p, int64_t root[2], const char **hint, iso_error *err);
 /* With several ranks on the right: the first left operator whose operands they hold and whose
- * result they do not, -1 where there is none, and what they hold, in words; "": nothing is said. */
+ * result they do not, -1 where there is none, and in words the tensors that they hold; "": nothing
+ * is said. */
 iso_code lo_rank_words(parting *p, int64_t *node, const char **text, iso_error *err);
 
 /* ---- sound.c ---- */
-/* Mark in p->sound what is right of the region. In `any`: something is. */
+/* Marks in p->sound the nodes of the region whose values are right. Returns: in `any` whether there
+ * are some. */
 iso_code lo_find_sound(const parting *p, int side, bool *any, iso_error *err);
 
 /* ---- rank_mend.c ---- */
@@ -155,7 +157,7 @@ iso_code lo_mend_ranks(parting *p, synth_divergence *d, lo_ending *end, iso_erro
 /* A node's value where it is a product with a weight, NULL else. */
 const rule_tensor *lo_product(const parting *p, int side, uint32_t i);
 /* With several ranks: a product with rows of the other side's weight, whichever one of it, or its
- * ranks together, hold. It is right; what takes it apart may not be. */
+ * ranks together, hold. The product is right; an operator that takes it apart may not be. */
 bool lo_selected(const parting *p, int side, uint32_t i);
 
 #endif

@@ -172,8 +172,8 @@ static uint64_t term_hash(uint64_t h, const rule_term *t) {
   return h;
 }
 
-/* Several ways lead to one call: it is tried once. What a call reads besides nodes of its own graph
- * is told by its value. */
+/* Several ways lead to one call, which is tried once. Operands that are no nodes of this graph are
+ * identified by their values. */
 static bool tried(repair *r, uint32_t n, const rule_term *call) {
   uint64_t h = term_hash(mix(1, n), call);
   for (size_t i = r->g->n_nodes; i < r->g->n_nodes + 16; i++)

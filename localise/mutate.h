@@ -1,5 +1,5 @@
 /* Private to localise/: changes of one graph's operators that are tried until one mends a
- * divergence (mutate.c), and what is tried (mutate_op.c, mutate_wiring.c). */
+ * divergence (mutate.c), and the kinds of change (mutate_op.c, mutate_wiring.c). */
 #ifndef LOCALISE_MUTATE_H
 #define LOCALISE_MUTATE_H
 
@@ -47,10 +47,10 @@ const char *rp_argument_name(repair *r, const rule_term *call, uint32_t k);
 const rule_term *rp_with_child(repair *r, const rule_term *call, uint32_t k, const rule_term *to);
 /* Node n computed by `call` (NULL: no memory) instead, if that was not tried before. */
 iso_code rp_try_call(repair *r, uint32_t n, const rule_term *call, iso_error *err);
-/* With the values in r->instead, that of node n and its twins' first. Requires: r->again tells what
- * follows them. */
+/* Tries the values in r->instead, beginning with those of node n and its twins. Requires: r->again
+ * flags the nodes that depend on them. */
 iso_code rp_try_values(repair *r, uint32_t n, iso_error *err);
-/* With what the nodes in r->call call instead, `first` the first of them. */
+/* Tries the calls in r->call in place of those of their nodes, of which `first` is the first. */
 iso_code rp_try_calls(repair *r, uint32_t first, iso_error *err);
 /* The same operator on the same arguments: written twice, changed as one. */
 bool rp_twin(const repair *r, uint32_t n, uint32_t i);
@@ -84,12 +84,12 @@ iso_code rp_earlier(repair *r, const lo_change *change, iso_error *err);
 /* ---- mutate_split.c: the two halves of a tensor ---- */
 iso_code rp_halves(repair *r, uint32_t n, iso_error *err);
 
-/* ---- mutate_words.c: what the other side leaves out, or does besides ---- */
+/* ---- mutate_words.c: steps that the other side leaves out, or adds ---- */
 /* "the residual "x" is added, and on the left it is not": of a call of the graph that is repaired,
  * whose argument `kept` would have to stand for it. NULL: no memory. */
 const char *rp_too_much(repair *r, const rule_term *call, uint32_t kept);
-/* "clamp is not applied, and on the left it is": of a call of `g` that is missing behind what its
- * argument `kept` is. NULL: no memory. */
+/* "clamp is not applied, and on the left it is": of a call of `g` that is missing after the tensor
+ * that is its argument `kept`. NULL: no memory. */
 const char *rp_too_little(repair *r, const synth_graph *g, const rule_term *call, uint32_t kept);
 
 /* ---- mutate_wiring.c: operators and operands too many, too few, or others ---- */

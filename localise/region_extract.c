@@ -1,6 +1,6 @@
 /* The two regions of a divergence cut out of their graphs: the operators between what both sides
  * hold alike and the two tensors that should be one, with the values that they read there on the
- * witness. What a script that runs alone needs. */
+ * witness: all that a standalone script needs. */
 #include "localise/localise_int.h"
 #include "rules/names.h"
 #include "rules/operators.h"

@@ -1,4 +1,4 @@
-/* Private to wiring_words.c and step_words.c: what both read off the two graphs. */
+/* Private to wiring_words.c and step_words.c: queries on the two graphs that both ask. */
 #ifndef LOCALISE_WIRING_H
 #define LOCALISE_WIRING_H
 
@@ -11,7 +11,7 @@ const synth_node *lo_node(const parting *p, int side, int64_t i);
 int64_t lo_one_apart(const parting *p, int64_t l, int64_t r);
 /* Argument k of a call, a tensor. */
 uint32_t lo_operand(const parting *p, int side, int64_t node, int64_t k);
-/* The operator that made a tensor, behind operators that only pass it on. */
+/* The operator that made a tensor, looking through operators that only pass it on. */
 uint32_t lo_maker(const parting *p, int side, uint32_t i);
 /* A tensor as a reader knows it: a leaf's name, an operator with its module. */
 const char *lo_named(const parting *p, int side, uint32_t i);
@@ -27,11 +27,11 @@ typedef struct lo_steps {
   const char *module; /* whose forward all of them are part of; NULL: of no one module */
 } lo_steps;
 
-/* Fills `q` for the tensor `end` of `side`; v: what they are to begin at. Owns: q->in, NULL where
- * there is no memory. */
+/* Fills `q` with the steps that lead from a tensor of value `v` to the tensor `end` of `side`.
+ * Owns: q->in, NULL where there is no memory. */
 void lo_find_steps(const parting *p, int side, uint32_t end, const rule_tensor *v, lo_steps *q);
 /* Words for a step that side `without` lacks: its root reads a tensor, and the same operator of the
- * other side reads what the step made of it. Its place, in `d`, is the tensor behind which it is
+ * other side reads what the step made of it. Its place, in `d`, is the tensor after which it is
  * missing. `any`: several steps too that are no whole module. */
 const char *lo_steps_besides(const parting *p, const int64_t root[2], int without, bool any,
                              synth_divergence *d);

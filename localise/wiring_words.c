@@ -148,8 +148,9 @@ static bool hides(const rule_tensor *t) {
   return any;
 }
 
-/* Operand k of a call hides places: 1 those where it is true, 0 those where it is false, or far
- * below zero; -1: it is no mask. What is chosen where a truth value is true stands behind it. */
+/* Which places operand k of a call hides: 1: those where it is true; 0: those where it is false, or
+ * far below zero; -1: it is no mask. The operand after a selecting truth value is the one that is
+ * chosen where it is true. */
 static int hides_where(const parting *p, int64_t l, uint32_t k, const rule_tensor *x) {
   const rule_term *call = lo_node(p, LEFT, l)->call;
   const rule_operator *o = rule_operator_of(call->u.s);
@@ -314,8 +315,8 @@ static int64_t acting(const parting *p, int side, int64_t at) {
   return at;
 }
 
-/* What the call of `side` multiplies is made of what that of the other side does: it has steps too
- * many. */
+/* Whether the tensor that the product of `side` multiplies is computed from the one that the other
+ * side's product multiplies: then `side` has additional steps. */
 static bool made_of_other(const parting *p, const int64_t pair[2], int side) {
   const rule_tensor *v = lo_value(p, !side, lo_operand(p, !side, pair[!side], 0));
   lo_steps q = {0};
@@ -324,8 +325,8 @@ static bool made_of_other(const parting *p, const int64_t pair[2], int side) {
   return q.begins;
 }
 
-/* A product with a weight that both sides have, of another tensor: the roots need not be the two,
- * where one side does without all that the other's tensor is made of. */
+/* A product with a weight that both sides have, of another tensor. The two products need not be the
+ * roots, where one side leaves out all operators that lead to the other's tensor. */
 static const char *product_of_another(const parting *p, int64_t root, int side,
                                       synth_divergence *d) {
   const synth_graph *o = p->s->graph[!side];

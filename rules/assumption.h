@@ -29,13 +29,13 @@ typedef enum rule_assumption {
   RULE_ASSUMPTIONS /* how many there are */
 } rule_assumption;
 
-/* One word. Static. */
+/* The kind's name, one word. Static. */
 const char *rule_assumption_name(rule_assumption kind);
 /* The assumption in a line. Static. */
 const char *rule_assumption_meaning(rule_assumption kind);
-/* Whether the equality is then said of less than the functions that were captured: of fewer
- * inputs, sizes or orders, not of their last digits, or of a kernel by its definition. What does
- * not weaken it says which tensors of the two sides are one. */
+/* Whether the assumption restricts the claim to less than the captured functions: to fewer inputs,
+ * sizes or orders, to results up to their last digits, or to a kernel by its definition.
+ * Assumptions that do not weaken it say which tensors of the two sides are one. */
 bool rule_assumption_weakens(rule_assumption kind);
 /* The kind of that name. Returns: false where there is none. */
 bool rule_assumption_parse(const char *name, rule_assumption *out);

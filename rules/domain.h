@@ -1,6 +1,6 @@
-/* The domain that a capture, or its user, gives to the values that an input may have. Nothing
- * outside is part of the function that is compared: what is drawn for the input lies inside, on
- * both sides, and a difference outside is none.
+/* The domain that a capture, or its user, gives to the values that an input may have. Values
+ * outside are not part of the function that is compared: the values drawn for the input lie inside,
+ * on both sides, and a difference on other values does not count.
  *
  * A domain is an interval of numbers less some of them; `distinct`: no number stands in the tensor
  * twice; `sorted`: no element of a row is less than the one before; `mask`: zeros and ones, and a
@@ -38,12 +38,12 @@ bool rule_domain_is_open(const rule_domain *d);
 /* Whether it says something about elements together. */
 bool rule_domain_is_joint(const rule_domain *d);
 
-/* Whether they say the same. NULL: nothing is said. */
+/* Whether two domains say the same. NULL: a domain that says nothing. */
 bool rule_domain_same(const rule_domain *a, const rule_domain *b);
 
-/* Sort what is excluded, move the ends of integers' intervals inwards past it, and see that some
- * tensor of this dtype and shape is inside. Returns: in `why` (at most `n` bytes) why none is, else
- * false. `exclude` is written to. */
+/* Sorts the excluded numbers, moves the ends of integers' intervals inwards past them, and checks
+ * that some tensor of this dtype and shape is inside. Returns: in `why` (at most `n` bytes) why
+ * none is, else false. `exclude` is written to. */
 bool rule_domain_settle(rule_domain *d, double *exclude, rule_dtype dtype, const rule_shape *shape,
                         char *why, size_t n);
 
@@ -53,13 +53,13 @@ rule_domain *rule_domain_meet(iso_arena *arena, const rule_domain *a, const rule
                               rule_dtype dtype, const rule_shape *shape, bool *empty);
 
 bool rule_domain_has(const rule_domain *d, double x);
-/* Whether the tensor is inside. Returns: in `why` (may be NULL) what is not, in words. */
+/* Whether the tensor is inside. Returns: in `why` (may be NULL) the reason why not, in words. */
 bool rule_domain_admits(const rule_domain *d, const rule_tensor *t, char *why, size_t n);
 
-/* Change what is outside, in place: numbers are drawn inside the interval (within `low` and `high`
- * as well, where some of it is), masks anew. `form`: how masks are padded, where the domain leaves
- * that open: counted through by the caller. Returns: false where that did not put the tensor
- * inside: another one has to serve. */
+/* Changes the elements that are outside, in place: numbers are drawn inside the interval (within
+ * `low` and `high` as well, where some of it is), masks anew. `form`: how masks are padded, where
+ * the domain leaves that open: counted through by the caller. Returns: false where that did not put
+ * the tensor inside: another one has to serve. */
 bool rule_domain_fit(const rule_domain *d, double low, double high, unsigned form, iso_rng *rng,
                      rule_tensor *t);
 /* The same, and every number is drawn anew. */

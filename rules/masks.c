@@ -1,9 +1,9 @@
-/* Where masks go in a graph: forward, what has masks in it and in which elements; backward, whether
- * all paths end where they vanish.
+/* Where masks go in a graph: forward, which tensors have masks, and in which elements; backward,
+ * whether all paths from them end where masks vanish.
  *
  * Elements are found by running a call on zeros and ones: 1 for a mask and for elements that have
- * one in them, 0 for all other numbers. What moves, chooses or adds numbers gives what is not 0
- * exactly where the result has a mask in it. */
+ * one in them, 0 for all other numbers. An operator that moves, selects or adds numbers then gives
+ * a nonzero element exactly where its result has a mask in it. */
 #include "rules/masks.h"
 #include "rules/operators.h"
 
@@ -72,7 +72,8 @@ static bool reads_masks(const rule_masks *m, const rule_term *t) {
   return false;
 }
 
-/* A tensor with 1 where `from` holds what `mask` says. NULL in `out`: nowhere. */
+/* A tensor with 1 at the elements of `from` for which `mask` is true. NULL in `out`: there are
+ * none. */
 static iso_code marks(const rule_tensor *from, bool (*mask)(rule_dtype, double), rule_tensor **out,
                       iso_error *err) {
   *out = NULL;

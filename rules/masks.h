@@ -5,11 +5,12 @@
  * followed from where it stands through calls that move, choose or add it; it vanishes in a softmax
  * whose rows each keep an element, in an exponential, in a largest element beside others. If one
  * path goes elsewhere (to an output, into a comparison, a product, a clamp) nothing is read. Which
- * elements are masked is found by running the same calls on zeros and ones; what a mask hides may
- * depend on the captured sizes and on inputs that are kept, on nothing that is drawn.
+ * elements are masked is found by running the same calls on zeros and ones; the elements that a
+ * mask hides may depend on the captured sizes and on inputs that are kept, but on no value that is
+ * drawn.
  *
- * That a mask hides what it stands beside also needs that numbers beside it are far from it:
- * rule_masks_bound says how large they are. */
+ * A mask hides its elements only if all numbers beside it are far from it: rule_masks_bound says
+ * how large these are. */
 #ifndef RULES_MASKS_H
 #define RULES_MASKS_H
 

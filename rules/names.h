@@ -1,6 +1,6 @@
 /* Names of the operators that the program itself writes in terms, or asks for by name: a constant
  * stands for the overload that it names, or for the operator with all of its overloads
- * (rule_is_overload). What is true of operators is in rules/operators.def. */
+ * (rule_is_overload). Facts about operators are in rules/operators.def. */
 #ifndef RULES_NAMES_H
 #define RULES_NAMES_H
 

@@ -2,7 +2,8 @@
  *
  * An operator is looked up by its dispatcher's name with overload ("aten::max.dim"). A line names
  * one overload ("max.dim"), or all that have no line of their own ("max"); the namespace aten is
- * left out. What has no line is unlisted: no fact is known of it, and none may be assumed.
+ * left out. An operator without a line is unlisted: no fact is known of it, and none may be
+ * assumed.
  *
  * Facts that can be seen by running an operator are checked so (tests/rules/test_operators.c). To
  * add a fact: a member here, a word in operators.c, and the word in the lines of the table. */
@@ -42,7 +43,7 @@ typedef enum rule_choice {
   RULE_CHOICE_WEIGHT,    /* all of its operand, weighed by exponentials: the largest count most */
   RULE_CHOICE_DISTANCE,  /* a norm: it has a kink at 0 */
   RULE_CHOICE_DIRECTION, /* of a vector: it jumps where that is 0 */
-  RULE_CHOICE_COUNT,     /* of what is not 0 */
+  RULE_CHOICE_COUNT,     /* of elements that are not 0 */
   RULE_CHOICE_CUT,       /* an angle: it jumps where the second operand is below 0 */
   RULE_CHOICE_END,       /* steep where its domain ends */
   RULE_CHOICE_SELECT,    /* by a truth value that it is given */
@@ -205,7 +206,7 @@ typedef struct rule_operator {
   bool accumulates : 1; /* moves numbers, unless an argument says that those of one place add up */
   bool cast : 1;        /* changes the dtype */
   bool elementwise : 1; /* each element is one function of the operands' elements at its place */
-  bool unspecified : 1; /* leaves open what its result holds */
+  bool unspecified : 1; /* its result's elements are not specified (empty) */
   bool collective : 1;  /* joins the ranks' tensors */
   uint8_t table;        /* the argument by whose integers it reads rows of its first; 0: none */
   rule_ends ends;       /* of the integers that argument `index` holds */
@@ -240,7 +241,7 @@ typedef struct rule_operator {
   bool positive : 1;        /* above 0 over the reals: a 0 has underflowed */
   bool nonnegative : 1;     /* never below 0 */
   bool keeps_sign : 1;      /* no more than 0, or no less, where all of its operand are */
-  bool weighs : 1;          /* what minus infinity is given to weighs nothing */
+  bool weighs : 1;          /* an element whose operand is minus infinity weighs nothing */
   bool underflows : 1;      /* may give a 0 that has underflowed, of numbers that are not tiny */
   bool reads_zero_sign : 1; /* tells 0 from -0 */
   bool makes_complex : 1;   /* of real numbers: roots and angles of what it makes read signs of 0 */
@@ -278,7 +279,7 @@ typedef struct rule_operator {
 
   /* For searches. */
   bool relates : 1; /* relations between tensors of two graphs are written with it */
-  const char *sibling[RULE_MOST_SIBLINGS]; /* what is easily mistaken for it, likeliest first: with
+  const char *sibling[RULE_MOST_SIBLINGS]; /* easily mistaken for it, likeliest first: with
                                               an overload, else with that of the call */
 } rule_operator;
 
@@ -286,7 +287,7 @@ typedef struct rule_operator {
 const rule_operator *rule_operator_of(const char *op);
 
 /* Whether each element of an operand goes to its own place in the result, counted from the last
- * dimension: what broadcasts, casts, or computes element by element. */
+ * dimension. True of operators that broadcast, cast, or compute element by element. */
 bool rule_keeps_places(const char *op);
 /* Whether the result is the first operand, and a dimension of one where argument 1 says. */
 bool rule_adds_dimension(const char *op);

@@ -1,4 +1,4 @@
-/* The language of operators, rules and verdicts: what every later stage talks about.
+/* The language of operators, rules and verdicts, which every later stage uses.
  *
  * Ideas and terms
  *   schema   an operator's argument names, types and defaults, by its dispatcher name
@@ -76,8 +76,8 @@ typedef struct rule_schema {
                        rule_draws decides */
 } rule_schema;
 
-/* A table of schemas: the built-in one (PyTorch's operators and the reference kernels), and what a
- * program adds. */
+/* A table of schemas: the built-in ones (PyTorch's operators and the reference kernels), and those
+ * that a program adds. */
 typedef struct rule_schemas rule_schemas;
 /* Owns: the caller frees. Parsed lazily: cheap to make. */
 ISO_MUST_USE iso_code rule_schemas_new(rule_schemas **out, iso_error *err);
@@ -146,8 +146,8 @@ ISO_MUST_USE iso_code rule_call(iso_arena *a, rule_schemas *s, const char *op,
                                 iso_error *err);
 /* The one spelling of `v` as a value of argument `arg`, so that two spellings of one call are one
  * term: an int for a float becomes a float, a number for an int[2] the list of two, a dtype's bare
- * name the dtype, whatever is context none. Errors: ISO_USAGE where `v` cannot stand there;
- * ISO_NOMEM. */
+ * name the dtype; a value that only names the context (a device, a layout) becomes none. Errors:
+ * ISO_USAGE where `v` cannot stand there; ISO_NOMEM. */
 ISO_MUST_USE iso_code rule_arg_value(iso_arena *a, const rule_arg *arg, const rule_term *v,
                                      const rule_term **out, iso_error *err);
 /* Whether the call `t` (complete arguments) draws random numbers: a random operator, unless its
@@ -190,8 +190,9 @@ typedef struct rule_fact {
   bool kept;   /* each row along dimension `along` has a number in it, and not masks alone */
   int64_t along;
 } rule_fact;
-/* What is left of a fact of a tensor of this shape: a mean over no elements is 0/0, whatever is
- * true of all of them. Where it has some, the fact says so. */
+/* The fact for a tensor of this shape. Of a tensor without elements, every statement about all
+ * elements is true and none may be used: a mean over it is 0/0. It loses these, and `some`, which
+ * is set where the shape has elements. */
 rule_fact rule_fact_in_shape(rule_fact f, const rule_shape *shape);
 /* The facts that the domain of an input (may be NULL) states of all its elements. */
 struct rule_domain;
@@ -206,19 +207,19 @@ typedef enum rule_tells {
   RULE_TELLS_OVERFLOW /* whether it is infinite or NaN (isinf, isnan, nan_to_num, x == inf) */
 } rule_tells;
 rule_tells rule_tells_overflow(const rule_term *t, const rule_fact *node);
-/* Whether some operator of the term would see what is undefined. */
+/* Whether some operator of the term would tell an undefined number (NaN, infinity) from others. */
 bool rule_looks_at_undefined(const rule_term *t);
 /* Whether the call reads the sign of a zero (signbit, copysign, atan2). */
 bool rule_reads_zero_sign(const rule_term *call);
 /* Whether the call leaves open which of equal numbers comes first (topk, an unstable sort). */
 bool rule_leaves_ties(const rule_term *call);
-/* Whether `call`, node `node` of a graph (RULE_VAR i: node i), can tell 0 from -0 in what `carries`
- * flags, by node; where it cannot, its own flag says whether its result carries them on. Infinities
- * of quotients count. `fixed`: by node, what is the same on all inputs; that of this node is
- * written. `call` may be NULL (a leaf), whose flags are the caller's. */
+/* Whether `call`, node `node` of a graph (RULE_VAR i: node i), can tell 0 from -0 in an operand
+ * that `carries` flags, by node. Where it cannot, its own flag is set to whether its result carries
+ * such zeros on. Infinities of quotients count. `fixed`: by node, whether it is the same on all
+ * inputs; this node's is written. `call` may be NULL (a leaf), whose flags are the caller's. */
 bool rule_zero_sign_matters(const rule_term *call, bool *fixed, bool *carries, size_t node);
-/* Whether the call reads memory by strides (as_strided): a function only of what lies row by row.
- */
+/* Whether the call reads memory by strides (as_strided): it is a function of its operand only where
+ * that is row-major. */
 bool rule_reads_memory(const rule_term *call);
 /* Whether the result of a call over nodes (RULE_VAR i: node i) surely lies in memory row by row,
  * where no memory format is asked for. `dense`: by node, whether that does. */
@@ -357,8 +358,8 @@ typedef struct rule_verdict {
 } rule_verdict;
 
 enum { RULE_METHOD_TEXT = 192 };
-/* How a rule was shown and what that rests on, as reports say it: "generic element, literals read".
- * Returns: `text`. */
+/* How a rule was shown, and on what assumptions, in the words of reports: "generic element,
+ * literals read". Returns: `text`. */
 const char *rule_verdict_method(const rule_verdict *v, char text[RULE_METHOD_TEXT]);
 
 /* An ordered set of rules without duplicates (same variables, sides and conditions up to names).
@@ -382,8 +383,8 @@ void rule_set_evidence(rule_set *s, size_t i, rule_status status, rule_scope sco
  * of `out`, that of `r`. */
 ISO_MUST_USE iso_code rule_canonical(iso_arena *a, const rule *r, rule *out, uint32_t *from,
                                      uint64_t *hash, iso_error *err);
-/* Equal parts of both sides become one part, so that each is looked at and computed once. What is
- * new is in `a`. Returns: false when there is no memory. */
+/* Equal subterms of both sides become one term, so that each is visited and computed once. New
+ * terms are in `a`. Returns: false when there is no memory. */
 ISO_MUST_USE bool rule_share(iso_arena *a, rule *r);
 /* Values of a rule's sizes and attributes: INT, FLOAT or a LIST of INT. Borrowed. */
 typedef struct rule_assignment {
@@ -391,9 +392,9 @@ typedef struct rule_assignment {
   const char *const *name;
   const rule_term *const *value;
 } rule_assignment;
-/* The rule with these values, in `a`: nothing of it is open then but what has no name. Returns:
- * false in `whole` where a name has no value, an expression is no integer, or a condition does not
- * hold of the doubles as they are; then `out` is no rule. Errors: ISO_NOMEM. */
+/* The rule with these values, in `a`: only parts without a name are open then. Returns: false in
+ * `whole` where a name has no value, an expression is no integer, or a condition does not hold of
+ * the doubles as they are; then `out` is no rule. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code rule_at(const rule *r, const rule_assignment *v, iso_arena *a, rule *out,
                               bool *whole, iso_error *err);
 
@@ -458,8 +459,8 @@ typedef struct rule_oracle {
                      iso_error *err);
   /* The same for a candidate with literal sizes, made as general as its proof stays (literal sizes
    * and attributes become names with conditions; variables keep their order). Returns: in `general`
-   * the rule that `out` is about, `r` itself where nothing could be made general; what is new of it
-   * lives in `a`. May be NULL: rules stay as they are. */
+   * the rule that `out` is about, `r` itself where nothing could be made general; its new parts
+   * live in `a`. May be NULL: rules stay as they are. */
   iso_code (*generalise)(void *ctx, const rule *r, rule_tensor *const *example, iso_arena *a,
                          rule *general, rule_verdict *out, iso_error *err);
   /* Obligations of the rule, as SMT-LIB, which z3 answered as it should. Returns: in `n` how many;

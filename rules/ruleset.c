@@ -1,8 +1,8 @@
 /* An ordered set of rules, each in it once.
  *
  * Two rules are one when their keys are equal: the key is the rule as text with variables, sizes
- * and attributes numbered in the order in which the sides use them. What is claimed of a rule, and
- * its name, are not part of it. Names are kept apart too: rules are reported by name. */
+ * and attributes numbered in the order in which the sides use them. A rule's claimed status and its
+ * name are not part of its key. Names are kept apart too: rules are reported by name. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  * storage; nobody copies to read. A tensor is immutable once another part of the program has seen
  * it, and counted: `rule_tensor_ref` and `rule_tensor_unref` (not atomic: one thread at a time).
  * Always dense and row-major: an operator's strided result is made contiguous where it leaves the
- * shim, because what depends on strides is not part of the function that two captures compute. */
+ * shim, because strides are not part of the function that two captures compute. */
 #ifndef RULES_TENSOR_H
 #define RULES_TENSOR_H
 
@@ -78,7 +78,7 @@ char *rule_shape_print(const rule_shape *s, char *buf, size_t n);
 /* A tensor of zero bytes of its own. Owns: the caller has the one reference. */
 ISO_MUST_USE iso_code rule_tensor_new(rule_dtype dtype, const rule_shape *shape, rule_tensor **out,
                                       iso_error *err);
-/* The same for a caller who fills it: a large one may hold what another tensor left. */
+/* The same for a caller who fills it: its bytes are not set, and may be those of a freed tensor. */
 ISO_MUST_USE iso_code rule_tensor_new_unset(rule_dtype dtype, const rule_shape *shape,
                                             rule_tensor **out, iso_error *err);
 /* A view of memory that `release(owner)` gives back when the last reference goes. On error
@@ -100,13 +100,13 @@ ISO_MUST_USE iso_code rule_tensor_reshape(rule_tensor *t, const rule_shape *shap
 
 /* Bytes from which on it is worth while: smaller ones come from the heap, which keeps its pages. */
 enum { RULE_MEMORY_FROM = 1 << 20 };
-/* A block of `bytes`, with whatever stands in it, aligned to 64; NULL: there is no memory, not even
- * with what was kept. */
+/* A block of `bytes`, not set, aligned to 64; NULL: there is no memory, even after kept blocks were
+ * given up. */
 void *rule_memory_take(size_t bytes);
-/* Let go what rule_memory_take gave for as many bytes. NULL is fine. */
+/* Gives back a block of rule_memory_take, with the size that was asked for. NULL is fine. */
 void rule_memory_give(void *data, size_t bytes);
-/* From now on keep at most so many bytes in all (1.25 GiB without this call); what is above goes
- * back at once. 0: keep nothing. */
+/* From now on keep at most so many bytes in all (1.25 GiB without this call); blocks beyond that go
+ * back to the system at once. 0: keep nothing. */
 void rule_memory_keep(size_t bytes);
 /* Bytes that are kept and nobody uses. */
 size_t rule_memory_kept(void);

@@ -263,7 +263,7 @@ static bool axis_of(const rule_term *call, const rule_operator *o, int64_t *alon
   return t->kind == RULE_INT;
 }
 
-/* Joined along a dimension with a tensor that has numbers alone, each row has one of these: a
+/* A concatenation along a dimension with a tensor that has only numbers has a number in each row: a
  * column of scores that nothing masks. */
 static void note_kept(const rule_term *call, const rule_operator *o, const rule_fact *node,
                       rule_fact *out) {
@@ -282,9 +282,9 @@ static bool takes_kept(const rule_term *call, const rule_operator *o, rule_fact 
          along == x.along;
 }
 
-/* The result where minus infinity is among the operands. Where constants alone decide its places, a
- * row that holds nothing else would do so on every input, and be seen on each of them; a softmax of
- * other rows is a number. What calculates with it otherwise is undefined for all that is known. */
+/* The fact of a result where minus infinity is among the operands. Where constants alone decide its
+ * places, a row of nothing else would be so on every input, and so be seen on every sample; a
+ * softmax of other rows is a number. Any other calculation with it counts as undefined. */
 static void pass_masks(const rule_term *call, bool choice_is_constant, const rule_fact *of,
                        rule_fact *out) {
   const rule_operator *o = rule_operator_of(call->u.s);

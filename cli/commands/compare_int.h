@@ -1,5 +1,4 @@
-/* Private to compare.c, compare_options.c and compare_pair.c: what is asked for, and the pairs of
- * captures that it is asked of. */
+/* Private to the compare command: its options, and the pairs of captures that it compares. */
 #ifndef CLI_COMMANDS_COMPARE_INT_H
 #define CLI_COMMANDS_COMPARE_INT_H
 
@@ -55,7 +54,7 @@ typedef struct view {
   synth_symbol *symbol;
 } view;
 
-/* One pair: its captures and what came out. Owns: cmp_free_pair. */
+/* One pair: its captures and their result. Owns: cmp_free_pair. */
 typedef struct pair {
   cap_graph *graph[2];
   view view[2];
@@ -88,7 +87,7 @@ void cmp_free_pair(pair *p);
 cap_options cmp_inputs_of(const options *o, size_t k);
 iso_code cmp_compare_pair(options *o, size_t k, rule_schemas *schemas, val_engine *engine,
                           const rule_set *known, pair *p, iso_error *err);
-/* Compare what p->graph has, with inputs. */
+/* Compares the graphs in p->graph, whose inputs are settled. */
 iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engine,
                             const rule_set *known, pair *p, iso_error *err);
 /* The rules of a comparison, with their evidence, into a set. */
@@ -96,13 +95,14 @@ iso_code cmp_add_rules(const synth_result *r, rule_set *set, iso_error *err);
 
 /* ---- compare_sizes.c ---- */
 /* Where the captures leave sizes open: look at others. Requires: p was compared. Where they differ
- * at some, p becomes that pair, at the smallest sizes found; p->looked says what was done. */
+ * at some, p becomes that pair, at the smallest sizes found; p->looked lists the sizes that were
+ * tried. */
 iso_code cmp_other_sizes(options *o, size_t k, rule_schemas *schemas, val_engine *engine,
                          const rule_set *known, pair *p, iso_error *err);
 
 /* ---- compare_fold.c ---- */
-/* Which parameters without a counterpart were computed, when a model was loaded, from what the
- * other side has: as lines in p->refinement of an arena of their own. Requires: p was compared. */
+/* Finds parameters without a counterpart that were computed, when a model was loaded, from leaves
+ * of the other side: as lines in `out`, which has an arena of its own. Requires: p was compared. */
 iso_code cmp_find_folds(pair *p, const rule_oracle *oracle, refinement *out, iso_error *err);
 /* Take these lines, and those of the relations file: the graphs change. */
 iso_code cmp_take_folds(const options *o, pair *p, const rule_oracle *oracle, iso_error *err);

@@ -1,5 +1,5 @@
 /* Ranks of one role, decided once: the right capture as a graph of one rank, where that is shown.
- * What is equivalent so is equivalent; anything else is asked of the ranks as they are. */
+ * EQUIVALENT is final; after any other verdict the ranks are compared as they are. */
 #include "cli/commands/compare_int.h"
 
 #include <ctype.h>
@@ -46,8 +46,8 @@ static iso_code add_rules(pair *p, iso_error *err) {
 
 static bool is_of_name(char c) { return isalnum((unsigned char)c) || c == '_' || c == '.'; }
 
-/* What the ranks hold of an output, rearranged, is no relation that could be written down here: the
- * ranks are compared as they are. */
+/* An output whose relation rearranges the parts that ranks hold cannot be written as one relation:
+ * the ranks are compared as they are. */
 static iso_code unsaid(pair *p, const char *output) {
   synth_result *r = p->result;
   r->verdict = SYNTH_UNDECIDED;
@@ -63,8 +63,9 @@ static bool speaks_of(const char *text, const char *name) {
   return false;
 }
 
-/* An output that ranks hold parts of is said to be so: in the graph of one it is the output itself,
- * and of what ranks are left it is what a relation calls by its name. */
+/* The report says of an output that ranks hold parts of how it is put together. With one rank left,
+ * that is its relation; with several left, it explains the name in the relation inferred of
+ * them. */
 static iso_code say_part(pair *p, refined *one, const roles_parts *part, iso_error *err) {
   iso_arena *a = &p->refinement.arena;
   if (p->roles.left > 1) {

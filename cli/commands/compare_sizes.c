@@ -120,9 +120,9 @@ static bool rests_on_no_more(const synth_result *x, const synth_result *y) {
   return x->evidence >= y->evidence;
 }
 
-/* Compare at these sizes. What cannot be done there is noted, also for want of memory, which an
- * operator may ask for that its result does not show (scores of each position with each); only a
- * check of ours that failed is an error. */
+/* Compare at these sizes. A comparison that fails is noted and no error, also where memory ran out,
+ * as an operator may need far more of it than its result shows (scores of each position with each).
+ * Only a failed internal check is an error. */
 static iso_code look(looking *l, const int64_t *value, pair *p, looked_at **out) {
   iso_error err = {0};
   iso_code c = add(l, value, out);

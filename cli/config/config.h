@@ -1,9 +1,9 @@
-/* Settings: what a command's options are where the command line does not say. An option on the
- * command line goes before the variable ISOMER_<OPTION> of the environment, and that before
- * isomer.toml: there the command's table ([compare], [rules.check]) before what it is part of
- * ([rules]) and what stands above the first table. Keys are the long options' names; an option that
- * may be repeated takes a list, and relative files are those beside isomer.toml. docs/settings.md
- * is the manual. */
+/* Settings: values for a command's options that the command line does not give. The command line
+ * takes precedence over the environment's variable ISOMER_<OPTION>, and that over isomer.toml.
+ * There the command's own table ([compare], [rules.check]) takes precedence over the table of its
+ * group ([rules]), and that over keys above the first table. Keys are the long options' names; an
+ * option that may be repeated takes a list, and relative files are those beside isomer.toml.
+ * docs/settings.md is the manual. */
 #ifndef CLI_CONFIG_CONFIG_H
 #define CLI_CONFIG_CONFIG_H
 
@@ -22,7 +22,7 @@ typedef struct config_args {
 /* The arguments of the program with its settings. `argc`, `argv`: main's; --config FILE and
  * --no-config are taken out of them, wherever they stand. Nothing is read where the command line
  * asks for help, or names no command. Owns: config_free, also after an error. Errors: ISO_USAGE,
- * ISO_IO, ISO_FORMAT: what is wrong, with file and line or the variable. */
+ * ISO_IO, ISO_FORMAT, each with file and line, or with the variable. */
 ISO_MUST_USE iso_code config_apply(int argc, char **argv, config_args *out, iso_error *err);
 void config_free(config_args *c);
 

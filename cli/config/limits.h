@@ -1,5 +1,5 @@
 /* Limits on a command: time, memory and the user's patience. They stop a command between two steps;
- * what was reached by then is reported. */
+ * the results so far are reported. */
 #ifndef CLI_CONFIG_LIMITS_H
 #define CLI_CONFIG_LIMITS_H
 
@@ -18,7 +18,7 @@ bool limits_parse_bytes(const char *s, uint64_t *out);
 /* A positive number of seconds. Returns: false when it is none. */
 bool limits_parse_seconds(const char *s, double *out);
 /* From here on the clock runs and SIGINT asks to stop (a second one ends the process). With a limit
- * on memory, what an operator asks for far beyond it is refused by the system. */
+ * on memory, the system refuses an operator's allocation far beyond it. */
 void limits_start(limits *l);
 /* Returns: why to stop, NULL to go on. Static. */
 const char *limits_reached(const limits *l);

@@ -1,5 +1,5 @@
-/* --relations FILE: what a user says of how two captures belong together. A line each; "#" starts a
- * comment:
+/* --relations FILE: a user's statements about how two captures belong together. A line each; "#"
+ * starts a comment:
  *
  *     output LEFT = EXPR       the left output equals this of right outputs; several lines: each
  *     output LEFT = none       it is left out; output none = RIGHT leaves a right one out
@@ -20,9 +20,9 @@
  * with other characters than letters, digits and
  * "._/:$-" are in double quotes. docs/relations.md is the manual.
  *
- * Three steps: the file is read (relations_load), what it leaves open may be inferred and read as
- * further lines (relations_add), and in the end the graphs' results are changed (relations_apply).
- */
+ * Three steps: the file is read (relations_load), relations that it leaves open may be inferred and
+ * read as further lines (relations_add), and in the end the graphs' results are changed
+ * (relations_apply). */
 #ifndef CLI_CONFIG_RELATIONS_H
 #define CLI_CONFIG_RELATIONS_H
 
@@ -74,11 +74,13 @@ ISO_MUST_USE iso_code relations_add(relations *r, const char *line, cap_graph *l
  * its name, is made of nothing else, nobody else of these, and each is used once. Errors:
  * ISO_FORMAT. */
 ISO_MUST_USE iso_code relations_check_names(const relations *r, iso_error *err);
-/* Change both graphs' results as the lines say: they pair by name then, and what an output is of
- * several or in another layout stands behind the right graph as nodes of its own. */
+/* Changes both graphs' results as the lines say, so that they pair by name. An output that is made
+ * of several results, or of one in another layout, is computed by nodes that are appended to the
+ * right graph. */
 ISO_MUST_USE iso_code relations_apply(relations *r, cap_graph *left, cap_graph *right,
                                       iso_error *err);
-/* Add a line about what is left out; `text` lives as long. Returns: false without memory. */
+/* Adds a line about a part that is left out; `text` lives as long as `o`. Returns: false without
+ * memory. */
 bool relations_note(relations *o, const char *text);
 void relations_free(relations *r);
 
@@ -115,9 +117,9 @@ typedef struct relations_held {
   rule_tensor *const *value;
   const rule_oracle *oracle;
 } relations_held;
-/* Whether a stored tensor is what computing the term, which gives `v`, in its dtype may give: each
- * element as far as roundings behind it move it; in `off` how far they are apart, of its largest
- * element. */
+/* Whether a stored tensor may be the result of the term, whose value is `v`, computed in the
+ * tensor's dtype: each element may be off by as much as the roundings that led to it. Returns: in
+ * `off` the distance, relative to the largest element. */
 ISO_MUST_USE iso_code relations_rounded(const relations_held *h, const rule_tensor *stored,
                                         const rule_tensor *v, bool *fine, double *off,
                                         iso_error *err);
@@ -128,7 +130,7 @@ ISO_MUST_USE iso_code relations_values(const cap_graph *g, const bool *only,
                                        const rule_oracle *oracle, rule_tensor ***out,
                                        iso_error *err);
 
-/* cap_agree with what the file says of inputs. */
+/* cap_agree, with the file's lines about inputs. */
 ISO_MUST_USE iso_code relations_agree(const relations *r, cap_graph *left, cap_graph *right,
                                       uint64_t seed, cap_agreement *out, iso_error *err);
 
@@ -139,13 +141,13 @@ bool relations_open(const relations *r, const cap_graph *left, const cap_graph *
                     bool *open);
 /* Whether as many results are left on both sides as no line speaks of. */
 bool relations_fit(const relations *r);
-/* Nothing is known of a left result: it is left out, with what it would pair with. Returns: false
- * without memory. */
+/* Leaves out a left result of which nothing is known, with the right result that it would pair
+ * with. Returns: false without memory. */
 bool relations_leave_out(relations *r, size_t left);
 /* A term over right results (`name`: of each) in the syntax above. Owns: the arena. Returns: NULL
  * when there is no memory, or the term has other operators. */
 const char *relations_print(iso_arena *a, const rule_term *t, const char *const *name);
-/* Whether a term adds no right result to itself: what it says then is put together of parts. */
+/* Whether a term adds no right result to itself: then it puts an output together from parts. */
 bool relations_clean(const rule_term *t);
 /* `s` as it stands in a relations file: in quotes where it needs them. */
 const char *relations_name(iso_arena *a, const char *s);

@@ -139,8 +139,8 @@ static void mark(const rule_term *t, bool *skip) {
   for (uint32_t i = 0; i < t->n; i++) mark(t->child[i], skip);
 }
 
-/* What is said of each of a left input's numbers holds of those that it is put together of, where
- * it has all of them and nothing is computed. */
+/* Bounds on the single numbers of a left input hold of the right inputs that it is put together of,
+ * where it has all of their numbers and none is computed. */
 static iso_code pass_on(const rule_term *t, const rule_domain *d, cap_graph *right,
                         iso_error *err) {
   iso_code c = ISO_OK;

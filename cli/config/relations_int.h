@@ -45,7 +45,7 @@ iso_code rel_expect(rel_reader *r, const char *token);
 /* The output of that name, -1: none. */
 int64_t rel_find_result(const cap_graph *g, const char *s);
 iso_code rel_find_leaf(rel_reader *r, int side, const char *s, uint32_t *out);
-/* A call of `op`, its leading arguments given, that gives `what`. */
+/* A call of `op` with these leading arguments, whose result is of shape and dtype `what`. */
 iso_code rel_call(rel_reader *r, const char *op, const rule_term *const *arg, size_t n,
                   const cap_output *what, rel_tensor *out);
 /* ---- relations.c ---- */
@@ -59,7 +59,7 @@ ISO_MUST_USE iso_code rel_value(const cap_graph *g, const rule_term *t, rule_ten
 /* ---- relations_fold.c ---- */
 /* The word that stands for an operator, NULL: none does. */
 const char *rel_arithmetic_word(const char *op);
-/* Whether a word is one of arithmetic; what stands behind its bracket. */
+/* Whether a word is one of arithmetic; and the rest of its term, after the bracket. */
 bool rel_is_arithmetic(const char *word);
 iso_code rel_arithmetic(rel_reader *r, const char *word, rel_tensor *out);
 

@@ -1,8 +1,9 @@
 /* A strict reader of the part of TOML 1.0 that settings need: comments, [tables] with bare and
  * dotted names, bare and quoted keys, basic and literal strings of one line, integers, floats,
  * booleans, and arrays of strings (over several lines, too). Everything else (dates, inline tables,
- * arrays of tables, dotted keys, strings of several lines, inf and nan) is an error, and so is what
- * TOML forbids: a key or a table given twice, control characters, text that is no UTF-8. */
+ * arrays of tables, dotted keys, strings of several lines, inf and nan) is an error, and so is
+ * anything that TOML forbids: a key or a table given twice, control characters, text that is no
+ * UTF-8. */
 #ifndef CLI_CONFIG_TOML_H
 #define CLI_CONFIG_TOML_H
 

@@ -5,7 +5,7 @@
 #include "capture/capture.h"
 #include "synth/synth.h"
 
-/* How the graphs came to be what was compared. */
+/* How the captures became the graphs that were compared. */
 typedef struct certificate_of {
   const cap_options *from; /* with what the captures were loaded */
   const char *relations;   /* lines about outputs that were inferred */

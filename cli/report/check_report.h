@@ -7,8 +7,8 @@
 
 #include "check/check.h"
 
-/* How each rule was shown, by which steps it is used, and what else the equality rests on. `seed`:
- * of the samples, as the user gave it. */
+/* Prints how each rule was shown, which steps use it, and the assumptions that the equality rests
+ * on. `seed`: of the samples, as the user gave it. */
 void check_report_text(const chk_report *r, uint64_t seed, FILE *f);
 /* "B >= 2, 2 <= T <= 4096": the sizes for which the chain was replayed. Requires: r->symbol.
  * Returns: NULL when there is no memory. */

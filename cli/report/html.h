@@ -13,7 +13,7 @@ void html_put_text(FILE *f, const char *s);
 void html_put_json(FILE *f, const char *s);
 /* The last line of a text report, which is the page's title. */
 const char *html_title(const char *text);
-/* A template, with what belongs at each place "{{NAME}}": put(f, NAME, its length, ctx). */
+/* Writes a template. Each place "{{NAME}}" is filled by put(f, NAME, its length, ctx). */
 typedef void html_place(FILE *f, const char *name, size_t n, const void *ctx);
 void html_fill(FILE *f, const char *page, html_place *put, const void *ctx);
 

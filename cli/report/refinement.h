@@ -1,5 +1,5 @@
-/* Relations that make up the left outputs, inferred or given: in reports, as lines of a
- * relations file, and against what a user expects. */
+/* Relations that make up the left outputs, inferred or given: in reports, as lines of a relations
+ * file, and checked against a user's expectation. */
 #ifndef CLI_REPORT_REFINEMENT_H
 #define CLI_REPORT_REFINEMENT_H
 

@@ -5,8 +5,8 @@
 #include "cli/report/report.h"
 
 /* The script: both regions of the first divergence as functions, the values that they read (drawn
- * from a seed where they are large), the difference of what they compute printed; exit status 1
- * while there is one, 0 once it is mended. Returns: malloc'ed text, NULL when there is no memory.
+ * from a seed where they are large), the difference of their results printed; exit status 1 while
+ * there is one, 0 once it is mended. Returns: malloc'ed text, NULL when there is no memory.
  * Requires: p->r->cut. */
 char *repro_script(const report *p);
 

@@ -18,9 +18,9 @@ typedef struct rules_how {
   const val_options *o;
 } rules_how;
 
-/* Decide each rule: what crashes or hangs in an operator is one rule's `unknown`. Returns: in `out`
- * one entry (report.h) per job, in the order of the jobs, whatever the number of workers; with the
- * names of its obligations. Owns: the caller decrefs. */
+/* Decides each rule. An operator that crashes or hangs makes only its own rule `unknown`. Returns:
+ * in `out` one entry (report.h) per job, in the order of the jobs, whatever the number of workers;
+ * with the names of its obligations. Owns: the caller decrefs. */
 ISO_MUST_USE iso_code rules_check(const rules_job *job, size_t n, const rules_how *how,
                                   json_t **out, iso_error *err);
 

@@ -10,8 +10,8 @@ void rules_comment_refused(FILE *f, const rule_set *set, const char *const *reas
                            const char *mark);
 
 /* One side of a rule as a pattern: how the names that the pattern, the shapes of its variables and
- * the conditions determine get their values, one after the other, and what has then to hold.
- * Literals in the pattern that are not fixed are fresh names. */
+ * the conditions determine get their values, one after the other, and the conditions that must then
+ * hold. Literals in the pattern that are not fixed are fresh names. */
 typedef struct rules_step {
   const char *name;       /* gets the value of `value`; NULL: the condition `value` has to hold */
   const rule_term *value; /* over names that have values, and (dim x k) as the RULE_EXPR "dim" of a
@@ -39,7 +39,7 @@ bool rules_plan_is_real(const rules_plan *p,
                         const rule_term *t); /* an expression in which a real takes part */
 bool rules_plan_has(const rules_plan *p, uint32_t var); /* the variable is in the pattern */
 
-/* ---- code.c: what a plan asks for, as code ---- */
+/* ---- code.c: a plan's steps and conditions, as code ---- */
 typedef struct rules_code {
   FILE *f;
   const rules_plan *p;
@@ -59,10 +59,10 @@ size_t rules_code_index(const rules_plan *p, const char *name);
 bool rules_code_is_list(const rules_plan *p,
                         const char *name); /* an attribute that is a list of integers */
 void rules_code_number(const rules_code *o, const rule_term *t, bool as_real);
-/* The names that the plan computes, and what has to hold, a line each. */
+/* Writes the names that the plan computes, and the conditions that must hold, a line each. */
 void rules_code_steps(const rules_code *o);
 
-/* smtlib.c: what is not proved goes to `refused`. */
+/* smtlib.c: rules that are not proved go to `refused`. */
 iso_code rules_smtlib(FILE *f, const rule_set *set, json_t *refused, iso_error *err);
 /* egg.c */
 const char *rules_egg_refuse(const rule *r);

@@ -22,10 +22,10 @@ ISO_MUST_USE iso_code rules_stats(rule_set *const *set, size_t n_sets, const cha
                                   size_t n_reports, json_t **out, iso_error *err);
 void rules_stats_text(FILE *f, const json_t *stats);
 
-/* The rules for another tool, one of rules_targets. What a target cannot say is left out, and
- * listed in `*refused`, {"name": reason}, and in a comment of the text. `unchecked`: nobody has
- * proved them, which the text says. Owns: the caller frees *text and decrefs *refused. Errors:
- * ISO_USAGE for a target that is not there; ISO_NOMEM. */
+/* The rules for another tool, one of rules_targets. Rules that a target cannot express are left
+ * out, and are listed in `*refused`, {"name": reason}, and in a comment of the text. `unchecked`:
+ * nobody has proved them, which the text says. Owns: the caller frees *text and decrefs *refused.
+ * Errors: ISO_USAGE for a target that is not there; ISO_NOMEM. */
 ISO_MUST_USE iso_code rules_export(const rule_set *set, const char *target, bool unchecked,
                                    char **text, json_t **refused, iso_error *err);
 bool rules_is_target(const char *name);

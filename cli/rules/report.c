@@ -1,5 +1,5 @@
-/* Findings about rules as JSON and text. What the parent prints comes from the JSON that workers
- * send, so that both say the same. */
+/* Findings about rules as JSON and text. The parent prints text from the JSON that workers send, so
+ * that text and JSON agree. */
 #include "cli/rules/report.h"
 
 #include <inttypes.h>

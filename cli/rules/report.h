@@ -8,7 +8,7 @@
 #include "validate/validate.h"
 
 /* One entry of `rules check --json`: name, status, scope, method, float, counterexample, reason and
- * what they rest on. Returns: NULL when there is no memory. */
+ * assumptions. Returns: NULL when there is no memory. */
 json_t *rules_finding_json(const char *file, const rule *r, const val_finding *f,
                            rule_schemas *schemas);
 /* An entry for a rule that could not be decided. */

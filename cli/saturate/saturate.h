@@ -36,8 +36,8 @@ ISO_MUST_USE iso_code sat_extract(const sat_extraction *a, iso_error *err);
 ISO_MUST_USE iso_code sat_import(const char *path, const char *text, size_t n, sat_extraction *a,
                                  iso_error *err);
 
-/* Print what the start terms came to: the smallest equal term of each, and a checked proof that it
- * is equal. */
+/* Prints for each start term the smallest equal term, and a checked proof that the two are
+ * equal. */
 typedef struct sat_shown {
   eg_sat *s;
   const eg_rules *rules;

@@ -233,8 +233,8 @@ static void find_only(const eg_sat *s, const egi_batch *x, const egi_term *t, ui
   }
 }
 
-/* Matches of one batch are applied one after another where somebody else has a say. What they will
- * look up is asked for before: all that this does is to bring it near. */
+/* Matches of a batch are applied one by one where a callback takes part. This looks up beforehand
+ * the entries that they will need, only to bring them into the cache. */
 static void look_ahead(eg_sat *s, egi_batch *x, const eg_pattern *p, size_t n) {
   for (size_t i = 0; s->n_buckets >= FAR && i < p->n_terms; i++) {
     const egi_term *t = &p->term[i];

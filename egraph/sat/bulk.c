@@ -4,9 +4,9 @@
 
 #include "egraph/sat/sat_int.h"
 
-/* Steps of `AHEAD` each: the names of children, their classes, the bucket, and the row that may be
- * equal or what a new one is linked to. What a step finds out, the last one uses: nothing merges in
- * between. From FAR buckets on. */
+/* Prefetching runs in steps of `AHEAD` additions each: the names of children, their classes, the
+ * bucket, and the row that may be equal or that a new row is linked to. Nothing merges in between,
+ * so that the last step may use the results of the earlier ones. Used from FAR buckets on. */
 enum { AHEAD = 8, RING = 4 * AHEAD, MOST = 3, FAR = 1 << 13 };
 
 typedef struct coming {

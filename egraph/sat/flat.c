@@ -4,11 +4,11 @@
  * passes rows of operators that nobody asked for. A long list is copied when a search comes there
  * first: a run per operator (above, per position of the child), each row being its children, above
  * a class its own class before them, and nothing else. Runs are found by a hash of class and slot,
- * so that a search meets only what it asks for. Rows that are fresh come last in a run. What no
- * search comes to is not copied.
+ * so that a search meets only rows of the operator that it asks for. Fresh rows come last in a run.
+ * A list that no search reaches is not copied.
  *
- * Copies are kept as long as the graph stays as it is: under backoff half of all searches find it
- * as the one before left it. */
+ * Copies are kept until the graph changes: under backoff half of all searches find it as the one
+ * before left it. */
 #include <stdlib.h>
 #include <string.h>
 

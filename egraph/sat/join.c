@@ -127,8 +127,8 @@ static bool load(join *j, table *t, size_t at) {
 
 /* ---- the tree, and rows without a partner ---- */
 
-/* A table is an ear where another one has all that it shares with any. What is left at the end is
- * one table, or the core of a circle. */
+/* A table is an ear if one other table has all the variables that it shares with any other.
+ * Removing ears ends with one table (the join is acyclic), or with a cyclic core. */
 static void find_ears(join *j, bool *gone) {
   for (bool again = true; again;) {
     again = false;

@@ -37,12 +37,12 @@ static size_t known_kids(const egi_atom *a, const bool *reg) {
 
 enum { LOOKED_UP, BELOW, ON_THE_WAY, ABOVE, ABOVE_VARIABLE, ABOVE_GROUND, ANYWHERE, RANKS };
 
-/* The smaller the better: looked up, in a class that is known, on the way from the start to the
- * root, above another class that the pattern describes, above one that a variable is bound to,
- * above a ground term, which may have very many parents, anywhere. What is reached from the root is
- * in a class that is known: an operator over many parts that all share something would be gone up
- * to from that for each part, before it is seen that the parts stand in no list together.
- * `way`: by register, whether its class is on the way. */
+/* The rank of an atom as the next step, smaller is better: a lookup; in a known class; on the way
+ * from the start up to the root; above another class that the pattern describes; above a variable's
+ * class; above a ground term, which may have very many parents; anywhere. Classes reached downwards
+ * from the root come before all upward steps: otherwise an operator over many parts that share a
+ * subterm would be reached upwards from that subterm once for each part, before it shows that the
+ * parts are in no list together. `way`: by register, whether its class is on the way. */
 static int rank(const egi_query *q, const egi_atom *a, const bool *reg, const bool *way) {
   if (known_kids(a, reg) == a->n) return LOOKED_UP;
   if (reg[a->cls]) return BELOW;

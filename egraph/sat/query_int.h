@@ -131,15 +131,15 @@ typedef struct egi_mark {
 
 /* Words behind the end that may be written over. */
 enum { EGI_SLACK = 8 };
-/* Room for `n` words or more at the end. Returns: NULL without memory. What is written counts when
- * it is closed. */
+/* Room for `n` words or more at the end. Returns: NULL without memory. Words written there count
+ * only once egi_words_close is called. */
 uint32_t *egi_words_open(egi_words *x, size_t n, uint32_t **end);
 static inline void egi_words_close(egi_words *x, const uint32_t *to) {
   x->last->n = (size_t)(to - x->last->word);
 }
-/* `max` records of `stride` words side by side, or as many as there are, as they were written:
- * where chunks end does not show. Valid until the next call. In `n` how many; 0: no more. Requires:
- * what is written is read by the same strides. */
+/* The next `max` records of `stride` words, or as many as there are, contiguous and in the order of
+ * writing, across the ends of chunks. Valid until the next call. Returns: in `n` how many; 0: no
+ * more. Requires: records are read by the strides by which they were written. */
 const uint32_t *egi_words_take(egi_words *x, size_t stride, size_t max, size_t *n);
 egi_mark egi_words_mark(const egi_words *x);
 void egi_words_rewind(egi_words *x,
@@ -305,11 +305,11 @@ typedef struct egi_team {
   uint32_t first_new_class;
   const egi_limits *limits;
 } egi_team;
-/* Search for all wishes side by side. What is done is what egi_search finds, in its order, and it
- * leaves the graph as that does. Where there is little to do, a limit is near, memory is short or
- * some part is unsure, all is left undone. */
+/* Search for all wishes in parallel. A wish that is `done` has the matches of egi_search, in its
+ * order, and the graph is left as egi_search leaves it. Where there is little to do, a limit is
+ * near, memory is short or the outcome of some part is unsure, no wish is done. */
 void egi_search_shared(const egi_team *team, egi_wish *wish, size_t n);
-/* The operators' lists of all rows brought up to date. Returns: false without memory. */
+/* Brings the operators' lists of rows up to date. Returns: false without memory. */
 bool egi_index(eg_sat *s);
 /* Lists of fresh rows. Returns: false if some are not known, or without memory: search everything
  * then. */

@@ -198,8 +198,9 @@ static enum egi_wanted wanted_of(const run *x, const egi_rule *u) {
 
 enum { GRAIN = 2048, MOST_THREADS = 16 };
 
-/* What is searched for, where other threads may help: not where a callback is asked, or a program
- * is yet to be built, which changes what later searches find copied. */
+/* The search for one rule as a wish that other threads may help with. Not where a callback is
+ * asked, nor where a program is yet to be built: building one changes which lists later searches
+ * find copied. */
 static bool make_wish(run *x, size_t k, size_t limit) {
   const egi_rule *u = &x->r->rule[k];
   x->wish[k] = (egi_wish){0};

@@ -1,14 +1,14 @@
-/* Rules searched by several threads, with what one thread finds, in its order.
+/* Rules searched by several threads, with the matches of one thread, in its order.
  *
  * The graph is only read. Searches are cut where they start, into parts of so many rows; threads
  * take one part after another, each into memory of its own, and the parts are put together in
- * order. Lists copied flat are shared, whoever comes first copies.
+ * order. Lists copied flat are shared: the first thread to need one copies it.
  *
- * What is searched must be what one thread searches, no more: dead rows leave the lists that were
- * copied, and by what is in a list a rebuild goes. So a search that may end at a limit is one part,
- * and so is one that waits little before its atoms are joined. Where it is not clear from the parts
- * that the whole would not have been given up for a join, or a limit of memory or time is near,
- * what was found is thrown away, and one thread searches. */
+ * The threads together must search exactly the lists that one thread searches: copying a list drops
+ * its dead rows, and a rebuild depends on the rows in the lists. So a search that may end at a
+ * limit is one part, and so is one that waits little before its atoms are joined. The matches are
+ * thrown away, and one thread searches, where the parts do not show that one thread would not have
+ * switched to a join, and where a limit of memory or time is near. */
 #include <stdlib.h>
 
 #include "egraph/sat/query_int.h"

@@ -27,7 +27,8 @@ const char *lint_own_fault(const lint_trace *t, const lint_group *g, lint_at at,
 /* Proc `proc` lacks `at`, or has it alone. */
 ISO_MUST_USE iso_code lint_collective_lose(lint_collective_lost *l, lint_at at, uint32_t proc,
                                            bool missing);
-/* Findings of what was lost: one that is in another group is one finding. */
+/* Reports the calls that lost their collective: one that turns up in another group is one
+ * finding. */
 ISO_MUST_USE iso_code lint_collective_report(lint_collective_lost *l);
 /* Sizes of one meeting: inputs against results, splits against splits, the root. */
 ISO_MUST_USE iso_code lint_check_sizes(lint_check *c, const lint_group *g, const lint_at *at,

@@ -1,8 +1,8 @@
 /* The runs of progress.h.
  *
- * No receive takes "any source", so what can happen happens, in whatever order: a line goes on
- * until it must wait, what ends wakes those that wait for it. What is left standing at the end
- * hangs under every schedule. */
+ * No receive takes "any source", so an event that can happen does happen, in any order: a line goes
+ * on until it must wait, and an event that ends wakes the lines that wait for it. A line that still
+ * waits at the end hangs under every schedule. */
 #include "lint/checks/progress.h"
 
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 /* One run of a trace under a progress model.
  *
- * A *line* is what goes on in order: a rank where the host waits (buffered, rendezvous), a stream
- * of a rank where streams do (stream, serial). A *unit* is an operation, or a batch of them, which
- * starts as one. Under the queue models a unit starts when it heads its queue. Times are the
- * earliest possible ones; they do not depend on the order in which the run goes about them. */
+ * A *line* is a sequence of events that run in order: a rank where the host waits (buffered,
+ * rendezvous), a stream of a rank where streams wait (stream, serial). A *unit* is an operation, or
+ * a batch of them, which starts as one. Under the queue models a unit starts when it heads its
+ * queue. Times are the earliest possible ones; they do not depend on the order in which the run
+ * goes about them. */
 #ifndef LINT_PROGRESS_H
 #define LINT_PROGRESS_H
 

@@ -114,8 +114,9 @@ static const char *sentence(lint_kind k) {
   }
 }
 
-/* Whether this is told already. What is in flight lacks one wait, whoever meets it first; and what
- * one event meets of a lane lacks one wait, too. A result that is lost is no race. */
+/* Whether this is reported already. An operation in flight lacks one wait, whoever meets it first;
+ * all the operations of one lane that an event meets lack one wait, too. A lost result is no race,
+ * and is counted apart. */
 static bool is_told(racer *r, lint_kind k, uint32_t now, const use *old, uint32_t waited_for) {
   if (k == LINT_LOST_RESULT) {
     const bool before = r->lost[old->event] || r->told[old->event];

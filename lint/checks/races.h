@@ -1,4 +1,4 @@
-/* Shared by the files about buffers: what an event touches. */
+/* Shared by the files about buffers: the buffers that an event touches. */
 #ifndef LINT_RACES_H
 #define LINT_RACES_H
 

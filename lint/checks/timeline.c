@@ -1,5 +1,5 @@
-/* A run as a picture: when each event begins and ends under the deciding model. What costs nothing
- * takes a little, so that it can be seen and stands behind what it stands behind. */
+/* A run as a picture: when each event begins and ends under the deciding model. An event without
+ * cost gets a short time, so that it can be seen, and after its predecessor. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,9 @@
-/* Values: what a buffer holds is what its reader needs.
+/* Values: whether buffers hold the values that their readers need.
  *
- * "makes" says what a buffer holds after an event, "needs" what it must hold. A message carries
- * what the sender's buffer holds, so that a receive's value is that of the send it meets: a
- * reference, followed when it is asked for. What is not said is unknown, and fits everything. */
+ * "makes" gives the value of a buffer after an event, "needs" the value that it must have. A
+ * message carries the value of the sender's buffer, so that a receive's value is that of its
+ * matching send: a reference, followed when it is asked for. A value that nobody declares is
+ * unknown, and fits everything. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -100,7 +100,7 @@ static const rule_term *call_of(const plc *x, const plc_tuple *t) {
 }
 
 /* operator: collectives are words of captures. Whether ranks exchange parts that they laid out by
- * rank: along one dimension, so that their numbers alone say which parts these are. */
+ * rank. They do so along one dimension, so that only their numbers say which parts these are. */
 static bool exchanges(const rule_term *c) {
   return c && strcmp(c->u.s, "dist::all_to_all") == 0 && c->n == 3 &&
          rule_term_eq(c->child[1], c->child[2]);
@@ -110,7 +110,7 @@ static void doubt(plc_tuple *t, const char *why) {
   if (!t->doubt) t->doubt = why;
 }
 
-/* What a collective's operand was cut by, and what its result is cut by. */
+/* The cause of the cut of a collective's result, where its operand was cut by `was`. */
 static plc_cause met(const plc *x, plc_tuple *t, plc_cause was) {
   const rule_term *c = call_of(x, t);
   if (exchanges(c)) return was == PLC_DATA ? PLC_AWAY : was == PLC_AWAY ? PLC_DATA : was;

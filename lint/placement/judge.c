@@ -209,8 +209,8 @@ static bool helps_alike(plc *x, uint32_t guess, plc_tuple *t, const uint32_t *at
   return false;
 }
 
-/* Another possibility of one guess with which a loose tensor is placed; `only_runs`: with which one
- * rank could run it. */
+/* Looks for another choice of one guess that places a loose tensor; with `only_runs`, that one rank
+ * could run. */
 static bool move_one(plc *x, plc_tuple *t, bool only_runs, uint32_t *runs) {
   uint32_t at[MOST_BEHIND];
   const uint32_t n = guesses_behind(x, t, at), before = t->order;
@@ -273,8 +273,8 @@ static void settle_parts(plc *x) {
   plc_run(x);
 }
 
-/* What ranks exchange may be laid out otherwise for one rank: another reading of what is before it
- * is taken where it lets more be placed, though it places nothing there itself. */
+/* One rank alone may lay out an exchanged tensor in another way. Another guess for a step on the
+ * way to it is kept where more tensors are placed with it, even if this tensor is not. */
 static void settle_exchange(plc *x, plc_tuple *t, uint32_t *runs) {
   uint32_t at[MOST_BEHIND];
   const uint32_t n = guesses_behind(x, t, at);

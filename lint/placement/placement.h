@@ -2,7 +2,7 @@
  *
  * The ranks' program is read as what one rank alone would run: collectives are identities, shards
  * that leaves are declared to be are whole leaves, a literal that grows from rank to rank covers
- * all of them. That *whole* program gives each tensor a value, and what the ranks hold of it is
+ * all of them. That *whole* program gives each tensor a value, of which the ranks hold
  *
  *   R            a replica on each rank
  *   S(dim)       a shard each: their concatenation along `dim` is the whole
@@ -13,9 +13,9 @@
  * Then a rule, "the operator of the shards is the shard of the operator", decides; it is proved or
  * refuted by the same oracle as in a comparison. No operator is looked up for this.
  *
- * An output that is not what it is declared to be is a fault, and the first tensor on the way to
- * it that fits nowhere is its place. What is found is mended in the values, and the rest is run
- * again: consequences of a fault are no findings. */
+ * An output that is not placed as declared is a fault. Its location is the first tensor on the way
+ * to it that has no placement. The fault is then mended in the values and the steps after it are
+ * run again, so that its consequences are no findings. */
 #ifndef LINT_PLACEMENT_PLACEMENT_H
 #define LINT_PLACEMENT_PLACEMENT_H
 

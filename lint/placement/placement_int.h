@@ -1,4 +1,4 @@
-/* Private to lint/placement/: what the ranks hold, and what is known of it.
+/* Private to lint/placement/: the ranks' tensors, and the facts known of them.
  *
  * A *tuple* is one tensor of the program: a node for each rank. A *step* is a tuple of the same
  * operator on each rank. A tuple's *whole* is its value in the program of one rank. */
@@ -60,8 +60,8 @@ typedef enum plc_state {
   PLC_UNKNOWN  /* it has no whole */
 } plc_state;
 
-/* What cuts a tensor along an axis: nothing, or parameters; inputs, as along their rows; or what an
- * exchange made of these. */
+/* The cause of a tensor's cut along an axis. PLC_UNCUT: none, or parameters. PLC_DATA: inputs,
+ * along their rows. PLC_AWAY: an exchange of such parts. */
 typedef enum plc_cause { PLC_UNCUT, PLC_DATA, PLC_AWAY } plc_cause;
 
 /* One attempt at a whole call: which of its integers are other ones than the ranks'. */
@@ -262,7 +262,7 @@ const rule_term *plc_from_end(plc *x, const plc_tuple *t, const rule_term *call,
 /* Whether a step within so many before it was read as one with a size of 1 that is larger for one
  * rank alone: there may be a better reading. */
 bool plc_grew_one(const plc *x, const plc_tuple *t, uint32_t depth);
-/* Whether it compares or bounds integers by what may be a number of a rank's rows. */
+/* Whether it compares or bounds integers by a number that may count a rank's rows. */
 bool plc_is_bounded(const plc *x, const plc_tuple *t);
 /* Whether a literal of its call may be a size. */
 bool plc_has_sizes(const plc *x, const plc_tuple *t);
@@ -330,42 +330,44 @@ void plc_prove(plc *x);
 
 /* ---- judge.c ---- */
 void plc_judge(plc *x);
-/* A step that fits nothing, whatever the outputs have to be, and is made of x->among_from. */
+/* Judges steps only, not outputs: finds a step that has no placement and depends on
+ * x->among_from. */
 void plc_judge_steps(plc *x);
 
 /* ---- some.c ---- */
 /* Whether it reads integers that were computed with literals: a row's number in a rank's part of a
- * table, say, of which it is not known what it would be in the whole. */
+ * table, say, whose value in the whole is not known. */
 bool plc_reads_numbers(const plc *x, const plc_tuple *t);
-/* Whether each rank takes a part of its shard, or of what it computes of it, to exchange it, and
- * for nothing else: neighbours need it, and one rank alone would not take it. */
+/* Whether each rank takes a part of its shard, or of a tensor computed from it, only to exchange
+ * it: neighbours need that part, and one rank alone would not take it. */
 bool plc_is_exchanged(const plc *x, const plc_tuple *t);
 /* Whether it is a piece of a rank's shard, all pieces of which are used: ranks go through their
  * shards piece by piece. */
 bool plc_is_piece(const plc *x, const plc_tuple *t);
-/* Whether ranks have what other ranks sent them, and not all the same: they pass it round, and one
- * rank alone would not. */
+/* Whether ranks hold tensors that other ranks sent them, and not all the same one: they pass them
+ * round, as one rank alone would not. */
 bool plc_is_passed(const plc *x, const plc_tuple *t);
-/* What ranks pass round before it, each another part; NULL: nothing. `seen` as below. */
+/* A tensor among its operands, or theirs, whose parts the ranks pass round; NULL: none. `seen` as
+ * below. */
 const plc_tuple *plc_passed_behind(const plc *x, const plc_tuple *t, bool *seen);
-/* Whether a collective that fits nothing stands before it, or a step of those above, or what ranks
- * pass round, so that what one rank would have there is not known. `seen`, false for each tuple, is
- * used. */
+/* Whether one rank's value of it is unknown because of a tensor that it depends on: the unplaced
+ * result of a collective, one of the steps above, or a tensor that ranks pass round. `seen`, false
+ * for each tuple, is used. */
 bool plc_is_behind(const plc *x, const plc_tuple *t, bool *seen);
 /* Whether rows that the ranks took apart themselves meet in another order than those of the whole,
  * and are moved at once: the program may put them in order. */
 bool plc_is_reordered(const plc *x, const plc_tuple *t);
-/* Of what some ranks add, the operand of which each rank has a part, while the other ranks go on
- * with the other operand. NULL: it is not so. */
+/* The operand of an addition by some ranks of which each rank has a part, where the other ranks go
+ * on with the other operand alone. NULL: there is none. */
 const plc_tuple *plc_lost_parts(const plc *x, const plc_tuple *t);
 void plc_blame_lost(plc *x, const plc_tuple *t, const plc_tuple *lost);
-/* Of which sum, of which each rank has a part, each rank takes its own rows and no one another's.
- * NULL: it is not so. */
+/* The partial sum of which each rank takes its own rows without adding the others' parts. NULL:
+ * there is none. */
 const plc_tuple *plc_part_of_sum(const plc *x, const plc_tuple *t);
 void plc_blame_part(plc *x, const plc_tuple *t, const plc_tuple *of);
 
 /* ---- doubt.c ---- */
-/* Notes what cuts a tensor that was just placed, and what is doubtful of it. */
+/* Notes the causes of the cuts of a tensor that was just placed, and the doubts about it. */
 void plc_follow_cuts(const plc *x, plc_tuple *t);
 /* Whether something on the way to it is read doubtfully, so that it is no fault. */
 bool plc_is_doubtful(plc *x, const plc_tuple *t);
@@ -388,7 +390,7 @@ bool plc_goes_into(const plc *x, const plc_tuple *t, const plc_tuple *u, bool *s
 void plc_blame(plc *x, plc_tuple *t);
 /* The same for one that has no whole, if that is a fault. */
 void plc_blame_unfit(plc *x, plc_tuple *t);
-/* A finding at an output that is not what it is declared to be. */
+/* A finding at an output that is not placed as declared. */
 void plc_blame_output(plc *x, const plc_output *o);
 /* A finding at a gradient that is `scale` times its loss's derivative. */
 void plc_blame_gradient(plc *x, const plc_output *o, double scale);

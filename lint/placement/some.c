@@ -1,5 +1,5 @@
-/* What some ranks do, and others leave out; and numbers of which it is not known what one rank
- * alone would have. */
+/* Steps that some ranks take and others leave out, and numbers whose value on one rank alone is not
+ * known. */
 #include <stdlib.h>
 #include <string.h>
 

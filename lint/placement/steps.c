@@ -208,8 +208,9 @@ static const char *rest_of(const plc *x, uint32_t i) {
   return n->kind == CAP_OP && plc_node_rank(n, &rank) ? strchr(n->id, '_') : NULL;
 }
 
-/* The first leaf on the way to a node that only some ranks have, as those of an optimizer's state
- * that each has a part of; PLC_NONE: there is none. What ranks meet for is nobody's own. */
+/* The first leaf that only some ranks have and that a node depends on, such as an optimizer's state
+ * of which each rank has a part; PLC_NONE: there is none. Results of collectives count as
+ * common. */
 static uint32_t own_leaf(const plc *x, const uint32_t *own, const rule_term *t) {
   uint32_t first = t->kind == RULE_VAR ? own[t->u.i] : PLC_NONE;
   for (uint32_t i = 0; i < t->n; i++) {

@@ -1,9 +1,9 @@
 /* The ranks at one place along an axis, as a program of their own.
  *
  * Where the whole program cannot be read, as where ranks take the parts that they would have along
- * another axis, one group of it often can. What meets ranks beyond the group is left out, and what
- * the group gives to that are its outputs; nothing is said of where those have to lie, so that only
- * steps are found that fit nothing. */
+ * another axis, one group of it often can. Collectives with ranks outside the group are left out,
+ * and the tensors that the group gives to them become its outputs. Nothing declares how those must
+ * be placed, so that only unplaced steps are found. */
 #include <stdlib.h>
 #include <string.h>
 

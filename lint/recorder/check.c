@@ -1,8 +1,8 @@
 /* Where a hang starts, from what the ranks' recorders kept.
  *
  * In each group the collectives of equal number are held against each other, up to the first that a
- * member lacks while others wait in it. Who lacks it may itself wait in another group: then that
- * one is where to look. What is left at the end is a rank that never came, or a circle. */
+ * member lacks while others wait in it. A member that lacks it may itself wait in another group:
+ * then the cause is in that group. Following this ends at a rank that never came, or in a cycle. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

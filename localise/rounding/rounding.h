@@ -64,9 +64,9 @@ typedef struct rounding {
   iso_arena arena;     /* private */
 } rounding;
 
-/* Measure. `r`: the comparison's result for these two graphs; of `o` the seed, and what says when
- * to stop. Operators that cannot run in their captured dtypes are no error: `missing` says so, as
- * it does where all was stopped. Owns: rounding_free. Errors: ISO_NOMEM. */
+/* Measure. `r`: the comparison's result for these two graphs. Of `o` only the seed and the stop
+ * callback are read. Operators that cannot run in their captured dtypes are no error: `missing`
+ * says so, as it does where all was stopped. Owns: rounding_free. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code rounding_measure(const synth_graph *left, const synth_graph *right,
                                        const synth_result *r, const rule_oracle *oracle,
                                        const synth_options *o, rounding *out, iso_error *err);

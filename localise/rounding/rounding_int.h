@@ -23,8 +23,8 @@ int lr_digits(rule_dtype d);
 
 /* ---- cuts.c ---- */
 
-/* A tensor that both sides hold in one dtype. What rounding does between two cuts is seen by
- * itself: runs start anew there from the exact value, rounded to the dtype. */
+/* A tensor that both sides hold in one dtype. Rounding between two cuts is measured by itself: at
+ * each cut runs start anew from the exact value, rounded to the dtype. */
 typedef struct lr_cut {
   uint32_t node[2];              /* the first of each side */
   double error[2];               /* of the captured run, from the inputs on */
@@ -67,8 +67,8 @@ iso_code lr_run_with(lr_cuts *c, int side, const bool *marked, double *moved, is
 void lr_values_free(const lr_cuts *c, int side, lr_values *v);
 
 /* ---- losses.c ---- */
-/* Where a side loses digits that the other keeps. `pair`: what was measured of the outputs.
- * Returns: in `out` those that the outputs show. Requires: both sides were run. */
+/* Where a side loses digits that the other keeps. `pair`: the measurements of the outputs. Returns:
+ * in `out` the losses that show in the outputs. Requires: both sides were run. */
 iso_code lr_find_losses(lr_cuts *c, const rounding_output *pair, rounding *out, iso_error *err);
 
 /* ---- words.c ---- */
@@ -78,8 +78,8 @@ typedef struct lr_region {
   const uint32_t *node; /* ascending */
   size_t n;
 } lr_region;
-/* Words for how side `side` loses digits, and for what the other does; "": nothing is said. NULL:
- * no memory. */
+/* Words for how side `side` loses digits, and for the other side's way of computing there; "":
+ * nothing is said. NULL: no memory. */
 typedef struct lr_words {
   uint32_t node; /* the operator that loses them */
   const char *what, *other;

@@ -14,7 +14,7 @@ static inline const char *plc_place_of(plc *x, const plc_tuple *t) {
 const char *plc_reduction(const plc *x, const plc_tuple *t);
 
 /* ---- added.c ---- */
-/* Whether the ranks' sum has too often what does not depend on their parts. */
+/* Whether the ranks' sum contains a summand once per rank that does not depend on their parts. */
 bool plc_added_on_each(plc *x, const plc_tuple *t);
 
 /* ---- scale.c ---- */
@@ -22,14 +22,14 @@ bool plc_added_on_each(plc *x, const plc_tuple *t);
 const plc_tuple *plc_scaled_by(const plc *x, const plc_tuple *t);
 /* Whether the scale of `t` rests on how a literal is read; then nothing is decided. */
 bool plc_ambiguous(plc *x, const plc_tuple *t);
-/* Whether what a collective has too often is divided by a number that may be the ranks', between it
- * and `t`; then nothing is decided. */
+/* Whether, between a collective that counts a summand too often and `t`, there is a division by a
+ * number that may be the number of ranks. Then nothing is decided. */
 bool plc_divided_again(plc *x, const plc_tuple *t);
-/* The same of what is added on every rank. */
+/* The same for a summand that is added on every rank. */
 bool plc_divided_before(plc *x, const plc_tuple *t);
 void plc_blame_scale(plc *x, const plc_tuple *by, bool gradient, const char *what);
-/* A step that divides the whole by a number of ranks, or multiplies it, and is what `t` is scaled
- * by. Returns: whether there is one. */
+/* Blames a step that divides or multiplies the whole by a number of ranks, and so explains the
+ * scale of `t`. Returns: whether there is one. */
 bool plc_blame_count(plc *x, const plc_tuple *t, bool gradient);
 
 #endif

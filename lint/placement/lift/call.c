@@ -1,6 +1,7 @@
 /* A step of the ranks as a call of the whole program.
  *
- * It has the ranks' operator and attributes. What differs from rank to rank covers all ranks. */
+ * The call has the ranks' operator and attributes. A literal that differs from rank to rank becomes
+ * one that covers all ranks. */
 #include <math.h>
 #include <stdlib.h>
 

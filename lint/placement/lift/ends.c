@@ -1,5 +1,6 @@
-/* What is seen from how a program is written. Places that it counts from the end: the last token of
- * a shard is not that of the whole. Sizes of 1, which are seldom a rank's part of more. */
+/* Facts that only the program's text shows. Places that it counts from the end: the last token of a
+ * shard is not the last of the whole. Sizes of 1: they are seldom a rank's part of a larger
+ * size. */
 #include <string.h>
 
 #include "lint/placement/placement_int.h"

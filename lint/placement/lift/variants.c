@@ -120,8 +120,8 @@ static void add(variants *all, uint32_t n, const uint32_t *slot, const double *b
   for (uint32_t i = 0; i < n; i++) v->slot[i] = (uint8_t)slot[i], v->by[i] = by[i];
 }
 
-/* What ranks exchange they lay out by rank first, and one rank alone has one of these: its share of
- * the other dimensions is larger. */
+/* Variants for tensors that ranks exchange. Ranks lay these out with a leading dimension by rank,
+ * of which one rank alone has size 1; its other dimensions are larger instead. */
 static void list_exchanged(const plc *x, uint32_t n, uint32_t axes, variants *all) {
   for (uint32_t a = 0; a < x->mesh.n_axes; a++) {
     const double by[3] = {1.0 / x->mesh.size[a], x->mesh.size[a], x->mesh.size[a]};
