@@ -172,8 +172,8 @@ static iso_code open_outputs(state *s, const pairing *p, size_t n_pairs, st_goal
   return c;
 }
 
-/* No candidate is left, and the outputs may yet be equal: what the rules say of terms that stand in
- * neither graph. What that joins may be what other candidates were short of. */
+/* No candidate is left, and the outputs may yet be equal by rules about terms of neither graph.
+ * Classes that saturation joins may be the ones that other candidates lacked. */
 static iso_code saturate(state *s, const pairing *p, size_t n_pairs, iso_error *err) {
   enum { ROUNDS = 4 };
   st_goal *open = calloc(n_pairs + 1, sizeof *open);

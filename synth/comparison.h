@@ -63,7 +63,7 @@ typedef struct group {
   int32_t next; /* in its place; -1: the last */
 } group;
 
-/* A rule applied: what a WHY_RULE merge points at. */
+/* An application of a rule. WHY_RULE merges point at one. */
 typedef struct premise { /* two e-nodes whose equality a match relied on */
   eg_node a, b;
 } premise;
@@ -245,7 +245,7 @@ typedef struct st_leaves {
                          that were; then nothing is equivalent */
 } st_leaves;
 
-/* Ranks of one side that hold in parts what the other side holds whole (rank_sums.c).
+/* Ranks of one side that hold parts of tensors that the other side holds whole (rank_sums.c).
  *
  * Invariant: `linking` is set while shards are linked, which is not done again inside. */
 typedef struct st_ranks {
@@ -310,7 +310,7 @@ typedef struct st_assumptions {
   size_t n, cap;
 } st_assumptions;
 
-/* One comparison. Its parts are above; what is here is read by all of them. */
+/* One comparison. Its parts are above; the other members here are read by all of them. */
 typedef struct state {
   const synth_graph *graph[2];
   const rule_oracle *oracle;
@@ -359,7 +359,7 @@ double synth_clock(void);
 double synth_cpu_clock(void); /* of the process: what the rest of the machine does is not in it */
 /* Deciding the rule `title` has used the processor since `cpu_from`. */
 void st_note_cost(state *s, const char *title, double cpu_from);
-/* Input sets that were captured: those behind them were drawn inside domains. */
+/* The number of input sets that were captured: later ones were drawn inside domains. */
 static inline size_t st_n_captured(const state *s) {
   const size_t n = s->graph[LEFT]->n_captured;
   return n && n < s->n_sets ? n : s->n_sets;

@@ -12,17 +12,17 @@ typedef struct pairing {
 } pairing;
 
 /* ---- compare.c ---- */
-/* Room for what is known of the two graphs. Owns: st_state_free, and `p` by free. */
+/* The comparison's state for the two graphs. Owns: st_state_free, and `p` by free. */
 iso_code st_prepare(state *s, pairing **p, iso_error *err);
-/* One e-graph of both, leaves related and drawn, everything with its values. */
+/* Builds one e-graph of both, with leaves related and drawn, and values for all nodes. */
 iso_code st_fill(state *s, bool *const live[2], iso_error *err);
 void st_state_free(state *s);
 /* The chain of a certificate, where one was asked for and the outputs have met. */
 iso_code st_write_chain(state *s, const pairing *p, iso_error *err);
 
 /* ---- admit.c ---- */
-/* The nodes in the comparison's own spelling; which of them the outputs depend on; what cannot be
- * compared is refused. */
+/* The nodes in the comparison's own spelling; which of them the outputs depend on; refuses graphs
+ * that cannot be compared. */
 iso_code st_look_over(state *s, synth_graph own[2], bool *live[2], iso_error *err);
 
 /* ---- outputs.c ---- */
@@ -32,7 +32,7 @@ bool st_outputs_met(state *s, const pairing *p, size_t n);
  * `apart`. */
 iso_code st_outputs_agree(state *s, const pairing *p, bool *apart, bool *equal, iso_error *err);
 /* The same over the real numbers: where float64 tells the outputs apart on a draw, many digits may
- * say that rounding did. What they are made of may be equal all the same. */
+ * show that rounding did. They may still be equal. */
 iso_code st_outputs_hold_as_numbers(state *s, const pairing *p, bool *apart, bool *equal,
                                     iso_error *err);
 

@@ -21,8 +21,8 @@ typedef struct synth_index synth_index;
 ISO_MUST_USE iso_code synth_index_new(rule_tensor *const *source, const char *const *name, size_t n,
                                       rule_schemas *schemas, synth_index **out, iso_error *err);
 void synth_index_free(synth_index *x);
-/* Large tensors are read in at most so many threads; without this call, in one. What is found does
- * not depend on it. */
+/* Large tensors are read in at most so many threads; without this call, in one. Results do not
+ * depend on the number of threads. */
 void synth_index_threads(synth_index *x, unsigned threads);
 
 typedef struct synth_relation {
@@ -82,8 +82,8 @@ typedef struct synth_output {
   const char *relation; /* what a user gave for it, in words: for the report; NULL: nothing */
 } synth_output;
 
-/* A user's relation for a leaf of the left graph: its relation to leaves of the right one, in place
- * of what values and names would give. A leaf may have several. */
+/* A user's relation of a leaf of the left graph to leaves of the right one, in place of one found
+ * by values and names. A leaf may have several. */
 typedef struct synth_given {
   uint32_t left;
   const rule_term *term;   /* RULE_VAR i is right node i; NULL: it is related to nothing */
@@ -284,9 +284,9 @@ struct synth_leaf_ref {
   uint32_t node;
 };
 
-/* The chain from the left outputs to the right ones, for whoever wants to check it
- * (docs/certificate.md says what each step claims). Terms are numbered; a term is a node of a
- * captured graph, or a call whose RULE_VAR i is term i, i smaller. */
+/* The chain from the left outputs to the right ones, for an independent check (docs/certificate.md
+ * has the claim of each step). Terms are numbered; a term is a node of a captured graph, or a call
+ * whose RULE_VAR i is term i, i smaller. */
 typedef struct synth_cert_term {
   const rule_term *call; /* NULL: captured node `node` of the left (right) graph */
   bool right;
@@ -431,9 +431,9 @@ ISO_MUST_USE iso_code synth_compare(const synth_graph *left, const synth_graph *
                                     synth_result **out, iso_error *err);
 void synth_result_free(synth_result *r);
 
-/* ---- how outputs are put together ----
- * A relation is clean where it rearranges right outputs or adds up what ranks hold: made of
- * dist::all_reduce of a list, cat, slice, permute, reshape and sizes 1 only. */
+/* ---- how outputs are put together ---- A relation is clean where it rearranges right outputs or
+ * adds up the ranks' tensors: made of dist::all_reduce of a list, cat, slice, permute, reshape and
+ * sizes 1 only. */
 
 typedef struct synth_found {
   uint32_t left;         /* output */
@@ -457,9 +457,9 @@ typedef struct synth_refinement {
 } synth_refinement;
 
 /* Find the right outputs that each left output with `open` set is made of, as the values of both
- * graphs on captured and drawn inputs suggest. `hoped`: what a user expects, tried first. It is a
- * proposal, for synth_compare to justify. Where the graphs cannot be run nothing is found. Owns:
- * synth_refinement_free. */
+ * graphs on captured and drawn inputs suggest. `hoped`: the relation that a user expects, tried
+ * first. The result is a proposal, for synth_compare to justify. Where the graphs cannot be run
+ * nothing is found. Owns: synth_refinement_free. */
 ISO_MUST_USE iso_code synth_infer(const synth_graph *left, const synth_graph *right,
                                   const rule_oracle *oracle, rule_schemas *schemas,
                                   const synth_options *o, const bool *open,
@@ -473,7 +473,7 @@ bool synth_same_stem(const char *a, const char *b);
 
 /* ---- parameters that were computed when a model was loaded (folds/) ---- */
 
-/* A parameter of one side as what tensors of the other gave, up to rounding. */
+/* A parameter of one side as computed from tensors of the other, up to rounding. */
 typedef struct synth_fold {
   bool right; /* the parameter is of the right graph */
   uint32_t leaf;
@@ -485,9 +485,9 @@ typedef struct synth_folds {
   const synth_fold *of;
   size_t n;
 } synth_folds;
-/* Proposes from what parameters of `open` may have been computed. `value`: of both sides, by node,
- * in float64, of leaves that are no inputs and what is computed from such alone; NULL: none. It is
- * a proposal: whoever takes it holds it against the values. What is found lives in `a`. */
+/* Proposes computations from which parameters of `open` may have come. `value`: of both sides, by
+ * node, in float64, for leaves that are not inputs and nodes computed from such alone; NULL: none.
+ * The caller must check each proposal against the values. They live in `a`. */
 ISO_MUST_USE iso_code synth_find_folds(const synth_graph *const graph[2],
                                        rule_tensor *const *const value[2],
                                        const struct synth_leaf_ref *open, size_t n_open,

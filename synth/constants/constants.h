@@ -6,16 +6,16 @@
 
 /* ---- constants.c ---- */
 iso_code st_relate_constants(state *s, iso_error *err);
-/* One of a class's members is of that side, or a part of what is. */
+/* Whether a member of the class is of that side, or is part of a constant of that side. */
 bool st_constant_on(state *s, eg_node e, int side);
-/* Whether something that is no constant is made of it. */
+/* Whether a call that is no constant reads it. */
 bool st_feeds_values(state *s, eg_node e);
 /* A table in which each element is repeated in place (cos, cos, ...), by the elements as they are
  * once. */
 iso_code st_relate_repeated(state *s, synth_index *x, const rule_tensor *t, synth_relation *rel,
                             iso_error *err);
-/* A constant of `side` was related to a layout `term` of all[0 .. n): flag what needs no relation
- * any more. */
+/* A constant of `side` was related to a layout `term` of all[0 .. n): flags the constants that need
+ * no relation any more. */
 iso_code st_mark_related(state *s, const eg_node *all, size_t n, const rule_term *term, int side,
                          bool *related, iso_error *err);
 /* NULL where there is none. */

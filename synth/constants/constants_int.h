@@ -27,7 +27,7 @@ bool cn_alike(const state *s, eg_node a, eg_node b);
 bool cn_identical(const state *s, eg_node a, eg_node b);
 iso_code cn_note(state *s, eg_node l, eg_node r, const char *relation, iso_error *err);
 /* Two that agree to 2 ulp, as same_constants has it: equal, or apart by nothing but rounding. That
- * is noted. `relation`: what `b` is, NULL: itself. */
+ * is noted. `relation`: `b` in words, as a layout of a captured constant; NULL: it is one. */
 iso_code cn_note_agreement(state *s, eg_node a, eg_node b, const char *relation, bool *fine,
                            iso_error *err);
 /* Two inputs that were captured with the same values are two inputs all the same. */
@@ -37,7 +37,7 @@ bool cn_two_inputs(state *s, eg_node a, eg_node b);
 iso_code cn_merge(state *s, eg_node a, eg_node b, iso_error *err);
 
 /* ---- layouts.c ---- */
-/* Constant `self` of those at hand as a layout of the other side's; `smaller`: only of what holds
+/* Constant `self` of those at hand as a layout of the other side's; `smaller`: only of ones with
  * fewer elements. */
 iso_code cn_relate_layout(state *s, const cn_list *at, size_t self, bool smaller, iso_error *err);
 

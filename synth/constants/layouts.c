@@ -1,6 +1,6 @@
-/* Layouts of constants that agree up to rounding. The relation engine compares bits: numbers of the
- * sources that are within 2 ulp of one of the target's become that one first. What comes out is
- * checked against the true values. */
+/* Layouts of constants that agree up to rounding. The relation engine compares bits: so numbers of
+ * the sources within 2 ulp of one of the target's are first replaced by that one. The relation
+ * found so is checked against the true values. */
 #include "synth/constants/constants_int.h"
 #include "rules/names.h"
 #include "synth/constants/constants.h"

@@ -1,6 +1,6 @@
 /* Constants in other precisions: in float64 all through, with some steps rounded, by another
- * formula for the same numbers, and with each rounding's error drawn. What of these a stored table
- * agrees with tells how it may have come to be. */
+ * formula for the same numbers, and with each rounding's error drawn. The variant that a stored
+ * table agrees with tells how the table may have been computed. */
 #include "synth/constants/precision.h"
 #include "rules/operators.h"
 #include "synth/joint/joint.h"

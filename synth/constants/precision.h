@@ -1,4 +1,4 @@
-/* Private to synth/: what a constant is in other precisions than the captured one. */
+/* Private to synth/: values of a constant in precisions other than the captured one. */
 #ifndef SYNTH_CONSTANTS_PRECISION_H
 #define SYNTH_CONSTANTS_PRECISION_H
 

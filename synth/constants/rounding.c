@@ -36,7 +36,8 @@ static bool floating(const search *x, eg_node e) {
 
 /* ---- joining two ---- */
 
-/* What was read with more digits moved from what was captured. */
+/* The value by which a constant is remembered. Where both were read with more digits and so became
+ * one, that is the captured value, from which the reading moved it. */
 static iso_code remember_value(state *s, const eg_node of[2], int k, rule_tensor **out,
                                iso_error *err) {
   rule_tensor *v[2] = {st_val(s, of[0], 0), st_val(s, of[1], 0)};
@@ -82,8 +83,8 @@ iso_code st_note_rounded(state *s, eg_node l, eg_node r, const char *relation, i
   return remember(s, l, r, err);
 }
 
-/* `of`: what stands on the other side, or a layout of it; `relation`: that in words, NULL: it is
- * itself. */
+/* `of`: the other side's constant, or a layout of it; `relation`: the layout in words, NULL: the
+ * constant itself. */
 static iso_code join(search *x, eg_node target, eg_node of, const char *relation, rx_fit fit,
                      iso_error *err) {
   state *s = x->s;

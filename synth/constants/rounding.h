@@ -13,8 +13,8 @@ typedef enum rx_fit {
 /* Whether rounding explains that two constants of one shape differ. */
 iso_code rx_explained(state *s, eg_node a, eg_node b, rx_fit *fit, iso_error *err);
 
-/* Note that two constants are taken to be one although rounding tells them apart; `relation`: what
- * the auxiliary one of them is, or NULL. */
+/* Notes that two constants are taken to be one although they differ by rounding; `relation`: in
+ * words the one that is a layout of captured constants, or NULL. */
 iso_code st_note_rounded(state *s, eg_node l, eg_node r, const char *relation, iso_error *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* Private to folds/: what a parameter may have been computed from when its model was loaded. */
+/* Private to folds/: computations from which a parameter may have come when its model was
+ * loaded. */
 #ifndef SYNTH_FOLDS_FOLDS_H
 #define SYNTH_FOLDS_FOLDS_H
 

@@ -1,7 +1,7 @@
-/* Sums that cancel. What float64 leaves of such a sum is rounding: a number of its own on each way
- * to compute it, by which tensors are not told apart. The gradient of a bias behind which a softmax
- * stands is one. Where every element is no more than rounding of its own terms, on every draw, its
- * value is 0; that it equals another tensor is still for a rule to show. */
+/* Sums that cancel. In float64 such a sum leaves rounding: each way to compute it gives another
+ * number, which does not tell tensors apart. The gradient of a bias before a softmax is one. Where
+ * every element is no more than rounding of its own terms, on every draw, its value is 0; that it
+ * equals another tensor is still for a rule to show. */
 #include "rules/names.h"
 #include "rules/operators.h"
 #include "synth/joint/joint.h"

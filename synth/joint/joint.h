@@ -42,8 +42,8 @@ static inline size_t st_kept_set(const state *s, size_t draw) {
   return draw < s->n_sets && s->n_kept > 1 ? draw : 0;
 }
 iso_code st_lost(const st_values *v, iso_error *err);
-/* Whether its values come and go: what is large and depends on parameters alone. Their dtype is
- * float64, their shape the record's. */
+/* Whether its values are computed on demand and dropped again: they are large and depend on
+ * parameters alone. Their dtype is float64, their shape the record's. */
 bool st_spare(const state *s, eg_node n);
 bool st_large(const rule_shape *shape);
 /* The e-node that holds the values of `n`. */
@@ -123,8 +123,8 @@ typedef struct st_run_how {
 iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, const st_run_how *how,
                       st_run *r, iso_error *err);
 void st_run_free(st_run *r);
-/* The same for the one value of node `goal`, without noise; nothing else is kept. Adds to `work`
- * (may be NULL) what it took. Owns: the caller unrefs. */
+/* The same for the one value of node `goal`, without noise; nothing else is kept. Adds the work
+ * done to `work` (may be NULL). Owns: the caller unrefs. */
 iso_code st_run_to(state *s, int side, const st_carry *with, uint32_t goal, rule_tensor **out,
                    size_t *work, iso_error *err);
 /* The cost of node i, called as `call`, by its values in `r`, in calls of small operators.

@@ -94,10 +94,10 @@ eg_node st_rep(state *s, eg_class c) {
   return (eg_node){EG_NONE};
 }
 
-/* Constant: every argument is, as it was added. Lists pass their members' state on through
- * `rec.konst` of the list e-node. That an argument equals a constant by a rule is not enough: rules
- * hold of numbers, and isnan(0/0) is 1 where a rule makes it 0. What runs a graph as it was
- * captured takes the values of constants. */
+/* A call is constant if every argument is, as the e-node was added. Lists pass their members' state
+ * on through `rec.konst` of the list e-node. An argument that only equals a constant by a rule does
+ * not count: constants' values are used where a graph is run as captured, rules hold of numbers
+ * only, and isnan(0/0) is 1 where a rule makes it 0. */
 static bool children_konst(state *s, eg_node n) {
   for (size_t k = 0; k < eg_node_arity(s->g, n); k++)
     if (!s->rec[eg_node_original(s->g, n, k).i].konst) return false;

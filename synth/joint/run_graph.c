@@ -1,6 +1,6 @@
 /* Running one captured graph by itself: node after node as captured, nothing taken from the other
- * side but the values of related constants. What a verdict of "different" rests on is computed
- * here, not in the e-graph.
+ * side but the values of related constants. A verdict of "different" rests on values computed here,
+ * not in the e-graph.
  *
  * With `noise`, every rounding step is disturbed by a relative error of that size (stochastic
  * arithmetic: Vignes, "A stochastic arithmetic for reliable scientific computation", 1993): how far
@@ -104,8 +104,8 @@ static bool sums_exactly(const rule_tensor *t) {
   return true;
 }
 
-/* Whether a call adds up numbers, or products of two, without any rounding. What adds those of two
- * tensors may swallow one's. */
+/* Whether a call adds up numbers, or products of two, without any rounding. A sum over two tensors
+ * does not count: large numbers of one may swallow small ones of the other. */
 static bool adds_exactly(const rule_term *t, rule_tensor *const *bind) {
   const rule_operator *o = rule_operator_of(t->u.s);
   uint32_t n = 0;
@@ -267,8 +267,9 @@ typedef struct running {
   st_order order;     /* of equal numbers, where that is left open */
 } running;
 
-/* What a call of constants is given, in float64 as they are read. False: not all are constants, or
- * one is held in a narrow dtype, where it is the number that it is: sqrt(48) is 6.9375 there. */
+/* Binds the arguments of a call of constants, in float64 as they are read. False: not all are
+ * constants, or one is held in a narrow dtype, where the rounded number is the constant: sqrt(48)
+ * is 6.9375 there. */
 static bool constant_arguments(const state *s, int side, const rule_term *t, rule_tensor **bind) {
   if (t->kind == RULE_VAR) {
     const eg_node e = s->map[side][t->u.i];

@@ -218,10 +218,10 @@ static iso_code eval_constant(state *s, eg_node e, call_builder *b, iso_error *e
   return c;
 }
 
-/* ---- values that come and go ----
- * The parameters of a real model in float64, on every draw, are gigabytes. What depends on them
- * alone is made when it is asked for, a draw at a time, and let go in that order: each is a
- * function of the seed and of the captured values. */
+/* ---- values that come and go ---- The parameters of a real model in float64, on every draw, are
+ * gigabytes. Values that depend on parameters alone are computed on demand, a draw at a time, and
+ * dropped in that order: each is a function of the seed and of the captured values, and can be
+ * computed again. */
 
 enum { LARGE = 1 << 17, HELD_BYTES = 1 << 28 };
 

@@ -114,8 +114,9 @@ static iso_code repeats(state *s, int from, const rule_term *t, bool *yes, iso_e
   return c;
 }
 
-/* A leaf of any values is no leaf that has the same value at two places: a relation that makes it
- * one would show the graphs equal on few of its values. What is given in words stays. */
+/* Drops relations that repeat an element of a leaf. A leaf may have any values: a relation that
+ * gives two of its elements one value would show the graphs equal on few of them. Relations that
+ * the user gave stay. */
 iso_code st_drop_repeats(state *s, int side, synth_relation *of, iso_error *err) {
   const synth_graph *t = s->graph[side];
   iso_code c = ISO_OK;

@@ -55,7 +55,8 @@ static iso_code define_later(state *s, eg_node def, const rule_shape *shape, iso
   return (r->val = calloc(s->n_draws, sizeof *r->val)) ? ISO_OK : nomem(err);
 }
 
-/* Some leaf or operator of `side` has the class. What nothing reads counts with `unread`. */
+/* Whether some leaf or operator of `side` is in the class. Nodes that no output needs count only
+ * with `unread`. */
 static bool class_on_side(const state *s, eg_class c, int side, bool unread) {
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, c, &m);

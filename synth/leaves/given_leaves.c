@@ -2,11 +2,11 @@
  *
  * Lines that share leaves make a family. Its elements are numbered, and the lines say which are
  * one. Where the left leaves are free, and every right leaf is made of them, the right ones are
- * written in terms of the left: replicas, other cuts and overlaps come out as layouts; what lines
- * leave open of a leaf is looked up by value; and what no line speaks of can be related to the same
- * left leaves. Else, where each left leaf has one
- * line, it is written as that line says. What fits neither way keeps its captured values: drawn
- * freely it would break a line. */
+ * written in terms of the left: replicas, other cuts and overlaps come out as layouts; elements
+ * that the lines leave open are looked up by value; and leaves without a line can be related to the
+ * same left leaves. Else, where each left leaf has one line, the left leaf is written as that line
+ * says. Leaves that fit neither way keep their captured values: drawn freely they would violate a
+ * line. */
 #include "synth/joint/joint.h"
 #include "synth/leaves/leaves.h"
 

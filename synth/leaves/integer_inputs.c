@@ -166,10 +166,10 @@ static iso_code find_tokens(state *s, const bool *const live[2], int side, bool 
   return c;
 }
 
-/* A function of nothing is not what was captured: where every input of a side has a visible
- * structure and one of them only indexes a table, that one carries the tokens, whatever they happen
- * to be. So do several that do nothing else on either side. What is drawn on one side is drawn on
- * both. */
+/* If all inputs were kept, the captures would be functions of nothing. So where every input of a
+ * side has a visible structure and one of them only indexes a table, that one carries the tokens,
+ * whatever they happen to be. So do several that do nothing else on either side. An input that is
+ * drawn on one side is drawn on both. */
 iso_code st_free_tokens(state *s, const bool *const live[2], iso_error *err) {
   bool *token[2] = {calloc(s->graph[LEFT]->n_nodes + 1, 1),
                     calloc(s->graph[RIGHT]->n_nodes + 1, 1)};

@@ -65,7 +65,7 @@ static const synth_node *node_of(const ranging *r, const source *a) {
   return &r->s->graph[a->side]->node[a->node];
 }
 
-/* The term over other leaves that a class is. */
+/* The member of a class that is a term over other leaves. */
 static eg_node layout_of(const state *s, eg_class cls) {
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, cls, &m);
@@ -170,7 +170,8 @@ static void see(ranging *r, uint64_t of) {
   for (size_t k = 0; k < r->n_source; k++) r->source[k].seen |= (r->source[k].span.of & of) != 0;
 }
 
-/* What a call outside of the walk takes, but for that by which it chooses rows. */
+/* Notes the leaves that a call outside of the walk reads, other than the index by which it chooses
+ * rows. */
 static iso_code see_arguments(ranging *r, int side, const rule_term *t, uint32_t but,
                               iso_error *err) {
   const st_walk *w = &r->walk[side];
@@ -207,8 +208,9 @@ static iso_code see_sources(ranging *r, iso_error *err) {
   return c;
 }
 
-/* What reads only some of the elements, or reads them under a condition, bounds these only. All are
- * taken to lie in its rows where nothing else looks at the others, and none reads further rows. */
+/* Whether a look-up bounds only some elements of its leaves. One that reads only some of them, or
+ * reads them under a condition, is taken as a bound on all where nothing else looks at the others
+ * and no look-up reads further rows. */
 static bool bounds_some_only(const ranging *r, const limit *l, const st_span *x) {
   if (!x->some) return false;
   for (size_t k = 0; k < r->n_source; k++)
@@ -231,8 +233,9 @@ static iso_code drop_limits(ranging *r, iso_error *err) {
   return c;
 }
 
-/* Readings of captured values that lie inside are limits. What is known to leave the table although
- * the capture does not, because inputs go together, keeps its values. */
+/* Look-ups whose captured indices lie inside the table are limits. Where indices are known to leave
+ * the table on other values, although the captured ones do not since inputs go together, their
+ * leaves keep their values. */
 static iso_code find_limits(ranging *r, iso_error *err) {
   iso_code c = evaluate(r, err);
   for (int side = 0; side < 2 && !c; side++)

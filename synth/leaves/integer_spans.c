@@ -168,8 +168,8 @@ static st_span filled(const rule_operator *o, const rule_term *t, const synth_no
   return rule_is_overload(t->u.s, OP_ZEROS) ? span(0, 0, 0) : UNTOLD;
 }
 
-/* What floats depend on. By which rows it reads them a table depends on no integers that are none
- * of its rows: with these it does not run. */
+/* The leaves that a floating result depends on. The index of a look-up is left out: every index
+ * that runs is one of the table's rows. */
 static st_span real(const operands *x, const rule_operator *o, const rule_term *t) {
   st_span s = UNTOLD;
   for (uint32_t k = 0; k < t->n; k++)

@@ -31,8 +31,8 @@ void st_tie_leaves(size_t *parent, size_t leaf, const rule_term *t, size_t offse
 size_t st_integer_edges(const state *s, int64_t low, int64_t high, int64_t *out, size_t cap);
 
 /* ---- user_relations.c ---- */
-/* Hold what a user said of leaves against their captured values, and note which leaves are settled
- * by it; `of`: relations of right leaves, as they come of it. Errors: ISO_USAGE. */
+/* Checks the user's relations of leaves against the captured values, and notes which leaves they
+ * settle; `of`: gets the relations of right leaves that follow. Errors: ISO_USAGE. */
 iso_code st_take_given(state *s, synth_relation *of, iso_error *err);
 /* The one right leaf that the line's term rearranges without loss, UINT32_MAX: none. */
 uint32_t st_whole_leaf(const state *s, const synth_given *g);
@@ -100,7 +100,7 @@ typedef struct st_bound {
   eg_node leaf, raw, def; /* leaf = def, which is a term over raw; the raw atom may be anything */
   bool other; /* the raw atom has other values than the leaf: def does not leave those alone */
 } st_bound;
-/* Elements of an input that are a part on the other side, and what may stand in that. */
+/* Elements of an input that are a part on the other side, and the values that the part may have. */
 typedef struct st_drawn_part {
   int side; /* the whole's, and its node */
   size_t leaf;
@@ -110,8 +110,8 @@ typedef struct st_drawn_part {
 /* Whether an input's values have a structure on every set, so that it is kept; `live`: the
  * operators that count. */
 bool st_structured(const state *s, int side, size_t i, const bool *live);
-/* A leaf's value; of an input with several sets a tensor that has one number for what is one on
- * each. Owns: the caller unrefs. */
+/* A leaf's value; of an input with several sets, a tensor in which two elements have one number
+ * where they are equal on each set. Owns: the caller unrefs. */
 ISO_MUST_USE iso_code st_all_sets(const state *s, const synth_node *n, rule_tensor **out,
                                   iso_error *err);
 /* A relation of input `i` that does not hold on every set is dropped. */
@@ -121,12 +121,12 @@ ISO_MUST_USE iso_code st_hold_on_sets(state *s, int side, size_t i, synth_relati
  * `round` counts draws. */
 ISO_MUST_USE iso_code st_fit(const state *s, int side, size_t i, size_t round, iso_rng *rng,
                              rule_tensor **v, iso_error *err);
-/* Where an integer leaf is drawn, [low, high): in its range, else its domain, else among what was
- * captured. Returns: its range. */
+/* Where an integer leaf is drawn, [low, high): in its range, else in its domain, else among the
+ * captured values. Returns: its range. */
 const st_range *st_interval(const state *s, int side, size_t i, int64_t *low, int64_t *high);
 bool st_admits(const state *s, eg_node e, const rule_tensor *v);
-/* Input `i` is the term over leaves of the other side: what its domain says of elements is said of
- * theirs. */
+/* Input `i` equals the term over leaves of the other side: its domain's bounds on elements are
+ * passed on to theirs. */
 ISO_MUST_USE iso_code st_pass_domain_on(state *s, int side, size_t i, const rule_term *t,
                                         iso_error *err);
 /* The same of leaves that are `defined` as parts, by relations `of`, where they are a whole one and
@@ -139,7 +139,8 @@ void st_forget_parts(state *s, size_t from);
  * NULL: there was no memory for it. */
 ISO_MUST_USE iso_code st_bound_leaf(state *s, int side, size_t i, const rule_term *term,
                                     rule_assumption kind, const char *text, iso_error *err);
-/* Inputs equal what cannot leave their domains, for rules that hold inside only. */
+/* States that inputs equal terms that cannot leave their domains, for rules that hold only
+ * inside. */
 ISO_MUST_USE iso_code st_bound_domains(state *s, iso_error *err);
 /* The bound whose raw atom, or else whose term, an e-node is; NULL. */
 const st_bound *st_bound_by(const st_leaves *leaves, eg_node e, bool raw);
@@ -147,9 +148,9 @@ const st_bound *st_bound_by(const st_leaves *leaves, eg_node e, bool raw);
 const st_bound *st_bound_of(const state *s, eg_node e);
 
 /* ---- integer_inputs.c ---- */
-/* Inputs that carry tokens are no constants, whatever was captured, nor are those that either side
- * draws; positions that one side looks up and the other computes with are. Requires: the leaves are
- * related. */
+/* Decides which inputs are constants. Inputs that carry tokens are not, whatever was captured, nor
+ * are those that either side draws. Positions that one side looks up and the other computes with
+ * are. Requires: the leaves are related. */
 ISO_MUST_USE iso_code st_free_tokens(state *s, const bool *const live[2], iso_error *err);
 ISO_MUST_USE iso_code st_keep_positions(state *s, const bool *const live[2], iso_error *err);
 

@@ -1,9 +1,9 @@
 /* Several ranks in one graph.
  *
- * A collective is one e-node over all ranks' tensors, and what a rank reads of it is that e-node:
- * replicas are joined by congruence and by leaves of equal value, and nothing else in synth/ needs
- * to know of ranks. What is left is the outputs: each rank gives its own, "NAME" the first and
- * "NAME_rank<r>" the others, and every one of them must equal its counterpart. */
+ * A collective is one e-node over all ranks' tensors, and every rank reads that e-node: replicas
+ * are joined by congruence and by leaves of equal value, and nothing else in synth/ needs to know
+ * of ranks. Only outputs need care: each rank gives its own, "NAME" the first and "NAME_rank<r>"
+ * the others, and every one of them must equal its counterpart. */
 #include "synth/joint/joint.h"
 #include "rules/names.h"
 #include "rules/operators.h"

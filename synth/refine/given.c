@@ -1,5 +1,5 @@
-/* In which order ranks were given the parts of a leaf. What a step leaves behind may stand in an
- * order that is no row of neighbours only where the ranks got a leaf in that order: else ranks that
+/* The order in which ranks were given the parts of a leaf. Outputs may be put together in an order
+ * other than that of neighbours only where the ranks got a leaf in that order: else ranks that
  * changed places would pass for a mesh. */
 #include "synth/joint/joint.h"
 #include "synth/loop.h"

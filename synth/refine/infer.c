@@ -205,8 +205,8 @@ static iso_code of_distinct(inference *f, uint32_t left, const uint32_t *member,
   return c;
 }
 
-/* Left output `left` out of a whole group. What holds but for a factor, or by shapes alone, is kept
- * for later. */
+/* Relates left output `left` to a whole group. Relations that hold only up to a factor, or by
+ * shapes alone, are kept as fallbacks. */
 static iso_code of_group(inference *f, uint32_t left, const ranked *g, bool *found,
                          iso_error *err) {
   uint32_t rest[ST_MAX_PARTS];

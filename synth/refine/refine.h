@@ -1,4 +1,4 @@
-/* Private to synth/refine/: what right outputs a left output is made of, by value. */
+/* Private to synth/refine/: left outputs as put together from right outputs, by value. */
 #ifndef SYNTH_REFINE_REFINE_H
 #define SYNTH_REFINE_REFINE_H
 
@@ -53,11 +53,11 @@ iso_code st_given_so(const st_refiner *x, const rule_term *t, const rule_shape *
                      iso_error *err);
 
 /* ---- together.c ---- */
-/* A term that puts the pieces together to what left output `left` is: concatenations and sums of
+/* A term that puts the pieces together to left output `left`: concatenations and sums of
  * neighbours, in the ranks' order, every piece once; or in the order of a mesh gone through from
- * the outside, where leaves are given so. By value, or with `by_shape` by shapes alone.
- * Returns: in `out` NULL where there is none; with `scale` (NULL: not asked for) the best that
- * holds but for a factor, and that factor. */
+ * the outside, where leaves are given so. By value, or with `by_shape` by shapes alone. Returns: in
+ * `out` NULL where there is none; with `scale` (NULL: not asked for) the best that holds but for a
+ * factor, and that factor. */
 iso_code st_put_together(const st_refiner *x, uint32_t left, const st_piece *piece, size_t n,
                          bool by_shape, const rule_term **out, double *scale, iso_error *err);
 

@@ -1,11 +1,11 @@
-/* Parts put together: neighbours first, then what came of them, until one tensor is left.
+/* Parts put together: neighbours first, then the results, until one tensor is left.
  *
  * Ranks are numbered so that the inner groups are neighbours, and a mesh of several dimensions is
  * gone through from the inside: of 2 x 4 ranks, say, each four hold columns of a tensor of which
  * the two groups hold sums. A parameter that is cut for the inner groups first, and then each part
  * for the outer ones, is gone through from the outside: ranks that are equally far apart, where
- * ranks were given a leaf in that order. What is left over (another order, a part twice) is no such
- * relation. */
+ * ranks were given a leaf in that order. Pieces that stay apart (another order, a part twice) have
+ * no such relation. */
 #include "synth/refine/refine.h"
 #include "rules/names.h"
 #include "synth/relate/layout.h"

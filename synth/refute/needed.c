@@ -1,7 +1,7 @@
 /* Which of the values that were drawn for a witness matter: elements of inputs, and parameters,
  * take their captured values again as long as the outputs still differ (delta debugging, in halves,
- * quarters and so on, bounded by a count of runs). What is left differs from what was captured, and
- * has to. */
+ * quarters and so on, bounded by a count of runs). Values that still differ from the captured ones
+ * at the end are needed for the difference. */
 #include "synth/leaves/leaves.h"
 #include "synth/refute/refute.h"
 

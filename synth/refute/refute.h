@@ -1,4 +1,4 @@
-/* Counterexamples, made small, and what draws have covered. */
+/* Counterexamples, made small, and the coverage of draws. */
 #ifndef SYNTH_REFUTE_REFUTE_H
 #define SYNTH_REFUTE_REFUTE_H
 
@@ -17,8 +17,8 @@ typedef struct st_difference {
 iso_code st_confirm(state *s, size_t d, st_difference *out, iso_error *err);
 /* Look for an input and parameters on which the outputs differ; the same. */
 iso_code st_hunt(state *s, st_difference *out, iso_error *err);
-/* The same among inputs on which something may be undefined (rows of zeros; `signs`: what has some
- * sign), and where one output is NaN and the other a number. */
+/* The same among inputs on which a call may be undefined (rows of zeros; `signs`: numbers of given
+ * signs), and where one output is NaN and the other a number. */
 iso_code st_hunt_undefined(state *s, bool signs, st_difference *out, iso_error *err);
 /* The same among inputs with zeros of either sign, where an operator tells these apart. */
 iso_code st_hunt_zero_signs(state *s, st_difference *out, iso_error *err);
@@ -26,9 +26,9 @@ iso_code st_hunt_zero_signs(state *s, st_difference *out, iso_error *err);
  * the witness is that node. `drawn`: on these inputs none fails. */
 iso_code st_fails_alone(state *s, int *side, int64_t *node, bool *alone, bool *drawn,
                         iso_error *err);
-/* Outputs must not depend on what empty memory holds. Errors: ISO_UNSUPPORTED. */
+/* Refuses graphs whose outputs depend on uninitialised memory. Errors: ISO_UNSUPPORTED. */
 iso_code st_check_unspecified(state *s, iso_error *err);
-/* The witness with other values for some leaves (atoms; what is defined by them follows). */
+/* The witness with other values for some leaves (atoms; leaves defined by them follow). */
 typedef struct st_variant {
   const eg_node *leaf;
   rule_tensor **value;
@@ -47,9 +47,9 @@ iso_code st_keep_witness(state *s, iso_error *err);
 iso_code st_run_captured(state *s, int side, st_run *out, iso_error *err);
 /* Of all inputs, parameters and constants. */
 int64_t st_leaf_elements(const synth_graph *g);
-/* Whether two nodes are the same real numbers on draw `d`, whatever float64 makes of them. `yes`:
- * false too where that is not known; but `by_noise`, for what a rule joins or has yet to join,
- * true where they differ by no more than rounding moves them. */
+/* Whether two nodes are the same real numbers on draw `d`, even if float64 rounds them apart.
+ * `yes`: false too where that is not known. With `by_noise`, for tensors that a rule joins or has
+ * yet to join, it is true then where they differ by no more than rounding moves them. */
 ISO_MUST_USE iso_code st_same_numbers(state *s, size_t d, const eg_node e[2], bool by_noise,
                                       bool *yes, iso_error *err);
 /* Whether two nodes that differ by an infinity on draw `d` do so where real numbers have no
@@ -72,7 +72,7 @@ void st_drop_witness(state *s);
 
 /* ---- undefined.c ---- */
 enum { ST_POLES = 24 };
-/* Numbers at which something may be undefined, and what would see it. */
+/* Numbers at which a call may be undefined, and the operators that would tell. */
 typedef struct st_poles {
   double value[ST_POLES];
   size_t n;
@@ -100,8 +100,8 @@ typedef struct st_within { /* numbers x of a leaf: low <= x < high; infinite: an
 /* Owns: st_poles_free, also after an error. */
 iso_code st_poles_of(state *s, st_poles *p, iso_error *err);
 void st_poles_free(st_poles *p);
-/* Whether some operator tells numbers that have overflowed from others, or decides by them: where
- * one of a draw has, what was joined as real numbers may differ. */
+/* Whether some operator tells overflowed numbers from others, or decides by them. Where a draw
+ * overflows, tensors that were joined as real numbers may then differ. */
 ISO_MUST_USE iso_code st_tells_overflow(state *s, bool *yes, iso_error *err);
 /* Whether a class of leaves has no poles on draw `k`, but numbers that can be told apart. */
 bool st_poles_plain(const st_poles *p, size_t k, size_t class);
@@ -123,10 +123,10 @@ ISO_MUST_USE iso_code st_part_where_undefined(state *s, const st_poles *p, const
 
 /* ---- overflow.c ---- */
 enum { ST_LARGE_DRAWS = 16 };
-/* Run both sides on numbers so large that what is calculated from them overflows. `apart`: on some
- * of them an operator that tells of it is given what overflowed, and the outputs are not the same.
- * A difference is found where they are numbers that differ by what those operators tell: they agree
- * with what these give of finite operands. */
+/* Runs both sides on numbers so large that results overflow. `apart`: on some of them an operator
+ * that can tell reads an overflowed number, and the outputs differ. It is a found difference where
+ * the outputs are numbers and the difference is due to those operators: they agree once these give
+ * what they give of finite operands. */
 iso_code st_hunt_large(state *s, const st_poles *p, bool *apart, st_difference *out,
                        iso_error *err);
 

@@ -1,4 +1,4 @@
-/* Private to synth/refute/: runs of both sides, what rounding explains, and draws of leaves. */
+/* Private to synth/refute/: runs of both sides, margins for rounding, and draws of leaves. */
 #ifndef SYNTH_REFUTE_INT_H
 #define SYNTH_REFUTE_INT_H
 
@@ -24,7 +24,7 @@ static inline const rule_tensor *st_output(const state *s, int side, const st_ru
   return v->n ? v->v[0] : NULL;
 }
 
-/* ---- what rounding explains (rounding.c) ---- */
+/* ---- margins for rounding (rounding.c) ---- */
 
 typedef struct st_margin {
   double rel,
@@ -79,7 +79,7 @@ iso_code st_draw_all(st_drawing *h, rule_tensor **leaf[2], iso_error *err);
 void st_forget_draw(st_drawing *h);
 /* The class of `e` has this value. */
 void st_preset(st_drawing *h, eg_node e, rule_tensor *v);
-/* The leaves of a draw, but for what stays as captured. */
+/* The leaves of a draw, except those that stay as captured. */
 iso_code st_leaves_as_loaded(state *s, size_t d, rule_tensor **leaf[2], iso_error *err);
 
 #endif

@@ -3,7 +3,7 @@
  * A line is one unit slice along one dimension (a row, a column, an element of a vector). Nothing
  * is hashed before a target asks: most leaves of two real models equal a leaf of the other side,
  * which comparing their bytes tells, and a target's lines are looked up among lines of their own
- * shape only. What the hashes propose is compared by the caller. */
+ * shape only. Hashes only propose: the caller compares the bytes. */
 #ifndef SYNTH_RELATE_INDEX_H
 #define SYNTH_RELATE_INDEX_H
 
@@ -63,7 +63,7 @@ uint64_t index_multiset(synth_index *x, size_t i); /* of the elements in any ord
 /* The lines that can stand as lines along `dim` of a tensor of shape `s`. Returns: NULL when there
  * is no memory. Owns: valid until the next call. */
 const shelf *index_shelf(synth_index *x, const rule_shape *s, uint32_t dim);
-/* First entry of `hash` or what would follow it; the others follow. */
+/* The first entry whose hash is at least `hash`; further entries of one hash follow it. */
 size_t index_entries(const shelf *s, uint64_t hash);
 
 /* Whether all elements of `t` occur in sources of at most `most` elements, as far as a filter

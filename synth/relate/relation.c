@@ -2,9 +2,9 @@
  * pattern.
  *
  * Simplest relation first: the same bytes, a transpose, a permutation, then slices and
- * concatenations of lines, which an index of hashes finds (index.c). What the hashes propose is
- * compared element by element before it is returned, so that a collision costs a relation and never
- * makes a false one.
+ * concatenations of lines, which an index of hashes finds (index.c). Hashes only propose: each
+ * relation is compared element by element before it is returned, so that a collision may lose a
+ * relation and never makes a false one.
  *
  * relation_cover.c has slices and concatenations, relation_window.c windows.
  *

@@ -60,8 +60,9 @@ typedef struct piece {
                            last two dimensions transposed */
 } piece;
 
-/* What a rank's name says where values do not, as small whole numbers stand in several places and
- * zeros everywhere: of the source of its own name, rank r's block is block r (relation_block.c). */
+/* Relates by a rank's name where values do not decide, as small whole numbers occur in several
+ * places and zeros everywhere: rank r's leaf is block r of the source of the same name
+ * (relation_block.c). */
 bool rel_find_block(search *s, synth_relation *out);
 bool rel_find_cover(
     search *s, synth_relation *out); /* slices and concatenations of lines (relation_cover.c) */

@@ -68,8 +68,8 @@ static inline __attribute__((always_inline)) uint64_t view_element(const unsigne
   return view_mix(x);
 }
 
-/* An element as one number. What has few digits ends in zeros, which a sum would keep: the upper
- * half of a long one is folded in. */
+/* An element as one number. Floats with few digits end in zero bits, which a sum would keep, so the
+ * upper half of a 64-bit element is folded in. */
 static inline __attribute__((always_inline)) uint64_t view_number(const unsigned char *p,
                                                                   size_t item) {
   uint64_t x = 0;

@@ -4,8 +4,8 @@
  * The e-graph's explanations speak of e-nodes, and an e-node may stand for several captured nodes
  * at once (equal up to earlier merges). A certificate speaks of terms: captured nodes and calls
  * over terms. Every e-node becomes the term it was added as; where that is literally a captured
- * node, it is that node. What the e-graph took for granted when it found an e-node again, or
- * matched a rule through another member of a class, is written out as congruences.
+ * node, it is that node. Equalities that the e-graph used silently, when it found an e-node again
+ * or matched a rule through another member of a class, are written out as congruences.
  *
  * Order: eg_explain gives a congruence's premises before it. A rule's premises are explained where
  * the rule is used. A path in the proof forest never changes, so they rest on older merges only,

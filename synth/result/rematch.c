@@ -2,9 +2,9 @@
  * are equal.
  *
  * The matcher that found it is a search, and knows several spellings of one thing; this looks at
- * the rule's own two sides, at what was noted for its variables, sizes and attributes, and at the
- * e-nodes as they were added. What has to be equal for the two to fit is left to the caller, who
- * has it explained by other steps. */
+ * the rule's own two sides, at the recorded substitution for its variables, sizes and attributes,
+ * and at the e-nodes as they were added. Equalities that the match needs are handed to the caller,
+ * who has them explained by other steps. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

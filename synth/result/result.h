@@ -10,8 +10,8 @@
 iso_code st_explain(state *s, eg_node a, eg_node b, rule_status *weakest, iso_error *err);
 
 /* ---- rematch.c ---- */
-/* The application literally is its rule: sides, substitution, conditions, shapes. Returns: in `why`
- * (static) where it is not; in `need` what must be equal for that (Owns: free). */
+/* Whether the application literally is its rule: sides, substitution, conditions, shapes. Returns:
+ * in `why` (static) where it is not; in `need` the equalities that it relies on (Owns: free). */
 iso_code st_rematch(state *s, const application *a, premise **need, size_t *n, const char **why,
                     iso_error *err);
 /* Every class holds one value, one shape, one dtype: congruence merges included. Errors:
@@ -34,8 +34,8 @@ iso_code st_note_instance(state *s, application *a, const rule *as, const eg_nod
 iso_code st_certify(state *s, const eg_node *aux, const rule_term *const *relation, iso_error *err);
 
 /* ---- node_classes.c ---- */
-/* Which nodes ended in one class, up to layout, and by what. Requires: what is unexplained is in
- * the result. */
+/* Which nodes ended in one class, up to layout, and by what. Requires: the result lists the
+ * unexplained nodes. */
 iso_code st_publish_classes(state *s, iso_error *err);
 /* The classes that rule `index` joined something in. Requires: st_publish_classes. */
 iso_code st_rule_classes(state *s, size_t index, synth_rule_use *use, iso_error *err);

@@ -5,9 +5,9 @@
  * of a tensor it knows dtype and shape. There rules are applied both ways, within limits that are
  * counts. Where a pair met, the rule applications that its explanation names, and nothing else, are
  * repeated in the joint e-graph: their terms are added and run on every draw, their rules decided
- * if they are not yet, and each becomes an application as any other. So what is joined is
- * explained, checked and certified as if the search had found it; a fault of the copy can lose a
- * pair and join none. */
+ * if they are not yet, and each becomes an application as any other. So each merge is explained,
+ * checked and certified as if the search had found it: a bug in the copy can lose a pair, and
+ * cannot join a wrong one. */
 #ifndef SYNTH_SATURATE_SATURATE_H
 #define SYNTH_SATURATE_SATURATE_H
 
@@ -35,8 +35,8 @@ typedef struct st_saturation {
 /* Requires: the e-graph is rebuilt. */
 iso_code st_saturate(state *s, st_saturation *x, iso_error *err);
 
-/* Saturate for what keeps the outputs apart, and go on with what was joined. Returns: in `gained`
- * whether anything was. */
+/* Saturates for the classes that keep the outputs apart, and continues with the new merges.
+ * Returns: in `gained` whether there were any. */
 iso_code st_saturate_open(state *s, const st_goal *output, size_t n_outputs, bool *gained,
                           iso_error *err);
 

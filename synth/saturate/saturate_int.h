@@ -7,7 +7,7 @@
 
 enum { SAT_MAX_VARS = 64 };
 
-/* ---- types.c: what is known of a class of the copy ---- */
+/* ---- types.c: kind, shape and dtype of a class of the copy ---- */
 
 typedef enum sat_kind { SAT_LITERAL, SAT_LIST, SAT_TENSOR, SAT_MULTI } sat_kind;
 
@@ -114,8 +114,9 @@ bool sat_met(const sat_run *x, size_t i);
 
 /* ---- ways.c ---- */
 enum { SAT_UNASKED, SAT_HOLDS, SAT_FAILS };
-/* The rule, whose sides are `side` at numbers, at the shapes of what its variables stand for; in
- * the comparison's memory. Returns: false where one stands for nothing, or without memory. */
+/* The rule, whose sides are `side` at numbers, at the shapes of the classes that its variables
+ * stand for; in the comparison's memory. Returns: false where a variable is unbound, or without
+ * memory. */
 bool sat_instance(sat_run *x, const rule *r, const rule_term *const side[2],
                   const rule_shape *const *shape, rule *out);
 /* The rules that can match, both ways. */
@@ -125,8 +126,8 @@ iso_code sat_add_rules(sat_run *x, iso_error *err);
 bool sat_bind(sat_run *x, const sat_rule *r, const eg_class *var, eg_class *of_var);
 
 /* ---- replay.c ---- */
-/* Repeat in the joint e-graph what joins goals that met. Returns: in `refused` a rule that does not
- * hold where it was applied, NULL if there is none. */
+/* Repeats in the joint e-graph the rule applications that joined goals. Returns: in `refused` a
+ * rule that does not hold where it was applied, NULL if there is none. */
 iso_code sat_replay(sat_run *x, const sat_rule **refused, iso_error *err);
 
 #endif

@@ -103,8 +103,8 @@ static iso_code note_app(sat_run *x, const sat_rule *r, const eg_class *var, iso
   return ISO_OK;
 }
 
-/* The other side, joined with the class that matched. What has another shape or dtype there is not
- * what the rule speaks of. */
+/* Joins the other side with the class that matched. A term of another shape or dtype is not joined:
+ * the rule makes no claim about it. */
 static iso_code apply(void *ctx, eg_sat *g, eg_class root, const eg_class *var, iso_error *err) {
   const sat_rule *r = ctx;
   sat_run *x = r->run;

@@ -312,7 +312,8 @@ static bool outputs_joined(const scoping *z) {
 }
 
 /* Whether the chain's terms are defined at other sizes. Where they are not, it may be from the next
- * size on: a variance of one token is none. What was shown for the wider range stays shown. */
+ * size on: a variance of one token is none. Steps that were justified for the wider range stay
+ * justified. */
 static iso_code run_chain(scoping *z, const bool *done, bool *defined, uint32_t *at) {
   const synth_graph *g = z->s->graph[LEFT];
   uint32_t ignored;

@@ -1,5 +1,5 @@
-/* The chain of a comparison for all sizes: what was shown at the captured sizes is justified again
- * with the captures' symbols in place of numbers. */
+/* The chain of a comparison for all sizes: each step that was shown at the captured sizes is
+ * justified again with the captures' symbols in place of numbers. */
 #ifndef SYNTH_SCOPE_SCOPE_H
 #define SYNTH_SCOPE_SCOPE_H
 

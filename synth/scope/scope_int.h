@@ -24,7 +24,8 @@ typedef struct scope_symbol { /* what a symbol of one side is */
 /* Terms are the left graph's nodes, the right one's, the certificate's own calls, and some for
  * questions of ours.
  *
- * Invariant: what `up` has made one is equal for all sizes of the scope, and has one shape. */
+ * Invariant: terms that `up` has joined are equal, and have one shape, for all sizes of the
+ * scope. */
 typedef struct scoping {
   state *s;
   const synth_certificate *cert;
@@ -60,7 +61,7 @@ bool scope_size(scoping *z, const rule_term *t, size_sum *out);
 bool scope_same_size(scoping *z, const rule_term *a, const rule_term *b);
 /* Terms, sizes and dimensions of both captures. */
 iso_code scope_read_captures(scoping *z);
-/* Whether two arguments are one by what is known; their literals were compared. */
+/* Whether two arguments are joined so far; their literals were compared. */
 bool scope_alike(scoping *z, const rule_term *a, const rule_term *b);
 /* `call` with the sizes of `like`. Returns: NULL where their arguments are not alike. */
 const rule_term *scope_lift(scoping *z, const rule_term *call, const rule_term *like);

@@ -1,11 +1,11 @@
 /* Masks that are read as minus infinity stay masks at other sizes only where each row of each
- * softmax keeps an element there, too. Shown is more than that, and simpler: no mask ever hides the
- * diagonal of its last two dimensions, which are as long as each other.
+ * softmax keeps an element there, too. A stronger and simpler property is shown: no mask ever hides
+ * the diagonal of its last two dimensions, which are of one size.
  *
  * Of a constant mask M the oracle proves that M is itself with zeros on the diagonal, of a choice
  * by a condition that the condition is itself with the diagonal left out. Where masks go from there
  * they keep their places (sums, casts, expansions), and end in a softmax of the last dimension or
- * in an attention's mask. What is of another form holds the verdict back. */
+ * in an attention's mask. A mask of any other form keeps the verdict at the captured sizes. */
 #include <stdlib.h>
 #include <string.h>
 

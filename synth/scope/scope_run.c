@@ -1,11 +1,11 @@
 /* A rule says that its sides are equal where both are defined. A chain through a term that is
  * undefined at other sizes (a view of the wrong number of elements) would show nothing, so all
- * terms of the chain are run at other sizes: the least ones, and some beside which no two sizes
- * that are two are likely to be one. Their shapes have to be those that the captures and the steps
- * say. What the certificate alone has is run beside every number in a size that is no polynomial,
- * too, and past every size that is a number, where captured terms are zeros.
+ * terms of the chain are run at other sizes: the least ones, and some at which two different sizes
+ * are unlikely to be equal. Their shapes have to be those that the captures and the steps say.
+ * Terms of the certificate alone are also run beside every number in a size that is no polynomial,
+ * and past every size that is a number, with zeros for captured terms.
  *
- * Nor does a rule say what is so where one of its parts is no number: var(x) * (T - 1) is a sum of
+ * Nor does a rule make a claim where one of its parts is no number: var(x) * (T - 1) is a sum of
  * squares but at T = 1. At the captured sizes values tell, so they are asked here, too: where one
  * side of a step is no number, and the other one is, the step holds no longer. That is looked for
  * at the points above, where a size is 0, and beside small numbers that calls have. */

@@ -1,11 +1,11 @@
-/* Sizes that are no numbers: what a capture writes as "2*T + 1" and a rule as (* 2 size0), and what
- * holds of them for all values that the symbols may have.
+/* Symbolic sizes, which a capture writes as "2*T + 1" and a rule as (* 2 size0), and facts that
+ * hold of them for all values that the symbols may have.
  *
  * A sum is a polynomial over atoms in one order, so that equal polynomials are equal sums. An atom
  * is a symbol with the range of its values, or an expression that is no polynomial (a quotient
- * rounded down, the lesser of two), which is an unknown number within bounds. Whatever cannot be
- * said (too many products, a number that leaves 64 bits) is not said: every answer "yes" holds for
- * all values, and "no" means that nothing shows it. */
+ * rounded down, the lesser of two), which is an unknown number within bounds. A sum that cannot be
+ * represented (too many products, a number that leaves 64 bits) gives "no": every answer "yes"
+ * holds for all values, and "no" means only that nothing shows it. */
 #ifndef SYNTH_SCOPE_SIZES_H
 #define SYNTH_SCOPE_SIZES_H
 

@@ -1,5 +1,5 @@
-/* A candidate as a rule: named, stated, and decided once. What was accepted is among the
- * comparison's rules; what was not is remembered, so that no candidate is validated twice. */
+/* A candidate as a rule: named, stated, and decided once. Accepted candidates become rules of the
+ * comparison. The others are remembered, so that no candidate is validated twice. */
 #include "synth/search/search_int.h"
 #include "synth/search/frontier.h"
 #include "synth/search/substitution.h"

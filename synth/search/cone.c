@@ -113,8 +113,8 @@ static bool of_parts(const state *s, eg_node e) {
   return differ;
 }
 
-/* The last captured node of each side that `e` is made of, UINT32_MAX on a side without. What no
- * graph has is made of a few steps. */
+/* The last captured node of each side that `e` is made of, UINT32_MAX on a side without. The search
+ * goes down only through e-nodes of neither graph, which are a few steps deep. */
 static void made_of(const state *s, eg_node e, int depth, place *p) {
   enum { DEEP = 8 };
   const rec *r = &s->rec[e.i];
@@ -127,8 +127,8 @@ static void made_of(const state *s, eg_node e, int depth, place *p) {
     made_of(s, (eg_node){eg_node_original(s->g, e, a).i}, depth + 1, p);
 }
 
-/* Where the walk from one root begins: what the other root's graph has behind that root is no part
- * of a rule about the two. */
+/* Where the walk from one root begins. Nodes of the other root's graph that come after that root
+ * are no part of a rule about the two. */
 static place beginning(const state *s, eg_node root, eg_node other) {
   place own = {{UINT32_MAX, UINT32_MAX}}, p = own;
   made_of(s, root, 0, &own);

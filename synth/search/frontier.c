@@ -338,9 +338,9 @@ static bool holds_leaf(state *s, uint32_t c) {
   return false;
 }
 
-/* Without the restriction to what both sides depend on: frontiers are cut at anything, validation
- * finds out that one is not shared, and it moves down a step on either side. What this ends with is
- * the shared frontier that the search begins with. */
+/* The search without the restriction to classes that both sides depend on: frontiers are cut
+ * anywhere, validation finds out that one is not shared, and it moves down a step on either side.
+ * It ends at the shared frontier with which the restricted search begins. */
 static iso_code try_unshared(const search *q, bool *done, iso_error *err) {
   state *s = q->s;
   const cone *k = q->k;
@@ -446,8 +446,8 @@ static iso_code search_rule(search *q, uint8_t *base, bool *done, iso_error *err
   const bool fill = is_constant(s, ct) && !is_constant(s, cu);
   for (size_t i = 0; i < k->n; i++) {
     const uint32_t cl = k->cls[i];
-    /* The two roots are cut only where the other side contains them: an identity x <=> f(x). What a
-     * fill equals is the same whatever stands below it. */
+    /* The two roots are cut only where the other side contains them: an identity x <=> f(x). But
+     * where `t` is a fill, `u` may be cut anywhere below its root: it is that whatever is there. */
     const bool both = k->in[cl] == 3, below = fill && cl != cu && !is_constant(s, cl);
     if ((both || below) && fr_shared(s, cl) && !(cl == cu && cl == ct) &&
         fr_view_of_part(s, k, cl) == EG_NONE)

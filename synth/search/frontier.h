@@ -1,5 +1,5 @@
 /* Private to frontier.c, refine_deps.c and refine_tied.c: the search for a rule's frontier, and
- * what is found of its variables. */
+ * dependencies among its variables. */
 #ifndef SYNTH_SEARCH_FRONTIER_H
 #define SYNTH_SEARCH_FRONTIER_H
 
@@ -59,15 +59,15 @@ bool fr_written_out(state *s, eg_class c);
 
 /* ---- refine_deps.c ---- */
 /* Which variables are computed from others of the same rule (freedom that the graphs do not give),
- * and which others are computed from. `near`: not those that are data and computed from constants
- * alone of these, as what stands behind one layer's rotation or mask is from the tables of the next
- * one's. `aside`: what the former would be read from otherwise. Returns: false when there is no
- * memory. */
+ * and which others are computed from. `near`: leaves out variables that are data and computed from
+ * constants alone among these: the data that one layer's rotation or mask reads would else count as
+ * computed from the tables of the next layer's. `aside`: classes that the former would be read from
+ * otherwise. Returns: false when there is no memory. */
 bool fr_dependencies(state *s, const cone *k, const builder *b, bool near, opening *open,
                      opening *shut, opening *aside);
-/* The classes to open next where the variables that are `tied` (refine_tied.c) are what a candidate
- * fails by: those computed from others of them, and those of which neither is said. Returns: false
- * when there is no memory. */
+/* The classes to open next where a candidate fails because of its `tied` variables (refine_tied.c):
+ * those computed from others of them, and those of which neither is said. Returns: false when there
+ * is no memory. */
 bool fr_tied_open(state *s, const cone *k, const builder *b, const bool *tied, opening *open);
 
 /* ---- refine_tied.c ---- */

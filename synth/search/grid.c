@@ -1,7 +1,7 @@
 /* Parts that ranks hold of two groups at once: a rank's batch of its heads, or its summand of its
  * rows.
  *
- * Ranks form a grid. What each row of it makes, put together or added, is a part as one rank of the
+ * Ranks form a grid. The parts of each row, put together or added, make a part as one rank of the
  * other group would hold it; these are put together to the whole. Neighbours are one group, ranks
  * that are equally far apart the other. Values decide before any node is made. */
 #include "synth/joint/joint.h"

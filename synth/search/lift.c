@@ -1,21 +1,21 @@
 /* A step of several ranks as one step, where the other graph has no such tensor.
  *
  * A cross entropy over shards of a vocabulary takes the largest logit of each rank, and then of
- * these; the other graph has neither, only a log_softmax. Its step is the same operator on what the
- * operands are as one: that term becomes a node, which is joined with the parts as a tensor of the
- * other graph would be. What follows are rules of single operators again, and one of no ranks.
+ * these; the other graph has neither, only a log_softmax. The whole's step is the same operator on
+ * the operands' wholes: that term becomes a node, which is joined with the parts as a tensor of the
+ * other graph would be. The remaining rules are of single operators again, and one without ranks.
  *
- * A step all of whose operands are known is taken on the whole first, whether the other graph has
- * it or not: that is joined with the parts by a rule of this operator, and with what the other
- * graph has by one of no ranks. A tensor that all ranks have may be of a rank's sizes (an expanded
- * column, zeros that are scattered into): the whole has what it was expanded from, or one beside
- * the other.
+ * A step whose operands are all known as wholes is taken on the wholes first, whether the other
+ * graph has it or not. Its result is joined with the parts by a rule of this operator, and with the
+ * other graph's tensor by one without ranks. A tensor that all ranks have may be of a rank's sizes
+ * (an expanded column, zeros that are scattered into): the whole has what it was expanded from, or
+ * one beside the other.
  *
- * An index into a rank's part is the index into the whole, moved by what the ranks before it hold
- * and hidden where it lies in another one's part; so are the elements that it reads. Such steps
- * have the whole of their first operand, as a guess that a later one has to bear out: the sum of
- * what is left is what the whole index reads of the whole. What is added where one rank has a 1 and
- * the others have a 0 is 1 to the whole.
+ * An index into a rank's part is the index into the whole, less the rows of the ranks before it,
+ * and hidden where it lies in another rank's part; so are the elements that it reads. Such steps
+ * get the whole of their first operand, as a guess that a later step has to confirm: the sum over
+ * ranks of the elements that are not hidden is the element that the whole index reads of the whole.
+ * A summand that is 1 on one rank and 0 on the others is 1 in the whole.
  *
  * A term of neither graph must be a number wherever both graphs are: an integer stands for an index
  * only where its values cannot leave their range. */

@@ -1,8 +1,8 @@
 /* Tensors that ranks hold a part of, where graphs differ.
  *
  * A tensor that has no counterpart may still be the right part of one: the r-th of equal cuts of a
- * tensor of the other graph, or a summand of one together with its peers. What holds the wrong part
- * is where the graphs differ. */
+ * tensor of the other graph, or a summand of one together with its peers. A tensor that should be a
+ * part and is not the right one shows where the graphs differ. */
 #include "synth/joint/joint.h"
 #include "synth/relate/layout.h"
 #include "synth/search/parts.h"

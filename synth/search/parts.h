@@ -1,6 +1,5 @@
-/* Private to link.c, parts.c, rows.c, grid.c, lift.c, summands.c, rank_sums.c: what ranks hold of
- * one tensor.
- */
+/* Private to link.c, parts.c, rows.c, grid.c, lift.c, summands.c, rank_sums.c: parts of one tensor
+ * that ranks hold. */
 #ifndef SYNTH_SEARCH_PARTS_H
 #define SYNTH_SEARCH_PARTS_H
 
@@ -18,7 +17,7 @@ typedef struct st_parts {
   bool pieces;  /* of one rank: it adds them up itself, no collective does */
 } st_parts;
 
-/* A tensor of the other graph, by what is known of it. */
+/* The description of a tensor of the other graph that is looked for. */
 typedef struct st_sought {
   int side; /* the parts' */
   int64_t numel;
@@ -28,14 +27,14 @@ typedef struct st_sought {
 } st_sought;
 
 /* ---- parts.c ---- */
-/* E-nodes of the other graph, one of each class, that may be what is sought. Returns: how
- * many, at most MOST_WHOLES. */
+/* E-nodes of the other graph, one of each class, that fit the description. Returns: how many, at
+ * most MOST_WHOLES. */
 uint32_t st_wholes(state *s, const st_parts *p, const st_sought *x, eg_node *out);
 /* Whether the whole is put together of the parts. */
 bool st_is_cut(const rule_tensor *whole, const st_parts *p);
 /* Whether it is along a dimension of the parts: in `d`, which. */
 bool st_is_cut_along(const rule_tensor *whole, const st_parts *p, uint32_t *d);
-/* Join the parts with what is sought, where that is their concatenation. */
+/* Joins the parts with the sought tensor, where that is their concatenation. */
 iso_code st_join_cut(state *s, const st_parts *p, st_sought *x, iso_error *err);
 /* Moments of the concatenation. Returns: its elements. */
 int64_t st_moments_of_all(const st_parts *p, double out[4]);
@@ -47,11 +46,11 @@ const rule_term *st_joined(iso_arena *a, const st_parts *p, const rule_shape *sh
 const rule_term *st_reduced(state *s, const st_parts *p, const char *how);
 /* A term divided by a number. NULL: no memory. */
 const rule_term *st_divided(state *s, const rule_term *t, int64_t by);
-/* Join the parts with what is sought, where that is their sum, divided by p->by. */
+/* Joins the parts with the sought tensor, where that is their sum, divided by p->by. */
 iso_code st_join_sum(state *s, const st_parts *p, st_sought *x, iso_error *err);
 
-/* Join `whole` with what the parts make, put together or reduced, if they make it. In `met`: they
- * do, whether a rule was found or not. */
+/* Joins `whole` with the parts, concatenated or reduced, if that gives it. Returns: in `met`
+ * whether it does by value, also where no rule was found. */
 iso_code st_join_whole(state *s, const st_parts *p, eg_node whole, bool *met, iso_error *err);
 
 /* ---- rows.c ---- */
@@ -59,8 +58,8 @@ iso_code st_join_whole(state *s, const st_parts *p, eg_node whole, bool *met, is
  * `there` whether it has such. */
 iso_code st_rows_of(state *s, eg_node whole, uint32_t n, uint32_t d, eg_node *part, bool *there,
                     iso_error *err);
-/* Join `whole`, which is the parts along `d`, with them rank by rank: its steps as steps on what
- * ranks hold. */
+/* Joins `whole`, which is the parts along `d`, with them rank by rank: its steps are repeated on
+ * the rows that each rank holds. */
 iso_code st_join_rows(state *s, const st_parts *p, eg_node whole, uint32_t d, iso_error *err);
 
 /* ---- summands.c ---- */
@@ -70,7 +69,8 @@ iso_code st_join_rows(state *s, const st_parts *p, eg_node whole, uint32_t d, is
 uint32_t st_summands(const synth_graph *g, uint32_t i, bool *inner, uint32_t *node);
 
 /* ---- grid.c ---- */
-/* Join what the parts make in two groups at once with `whole`; EG_NONE: with what is found. */
+/* Joins the parts, put together by two groups at once, with `whole`; EG_NONE: with a tensor that is
+ * looked for. */
 iso_code st_join_grid(state *s, const st_parts *p, eg_node whole, st_sought *x, iso_error *err);
 
 /* ---- rank_sums.c ---- */
@@ -87,10 +87,10 @@ const rule_term *st_with_shape(iso_arena *a, const rule_term *t, const rule_shap
  * which stays EG_NONE where values tell that they are not.
  * `resized`: where the call says a rank's shape, with the whole's in its place, or not at all. */
 iso_code st_lift(state *s, peers *p, const st_parts *of, bool resized, iso_error *err);
-/* The same of what collectives of several groups give: what their operands are as one. */
+/* The same for the results of collectives of several groups, over their operands' wholes. */
 iso_code st_lift_collective(state *s, peers *p, const st_parts *of, iso_error *err);
-/* For peers of which nothing is known as one: what the first operand is, where the step only moves
- * it or hides some of it; a later step has to bear it out. */
+/* For peers whose whole is not known: guesses the whole of the first operand, where the step only
+ * moves it or hides some of it. A later step has to confirm it. */
 iso_code st_guess_whole(state *s, peers *p, const st_parts *of, iso_error *err);
 
 #endif

@@ -5,8 +5,8 @@
  * round a ring, with a running maximum and sum), the whole and the parts are no rule of one
  * operator, and one rule of all ranks' ways grows with the square of their number. But the steps of
  * the whole keep to the rows that ranks have: a step on the rows of a rank is a tensor of neither
- * graph, and that these together are the whole is a rule of that operator. What is left is a rule
- * for each rank: its rows as the whole's steps make them, and as it makes them itself. */
+ * graph, and that these together are the whole is a rule of that operator. One rule remains for
+ * each rank: its rows as the whole's steps compute them equal those that it computes itself. */
 #include "rules/names.h"
 #include "rules/operators.h"
 #include "synth/joint/joint.h"

@@ -16,18 +16,18 @@ const peers *st_peers_of(const state *s, int side, const uint32_t *node, uint32_
 iso_code st_mark_parts(state *s, const st_run run[2], iso_error *err);
 
 /* ---- parts.c ---- */
-/* Join what ranks hold in parts below `u` and `t` with what the other graph holds whole. Returns:
- * in `any`, whether something was found. */
+/* Joins tensors below `u` and `t` that ranks hold in parts with the whole tensors of the other
+ * graph. Returns: in `any` whether one was joined. */
 iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *err);
 
 /* ---- apply_rule.c ---- */
-/* Validated strongly enough for what this run asks for. */
+/* Whether the rule is validated strongly enough for this run. */
 bool st_usable(const state *s, size_t rule);
 /* Try every validated rule on the pair; merges where one applies. */
 iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
 iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
 /* Rule `known` of s->known validated: as it is, if its names stand in `n` for what they are
- * declared to; else `at`, which is it at the shapes of what its variables stand for, `var` (NULL:
+ * declared to; else `at`, the rule at the shapes of `var`, which its variables stand for (NULL:
  * they have no values). Returns: in `index` which rule of s->rules.set is to be used; SIZE_MAX:
  * none holds. */
 struct names;
@@ -67,14 +67,15 @@ iso_code st_join_fill(state *s, eg_node e, iso_error *err);
 iso_code st_join_fill_made(state *s, eg_node e, iso_error *err);
 
 /* ---- fingerprint.c ---- */
-/* Join `e` with what of its group a rule ties it to; on the first visit it is put into a group. */
+/* Joins `e` with the members of its group that a rule shows equal; on the first visit it is put
+ * into a group. */
 iso_code st_visit(state *s, eg_node e, iso_error *err);
 /* A rule for two tensors of equal values: one that is there already, else one that is synthesised;
  * merges. */
 iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
 /* Whether two tensors agree on every draw. */
 bool st_values_equal(state *s, eg_node a, eg_node b);
-/* The first group behind `after` (-1: the first of all) whose values may have these moments; -1:
+/* The first group after `after` (-1: the first of all) whose values may have these moments; -1:
  * none. */
 int32_t st_next_group(state *s, int64_t numel, rule_dtype dtype, const double m[4], int32_t after);
 /* Order-free moments of a tensor: sum, sum of |x|, of squares, of x |x|; values beyond 1e30 are

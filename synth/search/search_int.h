@@ -20,20 +20,20 @@ bool fr_cone_new(cone *k, size_t n);
 void fr_cone_free(cone *k);
 /* Literals are no part of a cone: a pattern holds them as they are. */
 const rule_term *fr_literal_class(state *s, uint32_t c);
-/* Breadth first through the members of every class: what is near comes first, the bound cuts what
- * is far. `other`: the root of the other cone. */
+/* Breadth first through the members of every class: near classes come first, and the bound cuts off
+ * far ones. `other`: the root of the other cone. */
 iso_code fr_explore(state *s, cone *k, eg_node root, eg_node other, uint8_t bit, iso_error *err);
 /* A constant's numbers as a term without leaves: an arange, a fill, a table's in order. */
 bool fr_numbers_of(state *s, eg_node e, const asked *above);
-/* While ranks are joined: what a layout that joining made of a part, and no graph has, is made of;
- * EG_NONE: `c` is none. Cut there, too, a rule would speak of each part twice. */
+/* While ranks are joined: the part of which `c` is a layout made by joining, that no graph has;
+ * EG_NONE: `c` is none. A rule with cuts at both would speak of each part twice. */
 uint32_t fr_view_of_part(state *s, const cone *k, uint32_t c);
 /* Smallest patterns, by class, by relaxation: cycles never win, since every operator costs. */
 void fr_costs(state *s, cone *k);
 /* The size of the pattern at a root, which is expanded unless it is cut. */
 double fr_root_cost(state *s, cone *k, eg_node root);
-/* Not cut any more: what one of the roots reaches only through other cuts. Nothing in its pattern
- * can hold it, and the other one is then computed from something that both can hold. */
+/* Removes cuts that one of the roots reaches only through other cuts. Its pattern cannot contain
+ * such a variable, and the other root computes it from one that both patterns can contain. */
 void fr_narrow(state *s, cone *k, eg_node u, eg_node t);
 
 /* ---- pattern.c ---- */
@@ -45,8 +45,8 @@ bool fr_build(builder *b, eg_node u, eg_node t, const rule_term **l, const rule_
  * on the first draw, borrowed. Returns: false where a variable has no shape. */
 bool fr_rule(state *s, builder *b, const rule_term *l, const rule_term *r, rule *out,
              rule_tensor **example);
-/* Validate a candidate, once. Returns: in `index` where what was accepted is among the rules,
- * SIZE_MAX where nothing was; in `fresh` whether it had to be validated. */
+/* Validates a candidate, once. Returns: in `index` the accepted rule's place among the rules,
+ * SIZE_MAX where it was not accepted; in `fresh` whether it had to be validated. */
 iso_code fr_decide(state *s, const rule *r, rule_tensor **example, size_t *index, rule_verdict *v,
                    bool *fresh, iso_error *err);
 

@@ -33,7 +33,7 @@ bool names_bind_shape(names *n, const rule_variable *d, const rule_shape *shape)
 /* Whether expressions and conditions hold; names that follow from the others are bound first. */
 bool names_hold(names *n, const rule *r);
 /* Whether every name has a value of the kind that the rule's proof speaks of: a declared real is a
- * float, what is not declared is an integer. Requires: names_hold. */
+ * float, an undeclared name is an integer. Requires: names_hold. */
 bool names_strict(const names *n, const rule *r);
 /* Whether its conditions hold of the doubles as they are, and not only of the numbers that they
  * stand for. Requires: names_hold. */

@@ -1,6 +1,6 @@
 /* Types of the terms that rules add: an operator is called once on small tensors of ones of its
- * arguments' shapes (synth/saturate/types.c). What would take large ones stays without a type, and
- * no variable of a rule stands for it. */
+ * arguments' shapes (synth/saturate/types.c). Terms that would need large ones stay without a type,
+ * and no variable of a rule stands for them. */
 #include "synth/unrun/unrun.h"
 #include "synth/joint/joint.h"
 #include "synth/saturate/saturate_int.h"

@@ -74,8 +74,8 @@ static iso_code find_places(state *s, stretch *w, iso_error *err) {
   return ISO_OK;
 }
 
-/* Every captured operator of a stretch is a place for rules, in the graphs' order. What a round
- * adds may let others match, so that there is another. */
+/* Every captured operator of a stretch is a place for rules, in the graphs' order. Terms that a
+ * round adds may let other rules match, so there are several rounds. */
 static iso_code rewrite_stretch(state *s, stretch w, st_term_types *types, size_t *simplified,
                                 iso_error *err) {
   enum { ROUNDS = 6 };

@@ -6,7 +6,7 @@
 
 /* ---- typed_leaves.c ---- */
 /* The leaves of both graphs in the e-graph: inputs that are one by name or value, parameters by
- * name, constants with their values. What has no values is `typed`. */
+ * name, constants with their values. Leaves without values are `typed`. */
 iso_code st_type_leaves(state *s, const bool *const live[2], iso_error *err);
 /* All operators but constants are typed, too. Requires: both graphs were added. */
 void st_type_operators(state *s);
@@ -27,8 +27,9 @@ bool st_same_bytes(state *s, const rule_tensor *a, const rule_tensor *b);
 /* Leaves of `side` without a partner that are leaves of the other side, rows below rows: one of
  * them, or q, k and v in one. */
 iso_code st_join_stacked(state *s, int side, const bool *const live[2], iso_error *err);
-/* How leaf `r` of the right differs from its namesake, or a fused one from what it is put together
- * of, in words of the result's; NULL in `out`: it does not, or either has no values. */
+/* How leaf `r` of the right differs from its namesake, or a fused one from the leaves that it is
+ * put together of, in words of the result's; NULL in `out`: it does not, or either has no
+ * values. */
 iso_code st_leaf_differs(state *s, size_t r, const char **out, iso_error *err);
 
 /* ---- hinted_leaves.c ---- */
@@ -37,8 +38,8 @@ iso_code st_leaf_differs(state *s, size_t r, const char **out, iso_error *err);
 iso_code st_join_hinted(state *s, const bool *const live[2], iso_error *err);
 
 /* ---- identities.c ---- */
-/* Adds `x <=> op(x)` for each operator of the graph that may give back what it is given. `a` has
- * what is made on the way. */
+/* Adds `x <=> op(x)` for each operator of the graph that may return its operand unchanged. New
+ * terms are in `a`. */
 iso_code st_add_identities(const synth_graph *g, rule_set *set, iso_arena *a, iso_error *err);
 
 /* ---- gaps.c ---- */
