@@ -1,7 +1,6 @@
 /* A rule says "for ids from 0 to 15" by clamps, so that it can be applied without looking at
- * values. What is proved and tested is the rule over integers of that range: a proof need not find
- * out that min(max(i, 0), 15) is none of the numbers outside, and samples need not leave the range.
- */
+ * values. Proofs and tests are of the rule over integers of that range: a proof need not find out
+ * that min(max(i, 0), 15) is none of the numbers outside, and samples need not leave the range. */
 #include "validate/inside.h"
 
 #include "rules/names.h"

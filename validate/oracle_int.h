@@ -58,8 +58,8 @@ ISO_MUST_USE iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *
                               const val_trying *how, val_trial *out, iso_error *err);
 void val_trial_fini(val_trial *t);
 /* Have the outcome of val_try settled by many digits (settle.c): a difference that rounding made is
- * none, one that it hid is one, and an agreement of numbers that sums have lost shows nothing.
- * `all`: agreements too, else only what noise had to decide. Errors: ISO_NOMEM. */
+ * dropped, one that it hid is found, and an agreement of numbers that sums have lost shows nothing.
+ * `all`: agreements too, else only the outcomes that noise had to decide. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor *const *bind,
                                        bool all, val_trial *t, iso_error *err);
 

@@ -59,7 +59,7 @@ ISO_MUST_USE iso_code val_torch_version(val_engine *e, const char **out, iso_err
 void val_z3_version(char *out, size_t n);
 /* How the device failed (its memory ran out, its context is lost), NULL where it did not. From then
  * on each call fails with ISO_DEVICE, also where a sample or a search swallows that: no verdict
- * rests on what ran behind it. Borrowed until val_free. */
+ * rests on a call after it. Borrowed until val_free. */
 const char *val_lost(const val_engine *e);
 /* The schema of an operator in PyTorch's notation, as libtorch (or a library it has loaded)
  * declares it. Returns: NULL in `out` where there is none. Owns: malloc'ed text. */
@@ -127,9 +127,9 @@ typedef struct val_generality {
 
 /* A rule with literal sizes, made as general as its proof stays and as it is admitted: sizes, the
  * integers that go with them and float attributes become names, with conditions (a scale that is
- * 1/sqrt of a size). Returns: in `out` the rule (what is not new is borrowed from `r`) and in
- * `verdict` RULE_PROVED with its scope. Where nothing could be made general `out` is `r`, and the
- * verdict that of val_prove. */
+ * 1/sqrt of a size). Returns: in `out` the rule (old parts are borrowed from `r`) and in `verdict`
+ * RULE_PROVED with its scope. Where nothing could be made general `out` is `r`, and the verdict
+ * that of val_prove. */
 ISO_MUST_USE iso_code val_generalise(const rule *r, rule_schemas *schemas, const val_options *o,
                                      const val_generality *how, rule *out, rule_verdict *verdict,
                                      iso_error *err);
@@ -181,14 +181,14 @@ typedef struct val_finding {
  * literals count as the doubles they are, and differences beyond rounding count however small.
  * Owns: val_finding_free, also after an error. */
 ISO_MUST_USE iso_code val_check(val_engine *e, const rule *r, val_finding *out, iso_error *err);
-/* Whether a proved rule is one of what is no number, too: as far as samples at poles show, its
- * sides are undefined together, and no operator of it tells. */
+/* Whether a proved rule holds for NaN and infinity, too: as far as samples at poles show, its sides
+ * are undefined together, and none of its operators can tell. */
 ISO_MUST_USE iso_code val_undefined_together(val_engine *e, const rule *r, bool *yes,
                                              iso_error *err);
 void val_finding_free(val_finding *f);
 
 /* The obligations of a proof for all sizes, as SMT-LIB: one text per case of the proof. To each, z3
- * answers `unsat` (the sides do not differ) and then `sat` (what was assumed has a model); to a
+ * answers `unsat` (the sides do not differ) and then `sat` (the assumptions have a model); to a
  * case that no sizes meet, `unsat` alone. It was asked before this returns. */
 typedef struct val_obligations {
   size_t n; /* 0: there is none, see `reason` */
@@ -196,7 +196,7 @@ typedef struct val_obligations {
   char reason[200]; /* why it could not be expressed, or that z3 does not answer so */
 } val_obligations;
 /* Literals count as the doubles they are. `unchecked`: the obligations of a rule whether or not it
- * holds, not shown to z3, and in `reason` why it is not proved (for tests of what z3 makes of false
+ * holds, not shown to z3, and in `reason` why it is not proved (for tests of z3's answers to false
  * ones). Owns: val_obligations_free. */
 ISO_MUST_USE iso_code val_write_obligations(const rule *r, rule_schemas *schemas,
                                             const val_options *o, bool unchecked,

@@ -1,5 +1,5 @@
-/* Private to validate/: which operators choose between values or jump, and what such a call would
- * have given had it chosen otherwise.
+/* Private to validate/: operators that choose between values or jump, and the result of such a call
+ * had it chosen otherwise.
  *
  * The kinds are those of rules/operators.h. A call is looked at element by element: on which side
  * of its choice it lies, and the number that an operator like it, with the other convention there,
@@ -45,8 +45,8 @@ val_site val_site_of(const rule_term *call, rule_tensor *const *bind, size_t n,
 /* Effects that have to be seen of the call before samples show anything of it, and in `wanted`
  * those worth looking for besides. */
 uint16_t val_site_needs(const val_site *s, uint16_t *wanted);
-/* Whether element `i` does what the one bit says, and then in `other` what it would be with that
- * choice made the other way. */
+/* Whether element `i` takes the branch of this one bit. Returns: then in `other` its value with
+ * that choice made the other way. */
 bool val_site_slip(const val_site *s, uint16_t bit, int64_t i, double *other);
 /* Whether any element does. */
 bool val_site_takes(const val_site *s, uint16_t bit);
@@ -61,9 +61,9 @@ bool val_finds_places(const rule_term *call);
 size_t val_shown_result(const rule_term *call, rule_tensor *const *out, size_t n_out);
 /* Whether `side` reads result `k` of the call that `term` makes. The first is read by all. */
 bool val_reads_result(const rule_term *side, const rule_term *term, size_t k);
-/* Whether the operator's manual does not say which of equal numbers' places it gives. */
+/* Whether the operator's manual leaves open which of several equal numbers' places it returns. */
 bool val_leaves_ties_open(const rule_term *call, rule_tensor *const *out, size_t n_out);
-/* Whether what it orders are places in such an order themselves, which are never equal. */
+/* Whether the numbers that it orders are themselves places in an order, and so never equal. */
 bool val_orders_places(const rule_term *term);
 /* As val_site_slip and so on. VAL_EDGE: at another place there is the same number; VAL_SOME: there
  * is another place. */

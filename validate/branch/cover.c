@@ -2,8 +2,8 @@
  * chooses (choice.c) is one function on each side of its choice: samples that all lie on one side
  * show nothing about the other. And where it jumps it has a value of its own, that no number beside
  * it has: `>` and `>=`, or roundings to even and upwards, differ there alone. A branch that was
- * taken where the output does not depend on it shows nothing either (observe.c). What stands on
- * both sides of the rule, the same term, makes one choice for both. */
+ * taken where the output does not depend on it shows nothing either (observe.c). A term that occurs
+ * on both sides of the rule makes one choice for both. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -13,9 +13,9 @@ val_covered *val_cover_at(const val_cover *c, const val_covered *like);
 uint16_t val_cover_sought(const val_covered *o, const val_cover *other);
 
 /* Note a sample of one side in `c`: of its branches that `all` lacks, those whose result, made
- * otherwise, moves the side's value are `seen`. `index`: where not -1, the one element of
- * operator `at` whose truth value is made otherwise; `*moved` is what came of it. `work` is what is
- * left to spend: it shrinks. Errors: ISO_NOMEM. */
+ * otherwise, moves the side's value are `seen`. `index`: where not -1, the one element of operator
+ * `at` whose truth value is flipped; `*moved` tells whether that moved the side's value. `work`:
+ * the budget left, which is reduced. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code val_observe(val_engine *e, const val_shown *side, const val_cover *all,
                                   const val_cover *other, val_cover *c, int64_t *work,
                                   iso_error *err);
@@ -70,8 +70,8 @@ typedef struct val_seeker {
   iso_rng *rng;
   int64_t *work; /* left to spend: it shrinks */
 } val_seeker;
-/* Samples of the instance `r` for all that `all` (left and right) lacks. Errors: ISO_NOMEM, and
- * what `weigh` gives. */
+/* Makes samples of the instance `r` for all branches that `all` (left and right) lacks. Errors:
+ * ISO_NOMEM, and those of `weigh`. */
 ISO_MUST_USE iso_code val_seek(val_engine *e, const rule *r, rule_tensor *const *example,
                                const val_cover all[2], const val_seeker *who, iso_error *err);
 /* An edge was met on purpose and nothing moved. After many such ones, that are not all the same

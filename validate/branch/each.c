@@ -1,7 +1,7 @@
-/* All integers that a variable may have, one after another. What two sides make of integers (a
- * quotient, and a product with a shift that stands for it) may part at a few of thousands, where
- * nothing jumps that could be looked for. Where arithmetic stands between a variable and the table
- * that bounds it, running the sides tells how far it goes. */
+/* All integers that a variable may have, one after another. Two formulas over integers (a quotient,
+ * and the product and shift that replace it) may differ at a few of thousands, where nothing jumps
+ * that a search could look for. Where there is arithmetic between a variable and the table that
+ * bounds it, running the sides tells how far the variable goes. */
 #include <math.h>
 
 #include "validate/branch/meet_int.h"

@@ -1,4 +1,4 @@
-/* Private to validate/: samples in which what is rare happens together. */
+/* Private to validate/: samples in which rare events happen together. */
 #ifndef VALIDATE_MEET_INT_H
 #define VALIDATE_MEET_INT_H
 
@@ -36,8 +36,8 @@ bool val_crowd_fill(const rule *r, const val_domain *domain, unsigned turn, iso_
 
 /* ---- all integers (each.c) ---- */
 
-/* Where a variable is bounded behind arithmetic alone (a table that is read by i / 3), which
- * numbers it may have: found by running both sides on `bind`, whose tensors it replaces and puts
+/* The numbers that a variable may have, where it is bounded only through arithmetic (a table that
+ * is read by i / 3): found by running both sides on `bind`, whose tensors it replaces and puts
  * back. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code val_reach(val_engine *e, const rule *r, rule_tensor **bind,
                                 val_domain *domain, iso_error *err);
@@ -68,11 +68,11 @@ typedef struct val_pair {
   uint8_t seen; /* bit 0: neither, 1: one, 2: the other, 3: both */
 } val_pair;
 enum { VAL_PAIRS = 24 };
-/* The pairs of the instance `r`, but for those that meet in a term of both sides; what is new of
- * them lives in `a`. Errors: ISO_NOMEM. */
+/* The pairs of the instance `r`, but for those that meet in a term of both sides; new terms live in
+ * `a`. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code val_pairs_of(const rule *r, iso_arena *a, val_pair *out, size_t *n,
                                    iso_error *err);
-/* Note what the sample shows. Errors: ISO_NOMEM. */
+/* Notes which combinations the sample shows. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code val_pairs_note(val_engine *e, val_pair *pair, size_t n,
                                      rule_tensor *const *bind, iso_error *err);
 /* Whether a case of some pair was neither seen nor proved impossible. Errors: ISO_NOMEM. */
@@ -91,7 +91,7 @@ typedef struct val_watcher {
   unsigned share; /* samples are dear: one in so many */
 } val_watcher;
 /* Show `who` such samples of the instance `r`. `*gap`: two conditions were not seen together, nor
- * apart. Errors: ISO_NOMEM, and what `weigh` gives. */
+ * apart. Errors: ISO_NOMEM, and those of `weigh`. */
 ISO_MUST_USE iso_code val_rare(val_engine *e, const rule *r, rule_tensor *const *example,
                                const val_watcher *who, bool *gap, iso_error *err);
 

@@ -1,5 +1,5 @@
-/* Private to validate/: between which numbers what an operator gives lies, whatever its variables
- * are. */
+/* Private to validate/: interval bounds on the results of operators, for all values of the
+ * variables. */
 #ifndef VALIDATE_BRANCH_RANGE_H
 #define VALIDATE_BRANCH_RANGE_H
 
@@ -19,7 +19,7 @@ typedef struct val_ranges {
   } * of;
   size_t n, cap;
 } val_ranges;
-/* Those of the tensors of a call; what is not there is a variable. */
+/* The ranges of a call's operands; a tensor that is not in `all` is a variable. */
 void val_ranges_in(const val_ranges *all, rule_tensor *const *bind, size_t n, val_range *in);
 /* Note the results of a call. Returns: false where there is no memory. */
 bool val_ranges_note(val_ranges *all, const rule_term *call, rule_tensor *const *bind,
@@ -29,11 +29,11 @@ bool val_ranges_note(val_ranges *all, const rule_term *call, rule_tensor *const 
  * defined. */
 val_range val_range_of(const rule_term *call, rule_tensor *const *bind, const val_range *in,
                        size_t n, const rule_tensor *out);
-/* Of zeros.c: a call's result, which lies in `known` whatever is drawn. */
+/* For zeros.c: notes a call's result, which lies in `known` on every draw. */
 void val_zeros_note(val_zeros *z, size_t at, const rule_term *term, const rule_term *call,
                     val_range known, const rule_tensor *out);
-/* Of `need` (choice_int.h), what values in these ranges can do. A comparison with one answer needs
- * nothing. */
+/* The branches of `need` (choice_int.h) that values in these ranges can take. A comparison with one
+ * answer needs nothing. */
 uint16_t val_range_needs(const rule_term *call, rule_tensor *const *bind, const val_range *in,
                          size_t n, const rule_tensor *out, uint16_t need);
 

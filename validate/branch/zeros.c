@@ -1,7 +1,7 @@
-/* Tensors that are 0 on every sample. Of a product of six conditions, each of which was seen to
- * hold, samples show nothing as long as the six never held at once; so with a sum of products, with
- * any operator that makes numbers. What is 0 by its shape (triangles, padding) is moved there, and
- * what interval arithmetic knows to be 0 needs no sample. */
+/* Tensors that are 0 on every sample. Samples show nothing of a product of six conditions, each of
+ * which was seen to hold, as long as the six never held at once; nor of a sum of products, or any
+ * operator that makes numbers. Tensors that are 0 by their shape (triangles, padding) are moved by
+ * the operators that make them, and tensors that are 0 by interval arithmetic need no sample. */
 #include <string.h>
 
 #include "rules/operators.h"

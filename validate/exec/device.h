@@ -20,7 +20,8 @@
 
 namespace device {
 
-/* A failure of the device, whatever the operands: out of memory, or a context that is lost. */
+/* A failure of the device that does not depend on the operands: out of memory, or a lost
+ * context. */
 struct Failed {
   bool memory;
   std::string text;
@@ -31,20 +32,21 @@ struct Failed {
 void choose(const char *where);
 bool apart(); /* whether the device has memory of its own */
 
-/* Where a call runs, and what its tensors are brought to. */
+/* Where a call runs, and where its tensors are moved. */
 struct Place {
   c10::Device on;
   bool apart;
 };
 
 /* An index beyond its table is an error on the CPU. On a GPU it ends the context, and with it every
- * later call of the process: what takes integers stays on the CPU unless it has no kernel there. */
+ * later call of the process: calls that take integers stay on the CPU unless they have no kernel
+ * there. */
 Place place_of(const c10::OperatorHandle &op, const rule_term *call, rule_tensor *const *bind);
 Place host();
 
 at::Tensor bring(const at::Tensor &t, const Place &p);
 
-/* A result and what is kept of it on the device. `release` frees an Owner. */
+/* A result, and its copy on the device. `release` frees an Owner. */
 struct Owner {
   at::Tensor here, there;
 };

@@ -1,5 +1,5 @@
-/* Private to validate/: what the ladder reads of the engine, and how it looks into an evaluation.
- */
+/* Private to validate/: the engine's facts for the ladder, and the probes that look into an
+ * evaluation. */
 #ifndef VALIDATE_ENGINE_INT_H
 #define VALIDATE_ENGINE_INT_H
 
@@ -27,7 +27,7 @@ typedef struct val_operands {
 /* Of a flat call with the result `out`. Returns: false where its operands are others. */
 bool val_operands_of(const rule_term *call, rule_tensor *const *bind, size_t n,
                      const rule_tensor *out, val_operands *o);
-/* Where in operand `k` stands what result `i` takes of it, and that number. */
+/* The place in operand `k` of the element that result `i` takes from it, and that element. */
 int64_t val_operand_place(const val_operands *o, int k, int64_t i);
 double val_operand(const val_operands *o, int k, int64_t i);
 
@@ -70,8 +70,9 @@ typedef struct val_covered {
   bool several;             /* and there was more than one along a line */
   double barren[VAL_ROOTS]; /* what the variable was changed by for those */
 } val_covered;
-/* Results computed of variables that came out as 0, all of them (zeros.c): a product of conditions
- * that never held together shows nothing of what it does. By how many operators ran before it. */
+/* Results that depend on variables and came out as 0 in every element (zeros.c): a product of
+ * conditions that never held together has shown nothing. By the number of operators that ran
+ * before. */
 enum { VAL_ZEROS = 512 };
 typedef struct val_zeros {
   uint64_t term[VAL_ZEROS]; /* a hash; 0: it was nowhere so */
@@ -108,8 +109,8 @@ const char *val_cover_gap(const val_cover *left, const val_cover *right, bool ob
  * other side's. */
 bool val_cover_jumps(const val_cover *left, const val_cover *right);
 
-/* Terms that lost an operand: what was added is less than the rounding of the sum, or a function is
- * flat there (absorb.c). */
+/* Terms that lost an operand: a summand is less than the rounding of the sum, or a function is flat
+ * there (absorb.c). */
 enum { VAL_ABSORBED = 32 };
 typedef struct val_absorbed {
   bool functions;              /* in: these alone, sums are known to be right */
@@ -118,7 +119,7 @@ typedef struct val_absorbed {
 } val_absorbed;
 void val_absorb_note(val_engine *e, val_absorbed *a, const rule_term *term, const rule_term *call,
                      rule_tensor *const *bind, size_t n, const rule_tensor *out);
-/* Whether one side lost what the other did not lose in the same term. */
+/* Whether one side lost an operand that the other did not lose in the same term. */
 bool val_absorbed_apart(const val_absorbed *left, const val_absorbed *right);
 uint64_t val_term_hash(const rule_term *t, uint64_t seed);
 /* A call whose result is made otherwise (observe.c). */
@@ -171,12 +172,12 @@ typedef struct val_probe {
   const val_tap *tap;     /* in: NULL, or who looks at one of the calls */
   int how;                /* private: of the call that runs now */
 } val_probe;
-/* Note a call whose result is coarse (rule_tensor), with what it was given. */
+/* Notes a call whose result is coarse (rule_tensor), with its operands. */
 void val_narrow_note(val_probe *p, const rule_term *call, rule_tensor *const *bind,
                      rule_tensor *const *out, size_t n);
 /* Whether some operator of the term is undefined at some numbers (1/0, log 0, the root of -1), or
- * an infinity stands in it. Flags in `at`, by variable, what stands below such an operator
- * (`below`: all of the term does). */
+ * an infinity stands in it. Flags in `at` the variables below such an operator (`below`: the whole
+ * term is). */
 bool val_poles(const rule_term *t, bool below, bool *at);
 ISO_MUST_USE iso_code val_eval_probe(val_engine *e, const rule_term *t, rule_tensor *const *bind,
                                      val_probe *probe, rule_tensor **out, iso_error *err);

@@ -14,10 +14,10 @@
  * lie in the memory file at the offset; it puts results there too, wherever it likes. On this side
  * the file is read and written and never mapped: a helper that truncates it must not end us.
  *
- * Nothing that it does ends the run. What it prints goes to stderr; if it dies, hangs or answers
- * nonsense it is killed with all that it started, and that call fails with ISO_DEVICE, as where a
- * GPU is lost: nothing is known of the operator. An error that it answers is the operator's own, of
- * these arguments, but for memory that ran out. */
+ * Nothing that the helper does ends the run. Its output goes to stderr; if it dies, hangs or
+ * answers nonsense it is killed with all that it started, and that call fails with ISO_DEVICE, as
+ * where a GPU is lost: nothing is known of the operator. An error that it answers is the operator's
+ * own error on these arguments, unless memory ran out. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,14 +1,14 @@
-/* Operators that compute in a narrower dtype than float64, as a user's kernel for GPUs does. What
- * they give is compared within `tolerance` (relative to the largest number of its row), and so is
- * all that depends on it: rule_tensor.coarse carries it. C and C++: the shim resolves no symbol of
- * the program. */
+/* Operators that compute in a narrower dtype than float64, as a user's kernel for GPUs does. Their
+ * results are compared within `tolerance` (relative to the largest number of a row), and so is
+ * every tensor that depends on them: rule_tensor.coarse carries it. C and C++: the shim resolves no
+ * symbol of the program. */
 #ifndef VALIDATE_NARROW_KERNELS_H
 #define VALIDATE_NARROW_KERNELS_H
 
 #include "rules/tensor.h"
 
-/* 0: float64. float32: some hundred times its last place, since sums add up what each step rounds
- * (two ways of writing one block differ by 5e-7, an eps of another size by 6e-6). */
+/* 0: float64. float32: some hundred times its last place, since sums add up the rounding of each
+ * step (two ways of writing one block differ by 5e-7, an eps of another size by 6e-6). */
 static inline double narrow_tolerance(rule_dtype d) {
   switch (d) {
   case RULE_F32:

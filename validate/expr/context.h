@@ -1,6 +1,6 @@
 /* The context of a proof: the expressions made so far, what is known in the case at hand, the
- * budget. A constructor that fails says so here (sc_fail), and the reason sticks: every call that
- * follows gives up, so that callers need not ask after each step. */
+ * budget. A constructor that fails says so here (sc_fail), and the reason sticks: every later call
+ * gives up, so that callers need not ask after each step. */
 #ifndef VALIDATE_EXPR_CONTEXT_H
 #define VALIDATE_EXPR_CONTEXT_H
 
@@ -146,7 +146,7 @@ typedef struct sc_reading {
   bool whole, whole_used; /* none wraps: it is noted where one might */
 } sc_reading;
 
-/* Expressions and symbols. A node's words stand one behind the other, and equal ones are one. */
+/* Expressions and symbols. A node's words are contiguous, and equal nodes are one. */
 typedef struct sc_store {
   sx_node *node;
   uint32_t n_nodes;
@@ -160,7 +160,7 @@ typedef struct sc_store {
   size_t n_syms, cap_syms;
 } sc_store;
 
-/* What holds in the case at hand. */
+/* The hypotheses of the case at hand. */
 typedef struct sc_case {
   sx fact[SC_MAX_FACTS]; /* integers known to be at least 0 */
   size_t n_facts;
@@ -205,7 +205,7 @@ typedef struct sc_ranges {
   uint64_t lead_of[64];            /* union-find: variables whose leading dimensions are equal */
 } sc_ranges;
 
-/* What was spent, and what may be. */
+/* The budget of a proof, and how much of it is spent. */
 typedef struct sc_budget_left {
   sc_walk own_walk, *walk; /* the one points to the other: walks leave everything else as it is */
   int64_t work, depth, max_work;
@@ -221,7 +221,7 @@ typedef struct sc_fault {
   char reason[200];
 } sc_fault;
 
-/* What a proof used, for its assumptions. */
+/* The means that a proof used, for its assumptions. */
 typedef struct sc_means {
   bool literal, masks, z3, ties, unsorted, in_parts;
   bool masked; /* an element that was compared may be minus infinity */
@@ -246,7 +246,7 @@ typedef struct sc_hooks {
   void *value_ctx;
   /* Told of each bound of an index; see index_ranges.c. */
   void (*on_index)(sc *c, const pt_tensor *index, sx size, bool from_end, sx besides);
-  /* Asked for what has no definition. */
+  /* Asked for the value of a term whose operator has no definition. */
   const pt_tensor *(*otherwise)(sc *c, const rule_term *t);
   void *index_ctx;
 } sc_hooks;

@@ -10,14 +10,14 @@
  * do not depend on the index stand outside, nested sums are one block, split into what is
  * connected; the ranges are cut where a condition on the index changes and where an index is taken
  * apart by division. Conditions stand outside of everything, as a decision diagram ordered by id
- * (X_ITE); inside a sum what cannot be cut stands as a factor that is 0 or 1 (X_IVER). Bound
- * indices are numbered by height, so that binders are equal up to renaming; of the orders of a
- * block the one with the least hash is taken.
+ * (X_ITE); inside a sum, a condition that cannot be cut out becomes a factor that is 0 or 1
+ * (X_IVER). Bound indices are numbered by height, so that binders are equal up to renaming; of the
+ * orders of a block the one with the least hash is taken.
  *
- * Soundness. Every constructor returns an expression equal to what its arguments say wherever these
- * are defined. A rule speaks of values for which both sides and all their parts are defined, so x *
- * (1/x) is 1 and sqrt(x)^2 is x. What is not modelled calls sc_fail, which sticks: the rule is then
- * unknown. */
+ * Soundness. Every constructor returns an expression that has the value of its operation on its
+ * arguments wherever these are defined. A rule speaks of values for which both sides and all their
+ * parts are defined, so x * (1/x) is 1 and sqrt(x)^2 is x. An operation that is not modelled calls
+ * sc_fail, which sticks: the rule is then unknown. */
 #ifndef VALIDATE_EXPR_H
 #define VALIDATE_EXPR_H
 
@@ -109,8 +109,8 @@ sx sx_wrap(sc *c, sx x, rule_dtype d); /* an integer as `d` holds it (wrap.c) */
 sx sx_unwrapped(sc *c, sx x, unsigned bits);
 bool sx_is_wrap(sx_func f);
 double sx_wrapped_number(sx_func f, double x); /* NaN where a double does not tell */
-/* The bounds of an element of a narrow integer variable, or of what wraps in few bits: [low, high).
- * false: x is none. */
+/* The bounds [low, high) of an element of a narrow integer variable, or of a value wrapped to few
+ * bits. false: x is neither. */
 bool sx_narrow_bounds(sc *c, sx x, sx *low, sx *high);
 sx sx_of_equal_size(sc *c, sx x);  /* x, or what it is the opposite of, where x is wrapped alone */
 sx sx_bits_and(sc *c, sx x, sx y); /* of integers, bit by bit (bits.c) */
@@ -161,7 +161,7 @@ bool sx_same(sc *c, sx a, sx b); /* integers known to be equal */
 bool sx_largest_ge0(sc *c, sx p);
 sx sx_div(sc *c, sx p, sx d);
 sx sx_mod(sc *c, sx p, sx d);
-/* Assume a condition in this case. false: it contradicts what is known. */
+/* Assume a condition in this case. false: it contradicts the hypotheses. */
 bool sc_assume(sc *c, sx guard, bool holds);
 
 /* The condition D x + y < 0, |y| < D, on x and y by themselves (radix.c). 0: none. */
@@ -186,12 +186,13 @@ sx sx_sum(sc *c, sx k,
           sx body); /* over the index symbol k, in its range (k may be 0, for a range of 1) */
 sx sx_largest(sc *c, sx k, sx body);
 sx sx_product(sc *c, sx k, sx body);
-/* A row of elements `body` over k, up to what keeps its order; the place of the element that is the
- * `rank`-th largest. */
+/* A row of elements `body` over k, up to changes that keep its order; the place of the element that
+ * is the `rank`-th largest. */
 sx sx_row(sc *c, sx k, sx body);
 sx sx_place(sc *c, sx rank, sx row);
 /* Where k, a bound index, is nothing but the rank of places in one row, all of its ranks: `body` by
- * the places themselves, in k. They are a permutation, and what binds k asks for no order. */
+ * the places themselves, in k. They are a permutation, and the binder of k does not depend on
+ * order. */
 void sx_over_places(sc *c, sx k, sx *body);
 sx sx_close(sc *c, sx_op op, sx k, sx body); /* a binder over one index, as it is */
 /* Open a binder: fresh symbols in `k` (room for 8), the body in them. */

@@ -1,5 +1,5 @@
-/* Memory for GMP and MPFR: see gmp_memory.h. What they do in the middle of a function cannot be
- * left by a jump, since their caches would stay half written; so the reserve. */
+/* Memory for GMP and MPFR: see gmp_memory.h. A jump out of the middle of one of their functions
+ * would leave their caches half written; hence the reserve. */
 #include "validate/expr/gmp_memory.h"
 
 #include <gmp.h>
@@ -12,7 +12,7 @@ enum { RESERVE = 8 << 20, ALIGN = 16 };
 
 static _Thread_local gmp_memory *current;
 
-/* The reserve that `p` is of; NULL: the system's. */
+/* The reserve that contains `p`; NULL: it is the system's. */
 static gmp_memory *reserve_of(const void *p) {
   for (gmp_memory *m = current; m; m = m->outer)
     if ((const char *)p >= m->base && (const char *)p < m->base + RESERVE) return m;

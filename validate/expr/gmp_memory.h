@@ -1,10 +1,10 @@
-/* Private to validate/: memory for GMP and MPFR, which take no for no answer. An allocator of
- * theirs may not give NULL.
+/* Private to validate/: memory for GMP and MPFR, whose allocators must not return NULL.
  *
- * So each piece of work takes a reserve before it begins, and may fail there. While it runs, what
- * the system does not give comes from the reserve, and `needed` says so: the work ends soon after,
- * lets everything go, and reports that there was no memory. The reserve is larger than what any one
- * step takes: tests/validate/test_precise_oom.c lets every allocation fail from some point on. */
+ * So each piece of work takes a reserve before it begins, and may fail there. While it runs, an
+ * allocation that the system refuses is served from the reserve, and `needed` is set: the work ends
+ * soon after, frees everything, and reports that there was no memory. The reserve is larger than
+ * any one step needs: tests/validate/test_precise_oom.c lets every allocation fail from some point
+ * on. */
 #ifndef VALIDATE_GMP_MEMORY_H
 #define VALIDATE_GMP_MEMORY_H
 

@@ -4,8 +4,8 @@
  *
  * A number that fits in 128 bits is kept and computed so; only larger ones are GMP's. A number has
  * one form: it is large if and only if it does not fit. The sizes are bounded (PV_MOST_BITS,
- * PV_MOST_BYTES), as all work of a proof is; what goes beyond fails the proof, as lack of memory
- * does. */
+ * PV_MOST_BYTES), as all work of a proof is; a number beyond them fails the proof, as lack of
+ * memory does. */
 #ifndef VALIDATE_RATIONAL_H
 #define VALIDATE_RATIONAL_H
 

@@ -1,8 +1,8 @@
 /* Elements of one part of a concatenation. Its index is known to lie within that part, while the
  * conditions in an element are written for all indices of the whole. Where an operator has no value
  * at a place outside of the part, say a row without a key in a block of a mask, that place is left
- * out before the operator sees it. What is left out are places where the part's own element has no
- * value, so that an element that is remembered holds elsewhere too, wherever it is defined. */
+ * out before the operator sees it. Only places where the part's own element has no value are left
+ * out, so that a memoised element is right elsewhere too, wherever it is defined. */
 #include "validate/expr/expr_int.h"
 
 bool sc_within_begin(sc *c, sx at, sx size) {

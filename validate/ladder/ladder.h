@@ -1,9 +1,10 @@
 /* Private to validate/: the state of one decision, as it climbs from samples to a proof and back to
  * samples (oracle.c).
  *
- * A sample counts where both sides ran within their domains and rounding leaves something to see; a
- * difference just above rounding must show on a second sample before it refutes. What fails to run
- * on a sample says nothing. A rule with open sizes gets another instance for every sample. */
+ * A sample counts where both sides ran within their domains and rounding does not hide the result.
+ * A difference just above rounding must show on a second sample before it refutes. A sample on
+ * which a side fails to run says nothing. A rule with open sizes gets another instance for every
+ * sample. */
 #ifndef VALIDATE_LADDER_H
 #define VALIDATE_LADDER_H
 
@@ -55,16 +56,16 @@ typedef struct val_ladder {
 
 /* ---- samples (weigh.c) ---- */
 
-/* Try a sample, and count what it shows. */
+/* Tries a sample, and records which branches and numbers it has shown. */
 ISO_MUST_USE iso_code val_weigh(val_ladder *l, const rule *r, unsigned k, unsigned kind,
                                 rule_tensor *const *bind, val_trial *t, iso_error *err);
 /* After all kinds have had their turn: one that counted before, more often than not. */
 unsigned val_choose_kind(val_ladder *l, unsigned k);
 /* Sample `k`, on an instance of its own. */
 ISO_MUST_USE iso_code val_sample_instance(val_ladder *l, unsigned k, unsigned kind, iso_error *err);
-/* A rule speaks of where both of its sides are defined. Between two graphs it must not join what is
- * 0/0 with a number either, whether it was found or given: each variable that may be at a pole is
- * zero once. */
+/* A rule makes a claim only where both of its sides are defined. Between two graphs it must not
+ * join 0/0 with a number either, whether it was found or given: so each variable that may be at a
+ * pole is zero once. */
 ISO_MUST_USE iso_code val_sample_poles(val_ladder *l, iso_error *err);
 /* The same at l->poles instances and nothing else: all operands of one are asked at it. Sizes that
  * one search has not met are not looked for again. */
@@ -81,13 +82,13 @@ ISO_MUST_USE iso_code val_sample_axes(val_ladder *l, unsigned k, iso_error *err)
  */
 ISO_MUST_USE iso_code val_seek_origins(val_ladder *l, iso_error *err);
 
-/* ---- samples made for what nothing has shown (made.c) ---- */
+/* ---- samples made for branches and numbers that none has shown (made.c) ---- */
 
 /* Samples made for the branches that nothing has shown. */
 ISO_MUST_USE iso_code val_seek_branches(val_ladder *l, iso_error *err);
-/* Samples in which what is rare happens together. What is only tested is about all numbers, those
- * beyond a mask too: what reads masks as minus infinity is for a proof to say, or for the graphs
- * (rules/masks.h). */
+/* Samples in which rare events happen together. A rule that is only tested claims all numbers,
+ * those beyond a mask too: that a mask may be read as minus infinity is shown by a proof, or by the
+ * graphs (rules/masks.h). */
 ISO_MUST_USE iso_code val_sample_rare(val_ladder *l, iso_error *err);
 
 /* ---- the verdict (conclude.c) ---- */

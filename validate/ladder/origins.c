@@ -37,7 +37,8 @@ static bool holds(const rule_term *t, const rule_term *part) {
   return false;
 }
 
-/* What stands on the other side too is no number for both. */
+/* Collects the terms that may be undefined. A term that occurs on the other side too makes both
+ * undefined, and is left out. */
 static void find(const rule_term *t, const rule_term *other, origins *o) {
   for (uint32_t i = 0; i < t->n; i++) find(t->child[i], other, o);
   if (!is_origin(t) || holds(other, t)) return;
@@ -61,7 +62,7 @@ static bool any_undefined(const rule_tensor *v) {
   return false;
 }
 
-/* One sample. What does not run shows nothing. */
+/* One sample. A term that does not run shows nothing. */
 static iso_code look(val_ladder *l, const rule *r, unsigned kind, origins *o, iso_error *err) {
   const val_trying how = {&l->rng, val_engine_options(l->e)->rel_tol, true, true};
   rule_tensor *bind[VAL_MAX_VARS] = {NULL};

@@ -1,6 +1,6 @@
 /* Definitions for the symbolic prover: gradients of operators that are not element by element, and
- * of gelu. What a gradient is given of the forward pass (a softmax's result, a norm's mean) is an
- * operand like any other: the definition says what is computed of it, whatever it is. */
+ * of gelu. Results of the forward pass that a gradient takes (a softmax's result, a norm's mean)
+ * are operands like any other: the definition holds for arbitrary values of them. */
 #include <string.h>
 
 #include "validate/ops/ops.h"
@@ -146,7 +146,7 @@ static sx no_elem(sc *c, const pt_tensor *t, const sx *idx) {
   return c->zero;
 }
 
-/* What was not asked for has no elements. */
+/* A gradient that was not asked for is a tensor without elements. */
 static const pt_tensor *unwanted(sc *c) {
   pt_tensor *t = pt_new(c, 'f', no_elem);
   if (!t) return NULL;

@@ -68,8 +68,8 @@ static const pt_value *define_shrink(pt_args *a, int which) {
                                                                                    : NULL;
 }
 
-/* What simulates a quantisation: the nearest step of a scale p[0] from a zero p[1], within p[2] and
- * p[3]; KEPT: whether it is within. */
+/* A simulated quantisation (fake_quantize): the nearest step of a scale p[0] from a zero p[1],
+ * clamped to p[2] and p[3]; KEPT: whether it was within these. */
 enum { QUANTIZED, KEPT };
 
 static sx quantized_elem(sc *c, const pt_tensor *t, const sx *idx) {

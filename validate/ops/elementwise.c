@@ -260,8 +260,8 @@ static const pt_tensor *combine(sc *c, int op, const pt_tensor *x, const pt_tens
   return r;
 }
 
-/* No element is infinity: numbers are real, and a mask is minus infinity. What makes one is outside
- * of the domain, which evaluating the element notes. */
+/* No element is infinity: numbers are real, and a mask is minus infinity. An element that would be
+ * is outside of the domain, which evaluating it notes. */
 static sx beside_infinity(sc *c, const pt_tensor *t, const sx *idx) {
   (void)pt_at(c, t->in[0], idx);
   return t->which == CMP_NE || t->which == CMP_LT || t->which == CMP_LE ? c->yes : c->no;

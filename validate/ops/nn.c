@@ -500,7 +500,7 @@ static sx weight_elem(sc *c, const pt_tensor *t, const sx *idx) {
   return sx_log(c, sx_sum(c, k, v));
 }
 
-/* What the backward pass is given, where no mask may hide a whole row. */
+/* The output, and the log-sums for the backward pass, where no mask may hide a whole row. */
 static const pt_value *with_weights(sc *c, const pt_tensor *out, const pt_tensor *scores,
                                     bool causal) {
   pt_tensor *t = scores && out ? pt_like(c, scores, 'f', weight_elem) : NULL;

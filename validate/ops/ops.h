@@ -40,8 +40,8 @@ bool pt_find(const pt_definition *entry, size_t n, const char *name, pt_definiti
 pt_tensor *pt_like(sc *c, const pt_tensor *x, char kind,
                    pt_elem f); /* x's shape, x its first input */
 const pt_tensor *pt_cast(sc *c, const pt_tensor *x, rule_dtype d); /* elements alone */
-/* Integers of another width (narrow.c): the same, where each fits. What is no tensor of integers
- * stays. */
+/* Integers of another width (narrow.c): the same, where each fits. Other tensors stay as they
+ * are. */
 const pt_tensor *pt_typed(sc *c, const pt_tensor *t, rule_dtype d);
 /* x, an integer that `d` holds; fails where it may not. */
 sx pt_fitting(sc *c, sx x, rule_dtype d);
@@ -81,11 +81,11 @@ const pt_tensor *pt_conv_transpose(pt_args *a, uint32_t n, const pt_tensor *x,
                                    const pt_tensor *w); /* over the last n dimensions */
 const pt_tensor *pt_by_channel(sc *c, const pt_tensor *y, const pt_tensor *bias,
                                uint32_t n); /* y + bias (NULL: none), before the last n */
-/* Zeros before and behind x along d, as a convolution pads: see mask_frames. */
+/* Zeros before and after x along d, as a convolution pads: see mask_frames. */
 const pt_tensor *pt_frame(sc *c, const pt_tensor *x, uint32_t d, sx before, sx behind);
-/* A table of this size is read or written at `index`, whose values are in [0, size). From here come
- * what a proof knows of them and the range in which samples are drawn (index_ranges.c): every
- * definition that takes an index says so. */
+/* A table of this size is read or written at `index`, whose values are in [0, size). A proof's
+ * knowledge of indices, and the ranges from which samples draw them (index_ranges.c), come from
+ * these calls: every definition that takes an index makes one. */
 void pt_bound_index(sc *c, const pt_tensor *index, sx size);
 /* The same where others have a value too: from -size on, counted from the end; or `besides`, a
  * number that names no row (0: none). */

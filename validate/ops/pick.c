@@ -47,8 +47,8 @@ static bool of_variable(sc *c, const pt_tensor *index, uint32_t *var) {
   return true;
 }
 
-/* What may count from the end in one place, and in another be a class, or a number further below
- * that names none, is a class. */
+/* A variable may be an index that counts from the end in one place, and in another a class, or a
+ * number further below that names no class. It then is a class. */
 static void note_both(sc *c, const pt_tensor *index, sx size, bool from_end, sx besides) {
   uint32_t var;
   if ((!from_end && !besides) || !of_variable(c, index, &var)) return;

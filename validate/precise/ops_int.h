@@ -57,8 +57,8 @@ const vp_tensor *vp_attention(vp *v, const vp_call *k);
 
 /* ---- reductions (reduce.c) ---- */
 
-/* Along one dimension: exponentials of what is left above a number near the largest, which changes
- * neither quotient. */
+/* Along one dimension: exponentials of the differences from a number near the largest, which
+ * changes neither quotient. */
 vp_tensor *vp_softmax_of(vp *v, const vp_tensor *x, uint32_t dim, bool logarithm);
 const vp_tensor *vp_reduction(vp *v, const vp_call *k);
 const vp_tensor *vp_softmax(vp *v, const vp_call *k);

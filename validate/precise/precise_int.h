@@ -2,10 +2,10 @@
  * whose float64 numbers show nothing.
  *
  * A number is an interval that holds the real number which the operators' definitions mean. So two
- * sides whose intervals are apart differ, whatever float64 rounded away, and a difference that
- * rounding made is none. Precision is raised until nothing that was added to something else can
- * have been lost in it: twice as many bits as lie between the largest and the least number that was
- * met. */
+ * sides whose intervals are apart differ, even where float64 rounded the difference away, and a
+ * difference that rounding made is none. Precision is raised until nothing that was added to
+ * something else can have been lost in it: twice as many bits as lie between the largest and the
+ * least number that was met. */
 #ifndef VALIDATE_PRECISE_INT_H
 #define VALIDATE_PRECISE_INT_H
 
@@ -88,7 +88,7 @@ typedef struct vp {
   unsigned depth;
 } vp;
 
-/* Whether to go on. `cost`: of what comes next. */
+/* Whether to go on. `cost`: of the next step. */
 bool vp_go(vp *v, int64_t cost);
 void vp_at_jump(vp *v);                                          /* a comparison is open */
 bool vp_stop(vp *v, bool *why);                                  /* false */

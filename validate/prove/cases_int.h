@@ -1,5 +1,5 @@
-/* Private to the prover's cases: the hypotheses of a case, what is solved for, and the same case in
- * numbers. */
+/* Private to the prover's cases: the hypotheses of a case, the symbols solved for, and the same
+ * case in numbers. */
 #ifndef VALIDATE_CASES_INT_H
 #define VALIDATE_CASES_INT_H
 
@@ -28,7 +28,7 @@ bool sc_prove_case(sc_cases *k);
 /* ---- equations (solve.c) ---- */
 
 enum { SC_MAX_SOLVED = 40 };
-/* p = 0 for a name, which gives way to what it is. */
+/* Solves p = 0 for a name, which is replaced by the solution. */
 bool sc_solve(sc *c, sx p);
 /* f >= 0 says that an integer attribute is at least k >= 0: it gives way to a symbol of which that
  * is known. */

@@ -43,7 +43,7 @@ bool sc_split_anywhere(sc *c, sx u, sx v, sx *out);
 /* A sum v over chunks and the places in one as a sum over all places, as u is one, however far. */
 bool sc_in_one(sc *c, sx u, sx v, sx *out);
 bool sc_empty_sum(sc *c, sx u);
-/* A polynomial of several sums over the same ranges: what is summed, with choices where sums have
+/* The summand of a polynomial of several sums over the same ranges, with choices where sums have
  * brackets. The polynomial is 0 where that is 0 at all indices. */
 bool sc_one_body(sc *c, sx d, sx *out);
 sx sc_all_unrolled(sc *c, sx d);

@@ -8,9 +8,9 @@
  * must be (four heads for two groups are no square). A number that is one below a size is written
  * so where names alone do not do (a clamp of indices to a table's last row), and sizes get bounds
  * where casts make integers narrow. A float that is a power of a size (1/sqrt of it, mostly)
- * becomes an attribute with that as its condition, other floats become positive attributes; which
- * conditions need not be is found out in the end. What then is not proved is taken back: the
- * floats, then one size after the other. */
+ * becomes an attribute with that as its condition, other floats become positive attributes;
+ * conditions that are not needed are dropped in the end. Where the rule is not proved then,
+ * generality is taken back: the floats first, then one size after the other. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -363,7 +363,8 @@ static bool is_dimension(const general *g, size_t size) {
   return false;
 }
 
-/* What counts parts (two halves), and is the one number of no dimension, stands as it is. */
+/* Keeps as a literal a number that counts parts (two halves), where it is the only number that is
+ * no dimension. */
 static bool attempt_counted(general *g, attempt *t) {
   memset(g->plain, 0, sizeof g->plain);
   memset(g->below, 0, sizeof g->below);
@@ -377,8 +378,8 @@ static bool attempt_counted(general *g, attempt *t) {
   return true;
 }
 
-/* The same with equal numbers one size, then with a count as it stands; what was found first stays
- * where neither holds without squares. Returns: whether something is proved. */
+/* The same with equal numbers as one size, then with a count as a literal. The first result stays
+ * where neither holds without square sizes. Returns: whether something is proved. */
 static bool attempt_others(general *g, attempt *t, const general *parted, bool found) {
   const rule_verdict verdict = *t->verdict;
   const rule out = *t->out;

@@ -1,14 +1,14 @@
-/* What the generalisation of a rule asks of arguments and terms. */
+/* Questions of the generalisation about arguments and terms. */
 #ifndef VALIDATE_PROVE_GENERALISE_H
 #define VALIDATE_PROVE_GENERALISE_H
 
 #include "rules/rules.h"
 
-/* Integers of this argument are sizes, lengths and counts, not places. */
+/* Whether integers of this argument are sizes, lengths or counts, and not places. */
 bool sc_counts(const rule_arg *arg);
 bool sc_takes_floats(const rule_arg *arg);
-/* What integers must be below to stay what they are in the narrowest type that a call of the term
- * casts to; 0: it casts to none in fewer than 64 bits. */
+/* The bound below which integers are unchanged by the narrowest cast in the term; 0: it has no cast
+ * to fewer than 64 bits. */
 int64_t sc_narrow_limit(const rule_term *t);
 
 #endif

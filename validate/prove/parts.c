@@ -1,16 +1,16 @@
-/* Proofs in parts. What both sides of a rule compute on their way is shown to be equal first, the
- * small things before the large ones; then it is an unknown tensor, the same one on both sides, for
- * what is made of it. So the cube in an activation is one of an unknown number, and not of the sums
- * of products over an attention's heads that it stands for.
+/* Proofs in parts. Intermediate terms of the two sides are shown to be equal first, small ones
+ * before large ones. Each such part is then replaced by an unknown tensor, the same one on both
+ * sides, in the terms above it. So the cube in an activation is that of an unknown number, and not
+ * of the sums of products over an attention's heads.
  *
  * A part is a term of the left side and one of the right that read the same variables, and are
  * proved equal, up to layout, under the rule's own conditions; or one term that stands on both
  * sides. Where ranks share the work, a term of the one side is a part whose chunks are terms of the
- * other, one for each rank: these are chunks of the unknown tensor then. What is proved of all
- * values of the unknown tensor holds for the values that the parts have: on a sample on which both
- * sides are defined all their parts are. That there is such a sample is shown apart, since parts
- * alone do not say what their values can be. Only real numbers are cut out, and nothing that may be
- * minus infinity. */
+ * other, one for each rank: these are chunks of the unknown tensor then. A proof for all values of
+ * the unknown tensor holds for the values that the parts have: on a sample on which both sides are
+ * defined all their parts are. That there is such a sample is shown apart, since parts alone do not
+ * tell which values they can have. Only real numbers are cut out, and nothing that may be minus
+ * infinity. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

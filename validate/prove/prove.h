@@ -1,7 +1,8 @@
 /* The prover. A rule's sides are evaluated to tensors (validate/tensor/) and asked for their
- * element at the same fresh index symbols; what is equal in normal form (validate/expr/), by cases
- * over the conditions in it, or in Z3, is proved. Whether sizes agree is decided by cases: where it
- * matters, sc_require asks for a split, and every case must be proved (cases.c). */
+ * element at the same fresh index symbols. The rule is proved if the two elements are equal in
+ * normal form (validate/expr/), by cases over the conditions in it, or in Z3. Whether sizes agree
+ * is decided by cases: where it matters, sc_require asks for a split, and every case must be proved
+ * (cases.c). */
 #ifndef VALIDATE_PROVE_H
 #define VALIDATE_PROVE_H
 
@@ -15,7 +16,7 @@ typedef struct sc_cut {
   bool piece; /* `as` is a chunk of what the variable stands for */
 } sc_cut;
 
-/* The sizes of a term's value, in one model of what the rule assumes. */
+/* The sizes of a term's value, in one model of the rule's assumptions. */
 typedef struct sc_noted {
   const rule_term *t;
   uint32_t rank;
@@ -51,7 +52,7 @@ struct sc_look {
   size_t n_noted;
 };
 
-/* And what was seen. */
+/* Facts that an attempt found out. */
 typedef struct sc_sight {
   bool has_frames, readable; /* as in struct sc */
   bool masked;               /* an element may be minus infinity */
@@ -96,12 +97,13 @@ void sc_write_obligation(sc *c, const pt_tensor *a, const pt_tensor *b, const sx
 /* ---- one attempt, and the answer (attempt.c, generalise.c, parts.c, prove.c) ---- */
 
 void sc_declare_names(sc *c); /* of the rule's sizes and attributes (names.c) */
-/* The value of a cut term, of which `v` is what its definition says. Where it is none: v. */
+/* The value of a term, `v` by its definition: the unknown tensor where the term is cut, else
+ * `v`. */
 const pt_value *sc_cut_value(sc *c, const rule_term *t, const pt_value *v);
 /* The sizes that look->noted asks for, of the terms that have a value here. */
 void sc_note_sizes(sc *c);
-/* Whether a and b, of the same sizes, have other numbers at some element, for some values of all
- * that is free. No proof of anything: it spares the normal form of what is not equal. */
+/* Whether a and b, of the same sizes, have other numbers at some element, for some values of the
+ * free symbols. This proves nothing: it spares bringing unequal terms to normal form. */
 bool sc_differ_in_numbers(sc *c, const pt_tensor *a, const pt_tensor *b);
 /* A question to the prover. */
 typedef struct sc_asked {

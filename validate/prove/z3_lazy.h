@@ -42,9 +42,9 @@ void val_z3_limit(Z3_context z, Z3_solver s, uint64_t rlimit);
 /* Whether the clock ended the last answer. Then there is none: a caller fails, and does not go on
  * as after an `unknown`. */
 bool val_z3_overran(Z3_context z, Z3_solver s);
-/* Z3's printed answer to an SMT-LIB text, within `rlimit` for each of its checks. NULL:
- * without the library or without memory. `overran`: by the clock, and what is printed counts for
- * nothing. Owns: free. */
+/* Z3's printed answer to an SMT-LIB text, within `rlimit` for each of its checks. NULL: without the
+ * library or without memory. `overran`: the clock ended it, and the printed answer does not count.
+ * Owns: free. */
 char *val_z3_answers(const char *text, uint64_t rlimit, bool *overran);
 #define VAL_Z3_OVERRAN "Z3 did not keep to its limit for ten minutes"
 

@@ -1,7 +1,7 @@
-/* The range in which samples draw integer variables: from the definitions of operators (prove_*.c),
- * which tell of every index that they take and of the size that bounds it. What is told is of
- * expressions: of the variable's own elements in some place, or of numbers computed from them (the
- * shards of a vocabulary), of which only that they are bounded. */
+/* The range in which samples draw integer variables: from the definitions of operators
+ * (validate/ops/), which report every index that they take with the size that bounds it. Reports
+ * are about expressions. Where the index is an element of the variable itself, its range follows;
+ * where it is computed from elements (the shards of a vocabulary), only that there is a bound. */
 #include <stdlib.h>
 
 #include "rules/operators.h"

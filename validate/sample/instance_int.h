@@ -2,10 +2,10 @@
  * numbers.
  *
  * Samples, counterexamples and tests all work on instances: rules whose shapes and attributes are
- * literal. Values are drawn so that the conditions hold; what the operators ask for on top of that
- * (sizes that must agree, products that must match) is found by running both sides and keeping what
- * got further. Nothing here has to be complete: an instance that is not found is a sample that is
- * not taken. */
+ * literal. Values are drawn so that the conditions hold; further demands of operators (sizes that
+ * must agree, products that must match) are met by running both sides and keeping the try that got
+ * further. Nothing here has to be complete: an instance that is not found is a sample that is not
+ * taken. */
 #ifndef VALIDATE_INSTANCE_INT_H
 #define VALIDATE_INSTANCE_INT_H
 
@@ -85,8 +85,8 @@ typedef struct val_size_edge {
   uint32_t name;
   int64_t size;
 } val_size_edge;
-/* Sizes at and beyond the integers of the rule that chance does not draw, as far as what both sides
- * make there fits in memory. Returns: in `n` how many there are. Errors: ISO_NOMEM. */
+/* Sizes at and beyond the integers of the rule that chance does not draw, as far as the tensors of
+ * both sides there fit in memory. Returns: in `n` how many there are. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code val_size_edges(val_engine *e, val_problem *p, iso_rng *rng,
                                      val_size_edge *out, size_t cap, size_t *n, iso_error *err);
 /* An integer on one side alone that no size of a sample reaches, of a rule whose sizes are open. 0:

@@ -44,8 +44,9 @@ typedef struct val_domain {
                       other, and not beyond */
   int64_t low, high;
 } val_domain;
-/* Of each variable, at the sizes of the instance `r` of a rule. What has no definition is run on
- * `bind`, where it has one tensor a variable (NULL: it stays open). Errors: ISO_NOMEM. */
+/* The domain of each variable, at the sizes of the instance `r` of a rule. A term without a
+ * definition is run on `bind`, which has a tensor for each variable (NULL: it stays open). Errors:
+ * ISO_NOMEM. */
 ISO_MUST_USE iso_code val_domains(val_engine *e, rule_schemas *schemas, const rule *r,
                                   rule_tensor *const *bind, val_domain *out, iso_error *err);
 

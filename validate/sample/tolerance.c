@@ -2,8 +2,8 @@
  *
  * Per slice of the last dimension, against the slice's largest value: elementwise relative error
  * does not work, because cancellation makes correct pairs differ, and one bound for the whole
- * tensor lets a single large element hide the rest. What is infinite, NaN or beyond 1e30 (a mask's
- * finfo.min) takes no part in the norm, and must be in the same places. */
+ * tensor lets a single large element hide the rest. Elements that are infinite, NaN or beyond 1e30
+ * (a mask's finfo.min) take no part in the norm, and must be in the same places. */
 #include <float.h>
 #include <math.h>
 #include <string.h>

@@ -1,10 +1,11 @@
 /* One sample: both sides evaluated and compared.
  *
- * Elements are compared one by one against how far rounding could have moved them. What agrees
- * within rel_tol and the floor (64 eps times the largest intermediate value) is taken at once; what
- * does not is evaluated again with noise in every operator that rounds (probe.c), and differs only
- * where it is far beyond what the noise moved. So a sum that cancels, or a naive formula, does not
- * refute a rule that is true over the reals, and 1e-12 does where nothing cancels. */
+ * Elements are compared one by one against how far rounding could have moved them. A sample that
+ * agrees within rel_tol and the floor (64 eps times the largest intermediate value) is accepted at
+ * once. Any other is evaluated again with noise in every operator that rounds (probe.c), and
+ * differs only where the difference is far larger than the noise made it. So a sum that cancels, or
+ * a naive formula, does not refute a rule that is true over the reals, and 1e-12 does where nothing
+ * cancels. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -46,8 +47,8 @@ static double number_of(const rule_tensor *t, int64_t i) {
   return is_float(t) ? ((const double *)t->data)[i] : rule_tensor_get(t, i);
 }
 
-/* Whether two numbers differ at first sight. What a mask hides must still agree as a number:
- * -3.4e38 is not minus infinity. */
+/* Whether two numbers differ at first sight. Masks must agree as numbers: -3.4e38 is not minus
+ * infinity. */
 static bool suspect(double x, double y, double floor, bool strict, double rel_tol) {
   const double d = fabs(x - y), size = fmax(fabs(x), fabs(y));
   /* An intermediate value that underflowed may have been multiplied by the largest one. */

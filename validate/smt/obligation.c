@@ -5,9 +5,9 @@
  * is simplified), at generic indices and symbolic sizes. Each sum over an index is a constant of
  * which only instances of axioms are told: split at a bound, linearity, factors outside, a range
  * that is a product, exchange, and congruence (two sums over one range are equal, or their summands
- * differ at a place w, which is named). Which instances are needed is a guess: nothing rests on it,
- * since the answer is z3's. What z3 does not answer with `unsat` for the goal and `sat` without it
- * is given up. */
+ * differ at a place w, which is named). Which instances are needed is a guess: soundness does not
+ * rest on it, since the answer is z3's. An obligation that z3 does not answer with `unsat` for the
+ * goal and `sat` without it is given up. */
 #include "egraph/base/hash.h"
 #include "validate/smt/obligation_int.h"
 #include "validate/inside.h"

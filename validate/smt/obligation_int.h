@@ -1,5 +1,5 @@
-/* Writing proof obligations as SMT-LIB: what is shared between the parts (obligation.c says what
- * they are). */
+/* Writing proof obligations as SMT-LIB: declarations shared by its parts (obligation.c describes
+ * them). */
 #ifndef VALIDATE_OBLIGATION_INT_H
 #define VALIDATE_OBLIGATION_INT_H
 
