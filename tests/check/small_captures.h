@@ -214,8 +214,8 @@ static inline void add_output(const char *left, const char *right, uint32_t a, u
   output[k.cert.n_outputs++] = (chk_output){left, right, a, b};
 }
 
-/* What comes before the first step; nothing of it may be refused here. There is room for terms that
- * are added later. */
+/* Runs the checks that come before the first step, none of which may refuse. There is room for
+ * terms that are added later. */
 static inline void begin(void) {
   const size_t n = k.n_terms;
   k.n_terms = MAX_TERMS;

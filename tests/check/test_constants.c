@@ -91,7 +91,7 @@ START_TEST(one_number_everywhere_is_no_table) {
 }
 END_TEST
 
-/* What a capture computes is a constant where all below it are; the certificate's own calls may not
+/* A captured call is a constant where all of its operands are; the certificate's own calls may not
  * round. */
 START_TEST(own_calls_move_numbers_and_do_not_round) {
   for (int rounds = 0; rounds < 2; rounds++)

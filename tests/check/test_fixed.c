@@ -138,7 +138,7 @@ START_TEST(integers_have_a_structure_where_a_plain_search_finds_one) {
 }
 END_TEST
 
-/* What a domain says of elements together keeps an input; what it says of each does not. */
+/* A domain that relates elements keeps an input; one that only bounds each element does not. */
 START_TEST(inputs_with_a_joint_domain_may_be_kept) {
   rule_domain d = rule_domain_all("x");
   d.low = 2;
@@ -150,7 +150,7 @@ END_TEST
 
 /* ---- positions that are computed with here and looked up there ---- */
 
-/* What a side does with its integer input. */
+/* The use that a side makes of its integer input. */
 enum { NOTHING, COUNTS, LOOKS_UP, LOOKS_UP_MADE, LOOKS_UP_SHIFTED, CHOOSES, CHOOSES_MADE, USES };
 
 static void use_input(int s, int how, iso_rng *rng) {

@@ -134,8 +134,8 @@ START_TEST(only_masks_of_the_kind_that_is_said_are_read) {
 }
 END_TEST
 
-/* What is drawn hides nothing that is known: inputs that are not kept, parameters, and what is a
- * parameter on the other side. */
+/* A mask that is drawn hides no known elements: one of inputs that are not kept, of parameters, or
+ * of leaves that are parameters on the other side. */
 START_TEST(a_mask_has_to_stay_as_it_was_captured) {
   static const cap_kind kinds[] = {CAP_BUFFER, CAP_CONSTANT, CAP_PARAMETER,
                                    CAP_INPUT,  CAP_INPUT,    CAP_BUFFER};

@@ -61,7 +61,7 @@ static chk_outcome read_text(const char *text) {
   return report.outcome;
 }
 
-/* What becomes of a certificate read by itself. Takes `doc`. */
+/* The outcome of reading a certificate by itself. Takes `doc`. */
 static chk_outcome read_alone(json_t *doc) {
   char *text = json_dumps(doc, JSON_COMPACT | JSON_ENCODE_ANY);
   begin_reading();
@@ -335,7 +335,7 @@ START_TEST(relations_are_those_that_the_captures_were_read_with) {
 }
 END_TEST
 
-/* What is asked of a certificate before the captures are read. */
+/* Facts that are read from a certificate before the captures are loaded. */
 START_TEST(how_captures_are_to_be_read_is_asked_before) {
   static const struct {
     const char *text;

@@ -45,7 +45,7 @@ static const rule_term *drawn(iso_rng *r, int depth) {
   return rule_expr(&a, op[k], child, 2);
 }
 
-/* What an expression is, by the definitions of docs/capture-format.md. */
+/* The value of an expression, by the definitions of docs/capture-format.md. */
 static int64_t at(const rule_term *t, const int64_t *value) {
   if (t->kind == RULE_INT) return t->u.i;
   for (int i = 0; t->kind == RULE_NAME; i++)

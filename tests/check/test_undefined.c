@@ -308,7 +308,7 @@ START_TEST(rules_that_see_what_may_be_no_number_are_tested_there) {
     ck_assert(weighed(text, false, RULE_PROVED, RULE_PROVED, true, &out) && out == RULE_PROVED);
   }
   ck_assert(weighed(none, true, RULE_PROVED, RULE_PROVED, true, &out) && out == RULE_PROVED);
-  /* What has overflowed no rule sees: where an operator does, all that is proved is tested. */
+  /* No rule sees an overflow: where an operator does, a proved rule counts as tested. */
   made_by = "aten::exp";
   ck_assert(weighed(none, true, RULE_TESTED, RULE_PROVED, true, &out) && out == RULE_TESTED);
   ck_assert(!weighed(none, true, RULE_PROVED, RULE_PROVED, true, &out));

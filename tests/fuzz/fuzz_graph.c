@@ -26,8 +26,9 @@ static void check(const cap_graph *g) {
     if (g->result[i].node >= g->n_nodes) abort();
 }
 
-/* The same at other sizes: the least, and a little more than the captured. What the symbols and
- * guards admit may be refused for what it makes of the nodes, never the other way. */
+/* The same at other sizes: the least, and a little more than the captured. Sizes that the symbols
+ * and guards admit may still be refused for the shapes of nodes; sizes that they exclude may never
+ * be accepted. */
 static void at_sizes(const cap_graph *g, cap_text text, rule_schemas *schemas) {
   for (int k = 0; k < 2 && g->n_symbols > 0; k++) {
     cap_size size[64];

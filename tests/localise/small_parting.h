@@ -44,7 +44,8 @@ static inline void place_all(void) {
   for (int side = 0; side < 2; side++)
     for (uint32_t i = 0; i < graph_of(side)->g.n_nodes; i++) place(side, i);
 }
-/* What stands behind the last node is an operator without a call: whoever looks there ends. */
+/* The node after the last one is an operator without a call, so that a read beyond the end
+ * crashes. */
 static inline void no_node_behind(void) {
   for (int side = 0; side < 2; side++)
     if (graph_of(side)->g.n_nodes < MAX_NODES)

@@ -1,6 +1,6 @@
-/* What localisation asks of two graphs: whether a value occurs on the other side, how two tensors
- * differ, which layer is unlike its siblings. Each against a plain search, or with a truth known by
- * construction. */
+/* Questions of localisation about two graphs: whether a value occurs on the other side, how two
+ * tensors differ, which layer is unlike its siblings. Each against a plain search, or with a truth
+ * known by construction. */
 #include "tests/localise/small_parting.h"
 #include "tests/support/suite.h"
 

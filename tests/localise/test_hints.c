@@ -1,4 +1,4 @@
-/* What is said of two places that differ, and which steps of a region are right all the same: each
+/* The hints for two places that differ, and the steps of a region that are right all the same: each
  * with a truth known by construction. */
 #include "tests/localise/small_parting.h"
 #include "tests/support/suite.h"

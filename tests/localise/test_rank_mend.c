@@ -341,7 +341,7 @@ START_TEST(only_several_ranks_and_their_region_are_looked_at) {
 }
 END_TEST
 
-/* What stands for a rank was never computed, as an input of its own is behind it. */
+/* A rank's tensor is missing and was never computed, since an input of its own leads to it. */
 START_TEST(a_rank_that_nothing_reads_is_named) {
   for (uint64_t seed = 0; seed < 12; seed++) {
     const drawn q = draw(seed);
@@ -371,7 +371,7 @@ END_TEST
 
 enum { ROWS = 12 };
 
-/* What each rank has of the ranks' tensors reduced: `n` pieces along the first dimension. Owns. */
+/* The reduction of the ranks' tensors, scattered: `n` pieces along the first dimension. Owns. */
 static void scattered(const rule_term *call, rule_tensor *const *bind, rule_tensor **out) {
   const uint32_t n = call->child[0]->n;
   rule_tensor *all = reduced(call->child[0], call->child[1]->u.s, bind);

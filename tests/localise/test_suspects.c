@@ -90,7 +90,7 @@ static void explain(parted *q, lo_search what, bool left, bool right) {
 
 static int64_t far(int64_t a, int64_t b) { return a < b ? b - a : a - b; }
 
-/* What was mended on the right gives what the node has that is named on the left. */
+/* Whether the mended right node has the value of the left node that is named beside it. */
 static int partnered(const parted *q) {
   if (q->d.left < 0 || q->d.right < 0) return 0;
   ck_assert(agree(w.l.value[q->d.left][0], q->end.next.value[q->d.right].v[0]));
@@ -117,7 +117,7 @@ START_TEST(a_planted_fault_is_mended) {
       }
       ck_assert(!strncmp(q.d.hint, "on the right ", 13) || !strncmp(q.d.hint, "on the left ", 12));
       const bool of_right = !strncmp(q.d.hint, "on the right ", 13);
-      /* What was mended on the right is carried on, and gives what the left has. */
+      /* The mended value on the right is carried on, and gives the left's output. */
       ck_assert(of_right == (q.end.next.value != NULL));
       if (of_right) {
         ck_assert(agree(outcome(LEFT), q.end.next.value[w.r.out[0].node].v[0]));
@@ -289,7 +289,7 @@ START_TEST(what_others_read_rightly_is_not_changed) {
 }
 END_TEST
 
-/* What is carried on already stays where more of it has a counterpart. */
+/* Values that are carried on already stay where more of them have a counterpart. */
 START_TEST(the_nearer_values_are_carried_on) {
   bool none[MAX_NODES + 1] = {false};
   rule_tensor *as_is[MAX_NODES + 1] = {NULL};

@@ -19,7 +19,7 @@ static const rule_term *call(const char *op, const rule_term *x, const rule_term
 static bool undefined(const rule_term *t) { return rule_fact_of(t, NULL).undefined; }
 static bool seen(const rule_term *t) { return rule_fact_of(t, NULL).seen; }
 
-/* What is chosen of positive numbers is positive; the place where it stood may be 0. */
+/* An element chosen among positive numbers is positive; its place may be 0. */
 START_TEST(places) {
   const rule_term *x = rule_var(&a, 0), *zero = rule_int(&a, 0), *one = rule_int(&a, 1);
   const char *const of[] = {"aten::topk", "aten::max.dim", "aten::sort"};
@@ -119,7 +119,7 @@ START_TEST(observers) {
 }
 END_TEST
 
-/* What a tensor is cut into is no less than it is; of other results nothing is known. */
+/* The parts of a tensor have its bounds; of other operators' results nothing is known. */
 START_TEST(parts) {
   const rule_term *above = call("aten::exp", rule_var(&a, 0), NULL), *one = rule_int(&a, 1);
   const rule_term *cut = call("getitem", call("aten::split.Tensor", above, one), one);

@@ -157,7 +157,7 @@ static inline rule_tensor *joined(const rule_term *list, uint32_t d, rule_tensor
   return r;
 }
 
-/* What all ranks have of their tensors: the sum, mean, largest or least. */
+/* The reduction of the ranks' tensors: sum, mean, largest or least. */
 static inline rule_tensor *reduced(const rule_term *list, const char *how,
                                    rule_tensor *const *bind) {
   rule_tensor *r = reshaped(bind[list->child[0]->u.i], bind[list->child[0]->u.i]->shape);

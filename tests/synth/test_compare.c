@@ -143,7 +143,7 @@ START_TEST(a_missing_relu_is_different_where_captured_values_hide_it) {
   ck_assert_uint_eq(d->left_region[0], 3);
   ck_assert_uint_eq(d->left_region[1], 4);
   ck_assert_uint_eq(d->n_right_region, 1);
-  /* Whatever the oracle says: values tell them apart, so that it is never asked to join them. */
+  /* Values tell them apart, so that the oracle, which would say yes, is never asked. */
   w.oracle.judge = JUDGE_YES;
   expect(SYNTH_DIFFERENT);
 }

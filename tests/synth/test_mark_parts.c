@@ -113,7 +113,7 @@ START_TEST(what_ranks_hold_rightly_is_marked) {
     for (uint32_t r = 0; r < d.n; r++)
       ck_assert_msg(st.ranks.part[d.side][rank_node[r]] == want, "%s, seed %d, rank %u of %u",
                     names[_i], (int)seed, r, d.n);
-    /* What all ranks together hold is right, too. */
+    /* The tensor that all ranks hold together is right, too. */
     const bool whole = d.kind == CUT || d.kind == SHARED || d.kind == COPIES;
     for (uint32_t i = 0; i < graph_of(!d.side)->g.n_nodes; i++)
       ck_assert_int_eq(st.ranks.part[!d.side][i], whole && i == d.whole ? PART_RIGHT : 0);

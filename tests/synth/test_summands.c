@@ -1,5 +1,5 @@
-/* What a tensor adds up is found in whatever order sums, multiples and collectives stand, and is
- * nothing where results of two operators are added. */
+/* The summands of a tensor are found in any order of sums, multiples and collectives. There are
+ * none where results of two operators are added. */
 #include <check.h>
 #include <string.h>
 
@@ -122,7 +122,8 @@ START_TEST(one_of_another_operator_is_none) {
 }
 END_TEST
 
-/* What one collective adds up are its ranks' tensors; the largest of them is no sum. */
+/* A single collective is no chain of summands, neither a sum of its ranks' tensors nor their
+ * largest. */
 START_TEST(collectives_alone) {
   drawn d;
   uint32_t found[MAX_RANKS];

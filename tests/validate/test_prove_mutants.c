@@ -1,7 +1,7 @@
 /* Does the differential test notice a wrong definition (needs libtorch)? Each place where a
  * definition combines expressions is made wrong in turn (mutate.h): some sample must then differ
- * from libtorch, too few be left that have a value, or one be lost where sizes are names. What is
- * not noticed must stand below, with the reason why it means the same. */
+ * from libtorch, too few be left that have a value, or one be lost where sizes are names. A mutant
+ * that goes unnoticed must be listed below, with the reason why it means the same. */
 #include <stdlib.h>
 
 #include "tests/validate/prove_diff.h"

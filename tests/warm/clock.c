@@ -1,6 +1,6 @@
-/* Preloaded into a program, clocks that run twenty times as fast from its first look at each:
- * the program finds itself on a machine that is as slow. What a clock decides comes out otherwise
- * then (tests/cli/load.py). */
+/* Preloaded into a program, clocks that run twenty times as fast from its first look at each: the
+ * program finds itself on a machine that is as slow. A result that depends on a clock changes then
+ * (tests/cli/load.py). */
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/syscall.h>

@@ -31,8 +31,8 @@ static struct {
 static size_t n_running;
 extern char **environ;
 
-/* What of the environment may differ from the server's: nothing that libtorch or the loader reads
- * when libtorch is loaded. */
+/* Whether this variable of the environment may differ from the server's: not one that libtorch or
+ * the loader reads when libtorch is loaded. */
 static bool harmless(const char *variable) {
   static const char *const names[] = {
       "PWD=",  "OLDPWD=", "_=",       "SHLVL=",    "TMPDIR=",          "HOME=",
