@@ -76,8 +76,8 @@ typedef struct cap_node {
   const cap_output *output;
   rule_tensor *value; /* leaves: the captured value (first input set); borrowed from the graph */
   const rule_domain *domain; /* inputs: the values that they may have; NULL: all */
-  const char *const *size;   /* inputs of graphs with symbols: by dimension what it is written as,
-                                NULL where a number; else NULL */
+  const char *const *size; /* inputs of graphs with symbols: by dimension the size as written, NULL
+                              where it is a number; else NULL */
   /* Of graphs with symbols, else NULL. Sizes are INT, NAME of a symbol, or EXPR over such: "+",
    * "-", "*", "//", "%", "min", "max", and of places in a dimension (place, size): "bound" and
    * "wrap", that place counted from the front, within the dimension or not. */
@@ -222,7 +222,7 @@ typedef struct cap_new_node {
 ISO_MUST_USE iso_code cap_replace_nodes(cap_graph *g, const cap_new_node *node, size_t n,
                                         iso_error *err);
 /* The domain that `said` gives to an input, in words that its dtype and shape allow, from `a`.
- * `exclude` is what said->exclude points to, and is written to. Errors: ISO_FORMAT where nothing is
+ * `exclude` is the array of said->exclude, and is written to. Errors: ISO_FORMAT where no value is
  * inside. */
 ISO_MUST_USE iso_code cap_domain_new(iso_arena *a, const rule_domain *said, double *exclude,
                                      const cap_node *node, const rule_domain **out, iso_error *err);
@@ -238,9 +238,9 @@ void cap_set_domain(cap_graph *g, uint32_t node, const rule_domain *d);
 ISO_MUST_USE iso_code cap_pass_domain(cap_graph *g, uint32_t node, const rule_domain *d,
                                       iso_error *err);
 
-/* ---- two captures: which inputs are one, and what they are run on (agree.c) ---- */
+/* ---- two captures: which inputs are one, and the input sets of both (agree.c) ---- */
 
-typedef struct cap_spoken {  /* what a user said of inputs */
+typedef struct cap_spoken {  /* a user's statements about inputs */
   const uint32_t (*pair)[2]; /* left, right: these are one */
   size_t n_pairs;
   const bool *skip[2]; /* by node: others that were spoken of; NULL: none */

@@ -87,7 +87,7 @@ typedef struct cap_bytes {
   unsigned char *at;
   size_t n, refs;          /* refs: not atomic */
   size_t mapped;           /* bytes to unmap; 0: not a mapping */
-  struct cap_bytes *whole; /* what this is a part of; NULL: its own */
+  struct cap_bytes *whole; /* the bytes that these are a part of; NULL: none */
 } cap_bytes;
 
 /* Map a regular file. Owns: cap_bytes_unref, as of the others. Errors: the reason alone. */
@@ -134,7 +134,7 @@ bool cap_archive_has(const cap_archive *a, const char *name);
 ISO_MUST_USE iso_code cap_archive_read(cap_archive *a, const char *name, cap_bytes **out,
                                        iso_error *err);
 
-/* ---- pickle.c: what torch.save writes, without running it ---- */
+/* ---- pickle.c: files of torch.save, read without running them ---- */
 
 typedef enum cap_pickle_kind {
   CAP_PK_NONE,

@@ -46,7 +46,7 @@
 extern "C" {
 #endif
 
-/* ---- what a certificate rests on ---- */
+/* ---- the files that a certificate rests on ---- */
 
 enum { CHK_DIGEST = 65 }; /* SHA-256 in hexadecimal, and a NUL */
 
@@ -87,7 +87,7 @@ typedef struct chk_related {
 
 typedef struct chk_options {
   bool trust_rules;            /* take the rules' evidence as it is written */
-  const cap_agreement *agreed; /* what the captures are run on; NULL: as they were captured */
+  const cap_agreement *agreed; /* the input sets for both captures; NULL: those captured */
   const char *const *relation; /* lines of the certificate's that the graphs were changed by */
   size_t n_relations;
   bool pinned;                      /* parameters are constants */
@@ -139,12 +139,13 @@ typedef struct chk_report {
   size_t n_steps, n_rules, n_outputs;
   const chk_shown
       *shown; /* by rule that is used, in the order of first use: n_rules; NULL unless it holds */
-  const char *const *relation; /* its lines on what outputs are put together of: n_relations */
+  const char *const *relation; /* its lines on how outputs are put together: n_relations */
   size_t n_relations;
   size_t n_assumptions;
-  const chk_assumption *assumption; /* what the equality rests on beside the rules, as found here */
-  const cap_symbol *symbol; /* the left's, within what the chain was replayed for: n_symbols; NULL:
-                               the captured sizes only */
+  const chk_assumption
+      *assumption;          /* assumptions of the equality beside the rules, as found here */
+  const cap_symbol *symbol; /* the left's, in the ranges for which the chain was replayed:
+                               n_symbols; NULL: the captured sizes only */
   size_t n_symbols;
   const chk_related *related; /* parameters that its steps relate: n_related */
   size_t n_related;

@@ -1,4 +1,4 @@
-/* Private to check/: a certificate in memory, and what is known of its terms. */
+/* Private to check/: a certificate in memory, and the facts known of its terms. */
 #ifndef CHECK_CHECK_INT_H
 #define CHECK_CHECK_INT_H
 
@@ -34,7 +34,7 @@ typedef struct chk_step {
   chk_kind kind;
   uint32_t a, b;
   uint32_t rule, first_var;     /* RULE: which, and where its terms are in `var` */
-  uint32_t first_name, n_names; /* and what stands for its sizes and attributes, in `name` */
+  uint32_t first_name, n_names; /* and the values of its sizes and attributes, in `name` */
 } chk_step;
 
 typedef struct chk_name {
@@ -80,7 +80,7 @@ typedef struct chk_certificate {
 typedef struct chk_rules_shown {
   rule_set **rule; /* one rule each */
   bool *read;      /* by rule: used where float literals are read as the numbers they stand for */
-  unsigned *rests_on; /* by rule: what showing it again rested on */
+  unsigned *rests_on; /* by rule: the means by which it was shown again */
   size_t n, cap;
 } chk_rules_shown;
 
@@ -94,9 +94,8 @@ typedef struct chk_set {
   rule_tensor **drawn; /* NULL, or other values of free leaves than the captured ones */
   bool *unpinned;      /* a buffer or constant that is a floating parameter on the other side */
   bool *zeros;         /* a step joins its zeros with those of another sign; NULL: none does */
-  double own, most;    /* elements of what the certificate's own calls gave, and how many are too
-                          many */
-  bool as_captured;    /* terms are run from what each side captured */
+  double own, most; /* elements in results of the certificate's own calls, and the limit on them */
+  bool as_captured; /* terms are run from each side's captured values */
 } chk_set;
 
 /* Questions for constants that ended without an answer. They are kept, for without that a question
@@ -337,9 +336,9 @@ enum { CHK_POLES = 32 };
 typedef struct chk_poles {
   double value[CHK_POLES];
   size_t n;
-  bool seen;  /* an operator of a capture sees what may be undefined */
+  bool seen;  /* an operator of a capture sees a number that may be undefined */
   bool apart; /* an output may be undefined on one side only */
-  bool told;  /* an operator of a capture tells whether what may be large has overflowed */
+  bool told;  /* an operator of a capture tells whether a number that may be large has overflowed */
 } chk_poles;
 iso_code chk_poles_of(chk_state *k, chk_poles *p);
 /* Rules that may see an undefined number count as tested there, and no more. Called after the
@@ -359,7 +358,7 @@ iso_code chk_covers_table(chk_state *k, uint32_t input, int64_t high, bool *cove
 iso_code chk_instance(chk_state *k, const chk_step *x, size_t step);
 /* Checks, on this set, kinds and shapes of the terms that variables stand for. */
 iso_code chk_variables(chk_state *k);
-/* Whether a tensor of this kind and shape is what the variable of the step's rule stands for. */
+/* Whether a tensor of this kind and shape may stand for the variable of the step's rule. */
 bool chk_variable_fits(const chk_state *k, const chk_step *x, const rule_variable *v,
                        rule_dtype dtype, const rule_shape *shape);
 /* Each rule is shown again, and how is put into the report. */

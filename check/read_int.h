@@ -1,4 +1,4 @@
-/* Private to what reads a certificate's JSON: read.c, sizes/read.c. */
+/* Private to the readers of a certificate's JSON: read.c, sizes/read.c. */
 #ifndef CHECK_READ_INT_H
 #define CHECK_READ_INT_H
 

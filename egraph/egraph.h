@@ -107,9 +107,8 @@ enum { EG_WHY_CONGRUENCE = 0, EG_WHY_GIVEN = UINT32_MAX };
  * `ctx` and return NULL or `into`. */
 typedef struct eg_analysis {
   void *ctx;
-  /* Data of a class that was just made for `node`; also, at rebuild, what `node` gives now that the
-   * data of a child changed or its class merged, which is then joined into the data of node's
-   * class. */
+  /* The data of a class that was just made for `node`. At rebuild also for a `node` whose child was
+   * merged or has new data: the result is then joined into the data of node's class. */
   void *(*make)(void *ctx, eg_graph *g, eg_node node);
   /* `from` merges into `into`: return the data of the union; takes over both. Sets *changed where
    * the result differs from `into`, so that parents are looked at again. Called where both are
@@ -150,9 +149,9 @@ ISO_MUST_USE iso_code eg_merge(eg_graph *g, eg_node a, eg_node b, eg_why why, is
  * its e-nodes may have been added. */
 ISO_MUST_USE iso_code eg_add_term(eg_graph *g, const char *text, size_t n, eg_node *out,
                                   iso_error *err);
-/* Restore congruence and run repairs, to a fixed point. Errors: ISO_NOMEM, or what a repair
- * returned; the graph is then as between a merge and its rebuild, and calling again goes on. Cost:
- * proportional to what changed. */
+/* Restore congruence and run repairs, to a fixed point. Errors: ISO_NOMEM, or the code of a repair;
+ * the graph is then as between a merge and its rebuild, and calling again continues. Cost:
+ * proportional to the changes. */
 ISO_MUST_USE iso_code eg_rebuild(eg_graph *g, iso_error *err);
 
 eg_class eg_find(const eg_graph *g, eg_class c);
@@ -290,9 +289,9 @@ typedef struct eg_sat_analysis {
   size_t size;
   /* The data of an e-node, from the data of its children. */
   void (*make)(void *ctx, const eg_sat *s, eg_op op, const eg_class *child, size_t n, void *data);
-  /* Join `from` into `into`. Returns: EG_INTO_CHANGED where the result differs from what `into`
-   * was, EG_FROM_DIFFERS where it differs from `from`; parents are then looked at again. `from` is
-   * not used afterwards (free what it holds). Must not go up for ever. */
+  /* Join `from` into `into`. Returns: EG_INTO_CHANGED where the result differs from the old `into`,
+   * EG_FROM_DIFFERS where it differs from `from`; parents are then visited again. `from` is not
+   * used afterwards (free its memory). Repeated joins must reach a fixed point. */
   unsigned (*join)(void *ctx, const eg_sat *s, void *into, void *from);
   /* Called after a class was made or changed: may add, merge, prune, not rebuild. May be NULL. */
   iso_code (*repair)(void *ctx, eg_sat *s, eg_class c, iso_error *err);
@@ -301,7 +300,7 @@ typedef struct eg_sat_analysis {
 
 typedef struct eg_sat_options {
   eg_sat_analysis analysis; /* make NULL: none */
-  bool log;                 /* keep what eg_sat_replay needs */
+  bool log;                 /* keep a log, as eg_sat_replay needs */
 } eg_sat_options;
 
 /* Owns: the caller frees. `options` may be NULL and is copied. Errors: ISO_NOMEM. */
@@ -316,8 +315,8 @@ const char *eg_sat_op_name(const eg_sat *s,
 size_t eg_sat_op_arity(const eg_sat *s, eg_op op);
 size_t eg_sat_count_ops(const eg_sat *s); /* eg_op ids are 0 .. this - 1 */
 
-/* Add an e-node; an equal one gives its class. As many children as the operator has. Errors:
- * ISO_NOMEM, ISO_LIMIT (2^31 words of e-nodes), and what a repair returned. */
+/* Add an e-node, or find the class of an equal one. It has as many children as its operator takes.
+ * Errors: ISO_NOMEM, ISO_LIMIT (2^31 words of e-nodes), and those of a repair. */
 ISO_MUST_USE iso_code eg_sat_add(eg_sat *s, eg_op op, const eg_class *child, eg_class *out,
                                  iso_error *err);
 /* Add a term without variables, in the syntax of patterns; `n` bytes. Errors: also ISO_FORMAT. */
@@ -339,8 +338,8 @@ typedef struct eg_equation {
 } eg_equation;
 ISO_MUST_USE iso_code eg_sat_merge_all(eg_sat *s, const eg_equation *e, size_t n, eg_why why,
                                        iso_error *err);
-/* Restore congruence and bring data up to date. Errors: those of repairs; calling again goes on.
- * Cost: follows what changed. Without an analysis it cannot fail. */
+/* Restore congruence and bring data up to date. Errors: those of repairs; calling again continues.
+ * Cost: proportional to the changes. Without an analysis it cannot fail. */
 ISO_MUST_USE iso_code eg_sat_rebuild(eg_sat *s, iso_error *err);
 /* Take the e-nodes with children out of a class: they are no longer counted, iterated or matched,
  * but adding one again still gives this class. */
@@ -359,7 +358,7 @@ size_t eg_sat_count_nodes(
 size_t eg_sat_count_classes(const eg_sat *s); /* live classes */
 size_t eg_sat_count_ids(const eg_sat *s); /* classes ever made; eg_class ids are 0 .. this - 1, and
                                            * those that eg_sat_find gives back are live */
-size_t eg_sat_mem_bytes(const eg_sat *s); /* what its arrays take */
+size_t eg_sat_mem_bytes(const eg_sat *s); /* bytes of its arrays */
 uint64_t eg_sat_version(const eg_sat *s); /* goes up with every change */
 
 /* The e-nodes of a class, one after another: `for (r = eg_sat_first(s, c); r.i; r = eg_sat_next(s,
@@ -389,16 +388,16 @@ const char *eg_pattern_var(const eg_pattern *p, size_t k); /* with its question 
 ISO_MUST_USE iso_code eg_sat_build(eg_sat *s, const eg_pattern *p, const eg_class *var,
                                    eg_class *out, iso_error *err);
 
-/* Call `each` for every match: the class and what the variables are bound to, each pair once. It
+/* Call `each` for every match, a class and the substitution of the variables, each pair once. It
  * returns false to stop, and must not change the graph. Where the pattern has several classes, all
  * matches are found before the first call. Requires: rebuilt. In `n`: the number of calls. */
 ISO_MUST_USE iso_code eg_sat_match(eg_sat *s, const eg_pattern *p,
                                    bool (*each)(void *ctx, eg_class root, const eg_class *var),
                                    void *ctx, size_t *n, iso_error *err);
 
-/* A rewrite. Zero what is not used. `var` of a callback is in the order of first occurrence in lhs.
- * Matches of a rule that has neither condition nor apply are applied many at a time: merges, and
- * repairs of an analysis, behind each batch. */
+/* A rewrite. Members that are not used are zero. `var` of a callback is in the order of first
+ * occurrence in lhs. Matches of a rule that has neither condition nor apply are applied many at a
+ * time: merges, and repairs of an analysis, follow each batch. */
 typedef struct eg_rule {
   const char *name, *lhs, *rhs; /* texts; rhs NULL where `apply` is there */
   /* On the right side `T` goes into the class that matched, `?v = T` into that of ?v, `?v = ?w`
@@ -408,11 +407,11 @@ typedef struct eg_rule {
   void *ctx;
   /* Tested in the search, on the rebuilt e-graph; may not change it. */
   bool (*guard)(void *ctx, const eg_sat *s, const eg_class *var);
-  bool guard_stays_false; /* what it refused once it refuses for ever: only then may old matches be
-                             skipped */
+  bool guard_stays_false; /* a match that it refused once it refuses for ever: only then may old
+                             matches be skipped */
   /* Tested just before the application, on the graph as earlier applications left it; may add. */
   iso_code (*condition)(void *ctx, eg_sat *s, const eg_class *var, bool *holds, iso_error *err);
-  /* In place of rhs: may add, and merge `root` (named as at the search) with what it made. */
+  /* In place of rhs: may add terms, and merge `root` (named as at the search) with them. */
   iso_code (*apply)(void *ctx, eg_sat *s, eg_class root, const eg_class *var, iso_error *err);
   bool never_done; /* as long as it matches, the run does not count as saturated (egg's
                       multi-patterns) */
@@ -479,8 +478,8 @@ typedef struct eg_run_options {
   size_t grain;  /* rows that one is worth; 0: 2048. Callbacks run in the thread that called */
   bool by_rule;  /* tell of each rule in full, which takes two looks at the clock */
   void *ctx;
-  /* After iteration 0 (the start) and each one, on the rebuilt graph. May match, extract, add and
-   * merge; the run rebuilds and goes on with what was changed. False stops it. May be NULL. */
+  /* Called after iteration 0 (the start) and each later one, on the rebuilt graph. May match,
+   * extract, add and merge; the run then rebuilds. Returning false stops the run. May be NULL. */
   bool (*each)(void *ctx, eg_sat *s, size_t iteration, const eg_iteration *it);
 } eg_run_options;
 /* Where a run ends that nothing else ends; the report says which it was. No clock decides. */
@@ -514,7 +513,7 @@ typedef struct eg_cost {
   /* The cost of a term from its topmost e-node and the costs of its `n` children; more than each of
    * them, HUGE_VAL where it may not be chosen. NULL: one more than their sum, the term's size. */
   double (*tree)(void *ctx, const eg_sat *s, eg_row row, const double *child, size_t n);
-  /* For DAG cost, where what occurs twice is paid once: the cost of an e-node without its children,
+  /* For DAG cost, where a shared e-node is paid once: the cost of an e-node without its children,
    * positive. NULL: 1. */
   double (*node)(void *ctx, const eg_sat *s, eg_row row);
 } eg_cost;
@@ -528,10 +527,10 @@ void eg_extract_free(eg_extract *x);
  * that helps: never worse than the start. Choices for other classes may change. Errors: ISO_NOMEM.
  */
 ISO_MUST_USE iso_code eg_extract_dag(eg_extract *x, eg_class c, iso_error *err);
-/* The same for several classes together, what they share being paid once; then, within `work` steps
- * of a search that no clock ends, the best choices (NP-hard to find). 0: no search. */
+/* The same for several classes together, with shared e-nodes paid once. Then a search for the best
+ * choices (NP-hard), limited to `work` steps and by no clock. 0: no search. */
 typedef struct eg_dag {
-  double cost;  /* of what is chosen now */
+  double cost;  /* of the current choice */
   double bound; /* no choice costs less; 0 without a search */
   bool optimal; /* the search came to its end: nothing costs less, by more than 1e-9 of it */
 } eg_dag;
@@ -548,7 +547,7 @@ ISO_MUST_USE iso_code eg_extract_dag_cost(const eg_extract *x, eg_class c, doubl
  * 2^26 characters. */
 ISO_MUST_USE iso_code eg_extract_text(const eg_extract *x, eg_class c, char **out, iso_error *err);
 
-/* ---- explanations of what eg_sat found ---- */
+/* ---- explanations of equalities found by eg_sat ---- */
 
 /* An eg_graph in which everything in the log holds again, rebuilt: every rule application that had
  * an effect is instantiated from the rule's texts and merged, with why.kind EG_WHY_RULE + its

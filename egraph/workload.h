@@ -76,8 +76,8 @@ ISO_MUST_USE iso_code eg_workload_start(const eg_workload *w, eg_sat *s, eg_clas
                                         iso_error *err);
 size_t eg_workload_count_starts(const eg_workload *w);
 /* Congruence closure of a case: add all terms to the empty `s`, rebuild, then the unions in so many
- * batches with a rebuild after each. Returns: the checksum over which terms are equal, and what
- * adding, merging and rebuilding cost; drawing the terms is not in it. Errors: ISO_NOMEM,
+ * batches with a rebuild after each. Returns: a checksum of which terms are equal, and the cost of
+ * adding, merging and rebuilding, without that of drawing the terms. Errors: ISO_NOMEM,
  * ISO_LIMIT. */
 typedef struct eg_closure_cost {
   double seconds, cpu_seconds; /* on the clock, and of the processor */

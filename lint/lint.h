@@ -55,7 +55,7 @@ typedef struct lint_finding {
   size_t n_events;
   const lint_node *node; /* of a capture: the tensor that it is at, on each rank */
   size_t n_nodes;
-  const char *text;   /* what is wrong, a sentence */
+  const char *text;   /* the fault, in a sentence */
   const char *name;   /* of the first event: "2SEND_F0" */
   const char *source; /* "file:line" of the first event, or NULL */
   const char *mend;   /* the one change that mends it, or NULL */
@@ -65,7 +65,7 @@ typedef struct lint_finding {
 typedef enum lint_progress { LINT_UNKNOWN, LINT_RUNS, LINT_HANGS } lint_progress;
 
 typedef struct lint_options {
-  int64_t stages, microbatches; /* -1: what the input says */
+  int64_t stages, microbatches; /* -1: those of the input */
   int64_t max_in_flight;        /* activations a rank may hold; -1: any number */
   int model;                    /* a lint_model; -1: the backend's, or LINT_STREAM */
   bool timeline;                /* lint_report.lane is wanted */
@@ -106,7 +106,7 @@ typedef struct lint_report {
   const uint32_t *peak;     /* activations held at once, of each rank */
   size_t n_ranks, n_events; /* of a capture: its nodes */
   const lint_lane
-      *lane; /* under the deciding model, what takes no time a little; NULL: not drawn */
+      *lane; /* under the deciding model, events without cost taking a little; NULL: not drawn */
   const char *const *word;
   size_t n_lanes, n_words;
   bool capture;

@@ -53,8 +53,8 @@ typedef struct lint_event {
   int32_t peer;           /* a rank, LINT_NO_PEER, or -2 - k: offset k */
   int32_t tag;
   uint32_t handle, stream; /* names; 0: blocking, the main stream */
-  uint32_t link; /* batch: operations behind it; one of these: its batch; wait: what it waits for,
-                  * or LINT_NONE; stream_wait: the stream waited for */
+  uint32_t link; /* batch: the number of its operations, which follow it; one of these: its batch;
+                    wait: the event waited for, or LINT_NONE; stream_wait: the stream waited for */
   int32_t stage, mb;
   int64_t numel, out_numel; /* -1: not said */
   uint32_t dtype, reduce;   /* names; 0: not said */
@@ -83,7 +83,7 @@ typedef enum lint_access_kind {
   LINT_WRITES,
   LINT_NEEDS,
   LINT_MAKES,
-  LINT_BUFFER, /* what a send reads and a receive writes; a collective's input */
+  LINT_BUFFER, /* the buffer that a send reads or a receive writes; a collective's input */
   LINT_OUT     /* a collective's result; without one it is LINT_BUFFER */
 } lint_access_kind;
 
@@ -196,8 +196,8 @@ ISO_MUST_USE iso_code lint_read_events(lint_trace *t, const char *path, iso_erro
 ISO_MUST_USE iso_code lint_read_table(lint_trace *t, const char *path, const lint_options *o,
                                       iso_error *err);
 
-/* A new event at the end of a program, zeroed but for what is "not said". NULL: no memory. The
- * pointer lasts until the next one. */
+/* A new event at the end of a program, zeroed but for members whose "not said" is another value.
+ * NULL: no memory. The pointer lasts until the next one. */
 lint_event *lint_push(lint_program *p, lint_op op, uint32_t position);
 /* The extras of an event, made where it has none. NULL: no memory. */
 lint_extra *lint_extras(lint_program *p, lint_event *e);

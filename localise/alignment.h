@@ -18,19 +18,19 @@ typedef struct parting {
   feature *by_size[2]; /* by the moment of |x| */
   size_t n_feature[2];
   uint8_t *seen[2]; /* per node: 1 in the region, 2 a root, 3 has a counterpart */
-  bool *sound[2];   /* nodes of a region that operators outside of it read as well: what they give
-                       there is right */
+  bool *sound[2]; /* nodes of a region that operators outside of it read as well, with right results
+                     there */
   bool *settled[2]; /* nodes where a divergence ended: those behind it start from there */
-  bool odd_rank[2]; /* the root is one that other ranks have right */
-  bool rounded; /* a constant was computed anew: what follows is off by its storage's rounding */
-  lo_change change[8]; /* what mended the divergences so far */
+  bool odd_rank[2]; /* other ranks have the root right */
+  bool rounded; /* a constant was computed anew: later values are off by its storage's rounding */
+  lo_change change[8]; /* the changes that mended the divergences so far */
   size_t n_changes;
   double *slack; /* by output of the left: how far disturbed roundings move it; a difference within
                     that is none: of a gradient that is 0 nothing else is left */
   bool kept;     /* an output that gives a leaf as it was is named */
   bool mended;   /* a collective explains it: nothing more is said of the ranks */
-  bool gap;      /* the outputs agree: look for what no rule joined, not for values that differ */
-  size_t a_run;  /* what a run of both graphs takes, as st_work counts */
+  bool gap; /* the outputs agree: look for nodes that no rule joined, not for values that differ */
+  size_t a_run; /* the work of a run of both graphs, as st_work counts */
 } parting;
 
 /* ---- alignment.c ---- */
@@ -77,7 +77,7 @@ typedef struct lo_ending {
   int64_t exit[2]; /* by side: nodes whose values should be one, -1 where there are none */
   st_run next;     /* the right graph's values with the reference carried on from there; Owns */
   bool *touched;   /* by right node: its value in `next` is not that of before */
-  bool repaired;   /* `next` is what a change gave that explains the divergence */
+  bool repaired;   /* `next` has the values under a change that explains the divergence */
 } lo_ending;
 /* Of the regions that begin at `first`, the roots. Requires: `end` is empty but for room in
  * `touched`. */
@@ -118,7 +118,7 @@ const char *lo_without_step(const parting *p, int without, const int64_t exit[2]
 /* ---- suspects.c ---- */
 typedef enum lo_search {
   LO_ANY,
-  LO_INTEGERS,     /* only of what a table is read at */
+  LO_INTEGERS,     /* only of the indices of a table */
   LO_OPTIONAL_ONE, /* only an attribute that may be left out */
   LO_WITHOUT_ONE,  /* only an operator too many */
 } lo_search;

@@ -41,7 +41,7 @@ typedef struct lo_repair_task {
   uint32_t goal;            /* the node that should have ... */
   const rule_tensor *want;  /* ... this value */
   lo_changes changes;
-  const lo_change *earlier; /* what mended others of this comparison: tried first */
+  const lo_change *earlier; /* changes that mended others of this comparison: tried first */
   size_t n_earlier;
   const bool *settled; /* nodes that keep their values: where an earlier divergence ended */
 } lo_repair_task;
@@ -50,7 +50,7 @@ typedef struct lo_repair_result {
   uint32_t node;
   const char *what;      /* the change, in words; lives as long as the result of the comparison */
   lo_change change;      /* the same, for others; lives as long as the comparison */
-  rule_tensor **instead; /* per node: what it takes; caller unrefs and frees */
+  rule_tensor **instead; /* per node: its new value; caller unrefs and frees */
   int64_t missing;       /* the other side's operator that it lacks; -1: not so */
   int64_t operand, leaf; /* its operand that a leaf of the other side should stand for, and that
                             leaf; -1: not so */

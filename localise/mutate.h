@@ -13,13 +13,13 @@ typedef struct repair {
   const synth_graph *g, *other;
   rule_tensor **bind;     /* by node, then extra values */
   rule_tensor **instead;  /* by node: the value tried */
-  const rule_term **call; /* by node: what is called instead, where several are changed at once */
+  const rule_term **call; /* by node: the call instead, where several are changed at once */
   bool *again;
   bool *to_goal; /* ancestors of the goal, itself included */
   iso_arena arena;
   size_t tries;
-  size_t work, most; /* as st_work counts; what may be spent */
-  double apart;      /* how far the goal is from what it should be */
+  size_t work, most; /* as st_work counts; the limit */
+  double apart;      /* the distance of the goal from its right value */
   const char *what;  /* the explanation of the try under way */
   lo_change change;  /* the same, for others */
   uint64_t *seen;    /* hashes of the calls that were tried, by node: a table of SEEN */

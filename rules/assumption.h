@@ -1,6 +1,6 @@
-/* Assumptions of an equality beside its rules, by kind. The table in assumption.c is the
- * one place where kinds have names and meanings: everywhere else they are values of this type, and
- * what a kind is about is a field beside it. */
+/* Assumptions of an equality beside its rules, by kind. The table in assumption.c is the one place
+ * where kinds have names and meanings: everywhere else they are values of this type, and the
+ * subject of a kind is a field beside it. */
 #ifndef RULES_ASSUMPTION_H
 #define RULES_ASSUMPTION_H
 
@@ -40,8 +40,8 @@ bool rule_assumption_weakens(rule_assumption kind);
 /* The kind of that name. Returns: false where there is none. */
 bool rule_assumption_parse(const char *name, rule_assumption *out);
 
-/* A kernel that an equality, or a rule, is relative to: that of an operator outside PyTorch, which
- * is taken to mean what its reference kernel computes or its definition says. */
+/* A kernel that an equality, or a rule, is relative to: that of an operator outside PyTorch, whose
+ * meaning is taken to be that of its reference kernel or its definition. */
 typedef struct rule_relative {
   rule_assumption kind; /* RULE_ASSUMES_DEFINITION */
   const char *what;     /* the operator, as captures name it; NULL: nothing */

@@ -166,7 +166,7 @@ typedef enum rule_placed {
 typedef enum rule_in_place {
   RULE_IN_PLACE_PROMOTES,     /* it computes as the plain form, then casts */
   RULE_IN_PLACE_KEEPS_DTYPE,  /* it computes in the dtype of the first operand */
-  RULE_IN_PLACE_CHANGES_SHAPE /* it changes what the tensor is, not its numbers */
+  RULE_IN_PLACE_CHANGES_SHAPE /* it changes the tensor's shape or layout, not its numbers */
 } rule_in_place;
 
 /* How an operator treats masks (rules/masks.h) among its arguments. */
@@ -213,15 +213,15 @@ typedef struct rule_operator {
   uint8_t index;
 
   /* How it computes. */
-  bool exact : 1; /* nothing is rounded: what it gives is given, or an integer */
+  bool exact : 1; /* nothing is rounded: its results are among its operands, or integers */
   rule_arithmetic arithmetic;
   bool algebraic : 1; /* by + - * / and roots: a short result of short numbers is not rounded */
   bool transcendental : 1; /* no two libraries round it alike */
   bool sums : 1;           /* adds up many numbers, in an order that it chooses */
   bool absorbs : 1;        /* adds up, so that a small number may be lost beside a large one */
-  bool no_overflow : 1;    /* finite, or at a pole, for whatever is finite; so is all that is exact,
-                              moves or casts */
-  bool cancels : 1;        /* far below 0 it is what 1 - 1 leaves: rounded as 1 is */
+  bool no_overflow : 1;    /* on finite operands it is finite, or at a pole; implied by exact, moves
+                              and cast */
+  bool cancels : 1;        /* far below 0 it is computed as 1 - 1, with the rounding of 1 */
   bool exact_at_0 : 1;     /* its result at 0 is a double, and it gives that */
   bool exact_at_1 : 1;
   bool draws : 1; /* random numbers, unless an argument says otherwise (rule_draws) */
@@ -233,7 +233,8 @@ typedef struct rule_operator {
   bool product : 1;   /* a product of matrices */
   bool power : 1;     /* an error of its operand grows as a power */
   bool norm : 1;      /* normalises rows */
-  bool narrow : 1;    /* some of it is float32 inside, whatever it is given: few digits are right */
+  bool narrow : 1; /* some steps are float32 inside, for operands of any dtype: few digits are right
+                    */
 
   /* At the ends of the numbers. */
   bool pole : 1;            /* infinite where an operand is 0 */
@@ -260,7 +261,7 @@ typedef struct rule_operator {
   rule_breaks breaks;
 
   /* In memory. */
-  bool dense : 1;        /* its result lies row by row, whatever it is given */
+  bool dense : 1;        /* its result is row-major, for any operands */
   bool strided : 1;      /* its result may be a view in another order, or be written in one */
   bool reads_memory : 1; /* reads its operand as it lies in memory */
   bool writes : 1;       /* to an argument, though neither schema nor name says so */
@@ -275,7 +276,7 @@ typedef struct rule_operator {
   bool sizes : 1; /* its list of sizes is its result's shape, -1 where one is left open */
   rule_in_place in_place;
 
-  rule_mask_op mask; /* of masks; what moves, joins, casts, fills or weighs needs none */
+  rule_mask_op mask; /* of masks; operators that move, join, cast, fill or weigh need none */
 
   /* For searches. */
   bool relates : 1; /* relations between tensors of two graphs are written with it */

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* Whether a domain says no more of a tensor of this dtype than that. */
+/* Whether a domain says exactly that of a tensor of this dtype, and no more. */
 bool rule_domain_permutes(const rule_domain *d, rule_dtype dtype);
 /* How many numbers w has. */
 int64_t rule_domain_span(const rule_domain *d);
@@ -18,8 +18,8 @@ int64_t rule_domain_span(const rule_domain *d);
 ISO_MUST_USE iso_code rule_places(iso_arena *a, rule_schemas *s, const rule_domain *d,
                                   const rule_shape *shape, const rule_term *w,
                                   const rule_term **out, iso_error *err);
-/* Some w as a term over the input: its elements first, all others behind them by their values. The
- * places of these are the input again, whatever is inside of the domain. */
+/* Some w as a term over the input: its elements first, then all others by their values. The places
+ * of these are the input again, for all values inside of the domain. */
 ISO_MUST_USE iso_code rule_order(iso_arena *a, rule_schemas *s, const rule_domain *d,
                                  const rule_shape *shape, const rule_term *input,
                                  const rule_term **out, iso_error *err);

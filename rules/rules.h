@@ -101,7 +101,8 @@ bool rule_arg_is_dim(const rule_arg *arg);
 /* ---- terms ---- */
 
 typedef enum rule_kind {
-  RULE_VAR,     /* u.i: index of a tensor variable (of a rule, or of whatever the context says) */
+  RULE_VAR,     /* u.i: index of a tensor variable (of a rule, or of a graph's nodes, as the context
+                   says) */
   RULE_OP,      /* u.s: operator; children in schema order. "getitem": (term, INT) */
   RULE_LIST,    /* children: tensors, numbers */
   RULE_INT,     /* u.i */
@@ -184,8 +185,8 @@ typedef struct rule_fact {
   bool places; /* of several results: the second are places, and the rest is of the first */
   bool parts;  /* of several results, or of one: each is of its first operand's numbers */
   bool counts; /* of several results: the second is a number of those that count, above zero */
-  bool seen;   /* an operator on the way here saw what may be undefined */
-  bool large;  /* some may have overflowed: calculated from what is finite, without a bound */
+  bool seen;   /* an operator on the way here saw a number that may be undefined */
+  bool large;  /* some may have overflowed: calculated from finite numbers, without a bound */
   bool some;   /* it has elements: its shape is known, and no size is 0 */
   bool kept;   /* each row along dimension `along` has a number in it, and not masks alone */
   int64_t along;
@@ -292,7 +293,7 @@ typedef struct rule {
   const rule_term *lhs, *rhs;
   const rule_term *const *where;
   const char *const *relative_to; /* operators whose declared definition the evidence rests on */
-  rule_status claimed;            /* (evidence ...): a claim, or what this run found */
+  rule_status claimed;            /* (evidence ...): a claim, or this run's finding */
   rule_scope scope;
   const char *float_class; /* "exact", "rounding", "unsafe", or NULL */
   bool reads_literals; /* `(literals read)`: it speaks of the numbers that its float literals stand
@@ -309,8 +310,8 @@ typedef struct rule_values {
                 rule_term *out); /* a RULE_INT or RULE_FLOAT; false while the name has none */
   const void *ctx;
   double rel_tol; /* within which two reals are equal; integers and fractions are exact. Negative:
-                   * other reals equal nothing. Positive: a literal is what rounds to it, and what
-                   * cancels more of this than the tolerance allows is open */
+                     other reals equal nothing. Positive: a literal is any real that rounds to it,
+                     and a sum whose cancellation leaves a larger error is open */
 } rule_values;
 /* A condition (RULE_EXPR) at these values. RULE_OPEN: a name has no value, or it divides by zero,
  * an integer leaves 128 bits, or rounding leaves it open. */
@@ -439,9 +440,9 @@ typedef enum rule_numbers {
   RULE_NUMBERS_UNKNOWN, /* it is not to be had: an operator, a size, or too much work */
   RULE_NUMBERS_OPEN,    /* undefined, or too far apart in size */
   RULE_NUMBERS_JUMP,    /* a comparison hangs on numbers that no digits tell apart */
-  RULE_NUMBERS_LOST,    /* nothing shows a difference, and a sum may have lost what there is */
+  RULE_NUMBERS_LOST,    /* nothing shows a difference, and a sum may have lost one */
   RULE_NUMBERS_APART,
-  RULE_NUMBERS_SAME /* to ten digits of each row: what tells them apart is made by rounding */
+  RULE_NUMBERS_SAME /* to ten digits of each row: any difference is rounding */
 } rule_numbers;
 
 typedef struct rule_oracle {

@@ -17,7 +17,7 @@ typedef struct pt2_cell {
   const char *arg;               /* of a view: the argument that is viewed */
   int64_t index;                 /* of a view: which output of `node`; -1: its only one */
   uint32_t version, depth;
-  bool unsure;      /* of a root: what was made from it may share its memory, or may not */
+  bool unsure;      /* of a root: a tensor made from it may share its memory, or may not */
   const char *next; /* private to pt2_write */
 } pt2_cell;
 

@@ -34,8 +34,8 @@ const char *pt2_str(const json_t *object, const char *key);
 /* The one key of a union, and its value. */
 const char *pt2_variant(const json_t *arg, const json_t **v);
 bool pt2_kind_is(const char *kind, const char *a, const char *b);
-/* A size: {"as_int"} or {"as_expr": {"hint": {"as_int"}}}. Returns: false where nothing says what
- * number it is. */
+/* A size: {"as_int"} or {"as_expr": {"hint": {"as_int"}}}. Returns: false where it has no
+ * number. */
 bool pt2_size_of(const json_t *v, int64_t *out);
 
 /* Append a node of any kind, which is taken over. Returns: its id, from `hint`, and the node where

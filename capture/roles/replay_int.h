@@ -1,4 +1,5 @@
-/* Private to replay.c and draw.c: the ranks themselves, run, and what they are held against. */
+/* Private to replay.c and draw.c: runs of the ranks themselves, and the comparison with their
+ * places. */
 #ifndef CAPTURE_ROLES_REPLAY_INT_H
 #define CAPTURE_ROLES_REPLAY_INT_H
 

@@ -38,19 +38,20 @@ typedef struct roles_rule {
 } roles_rule;
 
 typedef struct roles_parts { /* an output of the new graph that ranks hold parts of */
-  const char *output, *said; /* said: in words, what it is put together of */
+  const char *output, *said; /* said: in words, the ranks' tensors that make it up */
 } roles_parts;
 
 typedef struct roles_result {
   size_t n_ranks;  /* that were decided once; 0: none, the graph is as it was */
   size_t left;     /* ranks that the graph has now */
-  const char *why; /* of none: what was not shown. NULL: the capture is not one of several ranks */
-  rule_set *rules; /* what was asked; NULL: nothing */
-  const roles_rule *rule; /* those that the argument uses */
+  const char *why; /* where n_ranks is 0: the step that was not shown. NULL: the capture is not of
+                      several ranks */
+  rule_set *rules; /* the rules that the oracle was asked; NULL: none */
+  const roles_rule *rule; /* the rules that the argument uses */
   size_t n_rules;
   const roles_parts *parts;
   size_t n_parts;
-  const char *const *note; /* what leaves are taken for, in words */
+  const char *const *note; /* how leaves are read, in words */
   size_t n_notes;
   iso_arena arena; /* private */
 } roles_result;

@@ -8,7 +8,7 @@
 
 /* How the ranks' values of one node are one tensor, that of node `at` of the new graph. */
 typedef enum roles_kind {
-  ROLES_OPEN, /* nothing is shown: what reads it is shown together with it */
+  ROLES_OPEN, /* nothing is shown of it alone: its readers are shown together with it */
   ROLES_SAME, /* each has it */
   ROLES_PART, /* rank r has part r along `dim` */
   ROLES_SUM,  /* it is the sum of theirs */
@@ -20,7 +20,7 @@ typedef struct roles_place {
   uint32_t dim, at;
   uint32_t open;     /* of open ones: how many stand behind one another */
   bool times;        /* theirs are of that many times the tensor as there are ranks */
-  bool shared;       /* parts of what a collective has summed, as they are or of another layout */
+  bool shared;       /* parts of a collective's sum, as they are or in another layout */
   bool ranged;       /* integers from low to high */
   int64_t low, high; /* both inside */
 } roles_place;
@@ -53,7 +53,7 @@ typedef struct roles_work {
   const char **note; /* of leaves, in words */
   size_t n_notes;
   cap_result *result;    /* of the new graph */
-  const char **said;     /* by result: what it is put together of; NULL: it is what each has */
+  const char **said;     /* by result: in words the parts that make it up; NULL: each rank has it */
   rule_verdict *verdict; /* by rule that was asked */
   size_t *uses, n_asked;
   size_t cap_verdict, cap_uses;
@@ -84,7 +84,7 @@ static inline uint32_t roles_rank(const roles_work *x, uint32_t team, uint32_t m
 /* ---- roles.c ---- */
 /* The whole argument. Running the ranks and changing the graph are left to the caller. */
 iso_code roles_argue(roles_work *x);
-/* Frees what it holds beside `g` and `out`. */
+/* Frees all of `x` but `g` and `out`. */
 void roles_end(roles_work *x);
 
 /* ---- same.c ---- */

@@ -30,7 +30,7 @@ typedef enum chk_agreement {
 typedef struct chk_evaluation {
   chk_agreement agreement;
   size_t n_sizes; /* at which it agrees */
-  char why[160];  /* NOT_EVALUATED: what is in the way; DIFFERS: where */
+  char why[160];  /* NOT_EVALUATED: the obstacle; DIFFERS: where */
 } chk_evaluation;
 
 typedef struct chk_evaluated {

@@ -62,7 +62,7 @@ bool ev_flag(ev *e, const rule_term *t, uint32_t i);
 bool ev_dim(ev *e, const rule_term *t, uint32_t i, uint32_t rank, uint32_t *out);
 bool ev_wrap(ev *e, int64_t d, uint32_t rank, uint32_t *out);
 
-/* ---- operators: by name, with what tells those apart that one function defines ---- */
+/* ---- operators: by name, with a number that tells apart those of one function ---- */
 
 typedef const ev_tensor *(*ev_function)(ev *e, const rule_term *t, int which);
 typedef struct ev_op {
@@ -77,7 +77,7 @@ extern const ev_op ev_elementwise[], ev_layouts[], ev_sums[], ev_windows[],
 bool ev_parts(ev *e, const rule_term *t, ev_list *out);
 bool ev_kernel_parts(ev *e, const rule_term *t, ev_list *out);
 
-/* ---- what operators are made of ---- */
+/* ---- building blocks of operators ---- */
 
 const ev_tensor *ev_map(ev *e, const ev_tensor *a, char kind, ball (*f)(ball));
 const ev_tensor *ev_zip(ev *e, const ev_tensor *a, const ev_tensor *b, char kind,

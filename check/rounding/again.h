@@ -1,5 +1,5 @@
-/* Private to check/rounding/: a constant computed again in float64 from what was captured, in one
- * of the ways in which a table may have come to be. */
+/* Private to check/rounding/: a constant computed again in float64 from captured values, in one of
+ * the ways in which a table may have been made. */
 #ifndef CHECK_ROUNDING_AGAIN_H
 #define CHECK_ROUNDING_AGAIN_H
 

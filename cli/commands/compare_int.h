@@ -16,7 +16,7 @@
 enum { MAX_PAIRS = 33, MAX_OPS = 32, MAX_INPUTS = 64 };
 enum {
   CMP_SIZES = 2 * SYNTH_SATURATE
-}; /* of what can be switched off: other sizes are looked at */
+}; /* a part that can be switched off: the comparison at other sizes */
 
 typedef struct options {
   const char *pair[MAX_PAIRS][2]; /* left, right; those after the first come with --also */
@@ -36,7 +36,7 @@ typedef struct options {
   bool unrun;                /* --static: nothing is run */
   const char *learn[2];      /* a pair to learn rules from; NULL: none */
   bool learning;             /* this is it */
-  iso_arena learned;         /* what synth.hint lives in */
+  iso_arena learned;         /* memory of synth.hint */
   char *learned_certificate; /* of that pair; NULL: none */
   bool pinned;               /* parameters are constants */
   bool rounding;             /* measured beside the verdict */

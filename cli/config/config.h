@@ -12,8 +12,8 @@
 
 typedef struct config_args {
   int argc;
-  char **argv; /* as for main, NULL behind the last: what settings say stands before what the user
-                  said. Borrows the strings of both */
+  char **argv;      /* as for main, with NULL after the last. Options from settings come before the
+                       user's. Borrows the strings of both */
   const char *file; /* the settings that were read, or NULL */
   toml settings;    /* private */
   iso_arena arena;  /* private */

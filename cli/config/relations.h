@@ -57,7 +57,7 @@ typedef struct relations {
   size_t n_results[2];
   const char **noted; /* outputs that are left out, in words */
   size_t n_noted, cap_noted;
-  const char **relation; /* by right result, once applied: what was given, NULL: nothing */
+  const char **relation; /* by right result, once applied: the given relation, NULL: none */
   iso_arena arena;
 } relations;
 

@@ -7,7 +7,7 @@
 
 /* How the captures became the graphs that were compared. */
 typedef struct certificate_of {
-  const cap_options *from; /* with what the captures were loaded */
+  const cap_options *from; /* with which the captures were loaded */
   const char *relations;   /* lines about outputs that were inferred */
   bool pinned;             /* parameters are constants */
   bool unrun;              /* nothing was run */

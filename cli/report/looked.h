@@ -25,8 +25,9 @@ typedef struct looked {
   size_t n, cap;
   const char *none;  /* why nothing was looked at; NULL: something was, or nothing is to be */
   const char *first; /* the smallest sizes that show the difference which decides; else NULL */
-  const char *scope; /* "1 <= T <= 4096, B >= 1" where that is what the verdict is for; else NULL */
-  const char *const *held; /* what holds it back from all sizes; the result's */
+  const char *scope; /* the sizes that the verdict is for, "1 <= T <= 4096, B >= 1"; NULL: the
+                        captured ones */
+  const char *const *held; /* reasons why it does not hold for all sizes; the result's */
   size_t n_held;
   iso_arena arena;
 } looked;

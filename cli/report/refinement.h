@@ -12,10 +12,10 @@
 typedef struct refined {
   const char *output;     /* borrowed */
   const char *relation;   /* NULL: none was found */
-  bool clean;             /* it rearranges the right outputs, or adds up what ranks hold */
+  bool clean;             /* it rearranges the right outputs, or adds up the ranks' tensors */
   bool inferred;          /* and not given */
   const char *surprising; /* why, NULL: it is not */
-  const char *where;      /* what right outputs in it stand for; NULL: themselves */
+  const char *where;      /* the meaning of right outputs in it, in words; NULL: themselves */
 } refined;
 
 typedef struct refinement {
@@ -25,7 +25,8 @@ typedef struct refinement {
   size_t n_left_out, cap_left_out;
   const char **fold; /* lines about parameters that were computed when a model was loaded */
   size_t n_folds;
-  const char *unexpected; /* why it is not what a user expects; NULL: it is, or none was asked */
+  const char
+      *unexpected; /* why it is not the expected relation; NULL: it is, or none was expected */
   iso_arena arena;
 } refinement;
 

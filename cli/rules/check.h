@@ -14,7 +14,7 @@ typedef struct rules_job {
 typedef struct rules_how {
   size_t workers;          /* processes that load libtorch on their own */
   double limit_s;          /* a backstop per rule */
-  const char *obligations; /* NULL, or a folder for the obligations of what is proved */
+  const char *obligations; /* NULL, or a folder for the obligations of proved rules */
   const val_options *o;
 } rules_how;
 

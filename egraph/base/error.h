@@ -23,12 +23,12 @@ typedef enum iso_code {
   ISO_NOMEM,       /* out of memory */
   ISO_IO,          /* a file could not be read or written */
   ISO_FORMAT,      /* malformed input */
-  ISO_RANGE,       /* a number outside what the program can represent */
+  ISO_RANGE,       /* a number that the program cannot represent */
   ISO_USAGE,       /* wrong arguments given by the user */
   ISO_TORCH,       /* libtorch refused a call */
   ISO_UNSUPPORTED, /* nothing here can execute the operator */
-  ISO_DEVICE,      /* what runs operators failed (a GPU out of memory, a lost context), whatever the
-                      operator */
+  ISO_DEVICE,      /* the device or process that runs operators failed (a GPU out of memory, a lost
+                      context), for no fault of the operator */
   ISO_LIMIT,       /* a limit on time, memory or size was reached */
   ISO_INTERNAL     /* an internal check failed: a bug of ours */
 } iso_code;

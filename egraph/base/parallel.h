@@ -1,6 +1,5 @@
 /* A loop over many numbers in several threads. Each part writes places of its own, or adds
- * integers: what comes out depends neither on the number of threads nor on which of them is first.
- */
+ * integers: the result depends neither on the number of threads nor on their order. */
 #ifndef EGRAPH_BASE_PARALLEL_H
 #define EGRAPH_BASE_PARALLEL_H
 

@@ -20,8 +20,8 @@ uint64_t iso_rng_below(iso_rng *r, uint64_t n); /* uniform in [0, n); Requires: 
 double iso_rng_uniform(iso_rng *r);             /* uniform in [0, 1), 53 bits */
 double iso_rng_normal(iso_rng *r);              /* N(0, 1) */
 
-/* Many at once: what as many calls of iso_rng_normal give, and mean + width * z with z evenly among
- * the 2^64 integers around 0. */
+/* Many numbers at once: those of as many calls of iso_rng_normal, and mean + width * z with z
+ * uniform among the 2^64 integers around 0. */
 void iso_rng_fill_normal(iso_rng *r, double *x, size_t n);
 void iso_rng_fill_even(iso_rng *r, double mean, double width, double *x, size_t n);
 /* The state after n numbers: parts of a sequence can be drawn apart. */

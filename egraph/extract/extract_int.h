@@ -34,7 +34,7 @@ typedef struct egi_dag {
   uint32_t *root;      /* each once */
   uint32_t *choice;    /* per class an e-node; no class needs itself by these */
   uint32_t *uses;      /* per class: how often roots and chosen e-nodes of used classes need it */
-  double total;        /* of what is chosen for used classes */
+  double total;        /* of the e-nodes chosen for used classes */
   uint32_t *mark, stamp, *stack; /* scratch of walks */
   size_t work;                   /* steps left */
 } egi_dag;
@@ -49,8 +49,9 @@ bool egi_dag_circle(egi_dag *d, uint32_t node);
 
 /* ---- bound.c ---- */
 
-/* The best choices, where they cost less than `d->choice` does, put there. Returns: in `bound` what
- * no choice undercuts, and in `done` whether the search came to its end: nothing is better. */
+/* Finds the best choices and, where they cost less than `d->choice`, puts them there. Returns: in
+ * `bound` a lower bound on the cost of all choices, and in `done` whether the search was
+ * exhaustive. */
 ISO_MUST_USE iso_code egi_dag_search(egi_dag *d, double *bound, bool *done, iso_error *err);
 
 #endif

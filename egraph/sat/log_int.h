@@ -1,4 +1,4 @@
-/* Private to egraph/: what an e-graph that explains has to remember. Every function does nothing,
+/* Private to egraph/: the log of an e-graph that explains. Every function does nothing,
  * successfully, where there is no log.
  *
  * A class id stands for the term for which its class was made: an operator over earlier class ids.

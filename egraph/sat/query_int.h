@@ -71,7 +71,7 @@ typedef struct egi_ins {
   uint32_t n_from, n_compare, n_set, n_again;
   const egi_bind *from;        /* up: children that are known before this row */
   const egi_bind *compare;     /* the same of all kinds; none where it is how the row was found */
-  const egi_bind *set, *again; /* again: compared with what the row itself has set */
+  const egi_bind *set, *again; /* again: compared with registers that this row has set */
   const uint32_t *kid;         /* registers of all children */
 } egi_ins;
 
@@ -122,7 +122,7 @@ typedef struct egi_words {
   uint32_t *joined; /* records of several chunks, side by side */
   size_t cap_joined;
   size_t bytes;   /* of all but the spare */
-  bool read_once; /* what is read should give its memory back soon */
+  bool read_once; /* chunks that were read should be freed soon */
 } egi_words;
 typedef struct egi_mark {
   egi_chunk *chunk;
@@ -143,7 +143,7 @@ static inline void egi_words_close(egi_words *x, const uint32_t *to) {
 const uint32_t *egi_words_take(egi_words *x, size_t stride, size_t max, size_t *n);
 egi_mark egi_words_mark(const egi_words *x);
 void egi_words_rewind(egi_words *x,
-                      egi_mark to); /* what was put since. Requires: nothing taken since */
+                      egi_mark to); /* drops words put since. Requires: nothing taken since */
 void egi_words_append(egi_words *x, egi_words *from); /* its chunks, behind; then it is empty */
 void egi_words_clear(egi_words *x);
 void egi_words_free(egi_words *x);
@@ -188,14 +188,14 @@ typedef struct egi_flat {
   unsigned depth;
   uint64_t made_at;     /* the graph's version whose lists are copied */
   uint64_t unmarked_at; /* that at which all marks were last taken off */
-  bool fresh;           /* marks say what is fresh */
-  bool off; /* what copies there are lack something: until the next search, lists are walked */
+  bool fresh;           /* marks tell fresh rows */
+  bool off;             /* some copies are incomplete: until the next search, lists are walked */
 } egi_flat;
 void egi_flat_begin(eg_sat *s, bool fresh); /* before searches of the same graph */
 void egi_flat_end(eg_sat *s);
 /* Several threads search from here on, until they are done: then dead rows leave the lists, as they
- * do where one thread copies; or, if what they found is not kept, copies go, and no list changed.
- */
+ * do where one thread copies. If their matches are not kept, the copies are dropped, and no list
+ * changes. */
 void egi_flat_share(eg_sat *s, pthread_mutex_t *lock);
 void egi_flat_unshare(eg_sat *s, bool keep);
 void egi_flat_fini(egi_flat *f);
@@ -240,7 +240,7 @@ typedef struct egi_limits {
   size_t nodes, mem_bytes;
   double deadline_s;      /* by egi_now; 0: none */
   const egi_words *found; /* matches count as memory too */
-  size_t others; /* of one thread of several: what else there was when they began; 0: look */
+  size_t others;          /* of one thread of several: other memory when they began; 0: look */
   eg_stop stop;
   bool reached;
 } egi_limits;
@@ -249,9 +249,9 @@ bool egi_limits_check(eg_sat *s, egi_limits *l);
 bool egi_limits_search(eg_sat *s,
                        egi_limits *l); /* of time and memory only: a search adds nothing */
 
-/* A part of a search: of what it starts from at an atom, the rows from one on and before another.
- * Where it passes half as many rows in vain as the whole may, it stops and is unsure: it cannot
- * know whether the whole would be given up for a join. */
+/* A part of a search: a range of the rows from which the search starts at an atom. Where it passes
+ * half as many rows in vain as the whole search may, it stops and is unsure: it cannot know whether
+ * the whole would be given up for a join. */
 typedef struct egi_slice {
   size_t start, from, to;
 } egi_slice;
@@ -268,7 +268,7 @@ typedef struct egi_sink {
   const egi_slice *slice; /* NULL: all of it */
   size_t n, n_stored;
   size_t passed;            /* of a slice: words of rows */
-  bool unsure;              /* of a slice: what it found is not to be used */
+  bool unsure;              /* of a slice: its matches must not be used */
   bool no_memory, too_much; /* too_much: it would have been more */
 } egi_sink;
 
@@ -287,7 +287,7 @@ bool egi_search_plan(eg_sat *s, egi_query *q, bool fresh, size_t *start);
 
 /* ---- search.c ---- */
 
-/* A search that threads share, and what came of it. */
+/* A search that threads share, and its result. */
 typedef struct egi_wish {
   egi_query *query; /* NULL: none */
   enum egi_wanted wanted;
@@ -344,7 +344,7 @@ typedef struct egi_rule {
   egi_query *query;
   size_t stride; /* words of a match */
   size_t n_found, n_stored,
-      n_made; /* by the last search; what is to be applied; e-nodes that this added */
+      n_made; /* matches of the last search; matches to apply; e-nodes that applying them added */
   size_t n_banned, banned_until;
   size_t applied_until; /* before this iteration all its matches were applied */
   bool several;  /* the right side names other classes than the one that matched, or has several

@@ -21,7 +21,7 @@
  *       of a row that is not dead is in the list of that child's class.
  *   S4  a class that is not canonical has no rows and no places.
  *
- * Before a rebuild S2 to S4 may be broken for what a `dirty` class reaches. */
+ * Before a rebuild S2 to S4 may be broken for rows and classes that a `dirty` class reaches. */
 #ifndef EGRAPH_SAT_SAT_INT_H
 #define EGRAPH_SAT_SAT_INT_H
 
@@ -47,8 +47,8 @@ typedef struct egi_cls {
   uint32_t rows;       /* the first row, or 0 */
   uint32_t places;     /* the first place, or 0 */
   uint32_t weight;     /* rows and places */
-  uint16_t has, above; /* bits of the operators that rows, and rows with a place, may have: what is
-                          not there is not */
+  uint16_t has, above; /* bits of the operators that rows, and rows with a place, may have: no row
+                          has an operator whose bit is 0 */
 } egi_cls;
 
 typedef struct egi_op {
@@ -124,7 +124,7 @@ struct eg_sat {
   uint32_t max_arity;
   struct egi_flat *flat; /* scratch of searches */
   uint32_t n_slots;
-  struct egi_log *log; /* what an explanation needs; NULL: none is kept */
+  struct egi_log *log; /* for explanations; NULL: none is kept */
 };
 
 /* ---- rows.c ---- */

@@ -55,8 +55,8 @@ typedef struct lint_start {
 typedef struct lint_run_state {
   const lint_trace *t;
   lint_model model;
-  bool lenient; /* what lacks its other side ends by itself */
-  double tick;  /* what every event takes beyond its cost: for a picture */
+  bool lenient; /* an operation without a partner ends by itself */
+  double tick;  /* time of every event beyond its cost: for a picture */
   const lint_move *move;
   lint_run_proc *proc;
   lint_line *line;

@@ -1,8 +1,9 @@
 /* Placements in a capture of several ranks, checked without a reference.
  *
- * The ranks' program is read as what one rank alone would run: collectives are identities, shards
- * that leaves are declared to be are whole leaves, a literal that grows from rank to rank covers
- * all of them. That *whole* program gives each tensor a value, of which the ranks hold
+ * The ranks' program is read as the program that one rank alone would run: collectives are
+ * identities, shards that leaves are declared to be are whole leaves, a literal that grows from
+ * rank to rank covers all of them. That *whole* program gives each tensor a value, of which the
+ * ranks hold
  *
  *   R            a replica on each rank
  *   S(dim)       a shard each: their concatenation along `dim` is the whole
@@ -28,7 +29,7 @@ extern "C" {
 #endif
 
 typedef struct lint_placement_options {
-  const char *mesh;       /* "dp=2,tp=4", the last axis the fastest; NULL: what the capture says */
+  const char *mesh;       /* "dp=2,tp=4", the last axis the fastest; NULL: the capture's */
   const char *placements; /* text of a placements file, see docs/placements.md; NULL: none */
   const char *file;       /* its name, for errors */
   uint64_t seed;

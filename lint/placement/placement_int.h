@@ -56,7 +56,7 @@ typedef enum plc_state {
   PLC_NEW,
   PLC_BUSY,
   PLC_PLACED,
-  PLC_VARYING, /* it has a whole, and what the ranks hold is no part of that */
+  PLC_VARYING, /* it has a whole, of which the ranks' tensors are no parts */
   PLC_UNKNOWN  /* it has no whole */
 } plc_state;
 
@@ -86,21 +86,21 @@ typedef struct plc_tuple {
   uint32_t *arg;       /* tuples that it reads, as they stand in its call */
   uint32_t n_args, slots;
   bool differs;        /* the ranks' attributes do */
-  bool apart;          /* each rank takes its part of what an operator took apart */
+  bool apart;          /* each rank takes its part of a tensor that an operator split */
   plc_variant variant; /* of its whole call */
   uint32_t regrown;    /* an argument whose whole is a larger constant; PLC_NONE */
   plc_variant regrow;
   bool chosen;        /* of several variants that might fit */
   bool unsure;        /* its whole call is one of several readings, none of which fits */
   uint32_t from;      /* of a mixed tuple: the argument whose whole it has */
-  bool constant;      /* its whole is what its collective made of constants */
+  bool constant;      /* its whole is its collective's result on constants */
   bool several;       /* a collective with a result for each rank */
   bool konst;         /* no leaf is behind it */
   bool whole_refused; /* its call cannot be run on whole tensors */
   bool mended, unfit; /* a finding here was mended; its collective cannot run */
   uint32_t guess;     /* a leaf behind it whose placement was guessed; PLC_NONE */
   bool stuck;         /* no guess behind it lets it be placed */
-  double floor;       /* numbers below this are what cancelled ones left */
+  double floor;       /* smaller numbers are remainders of cancellation */
   uint32_t order;     /* in which it was visited */
   const char *why;    /* it is varying or unknown */
   plc_cause cut[PLC_AXES];
@@ -143,14 +143,14 @@ typedef struct plc {
   plc_mesh mesh;
   uint32_t rank_at[PLC_RANKS]; /* of each place in the mesh: the capture's rank */
   const char *among;           /* a part of the ranks alone is looked at; else NULL */
-  const char *among_mend;      /* what mends it then, if that is known */
+  const char *among_mend;      /* the mend then, if it is known */
   uint32_t among_from;         /* the tuple from which on the whole could not be read */
   plc_line *line;
   size_t n_lines;
 
   uint64_t *ranks_of; /* by node: the ranks that hold it, by bits */
   uint32_t *step_of;  /* by node: its tuple */
-  plc_tuple **tuple;  /* first leaves, then steps in order, then what mixes them */
+  plc_tuple **tuple;  /* first leaves, then steps in order, then mixed tuples */
   size_t n_tuples, cap_tuples;
   plc_output *output;
   size_t n_outputs;
@@ -311,7 +311,7 @@ double plc_whole_count(const plc *x, const plc_tuple *t, double n);
 double plc_may_count(const plc *x, const plc_tuple *t);
 /* Such a step behind `t`, or `t` itself; NULL: there is none. */
 const plc_tuple *plc_count_behind(plc *x, const plc_tuple *t);
-/* Whether such a step accounts for `t` being `scale` times what it should be; then nothing is
+/* Whether such a step accounts for `t` being `scale` times its right value; then nothing is
  * decided. */
 bool plc_count_answers(plc *x, const plc_tuple *t, double scale);
 

@@ -1,5 +1,5 @@
 /* Noise or bug: how far two captures are from exact in the dtypes in which they were captured, how
- * far from each other, and what rounding alone predicts.
+ * far from each other, and the distances that rounding alone predicts.
  *
  * Each side is run in its captured dtypes, in float64 (which stands for exact), and several times
  * in float64 with every result rounded up or down at random to the dtype that it was captured in

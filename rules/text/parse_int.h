@@ -1,6 +1,6 @@
 /* Private to rules/: a rule file under way. parse.c reads its s-expressions and rules,
- * parse_terms.c the terms and expressions in them. Every form knows its line, which is said with
- * what is wrong. */
+ * parse_terms.c the terms and expressions in them. Every form knows its line, which error messages
+ * name. */
 #ifndef RULES_PARSE_INT_H
 #define RULES_PARSE_INT_H
 
@@ -25,7 +25,7 @@ typedef struct name_entry {
 typedef struct parser {
   const char *p, *end, *file;
   size_t line;
-  iso_arena a;      /* the current form and what it becomes */
+  iso_arena a;      /* the current form and the rule it becomes */
   size_t n_forms;   /* in the current one */
   const char *rule; /* its name, once it was read */
   rule_schemas *schemas;
@@ -35,7 +35,7 @@ typedef struct parser {
   uint32_t n_vars, n_names;
 } parser;
 
-/* Where an expression stands decides what may be in it. */
+/* The context of an expression decides which operators it may have. */
 typedef enum place { IN_SIZE, IN_ATTRIBUTE, IN_CONDITION } place;
 
 iso_code rule_bad(parser *p, size_t line, const char *fmt, ...);
