@@ -71,7 +71,7 @@ typedef struct premise { /* two e-nodes whose equality a match relied on */
 typedef struct instance { /* a rule as it was applied, its variables numbered as the set has them */
   const rule_term *side[2]; /* lhs, rhs: sizes and attributes are numbers */
   const eg_node *at;  /* the e-node of each operator and list of lhs, then rhs, children first */
-  const eg_node *var; /* what stands for each variable; EG_NONE: unused */
+  const eg_node *var; /* by variable: the e-node that it stands for; EG_NONE: unused */
   uint32_t n_names;   /* and for the rule's sizes and attributes */
   const char *const *name;
   const rule_term *const *value;
@@ -95,7 +95,7 @@ typedef struct rule_info {
 
 typedef struct try { /* a candidate that was validated */
   rule_verdict verdict;
-  size_t rule; /* what was accepted of it: in the rule set; SIZE_MAX: nothing */
+  size_t rule; /* the accepted rule, in the rule set; SIZE_MAX: none */
 }
 try;
 
@@ -107,8 +107,8 @@ typedef struct st_run {
   st_value_list *value; /* per node of the graph; empty where dead or let go */
   size_t n;
   int64_t failed; /* the node that could not be run, where st_run_graph gave an error; -1: none */
-  bool overflow;  /* some finite arguments gave an infinity: what follows is no number of the
-                     function's */
+  bool overflow;  /* some finite arguments gave an infinity: later values are none of the function's
+                   */
 } st_run;
 
 /* Nodes that stand for the same step on each rank (rank_sums.c). */
@@ -117,14 +117,16 @@ typedef struct peers {
   uint32_t n, last; /* ranks; the last node in the graph's order */
   uint32_t *node;   /* by rank */
   uint32_t next;    /* while they are collected: others with the same first node */
-  bool pieces;      /* of one rank: what it joins or adds up, not what several hold */
+  bool
+      pieces; /* of one rank: tensors that it joins or adds up itself, not those of several ranks */
   bool linked, met; /* tried; their concatenation or sum is a tensor of the other graph */
   eg_node whole;    /* that tensor, or one that stands in neither graph (lift.c); EG_NONE: none */
 } peers;
 
 enum {
   PART_RIGHT = 1,
-  /* a rank's part of a tensor of the other graph, or what all ranks there hold a part of */
+  /* a rank's part of a tensor of the other graph, or a tensor of which all ranks there hold a
+   * part */
   PART_WRONG = 2 /* other ranks hold theirs, this one does not */
 };
 
@@ -230,11 +232,11 @@ typedef struct st_effort {
 typedef struct st_leaves {
   int32_t *replica[2]; /* by captured node: the leaf of a lower rank that it repeats, -1 if none */
   bool *settled[2];    /* by captured node: its relation was given whole, or forbidden */
-  bool *written[2];    /* by captured node: it is to be written as what was given says */
+  bool *written[2];    /* by captured node: it is written as a given relation says */
   bool *kept[2];       /* by captured node: it keeps its captured value */
   bool *unread[2];     /* by captured node: no output needs it, nor a replica of it */
   struct st_range
-      *range[2];          /* by captured node: what integers are drawn from; NULL: not found yet */
+      *range[2];          /* by captured node: the range of drawn integers; NULL: not found yet */
   struct st_bound *bound; /* inputs that equal a term which cannot leave their range */
   size_t n_bound, cap_bound;
   struct st_drawn_part
@@ -258,9 +260,9 @@ typedef struct st_ranks {
   bool collective[2];    /* the side has ranks that give one another tensors */
   int whole_side; /* of fewer peers: looked at first, so that all that the other side's ranks may
                      hold in parts is known when they are linked */
-  bool linking,
-      wide;       /* wide: what ranks share may stand in a rule for each, once small ones failed */
-  bool whole;     /* a rule of no ranks is looked for: none of what they have in parts is in it */
+  bool linking, wide; /* wide: tensors that ranks share may be in a rule for each rank, once small
+                         rules failed */
+  bool whole; /* a rule without ranks is looked for: no tensor that they hold in parts is in it */
   bool cut_short; /* of the last two tensors no rule could be stated: too much lies below them */
 } st_ranks;
 
@@ -289,12 +291,14 @@ typedef struct st_constants {
   st_reading *reading;
   size_t n_readings, cap_readings;
   const synth_node *as_given[2]; /* the nodes as captured; ours may read a literal as another */
-  bool poles_differ;    /* what is one over the reals: infinite of both signs, or at a cut */
+  bool poles_differ; /* numbers that are one over the reals are infinite of both signs, or on both
+                        sides of a cut */
   const char *doubtful; /* two constants that were joined may be two: which */
   bool inexact;         /* constants were related that differ by rounding */
-  bool measured;        /* how far the outputs move because of what was rounded is known */
-  bool widen, wide; /* what one side alone computes of constants is made in float64; from now on */
-  bool narrowed;    /* one side alone computes some constant in float32 */
+  bool measured;        /* it is known how far the rounding of constants moves the outputs */
+  bool widen,
+      wide;      /* constants that one side alone computes are made in float64; wide: from now on */
+  bool narrowed; /* one side alone computes some constant in float32 */
 } st_constants;
 
 /* The draw that shows the outputs different.
@@ -302,7 +306,7 @@ typedef struct st_constants {
  * Invariant: both runs are there or neither; constants of a run are those of kept set `set`. */
 typedef struct st_witness {
   st_run run[2]; /* values of all live nodes */
-  size_t set;    /* what st_run_graph runs on */
+  size_t set;    /* the input set that st_run_graph runs on */
 } st_witness;
 
 typedef struct st_assumptions {
@@ -356,7 +360,7 @@ struct synth_localiser {
 };
 
 double synth_clock(void);
-double synth_cpu_clock(void); /* of the process: what the rest of the machine does is not in it */
+double synth_cpu_clock(void); /* of the process alone */
 /* Deciding the rule `title` has used the processor since `cpu_from`. */
 void st_note_cost(state *s, const char *title, double cpu_from);
 /* The number of input sets that were captured: later ones were drawn inside domains. */

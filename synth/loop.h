@@ -6,7 +6,7 @@
 
 typedef struct pairing {
   uint32_t left, right; /* indices of outputs */
-  eg_node aux; /* what the left output must equal: the right one, in the left one's shape */
+  eg_node aux; /* the right output in the left one's shape, which the left one must equal */
   const rule_term *term; /* that, over the right graph's nodes */
   const char *relation;
 } pairing;

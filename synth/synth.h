@@ -62,8 +62,8 @@ typedef struct synth_node {
   rule_dtype dtype;
   rule_tensor *const
       *value; /* leaves: per input set (parameters: one entry, the same for all sets); borrowed */
-  const rule_domain *domain; /* inputs: what their values may be; NULL: anything. Of inputs that are
-                                one, the same */
+  const rule_domain *domain; /* inputs: the values that they may have; NULL: all. The same for
+                                inputs that are one */
   /* In graphs with symbols, as capture/capture.h has them: the sizes of output 0, and the call
    * with sizes for numbers; NULL: not known. */
   const rule_term *const *dim;
@@ -79,7 +79,7 @@ typedef struct synth_symbol {
 typedef struct synth_output {
   const char *name;
   uint32_t node;
-  const char *relation; /* what a user gave for it, in words: for the report; NULL: nothing */
+  const char *relation; /* the relation that a user gave, in words: for the report; NULL: none */
 } synth_output;
 
 /* A user's relation of a leaf of the left graph to leaves of the right one, in place of one found
@@ -122,12 +122,12 @@ typedef struct synth_graph {
   bool guarded; /* not all sizes within the symbols' ranges are the program's */
 } synth_graph;
 
-/* Parts that can be switched off, to see what each buys; the verdict must not change. */
+/* Parts that can be switched off, to measure each; the verdict must not change. */
 enum {
   SYNTH_SIGNATURE =
       16, /* of several candidates, those that depend on the same leaves are tried first */
-  SYNTH_FINGERPRINT = 1, /* only what agrees in a few moments of its values is compared at all */
-  SYNTH_REACHABLE = 2,   /* frontiers are cut at what both sides depend on */
+  SYNTH_FINGERPRINT = 1, /* only tensors that agree in a few moments of their values are compared */
+  SYNTH_REACHABLE = 2,   /* frontiers are cut at classes that both sides depend on */
   SYNTH_LAZY = 4,        /* finer frontiers are made when a coarser one was refuted */
   SYNTH_REUSE = 8,       /* known rules are tried first, and decided once */
   SYNTH_SATURATE = 32    /* rules are saturated where nothing else joins the outputs. Without it a
@@ -141,8 +141,8 @@ typedef struct synth_localiser synth_localiser;
 typedef struct synth_options {
   bool scope; /* where graphs have symbols, and they are equivalent: for which sizes. Requires:
                  `certificate` */
-  bool certificate; /* keep what a certificate needs; it is in the result where the verdict is
-                       SYNTH_EQUIVALENT */
+  bool certificate; /* make a certificate; it is in the result where the verdict is SYNTH_EQUIVALENT
+                     */
   uint64_t seed;
   uint32_t n_redrawn;         /* draws with fresh parameters; default 2 */
   double rel_tol;             /* default 1e-9 */
@@ -231,10 +231,10 @@ typedef struct synth_divergence {
 typedef struct synth_cut {
   size_t n_nodes[2], n_given[2]; /* left, right */
   const uint32_t *node[2];       /* operators, in order */
-  const uint32_t *given[2];      /* what they read: nodes that are not among them */
+  const uint32_t *given[2];      /* the nodes that they read and that are not among them */
   rule_tensor **value[2];        /* their values on the witness, in float64 where floating */
-  const rule_term *const *same;  /* by right given: what it is of the left ones (RULE_VAR i: given
-                                    i), NULL where nothing */
+  const rule_term *const *same;  /* by right given: its value as a term over the left ones (RULE_VAR
+                                    i: given i), NULL: none */
   uint32_t end[2];
   bool constants; /* tables are computed inside: rounding of stored ones shows (1e-7) */
   int fails; /* the side (0, 1) whose one operator cannot be run, the other then has none; -1: both
@@ -308,8 +308,8 @@ typedef struct synth_cert_step {
   uint32_t a, b;
   const rule *applied; /* borrowed from the result */
   const uint32_t *var; /* applied->n_vars terms; UINT32_MAX: the rule does not use it */
-  uint32_t n_names;    /* sizes and attributes that the rule leaves open, and what stands for them:
-                          INT, FLOAT or a LIST of INT */
+  uint32_t n_names; /* sizes and attributes that the rule leaves open, and their values: INT, FLOAT
+                       or a LIST of INT */
   const char *const *name;
   const rule_term *const *value;
 } synth_cert_step;
@@ -325,7 +325,8 @@ typedef enum synth_sized_how {
 typedef struct synth_sized_step {
   uint32_t step;
   synth_sized_how how;
-  uint32_t n_names; /* of a rule: what they stand for, INT, NAME, EXPR or as in the step */
+  uint32_t n_names; /* of a rule: sizes and attributes with their values, INT, NAME, EXPR or as in
+                       the step */
   const char *const *name;
   const rule_term *const *value;
 } synth_sized_step;
@@ -357,9 +358,9 @@ typedef struct synth_certificate {
 typedef struct synth_scope {
   bool all; /* all that both captures admit, and not the captured ones alone */
   size_t n_symbols;
-  const synth_symbol *symbol; /* the left's, within what both admit */
+  const synth_symbol *symbol; /* the left's, in the ranges that both admit */
   size_t n_held;
-  const char *const *held; /* what holds it back, some lines */
+  const char *const *held; /* reasons why it is no wider, some lines */
 } synth_scope;
 
 typedef struct synth_changed { /* an element of an input on the witness */
@@ -414,7 +415,7 @@ typedef struct synth_result {
   size_t n_saturated, n_grown; /* pairs that saturation joined; e-nodes that it made */
   size_t n_steps;
   const char *const
-      *step; /* why the outputs are equal, a line each; what a step relies on comes after it */
+      *step; /* why the outputs are equal, a line each; steps that one relies on come after it */
   synth_scope scope;              /* with `scope` */
   synth_certificate *certificate; /* NULL unless asked for, and EQUIVALENT */
   iso_arena arena, terms;         /* private */
@@ -438,15 +439,15 @@ void synth_result_free(synth_result *r);
 typedef struct synth_found {
   uint32_t left;         /* output */
   const rule_term *term; /* RULE_VAR i is output i of the right graph; NULL: nothing was found */
-  bool holds;            /* by value on every draw; else it is what shapes alone suggest */
+  bool holds;            /* by value on every draw; else only shapes suggest it */
   bool clean;            /* false: `scale` times the term holds */
   double scale;
-  const char *surprise; /* what is odd about it, a line; NULL: nothing is */
+  const char *surprise; /* an oddity of it, a line; NULL: none */
   /* Where nothing was found: an element of the output that no right output holds, and no sum of
    * some; -1: none was looked for, or there is none. */
   int64_t apart;
   bool redrawn;          /* on drawn inputs and parameters */
-  double value, nearest; /* that element, and what is nearest to it on the right */
+  double value, nearest; /* that element, and the nearest one on the right */
 } synth_found;
 
 typedef struct synth_refinement {
@@ -525,7 +526,7 @@ synth_follow_limits synth_follow_limits_default(void);
 typedef struct synth_following {
   const rule_set *known;
   const bool *use; /* by rule: those that grow the e-graph */
-  bool *used;      /* by rule: what an equality rests on; set where true, never cleared */
+  bool *used;      /* by rule: an equality rests on it; set where true, never cleared */
   const rule_oracle *oracle;
   rule_schemas *schemas;
   synth_follow_limits limits;

@@ -34,10 +34,10 @@ typedef struct val_options {
   const char *device;     /* "cpu" (default) or "cuda" */
   const char *const *ops; /* users' operator libraries */
   size_t n_ops;
-  const char *helper; /* NULL, or the command of a process that runs what neither libtorch nor a
-                         library has (helper.c) */
+  const char *helper; /* NULL, or the command of a process that runs operators that neither libtorch
+                         nor a library has (helper.c) */
   /* Why to stop here (static), NULL to go on; may be NULL. Asked within proofs too, and from
-   * another thread while Z3 runs: what is under way is given up within a fraction of a second, and
+   * another thread while Z3 runs: the work under way is given up within a fraction of a second, and
    * its rule is RULE_UNKNOWN with that reason. */
   const char *(*stop)(void *ctx);
   void *ctx;
@@ -119,8 +119,8 @@ ISO_MUST_USE iso_code val_prove(const rule *r, rule_schemas *schemas, const val_
 
 /* How a rule is made general. */
 typedef struct val_generality {
-  iso_arena *a; /* of what is new in it */
-  /* NULL, or what it has to be besides proved. Returns: in `yes` whether it is. */
+  iso_arena *a; /* of its new parts */
+  /* NULL, or a further demand on the proved rule. Returns: in `yes` whether it is met. */
   iso_code (*admits)(void *ctx, const rule *r, bool *yes, iso_error *err);
   void *ctx;
 } val_generality;

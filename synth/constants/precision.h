@@ -9,7 +9,7 @@
 typedef struct pr_step {
   eg_node e;
   const rule_term *call; /* RULE_VAR i is step i; NULL: its value is given */
-  rule_dtype held; /* of what is given: the narrowest floating dtype that its numbers fit in */
+  rule_dtype held; /* of a given value: the narrowest floating dtype that its numbers fit in */
   bool rounded; /* given, and not all of its numbers are short: the number that is meant is near */
   bool excerpt; /* given: a few numbers of a table, as they stand there */
   bool before_power; /* an exponential or a power is made of it: it is rounded as the graph says, or
@@ -36,7 +36,8 @@ typedef struct pr_how {
   size_t first, last;
   rule_dtype dtype;
   unsigned formula; /* 1..PR_FORMULAS: progressions are computed by it, in float32 */
-  uint64_t noise;   /* not 0: each rounding moves its result, and the rounding of what is given */
+  uint64_t noise;   /* not 0: each rounding step moves its result, and given values move by their
+                       rounding */
 } pr_how;
 
 /* Owns: pr_cone_free, also after an error. */

@@ -6,7 +6,7 @@
 
 typedef enum rx_fit {
   RX_NO,
-  RX_NEAR, /* too far for what is known of how the two came to be, and too near for a mistake */
+  RX_NEAR, /* too far apart for any known way to compute the two, and too near for a mistake */
   RX_YES
 } rx_fit;
 

@@ -97,12 +97,12 @@ iso_code st_order_first(state *s, const rule_term *call, rule_tensor **bind, rul
 
 /* ---- run_graph.c ---- */
 typedef struct st_carry { /* run on from other values: those of `from`, but for those in `value`;
-                             what is flagged is run again */
+                             flagged nodes are run again */
   const st_run *from;
   const bool *again;         /* per node */
   rule_tensor *const *value; /* per node, NULL: none */
   const rule_term *const
-      *call; /* for st_run_to, per node: what is called instead, NULL: nothing else; may be NULL */
+      *call; /* for st_run_to, per node: a call in place of its own, NULL: its own; may be NULL */
 } st_carry;
 #define ST_STORAGE \
   (-1.0) /* as `noise`: constants that the other side does not have are disturbed as their storage \
@@ -115,7 +115,7 @@ typedef struct st_run_how {
   double noise;         /* relative, of each rounding; 0: none */
   uint64_t stream;      /* of its numbers */
   bool keep_all;        /* values of all live nodes, not of the outputs only */
-  const st_carry *with; /* NULL, or what is carried over: then no leaves are needed */
+  const st_carry *with; /* NULL, or the values carried over: then no leaves are needed */
   st_signs signs;       /* with noise */
   st_order order;
 } st_run_how;

@@ -11,7 +11,7 @@ typedef struct st_span {
   uint64_t of;       /* the leaves that it depends on, a bit for each, by their number modulo 64 */
   bool told;         /* low and high are known */
   bool loose; /* it may be far narrower: values that go together, or a choice by a condition */
-  bool some;  /* not all elements of the leaves are here, or not whatever other leaves are */
+  bool some;  /* not all elements of the leaves are here, or not for all values of other leaves */
 } st_span;
 
 /* A place where integers choose rows. */
@@ -27,7 +27,7 @@ typedef struct st_look_up {
 typedef struct st_walk_node {
   size_t node;
   const rule_operator *op;
-  bool real; /* of floats: what they depend on is told once */
+  bool real; /* of floats: the leaves that they depend on are noted once */
 } st_walk_node;
 
 /* The part of a graph that integers run through on their way to a reading. */
@@ -39,7 +39,7 @@ typedef struct st_walk {
   size_t n_node, cap_node;
   st_look_up *read;
   size_t n_read, cap_read;
-  bool traced; /* what floats depend on is told */
+  bool traced; /* the leaves that floats depend on are noted */
 } st_walk;
 
 /* Owns: st_walk_free, also where it fails. Requires: the graph is in the e-graph. */

@@ -12,7 +12,7 @@ typedef struct st_difference {
   size_t output;
   rule_diff diff;
 } st_difference;
-/* Whether outputs that differ on draw `d` do so beyond what rounding explains: the first such
+/* Whether outputs that differ on draw `d` do so by more than rounding explains: the first such
  * output. Found, its values are kept in s->witness. */
 iso_code st_confirm(state *s, size_t d, st_difference *out, iso_error *err);
 /* Look for an input and parameters on which the outputs differ; the same. */
@@ -85,14 +85,15 @@ typedef struct st_poles {
   bool reached;    /* on some draw one of them was NaN or infinite */
   bool *tells[2];  /* by node: it tells whether a number that may be large has overflowed */
   bool told;       /* any of them, but of those that tell masks */
-  bool *steady[2]; /* by node: a truth value that is the same on all draws, of what may be large */
+  bool *steady[2]; /* by node: a truth value, of numbers that may be large, that is the same on all
+                      draws */
   bool jumps;      /* any that tells something, or decides, of numbers that may be large */
   bool hides;      /* any that tells masks, or is steady */
-  bool *origin[2]; /* by node: it may be undefined though its operands are numbers, and leads to
-                      what is watched */
-  bool *none[2]; /* of these: it had an element that is no number, outputs agreed, and what does not
-                    feed them was told apart */
-  bool *feeds;   /* by class of leaves: what is watched is computed from it; NULL: no matter */
+  bool *origin[2]; /* by node: it may be undefined though its operands are numbers, and a watched
+                      node depends on it */
+  bool *none[2]; /* of these: it had an element that is NaN or infinite, outputs agreed, and leaves
+                    that do not feed them were told apart */
+  bool *feeds;   /* by class of leaves: a watched node is computed from it; NULL: no matter */
 } st_poles;
 typedef struct st_within { /* numbers x of a leaf: low <= x < high; infinite: any */
   double low, high;

@@ -28,7 +28,7 @@ static inline const rule_tensor *st_output(const state *s, int side, const st_ru
 
 typedef struct st_margin {
   double rel,
-      noise; /* differences must exceed rel * the slice's norm and noise * what rounding moved */
+      noise; /* differences must exceed rel * the slice's norm and noise * the move by rounding */
   bool nonfinite; /* NaN or infinity on one side only counts */
 } st_margin;
 /* The first output (of the left) that differs beyond rounding between two runs from the given
@@ -47,7 +47,7 @@ enum {
   ST_VECTORS_DRAW = 12,  /* of both signs */
   ST_NEGATIVE_DRAW = 13, /* parameters */
   ST_ALL_NEGATIVE_DRAW = 23,
-  ST_SIGNS_DRAW = ST_DRAWS, /* behind the random ones, for what some signs make undefined */
+  ST_SIGNS_DRAW = ST_DRAWS, /* after the random ones, for calls that some signs make undefined */
   ST_SIGNS = 10,
   ST_ZERO_SIGNS_DRAW = ST_SIGNS_DRAW + ST_SIGNS, /* behind those, zeros of either sign */
   ST_ZERO_SIGNS = 4,

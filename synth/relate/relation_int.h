@@ -16,7 +16,7 @@ typedef struct search {
   int32_t *like;  /* per source: likeness of names, -1 where not yet asked */
   uint32_t *used; /* per source: the walk that used it last */
   uint32_t walks;
-  int64_t walk_work, permute_work, window_work; /* what is left */
+  int64_t walk_work, permute_work, window_work; /* the budgets left */
   uint64_t flat, multiset;                      /* of the target */
   bool has_flat, has_multiset, late;            /* late: some source of its size began alike */
 } search;

@@ -34,7 +34,7 @@ iso_code st_note_instance(state *s, application *a, const rule *as, const eg_nod
 iso_code st_certify(state *s, const eg_node *aux, const rule_term *const *relation, iso_error *err);
 
 /* ---- node_classes.c ---- */
-/* Which nodes ended in one class, up to layout, and by what. Requires: the result lists the
+/* Which nodes ended in one class, up to layout, and by which reason. Requires: the result lists the
  * unexplained nodes. */
 iso_code st_publish_classes(state *s, iso_error *err);
 /* The classes that rule `index` joined something in. Requires: st_publish_classes. */

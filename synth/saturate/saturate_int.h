@@ -71,7 +71,7 @@ typedef struct sat_row { /* a member of a class of the joint e-graph */
 
 typedef struct sat_app { /* a rule applied: it joined two classes that were apart */
   const sat_rule *rule;
-  uint32_t first; /* in kids: what the pattern's variables stood for */
+  uint32_t first; /* in kids: the classes of the pattern's variables */
 } sat_app;
 
 typedef struct sat_run {
@@ -86,7 +86,7 @@ typedef struct sat_run {
   eg_class (*goal)[2];     /* the goals' classes here */
   eg_class *joint;         /* by class id here, of those that stand for classes there: these */
   size_t n_joint, cap_joint;
-  sat_term *term; /* by class id here: what it was made for */
+  sat_term *term; /* by class id here: the term that it was made for */
   size_t n_terms, cap_terms;
   sat_row *row;
   size_t n_rows, cap_rows;
@@ -95,9 +95,9 @@ typedef struct sat_run {
   uint32_t *kids;
   size_t n_kids, cap_kids;
   size_t n_copied; /* e-nodes of the copy before rules */
-  bool *there; /* by symbol of the joint e-graph: an operator of the copy, or of what rules make */
+  bool *there;     /* by symbol of the joint e-graph: an operator of the copy, or of rules' sides */
   const bool *refused[2]; /* by rule of s->rules.set, of s->known: left out */
-  uint8_t *said;          /* by rule of s->known: what was found of it, SAT_UNASKED at first */
+  uint8_t *said;          /* by rule of s->known: whether it holds here, SAT_UNASKED at first */
   names *names;
   iso_code code; /* of a callback that cannot fail */
 } sat_run;

@@ -15,7 +15,7 @@ typedef struct scope_dims {
   uint32_t rank;
 } scope_dims;
 
-typedef struct scope_symbol { /* what a symbol of one side is */
+typedef struct scope_symbol { /* a symbol of one side, as a sum over atoms */
   const char *name;
   size_sum is;
   bool known;
@@ -44,7 +44,7 @@ typedef struct scoping {
   bool loose;  /* literals that are no integers were compared elsewhere */
   bool asked;  /* the oracle was */
   bool shared; /* and proved it over all that both sides are made of */
-  synth_sized_step taken; /* what the last step was justified by */
+  synth_sized_step taken; /* the justification of the last step */
   const char *wrong; /* why the last step was not justified: static, or in the result's arena */
   iso_error *err;
 } scoping;

@@ -28,7 +28,7 @@ typedef struct size_sum {
 } size_sum;
 
 typedef struct size_atom {
-  const rule_term *as; /* a NAME, or what it stands for */
+  const rule_term *as; /* a NAME, or the expression that it stands for */
   int64_t min, max;    /* INT64_MIN, INT64_MAX: nothing bounds it */
 } size_atom;
 

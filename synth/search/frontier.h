@@ -27,7 +27,7 @@ typedef struct opening { /* a search state: the classes opened so far */
   uint8_t how[96];
   size_t n;
   double size;
-  bool narrow; /* cut only at what both sides reach */
+  bool narrow; /* cut only at classes that both sides reach */
 } opening;
 
 typedef struct builder {
@@ -36,8 +36,8 @@ typedef struct builder {
   eg_class var[MAX_VARS];
   uint8_t used[MAX_VARS]; /* bit 1: in the left pattern, bit 2: in the right one */
   eg_node var_as[MAX_VARS];
-  premise *prem; /* what the pattern relies on: the member expanded is equal to the one that stood
-                    there */
+  premise *prem; /* equalities that the pattern relies on: the member expanded is equal to the one
+                    that was there */
   size_t n_prem, cap_prem;
   size_t n_vars;
   uint8_t side;

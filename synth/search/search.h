@@ -26,10 +26,9 @@ bool st_usable(const state *s, size_t rule);
 /* Try every validated rule on the pair; merges where one applies. */
 iso_code st_apply_rules(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
 iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
-/* Rule `known` of s->known validated: as it is, if its names stand in `n` for what they are
- * declared to; else `at`, the rule at the shapes of `var`, which its variables stand for (NULL:
- * they have no values). Returns: in `index` which rule of s->rules.set is to be used; SIZE_MAX:
- * none holds. */
+/* Rule `known` of s->known validated: as it is, if its names have in `n` values as declared; else
+ * `at`, the rule at the shapes of `var`, which its variables stand for (NULL: they have no values).
+ * Returns: in `index` which rule of s->rules.set is to be used; SIZE_MAX: none holds. */
 struct names;
 iso_code st_admit_known(state *s, size_t known, const rule *at, const eg_node *var,
                         const struct names *n, size_t *index, iso_error *err);

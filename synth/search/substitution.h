@@ -17,7 +17,7 @@ typedef struct names {
   names_mark at;
   const char *name[NAMES_MAX];
   const rule_term *value[NAMES_MAX];     /* INT, finite FLOAT, or a LIST of INT */
-  const rule_term *expr[NAMES_MAX_EXPR]; /* what has to have these values, */
+  const rule_term *expr[NAMES_MAX_EXPR]; /* expressions that must have these values, */
   int64_t expr_value[NAMES_MAX_EXPR];    /* once all names in it have theirs */
 } names;
 

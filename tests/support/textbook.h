@@ -1,5 +1,5 @@
-/* A plain textbook e-graph with equality saturation: what eg_sat is measured against, and compared
- * with in tests. It follows Willsey et al., egg, POPL 2021, figure by figure: a hashcons, a
+/* A plain textbook e-graph with equality saturation: the reference that eg_sat is measured against
+ * and tested with. It follows Willsey et al., egg, POPL 2021, figure by figure: a hashcons, a
  * union-find, per class a list of e-nodes and one of parents, a worklist; matching by recursion
  * over classes; nothing incremental. Rules without guards only. */
 #ifndef TESTS_SUPPORT_TEXTBOOK_H

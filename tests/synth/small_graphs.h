@@ -1,5 +1,5 @@
-/* Graphs of a few operators, an oracle of plain C for them, and what a comparison of two of them is
- * to say. */
+/* Graphs of a few operators, an oracle of plain C for them, and the expected result of comparing
+ * two. */
 #ifndef TESTS_SYNTH_SMALL_GRAPHS_H
 #define TESTS_SYNTH_SMALL_GRAPHS_H
 

@@ -1,5 +1,5 @@
-/* Calls of all operators that the prover defines, and samples of them: what libtorch gives beside
- * what the definition says. */
+/* Calls of all operators that the prover defines, and samples of them: libtorch's results beside
+ * the definition's. */
 #ifndef TESTS_VALIDATE_PROVE_DIFF_H
 #define TESTS_VALIDATE_PROVE_DIFF_H
 

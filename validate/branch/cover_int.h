@@ -31,7 +31,7 @@ typedef struct val_root {
   bool unique;     /* along the line that was searched there is no other one */
   int64_t element; /* of the call's result */
   uint32_t var;    /* the variable that was changed */
-  double operand;  /* what the call takes there */
+  double operand;  /* the call's operand there */
   rule_tensor *beyond; /* NULL, or the variable on the root's other side, or beside it. Owns: the
                           caller unrefs */
 } val_root;

@@ -56,19 +56,19 @@ bool val_step_exact(val_step step, double a, double b);
 enum { VAL_COVER = 96, VAL_ROOTS = 16 };
 typedef struct val_covered {
   char name[46];            /* the operator's, cut */
-  uint16_t need, want;      /* what has to be seen of it, and what is looked for besides */
-  uint16_t taken, seen;     /* what samples did, and what moved the side's value */
+  uint16_t need, want;      /* branches that samples must show, and those looked for besides */
+  uint16_t taken, seen;     /* branches that samples took, and those that moved the side's value */
   size_t at;                /* how many operators ran before it */
   uint64_t term;            /* a hash of the term: one that stands on both sides makes one choice */
   const rule_term *where;   /* the term, while its instance lives */
   int64_t numel;            /* of its result */
   uint32_t n_met;           /* edges that were met on purpose, and something moved */
-  uint32_t n_hidden;        /* those of which rounding hid what came */
+  uint32_t n_hidden;        /* edges whose effect rounding hid */
   uint32_t n_barren;        /* edges that were met on purpose, and nothing moved */
   bool orders;              /* it finds places by comparing numbers */
   uint32_t n_tied;          /* samples with equal ones where nothing moved */
   bool several;             /* and there was more than one along a line */
-  double barren[VAL_ROOTS]; /* what the variable was changed by for those */
+  double barren[VAL_ROOTS]; /* by how much the variable was changed for those */
 } val_covered;
 /* Results that depend on variables and came out as 0 in every element (zeros.c): a product of
  * conditions that never held together has shown nothing. By the number of operators that ran
@@ -165,10 +165,10 @@ typedef struct val_probe {
   int64_t largest;        /* out: elements of the largest intermediate result */
   size_t n_run;           /* out: operators that ran, also where the evaluation failed */
   val_cover *cover;       /* in: NULL, or where to note the branches that were taken */
-  uint64_t narrow_calls;  /* out: the calls of operators that compute in a narrower dtype, with what
-                             they were given; 0: none */
-  val_absorbed *absorbed; /* in: NULL, or where to note what sums lost */
-  const val_slip *slip;   /* in: NULL, or what to make otherwise */
+  uint64_t narrow_calls;  /* out: a hash of the calls of operators that compute in a narrower dtype,
+                             with their operands; 0: none */
+  val_absorbed *absorbed; /* in: NULL, or where to note operands that sums lost */
+  const val_slip *slip;   /* in: NULL, or the branch to take otherwise */
   const val_tap *tap;     /* in: NULL, or who looks at one of the calls */
   int how;                /* private: of the call that runs now */
 } val_probe;

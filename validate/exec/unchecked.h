@@ -4,8 +4,8 @@
 
 #include "rules/rules.h"
 
-/* Whether the call would read or write beside its operands: gradients' kernels trust what autograd
- * hands them. Returns: in words the operand that does not fit, NULL where all do. */
+/* Whether the call would read or write beside its operands: gradients' kernels trust the arguments
+ * that autograd passes. Returns: in words the operand that does not fit, NULL where all do. */
 const char *val_unfit(const rule_term *call, rule_tensor *const *bind);
 
 #endif

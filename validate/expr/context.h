@@ -1,4 +1,4 @@
-/* The context of a proof: the expressions made so far, what is known in the case at hand, the
+/* The context of a proof: the expressions made so far, the hypotheses of the case at hand, the
  * budget. A constructor that fails says so here (sc_fail), and the reason sticks: every later call
  * gives up, so that callers need not ask after each step. */
 #ifndef VALIDATE_EXPR_CONTEXT_H
@@ -95,7 +95,7 @@ typedef struct sx_sym {
   bool has_low;
   int64_t low;
   sx high; /* exclusive; 0 where there is none */
-  sx of;   /* of a derived one: what it was derived from */
+  sx of;   /* of a derived one: the symbol it was derived from */
 } sx_sym;
 
 typedef struct sc sc;

@@ -46,7 +46,7 @@ typedef struct pv_rationals { /* all bits zero: none yet */
   const char *reason; /* the first */
   void (*failure)(
       void *ctx,
-      const char *why); /* told of it at once: what follows it must not count; may be NULL */
+      const char *why); /* told of it at once: later results must not count; may be NULL */
   void *ctx;
 } pv_rationals;
 

@@ -17,7 +17,7 @@ enum { VAL_LEAST_SAMPLES = 8 };
 
 typedef struct val_ladder {
   val_engine *e;
-  const rule *given; /* as it is asked for: what is proved */
+  const rule *given; /* as it was asked: the prover gets this one */
   const rule *r;     /* in canonical form: samples do not depend on how it is spelled */
   uint64_t seed;
   rule_tensor *const *example; /* by variable of r */
@@ -36,7 +36,7 @@ typedef struct val_ladder {
   int64_t work; /* left for looking whether anything shows a branch, and for samples that do */
   unsigned soft_kind; /* of the sample that differed by so little that another one should, too */
   double max_rel;
-  bool whole;    /* what is proved is of integers that do not wrap, and these may */
+  bool whole;    /* the proof is of integers that do not wrap, and these may */
   bool wraps;    /* some sample is left out since its integers may wrap */
   bool masked;   /* some sample differs where a number of a mask's size overflows */
   bool guarded;  /* some sample differs where a number on the way is undefined */
@@ -49,8 +49,8 @@ typedef struct val_ladder {
   char last_error[200];
   val_counterexample *counterexample; /* NULL: not wanted */
   rule *general;                      /* NULL: not wanted; else the rule that is proved */
-  iso_arena *arena;                   /* of what is new in it */
-  rule_verdict *out;                  /* what is decided, in the end */
+  iso_arena *arena;                   /* of its new parts */
+  rule_verdict *out;                  /* the verdict, in the end */
   bool refuted;                       /* by a sample: nothing more is to be done */
 } val_ladder;
 

@@ -22,11 +22,11 @@ typedef struct val_precise {
   val_precise_answer answer;
   int64_t index; /* APART: of the element that differs most */
   double abs, rel;
-  bool by_literals; /* SAME: within what long decimals leave open */
-  bool close;       /* whatever the answer: no element is off by 2^-36 of its row's largest one */
+  bool by_literals; /* SAME: up to the digits that long decimals leave open */
+  bool close;       /* for every answer: no element is off by 2^-36 of its row's largest one */
   bool jump; /* OPEN, LACKS: because numbers that are compared were not told apart by any digits */
   bool lost; /* OPEN, LACKS: nothing shows a difference, and numbers were met that lie further apart
-                than the digits reach: a sum may have lost what there is */
+                than the digits reach: a sum may have lost one */
 } val_precise;
 
 /* Both sides of `r`, whose shapes and attributes are literal, on `bind`. Errors: ISO_NOMEM. Cost:
@@ -152,7 +152,7 @@ typedef struct vp_call {
   const char *name; /* bare */
   const vp_tensor **in;
   size_t n;
-  rule_tensor *const *got; /* what libtorch gives: shapes and dtypes */
+  rule_tensor *const *got; /* libtorch's results: shapes and dtypes */
   size_t n_got;
 } vp_call;
 

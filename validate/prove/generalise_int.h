@@ -36,7 +36,7 @@ typedef struct general {
   const int64_t *by; /* by unit: how much its number is changed; NULL: none is, names are put */
   double real[MAX_VALUES];
   bool open[MAX_VALUES];
-  needs need[MAX_VALUES]; /* by float: what is asked of it */
+  needs need[MAX_VALUES]; /* by float: the condition on it */
   size_t n_real;
   int64_t whole[MAX_VALUES]; /* integers that are operands: bounds of indices, mostly */
   size_t n_whole;
@@ -64,8 +64,8 @@ bool gn_in_long_row(const general *g, int64_t number, int64_t v);
 const rule_term *gn_size_term(general *g, size_t at);
 /* The number is an integer operand as well. */
 bool gn_is_operand(const general *g, int64_t v);
-/* The rule as `g` says it; the first one notes what there is to say. Returns: false without memory.
- */
+/* The rule with the names of `g`. The first call notes the numbers that could be names. Returns:
+ * false without memory. */
 bool gn_write(general *g, rule *out);
 
 #endif

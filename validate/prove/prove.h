@@ -13,7 +13,7 @@
 typedef struct sc_cut {
   const rule_term *term, *as;
   uint32_t var;
-  bool piece; /* `as` is a chunk of what the variable stands for */
+  bool piece; /* `as` is a chunk of the variable */
 } sc_cut;
 
 /* The sizes of a term's value, in one model of the rule's assumptions. */
@@ -43,8 +43,7 @@ struct sc_look {
   bool part;      /* the sides may differ in layout */
   const rule *
       of; /* with `part`, NULL or the rule: nothing is shown but where both its sides are defined */
-  bool chunk; /* the left side is a chunk of what is to be cut out: something has to be computed in
-                 it */
+  bool chunk;    /* the left side is a chunk of the part to cut out: it must compute something */
   bool one_term; /* the sides are one term: nothing is shown but that it has a value */
   int filled; /* not 0: nothing is shown but that both sides are defined where each variable is one
                   number, 1 or another one */
@@ -71,9 +70,10 @@ enum { SC_MAX_OBLIGATIONS = 64, SC_MAX_ANSWERS = 32 };
 struct sc_obligations {
   char *text[SC_MAX_OBLIGATIONS];
   size_t n;
-  bool some;                        /* one of them is of a case that some sizes meet */
-  bool unchecked;                   /* also what is not proved, and not shown to z3: for tests */
-  char why[200];                    /* not empty: there is none */
+  bool some; /* one of them is of a case that some sizes meet */
+  bool
+      unchecked; /* also obligations of rules that are not proved, and not shown to z3: for tests */
+  char why[200]; /* not empty: there is none */
   sc_answer answer[SC_MAX_ANSWERS]; /* about this case */
   size_t n_answers;
 };

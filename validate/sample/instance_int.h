@@ -38,9 +38,9 @@ typedef struct val_problem {
   uint32_t lead_rank[VAL_MAX_VARS]; /* of `...` and `_` shapes, as drawn */
   int64_t lead[VAL_MAX_VARS][VAL_MAX_LEAD];
   bool open;        /* something is open: else the rule is its own instance */
-  int64_t max_size; /* what sizes are drawn up to; default 6 */
+  int64_t max_size; /* the largest size drawn; default 6 */
   unsigned turn;    /* of val_twist */
-  bool few;         /* no size is large, whatever the rule's literals suggest */
+  bool few;         /* no size is large, even where the rule's literals suggest it */
   bool roomy;       /* draw larger ones: values that tell functions apart need places */
   bool twisted;     /* the instance has attributes from val_twist */
   uint32_t pinned;  /* 1 + the name that is `pin` where the conditions let it; 0: none */
@@ -108,7 +108,7 @@ typedef struct val_found {
   rule r;
   bool found;     /* there is one */
   unsigned tries; /* how many were tried */
-  char why[200];  /* else what the best try failed at */
+  char why[200];  /* else why the best try failed */
 } val_found;
 /* An instance on which both sides run, in `a`; its values stay set in `p`. */
 ISO_MUST_USE iso_code val_find_instance(val_engine *e, val_problem *p, iso_rng *rng, iso_arena *a,

@@ -36,7 +36,7 @@ typedef struct val_domain {
   int64_t size; /* its values are in [0, size), or in [-size, size) if `from_end`; INT64_MAX: not
                    bounded */
   bool from_end;
-  int64_t behind; /* the least of what bounds numbers computed from it, too */
+  int64_t behind; /* the least bound on numbers computed from it, too */
   bool behind_from_end;
   bool has_besides;
   int64_t besides; /* a value that is no index and is allowed too */

@@ -43,7 +43,7 @@ typedef enum smt_how {
 typedef struct smt_writer {
   sc *c;
   FILE *f;
-  char (*memo)[SMT_NAME_BYTES]; /* by expression: what stands for it */
+  char (*memo)[SMT_NAME_BYTES]; /* by expression: its name */
   size_t cap_memo;
   smt_sum sum[SMT_MAX_SUMS];
   size_t n_sums, n_lines;
@@ -75,7 +75,7 @@ void smt_line(smt_writer *w, const char *fmt, ...) ISO_PRINTF(2, 3);
 smt_name smt_named(const char *fmt, ...) ISO_PRINTF(1, 2);
 smt_name smt_plain_name(char role, const char *s, size_t at);
 void smt_spoken_of(const smt_writer *w, char *text,
-                   size_t cap);          /* of what it has axioms: "products, sums, exp" */
+                   size_t cap);          /* the functions that have axioms: "products, sums, exp" */
 smt_name smt_write(smt_writer *w, sx x); /* its name, its lines written before */
 smt_name smt_real(smt_writer *w, sx x);  /* as a real number */
 smt_name smt_product(smt_writer *w, smt_name a, smt_name b);
@@ -92,8 +92,8 @@ sx smt_skolem(smt_writer *w,
 /* ---- axioms (sums.c, order.c) ---- */
 
 void smt_tell_axioms(smt_writer *w);
-sx smt_factored(sc *c, sx s); /* a sum as a product of what does not move with its index and the
-                                  rest, or as a sum of sums; 0: neither */
+sx smt_factored(sc *c, sx s); /* a sum as a product of factors that do not depend on its index and
+                                 the rest, or as a sum of sums; 0: neither */
 /* A sum is positive, or some summand is not. */
 void smt_positive_sum(smt_writer *w, sx s);
 smt_name smt_place(smt_writer *w, sx x);
