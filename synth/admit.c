@@ -1,6 +1,6 @@
 /* The part of two captures that is compared: the nodes that the outputs depend on, in the
- * comparison's own spelling. A graph that is no function of its inputs, or that reads what a
- * capture does not hold, is refused here; nothing behind this file meets one. */
+ * comparison's own spelling. A graph that is no function of its inputs, or that reads data that a
+ * capture does not hold, is refused here, so that no later stage meets one. */
 #include "synth/loop.h"
 #include "rules/operators.h"
 #include "synth/search/search.h"
@@ -17,8 +17,8 @@ static void mark_live(const synth_graph *g, const rule_term *t, bool *live) {
   for (uint32_t i = 0; i < t->n; i++) mark_live(g, t->child[i], live);
 }
 
-/* A graph of live nodes only: what no output reads is not part of the function (and may be
- * unspecified memory). */
+/* A graph of live nodes only: a node that no output depends on is not part of the function (and may
+ * be unspecified memory). */
 static iso_code live_nodes(const synth_graph *g, bool **out, iso_error *err) {
   bool *live = calloc(g->n_nodes + 1, 1);
   if (!live) return nomem(err);
@@ -44,7 +44,7 @@ static iso_code refuse(state *s, const synth_graph *g, const synth_node *n, iso_
   return ISO_OK;
 }
 
-/* Strides are not captured: what reads by them must be given what lies row by row. */
+/* Strides are not captured: a call that reads by strides needs a row-major operand. */
 static iso_code refuse_strides(const synth_graph *g, const bool *live, iso_error *err) {
   bool *dense = NULL;
   iso_code c = ISO_OK;
@@ -68,7 +68,7 @@ static iso_code refuse_strides(const synth_graph *g, const bool *live, iso_error
   return c;
 }
 
-/* A dead node's result is read by nothing, and yet what it writes is. */
+/* No output reads the result of a dead node, but one may read the memory that it writes. */
 static iso_code refuse_writers(state *s, const synth_graph *g, const bool *live, iso_error *err) {
   const rule_term **call = calloc(g->n_nodes + 1, sizeof *call);
   uint32_t *output = calloc(g->n_outputs + 1, sizeof *output);

@@ -1,6 +1,6 @@
-/* The comparison: relate leaves and constants, give values, group e-nodes by value, and join what a
- * rule justifies until the outputs meet or nothing moves (Emerge, Algorithm 1, with the candidates
- * in topological order). */
+/* The comparison: relate leaves and constants, compute values, group e-nodes by value, and join
+ * e-nodes that a rule shows equal, until the outputs meet or no class changes (Emerge, Algorithm 1,
+ * with the candidates in topological order). */
 #include "synth/loop.h"
 #include "synth/constants/constants.h"
 #include "synth/joint/joint.h"
@@ -101,8 +101,8 @@ void st_state_free(state *s) {
   iso_arena_fini(&s->arena);
 }
 
-/* The outputs themselves, as what is joined by now lets them be; `cancelled`: those that a sum
- * which cancels goes into, since its value is no sign of what it is. */
+/* Joins the outputs themselves by the merges so far. `cancelled`: only those that depend on a sum
+ * that cancels, whose value says little of it. */
 static iso_code join_outputs(state *s, const pairing *p, size_t n_pairs, bool cancelled,
                              iso_error *err) {
   bool *apart = calloc(s->n_draws + 1, 1);
@@ -258,8 +258,9 @@ static iso_code decide(state *s, pairing *p, iso_error *err) {
   return c;
 }
 
-/* Outputs that part at the captured inputs by far more than constants in float32 explain need no
- * second look; at others, which were drawn as extreme as can be, nothing bounds what these move. */
+/* Outputs that differ at the captured inputs by far more than constants in float32 explain need no
+ * second run. At drawn inputs, which are as extreme as can be, nothing bounds the effect of such
+ * constants. */
 static bool may_be_rounding(const synth_result *r) {
   if (r->verdict == SYNTH_DIFFERENT) return r->redrawn || r->witness_rel < 1e-2;
   return r->verdict == SYNTH_UNDECIDED;
@@ -279,8 +280,8 @@ static void read_first(const state *s, how as, how *again) {
   again->read_first = again->try_others = true;
 }
 
-/* `again`: in what other way it has to be compared: an operator failed, and not on the captured
- * inputs; or numbers come near masks that were read. */
+/* `again`: the other way in which it has to be compared: an operator failed, and not on the
+ * captured inputs; or numbers come near masks that were read. */
 /* parameters: those of synth_compare, and how. */
 static iso_code compare(const synth_graph *left, const synth_graph *right, const rule_set *known,
                         const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
@@ -349,7 +350,7 @@ static void forget(synth_result **out) {
   *out = NULL;
 }
 
-/* parameters: two graphs, what is known and may be asked, how, and the result. */
+/* parameters: two graphs, known rules, oracle and schemas, options, and the result. */
 iso_code synth_compare(const synth_graph *left, const synth_graph *right, const rule_set *known,
                        const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
                        synth_result **out, iso_error *err) {

@@ -1,6 +1,7 @@
-/* The verdict. Outputs that are joined make graphs equivalent, and an explanation of the chain must
- * agree; what is not joined is different only where running both graphs by themselves shows it, and
- * undecided else. Every doubt that was noted on the way lowers "equivalent" to "undecided" here. */
+/* The verdict. Graphs are equivalent if their outputs are joined and an explanation of the chain
+ * agrees. Outputs that are not joined are different only where running both graphs by themselves
+ * shows it, else undecided. Every doubt that was noted on the way lowers "equivalent" to
+ * "undecided" here. */
 #include "synth/loop.h"
 #include "synth/refute/refute.h"
 #include "synth/result/result.h"
@@ -80,7 +81,7 @@ iso_code st_hunt_early(state *s, const pairing *p, size_t n_pairs, iso_error *er
   return c;
 }
 
-/* A rule on the chain with an operator that sees what is undefined. NULL: none. */
+/* A rule on the chain with an operator that tells undefined numbers from others. NULL: none. */
 static const char *rule_that_sees(const state *s) {
   for (size_t i = 0; i < rule_set_count(s->rules.set); i++) {
     const rule *r = rule_set_at(s->rules.set, i);
@@ -91,8 +92,8 @@ static const char *rule_that_sees(const state *s) {
   return NULL;
 }
 
-/* Rules hold of numbers. Where an operator may see what is none, they say nothing there: what was
- * looked at there is the evidence, and where nothing was, there is none. */
+/* Rules hold of numbers. Where an operator may see NaN or infinity, rules make no claim: the
+ * evidence there is the draws that were tried, and without any there is none. */
 static iso_code weigh_what_is_seen(state *s, const st_poles *p, iso_error *err) {
   const char *name = p->watched ? rule_that_sees(s) : NULL, *node = NULL;
   if (!name) return ISO_OK;
@@ -170,8 +171,8 @@ static iso_code look_where_undefined(state *s, synth_pair *pair, bool joined, is
   return c;
 }
 
-/* A joined pair explained. Returns: in `sees` whether a rule of its own chain may see what is no
- * number: that is looked at for all outputs together, and only where all are joined. */
+/* A joined pair explained. Returns: in `sees` whether a rule of its own chain may see NaN or
+ * infinity: that is tried for all outputs together, and only where all are joined. */
 static iso_code explain_pair(state *s, eg_node l, eg_node r, bool *sees, iso_error *err) {
   const size_t n = rule_set_count(s->rules.set);
   bool *was = calloc(n + 1, sizeof *was);
@@ -184,8 +185,8 @@ static iso_code explain_pair(state *s, eg_node l, eg_node r, bool *sees, iso_err
   return c;
 }
 
-/* Outputs that are joined are equivalent where all is. Else those are not whose own chain sees what
- * is no number, nor any where a doubt is all that speaks against the pair. */
+/* Joined outputs are equivalent where the whole comparison is. Else an output is not if its own
+ * chain may see NaN or infinity, and none is where only a doubt speaks against the comparison. */
 static void weigh_pairs(const state *s, synth_pair *pair, const bool *sees) {
   const synth_result *r = s->res;
   bool all = true;
@@ -257,8 +258,8 @@ iso_code st_judge(state *s, pairing *p, iso_error *err) {
   return c;
 }
 
-/* The other side's node to show beside one: the same occurrence of its operator, else what the
- * output is computed by. */
+/* The other side's node to show beside one: the same occurrence of its operator, else the output's
+ * own operator. */
 static int64_t beside(const synth_graph *g, int64_t node, const synth_graph *other) {
   size_t nth = 0;
   for (int64_t i = 0; i < node; i++)

@@ -1,4 +1,5 @@
-/* Which right output a left one must equal, and in which shape: what the comparison has to join.
+/* Which right output a left one must equal, and in which shape: the pairs that the comparison has
+ * to join.
  *
  * Invariant: a pairing's `aux` is an e-node with values, of the left output's shape. */
 #include "synth/loop.h"

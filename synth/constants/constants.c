@@ -1,4 +1,4 @@
-/* Constants: what has neither parameters nor values of inputs below it (rotary tables, masks,
+/* Constants: nodes that depend on neither parameters nor values of inputs (rotary tables, masks,
  * positions). They are evaluated in their captured dtypes, where two frameworks agree to 2 ulp,
  * related by those values, and never redrawn. */
 #include "synth/constants/constants_int.h"
@@ -28,7 +28,7 @@ bool cn_is_part(const state *s, eg_node e) {
   return strcmp(op, OP_REAL) == 0 || strcmp(op, OP_IMAG) == 0;
 }
 
-/* One of a class's members is of that side, or a part of what is. */
+/* Whether a member of the class is of that side, or is part of a constant of that side. */
 bool st_constant_on(state *s, eg_node e, int side) {
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
@@ -55,8 +55,8 @@ bool st_feeds_values(state *s, eg_node e) {
 }
 
 /* Every class of constants takes one value, computed from its children's: the related term's where
- * there is one (so that what it was related to and everything above agree), else the oldest
- * member's. */
+ * there is one (so that it agrees with the constant that it was related to, and so do all calls
+ * above), else the oldest member's. */
 static iso_code refresh_class(state *s, eg_class cls, uint8_t *mark, iso_error *err) {
   if (mark[cls.i]) return ISO_OK;
   mark[cls.i] = 1;
@@ -86,7 +86,7 @@ static iso_code refresh_class(state *s, eg_class cls, uint8_t *mark, iso_error *
       rule_tensor_unref(q->val[k]);
       q->val[k] = rule_tensor_ref(r->val[k]);
     }
-    /* One of another dtype keeps its own value: what is made of it expects that dtype. */
+    /* One of another dtype keeps its own value: calls that read it expect that dtype. */
     for (size_t k = 0; k < q->n_out * s->n_kept; k++) {
       if (q->cval[k]->dtype != r->cval[k]->dtype) continue;
       rule_tensor_unref(q->cval[k]);

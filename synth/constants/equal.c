@@ -1,5 +1,5 @@
-/* When two constants are one: equal in their captured dtypes, or apart by no more than two
- * computations of one number round; and what a merge of two makes of their values.
+/* When two constants are one: equal in their captured dtypes, or apart by no more than the rounding
+ * of two computations of one number; and the values after a merge of two.
  *
  * Invariant: a merge is noted as an assumption before it is made, and points at it. */
 #include "synth/constants/constants_int.h"
@@ -24,8 +24,8 @@ double cn_epsilon(rule_dtype d) {
 }
 
 /* Equal, or results of two computations that round differently: 2 ulp, and only in float32 and
- * float64, where that cannot be a value of its own, and only for tables: one number filled in is
- * what it is. 0 and -0 are one. */
+ * float64, where 2 ulp cannot be meant as another value, and only for tables: a single number is
+ * exact. 0 and -0 are one. */
 static bool same_constant(const rule_tensor *a, const rule_tensor *b) {
   if (!rule_shape_eq(&a->shape, &b->shape)) return false;
   const bool fa = rule_dtype_is_float(a->dtype), fb = rule_dtype_is_float(b->dtype);

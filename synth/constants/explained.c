@@ -1,10 +1,10 @@
 /* Whether rounding explains that two constants differ. Two that are computed from the same numbers
- * are one if they are one in float64, however far their captured values are apart. A stored table
- * was computed by something that was not captured: it is held against what the other side computes,
+ * are one if they are equal in float64, however far their captured values are apart. A stored table
+ * was computed by code that was not captured: it is compared with the other side's computation,
  * with some of its steps or all of them rounded, and by other formulas for one number. Each
- * comparison allows what rounding the stored numbers, and a unit in the last place of each
- * elementary function, move: not more, as a base of 500001 in place of 500000 moves frequencies by
- * 16 units. */
+ * comparison allows the effect of rounding the stored numbers, and of a unit in the last place of
+ * each elementary function. It allows no more, as a base of 500001 in place of 500000 moves
+ * frequencies by 16 units. */
 #include "synth/constants/rounding.h"
 #include "synth/joint/joint.h"
 
@@ -14,7 +14,7 @@
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-/* One of the two constants: its value in float64, and what it moves by under noise. */
+/* One of the two constants: its value in float64, and its spread under noise. */
 typedef struct view {
   pr_cone *cone;
   const rule_tensor *captured;
@@ -58,8 +58,8 @@ static bool near(const pair_of *p, const rule_tensor *a, const rule_tensor *b) {
   return true;
 }
 
-/* In float64: to what that rounds, which is 2^-29 of what float32 does. Each element is held by its
- * own size, since a large one excuses no other; below one, sums that cancel are as exact as their
+/* In float64: up to its rounding, which is 2^-29 of float32's. Each element is held by its own
+ * size, since a large one excuses no other; below one, sums that cancel are as exact as their
  * largest terms, and these are not known here. */
 static bool same_in_float64(const pair_of *p) {
   const rule_tensor *a = p->side[0].exact, *b = p->side[1].exact;

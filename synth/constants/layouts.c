@@ -149,7 +149,7 @@ static void free_sources(sources *x, size_t n) {
   rule_tensor_unref(x->copy);
 }
 
-/* Constants of the other side that the target may be made of. Of what is the same but for sizes 1
+/* Constants of the other side that the target may be made of. Of those that differ only in sizes 1
  * and grouping the first is taken, which is nearest to a leaf. */
 static void take_sources(state *s, const cn_list *at, eg_node target, bool smaller, sources *x) {
   const rule_tensor *t = s->rec[target.i].cval[0];

@@ -88,7 +88,7 @@ iso_code st_find_readings(state *s, const bool *const live[2], iso_error *err) {
   return ISO_OK;
 }
 
-/* NULL in `out` where nothing of it is read otherwise; then `x` is what is. */
+/* NULL in `out`: no literal of it is read as another number, and `x` stays as it is. */
 static iso_code read_term(state *s, int side, const rule_term *t, const rule_term **out,
                           const st_reading **x, iso_error *err) {
   *out = t;

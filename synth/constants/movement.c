@@ -1,5 +1,5 @@
-/* How far the outputs move because of what rounding tells apart: each is put in as it was on the
- * one side, and as it was on the other, at the captured inputs and parameters. */
+/* How far the outputs move because of constants that differ by rounding: the graph is run with each
+ * as it was on the one side, and as it was on the other, at the captured inputs and parameters. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +31,8 @@ typedef struct moved {
   const rule_term *call;
 } moved;
 
-/* Whether a node makes a truth value or a whole number of constants alone: one that jumps says
- * another thing on all inputs, whatever the outputs at the captured ones are. */
+/* Whether a node makes a truth value or a whole number of constants alone: if it jumps, it differs
+ * on all inputs, even where the outputs at the captured ones agree. */
 static bool decides(const state *s, int side, size_t i) {
   const synth_node *n = &s->graph[side]->node[i];
   const eg_node e = s->map[side][i];
@@ -50,8 +50,8 @@ static bool decides(const state *s, int side, size_t i) {
   }
 }
 
-/* The outputs of a side where its node has the value `v`, or is called as it was captured. Behind
- * them, by node, what decides. */
+/* The outputs of a side where its node has the value `v`, or is called as it was captured. After
+ * them come, by node, the deciding values. */
 static iso_code outputs_with(state *s, const moved *m, const st_run *from, rule_tensor **out,
                              iso_error *err) {
   const int side = m->side;
@@ -127,9 +127,9 @@ static iso_code say(state *s, const st_rounded *r, double by, bool measured, iso
   return a->text ? ISO_OK : nomem(err);
 }
 
-/* A difference of constants that rounding explains moves outputs by little: a quarter is another
- * function, so is far more than the constants differ by, as where a floor sees them, and what is no
- * number is unknown. */
+/* A difference of constants that rounding explains moves outputs by little: a move by a quarter is
+ * another function, and so is a move by far more than the constants differ, as where a floor reads
+ * them. A move that is NaN is unknown. */
 static iso_code doubt(state *s, const st_rounded *r, const effect *of, iso_error *err) {
   const double amplified = 1e5, /* a position times a frequency, and what follows */
       most = fmin(0.25, amplified * difference(s, r));

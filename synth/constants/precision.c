@@ -287,8 +287,8 @@ static void by_formula(unsigned formula, rule_tensor *t) {
 
 static double sign(iso_rng *rng) { return iso_rng_below(rng, 2) ? 1 : -1; }
 
-/* Half a unit for what is rounded to the nearest, and a whole one for float32, in which tables are
- * computed. */
+/* Half a unit for dtypes to which numbers are rounded once, and a whole one for float32, in which
+ * tables are computed. */
 static void disturb_given(const pr_step *x, rule_tensor *t, iso_rng *rng) {
   const double part = x->held == RULE_F32 ? 1 : 0.505;
   for (int64_t i = 0; i < t->numel; i++) {

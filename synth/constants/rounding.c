@@ -1,7 +1,7 @@
 /* Constants of the two sides that are one but for rounding are joined, as an assumption that says
  * how far the outputs move by it: tables stored in a narrow dtype, or computed by another formula,
- * scales stored and written. Runs behind the relations by value (constants.c), on what these leave
- * without a counterpart. */
+ * scales stored and written. Runs after the relations by value (constants.c), on constants that
+ * these leave without a counterpart. */
 #include "synth/constants/rounding.h"
 #include "rules/names.h"
 #include "synth/constants/constants.h"
@@ -270,7 +270,8 @@ static iso_code try_literals(search *x, eg_node target, found *best, iso_error *
   return ISO_OK;
 }
 
-/* One side multiplies by what the other divides by: a stored root, and its reciprocal computed. */
+/* One side multiplies by a number and the other divides by its reciprocal: a stored root, and its
+ * reciprocal computed. */
 static iso_code try_reciprocals(search *x, eg_node target, found *best, iso_error *err) {
   state *s = x->s;
   const int side = s->rec[target.i].node[LEFT] >= 0 ? LEFT : RIGHT;
@@ -508,8 +509,8 @@ iso_code st_relate_literals(state *s, const eg_node *all, size_t n, iso_error *e
   return c;
 }
 
-/* Constants that others are made of come first: where these are joined, so is what is made of them.
- */
+/* Constants that others are made of come first: where these are joined, congruence joins the
+ * others. */
 iso_code st_relate_rounded(state *s, const eg_node *all, size_t n, bool *related, iso_error *err) {
   search *x;
   iso_code c = start(s, all, n, &x, err);

@@ -1,7 +1,7 @@
 /* Constants that one side alone computes in float32 (rsqrt(var + eps) over buffers), while the
- * other side has the same number inside of an operator, or behind a product, where everything is
- * float64: there they are made in float64, too, as an assumption of kind `rounding`. Runs behind
- * the relations by value, on what these leave without a counterpart. */
+ * other side has the same number inside of an operator, or after a product, where everything is
+ * float64: there they are made in float64, too, as an assumption of kind `rounding`. Runs after the
+ * relations by value, on constants that these leave without a counterpart. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static bool of_one_side(const state *s, eg_class cls, eg_node *oldest) {
   return n > 0 && on[LEFT] != on[RIGHT];
 }
 
-/* Narrower numbers are what they are: models were trained with them. */
+/* Narrower numbers count as exact: models were trained with them. */
 static bool in_float32(const rec *r) {
   bool all = r->cval && r->n_out > 0;
   for (size_t k = 0; all && k < r->n_out; k++)
@@ -64,7 +64,7 @@ static void let_go(rule_tensor **v, size_t n) {
   for (size_t i = 0; i < n; i++) rule_tensor_unref(v[i]);
 }
 
-/* Output k of what returns several. */
+/* Output k of an operator with several results. */
 static iso_code project(state *s, eg_node e, size_t d, rule_tensor **out, size_t *n,
                         iso_error *err) {
   const eg_node from = st_rep(s, eg_node_child(s->g, e, 0));
@@ -136,7 +136,7 @@ iso_code st_widen(state *s, eg_node e, bool *moved, iso_error *err) {
   return c;
 }
 
-/* The others of its class have what it has. */
+/* The other members of its class share its value. */
 static void share(state *s, eg_node e) {
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);

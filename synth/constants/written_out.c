@@ -54,7 +54,8 @@ static const rule_term *triangle_term(state *s, const rule_tensor *t, triangle k
   return out;
 }
 
-/* As they are read in float64, where a float16 mask's least number is what float32's is. */
+/* Whether they are equal as read in float64, where the least numbers of a float16 mask and of a
+ * float32 mask are one. */
 static bool same_reading(state *s, eg_node a, eg_node b) {
   for (size_t set = 0; set < s->n_kept; set++)
     if (!s->oracle->compare(s->oracle->ctx, st_val(s, a, set), st_val(s, b, set), 0).equal)

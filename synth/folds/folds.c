@@ -1,6 +1,6 @@
-/* Parameters of one side that were computed, when its model was loaded, from what the other side
- * computes with as it runs: a norm's scale in the weight behind it, an adapter that was merged,
- * numbers that were scaled back. The captured values say so, to their last digits. */
+/* Parameters of one side that were computed, when its model was loaded, from tensors that the other
+ * side computes with as it runs: a norm's scale in the weight after it, an adapter that was merged,
+ * numbers that were scaled back. The captured values show it, to their last digits. */
 #include "synth/folds/folds.h"
 
 #include <float.h>
@@ -271,7 +271,7 @@ static const rule_term *look(finder *f, uint32_t leaf) {
 
 bool synth_generic(const rule_tensor *t) { return st_generic(t); }
 
-/* Matrices first: vectors beside them were computed with what they were. */
+/* Matrices first: vectors beside them were computed from the original matrices. */
 static bool look_at(finder *f, bool right, const struct synth_leaf_ref *open, size_t n_open,
                     synth_fold *out, size_t *n) {
   for (int vectors = 0; vectors < 2; vectors++)

@@ -100,7 +100,7 @@ static void reach(walk *w, const rule_term *t, uint8_t at) {
   for (uint32_t i = 0; i < t->n; i++) reach(w, t->child[i], at);
 }
 
-/* An operator is near where it reads the node itself, or what a near operator computed. */
+/* An operator is near if it reads the node itself or the result of a near operator. */
 static bool reads(const walk *w, const rule_term *t, uint8_t far) {
   if (t->kind == RULE_VAR) {
     const uint8_t at = w->at[t->u.i];
@@ -111,8 +111,8 @@ static bool reads(const walk *w, const rule_term *t, uint8_t far) {
   return false;
 }
 
-/* Walks to the operators near `node`: each step goes to the operators that read what
- * was reached, and to what these read. Leaves are reached, and nothing is read through them. */
+/* Walks to the operators near `node`: each step goes to the operators that read a reached node, and
+ * to their operands. Leaves are reached, and nothing is read through them. */
 static void walk_from(walk *w, uint32_t node) {
   enum { FAR = 5 };
   const synth_graph *g = w->f->from;

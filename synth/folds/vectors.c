@@ -1,4 +1,4 @@
-/* Vectors of numbers as what they may have been computed from. */
+/* Vectors of numbers that may have been computed from others. */
 #include "synth/folds/folds.h"
 
 #include <math.h>

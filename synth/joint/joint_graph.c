@@ -153,7 +153,8 @@ iso_code st_add_term(state *s, const rule_term *t, const eg_node *bind, eg_node 
   return ISO_OK;
 }
 
-/* A constant that is not what its call gives. Its values come with those of the leaves. */
+/* A constant whose captured value is not the result of its call. Its values come with those of the
+ * leaves. */
 static iso_code add_source(state *s, int side, size_t i, eg_node *out, iso_error *err) {
   char name[40];
   eg_symbol sym;
@@ -248,7 +249,7 @@ const char *st_assume(state *s, rule_assumption kind, eg_node left, eg_node righ
 iso_code st_merge(state *s, eg_node a, eg_node b, uint32_t kind, uint32_t data, iso_error *err) {
   const rec *ra = &s->rec[a.i], *rb = &s->rec[b.i];
   if (ra->valued && rb->valued) {
-    /* No step of the chain may join what the values tell apart, whoever proposed it. */
+    /* No step of the chain may join e-nodes that values tell apart, whoever proposed it. */
     if (!rule_shape_eq(&ra->shape, &rb->shape) || st_dtype(s, a) != st_dtype(s, b))
       return iso_fail(err, ISO_INTERNAL,
                       "\"%s\" and \"%s\" differ in shape or dtype and were about to be merged",

@@ -3,7 +3,7 @@
  *
  * Masks are read in the graph as the e-graph has it. Runs of a graph by itself keep its masks as
  * they were captured, so that a witness is one of the captured graph. Masks of one kind are read in
- * both graphs, or in none: what is one e-node stands for nodes of both. */
+ * both graphs, or in none, since one e-node may stand for nodes of both. */
 #include "synth/joint/joint.h"
 #include "rules/operators.h"
 

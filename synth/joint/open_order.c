@@ -1,7 +1,7 @@
 /* Operators that find places by comparing numbers, and leave it open which of equal ones comes
- * first (topk, sort): what a kernel does with a tie is no part of their meaning. Here they are run
- * with each number's rank in its place, among equal ones by where they stand, up or down: any other
- * order that a kernel may take moves what depends on it in one of the two. */
+ * first (topk, sort): a kernel's choice in a tie is no part of their meaning. Here they are run
+ * with each number replaced by its rank, equal ones ranked by position, upwards or downwards: a
+ * tensor that depends on a kernel's choice differs in one of the two. */
 #include <math.h>
 #include <stdlib.h>
 

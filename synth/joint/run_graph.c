@@ -24,8 +24,8 @@ static bool contracts(const char *op) {
   return !o->exact && !o->elementwise;
 }
 
-/* Operators whose result has few digits only where nothing was rounded: what was rounded before has
- * been disturbed and has many. */
+/* Operators whose result has few digits only where nothing was rounded: operands that were rounded
+ * have been disturbed and have many digits. */
 static bool shows_rounding(const char *op) {
   const rule_arithmetic a = rule_operator_of(op)->arithmetic;
   return (a >= RULE_ARITHMETIC_ADD && a <= RULE_ARITHMETIC_MUL) || a == RULE_ARITHMETIC_SQUARE;
@@ -70,7 +70,7 @@ static bool may_underflow(const rule_term *call, rule_tensor *const *bind) {
          holds_tiny(call, bind);
 }
 
-/* The least number other than 0 among what a call is given. */
+/* The least number other than 0 among a call's operands. */
 static double least_operand(const rule_term *t, rule_tensor *const *bind) {
   double least = t->kind == RULE_FLOAT && fabs(t->u.f) > 0 ? fabs(t->u.f) : INFINITY;
   for (uint32_t k = 0; k < t->n; k++) least = fmin(least, least_operand(t->child[k], bind));

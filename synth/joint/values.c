@@ -2,7 +2,7 @@
  *
  * Values are kept per e-node and looked up per class (the oldest valued member stands for the
  * class), so that after two constants were related both sides go on with one of the two values. The
- * values of large parameters come and go: what was let go is made again when it is asked for. */
+ * values of large parameters come and go: dropped ones are computed again on demand. */
 #include "synth/constants/constants.h"
 #include "rules/names.h"
 #include "rules/operators.h"

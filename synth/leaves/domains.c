@@ -1,4 +1,4 @@
-/* Inputs on all of their sets, and within what their captures say that they may be. */
+/* Inputs on all of their sets, and within the domains that their captures declare. */
 #include "synth/joint/joint.h"
 #include "rules/names.h"
 #include "synth/leaves/leaves.h"
@@ -53,9 +53,10 @@ static shape_of look_at(const rule_tensor *t) {
 static bool permutes(const synth_node *n) { return rule_domain_permutes(n->domain, n->dtype); }
 
 /* A position, a length or a bound has a visible structure (0, 1, 2, ..., or one value) on every
- * set, and is kept; so is what is not numeric, and what a domain says something about as a whole.
+ * set, and is kept; so are inputs that are not numeric, and inputs whose domain relates elements.
  * An input that chooses rows of a table is no bound of a sequence, nor is one that a domain says to
- * be any numbers. The classes that a loss is told are any, whatever they look like. */
+ * be any numbers. The target classes of a loss may be any, even where the captured ones have a
+ * structure. */
 bool st_structured(const state *s, int side, size_t i, const bool *live) {
   const synth_node *n = &s->graph[side]->node[i];
   const rule_tensor *t = n->value[0];
@@ -80,8 +81,8 @@ bool st_structured(const state *s, int side, size_t i, const bool *live) {
 
 /* ---- relations on every set ---- */
 
-/* Elements that are one on every set get one number: what is a layout of such numbers is one on
- * each set. */
+/* Elements that are equal on every set get one number: a layout of these numbers is then a layout
+ * on each set. */
 iso_code st_all_sets(const state *s, const synth_node *n, rule_tensor **out, iso_error *err) {
   const rule_tensor *t = n->value[0];
   if (n->kind != SYNTH_INPUT || s->n_sets < 2) return *out = rule_tensor_ref(n->value[0]), ISO_OK;
@@ -96,7 +97,7 @@ iso_code st_all_sets(const state *s, const synth_node *n, rule_tensor **out, iso
   return c;
 }
 
-/* Numbers of elements are hashes: what was found by them is held against the values. */
+/* The numbers of elements are hashes, so a relation found by them is checked against the values. */
 iso_code st_hold_on_sets(state *s, int side, size_t i, synth_relation *r, iso_error *err) {
   iso_code c = ISO_OK;
   for (size_t set = 0; r->term && s->n_sets > 1 && set < s->n_sets && !c; set++) {
@@ -336,7 +337,8 @@ static const rule_term *number(state *s, bool ints, double x) {
   return ints ? rule_int(&s->arena, (int64_t)x) : rule_float(&s->arena, x);
 }
 
-/* Over RULE_VAR 0, which may be anything: what is inside stays as it is. */
+/* A term over RULE_VAR 0, which may be any number, that maps it into the domain and keeps numbers
+ * inside as they are. */
 static iso_code inside(state *s, const rule_domain *d, bool ints, const rule_term **out,
                        iso_error *err) {
   const rule_term *t = rule_var(&s->arena, 0);

@@ -11,7 +11,7 @@ static bool float_parameter(const synth_node *n) {
   return n->kind == SYNTH_PARAMETER && rule_dtype_is_float(n->value[0]->dtype);
 }
 
-/* Equal, or equal behind what one of them has in front: a rank, a wrapper. */
+/* Equal, or equal up to a prefix of one of them: a rank, a wrapper. */
 static bool same_name(const char *a, const char *b) {
   const size_t na = strlen(a), nb = strlen(b), n = na < nb ? na : nb;
   const char *longer = na < nb ? b : a;

@@ -32,8 +32,7 @@ iso_code st_values_of(state *s, eg_node e, eg_node from, iso_error *err) {
   return c;
 }
 
-/* Large parameters take values when they are asked for. `rep`: what they are equal to, if anything.
- */
+/* Large parameters take values on demand. `rep`: the e-node that they equal, if any. */
 static iso_code draw_later(state *s, eg_node e, eg_node rep, size_t ordinal, iso_error *err) {
   rec *r = &s->rec[e.i];
   r->n_out = 1;
@@ -46,7 +45,7 @@ static iso_code draw_later(state *s, eg_node e, eg_node rep, size_t ordinal, iso
   return ISO_OK;
 }
 
-/* So do the terms that define them: what comes out has the leaf's shape. */
+/* So do the terms that define them, whose results have the leaf's shape. */
 static iso_code define_later(state *s, eg_node def, const rule_shape *shape, iso_error *err) {
   rec *r = &s->rec[def.i];
   r->n_out = 1;
@@ -99,7 +98,7 @@ bool st_generic(const rule_tensor *t) {
 enum { TIE_DEPTH = 8 }; /* of the layout terms that relate leaves */
 
 /* A parameter that is drawn. One of few numbers, or of one everywhere, tells little at its captured
- * value: such a one is drawn whatever is related to it. */
+ * value: such a one is drawn even where another leaf is related to it. */
 static bool may_be_lonely(const state *s, int side, size_t i) {
   const synth_node *n = &s->graph[side]->node[i];
   return n->kind == SYNTH_PARAMETER && s->rec[s->map[side][i].i].atom && st_generic(n->value[0]);
@@ -215,8 +214,8 @@ static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_erro
   return c;
 }
 
-/* A kept input that is another one in another set (positions further on): constants are what they
- * are on every set. */
+/* A kept input that differs from set to set (positions further on): constants then have a value for
+ * every set. */
 static bool kept_inputs_vary(const state *s) {
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {

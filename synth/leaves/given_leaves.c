@@ -110,8 +110,8 @@ static bool settle_numbers(const family *f, rule_tensor *t) {
 
 /* ---- what comes of a family ---- */
 
-/* Of a right leaf that lines speak of in part: what it is of the left leaves by value, unless that
- * says otherwise than a line. */
+/* Relates a right leaf, part of which lines speak of, to the left leaves by value, unless that
+ * contradicts a line. */
 static iso_code by_value(family *f, size_t i, synth_relation *out, iso_error *err) {
   state *s = f->s;
   const synth_graph *l = s->graph[LEFT];

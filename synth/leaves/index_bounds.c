@@ -1,5 +1,4 @@
-/* The ranges of integer inputs: the rows of the tables that they index, and what their domains say.
- */
+/* The ranges of integer inputs: the rows of the tables that they index, and their domains. */
 #include "synth/joint/joint.h"
 #include "rules/names.h"
 #include "rules/operators.h"
@@ -26,9 +25,10 @@ static flow of_term(const rule_term *t, const uint8_t *flow_of) {
   return most;
 }
 
-/* The integers that are computed of them one by one, by what is none of theirs. The ends of
- * sequences are row numbers, too, less one and but for the first: what is computed of a part of
- * them is no sign of rows, nor is what two of them give together, which may be a length. */
+/* The flow through a call that computes new integers from them, element by element and without
+ * other inputs. The ends of sequences are row numbers, too, less one and but for the first. An
+ * integer computed from a part of them is no sign of rows, nor is one computed from two of them,
+ * which may be a length. */
 static flow computed(const rule_term *t, const uint8_t *flow_of) {
   size_t n = 0;
   for (uint32_t k = 0; k < t->n; k++) n += of_term(t->child[k], flow_of) != FLOW_NONE;

@@ -92,8 +92,9 @@ static bool holds_inputs(const state *s, eg_class cls) {
   return false;
 }
 
-/* A class is free where one of its members is, and where what it is a layout of is; and what it is
- * a layout of is where nothing of that is free by itself. Returns: whether more is free by now. */
+/* A class is free where one of its members is, and where the classes of which it is a layout are;
+ * and these become free where none of them is free by itself. Returns: whether more is free by
+ * now. */
 static bool free_alike(state *s, eg_node e) {
   const eg_class cls = eg_class_of(s->g, e);
   const size_t arity = eg_node_arity(s->g, e);

@@ -1,6 +1,6 @@
-/* The range of each integer input: as far as the tables admit that it reads itself, directly or
- * through arithmetic, from what was captured on. Inputs that make one index together share what is
- * left: each may be anything in its range whatever the others are. */
+/* The range of each integer input: it is widened from the captured values as far as the tables
+ * admit that it indexes, directly or through arithmetic. Inputs that make one index together share
+ * the room: each may have any value of its range, for all values of the others. */
 #include "rules/names.h"
 #include "synth/joint/joint.h"
 #include "synth/leaves/integer_spans.h"
@@ -89,7 +89,8 @@ static iso_code add_source(ranging *r, eg_class cls, eg_node leaf, iso_error *er
   return ISO_OK;
 }
 
-/* Of a class of leaves: what it draws, or what it is a layout of; those that are new are added. */
+/* The span of a class of leaves: of its own draw, or of the leaves of which it is a layout; new
+ * sources are added. */
 static iso_code span_of(ranging *r, eg_class cls, int depth, st_span *out, bool *any,
                         iso_error *err) {
   enum { DEEPEST = 16 };
@@ -330,7 +331,7 @@ static iso_code find_ends(ranging *r, source *a, iso_error *err) {
   return c;
 }
 
-/* Below 0, where what is added to it, or a bound, makes rows of negative numbers, too. */
+/* Lowers a source below 0, where a summand, or a bound, makes rows of negative numbers, too. */
 static iso_code sink(ranging *r, source *a, iso_error *err) {
   const rule_domain *d = node_of(r, a)->domain;
   const int64_t to =
@@ -360,8 +361,8 @@ static iso_code widen_all(ranging *r, iso_error *err) {
 
 /* ---- what is kept of it ---- */
 
-/* Whether a rule may hold inside a range only: there is padding behind it, or what is negative is
- * read from the end. Said of what one leaf alone decides. */
+/* Whether a rule may hold inside a range only: there is padding after it, or negative numbers are
+ * read from the end. Only for indices that one leaf alone decides. */
 static bool matters(const ranging *r, uint64_t of) {
   for (size_t k = 0; k < r->n_limit; k++)
     if (!(r->limit[k].of & ~of) &&

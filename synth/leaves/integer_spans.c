@@ -42,7 +42,7 @@ static bool is_truth(const operands *x, const rule_term *t) {
   return t->kind == RULE_VAR && x->g->node[t->u.i].dtype == RULE_BOOL;
 }
 
-/* An operand of a call; what is no number is untold. */
+/* The span of a call's operand; of one that is no integer nothing is told. */
 static st_span operand(const operands *x, const rule_term *t) {
   if (t->kind == RULE_VAR) return x->of[t->u.i];
   if (t->kind == RULE_INT) return span(t->u.i, t->u.i, 0);
@@ -63,8 +63,8 @@ static bool join_tensors(const operands *x, const rule_term *t, bool any, st_spa
   return any;
 }
 
-/* One of two values, by a condition. Where that depends on what the values do, it may be there to
- * keep them inside; where not, what is not chosen may be outside. */
+/* One of two values, by a condition. Where the condition depends on the same leaves as the values,
+ * it may be there to keep them inside; where not, the value that is not chosen may be outside. */
 static st_span select_one(const operands *x, const rule_term *t) {
   st_span s = UNTOLD;
   uint64_t condition = 0;
@@ -120,7 +120,7 @@ static st_span arithmetic(const operands *x, const rule_operator *o, const rule_
   return s;
 }
 
-/* A bound brings what is outside to its end: it may be there for that. */
+/* A bound moves numbers outside to its end, and may be there for that. */
 static st_span bounded(const operands *x, const rule_operator *o, const rule_term *t) {
   st_span s = operand(x, t->child[0]);
   for (uint32_t k = 1; k < t->n && k < 3; k++) {

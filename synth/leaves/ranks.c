@@ -59,8 +59,8 @@ static size_t replicas(const synth_graph *g, size_t h, size_t *out) {
   return n;
 }
 
-/* Which head of the right each head of the left belongs to: that of its name, and what is left in
- * order. `taken`: by output of the right. */
+/* Which head of the right each head of the left belongs to: the one of its name, and the remaining
+ * ones in order. `taken`: by output of the right. */
 static void partners(const synth_graph *l, const synth_graph *r, size_t heads, size_t *of,
                      bool *taken) {
   for (size_t k = 0; k < heads; k++) {

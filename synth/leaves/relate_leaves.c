@@ -1,5 +1,5 @@
-/* Leaves and constants: what of one side is what of the other, by value, and fresh values that keep
- * those relations.
+/* Leaves and constants: relations of one side's to the other's, by value, and fresh values that
+ * keep those relations.
  *
  * An atom is a leaf that no relation defines; all others are layout terms over atoms, so that one
  * draw of the atoms gives consistent values on both sides. */
@@ -216,8 +216,8 @@ static iso_code relate_side(state *s, int side, synth_relation *of, iso_error *e
   return c;
 }
 
-/* Parameter `i` is rather `instead`, of what is read, than `now`. Two leaves of the same numbers
- * are told apart by their names alone. */
+/* Whether parameter `i` is better related by `instead`, over leaves that are read, than by `now`.
+ * Two leaves of the same numbers are told apart by their names alone. */
 static bool read_instead(const state *s, int side, size_t i, const rule_term *now,
                          const rule_term *instead) {
   if (now->kind != RULE_VAR || instead->kind != RULE_VAR) return true;
@@ -225,8 +225,8 @@ static bool read_instead(const state *s, int side, size_t i, const rule_term *no
   return !name || !other || strcmp(name, other) != 0;
 }
 
-/* A copy that nothing reads is no reason to leave out what is read. Zeros and ones keep what their
- * names say. */
+/* Prefers relations to leaves that are read over those to an unread copy. Zeros and ones keep the
+ * relations of their names. */
 static iso_code prefer_read(state *s, int side, synth_relation *of, iso_error *err) {
   const synth_graph *t = s->graph[side], *src = s->graph[!side];
   rule_tensor **value = calloc(src->n_nodes + 1, sizeof *value);
@@ -344,7 +344,7 @@ static iso_code define_given(state *s, orientation *o, iso_error *err) {
   return c;
 }
 
-/* Equal leaves need no orientation: those of the right first, then what else of the left equals one
+/* Equal leaves need no orientation: those of the right first, then other left leaves that equal one
  * of the right. */
 static iso_code define_equal(state *s, orientation *o, iso_error *err) {
   iso_code c = ISO_OK;
@@ -433,9 +433,9 @@ static iso_code define_rest(state *s, orientation *o, iso_error *err) {
   return c;
 }
 
-/* A parameter of many numbers that is read, and has no relation to what the other side reads: a
- * table with rows beside those that are there, where another leaf (perhaps a copy that nothing
- * reads) has the relation to these. */
+/* A parameter of many numbers that is read, and has no relation to leaves that the other side
+ * reads: a table with rows beside those that are there, where another leaf (perhaps a copy that
+ * nothing reads) has the relation to these. */
 static bool left_over(const state *s, const orientation *o, int side, size_t i) {
   const synth_node *n = &s->graph[side]->node[i];
   const rule_term *t = o->of[side][i].term;
@@ -451,9 +451,10 @@ static bool uses_source(const rule_term *t, const sources *from) {
   return false;
 }
 
-/* Leaves of the other side that would be drawn freely, and are parts of what is left over on
- * `side`, are defined as these: what they are equal to besides stays equal to them. Where both have
- * partners, one that is read has its own: it is not the left-over one's, though they be equal. */
+/* Leaves of the other side that would be drawn freely, and are parts of a left-over parameter of
+ * `side`, are defined as such parts: leaves that they equal besides stay equal to them. Where both
+ * have partners, one that is read has its own: it is not the left-over one's, though they be
+ * equal. */
 static iso_code define_parts(state *s, const orientation *o, int side, const sources *from,
                              iso_error *err) {
   const synth_graph *t = s->graph[!side];

@@ -1,5 +1,5 @@
-/* Relations of leaves that a user gave. A relation is a claim about values, so it is held against
- * the captured ones before anything rests on it; what it then replaces is the choice among leaves
+/* Relations of leaves that a user gave. A relation is a claim about values, so it is checked
+ * against the captured ones before anything rests on it. It then replaces the choice among leaves
  * of equal values, or a relation that should not be used. */
 #include "synth/leaves/leaves.h"
 

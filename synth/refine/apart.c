@@ -1,7 +1,7 @@
-/* That nothing can be put together to an output: an element of it that no right output holds.
+/* Shows that an output cannot be put together: an element of it that no right output holds.
  *
- * Whatever a clean relation is, each element of its value is an element of a right output, or a sum
- * of elements of several right outputs that stand in one place of tensors of one shape. These are
+ * For every clean relation, each element of its value is an element of a right output, or a sum of
+ * elements of several right outputs that stand in one place of tensors of one shape. These are
  * finitely many numbers; one that is far from all of them is a witness. */
 #include "synth/refine/refine.h"
 

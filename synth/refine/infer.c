@@ -1,8 +1,8 @@
-/* The makings of each left output: the outputs of one name on all ranks first, then those of
- * another name, then all.
+/* The right outputs that make up each left output: the outputs of one name on all ranks first, then
+ * those of another name, then all.
  *
  * Both graphs are run on the captured inputs and on drawn ones, their leaves related as in a
- * comparison. Whatever is found so is a proposal. */
+ * comparison. Every relation found so is a proposal. */
 #include "synth/loop.h"
 #include "synth/joint/joint.h"
 #include "synth/refine/refine.h"
@@ -230,7 +230,7 @@ static iso_code of_group(inference *f, uint32_t left, const ranked *g, bool *fou
   if (!c && !of_rest) c = of_distinct(f, left, rest, n, &of_rest, err);
   if (c || !of_rest) return c;
   for (size_t i = 0; i < n_whole && !c; i++) c = accept(f, left, whole[i], n ? uneven : NULL, err);
-  /* The simplest first: what is whole stands before what is put together. */
+  /* The simplest first: single outputs come before terms that put several together. */
   for (size_t i = 0; i < n_whole && n; i++) {
     const synth_found last = f->found[f->n_found - 1];
     memmove(f->found + before + 1, f->found + before, (f->n_found - 1 - before) * sizeof *f->found);
@@ -263,8 +263,8 @@ static int64_t own_group(const inference *f, uint32_t left, bool *by_name) {
   return f->left->n_outputs == f->n_groups && !claimed(f, left) ? (int64_t)left : -1;
 }
 
-/* Whether left output `left` may be made of the group: one that has its name is made of nothing
- * else, and what was taken for one output is not there for another. */
+/* Whether left output `left` may be made of the group: an output is made only of the group of its
+ * own name where there is one, and outputs used for one are not used for another. */
 static bool may_use(const inference *f, size_t at) {
   if (at < f->n_groups) return !f->group[at].used && !claimed(f, at);
   for (size_t i = 0; i < f->n_groups; i++)
@@ -272,7 +272,7 @@ static bool may_use(const inference *f, size_t at) {
   return f->n_groups > 1;
 }
 
-/* The left graph is of several ranks, too: what has its name, and nothing besides. */
+/* The left graph has several ranks, too: the member of the output's own name, alone. */
 static ranked own_member(const inference *f, uint32_t left, const ranked *g) {
   ranked one = {.n = 0};
   size_t same = 0;
@@ -285,8 +285,8 @@ static ranked own_member(const inference *f, uint32_t left, const ranked *g) {
   return one;
 }
 
-/* Nothing holds: what holds but for a factor, else what shapes suggest, for the comparison to show
- * the difference. */
+/* No relation holds: suggests one that holds up to a factor, else one by shapes, so that the
+ * comparison can show the difference. */
 static iso_code suggest(inference *f, uint32_t left, const ranked *g, bool *found, iso_error *err) {
   st_piece piece[ST_MAX_PARTS];
   const rule_term *t = NULL;
@@ -420,7 +420,8 @@ static iso_code attempt(inference *f, const rule_oracle *oracle, rule_schemas *s
   return c;
 }
 
-/* parameters: two graphs, what may be asked, what is open and hoped for, and the result. */
+/* parameters: two graphs, oracle and schemas, the open outputs with expected relations, and the
+ * result. */
 iso_code synth_infer(const synth_graph *left, const synth_graph *right, const rule_oracle *oracle,
                      rule_schemas *schemas, const synth_options *o, const bool *open,
                      const synth_found *hoped, size_t n_hoped, synth_refinement **out,

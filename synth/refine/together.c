@@ -44,7 +44,7 @@ static const rule_term *slice_to(iso_arena *a, const rule_term *t, uint32_t d, i
   return rule_op(a, OP_SLICE_TENSOR, arg, 5);
 }
 
-/* The dimension, if it is one, in which `s` is larger than wanted: what is too much is padding. */
+/* The dimension, if it is one, in which `s` is larger than wanted: the excess is padding. */
 static int padded(const rule_shape *s, const rule_shape *want) {
   int at = -1;
   if (s->rank != want->rank) return -1;
@@ -110,7 +110,7 @@ static iso_code finish(search *q, const st_piece *p, iso_error *err) {
 
 /* ---- neighbours ---- */
 
-/* Whether `n` pieces can be joined so; in `shape` what comes of it. */
+/* Whether `n` pieces can be joined so. Returns: in `shape` the result's. */
 static bool can_join(const st_piece *p, size_t n, int dim, rule_shape *shape) {
   *shape = p[0].shape;
   if (dim != SUM && (uint32_t)dim >= shape->rank) return false;
@@ -131,8 +131,8 @@ static const rule_term *join(iso_arena *a, const st_piece *p, size_t n, int dim)
   return arg[0] && arg[1] ? rule_op(a, dim == SUM ? OP_DIST_ALL_REDUCE : OP_CAT, arg, 2) : NULL;
 }
 
-/* Whether what is joined so along `dim` may still become what is wanted: no more elements than
- * that, unless all is joined and the rest is padding, at the end of the last part. */
+/* Whether a term joined along `dim` may still become the wanted output: it has no more elements
+ * than that, unless all is joined and the excess is padding, at the end of the last part. */
 static bool promising(const search *q, const rule_shape *s, int dim, const st_piece *last,
                       size_t left_over) {
   if (numel(s) <= numel(q->want)) return true;
@@ -143,7 +143,7 @@ static bool promising(const search *q, const rule_shape *s, int dim, const st_pi
 static iso_code explore(search *q, const st_piece *p, size_t n, iso_error *err);
 
 /* Whether one of two pieces is the other but for a factor, and not zero: then a sum of them is a
- * replica and a scale that was left over, and no sum of what ranks hold. */
+ * replica times a scale, and no sum of the ranks' parts. */
 static iso_code multiples(const search *q, const st_piece *a, const st_piece *b, bool *yes,
                           iso_error *err) {
   const st_refiner *x = q->x;

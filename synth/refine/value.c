@@ -1,4 +1,4 @@
-/* Values of what is tried for an output, and whether they are the output's. */
+/* Values of terms tried for an output, and whether they are the output's. */
 #include "synth/joint/joint.h"
 #include "synth/refine/refine.h"
 #include "synth/search/search.h"

@@ -29,7 +29,7 @@ iso_code st_confirm(state *s, size_t d, st_difference *out, iso_error *err) {
   return c;
 }
 
-/* Operators that look at what is no number (nan_to_num, isnan): over the reals they do nothing. */
+/* Operators that test for NaN and infinity (nan_to_num, isnan): over the reals they do nothing. */
 static size_t count_guards(const state *s, int side) {
   size_t k = 0;
   for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
@@ -73,7 +73,7 @@ static iso_code try_draw(st_drawing *h, rule_tensor **leaf[2], st_difference *ou
             (!s->oracle->compare(s->oracle->ctx, l, r, 1e-7).equal || st_far_apart(l, r));
   }
   if (!c && h->poles) st_poles_note(h->poles, h->k, !apart, base);
-  /* A difference that was looked for must be clear: a thousand times what rounding moves. */
+  /* A difference that was searched for must be clear: a thousand times the effect of rounding. */
   if (!c && apart)
     c = st_differs(
         s, leaf, base,
@@ -185,9 +185,9 @@ iso_code st_hunt_poles(state *s, st_poles *p, st_difference *out, iso_error *err
   return hunt_among(s, NULL, p->n_draws, true, p, out, err);
 }
 
-/* Without any guard, what is undefined on one side only is so because the other one leaves it out
- * (a mask that multiplies, and one that selects): a few inputs show that, as far as inputs can be
- * zero at all. Or it is so for some signs (the root of a product, and a product of roots): inputs
+/* Without any guard, a number is undefined on one side only where the other side leaves it out (a
+ * mask that multiplies, and one that selects): a few inputs show that, as far as inputs can be zero
+ * at all. Or it is undefined for some signs (the root of a product, and a product of roots): inputs
  * and parameters take either. */
 iso_code st_hunt_undefined(state *s, bool signs, st_difference *out, iso_error *err) {
   static const unsigned char few[] = {ST_ZEROS_DRAW,   ST_ZERO_ROW_DRAW,  ST_TIES_DRAW,

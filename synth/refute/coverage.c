@@ -69,7 +69,7 @@ static iso_code note(const point *p, const char *text, iso_error *err) {
   return ISO_OK;
 }
 
-/* A choice between two: `low` and `high` say what was never seen. */
+/* A choice between two: `low` and `high` name the branch that was never seen. */
 static iso_code choice(const point *p, seen r, const char *low, const char *high, iso_error *err) {
   p->s->res->coverage.n_points++;
   iso_code c = r.low || !low ? ISO_OK : note(p, low, err);

@@ -1,7 +1,7 @@
 /* A small counterexample: the witness with as many elements of its inputs zero as still show the
  * difference, and the others small whole numbers where these do. The search is delta debugging
  * (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002) over elements,
- * in halves, quarters and so on, what stands last first, so that the first tokens show it where
+ * in halves, quarters and so on, from the last to the first, so that the first tokens show it where
  * they can; it is bounded by a count of runs, never by time. */
 #include "synth/leaves/leaves.h"
 #include "synth/refute/refute.h"

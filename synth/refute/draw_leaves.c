@@ -1,5 +1,5 @@
 /* Draws for a search: leaves at other scales and signs, at the graphs' literals, at poles. A class
- * of leaves has one value, and what is defined by others is computed from theirs. */
+ * of leaves has one value, and leaves defined by others are computed from theirs. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -262,8 +262,8 @@ static iso_code defined_value(st_drawing *h, eg_node e, rule_tensor **out, iso_e
 }
 
 /* Where either side has parameters that the other lacks, some may have been computed from others
- * while they were loaded (a norm folded into a weight). Zeros and ones tell nothing of what belongs
- * to what: they stay as captured too. */
+ * while they were loaded (a norm folded into a weight). Zeros and ones do not show which parameters
+ * belong together: they stay as captured too. */
 static bool stays(const state *s, const rec *r, const synth_node *n) {
   return r->lonely || (s->leaves.lonely_both && n->kind != SYNTH_INPUT && !st_generic(n->value[0]));
 }

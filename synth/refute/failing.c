@@ -12,8 +12,8 @@ static bool has_integers(const synth_graph *g, const rule_term *t) {
   return false;
 }
 
-/* Whether a call reads where integers say: what can fail for some values and not for others. Other
- * operators with integers may fail since they take no float64. */
+/* Whether a call reads at places given by integers, so that it can fail for some values and not for
+ * others. Other operators with integers may fail since they take no float64. */
 static bool reads_by_index(const synth_graph *g, const rule_term *t) {
   const rule_operator *o = rule_operator_of(t->u.s);
   const bool known = o->table || o->ends != RULE_ENDS_NOWHERE || o->choice == RULE_CHOICE_INDEX;

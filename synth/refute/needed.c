@@ -157,7 +157,7 @@ static iso_code tell_all(needed *k, iso_error *err) {
   return c;
 }
 
-/* The witness with what is left, as it was confirmed. */
+/* Makes the reduced values the witness, once they are confirmed. */
 static iso_code take(needed *k, bool *confirmed, iso_error *err) {
   state *s = k->s;
   rule_tensor **leaf[2] = {NULL, NULL};

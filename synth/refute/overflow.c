@@ -101,7 +101,8 @@ static iso_code bind_finite(const state *s, int side, const rule_term *t, const 
   return c;
 }
 
-/* One side again, with what its operators would tell of finite operands. Owns: `out`. */
+/* Runs one side again, with the results that its telling operators give for finite operands. Owns:
+ * `out`. */
 static iso_code run_untold(state *s, int side, const st_poles *p, const st_run *base, st_run *out,
                            iso_error *err) {
   const synth_graph *g = s->graph[side];

@@ -1,12 +1,12 @@
-/* Undefined values, put in where no draw came upon them. Two quantities have to be 0 at once for
- * 0/0, and no search finds each such input. So the graphs go on from what is no number there: if
- * the outputs part, that input would tell them apart, and nobody has shown that there is none. */
+/* Undefined values, put in where no draw made any. Two quantities have to be 0 at once for 0/0, and
+ * no search finds each such input. So the graphs are run on from NaN or infinity there: if the
+ * outputs differ, such an input would tell them apart, and nobody has shown that there is none. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "synth/refute/refute_int.h"
 
-/* Bind the operands of `t`: constants are what they are, others are `x` everywhere. Owns: `bind`'s
+/* Bind the operands of `t`: constants have their values, others are `x` everywhere. Owns: `bind`'s
  * elements. */
 static iso_code bind_with(const state *s, int side, const rule_term *t, const st_run *run, double x,
                           rule_tensor **bind, iso_error *err) {
@@ -28,8 +28,8 @@ static bool any_nan(const rule_tensor *v) {
   return false;
 }
 
-/* Whether node `i` has what is no number where its operands are zero, negative or above one: 1/x
- * has infinities alone. An operator that takes none of these tells nothing. */
+/* Whether node `i` has a NaN where its operands are zero, negative or above one: 1/x has infinities
+ * alone. An operator that takes none of these tells nothing. */
 static iso_code can_be_none(state *s, int side, size_t i, const st_run *run, bool *yes,
                             iso_error *err) {
   static const double at[] = {0, -1, 2};

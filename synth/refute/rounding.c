@@ -51,9 +51,9 @@ static double median_moved(const rule_tensor *base, const rule_tensor *const *ru
 }
 
 /* Whether the number at `i` is one because of rounding alone: 1 / (3x - x - x - x) has no value,
- * and a quotient of two such sums has none. Roundings move these by as much as they are, and larger
- * ones by no more; a sum that cancels is 0, which larger ones move further, and a 0 that was put in
- * the place of what is no number is moved by none. */
+ * and a quotient of two such sums has none. Rounding moves such numbers by their own size, and
+ * larger noise moves them no further; a sum that cancels is 0, which larger noise moves further;
+ * and a 0 that replaced a NaN is moved by none. */
 static bool only_rounded(const rule_tensor *base, const rule_tensor *const *run,
                          const rule_tensor *const *wide, int64_t i) {
   const double x = fabs(rule_tensor_get(base, i)), small = median_moved(base, run, i);
@@ -111,8 +111,8 @@ static bool open_part(const outputs *o, int64_t i) {
   return false;
 }
 
-/* Whether what stands at `i` depends on which of equal numbers an operator takes first, and that is
- * left open. */
+/* Whether element `i` depends on which of equal numbers an operator takes first, where that is left
+ * open. */
 static bool by_open_order(const outputs *o, int64_t i) {
   for (int side = 0; side < 2; side++)
     if (o->order[side][0] && moved(o->base[side], o->order[side], 0, ORDERS, i) > 0) return true;
@@ -130,7 +130,7 @@ static bool either_sign(const rule_tensor *base, const rule_tensor *const *wide,
   return false;
 }
 
-/* Whether both are a quotient by 0, told apart by what rounding, or a zero's sign, made of it. */
+/* Whether both are a quotient by 0, and differ only by rounding or by the zero's sign. */
 static bool is_rounded_pole(const outputs *o, int64_t i) {
   bool infinite = true, free = false;
   for (int k = 0; k < 2; k++) {
@@ -210,8 +210,8 @@ static iso_code constant_of(rule_tensor *value, rule_step **step, iso_error *err
   return rule_tensor_to_float64(value, &(*step)->value, err);
 }
 
-/* Whether two nodes are the same in real numbers, so that what tells them apart is what rounding
- * made of it: a sum that swallowed an operand, say, which stochastic arithmetic need not notice. */
+/* Whether two nodes are the same real numbers, so that only rounding tells them apart: a sum that
+ * swallowed an operand, say, which stochastic arithmetic need not notice. */
 static iso_code real_numbers(state *s, rule_tensor **const leaf[2], const place at[2],
                              rule_numbers *out, iso_error *err) {
   rule_step *step[2] = {NULL, NULL};

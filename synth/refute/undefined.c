@@ -1,6 +1,7 @@
 /* Where the graphs may be undefined, and which of their operators see it: a divisor that may be 0,
- * the root of what may be negative, with a comparison or an isnan behind it. There no rule says
- * anything, so that inputs are drawn at what divisors and comparisons hold against them. */
+ * the root of a number that may be negative, with a comparison or an isnan after it. Rules make no
+ * claim there, so inputs are drawn at the numbers that divisors and comparisons hold against
+ * them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of 
 
 static bool is_float(rule_dtype d) { return rule_dtype_is_float(d) || rule_dtype_is_complex(d); }
 
-/* Of a constant: what its numbers are. Of other leaves: they are given. */
+/* The fact of a constant is that of its numbers; other leaves are given. */
 static rule_fact leaf_fact(const state *s, int side, size_t i) {
   const synth_node *n = &s->graph[side]->node[i];
   rule_fact f = rule_fact_of_domain(n->domain);
@@ -33,7 +34,7 @@ static rule_fact leaf_fact(const state *s, int side, size_t i) {
   return f;
 }
 
-/* Flag in `watch` what is undefined in `fact` among the operands of a call. */
+/* Flags in `watch` the operands of a call that are undefined in `fact`. */
 static bool watch_operands(const rule_term *t, const rule_fact *fact, bool *watch) {
   bool any = t->kind == RULE_VAR && fact[t->u.i].undefined;
   if (any) watch[t->u.i] = true;
@@ -78,7 +79,8 @@ static void facts_of(state *s, int side, rule_fact *fact, st_poles *p, iso_error
     fact[i] = n->kind == SYNTH_OP ? rule_fact_of(n->call, fact) : leaf_fact(s, side, i);
     fact[i] = rule_fact_in_shape(fact[i], &n->shape);
     if (n->kind != SYNTH_OP) continue;
-    /* Integers and truth values are never undefined: what makes one of a float has seen it. */
+    /* Integers and truth values are never undefined: an operator that makes one of a float has seen
+     * it. */
     const bool sees = rule_looks_at_undefined(n->call) || !is_float(n->dtype);
     if (!is_float(n->dtype)) fact[i].undefined = fact[i].large = false;
     p->origin[side][i] = fact[i].undefined && n->n_outputs == 1 && !any_undefined(n->call, fact);
@@ -155,7 +157,7 @@ static void solve(const synth_graph *g, const synth_node *n, st_poles *p) {
   }
 }
 
-/* Each call once, what it is given behind it. */
+/* Each call once, before its operands. */
 static iso_code solve_all(const state *s, st_poles *p, iso_error *err) {
   bool *done = calloc(s->n_rec + 1, 1);
   if (!done) return nomem(err);
@@ -171,8 +173,8 @@ static iso_code solve_all(const state *s, st_poles *p, iso_error *err) {
   return ISO_OK;
 }
 
-/* The classes of leaves that something watched is computed from, and the origins among what leads
- * there. */
+/* The classes of leaves that watched nodes are computed from, and the origins among the nodes in
+ * between. */
 static iso_code find_cone(state *s, st_poles *p, iso_error *err) {
   if (!(p->feeds = calloc(s->n_rec + 1, 1))) return nomem(err);
   for (int side = 0; side < 2; side++) {
@@ -264,8 +266,8 @@ static double pole_within(const st_poles *p, size_t k, double low, double high) 
   return isinf(low) || (x >= low && x < high && x == floor(x)) ? x : low;
 }
 
-/* A leaf that feeds nothing watched tells on every other draw what is chosen there: of poles alone
- * two such inputs would be one number. */
+/* A leaf that feeds no watched node takes ordinary values on every other draw, which tell choices
+ * apart: at poles alone two such inputs would be one number. */
 static bool tells_apart(const st_poles *p, size_t k) {
   return k >= p->n && (k < p->n_one || k % 2);
 }
@@ -294,7 +296,7 @@ void st_poles_fill(const st_poles *p, size_t k, bool plain_only, iso_rng *rng, s
   }
 }
 
-/* Whether a value has what is no number, or an infinity. */
+/* Whether a value has a NaN, or an infinity. */
 static void look(const rule_tensor *v, bool *nan, bool *infinite) {
   for (int64_t j = 0; v && is_float(v->dtype) && j < v->numel && !*nan; j++) {
     const double x = rule_tensor_get(v, j);

@@ -262,7 +262,7 @@ static bool find_permutation(search *s, synth_relation *out) {
 /* ---- parts of a source in another shape ---- */
 
 /* Rows of a matrix that the target holds in other dimensions (a parameter kept flat): the target is
- * read with the rows' length, and what is found is reshaped. */
+ * read with the rows' length, and the relation found is reshaped. */
 static bool find_refolded(search *s, synth_relation *out) {
   const rule_tensor *whole = s->t;
   bool found = false;

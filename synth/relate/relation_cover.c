@@ -116,7 +116,7 @@ static view piece_view(const search *s, const cover *c, const piece *p) {
   return view_slice(set->dim == c->dim ? v : view_turned(v), c->dim, p->start, p->len);
 }
 
-/* Compare what the hashes proposed. */
+/* Compares the elements of a cover that hashes proposed. */
 static bool cover_true(search *s, const cover *c) {
   int64_t at = 0, work = 0;
   for (size_t i = 0; i < c->n; at += c->p[i++].len) {

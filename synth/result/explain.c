@@ -1,5 +1,5 @@
-/* Why the outputs are equal: the e-graph's explanations, checked step by step, with what their
- * rules relied on; and what is taken for granted. */
+/* Why the outputs are equal: the e-graph's explanations, checked step by step, with the premises of
+ * their rules; and the assumptions. */
 #include "synth/joint/joint.h"
 #include "rules/operators.h"
 #include "synth/refute/refute.h"
@@ -73,8 +73,8 @@ static iso_code queue_pair(pair_queue *q, question x, iso_error *err) {
   return ISO_OK;
 }
 
-/* A rule on the chain: what its match relied on is queued, and what it takes for the two e-nodes to
- * be its sides, literally. */
+/* A rule on the chain: queues the premises of its match, and the equalities by which the two
+ * e-nodes literally are its sides. */
 static iso_code queue_application(state *s, application *app, pair_queue *q, iso_error *err) {
   premise *need = NULL;
   size_t n = 0;
@@ -91,9 +91,9 @@ static iso_code queue_application(state *s, application *app, pair_queue *q, iso
   return c;
 }
 
-/* Explain and check one equality; what its rules relied on is queued. A path in the proof forest
- * never changes once it is there, so that what a match relied on is explained by older merges only:
- * the recursion ends. */
+/* Explains and checks one equality, and queues the premises of its rules. A path in the proof
+ * forest never changes once it is there, so the premises of a match are explained by older merges
+ * only, and the recursion ends. */
 static iso_code explain_one(state *s, question x, pair_queue *q, const char ***text,
                             size_t *cap_text, rule_status *weakest, iso_error *err) {
   eg_step *step = NULL;
@@ -257,7 +257,7 @@ static iso_code assume_casts(state *s, iso_error *err) {
   return ISO_OK;
 }
 
-/* Kernels outside PyTorch mean what the reference kernels compute. */
+/* Assumes that kernels outside PyTorch compute the same as the reference kernels. */
 static iso_code assume_kernels(state *s, iso_error *err) {
   const eg_node none = {EG_NONE};
   for (int side = 0; side < 2; side++)

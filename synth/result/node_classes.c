@@ -1,5 +1,5 @@
-/* The e-graph's result for the captured nodes: which share a class, and what each one's
- * equality with the other side rests on. */
+/* The e-graph's result for the captured nodes: which share a class, and the reason for each one's
+ * equality with the other side. */
 #include "synth/joint/joint.h"
 #include "rules/operators.h"
 #include "synth/result/result.h"

@@ -318,7 +318,7 @@ static void mark_steps(const writer *w, bool *used) {
     if (used[i] && w->term[i].call) mark_terms(w->term[i].call, used);
 }
 
-/* Only what is spoken of, numbered anew. */
+/* Keeps only terms that steps use, numbered anew. */
 static iso_code compact(writer *w, synth_certificate *out, uint32_t (*output)[2],
                         size_t n_outputs) {
   iso_arena *a = &w->s->res->arena;

@@ -1,8 +1,7 @@
-/* The terms that a certificate speaks of: captured nodes of either side, and calls over terms, each
- * call once.
+/* The terms of a certificate: captured nodes of either side, and calls over terms, each call once.
  *
  * Invariant: the first ids are the left graph's nodes, then the right one's; `up` is a union-find
- * over what the steps so far make equal. */
+ * of the terms that the steps so far make equal. */
 #include "synth/result/proof_chain_int.h"
 #include "synth/joint/joint.h"
 #include "synth/leaves/leaves.h"

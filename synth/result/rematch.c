@@ -14,7 +14,7 @@
 
 #include "egraph/base/vec.h"
 
-/* As in substitution.c: what a real that a condition asks for is read from. */
+/* As in substitution.c: the tolerance within which a real that a condition asks for is read. */
 static const double reading_tol = 1e-15;
 
 typedef struct match {
@@ -119,7 +119,7 @@ static bool need(match *m, eg_node a, eg_node b) {
 
 static bool side(match *m, const rule_term *p, const rule_term *at, eg_node *node);
 
-/* The next e-node of the instance calls what `p` does, on what its arguments are. */
+/* Whether the next e-node of the instance calls the operator of `p`, on arguments that match. */
 static bool call(match *m, const rule_term *p, const rule_term *at, eg_node *node) {
   if (at->kind != p->kind || at->n != p->n || (p->kind == RULE_OP && strcmp(p->u.s, at->u.s) != 0))
     return refuse(m, "a side is another term");

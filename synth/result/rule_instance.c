@@ -1,5 +1,6 @@
 /* How a rule was applied: its variables, sizes and attributes, and the e-node of each operator.
- * Noted when it is matched, because afterwards the e-graph has merged what the match told apart. */
+ * Noted when it is matched, because afterwards the e-graph has merged e-nodes that the match told
+ * apart. */
 #include "synth/result/proof_chain_int.h"
 #include "synth/search/substitution.h"
 #include "synth/joint/joint.h"

@@ -1,8 +1,9 @@
 /* A region of the joint e-graph in the compact engine, and rules over it (saturate.h).
  *
  * Each class of the joint e-graph is a leaf `@N` here, joined with its members; a literal is a leaf
- * `#N` of its symbol. Class ids of the engine stay what they were made for, so that a rule
- * application is remembered by them alone and can be told again as terms (replay.c). */
+ * `#N` of its symbol. A class id of the engine keeps standing for the term that it was made for, so
+ * that a rule application is remembered by ids alone and can be written as terms again
+ * (replay.c). */
 #include "synth/saturate/saturate_int.h"
 #include "synth/joint/joint.h"
 #include "synth/search/search.h"
@@ -122,8 +123,8 @@ iso_code sat_add_term(sat_run *x, const rule_term *t, const eg_class *var, eg_cl
 
 /* ---- the copy ---- */
 
-/* Tensors are known by their values, literals by themselves; what else there is, is made of them.
- */
+/* Types of tensors come from their values, those of literals from themselves, and those of all
+ * other terms from these. */
 static iso_code type_in_joint(sat_run *x, eg_class c, const sat_type **out, iso_error *err) {
   state *s = x->s;
   const eg_node rep = st_rep(s, c);
@@ -179,7 +180,7 @@ static iso_code push(sat_run *x, queue *q, eg_class c, iso_error *err) {
   return copy_class(x, c, err);
 }
 
-/* A member of a class, over the classes of its children. Only what was run is copied. */
+/* A member of a class, over the classes of its children. Only e-nodes with values are copied. */
 static iso_code copy_member(sat_run *x, eg_class c, eg_node m, iso_error *err) {
   state *s = x->s;
   const size_t n = eg_node_arity(s->g, m);

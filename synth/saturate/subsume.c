@@ -62,8 +62,7 @@ static bool all_numbers(const rule_tensor *t) {
   return true;
 }
 
-/* An equation whose sides are numbers, and others, does not hold: what follows from what does not
- * matter then. */
+/* An equation between different numbers does not hold: then no consequence matters. */
 static iso_code must_hold(state *s, const rule *r, const eg_node side[2], iso_error *err) {
   if (!s->rec[side[0].i].tensor || !s->rec[side[1].i].tensor || one_value(s, side[0], side[1]) ||
       !all_numbers(st_val(s, side[0], 0)) || !all_numbers(st_val(s, side[1], 0)))

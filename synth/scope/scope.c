@@ -4,9 +4,10 @@
  * rule is proved for all sizes that meet its conditions, so these are shown for the sizes that the
  * captures have there (scope_rules.c). A congruence needs equal sizes. Leaves are one where their
  * shapes are. Constants are no values here but the terms that compute them, of which the oracle is
- * asked whether they are equal for all sizes (scope_prove.c); what no symbol changes is equal as it
- * was captured. Steps are taken in any order, each once what it rests on is there, so nothing rests
- * on itself. A step that cannot be taken holds the verdict back where outputs need it. */
+ * asked whether they are equal for all sizes (scope_prove.c); terms that depend on no symbol are
+ * equal as they were captured. Steps are taken in any order, each once what it rests on is there,
+ * so nothing rests on itself. A step that cannot be taken holds the verdict back where outputs need
+ * it. */
 #include "synth/scope/scope.h"
 
 #include <stdlib.h>
@@ -59,7 +60,7 @@ static bool add_symbols(scoping *z) {
   return true;
 }
 
-/* A symbol of the right that is a dimension of an input is what that dimension is on the left. */
+/* A symbol of the right that is a dimension of an input equals that dimension on the left. */
 static void name_dimension(scoping *z, const rule_term *left, const rule_term *right) {
   const synth_graph *g = z->s->graph[RIGHT];
   for (size_t i = 0; i < g->n_symbols && left->kind == RULE_NAME; i++) {
@@ -195,7 +196,7 @@ static iso_code value_step(scoping *z, uint32_t a, uint32_t b, progress *out) {
   return c;
 }
 
-/* A call and itself with literals of more digits, whatever its sizes are. */
+/* A call and the same call with literals of more digits, at any sizes. */
 static progress rounding_step(scoping *z, uint32_t a, uint32_t b) {
   if (scope_is_fixed(z, a) && scope_is_fixed(z, b)) return join(z, a, b);
   z->loose = true;
@@ -399,7 +400,7 @@ static iso_code start(scoping *z) {
   return scope_read_captures(z);
 }
 
-/* Reasons that hold the verdict back whatever the steps are. */
+/* Reasons against a wider scope that do not depend on the steps. */
 static bool hold_whole(state *s) {
   const synth_certificate *c = s->res->certificate;
   iso_arena *a = &s->res->arena;

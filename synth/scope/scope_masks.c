@@ -47,8 +47,8 @@ static const rule_term *square(scoping *z, uint32_t t) {
   return size_term(&z->space, &d->of[d->rank - 1]);
 }
 
-/* operator: how the question is written. Whether `t` is what is computed of it and the diagonal:
- * `op` leaves the diagonal out. */
+/* operator: how the question is written. Whether `t` is unchanged when `op` leaves its diagonal
+ * out. */
 static iso_code keeps(scoping *z, uint32_t t, bool number, bool complement, bool *yes) {
   iso_arena *a = &z->s->arena;
   const uint32_t spare = z->n_spare;
@@ -88,8 +88,8 @@ static bool constant(const side_masks *m, size_t i) {
   return e.i != EG_NONE && m->z->s->rec[e.i].konst;
 }
 
-/* operator: where the condition stands, and which of its sides is the mask.
- * Whether the node writes masks itself, where a condition says so: this is it, and what it says. */
+/* operator: where the condition stands, and which of its sides is the mask. Whether the node writes
+ * masks itself, where a condition says so. Returns: the condition, and its sense. */
 static bool chooses(const rule_term *call, uint32_t *condition, bool *complement) {
   const bool fill = strcmp(call->u.s, "aten::masked_fill.Scalar") == 0,
              self = strcmp(call->u.s, "aten::where.ScalarSelf") == 0,

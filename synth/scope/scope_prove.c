@@ -1,5 +1,5 @@
 /* Equalities that the oracle is asked to prove for all sizes: constants as the terms that compute
- * them, and steps whose rule does not say what it holds for in a way that sizes can be put in. */
+ * them, and steps whose rule does not state its sizes in a form into which symbols can be put. */
 #include <stdlib.h>
 #include <string.h>
 

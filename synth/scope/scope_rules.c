@@ -49,8 +49,8 @@ static bool size_at(matching *m, const rule_term *t, size_sum *out) {
   return size_read(&m->z->space, t, &names, out);
 }
 
-/* Names that stand alone are what stands there. A call whose sizes are not known yet says none, but
- * those below it may. */
+/* A name that is a whole argument stands for the size there. A call whose sizes are not known yet
+ * says none, but those below it may. */
 static bool bind_term(matching *m, const rule_term *p, const rule_term *t) {
   if (p->kind == RULE_VAR) return true;
   if (p->kind == RULE_NAME) return bind(m, p->u.s, t);
@@ -216,7 +216,8 @@ static bool compared(matching *m, const char *op, const rule_term *a, const rule
   return false;
 }
 
-/* A condition over what stood there at the captured sizes held there, and so it does at all. */
+/* A condition whose names all keep their captured values held at the captured sizes, and so holds
+ * at all. */
 static bool holds(matching *m, const rule_term *t) {
   if (t->kind != RULE_EXPR) return false;
   if (as_captured(m, t)) return true;

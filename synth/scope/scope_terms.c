@@ -1,6 +1,6 @@
 /* Terms with their sizes as the captures write them. A captured call's sizes are given. Those of a
- * call that only the certificate has are chosen: as an equal call has them, or as a rule asks for;
- * whatever is chosen, each step is then held against it. */
+ * call that only the certificate has are chosen: as an equal call has them, or as a rule asks for.
+ * The choice is free, since each step is then checked against it. */
 #include <string.h>
 
 #include "rules/operators.h"
@@ -102,7 +102,7 @@ const rule_term *scope_lift(scoping *z, const rule_term *call, const rule_term *
 }
 
 /* A captured call as it is read, over terms, with the sizes of `sized`, the call as it was written:
- * literals may be read as others, and sizes are what they are. */
+ * literals may be read as others, sizes may not. */
 static const rule_term *written(scoping *z, int side, const rule_term *read,
                                 const rule_term *sized) {
   iso_arena *a = &z->s->arena;

@@ -81,7 +81,7 @@ bool size_is_number(const size_sum *a, int64_t *x) {
 
 /* ---- signs ---- */
 
-/* Atom `i` as what it is at one end of its range and a number that is not negative. */
+/* Atom `i` as the value at one end of its range plus or minus a number that is not negative. */
 static bool moved(const size_atom *atom, uint8_t i, bool high, size_sum *out) {
   const int64_t end = high ? atom->max : atom->min;
   if (end == (high ? INT64_MAX : INT64_MIN)) return false;

@@ -16,8 +16,8 @@
 
 enum { MAX_VARS = 64, MAX_GOALS = 2048, MAX_STEPS = 20000, MAX_PREMISES = 4096 };
 
-/* Patterns that are still to be matched: a stack as a list, so that alternatives share what lies
- * below. */
+/* Patterns that are still to be matched: a stack as a list, so that alternatives share the lower
+ * part. */
 typedef struct goal {
   const st_pattern *p;
   eg_class c;
@@ -329,7 +329,7 @@ static iso_code whole(state *s, size_t known, size_t *index, iso_error *err) {
   return c;
 }
 
-/* The rule at the sizes of what its variables stand for, validated for them. */
+/* The rule at the sizes of its variables' tensors, validated for them. */
 static iso_code at_these_sizes(state *s, const rule *at, const eg_node *var, size_t *index,
                                iso_error *err) {
   rule_tensor *example[MAX_VARS] = {NULL};
@@ -485,9 +485,9 @@ static void match_from(matcher *m, const rule *r, const st_pattern *p, eg_node u
   solve_node(m, &root, u);
 }
 
-/* Match a side of the rule with its root at `u`; or what its root only rearranges, which no graph
- * need have: unsqueeze(f(x)) where f(x) stands, reshape(reshape(x)) at the inner one. `first`: at
- * the outermost operator that `u` is, and no further. */
+/* Matches a side of the rule with its root at `u`; or the operand that its root only rearranges,
+ * since no graph need have the root itself: unsqueeze(f(x)) where f(x) stands, reshape(reshape(x))
+ * at the inner one. `first`: at the outermost operator that `u` is, and no further. */
 static void match_at(matcher *m, const rule *r, const st_pattern *p, eg_node u, bool first) {
   bool here = false;
   for (; p->t->kind == RULE_OP && !(here && first); p = &p->child[0]) {

@@ -37,14 +37,14 @@ const rule_term *fr_literal_class(state *s, uint32_t c) {
   return eg_class_nodes(s->g, (eg_class){c}, &m) ? st_literal(s, m[0]) : NULL;
 }
 
-/* Where a captured node stands in each graph: what it is computed from stands earlier. */
+/* The position of a captured node in each graph: its operands have earlier ones. */
 typedef struct place {
   uint32_t before[2];
 } place;
 
-/* Whether an e-node may be what stands before `p`, and what may stand below it. Classes hold equal
- * tensors of several places (two masks that are empty, two layers' zeros): to go on from a later
- * one would lead round in a circle. */
+/* Whether an e-node may come before `p`; then `p` becomes the bound for its operands. Classes hold
+ * equal tensors of several places (two masks that are empty, two layers' zeros): to go on from a
+ * later one would lead round in a circle. */
 static bool earlier(const rec *r, place *p) {
   bool any = r->node[0] < 0 && r->node[1] < 0;
   for (int side = 0; side < 2; side++)
@@ -94,14 +94,14 @@ static void enter(walk *w, uint32_t c, const place *p, bool near) {
   w->n++;
 }
 
-/* While ranks are joined: what puts their parts together is no step further, or the cones of many
- * ranks end before they meet in these. */
+/* While ranks are joined, calls that put their parts together count as no step, or the cones of
+ * many ranks would end before they meet in these. */
 static bool is_glue(const state *s, eg_node e) {
   return s->ranks.linking && s->rec[e.i].node[0] < 0 && s->rec[e.i].node[1] < 0;
 }
 
-/* While a rule of no ranks is looked for: what is put together of their parts is known as one, by
- * steps on tensors that are whole. */
+/* While a rule without ranks is looked for: a tensor put together of their parts is known as a
+ * whole, by steps on whole tensors. */
 static bool of_parts(const state *s, eg_node e) {
   if (!s->ranks.whole || s->rec[e.i].leaf) return false;
   const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
@@ -231,8 +231,8 @@ uint32_t fr_view_of_part(state *s, const cone *k, uint32_t c) {
   return part;
 }
 
-/* While ranks are joined: what is put together of parts that both sides have is what a rule of one
- * operator speaks of, however many they are. */
+/* While ranks are joined: a concatenation of parts that both sides have belongs into a rule of one
+ * operator, for any number of parts. */
 static bool put_together(state *s, const cone *k, eg_node e) {
   const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
   if (!s->ranks.linking || s->rec[e.i].node[0] >= 0 || s->rec[e.i].node[1] >= 0 ||
@@ -259,8 +259,8 @@ static bool parts_of_constant(state *s, eg_node e) {
 static double node_cost(state *s, cone *k, eg_node e) {
   if (st_literal(s, e)) return 0;
   const rec *r = &s->rec[e.i];
-  /* A constant's leaf that only one side reads says nothing as a variable: any other form of what
-   * is above it is better. */
+  /* A constant's leaf that only one side reads is useless as a variable: any other form of the
+   * terms above it is better. */
   if (r->leaf) return !r->atom || k->opened[eg_class_of(s->g, e).i] ? INFINITE : r->konst ? 4 : 1;
   if (k->opened[eg_class_of(s->g, e).i] == READ && fr_numbers_of(s, e, NULL)) return INFINITE;
   const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));

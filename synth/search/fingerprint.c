@@ -1,5 +1,5 @@
-/* E-nodes grouped by value: what agrees up to layout on all draws is tried for a rule that joins
- * it. */
+/* E-nodes grouped by value: for e-nodes that agree up to layout on all draws, a rule that joins
+ * them is looked for. */
 #include "synth/constants/constants.h"
 #include "synth/joint/joint.h"
 #include "synth/leaves/leaves.h"
@@ -113,16 +113,16 @@ iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
   if (!c && shards && !*done) c = reuse(s, u, t, done, err);
   if (!c && !*done) c = st_join_items(s, u, t, done, err);
   if (!c && !*done) c = st_synthesise(s, u, t, done, err);
-  /* An input is a variable of any rule, unless it is its own root as what cannot leave its range.
-   */
+  /* An input is a variable of any rule, unless it is a root itself, as a term that cannot leave its
+   * range. */
   const st_bound *bu = st_bound_of(s, u), *bt = st_bound_of(s, t);
   if (!c && bu && !*done) c = st_synthesise(s, bu->def, t, done, err);
   if (!c && bt && !*done) c = st_synthesise(s, u, bt->def, done, err);
   return c;
 }
 
-/* Where something reads the sign of a zero, 0 and -0 are two values: joined, they would make two of
- * what reads them one. */
+/* Where something reads the sign of a zero, 0 and -0 are two values: joined, they would join calls
+ * that tell them apart. */
 bool st_values_equal(state *s, eg_node a, eg_node b) {
   for (size_t d = 0; d < s->n_draws; d++) {
     const rule_tensor *va = st_val(s, a, d), *vb = st_val(s, b, d);
@@ -157,8 +157,8 @@ static bool comes_from(state *s, eg_node e, eg_node of) {
   return false;
 }
 
-/* A step of a layout term that is a tensor of the graphs is joined with it: what is laid out one
- * way and back needs no rule for each thing that it is compared with. Rules are made only for a way
+/* A step of a layout term that is a tensor of the graphs is joined with it: a tensor laid out one
+ * way and back then needs no rule of its own for each comparison. Rules are made only for a way
  * back. `x`: from the whole term down to `lo`, whose group is `gi`. */
 static iso_code join_steps(state *s, eg_node x, eg_node lo, int32_t gi, iso_error *err) {
   if (x.i == lo.i || gi < 0 || eg_node_arity(s->g, x) == 0 || !s->rec[x.i].tensor) return ISO_OK;
@@ -174,7 +174,8 @@ static iso_code join_steps(state *s, eg_node x, eg_node lo, int32_t gi, iso_erro
   return c;
 }
 
-/* A captured e-node of the class, else the e-node itself: what a rule is best made of. */
+/* The member from which a rule is best made: a captured e-node of the class, else the e-node
+ * itself. */
 static eg_node captured_member(state *s, eg_node e) {
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
@@ -371,8 +372,9 @@ static eg_node *in_order(state *s, const group *g, eg_node e, size_t *n) {
   return out;
 }
 
-/* Join `e` with members of its own shape by the rules that are there: a cast or a view beside what
- * it is made of needs no rule of its own for each thing that the other graph has in its place. */
+/* Join `e` with members of its own shape by the rules that are there: a cast or a view that is
+ * grouped with its operand then needs no rule of its own for each counterpart in the other
+ * graph. */
 static iso_code join_by_reuse(state *s, const eg_node *member, size_t n, eg_node e,
                               iso_error *err) {
   iso_code c = ISO_OK;
@@ -489,7 +491,8 @@ iso_code st_visit(state *s, eg_node e, iso_error *err) {
   if (!r->tensor || !r->valued || r->konst) return ISO_OK;
   st_trim(s);
   (void)signature(s, e); /* in the graphs' order, so that it never goes deep */
-  /* Leaves are related by now: a large one is looked at only for what computes it from another. */
+  /* Leaves are related by now: a large one is visited only if a call may compute it from
+   * another. */
   if (r->leaf && st_spare(s, e) && !may_be_computed(s, e)) return ISO_OK;
   const rule_tensor *v = st_val(s, e, s->n_draws - 1);
   if (!v) return st_lost(&s->values, err);

@@ -1,9 +1,10 @@
 /* Rule synthesis: the abstraction frontiers that two e-classes share (Emerge, section 3.3 and 4.2).
  *
- * A frontier is a set of classes at which both sides are cut; what lies above is the pattern, what
- * is cut becomes a variable. Cutting at every class that both cones contain gives the coarsest
- * shared frontier. Where validation refutes the rule, a class used by it is opened (taken out of
- * the set) and the pattern grows on both sides alike: a best-first search by total pattern size. */
+ * A frontier is a set of classes at which both sides are cut; the terms above are the pattern, and
+ * each cut class becomes a variable. Cutting at every class that both cones contain gives the
+ * coarsest shared frontier. Where validation refutes the rule, a class used by it is opened (taken
+ * out of the set) and the pattern grows on both sides alike: a best-first search by total pattern
+ * size. */
 #include "synth/search/search_int.h"
 #include "synth/search/frontier.h"
 #include "rules/names.h"
@@ -79,9 +80,9 @@ static void open_one(opening *o, uint32_t c) {
   o->cls[o->n++] = c;
 }
 
-/* While ranks are joined, what is one step of all is opened at once: a rule speaks of every rank
- * alike, and one rank after another would be as many rules in vain. `first`: from which class on
- * of the opening; the others are variables of the pattern at hand. */
+/* While ranks are joined, one step of all ranks is opened at once: a rule treats every rank alike,
+ * and opening rank after rank would try as many rules in vain. `first`: from which class on of the
+ * opening; the others are variables of the pattern at hand. */
 static void open_peers(const search *q, opening *o, size_t first) {
   const builder *b = q->b;
   const size_t n = q->s->ranks.linking ? o->n : 0;
@@ -118,8 +119,8 @@ static void push(search *q, builder *b, const opening *from, const uint32_t *ext
   /* A class that ranks share stands in the pattern of each. */
   const bool shared = s->search.large_patterns || s->ranks.wide;
   if (o.size > (shared ? SHARED_MAX : 2) * (double)s->o->max_pattern) return;
-  /* A variable that is computed from another one may have any value in a rule, and has not in the
-   * graphs: what leaves fewer variables goes first. */
+  /* A variable that is computed from another one may have any value in a rule, but not in the
+   * graphs: openings that leave fewer variables go first. */
   const rule_term *l, *r;
   if (!fr_build(b, q->u, q->t, &l, &r) || b->distinct > 2 * s->o->max_pattern) return;
   o.size += VARIABLE_COST * (double)b->n_vars;
@@ -368,8 +369,8 @@ static iso_code try_unshared(const search *q, bool *done, iso_error *err) {
   return c;
 }
 
-/* From the coarsest frontier on, open what the values say is tied, all of it at once: one way down,
- * where best first has tried many. */
+/* From the coarsest frontier on, opens at once all classes that the values show to be tied: one way
+ * down, where best-first has tried many. */
 static iso_code try_tied(const search *q, bool *done, iso_error *err) {
   enum { STEPS = 12 };
   state *s = q->s;
@@ -391,8 +392,8 @@ static iso_code try_tied(const search *q, bool *done, iso_error *err) {
   return c;
 }
 
-/* Whether both cones hold what earlier candidates left open: such a candidate mostly fails the same
- * way, and gets fewer tries where many were in vain. */
+/* Whether both cones hold classes that earlier candidates left open: such a candidate mostly fails
+ * the same way, and gets fewer tries where many were in vain. */
 static bool holds_open(state *s, const cone *k, uint32_t cu, uint32_t ct) {
   uint8_t open = 0;
   for (size_t i = 0; i < k->n && open != 3; i++) {

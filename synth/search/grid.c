@@ -83,7 +83,7 @@ static iso_code make_nodes(state *s, const st_parts *p, const grid *g, st_parts 
   return c;
 }
 
-/* Whether what groups make is a cut of `whole`, or of a tensor that is found. */
+/* Whether the groups' results are a cut of `whole`, or of a tensor that is found. */
 static iso_code fits(state *s, const st_parts *made, eg_node whole, st_sought *x, bool *yes,
                      iso_error *err) {
   eg_node of[MOST_WHOLES] = {whole};
@@ -114,7 +114,7 @@ static iso_code whole_of(state *s, const st_parts *made, const st_sought *x, eg_
   return ISO_OK;
 }
 
-/* Group by group: what the whole's steps make of a group's rows is what the group makes. */
+/* Group by group: the whole's steps on a group's rows equal the group's result. */
 static iso_code by_groups(state *s, const st_parts *p, const grid *g, const st_parts *made,
                           eg_node whole, st_sought *x, iso_error *err) {
   eg_node rows[MAX_RANKS];

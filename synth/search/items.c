@@ -2,8 +2,8 @@
  *
  * The norm of all gradients is that of a list of norms, one for each parameter. Where ranks hold
  * shards, each has its own list, and squares of the lists are added up: as one rule, it would speak
- * of every shard of every parameter. But an item of a vector is what its operators make of the
- * items of theirs. So each number is joined with the item in its place, by rules of single
+ * of every shard of every parameter. But an item of a vector is its operator's result on the
+ * operands' items. So each number is joined with the item in its place, by rules of single
  * operators, and the vector with the list of its items. */
 #include "rules/names.h"
 #include "rules/operators.h"
@@ -184,7 +184,7 @@ static iso_code item_by_operator(state *s, eg_node e, int64_t i, int depth, eg_n
   return c;
 }
 
-/* Item `i` of the vector `e`: in `made` as what it is made of, if that is known. */
+/* Item `i` of the vector `e`: in `made` as the term that computes it, if that is known. */
 static iso_code find_item(state *s, eg_node e, int64_t i, int depth, eg_node *made,
                           iso_error *err) {
   const eg_node *m;

@@ -70,7 +70,7 @@ static void pass_on(lifting *x, const rule_term *var, eg_node e, bool same) {
   x->chosen |= part;
 }
 
-/* The calls of all ranks, walked together, as a term over what their operands are as one. NULL: no
+/* The calls of all ranks, walked together, as a term over their operands' wholes. NULL: no
  * memory. */
 static const rule_term *as_one(lifting *x, const rule_term *const *term) {
   iso_arena *a = &x->s->arena;
@@ -167,8 +167,7 @@ static int64_t end_of(state *s, eg_node leaf) {
   return end;
 }
 
-/* Integers that stand for what ranks have as indices of their own parts cannot leave their range.
- */
+/* Integers that stand for ranks' indices into their own parts cannot leave their range. */
 static bool stays_inside(state *s, eg_node e) {
   const eg_node leaf = integers_of(s, e);
   return leaf.i != EG_NONE && (st_bound_of(s, leaf) || end_of(s, leaf) < INT64_MAX);
@@ -200,9 +199,9 @@ static bool is_beside(const rule_shape *shape, const st_parts *of) {
   return larger == 1;
 }
 
-/* Whether a tensor may be the whole of what ranks make from its elements: it is no larger than what
- * one has, or as large as theirs together where what it is made of is such a guess, or `of` are
- * what groups of them may have, and it is put together of these. */
+/* Whether a tensor may be the whole of the tensors that ranks make from its elements. It is no
+ * larger than one rank's. Or it is as large as theirs together, where it is itself made of such a
+ * guess, or is put together of `of`, which groups of ranks may have. */
 static bool stands_for(state *s, eg_node whole, const peers *p, const st_parts *of, bool guessed) {
   const rule_shape *shape = &s->rec[whole.i].shape;
   if (rule_shape_eq(shape, &of->value[0]->shape) || (guessed && is_beside(shape, of))) return true;
@@ -219,8 +218,8 @@ static bool passes_on(state *s, const lifting *x, const st_parts *of) {
          (!rule_dtype_is_int(dtype) || stays_inside(s, x->first));
 }
 
-/* A tensor that is the same on all ranks may have a rank's sizes: what it was expanded from has
- * none. */
+/* A tensor that is the same on all ranks may have a rank's sizes: the tensor from which it was
+ * expanded has none. */
 static eg_node unexpanded(const state *s, eg_node e) {
   const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
   return strcmp(op, OP_EXPAND) == 0 ? (eg_node){eg_node_original(s->g, e, 0).i} : e;
@@ -267,8 +266,8 @@ static bool is_made_so(const rule_tensor *v, const st_parts *of, uint32_t d) {
   return d == ANY_CUT ? st_is_cut(v, of) : st_is_cut_along(v, of, &along) && along == d;
 }
 
-/* The term as a node, joined with the parts. `d`: how they have to be cut, or ANY_WAY. Returns: in
- * `p` what came of it. */
+/* The term as a node, joined with the parts. `d`: how they have to be cut, or ANY_WAY. Returns: the
+ * result in `p`. */
 static iso_code try_term(state *s, peers *p, const st_parts *of, const rule_term *t, uint32_t d,
                          const eg_node *bind, iso_error *err) {
   eg_node whole;
@@ -296,7 +295,7 @@ static bool is_call(const state *s, const peers *p) {
   return true;
 }
 
-/* The peers' calls as a term over what their operands are as one. NULL: no memory. */
+/* The peers' calls as a term over their operands' wholes. NULL: no memory. */
 static const rule_term *lifted(lifting *x) {
   const synth_node *node = x->s->graph[x->p->side]->node;
   const rule_term *call[MAX_RANKS];
@@ -365,11 +364,11 @@ static bool has_shape(const state *s, const peers *p, const rule_shape *shape) {
   return false;
 }
 
-/* The term with the whole's shape where it has a rank's, larger along one dimension. Parts stand
- * beside one another along a dimension of size 1, too, whatever they are: that comes late, unless
- * the other graph has that shape (one head of each rank). Last comes a shape that it has and of
- * which the parts are a cut inside of a dimension (each row's heads, where both are one); where a
- * batch is in pieces, too, rows have more than one order, and nothing is guessed. */
+/* The term with the whole's shape where it has a rank's, larger along one dimension. Any parts can
+ * be put beside one another along a dimension of size 1: that comes late, unless the other graph
+ * has that shape (one head of each rank). Last comes a shape that it has and of which the parts are
+ * a cut inside of a dimension (each row's heads, where both are one); where a batch is in pieces,
+ * too, rows have more than one order, and nothing is guessed. */
 static iso_code try_shapes(state *s, peers *p, const st_parts *of, const rule_term *t,
                            const eg_node *bind, iso_error *err) {
   enum { BESIDE_KNOWN, LARGER, BESIDE, INSIDE, TURNS };
@@ -447,7 +446,7 @@ static uint32_t all_taken(const state *s, const peers *p, bool apart, uint32_t *
   return n <= MAX_RANKS ? n : 0;
 }
 
-/* The whole of what collectives take, divided by `by` where they give a mean of so many. */
+/* The whole of the collectives' operands, divided by `by` where they return a mean of so many. */
 static iso_code lift_taken(state *s, peers *p, const st_parts *of, const peers *q, int64_t by,
                            iso_error *err) {
   eg_node whole = q->whole;
@@ -474,7 +473,7 @@ static int64_t mean_of(const state *s, int side, uint32_t i) {
   return mean ? (int64_t)call->child[0]->n : 1;
 }
 
-/* Of a sum that cancels values do not tell by what it was divided: the collective does. */
+/* The values of a sum that cancels do not tell its divisor: the collective does. */
 iso_code st_lift_collective(state *s, peers *p, const st_parts *of, iso_error *err) {
   iso_code c = ISO_OK;
   for (int apart = 0; apart < 2 && !c && p->whole.i == EG_NONE; apart++) {
@@ -509,8 +508,8 @@ static iso_code widened(lifting *x, const rule_term *t, iso_error *err) {
   return side_by_side(x->s, *first, x->p->n, chosen_along(t, &r->shape), first, err);
 }
 
-/* Whether one rank has 1 there and the others 0, for each element: truth values, as numbers, of
- * what lies in a rank's part. */
+/* Whether one rank has 1 there and the others 0, for each element: truth values, as numbers, of the
+ * elements in a rank's part. */
 static bool ones_together(const lifting *x, const rule_term *const *term) {
   const state *s = x->s;
   const rule_tensor *v[MAX_RANKS] = {NULL};
@@ -532,8 +531,8 @@ static bool ones_together(const lifting *x, const rule_term *const *term) {
   return v[0]->numel > 0;
 }
 
-/* A sum of what is guessed as one with 1 on the rank whose part it lies in, 0 on others: with 1.
- * In `x`: it is complete. NULL: no memory. */
+/* A sum of a guessed whole and a tensor that is 1 on the rank whose part holds the element and 0 on
+ * the others: the whole takes 1. In `x`: it is complete. NULL: no memory. */
 static const rule_term *with_ones(lifting *x, const rule_term *t) {
   const synth_node *node = x->s->graph[x->p->side]->node;
   const rule_term *first[MAX_RANKS], *second[MAX_RANKS], *child[MAX_VARS];

@@ -1,4 +1,4 @@
-/* Tensors that ranks hold in parts, joined with what the other graph holds whole, an operator at a
+/* Tensors that ranks hold in parts, joined with whole tensors of the other graph, an operator at a
  * time.
  *
  * Where the peers' values, put together or added, are a tensor of the other graph, the term that
@@ -7,8 +7,8 @@
  * the rule is one of a single operator: of it on the whole, and on each part. That rule is of no
  * layer and of no rank, and serves all.
  *
- * Ranks of two groups at once are taken a group at a time: what each group of one kind makes up is
- * what one rank of the other kind would hold, and these are joined as ranks of one kind are. So a
+ * Ranks of two groups at once are taken a group at a time: each group of one kind makes up a tensor
+ * as one rank of the other kind would hold it, and these are joined as ranks of one kind are. So a
  * rule is of one kind of parts, however many kinds there are. */
 #include "rules/names.h"
 #include "rules/operators.h"
@@ -178,8 +178,8 @@ static iso_code whole_of_group(state *s, const peers *p, const uint32_t *node, u
   return c;
 }
 
-/* Ranks of two groups at once: what each group of the first kind makes up is what one rank of the
- * other would hold. Returns: in `out` these, none where a group makes up nothing. */
+/* Ranks of two groups at once: each group of the first kind makes up a tensor as one rank of the
+ * other would hold it. Returns: in `out` these, none where a group makes up no tensor. */
 static iso_code as_groups(state *s, const peers *p, uint32_t each, bool apart, bool guesses,
                           st_parts *out, iso_error *err) {
   const uint32_t groups = p->n / each;
@@ -202,7 +202,7 @@ static iso_code as_groups(state *s, const peers *p, uint32_t each, bool apart, b
   return c;
 }
 
-/* `guesses`: a whole is guessed for what groups are guessed to have. */
+/* `guesses`: a whole is guessed for tensors that groups are guessed to have. */
 static iso_code link_groups(state *s, peers *p, bool guesses, iso_error *err) {
   iso_code c = ISO_OK;
   for (uint32_t each = p->n / 2; each >= 2 && !c && p->whole.i == EG_NONE && !p->met; each--)

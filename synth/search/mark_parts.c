@@ -296,7 +296,8 @@ static iso_code mark_peers(state *s, const st_run *run, const peers *p, const lo
     if (!c && best.n == 0 && !leaf) c = find_sum(s, run, p, x, by, &sum, err);
   }
   if (best.n == p->n && best.by == 1) s->ranks.part[!side][best.whole] = PART_RIGHT;
-  /* Pieces are a guess: what are no pieces of one tensor, but for one, may be of several. */
+  /* Pieces are a guess: where all but one are pieces of one tensor, they may be pieces of
+   * several. */
   if (p->pieces && best.n < p->n && !sum &&
       (leaf || best.n + 1 < p->n || best.parts != (int64_t)p->n))
     return c;

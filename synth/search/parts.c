@@ -4,8 +4,8 @@
  * A cut inside a dimension (the heads of each row of a batch, where both are one dimension) is a
  * cut along a dimension of its own before they are joined.
  *
- * A mean over what each rank has of a batch makes every gradient of a rank so many times too large
- * as there are ranks: the whole may be the parts', divided by a number of them. */
+ * A mean over each rank's part of a batch makes every gradient of a rank too large by the number of
+ * ranks: the whole may be that of the parts, divided by a number of them. */
 #include "synth/joint/joint.h"
 #include "rules/names.h"
 #include "rules/operators.h"
@@ -348,7 +348,7 @@ iso_code st_join_cut(state *s, const st_parts *p, st_sought *x, iso_error *err) 
   return c;
 }
 
-/* Whether each element of `whole` is what `how` makes of the parts', times p->scale. */
+/* Whether each element of `whole` is the parts' elements reduced by `how`, times p->scale. */
 static bool reduces_to(const rule_tensor *whole, const st_parts *p, const char *how) {
   for (uint32_t k = 0; k < p->n; k++)
     if (!rule_shape_eq(&whole->shape, &p->value[k]->shape)) return false;

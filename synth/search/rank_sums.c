@@ -260,7 +260,7 @@ static bool of_batch(const table *t, const bool *batch, const rule_term *const *
   return false;
 }
 
-/* Whether the peers are parts of one input, or what one operator makes of such. */
+/* Whether the peers are parts of one input, or results of one operator on such parts. */
 static bool is_batch(const table *t, const bool *batch, const peers *p) {
   const synth_node *node = t->s->graph[t->side]->node;
   const uint32_t input = input_of(t, p->node[0]);
@@ -404,7 +404,7 @@ iso_code st_find_peers(state *s, iso_error *err) {
     for (uint32_t r = 0; r < s->ranks.peers[i].n; r++)
       if (s->ranks.peers[i].node[r] > s->ranks.peers[i].last)
         s->ranks.peers[i].last = s->ranks.peers[i].node[r];
-  /* In the order of the graphs: what is put together from others comes after them. */
+  /* In the order of the graphs: tensors put together from others come after them. */
   if (s->ranks.n_peers)
     qsort(s->ranks.peers, s->ranks.n_peers, sizeof *s->ranks.peers, by_last_node);
   chain(s);

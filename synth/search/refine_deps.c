@@ -1,5 +1,5 @@
-/* Refining a frontier that validation refuted: which of its variables depend on others,
- * in the graphs, and how they are expressed by what they depend on. */
+/* Refining a frontier that validation refuted: which of its variables depend on others, in the
+ * graphs, and how they are expressed by those. */
 #include "synth/search/frontier.h"
 #include "rules/names.h"
 #include "rules/operators.h"
@@ -13,8 +13,8 @@ bool fr_shared(state *s, uint32_t c) {
   return rep.i != EG_NONE && s->rec[rep.i].tensor;
 }
 
-/* Rules are named after what is none of these; after a transposed matrix too, which says more than
- * the other layouts do. */
+/* Rules are named after other operators than these, and after a transposed matrix, which says more
+ * than the other layouts do. */
 bool fr_layout_op(const char *op) {
   const rule_operator *o = rule_operator_of(op);
   if (rule_is_overload(op, OP_T)) return false;

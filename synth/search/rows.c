@@ -18,7 +18,7 @@
 
 enum { DEEP = 12, MOST_STEPS = 32, MOST_OPERANDS = 6 };
 
-/* A tensor and what it is put together of. */
+/* A tensor and the parts that make it up. */
 typedef struct spread_step {
   eg_node whole;
   uint32_t d;

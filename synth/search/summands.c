@@ -2,8 +2,8 @@
  *
  * A step that accumulates gradients adds them up a micro-batch at a time and has a collective add
  * up the ranks', before or after that, with a division in between: the sum of all is one of results
- * of one operator, as many as there are ranks times micro-batches. Sums, multiples of one number
- * and collectives that add are walked through, in whatever order they stand. */
+ * of one operator, as many as there are ranks times micro-batches. The walk passes sums, multiples
+ * by one number and collectives that add, in any order. */
 #include "synth/search/parts.h"
 #include "rules/names.h"
 #include "rules/operators.h"
@@ -87,8 +87,8 @@ static bool adds(const walk *w, uint32_t i) {
   return how != RULE_ARITHMETIC_MUL && how != RULE_ARITHMETIC_DIV;
 }
 
-/* Walks what `i` is made of. Returns: how many tensors it adds up, 0 where these are not results of
- * one operator; in `sums` how many times it adds. */
+/* Walks down from `i` through its summands. Returns: how many tensors it adds up, 0 where these are
+ * not results of one operator; in `sums` how many times it adds. */
 static uint32_t collect(walk *w, uint32_t i, uint32_t *node, uint32_t *sums) {
   uint32_t n = 0;
   *sums = 0;

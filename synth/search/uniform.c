@@ -1,7 +1,7 @@
 /* Tensors that are one number everywhere although inputs go into them: scores that a mask hides
- * wholly, their exponentials, what these add to a sum. As a fill they are constants, and what is
- * made of a constant is a fill again or leaves out the step. So each such step is a rule of a
- * single operator, where without a fill a rule would speak of all that stands below it. */
+ * wholly, their exponentials, the summands made of these. As fills they are constants, and an
+ * operator on a constant makes a fill again or can be left out. So each such step is a rule of a
+ * single operator, where without a fill a rule would contain all the terms below. */
 #include "rules/operators.h"
 #include "synth/constants/constants.h"
 #include "synth/joint/joint.h"

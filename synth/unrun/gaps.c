@@ -65,8 +65,8 @@ static void read_by(const rule_term *t, bool *all, bool *any, bool bridged) {
   for (uint32_t k = 0; k < t->n; k++) read_by(t->child[k], all, any, bridged);
 }
 
-/* Nodes that the chain reaches, or goes past: those without a counterpart inside of a rule's term
- * are read by nothing but what is bridged itself. Returns: in `met`, by node. */
+/* Nodes that the chain reaches, or passes: nodes without a counterpart inside of a rule's term are
+ * read only by nodes that are passed themselves. Returns: in `met`, by node. */
 static iso_code bridge(state *s, int side, const bool *live, bool *met, iso_error *err) {
   const synth_graph *g = s->graph[side];
   bool *all = malloc(g->n_nodes + 1), *any = calloc(g->n_nodes + 1, 1);

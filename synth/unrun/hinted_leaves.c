@@ -1,6 +1,6 @@
-/* Leaves that a comparison of the same models made small related: what it found there is said of
- * leaves of other layers and sizes, by their names. Where a checkpoint is at hand the elements are
- * held against each other; else they are one by name alone, and listed so. */
+/* Leaves that a comparison of the same models made small has related: its relations are carried
+ * over to leaves of other layers and sizes, by their names. Where a checkpoint is at hand the
+ * elements are compared; else the leaves are one by name alone, and listed so. */
 #include "synth/unrun/unrun.h"
 #include "synth/joint/joint.h"
 #include "rules/names.h"
@@ -297,9 +297,9 @@ static iso_code said_by(state *s, const synth_hint *h, int side, const synth_nod
   return c;
 }
 
-/* Leaf i of `side`, by the hints with the fewest other numbers: what is known of w3 is said of no
- * w1, where something is known of w1. Where two of these say two things nothing is known: of
- * layers.0.u = experts.0.w it is not told which 0 was the layer's. */
+/* Leaf i of `side`, by the hints with the fewest other numbers: a hint for w3 is not used for w1,
+ * where there is one for w1. Where two of these disagree there is no hint: layers.0.u = experts.0.w
+ * does not tell which 0 was the layer's. */
 static iso_code hinted(state *s, int side, size_t i, iso_error *err) {
   const synth_node *n = &s->graph[side]->node[i];
   const synth_graph *other = s->graph[!side];
@@ -381,7 +381,7 @@ static iso_code spelled(const source *x, const rule_term *t, synth_hint *h, cons
   return *out ? ISO_OK : nomem(x->err);
 }
 
-/* parameters: the two graphs, what came of them, and where the hints live. */
+/* parameters: the two graphs, their result, and where the hints live. */
 iso_code synth_hints(const synth_graph *left, const synth_graph *right, const synth_result *r,
                      iso_arena *a, const synth_hint **out, size_t *n, iso_error *err) {
   const synth_certificate *cert = r->certificate;

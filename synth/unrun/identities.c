@@ -9,7 +9,7 @@
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-/* Whether the node may be no more than its only operand, by what the table says of its operator. */
+/* Whether the node may equal its only operand, by the table's facts of its operator. */
 static bool may_be_none(const synth_graph *g, const synth_node *n) {
   const rule_term *t = n->call;
   if (n->kind != SYNTH_OP || n->n_outputs != 1 || t->kind != RULE_OP || t->n == 0 ||

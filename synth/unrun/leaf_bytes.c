@@ -1,6 +1,6 @@
 /* Parameters as they lie in the files of two checkpoints: which are one, which are put together of
- * others, and how those differ that should be one. Files are mapped and read in order; what was
- * read is handed back now and then, so that memory holds a few tensors at a time. */
+ * others, and how those differ that should be one. Files are mapped and read in order; pages that
+ * were read are given back now and then, so that memory holds a few tensors at a time. */
 #include "synth/unrun/unrun.h"
 #include "synth/joint/joint.h"
 #include "rules/names.h"

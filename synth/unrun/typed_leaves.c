@@ -1,5 +1,5 @@
 /* Leaves of graphs that are not run. Parameters have a shape, a dtype and a name; inputs and
- * constants have values as well, because what is computed of them alone is compared by value. */
+ * constants have values as well, because calls of these alone are compared by value. */
 #include "synth/unrun/unrun.h"
 #include "rules/names.h"
 #include "synth/joint/joint.h"

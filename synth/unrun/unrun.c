@@ -35,8 +35,8 @@ static iso_code rewrite_at(state *s, eg_node e, bool smaller, st_term_types *typ
   return c ? c : st_type_terms(types, before, err);
 }
 
-/* Terms that rules added stand in neither graph: rules may only make less of them, so that this
- * ends. A reshape of what another rule's term reshaped before is such a place. */
+/* Terms that rules added stand in neither graph: rules may only simplify them, so that this ends. A
+ * reshape of another rule's reshape is such a place. */
 static iso_code simplify(state *s, st_term_types *types, size_t *done, bool *joined,
                          iso_error *err) {
   iso_code c = ISO_OK;
@@ -96,9 +96,8 @@ static iso_code rewrite_stretch(state *s, stretch w, st_term_types *types, size_
   return ISO_OK;
 }
 
-/* Stretch by stretch, each with the one before it: a layer's rules may need what was joined below
- * them, so that as many rounds over the whole as there are layers would be needed. Then the whole.
- */
+/* Stretch by stretch, each with the one before it: a layer's rules may need merges below them, so
+ * that rounds over the whole graph would be needed once per layer. The whole graph comes last. */
 static iso_code rewrite(state *s, const pairing *p, size_t n_pairs, st_term_types *types,
                         iso_error *err) {
   enum { PLACES = 160 };
@@ -117,8 +116,8 @@ static iso_code rewrite(state *s, const pairing *p, size_t n_pairs, st_term_type
   return rewrite_stretch(s, w, types, &simplified, err);
 }
 
-/* A rule of the chain may say nothing of what is no number; where an operator sees such, only a run
- * could tell. */
+/* A rule of the chain may make no claim about NaN and infinity; where an operator may see one, only
+ * a run could tell. */
 static iso_code weigh(state *s, iso_error *err) {
   st_poles p = {0};
   iso_code c = st_poles_of(s, &p, err);
@@ -208,7 +207,8 @@ static iso_code compare(state *s, synth_graph own[2], bool *live[2], synth_resul
   return c;
 }
 
-/* A comparison of what `from` asks, with masks as they are written, or read as minus infinity. */
+/* The comparison that `from` asks for, with masks as they are written, or read as minus
+ * infinity. */
 static iso_code once(const state *from, bool read_masks, bool *any_read, synth_result **out,
                      iso_error *err) {
   synth_graph own[2], paired[2];
