@@ -276,7 +276,8 @@ iso_code lint_json_skip(lint_json *j) {
     else if (first == 'n') c = literal(j, "null");
     else if (first == '-' || (first >= '0' && first <= '9')) c = lint_json_number(j, &v);
     else c = expected(j, "a value");
-    /* Out of what ends here, and on to the next value of what does not. */
+    /* Leaves the lists and objects that end here, and goes on to the next value of the one that
+     * does not. */
     for (bool more = false; !c && !more && j->depth > base;)
       c = lint_json_next(j, j->is_object[j->depth - 1] ? '}' : ']', &more);
   } while (!c && j->depth > base);

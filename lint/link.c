@@ -1,4 +1,4 @@
-/* Who runs which program, who is in which group, and what a wait waits for. */
+/* Which rank runs which program, who is in which group, and the event of each wait. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +48,7 @@ uint32_t lint_group_of(const lint_proc *p, const lint_event *e) {
   return e->group == LINT_NONE ? 0 : p->group[e->group];
 }
 
-/* A group of these ranks, and it is what its members mean by reference `ref` (LINT_NONE: the
+/* Adds a group of these ranks, to which its members' reference `ref` refers (LINT_NONE: the
  * world). */
 static iso_code add_group(lint_check *c, uint32_t name, uint32_t ref, const int64_t *rank,
                           size_t n) {

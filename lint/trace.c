@@ -1,4 +1,4 @@
-/* Traces: what all readers use to build one. */
+/* Traces: functions by which all readers build one. */
 #include "lint/trace.h"
 
 #include <stdlib.h>

@@ -44,8 +44,8 @@ static iso_code sample_early(val_ladder *l, unsigned early, unsigned *k, bool *v
   if (*vacuous)
     snprintf(l->out->reason, sizeof l->out->reason, "rejected: nothing meets the conditions");
   if (!c && !*vacuous && !l->strict && !l->refuted) c = val_sample_poles(l, err);
-  /* A clamp or a threshold that no sample has passed is dead as far as was seen: what is wrong
-   * there shows sooner than a proof fails. */
+  /* A clamp or a threshold that no sample has passed is dead as far as was seen: a fault there
+   * shows sooner than a proof fails. */
   for (unsigned n = 0; !c && !*vacuous && !l->strict && early == l->first && l->good > 0 &&
                        n < VAL_SPREADS && val_ladder_gap(l) && going(l);
        n++)
@@ -139,9 +139,10 @@ static iso_code ask_whole(val_ladder *l, iso_error *err) {
   return c;
 }
 
-/* A rule is a claim of where its sides and all of their parts are numbers: (x / w) * w = x, and
- * whatever is said of isnan(x / w). A file's rule says so where 0, infinities and the like show the
- * sides apart, an operator sees what may be no number, or no sample came upon one. */
+/* A rule makes a claim only where its sides and all of their parts are numbers: (x / w) * w = x,
+ * and any claim about isnan(x / w). A file's rule is said to rest on that where 0, infinities and
+ * the like show the sides apart, where an operator sees a number that may be undefined, or where no
+ * sample met one. */
 static iso_code ask_numbers(val_ladder *l, iso_error *err) {
   bool together = true;
   for (int side = 0; side < 2; side++) {
@@ -153,7 +154,7 @@ static iso_code ask_numbers(val_ladder *l, iso_error *err) {
   return c || l->apart ? c : val_seek_origins(l, err);
 }
 
-/* As many samples as the verdict takes: few or none of what is proved. */
+/* As many samples as the verdict takes: few or none for a proved rule. */
 static iso_code sample_enough(val_ladder *l, bool proved, unsigned *k, iso_error *err) {
   const val_options *o = val_engine_options(l->e);
   const uint32_t integers = val_samples_wanted(l->r),
@@ -197,7 +198,7 @@ static iso_code sample_sought(val_ladder *l, unsigned k, iso_error *err) {
   return c;
 }
 
-/* The verdict of what was seen and proved; a sample that refutes a proof is an error of ours. */
+/* The verdict of samples and proof; a sample that refutes a proof is an internal error. */
 static iso_code finish(val_ladder *l, const rule_verdict *proof, bool proved, iso_error *err) {
   const char *stopped = l->refuted || proved ? NULL : val_stopped(val_engine_options(l->e));
   char how[RULE_METHOD_TEXT];
@@ -321,8 +322,8 @@ static iso_code decide(val_ladder *l, rule_verdict *out, iso_error *err) {
   return c;
 }
 
-/* A borderline rule passes on some samples and not on others: what is tested here is to be found
- * tested by whoever draws samples of his own. */
+/* A borderline rule passes on some samples and not on others: a rule that is tested here must also
+ * be found tested on samples drawn with another seed. */
 static iso_code decide_again(val_engine *e, const rule *r, rule_tensor *const *example,
                              rule_verdict *out, iso_error *err) {
   const val_options *o = val_engine_options(e);

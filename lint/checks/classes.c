@@ -3,8 +3,9 @@
  * Ranks begin in one class if they run one program. A class is split until all of its ranks have,
  * at each distance that the program names, peers of one class, and in each group the same numbers
  * of each class (colour refinement). Such ranks go through the same states: no receive takes "any
- * source", so what one of them waits for comes for all of them at the same step. A peer that is
- * named by its rank is the same one for all, which no distance is: such ranks stay alone. */
+ * source", so the message that one of them waits for comes for all of them at the same step. A peer
+ * that is named by its rank is the same one for all, which no distance is: such ranks stay
+ * alone. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,7 +112,7 @@ static void begin(refiner *r, int64_t rank) {
   r->colour[rank] = h;
 }
 
-/* Into `next`: what the ranks of each group of a reference have together. */
+/* Mixes into `next` the combined hash of the ranks of each group of a reference. */
 static void mix_group(refiner *r, uint32_t ref) {
   const lint_trace *t = r->t;
   const size_t world = (size_t)t->world;

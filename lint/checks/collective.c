@@ -1,7 +1,8 @@
 /* Collectives: the k-th of a group on one rank meets the k-th on every other.
  *
  * Where members do not agree, the sequence that most of them have is taken as meant, and the others
- * are aligned with it: what one lacks, has too many, or does otherwise is one finding each. */
+ * are aligned with it: each collective that one lacks, has too many, or calls differently is a
+ * finding. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +66,7 @@ static uint32_t buffer_of(const lint_trace *t, lint_at at) {
   return e->n_access ? t->proc[at.proc].prog->access[e->access].buffer : 0;
 }
 
-/* Names do not have to agree, but what is called alike belongs together. */
+/* Names do not have to agree, but calls of one name belong together. */
 static bool same_names(const lint_trace *t, lint_at s, lint_at r) {
   const lint_extra *x = extra_of(t, s), *y = extra_of(t, r);
   if (differ(buffer_of(t, s), buffer_of(t, r), 0)) return false;

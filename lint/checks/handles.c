@@ -1,4 +1,4 @@
-/* Handles: what is posted is waited for, once, and after it was posted. */
+/* Handles: each operation that is posted is waited for, once, and after it was posted. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

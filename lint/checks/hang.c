@@ -48,7 +48,7 @@ static bool missing_side(const lint_run_state *s, lint_at op, lint_at *side, lin
   return false;
 }
 
-/* From what stands still to what it stands still for. */
+/* From an operation that hangs to the one that it waits for. */
 static bool follow(const lint_run_state *s, lint_at at, hop *h) {
   const lint_event *e = lint_event_at(s->t, at);
   h->from = h->awaited = at;

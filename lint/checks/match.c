@@ -148,8 +148,8 @@ static iso_code collect(matcher *m) {
 
 /* ---- does a send fit a receive? ---- */
 
-/* The value that a message is said to carry: what a send needs, what a receive makes; else what its
- * neighbours on its rank say (values.c). */
+/* The value that a message is said to carry: that which a send "needs" or a receive "makes"; else
+ * the one that its neighbours on its rank declare (values.c). */
 static uint32_t message_value(const lint_proc *p, const lint_event *e) {
   const lint_access_kind kind = e->op == LINT_OP_SEND ? LINT_NEEDS : LINT_MAKES;
   for (size_t i = 0; i < e->n_access; i++)
@@ -208,7 +208,7 @@ static const char *difference(const lint_trace *t, lint_at s, lint_at r, lint_ki
   return buf;
 }
 
-/* Who needs what a receive brings, where that is how its value is known. */
+/* The reader of a receive's buffer, where its value is known only from this reader's "needs". */
 static lint_at reader_of(const lint_trace *t, lint_at r) {
   const lint_program *p = t->proc[r.proc].prog;
   const uint32_t value = p->hint ? p->hint[r.event] : 0;
@@ -277,7 +277,7 @@ static iso_code match_channel(matcher *m, const channel *h) {
   size_t n_wrong = 0, cap = 0, i = 0, k = 0;
   iso_code c = ISO_OK;
   while (!c && (i < left || k < right)) {
-    /* As many on both sides: nothing is missing, whatever does not fit. */
+    /* As many on both sides: nothing is missing, even if some do not fit. */
     const lint_side side = left == right ? LINT_BOTH : lint_align(fits, &s, i, left, k, right);
     if (side == LINT_LEFT_ONLY) {
       c = lose(m, s.send[i++], h);

@@ -129,7 +129,7 @@ static bool enqueue(lint_run_state *s, lint_at unit) {
   return true;
 }
 
-/* The host posts in the order of the list, whatever streams wait for. */
+/* The host posts in the order of the list, even while streams wait. */
 static bool make_queues(lint_run_state *s, uint32_t proc) {
   const lint_program *g = prog_of(s, proc);
   uint32_t *list = NULL;

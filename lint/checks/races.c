@@ -1,9 +1,9 @@
 /* Races: two uses of a buffer, one of them a write, that nothing orders.
  *
  * On one rank the order is that of its *lanes*: streams, and on NCCL the queue of each group, whose
- * operations end one after the other. An operation begins behind what its stream held when it was
- * posted and behind its queue; a wait brings its end into a stream. A lane's clock says how far it
- * knows every other lane, so that "happens before" is one comparison. All that orders stands
+ * operations end one after the other. An operation begins after those that its stream held when it
+ * was posted, and after its queue; a wait brings its end into a stream. A lane's clock says how far
+ * it knows every other lane, so that "happens before" is one comparison. All that orders stands
  * earlier in the list: one pass suffices. Where the host waits (gloo, mpi), there is one stream and
  * every operation is a lane of its own, known to have ended or not.
  *
@@ -242,7 +242,7 @@ static iso_code touch_all(racer *r, uint32_t i, uint32_t lane, uint32_t time,
 
 /* ---- events ---- */
 
-/* Keep what lane `lane` knows, for who waits for event `i`. */
+/* Keeps the clock of lane `lane`, for those who wait for event `i`. */
 static bool keep(racer *r, uint32_t i, size_t lane) {
   const size_t n = r->n_lanes;
   if (!iso_grow(r->snapshot, r->cap_snapshot, (r->n_snapshots + 1) * n)) return false;

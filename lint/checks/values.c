@@ -48,7 +48,7 @@ static uint32_t value_of(const lint_program *p, const lint_event *e, lint_access
   return UNKNOWN;
 }
 
-/* Whether match.c held what a receive brings against what its reader needs. */
+/* Whether match.c compared a receive's value with its reader's need. */
 static bool is_compared(const values *v, lint_at r) {
   const lint_trace *t = v->c->t;
   const lint_program *p = t->proc[r.proc].prog;
@@ -210,8 +210,8 @@ static iso_code check_needs(values *v, lint_at at) {
   return ISO_OK;
 }
 
-/* A receive that is said to make something else than what comes. A send that is said to need a
- * value was held against that (match.c). */
+/* A receive whose "makes" differs from the value that arrives. A send that "needs" a value was
+ * checked against that in match.c. */
 static iso_code check_received(values *v, lint_at at) {
   const lint_trace *t = v->c->t;
   const lint_program *p = t->proc[at.proc].prog;

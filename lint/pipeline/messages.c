@@ -109,8 +109,8 @@ static iso_code check_edge(lint_pipeline *p, const edge *x) {
   return in_place(p, x);
 }
 
-/* A table of computations alone: its messages stand for dependencies, and meet by what they carry.
- */
+/* A table of computations alone: its messages stand for dependencies, and are matched by the tensor
+ * that they carry. */
 static iso_code tie_implied(lint_pipeline *p, lint_at at, const lint_event *e) {
   const bool backward = e->tag != 0;
   const edge x = edge_of(p, e->stage, e->mb, backward);
@@ -125,7 +125,7 @@ static iso_code tie_implied(lint_pipeline *p, lint_at at, const lint_event *e) {
   return lint_meeting(p->c, both, 2, false);
 }
 
-/* The wait before a computation: for its receive, or for what its own rank computes. */
+/* The wait before a computation: for its receive, or for a computation of its own rank. */
 static void tie_wait(const lint_pipeline *p, lint_at at, lint_event *e) {
   const bool backward = e->tag != 0;
   const int64_t from = backward ? e->stage + 1 : e->stage - 1;

@@ -107,7 +107,7 @@ static iso_code vote(lint_pipeline *p) {
   return ISO_OK;
 }
 
-/* Remember an event that is somewhere it should not be: it may be what is missing elsewhere. */
+/* Remembers an event that is in a wrong place: it may be the one missing elsewhere. */
 static iso_code stray(lint_pipeline *p, lint_at at) {
   if (!is_compute(lint_event_at(p->c->t, at))) return ISO_OK;
   if (!iso_grow(p->stray, p->cap_strays, p->n_strays + 1)) return lint_no_memory(p->c->err);
@@ -116,7 +116,7 @@ static iso_code stray(lint_pipeline *p, lint_at at) {
 }
 
 /* The one event astray that would be this one if its stage, its microbatch or its rank were right:
- * then nothing is missing beyond what is told of that one. */
+ * then that one's finding is enough, and nothing else is missing. */
 static bool is_astray(lint_pipeline *p, int64_t stage, int64_t mb, const char *word) {
   for (size_t i = 0; i < p->n_strays; i++) {
     const lint_event *e = lint_event_at(p->c->t, p->stray[i].at);
@@ -199,7 +199,7 @@ static iso_code out_of_order(lint_pipeline *p, lint_kind k, lint_at early, lint_
   return lint_found(p->c, k, both, 2, NULL, "%s comes before %s, whose result it needs", a, b);
 }
 
-/* Something that is missing, shown at what there is of the same cell. */
+/* A missing event, shown at an event of the same cell. */
 static iso_code missing(lint_pipeline *p, const lint_cell *x, lint_kind k, int64_t stage,
                         int64_t mb, const char *word) {
   char where[LINT_TEXT] = "", mend[LINT_TEXT];
@@ -352,7 +352,7 @@ iso_code lint_check_schedule(lint_check *c) {
 
 /* ---- activations ---- */
 
-/* A forward pass keeps what its weights' gradient needs, up to B or W. */
+/* A forward pass keeps the activations that its weights' gradient needs, up to B or W. */
 iso_code lint_check_peak(lint_check *c) {
   const lint_trace *t = c->t;
   if (!(c->peak = iso_arena_alloc(c->arena, (t->n_procs + 1) * sizeof *c->peak)))

@@ -245,8 +245,8 @@ static int64_t source_stage(const reader *r, const action *a) {
   return a->stage + 1;
 }
 
-/* A computation behind the wait for what it needs; without messages in the table, between its own.
- */
+/* A computation after the wait for its input; without messages in the table, between messages of
+ * its own. */
 static bool push_work(reader *r, const action *a) {
   const uint8_t flags = a->overlaps ? LINT_OVERLAPS : 0;
   const bool backward = a->op != LINT_OP_F;

@@ -85,8 +85,8 @@ static double along(const rule_tensor *g, const rule_tensor *v) {
   return sum;
 }
 
-/* A direction of the leaf's shape, each rank's part of it, and what the gradient's whole, put
- * together as `p` says, is along it. */
+/* A direction of the leaf's shape, each rank's part of it, and the gradient's whole, put together
+ * as `p` says, along it. */
 static bool draw_direction(plc *x, const plc_tuple *leaf, const plc_tuple *grad, const plc_place *p,
                            rule_tensor **direction, double *slope, double *size) {
   rule_tensor *each[PLC_RANKS], *own[PLC_RANKS], *v = NULL;

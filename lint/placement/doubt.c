@@ -1,12 +1,12 @@
 /* Readings of which another would be as good, so that nothing is decided on them.
  *
- * The whole program is the ranks' own, read with other sizes: where ranks exchange what they laid
- * out by rank, and an exchange is left out, there often is a whole program all the same, which no
- * one meant: the rank's number is a dimension of it. Two things tell.
+ * The whole program is the ranks' own, read with other sizes: where ranks exchange tensors that
+ * they laid out by rank, and an exchange is left out, there often is a whole program all the same,
+ * which no one meant: the rank's number is a dimension of it. Two things tell.
  *
- * A view keeps what is cut among the dimensions that it was cut in. And what is cut is followed:
- * inputs are cut along their rows, say, an exchange cuts along something else, and a second one
- * along rows again. Of these two kinds none meets the other, and at the end it is the first. */
+ * A view keeps a cut among the dimensions that it was in. And cuts are followed: inputs are cut
+ * along their rows, say, an exchange cuts along another dimension, and a second one along rows
+ * again. The two kinds never meet in one operator, and outputs are of the first. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,8 +75,8 @@ static bool has_single_rows(const plc *x, uint32_t axis) {
   return false;
 }
 
-/* Whether a view moves what is cut elsewhere. One of something is a number of heads, where
- * parameters are cut, and a number of rows, where inputs have one. */
+/* Whether a view moves the cut to another dimension. A dimension of size 1 may be a number of
+ * heads, where parameters are cut, or of rows, where inputs have one. */
 static bool moves(const plc *x, const plc_tuple *t, uint32_t axis) {
   const plc_tuple *o = t->n_args == 1 ? x->tuple[t->arg[0]] : NULL;
   if (!o || t->collective || t->mixed || t->n_out != 1 || o->n_out != 1) return false;

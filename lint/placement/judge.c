@@ -1,4 +1,4 @@
-/* Which outputs are wrong, where that begins, and what mends it. */
+/* Which outputs are wrong, the step where that begins, and its mend. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,8 +56,8 @@ static bool pass_round(const plc *x) {
   return false;
 }
 
-/* Whether an output is made of what ranks pass round, so that its value says nothing. `by`, or
- * NULL: of what. */
+/* Whether an output depends on a tensor that ranks pass round, so that its value says nothing.
+ * `by`, or NULL: gets that tensor. */
 static bool is_passed_round(plc *x, const plc_output *o, const plc_tuple **by) {
   bool *seen = calloc(x->n_tuples + 1, sizeof *seen);
   if (!plc_need(x, seen)) return false;
@@ -159,8 +159,8 @@ static bool helps_together(plc *x, const plc_guess *g, plc_tuple *t, uint32_t be
   return false;
 }
 
-/* The same with another possibility of one of them: both factors of a product are cut along what is
- * summed. */
+/* The same with another possibility of one of them: both factors of a product are cut along the
+ * summed dimension. */
 static bool helps_pair(plc *x, const plc_guess *g, plc_tuple *t, uint32_t before, uint32_t *runs) {
   for (size_t i = 0; i < x->n_tuples; i++) {
     const plc_tuple *u = x->tuple[i];
@@ -354,7 +354,7 @@ static uint32_t options(const plc *x, const plc_tuple *t, plc_place *out) {
   return n;
 }
 
-/* Whether what follows is mended by giving `id` another placement; it then has the best of them. */
+/* Whether another placement of `id` mends later tensors; it then has the best of them. */
 static bool mend(plc *x, uint32_t id, score before) {
   plc_place all[MOST_OPTIONS], best = plc_replica();
   const uint32_t n = options(x, x->tuple[id], all);
@@ -529,7 +529,7 @@ static bool cut_doubtfully(const plc *x, const plc_tuple *t) {
   return plc_grew_one(x, t, MOST_AGO);
 }
 
-/* Whether it is not known what one rank would do here. */
+/* Whether one rank's value here is unknown. */
 static bool unclear(plc *x, const plc_tuple *t) {
   if (t->unsure || t->differs || !complete(x, t) || of_other_leaves(x, t) ||
       plc_reads_numbers(x, t) || cut_doubtfully(x, t) || plc_is_exchanged(x, t) ||

@@ -1,4 +1,4 @@
-/* Placements by value: what the ranks hold beside the whole, on every draw. */
+/* Placements by value: the ranks' tensors compared with the whole, on every draw. */
 #include <math.h>
 
 #include "lint/placement/placement_int.h"
@@ -146,7 +146,7 @@ static bool reads_parts(const plc *x, const plc_tuple *t) {
   return false;
 }
 
-/* The scale of what it reads: what is 0 has any. */
+/* The scale of its operands: a tensor of zeros has any. */
 static double given_scale(const plc *x, const plc_tuple *t) {
   for (uint32_t i = 0; i < t->n_args; i++) {
     const plc_tuple *o = x->tuple[t->arg[i]];

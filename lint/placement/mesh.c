@@ -41,7 +41,7 @@ static bool next_is(words *w, char c) {
   return true;
 }
 
-/* Letters, digits and what names of axes have besides. */
+/* Letters, digits and the other characters of axes' names. */
 static bool word(words *w) {
   size_t n = 0;
   skip(w);

@@ -42,7 +42,7 @@ static uint32_t nodes_of(plc *x, const cap_result *o, uint32_t *node) {
   }
   const plc_tuple *step = x->tuple[x->step_of[o->node]];
   const uint64_t ranks = x->ranks_of[o->node];
-  /* The first rank has the bare name, also of what another rank computed. */
+  /* The first rank has the bare name, also for an output that another rank computed. */
   rank = lowest(ranks) < least ? lowest(ranks) : 0;
   if (node[rank] == PLC_NONE) node[rank] = o->node;
   for (uint32_t r = 0; r < x->mesh.n; r++)

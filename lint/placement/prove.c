@@ -1,8 +1,8 @@
 /* Placements as rules: the operator of the shards is the shard of the operator.
  *
- * The left side is what the ranks' results are together, the right side the whole operator on what
- * their operands are together. Variables are what the ranks hold of the operands. Where an operand
- * is varying, its own operator becomes a part of both sides, down to what is placed. */
+ * The left side puts the ranks' results together, the right side is the whole operator on the
+ * operands put together. Variables are the ranks' operands. Where an operand is varying, its own
+ * operator becomes a part of both sides, down to placed tensors. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static const rule_term *apply(builder *b, const char *op, const rule_term *const
   return c ? fail(b) : out;
 }
 
-/* ---- what ranks hold, together ---- */
+/* ---- the ranks' tensors, put together ---- */
 
 static const rule_term *sizes(builder *b, const int64_t *dim, uint32_t n) {
   const rule_term *each[RULE_MAX_RANK + 2];
@@ -58,7 +58,7 @@ static const rule_term *sizes(builder *b, const int64_t *dim, uint32_t n) {
   return rule_list(b->a, each, n);
 }
 
-/* A dimension as its blocks and what is in one. */
+/* A dimension split into its blocks and the places in one. */
 static const rule_term *apart(builder *b, const rule_term *t, const rule_shape *s, uint32_t d,
                               uint32_t blocks) {
   int64_t dim[RULE_MAX_RANK + 1] = {0};
@@ -70,7 +70,7 @@ static const rule_term *apart(builder *b, const rule_term *t, const rule_shape *
   return apply(b, OP_RESHAPE, arg, 2);
 }
 
-/* The same where blocks are of several sizes: block by block what each rank has of it. */
+/* The same where blocks are of several sizes: block by block the share of each rank. */
 static const rule_term *join_shares(builder *b, const plc_one *o, const rule_term *const *t,
                                     uint32_t n, const rule_shape *each) {
   const rule_term *part[PLC_SHARES * PLC_RANKS];
@@ -170,7 +170,7 @@ static bool is_cut(builder *b, const plc_tuple *t, uint32_t depth) {
   if (!rule_dtype_is_int(v->dtype) || !t->n_args) return true;
   if (t->konst && b->deeper == 0 && !b->parts)
     return true; /* positions, and what is made of them */
-  /* Integers are taken down to leaves: what these may be is said of them. */
+  /* Integers are taken down to leaves, whose possible values are declared. */
   const bool part = leaf_of(b->x, t) != NULL;
   b->has_parts |= part;
   return part && b->parts;
@@ -204,8 +204,8 @@ static bool is_fill(const builder *b, const plc_tuple *t) {
          !rule_tensor_varies(v) && t->place[0].scale == 1 && !plc_has(b->x, &t->place[0], PLC_P);
 }
 
-/* Equal numbers are shards along any axis: which one a reader takes them for is not seen. They are
- * one number, of whatever shape. */
+/* Equal numbers are shards along any axis: which axis a reader takes them for does not show. They
+ * are one number, of any shape. */
 static const rule_term *filled(builder *b, const plc_tuple *t, const rule_tensor *like) {
   const uint64_t key = (uint64_t)t->id << 32 | PLC_RANKS;
   uint32_t i = 0;
@@ -290,7 +290,7 @@ static const rule_term *regrown_of(builder *b, plc_tuple *t, const plc_variant *
   return inner ? put_in(b, call, inner) : NULL;
 }
 
-/* Whether it is the constant that the root has larger, or what that is made of. */
+/* Whether it is the constant that the root has larger, or an operand of that. */
 static bool is_regrown(const builder *b, const plc_tuple *t) {
   if (b->root->regrown == PLC_NONE) return false;
   const plc_tuple *o = b->x->tuple[b->root->arg[b->root->regrown]];

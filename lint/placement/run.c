@@ -82,7 +82,7 @@ static rule_tensor *shuffled(plc *x, rule_tensor *t, const cap_node *n, uint64_t
   return out;
 }
 
-/* Other numbers like these. Masks and what is no parameter and no input stay. Owns. */
+/* Other numbers like these. Masks stay, and leaves that are neither parameters nor inputs. Owns. */
 static rule_tensor *redraw(plc *x, rule_tensor *t, const cap_node *n, uint64_t stream) {
   if (rule_dtype_is_int(t->dtype)) return shuffled(x, t, n, stream);
   double sum = 0, squares = 0, least = 0;
@@ -319,7 +319,7 @@ bool plc_next_guess(plc *x, plc_guess *g, uint32_t which) {
   return more;
 }
 
-/* Whether two placements have the same blocks, whatever is cut. */
+/* Whether two placements have the same blocks, along any dimension. */
 static bool alike(const plc *x, const plc_place *p, const plc_place *q) {
   for (uint32_t a = 0; a < x->mesh.n_axes; a++) {
     const plc_one *o = &p->axis[a], *u = &q->axis[a];

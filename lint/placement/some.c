@@ -39,7 +39,7 @@ static bool is_made_of(const plc *x, const plc_tuple *u, const plc_tuple *t, uin
   return false;
 }
 
-/* Whether ranks that lack `t` go on with `rest` where the others go on with what it led to. */
+/* Whether ranks that lack `t` go on with `rest` where the others go on with a tensor made of it. */
 static bool is_skipped(const plc *x, const plc_tuple *t, const plc_tuple *rest) {
   for (size_t i = 0; i < x->n_tuples; i++) {
     const plc_tuple *m = x->tuple[i];
@@ -131,8 +131,8 @@ bool plc_is_exchanged(const plc *x, const plc_tuple *t) {
 
 /* ---- parts of a sum ---- */
 
-/* Of which tensor each rank takes a part, by its own literals; NULL: of none. `split`: what took it
- * apart before; else `t` itself. */
+/* The tensor of which each rank takes a part, by its own literals; NULL: none. `split`: the step
+ * that split it; else `t` itself. */
 static const plc_tuple *taken_of(const plc *x, const plc_tuple *t, const plc_tuple **split) {
   if (!t->differs || t->n_args != 1 || t->mixed || t->collective || t->leaf) return NULL;
   const plc_tuple *o = x->tuple[t->arg[0]];

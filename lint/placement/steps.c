@@ -292,8 +292,8 @@ static void put_in_order(ordering *o, uint32_t head, program *out) {
   }
 }
 
-/* When ranks meet, they may be at other places of their programs: a collective stands behind what
- * the rank gives to it, for each rank. Those of leaves come first. */
+/* When ranks meet, they may be at other places of their programs: a collective comes after the
+ * tensor that the rank gives to it, for each rank. Those of leaves come first. */
 static program program_of(plc *x, uint32_t rank) {
   const size_t n = x->g->n_nodes;
   program p = {.node = iso_arena_alloc(&x->steps, (n + 1) * sizeof *p.node)};
@@ -317,7 +317,7 @@ static program program_of(plc *x, uint32_t rank) {
   return p;
 }
 
-/* The closest common subsequence of what lies between ends that surely belong together: by[i] is
+/* The closest common subsequence of the steps between ends that surely belong together: by[i] is
  * the place in b of a's i-th, or PLC_NONE. */
 static void align(plc *x, const uint32_t *own, const program *a, const program *b, uint32_t *by) {
   uint32_t lo = 0, tail = 0;

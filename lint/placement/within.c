@@ -36,7 +36,7 @@ static void leave(const plc *x, plc *w) {
   }
 }
 
-/* ---- what is said of it ---- */
+/* ---- its placements ---- */
 
 static plc_place without_axis(const plc_place *p, uint32_t axis) {
   plc_place out = *p;
@@ -45,7 +45,7 @@ static plc_place without_axis(const plc_place *p, uint32_t axis) {
   return out;
 }
 
-/* Whether what is said along the axis says something of how the others cut, too. */
+/* Whether the placement along the axis also determines how other axes cut. */
 static bool is_tied(const plc_place *p, uint32_t axis) {
   if (p->axis[axis].kind == PLC_P) return true; /* a group has no whole */
   for (uint32_t a = 0; a < PLC_AXES; a++)

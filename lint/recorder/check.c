@@ -1,4 +1,4 @@
-/* Where a hang starts, from what the ranks' recorders kept.
+/* Where a hang starts, by the dumps of the ranks' recorders.
  *
  * In each group the collectives of equal number are held against each other, up to the first that a
  * member lacks while others wait in it. A member that lacks it may itself wait in another group:
@@ -74,7 +74,7 @@ static int32_t first_number(dumps *d, const lint_group *g, uint32_t id) {
 
 static lint_kind misfit(const dumps *d, lint_at a, lint_at b) {
   const lint_kind k = lint_collective_misfit(d->c->t, a, b);
-  /* The reduction is not recorded; what stands in its place is the operation's word. */
+  /* The reduction is not recorded; its place holds the operation's word. */
   return k == LINT_REDUCE_MISMATCH ? LINT_COLLECTIVE_MISMATCH : k;
 }
 

@@ -1,5 +1,5 @@
-/* A dump as a pickle. Only what plain values need is read: texts, numbers, lists, tuples, dicts. No
- * opcode names anything to import or to call; any other ends the reading.
+/* A dump as a pickle. Only plain values are read: texts, numbers, lists, tuples, dicts. No opcode
+ * names anything to import or to call; any other ends the reading.
  *
  * Source: CPython, Lib/pickletools.py. */
 #include <errno.h>
@@ -82,7 +82,7 @@ static iso_code read_int(machine *m, size_t bytes, bool is_signed) {
   return push_int(m, is_signed ? (int64_t)(int32_t)v : (int64_t)v);
 }
 
-/* An integer with its length before it; what has more than eight bytes is none of ours. */
+/* An integer with its length before it; one of more than eight bytes is refused. */
 static iso_code read_long(machine *m) {
   uint64_t n, v = 0;
   const unsigned char *b;
@@ -107,7 +107,7 @@ static bool add(value *list, value *x) {
   return true;
 }
 
-/* The items behind the last mark go into what stands before it, or into something new. */
+/* The items after the last mark go into the container before it, or into a new one. */
 static iso_code collect(machine *m, kind k, bool is_new) {
   size_t at = m->n;
   while (at > 0 && m->stack[at - 1]->kind != MARK) at--;
@@ -124,7 +124,7 @@ static iso_code collect(machine *m, kind k, bool is_new) {
   return is_new ? push(m, list) : ISO_OK;
 }
 
-/* The last `n` of the stack: a tuple, or what an APPEND or SETITEM takes. */
+/* The last `n` of the stack: a tuple, or the operands of an APPEND or SETITEM. */
 static iso_code gather(machine *m, size_t n, kind into) {
   if (m->n < n + (into != NONE)) return malformed(m);
   value *list = into == NONE ? make(m, LIST) : m->stack[m->n - n - 1];

@@ -140,7 +140,7 @@ static iso_code add_entry(lint_dump *d, lint_program *p, size_t i) {
 
 /* ---- files ---- */
 
-/* The digits at the end of a file's name, before what follows its last point. */
+/* The digits at the end of a file's name, before its extension. */
 static int64_t rank_of(const char *path) {
   const char *base = strrchr(path, '/');
   base = base ? base + 1 : path;

@@ -371,7 +371,7 @@ uint16_t val_site_needs(const val_site *s, uint16_t *wanted) {
 
 /* ---- how far away ---- */
 
-/* The nearest number of the form k, k + 1/2 to what `x` was at first, or one of its neighbours. */
+/* The number of the form k + shift that is nearest to `x`, or one of its neighbours. */
 static double near_whole(double x, double shift, uint64_t pick) {
   return nearbyint(x - shift) + shift + (double)(pick % 7) - 3;
 }

@@ -1,8 +1,8 @@
 /* Complex numbers that tell branches apart: all quadrants at several scales, arguments past a turn
  * of the exponential, both sides of every axis. On an axis in samples of their own: over the
  * complex numbers there is one zero, and float64's two decide by themselves on which side of a cut
- * a number lies, so that sides that differ there are not refuted. Nor are they tested: what is real
- * has a 0 there. */
+ * a number lies, so that sides that differ there are not refuted. Nor are they tested: real numbers
+ * have a 0 there. */
 #include <math.h>
 
 #include "validate/sample/sample_int.h"

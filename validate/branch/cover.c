@@ -27,8 +27,8 @@ static bool varies(const rule_term *t) {
 }
 
 /* Places in a dimension, as a maximum, a sort or a choice of the largest gives them, or some of
- * these in another layout. They range over that dimension whatever is drawn: a bound past its end
- * is never met, and needs not be. */
+ * these in another layout. They range over that dimension on every draw: a bound past its end is
+ * never met, and need not be. */
 static bool places(const rule_term *t) {
   if (t->kind == RULE_LIST) {
     for (uint32_t i = 0; i < t->n; i++)
@@ -158,7 +158,7 @@ const char *val_cover_gap(const val_cover *left, const val_cover *right, bool ob
   return name ? name : gap_of(right, left, observed);
 }
 
-/* In `outside`, `seen` is what a sample took where rounding hid what came of it. */
+/* In `outside`, `seen` has the branches that a sample took where rounding hid the effect. */
 void val_cover_excuse(val_cover *all, const val_cover *outside) {
   for (size_t i = 0; i < VAL_ZEROS; i++) all->zeros.some[i] |= outside->zeros.some[i];
   for (size_t i = 0; i < all->n; i++) {

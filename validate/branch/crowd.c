@@ -64,7 +64,7 @@ bool val_crowd_fill(const rule *r, const val_domain *domain, unsigned turn, iso_
     if (r->var[v].kind == 'b') any |= crowd_truth(turn, bind[v]);
     if (r->var[v].kind != 'i' || bind[v]->numel == 0) continue;
     val_variable_range(r, v, &domain[v], bind[v]->dtype, &low, &high);
-    /* Of what has no end there are small ones and large ones elsewhere. */
+    /* Where a range has no end, other samples have small and large numbers. */
     if (!(high > low) || high - low > 0x1p40) low = -3, high = 9;
     if (!(base >= low && base < high)) base = any_of(rng, low, high);
     crowd_integers(turn, low, high, base, rng, bind[v]);

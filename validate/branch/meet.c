@@ -56,7 +56,7 @@ static void numbers(const rule_term *t, double *out, size_t *n) {
 }
 
 /* Numbers that may answer the comparisons in different ways: their literals, the numbers beside
- * these, and what one sum, product or quotient of two makes, of either sign. */
+ * these, and a sum, product or quotient of two of these, of either sign. */
 static size_t candidates(const conditions *c, uint32_t var, double low, double high, bool whole,
                          double *out) {
   double lit[NUMBERS], all[CANDIDATES];

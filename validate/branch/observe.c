@@ -1,8 +1,8 @@
-/* Whether what an operator chose shows in what its side of a rule gives. The side is evaluated
- * again with that operator's result made otherwise where it took the branch: all such elements at
- * once, which is what an operator with the other convention there would have given (a mutant, as
- * mutation testing has it: DeMillo, Lipton and Sayward, 1978). Where nothing moves, agreeing shows
- * nothing of the branch. */
+/* Whether an operator's choice shows in the value of its side of a rule. The side is evaluated
+ * again with the other choice wherever the operator took the branch, in all such elements at once:
+ * the result of an operator with the other convention (a mutant of mutation testing: DeMillo,
+ * Lipton and Sayward, 1978). Where the value does not move, agreement shows nothing of the
+ * branch. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Operators that find places in a row by comparing its numbers. Where numbers are equal they jump:
  * another place would have done as well. Some say which one they take (the first, or in the order
  * that was there), and there a tie tells two of them apart as any other sample does. The others
- * leave it open, and what they do with a tie shows nothing. */
+ * leave it open, and their choice in a tie shows nothing. */
 #include <math.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Interval arithmetic over the operators of a term, with ends that are reached or not. It shows
- * that a bound never binds: a count is at most the number of what is counted, a softmax lies
- * between 0 and 1. Ends are computed without rounding, or moved outwards; what is not known here
- * may be any number. */
+ * that a bound never binds: a count is at most the number of elements counted, a softmax lies
+ * between 0 and 1. Ends are computed without rounding, or moved outwards; an operator that is not
+ * defined here may give any number. */
 #include "validate/branch/range.h"
 #include "validate/branch/choice_int.h"
 
@@ -250,7 +250,7 @@ static bool of_branches(const question *q, const char *name, val_range *r) {
   return true;
 }
 
-/* Casts to floats are none; to integers they cut, and keep what fits.
+/* Casts to floats change no number; casts to integers cut digits off, and keep numbers that fit.
  * operator: the range of each is defined here. */
 static bool of_cast(const question *q, const char *name, val_range *r) {
   val_range a;

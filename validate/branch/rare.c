@@ -1,5 +1,5 @@
-/* Samples of what chance does not bring about: conditions that hold together, integers that crowd,
- * values on the far side of a fill. */
+/* Samples of events that chance does not bring about: conditions that hold together, integers that
+ * crowd, values on the far side of a fill. */
 #include "validate/branch/meet_int.h"
 
 #include <stdlib.h>
@@ -77,7 +77,8 @@ static iso_code each(rare *s, unsigned share, iso_error *err) {
 }
 
 /* Around each literal, with masks of all kinds. Twice, where there are conditions: numbers that
- * these read are then those of their pools, so that what they choose competes with the literal. */
+ * conditions read then come from their pools, so that the chosen values compete with the
+ * literal. */
 static iso_code fill(rare *s, unsigned share, iso_error *err) {
   double l[VAL_FILLS];
   const size_t n = val_fill_literals(s->r, l);

@@ -1,6 +1,6 @@
 /* Samples made for the branches that none has shown yet: other samples of the rule, with one
- * variable moved until an operator takes the branch (solve.c). Several for each, since what one
- * sample hides (a factor that is 0, a mask) another one may not. */
+ * variable moved until an operator takes the branch (solve.c). Several for each, since one sample
+ * may hide (by a factor that is 0, by a mask) what another one shows. */
 #include <stdlib.h>
 
 #include "validate/branch/choice_int.h"
@@ -59,7 +59,7 @@ static iso_code choose_element(seek *s, int side, const val_covered *op, int64_t
   return c;
 }
 
-/* `any`: also where nothing shows what the call does in the sample that is changed. */
+/* `any`: also where the call's result does not show in the sample that is changed. */
 static iso_code one(seek *s, int side, const val_covered *op, uint16_t bit, bool any,
                     iso_error *err) {
   val_root root = {.found = false};

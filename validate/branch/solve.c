@@ -56,7 +56,7 @@ static void look(void *ctx, const rule_term *call, rule_tensor *const *bind, siz
   l->operand = s.aligned ? val_operand(&s.o, 0, l->element) : 0;
 }
 
-/* Run the call on what is bound now. */
+/* Runs the call on the present bindings. */
 static iso_code run(line *l, iso_error *err) {
   const val_tap tap = {l->term, look, l};
   val_probe p = {.tap = &tap};
@@ -129,8 +129,8 @@ static size_t grid_of_floats(iso_rng *rng, double *t) {
   return n;
 }
 
-/* The ends, the small ones, what stands in the rule and what sums and quotients of that give, from
- * the value that the element has. */
+/* The ends, small numbers, the rule's literals and their sums and quotients, as steps from the
+ * value that the element has. */
 static size_t grid_of_integers(const line *l, iso_rng *rng, double from, double *t) {
   double lit[MAX_LITERALS];
   size_t n = 0, m = 0;
@@ -304,7 +304,7 @@ static iso_code search(line *l, const val_domain *domain, iso_rng *rng, val_root
   if (!choose_variable(l, domain, rng)) return ISO_OK;
   iso_code c = run(l, err); /* how many elements there are */
   if (c || l->element >= l->numel) return c;
-  /* The same number on both sides, whatever it is, is no edge that was met. */
+  /* One number on both sides is no edge that was met. */
   if (l->bit == VAL_MEET && l->distance == 0) return c;
   rule_tensor *x = l->bind[l->var];
   if ((c = rule_tensor_new(x->dtype, &x->shape, &l->base, err))) return c;

@@ -1,6 +1,6 @@
-/* Whether conditions that an operator brings together were seen in all four cases. Of two that are
- * each met alone, the samples show nothing of what both together do. A case that cannot be is
- * proved not to be. */
+/* Whether conditions that an operator brings together were seen in all four cases. Samples in which
+ * each of two is met alone show nothing of both together. An impossible case is proved to be
+ * impossible. */
 #include "validate/branch/meet_int.h"
 
 #include <string.h>
@@ -174,8 +174,7 @@ iso_code val_pairs_note(val_engine *e, val_pair *pair, size_t n, rule_tensor *co
   return c;
 }
 
-/* Whether the case is proved to be nowhere.
- * operator: what is never true is written with these. */
+/* Whether the case is proved to be impossible. operator: the condition is written with these. */
 static iso_code impossible(val_engine *e, const rule *r, const val_pair *p, int which, bool *yes,
                            iso_error *err) {
   iso_arena a = {0};

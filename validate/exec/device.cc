@@ -135,7 +135,7 @@ void rethrow_failure(const std::exception &e) {
                       has(e, "CUDA out of memory") || has(e, "CUBLAS_STATUS_ALLOC_FAILED") ||
                       has(e, "CUDNN_STATUS_ALLOC_FAILED");
   if (memory) throw Failed{true, "the GPU's memory ran out"};
-  /* Kernels report late: what was lost by an earlier call shows here, and in all that follow. */
+  /* Kernels report late: the failure of an earlier call shows here, and in all later ones. */
   if (has(e, "CUDA error") || has(e, "CUBLAS_STATUS_") || has(e, "CUDNN_STATUS_"))
     throw Failed{false, std::string("the GPU failed: ") + words_of(e)};
 }

@@ -3,7 +3,7 @@
  * Nothing is loaded before the first call. The shim is looked for in $ISOMER_SHIM_DIR if that is
  * set, else beside the program and in the folders above it (tests lie below the build folder).
  * Users' libraries run constructors when they are opened, and a second definition of an operator
- * aborts there: a child process opens them first, so that what dies is the child.
+ * aborts there: a child process opens them first, so that only the child dies.
  *
  * A term is evaluated bottom-up, each shared subterm (same pointer) once; calls go to the shim
  * flat, with literals and variables only. */
@@ -201,7 +201,7 @@ static iso_code open_shim(val_engine *e, const shim_api **out, iso_error *err) {
     return iso_fail(err, ISO_UNSUPPORTED, "%s cannot be read", path);
   /* Global: users' libraries need not name libtorch. Lazy: of libtorch's 43,000 functions few are
    * called, and binding all took a twentieth of a comparison; the shim itself is linked to be bound
-   * at once, so that what another version lacks is said here. */
+   * at once, so that a function that another version lacks is reported here. */
   void *lib = dlopen(path, RTLD_LAZY | RTLD_GLOBAL);
   if (lib == NULL)
     return iso_fail(err, ISO_UNSUPPORTED, "libtorch cannot be loaded: %s", dlerror());

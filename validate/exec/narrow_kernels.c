@@ -61,7 +61,7 @@ static iso_code shake(const rule *r, rule_tensor *const *bind, double by, iso_rn
   return ISO_OK;
 }
 
-/* How far the results move with the variables: what a kernel that rounds them may make of it. */
+/* How far the results move with the variables, as a kernel that rounds them may move them. */
 static iso_code conditioning(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng,
                              const val_trial *t, double *move, iso_error *err) {
   const double by = rounding * t->coarse;

@@ -3,11 +3,11 @@
  * One call: the schema is found in the dispatcher, each argument is converted by the schema's real
  * type, and the kernel runs boxed. Inputs are views of the caller's bytes; a result that shares
  * storage with an input holds a reference to that input's rule_tensor, so a view may outlive its
- * base. Nothing is ever written through an input: what an operator writes to is cloned first, and
- * handed back behind its own results.
+ * base. Nothing is ever written through an input: an operand that an operator writes is cloned
+ * first, and returned after its own results.
  *
- * Invariants: no C++ exception leaves this file; the default dtype is what it was before a call;
- * one thread computes, so that equal calls give equal bits. Plain dispatcher headers only:
+ * Invariants: no C++ exception leaves this file; the default dtype is restored after a call; one
+ * thread computes, so that equal calls give equal bits. Plain dispatcher headers only:
  * torch/torch.h costs three times the compile time. */
 #include <ATen/Parallel.h>
 #include <ATen/ScalarOps.h>
@@ -379,8 +379,8 @@ void refuse_bit_views(const Call &c) {
          "reinterprets the bits of floating point numbers, which float64 does not keep");
 }
 
-/* Casts between floating dtypes are identities; what a cast of integers loses is part of the
- * function. */
+/* Casts between floating dtypes are identities; digits that a cast of integers loses are part of
+ * the function. */
 bool casts_integers(const Call &c) {
   static const char *const casts[] = {"aten::to.dtype", "aten::to.dtype_layout", "aten::to.device",
                                       "aten::_to_copy", "prims::convert_element_type"};
@@ -425,8 +425,9 @@ struct DefaultDtype {
   ~DefaultDtype() { c10::set_default_dtype(before); }
 };
 
-/* Attention whose fused kernel scales what a causal mask hid: with a scale that is not positive
- * minus infinity becomes infinity, or NaN. The reference for float64 is what the operator means. */
+/* Attention whose fused kernel scales scores after a causal mask hid some: a scale that is not
+ * positive makes minus infinity infinity, or NaN. The float64 reference is the operator's
+ * meaning. */
 bool scales_masked(const Call &c, const c10::FunctionSchema &schema,
                    const torch::jit::Stack &stack) {
   if (!c.float64 || schema.name() != "aten::scaled_dot_product_attention") return false;
@@ -493,8 +494,8 @@ std::vector<at::Tensor> run_there(const c10::OperatorHandle &op, const Call &c) 
   return out;
 }
 
-/* Where the device's memory has no room, once more without what is kept there; where the device has
- * no kernel, on the CPU. Results are there, with a copy on the device; one not wanted is empty. */
+/* Where the device's memory has no room, once more without the copies there; where it has no
+ * kernel, on the CPU. Results are there, with a copy on the device; unwanted ones are empty. */
 iso_code run(const c10::OperatorHandle &op, Call &c, rule_tensor **out, size_t cap, size_t *done) {
   for (bool again = false;; again = true) {
     try {

@@ -190,7 +190,7 @@ static const char *segments(const rule_term *call, rule_tensor *const *bind) {
   return NULL;
 }
 
-/* operator: the kernels that ask nothing; what each would have to ask stands above. */
+/* operator: the kernels that check nothing; the check that each would need is above. */
 const char *val_unfit(const rule_term *call, rule_tensor *const *bind) {
   static const struct {
     const char *op;

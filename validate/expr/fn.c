@@ -285,7 +285,7 @@ static sx max_flat(sc *c, sx a, sx b) {
   qsort(w, n, sizeof *w, by_id);
   for (size_t i = 0; i < n; i++)
     if (m == 0 || w[m - 1] != w[i]) w[m++] = w[i];
-  /* One of two constants goes; so does what is known to be the smaller. */
+  /* One of two constants goes; so does an operand known to be the smaller. */
   for (size_t i = 0; i < m; i++)
     for (size_t k = 0; k < m; k++) {
       if (i == k) continue;

@@ -1,6 +1,5 @@
-/* The largest over an index: ranges are cut as for sums, factors that are not negative stand
- * outside, and what rises or falls with something simpler is taken at that one's largest or least.
- */
+/* The largest over an index: ranges are cut as for sums, factors that are not negative move
+ * outside, and a monotone function is taken at its argument's largest or least. */
 #include <math.h>
 
 #include "validate/expr/expr_int.h"
@@ -23,8 +22,8 @@ static sx top_ite(sc *c, sx k, sx body) {
   return sx_close_block(c, X_TOP, body, &k, 1);
 }
 
-/* The largest (`least`: the least) over k of what rises or falls with something simpler: f at that
- * one's. 0: nothing of the kind. */
+/* The largest (`least`: the least) over k of a monotone function f: f at its argument's. 0: x is
+ * none. */
 static sx top_within(sc *c, sx k, sx x, bool least) {
   uint32_t q, e;
   sx m, b;

@@ -1,5 +1,5 @@
-/* Expressions are hash-consed: equal structures are one node. A node knows from its children what
- * is known of its value, its hash, and which symbols can be in it. */
+/* Expressions are hash-consed: equal structures are one node. A node derives from its children the
+ * facts about its value, its hash, and which symbols can be in it. */
 #include <stdlib.h>
 #include <string.h>
 

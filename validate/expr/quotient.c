@@ -12,7 +12,7 @@ static sx constant_term(sc *c, sx p) {
   return c->zero;
 }
 
-/* How often a number d goes into the constant of r: what is left of it is in [0, d). */
+/* How often a number d goes into the constant of r: the remainder is in [0, d). */
 static sx constant_beyond(sc *c, sx r, sx d) {
   int64_t k, n;
   if (!sx_is_int(c, d, &n) || n <= 0 || !sx_is_int(c, constant_term(c, r), &k)) return c->zero;

@@ -167,8 +167,8 @@ static sx negative(sc *c, sx p) {
 
 static sx is_zero(sc *c, sx p);
 
-/* p = 0 for what is a product, also after what its terms share is taken out: one of the factors is.
- * 0: no such thing. */
+/* p = 0 for a product, also one with the common factors of its terms taken out: one of the factors
+ * is. 0: no such thing. */
 static sx zero_factor(sc *c, sx p) {
   uint32_t q, e;
   sx m = p, b, r = c->no, rest = c->one;

@@ -1,5 +1,5 @@
-/* Substitution, and binders opened. Each expression is rewritten once; what a substitution cannot
- * touch is told by its bloom filter and stays. */
+/* Substitution, and binders opened. Each expression is rewritten once; one that a substitution
+ * cannot touch is known by its bloom filter and stays. */
 #include <stdlib.h>
 #include <string.h>
 

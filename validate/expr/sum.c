@@ -1,5 +1,5 @@
-/* Sums and products over an index. A sum is linear, factors that do not depend on the index stand
- * outside, nested sums are one block split into what is connected, and ranges are cut where a
+/* Sums and products over an index. A sum is linear, factors that do not depend on the index move
+ * outside, nested sums are one block split into connected parts, and ranges are cut where a
  * condition on the index changes. */
 #include "validate/expr/expr_int.h"
 

@@ -1,11 +1,11 @@
 /* Integers of 64 bits and of fewer, which wrap.
  *
- * An operator's result is its whole number modulo 2^64, or 2^32 and so on as its dtype is. That
- * stands as F_WRAP of the whole number, or another function for each narrower dtype, of which no
- * more is known than that equal numbers give equal results in its range; where the number surely
- * fits it is the number itself. Sums and products do not see that what they are given was wrapped
- * before, in as many bits or more, so that wrap(wrap(x + 5) - 5) is x. A comparison, a quotient, a
- * place in a table do, and so does what is wider. */
+ * An operator's result is its whole number modulo 2^64, or 2^32 and so on as its dtype is. It is
+ * written F_WRAP of the whole number, or another function for each narrower dtype. All that is
+ * known of these is that equal numbers give equal results in the range; where the number surely
+ * fits, the result is the number itself. Sums and products do not see that their operands were
+ * wrapped before, in as many bits or more, so that wrap(wrap(x + 5) - 5) is x. A comparison, a
+ * quotient, a place in a table do, and so does an operator on more bits. */
 #include <math.h>
 
 #include "validate/expr/expr_int.h"
@@ -77,7 +77,7 @@ static bool is_machine_integer(const sc *c, sx x, rule_dtype d) {
 
 /* ---- how large ---- */
 
-/* A size, an index, or what was derived of these alone: no attribute, of which nothing is known. */
+/* A size, an index, or a symbol derived of these alone: no attribute, of which nothing is known. */
 static bool is_size(const sc *c, sx x) {
   uint32_t q, e;
   sx m, b;
@@ -276,7 +276,8 @@ static sx wrap_end(sc *c, sx x, const void *ctx) {
   const sx y = strip(c, x, of_type[d].bits, 0);
   if (sx_top_guard(c, y)) return sx_wrap(c, y, d);
   const bool in_range = fits(c, y, d);
-  /* Few bits are chosen for how they wrap, and a cast to them for what it cuts off. */
+  /* Programs choose few bits for how they wrap, and a cast to them for the bits that it cuts
+   * off. */
   const bool whole = c->reading.whole && d == RULE_I64;
   if (whole && !c->fault.failed && !in_range) c->reading.whole_used = true;
   return c->fault.failed || whole || in_range ? y

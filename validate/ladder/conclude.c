@@ -1,4 +1,4 @@
-/* A verdict from what the samples showed and from the proof, with its reason. */
+/* The verdict from samples and proof, with its reason. */
 #include <stdio.h>
 #include <string.h>
 

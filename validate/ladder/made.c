@@ -1,4 +1,4 @@
-/* Samples made for what nothing has shown: a jump met on purpose, rare conditions together. */
+/* Samples made for events that none has shown: a jump met on purpose, rare conditions together. */
 #include "validate/ladder/ladder.h"
 
 static val_shown shown(const rule *r, rule_tensor *const *bind, int side,
@@ -56,8 +56,8 @@ static iso_code note_met(val_ladder *l, const rule *r, rule_tensor **bind, const
   const val_made of = {made->side, o, made->bit, made->root};
   const uint16_t bit = made->bit;
   bool yes = false;
-  /* Where rounding hides what comes of it, the sides mostly did differ; where they agree all the
-   * same, two jumps may have been met at once that make up for one another. */
+  /* Where rounding hides the effect, the sides mostly did differ; where they agree all the same,
+   * two jumps may have been met at once that make up for one another. */
   if (bit == VAL_MEET && (t->outcome == VAL_BLIND || t->unmet)) o->n_hidden++;
   if (bit == VAL_MEET && o->n_hidden > o->n_met) o->seen &= (uint16_t)~bit;
   if (t->outcome != VAL_AGREE || t->unmet || (bit != VAL_MEET && (o->seen & bit))) return ISO_OK;

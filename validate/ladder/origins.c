@@ -1,6 +1,6 @@
-/* Where a rule's parts stop being numbers: a divisor that may be 0, the root of what may be
- * negative. A proof cancels such a part, and samples say whether the sides part there only if one
- * of them came upon it. By chance none has a sum that is 1. */
+/* Where a rule's parts stop being numbers: a divisor that may be 0, the root of a number that may
+ * be negative. A proof cancels such a part, and samples tell whether the sides differ there only if
+ * one of them meets it. By chance none has a sum that is 1. */
 #include <math.h>
 
 #include "validate/ladder/ladder.h"

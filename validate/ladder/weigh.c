@@ -1,4 +1,5 @@
-/* Samples weighed: which kind is drawn, what one shows, whether it is a counterexample. */
+/* Samples weighed: which kind is drawn, which branches one shows, whether it is a
+ * counterexample. */
 #include <math.h>
 #include <stdio.h>
 
@@ -23,7 +24,7 @@ static void describe(const val_trial *t, unsigned k, rule_verdict *out) {
 static iso_code note_cover(val_ladder *l, const rule *r, rule_tensor *const *bind, val_trial *t,
                            iso_error *err) {
   iso_code c = ISO_OK;
-  /* A rule of a file says nothing of where a side is undefined: what is taken only there needs no
+  /* A rule of a file makes no claim where a side is undefined: a branch taken only there needs no
    * sample. */
   val_cover *const all = t->outcome == VAL_AGREE ? l->cover : l->undefined;
   if (t->outcome != VAL_AGREE && t->outcome != VAL_OUTSIDE && t->outcome != VAL_BLIND)

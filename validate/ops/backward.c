@@ -90,8 +90,9 @@ static sx summed(sc *c, const pt_tensor *x, sx *at, uint32_t from, uint32_t to,
   return v;
 }
 
-/* in[0] the gradient times the weight, in[1] what was normalised, in[2] the reciprocal deviation,
- * k[0] the dimensions in front of those that a mean is over, p[0] the elements of a mean. */
+/* in[0] the gradient times the weight, in[1] the tensor that was normalised, in[2] the reciprocal
+ * deviation, k[0] the dimensions in front of those that a mean is over, p[0] the elements of a
+ * mean. */
 static sx norm_input_elem(sc *c, const pt_tensor *t, const sx *idx) {
   sx at[RULE_MAX_RANK], front[RULE_MAX_RANK];
   const uint32_t from = (uint32_t)t->k[0];
@@ -209,7 +210,7 @@ static const pt_value *define_layer_norm(pt_args *a, int which) {
 /* ---- attention ---- */
 
 /* in[0] scores, in[1] the logarithms of the sums of their exponentials, k[0] whether they are
- * causal: what each value weighs. */
+ * causal: the weight of each value. */
 static sx weight_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const sx v = sx_exp(c, sx_sub(c, pt_at(c, t->in[0], idx), pt_at(c, t->in[1], idx)));
   return t->k[0] ? sx_ite(c, sx_le(c, idx[t->rank - 1], idx[t->rank - 2]), v, c->zero) : v;
@@ -350,8 +351,8 @@ static sx inverse_or_none(sc *c, sx x, const void *ctx) {
   return x == c->zero ? x : sx_inv(c, x);
 }
 
-/* in[0] the gradient of the loss, in[1] classes, in[2] weights of classes or NULL, in[3] what a
- * mean was divided by or NULL; p[0] the class that is left out. */
+/* in[0] the gradient of the loss, in[1] classes, in[2] weights of classes or NULL, in[3] the
+ * divisor of a mean or NULL; p[0] the class that is left out. */
 static sx nll_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const sx row = idx[0], k = t->rank > 1 ? idx[1] : idx[0];
   const sx label = pt_at(c, t->in[1], t->rank > 1 ? &row : NULL);

@@ -458,8 +458,8 @@ static sx put_in_row(sc *c, const pt_tensor *t, const sx *idx, uint32_t row, sx 
   return sx_ite(c, here, t->which ? sx_add(c, old, put) : put, old);
 }
 
-/* in[0] but, where the integers of list[0 .. n_list) name the first indices, what in[1] has there;
- * or with it added (`which`). k[0]: the rank of those integers. */
+/* in[0], with in[1]'s elements where the integers of list[0 .. n_list) name the first indices; or
+ * with these added (`which`). k[0]: the rank of those integers. */
 static sx put_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const uint32_t rank = (uint32_t)t->k[0], n = (uint32_t)t->n_list;
   sx at[2 * RULE_MAX_RANK], here = c->yes;

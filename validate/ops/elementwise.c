@@ -168,9 +168,9 @@ static sx xor (sc * c, sx x, sx y) { return sx_ite(c, x, sx_not(c, y), y); }
     static sx power(sc *c, sx x, sx y) {
   uint32_t q;
   if (sx_is_q(c, y, &q)) return sx_pow(c, x, q);
-  /* A positive constant or what is known to be positive: e^(y log x). */
+  /* A positive constant, or a number known to be positive: e^(y log x). */
   if (!sx_top_guard(c, x) && sc_has(c, x, S_POS)) return sx_exp(c, sx_mul(c, y, sx_log(c, x)));
-  /* Of a root: where it is defined what is under it is not negative. */
+  /* Of a root: where it is defined its operand is not negative. */
   sx m, b;
   uint32_t e;
   if (!sx_top_guard(c, x) && sx_terms(c, x) == 1 && !sx_top_guard(c, y)) {

@@ -15,8 +15,8 @@ static sx class_of(sc *c, const pt_tensor *t, const sx *sample, sx *ignored) {
   return k;
 }
 
-/* A place in in[0] and in[1]'s rows of class k: classes are dimension 1 of what has samples, else
- * the only one. */
+/* A place in in[0] and in[1]'s rows of class k: classes are dimension 1 of a tensor with samples,
+ * else the only one. */
 static void at_class(const pt_tensor *t, const sx *sample, sx k, sx *at) {
   const uint32_t d = t->in[0]->rank > 1;
   for (uint32_t i = 0; i < t->in[0]->rank; i++) at[i] = i == d ? k : sample[i < d ? i : i - 1];
@@ -104,7 +104,7 @@ static bool losses_fit(pt_args *a, const pt_tensor *x, const pt_tensor *y, const
          (w->rank == 1 && !w->lead && w->kind == 'f' && sc_require_eq(c, w->dim[0], x->dim[d]));
 }
 
-/* Of log probabilities x. `share` (may be NULL): what a mean divides by, summed. */
+/* Of log probabilities x. `share` (may be NULL): the weights, by whose sum a mean divides. */
 static const pt_tensor *loss(pt_args *a, const pt_tensor *x, const pt_tensor *y, bool probabilities,
                              sx smoothing, int64_t reduction, const pt_tensor **share) {
   sc *c = a->c;
@@ -184,9 +184,9 @@ static const pt_value *define_cross_entropy(pt_args *a, int which) {
 
 /* ---- rows and elements in places ---- */
 
-/* in[0] but, where in[1] names the place, what in[2] has for it, or the number p[0] where there is
- * no in[2]: elements (SCATTER, an index for each) or rows. Where several name one they would have
- * to agree: of in[2] it is told of places that are named once. */
+/* in[0], with in[2]'s elements at the places that in[1] names, or the number p[0] where there is no
+ * in[2]: elements (SCATTER, an index for each) or rows. Several that name one place would have to
+ * agree: in[2] is used only at places that are named once. */
 enum { SCATTER, COPY, FILL };
 
 /* Whether places[k] differ for all k: those of a row's ranks do. */

@@ -400,7 +400,7 @@ static sx pool_elem(sc *c, const pt_tensor *t, const sx *idx) {
 
 static sx one_of(sc *c, sx x) { return (void)x, c->one; }
 
-/* x, framed, in windows; `share`: what an average's sum is multiplied by. */
+/* x, framed, in windows; `share`: the factor of an average's sum. */
 static const pt_tensor *pooled(sc *c, const pt_tensor *x, const window *w, int kind, sx share,
                                const sx *out) {
   pt_tensor *t = x ? pt_like(c, x, 'f', pool_elem) : NULL;

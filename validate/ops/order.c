@@ -1,11 +1,11 @@
 /* Definitions for the symbolic prover: places in an order (topk, sort, argmax).
  *
  * Where the k-th largest element of a row stands is an unknown function of k and of the row
- * (X_ROW), and its value is the row's element there. A row stands for its order alone: what
- * increases strictly in the element, the same way for the whole row, is taken off (a positive
- * factor, a term, a logarithm, an exponential), so that a softmax has its scores' order. Of
- * elements that are equal it is left open which comes first (assumption `ties`); what reads a row
- * from its end is taken for the same only where the operators leave it open, too. */
+ * (X_ROW), and its value is the row's element there. A row stands for its order alone: a function
+ * that increases strictly in the element, the same for the whole row, is taken off (a positive
+ * factor, a summand, a logarithm, an exponential), so that a softmax has its scores' order. Which
+ * of equal elements comes first is left open (assumption `ties`). A place read from the end of a
+ * row is the same only where the operators leave ties open, too. */
 #include <string.h>
 
 #include "validate/ops/ops.h"
@@ -134,9 +134,9 @@ void sx_over_places(sc *c, sx k, sx *body) {
     *body = sx_subst(c, by_place, &(sx_map){at, k}, 1);
 }
 
-/* The place of that rank among `body` over k. Of a row and its negative one stands for both: what
- * falls is read from the end. `in_order`: not where the operator says which of equal elements comes
- * first. From the end it is another one. */
+/* The place of that rank among `body` over k. Of a row and its negative, one stands for both: the
+ * falling one is read from the end. `in_order`: not so, since the operator says which of equal
+ * elements comes first, and from the end it is another one. */
 static sx place_among(sc *c, sx k, sx rank, sx n, sx body, bool in_order) {
   if (k == c->zero) return c->zero;
   body = simplest(c, k, body);
@@ -205,8 +205,8 @@ static const pt_value *define_order(pt_args *a, int which) {
     const sx k = pt_arg_size(a, "k", 1);
     if (!sc_require(c, sx_le(c, c->zero, k)) || !sc_require(c, sx_le(c, k, x->dim[d]))) return NULL;
     if (!pt_arg_flag(a, "sorted", true)) {
-      /* Any order is allowed. One of two is the largest in libtorch: it is what partitioning at the
-       * last leaves. */
+      /* Any order is allowed. Of two, libtorch takes the largest, which its partitioning
+       * leaves at the end. */
       int64_t n;
       if (!pt_int(c, k, &n) || n > 2) {
         sc_fail(c, "a topk in no order");

@@ -1,6 +1,6 @@
 /* Operators that take rows of a table by an index: embedding, gather, index_select, index, one_hot.
- * Each says in which range its index lies (pt_bound_index): from that come what a proof knows of
- * the index and how samples of it are drawn. */
+ * Each says in which range its index lies (pt_bound_index): proofs take the index's bounds from
+ * that, and samples its range. */
 #include <stdio.h>
 #include <string.h>
 #include "validate/ops/ops.h"

@@ -1,5 +1,5 @@
-/* Definitions for the symbolic prover: transposed convolution, and padding that repeats what is
- * there. */
+/* Definitions for the symbolic prover: transposed convolution, and padding that repeats
+ * elements. */
 #include <string.h>
 
 #include "validate/ops/ops.h"
@@ -38,7 +38,7 @@ static const pt_tensor *mirrored(sc *c, const pt_tensor *x, uint32_t d, const sx
   return sc_require(c, sx_le(c, c->one, t->dim[d])) ? t : NULL;
 }
 
-/* Around, what is cut off on one side is not what comes again on the other. */
+/* In circular padding, the elements cut off on one side are not those repeated on the other. */
 static const pt_tensor *around(sc *c, const pt_tensor *x, uint32_t d, const sx *pad) {
   sx cut[2], add[2];
   for (int k = 0; k < 2; k++) {

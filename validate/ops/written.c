@@ -3,7 +3,7 @@
  * in the term. They are of floating tensors, indices aside.
  *
  * In a text, `$name` is the operator's argument of that name; calls are in the rule language, their
- * arguments in the schema's order (keyword-only ones too) and what is left out at its default. */
+ * arguments in the schema's order (keyword-only ones too) and omitted ones at their defaults. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -466,7 +466,7 @@ static bool holds(pt_args *a, const written *w) {
   return true;
 }
 
-/* Floating tensors but for what is called an index. */
+/* Whether all tensors are floating, except arguments called an index. */
 static bool fits(pt_args *a, const written *w) {
   const pt_tensor *first = NULL;
   for (size_t i = 0; i < a->schema->n_args; i++) {

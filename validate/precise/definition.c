@@ -1,6 +1,6 @@
 /* Operators by the prover's definitions of them, in intervals: element by element, as the
- * definition says it and not in its normal form. So whatever a proof may speak of is evaluated too,
- * and what has a shorter way of its own (ops.c) does not need one.
+ * definition says it and not in its normal form. So every term of a proof can be evaluated too, and
+ * operators need no code of their own here, unless for a shorter way (ops.c).
  * tests/validate/test_precise.c holds every definition against libtorch. */
 #include "validate/precise/precise_int.h"
 

@@ -1,5 +1,5 @@
-/* Functions of intervals, with outward rounding. Those that grow are taken at both ends; what is
- * not monotone is widened by its slope. Operators find theirs by name. */
+/* Functions of intervals, with outward rounding. Monotone ones are taken at both ends; the others
+ * are widened by their slope. Operators find theirs by name. */
 #include "validate/precise/precise_int.h"
 
 #ifdef VAL_HAS_MPFR
@@ -49,7 +49,8 @@ void vn_log(vp *v, vn *r, const vn *a) { grow_log(v, r, a); }
 void vn_tanh(vp *v, vn *r, const vn *a) { grow_tanh(v, r, a); }
 void vn_erf(vp *v, vn *r, const vn *a) { grow_erf(v, r, a); }
 
-/* A rule speaks of where it is defined: what may be less than 0 by rounding alone is not. */
+/* A rule makes a claim only where it is defined: an operand that may be below 0 only by rounding is
+ * not. */
 void vn_sqrt(vp *v, vn *r, const vn *a) {
   if (mpfr_sgn(&a->lo) < 0) mpfr_set_zero(&r->lo, 1);
   else mpfr_sqrt(&r->lo, &a->lo, MPFR_RNDD);
@@ -106,7 +107,7 @@ static void erf_inverse(vp *v, mpfr_ptr x, mpfr_srcptr y) {
   }
 }
 
-/* One bound: moved outwards by some units, and held against what its error function is. */
+/* One bound: moved outwards by some units, and checked against its error function. */
 static void erfinv_bound(vp *v, mpfr_ptr r, mpfr_srcptr y, bool below) {
   enum { UNITS = 64 };
   __mpfr_struct *f = &v->tmp[6].lo;

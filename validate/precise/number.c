@@ -1,5 +1,5 @@
-/* Intervals with outward rounding. Functions that grow are taken at both ends; what is not monotone
- * is widened by its slope. */
+/* Intervals with outward rounding. Monotone functions are taken at both ends; the others are
+ * widened by their slope. */
 #include "validate/precise/precise_int.h"
 
 #ifdef VAL_HAS_MPFR

@@ -1,8 +1,7 @@
 /* Terms at one sample, in intervals (precise_int.h).
  *
- * Operators that only move numbers are run by libtorch on numbers that say where each stood; what
- * libtorch does to integers and booleans it does here too. The rest is computed element by element.
- */
+ * Operators that only move numbers are run by libtorch on the elements' places; calls on integers
+ * and booleans are run by libtorch, too. The rest is computed element by element. */
 #include "validate/precise/precise_int.h"
 #include "rules/operators.h"
 
@@ -68,7 +67,7 @@ vp_tensor *vp_new(vp *v, rule_dtype d, const rule_shape *shape) {
   return t;
 }
 
-/* ---- what a tensor of the program is, and back ---- */
+/* ---- tensors of the program, and back ---- */
 
 const vp_tensor *vp_given(vp *v, rule_tensor *x) {
   vp_tensor *t = vp_take(v, sizeof *t);
@@ -219,7 +218,7 @@ static bool one_of(const char *name, const char *const *list, size_t n) {
   return false;
 }
 
-/* Several numbers written to one place are added up; some paddings leave what is there. */
+/* Several numbers written to one place are added up; some paddings keep the elements there. */
 static bool not_by_places(vp *v, const rule_term *call) {
   const vp_call k = {.call = call,
                      .schema = rule_schemas_find(val_engine_schemas(v->e), call->u.s)};

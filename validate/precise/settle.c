@@ -27,7 +27,7 @@ static bool masked(const rule *r, rule_tensor *const *bind) {
 }
 
 /* Whether a sample has a number other than 0: where all are 0, products, powers of 1 and the like
- * agree whatever stands beside them. */
+ * agree for any other factors. */
 static bool nonzero(const rule *r, rule_tensor *const *bind) {
   bool any_float = false;
   for (uint32_t v = 0; v < r->n_vars; v++) {
@@ -58,7 +58,7 @@ static iso_code losses_differ(val_engine *e, const rule *r, rule_tensor *const *
   return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
 }
 
-/* Without many digits: what a sample shows counts where no side lost what the other did not. */
+/* Without many digits: a sample counts where no side lost an operand that the other did not. */
 static iso_code by_losses(val_engine *e, const rule *r, rule_tensor *const *bind, val_trial *t,
                           iso_error *err) {
   bool apart, known;

@@ -257,8 +257,8 @@ static bool by_literals(const question *q) {
   return !q->r || !same_literals(q->r->lhs, q->r->rhs) || !same_literals(q->r->rhs, q->r->lhs);
 }
 
-/* A literal may stand for its decimal, or for a number of which it has the first digits: what
- * differs by that alone is no difference. */
+/* A literal may stand for its decimal, or for a number of which it has the first digits: a
+ * difference by that alone is none. */
 static iso_code answer(val_engine *e, const question *q, val_precise *out, iso_error *err) {
   iso_code c = at_reading(e, q, VP_DOUBLES, out, err);
   if (c || out->answer != VAL_PRECISE_APART) return c;

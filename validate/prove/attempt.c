@@ -1,5 +1,4 @@
-/* One attempt at a rule: its cases in one way to look at it, and the verdict with what it rests on.
- */
+/* One attempt at a rule: its cases under one reading, and the verdict with its assumptions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -27,7 +27,7 @@ static sx restated(sc *c, sc_guess g) {
   return g.holds ? x : sx_not(c, x);
 }
 
-/* Whether a guess of this case says what the condition is. */
+/* Whether a guess of this case decides the condition. */
 static bool guessed(sc_cases *k, sx g, bool *holds) {
   for (size_t i = 0; i < k->n; i++) {
     const sx x = restated(k->c, k->guess[i]);
@@ -227,7 +227,7 @@ static bool compare(sc_cases *k, const pt_tensor *a, const pt_tensor *b) {
 }
 
 /* The left side is not modelled in this case, which matters only where the right one has a value.
- * Returns: whether it has none; else what the left side left stays, or the right one asks for a
+ * Returns: whether it has none; else the left side's failure stays, or the right one asks for a
  * split. */
 static bool other_undefined(sc_cases *k) {
   sc *c = k->c;

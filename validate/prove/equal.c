@@ -14,7 +14,7 @@ static sx opposite(sc *c, sx g) {
                                                                                              : 0;
 }
 
-/* The condition as it stands under what is known by now: yes, no, or still open (0). */
+/* The condition under the present hypotheses: yes, no, or still open (0). */
 static sx decided(sc *c, sx g) {
   for (size_t i = 0; i < c->here.n_path; i++)
     if (c->here.path[i].cond == g) return c->here.path[i].holds ? c->yes : c->no;
@@ -215,8 +215,8 @@ static bool by_square(sc *c, sx d, int deep) {
   return signs && equal(c, sx_powi(c, p, 2), sx_mul(c, sx_powi(c, r, 2), root), deep);
 }
 
-/* q log a + r log b + ... + rest = 0 where a^q b^r ... = e^-rest: what has a logarithm is positive.
- * false: no such sum. */
+/* q log a + r log b + ... + rest = 0 where a^q b^r ... = e^-rest, since numbers with a logarithm
+ * are positive. false: no such sum. */
 static bool by_logarithms(sc *c, sx d, int deep) {
   sx product = c->one, rest = c->zero;
   size_t logs = 0;
@@ -251,7 +251,7 @@ static sx quotient_in(const sc *c, sx x, int depth) {
   return p->op == X_DIV ? x : 0;
 }
 
-/* The floors in d as they are under what is known by now. */
+/* The floors in d under the present hypotheses. */
 static sx quotients_now(sc *c, sx d) {
   for (int i = 0; i < SC_MAX_ROUNDS && !c->fault.failed; i++) {
     const sx u = quotient_in(c, d, 0);

@@ -114,8 +114,8 @@ static void add_size(general *g, const bool *of) {
     if (of[k]) g->at[k].size = i;
 }
 
-/* Part the units of one number: one alone or two together where they can change while the rest
- * stands, else what is left. */
+/* Part the units of one number: one alone or two together where they can change while the others
+ * stay, else the remaining ones. */
 static void part(general *g, attempt *t, int64_t v) {
   bool left[MAX_UNITS] = {false}, some[MAX_UNITS];
   size_t n = 0;
@@ -186,7 +186,7 @@ static bool ends_part(const general *g, size_t at) {
   return false;
 }
 
-/* A product or a multiple may be one by chance: what need not be is a name. */
+/* A product or a multiple may be one by chance: where it need not be, it becomes a name. */
 static void attempt_plain(general *g, attempt *t) {
   const rule_verdict was = *t->verdict;
   for (size_t i = 0; i < g->n && !t->code;

@@ -169,8 +169,8 @@ static const rule_term *to_the(general *g, const rule_term *x, int n) {
   return r;
 }
 
-/* Conditions of float attributes: the power of a size that they are, and positive. Of sizes that
- * they, and so the places in them, stay what they are as narrow integers. */
+/* Conditions of float attributes: the power of a size that each equals, and positive. Conditions of
+ * sizes: they, and so the places in them, fit into the narrow integers that the rule casts to. */
 static uint32_t conditions(general *g, const rule_term **where) {
   uint32_t n = 0;
   for (size_t i = 0; i < g->n; i++) {

@@ -27,7 +27,7 @@ static void names_of(sc *c, const rule_term *t, char role, unsigned flags) {
     for (uint32_t i = 0; i < t->n; i++) names_of(c, t->child[i], role, flags);
 }
 
-/* The signs that condition `t`, or a part of what it joins by `and`, gives to a name outright. */
+/* The signs that condition `t`, or one of its parts joined by `and`, gives to a name outright. */
 static unsigned sign_from(const rule_term *t, const char *name) {
   unsigned f = 0;
   if (t->kind != RULE_EXPR) return f;

@@ -164,8 +164,8 @@ static uint64_t variables(const rule_term *t, uint32_t *size) {
   return v;
 }
 
-/* The operators below t and t itself, each behind what it is made of; `above` gets those that stand
- * directly in it. */
+/* The operators below t and t itself, each after its operands; `above` gets those that are direct
+ * operands of it. */
 static void collect(side *s, const rule_term *t, bool *above) {
   bool below[MAX_TERMS] = {false};
   part p = {.t = t};
@@ -436,8 +436,8 @@ static bool begin(sweep *w) {
   return ask_sizes(w);
 }
 
-/* Whether both sides are defined somewhere, where each variable has one value in all places. What
- * is cut out does not show it. */
+/* Whether both sides are defined somewhere, where each variable has one value in all places. The
+ * parts cut out do not show it. */
 static bool has_values(sweep *w) {
   for (int k = 1; k <= 2 && !w->code; k++) {
     sc_look look = w->look;

@@ -1,9 +1,9 @@
-/* Proving a rule: what is open in it and what is a number is decided in the same way, from the one
+/* Proving a rule: rules with names and rules with numbers are decided in the same way, from the one
  * definition of each operator. */
 #include "validate/oracle_int.h"
 #include "validate/prove/prove.h"
 
-/* First with literals as they stand, then as what they stand for. */
+/* First with literals as the doubles they are, then as the numbers that they stand for. */
 iso_code sc_prove_read(const rule *r, rule_schemas *schemas, const val_options *o,
                        rule_verdict *out, int64_t *work, iso_error *err) {
   sc_sight plain = {0}, reading = {0};

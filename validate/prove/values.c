@@ -57,8 +57,8 @@ static size_t solve_in_numbers(sc_cases *k, double *v, size_t *unknown, size_t n
   return n;
 }
 
-/* Whether the numbers given meet the case, with some numbers for what was derived from them; then
- * in v. */
+/* Whether the numbers given meet the case, with some numbers for the symbols derived from them.
+ * Returns: then these in v. */
 static bool settle(sc_cases *k, double *v) {
   sc *c = k->c;
   size_t unknown[64], n = 0;

@@ -1,12 +1,11 @@
-/* The last step of the symbolic prover: what holds on this path of conditions, as linear real
+/* The last step of the symbolic prover: the hypotheses of this path of conditions, as linear real
  * arithmetic in Z3.
  *
- * Atoms and products are unknown numbers here, of which only signs are told, and of quotients and
- * roundings what they are by definition. Of quotients floor(x / d) by a symbol it is told besides
- * how they compare with what they are compared with: floor(x / d) <= t exactly where x <= d t + d -
- * 1, whose products are of a form with all others. The assumptions alone are shown to have a model,
- * so that a proof is not vacuous; where they have none the path cannot be taken, and there is
- * nothing to show. */
+ * Atoms and products are unknown numbers here, of which Z3 is told only signs, and of quotients and
+ * roundings their definitions. For a quotient floor(x / d) by a symbol that is compared with t, it
+ * is also told that floor(x / d) <= t exactly where x <= d t + d - 1, whose products have the same
+ * form as all others. The assumptions alone are shown to have a model, so that a proof is not
+ * vacuous; where they have none the path cannot be taken, and there is nothing to show. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * operand.
  *
  * One that stands on both sides loses the same there, and is like a variable. Masks are meant to
- * swallow what they are added to. */
+ * swallow the numbers that they are added to. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static bool lost(double part, double whole) {
          fabs(part) < DBL_EPSILON / 4 * fabs(whole);
 }
 
-/* An element of a sum of two, whatever factor the second has. */
+/* An element of a sum of two, for any factor of the second. */
 static bool two_lose(const rule_term *call, rule_tensor *const *bind, size_t n,
                      const rule_tensor *out) {
   val_operands o;

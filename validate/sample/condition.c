@@ -1,7 +1,7 @@
 /* Conditions over sizes and attributes (rules/condition.c): values that make them true.
  *
- * A name that is the last one open in a condition is solved for: linear and
- * quadratic equations in closed form, the rest by trying what the rule's numbers suggest. */
+ * A name that is the last one open in a condition is solved for: linear and quadratic equations in
+ * closed form, the rest by trying numbers that the rule suggests. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,8 +84,8 @@ static double residue(val_problem *p, val_name *n, const rule_term *t, double x)
   return a - b;
 }
 
-/* Roots of an equation that is a polynomial of degree 2 or less in the name, by three values; of
- * what is none (a remainder) by none. */
+/* Roots of an equation that is a polynomial of degree 2 or less in the name, found by three values;
+ * other equations (a remainder) have none here. */
 static size_t roots(val_problem *p, val_name *n, const rule_term *t, double out[2]) {
   const double c = residue(p, n, t, 0), f1 = residue(p, n, t, 1), f2 = residue(p, n, t, -1);
   if (isnan(c) || isnan(f1) || isnan(f2)) return 0;
@@ -144,8 +144,8 @@ static size_t reals_near(const val_problem *p, double *out, size_t cap) {
   return n;
 }
 
-/* A root to its last digit, and of few digits where it has them: what an equation ties together
- * must not differ by how it was solved. */
+/* A root to its last digit, and of few digits where it has them: numbers tied by an equation must
+ * not depend on how it was solved. */
 static double polished(val_problem *p, val_name *n, const rule_term *t, double x) {
   double best = x, least = fabs(residue(p, n, t, x));
   const double h = 1e-3 * (fabs(x) + 1e-9),

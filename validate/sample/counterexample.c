@@ -295,7 +295,7 @@ static double simplicity(double v) {
                                                        : 1e16;
 }
 
-/* Within what the rule says of the variable. */
+/* Whether x lies within the rule's bounds on the variable. */
 static bool allowed(const rule_variable *v, double x) {
   return (v->low == NULL || x >= (double)v->low->u.i) &&
          (v->high == NULL || x < (double)v->high->u.i);

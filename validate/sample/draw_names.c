@@ -1,6 +1,6 @@
-/* Values for what is open, drawn so that the conditions hold: one name after another, the last one
- * of a condition by solving it. Sizes come small, and from what the rule suggests: its literals,
- * sizes drawn before, their products and quotients. */
+/* Values for open names, drawn so that the conditions hold: one name after another, the last one of
+ * a condition by solving it. Sizes are small, or suggested by the rule: its literals, sizes drawn
+ * before, their products and quotients. */
 #include <math.h>
 
 #include "validate/sample/instance_int.h"
@@ -114,7 +114,8 @@ static void draw_leads(val_problem *p, iso_rng *rng) {
   }
 }
 
-/* Solve what has one name left; see that nothing is false. Returns: false where something is. */
+/* Solves conditions with one name left, and checks the others. Returns: false where one is
+ * false. */
 static bool propagate(val_problem *p, iso_rng *rng) {
   for (bool moved = true; moved;) {
     moved = false;
@@ -196,7 +197,7 @@ static double room_of(const val_problem *p, val_name *n, double sign) {
     if (in == out) break;
   }
   n->f = was;
-  /* Conditions hold within a tolerance: what lies in that is beyond the bound. */
+  /* Conditions hold within a tolerance, so a number within it may lie beyond the bound. */
   return out == 0 || in == out ? in : fmax(0, in - 1e-8 * (fabs(was) + in + 1));
 }
 

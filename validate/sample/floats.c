@@ -52,7 +52,8 @@ static int64_t n_numbers(const rule_tensor *t) {
   return t->dtype == RULE_C128 ? 2 * t->numel : t->dtype == RULE_F64 ? t->numel : 0;
 }
 
-/* One to four roundings, up or down: by the same for all, what cancels would not move. */
+/* One to four roundings, up or down: if all moved by the same, a sum that cancels would not
+ * move. */
 static double shaken(iso_rng *rng, double x) {
   const double steps = 1 + (double)iso_rng_below(rng, 4);
   return x * (1 + (iso_rng_below(rng, 2) ? steps : -steps) * DBL_EPSILON);

@@ -66,7 +66,8 @@ static sx unknown_elem(sc *c, const pt_tensor *t, const sx *idx) {
   return c->zero;
 }
 
-/* Of what has no definition the table of operators says whose rows it chooses by integers. */
+/* For an operator without a definition, the table of operators says whose rows it chooses by
+ * integers. */
 static void tell_by_table(sc *c, const rule_term *term) {
   const rule_operator *o = rule_operator_of(term->u.s);
   const bool along = o->ends == RULE_ENDS_ALONG;
@@ -79,7 +80,7 @@ static void tell_by_table(sc *c, const rule_term *term) {
   recover(c);
 }
 
-/* In place of what has no definition: its shape, of which the tables behind it are. */
+/* A stand-in for a term without a definition: a tensor of its shape, which bounds later tables. */
 static const pt_tensor *otherwise(sc *c, const rule_term *term) {
   told *t = c->hooks.index_ctx;
   rule_tensor *x = NULL;

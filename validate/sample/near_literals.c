@@ -1,5 +1,5 @@
-/* Rules of which samples show nothing: whose sides differ in literals that they cannot tell apart,
- * 1e-9 beside 2e-9, 0.999999 beside 1, or in what they read. */
+/* Rules of which samples show nothing: their sides differ in literals that samples cannot tell
+ * apart, 1e-9 beside 2e-9, 0.999999 beside 1, or in the operands that they read. */
 #include <math.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static bool subset(const double *a, size_t n, const double *b, size_t m) {
   return true;
 }
 
-/* ---- numbers that are almost what others make ---- */
+/* ---- numbers that are almost results of others ---- */
 
 enum { NUMBERS = 24, MOST_Q = 16, MOST_P = 64 };
 
@@ -42,8 +42,8 @@ static void all_numbers(const rule_term *t, double *v, size_t *n) {
   for (uint32_t i = 0; i < t->n; i++) all_numbers(t->child[i], v, n);
 }
 
-/* Whether the two are in a simple ratio but for more than the rounding of a few literals, and less
- * than what samples show. */
+/* Whether the two miss a simple ratio by more than the rounding of a few literals, and by less than
+ * samples show. */
 static bool almost(double v, double w) {
   const double rounding = 3 * 0x1p-52, shown = 1e-10;
   for (int q = 1; q <= MOST_Q; q++) {

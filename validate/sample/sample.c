@@ -59,7 +59,7 @@ static double at_literals(const double *lit, size_t n_lit, uint64_t turn) {
   return (turn / 6 % 2 ? -1 : 1) * l * step[turn % 6];
 }
 
-/* Ties of what is scaled and then rounded: odd halves of a literal, or of what it scales to 1. */
+/* Ties of numbers that are scaled and then rounded: odd halves of a literal, or of its inverse. */
 static double multiple(double lit, uint64_t turn) {
   const double half = (double)(turn / 2 % 10) - 4.5;
   return turn % 2 ? half * lit : half / lit;
@@ -121,7 +121,7 @@ static double power_of_two(iso_rng *rng, int span) {
                (int)iso_rng_below(rng, (uint64_t)(2 * span + 1)) - span);
 }
 
-/* A literal, its root, its inverse: what a sum, a square, a quotient compares with it. */
+/* A literal, its root, its inverse: numbers whose sum, square or quotient is compared with it. */
 static double of_literal(iso_rng *rng, const double *lit, size_t n_lit) {
   const double l = n_lit ? lit[iso_rng_below(rng, n_lit)] : 1;
   switch (iso_rng_below(rng, 4)) {
@@ -144,10 +144,10 @@ static void fill_small(iso_rng *rng, rule_tensor *t, unsigned k, const double *l
 }
 
 /* Numbers by which operators are met where they jump: exact ones, row by row. `how` 0: eighths. 1:
- * a literal times a power of two, or 0, in any place. 2: odd halves of what the row's largest, a
- * literal times a power of two, stands for. 3: rows of one number. 4: rows with one number, else 0.
- * 5: zeros and ones. 6: a row's numbers sum up to a literal. 7: odd halves of a literal. From 8 on:
- * each variable its own. */
+ * a literal times a power of two, or 0, in any place. 2: odd halves of the step that the row's
+ * largest, a literal times a power of two, stands for. 3: rows of one number. 4: rows with one
+ * number, else 0. 5: zeros and ones. 6: a row's numbers sum up to a literal. 7: odd halves of a
+ * literal. From 8 on: each variable its own. */
 static void fill_seam(iso_rng *rng, rule_tensor *t, unsigned k, const double *lit, size_t n_lit) {
   const int64_t last =
       t->shape.rank && t->shape.dim[t->shape.rank - 1] ? t->shape.dim[t->shape.rank - 1] : 1;
@@ -241,7 +241,7 @@ static void fill_float(iso_rng *rng, rule_tensor *t, unsigned k, const double *l
       /* Behind a mean that is no square an eps counts as it is, and a root takes no negative
        * numbers. */
       if (kind == SMALL_LITERALS && turn % 2) x[i] = fabs(x[i]);
-      /* An additive mask: what it hides is far below, and the first element of a row stays. */
+      /* An additive mask: hidden elements are far below, and the first element of a row stays. */
       if (mask) x[i] = i % last != 0 && iso_rng_below(rng, 2) ? -3.4028234663852886e38 : 0;
     }
   }
@@ -334,7 +334,7 @@ static int64_t index_at(const int_draw *d, const rule_tensor *t, int64_t i, int6
 static void fill_int(const int_draw *d, rule_tensor *t, int64_t limit) {
   iso_rng *rng = d->rng;
   const unsigned k = d->k;
-  /* One that overflows its type would hide what the smaller ones show: not always all of them. In
+  /* One that overflows its type would hide the effect of smaller ones: not always all of them. In
    * turn, from a random one on. */
   const uint64_t all = of_type[t->dtype].n_edges, turn = iso_rng_below(rng, 1024);
   const uint64_t n_edges = k / 3 % 2 && all > 7 ? 7 : k / 6 % 2 && all > 11 ? 11 : all;
@@ -486,8 +486,8 @@ iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, i
       val_fill_complex(rng, bind[i], mixed ? (unsigned)iso_rng_below(rng, VAL_ALL_KINDS) : k);
     if (v->kind == 'b') fill_bool(rng, bind[i], k);
   }
-  /* Indices last: their range depends on the shapes of what they index. They are zero until then,
-   * which every table has. */
+  /* Indices last: their range depends on the shapes of the tensors that they index. They are zero
+   * until then, which every table has. */
   val_domain *domain = calloc(r->n_vars + 1, sizeof *domain);
   if (!c && !domain) c = iso_fail(err, ISO_NOMEM, "out of memory");
   if (!c) c = val_domains(e, val_engine_schemas(e), r, bind, domain, err);

@@ -319,8 +319,8 @@ iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, const v
     c = judge(e, r, bind, &at, &(noise){rng, runs, far}, t, err);
     t->gross = t->outcome == VAL_DIFFER && !far && !masks(r) && s.abs > 1e-3 * s.size &&
                t->abs > 1e6 * floor;
-    /* Where all that is left may be what larger numbers lost, a few runs may by chance lose the
-     * same. */
+    /* Where a difference may be only the digits that larger numbers lost, a few runs may by chance
+     * lose the same. */
     if (!c && t->outcome == VAL_DIFFER && t->abs <= floor) {
       t->index = -1;
       t->soft = false;

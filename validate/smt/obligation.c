@@ -166,7 +166,7 @@ static char *ending(smt_writer *w, smt_name x, smt_name y, bool pin) {
   return text;
 }
 
-/* A case that no sizes meet: what holds in it is contradictory by itself, and that is its
+/* A case that no sizes meet: its hypotheses are contradictory by themselves, and that is its
  * obligation. */
 static char *empty_case(smt_writer *w) {
   smt_writer *k = calloc(1, sizeof *k);

@@ -1,7 +1,7 @@
-/* Places in an order (topk, sort, argmax) in a proof obligation: an unknown number each, of which
- * is told that the order of a row decides it. Two places of one rank are the same, or the rows put
- * some two elements i and j in different orders: i and j are named. How the order of what an
- * element is made of goes on to the element is told of these two. */
+/* Places in an order (topk, sort, argmax) in a proof obligation: an unknown number each, with the
+ * axiom that the order of a row decides it. Two places of one rank are the same, or the rows put
+ * some two elements i and j in different orders: i and j are named. For these two, axioms carry the
+ * order of an element's arguments over to the element. */
 #include "validate/smt/obligation_int.h"
 
 smt_name smt_place(smt_writer *w, sx x) {
@@ -17,7 +17,7 @@ smt_name smt_place(smt_writer *w, sx x) {
   return o;
 }
 
-/* Whether a and b, one expression at two places, are in the order of what they are made of. */
+/* Tells that a and b, one expression at two places, are in the order of their arguments. */
 void smt_monotone(smt_writer *w, sx a, sx b, int depth) {
   sc *c = w->c;
   if (a == b || depth > 12 || w->failed || sc_op(c, a) != X_FN || sc_op(c, b) != X_FN ||

@@ -154,7 +154,7 @@ smt_name smt_power(smt_writer *w, sx x, uint32_t q) {
   return k < 0 ? smt_inverse(w, r, x) : r;
 }
 
-/* x = q times what is returned. */
+/* Returns: x / q, for the number q that is a factor of x. */
 static sx without_numbers(sc *c, sx x, uint32_t *q) {
   uint32_t one;
   *q = PV_ONE_Q;
@@ -168,8 +168,8 @@ static sx without_numbers(sc *c, sx x, uint32_t *q) {
   return x;
 }
 
-/* An odd or even function of what begins with a negative number, of its opposite; `*sign`: what
- * that changes. 0: it is none. */
+/* An odd or even function of an argument with a negative leading number, as the function of its
+ * opposite; `*sign`: the sign that this costs. 0: it is none. */
 static sx turned_round(sc *c, sx x, bool *sign) {
   uint32_t q;
   if (!smt_is_fn(c, x, F_SIN) && !smt_is_fn(c, x, F_COS) && !smt_is_fn(c, x, F_ERF)) return 0;
@@ -367,7 +367,7 @@ typedef struct divisors {
   bool too_many;
 } divisors;
 
-/* d times e^k: powers are added; or (`most`) what both divide. */
+/* d times e^k: powers are added; or (`most`) the least common multiple. */
 static void join(divisors *d, const divisors *e, int64_t k, bool most) {
   for (size_t j = 0; j < e->n; j++) {
     size_t i = 0;
@@ -402,8 +402,8 @@ static divisors divisors_of(const sc *c, sx x, int depth) {
   return d;
 }
 
-/* Both sides over one denominator: multiplied by what they divide by they are sums of products, of
- * which z3 sees whether they are equal. */
+/* Both sides over one denominator: multiplied by their divisors they are sums of products, which z3
+ * can compare. */
 void smt_clear(smt_writer *w, sx x, sx y, smt_name a, smt_name b) {
   sc *c = w->c;
   divisors d = divisors_of(c, x, 0);
@@ -440,7 +440,7 @@ void smt_clear(smt_writer *w, sx x, sx y, smt_name a, smt_name b) {
   }
 }
 
-/* x = a^q, and what it is multiplied out. */
+/* x = a^q, and its product multiplied out. */
 smt_name smt_ordered_power(smt_writer *w, sx x, uint32_t q) {
   const smt_name p = smt_power(w, sc_word(w->c, x, 1), q);
   chain k = {.coef = PV_ONE_Q};

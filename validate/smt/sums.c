@@ -78,9 +78,10 @@ static bool moves(const sc *c, const around *k, sx x) {
 }
 
 /* Sums of a sum, of a product with a factor that does not move with the index or that is a sum, and
- * of a sum of such, by the rules of arithmetic: what is equal to the sum of body over k, and why.
- * 0: nothing of the kind. In nested sums all factors that move with any of the indices stay
- * innermost, so that the sums can change places. `whole`: what moves is not multiplied out. */
+ * of a sum of such, by the rules of arithmetic. Returns: an expression equal to the sum of body
+ * over k, and why; 0: none. In nested sums all factors that move with any of the indices stay
+ * innermost, so that the sums can change places. `whole`: factors that move are not multiplied
+ * out. */
 static sx by_arithmetic(sc *c, sx k, sx body, const around *outside, bool whole, const char **why) {
   const around here = {k, outside};
   sx f[32], in[32], out[32];
@@ -214,7 +215,7 @@ static size_t symbols_in(const sc *c, sx x, sx_map *map, size_t n, size_t cap) {
   return n;
 }
 
-/* The sum with g < 0 decided in it, by what is then known. */
+/* The sum with the condition g < 0 decided in it, under that hypothesis. */
 static sx decided(sc *c, sx s, sx g, bool holds) {
   const size_t facts = c->here.n_facts;
   const sx p = sc_word(c, g, 0);

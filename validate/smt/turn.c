@@ -1,4 +1,4 @@
-/* Proof obligations: what is told of sines and cosines, at the angles that occur. */
+/* Proof obligations: axioms of sines and cosines, at the angles that occur. */
 #include "validate/smt/obligation_int.h"
 
 static sx fn(sc *c, sx_func f, sx a) { return sc_node(c, X_FN, (uint32_t[2]){f, a}, 2); }

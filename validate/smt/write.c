@@ -129,7 +129,7 @@ static smt_name absolute(smt_writer *w, sx x, sx a, smt_name n) {
   return r;
 }
 
-/* log a, a being written as n, with what is known of it where it is an exponential or a power. */
+/* log a, a being written as n, with the facts of it where it is an exponential or a power. */
 static smt_name log_of(smt_writer *w, sx a, smt_name n) {
   sc *c = w->c;
   if (smt_is_fn(c, a, F_EXP)) return smt_real(w, sc_word(c, a, 1));

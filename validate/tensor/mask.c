@@ -14,8 +14,8 @@
 
 bool sc_mask_literal(double f) { return rule_is_mask(RULE_F32, f); }
 
-/* Whether what has masks may multiply them by a number, and does: nothing else than 1, which stands
- * there or is left out. */
+/* Whether an operator that passes masks on also multiplies them by a number other than 1. It is 1
+ * where it is left out. */
 static bool is_scaled(const rule_term *t, const rule_mask_op *op) {
   const rule_term *by = op->one && op->one < t->n ? t->child[op->one] : NULL;
   if (!by || (by->kind == RULE_INT && by->u.i == 1)) return false;
@@ -31,7 +31,7 @@ static bool takes_masks(const rule_term *t, uint32_t i, bool ends) {
   return op->role == RULE_MASK_PASSES ? ends : op->role != RULE_MASK_REDUCED;
 }
 
-/* `ends`: what stands here ends in a softmax as a mask does. */
+/* `ends`: the term ends in a softmax as a mask does. */
 static bool walk(const rule_term *t, bool ends, bool *any) {
   if (t->kind == RULE_FLOAT && sc_mask_literal(t->u.f)) {
     *any = true;
@@ -71,7 +71,8 @@ static sx masked_if(sc *c, sx x) {
   return a && b ? sx_ite(c, sc_node(c, X_ITE, (uint32_t[3]){g, c->yes, c->no}, 3), a, b) : 0;
 }
 
-/* A normal form can be large, and would only take away what is asked for. */
+/* Bringing it to normal form can be costly, and could only remove the condition that is asked
+ * for. */
 sx sc_masked_if(sc *c, const pt_tensor *t, const sx *idx) {
   if (c->reading.plain || c->fault.failed) return 0;
   struct sc_elem *const elems = c->terms.elems;

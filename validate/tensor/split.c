@@ -10,7 +10,7 @@ static void ask(sc *c, sx guard) {
   sc_fail(c, "a case split");
 }
 
-/* Whether the case says what the condition is. */
+/* Whether the case decides the condition. */
 static bool known(const sc *c, sx guard, bool *out) {
   for (size_t i = 0; i < c->here.n_path; i++)
     if (c->here.path[i].cond == guard) return *out = c->here.path[i].holds, true;

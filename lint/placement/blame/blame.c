@@ -20,7 +20,7 @@ static bool adds_up(const plc *x, const plc_tuple *t) {
   return t->collective && (strcmp(r, "sum") == 0 || strcmp(r, "avg") == 0);
 }
 
-/* A collective that adds up what was made of `t` soon after it; NULL: none does. */
+/* A collective, soon after `t`, that adds up tensors made of it; NULL: none. */
 static const plc_tuple *summed_later(const plc *x, const plc_tuple *t, uint32_t depth) {
   for (size_t i = 0; i < x->n_tuples && depth < PLC_AHEAD; i++) {
     const plc_tuple *u = x->tuple[i];
@@ -214,7 +214,7 @@ static void blame_group(plc *x, const plc_tuple *t) {
   plc_found(x, LINT_SIZE_MISMATCH, t, NULL, "%s: %s", plc_say(x, t), t->why);
 }
 
-/* Whether a rank has one of something of which there are several: it broadcasts what one rank alone
+/* Whether a rank has size 1 where the whole has more: it broadcasts a tensor that one rank alone
  * would have to repeat. */
 static bool broadcasts(const plc *x, const plc_tuple *t) {
   for (uint32_t i = 0; i < t->n_args; i++) {

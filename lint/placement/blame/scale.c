@@ -1,4 +1,4 @@
-/* Tensors of which there are more or fewer than one of the whole: what made them so, and whether a
+/* Tensors that are a multiple or a fraction of the whole: the step that made them so, and whether a
  * literal may account for it. */
 #include <math.h>
 #include <stdlib.h>
@@ -146,8 +146,8 @@ static double scale_after(const plc *x, const plc_tuple *by) {
   return by->place[0].scale;
 }
 
-/* The same of what was divided by the number of ranks before a collective added it up, as gradients
- * are that are averaged so. */
+/* The same for a tensor that was divided by the number of ranks before a collective added it up, as
+ * averaged gradients are. */
 static bool divided_first(plc *x, const plc_tuple *by) {
   double size[PLC_AXES + 1] = {x->mesh.n};
   for (uint32_t a = 0; a < x->mesh.n_axes; a++) size[a + 1] = x->mesh.size[a];

@@ -25,7 +25,7 @@ static bool sizes_of(const rule_shape *own, const rule_shape *all, int64_t n, in
   return true;
 }
 
-/* The whole size of what is `local` on each rank; 0: there is none, or several. */
+/* The whole size of a dimension that is `local` on each rank; 0: there is none, or several. */
 static int64_t whole_size(const plc *x, int64_t local) {
   int64_t found = 0;
   for (size_t i = 0; i < x->n_tuples; i++) {

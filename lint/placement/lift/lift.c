@@ -1,4 +1,4 @@
-/* The whole of a step, and what the ranks hold of it. */
+/* The whole of a step, and the ranks' placement of it. */
 #include <math.h>
 
 #include "lint/placement/lift/variants.h"
@@ -44,7 +44,7 @@ static bool several(const plc *x, const plc_tuple *t) {
   return false;
 }
 
-/* A collective is an identity of the whole; what it makes of constants is a constant. */
+/* A collective is an identity on the whole; on constants it makes a constant. */
 static void lift_identity(plc *x, plc_tuple *t, const plc_tuple *o) {
   for (uint32_t d = 0; d < PLC_DRAWS; d++) t->whole[d] = rule_tensor_ref(o->whole[d * o->n_out]);
   t->state = PLC_PLACED;
@@ -68,7 +68,7 @@ static bool constant_replica(plc *x, plc_tuple *t) {
   return plc_holds(x, each, each[0], &p, t->floor);
 }
 
-/* Nodes of several steps: together they are what one of these is. */
+/* Nodes of several steps: together they have the whole of one of these. */
 static void lift_mixed(plc *x, plc_tuple *t) {
   const plc_tuple *last = NULL;
   for (uint32_t i = 0; i < t->n_args && !plc_failed(x); i++) {
@@ -88,7 +88,7 @@ static void lift_mixed(plc *x, plc_tuple *t) {
   for (uint32_t d = 0; last && d < PLC_DRAWS; d++) t->whole[d] = rule_tensor_ref(last->whole[d]);
 }
 
-/* Each rank takes another part: together they have what was taken apart. */
+/* Each rank takes another part: together they have the tensor that was split. */
 static void lift_own_parts(plc *x, plc_tuple *t, const plc_tuple *o) {
   const plc_tuple *base = o->n_args ? x->tuple[o->arg[0]] : NULL;
   t->apart = base && base->n_out == 1 && base->whole && base->whole[0];

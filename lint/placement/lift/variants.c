@@ -1,7 +1,7 @@
 /* Which call of the whole program a step of the ranks is.
  *
- * An integer of it may have to be larger, as a size is; which one is found by trying: what the
- * ranks hold has to be the whole's shards or parts on every draw. */
+ * An integer of it may have to be larger, as a size is; which one is found by trying: the ranks'
+ * tensors must be the whole's shards or parts on every draw. */
 #include <math.h>
 #include <stdlib.h>
 

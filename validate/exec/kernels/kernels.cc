@@ -1,11 +1,11 @@
 /* Reference implementations of operators outside PyTorch, in plain ATen calls.
  *
  * Each is the functional form of a kernel as vLLM registers it (overload ".isomer",
- * rules/kernels.def): what the kernel reads from a context stands as arguments, what it writes is
- * returned. They say what a kernel means, in any floating dtype, and are not fast. The order of
- * operations is that of the kernels' plain PyTorch versions, so that captured values come out to a
- * few units in the last place; half-precision norms and softmaxes accumulate in float32, as the
- * kernels do.
+ * rules/kernels.def): data that the kernel reads from a context become arguments, tensors that it
+ * writes are returned. They say what a kernel means, in any floating dtype, and are not fast. The
+ * order of operations is that of the kernels' plain PyTorch versions, so that captured values come
+ * out to a few units in the last place; half-precision norms and softmaxes accumulate in float32,
+ * as the kernels do.
  *
  * Arguments that do not fit are errors, and so are reads out of range: a kernel would return
  * garbage there. An operator that another library has defined already is left alone, so that users
