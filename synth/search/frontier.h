@@ -5,7 +5,7 @@
 
 #include "synth/comparison.h"
 
-enum { MAX_VARS = 48 };
+enum { MAX_VARS = 64 };
 enum { OPEN = 1, SHUT = 2, READ = 3 };
 typedef struct cone {
   uint32_t *cls; /* canonical class ids, in order of discovery */
