@@ -425,9 +425,8 @@ struct DefaultDtype {
   ~DefaultDtype() { c10::set_default_dtype(before); }
 };
 
-/* Attention whose fused kernel scales scores after a causal mask hid some: a scale that is not
- * positive makes minus infinity infinity, or NaN. The float64 reference is the operator's
- * meaning. */
+/* Attention whose fused kernel scales scores after a causal mask hid some: by a scale that is not
+ * positive minus infinity becomes infinity, or NaN. The float64 reference counts. */
 bool scales_masked(const Call &c, const c10::FunctionSchema &schema,
                    const torch::jit::Stack &stack) {
   if (!c.float64 || schema.name() != "aten::scaled_dot_product_attention") return false;
