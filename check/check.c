@@ -245,7 +245,7 @@ static void state_free(chk_state *k) {
   free(k->used.assumption);
 }
 
-/* The outputs on this set, and what the rules' variables stand for there. */
+/* Runs, on this set, the outputs and the terms that rules' variables stand for. */
 static iso_code run_and_compare(chk_state *k) {
   iso_code c = chk_run(k);
   if (!c && !chk_settled(k)) c = chk_near_masks(k);
@@ -253,7 +253,7 @@ static iso_code run_and_compare(chk_state *k) {
   return c;
 }
 
-/* At other sizes, and on what is drawn. */
+/* At other sizes, and on drawn values. */
 static iso_code run_elsewhere(chk_state *k) {
   iso_code c = chk_sizes_check(k);
   if (!c && !chk_settled(k)) c = chk_redrawn(k);
@@ -261,7 +261,7 @@ static iso_code run_elsewhere(chk_state *k) {
   return c;
 }
 
-/* parameters: two captures, what replaying may ask, how, and the report. */
+/* parameters: two captures, schemas and oracle, options, and the report. */
 iso_code chk_check(const char *path, const cap_graph *left, const cap_graph *right,
                    rule_schemas *schemas, const rule_oracle *oracle, const chk_options *options,
                    chk_report *out, iso_error *err) {

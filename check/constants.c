@@ -31,7 +31,7 @@ static bool operand(const rule_term *t, rule_tensor *const *bind, int64_t n, int
   return true;
 }
 
-/* Neither the product nor what fma leaves of it may underflow. */
+/* Neither the product nor its rounding error, which fma computes, may underflow. */
 static bool exactly(double x, double y, double product) {
   if (x == 0 || y == 0) return product == 0;
   return x * y == product && fabs(product) > 1e-250 && fma(x, y, -product) == 0;
@@ -50,7 +50,7 @@ static bool exact_product(const rule_term *call, rule_tensor *const *bind, const
 }
 
 /* An exact product, computed among integers and truth values alone, or a cast that changes no
- * number. `bind`: what it was computed from. */
+ * number. `bind`: its operands. */
 static bool exact_here(const local *l, rule_tensor *const *bind, const chk_values *out) {
   bool whole = true;
   for (uint32_t i = 0; i < l->n; i++)
@@ -156,7 +156,7 @@ iso_code chk_captured_alike(chk_state *k, uint32_t t, uint32_t *out) {
 }
 
 /* A captured call is rounded as the capture computes it. A call of the certificate's own must round
- * nothing, else x + 1e10 - 1e10 would be whatever is left of x. */
+ * nothing, else x + 1e10 - 1e10 would be the few digits that remain of x. */
 iso_code chk_constant(chk_state *k, uint32_t t, int depth, const chk_values **out, uint32_t *on) {
   const uint32_t r = chk_root(k, t);
   *on = CHK_NONE;

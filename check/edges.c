@@ -1,10 +1,11 @@
-/* Numbers at which what is computed of a leaf jumps or bends.
+/* Numbers at which terms computed from a leaf jump or bend.
  *
  * Two graphs may differ only where several comparisons hold at once, where an id is one of a few,
- * or past a number that fills a padded place: draws around what was captured do not get there. So
+ * or past a number that fills a padded place: draws around the captured values do not get there. So
  * the numbers that operators compare with, clamp to and fill in are carried back to the leaves,
- * through sums, products and absolute values as these are solved, through all else as they are:
- * then they say the scale. Leaves are drawn beside these numbers, between them and past them. */
+ * through sums, products and absolute values by solving these, through other operators unchanged:
+ * then they only give the scale. Leaves are drawn beside these numbers, between them and past
+ * them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +51,7 @@ typedef enum how {
   NEG
 } how;
 
-/* How a call carries numbers on, by what the table says of it. */
+/* How a call carries numbers on, by the operator table. */
 static how kind_of(const char *op) {
   const rule_operator *o = rule_operator_of(op);
   switch (o->arithmetic) {

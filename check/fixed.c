@@ -1,5 +1,5 @@
 /* Which inputs may be kept as they were captured: those whose values have a visible structure, and
- * positions that one side computes with and the other looks up in a table of what was computed. */
+ * positions that one side computes with and the other looks up in a table computed beforehand. */
 #include "check/check_int.h"
 #include "rules/operators.h"
 
@@ -81,8 +81,8 @@ static const rule_term *indices(const rule_term *call) {
   return at && at < call->n ? call->child[at] : NULL;
 }
 
-/* `flow`: integers that come of the input; `konst`: what depends on neither inputs nor floating
- * parameters. Both have room for the graph's nodes, and are all false. */
+/* `flow`: integers that come of the input; `konst`: nodes that depend on neither inputs nor
+ * floating parameters. Both have room for the graph's nodes, and are all false. */
 static use follow(const cap_graph *g, size_t input, bool *flow, bool *konst) {
   use u = {0};
   flow[input] = true;

@@ -58,7 +58,7 @@ static iso_code collect_arguments(chk_state *k, below *x, const rule_term *t) {
   return c;
 }
 
-/* A layout of leaves is not deep; what is, some step refuses. */
+/* A layout of leaves is not deep; a deep one is refused by some step. */
 static iso_code collect(chk_state *k, below *x, uint32_t term) {
   const chk_term *t = &k->term[term];
   if (x->stamp[term] == x->walk || t->depth > CHK_LAYOUT_DEPTH) return ISO_OK;
@@ -94,7 +94,7 @@ static bool unpin_leaf(chk_state *k, uint32_t leaf) {
   return k->here.unpinned[leaf] = true;
 }
 
-/* Until nothing moves: what stands in a relation with a floating parameter is one. */
+/* Until nothing changes: a leaf related to a floating parameter counts as one. */
 static iso_code unpin(chk_state *k, below *x) {
   iso_code c = ISO_OK;
   for (bool moved = true; moved && !c;) {
@@ -221,7 +221,7 @@ bool chk_leaf_is_free(chk_state *k, uint32_t leaf) {
   return t->node->kind == CAP_INPUT ? !k->here.konst[chk_root(k, leaf)].v : is_free(k, leaf);
 }
 
-/* Pinned leaves have one value, whatever is said of them. */
+/* Pinned leaves have one value, so that no step about them moves anything. */
 static bool moves(chk_state *k, const chk_step *s) {
   return s->kind == CHK_LEAF && chk_leaf_is_free(k, s->a);
 }

@@ -1,7 +1,7 @@
 /* Masks (rules/masks.h): a certificate that reads them as minus infinity holds where all of both
  * captures' vanish. That is found here from the captures alone, and so is how near to them numbers
- * come on the captured inputs. Then the captures' terms are what is read: calls that write a mask
- * write minus infinity, and a constant with masks of its own is one that its call does not say. */
+ * come on the captured inputs. Then the captures' terms are read so: calls that write a mask write
+ * minus infinity, and a constant with masks of its own is no longer the value of its call. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -48,7 +48,7 @@ static size_t replica(const cap_graph *g, size_t i, size_t *all) {
   return at;
 }
 
-/* Those of one name; what no name on the other side is, in order. */
+/* Outputs of one name belong together; those whose name the other side lacks, in order. */
 static bool belong(const cap_graph *l, size_t i, const cap_graph *r, size_t j) {
   size_t nl, nr;
   const size_t hi = head_of(l, i), hj = head_of(r, j), ri = replica(l, i, &nl),
@@ -157,8 +157,8 @@ static bool passes_on(const char *op) {
   return o->identity || o->rearranges || o->part || o->cast;
 }
 
-/* Whether a call chooses places of its first argument by what is marked in `flow`. Returns: in
- * `dim` along which dimension. */
+/* Whether a call chooses places of its first argument by a node marked in `flow`. Returns: in `dim`
+ * along which dimension. */
 static bool looks_up(const rule_term *t, const uint8_t *flow, uint32_t *dim) {
   const rule_operator *o = rule_operator_of(t->u.s);
   const rule_term *by = o->index < t->n ? t->child[o->index] : NULL;
@@ -187,8 +187,8 @@ static void follow(const cap_graph *g, size_t i, uint8_t *flow) {
   flow[i] = from && rule_operator_of(t->u.s)->part ? SOME_OF_IT : from;
 }
 
-/* The next call after node `i` that has what input `top` only moves to as the index of a table; 0:
- * none. `flow` is kept between calls, and begins at `top` where `i` is. */
+/* The next call after node `i` whose index into a table is input `top`, moved at most; 0: none.
+ * `flow` is kept between calls, and begins at `top` where `i` is. */
 static size_t next_look_up(const cap_graph *g, size_t top, size_t i, uint8_t *flow, uint32_t *dim) {
   if (i == top) {
     memset(flow, 0, g->n_nodes);
@@ -228,8 +228,8 @@ static bool is_seen(const cap_graph *g, const uint8_t *flow, const bool *live) {
   return false;
 }
 
-/* One past the last place along `dim` of what the call looks up, padding aside: rows of a captured
- * table that are all zeros. 0: it looks up none. */
+/* One past the last place along `dim` of the table that the call looks up, padding aside: rows of a
+ * captured table that are all zeros. 0: it looks up none. */
 static int64_t used_rows(const cap_graph *g, const rule_term *t, uint32_t dim) {
   if (t->child[0]->kind != RULE_VAR) return 0;
   const cap_node *table = &g->node[t->child[0]->u.i];
@@ -310,8 +310,8 @@ iso_code chk_covers_table(chk_state *k, uint32_t input, int64_t high, bool *cove
   return c;
 }
 
-/* The first node that writes to what others may read, so that its place in the graph says nothing:
- * one that nothing reads is none the better. SIZE_MAX: there is none. */
+/* The first node that writes to memory that others may read, so that its place in the graph says
+ * nothing, even if nothing reads its result. SIZE_MAX: there is none. */
 static iso_code find_writer(chk_state *k, const cap_graph *g, size_t *at) {
   const rule_term **call = calloc(g->n_nodes + 1, sizeof *call);
   uint32_t *output = calloc(g->n_results + 1, sizeof *output);
@@ -329,7 +329,7 @@ static iso_code find_writer(chk_state *k, const cap_graph *g, size_t *at) {
   return c;
 }
 
-/* Whether strides, which no capture holds, are read of what need not lie row by row. */
+/* Whether strides, which no capture holds, are read of a tensor that need not be row-major. */
 static iso_code reads_strides(chk_state *k, const cap_graph *g, const bool *live,
                               const cap_node **reader) {
   bool *dense = calloc(g->n_nodes + 1, 1);
@@ -345,8 +345,8 @@ static iso_code reads_strides(chk_state *k, const cap_graph *g, const bool *live
   return ISO_OK;
 }
 
-/* A function of nothing is not what was captured: the one input that chooses rows of a table stays
- * free. */
+/* If all inputs were kept, the capture would be a function of nothing: the one input that chooses
+ * rows of a table stays free. */
 static iso_code check_side(chk_state *k, int side, const bool *fixed) {
   const cap_graph *g = k->graph[side];
   const size_t base = side == LEFT ? 0 : k->graph[LEFT]->n_nodes;

@@ -1,6 +1,6 @@
-/* A certificate's JSON, read strictly: what is missing, unknown or out of range makes it malformed.
- * Arguments are written as in graph.json (docs/capture-format.md), but that {"ref": n} is term n of
- * the certificate. */
+/* A certificate's JSON, read strictly: a member that is missing, unknown or out of range makes it
+ * malformed. Arguments are written as in graph.json (docs/capture-format.md), but that {"ref": n}
+ * is term n of the certificate. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

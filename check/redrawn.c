@@ -1,4 +1,4 @@
-/* Both captures run on other values of what is free, related as the certificate relates it.
+/* Both captures run on other values of free leaves, related as the certificate relates them.
  *
  * Captured values say too much: a relation of leaves, a rule or a step that is false may hold of
  * them. So inputs and parameters are drawn again, the elements that relations make one with one
@@ -50,8 +50,8 @@ static const kind at_edges = {AT_EDGES, AT_EDGES, 1};
 enum { EDGE_DRAWS = 64, FEW_EDGE_DRAWS = 8, SOME = 1 << 17 };
 enum { MANY = 1 << 24, SMALL = 1 << 16 }; /* elements of a model, and of a leaf */
 
-/* The first ones show what is undefined without any guard; further ones, what parameters can make
- * undefined. */
+/* The first ones show calls that are undefined without any guard; further ones, calls that
+ * parameters can make undefined. */
 static const kind kinds[] = {{ZEROS, CAPTURED, 1},
                              {ZERO_ROW, CAPTURED, 1},
                              {TIES, CAPTURED, 1},
@@ -248,7 +248,7 @@ static iso_code put_drawn(chk_state *k, look *x, size_t number, double noise, is
 
 static bool is_no_number(double x) { return !isfinite(x); }
 
-/* Disturbs what an operator gave, but for numbers that are too short to be rounded, and for 0. */
+/* Disturbs an operator's result, but for numbers that are too short to be rounded, and for 0. */
 static iso_code shake(chk_state *k, uint32_t id, iso_rng *rng) {
   iso_code c = ISO_OK;
   for (size_t n = 0; n < k->here.real[id].n && !c; n++) {
@@ -350,7 +350,7 @@ static iso_code confirm(chk_state *k, look *x, size_t number, size_t o, iso_rng 
 
 /* ---- draws ---- */
 
-/* Returns: in `done` whether both captures ran on what kind `as` draws. */
+/* Returns: in `done` whether both captures ran on the draw of kind `as`. */
 static iso_code draw(chk_state *k, look *x, const kind *as, size_t number, iso_rng *rng,
                      bool *done) {
   *done = false;
@@ -491,8 +491,8 @@ static void moved_free(moved *m) {
   free(m->by);
 }
 
-/* Graphs that part there must part with noise behind every operator, too: the poles stay, and what
- * rounding alone made does not. */
+/* Graphs that differ there must differ with noise after every operator, too: poles stay, and a
+ * difference made by rounding alone does not. */
 static iso_code try_pole(chk_state *k, look *x, size_t number) {
   static const kind as_captured = {CAPTURED, CAPTURED, 1}, inputs = {LARGE, CAPTURED, 1},
                     all = {LARGE, LARGE, 1};

@@ -11,8 +11,8 @@
 /* Of the numbers on which rules are evaluated. */
 #define EVALUATION_SEED UINT64_C(0x62616c6c73)
 
-/* Within what a real that a condition asks for is read from a literal: 1/sqrt(n) in a capture is
- * within an ulp of it, and its square and products round again. */
+/* The tolerance within which a literal is read as the real that a condition asks for: 1/sqrt(n) in
+ * a capture is within an ulp of it, and its square and products round again. */
 static const double reading_tol = 1e-15;
 
 /* ---- sizes and attributes at a step ---- */
@@ -287,7 +287,7 @@ static iso_code assume_literals(chk_state *k, const rule *r, const char *how) {
 }
 
 /* Both sides by code of the checker's own, where step `x` (NULL: none does) uses the rule and at
- * other sizes: where they differ it is false, whatever proved it. */
+ * other sizes: where they differ it is false, even if it was proved. */
 static iso_code evaluate(chk_state *k, const rule *r, const chk_step *x, unsigned rests_on,
                          chk_shown *shown) {
   rule_tensor **example = calloc(r->n_vars + 1, sizeof *example);
@@ -398,8 +398,8 @@ static iso_code claims_hold(chk_state *k) {
   return ISO_OK;
 }
 
-/* The rules by which ranks became one, which were proved a moment ago, and what was taken for one
- * leaf. */
+/* The rules by which ranks became one, which were proved a moment ago, and the leaves taken for
+ * one. */
 static iso_code show_roles(chk_state *k, chk_shown *shown) {
   const roles_result *x = k->o->roles;
   iso_code c = ISO_OK;

@@ -12,7 +12,7 @@
 
 static bool moves_elements(const char *op) { return rule_operator_of(op)->relates; }
 
-/* A layout of leaves at what `leaf` gives for each of them. */
+/* Evaluates a layout of leaves, with the value that `leaf` gives for each. */
 static iso_code layout(chk_state *k, uint32_t t, size_t step, int depth, chk_leaf_value leaf,
                        void *ctx, rule_tensor **out) {
   const chk_term *term = &k->term[t];

@@ -1,6 +1,6 @@
-/* Where the captures may be undefined, and what in them sees it. Rules hold of numbers: where an
- * operator looks at what may be none, a proved rule is worth no more than the inputs on which both
- * captures ran there (redrawn.c). */
+/* Where the captures may be undefined, and the operators in them that see it. Rules hold of
+ * numbers: where an operator may see NaN or infinity, a proved rule is worth no more than the
+ * inputs on which both captures ran there (redrawn.c). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +50,8 @@ static void add(chk_poles *p, double x) {
   if (isfinite(x) && fabs(x) < 1e12 && p->n < CHK_POLES) p->value[p->n++] = x;
 }
 
-/* Numbers that sums, differences and comparisons have beside their operand; of a sum, too, what
- * makes it 0. */
+/* Literals that sums, differences and comparisons have beside their operand; for a sum also the
+ * operand that makes it 0. */
 static void add_numbers(const chk_state *k, const rule_term *call, chk_poles *p) {
   const rule_operator *o = rule_operator_of(call->u.s);
   const bool found =

@@ -3,7 +3,7 @@
  *
  * Leaves are compared as they were captured, bit for bit. Constants are computed in captured
  * dtypes, one value for each class of terms known to be equal: where two tables differ by 2 ulp,
- * both sides go on with one of them, so that what is computed from them can be compared in turn. */
+ * both sides go on with one of them, so that calls on them can be compared in turn. */
 #include "check/value_int.h"
 #include <math.h>
 #include <stdlib.h>
@@ -271,8 +271,8 @@ static iso_code weigh_apart(chk_state *k, const chk_output *o, const bool *need,
                                      o->left, o->right, by));
 }
 
-/* A chain of true steps joins what is one value: whatever was overlooked, outputs that differ where
- * they were captured are not equal. */
+/* A chain of true steps joins terms of one value. As a safeguard, outputs that differ where they
+ * were captured are not equal. */
 static iso_code outputs_agree(chk_state *k, rule_tensor *const *before, const bool *need) {
   iso_code c = ISO_OK;
   for (size_t i = 0; i < k->cert.n_outputs && !c && !chk_settled(k); i++) {
@@ -290,9 +290,9 @@ static iso_code outputs_agree(chk_state *k, rule_tensor *const *before, const bo
   return c;
 }
 
-/* Constants that are one but for rounding are given the value of one of them. Where each is what
- * was captured, outputs move by little: a floor of 3 and of 2.9999998 are no roundings of each
- * other. */
+/* Constants that are one but for rounding are given the value of one of them. With each constant at
+ * its captured value, outputs may move by little only: a floor of 3 and of 2.9999998 are no
+ * roundings of each other. */
 static iso_code rounding_moves_little(chk_state *k, const bool *need) {
   const double most = 0.25;
   bool empty, *all = calloc(k->n_terms + 1, 1);

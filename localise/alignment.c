@@ -259,8 +259,8 @@ bool lo_takes_part(const char *op) {
   return o->part || o->table || rule_is_getitem(op);
 }
 
-/* A cast that changes what the numbers are (to integers, to bool, from complex to real) is an
- * operator as others are. */
+/* A cast that changes numbers (to integers, to bool, from complex to real) is an operator like
+ * others. */
 static bool casts(const synth_graph *g, uint32_t i) {
   const rule_term *t = g->node[i].call;
   const char *op = t->u.s;

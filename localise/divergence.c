@@ -1,8 +1,8 @@
 /* Where two graphs part: on the draw that shows the outputs different, walk back from them, through
- * what has no counterpart of equal value on the other side, to the first operators all of whose
- * arguments have one. Then the reference's value is put in the place of the faulty one and the
- * right graph runs on: what still differs is a divergence of its own (architecture.md, section 2).
- * Nothing found here enters a rule or a merge. */
+ * nodes without a counterpart of equal value on the other side, to the first operators all of whose
+ * arguments have one. Then the reference's value replaces the faulty one and the right graph runs
+ * on: a remaining difference is a divergence of its own. Nothing found here enters a rule or a
+ * merge. */
 #include "localise/alignment.h"
 #include "localise/localise.h"
 #include "localise/localise_int.h"
@@ -88,9 +88,9 @@ static bool odd_rank(const parting *p, int side, uint32_t i) {
   return false;
 }
 
-/* A product of what both sides have with a weight that both sides have, which the other side has
- * not: the weight is not what it is taken for. Other roots may be what one side says in more steps.
- */
+/* A product of a tensor and a weight that both sides have, where the other side lacks the product:
+ * the weight is not the one that it is taken for. Other roots may be steps of a computation that
+ * the other side writes in fewer. */
 static bool lacks_product(const parting *p, int side, uint32_t i) {
   const synth_graph *g = p->s->graph[side];
   const rule_term *call = g->node[i].kind == SYNTH_OP ? g->node[i].call : NULL;
@@ -162,7 +162,8 @@ static uint32_t first_stretch(const parting *p, int side, stretch *x) {
   return UINT32_MAX;
 }
 
-/* The first root that is read by what other ranks have right, and this one has not; -1: none. */
+/* The first root read by an operator that other ranks have right, and this one does not; -1:
+ * none. */
 static int64_t read_by_odd(const parting *p, int side) {
   const synth_graph *g = p->s->graph[side];
   for (uint32_t i = 0; i < g->n_nodes; i++) {
@@ -177,8 +178,9 @@ static int64_t read_by_odd(const parting *p, int side) {
   return -1;
 }
 
-/* The earliest root of the first stretch: one that other ranks have right first, what such a one
- * reads, a product, any; a transparent one, or a constant, only where nothing else is there. */
+/* The earliest root of the first stretch: first one that other ranks have right, then an operand of
+ * such a one, a product, any; a transparent one, or a constant, only where nothing else is
+ * there. */
 static int64_t earliest(parting *p, int side, const uint32_t *place, uint32_t end) {
   const state *s = p->s;
   const synth_graph *g = s->graph[side];
@@ -272,8 +274,8 @@ static bool reads_value(const parting *p, int side, const rule_term *t, const ru
   return false;
 }
 
-/* The reader of a leaf that only `side` has is missing on the other side: what it reads besides is
- * read there by another operator. Names it. */
+/* The reader of a leaf that only `side` has is missing on the other side: its other operand is read
+ * there by another operator. Names it. */
 static bool missing_there(const parting *p, int side, const int64_t root[2], synth_divergence *d) {
   const state *s = p->s;
   const int64_t at = lo_consumer(s, side, (uint32_t)root[side]);
@@ -324,7 +326,7 @@ typedef struct description {
   int64_t constant[2]; /* the first operator of one that the other side does not have; -1: none */
 } description;
 
-/* Returns: whether that is what tells the roots apart. */
+/* Returns: whether that explains the difference of the roots. */
 static bool name_wiring(const parting *p, const int64_t root[2], synth_divergence *d) {
   const synth_node *l = &p->s->graph[LEFT]->node[root[LEFT]],
                    *r = &p->s->graph[RIGHT]->node[root[RIGHT]];
@@ -396,7 +398,7 @@ static void name_constants(const parting *p, const int64_t constant[2], synth_di
 }
 
 /* The explanation, the likeliest kind first: an operator that one side does without, leaves that
- * are exchanged, an optional attribute, where a table is read, what it holds, any change. */
+ * are exchanged, an optional attribute, the index of a table, its contents, any change. */
 static iso_code explain(parting *p, description *x, iso_error *err) {
   const int64_t *root = x->root, *constant = x->constant, *exit = x->end.exit;
   const bool *leaf = x->leaf, both_ops = !leaf[LEFT] && !leaf[RIGHT];
@@ -416,7 +418,7 @@ static iso_code explain(parting *p, description *x, iso_error *err) {
       !c && !p->gap && !*repaired && !x->moved && both_ops && lo_exchanged_leaves(p, root, x->d);
   if (!c && !*repaired && !exchanged && !x->moved)
     c = lo_explain_by_repair(p, LO_OPTIONAL_ONE, lone, x->d, &x->end, err);
-  /* Where a table is read comes before what it holds. */
+  /* The index of a table comes before its contents. */
   const bool tables[2] = {constant[LEFT] >= 0, constant[RIGHT] >= 0};
   if (!c && !*repaired && !exchanged && !x->moved)
     c = lo_explain_by_repair(p, LO_INTEGERS, tables, x->d, &x->end, err);
@@ -547,7 +549,7 @@ static iso_code add_words(const state *s, synth_divergence *d, int64_t node, con
 
 static iso_code lo_divergences(state *s, iso_error *err) {
   /* The budget of looking for explanations: as much as a few runs of both graphs, which the
-   * comparison took anyhow; with small graphs what is little beside starting up. */
+   * comparison took anyhow; for small graphs little beside the program's start. */
   enum { AT_LEAST = 80000, RUNS = 6 };
   parting p = {.s = s};
   iso_code c = ISO_OK;

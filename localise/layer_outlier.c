@@ -86,7 +86,7 @@ static bool one_tensor(const twins *t, uint32_t a, uint32_t b) {
          p->val[0] && q->val[0] && rule_tensor_same(p->val[0], q->val[0]);
 }
 
-/* An argument of `y` is what `x` is: between x and its reader y's operator is missing. */
+/* Whether an argument of `y` is like `x`: then y's operator is missing between x and its reader. */
 static bool reads_one_like(const twins *t, const synth_node *y, const synth_node *x) {
   for (uint32_t k = 0; k < y->call->n; k++) {
     const rule_term *c = y->call->child[k];

@@ -1,4 +1,4 @@
-/* One change that makes a divergence go away: which operator it was, and what is wrong with it.
+/* One change that makes a divergence go away: the operator at fault, and its fault.
  *
  * Inside a region where the two sides are written differently, the first value without a
  * counterpart is not yet the faulty one. So every operator of the region is varied in the ways in
@@ -131,7 +131,7 @@ static bool could_stand(const rule_tensor *v, const rule_tensor *old) {
          rule_dtype_is_float(v->dtype) == rule_dtype_is_float(old->dtype);
 }
 
-/* Several outputs: what takes one of them takes the new one. */
+/* Several outputs: readers of one of them read the new one. */
 static iso_code try_outputs(repair *r, uint32_t n, rule_tensor **out, size_t n_out,
                             iso_error *err) {
   bool fits = n_out == r->g->node[n].n_outputs, differs = false;

@@ -10,7 +10,7 @@ enum { MAX_ALIKE = 32 };
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-/* The same operator with the same attributes, over whatever tensors. */
+/* Whether it is the same operator with the same attributes, over any tensors. */
 static bool alike(const synth_node *a, const synth_node *b) {
   if (a->kind != SYNTH_OP || b->kind != SYNTH_OP || strcmp(a->call->u.s, b->call->u.s) != 0 ||
       a->call->n != b->call->n)
@@ -91,7 +91,7 @@ static size_t collect(const repair *r, const lo_change *g, int64_t like, int pha
   return n;
 }
 
-/* Those of the region and about it, all at once; then with what lies behind it, an earlier layer's
+/* Those of the region and near it, all at once; then with those before it, an earlier layer's
  * perhaps. */
 static iso_code try_groups(repair *r, int64_t like, const lo_change *g, iso_error *err) {
   uint32_t node[MAX_ALIKE];

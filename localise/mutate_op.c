@@ -16,8 +16,8 @@ static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of 
 static bool is_float(const rule_term *t) { return t->kind == RULE_FLOAT; }
 static bool is_number(const rule_term *t) { return t->kind == RULE_FLOAT || t->kind == RULE_INT; }
 
-/* Attributes that stand elsewhere: at calls of the same operator, and at whatever the other side
- * has in the region. */
+/* Attributes found elsewhere: at calls of the same operator, and at all calls of the other side's
+ * region. */
 size_t rp_attribute_pool(repair *r, const rule_term *call, uint32_t k, const rule_term **pool) {
   const rule_term *now = call->child[k];
   const bool real = call->n > 0 && call->child[0]->kind == RULE_VAR &&
@@ -118,7 +118,7 @@ static bool holds_tensors(const rule_term *t) {
   return false;
 }
 
-/* Arguments that may be left out: no tensors, nor what only says how. */
+/* Arguments that may be left out: neither tensors, nor words that only say how to compute. */
 static bool optional(const repair *r, const rule_term *call, uint32_t k) {
   const rule_schema *sc = rule_schemas_find(r->s->schemas, call->u.s);
   if (!sc || k >= sc->n_args || rule_is_overload(call->u.s, OP_SLICE)) return false;
@@ -144,7 +144,7 @@ iso_code rp_seen_attributes(repair *r, uint32_t n, iso_error *err) {
   return c || r->found ? c : shifted_bounds(r, n, true, err);
 }
 
-/* A whole number that is added: whatever it is, without it. Two ranges of which one was shifted are
+/* A whole number that is added: tries the call without it. Two ranges of which one was shifted are
  * as well mended by shifting the other. */
 iso_code rp_added_number(repair *r, uint32_t n, iso_error *err) {
   const rule_term *call = r->g->node[n].call;
@@ -280,8 +280,8 @@ iso_code rp_other_operators(repair *r, uint32_t n, iso_error *err) {
                                         overload && !strchr(sibling[k], '.') ? overload : "");
     c = name ? renamed(r, n, name, err) : nomem(err);
   }
-  /* An operator of the other side's region over these arguments, with its attributes; what only
-   * passes its argument on may lack one behind it. */
+  /* An operator of the other side's region over these arguments, with its attributes; an operator
+   * that only passes its argument on may lack one after it. */
   const rule_term *call = r->g->node[n].call;
   if (lo_passes(r->g, n)) return c;
   for (uint32_t i = 0; i < r->other->n_nodes && !c && !r->found; i++) {
@@ -412,8 +412,7 @@ iso_code rp_permuted(repair *r, uint32_t n, iso_error *err) {
   return c;
 }
 
-/* Elements moved where the argument should only be viewed, as it is or as what is behind a view of
- * it. */
+/* Elements moved where the argument should only be viewed, or the tensor of which it is a view. */
 iso_code rp_viewed(repair *r, uint32_t n, iso_error *err) {
   const rule_term *call = r->g->node[n].call, *dim[RULE_MAX_RANK];
   const rule_tensor *v = rp_value(r->task->run, n);
@@ -429,9 +428,9 @@ iso_code rp_viewed(repair *r, uint32_t n, iso_error *err) {
   return c;
 }
 
-/* Two parts of one operator's results taken for one another. To exchange two arguments of what
- * reads them is the same function; where a program unpacks its parts out of order, that is where it
- * happened. */
+/* Two parts of one operator's results taken for one another. Exchanging two arguments of their
+ * reader is the same function; but where a program unpacks its parts out of order, the fault is
+ * here. */
 iso_code rp_parts_exchanged(repair *r, uint32_t n, iso_error *err) {
   const rule_term *call = r->g->node[n].call;
   if (!rule_is_getitem(call->u.s) || r->found) return ISO_OK;

@@ -1,6 +1,6 @@
 /* The two halves of a tensor: taken for one another, or taken as its first and second elements in
- * turn where they are to be its first and second part (or the other way about): a gate and what it
- * gates, the pairs of a rotation. */
+ * turn where they are to be its first and second part (or the other way about): a gate and its
+ * operand, the pairs of a rotation. */
 #include "localise/mutate.h"
 #include "rules/names.h"
 #include "rules/operators.h"
@@ -100,7 +100,7 @@ static iso_code try_halves(repair *r, const half *h, size_t n, bool turn, iso_er
   return c;
 }
 
-/* Of the region, or what it reads: not an earlier layer's. */
+/* Whether the node is of the region, or read by it: not of an earlier layer. */
 static bool is_near(const repair *r, uint32_t i) {
   size_t n = 0;
   for (int p = 0; p < LO_PHASES - 1; p++) n += r->task->n_suspects[p];

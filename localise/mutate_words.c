@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Marks what node i is computed from, itself included. Nodes come behind their operands. */
+/* Marks node i and the nodes that it is computed from. Nodes come after their operands. */
 static void mark_causes(const synth_graph *g, uint32_t i, bool *cause) {
   cause[i] = true;
   for (uint32_t n = i + 1; n-- > 0;) {

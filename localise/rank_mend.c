@@ -1,8 +1,8 @@
-/* With several ranks: the one change of how they meet that mends what differs. A collective that
+/* With several ranks: the one change of a collective that mends the difference. A collective that
  * reduces in another way, takes other tensors or the same one twice, or that is not there at all is
- * far from where values first part: what stands between may be written in steps of the ranks' own,
- * of which the other graph has none. So collectives of the region are changed one at a time, the
- * rest is run on, and what makes the outputs right is the explanation. */
+ * far from where values first differ: the steps between may be the ranks' own, of which the other
+ * graph has none. So collectives of the region are changed one at a time, the rest is run on, and
+ * the change that makes the outputs right is the explanation. */
 #include "localise/alignment.h"
 #include "rules/names.h"
 #include "rules/operators.h"
@@ -110,7 +110,7 @@ static bool put(mend *m, uint32_t i, rule_tensor *const *out, size_t n) {
   return fits && differs;
 }
 
-/* Node `i` called as `call`. `known`: only where the left graph has what it gives then. */
+/* Tries node `i` with `call`. `known`: only where the left graph has its new result. */
 static iso_code try_call(mend *m, uint32_t i, const rule_term *call, bool known, iso_error *err) {
   rule_tensor *out[MAX_OUT];
   size_t n = 0;
@@ -218,7 +218,7 @@ static iso_code of_own_ranks(mend *m, uint32_t i, const uint32_t *own, uint32_t 
   return c;
 }
 
-/* The value of a node that nothing reads any more, and of what it is computed from. */
+/* Computes the value of a node that nothing reads any more, and of the nodes below it. */
 static iso_code value_of(mend *m, uint32_t i, iso_error *err) {
   const synth_node *n = &m->g->node[i];
   bool *read = calloc(m->g->n_nodes + 1, 1);
@@ -246,7 +246,7 @@ static iso_code value_of(mend *m, uint32_t i, iso_error *err) {
   return c;
 }
 
-/* Whether node `k` may be what another rank has in the place of `i`. */
+/* Whether node `k` may be another rank's node in the place of `i`. */
 static bool is_fellow(const mend *m, uint32_t i, uint32_t k) {
   const synth_node *a = &m->g->node[i], *b = &m->g->node[k];
   return i != k && a->kind == SYNTH_OP && b->kind == SYNTH_OP && strcmp(a->op, b->op) == 0 &&
@@ -324,8 +324,8 @@ static iso_code change_collective(mend *m, uint32_t i, bool known, iso_error *er
 
 /* ---- a collective that is not there ---- */
 
-/* The first operator of the region that reads one of the ranks' tensors, or what is given of them;
- * -1: none, or ranks meet there. */
+/* The first operator of the region that reads one of the ranks' tensors, or a part of one; -1:
+ * none, or ranks meet there. */
 static int64_t first_reader(const mend *m, const peers *q) {
   int64_t first = -1;
   for (size_t o = 0; o < m->g->n_outputs && first < 0; o++)
@@ -398,8 +398,8 @@ static iso_code add_collective(mend *m, const peers *q, bool known, iso_error *e
 
 /* ---- all of them ---- */
 
-/* A collective that takes a tensor twice, where nothing reads another rank's: what that gives is
- * not known where inputs of its own are behind it, which nothing else reads either. */
+/* A collective that takes a tensor twice, where nothing reads another rank's. That rank's value is
+ * unknown where it depends on inputs of its own that nothing else reads either. */
 static void find_unread(mend *m) {
   for (uint32_t i = 0; i < m->g->n_nodes && !m->what; i++) {
     const rule_term *list = live(m, i) && rule_is_collective(m->g->node[i].call->u.s)
@@ -421,7 +421,8 @@ static void find_unread(mend *m) {
   }
 }
 
-/* First what gives a tensor of the left graph then, as that costs no run; then whatever it is. */
+/* First the changes whose result is a tensor of the left graph, since they cost no run; then all
+ * others. */
 static iso_code try_all(mend *m, iso_error *err) {
   const state *s = m->p->s;
   iso_code c = ISO_OK;

@@ -1,5 +1,6 @@
-/* Where ranks part from one graph, in words: the first operator whose operands the ranks hold,
- * whole, in parts or as partial sums, and whose result they do not; and what they hold instead. */
+/* Where ranks depart from the other graph, in words: the first operator whose operands the ranks
+ * hold, whole, in parts or as partial sums, and whose result they do not; and the tensors that they
+ * hold instead. */
 #include "localise/alignment.h"
 #include "rules/names.h"
 
@@ -29,12 +30,12 @@ static const rule_tensor *part(const parting *p, const peers *q, uint32_t r) {
   return lo_value(p, q->side, q->node[r]);
 }
 
-/* How near, and of what. */
+/* A distance, and the size it is measured by. */
 typedef struct measure {
   double tol, scale; /* what ranks hold, times this */
 } measure;
 
-/* Whether `own` is what of `whole` begins at `from` along dimension d. */
+/* Whether `own` is the part of `whole` that begins at `from` along dimension d. */
 static bool is_cut(const rule_tensor *whole, const rule_tensor *own, uint32_t d, int64_t from,
                    measure by) {
   if (own->shape.rank != whole->shape.rank) return false;
@@ -298,7 +299,7 @@ iso_code lo_rank_words(parting *p, int64_t *node, const char **text, iso_error *
   return c;
 }
 
-/* ---- what was not updated ---- */
+/* ---- leaves that were not updated ---- */
 
 /* The leaf that right node j is, or that is one of the parts that it is put together of; -1. */
 static int64_t leaf_in(const state *s, uint32_t j) {

@@ -1,8 +1,8 @@
 /* Where two regions end: the pair of tensors, one of each side, that should be one. The left value
- * is put in the place of the right one; where what reads it has a counterpart from then on, the
- * regions end there. Small regions first: pairs in diagonal order, counted from the roots. Where
- * several operators were given another tensor, which the other side has too, that one ends a region
- * of its own: nothing is in it. */
+ * replaces the right one; where its readers then have counterparts, the regions end there. Small
+ * regions first: pairs in diagonal order, counted from the roots. Where several operators were
+ * given another tensor, which the other side has too, that one ends a region of its own: nothing is
+ * in it. */
 #include "localise/alignment.h"
 #include "rules/operators.h"
 #include "synth/joint/joint.h"
@@ -44,8 +44,8 @@ static void note_uses(const rule_term *t, int64_t by, int64_t *last) {
   for (uint32_t k = 0; k < t->n; k++) note_uses(t->child[k], by, last);
 }
 
-/* Nodes through which everything passes that comes from `root` within the region; `after`: what
- * depends on it. */
+/* Nodes through which all paths from `root` within the region pass; `after`: the nodes that depend
+ * on it. */
 static iso_code bottlenecks(const parting *p, int side, int64_t root, const bool *after, bool *out,
                             iso_error *err) {
   const synth_graph *g = p->s->graph[side];
@@ -323,8 +323,8 @@ static iso_code try_shared(exits *x, int side, size_t most, bool *found, iso_err
   return c;
 }
 
-/* Regions that end far off may not be what they seem: one tensor in another's place, near by, is
- * the simpler explanation. */
+/* A region that ends far off may be an artefact: one tensor in another's place, near by, is the
+ * simpler explanation. */
 static iso_code try_nearer(exits *x, iso_error *err) {
   enum { NEARER = 4 };
   size_t most = SIZE_MAX;

@@ -1,5 +1,5 @@
-/* The two regions of a divergence cut out of their graphs: the operators between what both sides
- * hold alike and the two tensors that should be one, with the values that they read there on the
+/* The two regions of a divergence cut out of their graphs: the operators between tensors that both
+ * sides hold and the two tensors that should be one, with the values that they read there on the
  * witness: all that a standalone script needs. */
 #include "localise/localise_int.h"
 #include "rules/names.h"
@@ -148,7 +148,7 @@ static void list_vars(const rule_term *t, synth_output *out, size_t *n) {
   for (uint32_t k = 0; k < t->n; k++) list_vars(t->child[k], out, n);
 }
 
-/* The graph is run up to the operator, for what that one reads. */
+/* The graph is run up to the operator, for its operands. */
 iso_code lo_cut_failing(state *s, int side, uint32_t node, rule_tensor *const *leaf,
                         iso_error *err) {
   const synth_graph *const whole = s->graph[side];

@@ -1,5 +1,5 @@
-/* Steps of a region that are right all the same: other graphs have none like them, and what is
- * outside of the region and reads them comes out right. */
+/* Steps of a region that are right all the same: other graphs have none like them, and their
+ * readers outside of the region are right. */
 #include "localise/alignment.h"
 #include "rules/operators.h"
 #include "synth/joint/joint.h"
@@ -34,8 +34,8 @@ static bool *leads_right(const parting *p, int side) {
   return right;
 }
 
-/* Integers and decisions that node `n` reads as they are, whatever it makes of them: rows of a
- * table are all looked up. */
+/* Marks integers and decisions that node `n` reads directly, whether or not its result is right:
+ * rows of a table are all looked up. */
 static void mark_decided(const parting *p, int side, const synth_node *n, bool *any) {
   const uint32_t table = rule_operator_of(n->op)->table;
   for (uint32_t k = 0; k < n->call->n; k++) {
@@ -45,11 +45,10 @@ static void mark_decided(const parting *p, int side, const synth_node *n, bool *
   }
 }
 
-/* Steps in the middle of what both sides have, which a faulty operator elsewhere reads: what is
- * outside of the region and reads them comes out right. A part may be right where the whole is not,
- * and so may a decision. Where there are ranks, which of the ids are its own a rank decides in
- * steps of its own and reads the outcome in several places: right in one, it is no fault in
- * another. */
+/* Steps amid operators that both sides have, which a faulty operator elsewhere reads: their readers
+ * outside of the region are right. A part may be right where the whole is not, and so may a
+ * decision. A rank decides by steps of its own which ids are its own, and reads the outcome in
+ * several places: if it is right in one, it is no fault in another. */
 iso_code lo_find_sound(const parting *p, int side, bool *any, iso_error *err) {
   const synth_graph *g = p->s->graph[side];
   bool *right = NULL;

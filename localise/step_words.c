@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The module of both: what their scopes begin with, in whole names. Returns: its length. */
+/* The module of both: the common beginning of their scopes, in whole names. Returns: its length. */
 static size_t shared_scope(const char *a, size_t n, const char *b) {
   size_t i = 0, whole = 0;
   while (i < n && b[i] && a[i] == b[i]) {
@@ -17,7 +17,8 @@ static size_t shared_scope(const char *a, size_t n, const char *b) {
   return whole;
 }
 
-/* Fills `q` for the tensor `end` of `side`; v: what they are to begin at. Owns: q->in. */
+/* Fills `q` with the steps that lead from a tensor of value `v` to the tensor `end` of `side`.
+ * Owns: q->in. */
 void lo_find_steps(const parting *p, int side, uint32_t end, const rule_tensor *v, lo_steps *q) {
   const synth_graph *g = p->s->graph[side];
   *q = (lo_steps){.in = calloc(g->n_nodes + 1, 1), .only = -1, .kept = -1};
@@ -164,7 +165,7 @@ static const char *steps_left_out(const parting *p, int with, const lo_steps *q,
 }
 
 /* Words for a step that side `without` lacks: its root reads a tensor, and the same operator of the
- * other side reads what the step made of it. Its place is the tensor behind which it is missing. */
+ * other side reads the step's result on it. Its place is the tensor after which it is missing. */
 const char *lo_steps_besides(const parting *p, const int64_t root[2], int without, bool any,
                              synth_divergence *d) {
   const int with = !without;

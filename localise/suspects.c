@@ -12,8 +12,8 @@ enum { MAX_SUSPECTS = 80, MAX_READERS = 4 };
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-/* The region, and what it reads through constants and operators that only pass values on; `levels`
- * more of what those read. Owns: malloc'ed. */
+/* The region, and the nodes that it reads, looking through constants and operators that only pass
+ * values on; then their operands, `levels` deep. Owns: malloc'ed. */
 static bool *around(const parting *p, int side, const uint32_t *node, size_t n, int levels) {
   const state *s = p->s;
   const synth_graph *g = s->graph[side];
@@ -58,9 +58,9 @@ static uint32_t maker(const parting *p, int side, uint32_t node) {
 
 enum { MAX_LONE = 40 };
 
-/* The nearest operators that the region is computed from and that have no counterpart: what they
- * give may be a tensor of another place by chance (zeros, a residual alone), and the region begin
- * behind it. Those that `wide` has not. Owns: malloc'ed. */
+/* The nearest operators that the region is computed from and that have no counterpart: their
+ * results may equal a tensor of another place by chance (zeros, a residual alone), so that the
+ * region really begins before them. Only those not in `wide`. Owns: malloc'ed. */
 static bool *find_lone(const parting *p, int side, const bool *own, const bool *wide) {
   const synth_graph *g = p->s->graph[side];
   bool *above = calloc(g->n_nodes + 1, 1), *flag = calloc(g->n_nodes + 1, 1);
@@ -137,7 +137,7 @@ static bool same_place(const synth_node *a, const synth_node *b) {
           strcmp(a->scope ? a->scope : "", b->scope ? b->scope : "") != 0);
 }
 
-/* Whether a change of `node` would spoil what has a counterpart and is not computed towards the
+/* Whether a change of `node` would spoil a node that has a counterpart and does not lead to the
  * goal: `to_goal` are the goal's ancestors. */
 static bool spoils(const parting *p, int side, uint32_t node, const bool *to_goal, bool *flag) {
   const synth_graph *g = p->s->graph[side];
@@ -257,9 +257,9 @@ static size_t met(const parting *p, const st_run *r) {
   return n;
 }
 
-/* The repaired values of the right graph, into end->next, unless what was carried on there is
- * nearer to the left. A constant computed anew is not rounded as its storage is: what reads it
- * takes the reference instead, where that was carried on. */
+/* The repaired values of the right graph, into end->next, unless the values carried on there are
+ * nearer to the left. A constant computed anew is not rounded as its storage is: its readers take
+ * the reference instead, where that was carried on. */
 static iso_code carry_repair(const parting *p, const lo_repair_result *r, lo_ending *end,
                              iso_error *err) {
   state *s = p->s;
@@ -349,8 +349,8 @@ static void point_at_odd(const parting *p, const place *q, synth_divergence *d, 
                                                                            : "the same graph");
 }
 
-/* The change is of one side alone, and the other is the one whose layers are not alike: there it
- * was made, and the change is what it looks like from here. */
+/* The change is of one side alone, and the other is the one whose layers are not alike: the fault
+ * is there, and the change is its mirror image on this side. */
 static void point_at_partner(const parting *p, const place at[2], int side, const int64_t before[2],
                              synth_divergence *d) {
   const place *q = &at[!side];
@@ -395,7 +395,7 @@ iso_code lo_explain_by_repair(parting *p, lo_search what, const bool sides[2], s
 
 /* ---- constants ---- */
 
-/* Tied to the other side, or a view of what is. */
+/* Whether it is tied to the other side, or a view of a node that is. */
 static bool table_related(const parting *p, int side, uint32_t i) {
   const synth_graph *g = p->s->graph[side];
   for (;;) {
@@ -416,8 +416,8 @@ static bool odd_table(const parting *p, int side, uint32_t i) {
          v && v->numel > 1 && !table_related(p, side, i);
 }
 
-/* It has no counterpart although its numbers may be known: what it is computed from may be the
- * fault. */
+/* Whether it has no counterpart although its numbers may be known: then the fault may be in its
+ * operands. */
 static bool lone_table(const parting *p, int side, uint32_t i) {
   const state *s = p->s;
   const synth_graph *g = s->graph[side];
@@ -433,8 +433,8 @@ static bool lone_table(const parting *p, int side, uint32_t i) {
          !lo_constant_tied(s, e, !side);
 }
 
-/* Up from a constant along what has no counterpart, to the leaf if it is so itself: frequencies of
- * another base. Which rows of a table are read is another matter. */
+/* Walks up from a constant through nodes without a counterpart, to the leaf if that has none
+ * itself: frequencies of another base. The choice of a table's rows is not followed. */
 static int64_t first_lone(const parting *p, int side, int64_t from) {
   const synth_graph *g = p->s->graph[side];
   bool *flag = calloc(g->n_nodes + 1, 1);
@@ -493,7 +493,7 @@ static int64_t odd_constant(const parting *p, int side, const uint32_t *node, si
   return found < 0 ? found : first_lone(p, side, found);
 }
 
-/* Masks last: many ways to hide what is later are one. */
+/* Masks last: many ways to hide later positions are one. */
 int64_t lo_odd_constant(const parting *p, int side, const uint32_t *node, size_t n, iso_code *c,
                         iso_error *err) {
   const int64_t table = odd_constant(p, side, node, n, false, c, err);

@@ -184,7 +184,7 @@ static const char *other_mask(const parting *p, int64_t l, uint32_t k, const rul
                           (long long)fewer);
 }
 
-/* Two operators of what both sides have, which the roots read. */
+/* Two different operators, on operands that both sides have, whose results the roots read. */
 static const char *other_operator(const parting *p, int64_t l, int64_t r) {
   const synth_node *x = lo_node(p, LEFT, l), *y = lo_node(p, RIGHT, r);
   if (x->kind != SYNTH_OP || y->kind != SYNTH_OP || strcmp(x->op, y->op) == 0 || !x->call->n ||
@@ -271,8 +271,8 @@ static const char *other_operand(const parting *p, int64_t l, int64_t r) {
 
 /* ---- two steps in the other order ---- */
 
-/* A call of the region of `side` that is as the other side's root but for one operand, which is
- * made of what `from` gives; -1: none. */
+/* A call of the region of `side` that is like the other side's root but for one operand, which is
+ * made of the result of `from`; -1: none. */
 static int64_t same_step_behind(const parting *p, int side, uint32_t from, int64_t other_root) {
   const synth_graph *g = p->s->graph[side];
   for (int64_t i = from + 1; i < (int64_t)g->n_nodes; i++) {
@@ -303,8 +303,8 @@ static const char *other_order(const parting *p, const int64_t root[2]) {
 
 /* ---- all of it ---- */
 
-/* The first operator that does something to what a leaf, or an operator that only passes it on,
- * gives; any other operator itself. */
+/* The first operator that acts on a leaf, looking through operators that only pass it on; any other
+ * operator itself. */
 static int64_t acting(const parting *p, int side, int64_t at) {
   const synth_graph *g = p->s->graph[side];
   while (g->node[at].kind != SYNTH_OP || lo_passes(g, (uint32_t)at)) {

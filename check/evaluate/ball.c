@@ -132,7 +132,7 @@ ball ball_gelu_tanh(ball a) {
   return half_of(a, ball_tanh(ball_mul(ball_about(0.79788456080286535588L), ball_add(a, cube))));
 }
 
-/* An exact small exponent by products; 1/2 and -1/2 by roots; else of what is positive. */
+/* An exact small exponent by products; 1/2 and -1/2 by roots; else of positive numbers only. */
 ball ball_pow(ball a, ball b) {
   const long double n = b.mid;
   if (b.rad == 0 && fabsl(n) <= 64 && n == floorl(n)) {

@@ -224,7 +224,7 @@ static ball (*const binary[])(ball, ball) = {
     [NE] = unequal,         [AND] = and_of,   [OR] = or_of,         [XOR] = xor_of,
     [POW] = ball_pow};
 
-/* add, sub and rsub have a factor of what is added: number 2. */
+/* add, sub and rsub have a factor for the summand: argument 2. */
 static const ev_tensor *two(ev *e, const rule_term *t, int which) {
   const ev_tensor *a = ev_arg(e, t, 0), *b = ev_arg(e, t, 1);
   ball alpha;

@@ -220,7 +220,7 @@ static double bound_of(const instance *k) {
 
 static bool coin(instance *k) { return iso_rng_below(&k->rng, 2) != 0; }
 
-/* The literals and what is beside them, one after the other. */
+/* The literals and their neighbours, one after the other. */
 static double beside_literal(instance *k, bool whole) {
   const uint32_t i = k->n_beside++, n = k->n_literals ? k->n_literals : 1;
   const double x = k->n_literals ? k->literal[i % n] : 0, root = sqrt(fabs(x));
@@ -313,7 +313,7 @@ static chk_agreement compare(instance *k, const ev_tensor *a, const ev_tensor *b
   return CHK_AGREES;
 }
 
-/* Both sides on what is drawn now. */
+/* Both sides on the values drawn last. */
 static chk_agreement both(instance *k, ev *e, bool at_literals) {
   e->work = 0;
   const ev_tensor *a = ev_eval(e, k->r->lhs), *b = a ? ev_eval(e, k->r->rhs) : NULL;
@@ -357,8 +357,8 @@ static bool has_narrow(const rule *r) {
   return false;
 }
 
-/* Where masks stand for minus infinity, what differs only since they are finite does not. Numbers
- * here do not wrap, and integers of few bits do. */
+/* Where masks stand for minus infinity, a difference only due to their being finite is none.
+ * Numbers here do not wrap, but integers of few bits do. */
 static chk_agreement draw_once(instance *k, ev *e, int how) {
   e->masks = false;
   fill(k, e, how);
@@ -405,7 +405,7 @@ static chk_agreement draw_all(instance *k) {
 
 /* ---- all sizes ---- */
 
-/* Behind what differs, at which sizes. */
+/* Appends to the difference the sizes at which it is. */
 static void name_sizes(const instance *k) {
   size_t n = strlen(k->out->why);
   for (uint32_t i = 0; i < k->n_names && n < sizeof k->out->why; i++) {

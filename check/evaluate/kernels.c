@@ -1,4 +1,4 @@
-/* Attention, and the kernels of rules/kernels.def, by what they are documented to compute. */
+/* Attention, and the kernels of rules/kernels.def, by their documentation. */
 #include <string.h>
 
 #include "check/evaluate/evaluate_int.h"

@@ -21,8 +21,8 @@ const ev_tensor *ev_swapped(ev *e, const ev_tensor *t, uint32_t a, uint32_t b) {
   return ev_strided(e, t, t->rank, dim, stride, 0);
 }
 
-/* From start to end, which count from the end where they are negative, and are cut to what there
- * is. */
+/* From start to end, which count from the end where they are negative, and are clamped to the
+ * size. */
 const ev_tensor *ev_slice(ev *e, const ev_tensor *t, uint32_t d, int64_t start, int64_t end,
                           int64_t step) {
   int64_t dim[RULE_MAX_RANK], stride[RULE_MAX_RANK];
@@ -467,7 +467,7 @@ static bool cut(ev *e, const ev_tensor *a, uint32_t d, const int64_t *size, int6
   return at == a->dim[d] || ev_fail(e, "the parts are not the whole") != NULL;
 }
 
-/* In parts of `size`, the last of what is left. */
+/* In parts of `size`, the last one possibly smaller. */
 static bool in_parts(ev *e, const ev_tensor *a, uint32_t d, int64_t size, ev_list *out) {
   if (size < 1) return ev_fail(e, "parts of nothing") != NULL;
   const int64_t n = (a->dim[d] + size - 1) / size;

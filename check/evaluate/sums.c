@@ -64,8 +64,7 @@ static ball all_of(const ball *v, int64_t n) {
   return all;
 }
 
-/* A shift that is the same in a row does not change what is divided; it keeps exponentials small.
- */
+/* A shift that is the same in a row does not change the quotient; it keeps exponentials small. */
 static ball shift_of(const ball *v, int64_t n) {
   long double m = -INFINITY;
   for (int64_t i = 0; i < n; i++)

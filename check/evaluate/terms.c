@@ -1,5 +1,5 @@
-/* Terms of a rule's side as tensors of balls: arguments, literals, and which function defines what.
- */
+/* Terms of a rule's side as tensors of balls: arguments, literals, and the function that defines
+ * each operator. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,8 +88,8 @@ bool ev_none(const rule_term *t, uint32_t i) { return i >= t->n || t->child[i]->
 
 static bool is_mask(double x) { return rule_is_mask(RULE_F16, x) || rule_is_mask(RULE_F32, x); }
 
-/* Rounded from a root of a small fraction: such literals are read as what they stand for. A
- * threshold that is none stays the double that it is, so that both sides of it are seen. */
+/* Rounded from a root of a small fraction: such literals are read as the roots that they stand for.
+ * A threshold that is none stays the double that it is, so that both sides of it are seen. */
 static bool is_root(double x) {
   const double square = x * x;
   for (int b = 1; b <= 64; b++)

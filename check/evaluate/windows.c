@@ -1,4 +1,4 @@
-/* Convolutions, and what repeats elements. */
+/* Convolutions, and operators that repeat elements. */
 #include <string.h>
 
 #include "check/evaluate/evaluate_int.h"

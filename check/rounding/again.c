@@ -318,7 +318,7 @@ iso_code ag_run(chk_state *k, uint32_t id, const ag_way *how, size_t step, ag_he
   return c;
 }
 
-/* The larger one; what is no number is without bound. */
+/* The larger one; NaN counts as unbounded. */
 static double further(double a, double b) { return isnan(b) ? INFINITY : fmax(a, b); }
 
 iso_code ag_add_spread(chk_state *k, uint32_t id, const rule_tensor *exact, size_t step,

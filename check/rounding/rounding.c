@@ -1,9 +1,9 @@
 /* Two constants that are taken to be one although rounding tells them apart. Nothing of the
- * search's reasons is believed: both are computed again in float64 from what was captured, and over
+ * search's reasons is believed: both are computed again in float64 from captured values, and over
  * again with each stored number and each result moved as far as its rounding may have moved it.
- * Where nothing is stored in few digits they must agree in float64. Else one must be what the other
- * computes in some way, to what that moves: with no element off, or with elements off together and
- * in no way one that is off alone. */
+ * Where nothing is stored in few digits they must agree in float64. Else the stored one must be the
+ * result of the other's computation in some way, up to those moves: with no element off, or with
+ * elements off together, but never with a single one off. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static iso_code say(chk_state *k, uint32_t a, uint32_t b) {
                           iso_arena_printf(k->arena, "%s and %s are one but for rounding", x, y));
 }
 
-/* Two constants, and what is known of them in float64. */
+/* Two constants, and the facts of them in float64. */
 typedef struct two {
   uint32_t id[2];
   rule_tensor *v[2];
@@ -69,7 +69,7 @@ static bool settled(const chk_state *k, const two *x) {
   return x->seen[AG_CLEAN] || chk_settled(k);
 }
 
-/* Constant `side`, computed so, against what the other one stored. */
+/* Compares constant `side`, computed so, with the stored value of the other one. */
 static iso_code try_way(chk_state *k, two *x, int side, const ag_way *how) {
   rule_tensor *v;
   ag_fit fit = AG_APART;

@@ -36,7 +36,7 @@ static bool size_at(place *at, const rule_term *t, chk_sum *out) {
   return chk_sum_read(&at->z->atoms, t, &names, out);
 }
 
-/* Each name is at the captured sizes what the step says. */
+/* Whether each name has at the captured sizes the value of the step. */
 static bool names_are_captured(const place *at) {
   const chk_state *k = at->z->k;
   for (uint32_t i = 0; i < at->by->n_names; i++) {
@@ -81,7 +81,7 @@ static bool is_number(place *at, const rule_term *t) {
   return true;
 }
 
-/* Whether all names in an expression stand for what they stood for at the captured sizes: then what
+/* Whether all names in an expression keep their values of the captured sizes: then a condition that
  * held of it there holds at all sizes. */
 static bool as_captured(place *at, const rule_term *t) {
   if (t->kind == RULE_NAME) {
@@ -93,7 +93,7 @@ static bool as_captured(place *at, const rule_term *t) {
   return true;
 }
 
-/* A place of the rule against what stands there, with its sizes. */
+/* Matches a part of the rule with the argument in its place, with its sizes. */
 static bool literally(place *at, const rule_term *p, const rule_term *t) {
   chk_chain *z = at->z;
   chk_sum x, y;

@@ -161,7 +161,7 @@ static iso_code decide(question *q, rule *r, bool *proved) {
 
 /* ---- questions ---- */
 
-/* A question over the terms that are `cut`. Owns: the arena, and what `end` frees. */
+/* A question over the terms that are `cut`. Owns: the arena; `end` frees the rest. */
 static question *begin(chk_chain *z, iso_arena *a, const bool *cut) {
   question *q = calloc(1, sizeof *q);
   if (!q) return NULL;
@@ -184,7 +184,7 @@ static iso_code end(question *q, const rule_term *l, const rule_term *r, bool *p
   return c;
 }
 
-/* Marks the roots of a term and of what is below it. */
+/* Marks the roots of a term and of the terms below it. */
 static void reach(const chk_chain *z, uint32_t t, bool *mark, bool *seen);
 
 static void reach_below(const chk_chain *z, const rule_term *t, bool *mark, bool *seen) {

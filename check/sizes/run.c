@@ -3,7 +3,8 @@
  * sizes: the least that are claimed, and some drawn from the checker's seed. The certificate's own
  * calls are run beside every number that stands in sizes, too, on zeros of the shapes that captured
  * terms have there. At least sizes, drawn ones, and those that numbers of calls speak of, the two
- * terms of each step are numbers both, or neither is: of what is no number, rules say nothing. */
+ * terms of each step are both numbers, or neither is: rules make no claim about NaN and
+ * infinity. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,7 +157,7 @@ static void need(running *r, uint32_t t) {
 
 /* ---- points ---- */
 
-/* Whether both programs are what their captures recorded at these sizes. */
+/* Whether both captures admit these sizes. */
 static bool admitted(running *r) {
   chk_state *k = r->z->k;
   const cap_graph *g = k->graph[RIGHT];

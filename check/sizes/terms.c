@@ -1,5 +1,5 @@
-/* Terms with their sizes: a captured call's are the capture's, those of the certificate's own calls
- * are what it says. Names are the left's symbols. */
+/* Terms with their sizes: a captured call has the capture's, and the certificate's own calls those
+ * that it gives. Names are the left's symbols. */
 #include <string.h>
 
 #include "check/sizes/sizes_int.h"
@@ -75,8 +75,7 @@ static bool within(const cap_symbol *claimed, const cap_symbol *admitted) {
   return claimed->min >= admitted->min && claimed->max <= admitted->max;
 }
 
-/* The left's symbol `left` is the right's `i`: what is claimed of it must be admitted there, too.
- */
+/* The left's symbol `left` is the right's `i`: the claimed range must be admitted there, too. */
 static iso_code meet(chk_chain *z, size_t left, size_t i) {
   const cap_symbol *claimed = &z->k->cert.sizes->symbol[left], *s = &z->k->graph[RIGHT]->symbol[i];
   if (!(z->right[i] = rule_name(z->k->arena, claimed->name))) return chk_nomem(z->k);
@@ -108,8 +107,8 @@ static iso_code read_symbols(chk_chain *z) {
   return c;
 }
 
-/* A symbol of the right that has no namesake is what is a dimension of the same input on the left.
- */
+/* A symbol of the right that has no namesake equals the same dimension of the same input on the
+ * left. */
 static iso_code name_by_inputs(chk_chain *z) {
   const chk_state *k = z->k;
   const cap_graph *l = k->graph[LEFT], *r = k->graph[RIGHT];
@@ -211,7 +210,7 @@ bool chk_chain_is_captured(chk_chain *z, const rule_term *sized, const rule_term
   return true;
 }
 
-/* ---- what no size changes ---- */
+/* ---- terms that do not depend on sizes ---- */
 
 static bool numbers_only(chk_chain *z, const rule_term *t) {
   chk_sum s;

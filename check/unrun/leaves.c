@@ -1,5 +1,5 @@
-/* Parameters of graphs that are not run. Their names say which are one; of a checkpoint their bytes
- * are compared, whatever the names say. */
+/* Parameters of graphs that are not run. Their names say which are one; with a checkpoint their
+ * bytes are compared as well, and decide. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include "egraph/base/vec.h"
 #include "rules/names.h"
 
-/* Of what is put through one call, in elements. */
+/* Limit on the elements of a call's operands. */
 enum { MOST_ELEMENTS = 1 << 22 };
 
 typedef struct type { /* of a tensor; n of a term's are its outputs */
@@ -31,7 +31,7 @@ typedef struct typing {
   size_t n_called, cap_called;
 } typing;
 
-/* Floating numbers are real numbers, whatever their widths. */
+/* Floating numbers of all widths are real numbers. */
 static rule_dtype widened(rule_dtype d) {
   return rule_dtype_is_float(d) ? RULE_F64 : rule_dtype_is_complex(d) ? RULE_C128 : d;
 }
@@ -93,7 +93,7 @@ static iso_code ones(typing *x, uint32_t which, int64_t *left, rule_tensor **out
   return c;
 }
 
-/* Call `local` over types `l->var`, and keep what comes out. */
+/* Runs call `local` over types `l->var`, and keeps its result. */
 static iso_code run(typing *x, const local *l, struct called *out) {
   chk_state *k = x->k;
   rule_tensor *bind[MAX_CALL] = {0}, *result[MAX_OUT];

@@ -50,7 +50,7 @@ static void add_cut(lr_cuts *c, const held *all, size_t from, size_t to) {
   c->n++;
 }
 
-/* An output ends what is measured, in whatever dtype either side gives it. */
+/* Measurements end at an output, in any dtype that either side gives it. */
 static void add_outputs(lr_cuts *c) {
   for (size_t p = 0; p < c->n_pairs; p++) {
     uint32_t node[2];

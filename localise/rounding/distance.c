@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Masks, and what is as large, are no numbers whose digits count. */
+/* Digits of masks, and of numbers as large, do not count. */
 static bool counts(double x) { return fabs(x) < 1e30; }
 
 double lr_distance(const rule_tensor *a, const rule_tensor *b, const rule_tensor *scale) {

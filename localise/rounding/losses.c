@@ -74,8 +74,8 @@ static bool computes_wider(const synth_graph *g, const lr_region *r, int digits)
 
 /* ---- finding them ---- */
 
-/* The error that a side makes of its own before a cut: what rounding its results at random
- * predicts, which luck does not move; that of its kernels where they are far worse. Kernels of
+/* The error that a side makes of its own before a cut: the one that random rounding of its results
+ * predicts, which does not depend on luck; that of its kernels where they are far worse. Kernels of
  * short formats add up in float32. Those of float32 itself add up in any order, and none of them is
  * at fault. */
 static double own_error(const lr_cut *k, int side, int digits) {

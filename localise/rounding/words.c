@@ -75,8 +75,8 @@ typedef struct named {
   int wide; /* digits on the other side */
 } named;
 
-/* The region's operators that compute in the narrow format what the other side has in a wider one,
- * each name once. */
+/* The region's operators that compute in the narrow format a tensor that the other side has in a
+ * wider one, each name once. */
 static void narrow_names(const lr_cuts *c, int side, const lr_region *r, rule_dtype narrow,
                          const int *wide, named *out) {
   *out = (named){0};
