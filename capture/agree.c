@@ -1,6 +1,6 @@
 /* Inputs that two captures are run on. Captures of one module hold the inputs that each was made
  * with, and where these differ nothing has been compared yet: both are run on the left's, and on
- * the right's. Then what the captures' domains say holds for both.
+ * the right's. Then the captures' domains are combined for both.
  *
  * Which inputs are one is told by their values first: one that the other side has too, perhaps with
  * its dimensions in another order, needs no name. Where some have no such counterpart, namesakes
@@ -34,7 +34,7 @@ static void mark(const rule_term *t, bool *live) {
   for (uint32_t k = 0; k < t->n; k++) mark(t->child[k], live);
 }
 
-/* Inputs that an output depends on: of others it does not matter what they are. */
+/* Inputs that an output depends on: the values of others do not matter. */
 iso_code agree_collect(agree *a, int side) {
   const cap_graph *g = a->graph[side];
   bool *live = calloc(g->n_nodes + 1, 1);

@@ -99,7 +99,7 @@ static iso_code is_part(agree *a, size_t i, size_t j, bool *part) {
 }
 
 /* Ranks that have equal parts of an input of the other side hold them in the order of ranks: a mask
- * that was captured full is as full on every rank, and what is drawn for it is theirs, cut. */
+ * that was captured full is as full on every rank, and a draw for it is cut for them. */
 static iso_code find_parts(agree *a) {
   iso_code c = ISO_OK;
   for (size_t j = 0; j < a->n && !c; j++) {
@@ -245,7 +245,7 @@ static void collect(literals *l, const rule_term *t) {
 }
 
 /* The part of the domain that set `number` is drawn from: all of it, one number after the other
- * everywhere, a number of the graphs everywhere, and what lies beside one. */
+ * everywhere, a number of the graphs everywhere, and the neighbours of one. */
 static void choose_part(const rule_domain *d, const literals *l, unsigned number, double *low,
                         double *high) {
   const unsigned turn = number / 4, way = number % 4;

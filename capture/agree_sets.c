@@ -80,7 +80,7 @@ static bool holds_another(const agree *a, size_t i) {
   return false;
 }
 
-/* In the last set, the inputs of the other side take what `side` has. */
+/* In the last set, the inputs of the other side take the values of `side`. */
 static iso_code take_from(agree *a, agree_sets *s, int side) {
   iso_code c = ISO_OK;
   for (size_t i = 0; i < a->n && !c; i++) {
@@ -170,8 +170,8 @@ iso_code agree_exchange(agree *a) {
 /* ---- one capture has more sets than the other ---- */
 
 /* The one input of the longer side that has these values on the sets of both: the namesake first,
- * then what no other input of the shorter side is the namesake of. -1: there is none, or it is not
- * told which. */
+ * then one that is no namesake of another input of the shorter side. -1: there is none, or more
+ * than one. */
 static int64_t source_of(const agree *a, size_t i) {
   int64_t found = -1;
   for (size_t j = 0; j < a->n; j++) {

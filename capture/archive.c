@@ -183,7 +183,8 @@ static bool begins(const cap_bytes *file, const char *with) {
   return file->n >= strlen(with) && memcmp(file->at, with, strlen(with)) == 0;
 }
 
-/* Of a file that is no archive: what it seems to be, by its first bytes, and what to do. */
+/* Says of a file that is no archive which format it seems to have, by its first bytes, and how to
+ * convert it. */
 static const char *what_it_is(const cap_bytes *file) {
   uint64_t header = 0;
   for (unsigned i = 0; i < 8 && file->n > 8; i++) header |= (uint64_t)file->at[i] << (8 * i);

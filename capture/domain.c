@@ -1,4 +1,4 @@
-/* Domains that a capture gives to its inputs, and what it says that numbers count. */
+/* Domains that a capture gives to its inputs, and its declarations of what numbers count. */
 #include "capture/capture_int.h"
 
 #include <math.h>

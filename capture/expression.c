@@ -6,7 +6,7 @@
  *   compare    sum (RELATION sum)?     primary  NUMBER | NAME | "(" inner ")" |
  *                                               ("min" | "max") "(" sum ("," sum)+ ")"
  *
- * A condition is 1 or 0, and what stands in its parentheses may be a condition, too. Both sides of
+ * A condition is 1 or 0, and a parenthesised part of it may be a condition, too. Both sides of
  * `and` and `or` are evaluated. // and % round downwards, as Python's do. An expression is read and
  * evaluated in one walk, and becomes a term over its symbols where one is asked for: captures have
  * thousands of them, each of a few characters. */

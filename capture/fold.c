@@ -1,8 +1,8 @@
 /* A parameter that was computed when its model was loaded is written as that computation.
  *
- * The other graph has what it was computed from, and so this one gets copies: leaves first, then
- * the operators over them, then those that it had. The parameter's own node, its id kept, becomes
- * the last of the computation, so that whatever read it goes on doing so. */
+ * The other graph has the leaves that it was computed from, so this one gets copies: leaves first,
+ * then the operators over them, then its own nodes. The parameter's own node, its id kept, becomes
+ * the last operator of the computation, so that its readers need no change. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* graph.json and the tensors that belong to it.
  *
  * Nodes are read in the file's order; a reference finds only what has been read, so a graph that
- * loads is acyclic and in topological order. Whatever is malformed is one error "PATH/graph.json:
- * node "ID": reason". Keys that the format does not know are ignored; keys that it knows must be of
+ * loads is acyclic and in topological order. Each malformed part is an error "PATH/graph.json: node
+ * "ID": reason". Keys that the format does not know are ignored; keys that it knows must be of
  * their type. */
 #include <errno.h>
 #include <fcntl.h>

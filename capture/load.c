@@ -86,7 +86,7 @@ static iso_code load_inputs(cap_graph *g, iso_error *err) {
   }
 }
 
-/* Weights: of weights.safetensors, and what it lacks of the checkpoint beside it. */
+/* Weights: from weights.safetensors, and those that it lacks from the checkpoint beside it. */
 static iso_code load_weights(cap_graph *g, bool all, iso_error *err) {
   impl *m = g->impl;
   cap_weights *w = NULL;

@@ -1,11 +1,11 @@
 /* A node of a capture to a call: arguments in schema order, complete, in one spelling.
  *
- * Two nodes that compute the same by the same operator should give the same term, so whatever
- * PyTorch lets one write in two ways is written in one: defaults are filled in, negative dimensions
- * counted from the front, open slices closed, -1 in a list of sizes replaced by the size. And two
- * nodes that differ must never give the same term: nothing that an operator may depend on is
- * dropped, so that an attribute or argument which the `.isomer` overload has no place for keeps the
- * node under its own name. */
+ * Two nodes that compute the same by the same operator should give the same term, so every part
+ * that PyTorch lets one write in two ways is written in one: defaults are filled in, negative
+ * dimensions counted from the front, open slices closed, -1 in a list of sizes replaced by the
+ * size. And two nodes that differ must never give the same term: nothing that an operator may
+ * depend on is dropped, so that an attribute or argument which the `.isomer` overload has no place
+ * for keeps the node under its own name. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -116,7 +116,7 @@ const rule_term **cap_new_list(const cap_lowering *l, size_t n) {
   return iso_arena_alloc(l->arena, (n + 1) * sizeof(const rule_term *));
 }
 
-/* A value where no schema says what it should be. */
+/* A value for which no schema gives a type. */
 static iso_code as_written(const cap_lowering *l, const json_t *v, const rule_term **out,
                            iso_error *err) {
   iso_arena *a = l->arena;
@@ -247,7 +247,7 @@ size_t cap_find_arg(const rule_schema *s, const char *name) {
   return CAP_NO_INDEX;
 }
 
-/* Fill `slot` (of s->n_args, NULLs) with what the node gives; what it does not give stays NULL. */
+/* Fills `slot` (of s->n_args, NULLs) with the node's arguments; others stay NULL. */
 static iso_code bind_args(const rule_schema *s, const cap_raw *raw, const json_t **slot,
                           iso_error *err) {
   size_t n_positional = 0;

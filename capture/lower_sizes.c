@@ -83,8 +83,8 @@ static iso_code wrap_dims(const cap_lowering *l, const rule_schema *s, const rul
   return ISO_OK;
 }
 
-/* The sizes asked for must be the output's; -1 ("what is left", "as it is") is written as the
- * output's. */
+/* The sizes asked for must be the output's; -1 ("the remaining size", "unchanged") is replaced by
+ * the output's. */
 static iso_code fill_sizes(const cap_lowering *l, const cap_node *node, const rule_schema *s,
                            const rule_term **child, iso_error *err) {
   if (!rule_operator_of(s->name)->sizes) return ISO_OK;

@@ -419,7 +419,7 @@ static iso_code run(machine *m, const cap_pickled **out) {
     if (*op == '.') break;
     iso_code code = step(m, *op);
     if (code != ISO_OK) return code;
-    /* Marks apart, what is on the stack is there to be read: extend() and the rest look below it.
+    /* Marks apart, every value on the stack may be read: extend() and the rest look below it.
      */
   }
   if (m->n != 1 || m->stack[0] == NULL) return malformed(m);
@@ -447,7 +447,7 @@ struct cap_saved {
   const cap_pickled *value;
 };
 
-/* Sets s->root: what stands before "data.pkl". */
+/* Sets s->root: the path before "data.pkl". */
 static iso_code find_root(cap_saved *s, iso_error *err) {
   for (size_t i = 0; i < cap_archive_count(s->zip); i++) {
     const char *name = cap_archive_name(s->zip, i), *slash = strchr(name, '/');

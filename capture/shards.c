@@ -1,8 +1,8 @@
 /* A graph's weights: weights.safetensors, and beside it a checkpoint as Hugging Face lays it out,
- * in one file or in shards of which an index says what is where. Shards are mapped when a tensor of
- * theirs is first asked for.
+ * in one file or in shards with an index. Shards are mapped when a tensor of theirs is first asked
+ * for.
  *
- * The index is trusted in nothing: a shard is a file in the same folder, named plainly. */
+ * The index is not trusted: a shard must be a file in the same folder, named plainly. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Symbols of a graph.json, what they are now, and the sizes that are written with them. The JSON is
- * changed in place: where it says {"size": "2*T"}, or "2*T" in a shape, it then says a number, so
- * that whatever reads it later knows numbers only. */
+/* Symbols of a graph.json, their present values, and the sizes that are written with them. The JSON
+ * is changed in place: where it says {"size": "2*T"}, or "2*T" in a shape, it then says a number,
+ * so that all later readers see only numbers. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,7 +214,7 @@ static iso_code settle(const sizes *z, json_t *v, int depth) {
   return code;
 }
 
-/* The dimensions of a shape. Returns: in `text` what they are written as, NULL where a number. */
+/* The dimensions of a shape. Returns: in `text` their expressions, NULL where a number. */
 static iso_code settle_shape(const sizes *z, json_t *shape, const char **text) {
   for (size_t d = 0; d < json_array_size(shape); d++) {
     const char *s = json_string_value(json_array_get(shape, d));

@@ -76,7 +76,7 @@ static int flushed(int status) {
 }
 
 /* libtorch takes its tens of thousands of registrations back one by one when a process exits, which
- * is a third of what it costs to load it; nothing needs that. Under a sanitizer the exit is the
+ * takes a third of the time to load it; nothing needs that. Under a sanitizer the exit is the
  * ordinary one: it looks for leaks there. */
 static int finish(int status) {
   status = flushed(status);
@@ -110,7 +110,7 @@ static int run(int argc, char **argv) {
 int main(int argc, char **argv) {
   signal(SIGPIPE, SIG_IGN);
 #ifdef __GLIBC__
-  /* Values come and go by the thousand: what is let go is used again, not handed back and cleared
+  /* Values come and go by the thousand: freed blocks are used again, not handed back and cleared
    * anew by the kernel. */
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 256 << 20);

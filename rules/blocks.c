@@ -1,4 +1,4 @@
-/* Memory of large tensors: tensor.h says what for. */
+/* Memory of large tensors; see tensor.h. */
 #include "rules/tensor.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* A rule in canonical form: what samples are drawn by, so that no spelling of a rule chooses them.
+/* A rule in canonical form. Samples are drawn by this form, so that the spelling of a rule does not
+ * choose them.
  *
  * Variables are numbered by their first occurrence, left side first, names of sizes and attributes
  * too. Conditions are sorted by their text with these numbers. The rule's name, its evidence and
@@ -30,7 +31,7 @@ static void number_name(canon *k, const char *name) {
   else k->failed = true;
 }
 
-/* Numbers for what occurs in `t`, from the left to the right. */
+/* Numbers the variables and names in `t`, from left to right. */
 static void number_term(canon *k, const rule_term *t) {
   if (t->kind == RULE_VAR && k->number[t->u.i] == NONE) k->number[t->u.i] = k->n_vars++;
   if (t->kind == RULE_NAME) number_name(k, t->u.s);
@@ -129,7 +130,7 @@ static void sort_conditions(canon *k, rule *out) {
   out->where = where;
 }
 
-/* Declarations in the order of the names' numbers; what occurs nowhere is left out. */
+/* Declarations in the order of the names' numbers; unused ones are left out. */
 static void sort_attributes(canon *k, rule *out) {
   rule_attribute *attr = iso_arena_alloc(k->a, (k->r->n_attrs + 1) * sizeof *attr);
   k->failed |= !attr;

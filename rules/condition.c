@@ -1,10 +1,9 @@
 /* Conditions over sizes and attributes: their truth at given values.
  *
- * Integers are exact (rationals over 128 bits, and nothing beyond: what leaves them is open). Where
- * a real attribute takes part, doubles with a tolerance that the caller sets: it says within what a
- * literal stands for the number that an equation asks for. A bound of the error goes along with
- * each: what cancels ((1e20 + 1) - 1e20) says nothing of the numbers that are meant, and is open.
- */
+ * Integers are exact (rationals over 128 bits; a condition that leaves them is open). Where a real
+ * attribute takes part, doubles are used with a tolerance that the caller sets: a literal stands
+ * for the number that an equation asks for if it is within it. Each double carries a bound of its
+ * error: a sum that cancels ((1e20 + 1) - 1e20) says nothing of the real numbers, and is open. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -20,7 +19,7 @@ typedef struct number {
 
 static const number bad = {0};
 
-/* `error`: of what it was computed from; it is rounded in turn. */
+/* `error`: of its operands; the result is rounded in turn. */
 static number rounded(double d, double error) {
   error += DBL_EPSILON / 2 * fabs(d);
   return (number){.ok = isfinite(d) && isfinite(error), .d = d, .error = error};

@@ -1,4 +1,4 @@
-/* Domains of inputs: what is inside, what is inside two of them, and drawing there. */
+/* Domains of inputs: membership, intersection, and drawing. */
 #include "rules/domain.h"
 
 #include <inttypes.h>

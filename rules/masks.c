@@ -177,9 +177,9 @@ static bool same_marks(const rule_tensor *a, const rule_tensor *b) {
   return a && b ? rule_tensor_same(a, b) : a == b;
 }
 
-/* Masks in the known value of a call that has some among its arguments: they must stand where it
- * put them, and still be the number. Of masks that it writes itself alone, the value says where
- * they are, whatever it did with them. */
+/* Masks in the known value of a call that has some among its arguments: they must be where it moved
+ * them, and still be the number. Where a call only writes masks itself, the value says where they
+ * are, however it treats masks. */
 static iso_code made_masks(rule_masks *m, const rule_oracle *oracle, size_t i,
                            const rule_mask_op *op, iso_error *err) {
   const rule_mask_node *n = &m->node[i];
@@ -278,7 +278,7 @@ static bool leaks(const rule_masks *m, size_t i) {
   return false;
 }
 
-/* ---- what stands beside them ---- */
+/* ---- numbers beside them ---- */
 
 static void mark_beside(rule_masks *m, const rule_term *t) {
   if (t->kind == RULE_VAR && !m->has[t->u.i]) m->beside[t->u.i] = true;
@@ -320,7 +320,8 @@ typedef struct beside {
   void *ctx;
 } beside;
 
-/* The sum over the arguments bounds what adds them, and more what chooses among them. */
+/* The sum over the arguments bounds a call that adds them, and all the more one that chooses among
+ * them. */
 static double argument_bound(const beside *b, size_t i, const rule_term *t) {
   if (t->kind == RULE_VAR)
     return b->m->has[t->u.i] ? b->bound[t->u.i] : b->largest(b->ctx, (size_t)t->u.i);

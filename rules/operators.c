@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The words of rules/operators.def. A word that names a special case has what it is a case of. */
+/* The words of rules/operators.def. A word that names a special case includes the general one. */
 #define EXACT .exact = true
 #define MOVES .moves = true, EXACT
 #define REARRANGES .rearranges = true, MOVES
@@ -197,7 +197,7 @@ const rule_operator *rule_operator_of(const char *op) {
   return o ? o : &unlisted;
 }
 
-/* ---- operators that tell what is no number from numbers ---- */
+/* ---- operators that tell NaN and infinity from numbers ---- */
 
 /* Over the reals they do nothing, so that no proof sees them. */
 /* A comparison of something with itself, or with an infinity. */

@@ -203,7 +203,7 @@ static const rule_term *const *copy_terms(copier *c, const rule_term *const *t, 
   return copy;
 }
 
-/* Names in rule files are atoms: what would end one becomes a dash. */
+/* Names in rule files are atoms: a character that would end one becomes a dash. */
 static const char *copy_name(copier *c, const char *name) {
   if (name == NULL || name[0] == '\0') name = "rule";
   char *copy = copy_bytes(c, name, strlen(name) + 1);

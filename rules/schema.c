@@ -280,7 +280,7 @@ iso_code rule_call(iso_arena *a, rule_schemas *s, const char *op, const rule_ter
   return *out != NULL ? ISO_OK : rule_schema_no_memory(err);
 }
 
-/* ---- what a call does beside its results ---- */
+/* ---- effects of a call besides its results ---- */
 
 static bool is_zero(const rule_term *v) {
   return v->kind == RULE_FLOAT && !(v->u.f < 0 || v->u.f > 0);
@@ -337,8 +337,8 @@ static bool reads(const rule_term *t, int64_t node) {
   return false;
 }
 
-/* Whether something but argument `at` of call `by` reads what this writes to; of what is no leaf
- * nobody knows. */
+/* Whether something other than argument `at` of call `by` reads the memory that this writes;
+ * unknown, and so true, unless that is a leaf. */
 static bool is_shared(const rule_term *const *call, size_t n, const uint32_t *output,
                       size_t n_outputs, size_t by, uint32_t at) {
   const rule_term *t = call[by]->child[at];

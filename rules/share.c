@@ -5,7 +5,7 @@
 #include "egraph/base/table.h"
 #include "rules/memo.h"
 
-/* A part, by what it is: kind, children and value, which are the only ones of their kind. */
+/* A subterm, keyed by kind, children (each shared already) and value. */
 typedef struct part {
   const rule_term *term;
   UT_hash_handle hh;

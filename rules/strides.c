@@ -1,8 +1,8 @@
-/* Tensors of a graph that lie in memory row by row. Captures tell shapes, not strides: an operator
+/* Tensors of a graph that are row-major in memory. Captures tell shapes, not strides: an operator
  * that reads memory as such (as_strided) has a meaning where these follow from the graph. Views in
- * another order, and all that is computed elementwise of them, do not lie so; nor does what a
- * kernel writes in an order of its own, as those of linear algebra do. Of an operator that the
- * table does not list nothing is known. */
+ * another order, and elementwise results of them, are not; nor are results that a kernel writes in
+ * an order of its own, as those of linear algebra do. Of an operator that the table does not list
+ * nothing is known. */
 #include <string.h>
 
 #include "rules/operators.h"

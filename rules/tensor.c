@@ -304,7 +304,8 @@ int64_t rule_tensor_get_int(const rule_tensor *t, int64_t i) {
   }
 }
 
-/* Towards zero, as a cast does; NaN is 0, and what int64 cannot hold is its nearest end. */
+/* Towards zero, as a cast does; NaN becomes 0, and a number that int64 cannot hold becomes its
+ * nearest end. */
 static int64_t to_int(double v) {
   if (isnan(v)) return 0;
   if (v >= 9223372036854775808.0) return INT64_MAX;

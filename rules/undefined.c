@@ -1,6 +1,6 @@
 /* Which calls surely give numbers. A calculation with signs, operator by operator: a divisor that
- * cannot be zero, a root of what is never negative. An operator that it does not know is undefined
- * for all it knows. */
+ * cannot be zero, a root of a number that is never negative. An operator that it does not know
+ * counts as undefined. */
 #include <math.h>
 #include <string.h>
 
@@ -58,7 +58,7 @@ static const rule_term *child(const rule_term *call, uint32_t i) {
   return i < call->n ? call->child[i] : &none;
 }
 
-/* A power: of a positive number always one; of others by what the exponent is. */
+/* A power: of a positive number it is always a number; of others it depends on the exponent. */
 static rule_fact power(const rule_term *call, rule_fact x) {
   double e = 0;
   const bool known = literal(child(call, 1), &e), whole = known && e == floor(e) && e >= 0;
@@ -76,7 +76,7 @@ static rule_fact product(const rule_term *call, rule_fact a, rule_fact b) {
                      .nonzero = a.nonzero && b.nonzero};
 }
 
-/* Of what is no less than `low` and no more than `high`. */
+/* The fact of a number between `low` and `high`. */
 static rule_fact bounded(rule_fact x, const rule_fact *low, const rule_fact *high) {
   if (low)
     x = (rule_fact){.nonnegative = x.nonnegative || low->nonnegative,
@@ -162,7 +162,7 @@ static rule_fact cast(const rule_term *call, rule_fact a) {
   return (rule_fact){.nonnegative = a.nonnegative};
 }
 
-/* Of what is chosen: by its first operand between the others, or beside the second. */
+/* The fact of a choice: by its first operand between the others, or besides the second. */
 static rule_fact selected(const rule_term *call, const rule_fact *of) {
   const rule_fact a = of[rule_is_overload(call->u.s, OP_WHERE) ? 1 : 0], b = of[2];
   return (rule_fact){.nonnegative = a.nonnegative && b.nonnegative,
@@ -186,7 +186,7 @@ static bool shrinks(const rule_term *call, const rule_operator *o) {
          (o->arithmetic == RULE_ARITHMETIC_DIV && fabs(by) >= 1);
 }
 
-/* Whether what is finite makes it finite, but for poles. */
+/* Whether it is finite for finite operands, except at poles. */
 static bool stays_finite(const rule_term *call, const rule_operator *o) {
   switch (o->arithmetic) {
   case RULE_ARITHMETIC_NEG:
@@ -203,8 +203,8 @@ static bool is_tensor(const rule_term *t) {
   return t->kind == RULE_VAR || t->kind == RULE_OP || t->kind == RULE_LIST;
 }
 
-/* Whether every element of a loss of classes counts, so that its mean, over what these weigh, has
- * no pole: the number that stands for none is below zero, and no class is. */
+/* Whether every element of a loss of classes counts, so that its mean, which divides by their
+ * weights, has no pole: the number that stands for none is below zero, and no class is. */
 static bool all_count(const rule_term *call, const rule_operator *o, const rule_fact *node) {
   if (o->ends != RULE_ENDS_CLASSES) return false;
   const rule_term *weight = child(call, o->index + 1u), *total = child(call, o->index + 4u);
@@ -233,7 +233,8 @@ static rule_fact sign(const rule_term *call, const rule_operator *o, const rule_
   return o->choice == RULE_CHOICE_SELECT && o->elementwise ? selected(call, of) : (rule_fact){0};
 }
 
-/* A cast among floats is no look at the number. To what dtype another tensor casts is not known. */
+/* A cast among floats does not look at the number. The dtype of a cast to another tensor's is not
+ * known. */
 static bool casts_to_float(const rule_term *call) {
   uint32_t tensors = 0;
   if (!rule_operator_of(call->u.s)->cast) return false;

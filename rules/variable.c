@@ -1,4 +1,4 @@
-/* Variables of rules: what tensors they stand for. */
+/* Variables of rules: the tensors that they stand for. */
 #include <string.h>
 
 #include "rules/rules.h"

@@ -1,5 +1,5 @@
-/* Where 0 and -0, which are one real number, are told apart: by what reads a sign, and at the pole
- * of a quotient. */
+/* Where 0 and -0, which are one real number, are told apart: by operators that read a sign, and at
+ * the pole of a quotient. */
 #include <math.h>
 #include <stdlib.h>
 

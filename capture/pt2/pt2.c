@@ -1,5 +1,5 @@
-/* Archives of torch.export.save (.pt2), read without Python: three generations, told apart by what
- * is in them.
+/* Archives of torch.export.save (.pt2), read without Python: three generations, told apart by their
+ * contents.
  *
  * Up to PyTorch 2.7 the files lie at the top of the zip file and weights, constants and example
  * inputs are files of torch.save; from 2.8 on there is a folder, in it `archive_format`,
@@ -283,7 +283,8 @@ static iso_code open_folder(pt2_archive *a, const char *root, iso_error *err) {
   return a->model_path != NULL && a->example_path != NULL ? ISO_OK : no_memory(err);
 }
 
-/* Of an archive that no torch.export.save wrote: what it seems to be, and what to do. */
+/* Says of an archive that no torch.export.save wrote which kind it seems to be, and how to convert
+ * it. */
 static const char *what_it_is(const pt2_archive *a) {
   bool pickle = false, code = false;
   for (size_t i = 0; i < cap_archive_count(a->zip); i++) {

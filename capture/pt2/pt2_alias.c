@@ -274,7 +274,7 @@ static iso_code scattered_narrow(const inverse *v) {
                          json_integer(start + int_of(v->kwargs, "length", 0)), 1);
 }
 
-/* In *v->out, the new value of what is viewed. */
+/* Returns: in *v->out the new value of the tensor that is viewed. */
 static iso_code invert(const inverse *v) {
   switch (line_of(v->name)->undo) {
   case RULE_UNDONE_BY_RESHAPE: return as_before(v);
@@ -390,7 +390,8 @@ static iso_code copied(pt2_writer *w, const pt2_cell *self, const pt2_cell *src,
   return code;
 }
 
-/* The operator that returns what the in-place one writes. Returns: NULL where there is none. */
+/* The operator that returns the value that the in-place one writes. Returns: NULL where there is
+ * none. */
 static const rule_schema *counterpart(pt2_writer *w, const char *name, const char *overload) {
   const char *op = *overload != '\0' ? iso_arena_printf(w->arena, "aten::%s.%s", name, overload)
                                      : iso_arena_printf(w->arena, "aten::%s", name);

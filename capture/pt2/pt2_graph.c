@@ -2,11 +2,11 @@
  * it.
  *
  * Nodes are read in order, each value bound to its name in the scope of its graph, so a reference
- * finds only what came before. Symbolic sizes are the numbers that the archive has for them (its
+ * finds only earlier values. Symbolic sizes are the numbers that the archive has for them (its
  * hints); a size that has none depends on data. Wrappers without a meaning of their own (no_grad,
- * autocast that is off) are replaced by what they wrap, assertions are dropped, in-place operators
- * become functions (pt2_alias.c), and in the end what no output needs is left out. The result is
- * checked as every graph.json is.
+ * autocast that is off) are replaced by their bodies, assertions are dropped, in-place operators
+ * become functions (pt2_alias.c), and in the end nodes that no output needs are left out. The
+ * result is checked as every graph.json is.
  *
  * Source: PyTorch, torch/_export/serde/schema.py (major version 8). */
 #include <inttypes.h>

@@ -105,8 +105,8 @@ static iso_code in_place(translation *t, frame *f, const json_t *node, const ope
   return code == ISO_OK && r->n == 1 ? pt2_bind_tensor(t, f, r->name[0], self) : code;
 }
 
-/* An operator outside PyTorch that writes to arguments: a function of which the outputs are its
- * own, then what it wrote. */
+/* An operator outside PyTorch that writes to arguments: a function whose outputs are its own
+ * results, then the tensors that it wrote. */
 static iso_code functionalized(translation *t, frame *f, const json_t *node, const operator* o,
                                const results *r) {
   json_t *kwargs = NULL, *outputs = json_array(), *writes = json_array(), *made = NULL;
@@ -161,7 +161,7 @@ static iso_code functionalized(translation *t, frame *f, const json_t *node, con
   return code;
 }
 
-/* Operators that hand on what they are given. */
+/* Operators that return their operands. */
 static iso_code handed_on(translation *t, frame *f, const json_t *node, const operator* o,
                           const results *r, bool *done) {
   static const char *const same[] = {"detach_", "requires_grad_", NULL}, *const copies[] = {

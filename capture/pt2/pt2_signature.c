@@ -244,7 +244,7 @@ static const char *leaf_of(const json_t *spec) {
   return NULL;
 }
 
-/* Leaves that the graph itself writes to: what stays in them is no output. */
+/* Leaves that the graph itself writes to: their final values are no outputs. */
 static iso_code note_written(translation *t, const frame *f, const json_t *specs, left *to) {
   iso_code code = ISO_OK;
   for (size_t i = 0; i < json_array_size(specs) && code == ISO_OK; i++) {

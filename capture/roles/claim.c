@@ -1,9 +1,9 @@
 /* The claim about a node, as a rule.
  *
- * A and B count ranks, or parts of one. Variables are what A of them and what B of them hold of an
- * operand together; the rule says that the operator on both is what the operator on each makes,
- * put together. So the claim for A + B ranks follows from that for A and that for B, whatever their
- * numbers: of one rank there is nothing to show. */
+ * A and B count ranks, or parts of one. Variables are the parts of an operand that A of them hold
+ * together and that B of them hold together. The rule says that the operator on both parts is the
+ * results of the operator on each, put together. So the claim for A + B ranks follows from those
+ * for A and for B, for all numbers; for one rank it is trivial. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,7 +76,7 @@ static const rule_term *count(builder *b, side s) {
   return rule_expr(b->a, "+", (const rule_term *[]){rule_name(b->a, "A"), rule_name(b->a, "B")}, 2);
 }
 
-/* One rank's size `n` of what they have together. */
+/* The size of the ranks' tensors together, where one rank's is `n`. */
 static const rule_term *grown(builder *b, int64_t n, side s) {
   if (s == WHOLE) return rule_int(b->a, n * b->x->n_ranks);
   if (s == LOCAL || s == GROWN) return rule_int(b->a, n);
@@ -137,7 +137,7 @@ typedef struct spot { /* an operator in the claim */
 
 static const rule_term *operator(builder *b, spot at, side s);
 
-/* The dimension of an operand's own that lies along that of what reads it. */
+/* The dimension of an operand that lies along the growing dimension of its reader. */
 static int64_t dim_below(const builder *b, const spot *at, uint32_t node) {
   const rule_shape *up = &b->x->g->node[at->node].output[0].shape;
   const rule_shape *own = &b->x->g->node[node].output[0].shape;

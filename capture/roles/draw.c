@@ -52,7 +52,7 @@ static bool inside(const rule_domain *d, const rule_tensor *was, unsigned number
   return t->numel > 0 && rule_domain_draw(d, low, high, number, rng, t);
 }
 
-/* The first draw is within what was captured. Indices then stay indices. */
+/* The first draw is within the captured range, so that indices stay indices. */
 static void integers(const rule_tensor *was, unsigned number, iso_rng *rng, rule_tensor *t) {
   int64_t low = INT64_MAX, high = INT64_MIN;
   for (int64_t i = 0; i < was->numel; i++) {
@@ -75,7 +75,7 @@ static void reals(unsigned number, iso_rng *rng, rule_tensor *t) {
   }
 }
 
-/* Of what nobody changes, and of complex numbers, the captured values stay. */
+/* Leaves that no draw changes, and complex numbers, keep their captured values. */
 static iso_code draw(roles_work *x, const roles_new *m, unsigned number, iso_rng *rng,
                      rule_tensor *t) {
   const rule_tensor *was = m->value[0];

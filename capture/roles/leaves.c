@@ -1,9 +1,9 @@
 /* Leaves of the ranks as leaves of one: the same on all ranks, or parts along a dimension.
  *
- * The other graph's leaf of the same name says which: of its shape each rank has the whole. Where
- * some of the ranks become one, the members of a team may hold it in parts among them. Parts are
- * the definition of what they are parts of, and so need no reason; that all have one value is taken
- * for all values, and noted. */
+ * The other graph's leaf of the same name decides: ranks whose leaf has its shape have the whole.
+ * Where some of the ranks become one, the members of a team may hold it in parts among them. A leaf
+ * held in parts is defined by these, and so needs no reason; that leaves of one captured value are
+ * always equal is an assumption, and noted. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,8 +141,8 @@ static bool may_differ(const roles_work *x, const cap_node *n, const cap_node *w
          !(whole && held_in_team(x, whole, tiles(&whole->output[0].shape, &n->output[0].shape)));
 }
 
-/* Whether ranks may share the leaf along the dimension. Members of a team may have parts of what
- * they have together: then it is a part of the other graph's by its value. */
+/* Whether ranks may share the leaf along the dimension. Members of a team may hold parts of a leaf
+ * together: then the leaf is a part of the other graph's by its value. */
 static iso_code may_share(roles_work *x, uint32_t j, const cap_node *whole, uint32_t d, bool *yes) {
   const rule_shape *own = &x->g->node[x->leaf[j]].output[0].shape, *all = &whole->output[0].shape;
   const uint64_t n = tiles(all, own);

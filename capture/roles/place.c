@@ -69,7 +69,8 @@ static iso_code reduced(roles_work *x, uint32_t own, const rule_term *how, roles
   return p->times ? ISO_OK : divide(x, own, &out->at);
 }
 
-/* Of all members of all teams: what those of one make of what theirs have. */
+/* The place of a collective of all members of all teams, by the places of the operands of one
+ * team's members. */
 static iso_code place_of_all(roles_work *x, uint32_t i) {
   const cap_node *n = &x->g->node[i];
   const rule_term *const *arg = n->call->child;

@@ -1,4 +1,5 @@
-/* The ranks themselves, run, and held against what they are said to have together.
+/* Runs the ranks themselves, and compares them with the tensors that they are claimed to hold
+ * together.
  *
  * Ranks are decided once on the strength of an argument about places. This file argues nothing: it
  * runs every rank's own nodes, on the captured leaves and on drawn ones, computes each node's place
@@ -133,7 +134,7 @@ static iso_code run_whole(const replay *p, iso_rng *rng, rule_tensor **v, cell *
   return c;
 }
 
-/* On the same leaves, each result disturbed, against what it gave without. */
+/* Runs on the same leaves with each result disturbed, and compares with the undisturbed run. */
 static iso_code find_forgiven(replay *p, unsigned stream) {
   const roles_work *x = p->x;
   iso_rng rng = iso_rng_new(x->q->seed, stream);
@@ -154,7 +155,7 @@ static iso_code find_forgiven(replay *p, unsigned stream) {
 
 /* ---- the ranks ---- */
 
-/* The rank's own value of a leaf: what was captured, or its part of what is drawn. */
+/* The rank's own value of a leaf: the captured one, or its part of the drawn one. */
 static iso_code take_leaf(replay *p, uint32_t node, uint32_t first, uint32_t r, int64_t set) {
   roles_work *x = p->x;
   const roles_place *at = &x->place[first];
@@ -224,7 +225,7 @@ static iso_code multiplied(const replay *p, const rule_tensor *t, rule_tensor **
   return c;
 }
 
-/* Whether theirs may be put together at all, and to what is said. */
+/* Whether the ranks' tensors can be put together, and to the claimed shape. */
 static bool fits(const replay *p, const roles_place *at, const rule_tensor *whole) {
   rule_shape shape = whole->shape;
   const bool parts = at->kind == ROLES_PART;

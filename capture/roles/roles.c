@@ -49,7 +49,7 @@ static iso_code list_rules(roles_work *x) {
   return ISO_OK;
 }
 
-/* All but what was asked of the oracle, which serves the next ranks too. */
+/* Frees all but the oracle's answers, which serve the next ranks too. */
 static void end_argument(roles_work *x) {
   for (size_t i = 0; i < x->n_made; i++) {
     for (size_t k = 0; x->made[i].value && k < x->made[i].n_values; k++)

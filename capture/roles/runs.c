@@ -61,7 +61,7 @@ static bool eval(runner *u, const rule_term *t, const rule_term **out) {
   return (*out = rule_var(&u->a, (uint32_t)u->n++)) != NULL;
 }
 
-/* Integers are 0, or what they may be. Reals are positive, so that a root is a number. */
+/* Integers are 0, or in their declared range. Reals are positive, so that a root is a number. */
 static void fill(runner *u, const rule_variable *v, rule_tensor *t) {
   const bool ranged = v->low && v->high, is_float = rule_dtype_is_float(t->dtype);
   const int64_t low = ranged ? v->low->u.i : 0, high = ranged ? v->high->u.i : 1;

@@ -132,7 +132,7 @@ static bool same_results(roles_work *x, uint32_t team) {
   return true;
 }
 
-/* Of the first team itself: what is needed of it. */
+/* The nodes of the first team that its results need. */
 static iso_code find_needed(roles_work *x) {
   const size_t n = x->g->n_nodes;
   x->needed = calloc(n + 1, 1);

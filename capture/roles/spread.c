@@ -30,7 +30,8 @@ static bool shares(const cap_node *n) {
   return joins(n) && rule_is_overload(n->op, OP_DIST_REDUCE_SCATTER);
 }
 
-/* Whether each rank has one of its own: of a result that is shared out, what is taken from it. */
+/* Whether each rank has a node of its own: of a result that is shared out, each has the part that
+ * it takes. */
 static bool each_has(const cap_node *n) { return !joins(n) || shares(n); }
 
 static uint32_t image(const spreading *s, int64_t node, uint32_t r) {
@@ -78,7 +79,7 @@ static iso_code spread_operator(spreading *s, const cap_node *n, uint32_t r) {
                 term_of(s, n->call, r));
 }
 
-/* The operator on what all ranks have in the place of its one operand. */
+/* The operator on the tensors that all ranks have in the place of its one operand. */
 static const rule_term *meeting(const spreading *s, const rule_term *t) {
   iso_arena *a = &s->g->arena;
   const rule_term **of = iso_arena_alloc(a, s->n_ranks * sizeof *of);

@@ -1,4 +1,4 @@
-/* The graph of one: operators on what the ranks' tensors are together. */
+/* The graph of one: operators on the ranks' tensors, put together. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static iso_code argument(roles_work *x, const rule_term *t, uint32_t like, const
   return *out ? ISO_OK : roles_nomem(x);
 }
 
-/* Its values at the captured leaves: they say what shapes it has. */
+/* Computes its values at the captured leaves, for its shapes. */
 static iso_code run(roles_work *x, const rule_term *t, roles_new *m) {
   rule_tensor *out[MOST_RESULTS] = {NULL};
   if (rule_is_getitem(t->u.s)) {

@@ -120,7 +120,7 @@ static iso_code refuse(iso_code c, chk_report *found, iso_error *err) {
   return ISO_OK;
 }
 
-/* The captures become what the certificate says that outputs are put together of. */
+/* Changes the captures' outputs by the certificate's lines on how they are put together. */
 static iso_code relate(options *o, cap_graph *graph[2], relations *given, chk_report *found,
                        iso_error *err) {
   const char *const *line = NULL;
@@ -172,8 +172,8 @@ static iso_code holds_of_no_number(void *ctx, const rule *r, bool *yes, iso_erro
   return val_undefined_together(ctx, r, yes, err);
 }
 
-/* A certificate of two captures. `learned`: what another one was checked for, or NULL. Owns: the
- * caller frees `found`, also after an error. */
+/* A certificate of two captures. `learned`: the parameters that another certificate relates, or
+ * NULL. Owns: the caller frees `found`, also after an error. */
 static iso_code check_one(options *o, rule_schemas *schemas, val_engine *engine,
                           const chk_report *learned, chk_report *found, iso_error *err) {
   cap_options from = {.inputs = o->inputs, .n_inputs = o->check.n_inputs};
@@ -213,7 +213,7 @@ static iso_code check_one(options *o, rule_schemas *schemas, val_engine *engine,
 }
 
 /* The certificate of the pair that was learned from, beside the other one. Returns: in `holds`
- * whether there is more to check; else `status` is what it is. */
+ * whether there is more to check; else `status` is final. */
 static iso_code check_learned(const options *o, rule_schemas *schemas, val_engine *engine,
                               chk_report *out, int *status, bool *holds, iso_error *err) {
   options small = *o;

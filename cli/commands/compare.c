@@ -1,5 +1,5 @@
 /* isomer compare LEFT RIGHT: the main job. Wires captures, engine and comparison together and
- * prints what came out. */
+ * prints the result. */
 #include "check/check.h"
 #include "cli/commands/compare_int.h"
 #include "cli/report/certificate.h"

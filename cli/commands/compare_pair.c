@@ -222,8 +222,8 @@ iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engin
   if (!c && some) {
     c = (o->unrun ? synth_compare_unrun : synth_compare)(&p->view[0].g, &p->view[1].g, known,
                                                          &oracle, schemas, &so, &p->result, err);
-    /* One step too large for the limit, or a device that failed: what was found before may rest on
-     * what could not be run. */
+    /* One step too large for the limit, or a device that failed: earlier findings may rest on steps
+     * that could not be run. */
     const char *why = val_lost(engine)                           ? val_lost(engine)
                       : c == ISO_NOMEM && o->limits.memory_bytes ? "the memory limit was reached"
                                                                  : NULL;
@@ -282,7 +282,7 @@ static iso_code find_folds(const asked *q, pair *p, refinement *out, iso_error *
 }
 
 /* Where such parameters are found all is compared once more, with the graphs as they are with these
- * computations; what was found before may be what rounding did to a stored parameter. */
+ * computations; earlier findings may be due to the rounding of a stored parameter. */
 static iso_code compare_folded(const asked *q, pair *p, iso_error *err) {
   refinement folds = {0};
   iso_code c = compare_once(q, p, err);

@@ -1,5 +1,5 @@
-/* Relations of outputs that nobody gave: inferred, read as lines of a relations file, and held
- * against what a user expects. */
+/* Relations of outputs that nobody gave: inferred, read as lines of a relations file, and checked
+ * against a user's expectation. */
 #include "cli/commands/compare_int.h"
 
 #include <stdlib.h>
@@ -100,8 +100,8 @@ static iso_code take(refining *r, const synth_found *f) {
   return c ? c : relations_add(&p->relations, line, p->graph[0], p->graph[1], r->err);
 }
 
-/* Outputs of which nothing was found are left out, with what they would pair with. Others, which
- * would have paired, may not any more: what was found may have taken their partner. */
+/* Outputs without a relation are left out, with the outputs that they would pair with. Others,
+ * which would have paired, may not any more: a relation found may use their partner. */
 static iso_code leave_out_unrelated(refining *r) {
   pair *p = r->p;
   const size_t n = p->relations.n_results[0];
@@ -122,7 +122,8 @@ static iso_code leave_out_unrelated(refining *r) {
   return fine ? ISO_OK : nomem(r->err);
 }
 
-/* Right outputs that nothing is made of, unless they pair with what no line speaks of. */
+/* Leaves out right outputs that no relation uses, unless they pair with a left output that no line
+ * speaks of. */
 static iso_code leave_out_rest(refining *r) {
   pair *p = r->p;
   refinement *out = &p->refinement;

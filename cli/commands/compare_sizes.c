@@ -1,5 +1,5 @@
 /* A pair at other sizes than those captured, with the rules that are known by then. Tests never
- * widen what a verdict is for; a difference at any size that the captures allow is one. */
+ * widen the scope of a verdict; a difference at any size that the captures allow counts. */
 #include "cli/commands/compare_int.h"
 #include "cli/commands/size_plan.h"
 #include "egraph/base/vec.h"
@@ -29,7 +29,7 @@ typedef struct looking {
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-/* "T = 33", of what is not as captured. */
+/* "T = 33", for the sizes that are not as captured. */
 static const char *sizes_text(looking *l, const int64_t *value) {
   const char *text = "";
   for (size_t i = 0; i < l->out->n_symbols && text; i++)
@@ -144,7 +144,7 @@ static iso_code look(looking *l, const int64_t *value, pair *p, looked_at **out)
   return why && !x->why ? nomem(l->err) : ISO_OK;
 }
 
-/* `p` shows a difference at `value`; keep it as the pair's, in place of what is there. */
+/* `p` shows a difference at `value`: it replaces the pair found so far. */
 static void keep(looking *l, pair *found, pair *p) {
   cmp_free_pair(found);
   *found = *p;
@@ -200,8 +200,7 @@ static iso_code try_smaller(looking *l, const int64_t *value, pair *found, bool 
   return c;
 }
 
-/* The least value of symbol `s` that shows it, by halving, where the others have what they have in
- * `value`. */
+/* The least value of symbol `s` that shows it, by halving, with the others as in `value`. */
 static iso_code halve(looking *l, int64_t *value, size_t s, pair *found) {
   int64_t low = equal_below(l, s, value), high = value[s];
   iso_code c = ISO_OK;

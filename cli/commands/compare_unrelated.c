@@ -81,9 +81,9 @@ static bool adds_up(const int64_t *n, size_t n_n, int64_t want) {
 }
 
 /* Whether numbers of elements alone show that the left output is no relation of right ones: a
- * rearrangement keeps them all, and what is summed has as many. Parts of several ranks may have
- * padding besides. Sizes that are open are those captured. `right`: its counterpart, -1: there are
- * several. */
+ * rearrangement keeps them all, and summands have as many as their sum. Parts of several ranks may
+ * have padding besides. Sizes that are open are those captured. `right`: its counterpart, -1: there
+ * are several. */
 static bool of_other_counts(const pair *p, size_t left, int64_t *right) {
   const relations *r = &p->relations;
   const char *name = r->result[0][left].name;

@@ -1,4 +1,4 @@
-/* `isomer run`: execute a captured graph and compare what comes out with what was recorded.
+/* `isomer run`: execute a captured graph and compare its results with the recorded ones.
  *
  * Without --propagate each node is run on its recorded arguments, so that a difference is that
  * node's own and does not travel; with it, or where nothing was recorded, values flow from the
@@ -115,7 +115,7 @@ static void drop_used(void *ctx, uint32_t node) {
   if (u->r->last_use[node] == u->user) drop(u->r, node);
 }
 
-/* Views of what is unspecified are unspecified too; writing over all of it is not looked into. */
+/* Views of unspecified contents are unspecified too, even where all of them were written over. */
 static bool is_poison(run *r, const cap_node *n) {
   const rule_operator *o = rule_operator_of(n->op);
   if (o->unspecified) return true;

@@ -1,4 +1,4 @@
-/* `isomer show CAPTURE`: what a capture holds, or with --dot its graph for Graphviz. */
+/* `isomer show CAPTURE`: the contents of a capture, or with --dot its graph for Graphviz. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

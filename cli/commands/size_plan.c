@@ -1,6 +1,6 @@
 /* Bugs of sizes begin where a number of the program is reached: a window, the end of a table, the
- * length at which a rotary table changes. These numbers stand in the graphs, as literals of
- * operators on integers and in the sizes of what is indexed, and in the guards. */
+ * length at which a rotary table changes. These numbers are literals of operators on integers,
+ * sizes of indexed tensors, and numbers of the guards. */
 #include "cli/commands/size_plan.h"
 #include "egraph/base/rng.h"
 #include "egraph/base/vec.h"
@@ -90,7 +90,7 @@ static void note_table(planning *p, const cap_graph *g, const cap_node *n) {
       note(p, s->dim[d], of);
 }
 
-/* A part of what is as long as an open size. */
+/* A part of a dimension that is as long as an open size. */
 static void note_part(planning *p, const cap_graph *g, const cap_node *n) {
   const rule_term *call = n->call, *t = call->n ? call->child[0] : NULL;
   if (rule_operator_of(n->op)->placed != RULE_PLACED_RANGE || call->n < 4 || t->kind != RULE_VAR)

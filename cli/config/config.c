@@ -1,5 +1,5 @@
-/* Settings become arguments: what isomer.toml and the environment say is put before what the user
- * said, so that each command goes on reading its arguments as it always did. */
+/* Settings become arguments: options from isomer.toml and the environment are put before the
+ * user's, so that each command reads only arguments. */
 #include "cli/config/config.h"
 
 #include <ctype.h>
@@ -30,7 +30,7 @@ static bool within(const char *command, const char *table) {
 
 /* ---- values ---- */
 
-/* One value of an option, where it comes from and what it says. */
+/* One value of an option, and its source. */
 typedef struct given {
   const char *where; /* "isomer.toml:3: seed", "ISOMER_SEED" */
   const toml_entry *e;

@@ -1,5 +1,5 @@
-/* Limits on a command; see limits.h. Memory is what the kernel counts as resident: weights are
- * mapped and libtorch allocates on its own, so no allocator of ours could count it. */
+/* Limits on a command; see limits.h. Memory is counted as the kernel counts resident pages: weights
+ * are mapped and libtorch allocates on its own, so no allocator of ours could count it. */
 #include "cli/config/limits.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #include "rules/tensor.h"
 
-/* Beyond the limit, for what is reserved and never touched (the prover's tables, libtorch's
+/* Beyond the limit, for memory that is reserved and never touched (the prover's tables, libtorch's
  * arenas). */
 static const uint64_t reserve_bytes = UINT64_C(1) << 30;
 

@@ -1,4 +1,4 @@
-/* Lines of a relations file that say what the values of an input may be. */
+/* Lines of a relations file that give the domain of an input. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Words and expressions of relations files. Expressions are built as they are read, with their
- * shapes, so that what does not fit is said with its line. */
+ * shapes, so that an error of shapes names its line. */
 #include "cli/config/relations_int.h"
 #include "rules/names.h"
 

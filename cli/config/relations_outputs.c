@@ -1,5 +1,5 @@
-/* Lines about outputs: which results are compared, and the nodes behind the
- * right graph that put together what a left output is of. */
+/* Lines about outputs: which results are compared, and the nodes appended to the right graph that
+ * put together the counterpart of a left output. */
 #include "cli/config/relations_int.h"
 
 #include <stdlib.h>

@@ -75,7 +75,7 @@ static const char *print_number(iso_arena *a, double x) {
   return iso_arena_strdup(a, text);
 }
 
-/* How many arguments are written: what stands behind is at its default. */
+/* How many arguments are written: all later ones are at their defaults. */
 static uint32_t written(const rule_term *t) {
   if (strcmp(t->u.s, OP_DIST_ALL_REDUCE) == 0) return 1;
   return strcmp(t->u.s, OP_SLICE_TENSOR) == 0 && t->n > 4 ? 4 : t->n;

@@ -10,7 +10,7 @@
 
 static void put_size(FILE *f, const rule_term *t);
 
-/* Operands of what binds closer than a sum stand in parentheses. */
+/* Operands of operators that bind closer than a sum are put in parentheses. */
 static void put_operand(FILE *f, const rule_term *t) {
   const bool plain = t->kind == RULE_NAME || (t->kind == RULE_INT && t->u.i >= 0);
   if (!plain) fputc('(', f);

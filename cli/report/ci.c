@@ -40,7 +40,7 @@ static char *describe(const report *p, const synth_divergence *d) {
   return NULL;
 }
 
-/* The node that a divergence is shown at: the right one, which is what is usually under test. */
+/* The node that a divergence is shown at: the right one, which is usually the one under test. */
 static const cap_node *shown_at(const report *p, const synth_divergence *d) {
   const cap_node *r = node_of(p->right, d->right);
   return r ? r : node_of(p->left, d->left);

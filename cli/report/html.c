@@ -26,7 +26,7 @@ void html_put_json(FILE *f, const char *s) {
     else fputc(*s, f);
 }
 
-/* The text report in full, whatever was asked for on the terminal. Owns: malloc'ed. */
+/* The text report in full, for any options of the terminal. Owns: malloc'ed. */
 static char *text_of(const report *p, size_t n, size_t decides) {
   char *text = NULL;
   size_t size;

@@ -1,6 +1,6 @@
 /* The page of `isomer lint`: the JSON report, and beside it the lanes of the timelines. A lane is
- * lists of numbers, each as what it is more than the one before, which keeps 640,000 events small.
- */
+ * lists of numbers, each written as its difference to the one before, which keeps 640,000 events
+ * small. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Files for Model Explorer's two panes: the graphs, what was found of each node, and which nodes
+/* Files for Model Explorer's two panes: the graphs, the findings about each node, and which nodes
  * belong together. */
 #include <errno.h>
 #include <jansson.h>

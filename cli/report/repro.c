@@ -289,7 +289,7 @@ static void print_kernel(FILE *f, const char *name, size_t n) {
   if (piece) fprintf(f, "\n\n%.*s", (int)(end ? end - piece - 2 : (long)strlen(piece) - 2), piece);
 }
 
-/* The kernels that the regions call, and what these call. */
+/* The kernels that the regions call, and the kernels that these call. */
 static void print_kernels(const script *s) {
   static const struct {
     const char *name, *needs;

@@ -1,5 +1,5 @@
-/* Results are written beside their place and moved there (report_write), so that what counts is the
- * folder. */
+/* Results are written beside their place and moved there (report_write), so that only the folder
+ * must be writable. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>

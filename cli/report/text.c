@@ -1,6 +1,6 @@
-/* The report of a comparison for people: the verdict first, then where the graphs part, then what
- * the verdict rests on. Without -v it fits a screen. The verdict is the last line again, for
- * programs that read only that. */
+/* The report of a comparison for people: the verdict first, then where the graphs differ, then the
+ * evidence and assumptions of the verdict. Without -v it fits a screen. The verdict is the last
+ * line again, for programs that read only that. */
 #include "cli/report/report_int.h"
 #include "cli/report/rounding.h"
 
@@ -125,7 +125,7 @@ static void print_assumptions(const report *p, FILE *f) {
   }
 }
 
-/* The verdict's word; colour never says what the word does not. */
+/* The verdict's word; colour never says more than the word does. */
 static void print_verdict(const report *p, const char *word, FILE *f) {
   static const int colour[] = {
       [SYNTH_EQUIVALENT] = 32, [SYNTH_DIFFERENT] = 31, [SYNTH_UNDECIDED] = 33}; /* green, red,
@@ -308,7 +308,7 @@ static void print_witness(const report *p, FILE *f) {
   if (!p->counterexample) print_changed(p, f);
 }
 
-/* Whether a divergence says what an earlier one has said, of another place. */
+/* Whether a divergence repeats the text of an earlier one, for another place. */
 static bool repeats(const report *p, size_t i) {
   const synth_divergence *d = p->r->divergence;
   for (size_t j = 0; j < i; j++)
@@ -327,7 +327,7 @@ static void print_divergences(const report *p, FILE *f) {
   }
 }
 
-/* Where the graphs part, with what shows it. */
+/* Where the graphs differ, with the witness. */
 static void print_difference(const report *p, FILE *f) {
   const synth_result *r = p->r;
   print_divergences(p, f);

@@ -199,7 +199,7 @@ static iso_code start(pool *p, size_t i, iso_error *err) {
   return ISO_OK;
 }
 
-/* Take whole entries off what a worker has sent. */
+/* Takes the complete entries off the bytes that a worker has sent. */
 static iso_code take_entries(pool *p, worker *w, iso_error *err) {
   size_t head[2];
   while (w->n >= sizeof head) {

@@ -207,7 +207,7 @@ static const char *argument_name(writer *w, const rule_term *op, uint32_t i, cha
   return buf;
 }
 
-/* Statements for what is below `t`, then for `t` itself, behind `let oK = `. Returns: K. */
+/* Writes statements for the terms below `t`, then for `t` itself, after `let oK = `. Returns: K. */
 static size_t operation(writer *w, const rule_term *t, bool pattern);
 
 static void operand(writer *w, const rule_term *t, bool pattern, char *out, size_t n) {
@@ -322,8 +322,8 @@ static rules_code code_of(const writer *w) {
                       .require_end = ";\n"};
 }
 
-/* Preconditions, the names that follow. Also in front of what is computed for the other side, where
- * they held. */
+/* Writes the preconditions and the names that follow; also before the computations for the other
+ * side, where the preconditions hold already. */
 static bool body(const writer *w, bool ops) {
   const rules_plan *p = w->p;
   const rules_code o = code_of(w);
@@ -398,7 +398,7 @@ static void pattern_text(writer *w, char **text, size_t *root, bool *ok) {
   w->f = f;
 }
 
-/* The body of the check (`made` is NULL), or of what computes an attribute. */
+/* The body of the check (`made` is NULL), or of the function that computes an attribute. */
 static bool native(writer *w, const rule_term *made) {
   FILE *f = w->f;
   char *text = NULL;

@@ -1,4 +1,5 @@
-/* Which rules of a set are proved (proved.h): what a set claims of them counts for nothing. */
+/* Which rules of a set are proved (proved.h): the evidence that a set claims for them does not
+ * count. */
 #include "cli/rules/proved.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* A counterexample as a Python snippet: values, both sides in PyTorch, and what came out. */
+/* A counterexample as a Python snippet: values, both sides in PyTorch, and their results. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>

@@ -54,7 +54,7 @@ static const char *rules_family(const rule *r) {
   if (b.norms || (b.means && b.roots)) return "normalisation";
   if (b.casts) return "dtype";
   if (b.wrappers && !b.others) return "wrapper";
-  /* The same computations on both sides: what differs is where the layout stands. */
+  /* The same computations on both sides: only the place of the layout differs. */
   if (b.layouts && 2 * l.others == b.others && l.others <= 1) return "layout";
   return b.wrappers ? "wrapper" : "other";
 }

@@ -167,8 +167,8 @@ static iso_code condition(void *ctx, eg_sat *s, const eg_class *var, bool *holds
   return ISO_OK;
 }
 
-/* Rename where the bound variable is free in what is put in: the new name comes from the class that
- * matched. */
+/* Renames where the bound variable is free in the substituted term: the new name comes from the
+ * class that matched. */
 static iso_code avoid_capture(void *ctx, eg_sat *s, eg_class root, const eg_class *var,
                               iso_error *err) {
   const sat_test *t = ctx;
@@ -274,7 +274,7 @@ static iso_code add_rule(sat_language *l, eg_sat *s, const eg_workload_rule *w, 
   }
   if (t->n_when) rule.guard = guard;
   if (t->n_cond) rule.condition = condition;
-  /* Classes only grow: what is not distinct, or has a zero, stays so. */
+  /* Classes only grow: a class that is not distinct, or has a zero, stays so. */
   rule.guard_stays_false = true;
   for (size_t i = 0; i < t->n_when; i++)
     if (t->when[i].kind != T_DISTINCT && t->when[i].kind != T_NO_ZERO)

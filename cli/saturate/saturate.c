@@ -83,7 +83,7 @@ static double now(clockid_t clock) {
 
 /* ---- saturation ---- */
 
-/* Kept, and printed behind the run: printing is not what the clock is for. */
+/* Kept, and printed after the run, so that printing is not timed. */
 static bool keep_iteration(void *ctx, eg_sat *s, size_t i, const eg_iteration *it) {
   job *j = ctx;
   (void)s;

@@ -1,6 +1,6 @@
 /* Arrays that grow far. Small ones come from malloc; large ones are mappings of their own where the
  * system has mremap: growing then moves no byte and never holds the old and the new, new room takes
- * no memory before it is used, and what is freed goes back at once. Under AddressSanitizer all come
+ * no memory before it is used, and freed memory goes back at once. Under AddressSanitizer all come
  * from malloc, which it watches. */
 #include "egraph/base/big.h"
 
@@ -21,8 +21,7 @@ static void *grow_small(void *p, size_t old, size_t used, size_t new) {
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
 #include <sys/mman.h>
 
-/* From PAGES_FROM bytes on huge pages are asked for: fewer faults, and fewer misses of what
- * translates addresses. */
+/* From PAGES_FROM bytes on huge pages are asked for: fewer faults, and fewer TLB misses. */
 enum { LARGE = 1 << 17, PAGES_FROM = 1 << 23, FILLED_FROM = 1 << 20 };
 
 static void *resize(void *p, size_t old, size_t used, size_t new) {
@@ -63,7 +62,7 @@ void egi_big_free(void *p, size_t bytes) {
 }
 #endif
 
-/* Small arrays grow by four: what is not used of them is not touched, and what is moved is. */
+/* Small arrays grow by four: unused room is never touched, but a move touches all that is used. */
 enum { FIRST = 512, SMALL = 1 << 16 };
 
 bool egi_big_grow(void **p, size_t *cap, size_t used, size_t need, size_t elem) {

@@ -1,12 +1,12 @@
 /* The best DAG by branch and bound.
  *
- * A lower bound: each class asks a price of the classes that use it, so much that for each of its
- * e-nodes the cost and the prices of the children cover what the class is paid; what the roots are
- * paid is a bound (the dual of the linear program in which a class pays a child once, whichever of
- * its e-nodes need it). Prices go up from the leaves, and what nobody needs goes back, in turns.
- * The cost of an e-node beyond the price paid to its class is its reduced cost: choosing it raises
- * the bound by so much, and so does a price that was asked of a class which does without a child
- * that is used. Costs of distinct classes that are sure to be used are another bound. */
+ * A lower bound: each class asks a price of the classes that use it, such that for each of its
+ * e-nodes the cost plus the prices of the children cover the price paid to the class. The price
+ * paid to the roots is a bound (the dual of the linear program in which a class pays a child once,
+ * for all of its e-nodes that need it). Prices go up from the leaves, and surplus goes back, in
+ * turns. The cost of an e-node beyond the price paid to its class is its reduced cost: choosing it
+ * raises the bound by so much, and so does a price that was asked of a class which does without a
+ * child that is used. Costs of distinct classes that are sure to be used are another bound. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -199,8 +199,8 @@ static void give_back(search *s, uint32_t c) {
   }
 }
 
-/* An e-node with which nothing better can be; with a class that has no other, what needs the class.
- */
+/* Kills an e-node that no better choice can use. A class that is left without e-nodes kills the
+ * e-nodes that need it. */
 static void kill_node(search *s, uint32_t node) {
   uint32_t *stack = s->open, n = 0; /* of classes that died */
   s->dead[node] = true;
@@ -230,10 +230,10 @@ static void kill_dear(search *s) {
     if (!s->dead[m] && s->bound + s->reduced[m] >= s->limit) kill_node(s, m);
 }
 
-/* ---- chains: whatever uses an e-node has a chain of others above it, and one below ---- */
+/* ---- chains: a choice that uses an e-node has a chain of others above it, and one below ---- */
 
-/* At least what a class costs: its e-node and the dearest child. Goes up from nothing, so it holds
- * whenever it is left. Returns: whether something changed. */
+/* A lower bound on the cost of a class: its e-node and the dearest child. It goes up from zero, so
+ * it holds whenever the iteration stops. Returns: whether something changed. */
 static bool raise_below(search *s, double *below) {
   const egi_dag *d = s->d;
   bool changed = false;
@@ -481,7 +481,7 @@ static bool whole_numbers(const egi_dag *d) {
   return d->total < 1e9;
 }
 
-/* Returns: whether nothing is better than what is chosen now. */
+/* Returns: whether the present choice is proved best. */
 static bool run(search *s, double *bound) {
   egi_dag *d = s->d;
   find_pairs(s, s->place);

@@ -1,6 +1,6 @@
-/* Extraction by DAG cost, where what is used twice is paid once: laying out what the roots reach,
- * and changing one choice after another. How often a class is used is counted, so that a change
- * touches only what is used more or less by it. */
+/* Extraction by DAG cost, where a shared e-node is paid once: laying out the classes that the roots
+ * reach, and changing one choice after another. Uses of a class are counted, so that a change
+ * touches only classes that it uses more or less. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,7 +90,7 @@ static bool reach(layout *l, uint32_t cls) {
   return true;
 }
 
-/* The cheapest first: what comes later does not beat what is there, but for equal cost. */
+/* The cheapest first, so that later classes do not beat earlier ones, except at equal cost. */
 static bool add_class(layout *l, uint32_t c) {
   egi_dag *d = l->d;
   const eg_sat *s = d->x->s;
@@ -170,7 +170,8 @@ static void dag_fini(egi_dag *d) {
 
 /* ---- how often classes are used ---- */
 
-/* The children of an e-node are used once more, and what they need that was not used before. */
+/* Counts one more use of the children of an e-node, and of the classes that they need and that were
+ * not used before. */
 static void acquire(egi_dag *d, uint32_t node) {
   size_t n = 0;
   d->stack[n++] = node;

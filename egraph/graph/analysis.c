@@ -9,8 +9,8 @@ static void drop(eg_graph *g, void *data) {
   if (data && g->analysis.free) g->analysis.free(g->analysis.ctx, data);
 }
 
-/* In order of ids, whatever the list's order was: the order of joins must not depend on who looked
- * at the list. */
+/* In order of ids and not of the list: the order of joins must not depend on who walked the list
+ * before. */
 static void look_at_parents(eg_graph *g, uint32_t cls) {
   if (!g->analysis.make) return;
   egi_list *parents = &g->cls[cls].parents;

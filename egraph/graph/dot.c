@@ -2,7 +2,8 @@
  * child's cluster. */
 #include "egraph/graph/graph_int.h"
 
-/* As much of a name as a picture needs, with what DOT strings cannot hold escaped or replaced. */
+/* As much of a name as a picture needs, with characters that DOT strings cannot hold escaped or
+ * replaced. */
 static void put_label(FILE *f, const eg_graph *g, eg_node n) {
   const char *s = eg_symbol_name(g, eg_node_symbol(g, n));
   for (int i = 0; s[i] && i < 60; i++) {

@@ -148,7 +148,7 @@ static iso_code add(eg_graph *g, eg_symbol op, const eg_class *child, size_t n, 
   *out = (eg_node){(uint32_t)g->n_nodes};
   add_commit(g, child, n, hash, found != EG_NONE);
   if (found == EG_NONE) return ISO_OK;
-  /* Its class has one e-node and no parents: what was reserved is enough. */
+  /* Its class has one e-node and no parents: the room reserved is enough. */
   ISO_CHECK(egi_union_reserve(g, out->i, found));
   egi_union(g, out->i, found, (eg_why){EG_WHY_CONGRUENCE, 0});
   return ISO_OK;

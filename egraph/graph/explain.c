@@ -124,7 +124,7 @@ static eg_step step_of(const eg_graph *g, const taken *t, bool in_chain) {
   return (eg_step){{t->up ? t->low : up}, {t->up ? up : t->low}, e->why};
 }
 
-/* First what congruences need, oldest first; then the rest of the chain. */
+/* First the premises of congruences, oldest first; then the rest of the chain. */
 static eg_step *write_steps(run *r, size_t *n) {
   eg_graph *g = r->g;
   eg_step *out = calloc(r->n_premise + r->n_chain + 1, sizeof *out);

@@ -1,6 +1,6 @@
 /* Replays an explanation, and trusts nothing else here.
  *
- * Of the graph it reads only what was asked for when an e-node was added: its symbol and its
+ * Of the graph it reads only the arguments with which an e-node was added: its symbol and its
  * original children, where a class id stands for the e-node with that id, for which the class was
  * made. Equality is a small union-find of its own over the e-nodes that the proof names; the
  * engine's union-find, hashcons and proof forest are not looked at. */

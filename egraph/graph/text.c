@@ -68,7 +68,7 @@ static iso_code add_terms(eg_graph *g, const eg_sat *s, const eg_pattern *p, eg_
   return code;
 }
 
-/* The operators of an eg_sat that is made for them are what the reader of patterns asks for. */
+/* The reader of patterns takes an eg_sat for its operators, so one is made for them. */
 iso_code eg_add_term(eg_graph *g, const char *text, size_t n, eg_node *out, iso_error *err) {
   eg_pattern p = {0};
   eg_sat *s;

@@ -1,10 +1,10 @@
 /* Matches applied: the right side built with hash-consing, and merged with the class that matched.
  *
  * Matches are taken in batches. For each term of the right side, children first, hashes of the
- * whole batch are computed and their cells asked for, then the rows that may be equal, and only
+ * whole batch are computed and their cells prefetched, then the rows that may be equal, and only
  * then is anything compared or added: the misses of a batch overlap. The topmost e-node goes
  * straight into the class that matched, so a new one costs neither a class nor a merge. Merges of a
- * batch come at its end, so that what the batch canonicalised stays canonical. */
+ * batch come at its end, so that ids canonicalised in the batch stay canonical. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -199,7 +199,7 @@ static void make_data(eg_sat *s, size_t from, uint32_t arity, bool top) {
   }
 }
 
-/* Until the merges at the end what is canonical stays so. */
+/* Canonical ids stay canonical until the merges at the end. */
 static iso_code apply_batch(eg_sat *s, egi_batch *x, const eg_pattern *p, size_t n,
                             iso_error *err) {
   for (size_t b = 0; b < n; b++) x->root[b] = egi_sat_find(s, x->match[b * x->stride]);
@@ -257,7 +257,7 @@ static uint32_t value_of(const egi_batch *x, const eg_pattern *p, uint32_t term,
   return p->term[term].is_var ? match[1 + p->term[term].sym] : x->value[term * BATCH];
 }
 
-/* The classes that a right side names, or the one that matched, merged with what was built for
+/* Merges the classes that a right side names, or the one that matched, with the terms built for
  * them. */
 static iso_code merge_parts(eg_sat *s, const egi_batch *x, const eg_pattern *p,
                             const uint32_t *match, iso_error *err) {

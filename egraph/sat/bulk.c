@@ -1,5 +1,6 @@
-/* Many e-nodes added, many classes merged: what each will touch is asked for while those before it
- * are done. Where the table fits the cache nothing is gained, and one comes after another. */
+/* Many e-nodes added, many classes merged: the memory that each will touch is prefetched while
+ * earlier ones are done. Where the table fits the cache nothing is gained, and they are done one by
+ * one. */
 #include <stdlib.h>
 
 #include "egraph/sat/sat_int.h"
@@ -94,7 +95,7 @@ iso_code eg_sat_add_all(eg_sat *s, const eg_addition *a, size_t n, eg_class *mad
   eg_class few[8], *kid = s->max_arity <= 8 ? few : malloc(s->max_arity * sizeof *kid);
   if (!kid) return iso_fail(err, ISO_NOMEM, "out of memory for e-nodes");
   iso_code code = ISO_OK;
-  /* Each step is behind the one before it: i runs through what is asked for first. */
+  /* Each step follows the one before it: i runs through the entries prefetched first. */
   for (size_t i = 0; !code && far && i < n + RING; i++) {
     if (i < n) ask_children(&x, i);
     if (i >= AHEAD && i - AHEAD < n) ask_classes(&x, i - AHEAD, i < RING ? 0 : i - RING);

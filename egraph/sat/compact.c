@@ -3,7 +3,7 @@
  *
  * Rows keep their order, and so do all lists, so that nothing but their places changes. Where a
  * word goes is known from a bit per word and a count per 64 of them: a link is brought up to date
- * without a look at what it leads to, unless that is dead. */
+ * without reading its target, unless that is dead. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ static span *map(const eg_sat *s) {
   return x;
 }
 
-/* The next one that is alive; links of dead ones still are what they were. */
+/* The next row that is alive; links of dead rows are unchanged. */
 static inline uint32_t alive(const eg_sat *s, const span *x, uint32_t at, uint32_t to_next) {
   while (at && is_dead(x, at)) at = s->w[at + to_next];
   return at ? moved(x, at) : 0;

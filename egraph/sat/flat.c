@@ -60,8 +60,8 @@ static bool merge_rows(egi_flat *f, uint32_t *copy, uint32_t *slot) {
   return true;
 }
 
-/* Nothing is fresh any more. Copies become what they would be if they were made now: which ones are
- * there may not decide in which order rows come. */
+/* Nothing is fresh any more. Copies become as if they were made now: the order of rows must not
+ * depend on which copies exist. */
 static bool settle(egi_flat *f) {
   if (!f->fresh || !f->table) return true;
   for (size_t i = 0; i < f->table->n_cells; i++) {
@@ -149,7 +149,7 @@ static void unlink_dead(eg_sat *s, uint32_t list) {
   *link = 0;
 }
 
-/* Its members with what run they go to, how many words each run has, and which slots there are.
+/* Collects its members with the run of each, the words of each run, and the slots that occur.
  * Returns: false without memory. */
 static bool gather(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
   const uint32_t next = side == EGI_ABOVE ? 1 : ROW_NEXT;

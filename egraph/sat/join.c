@@ -1,13 +1,13 @@
-/* A pattern joined as relations: what a search turns to when its program passes many rows for few
+/* A pattern joined as relations: a search turns to it when its program passes many rows for few
  * matches.
  *
  * Each atom becomes a table of the rows of its operator, a column per register. Where the tables
  * form a tree, rows without a partner are taken out from the leaves to the root and back
- * (Yannakakis, Algorithms for acyclic database schemes, VLDB 1981), so that what is begun below
- * always ends in a match. Then registers are set one after another, each to what all tables that
- * have it agree on: sorted columns, intersected by leaps (Veldhuizen, Leapfrog triejoin, ICDT
- * 2014). That takes no longer than there could be matches, by the sizes of the tables (Zhang et
- * al., Relational e-matching, POPL 2022). */
+ * (Yannakakis, Algorithms for acyclic database schemes, VLDB 1981), so that every start below ends
+ * in a match. Then registers are set one after another, each to a value on which all tables that
+ * have it agree: sorted columns, intersected by leaps (Veldhuizen, Leapfrog triejoin, ICDT 2014).
+ * That takes no longer than there could be matches, by the sizes of the tables (Zhang et al.,
+ * Relational e-matching, POPL 2022). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,7 +83,7 @@ static void shape(join *j, table *t, const egi_atom *a) {
   t->width = t->n_col + 1;
 }
 
-/* Are registers that occur twice, or are known, what the row says? */
+/* Whether registers that occur twice, or are known, have the row's values. */
 static bool row_fits(const egi_join *ask, const egi_atom *a, uint32_t row) {
   const eg_sat *s = ask->s;
   const bool *known = ask->q->ground;
@@ -163,7 +163,7 @@ static size_t count_values(const table *t, uint32_t c, uint32_t *seen, uint32_t 
   return n;
 }
 
-/* Rows that a table has, on average, for what is known: those of its column with most values. */
+/* Rows of a table, on average, for the known variables: by its column with most values. */
 static double fan_out(const join *j, uint32_t i, uint64_t known, const uint32_t *values) {
   const table *t = &j->t[i];
   double most = 1;
@@ -259,8 +259,8 @@ static bool reduce(join *j) {
 
 /* ---- sorted columns ---- */
 
-/* First what tables share, each table's behind those of the tables before it; then what one table
- * has alone, which has no say in what can be begun. */
+/* First the variables that tables share, each table's after those of earlier tables; then those of
+ * one table alone, which do not decide whether a start can be completed. */
 static void order_variables(join *j) {
   uint64_t once = 0, more = 0, done = 0;
   for (uint32_t i = 0; i < j->n_t; i++) more |= once & j->t[i].vars, once |= j->t[i].vars;

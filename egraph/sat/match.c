@@ -125,9 +125,9 @@ static inline bool spend(machine *m, size_t words) {
   return m->work <= m->patience || wait_on(m);
 }
 
-/* Rows of `n` children put down, their class before them where `lead` is 1. Inlined with how many
- * of them are set as a constant, and all that stays the same from row to row out of the way of what
- * is stored. */
+/* Stores rows of `n` children, their class before them where `lead` is 1. Inlined, so that the
+ * number of registers set is a constant, and all that is the same for each row is kept in locals
+ * that stores cannot alias. */
 static inline __attribute__((always_inline)) bool put_run(machine *m, const egi_ins *i,
                                                           const uint32_t *row, const uint32_t *end,
                                                           uint32_t lead, uint32_t n_set) {
@@ -179,8 +179,7 @@ static inline bool only_put(const machine *m, const egi_ins *i) {
   return i->plain && i[1].kind == EGI_YIELD && m->direct;
 }
 
-/* Children `stride` words apart into registers. Returns: false if one is not what its register
- * holds. */
+/* Children `stride` words apart into registers. Returns: false if one differs from its register. */
 static inline bool bind(machine *m, const egi_ins *i, const uint32_t *kid, uint32_t stride) {
   uint32_t *reg = m->reg;
   for (const egi_bind *b = i->compare, *end = b + i->n_compare; b < end; b++)
@@ -225,7 +224,7 @@ static bool scan(machine *m, const egi_ins *i) {
 
 /* ---- lists, and long ones copied flat ---- */
 
-/* From a row on the first one, `step` words each, that has what is compared with first. */
+/* The first row, from this one on in steps of `step` words, that passes the first comparison. */
 static inline const uint32_t *seek(const machine *m, const egi_ins *i, const uint32_t *kid,
                                    const uint32_t *end, uint32_t step) {
   if (!i->n_compare) return kid;
@@ -423,8 +422,8 @@ static bool run_join(machine *m, size_t start, bool fresh) {
   return !m->sink->no_memory && !m->stopped;
 }
 
-/* By the program; where that passes many rows in vain, what it found is taken back, and the atoms
- * are joined. Returns: false to stop. */
+/* Searches by the program. Where that passes many rows in vain, its matches are taken back, and the
+ * atoms are joined. Returns: false to stop. */
 static bool run(machine *m, size_t start, bool fresh) {
   egi_words *store = m->sink->store;
   if (fresh && ground_before_is_fresh(m, start)) return true;
@@ -453,7 +452,7 @@ static bool run(machine *m, size_t start, bool fresh) {
   return run_join(m, start, fresh);
 }
 
-/* A part of a run does without a join: what would have to be taken back is not its own alone. */
+/* A part of a run does without a join: the matches to take back would not be its own alone. */
 static void run_slice(machine *m, bool fresh) {
   egi_sink *sink = m->sink;
   const egi_slice *part = sink->slice;
@@ -484,7 +483,7 @@ static void classes(machine *m, uint32_t from, uint32_t first_new) {
   }
 }
 
-/* Called for each match once all are found: what is told cannot be taken back. */
+/* Called for each match once all are found, since a callback cannot be taken back. */
 static iso_code search_and_tell(eg_sat *s, egi_query *q, egi_sink *sink, iso_error *err) {
   egi_words store = {0};
   egi_sink all = {.store = &store, .stride = 1 + q->n_vars, .limit = sink->limit};
@@ -501,7 +500,7 @@ static iso_code search_and_tell(eg_sat *s, egi_query *q, egi_sink *sink, iso_err
 }
 
 enum { FEW = 32 };
-/* Registers, and behind them what a lookup needs; in `m->reg` there is room for a few. */
+/* Registers, and after them the scratch of a lookup; in `m->reg` there is room for a few. */
 static bool room(machine *m) {
   const size_t n = m->q->n_regs + EGI_SLACK, all = n + m->q->most_kids;
   if (all > FEW && !(m->reg = calloc(all, sizeof *m->reg))) return false;

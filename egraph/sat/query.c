@@ -1,7 +1,7 @@
 /* Patterns compiled: each start at an operator application gives a program that walks outwards from
- * it, to what is cheapest to reach next. A search picks the start with the fewest rows (de Moura
- * and Bjorner, Efficient E-matching for SMT solvers, CADE 2007, has the machine; starting anywhere
- * is what relational matching does with its join order). */
+ * it, always to the atom that is cheapest to reach next. A search picks the start with the fewest
+ * rows (de Moura and Bjorner, Efficient E-matching for SMT solvers, CADE 2007, has the machine;
+ * starting anywhere is what relational matching does with its join order). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,7 +66,7 @@ static bool leads_up(const egi_atom *a, const bool *way) {
   return false;
 }
 
-/* Copies have only what was used when they were made. */
+/* Marks a use: copies have only the operators in use when they were made. */
 static void use(eg_sat *s, uint32_t op, uint32_t bit) {
   if (!(s->op[op].used & bit)) s->flat->off = true;
   s->op[op].used |= bit;
@@ -99,7 +99,7 @@ static bool bind_kids(egi_query *q, egi_ins *out, const egi_atom *a, bool *reg) 
   return true;
 }
 
-/* parameters: the program's instruction and what is known before it. */
+/* parameters: the program's instruction, and the registers known before it. */
 static bool emit(egi_query *q, egi_ins *out, const egi_atom *a, bool *reg, bool *way, bool start,
                  bool old) {
   static const enum egi_kind kinds[] = {EGI_LOOKUP, EGI_DOWN, EGI_UP,  EGI_UP,

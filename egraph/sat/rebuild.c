@@ -2,9 +2,9 @@
  *
  * A merge joins the lists of rows at once and leaves the places of the class that goes where they
  * are. Closing walks those places only, brings each row's children up to date, and merges the
- * classes of rows that have become equal, so its cost follows what changed (Willsey et al., egg,
- * POPL 2021, section 3; Downey, Sethi and Tarjan, JACM 1980, for keeping the class with the longer
- * lists). */
+ * classes of rows that have become equal, so its cost is proportional to the changes (Willsey et
+ * al., egg, POPL 2021, section 3; Downey, Sethi and Tarjan, JACM 1980, for keeping the class with
+ * the longer lists). */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,8 +51,8 @@ uint32_t egi_sat_union(eg_sat *s, uint32_t a, uint32_t b) {
 /* ---- closing ----
  *
  * Places are taken in batches from several classes at a time, and each step is done for the whole
- * batch, what the next one touches being asked for ahead: a rebuild waits for memory and for
- * nothing else. */
+ * batch, while the memory that the next one touches is prefetched: a rebuild is bound by memory
+ * latency alone. */
 
 enum { BATCH = 128, LANES = 16 };
 
@@ -117,7 +117,7 @@ static inline bool settle(eg_sat *s, uint32_t row, uint32_t stays, uint32_t hash
     egi_row_mark(s, row);
     return false;
   }
-  /* The one that is shown stays in the table, so that pruning does not hide what somebody else put
+  /* The one that is shown stays in the table, so that pruning does not hide a row that somebody put
    * there. */
   if ((s->w[stays + ROW_HEAD] & ROW_HIDDEN) && !(s->w[row + ROW_HEAD] & ROW_HIDDEN)) {
     egi_row_replace(s, stays, row, hash);

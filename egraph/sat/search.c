@@ -135,8 +135,8 @@ static size_t patience_of(const eg_sat *s, const egi_query *q) {
   return q->patience * rows + q->least;
 }
 
-/* Whether the parts of each start, one after another, would have gone to their end: in each what is
- * passed in vain stays below half of the patience, and so it has to with all parts before it. */
+/* Whether a single thread would have completed all parts: in each the rows passed in vain stay
+ * below half of the patience, and so must they together with all parts before it. */
 static bool sure(const eg_sat *s, const part *p, size_t n) {
   const egi_query *q = p->wish->query;
   size_t match = 0, passed = 0, found = 0, start = EG_NONE;
@@ -170,7 +170,7 @@ static size_t end_of(const team *t, size_t from) {
   return end;
 }
 
-/* Returns: whether what was found may be used. */
+/* Returns: whether the matches may be used. */
 static bool usable(const team *t) {
   const egi_limits *l = t->ask->limits;
   const eg_sat *s = t->ask->s;

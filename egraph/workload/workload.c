@@ -1,4 +1,4 @@
-/* Workload files: s-expressions read, and what they say picked out. */
+/* Workload files: reads s-expressions, and picks out their declarations. */
 #include "egraph/workload.h"
 
 #include <stdlib.h>

@@ -134,7 +134,7 @@ const char *rule_head_of(const form *f) {
 
 /* ---- names and numbers ---- */
 
-/* Looks like a number: what starts so must be one. */
+/* Whether an atom looks like a number: one that starts so must be one. */
 bool rule_numeric(const char *s, size_t n) {
   const size_t sign = n > 0 && (s[0] == '+' || s[0] == '-');
   const size_t dot = n > sign && s[sign] == '.';
