@@ -197,7 +197,7 @@ $(B)/tests/bench/textbook: $(B)/obj/tests/bench/textbook.o $(B)/obj/tests/suppor
 $(B)/tests/synth/test_threads: $(B)/obj/tests/synth/test_threads.o $(B)/obj/synth/relate/tensor_view.o $(B)/obj/rules/tensor.o $(B)/obj/rules/blocks.o $(B)/libegraph.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $^ -lcheck -lsubunit -lrt -lxxhash -lm -lpthread -o $@
-$(B)/tests/egraph/test_sat_threads: $(B)/obj/tests/egraph/test_sat_threads.o $(B)/libegraph.a
+$(B)/tests/egraph/test_sat_threads $(B)/tests/egraph/test_big: $(B)/tests/egraph/%: $(B)/obj/tests/egraph/%.o $(B)/libegraph.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $^ -lcheck -lsubunit -lrt -lxxhash -lm -lpthread -o $@
 
@@ -484,8 +484,9 @@ ubsan:
 	@UBSAN_OPTIONS=print_stacktrace=1:exitcode=99 \
 	  $(MAKE) B=build-ubsan OPT='-O1 -g' SAN='-fsanitize=undefined -fno-sanitize-recover=all' $(or $(SUITE),check)
 tsan:
-	@$(MAKE) TORCH=0 B=build-tsan OPT='-O1 -g' SAN=-fsanitize=thread build-tsan/tests/egraph/test_sat_threads build-tsan/tests/synth/test_threads
+	@$(MAKE) TORCH=0 B=build-tsan OPT='-O1 -g' SAN=-fsanitize=thread build-tsan/tests/egraph/test_sat_threads build-tsan/tests/egraph/test_big build-tsan/tests/synth/test_threads
 	TSAN_OPTIONS=exitcode=99 build-tsan/tests/egraph/test_sat_threads
+	TSAN_OPTIONS=exitcode=99 build-tsan/tests/egraph/test_big
 	TSAN_OPTIONS=exitcode=99 build-tsan/tests/synth/test_threads
 # Without libtorch, which takes minutes to start under it, without the end-to-end tests, and without the tests of failing
 # allocations, whose allocator it would replace by its own (they run under asan).

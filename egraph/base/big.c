@@ -1,7 +1,9 @@
-/* Arrays that grow far. Small ones come from malloc; large ones are mappings of their own where the
- * system has mremap: growing then moves no byte and never holds the old and the new, new room takes
- * no memory before it is used, and freed memory goes back at once. Under AddressSanitizer all come
- * from malloc, which it watches. */
+/* Arrays that grow far. Small ones come from malloc. Arrays of middle size share shelves of one
+ * huge page each: a huge page is cleared in the time of a few dozen small pages, and costs one
+ * fault, not 512. Large arrays are mappings of their own, in huge pages, where the system has
+ * mremap: growing then moves no byte and never holds the old and the new, new room takes no memory
+ * before it is used, and freed memory goes back at once. Under AddressSanitizer all come from
+ * malloc, which it watches. */
 #include "egraph/base/big.h"
 
 #include <stdint.h>
@@ -19,41 +21,144 @@ static void *grow_small(void *p, size_t old, size_t used, size_t new) {
 }
 
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+#include <pthread.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-/* From PAGES_FROM bytes on huge pages are asked for: fewer faults, and fewer TLB misses. */
-enum { LARGE = 1 << 17, PAGES_FROM = 1 << 23, FILLED_FROM = 1 << 20 };
+/* Bytes. From EGI_LARGE on arrays lie on a shelf, beyond SHELVED, or where there is no room on one,
+ * they are mappings. MANY: slots. */
+enum {
+  SLOT = 1 << 15,
+  SLOTS = 64,
+  PAGE = SLOT * SLOTS,
+  SHELVED = PAGE / 2,
+  SHELVES = 16,
+  MANY = 8
+};
 
-static void *resize(void *p, size_t old, size_t used, size_t new) {
-  if (new < LARGE) return grow_small(p, old, used, new);
-  void *q = old < LARGE
-                ? mmap(NULL, new, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-                : mremap(p, old, new, MREMAP_MAYMOVE);
-  if (q == MAP_FAILED) return NULL;
-  if (old < LARGE && old) {
-    memcpy(q, p, used);
-    free(p);
+/* An empty shelf is unmapped. */
+static struct shelf {
+  unsigned char *mem; /* NULL: there is none */
+  uint64_t used;      /* a bit for each slot */
+} shelf[SHELVES];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* A mapping that begins where a huge page can. */
+static void *map(size_t bytes) {
+  const size_t small = (size_t)sysconf(_SC_PAGESIZE), all = (bytes + small - 1) & ~(small - 1);
+  unsigned char *p =
+      mmap(NULL, all + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return NULL;
+  const size_t before = -(uintptr_t)p & (PAGE - 1);
+  if (before) (void)munmap(p, before);
+  (void)munmap(p + before + all, PAGE - before);
+  return p + before;
+}
+
+static int slots_of(size_t bytes) { return (int)((bytes + SLOT - 1) / SLOT); }
+static uint64_t bits_of(int n, int at) { return ((UINT64_C(1) << n) - 1) << at; }
+
+static struct shelf *shelf_of(const void *p) {
+  for (int i = 0; i < SHELVES; i++)
+    if (shelf[i].mem && (uintptr_t)p - (uintptr_t)shelf[i].mem < PAGE) return &shelf[i];
+  return NULL;
+}
+static uint64_t bits_at(const struct shelf *s, const unsigned char *p, size_t bytes) {
+  return bits_of(slots_of(bytes), (int)((p - s->mem) / SLOT));
+}
+
+static void *new_shelf(void) {
+  void *p = map(PAGE);
+  if (p) (void)madvise(p, PAGE, MADV_HUGEPAGE);
+  return p;
+}
+
+/* Large arrays are put at the back, small ones at the front, which keeps the free slots together.
+ */
+static void *put_on(struct shelf *s, int n) {
+  const int step = n < MANY ? 1 : -1;
+  int at = n < MANY ? 0 : SLOTS - n;
+  while (at >= 0 && at <= SLOTS - n && s->used & bits_of(n, at)) at += step;
+  if (at < 0 || at > SLOTS - n) return NULL;
+  if (!s->mem && !(s->mem = new_shelf())) return NULL;
+  s->used |= bits_of(n, at);
+  return s->mem + (size_t)at * SLOT;
+}
+static void *put(size_t bytes) {
+  struct shelf *none = NULL;
+  void *p = NULL;
+  for (int i = 0; i < SHELVES && !p; i++) {
+    if (shelf[i].mem) p = put_on(&shelf[i], slots_of(bytes));
+    else if (!none) none = &shelf[i];
   }
-  if (new >= PAGES_FROM) (void)madvise(q, new, MADV_HUGEPAGE);
+  return p || !none ? p : put_on(none, slots_of(bytes));
+}
+static void give_back(struct shelf *s) {
+  if (!s || s->used) return;
+  (void)munmap(s->mem, PAGE);
+  s->mem = NULL;
+}
+
+/* An array goes onto a shelf, or to another place there, which may overlap with where it is.
+ * Returns: NULL without memory, and then nothing changed. */
+static void *shelve(void *p, size_t old, size_t used, size_t new) {
+  pthread_mutex_lock(&lock);
+  struct shelf *from = shelf_of(p);
+  if (from) from->used &= ~bits_at(from, p, old);
+  void *q = put(new);
+  if (q && used) memmove(q, p, used);
+  if (!q && from) from->used |= bits_at(from, p, old);
+  give_back(from);
+  pthread_mutex_unlock(&lock);
+  if (q && old && !from) egi_big_free(p, old);
   return q;
 }
 
-void egi_big_filled(void *p, size_t bytes) {
-  if (bytes >= FILLED_FROM) (void)madvise(p, bytes, MADV_HUGEPAGE);
+void egi_big_free(void *p, size_t bytes) {
+  if (bytes < EGI_LARGE) {
+    free(p);
+    return;
+  }
+  pthread_mutex_lock(&lock);
+  struct shelf *s = shelf_of(p);
+  if (s) s->used &= ~bits_at(s, p, bytes);
+  give_back(s);
+  pthread_mutex_unlock(&lock);
+  if (!s) (void)munmap(p, bytes);
 }
 
-void egi_big_free(void *p, size_t bytes) {
-  if (bytes >= LARGE) (void)munmap(p, bytes);
-  else free(p);
+/* A mapping grows where it is, or where there is room. */
+static void *remap(void *p, size_t old, size_t new) {
+  void *q = mremap(p, old, new, 0), *to = NULL;
+  if (q != MAP_FAILED) return q;
+  if (!(to = map(new))) return NULL;
+  q = mremap(p, old, new, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+  if (q != MAP_FAILED) return q;
+  (void)munmap(to, new);
+  return NULL;
+}
+
+static void *resize(void *p, size_t old, size_t used, size_t new, bool full) {
+  void *q = NULL;
+  if (new < EGI_LARGE) return grow_small(p, old, used, new);
+  if (new <= SHELVED && full && (q = shelve(p, old, used, new))) return q;
+  const bool mapped = old > SHELVED;
+  if (!(q = mapped ? remap(p, old, new) : map(new))) return NULL;
+  if (new > SHELVED && full) (void)madvise(q, new, MADV_HUGEPAGE);
+  if (mapped) return q;
+  if (used) memcpy(q, p, used);
+  if (old) egi_big_free(p, old);
+  return q;
 }
 #else
-static void *resize(void *p, size_t old, size_t used, size_t new) {
-  return grow_small(p, old, used, new);
-}
-
-void egi_big_filled(void *p, size_t bytes) {
-  (void)p;
-  (void)bytes;
+static void *resize(void *p, size_t old, size_t used, size_t new, bool full) {
+  (void)full;
+  if (new < EGI_LARGE) return grow_small(p, old, used, new);
+  void *q = aligned_alloc(EGI_LINE, new);
+  if (!q) return NULL;
+  if (used) memcpy(q, p, used);
+  free(p);
+  return q;
 }
 
 void egi_big_free(void *p, size_t bytes) {
@@ -65,14 +170,14 @@ void egi_big_free(void *p, size_t bytes) {
 /* Small arrays grow by four: unused room is never touched, but a move touches all that is used. */
 enum { FIRST = 512, SMALL = 1 << 16 };
 
-bool egi_big_grow(void **p, size_t *cap, size_t used, size_t need, size_t elem) {
+bool egi_big_grow(void **p, size_t *cap, size_t used, size_t need, size_t elem, bool full) {
   if (need <= *cap) return true;
   size_t n = *cap ? *cap : elem < FIRST / 16 ? FIRST / elem : 16;
   while (n < need) {
     if (n > SIZE_MAX / 4 / elem) return false;
     n *= n * elem < SMALL ? 4 : 2;
   }
-  void *q = resize(*p, *cap * elem, used * elem, n * elem);
+  void *q = resize(*p, *cap * elem, used * elem, n * elem, full);
   if (!q) return false;
   *p = q;
   *cap = n;

@@ -12,11 +12,11 @@ bool egi_rows_grow(eg_sat *s, size_t n, uint32_t arity) {
   egi_flat_drop(s);
   if (!egi_grow(s->w, s->cap_w, words) || !egi_grow(s->up, s->cap_up, classes) ||
       !egi_grow(s->cls, s->cap_cls, classes) ||
-      !egi_grow_used(s->dirty, s->cap_dirty, s->n_dirty, classes) || !egi_table_grow(s, n))
+      !egi_grow_used(s->dirty, s->cap_dirty, s->n_dirty, classes, false) || !egi_table_grow(s, n))
     return false;
   size_t room = least(least(s->cap_up, s->cap_cls), s->cap_dirty);
   if (s->analysis.make) {
-    if (!egi_big_grow((void **)&s->data, &s->cap_data, s->n_cls, classes, s->analysis.size) ||
+    if (!egi_big_grow((void **)&s->data, &s->cap_data, s->n_cls, classes, s->analysis.size, true) ||
         !egi_grow(s->look_next, s->cap_look, classes) ||
         !egi_grow(s->repair_next, s->cap_repair, classes))
       return false;

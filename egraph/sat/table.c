@@ -12,7 +12,7 @@
 #include "egraph/sat/sat_int.h"
 
 /* Small tables grow by more, as rows are put in anew each time. */
-enum { LINE = 64, AHEAD = 16, FIRST = 32, SMALL = 1 << 11 };
+enum { AHEAD = 16, FIRST = 32, SMALL = 1 << 11 };
 
 /* All rows of the arena that are alive; of a far table some hashes ahead, so that misses overlap.
  */
@@ -50,9 +50,9 @@ bool egi_table_grow(eg_sat *s, size_t n) {
     buckets *= buckets < SMALL ? 4 : 2;
   }
   const size_t bytes = buckets * sizeof(egi_bucket);
-  if (!egi_grow_used(s->bucket_mem, s->cap_bucket, 0, bytes + LINE)) return false;
-  egi_big_filled(s->bucket_mem, s->cap_bucket);
-  s->bucket = (egi_bucket *)(void *)(s->bucket_mem + (-(uintptr_t)s->bucket_mem & (LINE - 1)));
+  const size_t room = bytes < EGI_LARGE ? bytes + EGI_LINE : bytes;
+  if (!egi_grow_used(s->bucket_mem, s->cap_bucket, 0, room, true)) return false;
+  s->bucket = (egi_bucket *)(void *)(s->bucket_mem + (-(uintptr_t)s->bucket_mem & (EGI_LINE - 1)));
   s->n_buckets = buckets;
   memset(s->bucket, 0, buckets * sizeof(egi_bucket));
   refill(s);

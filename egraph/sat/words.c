@@ -6,8 +6,8 @@
 
 #include "egraph/sat/query_int.h"
 
-/* Bytes: chunks grow up to SMALL, which malloc has at hand again; where there are MANY they are
- * mappings, from VERY_MANY on huge pages, which go back to the system when they are read. */
+/* Bytes: chunks grow up to SMALL; where there are MANY they are larger, and beyond VERY_MANY
+ * mappings, which go back to the system when they are read. */
 enum {
   FIRST = 1 << 11,
   SMALL = 1 << 18,
@@ -25,24 +25,16 @@ static size_t next_size(const egi_words *x) {
 
 static egi_chunk *chunk_new(size_t bytes) {
   void *p = NULL;
-  if (bytes <= SMALL) {
-    p = malloc(bytes);
-  } else {
-    size_t cap = 0;
-    if (!egi_big_grow(&p, &cap, 0, bytes, 1)) return NULL;
-    bytes = cap;
-    if (bytes >= HUGE) egi_big_filled(p, bytes);
-  }
+  size_t cap = 0;
+  if (!egi_big_grow(&p, &cap, 0, bytes, 1, true)) return NULL;
   egi_chunk *c = p;
-  if (!c) return NULL;
-  c->bytes = bytes;
-  c->cap = (bytes - sizeof *c) / sizeof *c->word - EGI_SLACK;
+  c->bytes = cap;
+  c->cap = (cap - sizeof *c) / sizeof *c->word - EGI_SLACK;
   return c;
 }
 
 static void chunk_free(egi_chunk *c) {
-  if (c && c->bytes > SMALL) egi_big_free(c, c->bytes);
-  else free(c);
+  if (c) egi_big_free(c, c->bytes);
 }
 
 static bool more(egi_words *x, size_t n) {
