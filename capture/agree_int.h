@@ -59,7 +59,7 @@ iso_code agree_note(agree *a, rule_assumption kind, const char *text, size_t i, 
 
 /* ---- agree_domain.c ---- */
 /* The input of that name that the other side was given and reads nowhere: a mask that is not passed
- * on. NULL: there is none; then something else may stand in its place. */
+ * on. NULL: there is none; then another value may take its place. */
 const cap_node *agree_unread(const agree *a, size_t i);
 
 /* ---- agree_sets.c ---- */

@@ -12,7 +12,7 @@
  * which it was exported, and its weights and example inputs. Nothing in it is run.
  *
  * Lowering gives every node a `call`: a term whose RULE_VAR indices are indices of nodes of the
- * same graph. Arguments stand in schema order, complete, and in one spelling. An int given for a
+ * same graph. Arguments are in schema order, complete, and in one spelling. An int given for a
  * float becomes a float, one int given for int[k] becomes a list, and a number given for a tensor
  * stays a number. Device, layout, memory format, pin_memory and non_blocking are none. Negative
  * dimensions (dim, dims, dim0, dim1, axis and the like, of PyTorch's operators) count from the
@@ -118,7 +118,7 @@ typedef struct cap_graph {
   const cap_symbol *symbol;
   size_t n_guards; /* conditions over the symbols, outside of which the program does other things */
   const char *const *guard;
-  size_t n_numbers; /* that stand in its size expressions and guards */
+  size_t n_numbers; /* that occur in its size expressions and guards */
   const int64_t *number;
   size_t n_nodes;
   const cap_node *node;
@@ -253,7 +253,7 @@ typedef struct cap_note {
 } cap_note;
 
 typedef struct cap_agreement {
-  size_t n_captured; /* of the input sets; those behind them were drawn inside domains */
+  size_t n_captured; /* of the input sets; later ones were drawn inside domains */
   size_t n_notes;
   const cap_note *note; /* as long as the left graph */
 } cap_agreement;

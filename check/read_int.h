@@ -20,7 +20,7 @@ iso_code chk_read_list(chk_reader *r, const json_t *j, int nesting, const rule_t
 bool chk_read_number(const chk_state *k, const json_t *j, uint32_t *out);
 
 /* ---- sizes/read.c ---- */
-/* The scope, behind the steps. NULL: there is none. */
+/* The scope, after the steps. NULL: there is none. */
 iso_code chk_read_sizes(chk_reader *r, const json_t *j);
 
 #endif

@@ -222,7 +222,7 @@ bool eg_dot(eg_graph *g, FILE *f);
  *
  * Patterns are s-expressions: `?x` is a variable, `(f ?x 0)` an operator f with two children, any
  * other atom a leaf. An operator is identified by its name and its number of children. Atoms end at
- * white space, parentheses, `;` and `"`; one that is a whole term also at a comma behind it.
+ * white space, parentheses, `;` and `"`; one that is a whole term also at a comma after it.
  *
  * One iteration of eg_sat_run: every rule is searched on the same, rebuilt e-graph; then the
  * matches of each rule are applied in order, the right side built with hash-consing and merged with
@@ -372,9 +372,9 @@ eg_class eg_sat_row_child(const eg_sat *s, eg_row r, size_t k); /* canonical */
 /* ---- patterns and rules ---- */
 
 /* A pattern; or several terms that must match in one class, which may have a name: `?v = (f ?a) =
- * (g ?b)`; or several classes, with a comma behind each but the last: `?v = (f ?a), ?w = (g ?a
- * ?b)`. A match is in the class of the first; those that have a name are bound like other
- * variables. Operators and variables are interned. */
+ * (g ?b)`; or several classes, with a comma after each but the last: `?v = (f ?a), ?w = (g ?a ?b)`.
+ * A match is in the class of the first; those that have a name are bound like other variables.
+ * Operators and variables are interned. */
 typedef struct eg_pattern eg_pattern;
 ISO_MUST_USE iso_code eg_pattern_parse(eg_sat *s, const char *text, size_t n, eg_pattern **out,
                                        iso_error *err);
@@ -402,8 +402,8 @@ typedef struct eg_rule {
   const char *name, *lhs, *rhs; /* texts; rhs NULL where `apply` is there */
   /* On the right side `T` goes into the class that matched, `?v = T` into that of ?v, `?v = ?w`
    * merges two; a comma between several of them. */
-  bool both; /* also from right to left, as a rule of its own, its name with "-rev" behind it; none
-                of the callbacks below */
+  bool both; /* also from right to left, as a rule of its own, "-rev" appended to its name; none of
+                the callbacks below */
   void *ctx;
   /* Tested in the search, on the rebuilt e-graph; may not change it. */
   bool (*guard)(void *ctx, const eg_sat *s, const eg_class *var);

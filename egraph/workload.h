@@ -22,13 +22,13 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* A list or an atom; `text` is where it stands in the source, for a list with its parentheses, for
- * a quoted atom without its quotes. */
+/* A list or an atom; `text` is its text in the source, for a list with its parentheses, for a
+ * quoted atom without its quotes. */
 typedef struct eg_sexp {
   const char *text;
   size_t n;
   bool is_list, quoted;
-  const struct eg_sexp *first, *next; /* of its children; behind it in its parent */
+  const struct eg_sexp *first, *next; /* of its children; the next one in its parent */
 } eg_sexp;
 
 typedef struct eg_workload_rule {

@@ -48,7 +48,7 @@ void lint_where(const lint_trace *t, lint_at at, char *buf, size_t cap);
 ISO_MUST_USE iso_code lint_disordered(lint_check *c, lint_at at, lint_at other);
 /* Whether a finding says that this event is out of order. */
 bool lint_is_disordered(const lint_check *c, lint_at at);
-/* Whether `from` stands at such an event, and `behind` behind it. */
+/* Whether `from` is such an event, and `behind` comes after it. */
 bool lint_follows_disorder(const lint_check *c, lint_at from, lint_at behind);
 /* By first event, then kind; duplicates go. */
 void lint_findings_sort(lint_check *c);

@@ -22,7 +22,7 @@ typedef struct lint_json {
   bool eof;
   bool is_first[LINT_JSON_DEPTH], is_object[LINT_JSON_DEPTH]; /* is_first: nothing of it was read */
   unsigned depth;
-  char *str; /* the last string, with a NUL behind it; it holds no other */
+  char *str; /* the last string, with a NUL after it, and none inside */
   size_t n_str, cap_str;
 } lint_json;
 
@@ -43,7 +43,7 @@ ISO_MUST_USE iso_code lint_json_string(lint_json *j);
 ISO_MUST_USE iso_code lint_json_int(lint_json *j, int64_t *v);
 ISO_MUST_USE iso_code lint_json_number(lint_json *j, double *v);
 ISO_MUST_USE iso_code lint_json_skip(lint_json *j);
-/* Nothing but blanks stands behind the document. */
+/* Fails unless only blanks follow the document. */
 ISO_MUST_USE iso_code lint_json_end(lint_json *j);
 
 #endif

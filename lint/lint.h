@@ -9,7 +9,7 @@
  *
  *   buffered     a send needs no receiver
  *   rendezvous   a send ends when its receive is posted (gloo, MPI_Ssend)
- *   stream       NCCL: a group's operations on one rank stand in a queue, a batch starts as one
+ *   stream NCCL: a group's operations on one rank form a queue, a batch starts as one
  *   serial       as stream, with one queue for all groups of a rank
  *
  * A *finding* is a fault with its events. Consequences of a fault are not listed: where a rank

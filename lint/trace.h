@@ -60,7 +60,7 @@ typedef struct lint_event {
   uint32_t dtype, reduce;   /* names; 0: not said */
 } lint_event;
 
-/* Nothing is said of it but where it stands. */
+/* Nothing is said of it but its place. */
 #define LINT_UNSAID_EVENT(at) \
   { \
     .position = (at), .group = LINT_NONE, .peer = LINT_NO_PEER, .stage = LINT_NO_INDEX, \

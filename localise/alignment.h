@@ -20,7 +20,7 @@ typedef struct parting {
   uint8_t *seen[2]; /* per node: 1 in the region, 2 a root, 3 has a counterpart */
   bool *sound[2]; /* nodes of a region that operators outside of it read as well, with right results
                      there */
-  bool *settled[2]; /* nodes where a divergence ended: those behind it start from there */
+  bool *settled[2]; /* nodes where a divergence ended: later ones start from there */
   bool odd_rank[2]; /* other ranks have the root right */
   bool rounded; /* a constant was computed anew: later values are off by its storage's rounding */
   lo_change change[8]; /* the changes that mended the divergences so far */
@@ -79,7 +79,7 @@ typedef struct lo_ending {
   bool *touched;   /* by right node: its value in `next` is not that of before */
   bool repaired;   /* `next` has the values under a change that explains the divergence */
 } lo_ending;
-/* Of the regions that begin at `first`, the roots. Requires: `end` is empty but for room in
+/* The roots of the regions that begin at `first`. Requires: `end` is empty but for room in
  * `touched`. */
 iso_code lo_leave(const parting *p, const int64_t first[2], lo_ending *end, iso_error *err);
 

@@ -69,7 +69,7 @@ iso_code rp_permuted(repair *r, uint32_t n, iso_error *err);
 iso_code rp_viewed(repair *r, uint32_t n, iso_error *err);
 iso_code rp_parts_exchanged(repair *r, uint32_t n, iso_error *err);
 
-/* Attributes that stand elsewhere, for argument k of `call`. */
+/* Attributes of other calls, for argument k of `call`. */
 enum { RP_MAX_POOL = 24 };
 size_t rp_attribute_pool(repair *r, const rule_term *call, uint32_t k, const rule_term **pool);
 /* Whether an argument is an attribute that a program may have wrong. */

@@ -2,7 +2,7 @@
  * outside are not part of the function that is compared: the values drawn for the input lie inside,
  * on both sides, and a difference on other values does not count.
  *
- * A domain is an interval of numbers less some of them; `distinct`: no number stands in the tensor
+ * A domain is an interval of numbers less some of them; `distinct`: no number occurs in the tensor
  * twice; `sorted`: no element of a row is less than the one before; `mask`: zeros and ones, and a
  * one in every row at least. A row is the last dimension. */
 #ifndef RULES_DOMAIN_H
@@ -18,8 +18,8 @@ extern "C" {
 
 enum {
   RULE_MASK = 1,       /* zeros and ones, at any place */
-  RULE_MASK_LEFT = 2,  /* padded on the left: the ones of a row stand behind its zeros */
-  RULE_MASK_RIGHT = 4, /* padded on the right: they stand before them. With both all are ones */
+  RULE_MASK_LEFT = 2,  /* padded on the left: the ones of a row follow its zeros */
+  RULE_MASK_RIGHT = 4, /* padded on the right: they precede them. With both all are ones */
 };
 
 typedef struct rule_domain {

@@ -56,8 +56,8 @@ bool rule_masks_at(const rule_masks *m, size_t i);
 /* Whether every path of every mask ends where it vanishes. Returns: in `where` (may be NULL) a node
  * that shows that it does not. */
 bool rule_masks_vanish(const rule_masks *m, size_t *where);
-/* The largest number that may stand beside a mask, where `largest` gives that of a node
- * whose numbers do. */
+/* The largest number that may occur beside a mask, where `largest` gives that of a node whose
+ * numbers do. */
 ISO_MUST_USE iso_code rule_masks_bound(const rule_masks *m, double (*largest)(void *ctx, size_t i),
                                        void *ctx, double *out, iso_error *err);
 /* The call of node `i` with its mask written as minus infinity; its own where it writes none. NULL:

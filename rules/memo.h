@@ -1,5 +1,5 @@
 /* Results of a walk over terms, by a term's address: walks that would otherwise go through a shared
- * part once for each place that it stands in. */
+ * part once for each of its occurrences. */
 #ifndef RULES_MEMO_H
 #define RULES_MEMO_H
 

@@ -83,9 +83,9 @@ typedef enum rule_ends {
   RULE_ENDS_ROWS,    /* the first dimension of its first operand */
   RULE_ENDS_ALONG,   /* the one that argument 1 names */
   RULE_ENDS_EACH,    /* a list: each its own dimension; negative ones count from the end */
-  RULE_ENDS_CLASSES, /* the classes of the operand before them; the third argument behind them is a
-                        number that may stand for none */
-  RULE_ENDS_COUNT    /* the number behind them */
+  RULE_ENDS_CLASSES, /* the classes of the operand before them; the third argument after them is a
+                        number that may mean none */
+  RULE_ENDS_COUNT    /* the number after them */
 } rule_ends;
 
 /* Where the pieces of RULE_CHOICE_PIECES meet: one number, or two. Arguments are numbered from 0.
@@ -182,9 +182,9 @@ typedef enum rule_mask_role {
 typedef struct rule_mask_op {
   rule_mask_role role;
   uint32_t masks;   /* bits: arguments that may have masks in them, or be one */
-  uint32_t numbers; /* bits: arguments whose numbers stand beside masks */
+  uint32_t numbers; /* bits: arguments whose numbers occur beside masks */
   uint32_t chooses; /* bits: arguments that say which elements are taken */
-  uint32_t factors; /* bits: two arguments whose scalar products stand beside masks */
+  uint32_t factors; /* bits: two arguments whose scalar products occur beside masks */
   uint8_t dim, one; /* arguments: the rows' dimension; a factor that has to be 1; 0: none */
 } rule_mask_op;
 

@@ -4,7 +4,7 @@
  *   schema   an operator's argument names, types and defaults, by its dispatcher name
  *            ("aten::add.Tensor"), from a table in the tree, so that reading a graph needs no
  *            libtorch.
- *   term     an operator applied to terms, literals and variables. Arguments stand in schema order,
+ *   term an operator applied to terms, literals and variables. Arguments are in schema order,
  *            complete, with the defaults filled in: two spellings of one call are one term. An
  *            operator with several results is projected by `getitem`. Terms are immutable trees
  *            (shared parts may be shared pointers) in somebody's arena.
@@ -148,7 +148,7 @@ ISO_MUST_USE iso_code rule_call(iso_arena *a, rule_schemas *s, const char *op,
 /* The one spelling of `v` as a value of argument `arg`, so that two spellings of one call are one
  * term: an int for a float becomes a float, a number for an int[2] the list of two, a dtype's bare
  * name the dtype; a value that only names the context (a device, a layout) becomes none. Errors:
- * ISO_USAGE where `v` cannot stand there; ISO_NOMEM. */
+ * ISO_USAGE where `v` cannot be that argument; ISO_NOMEM. */
 ISO_MUST_USE iso_code rule_arg_value(iso_arena *a, const rule_arg *arg, const rule_term *v,
                                      const rule_term **out, iso_error *err);
 /* Whether the call `t` (complete arguments) draws random numbers: a random operator, unless its
@@ -198,7 +198,7 @@ rule_fact rule_fact_in_shape(rule_fact f, const rule_shape *shape);
 /* The facts that the domain of an input (may be NULL) states of all its elements. */
 struct rule_domain;
 rule_fact rule_fact_of_domain(const struct rule_domain *d);
-/* Of a term over nodes (RULE_VAR i: node i); `node` NULL: over given numbers. */
+/* The fact of a term over nodes (RULE_VAR i: node i); `node` NULL: over given numbers. */
 rule_fact rule_fact_of(const rule_term *t, const rule_fact *node);
 /* How an operator of the term, over nodes, tells of a number that may be large. Proofs are about
  * real numbers, and do not see it. */
@@ -371,7 +371,7 @@ void rule_set_free(rule_set *s);
 size_t rule_set_count(const rule_set *s);
 const rule *rule_set_at(const rule_set *s, size_t i); /* borrowed until rule_set_free */
 /* Copy `r` into the set. Returns: in `index` where it is, and in `fresh` whether it was new. A name
- * that is taken gets a number behind it. `index` and `fresh` may be NULL. */
+ * that is taken gets a number appended. `index` and `fresh` may be NULL. */
 ISO_MUST_USE iso_code rule_set_add(rule_set *s, const rule *r, size_t *index, bool *fresh,
                                    iso_error *err);
 /* Change the evidence of rule `i`. */

@@ -115,7 +115,7 @@ size_t rule_memory_kept(void);
 bool rule_tensor_same_bytes(const rule_tensor *a, const rule_tensor *b);
 /* And the same shape. */
 bool rule_tensor_same(const rule_tensor *a, const rule_tensor *b);
-/* Of one floating dtype and shape, with equal numbers: 0 and -0 are one. */
+/* Whether both have one floating dtype and shape, and equal numbers: 0 and -0 are one. */
 bool rule_tensor_same_numbers(const rule_tensor *a, const rule_tensor *b);
 /* Whether no element is 0 in one and -0 in the other, as far as they are floats of as many
  * elements.

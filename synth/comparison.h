@@ -120,7 +120,7 @@ typedef struct peers {
   bool
       pieces; /* of one rank: tensors that it joins or adds up itself, not those of several ranks */
   bool linked, met; /* tried; their concatenation or sum is a tensor of the other graph */
-  eg_node whole;    /* that tensor, or one that stands in neither graph (lift.c); EG_NONE: none */
+  eg_node whole;    /* that tensor, or one of neither graph (lift.c); EG_NONE: none */
 } peers;
 
 enum {
@@ -350,7 +350,7 @@ typedef struct state {
   const char *stopped; /* a limit was reached: which; see st_stopped */
 } state;
 
-/* The question to localise/ once the verdict stands. */
+/* The question to localise/ once the verdict is final. */
 struct synth_localiser {
   /* The places where the graphs part, into the result. */
   iso_code (*divergences)(state *s, iso_error *err);

@@ -116,7 +116,7 @@ typedef struct synth_graph {
   size_t n_outputs;
   const synth_output *output;
   size_t n_sets;     /* input sets */
-  size_t n_captured; /* of these: those behind were drawn by the caller; 0: all were captured */
+  size_t n_captured; /* of these: later ones were drawn by the caller; 0: all were captured */
   size_t n_symbols;
   const synth_symbol *symbol;
   bool guarded; /* not all sizes within the symbols' ranges are the program's */
@@ -134,8 +134,8 @@ enum {
                             verdict may be undecided that is equivalent with it */
 };
 
-/* Where graphs part whose outputs differ. It stands in localise/ (localise/localise.h), and no
- * verdict needs it. */
+/* Where graphs depart from each other whose outputs differ. The code is in localise/
+ * (localise/localise.h), and no verdict needs it. */
 typedef struct synth_localiser synth_localiser;
 
 typedef struct synth_options {
@@ -467,8 +467,8 @@ ISO_MUST_USE iso_code synth_infer(const synth_graph *left, const synth_graph *ri
                                   const synth_found *hoped, size_t n_hoped, synth_refinement **out,
                                   iso_error *err);
 void synth_refinement_free(synth_refinement *r);
-/* The rank in an output's name: "NAME_rank<r>", "NAME.rank<r>", "rank<r>.NAME". Returns:
- * the length of NAME, where it stands, and the rank; of another name all of it, and rank 0. */
+/* The rank in an output's name: "NAME_rank<r>", "NAME.rank<r>", "rank<r>.NAME". Returns: the length
+ * of NAME, where it begins, and the rank; of another name all of it, and rank 0. */
 size_t synth_stem(const char *name, const char **stem, unsigned long *rank);
 bool synth_same_stem(const char *a, const char *b);
 
@@ -478,8 +478,8 @@ bool synth_same_stem(const char *a, const char *b);
 typedef struct synth_fold {
   bool right; /* the parameter is of the right graph */
   uint32_t leaf;
-  /* Over the other graph's leaves; a node of it that is an operator stands in a call "node". Calls
-   * have the arguments that a line of a relations file has. */
+  /* Over the other graph's leaves; a node of it that is an operator is written as a call "node".
+   * Calls have the arguments that a line of a relations file has. */
   const rule_term *term;
 } synth_fold;
 typedef struct synth_folds {
@@ -499,7 +499,7 @@ bool synth_generic(const rule_tensor *t);
 /* ---- graphs that are not run ---- */
 
 /* As synth_compare, but nothing is run beside constants, and `known` has all rules there are: those
- * that are proved for all sizes are applied wherever they stand. Parameters need no values: those
+ * that are proved for all sizes are applied wherever they match. Parameters need no values: those
  * of one name, shape and dtype are taken for one, which is an assumption. Inputs have values, and
  * were made the same on both sides. Returns: a result that is SYNTH_EQUIVALENT or
  * SYNTH_UNDECIDED. */

@@ -9,7 +9,7 @@
  * others. Its variables are numbered as those of `r`. Returns: false where there is none, or no
  * memory. */
 bool val_inside(iso_arena *a, const rule *r, rule *out);
-/* Of a rule that val_inside made and that was generalised since: with the clamps again. Returns:
+/* Puts the clamps back into a rule that val_inside made and that was generalised since. Returns:
  * false where there is no memory. */
 bool val_outside(iso_arena *a, rule_schemas *s, rule *r);
 

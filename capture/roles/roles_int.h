@@ -18,7 +18,7 @@ typedef enum roles_kind {
 typedef struct roles_place {
   roles_kind kind;
   uint32_t dim, at;
-  uint32_t open;     /* of open ones: how many stand behind one another */
+  uint32_t open;     /* of open ones: the length of the chain of open nodes that ends here */
   bool times;        /* theirs are of that many times the tensor as there are ranks */
   bool shared;       /* parts of a collective's sum, as they are or in another layout */
   bool ranged;       /* integers from low to high */
@@ -39,7 +39,7 @@ typedef struct roles_work {
   uint32_t n_all, n_ranks;  /* ranks; those of them that become one */
   uint32_t stride;          /* which these are: roles_rank */
   uint32_t n_own;           /* results of one of them, with its team */
-  bool by_name;             /* results of one name stand together, and not those of one rank */
+  bool by_name;             /* results are grouped by name, and not by rank */
   bool *meets;              /* by node: a collective in which all that become one meet */
   uint32_t *image;          /* by node of the first rank: the rank's in hand; ROLES_NONE: not met */
   bool *needed;             /* nodes of the first rank that its results depend on */
@@ -63,12 +63,12 @@ typedef struct roles_work {
 iso_code roles_refuse(roles_work *x, const char *fmt, ...) ISO_PRINTF(2, 3);
 static inline bool roles_refused(const roles_work *x) { return x->out->why != NULL; }
 iso_code roles_nomem(roles_work *x);
-/* The rank that a leaf's name begins with, and the name behind it; -1: none. */
+/* The rank that a leaf's name begins with, and the rest of the name; -1: none. */
 int64_t roles_rank_of(const char *name, const char **rest);
 
-/* Ranks stand in rows and columns: a rank becomes one with those that are `stride` apart. A team
- * has one rank of each such row, and the argument treats it as one rank: messages between its
- * members are operators like others. */
+/* Ranks form rows and columns: a rank becomes one with those that are `stride` apart. A team has
+ * one rank of each such row, and the argument treats it as one rank: messages between its members
+ * are operators like others. */
 static inline uint32_t roles_n_team(const roles_work *x) { return x->n_all / x->n_ranks; }
 static inline uint32_t roles_team_of(const roles_work *x, uint32_t rank) {
   return rank / x->stride % x->n_ranks;
@@ -104,7 +104,7 @@ bool roles_is_share(const roles_work *x, const cap_node *n);
 /* ---- leaves.c ---- */
 /* The leaves of the new graph, and their places. */
 iso_code roles_leaves(roles_work *x);
-/* Tensors of one shape and dtype, one of each rank, behind one another along a dimension. Owns: the
+/* Concatenates tensors of one shape and dtype, one of each rank, along a dimension. Owns: the
  * caller unrefs. */
 iso_code roles_join(roles_work *x, rule_tensor *const *theirs, uint32_t dim, rule_tensor **out);
 

@@ -5,7 +5,7 @@
  * small binary fractions of both signs, positive ones, numbers at and beside the rule's literals,
  * and of many magnitudes. Where two balls do not meet, the rule is false, however it was proved.
  *
- * Operators' definitions, arithmetic, sizes and draws stand here alone; nothing of the prover, of
+ * Operators' definitions, arithmetic, sizes and draws are all its own; nothing of the prover, of
  * the writer of obligations, of libtorch or of the search takes part. Shared are terms, rules and
  * the arithmetic of conditions, which rules/ reads as everywhere. A rule whose sides differ at the
  * sizes and numbers that are tried is refused. This is no proof: a difference that shows only

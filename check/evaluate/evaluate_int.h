@@ -73,7 +73,8 @@ typedef struct ev_op {
 
 extern const ev_op ev_elementwise[], ev_layouts[], ev_sums[], ev_windows[],
     ev_kernels[]; /* up to one without a name */
-/* Those with several results. Returns: false where it is no such, or it is over. */
+/* Operators with several results. Returns: false where the call is none of these, or evaluation has
+ * ended. */
 bool ev_parts(ev *e, const rule_term *t, ev_list *out);
 bool ev_kernel_parts(ev *e, const rule_term *t, ev_list *out);
 

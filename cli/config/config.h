@@ -20,9 +20,9 @@ typedef struct config_args {
 } config_args;
 
 /* The arguments of the program with its settings. `argc`, `argv`: main's; --config FILE and
- * --no-config are taken out of them, wherever they stand. Nothing is read where the command line
- * asks for help, or names no command. Owns: config_free, also after an error. Errors: ISO_USAGE,
- * ISO_IO, ISO_FORMAT, each with file and line, or with the variable. */
+ * --no-config are taken out of them, at any place. Nothing is read where the command line asks for
+ * help, or names no command. Owns: config_free, also after an error. Errors: ISO_USAGE, ISO_IO,
+ * ISO_FORMAT, each with file and line, or with the variable. */
 ISO_MUST_USE iso_code config_apply(int argc, char **argv, config_args *out, iso_error *err);
 void config_free(config_args *c);
 

@@ -15,7 +15,7 @@ typedef enum config_kind {
   CONFIG_PAIRS,   /* two files each time it is given */
   CONFIG_COUNT,   /* an integer from 0 on, or in the range that is given with the option */
   CONFIG_SECONDS, /* a number above 0 */
-  CONFIG_BYTES,   /* an integer above 0, or a string with K, M or G behind it */
+  CONFIG_BYTES,   /* an integer above 0, or a string that ends in K, M or G */
   CONFIG_CHOICE,  /* one word of those given with the option */
   CONFIG_CHOICES  /* several of them: a list, or a string with commas */
 } config_kind;

@@ -39,7 +39,7 @@ typedef struct relations_line {
   bool inferred;
 } relations_line;
 
-/* Of a result: the line that spoke of it first; NULL: none. */
+/* The first line that speaks of a result; NULL: none. */
 typedef struct relations_spoken {
   const char *where;
   bool left_out;
@@ -149,7 +149,7 @@ bool relations_leave_out(relations *r, size_t left);
 const char *relations_print(iso_arena *a, const rule_term *t, const char *const *name);
 /* Whether a term adds no right result to itself: then it puts an output together from parts. */
 bool relations_clean(const rule_term *t);
-/* `s` as it stands in a relations file: in quotes where it needs them. */
+/* `s` as a relations file has it: in quotes where it needs them. */
 const char *relations_name(iso_arena *a, const char *s);
 
 /* Private to relations*.c: whether a clause of a domain begins here; and the clauses up to the end

@@ -6,7 +6,7 @@
 
 enum { LEFT = 0, RIGHT = 1 };
 
-/* A tensor that an expression stands for. */
+/* The tensor of an expression. */
 typedef struct rel_tensor {
   const rule_term *term; /* over nodes of the right graph */
   cap_output what;
@@ -21,7 +21,7 @@ typedef struct rel_reader {
   char subject;  /* of the line: 'o'utput, 'i'nput, 'l'eaf, 'r'ight */
   bool misfits;  /* lines about outputs that do not fit the shapes are no errors */
   bool inferred; /* the lines are a program's and no user's: they speak of outputs only */
-  bool fold;     /* arithmetic may stand in expressions */
+  bool fold;     /* expressions may have arithmetic */
   int depth;
 } rel_reader;
 

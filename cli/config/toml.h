@@ -43,7 +43,7 @@ typedef struct toml_table {
 typedef struct toml {
   const toml_entry *entry; /* in the order of the file */
   size_t n;
-  const toml_table *table; /* those that stand there as [NAME], with keys or without */
+  const toml_table *table; /* those written as [NAME], with keys or without */
   size_t n_tables;
   iso_arena arena; /* private */
 } toml;

@@ -8,7 +8,7 @@
 #include "egraph/base/arena.h"
 #include "egraph/base/error.h"
 
-/* One relation of an output; several of one stand together, the simplest first. */
+/* One relation of an output; those of one output are adjacent, the simplest first. */
 typedef struct refined {
   const char *output;     /* borrowed */
   const char *relation;   /* NULL: none was found */

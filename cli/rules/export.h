@@ -5,7 +5,7 @@
 #include "cli/rules/library.h"
 
 void rules_comment_rule(FILE *f, const rule *r,
-                        const char *mark); /* the rule's text behind `mark` */
+                        const char *mark); /* the rule's text after `mark` */
 void rules_comment_refused(FILE *f, const rule_set *set, const char *const *reason,
                            const char *mark);
 
@@ -43,7 +43,7 @@ bool rules_plan_has(const rules_plan *p, uint32_t var); /* the variable is in th
 typedef struct rules_code {
   FILE *f;
   const rules_plan *p;
-  const char *check; /* behind a call that may give up */
+  const char *check; /* after a call that may give up */
   const char *inf, *minus_inf, *nan;
   const char *let, *let_real;        /* name %zu is */
   const char *require, *require_end; /* around a condition */

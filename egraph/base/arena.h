@@ -22,7 +22,7 @@ void iso_arena_init(iso_arena *a);
 void iso_arena_fini(iso_arena *a);
 /* Returns: zeroed memory aligned for any type, NULL when there is none. `n` may be 0. */
 void *iso_arena_alloc(iso_arena *a, size_t n);
-/* Returns: a copy of `n` bytes of `s` and a NUL behind it, NULL when there is no memory. */
+/* Returns: a copy of `n` bytes of `s` and a NUL after it, NULL when there is no memory. */
 char *iso_arena_strndup(iso_arena *a, const char *s, size_t n);
 char *iso_arena_strdup(iso_arena *a, const char *s);
 /* printf into the arena. Returns NULL when there is no memory. */

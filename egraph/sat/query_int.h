@@ -129,7 +129,7 @@ typedef struct egi_mark {
   size_t n;
 } egi_mark;
 
-/* Words behind the end that may be written over. */
+/* Words after the end that may be written over. */
 enum { EGI_SLACK = 8 };
 /* Room for `n` words or more at the end. Returns: NULL without memory. Words written there count
  * only once egi_words_close is called. */
@@ -144,7 +144,7 @@ const uint32_t *egi_words_take(egi_words *x, size_t stride, size_t max, size_t *
 egi_mark egi_words_mark(const egi_words *x);
 void egi_words_rewind(egi_words *x,
                       egi_mark to); /* drops words put since. Requires: nothing taken since */
-void egi_words_append(egi_words *x, egi_words *from); /* its chunks, behind; then it is empty */
+void egi_words_append(egi_words *x, egi_words *from); /* appends its chunks; then it is empty */
 void egi_words_clear(egi_words *x);
 void egi_words_free(egi_words *x);
 
@@ -226,7 +226,7 @@ static inline const uint32_t *egi_flat_copy(eg_sat *s, uint32_t side, uint32_t c
 static inline const uint32_t *egi_flat_rows(const uint32_t *copy, uint32_t slot, uint32_t *n_old,
                                             uint32_t *n) {
   const uint32_t n_slots = copy[0], *slots = copy + 1;
-  uint32_t at = n_slots; /* behind the last one: nothing */
+  uint32_t at = n_slots; /* after the last one: none */
   for (uint32_t i = 0; i < n_slots; i += EGI_SLOTS)
     for (uint32_t k = 0; k < EGI_SLOTS; k++) at = slots[i + k] == slot ? i + k : at;
   const uint32_t *run = slots + n_slots + EGI_SLOT_WORDS * at;
@@ -262,7 +262,7 @@ typedef struct egi_sink {
   bool (*each)(void *ctx, eg_class root, const eg_class *var);
   bool (*guard)(void *ctx, const eg_sat *s, const eg_class *var);
   void *ctx, *guard_ctx;
-  size_t limit;           /* stop behind so many */
+  size_t limit;           /* stop after so many */
   size_t work;            /* of rows passed from one start, in words, and no more; 0: any */
   egi_limits *limits;     /* NULL: none */
   const egi_slice *slice; /* NULL: all of it */
@@ -281,7 +281,7 @@ enum egi_wanted {
 /* Requires: rebuilt, and indexed; for new ones, marks. */
 ISO_MUST_USE iso_code egi_search(eg_sat *s, egi_query *q, enum egi_wanted wanted,
                                  uint32_t first_new_class, egi_sink *sink, iso_error *err);
-/* Where a search for all matches starts; behind the last atom where there is none, since a ground
+/* Where a search for all matches starts; past the last atom where there is none, since a ground
  * term is missing. Returns: false where it cannot be shared, as some program is not built yet. */
 bool egi_search_plan(eg_sat *s, egi_query *q, bool fresh, size_t *start);
 
@@ -325,7 +325,7 @@ typedef struct egi_join {
   eg_sat *s;
   const egi_query *q;
   uint32_t *reg; /* those of ground atoms are set; each match sets the others that are asked for */
-  /* Where `fresh`: of the atom `start` only rows that are, of those before it only others. */
+  /* With `fresh`: only fresh rows of the atom `start`, and only old ones of the atoms before it. */
   size_t start;
   bool fresh;
   bool (*found)(void *ctx, uint32_t fresh); /* not 0: some row is. Returns: false to stop */

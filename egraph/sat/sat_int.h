@@ -2,7 +2,7 @@
  *
  * A row is an e-node: a run of words in one arena, named by the word at which it starts.
  *
- *     NEXT   the next row of its e-class, 0 behind the last
+ *     NEXT the next row of its e-class, 0 after the last
  *     CLASS  its e-class, canonical or not
  *     HEAD   IS_HEAD, flags, operator; the only word of a row with its highest bit set
  *     then for each child the pair
@@ -198,7 +198,7 @@ static inline bool egi_row_is(const eg_sat *s, uint32_t row, uint32_t op, const 
                               uint32_t n) {
   const uint32_t *w = s->w + row;
   if ((w[ROW_HEAD] & ROW_OP) != op)
-    return false; /* it may have fewer children, and nothing behind it */
+    return false; /* it may have fewer children, and be the last of the arena */
   bool same = true;
   for (uint32_t k = 0; k < n; k++) same &= w[ROW_KIDS + 2 * k] == child[k];
   return same;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether element i of the left may stand beside element k of the right. */
+/* Whether element i of the left may be paired with element k of the right. */
 typedef bool lint_fits(const void *with, size_t i, size_t k);
 
 typedef enum lint_side { LINT_BOTH, LINT_LEFT_ONLY, LINT_RIGHT_ONLY } lint_side;

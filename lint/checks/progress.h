@@ -41,7 +41,7 @@ typedef struct lint_run_proc {
   lint_state *state; /* of each event */
 } lint_run_proc;
 
-/* A change to try: on `proc`, event `from` stands before (or behind) event `to`. */
+/* A change to try: on `proc`, event `from` is moved before (or after) event `to`. */
 typedef struct lint_move {
   uint32_t proc, from, to;
   bool behind;
@@ -74,7 +74,7 @@ typedef struct lint_run_state {
 /* Owns: lint_run_fini, also after an error. */
 ISO_MUST_USE iso_code lint_run_model(lint_run_state *s, iso_error *err);
 void lint_run_fini(lint_run_state *s);
-/* The event that a line stands at, LINT_NONE at its end. */
+/* The event at which a line is, LINT_NONE at its end. */
 uint32_t lint_line_event(const lint_run_state *s, const lint_line *l);
 /* The unit of an operation: its batch, or itself. */
 uint32_t lint_unit_of(const lint_event *e, uint32_t i);

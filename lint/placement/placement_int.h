@@ -83,7 +83,7 @@ typedef struct plc_tuple {
   plc_state state;
   plc_place *place;    /* of each tensor */
   rule_tensor **whole; /* [draw * n_out + k]; owned */
-  uint32_t *arg;       /* tuples that it reads, as they stand in its call */
+  uint32_t *arg;       /* tuples that it reads, in its call's order */
   uint32_t n_args, slots;
   bool differs;        /* the ranks' attributes do */
   bool apart;          /* each rank takes its part of a tensor that an operator split */
@@ -95,11 +95,11 @@ typedef struct plc_tuple {
   uint32_t from;      /* of a mixed tuple: the argument whose whole it has */
   bool constant;      /* its whole is its collective's result on constants */
   bool several;       /* a collective with a result for each rank */
-  bool konst;         /* no leaf is behind it */
+  bool konst;         /* it depends on no leaf */
   bool whole_refused; /* its call cannot be run on whole tensors */
   bool mended, unfit; /* a finding here was mended; its collective cannot run */
-  uint32_t guess;     /* a leaf behind it whose placement was guessed; PLC_NONE */
-  bool stuck;         /* no guess behind it lets it be placed */
+  uint32_t guess;     /* a leaf that it depends on and whose placement was guessed; PLC_NONE */
+  bool stuck;         /* no guess on the way to it lets it be placed */
   double floor;       /* smaller numbers are remainders of cancellation */
   uint32_t order;     /* in which it was visited */
   const char *why;    /* it is varying or unknown */
@@ -309,7 +309,7 @@ double plc_whole_count(const plc *x, const plc_tuple *t, double n);
 /* The factor or divisor of a step that may be how many elements a rank has of something of which
  * one rank alone would have others; 0: there is none. */
 double plc_may_count(const plc *x, const plc_tuple *t);
-/* Such a step behind `t`, or `t` itself; NULL: there is none. */
+/* Such a step on the way to `t`, or `t` itself; NULL: there is none. */
 const plc_tuple *plc_count_behind(plc *x, const plc_tuple *t);
 /* Whether such a step accounts for `t` being `scale` times its right value; then nothing is
  * decided. */

@@ -11,7 +11,7 @@ typedef struct pr_step {
   const rule_term *call; /* RULE_VAR i is step i; NULL: its value is given */
   rule_dtype held; /* of a given value: the narrowest floating dtype that its numbers fit in */
   bool rounded; /* given, and not all of its numbers are short: the number that is meant is near */
-  bool excerpt; /* given: a few numbers of a table, as they stand there */
+  bool excerpt; /* given: a few numbers of a table, as stored there */
   bool before_power; /* an exponential or a power is made of it: it is rounded as the graph says, or
                         not at all */
   rule_tensor **v;

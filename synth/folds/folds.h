@@ -25,7 +25,7 @@ typedef struct finder {
   const synth_graph *to, *from; /* of the parameters that are looked for; the other */
   rule_tensor *const *value;    /* of `from`, by node, in float64; NULL: none */
   iso_arena *arena;
-  double *number; /* that stand in either graph, or come of sizes */
+  double *number; /* that occur in either graph, or come of sizes */
   size_t n_numbers, cap_numbers;
   fold_of *found;       /* by node of `to` */
   const rule_tensor *t; /* the parameter at hand */

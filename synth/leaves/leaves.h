@@ -51,11 +51,11 @@ bool st_forbidden(const state *s, int side, size_t i, size_t source);
 ISO_MUST_USE iso_code st_take_families(state *s, synth_relation *of, iso_error *err);
 
 /* ---- relate_leaves.c ---- */
-/* Of relations `of` the leaves of `side`: zeros or ones that several parameters hold are related to
- * one each (equal_init.c). */
+/* In the relations `of` the leaves of `side`: zeros or ones that several parameters hold are
+ * related to one each (equal_init.c). */
 ISO_MUST_USE iso_code st_drop_coincidences(state *s, int side, synth_relation *of, iso_error *err);
-/* Of those that values suggest, none makes elements of a leaf that may have any equal to each other
- * (equal_init.c). */
+/* Drops relations, suggested by values, that make elements of a leaf with arbitrary values equal to
+ * each other (equal_init.c). */
 ISO_MUST_USE iso_code st_drop_repeats(state *s, int side, synth_relation *of, iso_error *err);
 iso_code st_relate_leaves(state *s, const bool *const live[2], iso_error *err);
 /* Whether a tensor has many different numbers: it is not zeros, ones, an identity, a mask. */

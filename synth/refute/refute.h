@@ -45,7 +45,7 @@ iso_code st_keep_witness(state *s, iso_error *err);
 
 /* All values of one side on the captured inputs and parameters. Owns: st_run_free. */
 iso_code st_run_captured(state *s, int side, st_run *out, iso_error *err);
-/* Of all inputs, parameters and constants. */
+/* The number of elements of all inputs, parameters and constants. */
 int64_t st_leaf_elements(const synth_graph *g);
 /* Whether two nodes are the same real numbers on draw `d`, even if float64 rounds them apart.
  * `yes`: false too where that is not known. With `by_noise`, for tensors that a rule joins or has
@@ -64,8 +64,7 @@ iso_code st_run_draw(state *s, size_t d, iso_error *err);
 iso_code st_shrink(state *s, iso_error *err);
 
 /* ---- needed.c ---- */
-/* Of a witness that was drawn: which elements matter, into the result. Requires: st_keep_witness.
- */
+/* Finds out which elements of a drawn witness matter, for the result. Requires: st_keep_witness. */
 ISO_MUST_USE iso_code st_needed(state *s, iso_error *err);
 /* Undo st_keep_witness. */
 void st_drop_witness(state *s);

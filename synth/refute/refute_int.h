@@ -49,7 +49,7 @@ enum {
   ST_ALL_NEGATIVE_DRAW = 23,
   ST_SIGNS_DRAW = ST_DRAWS, /* after the random ones, for calls that some signs make undefined */
   ST_SIGNS = 10,
-  ST_ZERO_SIGNS_DRAW = ST_SIGNS_DRAW + ST_SIGNS, /* behind those, zeros of either sign */
+  ST_ZERO_SIGNS_DRAW = ST_SIGNS_DRAW + ST_SIGNS, /* after those, zeros of either sign */
   ST_ZERO_SIGNS = 4,
   ST_ZEROS_DRAW = ST_DRAW_KINDS - 1,
   ST_LITERALS = 16

@@ -30,9 +30,8 @@ typedef struct entry {
 /* All sources' lines of one shape. */
 typedef struct shelf {
   rule_shape shape; /* of a tensor of such lines; their dimension counts 0 */
-  uint32_t
-      dim; /* along which; of matrices 0 whatever the source's is: rows stand for columns too */
-  entry *entry; /* by hash, then by set and start */
+  uint32_t dim;     /* along which; for matrices always 0: rows stand for columns too */
+  entry *entry;     /* by hash, then by set and start */
   size_t n, cap;
 } shelf;
 
@@ -60,8 +59,8 @@ struct synth_index {
 uint64_t index_flat(synth_index *x, size_t i);     /* of the bytes in order */
 uint64_t index_multiset(synth_index *x, size_t i); /* of the elements in any order */
 
-/* The lines that can stand as lines along `dim` of a tensor of shape `s`. Returns: NULL when there
- * is no memory. Owns: valid until the next call. */
+/* The lines that can be lines along `dim` of a tensor of shape `s`. Returns: NULL when there is no
+ * memory. Owns: valid until the next call. */
 const shelf *index_shelf(synth_index *x, const rule_shape *s, uint32_t dim);
 /* The first entry whose hash is at least `hash`; further entries of one hash follow it. */
 size_t index_entries(const shelf *s, uint64_t hash);

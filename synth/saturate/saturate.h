@@ -1,5 +1,5 @@
-/* Equality saturation over the joint e-graph: terms that stand in neither graph, made by rules,
- * until pairs of tensors meet.
+/* Equality saturation over the joint e-graph: terms of neither graph, made by rules, until pairs of
+ * tensors meet.
  *
  * A region of the joint e-graph is copied into the compact engine (eg_sat), which knows no values:
  * of a tensor it knows dtype and shape. There rules are applied both ways, within limits that are

@@ -42,8 +42,8 @@ typedef struct builder {
   size_t n_vars;
   uint8_t side;
   size_t depth;
-  size_t distinct; /* operators of both patterns, where one that stands in several places counts
-                      once on a side */
+  size_t distinct; /* operators of both patterns, where one with several occurrences counts once on
+                      a side */
   const rule_term **memo; /* by class id, per side */
 } builder;
 

@@ -43,7 +43,7 @@ typedef struct st_use {
   const rule *as;
   const eg_node *var;
 } st_use;
-/* Every rule of s->known that is proved, both ways, wherever one of its sides stands at `u`: the
+/* Every rule of s->known that is proved, both ways, wherever one of its sides matches at `u`: the
  * other side is added and joined. `smaller`: only where that has fewer operators. Nothing is run,
  * and no values are looked at. */
 iso_code st_rewrite(state *s, eg_node u, bool smaller, bool *joined, iso_error *err);

@@ -25,8 +25,8 @@ void names_init(names *n, iso_arena *arena);
 static inline names_mark names_here(const names *n) { return n->at; }
 static inline void names_back(names *n, names_mark to) { n->at = to; }
 
-/* `t`, a literal, name or expression of a rule, stands where the literal `v` does. Returns: false
- * where it cannot. */
+/* Matches `t`, a literal, name or expression of a rule, with the literal `v`. Returns: false where
+ * it cannot. */
 bool names_bind(names *n, const rule_term *t, const rule_term *v);
 /* A variable of the rule is bound to a tensor of this shape. */
 bool names_bind_shape(names *n, const rule_variable *d, const rule_shape *shape);

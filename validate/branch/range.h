@@ -25,8 +25,8 @@ void val_ranges_in(const val_ranges *all, rule_tensor *const *bind, size_t n, va
 bool val_ranges_note(val_ranges *all, const rule_term *call, rule_tensor *const *bind,
                      const val_range *in, size_t n, rule_tensor *const *out, size_t n_out);
 
-/* Of the one result of a flat call of `n` tensors, whose ranges are `in`: holds where the call is
- * defined. */
+/* The range of the one result of a flat call of `n` tensors, whose ranges are `in`: holds where the
+ * call is defined. */
 val_range val_range_of(const rule_term *call, rule_tensor *const *bind, const val_range *in,
                        size_t n, const rule_tensor *out);
 /* For zeros.c: notes a call's result, which lies in `known` on every draw. */

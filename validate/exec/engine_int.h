@@ -24,7 +24,8 @@ typedef struct val_operands {
   int64_t numel;
   bool two; /* there is a second one */
 } val_operands;
-/* Of a flat call with the result `out`. Returns: false where its operands are others. */
+/* The operands of a flat call with the result `out`. Returns: false where it has other kinds of
+ * operands. */
 bool val_operands_of(const rule_term *call, rule_tensor *const *bind, size_t n,
                      const rule_tensor *out, val_operands *o);
 /* The place in operand `k` of the element that result `i` takes from it, and that element. */
@@ -59,7 +60,7 @@ typedef struct val_covered {
   uint16_t need, want;      /* branches that samples must show, and those looked for besides */
   uint16_t taken, seen;     /* branches that samples took, and those that moved the side's value */
   size_t at;                /* how many operators ran before it */
-  uint64_t term;            /* a hash of the term: one that stands on both sides makes one choice */
+  uint64_t term;            /* a hash of the term: one that occurs on both sides makes one choice */
   const rule_term *where;   /* the term, while its instance lives */
   int64_t numel;            /* of its result */
   uint32_t n_met;           /* edges that were met on purpose, and something moved */
@@ -102,7 +103,7 @@ void val_cover_add(val_cover *all, const val_cover *one);
 void val_zeros_add(val_zeros *all, const val_zeros *one);
 /* An operator of `z` that was 0 on every sample and is not one of `other`, or NULL. */
 const char *val_zeros_gap(const val_zeros *z, const val_zeros *other);
-/* Of a rule's sides, an operator of which one branch was never taken, or which jumps and was never
+/* An operator of a rule's sides of which one branch was never taken, or which jumps and was never
  * seen where it does, or NULL. `observed`: or was, and nothing showed it. */
 const char *val_cover_gap(const val_cover *left, const val_cover *right, bool observed);
 /* Whether one side has an operator that jumps and that is not, on the same operands, one of the
@@ -176,7 +177,7 @@ typedef struct val_probe {
 void val_narrow_note(val_probe *p, const rule_term *call, rule_tensor *const *bind,
                      rule_tensor *const *out, size_t n);
 /* Whether some operator of the term is undefined at some numbers (1/0, log 0, the root of -1), or
- * an infinity stands in it. Flags in `at` the variables below such an operator (`below`: the whole
+ * has an infinity in it. Flags in `at` the variables below such an operator (`below`: the whole
  * term is). */
 bool val_poles(const rule_term *t, bool below, bool *at);
 ISO_MUST_USE iso_code val_eval_probe(val_engine *e, const rule_term *t, rule_tensor *const *bind,

@@ -57,7 +57,7 @@ typedef enum sx_func {
   F_CAST_INT,
   F_ASIN,
   F_AND,   /* of the bits of integers (bits.c) */
-  F_PLACE, /* (rank, row): where the element of that rank stands, the largest first */
+  F_PLACE, /* (rank, row): the place of the element of that rank, the largest first */
   F_ADD,
   F_MUL,
   F_POWER,

@@ -7,12 +7,12 @@
  * Normal form. Numbers are polynomials: sums of rational * monomial, a monomial being powers
  * (rational exponents) of atoms: symbols, elements of variables, functions, sums over an index
  * (binders), floor division and remainder of indices. Sums over an index are linear, factors that
- * do not depend on the index stand outside, nested sums are one block, split into what is
- * connected; the ranges are cut where a condition on the index changes and where an index is taken
- * apart by division. Conditions stand outside of everything, as a decision diagram ordered by id
- * (X_ITE); inside a sum, a condition that cannot be cut out becomes a factor that is 0 or 1
- * (X_IVER). Bound indices are numbered by height, so that binders are equal up to renaming; of the
- * orders of a block the one with the least hash is taken.
+ * do not depend on the index move outside, nested sums are one block, split into connected parts;
+ * the ranges are cut where a condition on the index changes and where an index is taken apart by
+ * division. Conditions move outside of everything, as a decision diagram ordered by id (X_ITE);
+ * inside a sum, a condition that cannot be cut out becomes a factor that is 0 or 1 (X_IVER). Bound
+ * indices are numbered by height, so that binders are equal up to renaming; of the orders of a
+ * block the one with the least hash is taken.
  *
  * Soundness. Every constructor returns an expression that has the value of its operation on its
  * arguments wherever these are defined. A rule speaks of values for which both sides and all their

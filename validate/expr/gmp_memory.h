@@ -15,7 +15,7 @@ typedef struct gmp_memory { /* of one thread */
   char *base;
   size_t used;
   bool needed;              /* the system had none */
-  struct gmp_memory *outer; /* pieces of work may stand within each other */
+  struct gmp_memory *outer; /* pieces of work may be nested */
 } gmp_memory;
 
 bool gmp_memory_begin(gmp_memory *m); /* false: no memory */

@@ -1,5 +1,5 @@
 /* Private to validate/: exact rationals n / d * 2^e of any size, interned, so that equal numbers
- * have equal ids. Doubles are dyadic, so the power of two stands apart: 1e-12 needs no 92-bit
+ * have equal ids. Doubles are dyadic, so the power of two is kept apart: 1e-12 needs no 92-bit
  * denominator.
  *
  * A number that fits in 128 bits is kept and computed so; only larger ones are GMP's. A number has

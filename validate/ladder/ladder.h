@@ -77,9 +77,9 @@ ISO_MUST_USE iso_code val_sample_axes(val_ladder *l, unsigned k, iso_error *err)
 
 /* ---- where a rule's parts are no numbers (origins.c) ---- */
 
-/* Look for samples on which the parts are no numbers that may be none, and stand on one side alone.
- * Sets l->apart where the sides part on one of these, or where a part was a number on all of them.
- */
+/* Looks for samples on which parts that may be undefined, and occur on one side alone, are
+ * undefined. Sets l->apart where the sides part on one of these, or where a part was a number on
+ * all of them. */
 ISO_MUST_USE iso_code val_seek_origins(val_ladder *l, iso_error *err);
 
 /* ---- samples made for branches and numbers that none has shown (made.c) ---- */

@@ -99,7 +99,7 @@ const vp_tensor *vp_given(vp *v, rule_tensor *x);
 /* The value of a term; NULL: stopped, or there is none. */
 const vp_tensor *vp_tensor_of(vp *v, const rule_term *t);
 const vp_value *vp_value_of(vp *v, const rule_term *t);
-/* Of a new evaluation: its temporary numbers. false: stopped. */
+/* Makes the temporary numbers of a new evaluation. false: stopped. */
 bool vp_start(vp *v);
 void vp_end(vp *v);
 
@@ -135,7 +135,8 @@ void vn_square(vp *v, vn *r, const vn *a);
 void vn_recip(vp *v, vn *r, const vn *a);
 /* -1 where a < b, 0 where they are one number, 1 where a > b, 2 where that is open. */
 int vn_compare(const vn *a, const vn *b);
-/* Of an elementwise function without attributes, by its bare name; NULL. */
+/* The interval function of an elementwise operator without attributes, by its bare name; NULL:
+ * none. */
 vn_unary vn_unary_find(const char *name, int *cost);
 vn_binary vn_binary_find(const char *name, int *cost);
 

@@ -22,7 +22,7 @@ sx sc_plain_inverses(sc *c, sx d);
  * y|. */
 sx sc_split_products(sc *c, sx d);
 sx sc_powers_apart(sc *c, sx d);
-/* The element of a row that stands at the place of its largest or smallest one, as that. */
+/* Rewrites the element of a row at the place of its largest or smallest one as that one. */
 sx sc_extremes(sc *c, sx d);
 
 /* ---- angles (equal_angles.c) ---- */

@@ -8,7 +8,7 @@
 
 enum { MAX_VALUES = 24, MAX_UNITS = 256, MAX_NEW_CONDITIONS = 3 * MAX_VALUES };
 
-/* A place where a size stands: dimensions of variables in order, then integers of attributes as
+/* A place where a size occurs: dimensions of variables in order, then integers of attributes as
  * `rewritten` meets them. */
 typedef struct unit {
   int64_t value;
@@ -46,7 +46,7 @@ typedef struct general {
   int64_t limit;          /* of integers that casts make narrow; 0: there are none */
   bool below[MAX_VALUES]; /* the size is, as a condition */
   bool crowded;   /* there are more units: some sizes would be names, and others of them numbers */
-  rule_memo made; /* of parts that stand in several places, whose sizes are one */
+  rule_memo made; /* of parts with several occurrences, whose sizes are one */
 } general;
 
 /* Powers of sizes that scales are: f^up = size, or f^down size = 1. */
@@ -59,8 +59,8 @@ size_t gn_size_of_float(const general *g, double f, struct power *as);
 /* The number is one of a row v, 2v, 3v ... of sizes that is too long for chance: ends of equal
  * parts, which are multiples of v together or not at all. */
 bool gn_in_long_row(const general *g, int64_t number, int64_t v);
-/* The size of index `at` as the product of two, as a few times another, as a name, or as it stands.
- */
+/* The size of index `at` as the product of two, as a few times another, as a name, or as a
+ * literal. */
 const rule_term *gn_size_term(general *g, size_t at);
 /* The number is an integer operand as well. */
 bool gn_is_operand(const general *g, int64_t v);

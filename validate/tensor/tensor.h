@@ -12,8 +12,8 @@ typedef sx (*pt_elem)(sc *c, const pt_tensor *t, const sx *idx);
 
 struct pt_tensor {
   char kind;     /* 'f', 'i', 'b' */
-  uint64_t lead; /* variables whose leading dimensions stand in front, one bit each */
-  uint32_t rank; /* of the dimensions behind them */
+  uint64_t lead; /* variables whose leading dimensions come first, one bit each */
+  uint32_t rank; /* of the dimensions after them */
   sx dim[RULE_MAX_RANK];
   pt_elem elem;
   int which;
