@@ -147,7 +147,7 @@ typedef struct synth_options {
   uint32_t n_redrawn;         /* draws with fresh parameters; default 2 */
   double rel_tol;             /* default 1e-9 */
   size_t max_pattern;         /* operators in one side of a rule; default 120 */
-  size_t max_tries;           /* frontiers tried for a candidate; default 24 */
+  size_t max_tries;           /* frontiers tried for a candidate; default 32 */
   size_t saturate_iterations; /* of saturation (synth/saturate/), default 12 */
   size_t saturate_nodes;      /* e-nodes that it may make at a time, default 20000 */
   double deadline;            /* seconds from now; 0: none */

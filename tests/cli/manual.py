@@ -407,12 +407,13 @@ def typed(words, want, env, where):
 
 PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)+/?)`")
 SOURCE = re.compile(r"(?<![\w./-])(\w+\.(?:cc?|h|def))\b")
+NAME = re.compile(r"`(\w+)` in `([\w.-]+(?:/[\w.-]+)+)`")
 MADE = ("build/",)  # what only a build or an installation has
 
 
 def paths():
-    """Every path of the tree that a page for developers names is there, and each folder of sources
-    is named by the page about the folder that it is in."""
+    """Every path of the tree that a page for developers names is there, with the name that is said
+    to be in it, and each folder of sources is named by the page about the folder that it is in."""
     names = subprocess.run(
         ["git", "-C", ROOT, "ls-files"], stdout=subprocess.PIPE, text=True
     ).stdout.split()
@@ -427,6 +428,14 @@ def paths():
             if path.startswith(MADE) or not os.path.isdir(os.path.join(ROOT, first)):
                 continue
             check(any(map(os.path.exists, here)), "%s names %s, which is not here" % (page, path))
+        for word, path in NAME.findall(text_of(page)):
+            here = [os.path.join(ROOT, path), os.path.join(ROOT, os.path.dirname(page), path)]
+            check(
+                any(
+                    re.search(r"\b%s\b" % word, text_of(at)) for at in filter(os.path.isfile, here)
+                ),
+                "%s names %s in %s, which is not there" % (page, word, path),
+            )
         folder = os.path.dirname(page)
         own = {os.path.basename(n) for n in names if os.path.dirname(n).startswith(folder)}
         for source in sorted(set(SOURCE.findall(text_of(page))) - own):
