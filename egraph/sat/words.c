@@ -6,20 +6,13 @@
 
 #include "egraph/sat/query_int.h"
 
-/* Bytes: chunks grow up to SMALL; where there are MANY they are larger, and beyond VERY_MANY
- * mappings, which go back to the system when they are read. */
-enum {
-  FIRST = 1 << 11,
-  SMALL = 1 << 18,
-  MANY = 1 << 20,
-  MAPPED = 1 << 20,
-  VERY_MANY = 10 << 20,
-  HUGE = 1 << 21
-};
+/* Bytes: chunks grow up to SMALL. Where there are MANY, they are mappings, which go back to the
+ * system when they are read. */
+enum { FIRST = 1 << 11, SMALL = 1 << 18, MANY = 10 << 20, MAPPED = 1 << 21 };
 
 static size_t next_size(const egi_words *x) {
   if (!x->last) return FIRST;
-  if (x->read_once && x->bytes >= MANY) return x->bytes >= VERY_MANY ? HUGE : MAPPED;
+  if (x->read_once && x->bytes >= MANY) return MAPPED;
   return x->last->bytes < SMALL / 4 ? 4 * x->last->bytes : SMALL;
 }
 
