@@ -109,6 +109,13 @@ iso_code lo_measure(const parting *p, const int64_t at[2], synth_divergence *d, 
  * order. NULL: they are not, or more than one of these is. Where a step is missing, d gets the
  * tensor after which it belongs. */
 const char *lo_wiring_hint(const parting *p, const int64_t root[2], synth_divergence *d);
+/* Views and parts make one tensor into parts that the other side does not have, from nodes l and r
+ * on, in words; NULL: not so. */
+const char *lo_parted_otherwise(const parting *p, int64_t l, int64_t r);
+/* Two tables (left, right), the rows of one those of the other some positions further, in words;
+ * NULL: not so. */
+const char *lo_rows_moved(const parting *p, const char *name, const rule_tensor *x,
+                          const rule_tensor *y);
 
 /* ---- step_words.c ---- */
 /* A step or a module that side `without` leaves out: the tensor exit[without] of it is read where

@@ -189,14 +189,17 @@ static bool drops_imaginary(const synth_graph *g, const synth_node *n) {
          !rule_dtype_is_complex(n->dtype);
 }
 
-static const char *operator_hint(const parting *p, const synth_node *l, const synth_node *r) {
+static const char *operator_hint(const parting *p, int64_t left, int64_t right) {
+  const synth_node *l = &p->s->graph[LEFT]->node[left], *r = &p->s->graph[RIGHT]->node[right];
   const synth_node *const node[2] = {l, r};
   for (int side = RIGHT; side >= LEFT; side--)
     if (drops_imaginary(p->s->graph[side], node[side]) &&
         !drops_imaginary(p->s->graph[!side], node[!side]))
       return iso_arena_printf(&p->s->res->arena, "on the %s the cast leaves the imaginary part out",
                               side == LEFT ? "left" : "right");
-  if (l->kind != SYNTH_OP || r->kind != SYNTH_OP || strcmp(l->op, r->op) == 0) return NULL;
+  if (l->kind != SYNTH_OP || r->kind != SYNTH_OP) return NULL;
+  const char *const parted = lo_parted_otherwise(p, left, right);
+  if (parted || strcmp(l->op, r->op) == 0) return parted;
   return iso_arena_printf(&p->s->res->arena, "%s on the left, %s on the right", l->op, r->op);
 }
 
@@ -285,6 +288,6 @@ const char *lo_hint(const parting *p, const synth_divergence *d, const rule_tens
   if (!h && l->kind != SYNTH_OP) h = leaf_hint(p, LEFT, d->left);
   if (!h && r->kind != SYNTH_OP) h = leaf_hint(p, RIGHT, d->right);
   if (!h) h = lo_value_hint(p, x, y);
-  if (!h) h = operator_hint(p, l, r);
+  if (!h) h = operator_hint(p, d->left, d->right);
   return h;
 }

@@ -232,7 +232,7 @@ static const rp_variation TIERS[][20] = {
     [LO_OF_ONE] = {rp_seen_attributes, rp_other_part, rp_optional_attributes, rp_exchanged,
                    rp_likely_attributes, rp_filled, rp_other_operators, rp_like_a_sibling,
                    rp_permuted, rp_viewed, rp_repeated},
-    [LO_LOOSE] = {rp_left_out, rp_halves, rp_alike, rp_added, rp_other_tensors},
+    [LO_LOOSE] = {rp_rows_exchanged, rp_left_out, rp_halves, rp_alike, rp_added, rp_other_tensors},
     [LO_WITHOUT] = {rp_left_out}};
 
 /* Owns: finish, also after an error. */

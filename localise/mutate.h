@@ -68,6 +68,7 @@ iso_code rp_repeated(repair *r, uint32_t n, iso_error *err);
 iso_code rp_permuted(repair *r, uint32_t n, iso_error *err);
 iso_code rp_viewed(repair *r, uint32_t n, iso_error *err);
 iso_code rp_parts_exchanged(repair *r, uint32_t n, iso_error *err);
+iso_code rp_rows_exchanged(repair *r, uint32_t n, iso_error *err);
 
 /* Attributes of other calls, for argument k of `call`. */
 enum { RP_MAX_POOL = 24 };

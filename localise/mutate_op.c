@@ -428,6 +428,39 @@ iso_code rp_viewed(repair *r, uint32_t n, iso_error *err) {
   return c;
 }
 
+/* Parts `n` and `m` of one operator's results taken for one another. */
+static iso_code try_exchanged(repair *r, uint32_t n, uint32_t m, iso_error *err) {
+  rule_tensor *a = rp_value(r->task->run, n), *b = rp_value(r->task->run, m);
+  if (!a || !b || !rule_shape_eq(&a->shape, &b->shape)) return ISO_OK;
+  r->tries++;
+  bool *kept = r->again;
+  if (!(r->again = calloc(r->g->n_nodes + 1, 1))) {
+    r->again = kept;
+    return nomem(err);
+  }
+  for (uint32_t i = n; i < r->g->n_nodes; i++)
+    r->again[i] = i == n || i == m ||
+                  (r->to_goal[i] && r->g->node[i].kind == SYNTH_OP &&
+                   st_term_uses(r->g->node[i].call, r->again));
+  r->instead[n] = rule_tensor_ref(b);
+  r->instead[m] = rule_tensor_ref(a);
+  const iso_code c = rp_try_values(r, n, err);
+  free(r->again);
+  r->again = kept;
+  if (r->found) return c;
+  rule_tensor_unref(r->instead[n]);
+  rule_tensor_unref(r->instead[m]);
+  r->instead[n] = r->instead[m] = NULL;
+  return c;
+}
+
+/* Another part of the same results. */
+static bool other_part(const repair *r, uint32_t n, uint32_t m) {
+  const rule_term *o = r->g->node[m].call;
+  return m != n && r->g->node[m].kind == SYNTH_OP && rule_is_getitem(o->u.s) &&
+         o->child[0]->u.i == r->g->node[n].call->child[0]->u.i;
+}
+
 /* Two parts of one operator's results taken for one another. Exchanging two arguments of their
  * reader is the same function; but where a program unpacks its parts out of order, the fault is
  * here. */
@@ -437,44 +470,55 @@ iso_code rp_parts_exchanged(repair *r, uint32_t n, iso_error *err) {
   bool ordered = true;
   int64_t last = -1;
   for (uint32_t m = 0; m < r->g->n_nodes; m++) {
-    const rule_term *o = r->g->node[m].call;
-    if (r->g->node[m].kind != SYNTH_OP || !rule_is_getitem(o->u.s) ||
-        o->child[0]->u.i != call->child[0]->u.i)
-      continue;
-    ordered &= o->child[1]->u.i > last;
-    last = o->child[1]->u.i;
+    if (m != n && !other_part(r, n, m)) continue;
+    ordered &= r->g->node[m].call->child[1]->u.i > last;
+    last = r->g->node[m].call->child[1]->u.i;
   }
-  if (ordered) return ISO_OK;
-  const uint32_t from = (uint32_t)call->child[0]->u.i;
+  iso_code c = ISO_OK;
+  for (uint32_t m = n + 1; m < r->g->n_nodes && !ordered && !c && !r->found && !rp_spent(r); m++) {
+    if (!other_part(r, n, m)) continue;
+    c = try_exchanged(r, n, m, err);
+    if (r->found)
+      r->what = iso_arena_printf(&r->s->res->arena, "parts %lld and %lld are exchanged",
+                                 (long long)call->child[1]->u.i,
+                                 (long long)r->g->node[m].call->child[1]->u.i);
+  }
+  return c;
+}
+
+/* What the other side calls a tensor of this value. */
+static const char *named_there(const repair *r, const rule_tensor *v) {
+  for (uint32_t i = 0; i < r->other->n_nodes; i++) {
+    const rule_tensor *x = rp_value(r->task->other_run, i);
+    if (x && x->numel == v->numel && r->other->node[i].kind == SYNTH_OP &&
+        r->s->oracle->compare(r->s->oracle->ctx, x, v, r->s->o->rel_tol).equal)
+      return lo_called(&r->s->res->arena, r->other, i);
+  }
+  return NULL;
+}
+
+/* The same of a product with a weight that holds several matrices, whose parts are unpacked in
+ * order: the weight holds two of them in the wrong one. */
+iso_code rp_rows_exchanged(repair *r, uint32_t n, iso_error *err) {
+  const rule_term *call = r->g->node[n].call;
+  if (!rule_is_getitem(call->u.s) || r->found) return ISO_OK;
+  uint32_t of = (uint32_t)r->g->node[call->child[0]->u.i].call->child[0]->u.i;
+  while (r->g->node[of].kind == SYNTH_OP && lo_passes(r->g, of) &&
+         !rule_is_getitem(r->g->node[of].op))
+    of = (uint32_t)r->g->node[of].call->child[0]->u.i;
+  if (r->g->node[of].kind != SYNTH_OP || !rule_operator_of(r->g->node[of].op)->product)
+    return ISO_OK;
   iso_code c = ISO_OK;
   for (uint32_t m = n + 1; m < r->g->n_nodes && !c && !r->found && !rp_spent(r); m++) {
-    const rule_term *o = r->g->node[m].call;
-    if (r->g->node[m].kind != SYNTH_OP || !rule_is_getitem(o->u.s) || o->child[0]->u.i != from)
-      continue;
-    rule_tensor *a = rp_value(r->task->run, n), *b = rp_value(r->task->run, m);
-    if (!a || !b || !rule_shape_eq(&a->shape, &b->shape)) continue;
-    r->tries++;
-    bool *kept = r->again;
-    if (!(r->again = calloc(r->g->n_nodes + 1, 1))) {
-      r->again = kept;
-      return nomem(err);
-    }
-    for (uint32_t i = n; i < r->g->n_nodes; i++)
-      r->again[i] = i == n || i == m ||
-                    (r->to_goal[i] && r->g->node[i].kind == SYNTH_OP &&
-                     st_term_uses(r->g->node[i].call, r->again));
-    r->instead[n] = rule_tensor_ref(b);
-    r->instead[m] = rule_tensor_ref(a);
-    c = rp_try_values(r, n, err);
-    free(r->again);
-    r->again = kept;
-    if (!r->found) {
-      rule_tensor_unref(r->instead[n]);
-      rule_tensor_unref(r->instead[m]);
-      r->instead[n] = r->instead[m] = NULL;
-    } else
-      r->what = iso_arena_printf(&r->s->res->arena, "parts %lld and %lld are exchanged",
-                                 (long long)call->child[1]->u.i, (long long)o->child[1]->u.i);
+    if (!other_part(r, n, m)) continue;
+    c = try_exchanged(r, n, m, err);
+    if (!r->found) continue;
+    const char *a = named_there(r, rp_value(r->task->run, n)),
+               *b = named_there(r, rp_value(r->task->run, m));
+    r->what = iso_arena_printf(&r->s->res->arena, "%s and %s are exchanged in %s",
+                               b ? b : r->g->node[n].id, a ? a : r->g->node[m].id,
+                               lo_called(&r->s->res->arena, r->g, of));
+    r->node = of;
   }
   return c;
 }

@@ -17,37 +17,53 @@ static size_t shared_scope(const char *a, size_t n, const char *b) {
   return whole;
 }
 
+/* The argument of a step that is the tensor v, of outside of the region; -1: none. */
+static int64_t begins_at(const parting *p, int side, const synth_node *n, const rule_tensor *v) {
+  for (uint32_t k = 0; k < n->call->n; k++) {
+    const rule_term *t = n->call->child[k];
+    const rule_tensor *x = t->kind == RULE_VAR && !lo_in_region(p, side, (uint32_t)t->u.i)
+                               ? lo_value(p, side, (uint32_t)t->u.i)
+                               : NULL;
+    if (x && lo_agree(p, x, v)) return k;
+  }
+  return -1;
+}
+
 /* Fills `q` with the steps that lead from a tensor of value `v` to the tensor `end` of `side`.
- * Owns: q->in. */
+ * Those are counted that v goes through, not those that other tensors go through beside it. Owns:
+ * q->in. */
 void lo_find_steps(const parting *p, int side, uint32_t end, const rule_tensor *v, lo_steps *q) {
   const synth_graph *g = p->s->graph[side];
-  *q = (lo_steps){.in = calloc(g->n_nodes + 1, 1), .only = -1, .kept = -1};
-  if (!q->in) return; /* then less is said */
+  *q = (lo_steps){.in = calloc(g->n_nodes + 1, 1), .last = -1, .kept = -1};
+  bool *through = calloc(g->n_nodes + 1, 1);
+  if (!q->in || !through) { /* then less is said */
+    free(q->in);
+    free(through);
+    q->in = NULL;
+    return;
+  }
   const char *scope = NULL;
   size_t length = 0;
   q->in[end] = true;
-  for (int64_t i = end; i >= 0; i--) {
+  for (int64_t i = end; i >= 0; i--)
+    if ((q->in[i] = q->in[i] && g->node[i].kind == SYNTH_OP && lo_in_region(p, side, (uint32_t)i)))
+      st_term_mark(g->node[i].call, q->in);
+  for (uint32_t i = 0; i <= end; i++) {
     const synth_node *n = &g->node[i];
-    if (!(q->in[i] = q->in[i] && n->kind == SYNTH_OP && lo_in_region(p, side, (uint32_t)i)))
-      continue;
-    st_term_mark(n->call, q->in);
-    int64_t kept = -1;
-    for (uint32_t k = 0; k < n->call->n && kept < 0; k++) {
-      const rule_term *t = n->call->child[k];
-      const rule_tensor *x = t->kind == RULE_VAR && !lo_in_region(p, side, (uint32_t)t->u.i)
-                                 ? lo_value(p, side, (uint32_t)t->u.i)
-                                 : NULL;
-      if (x && lo_agree(p, x, v)) kept = k;
-    }
+    const int64_t kept = q->in[i] ? begins_at(p, side, n, v) : -1;
+    if (!q->in[i]) continue;
+    q->all += !lo_passes(g, i);
+    if (!(through[i] = kept >= 0 || st_term_uses(n->call, through))) continue;
     q->begins |= kept >= 0;
-    if (lo_passes(g, (uint32_t)i)) continue;
+    if (lo_passes(g, i)) continue;
     q->n++;
-    q->only = i;
+    q->last = i;
     q->kept = kept;
-    length = scope ? shared_scope(scope, length, n->scope ? n->scope : "")
-                   : strlen(n->scope ? n->scope : "");
-    if (!scope) scope = n->scope ? n->scope : "";
+    const char *const own = n->scope ? n->scope : "";
+    length = scope ? shared_scope(scope, length, own) : strlen(own);
+    if (!scope) scope = own;
   }
+  free(through);
   q->module = length ? iso_arena_strndup(&p->s->res->arena, scope, length) : NULL;
 }
 
@@ -85,7 +101,7 @@ static const char *module_left_out(const parting *p, int with, const lo_steps *q
   iso_arena *a = &p->s->res->arena;
   const char *const module = q->module, *const there = lo_node(p, !with, other_root)->scope;
   if (!has_module(p, !with, module)) {
-    const char *op = q->n == 1 ? lo_short_name(a, lo_node(p, with, q->only)->op) : NULL;
+    const char *op = q->n == 1 ? lo_short_name(a, lo_node(p, with, q->last)->op) : NULL;
     return iso_arena_printf(a, "on the %s %s%s%s%s is applied, and on the %s it is not",
                             on_side(with), module, op ? " (" : "", op ? op : "", op ? ")" : "",
                             on_side(!with));
@@ -99,13 +115,14 @@ static const char *module_left_out(const parting *p, int with, const lo_steps *q
 
 static const char *left_out(const parting *p, int with, const lo_steps *q, int64_t reader,
                             int64_t other_root) {
+  enum { FEW = 2 }; /* with what it reads besides, as a mean or a row of a table */
   iso_arena *a = &p->s->res->arena;
   if (!q->begins || q->n == 0) return NULL;
   const bool whole =
       whole_module(p, with, q) && !within(lo_node(p, with, reader)->scope, q->module);
-  if (q->n == 1 && q->kept >= 0) {
+  if (q->kept >= 0 && q->all <= FEW) { /* the last step reads what they begin at itself */
     const char *subject, *done;
-    const rule_term *call = lo_node(p, with, q->only)->call;
+    const rule_term *call = lo_node(p, with, q->last)->call;
     if (rule_operator_of(call->u.s)->cast) return NULL; /* what it drops says more */
     if (whole && rule_operator_of(call->u.s)->arithmetic == RULE_ARITHMETIC_NONE)
       return module_left_out(p, with, q, other_root);

@@ -286,6 +286,20 @@ static iso_code carry_repair(const parting *p, const lo_repair_result *r, lo_end
   return ISO_OK;
 }
 
+/* A leaf of the right (read by the node of that name) does not hold what a leaf of the left does.
+ */
+static const char *other_leaf(const parting *p, uint32_t l, uint32_t r, const char *reader) {
+  const char *const left = p->s->graph[LEFT]->node[l].name,
+                    *const right = p->s->graph[RIGHT]->node[r].name,
+                    *const moved =
+                        lo_rows_moved(p, right, lo_value(p, LEFT, l), lo_value(p, RIGHT, r));
+  if (moved) return moved;
+  const bool one = strcmp(left, right) == 0;
+  return iso_arena_printf(&p->s->res->arena,
+                          "%s does not have the values of %s; first used by \"%s\"", right,
+                          one ? "the left's" : left, reader);
+}
+
 /* A change on one side. */
 static iso_code explain_side(parting *p, const place *q, bool integers, lo_changes changes,
                              synth_divergence *d, lo_ending *end, iso_error *err) {
@@ -323,9 +337,7 @@ static iso_code explain_side(parting *p, const place *q, bool integers, lo_chang
   if (side == RIGHT && r.leaf >= 0 && faulty_leaf(p, side, r.operand, r.node)) {
     d->left = r.leaf;
     d->right = r.operand;
-    d->hint = iso_arena_printf(
-        &s->res->arena, "%s does not have the values of %s; first used by \"%s\"",
-        g->node[r.operand].name, s->graph[!side]->node[r.leaf].name, g->node[r.node].id);
+    d->hint = other_leaf(p, (uint32_t)r.leaf, (uint32_t)r.operand, g->node[r.node].id);
   }
   if (side == RIGHT && !c) c = carry_repair(p, &r, end, err);
   for (size_t i = 0; i < g->n_nodes; i++) rule_tensor_unref(r.instead[i]);

@@ -19,11 +19,12 @@ const char *lo_named(const parting *p, int side, uint32_t i);
 /* ---- step_words.c ---- */
 /* The tensors within the region that a tensor of it is computed from. */
 typedef struct lo_steps {
-  bool *in;           /* by node */
-  size_t n;           /* that do more than pass a value on */
-  int64_t only;       /* one of them */
-  int64_t kept;       /* its argument that is the tensor they begin at, -1 */
-  bool begins;        /* some step reads that tensor */
+  bool *in;     /* by node */
+  size_t n;     /* that the tensor they begin at goes through, and that do not only pass it on */
+  size_t all;   /* the same, with those that are beside it */
+  int64_t last; /* of those that it goes through */
+  int64_t kept; /* its argument that is the tensor they begin at, -1 */
+  bool begins;  /* some step reads that tensor */
   const char *module; /* whose forward all of them are part of; NULL: of no one module */
 } lo_steps;
 

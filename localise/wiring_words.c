@@ -92,6 +92,29 @@ static void names(const parting *p, const uint32_t at[2], const char *name[2]) {
 
 /* ---- another operand ---- */
 
+/* The tensors in which two calls differ, one of each; `k`: which argument of the left. The factors
+ * of a product and what a sum adds may stand in either order. */
+static bool operands_apart(const parting *p, int64_t l, int64_t r, int64_t *k, uint32_t at[2]) {
+  const synth_node *x = lo_node(p, LEFT, l), *y = lo_node(p, RIGHT, r);
+  int64_t other = *k = lo_one_apart(p, l, r);
+  if (*k < 0 && x->kind == SYNTH_OP && y->kind == SYNTH_OP && strcmp(x->op, y->op) == 0 &&
+      x->call->n == y->call->n && x->call->n >= 2) {
+    const rule_arithmetic step = rule_operator_of(x->op)->arithmetic;
+    const rule_term *const *a = x->call->child, *const *b = y->call->child;
+    bool fits = step == RULE_ARITHMETIC_MUL || step == RULE_ARITHMETIC_ADD;
+    for (uint32_t i = 2; i < x->call->n && fits; i++) /* a factor of what is added */
+      fits = a[i]->kind == RULE_INT && a[i]->u.i == 1 && rule_term_eq(a[i], b[i]);
+    for (int64_t i = 0; i < 2 && fits && *k < 0; i++)
+      if (a[i]->kind == RULE_VAR && b[1 - i]->kind == RULE_VAR &&
+          same_argument(p, a[1 - i], b[i]) && !same_argument(p, a[i], b[1 - i]))
+        *k = i, other = 1 - i;
+  }
+  if (*k < 0) return false;
+  at[LEFT] = lo_operand(p, LEFT, l, *k);
+  at[RIGHT] = lo_operand(p, RIGHT, r, other);
+  return true;
+}
+
 /* Some call of the region reads y on the left where its counterpart on the right reads x. */
 static bool other_way_about(const parting *p, const int64_t at[2], const rule_tensor *x,
                             const rule_tensor *y) {
@@ -130,9 +153,36 @@ static bool shifted(const rule_tensor *x, const rule_tensor *y, int64_t *by) {
   return *by != 0;
 }
 
+/* Row i of y is row i + by of x, for all that both have. */
+static bool rows_moved(const rule_tensor *x, const rule_tensor *y, int64_t by) {
+  const int64_t width = x->shape.dim[1], from = by < 0 ? -by : 0,
+                to = by < 0 ? y->shape.dim[0] : y->shape.dim[0] - by;
+  if (to - from < 2 || to + by > x->shape.dim[0]) return false;
+  for (int64_t i = from * width; i < to * width; i++)
+    if (rule_tensor_get(y, i) != rule_tensor_get(x, i + by * width)) return false;
+  return true;
+}
+
+const char *lo_rows_moved(const parting *p, const char *name, const rule_tensor *x,
+                          const rule_tensor *y) {
+  enum { FAR = 8 };
+  if (!x || !y || x->shape.rank != 2 || !rule_shape_eq(&x->shape, &y->shape) ||
+      !rule_dtype_is_float(x->dtype) || !rule_dtype_is_float(y->dtype))
+    return NULL;
+  for (int64_t by = 1; by <= FAR; by++)
+    for (int turned = 0; turned < 2; turned++)
+      if (rows_moved(x, y, turned ? -by : by))
+        return iso_arena_printf(&p->s->res->arena,
+                                "rows of %s on the right are the left's %lld position%s %s", name,
+                                (long long)by, by == 1 ? "" : "s", turned ? "earlier" : "further");
+  return NULL;
+}
+
 static const char *rows(const parting *p, int64_t l, const rule_tensor *x, const rule_tensor *y) {
   int64_t by = 0;
-  if (!rule_operator_of(lo_node(p, LEFT, l)->op)->table || !shifted(x, y, &by)) return NULL;
+  if (!rule_operator_of(lo_node(p, LEFT, l)->op)->table) return NULL;
+  if (!shifted(x, y, &by))
+    return lo_rows_moved(p, lo_named(p, LEFT, lo_operand(p, LEFT, l, 0)), x, y);
   return iso_arena_printf(&p->s->res->arena,
                           "the right reads rows that are %lld %s than the left's",
                           (long long)(by < 0 ? -by : by), by < 0 ? "earlier" : "further");
@@ -184,6 +234,31 @@ static const char *other_mask(const parting *p, int64_t l, uint32_t k, const rul
                           (long long)fewer);
 }
 
+/* An optional tensor, as a bias, that one of two calls has and the other has not. */
+static const char *argument_left_out(const parting *p, int64_t l, int64_t r) {
+  const synth_node *x = lo_node(p, LEFT, l), *y = lo_node(p, RIGHT, r);
+  if (x->kind != SYNTH_OP || y->kind != SYNTH_OP || strcmp(x->call->u.s, y->call->u.s) != 0 ||
+      x->call->n != y->call->n)
+    return NULL;
+  const rule_schema *sc = rule_schemas_find(p->s->schemas, x->call->u.s);
+  int64_t found = -1;
+  for (uint32_t k = 0; k < x->call->n; k++) {
+    const rule_term *a = x->call->child[k], *b = y->call->child[k];
+    if (same_argument(p, a, b)) continue;
+    if (found >= 0 || !((a->kind == RULE_VAR && b->kind == RULE_NONE) ||
+                        (a->kind == RULE_NONE && b->kind == RULE_VAR)))
+      return NULL;
+    found = k;
+  }
+  if (found < 0 || !sc || found >= (int64_t)sc->n_args) return NULL;
+  const int with = x->call->child[found]->kind == RULE_VAR ? LEFT : RIGHT;
+  return iso_arena_printf(
+      &p->s->res->arena, "on the %s the %s of %s is %s, and on the %s it has none",
+      with == LEFT ? "left" : "right", sc->arg[found].name, lo_short_name(&p->s->res->arena, x->op),
+      lo_named(p, with, lo_operand(p, with, with == LEFT ? l : r, found)),
+      with == LEFT ? "right" : "left");
+}
+
 /* Two different operators, on operands that both sides have, whose results the roots read. */
 static const char *other_operator(const parting *p, int64_t l, int64_t r) {
   const synth_node *x = lo_node(p, LEFT, l), *y = lo_node(p, RIGHT, r);
@@ -228,45 +303,136 @@ static const char *other_parameters(const parting *p, int64_t l, int64_t r) {
                           (int)length[RIGHT], module[RIGHT], (int)length[LEFT], module[LEFT]);
 }
 
-/* Part of a product that the other side does not have: a weight of several is in another order, and
- * a change of the product says which. */
-static bool part_of_product(const parting *p, int side, uint32_t i) {
+/* The product that a tensor is a part of, where the other side does not have it: a weight of
+ * several is in another order; -1: it is none. */
+static int64_t part_of_product(const parting *p, int side, uint32_t i) {
   const synth_graph *g = p->s->graph[side];
   while (g->node[i].kind == SYNTH_OP && !lo_product(p, side, i)) {
     const rule_term *call = g->node[i].call;
     if (!(rule_is_getitem(call->u.s) || lo_takes_part(call->u.s) || lo_passes(g, i)) || !call->n ||
         call->child[0]->kind != RULE_VAR)
-      return false;
+      return -1;
     i = (uint32_t)call->child[0]->u.i;
   }
-  return g->node[i].kind == SYNTH_OP && !lo_occurs(p, side, i);
+  return g->node[i].kind == SYNTH_OP && !lo_occurs(p, side, i) ? (int64_t)i : -1;
+}
+
+/* It gives all numbers of its one operand, in other places or several times. */
+static bool lays_out(const char *op) {
+  const rule_operator *o = rule_operator_of(op);
+  return o->rearranges || o->broadcasts || o->joins;
+}
+
+/* The operators that lay a tensor out as it is read, from the first to the last; `from` becomes the
+ * tensor behind them. */
+static const char *laid_out(const parting *p, int side, uint32_t *from) {
+  iso_arena *const a = &p->s->res->arena;
+  const synth_graph *g = p->s->graph[side];
+  const char *words = "", *last = "";
+  while (g->node[*from].kind == SYNTH_OP && !rule_is_getitem(g->node[*from].op) &&
+         (lays_out(g->node[*from].op) || lo_passes_on(p, side, *from)) && g->node[*from].call->n &&
+         g->node[*from].call->child[0]->kind == RULE_VAR) {
+    const char *const op = lo_short_name(a, g->node[*from].op);
+    if (lays_out(g->node[*from].op) && op && strcmp(op, last) != 0)
+      words = iso_arena_printf(a, "%s%s%s", op, *words ? ", " : "", words), last = op;
+    *from = (uint32_t)g->node[*from].call->child[0]->u.i;
+  }
+  return words;
+}
+
+/* Two tensors of the same elements in another order, made by views and copies of one tensor. */
+static const char *other_layout(const parting *p, const uint32_t at[2]) {
+  uint32_t from[2] = {at[LEFT], at[RIGHT]};
+  const char *const left = laid_out(p, LEFT, &from[LEFT]), *const right =
+                                                               laid_out(p, RIGHT, &from[RIGHT]);
+  const rule_tensor *x = lo_value(p, LEFT, from[LEFT]), *y = lo_value(p, RIGHT, from[RIGHT]);
+  if (!left || !right || !*left || !*right || !x || !y || !lo_same_but_ones(&x->shape, &y->shape) ||
+      !lo_agree(p, x, y))
+    return NULL;
+  return iso_arena_printf(&p->s->res->arena,
+                          "the elements of %s stand in another order: the left reads them through "
+                          "%s, the right through %s",
+                          lo_named(p, LEFT, from[LEFT]), left, right);
+}
+
+/* The first tensor that views and parts make of what node `at` gives and that the other side does
+ * not have, in whatever order; -1: there is none. */
+static int64_t odd_part(const parting *p, int side, int64_t at) {
+  const synth_graph *g = p->s->graph[side];
+  while (g->node[at].kind == SYNTH_OP &&
+         (lays_out(g->node[at].op) || lo_passes(g, (uint32_t)at) || lo_takes_part(g->node[at].op) ||
+          g->node[at].n_outputs > 1)) {
+    if (lo_value(p, side, (uint32_t)at) && !lo_occurs(p, side, (uint32_t)at)) return at;
+    const int64_t next = lo_consumer(p->s, side, (uint32_t)at);
+    if (next == at) break;
+    at = next;
+  }
+  return -1;
+}
+
+/* The views and parts that make a tensor, in words; `from` becomes the tensor behind them. */
+static const char *taken_apart(const parting *p, int side, uint32_t *from) {
+  iso_arena *const a = &p->s->res->arena;
+  const synth_graph *g = p->s->graph[side];
+  const char *words = "";
+  while (g->node[*from].kind == SYNTH_OP && g->node[*from].call->n &&
+         (lays_out(g->node[*from].op) || lo_passes(g, *from) || lo_takes_part(g->node[*from].op) ||
+          g->node[*from].n_outputs > 1) &&
+         g->node[*from].call->child[0]->kind == RULE_VAR) {
+    const synth_node *n = &g->node[*from];
+    const char *const op = lo_short_name(a, n->op);
+    if (op && !rule_is_getitem(n->op) && !rule_operator_of(n->op)->identity)
+      words = iso_arena_printf(a, "%s%s%s", op, *words ? ", " : "", words);
+    *from = (uint32_t)n->call->child[0]->u.i;
+  }
+  return words;
+}
+
+const char *lo_parted_otherwise(const parting *p, int64_t l, int64_t r) {
+  const int64_t odd[2] = {odd_part(p, LEFT, l), odd_part(p, RIGHT, r)};
+  if (odd[LEFT] < 0 || odd[RIGHT] < 0) return NULL;
+  uint32_t from[2] = {(uint32_t)odd[LEFT], (uint32_t)odd[RIGHT]};
+  const char *const left = taken_apart(p, LEFT, &from[LEFT]), *const right = taken_apart(
+                                                                  p, RIGHT, &from[RIGHT]);
+  const rule_tensor *x = lo_value(p, LEFT, from[LEFT]), *y = lo_value(p, RIGHT, from[RIGHT]);
+  if (!left || !right || !x || !y || !lo_same_but_ones(&x->shape, &y->shape) || !lo_agree(p, x, y))
+    return NULL;
+  return iso_arena_printf(&p->s->res->arena,
+                          "%s is taken apart otherwise: by %s on the left, by %s on the right",
+                          lo_named(p, LEFT, from[LEFT]), left, right);
 }
 
 /* Of two calls, or, where the operand in which they differ is made by two calls of one operator
  * itself, of those. */
 static const char *other_operand(const parting *p, int64_t l, int64_t r) {
   bool behind = false;
-  for (int64_t k; (k = lo_one_apart(p, l, r)) >= 0; behind = true) {
+  uint32_t at[2];
+  for (int64_t k; operands_apart(p, l, r, &k, at); behind = true) {
     iso_arena *a = &p->s->res->arena;
-    const uint32_t at[2] = {lo_operand(p, LEFT, l, k), lo_operand(p, RIGHT, r, k)};
     const rule_tensor *x = lo_value(p, LEFT, at[LEFT]), *y = lo_value(p, RIGHT, at[RIGHT]);
     if (!x || !y || x->numel < 2) return NULL;
     const char *name[2], *apart = rows(p, l, x, y);
     if (!apart) apart = other_mask(p, l, (uint32_t)k, x, y);
+    if (!apart) apart = other_layout(p, at);
     if (apart) return apart;
     if (lo_occurs(p, RIGHT, at[RIGHT])) {
       names(p, at, name);
       const bool exchanged =
           lo_occurs(p, LEFT, at[LEFT]) && other_way_about(p, (int64_t[2]){l, r}, x, y);
-      if (exchanged && part_of_product(p, RIGHT, at[RIGHT])) return NULL;
-      if (exchanged) return iso_arena_printf(a, "%s and %s are exchanged", name[LEFT], name[RIGHT]);
+      const int64_t of = exchanged ? part_of_product(p, RIGHT, at[RIGHT]) : -1;
+      if (exchanged)
+        return iso_arena_printf(a, "%s and %s are exchanged%s%s", name[LEFT], name[RIGHT],
+                                of < 0 ? "" : " in ",
+                                of < 0 ? "" : lo_named(p, RIGHT, (uint32_t)of));
       return iso_arena_printf(a, "the right reads %s where the left reads %s", name[RIGHT],
                               name[LEFT]);
     }
     l = lo_maker(p, LEFT, at[LEFT]);
     r = lo_maker(p, RIGHT, at[RIGHT]);
   }
-  return behind ? other_operator(p, l, r) : other_parameters(p, l, r);
+  if (behind) return other_operator(p, l, r);
+  const char *const words = argument_left_out(p, l, r);
+  return words ? words : other_parameters(p, l, r);
 }
 
 /* ---- two steps in the other order ---- */
@@ -359,7 +525,11 @@ const char *lo_wiring_hint(const parting *p, const int64_t root[2], synth_diverg
     if (!leaf[side]) words = lo_steps_besides(p, root, side, false, d);
   if (!words && both) words = other_operand(p, root[LEFT], root[RIGHT]);
   if (!words) words = lo_module_unread(p, root);
-  if (!words) words = other_operand(p, acting(p, LEFT, root[LEFT]), acting(p, RIGHT, root[RIGHT]));
+  const int64_t acts[2] = {acting(p, LEFT, root[LEFT]), acting(p, RIGHT, root[RIGHT])};
+  for (int side = RIGHT; side >= LEFT && !words && both; side--)
+    words = lo_steps_besides(p, acts, side, false, d);
+  if (!words && (words = other_operand(p, acts[LEFT], acts[RIGHT])) && both)
+    d->left = acts[LEFT], d->right = acts[RIGHT];
   for (int side = RIGHT; side >= LEFT && !words && both; side--)
     words = lo_steps_besides(p, root, side, true, d);
   for (int side = RIGHT; side >= LEFT && !words; side--)

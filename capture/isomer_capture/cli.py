@@ -51,7 +51,9 @@ def add_model_options(p):
         action="store_true",
         help="small widths and vocabulary; layers and structure stay",
     )
-    p.add_argument("--layers", type=positive, help="the first N layers only")
+    p.add_argument(
+        "--layers", type=positive, help="N layers only, one of each kind before a second one"
+    )
     p.add_argument(
         "--set",
         dest="settings",

@@ -7,7 +7,7 @@ import math
 import os
 import re
 
-from . import parts, widths
+from . import depth, parts, widths
 from .errors import CaptureError, short
 
 HEAD = 16  # width of a head in a reduced model; a quarter of it is still even
@@ -126,16 +126,12 @@ def layers_name(config):
 
 
 def set_layers(config, layers):
-    """The first `layers` layers; lists with an entry per layer are cut."""
+    """Leaves so many layers, one of each kind first. Returns: what to say of it, or None."""
     config = text_config(config)
     name = layers_name(config)
     if name is None:
         raise CaptureError("%s does not say how many layers it has" % type(config).__name__)
-    old = getattr(config, name)
-    for key, v in list(vars(config).items()):
-        if isinstance(v, list) and len(v) == old and layers <= old:
-            setattr(config, key, v[:layers])
-    setattr(config, name, layers)
+    return depth.keep(config, name, layers)
 
 
 def reduce(config):

@@ -26,7 +26,8 @@ def offline(name):
 
 
 def prepare(options):
-    """(configuration, folder or hub id with weights or None), as the options ask."""
+    """(configuration, folder or hub id with weights or None), as the options ask. options.kept:
+    what is to be said of the layers that stay."""
     offline(options.model)
     try:
         from transformers.utils import logging
@@ -40,12 +41,18 @@ def prepare(options):
     if options.reduce:
         configs.reduce(config)
     if options.layers is not None:
-        configs.set_layers(config, options.layers)
+        options.kept = configs.set_layers(config, options.layers)
     if options.reduce:
         widths.shrink_others(config, (config, configs.text_config(config)), options.layers)
     if set_as_asked(config, options) or options.reduce or options.layers is not None:
         weights = None
     return config, weights
+
+
+def say_kept(options):
+    """Which layers stay, where they are not simply the first."""
+    if getattr(options, "kept", None):
+        print("isomer-capture: %s" % options.kept, file=sys.stderr)
 
 
 def set_as_asked(config, options):
@@ -454,6 +461,7 @@ def run(options):
         try:
             config, weights = prepare(options)
             model, inputs = runs(options, config, weights)
+            say_kept(options)
         except Exception as e:  # a rule for decoders may not fit what this one is
             if not options.reduce:
                 raise

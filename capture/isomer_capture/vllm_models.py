@@ -222,6 +222,7 @@ def run(options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         reference = hf.build(options, config, weights)
+    hf.say_kept(options)
     import_vllm()
     return capture_model(options, reference)
 

@@ -27,10 +27,11 @@ from importlib import util
 
 import planted_bugs
 import planted_bugs_more
+import planted_bugs_ports
 from planted_bugs import FAMILIES
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUGS = planted_bugs.BUGS + planted_bugs_more.BUGS
+BUGS = planted_bugs.BUGS + planted_bugs_more.BUGS + planted_bugs_ports.BUGS
 VERDICT = {0: "equivalent", 1: "different", 2: "error", 3: "undecided"}
 
 

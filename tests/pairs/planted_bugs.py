@@ -29,6 +29,11 @@ FAMILIES = {
     "apertus": [],
     "beit": [],
     "mpt": ["--attn", "eager"],
+    "gemma2": ["--attn", "eager", "--set", "sliding_window=4", "--set", "query_pre_attn_scalar=24"],
+    "phi3": [],
+    "deepseek_v3": ["--attn", "eager"],
+    "gpt_neox": ["--attn", "eager"],
+    "siglip": [],
 }
 
 MLP = "self.act_fn(self.gate_proj(x)) * self.up_proj(x)"
