@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lint/placement/placement_int.h"
+#include "rules/operators.h"
 
 static const double step = 1e-5; /* relative to the leaf's numbers */
 
@@ -24,8 +25,7 @@ const plc_output *plc_loss(const plc *x) {
   return found;
 }
 
-/* The value of node `i`, whose operands are run first where they have to be. */
-static bool run_node(plc *x, uint32_t i, rule_tensor **value, rule_tensor ***many) {
+bool plc_run_node(plc *x, uint32_t i, rule_tensor **value, rule_tensor ***many) {
   rule_tensor **was = x->value[1], ***were = x->many[1];
   x->value[1] = value;
   x->many[1] = many;
@@ -34,6 +34,16 @@ static bool run_node(plc *x, uint32_t i, rule_tensor **value, rule_tensor ***man
   x->value[1] = was;
   x->many[1] = were;
   return runs;
+}
+
+void plc_free_values(const plc *x, rule_tensor **value, rule_tensor ***many) {
+  for (size_t i = 0; value && many && i < x->g->n_nodes; i++) {
+    rule_tensor_unref(value[i]);
+    for (size_t k = 0; many[i] && k < x->g->node[i].n_outputs; k++) rule_tensor_unref(many[i][k]);
+    free(many[i]);
+  }
+  free(value);
+  free(many);
 }
 
 static void mark(const rule_term *t, uint8_t *needed) {
@@ -65,16 +75,10 @@ static double loss_at(plc *x, uint32_t loss, const plc_tuple *leaf, rule_tensor 
       rule_tensor_unref(value[i]);
       value[i] = moved;
     }
-    runs = !plc_failed(x) && (x->g->node[i].kind != CAP_OP || run_node(x, i, value, many));
+    runs = !plc_failed(x) && (x->g->node[i].kind != CAP_OP || plc_run_node(x, i, value, many));
   }
   if (runs && value[loss] && value[loss]->numel == 1) out = rule_tensor_get(value[loss], 0);
-  for (size_t i = 0; value && many && i < n; i++) {
-    rule_tensor_unref(value[i]);
-    for (size_t k = 0; many[i] && k < x->g->node[i].n_outputs; k++) rule_tensor_unref(many[i][k]);
-    free(many[i]);
-  }
-  free(value);
-  free(many);
+  plc_free_values(x, value, many);
   free(needed);
   return out;
 }
@@ -109,9 +113,10 @@ static bool draw_direction(plc *x, const plc_tuple *leaf, const plc_tuple *grad,
   return fits;
 }
 
-double plc_gradient_scale(plc *x, const plc_output *loss, const plc_output *o, const plc_place *p) {
+double plc_gradient_scale(plc *x, const plc_output *loss, const plc_tuple *leaf,
+                          const plc_tuple *grad) {
   rule_tensor *direction[PLC_RANKS];
-  const plc_tuple *leaf = x->tuple[o->leaf], *grad = x->tuple[o->tuple];
+  const plc_place *p = &grad->place[0];
   const uint32_t node = x->tuple[loss->tuple]->node[0];
   double slope = 0, size = 1;
   if (leaf->state != PLC_PLACED || plc_has(x, &leaf->place[0], PLC_P) ||
@@ -124,4 +129,24 @@ double plc_gradient_scale(plc *x, const plc_output *loss, const plc_output *o, c
   /* A direction that hardly moves the loss says nothing. */
   if (!isfinite(change) || fabs(change) < 1e-6 * fabs(up)) return 0;
   return slope / change;
+}
+
+/* Whether it is one number that is computed, and no literal: the same on all ranks. */
+static bool is_factor(const plc *x, const plc_tuple *t) {
+  return t->state == PLC_PLACED && t->n_out == 1 && !t->konst && t->whole[0] &&
+         t->whole[0]->numel == 1 && plc_is_replica(x, &t->place[0]);
+}
+
+const plc_tuple *plc_unclipped(const plc *x, const plc_tuple *t) {
+  const plc_tuple *found = NULL;
+  while (t->state == PLC_PLACED && t->n_args == 2 && !t->mixed && plc_complete(x, t)) {
+    const plc_tuple *a = x->tuple[t->arg[0]], *b = x->tuple[t->arg[1]];
+    const rule_arithmetic how = rule_operator_of(plc_node(x, t->node[0])->op)->arithmetic;
+    if (how != RULE_ARITHMETIC_MUL && how != RULE_ARITHMETIC_DIV) break;
+    if (is_factor(x, b)) t = a;
+    else if (how == RULE_ARITHMETIC_MUL && is_factor(x, a)) t = b;
+    else break;
+    found = t;
+  }
+  return found && found->state == PLC_PLACED && found->n_out == 1 ? found : NULL;
 }

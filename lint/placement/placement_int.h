@@ -90,19 +90,22 @@ typedef struct plc_tuple {
   plc_variant variant; /* of its whole call */
   uint32_t regrown;    /* an argument whose whole is a larger constant; PLC_NONE */
   plc_variant regrow;
-  bool chosen;        /* of several variants that might fit */
-  bool unsure;        /* its whole call is one of several readings, none of which fits */
-  uint32_t from;      /* of a mixed tuple: the argument whose whole it has */
-  bool constant;      /* its whole is its collective's result on constants */
-  bool several;       /* a collective with a result for each rank */
-  bool konst;         /* it depends on no leaf */
-  bool whole_refused; /* its call cannot be run on whole tensors */
-  bool mended, unfit; /* a finding here was mended; its collective cannot run */
-  uint32_t guess;     /* a leaf that it depends on and whose placement was guessed; PLC_NONE */
-  bool stuck;         /* no guess on the way to it lets it be placed */
-  double floor;       /* smaller numbers are remainders of cancellation */
-  uint32_t order;     /* in which it was visited */
-  const char *why;    /* it is varying or unknown */
+  bool chosen;         /* of several variants that might fit */
+  bool unsure;         /* its whole call is one of several readings, none of which fits */
+  uint32_t from;       /* of a mixed tuple: the argument whose whole it has */
+  bool sent;           /* it depends on messages, and the parts have not all met */
+  bool by_messages;    /* it reads such a tensor */
+  uint32_t stands_for; /* the tuple whose whole it has, by messages; PLC_NONE */
+  bool constant;       /* its whole is its collective's result on constants */
+  bool several;        /* a collective with a result for each rank */
+  bool konst;          /* it depends on no leaf */
+  bool whole_refused;  /* its call cannot be run on whole tensors */
+  bool mended, unfit;  /* a finding here was mended; its collective cannot run */
+  uint32_t guess;      /* a leaf that it depends on and whose placement was guessed; PLC_NONE */
+  bool stuck;          /* no guess on the way to it lets it be placed */
+  double floor;        /* smaller numbers are remainders of cancellation */
+  uint32_t order;      /* in which it was visited */
+  const char *why;     /* it is varying or unknown */
   plc_cause cut[PLC_AXES];
   bool keeps;        /* ranks exchange so many parts, and one rank alone would have others */
   const char *doubt; /* why its reading is one of several; NULL: it is not */
@@ -264,8 +267,8 @@ const rule_term *plc_from_end(plc *x, const plc_tuple *t, const rule_term *call,
 bool plc_grew_one(const plc *x, const plc_tuple *t, uint32_t depth);
 /* Whether it compares or bounds integers by a number that may count a rank's rows. */
 bool plc_is_bounded(const plc *x, const plc_tuple *t);
-/* Whether a literal of its call may be a size. */
-bool plc_has_sizes(const plc *x, const plc_tuple *t);
+/* Whether a literal of its call may be a size, as where another one changes a shape. */
+bool plc_has_sizes(plc *x, const plc_tuple *t);
 
 /* ---- run.c ---- */
 void plc_run(plc *x);
@@ -291,12 +294,29 @@ const char *plc_name(const plc *x, const plc_tuple *t);
 /* One node on one draw. Returns: false where it cannot be run. */
 bool plc_execute(plc *x, uint32_t i, uint32_t draw, iso_error *err);
 
+/* ---- turned.c ---- */
+/* A finding where parts of a whole are joined, or given, in another order. */
+void plc_blame_turned(plc *x);
+
+/* ---- summands.c ---- */
+/* A finding where an output depends on how a sum is cut among ranks. */
+void plc_blame_summands(plc *x);
+
 /* ---- derivative.c ---- */
+/* The value of a node on draw 1, with `value` and `many` for what it reads. Returns: whether it can
+ * be run. */
+bool plc_run_node(plc *x, uint32_t i, rule_tensor **value, rule_tensor ***many);
+/* Frees both, each by nodes. */
+void plc_free_values(const plc *x, rule_tensor **value, rule_tensor ***many);
 /* The output that gradients are of; NULL: none is known. */
 const plc_output *plc_loss(const plc *x);
-/* How many times the loss's derivative a gradient is, its ranks' tensors put together as `p` says.
- * 0: it is not known. */
-double plc_gradient_scale(plc *x, const plc_output *loss, const plc_output *o, const plc_place *p);
+/* How many times the loss's derivative by a leaf a gradient is, which is placed. 0: it is not
+ * known. */
+double plc_gradient_scale(plc *x, const plc_output *loss, const plc_tuple *leaf,
+                          const plc_tuple *grad);
+/* What a gradient was before it was multiplied with numbers that are computed, as clipped ones are.
+ * NULL: it was not. */
+const plc_tuple *plc_unclipped(const plc *x, const plc_tuple *t);
 
 /* ---- lift/counts.c ---- */
 /* Whether one of its literals is said to be a number of ranks. */
@@ -328,6 +348,42 @@ bool plc_unequal(plc *x, const plc_output *o);
 /* The evidence of all placements on the way to outputs. */
 void plc_prove(plc *x);
 
+/* ---- origin.c ---- */
+typedef struct plc_score { /* of one run */
+  uint32_t begins;         /* the order of the first origin; PLC_NONE: there is none */
+  uint32_t wrong;          /* outputs */
+  uint32_t loose;          /* tensors */
+} plc_score;
+
+static inline bool plc_loose(const plc_tuple *t) {
+  return t->state == PLC_VARYING || t->state == PLC_UNKNOWN;
+}
+/* Whether every rank has it. */
+static inline bool plc_complete(const plc *x, const plc_tuple *t) {
+  for (uint32_t r = 0; r < x->mesh.n; r++)
+    if (t->node[r] == PLC_NONE) return false;
+  return true;
+}
+/* The first tensor on the way to outputs that are wrong, or of which nothing is known. */
+plc_tuple *plc_origin(plc *x, bool wrong);
+/* The first loose tensor on the way to `t`. */
+const plc_tuple *plc_begins(plc *x, plc_tuple *t);
+/* Whether an output depends on a tensor that ranks pass round, so that its value says nothing.
+ * `by`, or NULL: gets that tensor. */
+bool plc_passed_round(plc *x, const plc_output *o, const plc_tuple **by);
+plc_score plc_score_of(plc *x);
+bool plc_better(plc_score a, plc_score b);
+
+/* ---- settle.c ---- */
+/* Guesses are changed where that lets more of the program be placed. Outputs that are placed, and
+ * wrong, change none. */
+void plc_settle(plc *x);
+
+/* ---- judge_outputs.c ---- */
+void plc_judge_outputs(plc *x);
+/* A placement refuted on the way does no harm where outputs are shown without it. */
+void plc_judge_evidence(plc *x);
+
 /* ---- judge.c ---- */
 void plc_judge(plc *x);
 /* Judges steps only, not outputs: finds a step that has no placement and depends on
@@ -341,6 +397,8 @@ bool plc_reads_numbers(const plc *x, const plc_tuple *t);
 /* Whether each rank takes a part of its shard, or of a tensor computed from it, only to exchange
  * it: neighbours need that part, and one rank alone would not take it. */
 bool plc_is_exchanged(const plc *x, const plc_tuple *t);
+/* Whether it, or what it was moved from, is also given to where ranks meet. */
+bool plc_is_met(const plc *x, const plc_tuple *t);
 /* Whether it is a piece of a rank's shard, all pieces of which are used: ranks go through their
  * shards piece by piece. */
 bool plc_is_piece(const plc *x, const plc_tuple *t);
@@ -365,6 +423,14 @@ void plc_blame_lost(plc *x, const plc_tuple *t, const plc_tuple *lost);
  * there is none. */
 const plc_tuple *plc_part_of_sum(const plc *x, const plc_tuple *t);
 void plc_blame_part(plc *x, const plc_tuple *t, const plc_tuple *of);
+
+/* ---- rows.c ---- */
+/* The table, cut by rows, of which each rank reads rows by numbers that are counted from its first
+ * one. NULL: none is. */
+const plc_tuple *plc_own_rows(plc *x, const plc_tuple *t);
+/* Whether it holds integers or truth values, and has a whole. */
+bool plc_is_number(const plc_tuple *t);
+void plc_blame_rows(plc *x, const plc_tuple *t, const plc_tuple *table);
 
 /* ---- doubt.c ---- */
 /* Notes the causes of the cuts of a tensor that was just placed, and the doubts about it. */

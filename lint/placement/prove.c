@@ -13,7 +13,13 @@
 #include "rules/names.h"
 #include "rules/operators.h"
 
-enum { MOST_VARS = 96, MOST_TERMS = 400, MOST_DEEPER = 2, LEVELS = 2 * (MOST_DEEPER + 1) };
+enum {
+  MOST_VARS = 96,
+  MOST_TERMS = 400,
+  MOST_SENT = 4000,
+  MOST_DEEPER = 2,
+  LEVELS = 3 * (MOST_DEEPER + 1)
+};
 
 typedef struct known { /* rules that were decided */
   char *text;
@@ -29,6 +35,8 @@ typedef struct builder {
   uint32_t deeper; /* levels of placed operands that are taken apart, too */
   bool parts;      /* integers are taken down to parts of leaves alone */
   bool has_parts;  /* there are such */
+  bool literal;    /* equal numbers are written out, and stand for no others */
+  bool has_fills;  /* there are such */
   rule_variable var[MOST_VARS];
   rule_tensor *example[MOST_VARS];
   uint64_t key[MOST_VARS]; /* tuple and rank */
@@ -42,10 +50,15 @@ static const rule_term *fail(builder *b) {
   return NULL;
 }
 
+/* What messages made is taken down to leaves, on each rank. */
+static uint32_t most_terms(const builder *b) {
+  return b->root->by_messages ? MOST_SENT : MOST_TERMS;
+}
+
 static const rule_term *apply(builder *b, const char *op, const rule_term *const *arg, size_t n) {
   const rule_term *out = NULL;
   iso_error err;
-  if (b->fails || ++b->n_terms > MOST_TERMS) return fail(b);
+  if (b->fails || ++b->n_terms > most_terms(b)) return fail(b);
   const iso_code c = rule_call(b->a, b->x->schemas, op, arg, n, &out, &err);
   return c ? fail(b) : out;
 }
@@ -161,9 +174,18 @@ static const plc_tuple *leaf_of(const plc *x, const plc_tuple *t) {
   return t;
 }
 
+static bool is_fill(const builder *b, const plc_tuple *t) {
+  const rule_tensor *v = t->whole && t->n_out == 1 ? t->whole[0] : NULL;
+  return t->konst && t->state == PLC_PLACED && v && v->numel && rule_dtype_is_float(v->dtype) &&
+         !rule_tensor_varies(v) && t->place[0].scale == 1 && !plc_has(b->x, &t->place[0], PLC_P);
+}
+
 static bool is_cut(builder *b, const plc_tuple *t, uint32_t depth) {
   if (t == b->root) return false;
   if (t->leaf) return true;
+  if (b->root->by_messages) return false; /* both sides end at the same tensors */
+  b->has_fills |= is_fill(b, t);
+  if (b->literal && is_fill(b, t)) return false;
   if (t->several) return false; /* its results are tensors */
   const rule_tensor *v = t->whole && t->n_out == 1 ? t->whole[0] : NULL;
   if (t->state != PLC_PLACED || !v || depth <= b->deeper || t->evidence < RULE_TESTED) return false;
@@ -196,12 +218,6 @@ static void say_range(builder *b, const plc_tuple *t) {
   }
   b->var[b->n_vars].low = rule_int(b->a, low);
   b->var[b->n_vars].high = rule_int(b->a, high + 1);
-}
-
-static bool is_fill(const builder *b, const plc_tuple *t) {
-  const rule_tensor *v = t->whole && t->n_out == 1 ? t->whole[0] : NULL;
-  return t->konst && t->state == PLC_PLACED && v && v->numel && rule_dtype_is_float(v->dtype) &&
-         !rule_tensor_varies(v) && t->place[0].scale == 1 && !plc_has(b->x, &t->place[0], PLC_P);
 }
 
 /* Equal numbers are shards along any axis: which axis a reader takes them for does not show. They
@@ -276,7 +292,7 @@ static const rule_term *put_in(builder *b, const rule_term *c, const rule_term *
   if (c->kind == RULE_VAR) return inner;
   if (c->kind != RULE_OP && c->kind != RULE_LIST) return c;
   const rule_term **child = iso_arena_alloc(b->a, (c->n + 1) * sizeof *child);
-  if (!child || ++b->n_terms > MOST_TERMS) return fail(b);
+  if (!child || ++b->n_terms > most_terms(b)) return fail(b);
   for (uint32_t i = 0; i < c->n; i++)
     if (!(child[i] = put_in(b, c->child[i], inner))) return fail(b);
   return c->kind == RULE_LIST ? rule_list(b->a, child, c->n) : rule_op(b->a, c->u.s, child, c->n);
@@ -311,7 +327,7 @@ static const rule_term *fill(filling *f, const rule_term *c) {
   }
   if (c->kind != RULE_OP && c->kind != RULE_LIST) return c;
   const rule_term **child = iso_arena_alloc(b->a, (c->n + 1) * sizeof *child);
-  if (!child || ++b->n_terms > MOST_TERMS) return fail(b);
+  if (!child || ++b->n_terms > most_terms(b)) return fail(b);
   for (uint32_t i = 0; i < c->n; i++)
     if (!(child[i] = fill(f, c->child[i]))) return fail(b);
   return c->kind == RULE_LIST ? rule_list(b->a, child, c->n) : rule_op(b->a, c->u.s, child, c->n);
@@ -375,6 +391,7 @@ static const rule_term *whole_of(builder *b, const plc_tuple *t, uint32_t depth)
     const rule_term *x = together(b, t, 0, 0, 0, cut_local, &shape);
     return b->fails ? NULL : scaled(b, OP_DIV_TENSOR, x, t->place[0].scale);
   }
+  if (t->stands_for != PLC_NONE) return whole_of(b, b->x->tuple[t->stands_for], depth + 1);
   if (t->collective || t->mixed) {
     const plc_tuple *o = b->x->tuple[t->arg[t->mixed ? t->from : 0]];
     return whole_of(b, o, depth + (t->collective ? 1 : 0));
@@ -394,6 +411,7 @@ typedef struct prover {
   known *all;
   size_t n, cap;
   bool has_parts; /* the last rule would be another one, with integers that are parts of leaves */
+  bool has_fills; /* the same with equal numbers as they are */
   char reason[160];
 } prover;
 
@@ -421,7 +439,7 @@ static rule_status decide(prover *p, const rule *r, rule_tensor **example) {
 }
 
 /* The rule of tensor `k`, for the ranks from `base` on. `level`: how much is taken apart, first
- * down to leaves and then to parts of them. */
+ * down to leaves, then to parts of them, then to literals. */
 static rule_status show_from(prover *p, plc_tuple *t, uint32_t k, uint32_t base, uint32_t level,
                              uint32_t *axes) {
   iso_arena arena;
@@ -432,7 +450,8 @@ static rule_status show_from(prover *p, plc_tuple *t, uint32_t k, uint32_t base,
   if (plc_need(p->x, b)) {
     *b = (builder){.x = p->x, .a = &arena, .root = t, .k = k};
     b->deeper = level % (MOST_DEEPER + 1);
-    b->parts = level > MOST_DEEPER;
+    b->parts = level / (MOST_DEEPER + 1) == 1;
+    b->literal = level / (MOST_DEEPER + 1) == 2;
     const rule_term *l = together(b, t, k, base, 0, root_local, &shape);
     const rule_term *r = b->fails ? NULL : whole_of(b, t, 0);
     if (!b->fails && t->n_out > 1) {
@@ -448,6 +467,7 @@ static rule_status show_from(prover *p, plc_tuple *t, uint32_t k, uint32_t base,
     } else snprintf(p->reason, sizeof p->reason, "the rule is too large, or of no known form");
     *axes = b->axes;
     p->has_parts = b->has_parts;
+    p->has_fills = b->has_fills;
   }
   if (arena.failed) plc_need(p->x, NULL);
   free(b);
@@ -472,7 +492,8 @@ static rule_status show(prover *p, plc_tuple *t, uint32_t k, uint32_t level) {
 }
 
 static bool trivial(const plc *x, const plc_tuple *t) {
-  bool same = !t->differs && t->variant.n == 0 && t->regrown == PLC_NONE && !t->mixed;
+  bool same = !t->differs && t->variant.n == 0 && t->regrown == PLC_NONE && !t->mixed &&
+              t->stands_for == PLC_NONE;
   for (uint32_t k = 0; k < t->n_out; k++) same &= t->place[k].scale == 1;
   for (uint32_t i = 0; i < t->n_args && same; i++) {
     const plc_tuple *o = x->tuple[t->arg[i]];
@@ -497,9 +518,11 @@ static void settle_evidence(prover *p, plc_tuple *t) {
   t->evidence = RULE_PROVED;
   for (uint32_t k = 0; k < t->n_out && !plc_failed(x); k++) {
     rule_status s = RULE_UNKNOWN;
-    p->has_parts = false;
-    for (uint32_t i = 0; i < LEVELS && s < RULE_TESTED && !plc_failed(x); i++)
-      if (i <= MOST_DEEPER || p->has_parts) s = show(p, t, k, i);
+    p->has_parts = p->has_fills = false;
+    for (uint32_t i = 0; i < LEVELS && s < RULE_TESTED && !plc_failed(x); i++) {
+      const uint32_t how = i / (MOST_DEEPER + 1);
+      if (how == 0 || (how == 1 ? p->has_parts : p->has_fills)) s = show(p, t, k, i);
+    }
     t->evidence = weaker(t->evidence, s);
   }
   if (t->evidence < RULE_TESTED) t->why = iso_arena_strdup(&x->run, p->reason);

@@ -16,10 +16,11 @@ static void forget(plc_tuple *t) {
   t->why = NULL;
   t->floor = 0;
   t->n_args = 0;
-  t->regrown = t->guess = PLC_NONE;
+  t->regrown = t->guess = t->stands_for = PLC_NONE;
   t->variant = (plc_variant){0};
   t->mended = t->unfit = t->whole_refused = t->konst = t->chosen = t->unsure = t->differs = false;
   t->shown = t->constant = t->several = t->apart = false;
+  t->sent = t->by_messages = false;
   memset(t->cut, 0, sizeof t->cut);
   t->keeps = false;
   t->doubt = NULL;

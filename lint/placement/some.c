@@ -100,6 +100,19 @@ static bool goes_to_others(const plc *x, const plc_tuple *t, uint32_t depth) {
   return read;
 }
 
+bool plc_is_met(const plc *x, const plc_tuple *t) {
+  const plc_tuple *from = t;
+  while (from->n_args == 1 && is_moved(x, from) && !from->collective) from = x->tuple[from->arg[0]];
+  for (size_t i = 0; i < x->n_tuples; i++) {
+    const plc_tuple *u = x->tuple[i];
+    for (uint32_t k = 0; k < u->n_args; k++) {
+      if (u->arg[k] != from->id || u == from) continue;
+      if (u->collective || (is_moved(x, u) && goes_to_others(x, u, 0))) return true;
+    }
+  }
+  return false;
+}
+
 static bool reads(const plc_tuple *u, const plc_tuple *t) {
   for (uint32_t k = 0; k < u->n_args && !u->mixed; k++)
     if (u->arg[k] == t->id) return true;
@@ -214,13 +227,14 @@ bool plc_is_piece(const plc *x, const plc_tuple *t) {
 
 bool plc_is_passed(const plc *x, const plc_tuple *t) {
   if (t->state == PLC_PLACED && plc_is_replica(x, &t->place[0])) return false;
+  if (t->stands_for != PLC_NONE) return false;
   for (uint32_t r = 0; r < x->mesh.n; r++)
     if (t->node[r] != PLC_NONE && !(x->ranks_of[t->node[r]] >> r & 1)) return true;
   return false;
 }
 
 const plc_tuple *plc_passed_behind(const plc *x, const plc_tuple *t, bool *seen) {
-  if (seen[t->id]) return NULL;
+  if (seen[t->id] || t->stands_for != PLC_NONE) return NULL;
   seen[t->id] = true;
   if (plc_is_passed(x, t)) return t;
   for (uint32_t i = 0; i < t->n_args; i++) {
@@ -238,6 +252,7 @@ bool plc_is_behind(const plc *x, const plc_tuple *t, bool *seen) {
     const bool lost = o->state == PLC_VARYING || o->state == PLC_UNKNOWN;
     const bool met = o->collective || (!o->leaf && !o->mixed && plc_takes_part(x, o));
     if (met && lost && !o->several && !o->mended) return true;
+    if (o->stands_for != PLC_NONE) continue;
     if (plc_is_passed(x, o)) return true;
     if (o->stuck && (plc_is_exchanged(x, o) || plc_is_piece(x, o))) return true;
     if (plc_is_behind(x, o, seen)) return true;

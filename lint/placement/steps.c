@@ -62,14 +62,36 @@ static uint64_t nth_bit(uint64_t m, uint32_t n) {
   return m & (~m + 1);
 }
 
-/* How many collectives are like node `i`, and how many of them are before it. */
-static uint32_t alike(const plc *x, size_t i, uint32_t *before) {
-  uint32_t n = 0;
+/* Of the ranks that hold an operand, which one its name says that it is of. PLC_NONE: it says none.
+ */
+static uint32_t named_place(const plc *x, size_t i) {
+  const rule_term *list = plc_group_list(plc_node(x, (uint32_t)i));
+  uint32_t rank;
+  if (!plc_node_rank(plc_node(x, (uint32_t)i), &rank)) return PLC_NONE;
+  for (uint32_t k = 0; k < list->n; k++) {
+    const uint64_t m = x->ranks_of[list->child[k]->u.i];
+    if (m >> rank & 1) return (uint32_t)__builtin_popcountll(m & ((UINT64_C(1) << rank) - 1));
+  }
+  return PLC_NONE;
+}
+
+/* How many collectives are like node `i`, and which of them it is: by names, where these tell all
+ * apart, else by how many are before it. */
+static uint32_t alike(const plc *x, size_t i, uint32_t *which) {
+  const uint32_t named = named_place(x, i);
+  uint64_t taken = 0;
+  uint32_t n = 0, before = 0;
+  bool told = true;
   for (size_t k = 0; k < x->g->n_nodes; k++) {
     const cap_node *o = &x->g->node[k];
-    if (k == i) *before = n;
-    n += o->call && rule_term_eq(o->call, x->g->node[i].call);
+    if (k == i) before = n;
+    if (!o->call || !rule_term_eq(o->call, x->g->node[i].call)) continue;
+    const uint32_t place = named_place(x, k);
+    told &= place != PLC_NONE && !(taken >> place & 1);
+    if (told) taken |= UINT64_C(1) << place;
+    n++;
   }
+  *which = told ? named : before;
   return n;
 }
 
@@ -77,7 +99,7 @@ static uint32_t alike(const plc *x, size_t i, uint32_t *before) {
  * across groups that have reduced it, as many collectives meet, each of one rank of each. */
 static uint64_t members(const plc *x, size_t i, const rule_term *list) {
   uint64_t out = 0, first = x->ranks_of[list->child[0]->u.i], picked = 0;
-  uint32_t before = 0, n = 0;
+  uint32_t which = 0, n = 0;
   bool same = true, apart = true;
   if (list->n == x->mesh.n) return everybody(x);
   for (uint32_t k = 0; k < list->n; k++) {
@@ -88,10 +110,9 @@ static uint64_t members(const plc *x, size_t i, const rule_term *list) {
   }
   /* Replicas that a collective gave have its members. */
   if (same && __builtin_popcountll(first) == (int)list->n) return first;
-  if (apart && first & (first - 1)) n = alike(x, i, &before);
+  if (apart && first & (first - 1)) n = alike(x, i, &which);
   if (!n || (int)n != __builtin_popcountll(first)) return out;
-  for (uint32_t k = 0; k < list->n; k++)
-    picked |= nth_bit(x->ranks_of[list->child[k]->u.i], before);
+  for (uint32_t k = 0; k < list->n; k++) picked |= nth_bit(x->ranks_of[list->child[k]->u.i], which);
   return picked;
 }
 
@@ -134,6 +155,7 @@ static plc_tuple *new_tuple(plc *x) {
   *t = (plc_tuple){.node = node,
                    .id = (uint32_t)x->n_tuples++,
                    .regrown = PLC_NONE,
+                   .stands_for = PLC_NONE,
                    .guess = PLC_NONE,
                    .n_out = 1};
   for (uint32_t r = 0; r < x->mesh.n; r++) node[r] = PLC_NONE;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Layers and training steps as a user writes them for several ranks (recorded/layers.py), right and
-with mistakes, by `isomer lint`: recorded from processes on gloo. What is wrong is seen by running
-them beside one process. Needs torch.
+"""Layers and training steps as a user writes them for several ranks (recorded/layers.py,
+recorded/frameworks.py), right and with mistakes, by `isomer lint`: recorded from processes on gloo.
+What is wrong is seen by running them beside one process. Needs torch.
 
     tests/lint/by_hand.py [--isomer build/isomer] [-k TEXT] [--keep DIR] [-v]
 
@@ -17,11 +17,11 @@ import tempfile
 from harness import Lint, ROOT, check, finish
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PROGRAM = os.path.join(HERE, "recorded", "layers.py")
 sys.path[:0] = [os.path.join(HERE, "recorded"), os.path.join(ROOT, "capture")]
 sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
 import commands  # noqa: E402
-import layers  # noqa: E402, F401  fills the list of programs
+import frameworks  # noqa: E402, F401  fills the list of programs
+import layers  # noqa: E402, F401
 import torch  # noqa: E402
 from rank import PROGRAMS  # noqa: E402
 
@@ -62,9 +62,13 @@ def agree(held, one):
     return True
 
 
+def file_of(name):
+    return sys.modules[PROGRAMS[name].__module__].__file__
+
+
 def run_alone(name, folder):
     env = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "capture"), WORLD_SIZE="1")
-    done = commands.python([PROGRAM, name, "none", folder], env=env)
+    done = commands.python([file_of(name), name, "none", folder], env=env)
     check(done.returncode == 0, "%s in one process: %s", name, done.stderr[-300:])
     return done.returncode == 0
 
@@ -74,7 +78,7 @@ def one(o, folder, name, fault, tally):
     n, at = math.prod(p.mesh.values()), os.path.join(folder, "%s-%s" % (name, fault))
     mesh = ",".join("%s=%d" % pair for pair in p.mesh.items())
     words = ["record", "--ranks", n, "--capture", at, "--mesh", mesh]
-    done = commands.run(words + [PROGRAM, name, fault, folder])
+    done = commands.run(words + [file_of(name), name, fault, folder])
     if not check(done.returncode == 0, "%s, %s: %s", name, fault, done.stderr[-300:]):
         return
     wrong = not agree(read(folder, n), read(folder, 1))

@@ -3,6 +3,7 @@
 
 #include "lint/placement/blame/scale.h"
 #include "rules/names.h"
+#include "rules/operators.h"
 
 /* ---- helpers ---- */
 
@@ -137,7 +138,8 @@ static bool said_already(const plc *x, const char *mend) {
 
 static void blame_parts(plc *x, const plc_tuple *t, const plc_tuple *part) {
   const plc_tuple *later = summed_later(x, t, 0);
-  if (plc_added_on_each(x, t)) {
+  const uint32_t times = plc_added_on_each(x, t);
+  if (times) {
     if (plc_divided_before(x, t)) return;
     const char *mend =
         later  ? text(x, iso_arena_printf(x->keep, "add it behind %s, or on one rank alone",
@@ -146,7 +148,7 @@ static void blame_parts(plc *x, const plc_tuple *t, const plc_tuple *part) {
                : "all_reduce the product first, and add behind that";
     plc_found(x, LINT_PARTIAL_BIAS, t, mend,
               "%s adds something to a part of a sum%s%s on every rank: the sum has it %u times",
-              plc_say(x, t), part ? ", " : "", part ? plc_say(x, part) : "", x->mesh.n);
+              plc_say(x, t), part ? ", " : "", part ? plc_say(x, part) : "", times);
     return;
   }
   const char *mend = part ? reduce_before(x, part) : NULL;
@@ -179,10 +181,12 @@ static void blame_shards(plc *x, const plc_tuple *t) {
 
 void plc_blame(plc *x, plc_tuple *t) {
   const plc_tuple *part = operand(x, t, PLC_P), *by = plc_scaled_by(x, t);
+  const plc_tuple *table = part || t->state != PLC_VARYING ? NULL : plc_own_rows(x, t);
   if (t->mixed || t->leaf || t->n_args == 0) {
     plc_found(x, LINT_REPLICAS_DIFFER, t, NULL, "%s: %s", plc_say(x, t), t->why);
   } else if (t->state == PLC_UNKNOWN) plc_blame_unfit(x, t);
   else if (t->collective) blame_collective(x, t);
+  else if (table) plc_blame_rows(x, t, table);
   else if (!by && !part && plc_blame_count(x, t, false)) return;
   else if (by && !part && plc_divided_again(x, t)) return;
   else if (by && !part) plc_blame_scale(x, by, false, plc_say(x, t));
@@ -214,6 +218,20 @@ static void blame_group(plc *x, const plc_tuple *t) {
   plc_found(x, LINT_SIZE_MISMATCH, t, NULL, "%s: %s", plc_say(x, t), t->why);
 }
 
+/* Whether each rank takes the same part, one nth, of a tensor: one rank alone would need all of it.
+ */
+static bool is_part_of(const plc *x, const plc_tuple *t, int64_t n) {
+  while (t->n_args == 1 && plc_complete(x, t) && !t->mixed && !t->leaf) {
+    const rule_operator *o = rule_operator_of(plc_node(x, t->node[0])->op);
+    const plc_tuple *of = x->tuple[t->arg[0]];
+    if (o->part && !t->differs && t->whole && t->whole[0] && of->whole && of->n_out == 1)
+      return of->whole[0] && of->whole[0]->numel == n * t->whole[0]->numel;
+    if (!o->rearranges) return false;
+    t = of;
+  }
+  return false;
+}
+
 /* Whether a rank has size 1 where the whole has more: it broadcasts a tensor that one rank alone
  * would have to repeat. */
 static bool broadcasts(const plc *x, const plc_tuple *t) {
@@ -223,8 +241,13 @@ static bool broadcasts(const plc *x, const plc_tuple *t) {
     for (uint32_t r = 0; r < x->mesh.n; r++) {
       const rule_shape *s =
           o->node[r] == PLC_NONE ? NULL : &plc_node(x, o->node[r])->output[0].shape;
-      for (uint32_t d = 0; s && d < s->rank && d < o->whole[0]->shape.rank; d++)
-        if (s->dim[d] == 1 && o->whole[0]->shape.dim[d] > 1) return true;
+      for (uint32_t d = 0; s && d < s->rank && d < o->whole[0]->shape.rank; d++) {
+        const int64_t n = o->whole[0]->shape.dim[d];
+        bool taken = false;
+        for (uint32_t k = 0; k < t->n_args; k++)
+          taken |= k != i && is_part_of(x, x->tuple[t->arg[k]], n);
+        if (s->dim[d] == 1 && n > 1 && !taken) return true;
+      }
     }
   }
   return false;

@@ -29,12 +29,16 @@ const plc_tuple *plc_scaled_by(const plc *x, const plc_tuple *t) {
   return first->collective ? first : NULL;
 }
 
-/* Whether a number is the product of some neighbouring sizes. */
-static bool counts(const rule_shape *s, double n) {
-  for (uint32_t i = 0; i < s->rank; i++) {
-    double all = 1;
-    for (uint32_t k = i; k < s->rank; k++)
-      if ((all *= (double)s->dim[k]) == n) return true;
+/* Whether a number is the product of some neighbouring sizes on a rank, and the whole has another
+ * one there. */
+static bool counts(const rule_shape *own, const rule_shape *all, double n) {
+  for (uint32_t i = 0; i < own->rank; i++) {
+    double a = 1, b = 1;
+    for (uint32_t k = i; k < own->rank; k++) {
+      a *= (double)own->dim[k];
+      b *= all && all->rank == own->rank ? (double)all->dim[k] : 0;
+      if (a == n && b != n) return true;
+    }
   }
   return false;
 }
@@ -42,8 +46,11 @@ static bool counts(const rule_shape *s, double n) {
 static bool in_shapes(const plc *x, const plc_tuple *t, double n, bool *seen) {
   if (seen[t->id]) return false;
   seen[t->id] = true;
+  const rule_tensor *whole = t->n_out == 1 && t->whole ? t->whole[0] : NULL;
   for (uint32_t r = 0; r < x->mesh.n; r++)
-    if (t->node[r] != PLC_NONE && counts(&plc_node(x, t->node[r])->output[0].shape, n)) return true;
+    if (t->node[r] != PLC_NONE &&
+        counts(&plc_node(x, t->node[r])->output[0].shape, whole ? &whole->shape : NULL, n))
+      return true;
   for (uint32_t i = 0; i < t->n_args; i++)
     if (in_shapes(x, x->tuple[t->arg[i]], n, seen)) return true;
   return false;

@@ -14,8 +14,9 @@ static inline const char *plc_place_of(plc *x, const plc_tuple *t) {
 const char *plc_reduction(const plc *x, const plc_tuple *t);
 
 /* ---- added.c ---- */
-/* Whether the ranks' sum contains a summand once per rank that does not depend on their parts. */
-bool plc_added_on_each(plc *x, const plc_tuple *t);
+/* How many times the ranks' sum contains a summand that does not depend on their parts; 0 where it
+ * contains none too often. */
+uint32_t plc_added_on_each(plc *x, const plc_tuple *t);
 
 /* ---- scale.c ---- */
 /* The collective from which on there are more or fewer than one of the whole; NULL: it is none. */

@@ -128,7 +128,8 @@ bool plc_takes_part(const plc *x, const plc_tuple *t) {
   return plc_is_getitem(x, t) && x->tuple[t->arg[0]]->collective;
 }
 
-void plc_lift(plc *x, plc_tuple *t) {
+/* As one rank alone would run it. */
+static void lift_as_it_is(plc *x, plc_tuple *t) {
   bool scaled = false, known = true;
   for (uint32_t i = 0; i < t->n_args; i++) {
     const plc_tuple *o = x->tuple[t->arg[i]];
@@ -160,4 +161,13 @@ void plc_lift(plc *x, plc_tuple *t) {
     varies(t, PLC_UNKNOWN, "one rank could not run it on whole tensors");
     t->whole_refused = true;
   }
+}
+
+void plc_lift(plc *x, plc_tuple *t) {
+  t->sent = t->by_messages = plc_reads_sent(x, t);
+  lift_as_it_is(x, t);
+  if (!t->sent || plc_failed(x)) return;
+  plc_lift_by_hand(x, t);
+  if (t->state != PLC_PLACED || t->n_out != 1 || t->place[0].scale != 1) return;
+  t->sent = plc_has(x, &t->place[0], PLC_P);
 }

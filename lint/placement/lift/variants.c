@@ -229,10 +229,47 @@ static bool is_integer(const plc *x, const plc_tuple *t, uint32_t slot) {
   return type_of(x, t, slot) == RULE_ARG_INT;
 }
 
-bool plc_has_sizes(const plc *x, const plc_tuple *t) {
+/* A call with another integer at a slot. */
+static const rule_term *with_other(plc *x, const rule_term *c, uint32_t slot, uint32_t *at) {
+  if (c->kind == RULE_INT && *at == slot) {
+    ++*at;
+    return rule_int(&x->run, c->u.i ? 2 * c->u.i : 1);
+  }
+  *at += c->kind == RULE_INT || c->kind == RULE_FLOAT;
+  if (c->kind != RULE_OP && c->kind != RULE_LIST) return c;
+  const rule_term **child = iso_arena_alloc(&x->run, (c->n + 1) * sizeof *child);
+  for (uint32_t k = 0; plc_need(x, child) && k < c->n; k++)
+    child[k] = with_other(x, c->child[k], slot, at);
+  if (plc_failed(x)) return NULL;
+  return c->kind == RULE_LIST ? rule_list(&x->run, child, c->n)
+                              : rule_op(&x->run, c->u.s, child, c->n);
+}
+
+/* Whether a rank's result has its shape with another integer there, too. */
+static bool keeps_shape(plc *x, const plc_tuple *t, uint32_t slot) {
+  uint32_t r = 0, at = 0;
+  rule_tensor *out[64];
+  size_t n = 0;
+  iso_error err = {0};
+  while (t->node[r] == PLC_NONE) r++;
+  const cap_node *node = plc_node(x, t->node[r]);
+  const rule_term *call = with_other(x, node->call, slot, &at);
+  if (!call) return false;
+  const iso_code c = x->oracle->call(x->oracle->ctx, call, x->value[0], true, out, 64, &n, &err);
+  if (c == ISO_NOMEM || c == ISO_DEVICE) x->code = iso_fail(x->err, c, "%s", err.msg);
+  if (c) return false;
+  bool same = n == node->n_outputs;
+  for (size_t i = 0; i < n; i++) {
+    same = same && rule_shape_eq(&out[i]->shape, &node->output[i].shape);
+    rule_tensor_unref(out[i]);
+  }
+  return same;
+}
+
+bool plc_has_sizes(plc *x, const plc_tuple *t) {
   for (uint32_t i = 0; i < t->slots; i++) {
     const rule_arg_type type = type_of(x, t, i);
-    if (type == RULE_ARG_INT || type == RULE_ARG_INTS) return true;
+    if (type == RULE_ARG_INTS || (type == RULE_ARG_INT && !keeps_shape(x, t, i))) return true;
   }
   return false;
 }

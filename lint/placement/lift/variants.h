@@ -13,6 +13,13 @@ int64_t plc_whole_bound(const plc *x, int64_t v);
 /* The same of a number with which a tensor is filled. */
 double plc_whole_number(const plc *x, double v);
 
+/* ---- by_hand.c ---- */
+/* Whether some of what it is made of was sent by other ranks, and did not meet yet. */
+bool plc_reads_sent(const plc *x, const plc_tuple *t);
+/* Reads `t`, which natural readings leave loose or of another size, as an earlier tensor of the
+ * whole program. Returns: whether the ranks hold one. */
+bool plc_lift_by_hand(plc *x, plc_tuple *t);
+
 /* ---- variants.c ---- */
 void plc_drop_wholes(plc_tuple *t);
 /* Along which axes something may be other than replicas. */

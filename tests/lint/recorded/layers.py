@@ -5,19 +5,7 @@ layers.py NAME FAULT FOLDER: FOLDER gets what each rank computed."""
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
-from rank import copied, joined, main, program, spread, summed
-
-
-def end(r, loss, axis=None):
-    """Backward from a rank's loss; its mean over the ranks of an axis is given."""
-    loss.backward()
-    r.gives("loss", r.averaged(loss, axis) if axis else loss)
-
-
-def each_gradient(r, f, without=()):
-    for name, p in r.module.named_parameters():
-        if name not in without:
-            p.grad = f(p.grad)
+from rank import copied, each_gradient, end, joined, main, program, spread, summed
 
 
 # ---- tensor parallel ----
@@ -44,11 +32,7 @@ def feed_forward(r):
         end(r, (y + x).pow(2).mean())
 
 
-@program(
-    {"tp": 4},
-    "unmasked table_unreduced local_largest denominator_unreduced target_unreduced",
-    undecided="unmasked",
-)
+@program({"tp": 4}, "unmasked table_unreduced local_largest denominator_unreduced target_unreduced")
 def vocabulary(r):
     """A table of embeddings that is cut by rows, and a loss over logits that are cut by columns."""
     n = r.size["tp"]
@@ -94,9 +78,7 @@ def sequence_parallel(r):
                 p.grad = (r.averaged if r.wrong("norm_averaged") else r.reduced)(p.grad, "tp")
 
 
-@program(
-    {"x": 2, "y": 2}, "sum_over_x gathered_over_y no_sum bias_on_each", undecided="bias_on_each"
-)
+@program({"x": 2, "y": 2}, "sum_over_x gathered_over_y no_sum bias_on_each")
 def blocks_of_weights(r):
     """A weight in blocks: its columns are summed over y, its rows gathered over x."""
     x, w = r.input("v", 6, 8, y=1), r.param("w", 12, 8, x=0, y=1)
@@ -161,7 +143,7 @@ def tied_table(r):
         r.gives("p", F.softmax(z, -1))
 
 
-@program({"tp": 2}, "nothing_sent other_rows_sent", undecided="none other_rows_sent")
+@program({"tp": 2}, "nothing_sent other_rows_sent")
 def sum_by_messages(r):
     """Each rank sends the rows of its part of a sum that the other one is to have."""
     x, w, k = r.input("v", 6, 8, tp=1), r.param("w", 4, 8, tp=1), r.at["tp"]
@@ -242,9 +224,7 @@ def balance_of_experts(r):
 # ---- context parallel ----
 
 
-@program(
-    {"cp": 2}, "mask_from_0 keys_of_own gathered_features positions_from_0", undecided="keys_of_own"
-)
+@program({"cp": 2}, "mask_from_0 keys_of_own gathered_features positions_from_0")
 def gathered_keys(r):
     """Tokens are cut, keys and values gathered; causal, with positions added."""
     n, x = r.size["cp"], r.input("x", 8, 6, cp=0)
@@ -268,7 +248,7 @@ def gathered_keys(r):
         r.gives("y", r.gathered(torch.softmax(s, -1) @ v, "cp"))
 
 
-@program({"sp": 4}, "not_back heads_twice values_of_first", undecided="values_of_first")
+@program({"sp": 4}, "not_back heads_twice values_of_first")
 def heads_by_exchange(r):
     """Tokens are cut for products, and heads for the attention."""
     x, heads, d = r.input("x", 8, 12, sp=0), 4, 3
@@ -350,11 +330,7 @@ def weighted_loss(r):
             each_gradient(r, lambda g: r.reduced(g, "dp"))
 
 
-@program(
-    {"dp": 4},
-    "labels_from_0 negatives_of_own gathered_one unscaled_loss",
-    undecided="labels_from_0 unscaled_loss",
-)
+@program({"dp": 4}, "labels_from_0 negatives_of_own gathered_one unscaled_loss")
 def contrastive(r):
     """Images against texts of all ranks."""
     n = r.size["dp"]
@@ -406,7 +382,7 @@ def forward(x, w1, b1, w2):
     return F.linear(torch.tanh(F.linear(x, w1, b1)), w2)
 
 
-@program({"dp": 2}, "first_only reduced_each_time unreduced averaged_twice", undecided="none")
+@program({"dp": 2}, "first_only reduced_each_time unreduced averaged_twice")
 def accumulated(r):
     """Two micro-batches, and one sum of gradients."""
     x, y, w = r.input("x", 8, 6, dp=0), r.input("y", 8, 4, dp=0), mlp(r)
@@ -449,9 +425,7 @@ def flat(ts):
     return torch.cat([t.reshape(-1) for t in ts])
 
 
-@program(
-    {"dp": 2}, "unaveraged unreduced other_part not_gathered own_gradient", undecided="other_part"
-)
+@program({"dp": 2}, "unaveraged unreduced other_part not_gathered own_gradient")
 def optimizer_in_parts(r):
     """Gradients are averaged; each rank makes its part of the step of momentum, and all gather."""
     x, y, w = r.input("x", 8, 6, dp=0), r.input("y", 8, 4, dp=0), mlp(r)
@@ -474,7 +448,7 @@ def optimizer_in_parts(r):
                 p.grad = None
 
 
-@program({"dp": 2}, "summed other_part unscattered", undecided="other_part")
+@program({"dp": 2}, "summed other_part unscattered")
 def gradients_in_parts(r):
     """Each rank gets its part of the summed gradients, makes that part of the step, and all
     gather."""
@@ -491,7 +465,7 @@ def gradients_in_parts(r):
                 p.grad = None
 
 
-@program({"dp": 2}, "summed other_rows", undecided="other_rows")
+@program({"dp": 2}, "summed other_rows")
 def parameters_in_parts(r):
     """Parameters are cut by rows; gathered before they are used, their gradients scattered."""
     x, y = r.input("x", 8, 6, dp=0), r.input("y", 8, 4, dp=0)
@@ -506,7 +480,7 @@ def parameters_in_parts(r):
             each_gradient(r, lambda g: g / dist.get_world_size())
 
 
-@program({"tp": 2}, "replicas_twice shards_of_own roots_summed norm_of_own", undecided="none")
+@program({"tp": 2}, "replicas_twice shards_of_own roots_summed norm_of_own")
 def clipped_norm(r):
     """The norm of all gradients, of which some are cut and some are replicas."""
     x = r.input("x", 6, 8)

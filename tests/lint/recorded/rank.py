@@ -164,6 +164,18 @@ class Rank:
 # ---- with derivatives ----
 
 
+def end(r, loss, axis=None):
+    """Backward from a rank's loss; its mean over the ranks of an axis is given."""
+    loss.backward()
+    r.gives("loss", r.averaged(loss, axis) if axis else loss)
+
+
+def each_gradient(r, f, without=()):
+    for name, p in r.module.named_parameters():
+        if name not in without:
+            p.grad = f(p.grad)
+
+
 def pair(forward, backward):
     """A function of a tensor, a rank and an axis, and what its gradient is."""
 
