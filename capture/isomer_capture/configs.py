@@ -70,13 +70,18 @@ def load_config(name):
 
 def default(config_class):
     """A configuration as its class makes it, of plain parts where it cannot do without being told
-    of them."""
+    of them; with lists where it has tuples, as one that is read from a file."""
     try:
-        return config_class()
+        config = config_class()
     except Exception:  # whatever it raises
         if not parts.unsaid(config_class):
             raise
-        return parts.whole(config_class)
+        config = parts.whole(config_class)
+    for c in widths.inside(config):
+        for name, v in list(vars(c).items()):
+            if isinstance(v, tuple):
+                widths.put(c, name, list(v))
+    return config
 
 
 def with_text(config):

@@ -86,22 +86,25 @@ def narrowed(config, factor):
 
 
 def shallow_one(c, layers):
-    """The first `layers` layers of every stack, and the entries of lists that are of layers."""
-    old = set()
+    """The first `layers` layers of every stack, and the entries of lists that are of layers. A
+    backbone has as many as the features that it gives."""
+    old, names = set(), getattr(c, "stage_names", None)
+    given = len(getattr(c, "_out_indices", None) or ()) if names else 0
     for name, v in attributes(c, DEPTH):
-        if is_int(v) and v > layers:
+        if is_int(v) and v > max(layers, given):
             old.add(v)
-            put(c, name, layers)
+            put(c, name, max(layers, given))
         elif of_ints(v):
             put(c, name, mapped(v, lambda e: min(e, layers)))
-    names = getattr(c, "stage_names", None)
-    if names and len(names) - 1 in old and len(names) > layers + 1:  # of what a backbone gives
-        put(c, "stage_names", list(names[: layers + 1]))
-        put(c, "_out_features", [names[layers]])
-        put(c, "_out_indices", [layers])
+    if names and len(names) - 1 in old and len(names) > layers + 1:
+        last = max(layers, given)
+        out = list(range(last - max(given, 1) + 1, last + 1))
+        put(c, "stage_names", list(names[: last + 1]))
+        put(c, "_out_features", [names[i] for i in out])
+        put(c, "_out_indices", out)
     for name, v in list(vars(c).items()):
         if isinstance(v, list) and len(v) in old and not of_ints(v) and "label" not in name:
-            put(c, name, v[:layers])
+            put(c, name, v[: max(layers, given)])
 
 
 def shallow(config, layers):
@@ -158,6 +161,8 @@ def likely(config, owner, name):
         next((v for v in (getattr(owner, n, None) for n in names) if is_int(v) and v), None)
         for names in (("hidden_size", "d_model", "embed_dim"), ("num_attention_heads", "num_heads"))
     )
+    if "dropout" in name:
+        return [0.0]
     if name == "num_key_value_heads" and heads:
         out.insert(0, heads)
     if "head_dim" in name and width and heads:
@@ -218,13 +223,15 @@ FACTORS = (8, 4, 2, 1)
 
 
 def smaller(config, layers):
-    """Configurations to try, the smallest first: small images go with all, or else with none."""
+    """Configurations to try, the smallest first: small images go with all, or else with none. The
+    last ones have all their layers, for models that are not built with fewer."""
     tried = []
-    for one in (small_images(config), config):
-        for factor in FACTORS:
-            small = whole_heads(narrowed(one, factor))
-            small = shallow(small, layers) if layers else small
-            said = small.to_dict()
-            if said not in tried:
-                tried.append(said)
-                yield small
+    for depth in (layers, None) if layers else (None,):
+        for one in (small_images(config), config):
+            for factor in FACTORS:
+                small = whole_heads(narrowed(one, factor))
+                small = shallow(small, depth) if depth else small
+                said = small.to_dict()
+                if said not in tried:
+                    tried.append(said)
+                    yield small

@@ -358,8 +358,19 @@ class Widths(unittest.TestCase):
 
     def test_no_configuration_is_tried_twice(self):
         tried = [c.to_dict() for c in widths.smaller(Config(hidden_size=64, depth=4), 2)]
-        self.assertEqual([t["hidden_size"] for t in tried], [8, 16, 32, 64])
-        self.assertEqual({t["depth"] for t in tried}, {2})
+        self.assertEqual([t["hidden_size"] for t in tried], [8, 16, 32, 64] * 2)
+        self.assertEqual([t["depth"] for t in tried], [2] * 4 + [4] * 4)
+
+    def test_a_backbone_has_a_layer_for_each_feature(self):
+        config = Config(num_layers=12, hidden_size=64)
+        config.stage_names = ["stem", *("stage%d" % (i + 1) for i in range(12))]
+        config._out_indices = [3, 6, 9, 12]
+        small = next(widths.smaller(config, 2))
+        self.assertEqual((small.num_layers, small._out_indices), (4, [1, 2, 3, 4]))
+        self.assertEqual(small._out_features, ["stage1", "stage2", "stage3", "stage4"])
+
+    def test_a_missing_dropout_is_none(self):
+        self.assertEqual(widths.likely(Config(), Config(), "dropout_rate"), [0.0])
 
 
 if __name__ == "__main__":
