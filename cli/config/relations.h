@@ -118,8 +118,9 @@ typedef struct relations_held {
   const rule_oracle *oracle;
 } relations_held;
 /* Whether a stored tensor may be the result of the term, whose value is `v`, computed in the
- * tensor's dtype: each element may be off by as much as the roundings that led to it. Returns: in
- * `off` the distance, relative to the largest element. */
+ * tensor's dtype: each element may be off by as much as the roundings that led to it, and all of
+ * them together not as if a number or an operand of the term were another. Returns: in `off` the
+ * distance, relative to the largest element. */
 ISO_MUST_USE iso_code relations_rounded(const relations_held *h, const rule_tensor *stored,
                                         const rule_tensor *v, bool *fine, double *off,
                                         iso_error *err);

@@ -3,6 +3,7 @@
 #define CLI_CONFIG_RELATIONS_INT_H
 
 #include "cli/config/relations.h"
+#include "egraph/base/rng.h"
 
 enum { LEFT = 0, RIGHT = 1 };
 
@@ -56,6 +57,23 @@ void rel_cut_comment(char *s);
  * ISO_USAGE where one has none. */
 ISO_MUST_USE iso_code rel_value(const cap_graph *g, const rule_term *t, rule_tensor **value,
                                 const rule_oracle *oracle, rule_tensor **out, iso_error *err);
+/* What is changed on the way to a value, to see how far it moves. */
+typedef struct rel_change {
+  double by;
+  iso_rng *rng;     /* all that is computed is up or down by `by` times itself */
+  uint32_t number;  /* or of the numbers that arithmetic computes with, in order of evaluation, */
+  uint32_t numbers; /* this one is larger by so much; as many were met so far */
+  rule_tensor *as;  /* numbers are as this tensor of one element holds them; NULL: as they stand */
+} rel_change;
+ISO_MUST_USE iso_code rel_changed(const cap_graph *g, const rule_term *t, rule_tensor **value,
+                                  const rule_oracle *oracle, rel_change *change, rule_tensor **out,
+                                  iso_error *err);
+/* Each element up or down. Owns: the caller unrefs. */
+ISO_MUST_USE iso_code rel_disturb(const rule_tensor *v, rel_change *to, rule_tensor **out,
+                                  iso_error *err);
+/* Each element `by` times as large. Owns: the caller unrefs. */
+ISO_MUST_USE iso_code rel_scaled(const rule_tensor *v, double by, rule_tensor **out,
+                                 iso_error *err);
 /* ---- relations_fold.c ---- */
 /* The word that stands for an operator, NULL: none does. */
 const char *rel_arithmetic_word(const char *op);

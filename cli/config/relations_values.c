@@ -1,10 +1,10 @@
-/* Values of terms over leaves, and whether a parameter was rounded from one. */
+/* Values of terms over leaves. */
 #include "cli/config/relations_int.h"
-#include "egraph/base/rng.h"
+#include "rules/names.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
@@ -14,6 +14,7 @@ typedef struct evaluation {
   const cap_graph *g;
   const rule_oracle *oracle;
   rule_tensor **value; /* by node */
+  rel_change *change;  /* NULL: none */
   iso_arena arena;
   iso_error *err;
 } evaluation;
@@ -29,7 +30,7 @@ static iso_code bind(evaluation *x, const rule_term *t, bound *b, const rule_ter
   *out = t;
   if (t->kind == RULE_VAR || t->kind == RULE_OP) {
     if (b->n == MAX_BOUND) return iso_fail(x->err, ISO_LIMIT, "too many tensors in one call");
-    c = rel_value(x->g, t, x->value, x->oracle, &b->at[b->n], x->err);
+    c = rel_changed(x->g, t, x->value, x->oracle, x->change, &b->at[b->n], x->err);
     if (!c) *out = rule_var(&x->arena, b->n++);
   } else if (t->kind == RULE_LIST) {
     const rule_term **child = iso_arena_alloc(&x->arena, (t->n + 1) * sizeof *child);
@@ -40,24 +41,79 @@ static iso_code bind(evaluation *x, const rule_term *t, bound *b, const rule_ter
   return c ? c : *out ? ISO_OK : nomem(x->err);
 }
 
-iso_code rel_value(const cap_graph *g, const rule_term *t, rule_tensor **value,
-                   const rule_oracle *oracle, rule_tensor **out, iso_error *err) {
+/* A number that arithmetic computes with, and no size or place. */
+static bool is_number(const rule_term *call, uint32_t i) {
+  const rule_term *t = call->child[i];
+  return (t->kind == RULE_FLOAT || t->kind == RULE_INT) && rel_arithmetic_word(call->u.s);
+}
+
+static const rule_term *changed_number(evaluation *x, const rule_term *t) {
+  rel_change *to = x->change;
+  const double was = t->kind == RULE_INT ? (double)t->u.i : t->u.f;
+  double now = to->numbers++ == to->number ? was * (1 + to->by) : was;
+  if (to->as) {
+    rule_tensor_set(to->as, 0, now);
+    now = rule_tensor_get(to->as, 0);
+  }
+  return now == was ? t : rule_float(&x->arena, now);
+}
+
+/* Each number up or down by half a unit of the dtype that it was computed in. */
+iso_code rel_disturb(const rule_tensor *v, rel_change *to, rule_tensor **out, iso_error *err) {
+  const iso_code c = rule_tensor_new(v->dtype, &v->shape, out, err);
+  for (int64_t i = 0; i < v->numel && !c; i++)
+    rule_tensor_set(*out, i,
+                    rule_tensor_get(v, i) * (iso_rng_below(to->rng, 2) ? 1 + to->by : 1 - to->by));
+  return c;
+}
+
+iso_code rel_scaled(const rule_tensor *v, double by, rule_tensor **out, iso_error *err) {
+  const iso_code c = rule_tensor_new(v->dtype, &v->shape, out, err);
+  for (int64_t i = 0; i < v->numel && !c; i++) rule_tensor_set(*out, i, rule_tensor_get(v, i) * by);
+  return c;
+}
+
+/* The result of one call. */
+static iso_code call(evaluation *x, const rule_term *t, bound *b, rule_tensor **out) {
+  size_t n = 0;
+  iso_code c = x->oracle->call(x->oracle->ctx, t, b->at, true, out, 1, &n, x->err);
+  const bool floating =
+      !c && rule_dtype_is_float((*out)->dtype) && !rule_dtype_is_complex((*out)->dtype);
+  if (c || !floating || !x->change || !x->change->rng) return c;
+  rule_tensor *exact = *out;
+  *out = NULL;
+  c = rel_disturb(exact, x->change, out, x->err);
+  rule_tensor_unref(exact);
+  return c;
+}
+
+iso_code rel_changed(const cap_graph *g, const rule_term *t, rule_tensor **value,
+                     const rule_oracle *oracle, rel_change *change, rule_tensor **out,
+                     iso_error *err) {
   if (t->kind == RULE_VAR && value[t->u.i]) return *out = rule_tensor_ref(value[t->u.i]), ISO_OK;
   if (t->kind == RULE_VAR)
     return iso_fail(err, ISO_USAGE, "\"%.80s\" depends on inputs", g->node[t->u.i].id);
-  evaluation x = {.g = g, .oracle = oracle, .value = value, .err = err};
+  evaluation x = {.g = g, .oracle = oracle, .value = value, .change = change, .err = err};
   iso_arena_init(&x.arena);
   bound *b = calloc(1, sizeof *b);
   const rule_term **child = iso_arena_alloc(&x.arena, (t->n + 1) * sizeof *child);
   iso_code c = b && child ? ISO_OK : nomem(err);
-  size_t n = 0;
-  for (uint32_t i = 0; i < t->n && !c; i++) c = bind(&x, t->child[i], b, &child[i]);
-  const rule_term *call = c ? NULL : rule_op(&x.arena, t->u.s, child, t->n);
-  if (!c) c = call ? oracle->call(oracle->ctx, call, b->at, true, out, 1, &n, err) : nomem(err);
+  for (uint32_t i = 0; i < t->n && !c; i++) {
+    c = bind(&x, t->child[i], b, &child[i]);
+    if (!c && change && is_number(t, i) && !(child[i] = changed_number(&x, t->child[i])))
+      c = nomem(err);
+  }
+  const rule_term *now = c ? NULL : rule_op(&x.arena, t->u.s, child, t->n);
+  if (!c) c = now ? call(&x, now, b, out) : nomem(err);
   for (uint32_t i = 0; b && i < b->n; i++) rule_tensor_unref(b->at[i]);
   free(b);
   iso_arena_fini(&x.arena);
   return c;
+}
+
+iso_code rel_value(const cap_graph *g, const rule_term *t, rule_tensor **value,
+                   const rule_oracle *oracle, rule_tensor **out, iso_error *err) {
+  return rel_changed(g, t, value, oracle, NULL, out, err);
 }
 
 static bool all_known(const rule_term *t, rule_tensor *const *value) {
@@ -83,85 +139,5 @@ iso_code relations_values(const cap_graph *g, const bool *only, const rule_oracl
       else if (c) c = ISO_OK, value[i] = NULL;
     }
   }
-  return c;
-}
-
-/* ---- rounding ---- */
-
-/* Half a unit in the last place of 1. */
-static double half_ulp(rule_dtype d) {
-  switch (d) {
-  case RULE_F64: return DBL_EPSILON / 2;
-  case RULE_F32: return FLT_EPSILON / 2;
-  case RULE_F16: return 0x1p-11;
-  case RULE_BF16: return 0x1p-8 / 2;
-  default: return 0;
-  }
-}
-
-/* Each number up or down by half a unit of the dtype that it was computed in. Owns: the caller
- * unrefs. */
-static iso_code disturbed(const rule_tensor *v, double by, iso_rng *rng, rule_tensor **out,
-                          iso_error *err) {
-  iso_code c = rule_tensor_new(v->dtype, &v->shape, out, err);
-  for (int64_t i = 0; i < v->numel && !c; i++)
-    rule_tensor_set(*out, i, rule_tensor_get(v, i) * (iso_rng_below(rng, 2) ? 1 + by : 1 - by));
-  return c;
-}
-
-/* The value of `term` where all that it is computed from is disturbed: leaves and steps. */
-static iso_code run_disturbed(const relations_held *h, double by, iso_rng *rng, rule_tensor **out,
-                              iso_error *err) {
-  const cap_graph *g = h->g;
-  rule_tensor **value = calloc(g->n_nodes + 1, sizeof *value), *v;
-  iso_code c = value ? ISO_OK : nomem(err);
-  for (size_t i = 0; i < g->n_nodes && !c; i++) {
-    if (!h->value[i]) continue;
-    if (!rule_dtype_is_float(h->value[i]->dtype) || rule_dtype_is_complex(h->value[i]->dtype)) {
-      value[i] = rule_tensor_ref(h->value[i]);
-      continue;
-    }
-    if (g->node[i].kind != CAP_OP) v = rule_tensor_ref(h->value[i]);
-    else if ((c = rel_value(g, g->node[i].call, value, h->oracle, &v, err))) break;
-    c = disturbed(v, by, rng, &value[i], err);
-    rule_tensor_unref(v);
-  }
-  if (!c) c = rel_value(g, h->term, value, h->oracle, out, err);
-  for (size_t i = 0; value && i < g->n_nodes; i++) rule_tensor_unref(value[i]);
-  free(value);
-  return c;
-}
-
-/* How far each element of `v` moves with that. Owns: `out`. */
-static iso_code spread(const relations_held *h, const rule_tensor *v, double by, double **out,
-                       iso_error *err) {
-  enum { RUNS = 4 };
-  iso_rng rng = iso_rng_new(UINT64_C(0x666f6c64), 0);
-  iso_code c = (*out = calloc((size_t)v->numel + 1, sizeof **out)) ? ISO_OK : nomem(err);
-  for (int n = 0; n < RUNS && !c; n++) {
-    rule_tensor *now;
-    if ((c = run_disturbed(h, by, &rng, &now, err))) break;
-    for (int64_t i = 0; i < v->numel && now->numel == v->numel; i++)
-      (*out)[i] = fmax((*out)[i], fabs(rule_tensor_get(now, i) - rule_tensor_get(v, i)));
-    rule_tensor_unref(now);
-  }
-  return c;
-}
-
-iso_code relations_rounded(const relations_held *h, const rule_tensor *stored, const rule_tensor *v,
-                           bool *fine, double *off, iso_error *err) {
-  enum { STEPS = 16 }; /* that were rounded behind one element */
-  const double u = half_ulp(stored->dtype);
-  double most = 0, *moves = NULL;
-  for (int64_t i = 0; i < stored->numel; i++) most = fmax(most, fabs(rule_tensor_get(stored, i)));
-  *off = 0;
-  *fine = u > 0 && isfinite(most) && stored->numel == v->numel;
-  iso_code c = *fine ? spread(h, v, u, &moves, err) : ISO_OK;
-  for (int64_t i = 0; i < stored->numel && *fine && !c; i++) {
-    const double x = rule_tensor_get(stored, i), by = fabs(x - rule_tensor_get(v, i));
-    *fine = by <= STEPS * (u * fabs(x) + moves[i]); /* and is a number */
-    if (most > 0) *off = fmax(*off, by / most);
-  }
-  free(moves);
   return c;
 }

@@ -52,11 +52,17 @@ class Case:
         self.trained, self.run, self.loaded, self.folded = trained, run, loaded, folded
         self.faults = {name: dict(loaded, **wrong) for name, wrong in faults.items()}
         self.said = None  # (what, parameter): a line of a relations file, wrong of faulty loads
+        self.rounds = 1e-4  # how far the true twin may be off
 
 
 def leaves(g, tensors):
     """The tensors as leaves of the graph, by name; integers and `running_` are buffers."""
-    kinds = {torch.float32: dsl.f32, torch.int8: dsl.i8, torch.bfloat16: dsl.bf16}
+    kinds = {
+        torch.float32: dsl.f32,
+        torch.int8: dsl.i8,
+        torch.bfloat16: dsl.bf16,
+        torch.float16: dsl.f16,
+    }
     out = {}
     for name, t in tensors.items():
         held = t.dtype == torch.int8 or name.startswith("running")
@@ -323,6 +329,36 @@ def outlier(d):
     return case
 
 
+def few_digits(d):
+    """A weight in few digits, rounded once or at each step, its number in these digits or not.
+    Where the number or the scale is another the elements are off by little, and all alike."""
+    n, m, dtype = d.size(24, 32), d.size(24, 40), d.size(torch.bfloat16, torch.float16)
+    unit, number = torch.finfo(dtype).eps / 2, d.size(0.37, 0.125, 1.7, 96**-0.5)
+    p = {"weight": d.normal(n, m).to(dtype), "scale": d.positive(m).to(dtype)}
+    exact = p["weight"].double() * p["scale"].double()
+    once = (exact * number).to(dtype)
+    factor = d.size(number, torch.tensor(number, dtype=dtype))
+    w = d.size(once, p["weight"] * p["scale"] * factor)
+    off = 1 + d.size(-3, -1.5, 1.5, 3) * unit
+    one = torch.zeros(n * m, dtype=torch.bool)
+    one[int(exact.abs().argmax())] = True
+    outside = w.double() * (1 + 24 * unit * one.reshape(n, m))
+
+    def run(g, t):
+        return g.x(5, m).linear((t["weight"].to(dsl.f32) * t["scale"].to(dsl.f32)) * number)
+
+    case = Case(
+        p,
+        run,
+        {"w": w},
+        lambda g, t: g.x(5, m).linear(t["w"].to(dsl.f32)),
+        other_number={"w": (exact * number * off).to(dtype)},
+        one_element={"w": outside.to(dtype)},
+    )
+    case.said, case.rounds = ("mul(mul(weight, scale), %r)" % number, "w"), 4 * unit
+    return case
+
+
 def rotary(d):
     n, half = d.size(6, 8), d.size(2, 3, 4)
     angle = torch.arange(5.0)[:, None] * 0.3 ** torch.arange(float(half))
@@ -375,6 +411,7 @@ KINDS = [
     qkv,
     rotary,
     outlier,
+    few_digits,
 ]
 
 
@@ -393,7 +430,7 @@ def tell(case):
     """That the true twin agrees on the captured values, and a faulty one does not."""
     want = output(case.run, case.trained)
     at = output(case.folded, case.loaded)
-    assert (want - at).abs().max() <= 1e-4 * want.abs().max()
+    assert (want - at).abs().max() <= case.rounds * want.abs().max()
     for name, tensors in case.faults.items():
         off = (want - output(case.folded, tensors)).abs().max() / want.abs().max()
         assert off > 1e-5, "%s: %g" % (name, off)
