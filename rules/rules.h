@@ -295,6 +295,7 @@ typedef struct rule {
   const char *const *relative_to; /* operators whose declared definition the evidence rests on */
   rule_status claimed;            /* (evidence ...): a claim, or this run's finding */
   rule_scope scope;
+  unsigned rests_on;       /* RULE_RESTS_*: of a proof that this run found; no file says it */
   const char *float_class; /* "exact", "rounding", "unsafe", or NULL */
   bool reads_literals; /* `(literals read)`: it speaks of the numbers that its float literals stand
                         * for (0.28867513459481287 for 1/sqrt(12), a mask's -3.4028234663852886e+38
@@ -358,7 +359,15 @@ typedef struct rule_verdict {
   char reason[256];     /* UNKNOWN: the limit or construct; REFUTED: the counterexample in a line */
 } rule_verdict;
 
-enum { RULE_METHOD_TEXT = 192 };
+/* What a proof may rest on, in words. */
+typedef struct rule_rest {
+  unsigned bits; /* RULE_RESTS_* */
+  const char *text;
+} rule_rest;
+enum { RULE_N_RESTS = 6 };
+extern const rule_rest rule_rests[RULE_N_RESTS];
+
+enum { RULE_METHOD_TEXT = 256 }; /* all of them, and a kernel's name */
 /* How a rule was shown, and on what assumptions, in the words of reports: "generic element,
  * literals read". Returns: `text`. */
 const char *rule_verdict_method(const rule_verdict *v, char text[RULE_METHOD_TEXT]);
@@ -376,6 +385,8 @@ ISO_MUST_USE iso_code rule_set_add(rule_set *s, const rule *r, size_t *index, bo
                                    iso_error *err);
 /* Change the evidence of rule `i`. */
 void rule_set_evidence(rule_set *s, size_t i, rule_status status, rule_scope scope);
+/* What the proof of rule `i` rests on, RULE_RESTS_*. */
+void rule_set_rests_on(rule_set *s, size_t i, unsigned rests_on);
 
 /* `r` in canonical form: variables in the order of their first occurrence, conditions sorted,
  * declarations in one order, no evidence; names of variables and sizes stay as they are. Two

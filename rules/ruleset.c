@@ -284,6 +284,10 @@ void rule_set_evidence(rule_set *s, size_t i, rule_status status, rule_scope sco
   s->at[i]->r->scope = scope;
 }
 
+void rule_set_rests_on(rule_set *s, size_t i, unsigned rests_on) {
+  s->at[i]->r->rests_on = rests_on;
+}
+
 /* ---- files ---- */
 
 enum { MAX_FILE = 1 << 28 }; /* bytes */

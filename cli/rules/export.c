@@ -73,12 +73,14 @@ static json_t *rule_json(const rule *r) {
     ok = json_array_append_new(relative, json_string(r->relative_to[i])) == 0;
   json_t *o =
       !ok ? NULL
-          : json_pack("{s:s, s:O, s:O, s:o, s:o, s:o, s:{s:s?, s:s?, s:O}, s:s?, s:s?}", "name",
-                      r->name, "variables", vars, "attributes", attrs, "lhs", term_json(r->lhs),
-                      "rhs", term_json(r->rhs), "where", terms_json(r->where, r->n_where),
-                      "evidence", "status", r->claimed ? rule_status_name(r->claimed) : NULL,
-                      "scope", r->scope ? rule_scope_name(r->scope) : NULL, "relative_to", relative,
-                      "float", r->float_class, "literals", r->reads_literals ? "read" : NULL);
+          : json_pack("{s:s, s:O, s:O, s:o, s:o, s:o, s:{s:s?, s:s?, s:o, s:O}, s:s?, s:s?}",
+                      "name", r->name, "variables", vars, "attributes", attrs, "lhs",
+                      term_json(r->lhs), "rhs", term_json(r->rhs), "where",
+                      terms_json(r->where, r->n_where), "evidence", "status",
+                      r->claimed ? rule_status_name(r->claimed) : NULL, "scope",
+                      r->scope ? rule_scope_name(r->scope) : NULL, "rests_on",
+                      rules_rests_json(r->rests_on), "relative_to", relative, "float",
+                      r->float_class, "literals", r->reads_literals ? "read" : NULL);
   json_decref(vars);
   json_decref(attrs);
   json_decref(relative);
@@ -147,6 +149,15 @@ static const char *not_python(const rule *r) {
   return why;
 }
 
+/* NULL, or why a tool that rewrites graphs cannot know where the rule holds. */
+static const char *not_everywhere(const rule *r) {
+  if (r->rests_on & RULE_RESTS_ON_NUMBERS)
+    return "it holds where all parts are numbers, which no graph tells";
+  if (r->rests_on & RULE_RESTS_ON_WHOLE)
+    return "it holds of integers that do not wrap, which no graph tells";
+  return NULL;
+}
+
 /* ---- Python ---- */
 
 static void comment(FILE *f, const char *text, const char *mark) {
@@ -161,6 +172,12 @@ void rules_comment_rule(FILE *f, const rule *r, const char *mark) {
   char *text = rule_print(r);
   if (text != NULL) comment(f, text, mark);
   free(text);
+  rules_comment_rests(f, r, mark);
+}
+
+void rules_comment_rests(FILE *f, const rule *r, const char *mark) {
+  for (size_t i = 0; i < RULE_N_RESTS; i++)
+    if (r->rests_on & rule_rests[i].bits) fprintf(f, "%sproved: %s\n", mark, rule_rests[i].text);
 }
 
 void rules_comment_refused(FILE *f, const rule_set *set, const char *const *reason,
@@ -249,9 +266,10 @@ static iso_code write_said(FILE *f, const rule_set *set, size_t target, bool unc
   const char **reason = calloc(n + 1, sizeof *reason);
   bool ok = reason != NULL;
   for (size_t i = 0; i < n && ok; i++) {
-    reason[i] = targets[target].refuse(rule_set_at(set, i));
-    if (reason[i] != NULL)
-      ok = json_object_set_new(refused, rule_set_at(set, i)->name, json_string(reason[i])) == 0;
+    const rule *r = rule_set_at(set, i);
+    reason[i] = targets[target].mark != NULL ? not_everywhere(r) : NULL;
+    if (reason[i] == NULL) reason[i] = targets[target].refuse(r);
+    if (reason[i] != NULL) ok = json_object_set_new(refused, r->name, json_string(reason[i])) == 0;
   }
   write_rules *const write =
       unchecked && targets[target].mark == NULL ? export_json_unchecked : targets[target].write;

@@ -3,9 +3,11 @@
 #define CLI_RULES_EXPORT_H
 
 #include "cli/rules/library.h"
+#include "cli/rules/report.h"
 
 void rules_comment_rule(FILE *f, const rule *r,
                         const char *mark); /* the rule's text after `mark` */
+void rules_comment_rests(FILE *f, const rule *r, const char *mark); /* what its proof rests on */
 void rules_comment_refused(FILE *f, const rule_set *set, const char *const *reason,
                            const char *mark);
 

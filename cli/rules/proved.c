@@ -6,17 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/rules/report.h"
+
 static rule_scope scope_named(const char *name) {
   int s = RULE_THESE_SHAPES;
   while (s <= RULE_ALL_SHAPES && !(name && strcmp(name, rule_scope_name((rule_scope)s)) == 0)) s++;
   return s <= RULE_ALL_SHAPES ? (rule_scope)s : RULE_SCOPE_NONE;
 }
 
-static iso_code keep(rule_set *kept, const rule *r, const char *scope, iso_error *err) {
+/* `found`: what a worker says of it. */
+static iso_code keep(rule_set *kept, const rule *r, const json_t *found, iso_error *err) {
   size_t at;
+  const char *scope = json_string_value(json_object_get(found, "scope"));
   iso_code c = rule_set_add(kept, r, &at, NULL, err);
-  if (!c) rule_set_evidence(kept, at, RULE_PROVED, scope_named(scope));
-  return c;
+  if (c) return c;
+  rule_set_evidence(kept, at, RULE_PROVED, scope_named(scope));
+  rule_set_rests_on(kept, at, rules_rests_read(json_object_get(found, "rests_on")));
+  return ISO_OK;
 }
 
 static iso_code refuse(json_t *refused, const rule *r, const char *status, const char *reason,
@@ -46,8 +52,7 @@ iso_code rules_proved(const rule_set *set, size_t workers, double limit_s, const
   for (size_t i = 0; i < n && !c; i++) {
     const json_t *e = json_array_get(entries, i);
     const char *status = json_string_value(json_object_get(e, "status"));
-    if (status && strcmp(status, "proved") == 0)
-      c = keep(*kept, job[i].r, json_string_value(json_object_get(e, "scope")), err);
+    if (status && strcmp(status, "proved") == 0) c = keep(*kept, job[i].r, e, err);
     else
       c = refuse(*refused, job[i].r, status ? status : "unknown",
                  json_string_value(json_object_get(e, "reason")), err);

@@ -74,16 +74,36 @@ static json_t *counterexample_json(const rule *r, const val_counterexample *w,
   return o;
 }
 
+json_t *rules_rests_json(unsigned rests_on) {
+  json_t *a = json_array();
+  for (size_t i = 0; i < RULE_N_RESTS; i++)
+    if (rests_on & rule_rests[i].bits) json_array_append_new(a, json_string(rule_rests[i].text));
+  return a;
+}
+
+unsigned rules_rests_read(const json_t *words) {
+  unsigned bits = 0;
+  size_t i;
+  json_t *w;
+  json_array_foreach(words, i, w) {
+    for (size_t k = 0; k < RULE_N_RESTS; k++)
+      if (strcmp(json_string_value(w), rule_rests[k].text) == 0) bits |= rule_rests[k].bits;
+  }
+  return bits;
+}
+
 typedef struct said { /* of a rule; texts may be NULL or empty */
   rule_status status;
+  unsigned rests_on;
   const char *scope, *method, *float_class, *reason;
 } said;
 
 static json_t *entry(const char *file, const rule *r, said s, json_t *counterexample) {
-  return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", r->name, "file", file,
+  return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "name", r->name, "file", file,
                    "status", rule_status_name(s.status), "scope", text_or_null(s.scope), "method",
-                   text_or_null(s.method), "float", text_or_null(s.float_class), "counterexample",
-                   counterexample, "reason", text_or_null(s.reason));
+                   text_or_null(s.method), "rests_on", rules_rests_json(s.rests_on), "float",
+                   text_or_null(s.float_class), "counterexample", counterexample, "reason",
+                   text_or_null(s.reason));
 }
 
 json_t *rules_finding_json(const char *file, const rule *r, const val_finding *f,
@@ -91,8 +111,12 @@ json_t *rules_finding_json(const char *file, const rule *r, const val_finding *f
   const rule_verdict *v = &f->verdict;
   const bool holds = v->status == RULE_PROVED || v->status == RULE_TESTED;
   char how[RULE_METHOD_TEXT];
-  const said s = {v->status, holds ? rule_scope_name(v->scope) : NULL, rule_verdict_method(v, how),
-                  f->float_class, v->reason};
+  const said s = {v->status,
+                  holds ? v->rests_on : 0,
+                  holds ? rule_scope_name(v->scope) : NULL,
+                  rule_verdict_method(v, how),
+                  f->float_class,
+                  v->reason};
   json_t *o = entry(file, r, s, counterexample_json(r, &f->counterexample, schemas));
   if (o == NULL) return NULL;
   json_object_set_new(o, "samples", json_integer(v->n_samples));

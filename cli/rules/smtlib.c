@@ -11,7 +11,8 @@ static const char head[] =
     "; uninterpreted functions: z3 -smt2 FILE, or cvc5 --incremental FILE. For each case it prints "
     "the rule's name, then unsat (its sides do not\n"
     "; differ) and sat (what was assumed has a model); of a case that no sizes meet, unsat "
-    "alone.\n";
+    "alone. Equality is over the real numbers: a rule\n"
+    "; that says so holds only where all parts of its sides are numbers.\n";
 
 /* A name as a string of SMT-LIB: quotes are doubled. */
 static void echo(FILE *f, const char *name, size_t k, size_t n) {
@@ -29,6 +30,8 @@ static iso_code one(FILE *f, const rule *r, rule_schemas *schemas, const val_opt
   val_options whole = *o;
   whole.whole = true; /* as `rules check` says of each that it is about */
   iso_code c = val_write_obligations(r, schemas, &whole, false, &k, err);
+  if (k.n > 0 && !c) fputc('\n', f);
+  if (k.n > 0 && !c) rules_comment_rests(f, r, "; ");
   for (size_t i = 0; i < k.n && !c; i++) {
     fputs("\n(reset)\n(set-logic ALL)\n", f);
     echo(f, r->name, i, k.n);

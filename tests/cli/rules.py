@@ -55,7 +55,7 @@ def check(text, *args):
     expect(len(entries) == len(names), "%d entries for %d rules", len(entries), len(names))
     for e in entries:
         expect(e["status"] in STATUS, "status %s", e["status"])
-        for key in ("scope", "method", "float", "counterexample", "reason"):
+        for key in ("scope", "method", "rests_on", "float", "counterexample", "reason"):
             expect(key in e, "no %s", key)
         if e["status"] in ("proved", "tested"):
             expect(
@@ -421,7 +421,8 @@ def proved_where_parts_are_numbers():
     ]
     for e, (name, _, _, said) in zip(check("".join(rule % c[:3] for c in cases))[0], cases):
         expect(e["status"] == "proved", "%s is %s", name, e["status"])
-        expect(("where all parts are numbers" in e["method"]) == said, "%s: %s", name, e["method"])
+        expect(("where all parts are numbers" in e["rests_on"]) == said, "%s: %s", name, e)
+        expect(all(w in e["method"] for w in e["rests_on"]), "%s", e)
 
 
 def tested_where_parts_are_numbers():
@@ -439,7 +440,8 @@ def tested_where_parts_are_numbers():
     ]
     for e, (name, _, _, said) in zip(check("".join(rule % c[:3] for c in cases))[0], cases):
         expect(e["status"] in ("tested", "proved"), "%s is %s", name, e["status"])
-        expect(("where all parts are numbers" in e["method"]) == said, "%s: %s", name, e["method"])
+        expect(("where all parts are numbers" in e["rests_on"]) == said, "%s: %s", name, e)
+        expect(all(w in e["method"] for w in e["rests_on"]), "%s", e)
 
 
 def samples_of_proved_rules():
