@@ -19,28 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/check_int.h"
+#include "check/redrawn_int.h"
 #include "rules/operators.h"
-#include "egraph/base/rng.h"
-
-typedef enum how {
-  CAPTURED,
-  ZEROS,
-  ZERO_ROW,
-  TIES,
-  HALVES,
-  NORMAL,
-  POSITIVE,
-  NEGATIVE,
-  ANY,
-  AT_EDGES,
-  LARGE
-} how; /* ANY: each leaf as one of those before */
-
-typedef struct kind {
-  how input, parameter;
-  double scale; /* of parameters */
-} kind;
 
 /* On which values are compared, too. */
 static const kind plain[] = {{NORMAL, NORMAL, 1}, {HALVES, CAPTURED, 1}};
@@ -48,7 +28,7 @@ enum { N_PLAIN = sizeof plain / sizeof *plain, FEW = 1 << 12, MORE_DRAWS = 8 * N
 /* Where the graphs compare, clamp or fill (edges.c). */
 static const kind at_edges = {AT_EDGES, AT_EDGES, 1};
 enum { EDGE_DRAWS = 64, FEW_EDGE_DRAWS = 8, SOME = 1 << 17 };
-enum { MANY = 1 << 24, SMALL = 1 << 16 }; /* elements of a model, and of a leaf */
+enum { MANY = 1 << 24 }; /* elements of a model */
 
 /* The first ones show calls that are undefined without any guard; further ones, calls that
  * parameters can make undefined. */
@@ -91,24 +71,6 @@ static const double ordinary = 1e30;   /* beyond are masks, and what stands for 
 static const double rounding =
     0x1p-40; /* what a number cancelled to by chance, it does not with this much noise before it */
 
-typedef struct look {
-  chk_elements elements;
-  double *value; /* by class of elements: what is drawn */
-  bool *is_drawn;
-  bool *need;    /* by term */
-  bool *excused; /* by output: a difference of it that rounding explains is listed */
-  chk_edges *edges;
-  size_t number;          /* of the draw */
-  bool few;               /* only small leaves are drawn */
-  bool ties;              /* an operator leaves an order open: integers may differ */
-  bool overflow, outside; /* outside: of a domain */
-  chk_poles poles;
-  bool at_poles; /* inputs are drawn there, draw `pole` */
-  size_t pole;
-  bool large;     /* inputs are so large that products overflow */
-  iso_rng *shake; /* NULL, or each operator's rounding is disturbed */
-} look;
-
 /* ---- when ---- */
 
 static bool captures_guard(const chk_state *k) {
@@ -128,120 +90,6 @@ static bool has_float_input(chk_state *k) {
       return true;
   }
   return false;
-}
-
-/* ---- other values ---- */
-
-static void spread(const rule_tensor *t, double *mean, double *deviation) {
-  double sum = 0, squares = 0;
-  for (int64_t i = 0; i < t->numel; i++) sum += rule_tensor_get(t, i);
-  *mean = t->numel ? sum / (double)t->numel : 0;
-  for (int64_t i = 0; i < t->numel; i++)
-    squares += (rule_tensor_get(t, i) - *mean) * (rule_tensor_get(t, i) - *mean);
-  *deviation = t->numel ? sqrt(squares / (double)t->numel) : 0;
-  if (!isfinite(*mean)) *mean = 0;
-  if (!(*deviation > 1e-6 * fabs(*mean)) || !isfinite(*deviation))
-    *deviation = fmax(0.1, 0.5 * fabs(*mean));
-}
-
-static double draw_float(how m, double mean, double deviation, bool first_row, iso_rng *rng) {
-  const double z = mean + deviation * iso_rng_normal(rng);
-  switch (m) {
-  case ZEROS: return 0;
-  case ZERO_ROW: return first_row ? 0 : z;
-  case TIES: return (double)iso_rng_below(rng, 5) - 2;
-  case HALVES: return 0.5 * ((double)iso_rng_below(rng, 13) - 6);
-  case POSITIVE: return fabs(z) + 0.05 * deviation;
-  case NEGATIVE: return -fabs(z) - 0.05 * deviation;
-  default: return z;
-  }
-}
-
-/* Rows at one pole, at several, and of any numbers; the first draws are one number everywhere. */
-typedef struct row_at {
-  uint64_t how;
-  size_t which;
-} row_at;
-
-static double draw_pole(const look *x, row_at *row, bool new_row, double other, iso_rng *rng) {
-  enum { ONE, SEVERAL, OTHER, N_HOW };
-  const chk_poles *p = &x->poles;
-  if (x->pole < p->n) return p->value[x->pole];
-  if (new_row) *row = (row_at){iso_rng_below(rng, N_HOW), iso_rng_below(rng, p->n)};
-  if (row->how == SEVERAL) row->which = iso_rng_below(rng, p->n);
-  return row->how == OTHER ? other : p->value[row->which];
-}
-
-/* Where an operator tells whether a number has overflowed: of one size everywhere, then some. */
-static double draw_large(size_t number, double captured, iso_rng *rng) {
-  static const double size[] = {1.7e308, -1.7e308, 1e155, -1e155, 900, -900, 1e100, -1e100};
-  enum { SIZES = sizeof size / sizeof *size };
-  if (number < SIZES) return size[number];
-  return iso_rng_below(rng, 3) ? captured : size[iso_rng_below(rng, SIZES)];
-}
-
-/* Draw a leaf's elements that no other leaf has yet; integers are some that were captured. */
-static void draw_elements(chk_state *k, look *x, uint32_t leaf, const kind *as, iso_rng *rng) {
-  const rule_tensor *v = chk_captured(k, leaf, k->here.set);
-  const bool input = k->term[leaf].node->kind == CAP_INPUT, real = rule_dtype_is_float(v->dtype);
-  const int64_t row =
-      v->shape.rank && v->shape.dim[v->shape.rank - 1] > 0 ? v->shape.dim[v->shape.rank - 1] : 1;
-  double mean = 0, deviation = 0;
-  how m = input ? as->input : as->parameter;
-  if (m == ANY) m = (how)iso_rng_below(rng, ANY);
-  const bool edges = m == AT_EDGES && (input || v->numel <= SMALL) &&
-                     chk_has_edges(k, x->edges, leaf) && iso_rng_below(rng, 8) > 0;
-  if (m == AT_EDGES) m = input ? NORMAL : CAPTURED;
-  if (real) spread(v, &mean, &deviation);
-  row_at where = {0};
-  iso_rng same = iso_rng_new(UINT64_C(0x706f6c65), x->pole);
-  /* At poles every other draw gives all inputs the same numbers: x - y is one, too. */
-  iso_rng *poles = x->pole % 2 ? &same : rng;
-  for (int64_t i = 0; i < v->numel; i++) {
-    const int64_t at = chk_element(&x->elements, leaf, i);
-    if (at < 0) return; /* it stays as it was captured */
-    if (x->is_drawn[at]) continue;
-    x->is_drawn[at] = true;
-    if (x->at_poles && input) {
-      const double other =
-          real ? iso_rng_normal(poles)
-               : rule_tensor_get(v, (int64_t)iso_rng_below(poles, (uint64_t)v->numel));
-      x->value[at] = draw_pole(x, &where, i % row == 0, other, poles);
-      if (!real) x->value[at] = floor(x->value[at]);
-    } else if (edges && iso_rng_below(rng, 16) > 0)
-      x->value[at] = chk_draw_edge(k, x->edges, leaf, x->number, i, rng);
-    else if (!real)
-      x->value[at] = rule_tensor_get(v, (int64_t)iso_rng_below(rng, (uint64_t)v->numel));
-    else if (m == CAPTURED) x->value[at] = rule_tensor_get(v, i);
-    else if (m == LARGE) x->value[at] = draw_large(x->number, rule_tensor_get(v, i), rng);
-    else x->value[at] = (input ? 1 : as->scale) * draw_float(m, mean, deviation, i < row, rng);
-  }
-}
-
-/* The drawn values as tensors in k->here.drawn, each times 1 + noise. */
-static iso_code put_drawn(chk_state *k, look *x, size_t number, double noise, iso_rng *rng) {
-  iso_code c = ISO_OK;
-  for (size_t i = 0; i < x->elements.n; i++)
-    x->value[i] *= 1 + noise * (2 * iso_rng_uniform(rng) - 1);
-  for (size_t at = 0; at < 2 * k->n_terms && !c; at++) { /* what has a domain first, then all */
-    const uint32_t leaf = (uint32_t)(at % k->n_terms);
-    if (!chk_leaf_is_free(k, leaf) || (at < k->n_terms && !chk_has_domain(k, leaf))) continue;
-    const rule_tensor *v = chk_captured(k, leaf, k->here.set);
-    if (rule_dtype_is_complex(v->dtype) || !chk_has_elements(&x->elements, leaf)) continue;
-    rule_tensor_unref(k->here.drawn[leaf]);
-    k->here.drawn[leaf] = NULL;
-    const bool real = rule_dtype_is_float(v->dtype);
-    c = rule_tensor_new(real ? RULE_F64 : v->dtype, &v->shape, &k->here.drawn[leaf], k->err);
-    for (int64_t i = 0; i < v->numel && !c; i++) {
-      const double y = x->value[chk_element(&x->elements, leaf, i)];
-      rule_tensor_set(k->here.drawn[leaf], i, real ? y : nearbyint(y));
-    }
-    if (!c && chk_has_domain(k, leaf))
-      x->outside |= !chk_fit_drawn(k, leaf, number, k->here.drawn[leaf]);
-    for (int64_t i = 0; i < v->numel && !c && chk_has_domain(k, leaf); i++)
-      x->value[chk_element(&x->elements, leaf, i)] = rule_tensor_get(k->here.drawn[leaf], i);
-  }
-  return c;
 }
 
 /* ---- running ---- */
@@ -336,7 +184,7 @@ static iso_code confirm(chk_state *k, look *x, size_t number, size_t o, iso_rng 
   iso_code c = ISO_OK;
   *sure = true;
   for (int n = 0; n < N_SHAKEN && !c && *sure; n++) {
-    c = put_drawn(k, x, number, rounding, rng);
+    c = chk_put_drawn(k, x, number, rounding, rng);
     if (!c) c = run(k, x, sure);
     const rule_tensor *now = *sure && !c ? output(k, k->cert.output[o].a) : NULL;
     *sure = now && now->numel == before->numel;
@@ -360,8 +208,8 @@ static iso_code draw(chk_state *k, look *x, const kind *as, size_t number, iso_r
   for (uint32_t leaf = 0; leaf < k->n_terms; leaf++)
     if (chk_leaf_is_free(k, leaf) &&
         !rule_dtype_is_complex(chk_captured(k, leaf, k->here.set)->dtype))
-      draw_elements(k, x, leaf, as, rng);
-  iso_code c = put_drawn(k, x, number, 0, rng);
+      chk_draw_elements(k, x, leaf, as, rng);
+  iso_code c = chk_put_drawn(k, x, number, 0, rng);
   return c || x->outside ? c : run(k, x, done);
 }
 
@@ -411,7 +259,7 @@ static iso_code try_undefined(chk_state *k, look *x, size_t number) {
   iso_code c = draw(k, x, &kinds[number], number, &rng, &done);
   const size_t o = !c && done ? parted(k, 0) : k->cert.n_outputs;
   for (int n = 0; n < N_SHAKEN && !c && done && o < k->cert.n_outputs; n++) {
-    c = put_drawn(k, x, number, rounding, &rng);
+    c = chk_put_drawn(k, x, number, rounding, &rng);
     if (!c) c = run(k, x, &done);
     done = done && parted(k, o) == o;
   }
@@ -561,11 +409,11 @@ iso_code chk_redrawn(chk_state *k) {
   if (!k->oracle || sets == 0) return ISO_OK;
   k->here.set = sets - 1; /* the one whose constants are at hand */
   const double elements = count_free(k);
-  const bool all = captures_guard(k) || (elements < SMALL && chk_may_be_undefined(k));
+  const bool all = captures_guard(k) || (elements < CHK_SMALL && chk_may_be_undefined(k));
   const size_t n = all ? N_KINDS : has_float_input(k) ? N_UNGUARDED : 0;
   look x = {.few = n == 0 && elements > MANY, .ties = any_ties(k)};
   const size_t n_plain = x.few ? 1 : elements < FEW ? MORE_DRAWS : N_PLAIN;
-  iso_code c = chk_elements_new(k, x.few ? SMALL : INT64_MAX, &x.elements);
+  iso_code c = chk_elements_new(k, x.few ? CHK_SMALL : INT64_MAX, &x.elements);
   if (!c && x.elements.n >= UINT32_MAX) {
     k->here.set = 0;
     c = chk_assume(k, RULE_ASSUMES_LEAF,

@@ -43,6 +43,9 @@ typedef enum ag_fit {
   AG_TOGETHER, /* elements are off together, as rounding before the last step makes them */
   AG_CLEAN     /* no element is off */
 } ag_fit;
+/* Whether elements are apart by no more than `reach` times how far noise moves them. Each is held
+ * by its own size, since a large one excuses no other. */
+bool ag_agree(const rule_tensor *a, const rule_tensor *b, const double *spread, double reach);
 /* Compares a table, stored with `digits` binary digits, with the computed one. `spread`: how far
  * noise moves each element. */
 iso_code ag_compare(chk_state *k, const rule_tensor *stored, const rule_tensor *made,

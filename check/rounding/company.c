@@ -60,9 +60,7 @@ static ag_fit fit_of(const marks *m, const rule_shape *shape, int64_t numel) {
   return fit;
 }
 
-/* Each element is held by its own size, since a large one excuses no other. */
-static bool within(const rule_tensor *a, const rule_tensor *b, const double *spread) {
-  enum { REACH = 3 }; /* half of it: a few draws seldom move as far as rounding may */
+bool ag_agree(const rule_tensor *a, const rule_tensor *b, const double *spread, double reach) {
   double most = 0;
   for (int64_t i = 0; i < a->numel; i++)
     if (fabs(rule_tensor_get(a, i)) < 1e30) most = fmax(most, fabs(rule_tensor_get(a, i)));
@@ -72,7 +70,7 @@ static bool within(const rule_tensor *a, const rule_tensor *b, const double *spr
     if (x == y) continue;
     if (!isfinite(spread[i]) || !isfinite(size))
       return false; /* what moves without bound explains nothing */
-    if (!(fabs(x - y) <= REACH * spread[i] / 2 + 1e-14 * size)) return false;
+    if (!(fabs(x - y) <= reach * spread[i] + 1e-14 * size)) return false;
   }
   return true;
 }
@@ -86,10 +84,11 @@ static bool is_one_number(const rule_tensor *t) {
 
 iso_code ag_compare(chk_state *k, const rule_tensor *stored, const rule_tensor *made,
                     const double *spread, int digits, ag_fit *fit) {
+  static const double reach = 1.5; /* a few draws seldom move as far as rounding may */
   const size_t n = (size_t)stored->numel;
   *fit = AG_APART;
   if (stored->numel != made->numel) return ISO_OK;
-  const bool near = within(stored, made, spread);
+  const bool near = ag_agree(stored, made, spread, reach);
   *fit = near ? AG_CLEAN : AG_APART;
   if (is_one_number(stored) && is_one_number(made)) return ISO_OK;
   marks m = {.off = calloc(n + 1, 1), .far = calloc(n + 1, 1), .may = calloc(n + 1, 1)};

@@ -12,22 +12,6 @@
 #include "check/rounding/again.h"
 #include "check/value_int.h"
 
-/* In float64. Each element is held by its own size, since a large one excuses no other. */
-static bool agree(const rule_tensor *a, const rule_tensor *b, const double *spread) {
-  double most = 0;
-  for (int64_t i = 0; i < a->numel; i++)
-    if (fabs(rule_tensor_get(a, i)) < 1e30) most = fmax(most, fabs(rule_tensor_get(a, i)));
-  for (int64_t i = 0; i < a->numel; i++) {
-    const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
-    const double size = fmax(fmax(fabs(x), fabs(y)), fmin(most, 1));
-    if (x == y) continue;
-    if (!isfinite(spread[i]) || !isfinite(size))
-      return false; /* what moves without bound explains nothing */
-    if (!(fabs(x - y) <= 0x1p-24 * spread[i] + 1e-14 * size)) return false;
-  }
-  return true;
-}
-
 /* A captured call, and the same one with literals of more digits, which a narrow dtype makes those
  * of. */
 static bool rounded_literals(const rule_term *a, const rule_term *b, size_t *n) {
@@ -122,7 +106,7 @@ static iso_code look_at(chk_state *k, two *x) {
 static iso_code same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   two x = {.id = {a, b}, .step = step};
   iso_code c = look_at(k, &x);
-  if (!c && !chk_settled(k)) x.seen[AG_CLEAN] = agree(x.v[0], x.v[1], x.spread);
+  if (!c && !chk_settled(k)) x.seen[AG_CLEAN] = ag_agree(x.v[0], x.v[1], x.spread, 0x1p-24);
   for (int side = 0; side < 2 && !c; side++) c = try_ways(k, &x, side);
   const bool same = x.seen[AG_CLEAN] || (x.seen[AG_TOGETHER] && !x.seen[AG_ALONE]);
   if (!c && !chk_settled(k) && same) c = chk_zeros_joined(k, a, x.v[0], x.v[1]);
