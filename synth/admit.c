@@ -34,7 +34,10 @@ static iso_code refuse(state *s, const synth_graph *g, const synth_node *n, iso_
   if (n->kind != SYNTH_OP || rule_is_getitem(n->call->u.s)) return ISO_OK;
   if (rule_writes(s->schemas, n->call, n->n_outputs))
     return iso_fail(err, ISO_UNSUPPORTED,
-                    "%s: node \"%s\": %s writes to an argument; captures hold functions only",
+                    rule_schemas_find(s->schemas, n->op) || !rule_is_aten(n->op)
+                        ? "%s: node \"%s\": %s writes to an argument; captures hold functions only"
+                        : "%s: node \"%s\": PyTorch has no function %s: there is no such overload, "
+                          "or it writes to an argument",
                     g->path, n->id, n->op);
   if (rule_draws(s->schemas, n->call))
     return iso_fail(

@@ -246,3 +246,11 @@ def malformed_case(damage, command):
 for _name, _damage in MALFORMED.items():
     case("malformed (show): " + _name, "show", True)(malformed_case(_damage, "show"))
     case("malformed: " + _name, "compare")(malformed_case(_damage, "compare"))
+
+
+@case("an overload that PyTorch does not have", "compare")
+def _():
+    with tempfile.TemporaryDirectory() as tmp:
+        bad = copy("gpt2-2l/vllm", os.path.join(tmp, "bad"))
+        change_node(lambda n: n["op"] == "aten::tanh", put("op", "aten::tanh.dim"))(bad)
+        fails("compare", model("gpt2-2l/hf-sdpa"), bad, mentions="no such overload")
