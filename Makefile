@@ -69,7 +69,7 @@ endif
 endif
 
 PYTHON_TORCH ?= $(firstword $(wildcard .venv/bin/python3) python3)
-.PHONY: lint-campaign attack certified branches mutants-text rule-figures certificates bench bench-egraph bench-joins bench-compare bench-ranks bench-roles bench-real campaign mutation install seeds load growth size-bugs size-certificates scope-sizes bugs
+.PHONY: lint-campaign attack certified branches mutants-text rule-figures certificates bench bench-egraph bench-joins bench-compare bench-ranks bench-roles bench-real bench-static campaign mutation install seeds load growth size-bugs size-certificates scope-sizes bugs
 .PHONY: uninstall wheel deb
 .PHONY: all help check check-build test test-all pairs hlo refine inputs masks absorbed asan ubsan tsan valgrind deps headers fuzz format format-check schemas manuals globals clean FORCE
 .SECONDARY:
@@ -111,6 +111,7 @@ help:
 	@echo '           and bench-egraph [BENCH_DATA=DIR] [BENCH_PEER=COMMAND] [REPEAT=3] [WORKLOADS="ac-8 ..."], bench-joins'
 	@echo 'bench-before OLD=DIR  beside an older tree that is built there, in turns: the engine, comparisons, rules check: [ROUNDS=5]'
 	@echo 'bench-real GPT-2 and Qwen2-0.5B in full size, made with random weights: seconds and memory (10 GB on disk), a Python with torch'
+	@echo 'bench-static  models that are not run, from 8B to 405B: seconds and memory; PYTHON_VLLM=, a Python with vLLM [STATIC=DIR]'
 	@echo 'campaign   a million random traces of the e-graph'
 	@echo 'mutation   captures broken and rewritten at one place: [CAPTURES=DIR] [BREAKING=24] [PRESERVING=12] [SEED=1] [FAULTS=2], a Python with torch'
 	@echo 'mutants-text   one token of a definition wrong at a time, against the differential test: [SITES=120] [SEED=1] [FILE=reduce|sampling|localise]'
@@ -515,6 +516,9 @@ campaign: $(B)/tests/prop/test_saturate $(B)/tests/prop/test_sat_runs
 	$(B)/tests/prop/test_sat_runs
 bench-real: all
 	@$(PYTHON_TORCH) tests/bench/real.py --isomer $(B)/isomer
+# STATIC=DIR: captures are kept there, and taken from there.
+bench-static: all
+	@$(or $(PYTHON_VLLM),$(PYTHON_TORCH)) tests/bench/static.py --isomer $(B)/isomer $(if $(STATIC),--folder $(STATIC))
 # What takes longer of lint: tables that torch makes anew, programs on real gloo, costs. A Python with torch.
 lint-campaign: all
 	@$(PYTHON_TORCH) tests/lint/placements.py --truth

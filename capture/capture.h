@@ -170,6 +170,9 @@ typedef struct cap_options {
   const cap_size *size; /* of symbols that are not to be as captured */
   size_t n_sizes;
   bool no_weights; /* parameters need not be there: then their value is NULL */
+  /* Calls that leave the order of their results open are read as ones that sort, where no output
+   * sees the order (orders/). */
+  bool sort_unseen;
 } cap_options;
 /* The same, with options (NULL: none). */
 ISO_MUST_USE iso_code cap_load_with(const char *path, const cap_options *o, rule_schemas *schemas,

@@ -525,14 +525,24 @@ static iso_code load_folder(const char *dir, const cap_options *o, rule_schemas 
   return code;
 }
 
-iso_code cap_load_with(const char *path, const cap_options *o, rule_schemas *schemas,
-                       cap_graph **out, iso_error *err) {
+static iso_code load_file(const char *path, const cap_options *o, rule_schemas *schemas,
+                          cap_graph **out, iso_error *err) {
   cap_bytes *file = NULL;
-  if (!cap_is_archive(path)) return load_folder(path, o, schemas, out, err);
   iso_code code = cap_bytes_open(path, &file, err);
   if (code != ISO_OK) return iso_prefix(err, "%s: ", path);
   code = cap_load_archive(file, path, o, schemas, out, err);
   cap_bytes_unref(file);
+  return code;
+}
+
+iso_code cap_load_with(const char *path, const cap_options *o, rule_schemas *schemas,
+                       cap_graph **out, iso_error *err) {
+  iso_code code = cap_is_archive(path) ? load_file(path, o, schemas, out, err)
+                                       : load_folder(path, o, schemas, out, err);
+  if (code == ISO_OK && o && o->sort_unseen && (code = cap_sort_unseen(*out, err)) != ISO_OK) {
+    cap_free(*out);
+    *out = NULL;
+  }
   return code;
 }
 

@@ -86,6 +86,8 @@
 #define NO_OVERFLOW .no_overflow = true
 #define PRODUCT .product = true
 #define POWER .power = true
+#define REDUCES .reduces = true
+#define CONTRACTS(which) .contracts = RULE_CONTRACTS_##which
 #define NORM .norm = true
 #define NARROW .narrow = true
 #define POLE .pole = true

@@ -188,6 +188,14 @@ typedef struct rule_mask_op {
   uint8_t dim, one; /* arguments: the rows' dimension; a factor that has to be 1; 0: none */
 } rule_mask_op;
 
+/* The dimensions over which products are added up. */
+typedef enum rule_contracts {
+  RULE_CONTRACTS_NOTHING, /* or nothing is known */
+  RULE_CONTRACTS_LAST,    /* the first operand's last one alone becomes another one */
+  RULE_CONTRACTS_MATRICES /* the first's last one with the second's last but one, those in front
+                             broadcast */
+} rule_contracts;
+
 enum { RULE_MOST_SIBLINGS = 4 };
 
 typedef struct rule_operator {
@@ -232,7 +240,9 @@ typedef struct rule_operator {
   bool series : 1;    /* by series, fractions or iterations: few digits are right */
   bool product : 1;   /* a product of matrices */
   bool power : 1;     /* an error of its operand grows as a power */
-  bool norm : 1;      /* normalises rows */
+  bool reduces : 1;   /* the numbers along `dim`, or all, become one, the same in any order */
+  rule_contracts contracts;
+  bool norm : 1;   /* normalises rows */
   bool narrow : 1; /* some steps are float32 inside, for operands of any dtype: few digits are right
                     */
 

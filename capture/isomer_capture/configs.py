@@ -197,7 +197,9 @@ def reduce(config):
         ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"),
         lambda old: min(old, 4),
     )
-    put(("num_experts_per_tok", "moe_top_k", "top_k_experts"), lambda old: min(old, 2))
+    # Three where there are more: 2 is what other sizes are multiples of. Of groups, as below, two.
+    most = 3 if getattr(c, "n_group", None) is None else 2
+    put(("num_experts_per_tok", "moe_top_k", "top_k_experts"), lambda old: min(old, most))
     put(
         ("n_group",), lambda old: min(old, 2)
     )  # of two experts each: some rules look at the best two of a group

@@ -176,7 +176,7 @@ static iso_code holds_of_no_number(void *ctx, const rule *r, bool *yes, iso_erro
  * NULL. Owns: the caller frees `found`, also after an error. */
 static iso_code check_one(options *o, rule_schemas *schemas, val_engine *engine,
                           const chk_report *learned, chk_report *found, iso_error *err) {
-  cap_options from = {.inputs = o->inputs, .n_inputs = o->check.n_inputs};
+  cap_options from = {.inputs = o->inputs, .n_inputs = o->check.n_inputs, .sort_unseen = true};
   cap_graph *graph[2] = {NULL, NULL};
   relations given = {0};
   relations_folded folded = {0};

@@ -100,7 +100,8 @@ iso_code cmp_add_rules(const synth_result *r, rule_set *set, iso_error *err) {
 
 cap_options cmp_inputs_of(const options *o, size_t k) {
   return (cap_options){.inputs = o->inputs,
-                       .n_inputs = k == 0 ? o->n_inputs : 0}; /* other pairs have other lengths */
+                       .n_inputs = k == 0 ? o->n_inputs : 0, /* other pairs have other lengths */
+                       .sort_unseen = true};
 }
 
 /* The agreement on inputs, as assumptions. Owns: free(). */

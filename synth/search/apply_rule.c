@@ -475,6 +475,20 @@ static iso_code join_sides(state *s, size_t known, const places *p, size_t k, bo
   return st_record_application(s, &use, err);
 }
 
+/* Where the other side says its shape at its root, that is the shape of the one that is matched:
+ * half of an odd size is written nowhere else. */
+static bool bind_result(matcher *m, const rule_term *other, eg_node u) {
+  if (other->kind != RULE_OP || !rule_operator_of(other->u.s)->sizes || other->n < 2) return true;
+  const rule_term *list = other->child[1];
+  const rule_shape *shape = &m->s->rec[u.i].shape;
+  if (list->kind != RULE_LIST || !m->s->rec[u.i].tensor || list->n != shape->rank) return true;
+  for (uint32_t d = 0; d < list->n; d++) {
+    const rule_term *n = rule_int(m->names.arena, shape->dim[d]);
+    if (!n || !names_bind(&m->names, list->child[d], n)) return false;
+  }
+  return true;
+}
+
 static void match_from(matcher *m, const rule *r, const st_pattern *p, eg_node u) {
   const goal root = {p, eg_class_of(m->s->g, u), u, NULL};
   m->r = r;
@@ -482,7 +496,8 @@ static void match_from(matcher *m, const rule *r, const st_pattern *p, eg_node u
   m->at = (mark){0};
   names_init(&m->names, m->names.arena);
   for (uint32_t i = 0; i < r->n_vars; i++) m->var[i].i = m->var_as[i].i = EG_NONE;
-  solve_node(m, &root, u);
+  const rule_term *other = p->t == r->lhs ? r->rhs : p->t == r->rhs ? r->lhs : NULL;
+  if (!other || bind_result(m, other, u)) solve_node(m, &root, u);
 }
 
 /* Matches a side of the rule with its root at `u`; or the operand that its root only rearranges,

@@ -416,6 +416,45 @@ def test_last_places():
         expect(got.status == EQUIVALENT, "status %d: %s", got.status, short(got.out))
 
 
+def weighed(experts, chosen, tokens, width, seen):
+    """Every second column of the chosen experts, weighed and added up. One side has each token's
+    experts in a dimension of their own and in no order, the other in order, one behind the other.
+    `seen`: the weights are those of a place in that order."""
+
+    def ends(g, x, v, columns):
+        w = g.param("f", chosen).unsqueeze(0) if seen else v.softmax(1)
+        return columns.mul(w.unsqueeze(2)).sum(1)
+
+    def left(g):
+        x = g.x(tokens, experts)
+        v, i = x.topk(chosen)
+        rows = g.param("w", experts, width).embedding(i.reshape(tokens * chosen))
+        columns = rows.slice(1, 1, width, 2)
+        return ends(g, x, v, columns.reshape(tokens, chosen, width // 2))
+
+    def right(g):
+        x = g.x(tokens, experts)
+        v, i = x.topk(chosen, -1, True, False)
+        return ends(g, x, v, g.param("w", experts, width).embedding(i).slice(2, 1, width, 2))
+
+    return left, right
+
+
+def test_no_order():
+    """3 of 4 experts, and 5 of 16 in another order than libtorch sorts them: where it is added up
+    over them, that order is not seen."""
+    with tempfile.TemporaryDirectory() as d:
+        small = write(d, "small", *weighed(4, 3, 5, 14, False), False)
+        for seen, status in ((False, EQUIVALENT), (True, UNDECIDED)):
+            name = "large%d" % seen
+            both = write(d, name, *weighed(16, 5, 7, 22, seen), True)
+            got = isomer("compare", "--static", "--learn", *small, *both, "-q")
+            expect(got.status == status, "%s: status %d: %s", name, got.status, short(got.out))
+            both = write(d, name + "run", *weighed(16, 5, 7, 22, seen), False)
+            got = isomer("compare", *both, "-q")
+            expect(got.status == seen, "%s: status %d: %s", name, got.status, short(got.out))
+
+
 def two_experts(layers, experts, chosen):
     """Each layer has two of some experts; the other side has the first two under other names."""
 
@@ -534,6 +573,7 @@ if __name__ == "__main__":
                 test_rules_of_numbers,
                 test_added_terms,
                 test_last_places,
+                test_no_order,
                 test_ambiguous_names,
                 test_stacked,
                 test_identities,

@@ -17,6 +17,7 @@ import identities  # noqa: F401
 import layers  # noqa: F401
 import lowered  # noqa: F401
 import open_orders  # noqa: F401
+import unsorted  # noqa: F401
 import padding  # noqa: F401
 import refactored_attention  # noqa: F401
 import refactored_caches  # noqa: F401
