@@ -3,7 +3,9 @@
  * A and B count ranks, or parts of one. Variables are the parts of an operand that A of them hold
  * together and that B of them hold together. The rule says that the operator on both parts is the
  * results of the operator on each, put together. So the claim for A + B ranks follows from those
- * for A and for B, for all numbers; for one rank it is trivial. */
+ * for A and for B, for all numbers; for one rank it is trivial. For an operator that works in each
+ * rank's part, or on a sum that has one tensor from every rank, the claim has a term of its own
+ * instead of the operator. A second rule then says that the two are equal for one rank. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +75,8 @@ static int64_t gcd(int64_t a, int64_t b) {
 static const rule_term *count(builder *b, side s) {
   if (s == HALF_A) return rule_name(b->a, "A");
   if (s == HALF_B) return rule_name(b->a, "B");
+  if (s == WHOLE) return rule_int(b->a, b->x->n_ranks);
+  if (s == LOCAL) return rule_int(b->a, 1);
   return rule_expr(b->a, "+", (const rule_term *[]){rule_name(b->a, "A"), rule_name(b->a, "B")}, 2);
 }
 
@@ -114,8 +118,18 @@ static const rule_term *variable(builder *b, uint32_t node, side s) {
   return rule_var(b->a, i);
 }
 
+/* Whether the sum over the ranks has the tensor once for each of them. */
+static bool is_repeated(const builder *b, uint32_t node) {
+  return b->claim->repeated && b->x->place[node].kind == ROLES_SAME &&
+         rule_dtype_is_float(b->x->g->node[node].output[0].dtype);
+}
+
 static const rule_term *placed(builder *b, uint32_t node, side s) {
   const roles_place *p = &b->x->place[node];
+  if (is_repeated(b, node)) {
+    const rule_term *one = s == WHOLE ? rule_var(b->a, p->at) : variable(b, node, LOCAL);
+    return one ? times(b, one, count(b, s)) : fail(b);
+  }
   if (s == WHOLE) return rule_var(b->a, p->at);
   if (s == LOCAL) return variable(b, node, LOCAL);
   if (s == GROWN) {
@@ -207,13 +221,63 @@ static const rule_term *operator(builder *b, spot at, side s) {
   return rule_op(b->a, t->u.s, child, t->n);
 }
 
-static const rule_term *root(builder *b, side s) {
-  const roles_claim *c = b->claim;
-  const int64_t dim = c->kind == ROLES_PART ? (int64_t)c->dim : -1;
-  return operator(b, (spot){c->node, ROOT, c->deeper, dim}, s);
+/* ---- within each part ---- */
+
+/* Rows of a micro-batch are some of each rank's: no range of all rows, but one of each where the
+ * ranks have a dimension of their own. [N * n, ...] is [N, n, ...] then, and the operator works one
+ * dimension further on. */
+static const rule_term *viewed(builder *b, const rule_term *t, uint32_t node, bool apart, side s) {
+  const rule_shape *own = &b->x->g->node[node].output[0].shape;
+  const rule_term *size[RULE_MAX_RANK + 1];
+  uint32_t n = 0;
+  if (own->rank <= b->claim->dim || own->rank == RULE_MAX_RANK) return fail(b);
+  for (uint32_t d = 0; d < own->rank; d++) {
+    const bool along = d == b->claim->dim;
+    if (along && apart) size[n++] = count(b, s);
+    size[n++] = along && !apart ? grown(b, own->dim[d], s) : rule_int(b->a, own->dim[d]);
+  }
+  return call(b, OP_RESHAPE, (const rule_term *[]){t, rule_list(b->a, size, n)}, 2);
+}
+
+static const rule_term *within(builder *b, uint32_t node, side s);
+
+static const rule_term *part_of(builder *b, const rule_term *t, side s) {
+  if (t->kind == RULE_VAR) {
+    const uint32_t node = (uint32_t)t->u.i;
+    const roles_place *p = &b->x->place[node];
+    if (p->kind == ROLES_MANY && !b->x->meets[node]) return within(b, node, s);
+    if (p->kind != ROLES_PART || p->dim != b->claim->dim) return fail(b);
+    return viewed(b, placed(b, node, s), node, true, s);
+  }
+  if (t->kind != RULE_LIST) return t;
+  const rule_term **child = iso_arena_alloc(b->a, (t->n + 1) * sizeof *child);
+  for (uint32_t i = 0; i < t->n && child; i++)
+    if (!(child[i] = part_of(b, t->child[i], s))) return fail(b);
+  return child ? rule_list(b->a, child, t->n) : fail(b);
+}
+
+static const rule_term *within(builder *b, uint32_t node, side s) {
+  const rule_term *t = b->x->g->node[node].call;
+  const rule_schema *known = rule_schemas_find(b->x->g->schemas, t->u.s);
+  const rule_term **child = iso_arena_alloc(b->a, (t->n + 1) * sizeof *child);
+  if (!known || !child || known->n_args != t->n) return fail(b);
+  for (uint32_t i = 0; i < t->n; i++) {
+    const bool dim = rule_arg_is_dim(&known->arg[i]) && t->child[i]->kind == RULE_INT;
+    if (dim && t->child[i]->u.i != b->claim->dim) return fail(b);
+    child[i] = dim ? rule_int(b->a, t->child[i]->u.i + 1) : part_of(b, t->child[i], s);
+    if (!child[i]) return fail(b);
+  }
+  return rule_op(b->a, t->u.s, child, t->n);
 }
 
 /* ---- rules ---- */
+
+static const rule_term *root(builder *b, side s) {
+  const roles_claim *c = b->claim;
+  if (c->within) return viewed(b, within(b, c->node, s), c->node, false, s);
+  const int64_t dim = c->kind == ROLES_PART ? (int64_t)c->dim : -1;
+  return operator(b, (spot){c->node, ROOT, c->deeper, dim}, s);
+}
 
 static iso_code decide(roles_work *x, const rule *r, rule_verdict *v) {
   rule_tensor *none[MOST_VARS] = {NULL};
@@ -271,16 +335,27 @@ static const rule_term *made(builder *b) {
   return joined(b, one, two, c->kind, c->dim);
 }
 
+/* Of one rank the term of all is the operator. */
+static iso_code of_one(roles_work *x, const roles_claim *c, bool *holds) {
+  const roles_claim own = {.node = c->node};
+  builder b = start(x, c);
+  const rule_term *lhs = root(&b, LOCAL);
+  b.claim = &own;
+  return ask(&b, lhs, lhs ? root(&b, LOCAL) : NULL, NULL, holds);
+}
+
 iso_code roles_holds(roles_work *x, const roles_claim *c, bool *holds, const rule_term **whole) {
   builder gather = start(x, c), b = start(x, c);
+  const bool other = c->within || c->repeated;
   gather.gathering = true;
   root(&gather, BOTH);
-  b.unit = gather.unit;
+  b.unit = other && gather.unit ? 1 : gather.unit; /* A and B are numbers of ranks there */
   *holds = false;
   if (gather.fails || (c->times && !b.unit)) return ISO_OK;
   const rule_term *lhs = root(&b, BOTH);
   if (c->times && lhs) lhs = times(&b, lhs, count(&b, BOTH));
-  const iso_code code = ask(&b, lhs, b.fails ? NULL : made(&b), NULL, holds);
+  iso_code code = ask(&b, lhs, b.fails ? NULL : made(&b), NULL, holds);
+  if (!code && *holds && other) code = of_one(x, c, holds);
   *whole = *holds ? root(&b, WHOLE) : NULL;
   return code || !*holds || *whole ? code : roles_nomem(x);
 }

@@ -166,8 +166,33 @@ static iso_code claim_kinds(roles_work *x, roles_claim k, bool carried, bool par
   return c;
 }
 
+/* What each rank makes of its own part, where the operator works along it. */
+static iso_code claim_within(roles_work *x, uint32_t i, const operands *o, bool carried,
+                             bool *holds) {
+  const roles_place *p = &x->place[o->of[0]];
+  if (p->kind != ROLES_PART) return ISO_OK;
+  return claim(x, &(roles_claim){i, .kind = ROLES_PART, .dim = p->dim, .within = true}, carried,
+               holds);
+}
+
+/* What ranks add up of what is the same on all and of what is not: gradients that are reduced
+ * already, and those of the next micro-batch. */
+static iso_code claim_repeated(roles_work *x, uint32_t i, const operands *o, bool carried,
+                               bool *holds) {
+  if (!any(x, o, ROLES_SAME) || !any(x, o, ROLES_SUM) ||
+      !rule_dtype_is_float(x->g->node[i].output[0].dtype))
+    return ISO_OK;
+  return claim(x, &(roles_claim){i, .kind = ROLES_SUM, .repeated = true}, carried, holds);
+}
+
 static uint32_t result_of(const cap_node *n) {
   return rule_is_getitem(n->op) ? (uint32_t)n->call->child[1]->u.i : 0;
+}
+
+/* The operator, of which the node may be one of several results. */
+static const rule_operator *operator_of(const roles_work *x, uint32_t i) {
+  const rule_term *t = x->g->node[i].call;
+  return rule_operator_of(rule_is_getitem(t->u.s) ? x->g->node[t->child[0]->u.i].op : t->u.s);
 }
 
 /* Integers stay in their range where an operator only moves them. */
@@ -175,7 +200,8 @@ static void keep_facts(roles_work *x, uint32_t i, const operands *o) {
   const roles_place *from = o->n == 1 ? &x->place[o->of[0]] : NULL;
   roles_place *p = &x->place[i];
   if (from && p->kind == ROLES_PART) p->shared = from->shared;
-  if (!from || !from->ranged || !rule_operator_of(x->g->node[i].op)->rearranges) return;
+  const rule_operator *known = operator_of(x, i);
+  if (!from || !from->ranged || (!known->rearranges && !known->part)) return;
   p->ranged = true, p->low = from->low, p->high = from->high;
 }
 
@@ -224,11 +250,14 @@ static iso_code place_operator(roles_work *x, uint32_t i) {
   }
   const bool parts = any(x, &o, ROLES_PART), open = any(x, &o, ROLES_OPEN);
   if (!c && !parts && !open && !any(x, &o, ROLES_SUM)) return place_all_same(x, i, carried);
-  for (uint32_t deeper = 0; deeper <= DEEPEST && !c && !holds; deeper++)
+  for (uint32_t deeper = 0; deeper <= DEEPEST && !c && !holds; deeper++) {
     for (int many = 0; many < 2 && !c && !holds; many++)
       if (!many || !carried)
         c = claim_kinds(x, (roles_claim){.node = i, .times = many != 0, .deeper = deeper}, carried,
                         parts || open || deeper, &holds);
+    if (!c && !holds && !deeper) c = claim_within(x, i, &o, carried, &holds);
+    if (!c && !holds && !deeper) c = claim_repeated(x, i, &o, carried, &holds);
+  }
   if (holds) keep_facts(x, i, &o);
   return c || holds ? c : leave_open(x, i, &o, carried);
 }

@@ -433,7 +433,27 @@ def tensor(g, c, n, backward, sequence=False, inner=None):
     return o
 
 
-def data(g, c, n, backward, zero=False):
+def pieces_of(w, way, c, ids, labels, pieces, early):
+    """The loss of a rank's rows, a piece of them after the other, and its gradients. early: those
+    so far are reduced again with each piece's, as DistributedDataParallel does it."""
+    total, losses = {}, None
+    size = c.batch // w.n // pieces
+    for k in range(pieces):
+        cut = lambda v, k=k: (
+            v if pieces == 1 else v.map(lambda t: t.slice(0, k * size, (k + 1) * size))
+        )
+        run = lambda cut=cut: loss_of(way, c, head(way, c, body(way, c, cut(ids))), cut(labels))
+        loss, grads = train(w, run)
+        losses = loss if losses is None else losses + loss
+        for name, grad in grads.items():
+            both = total[name] + grad if name in total else grad
+            total[name] = w.all_reduce(both, "avg", taped=False) if early else both
+    if pieces == 1:
+        return losses, total
+    return losses.div(float(pieces)), {k: v.div(float(pieces)) for k, v in total.items()}
+
+
+def data(g, c, n, backward, zero=False, pieces=1, early=False):
     w = World(g, n)
     o = Outputs()
     ids = w.cut_ints("ids", 0, tokens("ids", c), (c.batch, c.length))
@@ -458,11 +478,12 @@ def data(g, c, n, backward, zero=False):
         o.parts("logits", y, 0)
         o.replicas("loss", w.all_reduce(loss_of(way, c, y, labels), "avg"))
         return o
-    loss, grads = train(w, lambda: loss_of(way, c, head(way, c, body(way, c, ids)), labels))
+    loss, grads = pieces_of(w, way, c, ids, labels, pieces, early)
     o.replicas("loss", w.all_reduce(loss, "avg", taped=False))
     if not zero:
         for name, grad in grads.items():
-            o.replicas("grad." + name, w.all_reduce(grad, "avg", taped=False))
+            shown = grad if early else w.all_reduce(grad, "avg", taped=False)
+            o.replicas("grad." + name, shown)
         return o
     for name, grad in grads.items():
         own = w.scattered(grad, 0, op="avg")

@@ -5,7 +5,8 @@
                          [--driver build/tests/capture/wrong_folds]
 
 The pairs are those of parallel.py, backward, with the domain of the labels in the captures. The
-right ones are `equivalent` [proved] by ranks that are decided once, which the report says. In each
+right ones are `equivalent` [proved] by ranks that are decided once, which the report says. So
+are steps whose ranks go through their rows in pieces. In each
 of the others one rank, which is drawn, has another number in an operator, another operand, another
 value of a leaf, or another's tensor in a collective: those are never equivalent, and without a
 comparison of all ranks node by node some would be. Certificates of the right ones hold, and are
@@ -52,14 +53,16 @@ def save(folder, graph):
         json.dump(graph, f)
 
 
-def write(folder, model, ranks, layers=1):
-    """Widths are the same for any number of ranks, and the batch grows with it."""
+def write(folder, model, ranks, layers=1, pieces=1, early=False):
+    """Widths are the same for any number of ranks, and the batch grows with it. Each rank goes
+    through its rows in pieces; the left one takes all rows at once."""
     c = parallel.Config(model, 2, layers)
-    c.ranks, c.batch, c.length = ranks, 2 * ranks, 4
+    c.ranks, c.batch, c.length = ranks, 2 * pieces * ranks, 4
     sides = []
     for n in (1, ranks):
         g = parallel.Named()
-        sides.append((g, parallel.data(g, c, n, True)))
+        how = (pieces, early) if n > 1 else (1, False)
+        sides.append((g, parallel.data(g, c, n, True, False, *how)))
     parallel.write_sides(folder, *sides)
     for side in ("left", "right"):
         graph = load(os.path.join(folder, side))
@@ -183,6 +186,31 @@ def output(graph, weights, draw, r):
     return True
 
 
+def slices(graph, owner):
+    """Where the rank takes a piece of its rows."""
+    leaves = {n["id"] for n in graph["nodes"] if "args" not in n}
+    of = owners(graph)
+    cut = [n for n in graph["nodes"] if n["op"] == "aten::slice.Tensor" and of[n["id"]] == {owner}]
+    return [n for n in cut if n["args"][0]["ref"] in leaves]
+
+
+def rows(graph, weights, draw, r):
+    """One rank takes the rows of one piece for those of another."""
+    found = slices(graph, r)
+    n = draw.choice(found)
+    other = draw.choice([m for m in found if m["args"][1:] != n["args"][1:]])
+    n["args"][1:] = other["args"][1:]
+    return True
+
+
+def all_rows(graph, ranks):
+    """Every rank takes the first piece's rows for the next one's: they are one role still."""
+    for r in range(ranks):
+        first = slices(graph, r)[0]["args"][1:]
+        for n in slices(graph, r):
+            n["args"][1:] = first
+
+
 FAULTS = (number, operand, leaf, collective, output)
 
 
@@ -290,6 +318,31 @@ def certified(isomer, pair, ranks):
     return None
 
 
+def in_pieces(isomer, driver, folder, draw):
+    """What is wrong with steps whose ranks go through their rows in pieces."""
+    ranks = 4
+    for model, pieces, early in (("gpt", 2, False), ("llama", 3, True)):
+        name = "%s in %d pieces%s" % (model, pieces, ", reduced each time" if early else "")
+        pair = os.path.join(folder, "pieces-%s-%d" % (model, pieces))
+        write(pair, model, ranks, 1, pieces, early)
+        path = os.path.join(pair, "c.json")
+        left, right = os.path.join(pair, "left"), os.path.join(pair, "right")
+        verdict, said = compare(isomer, left, right, 120, "--certificate", path)
+        yield name, None if verdict == "equivalent" and once(said, ranks) else verdict
+        if driver:
+            yield name + ", folds", wrong_folds(driver, pair, draw.randrange(1000), 16)
+        if model == "gpt":
+            yield name + ", certificate", check(isomer, path, left, right)[0] or None
+            for fault in (rows, operand, collective):
+                wrong = faulty(isomer, folder, pair, ranks, draw, fault)
+                yield "%s, %s" % (name, fault.__name__), wrong
+        graph = load(right)
+        all_rows(graph, ranks)
+        save(right, graph)
+        verdict, _ = compare(isomer, left, right, 60)
+        yield name + ", one of them read again", None if verdict == "different" else verdict
+
+
 def wrong_folds(driver, pair, seed, count):
     p = subprocess.run(
         [driver, os.path.join(pair, "left"), os.path.join(pair, "right"), str(seed), str(count)],
@@ -381,6 +434,10 @@ def main():
             passed, failed = passed + (not wrong), failed + bool(wrong)
             if wrong:
                 print("seed %d, %s %d: %s" % (o.seed, kind, k, wrong))
+        for what, wrong in in_pieces(o.isomer, o.driver, folder, draw):
+            passed, failed = passed + (not wrong), failed + bool(wrong)
+            if wrong:
+                print("seed %d, %s: %s" % (o.seed, what, wrong))
         for what, wrong in grid(o.isomer, o.driver, folder, draw):
             passed, failed = passed + (not wrong), failed + bool(wrong)
             if wrong:
