@@ -394,6 +394,14 @@ static iso_code infer_all(inference *f, const bool *open, const synth_found *hop
   return c;
 }
 
+/* Says of each open output that nothing was found. */
+static iso_code find_none(inference *f, const bool *open, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (uint32_t i = 0; i < f->left->n_outputs && !c; i++)
+    if (open[i]) c = note(f, i, NULL, false, 1, NULL, err);
+  return c;
+}
+
 /* parameters: those of synth_infer. */
 static iso_code attempt(inference *f, const rule_oracle *oracle, rule_schemas *schemas,
                         const synth_options *o, bool keep_integers, const bool *open,
@@ -411,7 +419,8 @@ static iso_code attempt(inference *f, const rule_oracle *oracle, rule_schemas *s
   iso_code c = st_prepare(s, &p, err);
   if (!c) c = st_look_over(s, own, live, err);
   if (!c) c = st_fill(s, live, err);
-  if (!c) c = infer_all(f, open, hoped, n_hoped, err);
+  /* Where time is over the graphs were not run to their end. */
+  if (!c) c = st_stopped(s) ? find_none(f, open, err) : infer_all(f, open, hoped, n_hoped, err);
   synth_result_free(s->res);
   st_state_free(s);
   free(live[0]);
@@ -432,11 +441,8 @@ iso_code synth_infer(const synth_graph *left, const synth_graph *right, const ru
   inference f = {.x.arena = &r->arena, .left = left, .right = right, .out = r};
   iso_code c = attempt(&f, oracle, schemas, o, false, open, hoped, n_hoped, err);
   if (c == ISO_TORCH) c = attempt(&f, oracle, schemas, o, true, open, hoped, n_hoped, err);
-  if (c == ISO_TORCH) { /* an operator fails: the comparison says which, and on which side */
-    c = ISO_OK;
-    for (uint32_t i = 0; i < left->n_outputs && !c; i++)
-      if (open[i]) c = note(&f, i, NULL, false, 1, NULL, err);
-  }
+  /* Where an operator fails the comparison says which, and on which side. */
+  if (c == ISO_TORCH) c = find_none(&f, open, err);
   synth_found *found = c ? NULL : iso_arena_alloc(&r->arena, (f.n_found + 1) * sizeof *found);
   if (!c && !found) c = nomem(err);
   if (!c && f.n_found) memcpy(found, f.found, f.n_found * sizeof *found);
