@@ -175,6 +175,9 @@ typedef enum rule_undefined {
   RULE_UNDEFINED_BOTH    /* MAKES and KEEPS */
 } rule_undefined;
 rule_undefined rule_undefined_of(const char *op);
+/* The operand of a call that is a number of it for no 0: a divisor, what a logarithm is taken of.
+ * Returns: its place; -1: none is known. */
+int rule_pole_at_zero(const rule_term *call);
 /* Facts that hold of all elements of a tensor. All bits zero: nothing but that it is given, and so
  * a number. */
 typedef struct rule_fact {

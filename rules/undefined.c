@@ -114,6 +114,20 @@ static bool pole_avoided(const rule_operator *o, rule_fact a, rule_fact b) {
                                                 : o->defined == RULE_DEFINED_POSITIVE && above;
 }
 
+int rule_pole_at_zero(const rule_term *call) {
+  const rule_operator *o = rule_operator_of(call->u.s);
+  double e = 0;
+  switch (o->arithmetic) {
+  case RULE_ARITHMETIC_DIV: return 1;
+  case RULE_ARITHMETIC_RECIPROCAL:
+  case RULE_ARITHMETIC_RSQRT: return 0;
+  default: break;
+  }
+  if (o->choice == RULE_CHOICE_QUOTIENT || o->choice == RULE_CHOICE_REMAINDER) return 1;
+  if (rule_is_overload(call->u.s, OP_POW)) return literal(child(call, 1), &e) && e < 0 ? 0 : -1;
+  return o->defined == RULE_DEFINED_POSITIVE ? 0 : -1;
+}
+
 /* Of a sum; where the second operand has a factor, of one that is not negative. */
 static rule_fact sum(const rule_term *call, rule_fact a, rule_fact b) {
   double alpha = 1;

@@ -117,6 +117,21 @@ static iso_code weigh_what_is_seen(state *s, const st_poles *p, iso_error *err) 
   return s->res->reason ? ISO_OK : nomem(err);
 }
 
+/* A rule that cancels a divisor holds where that is not 0, and that it is 0 somewhere may be known
+ * though no draw has come upon it. */
+static iso_code weigh_cancelled(state *s, const st_poles *p, iso_error *err) {
+  const char *node = NULL;
+  iso_code c = st_part_where_zero(s, p, &node, err);
+  if (c || !node) return c;
+  s->res->verdict = SYNTH_UNDECIDED;
+  s->res->reason =
+      iso_arena_printf(&s->res->arena,
+                       "between two inputs what %s divides by is 0, and there an output is a "
+                       "number on one side alone",
+                       node);
+  return s->res->reason ? ISO_OK : nomem(err);
+}
+
 static bool any_rule(const state *s) {
   for (size_t i = 0; i < rule_set_count(s->rules.set); i++)
     if (s->rules.info[i].needed) return true;
@@ -164,6 +179,7 @@ static iso_code look_where_undefined(state *s, synth_pair *pair, bool joined, is
     s->res->reason = "the outputs are infinite of other signs where what they divide by is 0";
   } else if (!c && joined) {
     c = weigh_what_is_seen(s, &p, err);
+    if (!c && s->res->verdict == SYNTH_EQUIVALENT) c = weigh_cancelled(s, &p, err);
     if (!c && large && s->res->verdict == SYNTH_EQUIVALENT)
       c = weigh_overflow(s, p.told, apart, err);
   }

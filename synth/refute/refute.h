@@ -79,6 +79,7 @@ typedef struct st_poles {
   size_t n_one, n_mixed, n_draws;
   bool *watch[2];  /* by node of left and right: it may be undefined, and an operator sees it */
   bool watched;    /* any of them */
+  bool small;      /* both graphs are: draws cost little */
   bool apart;      /* an output may be undefined on one side only */
   bool undefined;  /* or on either */
   bool reached;    /* on some draw one of them was NaN or infinite */
@@ -92,7 +93,8 @@ typedef struct st_poles {
                       node depends on it */
   bool *none[2]; /* of these: it had an element that is NaN or infinite, outputs agreed, and leaves
                     that do not feed them were told apart */
-  bool *feeds;   /* by class of leaves: a watched node is computed from it; NULL: no matter */
+  bool *divides[2]; /* by node: it divides by a tensor that may be 0 */
+  bool *feeds;      /* by class of leaves: a watched node is computed from it; NULL: no matter */
 } st_poles;
 typedef struct st_within { /* numbers x of a leaf: low <= x < high; infinite: any */
   double low, high;
@@ -120,6 +122,12 @@ iso_code st_hunt_poles(state *s, st_poles *p, st_difference *out, iso_error *err
  * node at which outputs part then. NULL: none does. Requires: st_hunt_poles has run. */
 ISO_MUST_USE iso_code st_part_where_undefined(state *s, const st_poles *p, const char **node,
                                               iso_error *err);
+
+/* ---- crossing.c ---- */
+/* A node that divides by what is positive on one input and negative on another, where outputs are a
+ * number on one side alone at the 0 between. NULL: none is found. */
+ISO_MUST_USE iso_code st_part_where_zero(state *s, const st_poles *p, const char **node,
+                                         iso_error *err);
 
 /* ---- overflow.c ---- */
 enum { ST_LARGE_DRAWS = 16 };

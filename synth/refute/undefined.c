@@ -48,6 +48,13 @@ static bool any_large(const rule_term *t, const rule_fact *fact) {
   return any;
 }
 
+/* Whether the call divides by a tensor that may be 0, or takes its logarithm. */
+static bool divides(const rule_term *t, const rule_fact *fact) {
+  const int k = rule_pole_at_zero(t);
+  return k >= 0 && (uint32_t)k < t->n && t->child[k]->kind == RULE_VAR &&
+         !fact[t->child[k]->u.i].nonzero;
+}
+
 /* A truth value that is the same everywhere and on all draws, of numbers that may be large: as a
  * number is no less than itself, which one that has overflowed need not be. */
 static bool is_steady(state *s, int side, size_t i, const rule_fact *fact, iso_error *err) {
@@ -79,6 +86,7 @@ static void facts_of(state *s, int side, rule_fact *fact, st_poles *p, iso_error
     fact[i] = n->kind == SYNTH_OP ? rule_fact_of(n->call, fact) : leaf_fact(s, side, i);
     fact[i] = rule_fact_in_shape(fact[i], &n->shape);
     if (n->kind != SYNTH_OP) continue;
+    p->divides[side][i] = divides(n->call, fact);
     /* Integers and truth values are never undefined: an operator that makes one of a float has seen
      * it. */
     const bool sees = rule_looks_at_undefined(n->call) || !is_float(n->dtype);
@@ -211,8 +219,9 @@ iso_code st_poles_of(state *s, st_poles *p, iso_error *err) {
     p->steady[side] = calloc(s->graph[side]->n_nodes + 1, 1);
     p->origin[side] = calloc(s->graph[side]->n_nodes + 1, 1);
     p->none[side] = calloc(s->graph[side]->n_nodes + 1, 1);
+    p->divides[side] = calloc(s->graph[side]->n_nodes + 1, 1);
     if (!fact[side] || !p->watch[side] || !p->tells[side] || !p->steady[side]) c = nomem(err);
-    if (!p->origin[side] || !p->none[side]) c = nomem(err);
+    if (!p->origin[side] || !p->none[side] || !p->divides[side]) c = nomem(err);
   }
   for (int side = 0; side < 2 && !c; side++) {
     const synth_graph *g = s->graph[side];
@@ -221,7 +230,8 @@ iso_code st_poles_of(state *s, st_poles *p, iso_error *err) {
       if (g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE)
         collect(s, side, g->node[i].call, p);
   }
-  if (!c && is_small(s)) c = solve_all(s, p, err);
+  p->small = is_small(s);
+  if (!c && p->small) c = solve_all(s, p, err);
   for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !c; o++) {
     const uint32_t l = s->graph[LEFT]->output[o].node,
                    r = s->graph[RIGHT]->output[s->right_of[o]].node;
@@ -231,10 +241,9 @@ iso_code st_poles_of(state *s, st_poles *p, iso_error *err) {
   free(fact[LEFT]);
   free(fact[RIGHT]);
   enum { MANY = 96, FEW = 24 };
-  const bool small = is_small(s);
-  p->n_one = small && p->watched ? 2 * p->n : p->n;
-  p->n_mixed = p->n_one + (small && p->watched ? MANY : FEW);
-  p->n_draws = p->n_mixed + (small ? p->n : 0);
+  p->n_one = p->small && p->watched ? 2 * p->n : p->n;
+  p->n_mixed = p->n_one + (p->small && p->watched ? MANY : FEW);
+  p->n_draws = p->n_mixed + (p->small ? p->n : 0);
   return c || !p->watched ? c : find_cone(s, p, err);
 }
 
@@ -245,6 +254,7 @@ void st_poles_free(st_poles *p) {
     free(p->steady[side]);
     free(p->origin[side]);
     free(p->none[side]);
+    free(p->divides[side]);
   }
   free(p->feeds);
   *p = (st_poles){0};

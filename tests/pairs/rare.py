@@ -354,18 +354,55 @@ def zero_signs(rng):
     ]
 
 
+INNER = [
+    torch.exp,
+    torch.expm1,
+    torch.sigmoid,
+    torch.tanh,
+    torch.sinh,
+    torch.atan,
+    torch.nn.functional.softplus,
+    lambda x: x.abs().sqrt(),
+    lambda x: x.abs().log1p(),
+    lambda x: x * x * x,
+    lambda x: x.sum(-1, keepdim=True),
+    lambda x: x.mean(-1, keepdim=True),
+]
+
+
+def drawn_divisor(rng):
+    """Functions one in another, less a number that they reach, as often no float gives exactly."""
+    inner = [rng.choice(INNER) for _ in range(rng.randint(1, 2))]
+    scale = rng.choice([1.0, 0.5, 3.0])
+
+    def f(x):
+        for g in inner:
+            x = g(x)
+        return x * scale
+
+    at = f(torch.full((1, 1), round(rng.uniform(0.3, 3.0), 1), dtype=torch.float64)).item()
+    at = round(at, rng.choice([2, 6]))
+    return lambda x: f(x) - at
+
+
 def cancelled(rng):
-    """x * d / d, where the divisor is a sum, or made of one, less a number, and may be 0."""
+    """x * d / d, where the divisor is a function less a number, and may be 0."""
     n, k = rng.choice([2, 4, 5, 8]), float(rng.randint(1, 6))
     x = torch.randn(3, n)
-    d = rng.choice(
-        [
-            lambda x: x.sum(-1, keepdim=True) - k,
-            lambda x: k - x.sum(-1, keepdim=True),
-            lambda x: x.mean(-1, keepdim=True) + k,
-            lambda x: (x * x).sum(-1, keepdim=True) - n * k * k,
-            lambda x: x.square().mean(-1, keepdim=True) - k * k,
-        ]
+    d = (
+        drawn_divisor(rng)
+        if rng.random() < 0.6
+        else rng.choice(
+            [
+                lambda x: x.sum(-1, keepdim=True) - k,
+                lambda x: k - x.sum(-1, keepdim=True),
+                lambda x: x.mean(-1, keepdim=True) + k,
+                lambda x: (x * x).sum(-1, keepdim=True) - n * k * k,
+                lambda x: x.square().mean(-1, keepdim=True) - k * k,
+                lambda x: x.abs().sqrt() - k,
+                lambda x: x.exp() - k,
+            ]
+        )
     )
     over = lambda x: (x * x).sum(-1, keepdim=True) + k
     return [
@@ -373,6 +410,7 @@ def cancelled(rng):
         (False, lambda x: d(x) / d(x), lambda x: torch.ones_like(d(x)), (x,)),
         (True, lambda x: x * d(x) / d(x), lambda x: d(x) * x / d(x), (x,)),
         (True, lambda x: x * over(x) / over(x), lambda x: x * 1.0, (x,)),
+        (True, lambda x: x / d(x) * d(x).reciprocal(), lambda x: x / d(x).square(), (x,)),
     ]
 
 
@@ -424,6 +462,7 @@ def main():
     a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
     a.add_argument("--seed", type=int, default=1)
     a.add_argument("--count", type=int, default=1, help="rounds of all pairs, drawn anew")
+    a.add_argument("--only", help="the pairs of one kind")
     a.add_argument("-v", action="store_true")
     o = a.parse_args()
     passed = failed = 0
@@ -444,6 +483,8 @@ def main():
             zero_signs,
             cancelled,
         ):
+            if o.only not in (None, kind.__name__):
+                continue
             for n, case in enumerate(kind(rng)):
                 with tempfile.TemporaryDirectory() as folder:
                     wrong = one(os.path.abspath(o.isomer), folder, case)
