@@ -1,5 +1,5 @@
-/* Helpers of the tests of capture/: a temporary directory, files in it, and errors that say what
- * they should. JSON in these tests is written with ' for ". */
+/* Helpers of the tests of capture/: a temporary directory, files in it, and checks of error
+ * messages. JSON in these tests is written with ' for ". */
 #ifndef TESTS_CAPTURE_CAPTURE_TEST_H
 #define TESTS_CAPTURE_CAPTURE_TEST_H
 

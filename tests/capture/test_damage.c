@@ -1,6 +1,6 @@
 /* Damaged captures, in memory and on disk: cut at every byte, every bit turned, bytes replaced at
  * random. Each loads or is an error of one line that names the file; under a sanitizer this shows
- * reads beyond what is there. */
+ * reads out of bounds. */
 #include "tests/capture/loading_test.h"
 
 #include "egraph/base/rng.h"

@@ -1,5 +1,5 @@
-/* Lowering: one spelling for what PyTorch lets one write in several, nothing dropped that an
- * operator depends on. */
+/* Lowering: one spelling for calls that PyTorch lets one write in several ways, and nothing dropped
+ * that an operator depends on. */
 #include "tests/capture/capture_test.h"
 
 static rule_schemas *schemas;
@@ -180,7 +180,7 @@ static const lowered cases[] = {
     {"'op':'my::layer','args':[{'ref':'x'},'l0'],'attributes':{'heads':2}" ANY,
      "(my::layer x none (list (list 'heads' 2)))"},
     {"'op':'my::layer','args':[{'ref':'x'},'l0']" ANY, "(my::layer x 'l0')"},
-    /* what is empty and of one dimension is left out of what is joined */
+    /* an empty operand of one dimension is left out of a concatenation */
     {"'op':'aten::cat','args':[[{'ref':'z'},{'ref':'x'},{'ref':'z'}],-2]" ANY,
      "(aten::cat (list x) 1)"},
     {"'op':'aten::cat','args':[[{'ref':'z'},{'ref':'y'}]]" OUT("[4]"), "(aten::cat (list y))"},

@@ -1,5 +1,5 @@
-/* Two captures at other sizes: which sizes of the right go with the left's, what inputs become
- * there, and memory that ends at every allocation. */
+/* Two captures at other sizes: which sizes of the right go with the left's, the inputs made for
+ * them, and failure of every allocation. */
 #define FAIL_ONLY_OURS
 #include "tests/support/failalloc.h"
 

@@ -1,5 +1,5 @@
-/* Graphs of version 3: what one rank does is what all do, each on its own leaves, and collectives
- * are of all of them. */
+/* Graphs of version 3: all ranks take the same steps, each on its own leaves, and collectives are
+ * of all of them. */
 #include "tests/capture/loading_test.h"
 
 #define F(shape) "{'shape':" shape ",'dtype':'float32'}"

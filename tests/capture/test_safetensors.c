@@ -1,4 +1,4 @@
-/* Safetensors files: what is written reads back, views outlive the file, and no malformed file gets
+/* Safetensors files: a written file reads back, views outlive the file, and no malformed file gets
  * through. */
 #include "tests/capture/capture_test.h"
 

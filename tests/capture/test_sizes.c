@@ -276,7 +276,7 @@ END_TEST
 
 /* ---- sizes as they are written ---- */
 
-/* A size at T = t, with what lower.c makes of places. */
+/* A size at T = t, with the places that lower.c makes. */
 static int64_t written_at(const rule_term *x, int64_t t) {
   if (x->kind == RULE_INT) return x->u.i;
   if (x->kind == RULE_NAME) return t;

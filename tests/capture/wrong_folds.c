@@ -5,10 +5,10 @@
  * The ranks of RIGHT are argued to be one, as `isomer compare` does it. Then the argument is given
  * a fault, COUNT times another: a node's place, or which node of a rank stands in a place. It is
  * known to be a fault by the captured values, and running the ranks has to refuse it. Half of them
- * have a prover that lies instead, about some rules: what is folded by it must be what is folded by
- * one that does not, on other leaves too. Where ranks are no role by themselves, for they are
- * another program than one of one rank, the prover lies about all rules, and nothing may be folded.
- * The last line is `N passed, N failed`. */
+ * have a prover that lies instead, about some rules: a fold that it allows must be right on other
+ * leaves, too. Where ranks are no role by themselves, for they are another program than one of one
+ * rank, the prover lies about all rules, and nothing may be folded. The last line is `N passed, N
+ * failed`. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,7 +123,7 @@ static const char *other_image(roles_work *x, uint32_t node, iso_rng *rng) {
 typedef const char *fault_fn(roles_work *x, uint32_t node, iso_rng *rng);
 static fault_fn *const fault[] = {other_kind, other_factor, other_node, other_order, other_image};
 
-/* Returns: what was done. */
+/* Returns: the change, in words. */
 static const char *make_wrong(roles_work *x, iso_rng *rng) {
   enum { TRIES = 4000 };
   const size_t n = sizeof fault / sizeof *fault;

@@ -147,7 +147,8 @@ static inline uint32_t shaped(int s, const rule_term *call, rule_dtype dtype, ru
   return i;
 }
 
-/* One that is run on what was captured for its shape; all that it reads are leaves or such. */
+/* An operator that is run on the captured values for its shape; its operands are leaves or such
+ * operators. */
 static inline uint32_t op(int s, const rule_term *call) {
   rule_tensor *bind[MAX_NODES] = {NULL};
   for (uint32_t i = 0; i < side[s].g.n_nodes; i++) {

@@ -125,7 +125,7 @@ static double rounded(double x, int digits) {
   return nearbyint(x / unit) * unit;
 }
 
-/* The left stores, in a few digits, what the right computes as a * b. */
+/* The left stores, in a few digits, the product a * b that the right computes. */
 static bool stored_taken(rule_dtype dtype, int digits, int units, iso_rng *rng) {
   setup();
   rule_tensor *a = table(rng, RULE_F64), *b = table(rng, RULE_F64),
@@ -165,8 +165,8 @@ START_TEST(a_stored_table_is_what_it_was_computed_from) {
 }
 END_TEST
 
-/* The left stores what is left of large numbers that float32 rounded, less 4000, as the right
- * computes it: that may be off by hundreds of units. `wrong`: one that is off by this many, or all;
+/* The left stores large numbers that float32 rounded, less 4000, as the right computes it: the
+ * differences may be off by hundreds of units. `wrong`: one that is off by this many, or all;
  * `twice`: in a layout that repeats each. */
 static bool rest_taken(int wrong, bool twice, bool all, iso_rng *rng) {
   const int64_t n = twice ? 2 * ELEMENTS : ELEMENTS;
@@ -228,8 +228,8 @@ START_TEST(numbers_of_all_digits_are_compared_as_they_are) {
 }
 END_TEST
 
-/* 0 and -0, by way of a product or a sum, to what divides by them, is divided, or reads their sign;
- * what is made of constants alone keeps the sign of a sum. */
+/* 0 and -0 go through a product or a sum to a call that divides by them, is divided, or reads their
+ * sign; calls of constants alone keep the sign of a sum. */
 static bool zeros_joined(int end, int way, bool below) {
   const rule_shape three = SHAPE(3);
   setup();

@@ -166,7 +166,7 @@ typedef struct drawn {
   double c, d;
 } drawn;
 
-/* Letters that stand alone become what was drawn; "(- C)" is a literal, too. */
+/* Letters that stand alone become the drawn numbers; "(- C)" is a literal, too. */
 static void written(char *out, size_t cap, const char *t, const drawn *z) {
   size_t n = 0;
   out[0] = 0;
@@ -273,7 +273,7 @@ START_TEST(balls_jump) {
 END_TEST
 
 /* Ranks gather parts of any sizes along the dimension: the parts of a tensor are the tensor only
- * where they do not overlap, whatever a rule says of sizes that it left free. */
+ * where they do not overlap, even if a rule leaves the sizes free. */
 START_TEST(gathered_of_any_sizes) {
   static const char text[] =
       "(rule gather (var x f ((* 4 n) m)) (lhs x) (rhs (dist::all_gather (list "

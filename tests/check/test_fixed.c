@@ -1,5 +1,5 @@
-/* Which inputs may be kept as they were captured: integers with a structure, held against a plain
- * search for what makes one; and positions that one side computes with and the other looks up. */
+/* Which inputs may be kept as they were captured: integers with a structure, compared with a plain
+ * search for the structure; and positions that one side computes with and the other looks up. */
 #include <check.h>
 
 #include "egraph/base/rng.h"
@@ -234,7 +234,7 @@ START_TEST(tokens_stay_free_where_they_are_counted_too) {
       ck_assert(chk_may_be_fixed(&k, at(s, 0), &yes) == ISO_OK);
       ck_assert_msg(yes == (token < 0), "token on %d, side %d", token, s);
     }
-    /* A parameter is no input, whatever it holds. */
+    /* A parameter is no input, for any values. */
     ck_assert(chk_may_be_fixed(&k, at(RIGHT, 1), &yes) == ISO_OK && !yes);
     teardown();
   }

@@ -1,4 +1,4 @@
-/* Relations of leaves: by value one by one, and what they say together, held against plain
+/* Relations of leaves: by value one by one, and their joint consequences, compared with plain
  * searches over elements, names and ranges. */
 #include <check.h>
 
@@ -318,7 +318,7 @@ START_TEST(a_leaf_that_has_its_value_under_its_name_is_no_other_leaf) {
           const bool want = turn ? !same_side && !part : !crossed;
           ck_assert_msg(relation_taken(&n, a, b, turn, false) == want, "%d: %u of %u%s", code, a, b,
                         turn ? ", turned" : "");
-          /* Where somebody said what belongs together, names do not count. */
+          /* Where a user gave relations of leaves, names do not count. */
           ck_assert_int_eq(relation_taken(&n, a, b, turn, true), !turn || !same_side);
           n_taken += want;
           n_refused += !want;
@@ -329,8 +329,8 @@ START_TEST(a_leaf_that_has_its_value_under_its_name_is_no_other_leaf) {
 }
 END_TEST
 
-/* A buffer that is related to a parameter of floats may have any value, too, and so may what is
- * related to that. */
+/* A buffer that is related to a parameter of floats may have any value, too, and so may leaves
+ * related to it. */
 START_TEST(what_is_related_to_a_parameter_is_no_constant) {
   for (int to_parameter = 0; to_parameter < 2; to_parameter++) {
     setup();

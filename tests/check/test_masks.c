@@ -1,5 +1,5 @@
 /* Masks read as minus infinity: drawn masks held against a plain search of their rows; every way
- * that a mask may take through a capture; what a term is then read as; and numbers beside it. */
+ * that a mask may take through a capture; the reading of a term then; and numbers beside it. */
 #include <check.h>
 #include <float.h>
 
@@ -153,7 +153,7 @@ END_TEST
 
 /* ---- ways ---- */
 
-/* The sum of scores and mask behind a step, and then into what ends it or does not. */
+/* The sum of scores and mask after a step, and then into a call that ends the mask or does not. */
 START_TEST(a_mask_is_followed_to_where_it_vanishes) {
   static const struct {
     const char *way, *end;

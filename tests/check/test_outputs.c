@@ -1,5 +1,5 @@
-/* Outputs of a certificate: a list that pairs each with its counterpart is taken, and no forgery of
- * it; and which graphs are functions of what is free. */
+/* Outputs of a certificate: a list that pairs each with its counterpart is accepted, and no forgery
+ * of it; and which graphs are functions of free leaves. */
 #include <check.h>
 #include <stdio.h>
 
@@ -161,7 +161,7 @@ static rule_tensor *integers(const int64_t *x, int64_t n) {
 #define INTEGERS(...) \
   integers((int64_t[]){__VA_ARGS__}, (int64_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
 
-/* ---- graphs that are no functions of what is free ---- */
+/* ---- graphs that are no functions of free leaves ---- */
 
 enum { NEITHER, ON_LEFT, ON_RIGHT, BOTH };
 

@@ -1,5 +1,5 @@
-/* A certificate's JSON: what it says is what is read; without any one of its parts, with one more,
- * or with one of another type it is malformed. */
+/* A certificate's JSON is read as written; without any one of its parts, with one more, or with one
+ * of another type it is malformed. */
 #include <check.h>
 #include <jansson.h>
 #include <stdio.h>

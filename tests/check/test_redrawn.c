@@ -1,5 +1,5 @@
-/* Outputs that are said to be equal are so on other inputs and parameters, too: graphs at random
- * that agree where they were captured; and what rounding explains of a difference. */
+/* Outputs that are said to be equal are so on other inputs and parameters, too: random graphs that
+ * agree where they were captured; and differences that rounding explains. */
 #include <check.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
-/* The checker's arithmetic of sizes, drawn: what is said of sums (equal, at least, a number) is
- * held against their values at every point of a box of the symbols' ranges, and so is what they are
- * printed as. */
+/* The checker's arithmetic of sizes, drawn: statements about sums (equal, at least, a number) are
+ * compared with their values at every point of a box of the symbols' ranges, and so are their
+ * printed forms. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

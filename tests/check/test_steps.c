@@ -71,7 +71,7 @@ static const rule_term *put(const rule_term *t) {
   return rule_var(&arena, (uint32_t)k.n_terms++);
 }
 
-/* Returns: false where the rule speaks of what is not drawn here: conditions, ranges, lists. */
+/* Returns: false where the rule has parts that are not drawn here: conditions, ranges, lists. */
 static bool apply(const rule *r, uint64_t seed) {
   static bool read[1];
   iso_rng rng = iso_rng_new(seed, 1);

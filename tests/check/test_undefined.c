@@ -1,5 +1,6 @@
-/* Where captures may be undefined, and what sees it: drawn terms held against the numbers that they
- * give at poles; the numbers that are tried as poles; and what a certificate may then say. */
+/* Where captures may be undefined, and which operators see it: drawn terms compared with their
+ * values at poles; the numbers that are tried as poles; and the evidence that a certificate may
+ * then claim. */
 #include <check.h>
 
 #include "egraph/base/rng.h"
@@ -12,7 +13,7 @@ static uint32_t of(const char *name, const rule_term *a, const rule_term *b, rul
   return shaped(LEFT, rule_op(&report.arena, name, arg, b ? 2 : 1), d, SHAPE(3));
 }
 
-/* The right side is x alone; `y` of the left one is what is claimed to be it. */
+/* The right side is x alone; the certificate claims that `y` of the left one equals it. */
 static chk_poles poles_of(uint32_t y) {
   chk_poles p;
   rule_tensor *x = side[LEFT].node[0].value;
@@ -181,7 +182,7 @@ START_TEST(only_what_looks_at_numbers_and_is_needed_sees) {
     const chk_poles p = seen_by(pass[i], RULE_F64, true);
     ck_assert_msg(!p.seen && p.apart, "%s", pass[i]);
   }
-  /* Whole numbers and truth values are always there: what makes them of no number has looked. */
+  /* Whole numbers and truth values are always defined: a call that makes one of NaN sees it. */
   ck_assert(seen_by("aten::neg", RULE_I64, true).seen);
   ck_assert(!seen_by("aten::neg", RULE_I64, true).apart);
   ck_assert(!seen_by("aten::neg", RULE_C64, true).seen);
@@ -318,7 +319,7 @@ START_TEST(rules_that_see_what_may_be_no_number_are_tested_there) {
 }
 END_TEST
 
-/* An operator that tells infinities from numbers, over what may have overflowed. */
+/* An operator that tells infinities from numbers, on an operand that may have overflowed. */
 START_TEST(what_tells_an_overflow_is_found) {
   static const struct {
     const char *of, *look;

@@ -232,7 +232,7 @@ static void run_once(int argc, char **argv, long n, outcome *o) {
   close(fd[1]);
 }
 
-/* Returns: what is wrong with a run, NULL: nothing. */
+/* Returns: the fault of a run, in words; NULL: none. */
 static const char *wrong(const outcome *o, const outcome *whole) {
   const char *end = strchr(o->err, '\n');
   if (o->status == 91)

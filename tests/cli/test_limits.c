@@ -1,4 +1,4 @@
-/* A limit on memory counts what is in use: what is kept for tensors to come goes before anything
+/* A limit on memory counts memory in use: blocks kept for later tensors are freed before anything
  * stops. */
 #include <check.h>
 #include <stdint.h>
@@ -51,7 +51,7 @@ static uint64_t resident(void) {
   return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Sanitizers and valgrind keep what is freed. */
+/* Sanitizers and valgrind keep freed memory. */
 static bool frees_at_once(void) {
   void *p = rule_memory_take((size_t)4 * BLOCK);
   ck_assert(p != NULL);

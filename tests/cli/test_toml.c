@@ -1,4 +1,4 @@
-/* Settings: the part of TOML that is read, what is refused and where. */
+/* Settings: the part of TOML that is read, and the errors for the rest. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

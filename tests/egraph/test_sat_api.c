@@ -188,7 +188,7 @@ START_TEST(own_scheduler) {
 }
 END_TEST
 
-/* A scheduler of one's own that does what backoff does. */
+/* A scheduler written with callbacks that behaves as backoff does. */
 typedef struct backoff {
   size_t times[2], until[2];
 } backoff;

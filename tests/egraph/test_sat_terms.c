@@ -277,7 +277,7 @@ START_TEST(files_in_any_order) {
 }
 END_TEST
 
-/* A pruned class without a leaf has nothing to be named by: what is above it is left out. */
+/* A pruned class without a leaf cannot be named: the terms above it are left out. */
 START_TEST(files_of_pruned_classes) {
   eg_sat *s = graph(false), *t = graph(false);
   const eg_class c = term(s, "(f (g a))");

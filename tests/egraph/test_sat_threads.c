@@ -1,5 +1,5 @@
-/* Several e-graphs in several threads at once: each must come to what one alone comes to. `make
- * tsan` runs this under -fsanitize=thread, where anything that two e-graphs share is an error. */
+/* Several e-graphs in several threads at once: each must have the result of one alone. `make tsan`
+ * runs this under -fsanitize=thread, where anything that two e-graphs share is an error. */
 #include <check.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Certificates: whatever the bytes are, they are refused or malformed with a reason, or hold as far
- * as the form goes (nothing is run here). */
+/* Certificates of any bytes: they are refused or malformed with a reason, or hold as far as the
+ * form goes (nothing is run here). */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Any bytes as a graph.json: they parse and lower or give an error, and what loads keeps the
+/* Any bytes as a graph.json: they parse and lower or give an error, and a loaded graph keeps the
  * promises of capture.h. */
 #include <stdint.h>
 #include <stdlib.h>

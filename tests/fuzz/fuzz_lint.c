@@ -1,5 +1,5 @@
-/* Inputs of lint: whatever the bytes are, they are checked or refused with one line. A report is
- * whole: every finding has a text, and its events lie within the ranks. */
+/* Inputs of lint of any bytes: they are checked or refused with one line. A report is whole: every
+ * finding has a text, and its events lie within the ranks. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

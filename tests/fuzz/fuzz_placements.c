@@ -1,6 +1,6 @@
 /* A mesh, and lines of placements for it: the first line is what --mesh has, the rest a placements
- * file. Whatever the bytes are, they are read or refused with one line; what is read, printed and
- * read again is the same. */
+ * file. Any bytes are read or refused with one line; placements that are read, printed and read
+ * again are the same. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* Any bytes as an archive of torch.export.save: they load or give an error, and what loads can be
- * read. Bytes that are no zip file are taken for a pickle, which the CRC of an archive would hide
- * from the fuzzer. */
+/* Any bytes as an archive of torch.export.save: they load or give an error, and a loaded graph can
+ * be read. Bytes that are no zip file are taken for a pickle, which the CRC of an archive would
+ * hide from the fuzzer. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

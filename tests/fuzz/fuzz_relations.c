@@ -1,5 +1,5 @@
-/* Relations files: whatever the bytes are, they are refused in one line, or read; what is read of
- * outputs is printed as it reads again. */
+/* Relations files of any bytes: they are refused in one line, or read; relations of outputs are
+ * printed in a form that reads back as the same. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

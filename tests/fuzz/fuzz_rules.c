@@ -1,4 +1,4 @@
-/* Rule files: what parses prints, and what was printed parses to the same text. */
+/* Rule files: a parsed rule prints, and the printed text parses and prints as itself. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

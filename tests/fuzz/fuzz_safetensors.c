@@ -1,4 +1,4 @@
-/* Any bytes as a safetensors file: they load or give an error, and what loads can be read. */
+/* Any bytes as a safetensors file: they load or give an error, and loaded tensors can be read. */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* Settings: whatever the bytes are, they are read or refused with one line that names file and
- * line; what was read is then held against the table of options. */
+/* Settings of any bytes: they are read or refused with one line that names file and line; settings
+ * that were read are then checked against the table of options. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Workload files, patterns and serialised e-graphs: whatever the bytes, an error or an e-graph that
- * holds together; and what was written as JSON reads to as many e-nodes and classes. */
+/* Workload files, patterns and serialised e-graphs: any bytes give an error or an e-graph that
+ * keeps its invariants; and written as JSON it reads back to as many e-nodes and classes. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static void again(const eg_sat *s) {
   free(text);
 }
 
-/* No class needs itself by what is chosen, and no bound is above it. */
+/* No class needs itself by the choices, and no bound is above their cost. */
 static void extract(const eg_sat *s, const eg_class *root, size_t n_roots) {
   eg_extract *x = NULL;
   eg_dag dag;

@@ -1,5 +1,5 @@
 /* Where two small graphs part, as localisation has it: values of one run, and a joint e-graph in
- * which nothing is equal but what a test unites. */
+ * which only nodes that a test unites are equal. */
 #ifndef TESTS_LOCALISE_SMALL_PARTING_H
 #define TESTS_LOCALISE_SMALL_PARTING_H
 

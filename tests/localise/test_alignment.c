@@ -320,7 +320,7 @@ START_TEST(operators_that_pass_values_on_are_known_by_name) {
 }
 END_TEST
 
-/* A cast passes on what the numbers are among floats alone. */
+/* A cast passes numbers on only among floats. */
 START_TEST(a_cast_to_integers_is_an_operator) {
   static const rule_dtype dtypes[] = {RULE_F64, RULE_F16, RULE_I64, RULE_I32, RULE_BOOL, RULE_C64};
   for (size_t i = 0; i < 6; i++)
@@ -387,8 +387,8 @@ START_TEST(outputs_that_differ_are_found_as_they_are_paired) {
 }
 END_TEST
 
-/* A large number that is added and taken away again makes roundings of an output large; what only
- * turns a sign moves by its last places. `wrong`: the other output differs besides. */
+/* A large number that is added and taken away again makes roundings of an output large; a change of
+ * sign alone moves it by its last places. `wrong`: the other output differs besides. */
 START_TEST(roundings_excuse_an_output_as_far_as_they_move_it) {
   for (int wrong = 0; wrong < 2; wrong++)
     for (int gap = 0; gap < 2; gap++) {

@@ -70,7 +70,7 @@ START_TEST(one_change_in_two_places_is_named_once) {
 }
 END_TEST
 
-/* relu(x * w), with what `more` makes of it on the left; the hint names what that does. */
+/* relu(x * w), to which the left also applies `more`; the hint names that. */
 static void lacks(uint32_t (*more)(graph *g, uint32_t x, uint32_t h), const char *hint) {
   rule_tensor *x = noise(1, SHAPE(4, 3), 0, 1), *f = noise(2, SHAPE(3), 0, 1);
   const uint32_t a = input(&w.l, x), lh = relu(&w.l, mul(&w.l, a, weight(&w.l, "w", f)));

@@ -79,7 +79,7 @@ END_TEST
 
 /* ---- operators ---- */
 
-/* Both sides read the same two tensors; then a call on each. Returns: what is said of these. */
+/* Both sides read the same two tensors; then a call on each. Returns: the hint for these. */
 static const char *hint_of(const char *left, const char *right, const rule_term *const arg[2][3]) {
   static synth_divergence d;
   for (int side = 0; side < 2; side++)
@@ -242,7 +242,7 @@ START_TEST(leaves_with_one_anothers_values_are_named) {
 }
 END_TEST
 
-/* ---- what was found ---- */
+/* ---- remembered changes ---- */
 
 START_TEST(a_change_is_remembered_once_and_no_more_than_eight_are) {
   begin();

@@ -1,5 +1,5 @@
-/* A collective that does something else than it should, or is missing, is found by what would mend
- * the outputs: each fault is planted, and said in words. */
+/* A collective that does something else than it should, or is missing, is found by the change that
+ * would mend the outputs: each fault is planted, and said in words. */
 #include <stdarg.h>
 
 #include "tests/localise/small_parting.h"
@@ -108,7 +108,7 @@ static void says_nothing(void) {
   ck_assert(k.d.left == -1 && k.d.right == -1);
 }
 
-/* The output is right in what was carried on, and nothing else became wrong. */
+/* The output is right in the values carried on, and nothing else became wrong. */
 static void is_mended(int64_t at, bool known) {
   ck_assert_int_eq(k.d.right, at);
   ck_assert_int_eq(k.d.left, known ? (int64_t)k.whole : -1);
@@ -198,8 +198,7 @@ START_TEST(a_tensor_that_is_added_twice_is_named) {
 }
 END_TEST
 
-/* Of the rank left out nothing is read any more, what it is computed from included; or something
- * is. */
+/* Nothing of the rank left out is read any more, its operands included; or something is. */
 START_TEST(a_rank_that_another_stands_for_is_named) {
   for (uint64_t seed = 0; seed < 36; seed++)
     for (int alive = 0; alive < 2; alive++) {
@@ -395,8 +394,8 @@ static iso_code several(void *ctx, const rule_term *call, rule_tensor *const *bi
 
 static rule_tensor *given[MAX_RANKS]; /* what reduce_scatter gives the ranks */
 
-/* The ranks' inputs, reduced and scattered, and a node for each piece; `right`: what a sum gives.
- * Owns. */
+/* The ranks' inputs, reduced and scattered, and a node for each piece; `right`: the pieces of a
+ * sum. Owns. */
 static uint32_t scatter(uint64_t seed, const char *how, uint32_t *piece, rule_tensor **right) {
   uint32_t x[MAX_RANKS], at;
   for (uint32_t r = 0; r < k.n; r++) noise(MAX_RANKS * seed + r, SHAPE(ROWS, 2), 0, 1);
@@ -463,7 +462,7 @@ START_TEST(a_reduction_of_several_results_is_named) {
 }
 END_TEST
 
-/* A piece that nothing reads any more is taken from what gave it. */
+/* The value of a piece that nothing reads any more is taken from the call that makes it. */
 START_TEST(a_piece_that_another_stands_for_is_named) {
   for (uint64_t seed = 0; seed < 18; seed++) {
     uint32_t piece[MAX_RANKS], list[MAX_RANKS];
@@ -492,7 +491,7 @@ START_TEST(a_piece_that_another_stands_for_is_named) {
 }
 END_TEST
 
-/* A rank that sends what another one should is named by its number. */
+/* A rank that sends in place of another is named by its number. */
 START_TEST(another_source_of_a_broadcast_is_named) {
   for (uint64_t seed = 0; seed < 24; seed++) {
     start(3 + (uint32_t)(seed % 2));

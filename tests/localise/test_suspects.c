@@ -140,8 +140,8 @@ START_TEST(a_planted_fault_is_mended) {
 }
 END_TEST
 
-/* The region may begin behind the fault: what it is computed from and has no counterpart is tried
- * as well, and what nobody reads is not run. */
+/* The region may begin after the fault: earlier nodes without a counterpart are tried as well, and
+ * nodes that nobody reads are not run. */
 START_TEST(a_fault_above_the_region_is_mended) {
   int exact = 0, of = 0;
   for (uint64_t seed = 0; seed < 36; seed++)
@@ -247,7 +247,7 @@ END_TEST
 /* ---- what is right ---- */
 
 /* One side reads x + a, the other x * a in its place, which a sum outside of the region may read
- * rightly: then that is not what is wrong. */
+ * rightly: then that is not the fault. */
 START_TEST(what_others_read_rightly_is_not_changed) {
   for (int side = 0; side < 2; side++)
     for (int read = 0; read < 4; read++) { /* by nobody, rightly, towards the end, wrongly */
@@ -356,7 +356,7 @@ START_TEST(an_operator_too_many_is_all_that_a_narrow_search_finds) {
 }
 END_TEST
 
-/* Regions that end nowhere, or in what agrees already, explain nothing. */
+/* Regions that end nowhere, or in tensors that agree already, explain nothing. */
 START_TEST(without_an_end_nothing_is_tried) {
   for (int side = 0; side < 2; side++) {
     parted q = part(3, OPERATOR, RIGHT);
@@ -470,7 +470,7 @@ START_TEST(the_first_constant_that_the_other_side_does_not_have_is_found) {
 }
 END_TEST
 
-/* Numbers, truth values and single elements are no tables; nor is what no constant is. */
+/* Numbers, truth values and single elements are no tables; nor are nodes that are not constant. */
 START_TEST(what_is_no_table_is_not_odd) {
   for (int why = 0; why < 5; why++) {
     uint32_t table[CHAIN];
@@ -490,8 +490,8 @@ START_TEST(what_is_no_table_is_not_odd) {
 }
 END_TEST
 
-/* Beside a mask the other table is meant; what is read first is; and a part of a table was made
- * where the table was. */
+/* Of a mask and another table the other one is meant; of two tables the one that is read first; and
+ * a part of a table stands for the table. */
 START_TEST(of_several_constants_the_one_that_is_meant_is_found) {
   for (int first = 0; first < 2; first++) {
     uint32_t table[2], node[2];

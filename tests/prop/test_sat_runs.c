@@ -112,7 +112,7 @@ enum {
   N_WAYS
 };
 
-/* All of a graph: its e-nodes with their classes, and what each id came to. Owns: the text. */
+/* All of a graph: its e-nodes with their classes, and the class of each id. Owns: the text. */
 static char *whole(const eg_sat *s) {
   char *text = NULL;
   size_t size;
@@ -180,7 +180,7 @@ static void run(const eg_workload *w, int way, counts *out) {
   free(text);
 }
 
-/* How many matches are new depends on what ids stay, and so on the order of matches. */
+/* How many matches are new depends on which ids survive, and so on the order of matches. */
 static void expect_same_however_searched(const counts *c, const char *text) {
   const counts *full = &c[BACKOFF], *part = &c[INCREMENTAL];
   for (int way = GIVEN_UP; way < N_WAYS; way += 2) {

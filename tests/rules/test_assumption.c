@@ -1,5 +1,6 @@
 /* Kinds of assumptions: each has one name, which reads back and which docs/reports.md explains in
- * the same words, and what an equality is relative to is a field and its words come of it. */
+ * the same words, and the subject of a relative equality is a field, from which its words are
+ * made. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>

@@ -30,8 +30,8 @@ static void drop_form(form *f) {
   iso_arena_fini(&f->a);
 }
 
-/* Equal up to names, whatever they are: sides, kinds and sizes of variables by number, conditions
- * in order. */
+/* Whether two are equal up to names: sides, kinds and sizes of variables by number, conditions in
+ * order. */
 static bool alike(const form *a, const form *b) {
   bool same = a->hash == b->hash && a->r.n_vars == b->r.n_vars && a->r.n_where == b->r.n_where &&
               a->r.n_attrs == b->r.n_attrs;

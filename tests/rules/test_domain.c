@@ -1,5 +1,4 @@
-/* Domains of inputs: what is drawn inside is inside, what two have in common is inside both, and
- * what is wrong is said. */
+/* Domains of inputs: draws are inside, an intersection is inside both, and violations are named. */
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -85,7 +84,7 @@ START_TEST(both_hold_of_what_is_inside_both) {
                   rule_dtype_name(dtype), rule_domain_print(both, says, sizeof says));
     ck_assert(rule_domain_admits(&x.d, t, NULL, 0) && rule_domain_admits(&y.d, t, NULL, 0));
   }
-  /* And nothing else: a small tensor inside both is inside what they have in common. */
+  /* And nothing else: a small tensor inside both is inside their intersection. */
   for (int k = 0; k < 200; k++) {
     for (int64_t i = 0; i < t->numel; i++)
       rule_tensor_set(t, i, (double)iso_rng_below(&rng, 8) - 2);

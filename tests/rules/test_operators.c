@@ -66,7 +66,7 @@ START_TEST(siblings_are_mutual) {
 }
 END_TEST
 
-/* ---- what schemas say of arguments and memory ---- */
+/* ---- schemas' facts of arguments and memory ---- */
 
 static const char *const signatures[] = {
 #define S(text) text,
@@ -241,8 +241,8 @@ START_TEST(masks_go_through_arguments_that_hold_numbers) {
 }
 END_TEST
 
-/* PyTorch marks results that may share their first operand's memory, but for what is unsafe to
- * write to, and what copies only as it has to. */
+/* PyTorch marks results that may share their first operand's memory, except those of operators
+ * whose results are unsafe to write to, or that copy only when they must. */
 START_TEST(what_shares_memory_is_marked_so) {
   int marked = 0;
   for (size_t i = 0; i < N_SIGNATURES; i++) {

@@ -75,7 +75,7 @@ START_TEST(copies_own_their_parts) {
 }
 END_TEST
 
-/* Equal parts of one side and of both are one, whatever they were; what differs stays apart. */
+/* Equal subterms of one side and of both become one; different ones stay apart. */
 START_TEST(equal_parts_are_shared) {
   const rule_term *x = pair("f", rule_var(&a, 0), rule_int(&a, 2)),
                   *y = pair("f", rule_var(&a, 0), rule_int(&a, 2)),

@@ -64,8 +64,8 @@ START_TEST(poles) {
 END_TEST
 
 /* Masked scores with a column that nothing masks: each row keeps a number, its largest one is a
- * number, and what is left of the rows is masked as before. Along another dimension, beside a
- * column that is masked or has no elements, nothing shows it. */
+ * number, and the other elements of the rows are masked as before. Along another dimension, beside
+ * a column that is masked or has no elements, nothing shows it. */
 START_TEST(kept) {
   const rule_term *scores = rule_var(&a, 0), *where = rule_var(&a, 1), *sink = rule_var(&a, 2);
   const rule_term *last = rule_int(&a, -1), *first = rule_int(&a, 0);
@@ -131,7 +131,7 @@ START_TEST(parts) {
 }
 END_TEST
 
-/* The mean of a loss over what its classes weigh: a number where none of them stands for none. */
+/* The mean of a loss over its classes' weights is a number where no class is the ignored one. */
 START_TEST(losses) {
   const rule_term *x = rule_var(&a, 0), *target = rule_var(&a, 1), *none = rule_none(&a);
   const rule_term *one = rule_int(&a, 1);

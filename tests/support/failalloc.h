@@ -1,7 +1,7 @@
 /* The failing allocator. Including this in one file of a program puts malloc, calloc, realloc and
- * free in front of the C library's (or the sanitizer's), counts what is alive and fails the call
- * that `fail_after` names. Programs that do not include it are untouched. Under a sanitizer only
- * failing is offered; it looks for leaks itself. */
+ * free in front of the C library's (or the sanitizer's), counts live blocks and fails the call that
+ * `fail_after` names. Programs that do not include it are untouched. Under a sanitizer only failing
+ * is offered; it looks for leaks itself. */
 #ifndef TESTS_SUPPORT_FAILALLOC_H
 #define TESTS_SUPPORT_FAILALLOC_H
 
@@ -13,7 +13,7 @@
 /* Exported, so that the libraries' calls come here too. */
 #define FAIL_EXPORT __attribute__((visibility("default")))
 
-/* A sanitizer's own start allocates, before it can look at what these read. */
+/* A sanitizer's own start allocates, before it can check the reads of these. */
 #define FAIL_UNSEEN __attribute__((no_sanitize("address", "undefined")))
 
 static long fail_after = -1; /* calls that still succeed; -1: all */

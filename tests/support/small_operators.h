@@ -1,4 +1,4 @@
-/* A handful of operators in plain C, so that what is built on operators can be tested without
+/* A handful of operators in plain C, so that code built on operators can be tested without
  * libtorch. Arithmetic is of float64; layouts keep the dtype. */
 #ifndef TESTS_SUPPORT_SMALL_OPERATORS_H
 #define TESTS_SUPPORT_SMALL_OPERATORS_H

@@ -15,7 +15,7 @@ static inline int run_suite_as(Suite *s, enum fork_status how) {
 
 /* Runs the suite, and frees it. Returns: the exit status. */
 static inline int run_suite(Suite *s) { return run_suite_as(s, CK_FORK_GETENV); }
-/* The same in this process alone, where a test has to see what the one before left. */
+/* The same in this process alone, where a test has to see the effects of the one before. */
 static inline int run_suite_here(Suite *s) { return run_suite_as(s, CK_NOFORK); }
 
 #endif

@@ -11,7 +11,7 @@ typedef struct textbook textbook;
 
 textbook *textbook_new(void); /* ends the program where there is no memory */
 void textbook_free(textbook *t);
-/* Returns: false where the workload has what this does not know (guards, conditions, analyses,
+/* Returns: false where the workload uses features that this lacks (guards, conditions, analyses,
  * several patterns). */
 bool textbook_load(textbook *t, const eg_workload *w);
 size_t textbook_iterate(textbook *t,

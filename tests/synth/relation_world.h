@@ -193,7 +193,7 @@ static inline rule_tensor *evaluate(const world *w, const rule_term *t) {
   return r;
 }
 
-/* Relate, and check whatever was found. */
+/* Relates, and checks any relation found. */
 static inline bool relate(world *w, const rule_tensor *t, const char *name) {
   iso_error err = {0};
   if (!w->index)

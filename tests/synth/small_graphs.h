@@ -189,7 +189,7 @@ static inline uint32_t weight(graph *g, const char *name, rule_tensor *t) {
 static inline const rule_term *v(uint32_t i) { return rule_var(&w.arena, i); }
 static inline const rule_term *num(int64_t i) { return rule_int(&w.arena, i); }
 
-/* A call with up to three arguments; its shape is what it gives on the captured values. */
+/* A call with up to three arguments; its shape is that of its result on the captured values. */
 static inline uint32_t op(graph *g, const char *name, const rule_term *a, const rule_term *b,
                           const rule_term *c) {
   uint32_t i;

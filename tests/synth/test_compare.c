@@ -1,6 +1,6 @@
-/* Comparing two graphs, on graphs of a few operators and an oracle of plain C: what is equal needs
- * no rule, what one rule joins is joined by one, and what values or the oracle do not support is
- * never called equivalent. */
+/* Comparing two graphs, on graphs of a few operators and an oracle of plain C: equal terms need no
+ * rule, a pair that one rule joins is joined by one, and a pair that values or the oracle do not
+ * support is never called equivalent. */
 #include "tests/synth/small_graphs.h"
 #include "tests/support/suite.h"
 

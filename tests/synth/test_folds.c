@@ -1,5 +1,6 @@
-/* Parameters that were computed when a model was loaded: whatever is folded into a weight or a bias
- * is found as a term that gives its values, and numbers that nothing gives are found as none. */
+/* Parameters that were computed when a model was loaded: every computation folded into a weight or
+ * a bias is found as a term that gives its values, and for numbers that come of no computation none
+ * is found. */
 #include "tests/synth/small_graphs.h"
 #include "tests/support/suite.h"
 

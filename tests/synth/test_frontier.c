@@ -46,7 +46,7 @@ static void join(eg_node a, eg_node b) {
   ck_assert(eg_merge(st.g, a, b, (eg_why){WHY_VALUE, 0}, &err) == ISO_OK);
 }
 
-/* Equal forms are joined: sums and products the other way about, and what two signs leave. */
+/* Equal forms are joined: sums and products the other way about, and terms with two signs. */
 static void grow(uint64_t seed) {
   static const char *const ops[] = {"aten::add.Tensor", "aten::mul.Tensor", "aten::neg",
                                     "aten::relu"};
@@ -241,9 +241,9 @@ static bool gives(const rule_term *t, rule_tensor *const *bind, eg_node root) {
   return equal;
 }
 
-/* Both patterns, run on the values of the classes that they are cut at, give what the roots are;
- * they are as large as their cost says, and their variables are cut classes and leaves, each once.
- */
+/* Both patterns, run on the values of the classes that they are cut at, give the roots' values;
+ * they are as large as their cost says, and their variables are cut classes and leaves, each
+ * once. */
 START_TEST(patterns_give_their_roots) {
   size_t n_built = 0;
   for (uint64_t seed = 0; seed < SEEDS; seed++) {
@@ -354,7 +354,8 @@ static void plant(const rule *r, uint64_t seed) {
   ck_assert(eg_rebuild(st.g, &err) == ISO_OK);
 }
 
-/* In either direction, between any two e-nodes that are apart; and what it joins has one value. */
+/* In either direction, between any two e-nodes that are apart; and e-nodes that it joins have one
+ * value. */
 START_TEST(a_rule_is_applied_exactly_where_it_matches) {
   size_t n_applied = 0, n_not = 0;
   for (uint64_t seed = 0; seed < (_i == 4 ? 15 : 60); seed++) {

@@ -54,7 +54,7 @@ static rule_tensor *whole_tensor(iso_rng *rng, uint32_t n) {
   return noise(iso_rng_below(rng, 1u << 30), SHAPE(a, b), 0, 1);
 }
 
-/* Part k of n along d, some of them turned: what a rank holds may lie in another layout. */
+/* Part k of n along d, some of them turned: a rank's part may be in another layout. */
 static rule_tensor *part_of(const rule_tensor *t, uint32_t d, uint32_t n, uint32_t k, double times,
                             bool turn) {
   rule_shape s = t->shape;

@@ -1,5 +1,5 @@
 /* Names of a rule bound to numbers: every form of condition, names that follow from others, and
- * what must not match. */
+ * terms that must not match. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* needs libtorch. Allocation failure at every n while two small captures are loaded and compared,
- * with libtorch loaded: each time ISO_NOMEM comes back, or the comparison went on without what it
- * could not have and its verdict is not a stronger one. Failures are those of the program's own
- * calls; libtorch's throw, and a few of those are let fail too. */
+ * with libtorch loaded: each time ISO_NOMEM comes back, or the comparison went on without the
+ * memory and its verdict is not a stronger one. Failures are those of the program's own calls;
+ * libtorch's throw, and a few of those are let fail too. */
 #define FAIL_ONLY_OURS
 #include "tests/support/failalloc.h"
 

@@ -1,5 +1,5 @@
-/* Relations by value: what is found evaluates to the target, bit for bit; what is no layout of the
- * sources is not found. One kind of relation each. */
+/* Relations by value: a relation found evaluates to the target, bit for bit; for a target that is
+ * no layout of the sources none is found. One kind of relation each. */
 #include "tests/synth/relation_world.h"
 #include "tests/support/suite.h"
 

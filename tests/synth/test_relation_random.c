@@ -73,7 +73,7 @@ START_TEST(random_permutations) {
 }
 END_TEST
 
-/* Any layout operators in any order: what is found is exact. */
+/* Any layout operators in any order: a relation found is exact. */
 START_TEST(random_nestings) {
   world w;
   setup(&w, 3000 + (uint64_t)_i);

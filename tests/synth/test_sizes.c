@@ -1,5 +1,5 @@
-/* Sizes over symbols, drawn: whatever is said of them (equal, at least, a number) is held against
- * their values at every point of a box of the symbols' ranges, and what they are printed as is read
+/* Sizes over symbols, drawn: all statements about them (equal, at least, a number) are compared
+ * with their values at every point of a box of the symbols' ranges, and printed forms are read
  * again. */
 #include <check.h>
 #include <stdlib.h>

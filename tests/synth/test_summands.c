@@ -49,7 +49,7 @@ static uint32_t draw_sum(drawn *d, const uint32_t *of, uint32_t n) {
     made = call_of(d, "aten::add.Tensor", var(d, l), var(d, r));
     d->sums++;
   } else {
-    /* The first is on every rank, as what was reduced before is. */
+    /* The first is on every rank, as a tensor reduced before is. */
     const bool again = n > 2 && iso_rng_below(&d->rng, 2);
     const rule_term *list[2];
     const uint32_t cut = 1 + (uint32_t)iso_rng_below(&d->rng, n - 1);

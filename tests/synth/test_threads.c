@@ -26,7 +26,7 @@ static void count_part(void *ctx, int64_t from, int64_t to) {
   for (int64_t i = from; i < to; i++) seen[i]++;
 }
 
-/* Every place once, for sizes at and around what divides evenly. */
+/* Every place once, for sizes at and around multiples of the number of parts. */
 START_TEST(parts_make_up_the_whole) {
   static const int64_t sizes[] = {0, 1, 3, 1 << 21, (1 << 21) + 1, (1 << 22) - 1, LARGE};
   unsigned char *seen = calloc(LARGE, 1);

@@ -9,7 +9,7 @@
 
 enum { TIMES = 12, MOST = 4096 };
 
-/* Beside those calls: what the prover's tests have only within others. */
+/* Besides those calls: operators that the prover's tests have only within others. */
 static const call more[] = {
     {X, "(aten::alias x)", false},
     {X, "(aten::clone x)", false},
@@ -105,7 +105,7 @@ static bool holds(const pool *p, double x) {
   return false;
 }
 
-/* ---- what is asked of a sample ---- */
+/* ---- facts tested on a sample ---- */
 
 /* Not to be asked here; or whether the fact holds. */
 typedef enum seen { NOT_ASKED, FAILS, HOLDS } seen;

@@ -105,9 +105,9 @@ static bool change(odd_call *k, iso_rng *rng) {
   }
 }
 
-/* Operators that trust their caller that the arguments fit together, and read beyond them or
- * divide by 0 where they do not, or keep one of several that are put in one place, or refuse to
- * broadcast what other operators do. */
+/* Operators that trust their caller that the arguments fit together, and read beyond them or divide
+ * by 0 where they do not, or keep one of several that are put in one place, or refuse to broadcast
+ * where other operators do. */
 static bool trusting(const char *text) {
   static const char *const names[] = {
       "flash_attention_for_cpu", "::native_batch_norm", "::_native_batch_norm",
@@ -128,8 +128,8 @@ static bool make_odd(const call *from, iso_rng *rng, odd_call *k) {
   return change(k, rng) && (iso_rng_below(rng, 2) || change(k, rng));
 }
 
-/* Where the operator refuses what a definition takes for granted: that indices lie within their
- * table, and divisors are not 0. */
+/* Whether the operator refuses values that a definition takes for granted: that indices lie within
+ * their table, and divisors are not 0. */
 static bool refuses_values(const sample *s) {
   return strstr(s->refusal, "index out of range") || strstr(s->refusal, "out of bounds for") ||
          strstr(s->refusal, "out of DATA bounds") || strstr(s->refusal, "Class values") ||

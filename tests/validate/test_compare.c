@@ -1,4 +1,4 @@
-/* Comparing: what a tolerance lets pass, and what it never does. */
+/* Comparing: differences that a tolerance accepts, and those that it never does. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

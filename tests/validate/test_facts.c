@@ -88,7 +88,7 @@ typedef struct shown {
 } shown;
 static shown all[MOST_LINES];
 
-/* Facts that hold somewhere only: of the line's calls, or by what an argument says. */
+/* Facts that hold only for some of the line's calls, or for some values of an argument. */
 static bool sometimes(const fact *f) {
   return strcmp(f->name, "pole") == 0 || strcmp(f->name, "signed_pole") == 0 ||
          strcmp(f->name, "reads_zero_sign") == 0 || strcmp(f->name, "observes") == 0 ||
@@ -137,7 +137,8 @@ static bool is_flat(const rule_term *t) {
   return true;
 }
 
-/* Asked to add what falls on one place, or for paddings of which libtorch leaves some unwritten. */
+/* Whether the call adds elements of one place, or pads in a way that libtorch leaves partly
+ * unwritten. */
 static bool asks_otherwise(const run *k) {
   bool asks = k->o->unspecified;
   for (uint32_t i = 0; i < k->call->n; i++) {
@@ -226,8 +227,8 @@ typedef struct count {
   int turned, noticed, unasked;
 } count;
 
-/* A fact of all lines with samples turned around, one line at a time: what is claimed is left out,
- * and what is not is made up. */
+/* A fact of all lines with samples turned around, one line at a time: claimed facts are left out,
+ * and others are made up. */
 static void turn_around(size_t f, count c[2]) {
   size_t n;
   const rule_operator *line = rule_operators(&n);

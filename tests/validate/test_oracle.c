@@ -253,7 +253,7 @@ START_TEST(operators_that_nobody_knows_are_not_tested) {
 }
 END_TEST
 
-/* libtorch reads whatever an index of embedding_bag names. */
+/* libtorch does not check the indices of embedding_bag. */
 START_TEST(indices_that_nothing_asks_for_are_asked_for) {
   const pair p = {
       "(var x f (3 4)) (var i i (5))",

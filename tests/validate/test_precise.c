@@ -83,7 +83,7 @@ static bool is_narrow(const rule_term *t) {
   return yes;
 }
 
-/* The left side beside what libtorch gave, as a variable of its own. */
+/* The left side compared with libtorch's result, as a variable of its own. */
 static void compare_with_torch(const sample *s, const char *text) {
   const rule *r = rule_set_at(s->set, 0);
   iso_arena a = {0};

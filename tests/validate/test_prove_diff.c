@@ -86,7 +86,7 @@ static void without(const char *text, const char *name, char *out, size_t cap) {
   out[n] = 0;
 }
 
-/* Definitions of what has none are none. */
+/* An operator without a definition gives none. */
 START_TEST(unknown_operands_stay_unknown) {
   const call *k = &calls[_i];
   for (const char *v = strstr(k->vars, "(var "); v; v = strstr(v + 1, "(var ")) {
@@ -107,7 +107,8 @@ START_TEST(unknown_operands_stay_unknown) {
 }
 END_TEST
 
-/* Reads whatever is there; or bounds what is computed from an index beside itself. */
+/* Whether the operator reads without checking; or bounds a number computed from the index and
+ * another operand. */
 static bool unchecked_index(const char *text) {
   return strstr(text, "take_along_dim") || strstr(text, "rotary_embedding") ||
          strstr(text, "i j (aten::add");
@@ -129,9 +130,9 @@ static bool takes(const sample *s, uint32_t var, int64_t x, const char **refusal
   return yes;
 }
 
-/* Ranges of indices in the definitions, against the operators: the ends of the range are
- * taken, what lies beyond is refused, and an integer variable of which nothing is said may be
- * anything. Samples are drawn from there (validate/sample/index_ranges.c). */
+/* Ranges of indices in the definitions, against the operators: the ends of the range are accepted,
+ * numbers beyond are refused, and an integer variable without a bound may be any number. Samples
+ * are drawn from there (validate/sample/index_ranges.c). */
 START_TEST(indices_are_bounded_as_operators_bound_them) {
   const call *k = &calls[_i];
   for (int seed = 0; seed < 12; seed++) {

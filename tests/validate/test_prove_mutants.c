@@ -129,8 +129,8 @@ bool mutant_here(int site, const char *file, int line, const char *what) {
   return false;
 }
 
-/* Whether the samples from `first` on to `end` notice what is wrong: those that do not pass the
- * place are as they were. `good`: how many have the value that libtorch has. */
+/* Whether the samples from `first` on to `end` notice the mutation: those that do not pass the
+ * place are unchanged. `good`: how many have the value that libtorch has. */
 static bool samples_notice(int k, int first, int end, int *good) {
   char why[300];
   for (int s = first; s < end; s++) {

@@ -99,7 +99,7 @@ START_TEST(shipped_rules_hold_for_all_sizes) {
 }
 END_TEST
 
-/* A rule at literal sizes, and what is to be left of its numbers. */
+/* A rule at literal sizes, and the numbers that generalising must keep. */
 static const struct {
   const char *rule, *gone[4], *there[4];
 } specific[] = {

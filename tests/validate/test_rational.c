@@ -42,7 +42,7 @@ static void same(const pv_rationals *c, uint32_t a, mpq_t want) {
   mpq_clear(q);
 }
 
-/* The inverse of what was done, which is to lead back to the same id. */
+/* The inverse operations, which must lead back to the same id. */
 static void undo(pv_rationals *c, uint32_t a, uint32_t b, uint32_t sum, uint32_t product) {
   ck_assert_uint_eq(pv_q_add(c, sum, pv_q_mul(c, b, PV_MINUS_Q)), a);
   if (b != PV_ZERO_Q) ck_assert_uint_eq(pv_q_mul(c, product, pv_q_pow(c, b, -1)), a);
@@ -78,7 +78,7 @@ START_TEST(operations_are_exact_at_every_size) {
 }
 END_TEST
 
-/* 128 bits are crossed there and back by powers, and what is too long fails. */
+/* 128 bits are crossed there and back by powers, and a number that is too long fails. */
 START_TEST(powers_and_bounds) {
   pv_rationals c;
   ck_assert(pv_q_init(&c));

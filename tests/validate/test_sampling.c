@@ -1,5 +1,5 @@
 /* How rules of a file are looked at (needs libtorch): the sizes, attributes and values that they
- * are sampled with, how small a counterexample is left, and what is said of rounding. */
+ * are sampled with, how small a counterexample becomes, and the verdict on rounding. */
 #include "tests/support/suite.h"
 #include "tests/validate/engine_test.h"
 #include "validate/sample/instance_int.h"
@@ -193,7 +193,7 @@ START_TEST(an_instance_is_looked_for_within_bounds) {
 }
 END_TEST
 
-/* Wrong in a part of what the conditions leave that a draw would seldom meet. */
+/* Wrong in a part of the range that the conditions leave, which a draw would seldom meet. */
 static const char *const narrow[] = {
     "(rule r (var x f (N)) (attr s float) (lhs (aten::add.Scalar x s)) (rhs x) (where (< (* s s) "
     "1e-12)))",
@@ -233,8 +233,8 @@ START_TEST(what_is_seldom_wrong_is_refuted) {
 }
 END_TEST
 
-/* True only of what the names stand for: an integer that an equation defines, a real number, a size
- * that is none below 1. */
+/* True only of the numbers that the names stand for: an integer that an equation defines, a real
+ * number, a size that is none below 1. */
 static const char *const right[] = {
     "(rule r (var x i (N)) (lhs (aten::mul.Scalar x k)) (rhs (aten::add.Tensor x x)) (where (= k "
     "(+ 1 1))))",

@@ -1,6 +1,6 @@
 /* Stands for the program where a test starts it: `build/tests/warm/isomer` has it run by the server
  * of server.c, in which libtorch is loaded already, or becomes the program itself where there is no
- * server or the server refuses. Loading libtorch is most of what a small comparison costs. */
+ * server or the server refuses. Loading libtorch takes most of the time of a small comparison. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

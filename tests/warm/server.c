@@ -57,7 +57,8 @@ static bool all_in(char **some, char **all) {
   return true;
 }
 
-/* Limits that the child can still set itself: what libtorch took is not under them. */
+/* Limits that the child can still set itself: memory that libtorch took before is not under
+ * them. */
 static bool same_limits(const request *r) {
   for (int k = 0; k < RLIM_NLIMITS; k++) {
     struct rlimit own;
