@@ -48,7 +48,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "pairs"))
 sys.path.insert(0, os.path.join(ROOT, "tests", "bench"))
 import ranks  # noqa: E402
 import stack  # noqa: E402
-from captures import PAIRS  # noqa: E402
+from captures import PAIRS, WORDS  # noqa: E402
 
 
 def pair_case(left, right, verdict, place, swap):
@@ -69,6 +69,8 @@ def pair_case(left, right, verdict, place, swap):
                 short(text),
                 place,
             )
+            hint = report["divergences"][0]["hint"] or ""
+            expect(swap or re.search(WORDS.get(right, ""), hint), "hint: %s", hint)
 
     return run
 
