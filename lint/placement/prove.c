@@ -18,7 +18,7 @@ enum {
   MOST_TERMS = 400,
   MOST_SENT = 4000,
   MOST_DEEPER = 2,
-  LEVELS = 3 * (MOST_DEEPER + 1)
+  LEVELS = 3 * (MOST_DEEPER + 1) + 1
 };
 
 typedef struct known { /* rules that were decided */
@@ -37,6 +37,7 @@ typedef struct builder {
   bool has_parts;  /* there are such */
   bool literal;    /* equal numbers are written out, and stand for no others */
   bool has_fills;  /* there are such */
+  bool leaves;     /* both sides are taken down to leaves alone */
   rule_variable var[MOST_VARS];
   rule_tensor *example[MOST_VARS];
   uint64_t key[MOST_VARS]; /* tuple and rank */
@@ -51,9 +52,7 @@ static const rule_term *fail(builder *b) {
 }
 
 /* What messages made is taken down to leaves, on each rank. */
-static uint32_t most_terms(const builder *b) {
-  return b->root->by_messages ? MOST_SENT : MOST_TERMS;
-}
+static uint32_t most_terms(const builder *b) { return b->leaves ? MOST_SENT : MOST_TERMS; }
 
 static const rule_term *apply(builder *b, const char *op, const rule_term *const *arg, size_t n) {
   const rule_term *out = NULL;
@@ -183,7 +182,7 @@ static bool is_fill(const builder *b, const plc_tuple *t) {
 static bool is_cut(builder *b, const plc_tuple *t, uint32_t depth) {
   if (t == b->root) return false;
   if (t->leaf) return true;
-  if (b->root->by_messages) return false; /* both sides end at the same tensors */
+  if (b->leaves) return false;
   b->has_fills |= is_fill(b, t);
   if (b->literal && is_fill(b, t)) return false;
   if (t->several) return false; /* its results are tensors */
@@ -439,7 +438,8 @@ static rule_status decide(prover *p, const rule *r, rule_tensor **example) {
 }
 
 /* The rule of tensor `k`, for the ranks from `base` on. `level`: how much is taken apart, first
- * down to leaves, then to parts of them, then to literals. */
+ * down to leaves, then to parts of them, then to literals. Where messages meet, both sides have to
+ * end at the same tensors: at last they end at leaves alone. */
 static rule_status show_from(prover *p, plc_tuple *t, uint32_t k, uint32_t base, uint32_t level,
                              uint32_t *axes) {
   iso_arena arena;
@@ -452,6 +452,7 @@ static rule_status show_from(prover *p, plc_tuple *t, uint32_t k, uint32_t base,
     b->deeper = level % (MOST_DEEPER + 1);
     b->parts = level / (MOST_DEEPER + 1) == 1;
     b->literal = level / (MOST_DEEPER + 1) == 2;
+    b->leaves = level / (MOST_DEEPER + 1) == 3;
     const rule_term *l = together(b, t, k, base, 0, root_local, &shape);
     const rule_term *r = b->fails ? NULL : whole_of(b, t, 0);
     if (!b->fails && t->n_out > 1) {
@@ -521,7 +522,8 @@ static void settle_evidence(prover *p, plc_tuple *t) {
     p->has_parts = p->has_fills = false;
     for (uint32_t i = 0; i < LEVELS && s < RULE_TESTED && !plc_failed(x); i++) {
       const uint32_t how = i / (MOST_DEEPER + 1);
-      if (how == 0 || (how == 1 ? p->has_parts : p->has_fills)) s = show(p, t, k, i);
+      const bool fits[] = {true, p->has_parts, p->has_fills, t->by_messages};
+      if (fits[how]) s = show(p, t, k, i);
     }
     t->evidence = weaker(t->evidence, s);
   }
