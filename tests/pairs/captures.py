@@ -19,8 +19,8 @@ from concurrent.futures import ThreadPoolExecutor
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VERDICT = {0: "equivalent", 1: "different", 2: "error", 3: "undecided"}
 
-# left, right, verdict; the place that the first divergence's line must hold on the side with the bug
-# (a node, a leaf or a module path), when it is the right side.
+# left, right, verdict; the place that the first divergence's line must hold on the side with the
+# bug (a node, a leaf or a module path), when it is the right side.
 PAIRS = [
     ("gpt2-2l/hf-sdpa", "gpt2-2l/vllm", "equivalent", None),
     ("gpt2-2l/hf-sdpa", "gpt2-2l/vllm-kernels", "equivalent", None),
