@@ -135,17 +135,25 @@ def number(graph, weights, draw, r):
 
 
 def operand(graph, weights, draw, r):
-    """Another tensor of the same shape in the place of an operand."""
+    """Another tensor of the same shape in the place of an operand: none of the same numbers, which
+    the transpose of a transpose has, and none of several results."""
     of, shape = owners(graph), {n["id"]: n["outputs"][0] for n in graph["nodes"]}
     at = {n["id"]: k for k, n in enumerate(graph["nodes"])}
+
+    def same_numbers(i):
+        while graph["nodes"][at[i]]["op"].startswith("aten::transpose"):
+            i = graph["nodes"][at[i]]["args"][0]["ref"]
+        return i
+
     found = []
     for n in graph["nodes"]:
-        for a in n.get("args", []):
+        for a in n.get("args", []) if n["op"] != "getitem" else []:
             if of[n["id"]] == {r} and isinstance(a, dict) and "ref" in a and "args" in n:
                 mine = a["ref"]
                 for m in graph["nodes"][: at[n["id"]]]:
                     same = shape[m["id"]] == shape[mine] and len(m["outputs"]) == 1
-                    if same and m["id"] != mine and of[m["id"]] == {r} and "args" in m:
+                    same = same and same_numbers(m["id"]) != same_numbers(mine)
+                    if same and of[m["id"]] == {r} and "args" in m:
                         found.append((a, m["id"]))
     if not found:
         return False
