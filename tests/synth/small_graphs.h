@@ -189,27 +189,32 @@ static inline uint32_t weight(graph *g, const char *name, rule_tensor *t) {
 static inline const rule_term *v(uint32_t i) { return rule_var(&w.arena, i); }
 static inline const rule_term *num(int64_t i) { return rule_int(&w.arena, i); }
 
-/* A call with up to three arguments; its shape is that of its result on the captured values. */
-static inline uint32_t op(graph *g, const char *name, const rule_term *a, const rule_term *b,
-                          const rule_term *c) {
+/* A step; its shape is that of its result on the captured values. */
+static inline uint32_t step_by(graph *g, const rule_term *call) {
   uint32_t i;
   synth_node *n = new_node(g, &i);
-  const rule_term *arg[3] = {a, b, c};
-  iso_error err;
-  ck_assert_msg(rule_call(&w.arena, w.schemas, name, arg,
-                          c   ? 3
-                          : b ? 2
-                              : 1,
-                          &n->call, &err) == ISO_OK,
-                "%s", err.msg);
   n->kind = SYNTH_OP;
-  n->op = name;
+  n->op = call->u.s;
+  n->call = call;
   rule_tensor *bind[MAX_NODES] = {NULL};
   for (uint32_t k = 0; k < i; k++) bind[k] = g->value[k][0];
   ck_assert((g->value[i][0] = run_op(n->call, bind)) != NULL);
   keep(g->value[i][0]);
   n->shape = g->value[i][0]->shape;
   return i;
+}
+/* A call with up to five arguments. */
+static inline const rule_term *call_of(const char *name, const rule_term *const arg[5]) {
+  const rule_term *call;
+  iso_error err;
+  uint32_t n = 0;
+  while (n < 5 && arg[n]) n++;
+  ck_assert_msg(rule_call(&w.arena, w.schemas, name, arg, n, &call, &err) == ISO_OK, "%s", err.msg);
+  return call;
+}
+static inline uint32_t op(graph *g, const char *name, const rule_term *a, const rule_term *b,
+                          const rule_term *c) {
+  return step_by(g, call_of(name, (const rule_term *const[5]){a, b, c}));
 }
 static inline uint32_t add(graph *g, uint32_t x, uint32_t y) {
   return op(g, "aten::add.Tensor", v(x), v(y), NULL);

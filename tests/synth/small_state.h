@@ -45,7 +45,12 @@ static inline void end_state(void) {
   free(st.rules.prem);
   free(st.rules.compiled.rule);
   free(st.rules.info);
+  free(st.rules.tries);
   rule_set_free(st.rules.set);
+  rule_set_free(st.rules.tried);
+  for (size_t i = 0; i < st.groups.n; i++) free(st.groups.of[i].member);
+  free(st.groups.of);
+  free(st.groups.place);
   eg_free(st.g);
   iso_arena_fini(&st.arena);
   iso_arena_fini(&result.arena);

@@ -1,46 +1,15 @@
 /* Cones, cuts, patterns and matches in the joint e-graph, against naive searches over the same
  * classes: random terms with equal forms joined, so that classes have several members and cycles.
  */
-#include "synth/saturate/saturate.h"
 #include "synth/search/search.h"
 #include "synth/search/search_int.h"
 #include "tests/support/suite.h"
-#include "tests/synth/small_state.h"
+#include "tests/synth/small_terms.h"
 
-enum { SEEDS = 300, LEAVES = 3, GROWN = 7, MOST = 40 };
+enum { SEEDS = 300, LEAVES = 3, GROWN = 7 };
 static const double NO_PATTERN = 1e9;
 
 /* ---- a joint e-graph of random terms ---- */
-
-static eg_node node[MOST]; /* in the order in which they were made */
-static size_t n_made;
-
-static eg_node add_leaf(uint64_t seed) {
-  char name[8];
-  eg_node e;
-  snprintf(name, sizeof name, "#x%d", (int)n_made);
-  const rule_term atom = {.kind = RULE_OP, .u.s = iso_arena_strdup(&w.arena, name)};
-  ck_assert(st_add_term(&st, &atom, NULL, &e, &err) == ISO_OK);
-  rec *r = &st.rec[e.i];
-  r->val = calloc(1, sizeof *r->val);
-  ck_assert(r->val != NULL);
-  r->val[0] = rule_tensor_ref(noise(seed * LEAVES + n_made, SHAPE(2, 2), 0, 1));
-  r->n_out = 1;
-  r->tensor = r->leaf = r->atom = r->valued = true;
-  r->konst = false;
-  r->shape = r->val[0]->shape;
-  return node[n_made++] = e;
-}
-
-static eg_node add_op(const char *op, size_t a, size_t b, bool two) {
-  const rule_term *arg[2] = {v((uint32_t)a), v((uint32_t)b)}, *t;
-  eg_node e;
-  bool ok = true;
-  ck_assert(rule_call(&w.arena, w.schemas, op, arg, two ? 2 : 1, &t, &err) == ISO_OK);
-  ck_assert(st_add_valued(&st, t, node, &e, &ok, &err) == ISO_OK && ok);
-  ck_assert_uint_lt(n_made, MOST);
-  return node[n_made++] = e;
-}
 
 static void join(eg_node a, eg_node b) {
   ck_assert(eg_merge(st.g, a, b, (eg_why){WHY_VALUE, 0}, &err) == ISO_OK);
@@ -51,7 +20,7 @@ static void grow(uint64_t seed) {
   static const char *const ops[] = {"aten::add.Tensor", "aten::mul.Tensor", "aten::neg",
                                     "aten::relu"};
   iso_rng rng = iso_rng_new(seed, 11);
-  for (int i = 0; i < LEAVES; i++) add_leaf(seed);
+  for (int i = 0; i < LEAVES; i++) add_leaf(noise(seed * LEAVES + (uint64_t)i, SHAPE(2, 2), 0, 1));
   for (int i = 0; i < GROWN; i++) {
     const size_t k = iso_rng_below(&rng, 4), a = iso_rng_below(&rng, n_made),
                  b = iso_rng_below(&rng, n_made);
@@ -68,8 +37,7 @@ static void grow(uint64_t seed) {
 }
 
 static void begin(uint64_t seed) {
-  begin_state();
-  n_made = 0;
+  begin_terms();
   grow(seed);
 }
 
@@ -335,6 +303,7 @@ static bool naive_match(const rule *r, uint32_t a, uint32_t b) {
 }
 
 static void know(const char *text) {
+  rule_set_free(st.rules.set);
   st.rules.set = parse(text);
   ck_assert(iso_grow(st.rules.info, st.rules.cap_info, 1));
   st.rules.info[0] = (rule_info){.verdict = {.status = RULE_TESTED}};
