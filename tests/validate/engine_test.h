@@ -60,23 +60,23 @@ static inline rule_tensor *normal(uint64_t seed, rule_dtype d, rule_shape s) {
   return t;
 }
 
-/* A term in the rule language over the variables x0 to x5. */
-static inline const rule_term *term(const char *text) {
-  char rule_text[4096];
-  snprintf(rule_text, sizeof rule_text,
-           "(rule t (var x0 f _) (var x1 f _) (var x2 f _) (var x3 f _) (var x4 f _) (var x5 f _) "
-           "(lhs %s) (rhs x0))",
-           text);
+/* A term in the rule language over the variables x0 to x<n - 1>. */
+static inline const rule_term *term_over(uint32_t n, const char *text) {
+  char rule_text[4096], *p = rule_text;
+  p += sprintf(p, "(rule t ");
+  for (uint32_t i = 0; i < n && i < 100; i++) p += sprintf(p, "(var x%u f _) ", i);
+  snprintf(p, (size_t)(rule_text + sizeof rule_text - p), "(lhs %s) (rhs x0))", text);
   rule_set *set = NULL;
   iso_error err;
   ck_assert_msg(rule_set_parse(rule_text, SIZE_MAX, "test", &set, &err) == ISO_OK, "%s", err.msg);
   const rule *r = rule_set_at(set, 0);
   /* Variables are numbered as declared; those that do not occur keep their number. */
   const rule_term *t = rule_term_copy(&arena, r->lhs);
-  ck_assert_uint_eq(r->n_vars, 6);
+  ck_assert_uint_eq(r->n_vars, n);
   rule_set_free(set);
   return t;
 }
+static inline const rule_term *term(const char *text) { return term_over(6, text); }
 
 static inline rule_tensor *eval(const char *text, rule_tensor *const *bind, unsigned flags) {
   rule_tensor *out = NULL;
