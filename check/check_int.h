@@ -142,6 +142,11 @@ typedef struct chk_state {
 /* Settle the outcome, unless it is settled. Returns ISO_OK, so that callers can end with it. */
 iso_code chk_settle(chk_state *k, chk_outcome outcome, const char *fmt, ...) ISO_PRINTF(3, 4);
 static inline bool chk_settled(const chk_state *k) { return k->report->outcome != CHK_HOLDS; }
+/* Takes back what was settled on values that were put in to try something. */
+static inline void chk_unsettle(chk_state *k) {
+  k->report->outcome = CHK_HOLDS;
+  k->report->reason[0] = 0;
+}
 iso_code chk_nomem(chk_state *k);
 /* `text` NULL: there is no memory. */
 iso_code chk_assume(chk_state *k, rule_assumption kind, const char *text);
@@ -322,6 +327,13 @@ bool chk_overflows(const chk_state *k, uint32_t id);
  * values again. */
 iso_code chk_rounding_explains(chk_state *k, const bool *need, const chk_output *o, double tol,
                                bool *yes);
+
+/* ---- ties.c ---- */
+/* Whether two outputs that differ on this set do so, by more than `tol`, only in elements that
+ * depend on which of equal numbers an operator takes first. Afterwards the needed terms have their
+ * values again. */
+iso_code chk_order_explains(chk_state *k, const bool *need, const chk_output *o, double tol,
+                            bool *yes);
 
 /* ---- redrawn.c ---- */
 /* After all else: outputs agree on other inputs and parameters, too, and are NaN together. */

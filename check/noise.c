@@ -103,10 +103,7 @@ static iso_code run(chk_state *k, const bool *need, iso_rng *rng, bool *far, boo
     if (rng) c = disturb(k, i, by, rng);
   }
   *done = !c && !chk_settled(k);
-  if (chk_settled(k)) { /* an operator that cannot take what it was given here */
-    k->report->outcome = CHK_HOLDS;
-    k->report->reason[0] = 0;
-  }
+  chk_unsettle(k); /* an operator that cannot take what it was given here */
   return c;
 }
 

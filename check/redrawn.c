@@ -128,10 +128,7 @@ static iso_code run(chk_state *k, look *x, bool *done) {
     if (x->shake) c = shake(k, i, x->shake);
   }
   *done = !c && !chk_settled(k) && (x->large || !x->overflow);
-  if (chk_settled(k)) { /* an operator that cannot take these values */
-    k->report->outcome = CHK_HOLDS;
-    k->report->reason[0] = 0;
-  }
+  chk_unsettle(k); /* an operator that cannot take these values */
   return c;
 }
 
@@ -162,17 +159,16 @@ static const rule_tensor *output(const chk_state *k, uint32_t term) {
 }
 
 /* How far output `o` of the right is from the left one's, relative; 0 where that says nothing. */
-static double distance(const chk_state *k, const look *x, size_t o) {
+static double distance(const chk_state *k, size_t o) {
   const rule_tensor *a = output(k, k->cert.output[o].a), *b = output(k, k->cert.output[o].b);
   if (!a || !b || a->numel != b->numel || rule_dtype_is_complex(a->dtype)) return 0;
-  if (!rule_dtype_is_float(a->dtype) && x->ties) return 0;
   const rule_diff d = k->oracle->compare(k->oracle->ctx, a, b, output_tol);
   return d.equal ? 0 : d.max_rel;
 }
 
-static size_t differs(const chk_state *k, const look *x) {
-  size_t o = 0;
-  while (o < k->cert.n_outputs && distance(k, x, o) == 0) o++;
+/* The first output from `o` on that differs; n_outputs: none. */
+static size_t differs(const chk_state *k, size_t o) {
+  while (o < k->cert.n_outputs && distance(k, o) == 0) o++;
   return o;
 }
 
@@ -190,7 +186,7 @@ static iso_code confirm(chk_state *k, look *x, size_t number, size_t o, iso_rng 
     *sure = now && now->numel == before->numel;
     if (!*sure) break;
     const double moved = k->oracle->compare(k->oracle->ctx, before, now, 0).max_rel;
-    *sure = distance(k, x, o) > MORE * moved;
+    *sure = distance(k, o) > MORE * moved;
   }
   rule_tensor_unref(before);
   return c;
@@ -229,26 +225,36 @@ static iso_code excuse(chk_state *k, look *x, size_t o, const char *words) {
   return c;
 }
 
-/* Values agree on draw `number` of this kind. */
-static iso_code try_values(chk_state *k, look *x, const kind *as, size_t number) {
-  iso_rng rng = iso_rng_new(UINT64_C(0x72656472) + k->o->seed, number);
-  bool sure, done, rounds = false;
-  iso_code c = draw(k, x, as, number, &rng, &done);
-  const size_t o = !c && done ? differs(k, x) : k->cert.n_outputs;
-  if (c || o == k->cert.n_outputs) return c;
-  const double by = distance(k, x, o);
-  c = confirm(k, x, number, o, &rng, &sure);
-  if (!c && sure) c = chk_rounding_explains(k, x->need, &k->cert.output[o], output_tol, &rounds);
+/* Output `o` differs on draw `number`: an open order or rounding explains it, or it is refused. */
+static iso_code weigh(chk_state *k, look *x, size_t number, size_t o, iso_rng *rng) {
+  const chk_output *out = &k->cert.output[o];
+  const double by = distance(k, o);
+  bool sure, open = false, rounds = false;
+  iso_code c = confirm(k, x, number, o, rng, &sure);
+  if (!c && sure) c = chk_order_explains(k, x->need, out, output_tol, &open);
+  if (c || !sure || open) return c;
+  c = chk_rounding_explains(k, x->need, out, output_tol, &rounds);
   if (!c && rounds) {
     char words[48];
     snprintf(words, sizeof words, " by %.3g (relative)", by);
     return excuse(k, x, o, words);
   }
-  if (c || !sure) return c;
+  if (c) return c;
   return chk_settle(k, CHK_REFUSED,
                     "outputs %s and %s differ by %.3g (relative) on other inputs and parameters "
                     "than the captured ones",
-                    k->cert.output[o].left, k->cert.output[o].right, by);
+                    out->left, out->right, by);
+}
+
+/* Values agree on draw `number` of this kind. */
+static iso_code try_values(chk_state *k, look *x, const kind *as, size_t number) {
+  iso_rng rng = iso_rng_new(UINT64_C(0x72656472) + k->o->seed, number);
+  bool done;
+  iso_code c = draw(k, x, as, number, &rng, &done);
+  for (size_t o = !c && done ? differs(k, 0) : k->cert.n_outputs;
+       o < k->cert.n_outputs && !c && !chk_settled(k); o = differs(k, o + 1))
+    c = weigh(k, x, number, o, &rng);
+  return c;
 }
 
 /* An output that parts must do so with noise in the leaves, too: the root of a variance of equal
@@ -283,7 +289,7 @@ static size_t apart_at_pole(const chk_state *k, const look *x, size_t from) {
     const chk_values *a = &k->here.real[k->cert.output[o].a],
                      *b = &k->here.real[k->cert.output[o].b];
     if (a->n != 1 || b->n != 1 || a->v[0]->numel != b->v[0]->numel ||
-        rule_dtype_is_complex(a->v[0]->dtype) || (x->ties && !rule_dtype_is_float(a->v[0]->dtype)))
+        rule_dtype_is_complex(a->v[0]->dtype))
       continue;
     double size = 0;
     for (int64_t i = 0; i < a->v[0]->numel; i++)
@@ -367,7 +373,10 @@ static iso_code try_pole(chk_state *k, look *x, size_t number) {
   const bool rounds = !c && done && o < k->cert.n_outputs && noise_explains(&m);
   moved_free(&m);
   if (rounds) return excuse(k, x, o, x->large ? " where numbers are large" : " at poles");
-  if (c || !done || o == k->cert.n_outputs) return c;
+  bool open = false;
+  if (!c && done && o < k->cert.n_outputs)
+    c = chk_order_explains(k, x->need, &k->cert.output[o], output_tol, &open);
+  if (c || !done || o == k->cert.n_outputs || open) return c;
   return chk_settle(k, CHK_REFUSED,
                     "outputs %s and %s are equal as real numbers, and differ where an operator "
                     "sees what is none",
@@ -375,12 +384,6 @@ static iso_code try_pole(chk_state *k, look *x, size_t number) {
 }
 
 /* ---- all of it ---- */
-
-static bool any_ties(const chk_state *k) {
-  for (size_t i = 0; i < k->n_terms; i++)
-    if (k->term[i].call && chk_leaves_ties(k->term[i].call->u.s)) return true;
-  return false;
-}
 
 /* Elements of free leaves; those that are one on both sides are counted twice. */
 static double count_free(chk_state *k) {
@@ -411,7 +414,7 @@ iso_code chk_redrawn(chk_state *k) {
   const double elements = count_free(k);
   const bool all = captures_guard(k) || (elements < CHK_SMALL && chk_may_be_undefined(k));
   const size_t n = all ? N_KINDS : has_float_input(k) ? N_UNGUARDED : 0;
-  look x = {.few = n == 0 && elements > MANY, .ties = any_ties(k)};
+  look x = {.few = n == 0 && elements > MANY};
   const size_t n_plain = x.few ? 1 : elements < FEW ? MORE_DRAWS : N_PLAIN;
   iso_code c = chk_elements_new(k, x.few ? CHK_SMALL : INT64_MAX, &x.elements);
   if (!c && x.elements.n >= UINT32_MAX) {

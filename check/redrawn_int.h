@@ -35,7 +35,6 @@ typedef struct look {
   chk_edges *edges;
   size_t number;          /* of the draw */
   bool few;               /* only small leaves are drawn */
-  bool ties;              /* an operator leaves an order open: integers may differ */
   bool overflow, outside; /* outside: of a domain */
   chk_poles poles;
   bool at_poles; /* inputs are drawn there, draw `pole` */

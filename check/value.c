@@ -255,10 +255,13 @@ static const rule_tensor *value_at(const chk_state *k, uint32_t t) {
   return k->here.real[t].n == 1 ? k->here.real[t].v[0] : NULL;
 }
 
-/* Outputs that differ as float64 has them: more than rounding explains is a difference. */
+/* Outputs that differ as float64 has them: more than an open order or rounding explains is a
+ * difference. */
 static iso_code weigh_apart(chk_state *k, const chk_output *o, const bool *need, double by) {
-  bool rounds;
-  iso_code c = chk_rounding_explains(k, need, o, output_tol, &rounds);
+  bool rounds, open;
+  iso_code c = chk_order_explains(k, need, o, output_tol, &open);
+  if (c || open) return c; /* an open order is assumed wherever an operator leaves one */
+  c = chk_rounding_explains(k, need, o, output_tol, &rounds);
   if (c || chk_settled(k)) return c;
   if (!rounds)
     return chk_settle(k, CHK_REFUSED,

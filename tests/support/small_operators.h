@@ -173,6 +173,19 @@ static inline rule_tensor *reduced(const rule_term *list, const char *how,
   return r;
 }
 
+/* Of one dimension. Equal numbers: by place upwards, and, descending, the last place first. */
+static inline rule_tensor *places_in_order(const rule_tensor *x, bool descending) {
+  rule_tensor *r = make_as(RULE_I64, x->shape);
+  for (int64_t i = 0; i < x->numel; i++) {
+    const double v = rule_tensor_get(x, i);
+    int64_t before = 0;
+    for (int64_t j = 0; j < x->numel; j++)
+      before += rule_tensor_get(x, j) < v || (rule_tensor_get(x, j) == v && j < i);
+    rule_tensor_set_int(r, descending ? x->numel - 1 - before : before, i);
+  }
+  return r;
+}
+
 static inline rule_tensor *run_op(const rule_term *t, rule_tensor *const *bind) {
   const char *op = t->u.s;
   if (strcmp(op, "aten::add.Tensor") == 0 || strcmp(op, "aten::mul.Tensor") == 0 ||
@@ -202,6 +215,7 @@ static inline rule_tensor *run_op(const rule_term *t, rule_tensor *const *bind) 
     }
     return r;
   }
+  if (strcmp(op, "aten::argsort") == 0) return places_in_order(x, t->child[2]->u.i);
   const bool neg = strcmp(op, "aten::neg") == 0;
   if (neg || strcmp(op, "aten::relu") == 0) {
     rule_tensor *r = make(x->shape);
