@@ -59,6 +59,32 @@ START_TEST(tables_are_one_to_two_units_in_the_last_place) {
 }
 END_TEST
 
+/* Tables of complex numbers are one bit for bit, in one dtype, and not to any unit. */
+START_TEST(complex_tables_are_one_bit_for_bit) {
+  for (uint64_t seed = 0; seed < 40; seed++)
+    for (int other = 0; other < 3; other++) { /* 1: one part is off, 2: in another dtype */
+      const rule_dtype dtype[] = {seed % 2 ? RULE_C64 : RULE_C128, seed % 2 ? RULE_C128 : RULE_C64};
+      iso_rng rng = iso_rng_new(seed, 2);
+      setup();
+      rule_tensor *x = keep(make_as(dtype[0], SHAPE(ELEMENTS))),
+                  *y = keep(make_as(dtype[other == 2], SHAPE(ELEMENTS)));
+      for (int64_t i = 0; i < 2 * ELEMENTS; i++) {
+        const float part = (float)iso_rng_normal(&rng);
+        for (int s = 0; s < 2; s++) {
+          const rule_tensor *t = s ? y : x;
+          if (t->dtype == RULE_C64) ((float *)t->data)[i] = part;
+          else ((double *)t->data)[i] = part;
+        }
+      }
+      uint8_t *const low = y->data;
+      if (other == 1) low[iso_rng_below(&rng, 2 * ELEMENTS) * rule_dtype_size(y->dtype) / 2] ^= 1;
+      ck_assert_msg(same_value(CAP_BUFFER, x, y) == !other, "seed %d, %d: %s", (int)seed, other,
+                    report.reason);
+      teardown();
+    }
+}
+END_TEST
+
 static rule_tensor *filled(rule_dtype dtype, double x) {
   rule_tensor *t = keep(make_as(dtype, SHAPE(3)));
   for (int64_t i = 0; i < 3; i++) rule_tensor_set(t, i, x);
@@ -349,6 +375,7 @@ int main(void) {
   TCase *t = tcase_create("constants");
   tcase_set_timeout(t, 60);
   tcase_add_test(t, tables_are_one_to_two_units_in_the_last_place);
+  tcase_add_test(t, complex_tables_are_one_bit_for_bit);
   tcase_add_test(t, one_number_everywhere_is_no_table);
   tcase_add_test(t, own_calls_move_numbers_and_do_not_round);
   tcase_add_test(t, a_stored_table_is_what_it_was_computed_from);
