@@ -41,14 +41,14 @@ EGRAPH_OBJ := $(filter $(B)/obj/egraph/%,$(LIB_OBJ))
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 SUPPORT_OBJ := $(SUPPORT_SRC:%.c=$(B)/obj/%.o)
 
-# Test programs: tests/*/test_*.c use Check, tests/*/example.c are the headers' examples, and tests/fuzz/fuzz_*.c are
+# Test programs: tests/**/test_*.c use Check, tests/*/example.c are the headers' examples, and tests/fuzz/fuzz_*.c are
 # run on their corpora. With TORCH=0 those that say "needs libtorch" in their first line are left out.
 ifeq ($(TORCH),0)
 with_torch = $(shell for f in $(1); do head -n 1 $$f | grep -q 'needs libtorch' || echo $$f; done)
 else
 with_torch = $(1)
 endif
-TEST_SRC := $(call with_torch,$(sort $(wildcard tests/*/test_*.c)))
+TEST_SRC := $(call with_torch,$(sort $(wildcard tests/*/test_*.c tests/*/*/test_*.c)))
 EXAMPLE_SRC := $(call with_torch,$(sort $(wildcard tests/*/example*.c)))
 FUZZ_SRC := $(call with_torch,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 TEST_BIN := $(TEST_SRC:%.c=$(B)/%)
