@@ -106,16 +106,15 @@ void plc_mesh_guess(plc *x) {
 /* "3", or "2+1+1": how large they are beside one another. */
 static bool read_blocks(words *w, plc_one *out) {
   uint32_t first = 0, next = 0, n = 1;
-  if (!number(w, PLC_BLOCKS, &first) || first == 0) return false;
+  if (!number(w, UINT8_MAX, &first) || first == 0) return false;
   out->blocks = first;
   while (next_is(w, '+')) {
-    if (n == PLC_SHARES || first > UINT8_MAX || !number(w, UINT8_MAX, &next) || next == 0)
-      return false;
+    if (n == PLC_SHARES || !number(w, UINT8_MAX, &next) || next == 0) return false;
     out->share[0] = (uint8_t)first;
     out->share[n++] = (uint8_t)next;
     out->blocks = n;
   }
-  return true;
+  return out->blocks <= PLC_BLOCKS;
 }
 
 /* operator: these are words of placements. */

@@ -90,17 +90,15 @@ static rule_tensor *cat(plc *x, rule_tensor *const *t, uint32_t n, const plc_one
   return out;
 }
 
-static rule_tensor *reduced(plc *x, rule_tensor *const *t, uint32_t n, uint32_t stride,
-                            plc_reduce how) {
+static rule_tensor *reduced(plc *x, rule_tensor *const *t, uint32_t n, plc_reduce how) {
   for (uint32_t i = 1; i < n; i++)
-    if (!rule_shape_eq(&t[i * stride]->shape, &t[0]->shape) || t[i * stride]->dtype != t[0]->dtype)
-      return NULL;
+    if (!rule_shape_eq(&t[i]->shape, &t[0]->shape) || t[i]->dtype != t[0]->dtype) return NULL;
   rule_tensor *out =
       t[0]->dtype == RULE_BOOL && how == PLC_SUM ? NULL : fresh(x, t[0]->dtype, &t[0]->shape);
   for (int64_t k = 0; out && k < out->numel; k++) {
     double v = rule_tensor_get(t[0], k);
     for (uint32_t i = 1; i < n; i++) {
-      const double w = rule_tensor_get(t[i * stride], k);
+      const double w = rule_tensor_get(t[i], k);
       v = how == PLC_SUM    ? v + w
           : how == PLC_NORM ? hypot(v, w)
           : how == PLC_MAX  ? fmax(v, w)
@@ -111,12 +109,12 @@ static rule_tensor *reduced(plc *x, rule_tensor *const *t, uint32_t n, uint32_t 
   return out;
 }
 
-static rule_tensor *one(plc *x, rule_tensor *const *t, uint32_t n, uint32_t stride, plc_one how,
-                        double size, double floor) {
+static rule_tensor *one(plc *x, rule_tensor *const *t, uint32_t n, plc_one how, double size,
+                        double floor) {
   if (how.kind == PLC_S) return cat(x, t, n, &how);
-  if (how.kind == PLC_P) return reduced(x, t, n, stride, how.reduce);
+  if (how.kind == PLC_P) return reduced(x, t, n, how.reduce);
   for (uint32_t i = 1; i < n; i++)
-    if (t[i * stride] != t[0] && !plc_near(t[i * stride], t[0], 1, size, floor)) return NULL;
+    if (t[i] != t[0] && !plc_near(t[i], t[0], 1, size, floor)) return NULL;
   return rule_tensor_ref(t[0]);
 }
 
@@ -139,7 +137,7 @@ rule_tensor *plc_combine(plc *x, rule_tensor *const *each, const plc_place *p, d
     rule_tensor *next[PLC_RANKS];
     uint32_t made = 0;
     while (fits && made < n / m) {
-      next[made] = one(x, now + made * m, m, 1, p->axis[a], size, floor);
+      next[made] = one(x, now + made * m, m, p->axis[a], size, floor);
       fits = next[made] != NULL;
       made += fits;
     }
@@ -257,7 +255,10 @@ static rule_tensor *part_of(plc *x, rule_tensor *t, const cutting *c, uint32_t a
     *from += n;
     return slice(x, t, o, *from - n, n);
   }
-  const uint32_t group = first - k * plc_stride(&x->mesh, axis);
+  uint32_t group = first - k * plc_stride(&x->mesh, axis);
+  for (uint32_t a = 0; a < axis; a++) /* replicas are cut alike */
+    if (c->p->axis[a].kind == PLC_R)
+      group -= plc_along(&x->mesh, first, a) * plc_stride(&x->mesh, a);
   if (o->kind == PLC_P && o->reduce == PLC_SUM)
     return piece(x, t, k, x->mesh.size[axis], c->seed + 977 * (group + 1));
   if (o->kind == PLC_P && o->reduce == PLC_NORM)
