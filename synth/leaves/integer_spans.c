@@ -138,14 +138,18 @@ static st_span bounded(const operands *x, const rule_operator *o, const rule_ter
   return s;
 }
 
-/* Rounded down, by a number that is given. */
+/* Rounded down, or what is left over, by a number that is given. operator: of a negative number
+ * fmod leaves a negative one. */
 static st_span divided(const operands *x, const rule_operator *o, const rule_term *t) {
   const st_span a = operand(x, t->child[0]), b = operand(x, t->child[1]);
   const bool rounds =
       o->choice == RULE_CHOICE_QUOTIENT ||
       (t->n > 2 && t->child[2]->kind == RULE_STRING && strcmp(t->child[2]->u.s, "floor") == 0);
   if (b.low != b.high || !b.told || b.low < 1) return untold(a.of | b.of);
-  if (o->choice == RULE_CHOICE_REMAINDER) return span(0, b.low - 1, a.of);
+  if (o->choice == RULE_CHOICE_REMAINDER) {
+    const bool may_be_negative = rule_is_overload(t->u.s, "aten::fmod") && !(a.told && a.low >= 0);
+    return span(may_be_negative ? 1 - b.low : 0, b.low - 1, a.of);
+  }
   if (!a.told || !rounds) return untold(a.of | b.of);
   const int64_t d = b.low, low = a.low >= 0 ? a.low / d : -((d - 1 - a.low) / d),
                 high = a.high >= 0 ? a.high / d : -((d - 1 - a.high) / d);
@@ -177,7 +181,7 @@ static st_span real(const operands *x, const rule_operator *o, const rule_term *
   return s;
 }
 
-static st_span result(const operands *x, const rule_operator *o, const synth_node *n) {
+static st_span exact_result(const operands *x, const rule_operator *o, const synth_node *n) {
   const rule_term *t = n->call;
   st_span s = UNTOLD, all = UNTOLD;
   (void)join_tensors(x, t, false, &all);
@@ -210,6 +214,18 @@ static st_span result(const operands *x, const rule_operator *o, const synth_nod
                    o->choice == RULE_CHOICE_REMAINDER))
     return divided(x, o, t);
   return untold(all.of);
+}
+
+/* Whether integers of a dtype are all numbers of the span: others wrap. */
+static bool holds(rule_dtype d, const st_span *s) {
+  if (d == RULE_U8) return s->low >= 0 && s->high <= UINT8_MAX;
+  if (d == RULE_I8) return s->low >= INT8_MIN && s->high <= INT8_MAX;
+  return d != RULE_I16 || (s->low >= INT16_MIN && s->high <= INT16_MAX);
+}
+
+static st_span result(const operands *x, const rule_operator *o, const synth_node *n) {
+  const st_span s = exact_result(x, o, n);
+  return s.told && !holds(n->dtype, &s) ? untold(s.of) : s;
 }
 
 /* ---- readings ---- */
