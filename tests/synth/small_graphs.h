@@ -255,8 +255,8 @@ static inline void compare_one(const graph *l, const graph *r, synth_verdict wan
   iso_error err = {0};
   ck_assert_msg(try_compare(l, r, &err) == ISO_OK, "%s", err.msg);
   ck_assert_ptr_nonnull(w.res);
-  ck_assert_msg(w.res->verdict == want, "%s, expected %s", verdict_name(w.res->verdict),
-                verdict_name(want));
+  ck_assert_msg(w.res->verdict == want, "%s, expected %s%s%s", verdict_name(w.res->verdict),
+                verdict_name(want), w.res->reason ? ": " : "", w.res->reason ? w.res->reason : "");
   ck_assert((w.res->verdict == SYNTH_UNDECIDED) == (w.res->reason != NULL));
   ck_assert((w.res->verdict == SYNTH_EQUIVALENT) == (w.res->n_divergences == 0));
   ck_assert_uint_eq(w.res->n_pairs, l->g.n_outputs);
