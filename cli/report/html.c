@@ -47,7 +47,9 @@ typedef struct parts {
 } parts;
 
 static void put_graphs(FILE *f, const parts *a) {
-  fprintf(f, "{\"version\":\"%s\",\"decides\":%zu,\"pairs\":[", ISO_VERSION, a->decides);
+  fprintf(f, "{\"version\":\"%s\",\"decides\":%zu,\"assumes\":", ISO_VERSION, a->decides);
+  html_assumptions(f);
+  fputs(",\"pairs\":[", f);
   for (size_t k = 0; k < a->n; k++) {
     if (k) fputc(',', f);
     html_data(&a->p[k], f);

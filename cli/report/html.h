@@ -18,6 +18,8 @@ typedef void html_place(FILE *f, const char *name, size_t n, const void *ctx);
 void html_fill(FILE *f, const char *page, html_place *put, const void *ctx);
 
 /* ---- html_data.c ---- */
+/* The meaning of each kind of assumption, as a JSON object. */
+void html_assumptions(FILE *f);
 /* Data of the page beyond the JSON report: the nodes of both graphs with class and standing, the
  * rules' patterns and the classes they joined, the divergences' regions and pictures. One JSON
  * object. */

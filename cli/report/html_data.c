@@ -6,6 +6,7 @@
 
 #include "cli/report/html.h"
 #include "cli/config/utf8.h"
+#include "rules/assumption.h"
 
 /* ---- JSON ---- */
 
@@ -54,6 +55,16 @@ static void put_indices(FILE *f, const uint32_t *a, size_t n) {
 static void put_again(FILE *f, const char *s, const char *before) {
   if (before && strcmp(s ? s : "", before) == 0) fputc('0', f);
   else html_string(f, s ? s : "");
+}
+
+/* ---- assumptions ---- */
+
+void html_assumptions(FILE *f) {
+  for (int kind = 0; kind < RULE_ASSUMPTIONS; kind++) {
+    fprintf(f, "%s\"%s\":", kind ? "," : "{", rule_assumption_name((rule_assumption)kind));
+    html_string(f, rule_assumption_meaning((rule_assumption)kind));
+  }
+  fputc('}', f);
 }
 
 /* ---- graphs ---- */
@@ -262,7 +273,7 @@ void html_data(const report *p, FILE *f) {
     if (i) fputc(',', f);
     put_divergence(f, &r->divergence[i]);
   }
-  fprintf(f, "],\n\"reason\":");
+  fputs("],\n\"reason\":", f);
   html_string(f, r->reason ? r->reason : "");
   fputc('}', f);
 }

@@ -165,6 +165,11 @@ def consistent(p, graphs, what):
         all(n[4] in ruled for s in p.pair["sides"] for n in s["nodes"] if n[5] == BY_RULE),
         "%s: by rule, and no rule says so" % what,
     )
+    kinds = {a["kind"] for a in p.report["assumptions"]}
+    check(
+        kinds and all(p.graphs["assumes"].get(kind) for kind in kinds),
+        "%s: a kind of assumption without a meaning: %s" % (what, sorted(kinds)),
+    )
     check(
         len(p.pair["rules"]) == len(p.report["rules"])
         and len(p.pair["divergences"]) == len(p.report["divergences"]),

@@ -277,18 +277,12 @@ function rules(view) {
 
 /* ---- assumptions, coverage ---- */
 
-const ASSUMES = {
-  leaf: "two leaves are one because their captured values are (perhaps sliced, joined, transposed)", input: "an input with a visible structure keeps its captured values",
-  dtype: "casts between floating types are identities", value: "shown for the captured values only", literal: "a float literal is read as the real number it stands for",
-  shape: "the captured shapes, and the captured branches", definition: "a kernel computes what its declared definition says", ties: "samples with ties were left out", order: "sums are equal up to the order of their terms"
-};
-
 function assumptions(view) {
   const kinds = new Map();
   for (const a of view.model.report.assumptions) kinds.set(a.kind, [...(kinds.get(a.kind) || []), a]);
   const link = (side, ids) => ids.map(id => byId(view, side, id)).filter(Boolean).map(n => [" ", nodeLink(view, n)]);
   return section("assumptions", `Assumptions (${view.model.report.assumptions.length})`, [...kinds].map(([kind, list]) =>
-    lazy({class: "rulecard"}, [mark("assumed"), " ", el("b", {}, kind), ` (${list.length})`, el("span", {class: "dim"}, ASSUMES[kind] ? `: ${ASSUMES[kind]}` : "")],
+    lazy({class: "rulecard"}, [mark("assumed"), " ", el("b", {}, kind), ` (${list.length})`, el("span", {class: "dim"}, `: ${GRAPHS.assumes[kind]}`)],
       () => shortList(list, a => [a.text, link(0, a.left), link(1, a.right)]))));
 }
 
