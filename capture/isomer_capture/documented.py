@@ -18,7 +18,14 @@ class Said:
         self.kind, self.dimensions, self.tensor = kind, dimensions, tensor
 
 
+# `name: (batch, num_patches, 2) - in words`
+ROUND = re.compile(r"^\s*(\w+):() \(([^()\n]*,[^()\n]*)\)", re.M)
+MEASURED = re.compile(r"(pixel|input|audio)_(values|features)$")  # no integers, whatever is said
+
+
 def kind_of(name, text):
+    if MEASURED.search(name):
+        return "float"
     if "Bool" in text:
         return "bool"
     if "Long" in text or "Int" in text or INTEGERS.search(name):
@@ -42,7 +49,9 @@ def of_class(cls):
         out[name] = Said(kind_of(name, text), None, one)
     doc = cls.forward.__doc__ or ""
     told = [(name, kind, shape) for name, kind, shape in ENTRY.findall(doc)]
-    told += [(name, text, shape) for name, text, shape in BRACKETS.findall(doc)]
+    told += [
+        (name, text, shape) for form in (BRACKETS, ROUND) for name, text, shape in form.findall(doc)
+    ]
     for name, kind, shape in told:
         if name in out and out[name].dimensions is None:
             out[name] = Said(

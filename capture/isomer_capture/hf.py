@@ -1,13 +1,12 @@
 """`isomer-capture hf`: a model of Hugging Face Transformers."""
 
 import contextlib
-import copy
 import os
-import re
 import sys
 import warnings
 
 from . import configs, lacking, weightless, widths
+from .classes import model_class, own_config
 from .errors import CaptureError, short
 
 TESTED = "5.12.1"
@@ -59,142 +58,6 @@ def set_as_asked(config, options):
     for key, value in options.settings:
         configs.set_key(config, key, value)
     return bool(options.settings)
-
-
-def model_class(config, head):
-    """The module that Transformers' auto classes make of a configuration."""
-    from transformers.models.auto import modeling_auto as auto
-
-    import transformers
-
-    named = [n for n in getattr(config, "architectures", None) or [] if hasattr(transformers, n)]
-    if named and head is None:
-        return getattr(transformers, named[0])
-    tables = {
-        "lm": "MODEL_FOR_CAUSAL_LM_MAPPING",
-        "none": "MODEL_MAPPING",
-        "mlm": "MODEL_FOR_MASKED_LM_MAPPING",
-    }
-    order = [head] if head else ["none"] if encoder_only(config) else ["lm", "none"]
-    for one in order:
-        table = getattr(auto, tables[one])
-        if type(config) in table:
-            found = table[type(config)]
-            return found[0] if isinstance(found, (list, tuple)) else found
-    if head is None and type(config) in auto.MODEL_FOR_BACKBONE_MAPPING:
-        return auto.MODEL_FOR_BACKBONE_MAPPING[type(config)]
-    found = None if head else other_class(config)
-    if found is None:
-        raise CaptureError(
-            "Transformers has no model for %s%s"
-            % (type(config).__name__, " with this head" if head else "")
-        )
-    return found
-
-
-def other_class(config):
-    """The class of a part of a model, or of one that has a head of its own kind: one in the modules
-    beside the configuration that says it is made of it, or the one that the configuration's
-    docstring makes. None: there is none."""
-    import transformers
-
-    stem = type(config).__name__.removesuffix("Config")
-    classes = classes_of(config)
-    # That which has the configuration's own name, then the plain model, then a layer of it: the
-    # last in its file, which is made of the others.
-    found = min(
-        classes,
-        key=lambda c: (
-            not hasattr(c, "main_input_name"),
-            c.__name__ not in (stem, stem + "Model"),
-            not c.__name__.endswith("Model"),
-            len(c.__name__) if hasattr(c, "main_input_name") else -classes.index(c),
-        ),
-        default=None,
-    )
-    told = re.search(r"= (\w+)\(\w*config\w*\)", type(config).__doc__ or "")
-    told = told and getattr(transformers, told.group(1), None)
-    return found or told or untold(config)
-
-
-def modules_beside(config):
-    """All classes of modules that are written beside a configuration and can be called."""
-    import importlib
-    import inspect
-    import pkgutil
-
-    from torch import nn
-
-    package = importlib.import_module(type(config).__module__.rpartition(".")[0])
-    out = []
-    for name in [m.name for m in pkgutil.iter_modules(package.__path__)]:
-        if name.startswith("modeling_") or "_" not in name:
-            module = importlib.import_module(package.__name__ + "." + name)
-            own = [c for c in vars(module).values() if inspect.isclass(c)]
-            out += [c for c in own if c.__module__ == module.__name__]
-    return [
-        c
-        for c in out
-        if issubclass(c, nn.Module)
-        and not c.__name__.endswith("PreTrainedModel")
-        and "forward" in vars(c)
-    ]
-
-
-def classes_of(config):
-    """Those whose one argument is of the configuration's class."""
-    return [c for c in modules_beside(config) if made_of(c, type(config))]
-
-
-def untold(config):
-    """The first model beside a configuration that does not say what it is made of, and can be made
-    of this one; None if there is none."""
-    import inspect
-
-    import torch
-    from transformers import PreTrainedModel
-
-    for cls in modules_beside(config):
-        given = list(inspect.signature(cls.__init__).parameters.values())[1:]
-        if not issubclass(cls, PreTrainedModel) or len(given) < 1:
-            continue
-        if given[0].annotation is not given[0].empty:
-            continue
-        try:
-            with torch.device("meta"):
-                cls(copy.deepcopy(config))
-            return cls
-        except Exception:  # whatever a model of something else raises
-            continue
-    return None
-
-
-def made_of(cls, config_class):
-    """Whether a module's class says that it is made of such a configuration alone."""
-    import inspect
-
-    if getattr(cls, "config_class", None) is config_class:
-        return True
-    given = [p for n, p in inspect.signature(cls.__init__).parameters.items() if n != "self"]
-    said = given[0].annotation if given else None
-    return (said is config_class or said == config_class.__name__) and all(
-        p.default is not p.empty or p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in given[1:]
-    )
-
-
-def encoder_only(config):
-    from transformers.models.auto import modeling_auto as auto
-
-    name = auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES.get(config.model_type)
-    return name is not None and not getattr(config, "is_decoder", False)
-
-
-def own_config(config, cls):
-    """The configuration that a class is of: it, or the one inside it, as of a language model."""
-    wanted = getattr(cls, "config_class", None)
-    if wanted is None or isinstance(config, wanted):
-        return config
-    return next((c for c in widths.inside(config) if isinstance(c, wanted)), config)
 
 
 def build(options, config, weights):

@@ -56,13 +56,15 @@ class Kinds:
         plain = [(self.batch, channels, *s) for s in self.sizes()]
         video = [(self.batch, frames, channels, *s) for s in self.sizes()[:1]]
         has_frames = values_of(self.config, "num_frames", "frames_per_clip")
-        return [*(video + plain if has_frames else plain + video), self.patches()]
+        patches = self.patches()
+        return [*(video + plain if has_frames else plain + video), patches, (self.batch, *patches)]
 
     def patches(self):
         """Of one image, laid out one after another."""
         channels = number(self.config, 3, "num_channels", "in_channels", "in_chans")
         frames = number(self.config, 1, "temporal_patch_size")
-        return GRID * GRID, channels * frames * number(self.config, 14, "patch_size") ** 2
+        side = number(self.config, 14, "model_patch_size", "patch_size")
+        return GRID * GRID, channels * frames * side**2
 
     def sound(self):
         mels = number(self.config, 80, "num_mel_bins", "input_feat_per_channel", "n_mels")
@@ -113,7 +115,11 @@ class Kinds:
             "spectrogram": self.features,
             "image": self.images,
             "flattened_patches": lambda: [(self.batch, self.patches()[0], self.patches()[1] + 2)],
-            "hidden_states": lambda: [self.patches(), (self.batch, length, wide)],
+            "hidden_states": lambda: [
+                self.patches(),
+                (self.batch, length, wide),
+                (self.batch, wide, GRID, GRID),
+            ],
             "inputs_embeds": lambda: [(self.batch, length, wide)],
             "encoder_hidden_states": lambda: [(self.batch, length, wide)],
         }.get(name, lambda: [])()
@@ -153,6 +159,10 @@ class Kinds:
                 out += [(t.shape[0], *t.shape[-2:]), (t.shape[0], side * side)]
         return list(dict.fromkeys(out))
 
+    def on_grid(self, name):
+        """Whether an input has the places of patches, each by its column and its row."""
+        return re.search("(pixel|image|patch)_position_ids$", name)
+
     def integers(self, name, shape):
         """Values that may stand in an input of integers, by its name."""
         import torch
@@ -160,6 +170,9 @@ class Kinds:
         n = shape[-1]
         if "mask" in name:
             return torch.ones(shape, dtype=torch.int64)
+        if self.on_grid(name) and shape[-1] == 2:
+            at = torch.arange(shape[-2])
+            return torch.stack((at % GRID, at // GRID), -1).expand(shape).clone()
         if "position" in name:
             return torch.arange(n).expand(shape).clone()
         if re.search("len|duration", name):
@@ -218,6 +231,9 @@ class Kinds:
         known = self.known(name)
         if known:
             return known
+        rows = [t.shape[:2] for t in dict(given).values() if t.dim() == 3]
+        if rows and self.on_grid(name):
+            return [self.drawn(name, (*rows[0], 2))]
         said = self.said.get(name)
         kind = said.kind if said else "float"
         shapes = [*self.shapes(name), *self.documented(name)]

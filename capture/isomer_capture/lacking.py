@@ -2,6 +2,7 @@
 where the line that failed reads them. Python's traceback has both the line and the values."""
 
 import inspect
+import itertools
 import linecache
 import re
 
@@ -55,13 +56,7 @@ def settings(error):
     out, elsewhere = [], []
     if isinstance(error, AttributeError) and is_configuration(error.obj):
         out.append((error.obj, error.name))
-    for names, values in steps(error):
-        for name in names:
-            at, parts = values.get(name.split(".")[0]), name.split(".")[1:]
-            for part in parts:
-                owner, at = at, getattr(at, part, 0)
-                if at is None and is_configuration(owner):
-                    out.append((owner, part))
+    out += [found for step in steps(error) for found in read_as_none(*step)]
     tb = error.__traceback__
     while tb is not None:
         read = tb.tb_frame.f_code.co_names
@@ -71,16 +66,27 @@ def settings(error):
     return out + [found for found in elsewhere[::-1] if found not in out]
 
 
+def read_as_none(names, values):
+    """(configuration, name) of each setting among dotted names that is None."""
+    for name in names:
+        at, parts = values.get(name.split(".")[0]), name.split(".")[1:]
+        for part in parts:
+            owner, at = at, getattr(at, part, 0)
+            if at is None and is_configuration(owner):
+                yield owner, part
+
+
 def held(error):
-    """(configuration, name) of settings that are None, and with which a module was made that failed
-    in a function which reads them: `self.top_k = config.num_experts_per_tok` in its __init__."""
+    """(configuration, name) of settings that are None and are read on the line that failed, or with
+    which a module was made that failed in a function which reads them:
+    `self.top_k = config.num_experts_per_tok` in its __init__."""
     frames, tb = [], error.__traceback__
     while tb is not None:
         frames.append((tb.tb_frame.f_code.co_names, tb.tb_frame.f_locals.get("self")))
         tb = tb.tb_next
     whole = [getattr(owner, "config", None) for _, owner in frames]
     configs = {id(c): c for one in whole if is_configuration(one) for c in inside(one)}.values()
-    out = []
+    out = list(read_as_none(*steps(error)[0]))
     for names, owner in reversed(frames):
         for name in [n for n in names if getattr(owner, n, 0) is None]:
             said = made_from(type(owner), name)
@@ -131,12 +137,19 @@ def entry(error):
 
 
 def section(error):
+    """The same of a list of parts that a function which failed reads out of a dictionary, or that
+    the __init__ of its module read."""
     tb, found = error.__traceback__, None
     while tb is not None:
-        code = tb.tb_frame.f_code
-        keys = [k for k in code.co_consts if isinstance(k, str) and k.endswith("_section")]
-        for at in tb.tb_frame.f_locals.values():
-            for name in code.co_names if keys and is_configuration(at) else ():
+        held = tb.tb_frame.f_locals
+        module = held.get("self")
+        init = getattr(type(module).__init__, "__code__", None)
+        config = getattr(module, "config", None)
+        codes = [tb.tb_frame.f_code] + [init] * (is_configuration(config) and init is not None)
+        owners = [at for at in (*held.values(), config) if is_configuration(at)]
+        for code in codes:
+            keys = [k for k in code.co_consts if isinstance(k, str) and k.endswith("_section")]
+            for at, name in itertools.product(owners, code.co_names if keys else ()):
                 inner = getattr(at, name, None)
                 if isinstance(inner, dict) and keys[0] not in inner:
                     usual = [c for c in code.co_consts if isinstance(c, tuple) and len(c) == 3]

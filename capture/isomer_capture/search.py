@@ -25,7 +25,7 @@ BESIDE = (
 )
 MOST_SETS = 16  # sets of inputs that are tried
 MOST_RUNS = 24  # with values for one set
-LARGEST_SIZE = 4096  # of a dimension that an error asks for
+LARGEST_SIZE = 8192  # of a dimension that an error asks for
 MOST_REFITS = 3  # after errors that differ in numbers only: they are no way forward
 LONGEST = 512  # sequence that an error asks for: attention is its square
 LARGEST = 1 << 19  # elements of an input of such a size
@@ -83,7 +83,7 @@ def valued(kinds, names):
     for k in range(max((len(v) for v in values.values()), default=0)):
         one = {}
         for n in names:
-            v = kinds.tensors(n, one) if k and len(values[n]) > 1 else values[n]
+            v = kinds.tensors(n, one) if k else values[n]
             one[n] = v[min(k, len(v) - 1)]
         yield one
 
@@ -107,19 +107,31 @@ def others(size, sizes):
     return [size - near[0] + n for n in sizes if n != near[0]] if near else []
 
 
+def fitting(shape, error, sizes):
+    """Shapes to try in the place of one: with the channels that a convolution says it has, of an
+    image with both of its sides, then with any size that is spoken of in the place of another."""
+    last = len(shape) - 1
+    said = re.findall(r"to have (\d+) channels, but got (\d+)", error)
+    if last > 1:
+        yield from ((shape[0], int(n), *shape[2:]) for n, got in said if int(got) == shape[1])
+    if last > 2 and shape[-1] == shape[-2]:
+        yield from ((*shape[:-2], n, n) for n in others(shape[-1], sizes) if n <= LONGEST)
+    for d in range(last, 0, -1):
+        for n in others(shape[d], sizes):
+            if n <= LONGEST or d == last:
+                yield (*shape[:d], n, *shape[d + 1 :])
+
+
 def refitted(kinds, one, error):
     """Inputs with one size put in the place of another, both of which an error speaks of; and
     tokens that stand for as many parts of an image or of sound."""
     sizes, shapes = numbers(error), re.findall(r"\[[\d, ]+\]", str(error))
     named = [n for n, v in one.items() if str(list(v.shape)) in shapes]
     for name, value in [(n, v) for n, v in one.items() if not named or n in named]:
-        for d in range(value.dim() - 1, 0, -1):
-            if name.endswith("input_ids"):
-                continue
-            for n in others(value.shape[d], sizes):
-                shape = (*value.shape[:d], n, *value.shape[d + 1 :])
-                if math.prod(shape) > LARGEST or (n > LONGEST and d < value.dim() - 1):
-                    continue
+        if name.endswith("input_ids"):
+            continue
+        for shape in fitting(tuple(value.shape), error, sizes):
+            if math.prod(shape) <= LARGEST:
                 yield {**one, name: kinds.drawn(name, shape)}
     if "input_ids" in one and len(one) > 1:
         for token in kinds.placeholders():

@@ -163,7 +163,7 @@ def likely(config, owner, name):
     )
     if "dropout" in name:
         return [0.0]
-    if name == "num_key_value_heads" and heads:
+    if name.endswith("key_value_heads") and heads:
         out.insert(0, heads)
     if "head_dim" in name and width and heads:
         out.append(width // heads)

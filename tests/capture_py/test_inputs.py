@@ -1,11 +1,15 @@
 """Example inputs that are found by running a model, and configurations made small so that it can be
 built: on modules made here, whose needs are known."""
 
+import importlib
+import os
+import sys
+import tempfile
 import types
 import unittest
 
 import torch
-from isomer_capture import configs, documented, lacking, search, widths
+from isomer_capture import classes, configs, documented, lacking, search, widths
 from isomer_capture.errors import CaptureError
 from torch import nn
 
@@ -109,6 +113,43 @@ class NeedsBothWidths(nn.Module):
         return self.second(actions) + self.first(states)
 
 
+class Places(nn.Module):
+    """An image as patches in a row, with the column and the row of each."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(12, 4)
+
+    def forward(self, pixel_values: torch.LongTensor, pixel_position_ids: torch.LongTensor):
+        columns, rows = pixel_position_ids.unbind(-1)
+        batch, patches, _ = pixel_values.shape
+        if (
+            columns.shape != (batch, patches)
+            or len(set(zip(*map(tuple, (columns[0], rows[0]))))) < 16
+        ):
+            raise ValueError("not one place for each patch")
+        return self.linear(pixel_values) * (columns + 8 * rows).unsqueeze(-1)
+
+
+class Channels(nn.Module):
+    """Its image is as wide as no configuration says."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.ConvTranspose2d(700, 2, 1)
+
+    def forward(self, hidden_states):
+        return self.conv(hidden_states)
+
+
+class Square(nn.Module):
+    def forward(self, pixel_values):
+        if pixel_values.shape[-2:] != (48, 48):
+            at = tuple(pixel_values.shape[-2:])
+            raise ValueError("Input image size (%d*%d) doesn't match model (48*48)." % at)
+        return pixel_values.sum()
+
+
 class Impossible(nn.Module):
     main_input_name = "input_values"
 
@@ -194,6 +235,146 @@ class Inputs(unittest.TestCase):
 
         with self.assertRaisesRegex(CaptureError, "no example is known for the input session"):
             found(Unknown())
+
+    def test_patches_in_a_row_and_their_places(self):
+        one = found(Places(), num_channels=3, patch_size=2)
+        self.assertEqual(one["pixel_values"].shape, (1, 16, 12))
+        self.assertEqual(one["pixel_position_ids"].shape, (1, 16, 2))
+        self.assertTrue(one["pixel_values"].is_floating_point())  # whatever the annotation says
+
+    def test_channels_that_a_convolution_says(self):
+        self.assertEqual(found(Channels())["hidden_states"].shape[1], 700)
+
+    def test_an_image_of_another_size_is_square(self):
+        self.assertEqual(found(Square(), image_size=64)["pixel_values"].shape, (1, 3, 48, 48))
+
+
+CONFIGURATION = """
+class PartConfig:
+    model_type = "part"
+
+class HeadConfig(PartConfig): pass
+class CodecConfig(PartConfig): pass
+class LonelyConfig(PartConfig): pass
+
+class BareConfig(PartConfig):
+    vocab_size = 8
+
+class WholeConfig:
+    model_type = "whole"
+    sub_configs = {"part": PartConfig, "head": HeadConfig, "text": BareConfig}
+
+    def __init__(self):
+        self.part, self.head, self.text = PartConfig(), HeadConfig(), BareConfig()
+"""
+MODELING = """
+from torch import nn
+from transformers import PreTrainedModel
+from .configuration_made_here import CodecConfig, HeadConfig, PartConfig, WholeConfig, BareConfig
+
+class Layer(nn.Module):
+    def __init__(self, config: PartConfig | WholeConfig, layer: int):
+        super().__init__()
+
+    def forward(self, x):
+        return x
+
+class Embedder(nn.Module):
+    def __init__(self, part: PartConfig, text: BareConfig):
+        super().__init__()
+        self.given = part, text
+
+    def forward(self, x):
+        return x
+
+class Neck(nn.Module):
+    def __init__(self, config: WholeConfig):
+        super().__init__()
+
+    def forward(self, x):
+        return x
+
+class Head(nn.Module):
+    def __init__(self, config: WholeConfig):
+        super().__init__()
+        self.given = config.head
+
+    def forward(self, x):
+        return x
+
+class Codec(nn.Module):
+    def __init__(self, config: CodecConfig):
+        super().__init__()
+
+    def encode(self, x):
+        return x + 1
+
+class Picky(PreTrainedModel):
+    def __init__(self, config):
+        nn.Module.__init__(self)
+        config.one + config.another
+
+    def forward(self, x):
+        return x
+
+class Untold(PreTrainedModel):
+    def __init__(self, config):
+        nn.Module.__init__(self)
+        self.table = nn.Embedding(config.vocab_size, 2)
+        self.dropout = nn.Dropout(config.dropout_rate)
+
+    def forward(self, x):
+        return x
+"""
+
+
+class Classes(unittest.TestCase):
+    """What a configuration makes that no table of Transformers has."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        package = os.path.join(cls.folder.name, "isomer_made_here")
+        os.mkdir(package)
+        for name, text in (("configuration", CONFIGURATION), ("modeling", MODELING)):
+            with open(os.path.join(package, name + "_made_here.py"), "w", encoding="utf-8") as f:
+                f.write(text)
+        open(os.path.join(package, "__init__.py"), "w").close()
+        sys.path.insert(0, cls.folder.name)
+        cls.made = importlib.import_module("isomer_made_here.configuration_made_here")
+
+    @classmethod
+    def tearDownClass(cls):
+        sys.path.remove(cls.folder.name)
+        for name in [n for n in sys.modules if n.startswith("isomer_made_here")]:
+            del sys.modules[name]
+        cls.folder.cleanup()
+
+    def test_a_part_that_is_made_of_several_configurations(self):
+        config = self.made.PartConfig()
+        part = classes.other_class(config)
+        self.assertEqual(part.__name__, "Embedder")
+        own, text = part(config).given
+        self.assertIs(own, config)
+        self.assertIsInstance(text, self.made.BareConfig)
+
+    def test_a_part_that_reads_its_configuration_in_the_whole(self):
+        config = self.made.HeadConfig()
+        part = classes.other_class(config)
+        self.assertEqual(part.__name__, "Head")
+        self.assertIs(part(config).given, config)
+
+    def test_a_codec_is_called_as_it_encodes(self):
+        config = self.made.CodecConfig()
+        cls = classes.called(classes.other_class(config))
+        self.assertEqual(cls.__name__, "Codec")
+        self.assertEqual(cls(config)(1), 2)
+
+    def test_a_model_that_does_not_say_what_it_is_made_of(self):
+        self.assertEqual(classes.other_class(self.made.BareConfig()).__name__, "Untold")
+
+    def test_none(self):
+        self.assertIsNone(classes.other_class(self.made.LonelyConfig()))
 
 
 class Docstrings(unittest.TestCase):
@@ -292,6 +473,34 @@ class Lacking(unittest.TestCase):
         error = self.raised(Whole(config), torch.ones(4))
         self.assertEqual(lacking.held(error), [(config.inner, "experts_per_token")])
 
+    def test_a_setting_read_where_it_fails(self):
+        class Router(nn.Module):
+            def __init__(self, config):
+                super().__init__()
+                self.config = config
+
+            def forward(self, x):
+                return torch.topk(x, k=self.config.top_k)
+
+        config = Config(top_k=None, other=None)
+        error = self.raised(Router(config), torch.ones(4))
+        self.assertEqual(lacking.held(error), [(config, "top_k")])
+
+    def test_parts_of_a_rotation_that_a_module_was_made_with(self):
+        class Rotary(nn.Module):
+            def __init__(self, config):
+                super().__init__()
+                self.config = config
+                self.section = config.rope_parameters.get("mrope_section", [8, 12, 12])
+
+            def forward(self, x):
+                return x.split(self.section, -1)
+
+        config = Config(rope_parameters={"type": "default"}, hidden_size=64, num_attention_heads=4)
+        entry = lacking.entry(self.raised(Rotary(config), torch.ones(1, 8)))
+        self.assertEqual(entry[:3], (config, "rope_parameters", "mrope_section"))
+        self.assertEqual(widths.entry(*entry), [2, 3, 3])
+
     def test_an_entry_that_is_not_there(self):
         def rotate(config):
             return config.rope_parameters["mrope_section"]
@@ -368,6 +577,10 @@ class Widths(unittest.TestCase):
         small = next(widths.smaller(config, 2))
         self.assertEqual((small.num_layers, small._out_indices), (4, [1, 2, 3, 4]))
         self.assertEqual(small._out_features, ["stage1", "stage2", "stage3", "stage4"])
+
+    def test_heads_of_keys_of_some_layers(self):
+        config = Config(num_attention_heads=2, hidden_size=32)
+        self.assertEqual(widths.likely(config, config, "num_global_key_value_heads")[0], 2)
 
     def test_a_missing_dropout_is_none(self):
         self.assertEqual(widths.likely(Config(), Config(), "dropout_rate"), [0.0])
