@@ -31,9 +31,12 @@ static inline void begin_state(void) {
 
 static inline void end_state(void) {
   for (size_t i = 0; i < st.n_rec; i++) {
-    for (size_t k = 0; st.rec[i].val && k < st.rec[i].n_out; k++)
+    for (size_t k = 0; st.rec[i].val && k < st.n_draws * st.rec[i].n_out; k++)
       rule_tensor_unref(st.rec[i].val[k]);
+    for (size_t k = 0; st.rec[i].cval && k < st.n_kept * st.rec[i].n_out; k++)
+      rule_tensor_unref(st.rec[i].cval[k]);
     free(st.rec[i].val);
+    free(st.rec[i].cval);
   }
   for (int side = 0; side < 2; side++) {
     free(st.map[side]);
