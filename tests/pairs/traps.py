@@ -55,7 +55,6 @@ GAPS = {
 # Refactorings that are tested only, and why.
 TESTED = {
     "log(2) as a decimal": ["attention by exp2"],
-    "rows without a key in a block's mask": ["window by blocks"],
     "numbers of experts cast to int32": ["the kernel of experts, numbers in int32"],
     "losses that ignore a class": ["label smoothing"],
     "the root of a difference of squares": ["normalised inputs of a gated recurrence"],

@@ -127,7 +127,6 @@ enum {
   SC_MAX_CUT_SYMS = 3000
 };
 enum { SC_MAX_RELATIVE = 16, SC_MAX_CHOICES = 40, SC_MAX_GUESSES = 64, SC_MAX_FACTS = 256 };
-enum { SC_MAX_WITHIN = 8 };
 
 /* How literals, masks and integers are read. */
 typedef struct sc_reading {
@@ -178,7 +177,7 @@ typedef struct sc_case {
   int64_t residues; /* cases by remainders so far, 1 to begin with */
 } sc_case;
 
-/* Concatenations, and within which part of one an element is. */
+/* Concatenations of tensors of any shape, and within which part of one an element is. */
 typedef struct sc_parts {
   struct {
     uint64_t lead[8];
@@ -191,10 +190,6 @@ typedef struct sc_parts {
     uint32_t outer;
   } place[64];
   uint32_t n_places, at_place; /* 0: within none */
-  struct {
-    sx at, size;
-  } within[SC_MAX_WITHIN]; /* 0 <= at < size */
-  size_t n_within;
 } sc_parts;
 
 /* By variable: the values of one that indexes a table. */

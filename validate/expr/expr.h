@@ -163,18 +163,12 @@ sx sx_div(sc *c, sx p, sx d);
 sx sx_mod(sc *c, sx p, sx d);
 /* Assume a condition in this case. false: it contradicts the hypotheses. */
 bool sc_assume(sc *c, sx guard, bool holds);
+/* x, of which an operator has no value where it is `none`, without such ends that no index reaches:
+ * a row of a mask that keeps nothing, which is no row. */
+sx sx_reached(sc *c, sx x, sx none);
 
 /* The condition D x + y < 0, |y| < D, on x and y by themselves (radix.c). 0: none. */
 sx sx_by_radix(sc *c, sx g);
-
-/* ---- parts of concatenations (within.c) ---- */
-
-/* From here on elements are asked for of a part, where 0 <= at < size. false: it is not noted,
- * and there is no end to it. */
-bool sc_within_begin(sc *c, sx at, sx size);
-void sc_within_end(sc *c);
-/* x, of which an operator has no value where it is `none`, without that outside of the parts. */
-sx sx_within(sc *c, sx x, sx none);
 
 /* ---- binders and substitution (subst.c, block.c, sum.c, largest.c) ---- */
 

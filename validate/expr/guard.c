@@ -77,3 +77,31 @@ bool sc_assume(sc *c, sx guard, bool holds) {
   }
   return !c->fault.failed;
 }
+
+/* ---- ends that no index reaches ---- */
+
+static sx without(sc *c, sx x, sx none, int depth);
+
+/* One branch of x; `*alive` is false where the facts leave no index that takes it. */
+static sx branch(sc *c, sx x, sx g, bool holds, sx none, int depth, bool *alive) {
+  const size_t facts = c->here.n_facts, path = c->here.n_path;
+  *alive = sc_assume(c, g, holds);
+  const sx y = sx_cofactor(c, x, g, holds), r = *alive ? without(c, y, none, depth + 1) : y;
+  c->here.n_facts = facts, c->here.n_path = path;
+  return r;
+}
+
+static sx without(sc *c, sx x, sx none, int depth) {
+  const sx g = sx_top_guard(c, x);
+  if (!g || depth > 16 || c->fault.failed) return x;
+  const sx y = sx_cofactor(c, x, g, true), z = sx_cofactor(c, x, g, false);
+  bool first, second;
+  const sx u = branch(c, x, g, true, none, depth, &first);
+  const sx v = branch(c, x, g, false, none, depth, &second);
+  if (!first && y == none) return v;
+  if (!second && z == none) return u;
+  if (u == y && v == z) return x;
+  return u == v ? u : sc_node(c, X_ITE, (uint32_t[3]){g, u, v}, 3);
+}
+
+sx sx_reached(sc *c, sx x, sx none) { return without(c, x, none, 0); }

@@ -220,7 +220,7 @@ sx sx_pow(sc *c, sx a, uint32_t q) {
     sc_fail(c, "division by zero");
     return a;
   }
-  if (pv_q_sign(&c->q, q) < 0) a = sx_within(c, a, c->zero);
+  if (pv_q_sign(&c->q, q) < 0) a = sx_reached(c, a, c->zero);
   return sx_lift(c, a, pow_end, &(pow_ctx){q});
 }
 

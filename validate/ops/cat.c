@@ -6,23 +6,42 @@
 
 /* ---- joining ---- */
 
+/* What has to hold where a part's element has a value, said of the whole: k is `at` there, and of
+ * other places it says nothing. */
+static void only_within(sc *c, size_t first, sx k, sx at, sx size) {
+  const sx outside = sx_or(c, sx_lt(c, at, c->zero), sx_le(c, size, at));
+  for (size_t i = first; i < c->here.n_domain; i++)
+    if (sx_occurs(c, k, c->here.domain[i]))
+      c->here.domain[i] = sx_or(c, outside, sx_subst(c, c->here.domain[i], &(sx_map){k, at}, 1));
+}
+
+/* The element of a part at idx, which counts only where idx[d] lies within it: it is asked for at
+ * an index of which that is known, so that whatever takes the index apart (a reshape), or has no
+ * value elsewhere (a softmax of a block of a mask), sees the part as it does alone. */
+static sx part_elem(sc *c, const pt_tensor *part, uint32_t d, sx *idx) {
+  const sx at = idx[d], size = part->dim[d];
+  if (sx_ge0(c, at) && sx_gt0(c, sx_sub(c, size, at))) return pt_at(c, part, idx);
+  const size_t first = c->here.n_domain;
+  const sx k = idx[d] = sc_index(c, size);
+  sx x = pt_at(c, part, idx);
+  idx[d] = at;
+  if (k == c->zero) return x;
+  only_within(c, first, k, at, size);
+  return sx_subst(c, x, &(sx_map){k, at}, 1);
+}
+
 static sx cat_elem(sc *c, const pt_tensor *t, const sx *idx) {
-  sx in[RULE_MAX_RANK], end = t->dim[t->which], r = 0;
+  const uint32_t d = (uint32_t)t->which;
+  sx in[RULE_MAX_RANK], end = t->dim[d], r = 0;
   memcpy(in, idx, t->rank * sizeof *in);
-  const sx i = idx[t->which];
   for (size_t k = t->n_list; k-- > 0;) {
-    const sx start = sx_sub(c, end, t->list[k]->dim[t->which]);
+    const sx start = sx_sub(c, end, t->list[k]->dim[d]);
     /* A part that the index is known to miss need not be looked into. */
-    if (r && sx_lt(c, i, end) == c->no) {
-      end = start;
-      continue;
+    if (!r || sx_lt(c, idx[d], end) != c->no) {
+      in[d] = sx_sub(c, idx[d], start);
+      const sx x = t->n_list > 1 ? part_elem(c, t->list[k], d, in) : pt_at(c, t->list[k], in);
+      r = r ? sx_ite(c, sx_lt(c, idx[d], end), x, r) : x;
     }
-    in[t->which] = sx_sub(c, i, start);
-    const sx size = t->list[k]->dim[t->which];
-    const bool within = t->n_list > 1 && sc_within_begin(c, in[t->which], size);
-    const sx x = pt_at(c, t->list[k], in);
-    if (within) sc_within_end(c);
-    r = r ? sx_ite(c, sx_lt(c, i, end), x, r) : x;
     end = start;
   }
   return r ? r : c->zero;

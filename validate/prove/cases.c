@@ -104,7 +104,7 @@ static standing set_up(sc_cases *k) {
   c->budget.depth = c->budget.ge_depth = 0;
   c->fault.reason[0] = 0;
   memset(c->ranges.lead_of, 0, sizeof c->ranges.lead_of);
-  c->parts.n_joins = c->parts.n_within = c->parts.n_places = c->parts.at_place = 0;
+  c->parts.n_joins = c->parts.n_places = c->parts.at_place = 0;
   memset(c->ranges.table_size, 0, sizeof c->ranges.table_size);
   memset(c->ranges.end_size, 0, sizeof c->ranges.end_size);
   memset(c->ranges.class_size, 0, sizeof c->ranges.class_size);
