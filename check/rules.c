@@ -249,6 +249,7 @@ static iso_code ask_at_steps(chk_state *k, const rule *r, uint32_t which, chk_sh
     iso_error err = {0};
     size_t n = 0;
     rule at;
+    if (!(each = k->cert.step[i].n_names > 0)) break; /* it is the rule itself */
     iso_code c = rule_at_step(k, r, &k->cert.step[i], &at, &each);
     if (c) return c;
     if (each) c = k->oracle->certify(k->oracle->ctx, &at, &n, why, &err);

@@ -56,6 +56,7 @@ static iso_code ask_at_steps(const synth_result *r, const synth_rule_use *u, rul
   for (size_t i = 0; each && !c && i < k->n_steps; i++) {
     const synth_cert_step *x = &k->step[i];
     if (x->applied != u->what || seen_before(k, i)) continue;
+    if (!(each = x->n_names > 0)) break; /* it is the rule itself */
     val_obligations one = {0};
     rule at;
     const rule_assignment v = {x->n_names, x->name, x->value};

@@ -123,6 +123,7 @@ static const struct {
              {"tests/validate/rules/order.rules", 0.9, 1},
              {"tests/rules/published.rules", 0.7, 12},
              {"tests/validate/rules/shared.rules", 1.0, 1},
+             {"tests/validate/rules/pieces.rules", 0.75, 1},
              {"tests/validate/rules/activation.rules", 1.0, 1}};
 
 START_TEST(rules_of_each_family) {

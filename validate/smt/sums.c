@@ -148,30 +148,49 @@ sx smt_factored(sc *c, sx s) {
   return r && r != s && (*why == 'a' || *why == 'l') ? r : 0; /* "a factor ...", "linearity" */
 }
 
-static bool exchange(smt_writer *w, sx s, sx k, sx body) {
-  sc *c = w->c;
-  sx j[8];
+/* Two nested sums, and the index and range of the inner one. false: `body` is no sum over one
+ * index, or its range moves with k. */
+static bool nested(sc *c, sx k, sx body, sx *j, sx *inner, sx *range) {
+  sx in[8];
   uint32_t m;
   if (sc_op(c, body) != X_SUM) return false;
-  const sx inner = sx_open(c, body, j, &m), high = c->store.sym[sc_word(c, k, 0)].high;
-  if (m != 1 || j[0] == c->zero || sx_occurs(c, k, c->store.sym[sc_word(c, j[0], 0)].high))
-    return false;
-  const sx other = c->store.sym[sc_word(c, j[0], 0)].high;
+  *inner = sx_open(c, body, in, &m);
+  if (m != 1 || in[0] == c->zero) return false;
+  *j = in[0];
+  *range = c->store.sym[sc_word(c, in[0], 0)].high;
+  return !sx_occurs(c, k, *range);
+}
+
+static bool exchange(smt_writer *w, sx s, sx k, sx body) {
+  sc *c = w->c;
+  sx j, inner, other;
+  const sx high = c->store.sym[sc_word(c, k, 0)].high;
+  if (!nested(c, k, body, &j, &inner, &other)) return false;
   if (sc_at(c, high)->hash <= sc_at(c, other)->hash) return false; /* one order is enough */
-  equal_to(w, s, sx_close(c, X_SUM, j[0], sx_close(c, X_SUM, k, inner)), "sums exchanged");
+  equal_to(w, s, sx_close(c, X_SUM, j, sx_close(c, X_SUM, k, inner)), "sums exchanged");
   return true;
 }
 
-/* A bound within the body at which a condition on the index changes; not within other sums. */
-static bool find_cut(sc *c, sx x, sx k, sx *at, int depth) {
-  const sx_node p = *sc_at(c, x);
-  bool lower;
-  if (depth > 40 || !sx_occurs(c, k, x)) return false;
-  if (p.op == X_LT || p.op == X_EQ) return sx_cuts(c, x, k, at, &lower);
-  if (p.op != X_FN && p.op != X_ITE && p.op != X_MAX) return false;
-  for (uint32_t i = p.op == X_FN; i < p.n; i++)
-    if (find_cut(c, sc_word(c, x, i), k, at, depth + 1)) return true;
-  return false;
+/* The sum over u and v of a body in which they are one index, n u + v for v in [0, n). 0: they are
+ * not. */
+static sx as_one(sc *c, sx u, sx v, sx body) {
+  const sx m = c->store.sym[sc_word(c, u, 0)].high, n = c->store.sym[sc_word(c, v, 0)].high,
+           k = sc_index(c, sx_mul(c, m, n));
+  sx d;
+  if (k == c->zero || c->fault.failed) return 0;
+  const sx_map to[] = {{u, sx_div(c, k, n)}, {v, sx_mod(c, k, n)}};
+  const sx one = sx_subst(c, body, to, 2);
+  return sx_apart_at(c, one, k, &d) ? 0 : sx_close(c, X_SUM, k, one);
+}
+
+/* Nested sums over the two digits of an index are one over that index. */
+static bool join(smt_writer *w, sx s, sx k, sx body) {
+  sc *c = w->c;
+  sx j, inner, other, r;
+  if (!nested(c, k, body, &j, &inner, &other)) return false;
+  if (!(r = as_one(c, k, j, inner))) r = as_one(c, j, k, inner);
+  if (r) equal_to(w, s, r, "two ranges whose product is one");
+  return r;
 }
 
 static bool is_open(const sc *c, sx x) {
@@ -184,6 +203,32 @@ static bool is_open(const sc *c, sx x) {
     if (child && is_open(c, sc_word(c, x, i))) return true;
   }
   return false;
+}
+
+/* A bound within the body at which a condition on the index changes, none that moves with the index
+ * of a sum within. */
+static bool find_cut(sc *c, sx x, sx k, sx *at, int depth) {
+  const sx_node p = *sc_at(c, x);
+  bool lower;
+  if (depth > 40 || !sx_occurs(c, k, x)) return false;
+  if (p.op == X_LT || p.op == X_EQ) return sx_cuts(c, x, k, at, &lower) && !is_open(c, *at);
+  if (p.op != X_FN && p.op != X_ITE && p.op != X_MAX && p.op != X_SUM) return false;
+  for (uint32_t i = p.op == X_FN ? 1 : p.op == X_SUM ? sc_word(c, x, 0) + 1 : 0; i < p.n; i++)
+    if (find_cut(c, sc_word(c, x, i), k, at, depth + 1)) return true;
+  return false;
+}
+
+/* The inner one of two nested sums cut where a condition on its own index changes. */
+static bool split_inner(smt_writer *w, sx s, sx k, sx body) {
+  sc *c = w->c;
+  sx j, inner, high, at;
+  if (!nested(c, k, body, &j, &inner, &high) || !find_cut(c, inner, j, &at, 0) ||
+      sx_occurs(c, k, at) || !sx_ge0(c, at) || !sx_ge0(c, sx_sub(c, high, at)))
+    return false;
+  const sx low = sx_close(c, X_SUM, k, part(c, X_SUM, j, inner, c->zero, at)),
+           up = sx_close(c, X_SUM, k, part(c, X_SUM, j, inner, at, sx_sub(c, high, at)));
+  equal_to(w, s, sx_fn2(c, F_ADD, low, up), "inner sums split");
+  return true;
 }
 
 /* A condition on whole numbers within the body that has none of its indices. */
@@ -315,6 +360,7 @@ static bool take_apart(smt_writer *w, sx s) {
              "a range that is a product");
     return true;
   }
+  if (split_inner(w, s, k[0], body) || join(w, s, k[0], body)) return true;
   if (reversed(w, s, k[0], body, high)) return true;
   if (g) return false;
   const char *why = "";
