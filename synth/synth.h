@@ -454,6 +454,7 @@ typedef struct synth_refinement {
   size_t n;
   const synth_found *found; /* by left output, the simplest first; replicas one after another */
   bool *used;               /* by right output: some relation has it */
+  const char *stopped;      /* the limit that was reached before anything was looked for, or NULL */
   iso_arena arena;
 } synth_refinement;
 

@@ -137,7 +137,6 @@ static bool all_numbers(const rule_tensor *t) {
   return true;
 }
 
-/* An output is what each rank has, or what they have parts of. */
 /* The first member's as it was, and the others' with their number in the team behind. */
 static const char *name_of(const roles_work *x, uint32_t j) {
   const uint32_t each = x->n_own / roles_n_team(x), member = j / each;
@@ -158,6 +157,7 @@ static const char *said_of(roles_work *x, const cap_result *old, uint32_t dim) {
                           x->n_ranks, dim);
 }
 
+/* An output is what each rank has, or what they have parts of. */
 static iso_code take_result(roles_work *x, uint32_t j) {
   const cap_result *old = roles_result_of(x, j, 0);
   roles_place *p = &x->place[old->node];

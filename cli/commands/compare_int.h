@@ -14,9 +14,8 @@
 #include "validate/validate.h"
 
 enum { MAX_PAIRS = 33, MAX_OPS = 32, MAX_INPUTS = 64 };
-enum {
-  CMP_SIZES = 2 * SYNTH_SATURATE
-}; /* a part that can be switched off: the comparison at other sizes */
+/* Parts that can be switched off: the comparison at other sizes, ranks decided once. */
+enum { CMP_SIZES = 2 * SYNTH_SATURATE, CMP_ROLES = 2 * CMP_SIZES };
 
 typedef struct options {
   const char *pair[MAX_PAIRS][2]; /* left, right; those after the first come with --also */
@@ -62,6 +61,7 @@ typedef struct pair {
   refinement refinement;
   const char *unrelated; /* a left output that nothing is known of; NULL: none */
   synth_found why;       /* of that output: perhaps an element that nothing on the right holds */
+  const char *stopped;   /* the limit that was reached before relations were looked for, or NULL */
   relations_folded folded;
   bool pinned;   /* parameters are constants */
   bool no_scope; /* whether it holds for all sizes is not asked */

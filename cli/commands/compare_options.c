@@ -24,15 +24,15 @@ static int usage_error(const char *what, const char *arg) {
 
 /* A comma list of optimisations. Returns: false where one is none. */
 static bool parse_disable(const char *s, unsigned *out) {
-  static const char *const name[] = {"fingerprint", "reachable", "lazy", "reuse",
-                                     "signature",   "saturate",  "sizes"};
+  static const char *const name[] = {"fingerprint", "reachable", "lazy",  "reuse",
+                                     "signature",   "saturate",  "sizes", "roles"};
   enum { N = sizeof name / sizeof *name };
   for (;; s++) {
     const size_t n = strcspn(s, ",");
     size_t k = 0;
     while (k < N && (strlen(name[k]) != n || strncmp(s, name[k], n) != 0)) k++;
     if (k == N) return false;
-    *out |= 1u << k; /* SYNTH_FINGERPRINT ... CMP_SIZES */
+    *out |= 1u << k; /* SYNTH_FINGERPRINT ... CMP_ROLES */
     s += n;
     if (*s == 0) return true;
   }
@@ -91,9 +91,9 @@ static int set_option(options *o, const char *name, const char *v) {
       return usage_error("not a number of bytes:", v);
   } else if (strcmp(name, "disable") == 0) {
     if (!parse_disable(v, &o->synth.disable))
-      return usage_error(
-          "--disable takes signature, fingerprint, reachable, lazy, reuse, saturate and sizes, not",
-          v);
+      return usage_error("--disable takes signature, fingerprint, reachable, lazy, reuse, "
+                         "saturate, sizes and roles, not",
+                         v);
   } else if (strcmp(name, "require") == 0) {
     if ((word = parse_word(v, evidence)) < 0)
       return usage_error("--require takes certified, proved, tested or assumed, not", v);

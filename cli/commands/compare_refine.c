@@ -175,6 +175,9 @@ static iso_code infer(refining *r, const synth_options *so, rule_schemas *schema
   if (!c)
     c = synth_infer(&v[0].g, &v[1].g, &oracle, schemas, so, open, hoped, n_hoped, &r->found,
                     r->err);
+  if (!c && r->found->stopped &&
+      !(p->stopped = iso_arena_strdup(&p->refinement.arena, r->found->stopped)))
+    c = nomem(r->err);
   if (!c) c = list_given(r);
   for (size_t i = 0; !c && i < r->found->n; i++) c = take(r, &r->found->found[i]);
   if (!c) c = leave_out_unrelated(r);

@@ -151,7 +151,9 @@ iso_code cmp_say_unrelated(pair *p, bool unrun, uint64_t seed, iso_error *err) {
   if (!unrun && find_other_counts(p, &right)) return show_counts(p, right, err);
   p->result->verdict = SYNTH_UNDECIDED;
   p->result->reason =
-      iso_arena_printf(&p->result->arena,
+      p->stopped ? p->stopped
+                 : iso_arena_printf(
+                       &p->result->arena,
                        unrun ? "%s is no right output as it stands, and without a run no relation "
                                "of them is looked for"
                              : "nothing was found that %s is of the right outputs: no "

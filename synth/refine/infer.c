@@ -420,7 +420,10 @@ static iso_code attempt(inference *f, const rule_oracle *oracle, rule_schemas *s
   if (!c) c = st_look_over(s, own, live, err);
   if (!c) c = st_fill(s, live, err);
   /* Where time is over the graphs were not run to their end. */
-  if (!c) c = st_stopped(s) ? find_none(f, open, err) : infer_all(f, open, hoped, n_hoped, err);
+  if (!c && st_stopped(s)) {
+    f->out->stopped = iso_arena_strdup(f->x.arena, s->stopped);
+    c = f->out->stopped ? find_none(f, open, err) : nomem(err);
+  } else if (!c) c = infer_all(f, open, hoped, n_hoped, err);
   synth_result_free(s->res);
   st_state_free(s);
   free(live[0]);

@@ -184,6 +184,11 @@ def names_count(pair, plain):
     ):
         status, _, says = pair(left, right, "--refine")
         check(status == expected, "%s: %d %s" % (what, status, says))
+    status, _, says = pair(caches, kept, "--refine", "--timeout", "0.000001")
+    check(
+        status == 3 and says == "isomer: UNDECIDED: the time limit was reached",
+        "no time: %d %s" % (status, says),
+    )
 
 
 def crossed_certificate(where):

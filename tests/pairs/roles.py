@@ -382,6 +382,9 @@ def grid(isomer, driver, folder, draw):
     yield "as it is", None if verdict == "equivalent" else verdict
     once = any(words in a["text"] for a in said.get("assumptions", []))
     yield "decided once", None if once else "it is not"
+    alone, other = compare(isomer, left, right, 4, "--disable", "roles")
+    told = any("ranks, are parts" in a["text"] for a in other.get("assumptions", []))
+    yield "one by one", None if alone in ("equivalent", "undecided") and not told else alone
     where = [x.get("where") or "" for x in said.get("refinement", [])]
     yield "certificate", None if check(isomer, path, left, right)[0] == 0 else "does not hold"
     yield "outputs in parts", "said, of replicas" if any(where) else None
