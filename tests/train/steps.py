@@ -83,6 +83,7 @@ DECODERS = [
     ("llama", "sharded_accumulated_clipped", 2, "equivalent"),
     ("gpt", "data", 2, "equivalent"),
     ("gpt", "data", 4, "equivalent"),
+    ("gpt", "data_accumulated", 4, PROVED),
     ("gpt", "data_clipped", 2, "equivalent"),
     ("gpt", "sharded", 2, "equivalent"),
     ("gpt", "zero", 2, "equivalent"),
@@ -171,6 +172,10 @@ REPLICATED = (
 
 STEPS += list(optimizers()) + list(decoders()) + list(dict.fromkeys(faults())) + list(pipelines())
 STEPS += list(wrappers())
+STEPS += [
+    ("columns:forward", "columns:forward", 8, PROVED),
+    ("columns:forward", "columns:unreduced", 8, "different"),
+]
 QUICK = "data_strided-2 data_unsynchronised-2 decoders:llama_sharded_clipped-2".split()
 QUICK += ["optimizers:momentum_sharded-2", "wrappers:uneven-3", "wrappers:hook_half-2"]
 
