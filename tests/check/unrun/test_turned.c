@@ -1,5 +1,5 @@
-/* Calls that only move dimensions are known, and where they move them is what libtorch does (needs
- * libtorch). */
+/* Calls that only move dimensions are known (needs libtorch), and where they move them is what
+ * libtorch does. */
 #include "check/unrun/unrun.h"
 #include "egraph/base/rng.h"
 #include "tests/validate/engine_test.h"
