@@ -47,8 +47,7 @@ def shim_folder():
         raise NoShim("PyTorch is not installed in this Python (%s)" % sys.executable)
     version = torch_version(torch)
     brought = os.path.join(SHIM, version.split("+")[0])
-    beside = os.path.dirname(os.path.abspath(torch)) == os.path.dirname(HERE)
-    if beside and os.path.exists(os.path.join(brought, "libisomer_shim.so")):
+    if os.path.exists(os.path.join(brought, "libisomer_shim.so")):
         return brought
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     key = hashlib.sha256(("%s\n%s\n%s" % (torch, version, sources())).encode()).hexdigest()[:16]
@@ -78,11 +77,21 @@ def build(torch, folder):
         raise NoShim("the shim for PyTorch in %s could not be built" % torch)
 
 
+def elsewhere(torch):
+    """Whether a PyTorch lies in another folder of packages than this one, as in that of the system
+    below a virtual environment: the shim that was brought looks for it beside this package."""
+    return os.path.dirname(os.path.abspath(torch)) != os.path.dirname(HERE)
+
+
 def environment(command):
     """The variables with which the program runs `command`. Raises NoShim."""
     env = dict(os.environ)
     if command in RUNS_OPERATORS and not env.get("ISOMER_SHIM_DIR"):
         env["ISOMER_SHIM_DIR"] = shim_folder()
+        torch = folder_of("torch")
+        if elsewhere(torch):
+            known = [env["LD_LIBRARY_PATH"]] if env.get("LD_LIBRARY_PATH") else []
+            env["LD_LIBRARY_PATH"] = os.pathsep.join([os.path.join(torch, "lib"), *known])
     z3 = folder_of("z3")
     library = z3 and os.path.join(z3, "lib", "libz3.so")
     if library and os.path.exists(library) and not env.get("ISOMER_LIBZ3"):

@@ -1,10 +1,12 @@
 """The package `isomer`: light to import; compare() and assert_equivalent()."""
 
+import contextlib
 import dataclasses
 import importlib.util
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 from unittest import mock
 
@@ -86,6 +88,37 @@ class Package(unittest.TestCase):
             with self.assertRaises(program.NoShim):
                 program.environment("compare")
             self.assertNotIn("ISOMER_SHIM_DIR", program.environment("lint"))
+
+    def test_the_shim_that_was_brought_serves_a_pytorch_elsewhere(self):
+        from isomer import program
+
+        with tempfile.TemporaryDirectory() as folder:
+            shim, torch = os.path.join(folder, "shim"), os.path.join(folder, "packages", "torch")
+            brought = os.path.join(shim, "2.9.1")
+            os.makedirs(brought), os.makedirs(torch)
+            open(os.path.join(brought, "libisomer_shim.so"), "w").close()
+            with open(os.path.join(torch, "version.py"), "w", encoding="utf-8") as f:
+                f.write("__version__ = '2.9.1+cpu'\n")
+            below = {"LD_LIBRARY_PATH": "/a/b"}
+            given = [
+                mock.patch.object(program, "SHIM", shim),
+                mock.patch.object(program, "folder_of", lambda name: torch * (name == "torch")),
+                mock.patch.object(program, "build", mock.Mock(side_effect=AssertionError)),
+                mock.patch.dict(os.environ, below),
+            ]
+            with contextlib.ExitStack() as stack:
+                for one in given:
+                    stack.enter_context(one)
+                os.environ.pop("ISOMER_SHIM_DIR", None)
+                env = program.environment("compare")
+                self.assertEqual(env["ISOMER_SHIM_DIR"], brought)
+                self.assertEqual(env["LD_LIBRARY_PATH"], os.path.join(torch, "lib") + ":/a/b")
+                with mock.patch.object(program, "HERE", os.path.join(folder, "packages", "isomer")):
+                    self.assertEqual(program.environment("compare")["LD_LIBRARY_PATH"], "/a/b")
+                with open(os.path.join(torch, "version.py"), "w", encoding="utf-8") as f:
+                    f.write("__version__ = '2.8.0'\n")
+                with self.assertRaises(AssertionError):  # another version's is built
+                    program.environment("compare")
 
     @unittest.skipUnless(HAVE_TORCH, "PyTorch is not installed")
     def test_what_a_side_may_be(self):

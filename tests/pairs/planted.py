@@ -32,6 +32,7 @@ from planted_bugs import FAMILIES
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUGS = planted_bugs.BUGS + planted_bugs_more.BUGS + planted_bugs_ports.BUGS
+LONGEST = 300  # seconds of a comparison
 VERDICT = {0: "equivalent", 1: "different", 2: "error", 3: "undecided"}
 
 
@@ -113,7 +114,10 @@ class Campaign:
             return why, "", 0.0
         report, began = right + ".json", time.monotonic()
         command = [self.o.isomer, "compare", left, right, "-q", "--json", report]
-        status = subprocess.run(command, check=False, timeout=300).returncode
+        try:
+            status = subprocess.run(command, check=False, timeout=LONGEST).returncode
+        except subprocess.TimeoutExpired:
+            return "no answer after %d s" % LONGEST, "", time.monotonic() - began
         with open(report, encoding="utf-8") as f:
             parts = json.load(f).get("divergences", [])
         return VERDICT.get(status, status), said(parts[:1]), time.monotonic() - began
