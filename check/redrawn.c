@@ -114,8 +114,7 @@ static iso_code shake(chk_state *k, uint32_t id, iso_rng *rng) {
   return c;
 }
 
-/* Returns: in `done` whether all could be run. */
-static iso_code run(chk_state *k, look *x, bool *done) {
+iso_code chk_run_drawn(chk_state *k, look *x, bool *done) {
   iso_code c = ISO_OK;
   x->overflow = false;
   k->here.own = 0;
@@ -126,6 +125,7 @@ static iso_code run(chk_state *k, look *x, bool *done) {
     if (c || chk_settled(k) || !k->term[i].call) continue;
     x->overflow |= chk_overflows(k, i);
     if (x->shake) c = shake(k, i, x->shake);
+    if (!c && x->vanishes) c = chk_vanish(k, x, i);
   }
   *done = !c && !chk_settled(k) && (x->large || !x->overflow);
   chk_unsettle(k); /* an operator that cannot take these values */
@@ -181,7 +181,7 @@ static iso_code confirm(chk_state *k, look *x, size_t number, size_t o, iso_rng 
   *sure = true;
   for (int n = 0; n < N_SHAKEN && !c && *sure; n++) {
     c = chk_put_drawn(k, x, number, rounding, rng);
-    if (!c) c = run(k, x, sure);
+    if (!c) c = chk_run_drawn(k, x, sure);
     const rule_tensor *now = *sure && !c ? output(k, k->cert.output[o].a) : NULL;
     *sure = now && now->numel == before->numel;
     if (!*sure) break;
@@ -194,9 +194,7 @@ static iso_code confirm(chk_state *k, look *x, size_t number, size_t o, iso_rng 
 
 /* ---- draws ---- */
 
-/* Returns: in `done` whether both captures ran on the draw of kind `as`. */
-static iso_code draw(chk_state *k, look *x, const kind *as, size_t number, iso_rng *rng,
-                     bool *done) {
+iso_code chk_draw(chk_state *k, look *x, const kind *as, size_t number, iso_rng *rng, bool *done) {
   *done = false;
   x->number = number;
   memset(x->is_drawn, 0, x->elements.n);
@@ -206,7 +204,7 @@ static iso_code draw(chk_state *k, look *x, const kind *as, size_t number, iso_r
         !rule_dtype_is_complex(chk_captured(k, leaf, k->here.set)->dtype))
       chk_draw_elements(k, x, leaf, as, rng);
   iso_code c = chk_put_drawn(k, x, number, 0, rng);
-  return c || x->outside ? c : run(k, x, done);
+  return c || x->outside ? c : chk_run_drawn(k, x, done);
 }
 
 /* A difference that rounding explains is listed, once for each output. */
@@ -250,7 +248,7 @@ static iso_code weigh(chk_state *k, look *x, size_t number, size_t o, iso_rng *r
 static iso_code try_values(chk_state *k, look *x, const kind *as, size_t number) {
   iso_rng rng = iso_rng_new(UINT64_C(0x72656472) + k->o->seed, number);
   bool done;
-  iso_code c = draw(k, x, as, number, &rng, &done);
+  iso_code c = chk_draw(k, x, as, number, &rng, &done);
   for (size_t o = !c && done ? differs(k, 0) : k->cert.n_outputs;
        o < k->cert.n_outputs && !c && !chk_settled(k); o = differs(k, o + 1))
     c = weigh(k, x, number, o, &rng);
@@ -262,11 +260,11 @@ static iso_code try_values(chk_state *k, look *x, const kind *as, size_t number)
 static iso_code try_undefined(chk_state *k, look *x, size_t number) {
   iso_rng rng = iso_rng_new(UINT64_C(0x756e646566), number);
   bool done;
-  iso_code c = draw(k, x, &kinds[number], number, &rng, &done);
+  iso_code c = chk_draw(k, x, &kinds[number], number, &rng, &done);
   const size_t o = !c && done ? parted(k, 0) : k->cert.n_outputs;
   for (int n = 0; n < N_SHAKEN && !c && done && o < k->cert.n_outputs; n++) {
     c = chk_put_drawn(k, x, number, rounding, &rng);
-    if (!c) c = run(k, x, &done);
+    if (!c) c = chk_run_drawn(k, x, &done);
     done = done && parted(k, o) == o;
   }
   bool rounds = false;
@@ -355,16 +353,16 @@ static iso_code try_pole(chk_state *k, look *x, size_t number) {
   bool done;
   x->at_poles = !x->large;
   x->pole = number;
-  iso_code c = draw(k, x,
-                    !x->large         ? &as_captured
-                    : number % 4 == 3 ? &all
-                                      : &inputs,
-                    number, &rng, &done);
+  iso_code c = chk_draw(k, x,
+                        !x->large         ? &as_captured
+                        : number % 4 == 3 ? &all
+                                          : &inputs,
+                        number, &rng, &done);
   const size_t o = !c && done ? apart_at_pole(k, x, 0) : k->cert.n_outputs;
   x->shake = &rng;
   if (!c && done && o < k->cert.n_outputs) c = note_values(k, o, &m, k->err);
   for (int n = 0; n < N_SHAKEN && !c && done && o < k->cert.n_outputs; n++) {
-    c = run(k, x, &done);
+    c = chk_run_drawn(k, x, &done);
     done = !c && done && apart_at_pole(k, x, o) == o;
     if (done) note_noise(k, o, &m);
   }
@@ -434,6 +432,7 @@ iso_code chk_redrawn(chk_state *k) {
       c = try_values(k, &x, &at_edges, MORE_DRAWS + i);
     for (size_t i = 0; i < n && !c && !chk_settled(k); i++) c = try_undefined(k, &x, i);
     for (size_t i = 0; i < n_poles && !c && !chk_settled(k); i++) c = try_pole(k, &x, i);
+    if (!c && !chk_settled(k) && all) c = chk_cancelled(k, &x);
     x.large = x.poles.told;
     for (size_t i = 0; i < N_LARGE && x.large && !c && !chk_settled(k); i++) c = try_pole(k, &x, i);
   }

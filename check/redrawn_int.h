@@ -1,4 +1,5 @@
-/* Private to check/redrawn.c and check/redrawn_values.c: how leaves are drawn again. */
+/* Private to check/redrawn.c, check/redrawn_values.c and check/cancelled.c: how leaves are drawn
+ * again. */
 #ifndef CHECK_REDRAWN_INT_H
 #define CHECK_REDRAWN_INT_H
 
@@ -39,13 +40,26 @@ typedef struct look {
   chk_poles poles;
   bool at_poles; /* inputs are drawn there, draw `pole` */
   size_t pole;
-  bool large;     /* inputs are so large that products overflow */
-  iso_rng *shake; /* NULL, or each operator's rounding is disturbed */
+  bool large;              /* inputs are so large that products overflow */
+  iso_rng *shake;          /* NULL, or each operator's rounding is disturbed */
+  bool vanishes;           /* results that are far smaller than `beside` become 0 */
+  rule_tensor **beside[2]; /* NULL, or by term: its value where inputs are a little different */
 } look;
 
 /* Draw a leaf's elements that no other leaf has yet; integers are some that were captured. */
 void chk_draw_elements(chk_state *k, look *x, uint32_t leaf, const kind *as, iso_rng *rng);
 /* The drawn values as tensors in k->here.drawn, each times 1 + noise. */
 iso_code chk_put_drawn(chk_state *k, look *x, size_t number, double noise, iso_rng *rng);
+
+/* Runs both captures on what is drawn. Returns: in `done` whether all could be run. */
+iso_code chk_run_drawn(chk_state *k, look *x, bool *done);
+/* Draws, and runs. */
+iso_code chk_draw(chk_state *k, look *x, const kind *as, size_t number, iso_rng *rng, bool *done);
+
+/* ---- cancelled.c ---- */
+/* A result that is far smaller than beside there becomes 0. */
+iso_code chk_vanish(chk_state *k, const look *x, uint32_t id);
+/* Refused where a divisor is 0 between two draws and an output is a number on one side alone. */
+iso_code chk_cancelled(chk_state *k, look *x);
 
 #endif

@@ -183,15 +183,13 @@ static iso_code element_at(const crossing *x, const segment *g, double t, double
   return fails(c) ? c : ISO_OK;
 }
 
-/* Where between the draws the element is 0 but for rounding. `t` < 0: it is nowhere, as of what
- * jumps from one side of 0 to the other. */
+/* Where between the draws the element changes its sign. `t` < 0: that was not found. */
 static iso_code bisect(const crossing *x, const segment *g, double *t, iso_error *err) {
   double low = 0, high = 1, first = NAN, last = NAN, e = NAN;
   *t = -1;
   iso_code c = element_at(x, g, 0, &first, err);
   if (!c) c = element_at(x, g, 1, &last, err);
   if (c || !(first > 0) || !(last < 0)) return c;
-  const double size = fmax(first, -last);
   for (int k = 0; k < STEPS && !c && e != 0; k++) {
     const double middle = (low + high) / 2;
     c = element_at(x, g, middle, &e, err);
@@ -199,44 +197,54 @@ static iso_code bisect(const crossing *x, const segment *g, double *t, iso_error
     if (e >= 0) low = middle;
     else high = middle;
   }
-  if (!c) c = element_at(x, g, low, &e, err);
-  if (!c && fabs(e) <= 1e-9 * size) *t = low;
+  if (!c) *t = low;
   return c;
 }
 
 /* ---- what the outputs are there ---- */
 
-/* How large a divisor's numbers were on the draws. */
-static double size_of(const crossing *x, const divisor *d) {
+/* Where a divisor is 0, and a little to either side. */
+typedef struct place {
+  st_run at[2], beside[2][2]; /* beside: by which, and side */
+} place;
+
+static const double close_by = 0x1p-10, far_smaller = 0x1p-20;
+
+/* How large an element is beside the place. */
+static double size_beside(const rule_tensor *const v[2], int64_t i) {
   double size = 0;
-  for (size_t k = 0; k < x->n_draws; k++)
-    for (int64_t i = 0; d->value[k] && i < d->value[k]->numel; i++) {
-      const double e = fabs(rule_tensor_get(d->value[k], i));
-      if (isfinite(e)) size = fmax(size, e);
-    }
+  for (int n = 0; n < 2; n++) {
+    const double e = v[n] && i < v[n]->numel ? fabs(rule_tensor_get(v[n], i)) : 0;
+    if (isfinite(e)) size = fmax(size, e);
+  }
   return size;
 }
 
-/* The value with 0 for what is near it. */
-static iso_code zeroed(const rule_tensor *v, double near, rule_tensor **out, iso_error *err) {
+/* The value with 0 for what is far smaller than beside the place. */
+static iso_code zeroed(const rule_tensor *v, const rule_tensor *const beside[2], rule_tensor **out,
+                       iso_error *err) {
   iso_code c = rule_tensor_new(v->dtype, &v->shape, out, err);
   for (int64_t i = 0; i < v->numel && !c; i++) {
     const double e = rule_tensor_get(v, i);
-    rule_tensor_set(*out, i, fabs(e) <= near ? 0 : e);
+    rule_tensor_set(*out, i, fabs(e) <= far_smaller * size_beside(beside, i) ? 0 : e);
   }
   return c;
 }
 
 /* One side again from there. Owns: `out`. */
-static iso_code run_zeroed(const crossing *x, int side, const st_run *base, st_run *out,
+static iso_code run_zeroed(const crossing *x, int side, const place *p, st_run *out,
                            iso_error *err) {
   const synth_graph *g = x->s->graph[side];
+  const st_run *base = &p->at[side];
   rule_tensor **value = calloc(g->n_nodes + 1, sizeof *value);
   bool *again = calloc(g->n_nodes + 1, 1);
   iso_code c = value && again ? ISO_OK : st_no_memory(err);
   for (size_t j = 0; j < x->n && !c; j++) {
-    const rule_tensor *v = x->d[j].side == side ? one_value(base, x->d[j].node) : NULL;
-    if (v) c = zeroed(v, 1e-9 * size_of(x, &x->d[j]), &value[x->d[j].node], err);
+    const size_t i = x->d[j].node;
+    const rule_tensor *v = x->d[j].side == side ? one_value(base, i) : NULL;
+    const rule_tensor *beside[2] = {one_value(&p->beside[0][side], i),
+                                    one_value(&p->beside[1][side], i)};
+    if (v) c = zeroed(v, beside, &value[i], err);
   }
   for (size_t i = 0; i < g->n_nodes && !c; i++)
     again[i] = value[i] || (g->node[i].kind == SYNTH_OP && x->s->map[side][i].i != EG_NONE &&
@@ -249,29 +257,52 @@ static iso_code run_zeroed(const crossing *x, int side, const st_run *base, st_r
   return c;
 }
 
+/* A number, and none that grows without bound: the tangent of pi/2 is finite but for rounding. */
+static bool is_number(double e, double beside) {
+  return isfinite(e) && !(beside > 0 && far_smaller * fabs(e) > beside);
+}
+
 /* Whether an element of some output is a number on one side alone. */
-static bool parted(const state *s, const st_run run[2]) {
+static bool parted(const state *s, const place *p, const st_run run[2]) {
   for (size_t o = 0; o < s->graph[LEFT]->n_outputs; o++) {
-    const rule_tensor *l = st_output(s, LEFT, &run[LEFT], o),
-                      *r = st_output(s, RIGHT, &run[RIGHT], s->right_of[o]);
-    for (int64_t i = 0; l && r && l->numel == r->numel && i < l->numel; i++)
-      if (isfinite(rule_tensor_get(l, i)) != isfinite(rule_tensor_get(r, i))) return true;
+    const rule_tensor *v[2], *beside[2][2];
+    for (int side = 0; side < 2; side++) {
+      const size_t at = side ? s->right_of[o] : o;
+      v[side] = st_output(s, side, &run[side], at);
+      for (int n = 0; n < 2; n++) beside[side][n] = st_output(s, side, &p->beside[n][side], at);
+    }
+    for (int64_t i = 0; v[0] && v[1] && v[0]->numel == v[1]->numel && i < v[0]->numel; i++)
+      if (is_number(rule_tensor_get(v[LEFT], i), size_beside(beside[LEFT], i)) !=
+          is_number(rule_tensor_get(v[RIGHT], i), size_beside(beside[RIGHT], i)))
+        return true;
   }
   return false;
 }
 
-static iso_code parts_where_zero(const crossing *x, const segment *g, bool *yes, iso_error *err) {
+static iso_code run_between(const crossing *x, const segment *g, double t, st_run run[2],
+                            iso_error *err) {
   rule_tensor **leaf[2] = {NULL, NULL};
-  st_run base[2] = {0}, run[2] = {0};
+  iso_code c = between(x, g, t, leaf, err);
+  if (!c) c = st_run_both(x->s, leaf, true, run, err);
+  st_free_leaves(x->s, leaf);
+  return c;
+}
+
+static iso_code parts_where_zero(const crossing *x, const segment *g, bool *yes, iso_error *err) {
+  place p = {0};
+  st_run run[2] = {0};
   double t = -1;
   iso_code c = bisect(x, g, &t, err);
   if (c || t < 0) return c;
-  c = between(x, g, t, leaf, err);
-  if (!c) c = st_run_both(x->s, leaf, true, base, err);
-  for (int side = 0; side < 2 && !c; side++) c = run_zeroed(x, side, &base[side], &run[side], err);
-  *yes = !c && parted(x->s, run);
-  for (int side = 0; side < 2; side++) st_run_free(&base[side]), st_run_free(&run[side]);
-  st_free_leaves(x->s, leaf);
+  c = run_between(x, g, t, p.at, err);
+  if (!c) c = run_between(x, g, fmax(0, t - close_by), p.beside[0], err);
+  if (!c) c = run_between(x, g, fmin(1, t + close_by), p.beside[1], err);
+  for (int side = 0; side < 2 && !c; side++) c = run_zeroed(x, side, &p, &run[side], err);
+  *yes = !c && parted(x->s, &p, run);
+  for (int side = 0; side < 2; side++) {
+    st_run_free(&p.at[side]), st_run_free(&run[side]);
+    for (int n = 0; n < 2; n++) st_run_free(&p.beside[n][side]);
+  }
   return fails(c) ? c : ISO_OK;
 }
 

@@ -889,6 +889,66 @@ def proved_rules_at_poles():
         c.check(yl, yr, REFUSED, "refuted")
 
 
+def cancelled_divisors():
+    """x * d / d is x but where d is 0. Of exp(x) - 5 no float gives that exactly, and no draw comes
+    upon it; that it lies between two draws is known. A divisor above 0 may be cancelled."""
+    for inner, k in (
+        ([("exp", "")], 5.0),
+        ([("abs", ""), ("sqrt", "")], 0.7),
+        ([("sigmoid", "")], 0.3),
+        ([("tanh", ""), ("mul.Tensor", " 3.0")], 0.55),
+        ([("atan", ""), ("exp", "")], 1.7),
+        ([("sinh", "")], -1.3),
+    ):
+        for least in (0.0, 9.0):
+            divisor = "x"
+            for op, further in inner:
+                divisor = "(aten::%s %s%s)" % (op, divisor, further)
+            if least:
+                divisor = "(aten::mul.Tensor %s %s)" % (divisor, divisor)
+
+            def build(c, side):
+                c.leaf("x", "input", "float32", [0.5, -1.25, 2.0, 3.5])
+                if side:
+                    return c.op("y", "aten::alias", [ref("x")], [4])
+                of = "x"
+                for op, further in inner:
+                    c.op(
+                        of + "i",
+                        "aten::" + op,
+                        [ref(of)] + [float(z) for z in further.split()],
+                        [4],
+                    )
+                    of += "i"
+                if least:
+                    c.op("s", "aten::mul.Tensor", [ref(of), ref(of)], [4])
+                    of = "s"
+                c.op("d", "aten::sub.Tensor", [ref(of), k - least], [4])
+                c.op("p", "aten::mul.Tensor", [ref("x"), ref("d")], [4])
+                c.op("y", "aten::div.Tensor", [ref("p"), ref("d")], [4])
+
+            c = Certificate(*two(build))
+            xl, yl = c.left("x", "y")
+            xr, yr = c.right("x", "y")
+            c.step("leaf", (xr, xl))
+            d = "(aten::sub.Tensor %s %r)" % (divisor, k - least)
+            r = c.rule(
+                "(rule r (var x f (N)) (lhs (aten::div.Tensor (aten::mul.Tensor x %s) %s)) (rhs x) "
+                '(evidence proved "these ranks"))' % (d, d)
+            )
+            c.apply(r, [xl], yl, xl, N=4)
+            c.apply(
+                c.rule(
+                    "(rule a (var x f _) (lhs (aten::alias x)) (rhs x) (evidence proved "
+                    '"all shapes"))'
+                ),
+                [xr],
+                yr,
+                xr,
+            )
+            c.check(yl, yr, HOLDS if least else REFUSED, "" if least else "divides by is 0")
+
+
 def main():
     return run_functions(
         [],
@@ -915,6 +975,7 @@ def main():
             guards,
             guards_elsewhere,
             proved_rules_at_poles,
+            cancelled_divisors,
             declared_dtypes,
             targets,
             ties_of_roundings,
