@@ -51,4 +51,10 @@ bool ag_agree(const rule_tensor *a, const rule_tensor *b, const double *spread, 
 iso_code ag_compare(chk_state *k, const rule_tensor *stored, const rule_tensor *made,
                     const double *spread, int digits, ag_fit *fit);
 
+/* ---- factor.c ---- */
+/* Whether a table that is stored with so few digits is the computed one times a number, or plus
+ * one, that hides in each element. Returns: in `yes`. */
+iso_code ag_is_scaled(chk_state *k, const rule_tensor *stored, const rule_tensor *made, int digits,
+                      bool *yes);
+
 #endif

@@ -86,8 +86,11 @@ iso_code ag_compare(chk_state *k, const rule_tensor *stored, const rule_tensor *
                     const double *spread, int digits, ag_fit *fit) {
   static const double reach = 1.5; /* a few draws seldom move as far as rounding may */
   const size_t n = (size_t)stored->numel;
+  bool scaled = false;
   *fit = AG_APART;
   if (stored->numel != made->numel) return ISO_OK;
+  const iso_code why = ag_is_scaled(k, stored, made, digits, &scaled);
+  if (why || scaled) return why;
   const bool near = ag_agree(stored, made, spread, reach);
   *fit = near ? AG_CLEAN : AG_APART;
   if (is_one_number(stored) && is_one_number(made)) return ISO_OK;

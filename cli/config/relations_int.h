@@ -68,7 +68,7 @@ typedef struct rel_change {
 ISO_MUST_USE iso_code rel_changed(const cap_graph *g, const rule_term *t, rule_tensor **value,
                                   const rule_oracle *oracle, rel_change *change, rule_tensor **out,
                                   iso_error *err);
-/* Each element up or down. Owns: the caller unrefs. */
+/* Each element up or down, those of the same digits alike. Owns: the caller unrefs. */
 ISO_MUST_USE iso_code rel_disturb(const rule_tensor *v, rel_change *to, rule_tensor **out,
                                   iso_error *err);
 /* Each element `by` times as large. Owns: the caller unrefs. */

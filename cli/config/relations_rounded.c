@@ -10,9 +10,9 @@
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 enum {
-  RUNS = 8,            /* with all that is computed up or down by half a unit */
+  RUNS = 16,           /* with all that is computed up or down by a rounding */
   STEPS = 3,           /* how many times as far as in these an element may be off */
-  SHIFT = 6,           /* and a number or an operand */
+  SHIFT = 4,           /* and a number or an operand */
   LOOKED_AT = 1 << 16, /* elements of which the latter is asked */
   NO_NUMBER = UINT32_MAX
 };
@@ -21,7 +21,7 @@ typedef struct rounding {
   const relations_held *h;
   const rule_tensor *stored, *v;
   rule_tensor *as;         /* of the numbers of the term; NULL: as they stand */
-  double u;                /* half a unit in the last place of 1 */
+  double u, least;         /* a rounding, of 1; and of the least numbers */
   double *moves;           /* by element */
   int64_t step, n;         /* each step-th element is looked at */
   double *run[RUNS], *off; /* of these: how far they move, and how far they are off */
@@ -29,12 +29,14 @@ typedef struct rounding {
   iso_error *err;
 } rounding;
 
-static double half_ulp(rule_dtype d) {
+/* How far a rounding moves a number, of its size: the root of the mean of squares, about. At most
+ * it is twice as far. */
+static double rounding_of(rule_dtype d) {
   switch (d) {
-  case RULE_F64: return DBL_EPSILON / 2;
-  case RULE_F32: return FLT_EPSILON / 2;
-  case RULE_F16: return 0x1p-11;
-  case RULE_BF16: return 0x1p-8 / 2;
+  case RULE_F64: return DBL_EPSILON / 4;
+  case RULE_F32: return FLT_EPSILON / 4;
+  case RULE_F16: return 0x1p-12;
+  case RULE_BF16: return 0x1p-9;
   default: return 0;
   }
 }
@@ -82,7 +84,7 @@ static iso_code disturb(rounding *x) {
 static bool each_is_near(rounding *x) {
   for (int64_t i = 0; i < x->stored->numel; i++) {
     const double s = rule_tensor_get(x->stored, i), by = s - rule_tensor_get(x->v, i);
-    const double bound = x->u * fabs(s) + x->moves[i];
+    const double bound = x->u * fabs(s) + x->least + x->moves[i];
     if (!(fabs(by) <= STEPS * bound)) return false; /* or is no number */
     if (i % x->step == 0) x->off[i / x->step] = by, x->bound[i / x->step] = bound;
   }
@@ -183,7 +185,8 @@ iso_code relations_rounded(const relations_held *h, const rule_tensor *stored, c
   rounding x = {.h = h,
                 .stored = stored,
                 .v = v,
-                .u = half_ulp(stored->dtype),
+                .u = rounding_of(stored->dtype),
+                .least = stored->dtype == RULE_F16 ? 0x1p-25 : 0, /* others' do not matter */
                 .err = err,
                 .step = step,
                 .n = (stored->numel + step - 1) / step};

@@ -1,5 +1,6 @@
 /* Values of terms over leaves. */
 #include "cli/config/relations_int.h"
+#include "egraph/base/hash.h"
 #include "rules/names.h"
 
 #include <math.h>
@@ -58,12 +59,17 @@ static const rule_term *changed_number(evaluation *x, const rule_term *t) {
   return now == was ? t : rule_float(&x->arena, now);
 }
 
-/* Each number up or down by half a unit of the dtype that it was computed in. */
+/* Each number up or down by a rounding. Numbers with the same digits are rounded alike, wherever
+ * they stand. */
 iso_code rel_disturb(const rule_tensor *v, rel_change *to, rule_tensor **out, iso_error *err) {
+  const uint64_t how = iso_rng_next(to->rng);
   const iso_code c = rule_tensor_new(v->dtype, &v->shape, out, err);
-  for (int64_t i = 0; i < v->numel && !c; i++)
-    rule_tensor_set(*out, i,
-                    rule_tensor_get(v, i) * (iso_rng_below(to->rng, 2) ? 1 + to->by : 1 - to->by));
+  for (int64_t i = 0; i < v->numel && !c; i++) {
+    int exponent;
+    const double x = rule_tensor_get(v, i), digits = frexp(fabs(x), &exponent);
+    const bool up = iso_hash(&digits, sizeof digits, how) & 1;
+    rule_tensor_set(*out, i, x * (up ? 1 + to->by : 1 - to->by));
+  }
   return c;
 }
 

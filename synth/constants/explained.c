@@ -147,9 +147,11 @@ static iso_code no_lone_element(const pair_of *p, const rule_tensor *a, const ru
 
 static iso_code fits_one(pair_of *p, const rule_tensor *stored, const rule_tensor *made,
                          rule_dtype in, rx_fit *fit, iso_error *err) {
-  bool fine = false, clean = false;
+  bool fine = false, clean = false, drifts = false;
   if (stored->numel != made->numel || !near(p, stored, made)) return ISO_OK;
-  iso_code c = no_lone_element(p, stored, made, in, &fine, &clean, err);
+  iso_code c = rx_drifts(stored, made, in, &drifts, err);
+  if (c || drifts) return c;
+  c = no_lone_element(p, stored, made, in, &fine, &clean, err);
   p->lone |= !fine;
   if (!c) *fit = clean ? RX_YES : RX_NEAR;
   p->company |= fine && !clean;

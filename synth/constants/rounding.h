@@ -13,6 +13,10 @@ typedef enum rx_fit {
 /* Whether rounding explains that two constants of one shape differ. */
 iso_code rx_explained(state *s, eg_node a, eg_node b, rx_fit *fit, iso_error *err);
 
+/* Whether elements of a table, stored in a narrow dtype, are off one way: no rounding is. */
+iso_code rx_drifts(const rule_tensor *stored, const rule_tensor *made, rule_dtype in, bool *yes,
+                   iso_error *err);
+
 /* Notes that two constants are taken to be one although they differ by rounding; `relation`: in
  * words the one that is a layout of captured constants, or NULL. */
 iso_code st_note_rounded(state *s, eg_node l, eg_node r, const char *relation, iso_error *err);

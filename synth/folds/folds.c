@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "rules/names.h"
+#include "rules/operators.h"
 #include "synth/leaves/leaves.h"
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
@@ -58,19 +59,60 @@ static bool is_scaled(const finder *f, const source *s, double c) {
   enum { STEPS = 16 };
   for (int64_t i = 0; i < f->t->numel; i++) {
     const double y = rule_tensor_get(f->t, i);
-    if (!(fabs(y - c * at(s, i)) <= STEPS * f->ulp * fabs(y))) return false;
+    if (!(fabs(y - c * at(s, i)) <= STEPS * (f->ulp * fabs(y) + f->least))) return false;
   }
   return true;
+}
+
+/* The factor that `y` has of `x`, by least squares, in a sum over elements. A few elements that are
+ * far larger than the others tell it alone. */
+typedef struct squares {
+  double both, own, fourth; /* sums of x y, of x x, and of its square */
+} squares;
+
+static void add_to(squares *q, double x, double y) {
+  q->both += x * y, q->own += x * x, q->fourth += x * x * x * x;
+}
+
+/* How far it may be off: as far as roundings of both shift it in four deviations. `size`: the
+ * squares of the numbers that were rounded; `operands`: how far, of itself, by those of operands.
+ */
+static double off_of(const finder *f, const squares *q, double c, double size, double operands) {
+  const double n = q->own * q->own / q->fourth;
+  const double rounding = f->t->dtype == RULE_BF16 ? 0x1p-9 : 0x1p-12; /* the root of the mean */
+  return 4 * rounding * (sqrt(size / q->own / n) + fabs(c) * operands);
+}
+
+static bool factor_of_all(const finder *f, const source *s, double *c) {
+  squares q = {0};
+  for (int64_t i = 0; i < f->t->numel; i++) add_to(&q, at(s, i), rule_tensor_get(f->t, i));
+  *c = q.both / q.own;
+  const double off = off_of(f, &q, *c, *c * *c * q.own, sqrt(q.fourth) / q.own);
+  return fold_number(f, *c, off, c);
+}
+
+/* Whether a term computes, and does not only move or cast floats of leaves: a parameter that is
+ * these but for rounding was stored in fewer digits, and not made of them. */
+static bool computes(const finder *f, const rule_term *t) {
+  if (t->kind == RULE_VAR) {
+    const synth_node *n = &f->from->node[t->u.i];
+    return n->kind == SYNTH_OP ? computes(f, n->call) : !rule_dtype_is_float(n->dtype);
+  }
+  const rule_operator *o = t->kind == RULE_OP ? rule_operator_of(t->u.s) : NULL;
+  bool any = o && !o->moves && !o->cast && !o->identity;
+  for (uint32_t i = 0; i < t->n && !any; i++) any = computes(f, t->child[i]);
+  return any;
 }
 
 static const rule_term *by_number(finder *f, const source *s) {
   enum { LOOKED_AT = 64 };
   const int64_t n = f->t->numel < LOOKED_AT ? f->t->numel : LOOKED_AT, k = largest(s, 0, n, 1);
-  double c;
-  if (at(s, k) == 0 || !fold_number(f, rule_tensor_get(f->t, k) / at(s, k), &c) ||
-      !is_scaled(f, s, c))
+  double c = rule_tensor_get(f->t, k) / at(s, k);
+  if (at(s, k) == 0 || (!fold_is_narrow(f) && !fold_number(f, c, fold_off(f, c), &c)) ||
+      !is_scaled(f, s, c) || (fold_is_narrow(f) && !factor_of_all(f, s, &c)))
     return NULL;
-  if (c == 1) return f->from->node[s->node].kind == SYNTH_OP ? as_read(f, s) : NULL;
+  const synth_node *from = &f->from->node[s->node];
+  if (c == 1) return from->kind == SYNTH_OP && computes(f, from->call) ? as_read(f, s) : NULL;
   return fold_call(f, OP_MUL_TENSOR, as_read(f, s), fold_literal(f, c));
 }
 
@@ -92,7 +134,7 @@ static bool factors(const finder *f, const source *s, uint32_t d, double *by) {
   for (int64_t k = 0; k < n && fine; k++) fine = most[k] > 0 && isfinite(by[k]);
   for (int64_t i = 0; i < f->t->numel && fine; i++) {
     const double y = rule_tensor_get(f->t, i);
-    fine = fabs(y - by[i / inner % n] * at(s, i)) <= STEPS * f->ulp * fabs(y);
+    fine = fabs(y - by[i / inner % n] * at(s, i)) <= STEPS * (f->ulp * fabs(y) + f->least);
   }
   free(most);
   return fine;
@@ -170,11 +212,29 @@ static bool factor_of(const finder *f, const source *s, const rule_tensor *a, co
   const double rough = (rule_tensor_get(f->t, best) - at(s, best)) / whole;
   finder coarse = *f; /* the difference has fewer digits than the numbers */
   coarse.ulp = f->ulp * fmax(1, fabs(rule_tensor_get(f->t, best)) / far) * 4;
-  if (!fold_number(&coarse, rough, c)) return false;
+  if (!fold_number(&coarse, rough, fold_off(&coarse, rough), c)) return false;
   const int64_t other = f->t->numel - 1;
   const double y = rule_tensor_get(f->t, other),
                x = at(s, other) + *c * dot(a, b, other / columns, other % columns);
   return fabs(x - y) <= 64 * f->ulp * (fabs(y) + fabs(at(s, other)) + far);
+}
+
+/* The factor by all elements. Roundings of the matrices move whole rows and columns of their
+ * product.
+ */
+static bool merged_factor(const finder *f, const source *s, const rule_tensor *a,
+                          const rule_tensor *b, double *c) {
+  const int64_t columns = f->t->shape.dim[1];
+  squares q = {0};
+  double size = 0;
+  for (int64_t i = 0; i < f->t->numel; i++) {
+    const double y = rule_tensor_get(f->t, i);
+    add_to(&q, dot(a, b, i / columns, i % columns), y - at(s, i));
+    size += y * y;
+  }
+  const double rounded = sqrt(1.0 / (double)a->numel + 1.0 / (double)b->numel);
+  *c = q.both / q.own;
+  return fold_number(f, *c, off_of(f, &q, *c, size, rounded), c);
 }
 
 static const rule_term *merged(finder *f, const source *s) {
@@ -192,6 +252,7 @@ static const rule_term *merged(finder *f, const source *s) {
           b->shape.dim[1] != shape->dim[1] || !factor_of(f, s, a, b, &c) ||
           !is_merged(f, s, a, b, c))
         continue;
+      if (fold_is_narrow(f) && !merged_factor(f, s, a, b, &c)) continue;
       const rule_term *m = fold_call(f, OP_MATMUL, fold_node(f, i), fold_node(f, k));
       if (c != 1) m = fold_call(f, OP_MUL_TENSOR, m, fold_literal(f, c));
       return fold_call(f, OP_ADD_TENSOR, as_read(f, s), m);
@@ -265,6 +326,7 @@ static double half_ulp(rule_dtype d) {
 static const rule_term *look(finder *f, uint32_t leaf) {
   f->t = f->to->node[leaf].value[0];
   f->ulp = half_ulp(f->t->dtype);
+  f->least = f->t->dtype == RULE_F16 ? 0x1p-25 : 0; /* of other dtypes it is too small to matter */
   const rule_term *t = from_tensor(f, &f->found[leaf]);
   return t || f->t->shape.rank != 1 || f->failed ? t : from_beside(f, leaf);
 }

@@ -3,6 +3,8 @@
 #ifndef SYNTH_FOLDS_FOLDS_H
 #define SYNTH_FOLDS_FOLDS_H
 
+#include <math.h>
+
 #include "synth/synth.h"
 
 /* A tensor of the other side, as it is or as one operator makes it, read as a list of numbers. */
@@ -29,7 +31,8 @@ typedef struct finder {
   size_t n_numbers, cap_numbers;
   fold_of *found;       /* by node of `to` */
   const rule_tensor *t; /* the parameter at hand */
-  double ulp;           /* half a unit in the last place of 1, in its dtype */
+  double ulp, least;    /* half a unit in the last place of 1, in its dtype, and of its least
+                           number */
   bool failed;          /* there was no memory */
 } finder;
 
@@ -37,8 +40,12 @@ typedef struct finder {
 /* The vectors of `n` elements that operators near those that read `node` read, too, each as it is
  * and as one operator makes it. Returns: how many of `cap`. */
 size_t fold_vectors(finder *f, uint32_t node, int64_t n, vector *out, size_t cap);
-/* The number that `c` may have been meant as. */
-bool fold_number(const finder *f, double c, double *meant);
+/* The number that `c`, known to `off`, may have been meant as. */
+bool fold_number(const finder *f, double c, double off, double *meant);
+/* How far a number may be off that one element tells. */
+static inline double fold_off(const finder *f, double c) { return 4 * f->ulp * fabs(c); }
+/* Whether the parameter at hand has so few digits that elements tell a number together. */
+bool fold_is_narrow(const finder *f);
 /* Collect the numbers of both graphs. */
 bool fold_collect(finder *f);
 

@@ -2,6 +2,7 @@
  */
 #include "synth/folds/folds.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,18 +75,37 @@ bool fold_collect(finder *f) {
   return fine;
 }
 
-bool fold_number(const finder *f, double c, double *meant) {
-  enum { STEPS = 4 };
-  const double off = STEPS * f->ulp * fabs(c);
+static double rounded(rule_dtype d, double x) {
+  const int digits = d == RULE_BF16 ? 8 : d == RULE_F16 ? 11 : 24;
+  int exponent;
+  const double m = ldexp(frexp(x, &exponent), digits);
+  return ldexp(nearbyint(m), exponent - digits);
+}
+
+/* A loader may have rounded the number before it computed with it. */
+static bool may_be_number(const finder *f, double c, double x, double off) {
+  return fabs(c - x) <= off || (fold_is_narrow(f) && (fabs(c - rounded(RULE_BF16, x)) <= off ||
+                                                      fabs(c - rounded(RULE_F16, x)) <= off));
+}
+
+bool fold_is_narrow(const finder *f) { return f->ulp > FLT_EPSILON; }
+
+bool fold_number(const finder *f, double c, double off, double *meant) {
+  /* A number that the graphs have is taken for another one only where that is beyond doubt. */
+  const double graph = fold_is_narrow(f) ? 2 * off : off;
   for (size_t i = 0; i < f->n_numbers; i++) {
     const double x[4] = {f->number[i], -f->number[i], 1 / f->number[i], -1 / f->number[i]};
     for (int k = 0; k < 4; k++)
-      if (fabs(c - x[k]) <= off) return *meant = x[k], true;
+      if (may_be_number(f, c, x[k], graph)) return *meant = x[k], true;
   }
   if (!isfinite(c) || c == 0) return false;
-  const double unit = pow(10, floor(log10(fabs(c))) - 3); /* four digits, as people write them */
-  *meant = rint(c / unit) * unit;
-  return fabs(c - *meant) <= off;
+  const double most = pow(10, floor(log10(fabs(c))));
+  for (int digits = 2; digits <= 4; digits++) { /* as people write them */
+    const double unit = most / pow(10, digits - 1);
+    *meant = rint(c / unit) * unit;
+    if (fabs(c - *meant) <= off) return true;
+  }
+  return false;
 }
 
 /* ---- neighbours ---- */

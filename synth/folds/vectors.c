@@ -27,8 +27,9 @@ static const rule_term *flat(finder *f, const vector *v, int64_t n) {
 }
 
 static const rule_term *scaled(finder *f, const vector *v, const double *x, int64_t n) {
+  const double one = x[0] / v->x[0];
   double c;
-  if (v->x[0] == 0 || !fold_number(f, x[0] / v->x[0], &c)) return NULL;
+  if (v->x[0] == 0 || !fold_number(f, one, fold_off(f, one), &c)) return NULL;
   for (int64_t i = 0; i < n; i++)
     if (!near(f, x[i], c * v->x[i])) return NULL;
   return fold_call(f, OP_MUL_TENSOR, flat(f, v, n), fold_literal(f, c));

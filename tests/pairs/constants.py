@@ -10,7 +10,8 @@ Tables: cosines and sines of angles, ALiBi slopes, decays, roots, linear ramps, 
 bfloat16 and float16; by several formulas for one number; sliced, gathered, interleaved,
 concatenated, transposed, scaled, nested. Buffers that one side computes with in float32, and the
 other inside of an operator; differences that outputs have in their denominators; 1 - beta ** step,
-as Adam corrects its moments, in float32 and written in double. No pair that is
+as Adam corrects its moments, in float32 and written in double; tables of few digits, and the same
+times a number that hides in each element. No pair that is
 equivalent may be `different`, none with a bug `equivalent`, and one in ten of the equivalent ones
 may be `undecided`."""
 
@@ -612,7 +613,63 @@ def corrected(rng, same):
     )
 
 
-KINDS = [rope, rope, rope, slopes, scale, curve, curve, folded, folded, amplified, corrected]
+def drifted(rng, same):
+    """A table of few digits that both sides store, or one computes. On the way to it one side may
+    have rounded once more, which moves elements up and down; a factor near 1 moves all one way, by
+    no more than that in each of them."""
+    n, dtype = rng.choice([24, 64, 96]), rng.choice([bf16, bf16, f16])
+    form = rng.choice(["stored", "stored", "computed", "sliced"])
+    unit, k = ulp(1.0, dtype), rng.choice([0.3, 0.7, 1.3])
+    bug = unless(same, rng.choice(["factor", "some" if n > 24 else "factor"]))
+    by = 1 + rng.choice([-1, 1]) * unit * rng.choice([0.55, 0.7])
+    if form == "computed":
+        exact = [math.exp(k * math.sin(i + 1.0)) for i in range(n)]
+    else:
+        exact = [rng.gauss(0, 1) for _ in range(n)]
+    detour = rng.choice([1.0, 3.0, 0.7])
+    if form == "computed" or bug == "some" or (bug and n == 24):
+        detour = 1.0  # more ups and downs would hide a few that go one way
+    half = n // 2 if bug == "some" else 0
+
+    def numbers(side):
+        v = [x * by if bug and side and i >= half else x for i, x in enumerate(exact)]
+        return [rnd(rnd(x * detour, dtype) / detour if side else x, dtype) for x in v]
+
+    def table(g, side):
+        if form == "computed" and not side:
+            return ((g.arange(1, n + 1, dtype=f32)).sin() * k).exp()
+        v = numbers(side)
+        if form == "sliced" and side:
+            t = g.buffer("table", Data((n + 4,), [1.0] * 4 + v), dtype=dtype).slice(0, 4, n + 4)
+        else:
+            t = g.buffer("table", Data((n,), v), dtype=dtype)
+        return t.to(f32)
+
+    sides = [lambda g, side=side: (g.x(3, n) * table(g, side)).tanh() for side in (0, 1)]
+    if rng.random() < 0.5:
+        sides = sides[::-1]
+    return Case(
+        "drifted %s n=%d %s%s%s"
+        % (form, n, dtype, " detour" if detour != 1 else "", "" if same else " bug:" + bug),
+        same,
+        *sides,
+    )
+
+
+KINDS = [
+    drifted,
+    rope,
+    rope,
+    rope,
+    slopes,
+    scale,
+    curve,
+    curve,
+    folded,
+    folded,
+    amplified,
+    corrected,
+]
 
 
 def case_of(seed, k, same=None):
