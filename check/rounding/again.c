@@ -26,6 +26,7 @@ typedef struct run {
   iso_rng rng;
   int held;    /* in how few digits anything below is stored */
   bool stored; /* something below is stored in few digits */
+  bool rounds; /* a call below rounds */
   uint32_t steps;
 } run;
 
@@ -157,6 +158,7 @@ static iso_code keep(run *r, uint32_t id, rule_tensor *const *v, size_t n, const
     if (to->v[i]->dtype != RULE_F64) continue;
     if (t->call && !ag_is_written(t)) {
       computed(r, id, t->call->u.s, to->v[i]);
+      r->rounds |= !chk_rounds_nothing(t->call->u.s);
       continue;
     }
     const int digits = t->call ? written_digits(t->call->child[1]) : stored_digits(v[i]);
@@ -308,7 +310,7 @@ iso_code ag_run(chk_state *k, uint32_t id, const ag_way *how, size_t step, ag_he
     if (r.at[id].n == 1 && r.at[id].v[0]->dtype == RULE_F64) *out = rule_tensor_ref(r.at[id].v[0]);
     else c = chk_settle(k, CHK_REFUSED, "step %zu: it is no tensor of real numbers", step);
   }
-  if (of) *of = (ag_held){r.stored, r.held, r.steps};
+  if (of) *of = (ag_held){r.stored, r.rounds, r.held, r.steps};
   for (size_t i = 0; r.at && i < k->n_terms; i++) {
     for (size_t j = 0; j < r.at[i].n; j++) rule_tensor_unref(r.at[i].v[j]);
     free(r.at[i].v);

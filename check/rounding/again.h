@@ -17,6 +17,7 @@ typedef struct ag_way {
 /* Facts of a constant beside its value. */
 typedef struct ag_held {
   bool stored;    /* something below is stored in few digits, */
+  bool rounds;    /* or computed by a call that rounds */
   int digits;     /* this few */
   uint32_t calls; /* that it takes */
 } ag_held;
@@ -43,9 +44,10 @@ typedef enum ag_fit {
   AG_TOGETHER, /* elements are off together, as rounding before the last step makes them */
   AG_CLEAN     /* no element is off */
 } ag_fit;
-/* Whether elements are apart by no more than `reach` times how far noise moves them. Each is held
- * by its own size, since a large one excuses no other. */
-bool ag_agree(const rule_tensor *a, const rule_tensor *b, const double *spread, double reach);
+/* Whether elements are apart by no more than `reach` times how far noise moves them, and by `own`
+ * times their size. Each is held by its own size, since a large one excuses no other. */
+bool ag_agree(const rule_tensor *a, const rule_tensor *b, const double *spread, double reach,
+              double own);
 /* Compares a table, stored with `digits` binary digits, with the computed one. `spread`: how far
  * noise moves each element. */
 iso_code ag_compare(chk_state *k, const rule_tensor *stored, const rule_tensor *made,

@@ -60,7 +60,8 @@ static ag_fit fit_of(const marks *m, const rule_shape *shape, int64_t numel) {
   return fit;
 }
 
-bool ag_agree(const rule_tensor *a, const rule_tensor *b, const double *spread, double reach) {
+bool ag_agree(const rule_tensor *a, const rule_tensor *b, const double *spread, double reach,
+              double own) {
   double most = 0;
   for (int64_t i = 0; i < a->numel; i++)
     if (fabs(rule_tensor_get(a, i)) < 1e30) most = fmax(most, fabs(rule_tensor_get(a, i)));
@@ -70,7 +71,7 @@ bool ag_agree(const rule_tensor *a, const rule_tensor *b, const double *spread, 
     if (x == y) continue;
     if (!isfinite(spread[i]) || !isfinite(size))
       return false; /* what moves without bound explains nothing */
-    if (!(fabs(x - y) <= reach * spread[i] + 1e-14 * size)) return false;
+    if (!(fabs(x - y) <= reach * spread[i] + own * size)) return false;
   }
   return true;
 }
@@ -91,7 +92,7 @@ iso_code ag_compare(chk_state *k, const rule_tensor *stored, const rule_tensor *
   if (stored->numel != made->numel) return ISO_OK;
   const iso_code why = ag_is_scaled(k, stored, made, digits, &scaled);
   if (why || scaled) return why;
-  const bool near = ag_agree(stored, made, spread, reach);
+  const bool near = ag_agree(stored, made, spread, reach, 1e-14);
   *fit = near ? AG_CLEAN : AG_APART;
   if (is_one_number(stored) && is_one_number(made)) return ISO_OK;
   marks m = {.off = calloc(n + 1, 1), .far = calloc(n + 1, 1), .may = calloc(n + 1, 1)};

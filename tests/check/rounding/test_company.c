@@ -95,19 +95,19 @@ START_TEST(elements_agree_as_far_as_noise_moves_them) {
     for (int sign = -1; sign <= 1; sign += 2) {
       begin(10);
       off(i, sign * 14.9);
-      ck_assert(ag_agree(stored, made, spread, 1.5));
+      ck_assert(ag_agree(stored, made, spread, 1.5, 1e-14));
       off(i, sign * 15.1);
-      ck_assert(!ag_agree(stored, made, spread, 1.5));
+      ck_assert(!ag_agree(stored, made, spread, 1.5, 1e-14));
       /* A larger number beside it excuses nothing. */
       rule_tensor_set(stored, (i + 1) % ALL, 1e6);
       rule_tensor_set(made, (i + 1) % ALL, 1e6);
-      ck_assert(!ag_agree(stored, made, spread, 1.5));
+      ck_assert(!ag_agree(stored, made, spread, 1.5, 1e-14));
       spread[i] = 0;
       off(i, 1e-9 * 0x1p23);
-      ck_assert(!ag_agree(stored, made, spread, 1.5));
+      ck_assert(!ag_agree(stored, made, spread, 1.5, 1e-14));
       off(i, 1);
       spread[i] = INFINITY;
-      ck_assert(!ag_agree(stored, made, spread, 1.5));
+      ck_assert(!ag_agree(stored, made, spread, 1.5, 1e-14));
       end();
     }
 }
@@ -120,6 +120,39 @@ START_TEST(a_table_that_is_as_it_was_made_is_clean) {
     off(i, i % 2 ? 2.9 : -2.9); /* no more than a library's function */
   ck_assert_int_eq(fit(), AG_CLEAN);
   end();
+}
+END_TEST
+
+/* Units of bfloat16, in `units[i]` of them. */
+static bool is_scaled(const double *units) {
+  bool yes;
+  begin(0);
+  for (int64_t i = 0; i < ALL; i++) {
+    rule_tensor_set(stored, i, 1 + 0x1p-7 * (double)(3 * i)); /* no two are of the same digits */
+    rule_tensor_set(made, i, rule_tensor_get(stored, i) + 0x1p-7 * units[i]);
+  }
+  ck_assert(ag_is_scaled(&state, stored, made, 8, &yes) == ISO_OK);
+  end();
+  return yes;
+}
+
+START_TEST(elements_that_are_off_one_way_are_scaled_and_those_up_and_down_are_not) {
+  for (uint64_t seed = 0; seed < 200; seed++) {
+    iso_rng rng = iso_rng_new(seed, 8);
+    double one_way[ALL], both[ALL], none[ALL] = {0};
+    size_t n_off = 0;
+    for (int i = 0; i < ALL; i++) {
+      one_way[i] = iso_rng_below(&rng, 2) ? 1 : 0.2;
+      n_off += one_way[i] == 1;
+    }
+    for (int i = 0; i < ALL; i++) both[i] = i % 2 ? 1 : -1;
+    ck_assert_msg(is_scaled(one_way) == (n_off >= 4), "seed %d", (int)seed);
+    ck_assert(!is_scaled(both));
+    for (int i = 0; i < ALL; i++) one_way[i] = -one_way[i];
+    ck_assert(is_scaled(one_way) == (n_off >= 4));
+    none[iso_rng_below(&rng, ALL)] = 1;
+    ck_assert(!is_scaled(none));
+  }
 }
 END_TEST
 
@@ -272,6 +305,7 @@ int main(void) {
   tcase_add_test(t, a_number_that_somebody_wrote_has_few_decimal_digits);
   tcase_add_test(t, elements_agree_as_far_as_noise_moves_them);
   tcase_add_test(t, a_table_that_is_as_it_was_made_is_clean);
+  tcase_add_test(t, elements_that_are_off_one_way_are_scaled_and_those_up_and_down_are_not);
   tcase_add_test(t, one_element_off_is_alone);
   tcase_add_test(t, an_element_is_apart_beyond_what_noise_does);
   tcase_add_test(t, elements_off_together_are_in_company);
