@@ -205,7 +205,8 @@ bool *st_repeating(const state *s, synth_relation *const of[2]) {
     for (int side = 0; side < 2; side++)
       for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
         const synth_node *node = &s->graph[side]->node[i];
-        if (node->kind == SYNTH_OP || s->leaves.replica[side][i] >= 0) continue;
+        if (node->kind == SYNTH_OP || s->leaves.replica[side][i] >= 0 || s->leaves.unread[side][i])
+          continue; /* a copy that nothing reads is no shard */
         const size_t root = st_root_leaf(parent, i + (side == RIGHT ? n_left : 0));
         excess[root] += (side == LEFT ? 1 : -1) * node->value[0]->numel;
         if (side == LEFT && !of[side][i].term) open[root] = true;
