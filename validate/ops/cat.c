@@ -6,13 +6,15 @@
 
 /* ---- joining ---- */
 
-/* What has to hold where a part's element has a value, said of the whole: k is `at` there, and of
- * other places it says nothing. */
+/* What has to hold where a part's element has a value, said of the whole: k (0 where the part has
+ * one element) is `at` there, and of other places it says nothing. */
 static void only_within(sc *c, size_t first, sx k, sx at, sx size) {
   const sx outside = sx_or(c, sx_lt(c, at, c->zero), sx_le(c, size, at));
-  for (size_t i = first; i < c->here.n_domain; i++)
-    if (sx_occurs(c, k, c->here.domain[i]))
-      c->here.domain[i] = sx_or(c, outside, sx_subst(c, c->here.domain[i], &(sx_map){k, at}, 1));
+  for (size_t i = first; i < c->here.n_domain; i++) {
+    const sx there = c->here.domain[i];
+    c->here.domain[i] =
+        sx_or(c, outside, k == c->zero ? there : sx_subst(c, there, &(sx_map){k, at}, 1));
+  }
 }
 
 /* The element of a part at idx, which counts only where idx[d] lies within it: it is asked for at
@@ -25,9 +27,8 @@ static sx part_elem(sc *c, const pt_tensor *part, uint32_t d, sx *idx) {
   const sx k = idx[d] = sc_index(c, size);
   sx x = pt_at(c, part, idx);
   idx[d] = at;
-  if (k == c->zero) return x;
   only_within(c, first, k, at, size);
-  return sx_subst(c, x, &(sx_map){k, at}, 1);
+  return k == c->zero ? x : sx_subst(c, x, &(sx_map){k, at}, 1);
 }
 
 static sx cat_elem(sc *c, const pt_tensor *t, const sx *idx) {
