@@ -90,6 +90,7 @@ typedef struct rule_info {
   bool loaded;
   size_t uses;
   bool needed;
+  bool passed_over; /* only tested, and not used: a proved one was looked for */
   bool read; /* applied where its conditions hold of the numbers that float literals stand for */
 } rule_info;
 

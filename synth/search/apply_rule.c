@@ -197,7 +197,8 @@ static bool match_rule(matcher *m, const rule *r, const st_compiled *as, eg_node
 }
 
 bool st_usable(const state *s, size_t i) {
-  return s->rules.info[i].verdict.status >= (s->o->require_proved ? RULE_PROVED : RULE_TESTED);
+  const rule_info *r = &s->rules.info[i];
+  return r->verdict.status >= (s->o->require_proved ? RULE_PROVED : RULE_TESTED) && !r->passed_over;
 }
 
 iso_code st_record_application(state *s, const st_use *use, iso_error *err) {

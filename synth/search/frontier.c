@@ -42,6 +42,13 @@ static bool same_opening(const opening *a, const opening *b) {
 }
 
 /* The search for one rule u = t. */
+/* The first frontier whose rule is only tested. It is used where a few further ones have none that
+ * is proved. */
+typedef struct weak {
+  opening of;
+  bool there, taken;
+} weak;
+
 typedef struct search {
   state *s;
   eg_node u, t;
@@ -50,6 +57,7 @@ typedef struct search {
   builder *b;          /* the patterns of the opening that was built last */
   opening *queue;
   size_t n, done; /* queue[0 .. done) were expanded */
+  weak *weak;
 } search;
 
 /* A search over the same cone that queues nothing: its queue is full. */
@@ -316,7 +324,13 @@ static iso_code try_opening(search *q, const opening *o, bool *fresh, bool *done
   rule_verdict v;
   iso_code c = fr_decide(s, &cand, example, &index, &v, fresh, err);
   if (c) return c;
-  if (index != SIZE_MAX && st_usable(s, index)) {
+  const bool tested = index != SIZE_MAX && v.status == RULE_TESTED && !s->o->require_proved;
+  if (tested && !q->weak->taken) {
+    if (!q->weak->there) q->weak->of = *o;
+    s->rules.info[index].passed_over |= !s->rules.info[index].uses;
+    q->weak->there = true;
+  } else if (index != SIZE_MAX && (tested || st_usable(s, index))) {
+    s->rules.info[index].passed_over = false;
     *done = true;
     const st_use use = {.rule = index,
                         .from = q->u,
@@ -417,6 +431,7 @@ static size_t smallest(const search *q) {
 /* Best first, `most` candidates that have to be validated; rules that were decided before cost
  * nothing. */
 static iso_code try_queue(search *q, size_t most, size_t *tries, bool *done, iso_error *err) {
+  enum { FURTHER = 8 };
   const size_t patience = most / 8; /* mostly the first few are enough */
   bool directed = st_without(q->s, SYNTH_LAZY);
   iso_code c = ISO_OK;
@@ -431,10 +446,15 @@ static iso_code try_queue(search *q, size_t most, size_t *tries, bool *done, iso
     q->queue[best] = q->queue[q->done];
     q->queue[q->done++] = o;
     bool fresh;
+    const bool first = !q->weak->there;
     c = try_opening(q, &o, &fresh, done, err);
     *tries += fresh;
+    if (first && q->weak->there && *tries + FURTHER < most) most = *tries + FURTHER;
   }
-  return c;
+  if (c || *done || !q->weak->there) return c;
+  q->weak->taken = true;
+  bool fresh;
+  return try_opening(q, &q->weak->of, &fresh, done, err);
 }
 
 static iso_code search_rule(search *q, uint8_t *base, bool *done, iso_error *err) {
@@ -473,7 +493,9 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
   const bool coned = fr_cone_new(&k, n);
   uint8_t *base = calloc(n, 1);
   builder b = {.s = s, .k = &k, .memo = calloc(n, sizeof *b.memo)};
+  weak w = {.there = false};
   search q = {.s = s,
+              .weak = &w,
               .u = u,
               .t = t,
               .k = &k,

@@ -97,6 +97,51 @@ static void follow_terms(table *t, const rule_term *const *term, uint32_t n) {
   }
 }
 
+static const char *operator_of(const table *t, uint32_t i) {
+  const synth_node *n = &t->s->graph[t->side]->node[i];
+  return n->kind == SYNTH_OP ? n->call->u.s : "";
+}
+
+enum { DEEP = 6 }; /* operators that only move numbers */
+
+/* A result of `op` whose numbers are in those of a term, moved, and that is not `but`; what was
+ * joined last comes first. UINT32_MAX: none. */
+static uint32_t moved_into(const table *t, const rule_term *x, const char *op, uint32_t but,
+                           int deep) {
+  if (x->kind == RULE_VAR) {
+    const uint32_t i = (uint32_t)x->u.i;
+    const synth_node *n = &t->s->graph[t->side]->node[i];
+    if (n->kind != SYNTH_OP) return UINT32_MAX;
+    if (i != but && strcmp(n->call->u.s, op) == 0) return i;
+    const rule_operator *o = rule_operator_of(n->call->u.s);
+    const bool moves = o->moves || o->joins || o->identity || o->rearranges || o->part;
+    return moves && deep > 0 ? moved_into(t, n->call, op, but, deep - 1) : UINT32_MAX;
+  }
+  uint32_t found = UINT32_MAX;
+  for (uint32_t k = x->n; k-- > 0 && found == UINT32_MAX;)
+    found = moved_into(t, x->child[k], op, but, deep);
+  return found;
+}
+
+/* One rank copies what another has as it is, or puts it behind what it had before: then what it
+ * copies is the peer. */
+static void look_behind(table *t, const uint32_t *of, uint32_t n) {
+  const synth_node *g = t->s->graph[t->side]->node;
+  for (uint32_t a = 0; a < n; a++) {
+    uint32_t node[MAX_RANKS];
+    bool other = false, found = g[of[a]].kind == SYNTH_OP;
+    for (uint32_t r = 0; r < n && found; r++) {
+      node[r] = of[r];
+      if (strcmp(operator_of(t, of[r]), operator_of(t, of[a])) == 0) continue;
+      const rule_term self = {.kind = RULE_VAR, .u.i = of[r]};
+      node[r] = moved_into(t, &self, operator_of(t, of[a]), of[a], DEEP);
+      other = true;
+      found = node[r] != UINT32_MAX;
+    }
+    if (found && other) propose(t, node, n);
+  }
+}
+
 static void follow(table *t) {
   const synth_node *node = t->s->graph[t->side]->node;
   for (; t->todo < t->s->ranks.n_peers && !t->code; t->todo++) {
@@ -105,7 +150,10 @@ static void follow(table *t) {
     if (node[p->node[0]].kind != SYNTH_OP || (t->shared && p->node[0] == p->node[1])) continue;
     for (uint32_t r = 0; r < p->n; r++) call[r] = node[p->node[r]].call;
     t->pieces = p->pieces;
-    follow_terms(t, call, p->n);
+    const uint32_t *const node_of = p->node; /* as `p` moves */
+    const uint32_t n = p->n;
+    follow_terms(t, call, n);
+    look_behind(t, node_of, n);
   }
 }
 
@@ -124,11 +172,6 @@ static void follow_ranks(table *t, size_t first) {
       follow_terms(t, call, p->n);
     }
   } while (t->again);
-}
-
-static const char *operator_of(const table *t, uint32_t i) {
-  const synth_node *n = &t->s->graph[t->side]->node[i];
-  return n->kind == SYNTH_OP ? n->call->u.s : "";
 }
 
 /* The tensors that a collective takes, one of each rank; or the pieces that a concatenation joins,

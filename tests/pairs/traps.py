@@ -58,7 +58,6 @@ TESTED = {
     "numbers of experts cast to int32": ["the kernel of experts, numbers in int32"],
     "losses that ignore a class": ["label smoothing"],
     "the root of a difference of squares": ["normalised inputs of a gated recurrence"],
-    "integers that could wrap, were they wider than they are": ["attention in chunks of positions"],
     "a bound in logarithms": ["acceptance of a drafted token"],
     "a count of truth values, as integers and as floats": ["masked mean of a loss"],
     "an order by counting, or of probabilities": [

@@ -176,6 +176,29 @@ START_TEST(peers_end_where_a_rank_does_something_else) {
 }
 END_TEST
 
+/* A rank that copies a step as it is, or puts it behind what there was before: the step is a peer.
+ * A rank that computes with it has none. */
+START_TEST(what_a_rank_copies_is_a_peer) {
+  for (int k = 0; k < 4; k++) {
+    begin((uint64_t)k);
+    rule_tensor *t = noise(1, SHAPE(2), 0, 1);
+    const uint32_t x[2] = {input(side_graph, t), input(side_graph, t)},
+                   y[2] = {neg(side_graph, x[0]), neg(side_graph, x[1])}, both[2] = {y[0], y[1]},
+                   other = k == 0   ? op(side_graph, "aten::alias", v(y[1]), NULL, NULL)
+                           : k == 1 ? op(side_graph, "aten::cat", list_of(both, 2), num(0), NULL)
+                           : k == 2 ? add(side_graph, y[1], y[1])
+                                    : op(side_graph, "aten::alias", v(y[0]), NULL, NULL),
+                   z[2] = {relu(side_graph, y[0]), relu(side_graph, other)};
+    op(side_graph, "dist::all_reduce", list_of(z, 2), rule_string(&w.arena, "sum"), NULL);
+    find();
+    ck_assert_ptr_nonnull(st_peers_of(&st, side, z, 2));
+    ck_assert_int_eq(st_peers_of(&st, side, y, 2) != NULL, k < 2);
+    ck_assert_int_eq(st_peers_of(&st, side, x, 2) != NULL, k < 2);
+    end();
+  }
+}
+END_TEST
+
 /* Names of ranks that are not 0, 1, 2, ... name no peers; neither do tensors of other kinds. */
 START_TEST(ranks_are_named_from_0_on_and_hold_tensors_of_one_kind) {
   static const char *const names[][2] = {{"r0_x", "r1_x"}, {"r1_x", "r2_x"},  {"r0_x", "r2_x"},
@@ -320,6 +343,7 @@ int main(void) {
   tcase_add_loop_test(t, copies_of_a_step_are_peers_and_nothing_else_is, 0, WAYS);
   tcase_add_test(t, peers_stand_in_the_order_of_their_last_nodes);
   tcase_add_test(t, peers_end_where_a_rank_does_something_else);
+  tcase_add_test(t, what_a_rank_copies_is_a_peer);
   tcase_add_test(t, ranks_are_named_from_0_on_and_hold_tensors_of_one_kind);
   tcase_add_test(t, outputs_are_of_ranks_where_they_have_one_counterpart);
   tcase_add_test(t, results_of_ranks_from_batches_are_a_grid);
