@@ -114,6 +114,10 @@ typedef struct cap_graph {
   const cap_no_tensor *no_tensor;
   size_t n_reads; /* numbers that the program read out of tensors and went on with, in words */
   const char *const *read;
+  size_t n_then; /* captures of later calls that are in this graph (calls/calls.h) */
+  const char *const *then;
+  size_t n_said; /* how they were put together, in words */
+  const char *const *said;
   size_t n_symbols;
   const cap_symbol *symbol;
   size_t n_guards; /* conditions over the symbols, outside of which the program does other things */
@@ -138,8 +142,9 @@ typedef struct cap_graph {
 ISO_MUST_USE iso_code cap_load(const char *path, rule_schemas *schemas, cap_graph **out,
                                iso_error *err);
 
-/* In words, the parts that a comparison of the two leaves out, unless both sides have the same:
- * leaves that they write to, outputs that are not tensors. Returns: in `apart` an output that is
+/* In words, how several calls of a side were put together, and the parts that a comparison of the
+ * two leaves out, unless both sides have the same: leaves that they write to, outputs that are not
+ * tensors. Returns: in `apart` an output that is
  * not a tensor and whose value differs between the sides; NULL: there is none. With such an output
  * the two are not one function, however their tensors compare. All texts live in `a`. Errors:
  * ISO_NOMEM. */

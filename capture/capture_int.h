@@ -254,6 +254,7 @@ ISO_MUST_USE iso_code cap_lower_ref(const cap_lowering *l, const json_t *v, bool
 
 typedef struct impl {
   cap_tensors *trace; /* NULL where there is none */
+  cap_graph **after;  /* calls that were put behind this one, up to NULL; their memory is read */
   rule_tensor **input;
   rule_tensor **weight; /* by node; NULL unless a parameter, buffer or constant */
   const char **stored;  /* by node, while tensors are read: the leaf's name in its file; NULL, and
@@ -275,6 +276,10 @@ iso_code cap_load_values(cap_graph *g, const cap_options *o, iso_error *err);
  * an operator and an output for each rank, and collectives of all of them. Errors: ISO_FORMAT,
  * ISO_LIMIT; ISO_NOMEM. */
 ISO_MUST_USE iso_code cap_spread(cap_graph *g, const json_t *said, iso_error *err);
+
+/* ---- fold.c ---- */
+/* A copy in `a`, with node to[i] in place of node i. NULL: no memory. */
+const rule_term *cap_renumber(iso_arena *a, const rule_term *t, const uint32_t *to);
 
 /* ---- between graph.c and symbols.c ---- */
 /* Reads `dim` and `sized` of cap_node from node `v`, whose numbers are read; `raw`: NULL of a

@@ -24,14 +24,13 @@ typedef struct folding {
 
 /* ---- terms ---- */
 
-/* A copy in the graph's own memory, its variables renumbered. NULL: no memory. */
-static const rule_term *renumber(iso_arena *a, const rule_term *t, const uint32_t *to) {
+const rule_term *cap_renumber(iso_arena *a, const rule_term *t, const uint32_t *to) {
   if (t->kind == RULE_VAR) return rule_var(a, to[t->u.i]);
   if (t->kind != RULE_OP && t->kind != RULE_LIST) return rule_term_copy(a, t);
   const rule_term **child = malloc((t->n + 1) * sizeof *child);
   bool fine = child != NULL;
   for (uint32_t i = 0; i < t->n && fine; i++)
-    fine = (child[i] = renumber(a, t->child[i], to)) != NULL;
+    fine = (child[i] = cap_renumber(a, t->child[i], to)) != NULL;
   const rule_term *out = !fine                  ? NULL
                          : t->kind == RULE_LIST ? rule_list(a, child, t->n)
                                                 : rule_op(a, t->u.s, child, t->n);
@@ -115,7 +114,7 @@ static iso_code add_copy(folding *x, uint32_t i) {
   n.scope = iso_arena_strdup(a, n.scope);
   n.source = iso_arena_strdup(a, n.source);
   n.caller = iso_arena_strdup(a, n.caller);
-  if (n.call) n.call = renumber(a, n.call, x->of_from);
+  if (n.call) n.call = cap_renumber(a, n.call, x->of_from);
   const bool leaf = x->f->from->node[i].kind != CAP_OP;
   if (!out || !n.id || !n.scope || !n.source || !n.caller || (leaf ? !n.name : !n.call))
     return cap_no_memory(x->err);
@@ -212,7 +211,7 @@ static iso_code add_operators(folding *x) {
     if (!x->needed[i] || from->node[i].kind != CAP_OP) continue;
     if (t->kind != RULE_VAR || (uint32_t)t->u.i != i) c = add_copy(x, i);
     else {
-      const rule_term *call = renumber(&x->g->arena, from->node[i].call, x->of_from);
+      const rule_term *call = cap_renumber(&x->g->arena, from->node[i].call, x->of_from);
       if (!call) return cap_no_memory(x->err);
       add_folded(x, call);
     }
@@ -225,10 +224,10 @@ static iso_code add_operators(folding *x) {
 static void renumber_old(folding *x, bool *fine) {
   for (uint32_t i = 0; i < x->n && *fine; i++) {
     if (x->from[i] == NOWHERE || !x->node[i].call) continue;
-    x->node[i].call = renumber(&x->g->arena, x->node[i].call, x->of_old);
+    x->node[i].call = cap_renumber(&x->g->arena, x->node[i].call, x->of_old);
     *fine = x->node[i].call != NULL;
     if (*fine && x->node[i].sized) {
-      x->node[i].sized = renumber(&x->g->arena, x->node[i].sized, x->of_old);
+      x->node[i].sized = cap_renumber(&x->g->arena, x->node[i].sized, x->of_old);
       *fine = x->node[i].sized != NULL;
     }
   }

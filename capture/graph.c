@@ -574,6 +574,8 @@ void cap_free(cap_graph *g) {
     free(m->input);
     free(m->weight);
     cap_tensors_close(m->trace);
+    for (size_t i = 0; m->after != NULL && m->after[i] != NULL; i++) cap_free(m->after[i]);
+    free(m->after);
     free(m);
   }
   iso_arena_fini(&g->arena);

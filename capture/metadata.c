@@ -127,6 +127,9 @@ static const cap_no_tensor *counterpart(const cap_graph *own, const cap_graph *o
 static bool say_side(const cap_graph *const g[2], int side, iso_arena *a, const char **line,
                      size_t *n, const char **apart) {
   const char *where = side ? "right" : "left", *left_out = "left out of the comparison: on the";
+  for (size_t i = 0; i < g[side]->n_said; i++)
+    if (!(line[(*n)++] = iso_arena_printf(a, "on the %s %s", where, g[side]->said[i])))
+      return false;
   for (size_t i = 0; i < g[side]->n_written; i++)
     if (!(line[(*n)++] = iso_arena_printf(a, "%s %s %.120s is written to", left_out, where,
                                           g[side]->written[i])))
@@ -153,7 +156,8 @@ static bool say_side(const cap_graph *const g[2], int side, iso_arena *a, const 
 iso_code cap_what_is_left_out(const cap_graph *const g[2], iso_arena *a, const char *const **line,
                               size_t *n, const char **apart, iso_error *err) {
   size_t most = 0;
-  for (int side = 0; side < 2; side++) most += g[side]->n_written + g[side]->n_no_tensors;
+  for (int side = 0; side < 2; side++)
+    most += g[side]->n_said + g[side]->n_written + g[side]->n_no_tensors;
   const char **out = iso_arena_alloc(a, (most + 1) * sizeof *out);
   *n = 0, *apart = NULL, *line = out;
   for (int side = 0; side < 2; side++)

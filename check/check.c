@@ -38,8 +38,7 @@ iso_code chk_same_files(chk_state *k, int side) {
   const chk_file *file;
   size_t n;
   const char *name = side == LEFT ? "left" : "right";
-  iso_code c =
-      chk_files(k->graph[side]->path, k->o->inputs, k->o->n_inputs, k->arena, &file, &n, k->err);
+  iso_code c = chk_files(k->graph[side], k->o->inputs, k->o->n_inputs, k->arena, &file, &n, k->err);
   if (c) return c;
   for (size_t i = 0; i < n; i++) {
     size_t j = 0;

@@ -58,8 +58,9 @@ typedef struct chk_file {
 
 /* The files that a capture's meaning is in: the graph, the weights (those of a checkpoint in its
  * folder too), all input sets; not the trace. Of an archive: itself, and the `inputs` that were
- * given in place of its own. Returns: in `out` a list in `a`. Errors: ISO_IO with the file. */
-ISO_MUST_USE iso_code chk_files(const char *path, const char *const *inputs, size_t n_inputs,
+ * given in place of its own. Of later calls (calls/calls.h) behind "call2/" and so on. Returns: in
+ * `out` a list in `a`. Errors: ISO_IO with the file. */
+ISO_MUST_USE iso_code chk_files(const cap_graph *g, const char *const *inputs, size_t n_inputs,
                                 iso_arena *a, const chk_file **out, size_t *n, iso_error *err);
 
 /* ---- checking ---- */

@@ -12,6 +12,7 @@
 
 typedef struct listing {
   iso_arena *a;
+  const char *before; /* of names: which call's they are */
   chk_file *file;
   size_t n, cap;
   iso_error *err;
@@ -48,7 +49,8 @@ static iso_code digest(const char *path, char out[CHK_DIGEST], bool *there, iso_
 static iso_code add(listing *l, const char *name, const char *path, bool *there) {
   if (!name || !path || !iso_grow(l->file, l->cap, l->n + 1)) return nomem(l);
   chk_file *f = &l->file[l->n];
-  f->name = name;
+  f->name = *l->before ? iso_arena_printf(l->a, "%s%s", l->before, name) : name;
+  if (!f->name) return nomem(l);
   const iso_code c = digest(path, f->digest, there, l->err);
   l->n += !c && *there;
   return c;
@@ -102,11 +104,19 @@ static iso_code archive_files(listing *l, const char *path, const char *const *i
   return c;
 }
 
-iso_code chk_files(const char *path, const char *const *inputs, size_t n_inputs, iso_arena *a,
+static iso_code call_files(listing *l, const char *path, const char *const *inputs,
+                           size_t n_inputs) {
+  return cap_is_archive(path) ? archive_files(l, path, inputs, n_inputs) : capture_files(l, path);
+}
+
+iso_code chk_files(const cap_graph *g, const char *const *inputs, size_t n_inputs, iso_arena *a,
                    const chk_file **out, size_t *n, iso_error *err) {
-  listing l = {.a = a, .err = err};
-  iso_code c =
-      cap_is_archive(path) ? archive_files(&l, path, inputs, n_inputs) : capture_files(&l, path);
+  listing l = {.a = a, .before = "", .err = err};
+  iso_code c = call_files(&l, g->path, inputs, n_inputs);
+  for (size_t i = 0; i < g->n_then && !c; i++) {
+    l.before = iso_arena_printf(a, "call%zu/", i + 2);
+    c = l.before ? call_files(&l, g->then[i], NULL, 0) : nomem(&l);
+  }
   chk_file *kept = c ? NULL : iso_arena_alloc(a, (l.n + 1) * sizeof *kept);
   if (!c && !kept) c = nomem(&l);
   if (!c && l.n) memcpy(kept, l.file, l.n * sizeof *kept);

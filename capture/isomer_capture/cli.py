@@ -139,6 +139,23 @@ def parser():
             if name == "vllm"
             else "the last N tokens one after another, with the model's own cache behind a prompt",
         )
+        c.add_argument(
+            "--calls",
+            type=positive,
+            default=0,
+            metavar="N",
+            help="the prompt and the last N tokens, each call a capture of its own: OUT/1, OUT/2, "
+            "..., for isomer compare --then (docs/calls.md)",
+        )
+        c.add_argument(
+            "--cache",
+            choices=("paged",) if name == "vllm" else ("dynamic", "static"),
+            default="paged" if name == "vllm" else "dynamic",
+            help=argparse.SUPPRESS
+            if name == "vllm"
+            else "of --calls: a cache that grows, with windows where the model has them, or one of "
+            "as many places as there are tokens",
+        )
         c.add_argument("--name", help="the model's name in the capture")
         c.add_argument("--trace", action="store_true", help="keep the value of every node")
         c.add_argument(

@@ -422,15 +422,35 @@ def elements(options, config):
 
 def capture_model(options, config, model, sets=None):
     """sets: of example inputs, by name; found where they are not given."""
-    import transformers
-
-    from .core import capture
+    from . import generation
 
     # One sequence is a case of its own in many programs: an open batch is captured at two.
     if "batch" in options.dynamic:
         options.batch = max(options.batch, 2)
     call = call_for(model, options.cached)
     sets = sets or configs.input_sets(config, model, options, call)
+    if getattr(options, "calls", 0):
+        refuse_with_calls(options)
+        return generation.of_transformers(
+            model,
+            [one.get("input_ids") for one in sets],
+            options,
+            lambda out, call, sets: write_one(options, config, model, out, call, sets),
+        )
+    return write_one(options, config, model, options.out, call, sets)
+
+
+def refuse_with_calls(options):
+    for name in "cached", "dynamic", "static":
+        if getattr(options, name):
+            raise CaptureError("--calls does not go with --%s" % name)
+
+
+def write_one(options, config, model, out, call, sets):
+    import transformers
+
+    from .core import capture
+
     name = getattr(model, "main_input_name", next(iter(sets[0])))
     # What Transformers decides by the length of one prompt holds for no other length.
     attn = "sdpa-mask" if options.dynamic and options.attn == "sdpa" else options.attn
@@ -438,7 +458,7 @@ def capture_model(options, config, model, sets=None):
         return capture(
             model,
             sets[0],
-            options.out,
+            out,
             call=call,
             more_inputs=sets[1:],
             model=options.name or config.model_type,

@@ -6,6 +6,8 @@ names). The backend's arguments are what attention depends on, and become the no
 capture.
 """
 
+import random
+
 import torch
 from vllm.platforms.cpu import CpuPlatform
 from vllm.platforms.interface import PlatformEnum
@@ -95,7 +97,51 @@ def take_sinks(impl, owner, name):
     return take
 
 
+class Pages:
+    """A cache in blocks that lie in no order, as vLLM's scheduler hands them out: the tokens of one
+    sequence, `done` of which are there. Slots and table are what a step's metadata says."""
+
+    BLOCK = 4
+
+    def __init__(self, tokens, seed, done=0, held=None):
+        n = -(-tokens // self.BLOCK)
+        self.blocks = n + 2  # others are another sequence's
+        self.table, self.done = random.Random(seed).sample(range(self.blocks), n), done
+        self.held = {name: dict(kinds) for name, kinds in (held or {}).items()}
+
+    def slots(self, n):
+        places = range(self.done, self.done + n)
+        return [self.table[i // self.BLOCK] * self.BLOCK + i % self.BLOCK for i in places]
+
+    def append(self, name, key, value):
+        """Writes one layer's keys and values; returns those of all tokens so far."""
+        slots = torch.tensor(self.slots(key.shape[0]))
+        end = self.done + key.shape[0]
+        table = torch.tensor(self.table[: -(-end // self.BLOCK)])
+        held = self.held.setdefault(name, {})
+        read = []
+        for kind, new in ("keys", key), ("values", value):
+            shape = (self.blocks, self.BLOCK, *new.shape[1:])
+            before = held[kind] if kind in held else torch.zeros(shape, dtype=new.dtype)
+            held[kind] = before.flatten(0, 1).index_copy(0, slots, new).view(shape)
+            read.append(held[kind][table].flatten(0, 1)[:end])
+        return read
+
+
+def open_pages(layers):
+    """Attention over a cache is captured as what it computes: which blocks it reads is not among
+    the operator's arguments."""
+    for layer in layers.values():
+        if not isinstance(getattr(layer, "impl", None), ReferenceAttention):
+            raise NotImplementedError("a cache for %s" % type(layer).__name__)
+        if layer.impl.shared is not None or layer.impl.attn_type != AttentionType.DECODER:
+            raise NotImplementedError("a cache of attention that is no decoder's own")
+        layer.use_direct_call = True
+
+
 class ReferenceAttention(AttentionImpl):
+    pages = None  # the cache of the call that runs
+
     def __init__(
         self,
         num_heads,
@@ -154,21 +200,18 @@ class ReferenceAttention(AttentionImpl):
             raise NotImplementedError("attention with %s" % ", ".join(sorted(self.attributes())))
         group = self.num_heads // self.num_kv_heads
         q = query.view(-1, self.num_heads, self.head_size).transpose(0, 1)
-        k = (
-            key.view(-1, self.num_kv_heads, self.head_size)
-            .transpose(0, 1)
-            .repeat_interleave(group, 0)
-        )
-        v = (
-            value.view(key.shape[0], self.num_kv_heads, -1)
-            .transpose(0, 1)
-            .repeat_interleave(group, 0)
-        )
+        key = key.view(-1, self.num_kv_heads, self.head_size)
+        value = value.view(key.shape[0], self.num_kv_heads, -1)
+        if ReferenceAttention.pages is not None:
+            key, value = ReferenceAttention.pages.append(layer.layer_name, key, value)
+        k = key.transpose(0, 1).repeat_interleave(group, 0)
+        v = value.transpose(0, 1).repeat_interleave(group, 0)
         scores = torch.matmul(q, k.transpose(1, 2)).float() * self.scale
         if self.logits_soft_cap:
             scores = torch.tanh(scores / self.logits_soft_cap) * self.logits_soft_cap
-        at = torch.arange(q.shape[1], device=q.device)
-        distance = at[None, :] - at[:, None]
+        at = torch.arange(k.shape[1], device=q.device)
+        own = at if k.shape[1] == q.shape[1] else at[k.shape[1] - q.shape[1] :]
+        distance = at[None, :] - own[:, None]
         if self.alibi_slopes is not None:
             slopes = torch.tensor([float(s) for s in self.alibi_slopes], device=q.device)
             scores = scores + slopes[:, None, None] * distance

@@ -231,7 +231,7 @@ def capture_model(options, reference):
     import torch
     import vllm
 
-    from . import vllm_attention, vllm_experts
+    from . import generation, vllm_attention, vllm_experts
     from .core import capture
 
     if options.batch != 1:
@@ -255,31 +255,40 @@ def capture_model(options, reference):
     vllm_attention.open_sinks(model)
     counted = "length" in options.dynamic
     call, output = call_for(model, counted)
+
+    def write(out, call, sets, names):
+        with forward_context(vconfig, options.length):
+            return capture(
+                model,
+                sets[0],
+                out,
+                call=call,
+                more_inputs=sets[1:],
+                model=options.name or reference.config.model_type,
+                framework="vllm",
+                framework_version=vllm.__version__.split("+")[0],
+                output_names=names,
+                trace=options.trace,
+                attributes=attributes_by_name(vconfig),
+                specialize=options.specialize,
+                dynamic=open_length(options, vconfig),
+                weightless=options.static,
+                metadata={
+                    "config": hf.plain(reference.config),
+                    "class": type(model).__name__,
+                    "seed": options.seed,
+                    "dtype": options.dtype,
+                    "kernels": "native forward; reference attention on the CPU",
+                },
+            )
+
     ids = configs.token_sets(reference.config, options.length, options.sets, options.seed)
     positions = {} if counted else {"positions": torch.arange(options.length)}
     sets = [{"input_ids": i[0], **positions} for i in ids]
-    with forward_context(vconfig, options.length):
-        graph = capture(
-            model,
-            sets[0],
-            options.out,
-            call=call,
-            more_inputs=sets[1:],
-            model=options.name or reference.config.model_type,
-            framework="vllm",
-            framework_version=vllm.__version__.split("+")[0],
-            output_names=[output],
-            trace=options.trace,
-            attributes=attributes_by_name(vconfig),
-            specialize=options.specialize,
-            dynamic=open_length(options, vconfig),
-            weightless=options.static,
-            metadata={
-                "config": hf.plain(reference.config),
-                "class": type(model).__name__,
-                "seed": options.seed,
-                "dtype": options.dtype,
-                "kernels": "native forward; reference attention on the CPU",
-            },
-        )
-    return graph, model
+    if getattr(options, "calls", 0):
+        hf.refuse_with_calls(options)
+        layers = vconfig.compilation_config.static_forward_context
+        vllm_attention.open_pages(layers)
+        with forward_context(vconfig, options.length):
+            return generation.of_vllm(model, call, output, sets, options, write), model
+    return write(options.out, call, sets, [output]), model

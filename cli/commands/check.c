@@ -10,6 +10,7 @@
 #include "cli/config/options.h"
 #include "cli/config/relations.h"
 #include "cli/report/report.h"
+#include "capture/calls/calls.h"
 #include "capture/roles/roles.h"
 #include "validate/validate.h"
 
@@ -20,6 +21,7 @@ enum { CHECK_HOLDS = 0, CHECK_REFUSED = 1, CHECK_MALFORMED = 2, CHECK_UNPROVED =
 typedef struct options {
   const char *path[3];
   size_t n_paths;
+  calls_side calls[2];
   const char *relations, *json;
   const char *learn[2]; /* the pair that was learned from; NULL: none */
   chk_options check;
@@ -41,7 +43,9 @@ static int take(void *ctx, const char *name, const char *v, const char *second) 
   } else if (strcmp(name, "relations") == 0) o->relations = v;
   else if (strcmp(name, "json") == 0) o->json = v;
   else if (strcmp(name, "learn") == 0) o->learn[0] = v, o->learn[1] = second;
-  else if (strcmp(name, "helper") == 0) o->val.helper = v;
+  else if (strcmp(name, "then") == 0) {
+    if (!calls_add(o->calls, v, second)) return usage_error("too many calls:", v);
+  } else if (strcmp(name, "helper") == 0) o->val.helper = v;
   else if (strcmp(name, "trust-rules") == 0) o->check.trust_rules = true;
   else if (strcmp(name, "quiet") == 0) o->quiet = true;
   else if (strcmp(name, "seed") == 0) {
@@ -185,8 +189,8 @@ static iso_code check_one(options *o, rule_schemas *schemas, val_engine *engine,
   const rule_oracle oracle = val_oracle(engine);
   iso_code c = chk_static(o->path[0], &o->check.unrun, err);
   from.no_weights = o->check.unrun;
-  for (int i = 0; i < 2 && !c; i++)
-    c = cap_load_with(o->path[i + 1], &from, schemas, &graph[i], err);
+  for (int i = 0; i < 2; i++) o->calls[i].first = o->path[i + 1];
+  if (!c) c = calls_load(o->calls, &from, schemas, graph, err);
   if (!c && !from.no_weights) c = make_one(o, graph, &oracle, &roles, found, err);
   if (!c && !from.no_weights) c = fold(o, graph, &oracle, &folded, found, err);
   if (!c) c = relations_load(o->relations, false, graph[0], graph[1], &given, err);
@@ -221,6 +225,7 @@ static iso_code check_learned(const options *o, rule_schemas *schemas, val_engin
   if (!path) return iso_fail(err, ISO_NOMEM, "out of memory");
   small.path[0] = path, small.path[1] = o->learn[0], small.path[2] = o->learn[1];
   small.json = NULL;
+  small.calls[0].n = small.calls[1].n = 0;
   small.check.inputs = NULL, small.check.n_inputs = 0;
   const iso_code c = check_one(&small, schemas, engine, NULL, out, err);
   *holds = !c && out->outcome == CHK_HOLDS;

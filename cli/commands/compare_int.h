@@ -2,6 +2,7 @@
 #ifndef CLI_COMMANDS_COMPARE_INT_H
 #define CLI_COMMANDS_COMPARE_INT_H
 
+#include "capture/calls/calls.h"
 #include "capture/capture.h"
 #include "cli/config/limits.h"
 #include "cli/config/relations.h"
@@ -20,6 +21,7 @@ enum { CMP_SIZES = 2 * SYNTH_SATURATE, CMP_ROLES = 2 * CMP_SIZES };
 typedef struct options {
   const char *pair[MAX_PAIRS][2]; /* left, right; those after the first come with --also */
   size_t n_pairs;
+  calls_side calls[2]; /* the captures of the first pair and those behind it, of --then */
   const char *json, *html, *rules, *save_rules, *repro, *counterexample;
   const char *certificate;
   const char *sarif, *junit, *explorer, *baseline; /* of one pair only */

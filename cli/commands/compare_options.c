@@ -133,6 +133,9 @@ static bool set_flag(options *o, const char *name) {
 /* Settle how the options go together. Returns: -1, or the exit status. */
 static int settle(options *o) {
   if (!o->pair[0][1]) return usage_error("two captures are needed", NULL);
+  const bool then = o->calls[0].n + o->calls[1].n > 0;
+  if (then && (o->n_pairs > 1 || o->learn[0] || o->n_inputs))
+    return usage_error("--then does not go with --also, --learn and --inputs", NULL);
   if (o->learn[0] && !o->unrun) return usage_error("--learn goes with --static", NULL);
   if (o->unrun && (o->certified || o->rounding || o->refine || o->pinned || o->relations ||
                    o->expect || o->repro || o->counterexample || o->n_pairs > 1))
@@ -175,6 +178,8 @@ static int take(void *ctx, const char *name, const char *v, const char *second) 
   if (text) return *text = v, -1;
   if (set_flag(o, name)) return -1;
   if (strcmp(name, "learn") == 0) return o->learn[0] = v, o->learn[1] = second, -1;
+  if (strcmp(name, "then") == 0)
+    return calls_add(o->calls, v, second) ? -1 : usage_error("too many calls:", v);
   if (strcmp(name, "also") != 0) return set_option(o, name, v);
   if (o->n_pairs == MAX_PAIRS) return usage_error("too many pairs:", v);
   o->pair[o->n_pairs][0] = v;

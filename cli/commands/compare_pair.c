@@ -138,8 +138,10 @@ static iso_code load(const options *o, size_t k, rule_schemas *schemas, const ru
   cap_options inputs = cmp_inputs_of(o, k);
   iso_code c = ISO_OK;
   inputs.no_weights = o->unrun;
-  for (int side = 0; side < 2 && !c; side++)
-    c = cap_load_with(o->pair[k][side], &inputs, schemas, &p->graph[side], err);
+  calls_side side[2] = {o->calls[0], o->calls[1]};
+  if (k > 0) side[0].n = side[1].n = 0;
+  for (int s = 0; s < 2; s++) side[s].first = o->pair[k][s];
+  c = calls_load(side, &inputs, schemas, p->graph, err);
   if (!c && p->by_role) return cmp_fold_ranks(o, p, oracle, err);
   return c || o->unrun ? c : cmp_take_folds(o, p, oracle, err);
 }

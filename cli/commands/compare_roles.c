@@ -9,7 +9,7 @@ enum { LEAST_RANKS = 4 }; /* fewer are compared as fast as they are */
 
 bool cmp_may_fold(const options *o) {
   return !o->unrun && !o->learning && !o->relations && !o->pinned && !o->rounding && !o->expect &&
-         !o->save_relations && !(o->synth.disable & CMP_ROLES);
+         !o->save_relations && !(o->synth.disable & CMP_ROLES) && !o->calls[0].n && !o->calls[1].n;
 }
 
 iso_code cmp_fold_ranks(const options *o, pair *p, const rule_oracle *oracle, iso_error *err) {

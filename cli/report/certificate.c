@@ -82,7 +82,7 @@ static iso_code side(const cap_graph *g, const cap_options *from, json_t **out, 
   const chk_file *file;
   size_t n;
   iso_arena_init(&a);
-  iso_code c = chk_files(g->path, from->inputs, from->n_inputs, &a, &file, &n, err);
+  iso_code c = chk_files(g, from->inputs, from->n_inputs, &a, &file, &n, err);
   json_t *files = c ? NULL : json_object();
   for (size_t i = 0; i < n && !c; i++)
     json_object_set_new(files, file[i].name, json_string(file[i].digest));

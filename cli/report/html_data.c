@@ -173,6 +173,12 @@ static void put_graph(FILE *f, const report *p, bool right) {
   const cap_graph *g = right ? p->right : p->left;
   fputs("{\"path\":", f);
   html_string(f, g->path);
+  fputs(",\"then\":[", f);
+  for (size_t i = 0; i < g->n_then; i++) {
+    if (i) fputc(',', f);
+    html_string(f, g->then[i]);
+  }
+  fputc(']', f);
   put_text(f, "model", g->model);
   put_text(f, "framework", g->framework);
   put_text(f, "framework_version", g->framework_version);

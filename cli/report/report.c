@@ -39,8 +39,10 @@ static json_t *region(const cap_graph *g, const uint32_t *node, size_t n) {
 }
 
 static json_t *side_json(const cap_graph *g) {
-  return json_pack("{s:o, s:s, s:I}", "path", text_or_null(g->path), "model", g->model, "nodes",
-                   (json_int_t)g->n_nodes);
+  json_t *then = json_array();
+  for (size_t i = 0; i < g->n_then; i++) json_array_append_new(then, text_or_null(g->then[i]));
+  return json_pack("{s:o, s:o, s:s, s:I}", "path", text_or_null(g->path), "then", then, "model",
+                   g->model, "nodes", (json_int_t)g->n_nodes);
 }
 
 static json_t *place(const report *p, const cap_node *n) {

@@ -275,7 +275,9 @@ static void print_coverage(const report *p, FILE *f) {
 }
 
 static void print_side(const cap_graph *g, const char *side, FILE *f) {
-  fprintf(f, "%-5s  %s: %s, %s, %zu nodes\n", side, g->path, g->model, g->framework, g->n_nodes);
+  fprintf(f, "%-5s  %s", side, g->path);
+  for (size_t i = 0; i < g->n_then; i++) fprintf(f, ", then %s", g->then[i]);
+  fprintf(f, ": %s, %s, %zu nodes\n", g->model, g->framework, g->n_nodes);
 }
 
 static void print_divergence(const report *p, size_t i, FILE *f) {

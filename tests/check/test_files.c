@@ -20,7 +20,7 @@ static void expect(const char *text, size_t times, const char *want) {
   ck_assert_ptr_nonnull(f);
   for (size_t i = 0; i < times; i++) fputs(text, f);
   fclose(f);
-  ck_assert_int_eq(chk_files(dir, NULL, 0, &a, &file, &n, &err), ISO_OK);
+  ck_assert_int_eq(chk_files(&(cap_graph){.path = dir}, NULL, 0, &a, &file, &n, &err), ISO_OK);
   unlink(path);
   rmdir(dir);
   ck_assert_uint_eq(n, 1);
@@ -43,11 +43,14 @@ START_TEST(files_of_a_capture) {
   const chk_file *file;
   size_t n;
   iso_error err = {0};
-  ck_assert_int_eq(chk_files("models/gpt2-2l/vllm", NULL, 0, &a, &file, &n, &err), ISO_OK);
+  ck_assert_int_eq(
+      chk_files(&(cap_graph){.path = "models/gpt2-2l/vllm"}, NULL, 0, &a, &file, &n, &err), ISO_OK);
   ck_assert_uint_eq(n, 3);
   ck_assert_str_eq(file[0].name, "graph.json");
   for (size_t i = 0; i < n; i++) ck_assert_uint_eq(strlen(file[i].digest), 64);
-  ck_assert_int_eq(chk_files("models/no-such-capture", NULL, 0, &a, &file, &n, &err), ISO_OK);
+  ck_assert_int_eq(
+      chk_files(&(cap_graph){.path = "models/no-such-capture"}, NULL, 0, &a, &file, &n, &err),
+      ISO_OK);
   ck_assert_uint_eq(n, 0);
   iso_arena_fini(&a);
 }

@@ -55,9 +55,7 @@ GAPS = {
 # Refactorings that are tested only, and why.
 TESTED = {
     "log(2) as a decimal": ["attention by exp2"],
-    "numbers of experts cast to int32": ["the kernel of experts, numbers in int32"],
     "losses that ignore a class": ["label smoothing"],
-    "the root of a difference of squares": ["normalised inputs of a gated recurrence"],
     "a bound in logarithms": ["acceptance of a drafted token"],
     "a count of truth values, as integers and as floats": ["masked mean of a loss"],
     "an order by counting, or of probabilities": [

@@ -72,7 +72,7 @@ function marks(view) {
 function header(view) {
   const m = view.model, r = m.report, side = k => {
     const d = m.sides[k].data;
-    return el("tr", {}, el("th", {}, ["Left", "Right"][k]), el("td", {}, el("b", {}, d.model || "?"), ` in ${d.framework || "?"} ${d.framework_version}, `, plural(m.sides[k].nodes.length, "node"), el("div", {class: "mono dim"}, d.path)));
+    return el("tr", {}, el("th", {}, ["Left", "Right"][k]), el("td", {}, el("b", {}, d.model || "?"), ` in ${d.framework || "?"} ${d.framework_version}, `, plural(m.sides[k].nodes.length, "node"), el("div", {class: "mono dim"}, [d.path, ...d.then].join(", then "))));
   };
   const kinds = new Map();
   for (const a of r.assumptions) kinds.set(a.kind, (kinds.get(a.kind) || 0) + 1);

@@ -1,0 +1,109 @@
+/* Which tensors of several calls are one: state that one call hands to the next, and what the other
+ * side reads or gives as one tensor. */
+#include <string.h>
+
+#include "capture/calls/calls_int.h"
+
+int64_t calls_result(const cap_graph *g, const char *name) {
+  for (size_t i = 0; i < g->n_results; i++)
+    if (strcmp(g->result[i].name, name) == 0) return (int64_t)i;
+  return -1;
+}
+
+int64_t calls_input(const cap_graph *g, const char *name) {
+  for (size_t i = 0; i < g->n_nodes; i++)
+    if (g->node[i].kind == CAP_INPUT && strcmp(g->node[i].name, name) == 0) return (int64_t)i;
+  return -1;
+}
+
+bool calls_source(const chain *x, size_t k, const char *name, size_t *call, size_t *result) {
+  while (k-- > 0) {
+    const int64_t r = calls_result(x->g[k], name);
+    if (r < 0) continue;
+    *call = k, *result = (size_t)r;
+    return true;
+  }
+  return false;
+}
+
+const char *calls_later(const chain *x, size_t k, const char *name) {
+  return k == 0   ? name
+         : k == 1 ? iso_arena_printf(x->a, "then.%s", name)
+                  : iso_arena_printf(x->a, "then%zu.%s", k, name);
+}
+
+/* ---- parts of one tensor ---- */
+
+static const rule_shape *shape_of(const chain *x, const calls_parts *p, size_t i) {
+  return &x->g[p->call[i]]->node[p->node[i]].output[0].shape;
+}
+
+/* Whether the shapes are one but for dimension `d`. */
+static bool beside(const rule_shape *a, const rule_shape *b, uint32_t d) {
+  if (a->rank != b->rank) return false;
+  for (uint32_t i = 0; i < a->rank; i++)
+    if (i != d && a->dim[i] != b->dim[i]) return false;
+  return true;
+}
+
+static calls_way along(const chain *x, const calls_parts *p, uint32_t d) {
+  int64_t sum = 0, last = 0;
+  bool grows = true;
+  for (size_t i = 0; i < p->n; i++) {
+    const rule_shape *s = shape_of(x, p, i);
+    if (!beside(s, &p->whole, d)) return CALLS_APART;
+    grows &= s->dim[d] >= last;
+    last = s->dim[d];
+    sum += last;
+  }
+  return sum == p->whole.dim[d]             ? CALLS_BEHIND
+         : grows && last == p->whole.dim[d] ? CALLS_GROWING
+                                            : CALLS_APART;
+}
+
+/* The other side's shape with as many dimensions as the parts have: leading ones are no matter. */
+static void match_rank(rule_shape *s, uint32_t rank) {
+  while (s->rank > rank && s->dim[0] == 1) {
+    s->rank--;
+    memmove(s->dim, s->dim + 1, s->rank * sizeof *s->dim);
+  }
+  while (s->rank < rank) {
+    memmove(s->dim + 1, s->dim, s->rank * sizeof *s->dim);
+    s->dim[0] = 1;
+    s->rank++;
+  }
+}
+
+void calls_settle_way(const chain *x, calls_parts *p) {
+  bool same = true;
+  match_rank(&p->whole, shape_of(x, p, 0)->rank);
+  for (size_t i = 0; i < p->n; i++) same &= rule_shape_eq(shape_of(x, p, i), &p->whole);
+  p->way = same ? CALLS_SAME : CALLS_APART;
+  for (uint32_t d = 0; d < p->whole.rank && p->way == CALLS_APART; d++) {
+    p->way = along(x, p, d);
+    p->dim = d;
+  }
+}
+
+calls_parts calls_inputs(const chain *x, const char *name) {
+  calls_parts p = {.name = name};
+  size_t call, result;
+  for (size_t k = 0; k < x->n; k++) {
+    const int64_t i = calls_input(x->g[k], name);
+    if (i < 0 || calls_source(x, k, name, &call, &result)) continue;
+    p.call[p.n] = (uint32_t)k;
+    p.node[p.n++] = (uint32_t)i;
+  }
+  return p;
+}
+
+calls_parts calls_outputs(const chain *x, const char *name) {
+  calls_parts p = {.name = name};
+  for (size_t k = 0; k < x->n; k++) {
+    const int64_t r = calls_result(x->g[k], name);
+    if (r < 0 || x->used[k][r]) continue;
+    p.call[p.n] = (uint32_t)k;
+    p.node[p.n++] = x->g[k]->result[r].node;
+  }
+  return p;
+}

@@ -1,0 +1,274 @@
+"""Calls of a generation, composed: a prompt and tokens behind it against the whole text, and what
+goes wrong with caches."""
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import unittest
+
+for needed in ("torch", "transformers"):
+    if importlib.util.find_spec(needed) is None:
+        raise unittest.SkipTest(needed + " is not installed")
+
+import torch  # noqa: E402
+from test_models import Case, run  # noqa: E402
+
+import isomer  # noqa: E402
+from isomer_capture import capture  # noqa: E402
+
+VERDICT = {0: "equivalent", 1: "different", 2: "error", 3: "undecided"}
+SMALL = ["--reduce", "--layers", "2", "--length", "7"]
+
+
+class Cached(torch.nn.Module):
+    """One head of attention; its keys and values are outputs, and inputs of the next call. With a
+    table they lie in blocks of two tokens, as the table says."""
+
+    def __init__(self, window=None, table=None):
+        super().__init__()
+        self.tokens, self.places = torch.nn.Embedding(16, 8), torch.nn.Embedding(32, 8)
+        self.q, self.k, self.v = (torch.nn.Linear(8, 8, bias=False) for _ in range(3))
+        self.window, self.table, self.done = window, table, 0
+
+    def behind(self, old, new):
+        """(the cache with the new rows, all rows that are there)"""
+        if self.table is None:
+            out = new if old is None else torch.cat([old, new], 1)
+            return out, out
+        end = self.done + new.shape[1]
+        slots = [self.table[i // 2] * 2 + i % 2 for i in range(end)]
+        pages = torch.zeros(1, 8, 8) if old is None else old
+        pages = pages.index_copy(1, torch.tensor(slots[self.done :]), new)
+        blocks = pages.view(1, 4, 2, 8)[:, torch.tensor(self.table)]
+        return pages, blocks.flatten(1, 2)[:, :end]
+
+    def forward(self, ids, keys=None, values=None):
+        n = ids.shape[1]
+        x = self.tokens(ids) + self.places(torch.arange(self.done, self.done + n))
+        keys, k = self.behind(keys, self.k(x))
+        values, v = self.behind(values, self.v(x))
+        seen = torch.ones(n, k.shape[1], dtype=torch.bool).tril(self.done)
+        if self.window:
+            seen &= torch.ones(n, k.shape[1], dtype=torch.bool).triu(self.done + 1 - self.window)
+        scores = (self.q(x) @ k.transpose(1, 2)).masked_fill(~seen, float("-inf"))
+        return {"y": (scores * 8**-0.5).softmax(-1) @ v, "keys": keys, "values": values}
+
+
+class Calls(Case):
+    def program(self, *words):
+        p = subprocess.run([isomer.find_program(), *words], capture_output=True, text=True)
+        return VERDICT[p.returncode], p
+
+    def then(self, left, right, *later, options=()):
+        """later: (left, right) of each further call; None: that side has none."""
+        words = ["compare", self.path(left), self.path(right), *options]
+        for pair in later:
+            words += ["--then", *(self.path(x) if x else "-" for x in pair)]
+        return self.program(*words)
+
+    def edited(self, name, out, change):
+        """A copy of a capture with its graph changed by change(graph)."""
+        shutil.copytree(self.path(name), self.path(out))
+        path = os.path.join(self.path(out), "graph.json")
+        with open(path) as f:
+            graph = json.load(f)
+        change(graph)
+        with open(path, "w") as f:
+            json.dump(graph, f)
+
+
+class Composed(Calls):
+    def setUp(self):
+        super().setUp()
+        torch.manual_seed(0)
+        self.model = Cached().eval()
+        self.ids = torch.randint(0, 16, (1, 6))
+        capture(self.model, {"ids": self.ids}, self.path("whole"), outputs=["y"])
+        self.call("prompt", 0, 4)
+        self.call("step", 4, 5)
+        self.call("last", 5, 6)
+        self.call("rest", 4, 6)
+
+    def call(self, name, begin, end, model=None):
+        model = model or self.model
+        given = {"ids": self.ids[:, begin:end]}
+        model.done = 0
+        if begin:
+            with torch.no_grad():
+                before = model(self.ids[:, :begin])
+            given.update(keys=before["keys"], values=before["values"])
+            model.done = begin
+        capture(model, given, self.path(name))
+        model.done = 0
+
+    def test_calls_are_the_whole(self):
+        for later in [["rest"], ["step", "last"]]:
+            verdict, p = self.then("whole", "prompt", *((None, x) for x in later))
+            self.assertEqual(verdict, "equivalent", p.stdout)
+            verdict, p = self.program(
+                "compare",
+                self.path("prompt"),
+                self.path("whole"),
+                *(w for x in later for w in ("--then", self.path(x), "-")),
+            )
+            self.assertEqual(verdict, "equivalent", p.stdout)
+
+    def test_calls_of_both_sides(self):
+        verdict, p = self.then("prompt", "prompt", ("rest", "rest"))
+        self.assertEqual(verdict, "equivalent", p.stdout)
+        verdict, p = self.then("prompt", "prompt", ("step", "rest"))
+        self.assertEqual(verdict, "different", p.stdout)  # of other sizes
+        verdict, p = self.then("prompt", "prompt", ("step", "step"), ("last", None))
+        self.assertEqual(verdict, "error", p.stdout)
+
+    def test_a_report_and_a_certificate_name_the_calls(self):
+        report, proof = self.path("r.json"), self.path("c.json")
+        asked = ("--json", report, "--certificate", proof, "--html", self.path("p.html"))
+        verdict, p = self.then("whole", "prompt", (None, "rest"), options=asked)
+        self.assertEqual(verdict, "equivalent", p.stdout)
+        with open(report) as f:
+            r = json.load(f)
+        self.assertEqual(r["left"]["then"], [])
+        self.assertEqual(r["right"]["then"], [self.path("rest")])
+        said = [a["text"] for a in r["assumptions"]]
+        self.assertIn(
+            "on the right input ids is read in parts by 2 calls: 0:4, 4:6 of dimension 1", said
+        )
+        self.assertTrue(any("keys, which the last call leaves behind" in t for t in said), said)
+        words = ["check", proof, self.path("whole"), self.path("prompt")]
+        self.assertEqual(self.program(*words, "--then", "-", self.path("rest"))[0], "equivalent")
+        self.assertEqual(self.program(*words, "--then", "-", self.path("step"))[0], "error")
+        self.assertEqual(self.program(*words)[0], "different")
+        self.edited("rest", "touched", lambda g: g.update(model="another"))
+        self.assertEqual(self.program(*words, "--then", "-", self.path("touched"))[0], "different")
+
+    def test_state_that_is_not_the_last_one(self):
+        def exchanged(graph):
+            for n in graph["nodes"]:
+                if n["op"] == "input" and n["name"] in ("keys", "values"):
+                    n["name"] = {"keys": "values", "values": "keys"}[n["name"]]
+
+        self.edited("rest", "exchanged", exchanged)
+        self.assertEqual(self.then("whole", "prompt", (None, "exchanged"))[0], "different")
+        late = Cached()
+        late.load_state_dict(self.model.state_dict())
+        late.places.weight = torch.nn.Parameter(self.model.places.weight.roll(1, 0))
+        self.call("rolled", 4, 6, late.eval())
+        verdict, p = self.then("whole", "prompt", (None, "rolled"))
+        self.assertEqual(verdict, "error", p.stdout)
+        self.assertIn("parameter places.weight is another one", p.stderr)
+
+    def test_calls_that_do_not_follow_one_another(self):
+        self.edited("prompt", "named", self.rename_outputs)
+        capture(self.model, {"ids": self.ids[:, :5]}, self.path("five"), outputs=["y"])
+        for whole, later, why in (
+            ("five", "last", "input keys is float32 [1, 5, 8], and an output of"),
+            ("whole", "last", "do not make up the [1, 6] of"),
+            ("five", "rest", "do not make up the [1, 5] of"),
+            ("whole", "rest", "no input of it has the name of an output of"),
+            ("whole", "missing", "No such file"),
+        ):
+            first = "named" if why.startswith("no input") else "prompt"
+            verdict, p = self.then(whole, first, (None, later))
+            self.assertEqual((verdict, p.stderr.count("\n")), ("error", 1), p.stderr)
+            self.assertIn(why, p.stderr)
+
+    @staticmethod
+    def rename_outputs(graph):
+        for o in graph["outputs"]:
+            o["name"] += "_new"
+
+    def test_windows_and_pages(self):
+        for right, wrong in (
+            (Cached(window=3), Cached(window=2)),
+            (Cached(window=3), Cached(window=4)),
+            (Cached(table=(2, 0, 3)), Cached(table=(2, 1, 3))),  # a block of somebody else
+            (Cached(table=(2, 0, 3)), Cached(table=(3, 0, 2))),  # two for each other
+        ):
+            for m in right, wrong:
+                m.load_state_dict(self.model.state_dict())
+            capture(right.eval(), {"ids": self.ids}, self.path("all"), outputs=["y"])
+            self.call("first", 0, 4, right)
+            self.call("next", 4, 6, right)
+            self.call("wrong", 4, 6, wrong.eval())
+            verdict, p = self.then("all", "first", (None, "next"))
+            self.assertEqual(verdict, "equivalent", p.stdout)
+            verdict, p = self.then("whole", "first", (None, "next"))
+            self.assertEqual(verdict, "different" if right.window else "equivalent", p.stdout)
+            verdict, p = self.then("all", "first", (None, "wrong"))
+            self.assertEqual(verdict, "different", p.stdout)
+
+
+def exchange_layers(graph):
+    """Each layer reads the cache of the other."""
+    for n in graph["nodes"]:
+        if n["op"] == "input" and n["name"].startswith("cache."):
+            parts = n["name"].split(".")
+            n["name"] = ".".join({"0": "1", "1": "0"}.get(x, x) for x in parts)
+
+
+def move(graph):
+    """The token behind the prompt is one place earlier."""
+    for n in graph["nodes"]:
+        if n["op"] == "aten::add.Tensor" and n["args"][1:] == [6] and n["id"].startswith("add"):
+            n["args"][1] = 5
+            return
+
+
+def turn(graph):
+    """Keys in another order than values."""
+    for n in graph["nodes"]:
+        if n["op"] == "aten::cat" and n["args"][1:] in ([-2], [2]):
+            n["args"][0].reverse()
+            return
+
+
+class Transformers(Calls):
+    def test_models_with_their_caches(self):
+        for model in "gpt2", "llama", "mistral":  # the last with a window of 4
+            for k, options in enumerate(
+                ([], ["--calls", "1"], ["--calls", "1", "--cache", "static"])
+            ):
+                name = "%s%d" % (model, k)
+                status, _, err = run("hf", model, "-o", self.path(name), *SMALL, *options)
+                self.assertEqual(status, 0, err)
+                if not k:
+                    continue
+                one, two = name + "/1", name + "/2"
+                verdict, p = self.then(model + "0", one, (None, two))
+                self.assertEqual(verdict, "equivalent", p.stdout)
+                if k > 1:
+                    continue
+                for fault in exchange_layers, move, turn:
+                    out = "%s-%s" % (name, fault.__name__)
+                    self.edited(two, out, fault)
+                    verdict, p = self.then(model + "0", one, (None, out))
+                    self.assertEqual(verdict, "different", (out, p.stdout))
+
+
+@unittest.skipUnless(importlib.util.find_spec("vllm"), "vLLM is not installed")
+class VLLM(Calls):
+    def test_models_with_pages(self):
+        from safetensors.torch import load_file, save_file
+
+        for model in "gpt2", "llama", "mistral":
+            for name, options in ("whole", []), ("calls", ["--calls", "1"]):
+                status, _, err = run("vllm", model, "-o", self.path(model + name), *SMALL, *options)
+                self.assertEqual(status, 0, err)
+            whole, one, two = (model + x for x in ("whole", "calls/1", "calls/2"))
+            verdict, p = self.then(whole, one, (None, two))
+            self.assertEqual(verdict, "equivalent", p.stdout)
+            self.edited(two, model + "exchanged", exchange_layers)
+            verdict, p = self.then(whole, one, (None, model + "exchanged"))
+            self.assertEqual(verdict, "different", p.stdout)
+            self.edited(two, model + "stale", lambda graph: None)
+            path = os.path.join(self.path(model + "stale"), "weights.safetensors")
+            tensors = load_file(path)
+            for table in tensors.values():
+                if table.dtype == torch.int64 and table.shape == (2,):
+                    table[0] = (set(range(4)) - set(table.tolist())).pop()
+            save_file(tensors, path)
+            verdict, p = self.then(whole, one, (None, model + "stale"))
+            self.assertEqual(verdict, "different", p.stdout)
