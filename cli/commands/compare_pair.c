@@ -167,14 +167,21 @@ static iso_code note_left_out(pair *p, synth_options *so, const char **apart, is
   return c;
 }
 
-/* Tensors that are one beside an output that is another number are no equivalence. A number may be
- * a count or a name of a program that nobody meant to compare, so it is no difference either. */
-static iso_code doubt_other_outputs(synth_result *r, const char *apart, iso_error *err) {
-  if (!apart || r->verdict != SYNTH_EQUIVALENT) return ISO_OK;
+/* Tensors that are one beside an output that is another number, or is there on the right alone, are
+ * no equivalence. A number may be a count or a name of a program that nobody meant to compare, so
+ * it is no difference either. */
+static iso_code doubt_other_outputs(const pair *p, const char *apart, iso_error *err) {
+  synth_result *r = p->result;
+  const char *extra = p->refinement.extra;
+  if ((!apart && !extra) || r->verdict != SYNTH_EQUIVALENT) return ISO_OK;
   r->verdict = SYNTH_UNDECIDED;
   r->certificate = NULL;
   r->scope.all = false;
-  r->reason = iso_arena_strdup(&r->arena, apart);
+  r->reason = apart ? iso_arena_strdup(&r->arena, apart)
+                    : iso_arena_printf(&r->arena,
+                                       "no left output is made of the right's %s, and no "
+                                       "relations file leaves it out",
+                                       extra);
   return r->reason ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 
@@ -242,7 +249,7 @@ iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engin
   free((void *)(uintptr_t)so.said);
   if (!c && p->unrelated) c = cmp_say_unrelated(p, o->unrun, o->synth.seed, err);
   if (!c && o->unrun) c = doubt_numbers(p->result, engine, err);
-  if (!c) c = doubt_other_outputs(p->result, apart, err);
+  if (!c) c = doubt_other_outputs(p, apart, err);
   const bool equivalent = !c && p->result->verdict == SYNTH_EQUIVALENT;
   if (equivalent && p->roles.n_ranks) c = cmp_say_roles(p, err);
   if (!c && equivalent && o->synth.certificate)

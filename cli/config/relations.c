@@ -38,23 +38,29 @@ bool relations_note(relations *o, const char *text) {
   return true;
 }
 
+static iso_code note_left_out(relations *o, int side, const char *name, iso_error *err) {
+  const char *text = iso_arena_printf(&o->arena, "the %s output %s is left out",
+                                      side == LEFT ? "left" : "right", name);
+  return text && relations_note(o, text) ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+}
+
 static iso_code leave_out(reader *r, int side, const char *s) {
   relations *o = r->out;
   const int64_t k = rel_find_result(r->graph[side], s);
   if (k < 0) return WRONG(r, "%s has no output \"%.80s\"", r->graph[side]->path, s);
+  if (r->inferred)
+    return WRONG(r, "output \"%.80s\" is left out, as only a relations file may say", s);
   relations_spoken *was = side == LEFT ? &o->left[k] : &o->right[k];
   if (was->left_out) return ISO_OK;
   if (was->where)
     return WRONG(r, "output \"%.80s\" is left out here, and used in %s", s, was->where);
-  for (size_t i = 0; i < o->n_results[side] && r->inferred; i++)
-    if (o->right[i].where && !o->right[i].left_out &&
-        synth_same_stem(o->result[side][i].name, o->result[side][k].name))
-      return WRONG(r, "output \"%.80s\" is left out here, and what another rank has is used in %s",
-                   s, o->right[i].where);
   *was = (relations_spoken){r->where, true};
-  const char *text = iso_arena_printf(&o->arena, "the %s output %s is left out",
-                                      side == LEFT ? "left" : "right", s);
-  return text && relations_note(o, text) ? ISO_OK : rel_nomem(r);
+  return note_left_out(o, side, s, r->err);
+}
+
+iso_code relations_leave_out_right(relations *o, size_t right, iso_error *err) {
+  o->right[right] = (relations_spoken){"", true};
+  return note_left_out(o, RIGHT, o->result[RIGHT][right].name, err);
 }
 
 /* The line is kept without a term, and read to its end. */

@@ -67,7 +67,7 @@ typedef struct relations {
  * ISO_NOMEM. */
 ISO_MUST_USE iso_code relations_load(const char *path, bool misfits, cap_graph *left,
                                      cap_graph *right, relations *out, iso_error *err);
-/* A line that no user wrote, about outputs: "output LEFT = EXPR" or "output none = RIGHT". */
+/* A line that no user wrote, about outputs: "output LEFT = EXPR". */
 ISO_MUST_USE iso_code relations_add(relations *r, const char *line, cap_graph *left,
                                     cap_graph *right, iso_error *err);
 /* Whether lines that no user wrote keep to names: an output that has a namesake, or ranks' parts of
@@ -145,6 +145,8 @@ bool relations_fit(const relations *r);
 /* Leaves out a left result of which nothing is known, with the right result that it would pair
  * with. Returns: false without memory. */
 bool relations_leave_out(relations *r, size_t left);
+/* Leaves out a right result of which no line speaks. Errors: ISO_NOMEM. */
+ISO_MUST_USE iso_code relations_leave_out_right(relations *r, size_t right, iso_error *err);
 /* A term over right results (`name`: of each) in the syntax above. Owns: the arena. Returns: NULL
  * when there is no memory, or the term has other operators. */
 const char *relations_print(iso_arena *a, const rule_term *t, const char *const *name);

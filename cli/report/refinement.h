@@ -23,6 +23,7 @@ typedef struct refinement {
   size_t n, cap;
   const char **left_out; /* right outputs that nothing is made of, and no user spoke of */
   size_t n_left_out, cap_left_out;
+  const char *extra; /* the first of them that is not expected to be left out; borrowed */
   const char **fold; /* lines about parameters that were computed when a model was loaded */
   size_t n_folds;
   const char

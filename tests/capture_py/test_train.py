@@ -302,6 +302,36 @@ def kept_norm_faster(run):
 
 def kept_average(run):
     kept(run, average=0.1)
+
+# What a step does when it runs again.
+
+def repeated(run, every=1, branch=None):
+    model = torch.nn.Linear(3, 3)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    falling = torch.optim.lr_scheduler.ExponentialLR(sgd, 0.5)
+    calls = []
+    def one(x):
+        calls.append(1)
+        sgd.zero_grad()
+        loss = model(x).pow(2).sum()
+        if branch is not None and model.weight.flatten()[branch].item() > 0:
+            loss = loss + model.weight.pow(2).sum()
+        loss.backward()
+        if len(calls) % every == 0:
+            sgd.step()
+            falling.step()
+    run.step(one, model, sgd, inputs={"x": torch.ones(2, 3)})
+
+def repeated_by_two(run):
+    repeated(run, every=2)
+
+def repeated_by_three(run):
+    repeated(run, every=3)
+
+def repeated_as_read(run):
+    from isomer_capture.train.run import values
+    one, two = (values("weight", (3, 3), torch.float32, seed).flatten() > 0 for seed in (0, 1))
+    repeated(run, branch=(one != two).nonzero()[0].item())
 """
 
 
@@ -413,6 +443,19 @@ class StepTest(unittest.TestCase):
         with open(os.path.join(out, "graph.json")) as f:
             (said,) = json.load(f)["metadata"]["written_leaves"]
         self.assertRegex(said, r"^memory that is read at past.py:\d+$")
+
+    def test_a_step_that_is_another_one_each_time_is_refused(self):
+        script = os.path.join(self.folder.name, "past.py")
+        with open(script, "w") as f:
+            f.write(PAST)
+        for function in ("repeated_by_two", "repeated_by_three"):
+            out, p = self.train(script, function, 1)
+            self.assertEqual(p.returncode, 2, p.stderr)
+            self.assertIn("output updated.weight is computed in another way when", p.stderr)
+            self.assertFalse(os.path.exists(out))
+        for function in ("repeated", "repeated_as_read"):
+            out, p = self.train(script, function, 1)
+            self.assertEqual(p.returncode, 0, p.stderr)
 
     def test_a_folder_that_cannot_be_made_is_named(self):
         from isomer_capture.files import write_capture

@@ -94,6 +94,30 @@ for _fault in HAND:
     globals()["hand_" + _fault.__name__] = functools.partial(by_hand, fault=_fault)
 
 
+def frozen(run, trained=False, decayed=False):
+    """A bias is not trained. With `trained` the ranks do it all the same, with `decayed` the last
+    one makes it smaller."""
+    model = gpt(1)
+    kept = [p for name, p in model.named_parameters() if name.endswith("up.bias")]
+    for p in kept:
+        p.requires_grad_(trained and run.world > 1)
+
+    def finish(parameters):
+        for p in parameters:
+            if run.world > 1 and p.grad is not None:
+                reduced(run, p)
+        if decayed and run.rank == run.world - 1 > 0:
+            with torch.no_grad():
+                for p in kept:
+                    p.mul_(0.9)
+
+    train(run, model, adam(model), average=True, finish=finish)
+
+
+frozen_trained = functools.partial(frozen, trained=True)
+frozen_decayed = functools.partial(frozen, decayed=True)
+
+
 def hand_wrong_group(run):
     """Halves of the ranks each reduce their own."""
     half = run.world // 2 or 1

@@ -103,6 +103,8 @@ FAULTS = [
     ("hand", 2, "no_norm no_bias twice_divided not_divided wrong_count reduced_twice largest"),
     ("hand", 2, "from_first before_its_turn embedding_dropped batch_dropped labels_swapped"),
     ("hand", 4, "wrong_group"),
+    ("frozen", 2, "trained decayed"),
+    ("frozen", 4, "decayed"),
     ("sharded", 2, "local_norm"),
     ("sequence", 2, "norm_unreduced norm_averaged norm_multiplied"),
 ]

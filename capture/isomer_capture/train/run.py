@@ -72,7 +72,7 @@ class Run:
         step, and is not recorded. Parameters and states are then filled with values that depend on
         their names, so that all plans of a model start from the same. It is recorded twice, from
         different parameters: memory that differs then, and that nothing recorded has written, is
-        no constant."""
+        no constant. It has to be the same program each time."""
         if self.recorded is not None:
             raise CaptureError("step() is called twice; one step is recorded")
         inputs, domains = dict(inputs or {}), dict(domains or {})
@@ -112,9 +112,18 @@ class Run:
                 states[name] = left[name]
             return recorder, outputs(recorder, parameters, states, out, gradients)
 
-        other, _ = record(self.seed + 1)
+        other = record(self.seed + 1)
         self.recorded = record(self.seed)
-        self.unwritten = unwritten(other, self.recorded[0])
+        self.unwritten = unwritten(other[0], self.recorded[0])
+        if read(other) != read(self.recorded) and changed(other, self.recorded):
+            # Perhaps a branch on what was read, which from the same parameters is the same.
+            other = record(self.seed)
+        name = changed(other, self.recorded)
+        if name is not None:
+            raise CaptureError(
+                "output %s is computed in another way when the step runs once more: a program that "
+                "counts its steps has no one step to record" % name
+            )
 
 
 def unwritten(one, two):
@@ -126,6 +135,38 @@ def unwritten(one, two):
         for name, t in two.constant_values().items()
         if name not in before or not torch.equal(before[name], as_bytes(t))
     }
+
+
+def read(recording):
+    """The numbers that the program read out of tensors."""
+    return [g["value"] for g in recording[0].guards]
+
+
+def changed(one, two):
+    """The first output that two recordings compute by other operators or from other leaves; None:
+    there is none. Floating numbers are left aside: a learning rate may follow a schedule."""
+    codes = {}
+    a, b = programs(*one, codes), programs(*two, codes)
+    return next((name for name in {**a, **b} if a.get(name) != b.get(name)), None)
+
+
+def programs(recorder, outputs, codes):
+    """By output a number that stands for what computes it; `codes` has those that were given."""
+    of = {}
+
+    def text(x):
+        if isinstance(x, dict) and "ref" in x:
+            return "#%d" % of[x["ref"]]
+        if isinstance(x, list):
+            return "[%s]" % ", ".join(map(text, x))
+        floats = isinstance(x, float) or isinstance(x, dict) and {"float", "as_float"} & set(x)
+        return "float" if floats else repr(x)
+
+    for n in recorder.graph.nodes:
+        said = [n["op"], n["outputs"], n.get("name") if n["op"] != "constant" else None]
+        said += [text(n.get("args", [])), text(sorted(map(list, n.get("kwargs", {}).items())))]
+        of[n["id"]] = codes.setdefault(repr(said), len(codes))
+    return {name: of[v.id] for name, (v, _) in outputs.items()}
 
 
 def as_bytes(t):
@@ -240,8 +281,7 @@ def outputs(recorder, parameters, states, out, gradients):
             raise CaptureError("output %s is no tensor" % name)
         found[name] = local(t)
     for name, p in parameters.items():
-        if p.requires_grad:
-            found["updated." + name] = local(p)
+        found["updated." + name] = local(p)
     for name, t in states.items():
         found["updated." + name] = local(t)
     with torch.no_grad():
