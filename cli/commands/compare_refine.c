@@ -123,7 +123,8 @@ static iso_code leave_out_unrelated(refining *r) {
 }
 
 /* Leaves out right outputs that no relation uses, unless they pair with a left output that no line
- * speaks of. Unless --expect has a line that does so, too, there is no equivalence without them. */
+ * speaks of. Without --refine, which asks for the left's outputs alone, and a line of --expect that
+ * leaves it out, too, there is no equivalence without it. */
 static iso_code leave_out_rest(refining *r) {
   pair *p = r->p;
   refinement *out = &p->refinement;
@@ -135,7 +136,8 @@ static iso_code leave_out_rest(refining *r) {
     if (!name || !iso_grow(out->left_out, out->cap_left_out, out->n_left_out + 1))
       return nomem(r->err);
     out->left_out[out->n_left_out++] = name;
-    if (!out->extra && !(r->o->expect && r->expected.right[i].left_out)) out->extra = r->right[i];
+    const bool may = r->o->refine || (r->o->expect && r->expected.right[i].left_out);
+    if (!out->extra && !may) out->extra = r->right[i];
     const iso_code c = relations_leave_out_right(&p->relations, i, r->err);
     if (c) return c;
   }

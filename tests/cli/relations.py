@@ -125,6 +125,7 @@ def outputs(where):
     )
     p.verdict("output y = t(y_t)\noutput none = more", "equivalent", "the rest is inferred")
     p.verdict("output y = t(y_t)", "undecided", "the rest is inferred, and one is left")
+    p.verdict("", "equivalent", "the left's outputs are all that --refine asks for", "--refine")
     p.refused("output y = t(y_t)\noutput aux = z", "cannot be paired", "three outputs for two")
     doc = p.verdict(
         "# all\noutput y = transpose(y_t, 0, 1) # a comment\noutput aux = z\noutput none = more\n",
