@@ -94,13 +94,14 @@ for _fault in HAND:
     globals()["hand_" + _fault.__name__] = functools.partial(by_hand, fault=_fault)
 
 
-def frozen(run, trained=False, decayed=False):
+def frozen(run, trained=False, decayed=False, remembered=False):
     """A bias is not trained. With `trained` the ranks do it all the same, with `decayed` the last
-    one makes it smaller."""
+    one makes it smaller, and with `remembered` all put it into a mean that one device leaves."""
     model = gpt(1)
     kept = [p for name, p in model.named_parameters() if name.endswith("up.bias")]
     for p in kept:
         p.requires_grad_(trained and run.world > 1)
+    model.register_buffer("mean", torch.zeros_like(kept[0]))
 
     def finish(parameters):
         for p in parameters:
@@ -110,12 +111,16 @@ def frozen(run, trained=False, decayed=False):
             with torch.no_grad():
                 for p in kept:
                     p.mul_(0.9)
+        if remembered and run.world > 1:
+            with torch.no_grad():
+                model.mean.lerp_(kept[0].detach(), 0.1)
 
     train(run, model, adam(model), average=True, finish=finish)
 
 
 frozen_trained = functools.partial(frozen, trained=True)
 frozen_decayed = functools.partial(frozen, decayed=True)
+frozen_remembered = functools.partial(frozen, remembered=True)
 
 
 def hand_wrong_group(run):

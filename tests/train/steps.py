@@ -177,6 +177,7 @@ STEPS += list(wrappers())
 STEPS += [
     ("columns:forward", "columns:forward", 8, PROVED),
     ("columns:forward", "columns:unreduced", 8, "different"),
+    ("faults:frozen", "faults:frozen_remembered", 2, "undecided"),
 ]
 QUICK = "data_strided-2 data_unsynchronised-2 decoders:llama_sharded_clipped-2".split()
 QUICK += ["optimizers:momentum_sharded-2", "wrappers:uneven-3", "wrappers:hook_half-2"]
