@@ -81,13 +81,13 @@ def left_out(doc, rng, _):
         yield new
 
 
-def crossed_leaves(doc, rng, values):
+def crossed_leaves(doc, rng, captured):
     """Two leaves of one side exchanged, whose values differ."""
     leaves = [i for i, s in enumerate(doc["steps"]) if "leaf" in s]
     pairs = [(i, k) for i in leaves for k in leaves if i < k]
     for i, k in some(rng, pairs):
         a, b = (doc["steps"][n]["leaf"] for n in (i, k))
-        if values(a[0]) == values(b[0]) or values(a[0]) is None:
+        if captured.value(a[0]) in (captured.value(b[0]), None):
             continue
         new = copy.deepcopy(doc)
         new["steps"][i]["leaf"][1], new["steps"][k]["leaf"][1] = b[1], a[1]
@@ -139,7 +139,7 @@ def drop_conditions(rule):
             return rule[:at] + "(where)" + rule[end:]
 
 
-def renamed_step(doc, rng, _):
+def renamed_step(doc, rng, captured):
     """A relation of leaves as one of constants, a rule as a congruence, and so on."""
     kinds = ["leaf", "value", "same", "bound", "rounding"]
     for i in some(rng, range(len(doc["steps"])), 3):
@@ -152,6 +152,8 @@ def renamed_step(doc, rng, _):
         other = rng.choice([k for k in kinds if k not in (old, "leaf")])
         if old == "value" and other == "rounding":
             continue  # what is equal is so within rounding
+        if other in ("value", "rounding") and all(map(captured.is_constant, terms)):
+            continue  # constants that are equal for another reason have one value, too
         new["steps"][i] = {other: terms}
         yield new
 
@@ -248,30 +250,50 @@ def true_pairs(rng, where):
             break
 
 
-def values_of(doc, sides):
-    """Returns the value of a captured leaf as a function of its name: its bytes in the files."""
-    raw = {}
-    for side, folder in zip(("left", "right"), sides):
-        for name in sorted(os.listdir(folder)):
-            if not name.endswith(".safetensors"):
-                continue
-            with open(os.path.join(folder, name), "rb") as f:
-                data = f.read()
-            n = int.from_bytes(data[:8], "little")
-            for key, at in json.loads(data[8 : 8 + n]).items():
-                if key != "__metadata__":
-                    a, b = at["data_offsets"]
-                    raw.setdefault((side, key), data[8 + n + a : 8 + n + b])
-        with open(os.path.join(folder, "graph.json"), encoding="utf-8") as f:
-            for node in json.load(f)["nodes"]:
-                if (side, node.get("name")) in raw:
-                    raw[side, node["id"]] = raw[side, node["name"]]
+class Captured:
+    """The terms of a certificate as the captures have them."""
 
-    def value(t):
-        term = doc["terms"][t]
-        return raw.get(next(iter(term.items()))) if "op" not in term else None
+    def __init__(self, doc, sides):
+        self.doc, self.raw, self.node = doc, {}, {}
+        self.fixed = [next(iter(leaf.items())) for leaf in doc["fixed"]]
+        for side, folder in zip(("left", "right"), sides):
+            for name in sorted(os.listdir(folder)):
+                if name.endswith(".safetensors"):
+                    self.read(side, os.path.join(folder, name))
+            with open(os.path.join(folder, "graph.json"), encoding="utf-8") as f:
+                for node in json.load(f)["nodes"]:
+                    self.node[side, node["id"]] = node
+                    if (side, node.get("name")) in self.raw:
+                        self.raw[side, node["id"]] = self.raw[side, node["name"]]
 
-    return value
+    def read(self, side, path):
+        with open(path, "rb") as f:
+            data = f.read()
+        n = int.from_bytes(data[:8], "little")
+        for key, at in json.loads(data[8 : 8 + n]).items():
+            if key != "__metadata__":
+                a, b = at["data_offsets"]
+                self.raw.setdefault((side, key), data[8 + n + a : 8 + n + b])
+
+    def value(self, t):
+        """The bytes of a leaf; None of an operator."""
+        term = self.doc["terms"][t]
+        return self.raw.get(next(iter(term.items()))) if "op" not in term else None
+
+    def is_constant(self, t):
+        """Whether a term has one value, whatever leaves that are not kept as captured are."""
+        term = self.doc["terms"][t]
+        if "op" in term:
+            return all(map(self.is_constant, refs(term["args"])))
+        side, name = next(iter(term.items()))
+        return self.is_constant_node(side, name)
+
+    def is_constant_node(self, side, name):
+        node = self.node[side, name]
+        if node["op"] in ("input", "parameter"):
+            return (side, name) in self.fixed
+        below = refs(node.get("args", [])) + refs(list(node.get("kwargs", {}).values()))
+        return all(self.is_constant_node(side, x) for x in below)
 
 
 # ---- checking ----
@@ -310,9 +332,10 @@ def forge(name, sides, rng, where):
     with open(path, encoding="utf-8") as f:
         doc = json.load(f)
     made = []
+    captured = Captured(doc, sides)
     for kind in KINDS:
         if OPTIONS.only in kind.__name__:
-            made += [(kind, new) for new in kind(doc, rng, values_of(doc, sides))]
+            made += [(kind, new) for new in kind(doc, rng, captured)]
     held = []
     for trust in (True, False):
         # False claims about rules are seen only where rules are shown again.

@@ -241,7 +241,7 @@ BUGS = [
         "siglip-post-norm",
         "siglip",
         "the norm behind the encoder of images is left out",
-        r"post_layernorm is applied, and on the right it is not",
+        r"post_layernorm .*is applied, and on the right it is not",
         [("last_hidden_state = self.post_layernorm(last_hidden_state)", "pass")],
     ),
     Bug(
