@@ -150,7 +150,11 @@ sx sx_or(sc *c, sx a, sx b);
 sx sx_ite(sc *c, sx cond, sx a, sx b);
 sx sx_cofactor(sc *c, sx x, sx guard, bool holds); /* where `guard` is the top condition */
 sx sx_top_guard(const sc *c, sx x);                /* 0 where it is no X_ITE */
-sx sx_iver(sc *c, sx guard);                       /* of one atom, or a diagram */
+/* The diagram that is yes where the condition holds. */
+static inline sx sx_truth(sc *c, sx guard) {
+  return sc_node(c, X_ITE, (uint32_t[3]){guard, c->yes, c->no}, 3);
+}
+sx sx_iver(sc *c, sx guard); /* of one atom, or a diagram */
 sx sx_lift(sc *c, sx x, sx (*f)(sc *c, sx x, const void *ctx),
            const void *ctx); /* f at the diagram's ends */
 bool sx_ge0(sc *c, sx p);    /* known to be at least 0 (integers) */

@@ -6,11 +6,6 @@
 
 enum { SX_MAX_STACK = 1 << 22, SX_MAX_BLOCK = 8, SX_MAX_DEPTH = 300 };
 
-/* The diagram that is yes where the condition holds. */
-static inline sx sx_truth(sc *c, sx guard) {
-  return sc_node(c, X_ITE, (uint32_t[3]){guard, c->yes, c->no}, 3);
-}
-
 /* ---- integers ---- */
 
 static inline int64_t sx_gcd(int64_t a, int64_t b) {

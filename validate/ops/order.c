@@ -5,7 +5,8 @@
  * that increases strictly in the element, the same for the whole row, is taken off (a positive
  * factor, a summand, a logarithm, an exponential), so that a softmax has its scores' order. Which
  * of equal elements comes first is left open (assumption `ties`). A place read from the end of a
- * row is the same only where the operators leave ties open, too. */
+ * row is the same only where the operators leave ties open, too. A condition that is the same for
+ * a whole row, as of rows that are put together, moves outside: it chooses between rows. */
 #include <string.h>
 
 #include "validate/ops/ops.h"
@@ -89,8 +90,18 @@ static sx simplest(sc *c, sx k, sx body) {
   return body;
 }
 
+/* The first condition of a diagram where it is the same for the whole row over k; else 0. */
+static sx guard_of_row(const sc *c, sx k, sx body) {
+  const sx g = c->reading.plain ? 0 : sx_top_guard(c, body);
+  return g && !sx_occurs(c, k, g) ? g : 0;
+}
+
 sx sx_row(sc *c, sx k, sx body) {
   if (c->fault.failed || k == c->zero) return c->zero;
+  const sx g = guard_of_row(c, k, body);
+  if (g)
+    return sx_ite(c, sx_truth(c, g), sx_row(c, k, sx_cofactor(c, body, g, true)),
+                  sx_row(c, k, sx_cofactor(c, body, g, false)));
   if (sc_flags(c, body) & S_BOOL) sc_fail(c, "an order of truth values");
   return sx_close(c, X_ROW, k, simplest(c, k, body));
 }
@@ -118,6 +129,10 @@ static sx undone(sc *c, sx rank, sx row) {
 
 sx sx_place(sc *c, sx rank, sx row) {
   if (row == c->zero) return c->zero; /* of one element */
+  const sx g = sx_top_guard(c, row);
+  if (g)
+    return sx_ite(c, sx_truth(c, g), sx_place(c, rank, sx_cofactor(c, row, g, true)),
+                  sx_place(c, rank, sx_cofactor(c, row, g, false)));
   c->used.ties = true;
   const sx back = undone(c, rank, row);
   return back ? back : sx_fn2(c, F_PLACE, rank, row);
@@ -134,15 +149,29 @@ void sx_over_places(sc *c, sx k, sx *body) {
     *body = sx_subst(c, by_place, &(sx_map){at, k}, 1);
 }
 
-/* The place of that rank among `body` over k. Of a row and its negative, one stands for both: the
- * falling one is read from the end. `in_order`: not so, since the operator says which of equal
- * elements comes first, and from the end it is another one. */
-static sx place_among(sc *c, sx k, sx rank, sx n, sx body, bool in_order) {
-  if (k == c->zero) return c->zero;
+/* The place of that rank among the elements `body` over k, the greatest or the least first. Of a
+ * row and its negative, one stands for both: the falling one is read from the end. `in_order`: not
+ * so, since the operator says which of equal elements comes first, and from the end it is another
+ * one. */
+typedef struct ranked {
+  sx k, rank, n;
+  bool least, in_order;
+} ranked;
+
+static sx place_among(sc *c, const ranked *r, sx body) {
+  const sx k = r->k, n = r->n, g = guard_of_row(c, k, body);
+  sx rank = r->rank;
+  if (k == c->zero || c->fault.failed) return c->zero;
+  if (g)
+    return sx_ite(c, sx_truth(c, g), place_among(c, r, sx_cofactor(c, body, g, true)),
+                  place_among(c, r, sx_cofactor(c, body, g, false)));
+  if (r->least && (body == c->neginf || sx_top_guard(c, body)))
+    sc_fail(c, "an order from the least with conditions");
+  if (r->least) body = sx_neg(c, body);
   body = simplest(c, k, body);
   const bool known =
       !c->reading.plain && !sx_top_guard(c, body) && body != c->neginf && !c->fault.failed;
-  if (!in_order && known && pv_q_sign(&c->q, sx_leading(c, body, true)) < 0) {
+  if (!r->in_order && known && pv_q_sign(&c->q, sx_leading(c, body, true)) < 0) {
     body = sx_neg(c, body);
     rank = sx_sub(c, sx_sub(c, n, c->one), rank);
   }
@@ -160,13 +189,8 @@ static sx place_at(sc *c, const pt_tensor *t, const sx *idx, sx *at) {
     at[i] = i < d || !t->k[2] ? idx[i] : i > d ? idx[i - 1] : c->zero;
   const sx rank = t->k[2] ? c->zero : idx[d], k = sc_index(c, x->dim[d]);
   at[d] = k;
-  sx body = pt_at(c, x, at);
-  if (t->k[1]) {
-    if (body == c->neginf || sx_top_guard(c, body))
-      sc_fail(c, "an order from the least with conditions");
-    body = sx_neg(c, body);
-  }
-  return at[d] = place_among(c, k, rank, x->dim[d], body, t->k[3]);
+  const ranked r = {k, rank, x->dim[d], t->k[1], t->k[3]};
+  return at[d] = place_among(c, &r, pt_at(c, x, at));
 }
 
 static sx place_elem(sc *c, const pt_tensor *t, const sx *idx) {
