@@ -47,7 +47,6 @@ static const struct {
      "a shift counts up to multiples of the size"},
     {"layout", "sx_le(c, c->zero, shift)", "sx_le", 1, "a shift of 0 is 0 after the remainder too"},
     {"layout", "sx_lt(c, shift, x->dim[d])", "sx_lt", 1, "a shift by the whole size is one by 0"},
-    {"cat", "if (!r || sx_lt", "sx_lt", 1, "a part that is looked into needlessly"},
     {"cat", "sx_gt0(c, sx_sub(c, size, at))", "sx_sub", 1, "a part that is asked for as it stands"},
     {"layout", "sx_lt(c, c->zero, rest)", "sx_lt", 1, "nothing is a multiple of a size of 0"},
     {"order", "over_sum ? sx_neg(c, sx_inv(c, m)) : m", "sx_inv", 1,

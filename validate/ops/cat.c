@@ -31,21 +31,27 @@ static sx part_elem(sc *c, const pt_tensor *part, uint32_t d, sx *idx) {
   return k == c->zero ? x : sx_subst(c, x, &(sx_map){k, at}, 1);
 }
 
-static sx cat_elem(sc *c, const pt_tensor *t, const sx *idx) {
+/* The element at idx from the parts k on, the first of which begins at `start`. Diagrams have the
+ * older conditions outside: made from the first end to the last they are a chain, where the other
+ * way round each new one would go down all of the diagram, which doubles with each part. */
+static sx from_part(sc *c, const pt_tensor *t, const sx *idx, size_t k, sx start) {
   const uint32_t d = (uint32_t)t->which;
-  sx in[RULE_MAX_RANK], end = t->dim[d], r = 0;
-  memcpy(in, idx, t->rank * sizeof *in);
-  for (size_t k = t->n_list; k-- > 0;) {
-    const sx start = sx_sub(c, end, t->list[k]->dim[d]);
-    /* A part that the index is known to miss need not be looked into. */
-    if (!r || sx_lt(c, idx[d], end) != c->no) {
-      in[d] = sx_sub(c, idx[d], start);
-      const sx x = t->n_list > 1 ? part_elem(c, t->list[k], d, in) : pt_at(c, t->list[k], in);
-      r = r ? sx_ite(c, sx_lt(c, idx[d], end), x, r) : x;
-    }
-    end = start;
+  const sx end = sx_add(c, start, t->list[k]->dim[d]);
+  sx in[RULE_MAX_RANK], within = c->yes, rest = c->zero;
+  if (c->fault.failed) return c->zero;
+  if (k + 1 < t->n_list) {
+    within = sx_lt(c, idx[d], end);
+    rest = from_part(c, t, idx, k + 1, end);
   }
-  return r ? r : c->zero;
+  if (within == c->no) return rest; /* a part that the index misses need not be looked into */
+  memcpy(in, idx, t->rank * sizeof *in);
+  in[d] = sx_sub(c, idx[d], start);
+  const sx x = t->n_list > 1 ? part_elem(c, t->list[k], d, in) : pt_at(c, t->list[k], in);
+  return sx_ite(c, within, x, rest);
+}
+
+static sx cat_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  return from_part(c, t, idx, 0, c->zero);
 }
 
 const pt_tensor *pt_cat(sc *c, const pt_tensor *const *t, size_t n, uint32_t d) {
