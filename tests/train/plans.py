@@ -60,6 +60,23 @@ def loss_of(model, ids, labels):
     return F.cross_entropy(logits.reshape(-1, VOCABULARY), labels.reshape(-1))
 
 
+def clip_together(parameters, limit):
+    """By the norm of all gradients. DTensors have one of their own, whose root of squares with that
+    of the others is the whole's."""
+    from torch.distributed.tensor import DTensor
+
+    kinds = [], []
+    for p in parameters:
+        kinds[isinstance(p, DTensor)].append(p)
+    if not (kinds[0] and kinds[1]):
+        torch.nn.utils.clip_grad_norm_(kinds[0] + kinds[1], limit)
+        return
+    plain, cut = (torch.nn.utils.get_total_norm([p.grad for p in k]) for k in kinds)
+    total = (plain.pow(2) + cut.full_tensor().pow(2)).sqrt()
+    for k in kinds:
+        torch.nn.utils.clip_grads_with_norm_(k, limit, total)
+
+
 def train(
     run,
     model,
@@ -89,7 +106,7 @@ def train(
         if finish:
             finish(list(model.parameters()))
         if clip:
-            torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+            clip_together(model.parameters(), clip)
         for _ in range(steps):
             optimizer.step()
         shown = loss
