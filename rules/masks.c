@@ -226,8 +226,12 @@ static iso_code follow(rule_masks *m, const rule_oracle *oracle, size_t i, iso_e
 
 /* ---- where they end ---- */
 
+typedef bool hides(double x);
+static bool is_marked(double x) { return x > 0; }
+static bool is_far_below(double x) { return x <= -RULE_MASK_HIDES; }
+
 /* Whether each row along `dim` keeps an element. */
-static bool rows_keep(const rule_tensor *at, int64_t dim) {
+static bool rows_keep(const rule_tensor *at, int64_t dim, hides *hidden) {
   const int64_t rank = at->shape.rank;
   if (dim < 0) dim += rank;
   if (dim < 0 || dim >= rank) return false;
@@ -236,19 +240,20 @@ static bool rows_keep(const rule_tensor *at, int64_t dim) {
   for (int64_t row = 0; size > 0 && row < at->numel / size; row++) {
     const int64_t first = row / inner * size * inner + row % inner;
     int64_t k = 0;
-    while (k < size && rule_tensor_get(at, first + k * inner) > 0) k++;
+    while (k < size && hidden(rule_tensor_get(at, first + k * inner))) k++;
     if (k == size) return false;
   }
   return size > 0;
 }
 
 /* Over several dimensions at once: enough that rows along one of them keep one. */
-static bool all_rows_keep(const rule_tensor *at, const rule_term *call, uint32_t arg) {
-  if (arg == 0) return rows_keep(at, -1);
+static bool all_rows_keep(const rule_tensor *at, const rule_term *call, uint32_t arg,
+                          hides *hidden) {
+  if (arg == 0) return rows_keep(at, -1, hidden);
   const rule_term *dim = arg < call->n ? call->child[arg] : NULL;
-  if (dim && dim->kind == RULE_INT) return rows_keep(at, dim->u.i);
+  if (dim && dim->kind == RULE_INT) return rows_keep(at, dim->u.i, hidden);
   for (uint32_t k = 0; dim && dim->kind == RULE_LIST && k < dim->n; k++)
-    if (dim->child[k]->kind == RULE_INT && rows_keep(at, dim->child[k]->u.i)) return true;
+    if (dim->child[k]->kind == RULE_INT && rows_keep(at, dim->child[k]->u.i, hidden)) return true;
   return false;
 }
 
@@ -260,7 +265,13 @@ static bool takes(const rule_masks *m, size_t i, uint32_t k, size_t v) {
   if (op->one && (op->one >= call->n || !is_one(call->child[op->one]))) return false;
   if (op->role == RULE_MASK_PASSES)
     return m->has[i] ? m->at[i] != NULL : m->node[i].fixed && rule_dtype_is_float(m->node[i].dtype);
-  return op->role == RULE_MASK_ALL || all_rows_keep(m->at[v], call, op->dim);
+  return op->role == RULE_MASK_ALL || all_rows_keep(m->at[v], call, op->dim, is_marked);
+}
+
+bool rule_mask_hides_row(const rule_term *call, uint32_t k, const rule_tensor *v) {
+  const rule_mask_op *op = call->kind == RULE_OP && k < 32 ? rule_mask_op_of(call->u.s) : NULL;
+  const bool rows = op && (op->role == RULE_MASK_ROWS || op->role == RULE_MASK_REDUCED);
+  return rows && op->masks >> k & 1 && v->numel && !all_rows_keep(v, call, op->dim, is_far_below);
 }
 
 static bool argument_takes(const rule_masks *m, size_t i, uint32_t k, const rule_term *t) {

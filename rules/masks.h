@@ -21,6 +21,7 @@
 extern "C" {
 #endif
 
+#define RULE_MASK_HIDES 1e30 /* as far below 0 a number is one in an infinite or a large dtype */
 #define RULE_MASK_F16 (-65504.0)          /* float16's least number */
 #define RULE_MASK_F16_BOUND (65504.0 / 4) /* numbers beside it lie within this */
 #define RULE_MASK_BOUND \
@@ -33,6 +34,9 @@ const rule_mask_op *rule_mask_op_of(const char *op);
 /* Whether `x` in `dtype` is a mask: float16's least number; elsewhere half of bfloat16's least
  * number and below. */
 bool rule_is_mask(rule_dtype dtype, double x);
+
+/* Whether the value `v` of argument `k` masks a row of the call wholly. */
+bool rule_mask_hides_row(const rule_term *call, uint32_t k, const rule_tensor *v);
 
 typedef struct rule_mask_node {
   const rule_term *call;   /* over the numbers of nodes before it; NULL: a leaf */

@@ -76,7 +76,10 @@ const rule_term *st_read_call(const state *s, int side, size_t i, iso_arena *a);
 /* Whether numbers beside masks that are read come near them: on the values of both runs, or (NULL)
  * on all draws. */
 iso_code st_near_masks(state *s, const st_run run[2], bool *near, iso_error *err);
-/* The same of all other masks, which rules read: s->masks.near. Requires: everything has values. */
+/* Whether a call has a row that is masked wholly, in runs that kept all values. */
+bool st_hides_row(const state *s, const st_run run[2]);
+/* As st_near_masks, of all other masks, which rules read: s->masks.near. Requires: everything has
+ * values. */
 iso_code st_other_masks(state *s, const bool *const live[2], iso_error *err);
 /* A proof that reads masks does not count then. */
 void st_refuse_masks(const st_mask_state *m, rule_verdict *v);
@@ -107,6 +110,7 @@ typedef struct st_carry { /* run on from other values: those of `from`, but for 
 #define ST_STORAGE \
   (-1.0) /* as `noise`: constants that the other side does not have are disturbed as their storage \
             rounds them; so are lonely parameters of both */
+#define ST_FAINT 1e-300 /* as large at most is what may have underflowed, once disturbed */
 /* Whether an operator's results are rounded: they are no elements of its arguments. */
 bool st_op_rounds(const char *op);
 /* Which sign a zero gets that is computed. */

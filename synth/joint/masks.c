@@ -228,6 +228,22 @@ iso_code st_near_masks(state *s, const st_run run[2], bool *near, iso_error *err
   return c;
 }
 
+static bool hides_row(const synth_graph *g, const st_run *run) {
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const rule_term *call = g->node[i].kind == SYNTH_OP ? g->node[i].call : NULL;
+    for (uint32_t k = 0; call && call->kind == RULE_OP && k < call->n; k++) {
+      if (call->child[k]->kind != RULE_VAR) continue;
+      const st_value_list *v = &run->value[call->child[k]->u.i];
+      if (v->n == 1 && rule_mask_hides_row(call, k, v->v[0])) return true;
+    }
+  }
+  return false;
+}
+
+bool st_hides_row(const state *s, const st_run run[2]) {
+  return hides_row(s->graph[LEFT], &run[LEFT]) || hides_row(s->graph[RIGHT], &run[RIGHT]);
+}
+
 void st_refuse_masks(const st_mask_state *m, rule_verdict *v) {
   if (!m->near || !(v->rests_on & RULE_RESTS_ON_MASKS)) return;
   v->status = RULE_UNKNOWN;

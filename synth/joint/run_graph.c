@@ -151,7 +151,7 @@ static iso_code disturbed(const rule_tensor *t, const disturbing *how, iso_rng *
   for (int64_t i = 0, n = t->dtype == RULE_C128 ? 2 * t->numel : t->numel; i < n; i++)
     if (how->signs && x[i] == 0) x[i] = sign_of_zero(how->signs, rng);
     else if (fabs(x[i]) < DBL_MIN && how->faint)
-      x[i] = copysign(1e-300 * iso_rng_uniform(rng),
+      x[i] = copysign(ST_FAINT * iso_rng_uniform(rng),
                       x[i] == 0 ? 1 : x[i]); /* what underflowed, and ties because of it */
     else if (fabs(x[i]) < 1e30 &&
              !(how->what == ALL_BUT_SHORT && short_and_exact(x[i], how->least)))

@@ -12,15 +12,21 @@
 
 /* Mean and deviation of about MOST elements, spread evenly: which ones does not matter, and large
  * parameters have millions. */
-static void spread_of(const rule_tensor *t, double *mean, double *dev) {
+static void spread_of(const rule_tensor *t, st_spread *of) {
   enum { MOST = 1 << 12 };
   const int64_t step = t->numel / MOST | 1;
   double sum = 0, sq = 0, n = 0;
-  for (int64_t i = 0; i < t->numel; i += step, n++) sum += rule_tensor_get(t, i);
-  *mean = n > 0 ? sum / n : 0;
-  for (int64_t i = 0; i < t->numel; i += step)
-    sq += (rule_tensor_get(t, i) - *mean) * (rule_tensor_get(t, i) - *mean);
-  *dev = n > 0 ? sqrt(sq / n) : 0;
+  for (int64_t i = 0; i < t->numel; i += step) {
+    const double x = rule_tensor_get(t, i);
+    if (st_ordinary(x)) sum += x, n++;
+    else of->masks = true;
+  }
+  of->mean = n > 0 ? sum / n : 0;
+  for (int64_t i = 0; i < t->numel; i += step) {
+    const double by = rule_tensor_get(t, i) - of->mean;
+    if (st_ordinary(by)) sq += by * by;
+  }
+  of->dev = n > 0 ? sqrt(sq / n) : 0;
 }
 
 /* A large parameter is drawn from the uniform distribution of that mean and deviation: its numbers
@@ -53,9 +59,31 @@ static void fill_normal(rule_tensor *t, double mean, double dev, double scale, i
 
 static void know(st_spread *of, const rule_tensor *v) {
   if (of->known) return;
-  spread_of(v, &of->mean, &of->dev);
+  spread_of(v, of);
   if (!(of->dev > 1e-6 * fabs(of->mean)) || of->dev < 1e-12) of->dev = 0.1;
   of->known = true;
+}
+
+/* The element whose mask is at `i` in that round. Masks go round along every dimension, so that two
+ * that are added hide together as much as they did, and rows go further than elements, so that a
+ * diagonal moves, too. */
+static int64_t mask_from(const rule_shape *shape, int64_t i, size_t round) {
+  int64_t from = 0, stride = 1;
+  for (uint32_t k = shape->rank; k-- > 0;) {
+    const int64_t n = shape->dim[k], at = i % n;
+    const size_t by = k + 1 == shape->rank ? round : 2 * round;
+    from += stride * ((at + (int64_t)by) % n);
+    stride *= n;
+    i /= n;
+  }
+  return from;
+}
+
+void st_put_masks(const rule_tensor *v, size_t round, int64_t from, int64_t n, double *to) {
+  for (int64_t i = 0; i < n; i++) {
+    const double x = rule_tensor_get(v, mask_from(&v->shape, from + i, round));
+    if (!st_ordinary(x)) to[i] = x;
+  }
 }
 
 /* A later round makes matrices small, so that eps in the norms behind them shows. */
@@ -155,6 +183,7 @@ static iso_code redraw(state *s, int side, size_t leaf, st_stream at, st_spread 
   if ((c = rule_tensor_new_unset(RULE_F64, &v->shape, out, err))) return c;
   if (st_large(&v->shape)) fill_even(*out, scale * of->mean, scale * of->dev, rng, s->o->threads);
   else fill_normal(*out, of->mean, of->dev, scale, &rng);
+  if (of->masks) st_put_masks(v, at.round, 0, v->numel, (*out)->data);
   return ISO_OK;
 }
 
@@ -196,6 +225,7 @@ iso_code st_draw_rows(state *s, eg_node e, size_t draw, const rule_tensor *row, 
       even_draw d = even(x, scale * of.mean, scale * of.dev,
                          iso_rng_after(stream_of(s, r->ordinal, draw - s->n_sets), (uint64_t)at));
       fill_part(&d, 0, width);
+      if (of.masks) st_put_masks(v, draw - s->n_sets, at, width, x);
     }
   }
   return ISO_OK;

@@ -2,6 +2,8 @@
 #ifndef SYNTH_LEAVES_LEAVES_H
 #define SYNTH_LEAVES_LEAVES_H
 
+#include <math.h>
+
 #include "synth/comparison.h"
 
 /* ---- ranks.c ---- */
@@ -155,8 +157,14 @@ ISO_MUST_USE iso_code st_free_tokens(state *s, const bool *const live[2], iso_er
 ISO_MUST_USE iso_code st_keep_positions(state *s, const bool *const live[2], iso_error *err);
 
 /* ---- draw.c ---- */
+/* Beyond are the numbers of masks, and infinities. */
+static inline bool st_ordinary(double x) { return fabs(x) < RULE_MASK_HIDES; }
+/* Elements `from` on of a drawn leaf are masked where `v`, its captured value, is: a number that is
+ * drawn there would hide nothing. Each round but 0 hides others, but no more of a row. */
+void st_put_masks(const rule_tensor *v, size_t round, int64_t from, int64_t n, double *to);
 typedef struct st_spread {
-  double mean, dev;
+  double mean, dev; /* of ordinary numbers */
+  bool masks;       /* there are others */
   bool known;
 } st_spread;
 typedef struct st_stream {

@@ -11,6 +11,31 @@
 #include "synth/leaves/leaves.h"
 #include "synth/refute/refute_int.h"
 
+static bool draws_masks(const state *s) {
+  bool any = false;
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes && !any; i++) {
+      const synth_node *n = &s->graph[side]->node[i];
+      if (n->kind != SYNTH_INPUT || !rule_dtype_is_float(n->dtype)) continue;
+      for (int64_t k = 0; k < n->value[0]->numel && !any; k++)
+        any = !st_ordinary(rule_tensor_get(n->value[0], k));
+    }
+  return any;
+}
+
+/* A mask that is drawn may hide a whole row together with one that is computed. What is left of
+ * such a row is no number, or the kernel's own affair: it shows something only where the captured
+ * inputs have such rows. */
+static iso_code drop_hidden_rows(state *s, const st_run run[2], bool *found, iso_error *err) {
+  st_run captured[2] = {0};
+  if (!draws_masks(s) || !st_hides_row(s, run)) return ISO_OK;
+  iso_code c = st_run_captured(s, LEFT, &captured[LEFT], err);
+  if (!c) c = st_run_captured(s, RIGHT, &captured[RIGHT], err);
+  if (!c) *found = st_hides_row(s, captured);
+  for (int side = 0; side < 2; side++) st_run_free(&captured[side]);
+  return c;
+}
+
 iso_code st_confirm(state *s, size_t d, st_difference *out, iso_error *err) {
   rule_tensor **leaf[2];
   st_run base[2] = {0};
@@ -21,6 +46,7 @@ iso_code st_confirm(state *s, size_t d, st_difference *out, iso_error *err) {
   const st_margin sc = {s->o->rel_tol, 100,
                         d < s->n_sets && !base[LEFT].overflow && !base[RIGHT].overflow};
   if (!c) c = st_differs(s, leaf, base, sc, 1000 + d * 16, out, err);
+  if (!c && out->found && d >= s->n_sets) c = drop_hidden_rows(s, base, &out->found, err);
   for (int side = 0; side < 2; side++) {
     if (!c && out->found) s->witness.run[side] = base[side];
     else st_run_free(&base[side]);
@@ -49,12 +75,13 @@ static bool has_float_input(const state *s) {
 }
 
 /* Inputs that are so large that masks hide nothing show nothing: it is assumed that there are none.
- */
-static iso_code drop_near_masks(state *s, bool *found, iso_error *err) {
+ * Nor do those on which they hide more than they may. */
+static iso_code drop_by_masks(state *s, bool *found, iso_error *err) {
   bool near = false;
   iso_code c = st_near_masks(s, s->witness.run, &near, err);
-  if (c || !near) return c;
-  *found = false;
+  if (!c && near) *found = false;
+  if (!c && *found) c = drop_hidden_rows(s, s->witness.run, found, err);
+  if (c || *found) return c;
   for (int side = 0; side < 2; side++) st_run_free(&s->witness.run[side]);
   return ISO_OK;
 }
@@ -82,7 +109,7 @@ static iso_code try_draw(st_drawing *h, rule_tensor **leaf[2], st_difference *ou
   if (!c && out->found) {
     for (int side = 0; side < 2; side++) st_run_free(&base[side]);
     c = st_run_both(s, leaf, true, s->witness.run, err);
-    if (!c) c = drop_near_masks(s, &out->found, err);
+    if (!c) c = drop_by_masks(s, &out->found, err);
   }
   for (int side = 0; side < 2; side++) st_run_free(&base[side]);
   return c == ISO_TORCH || c == ISO_RANGE || c == ISO_UNSUPPORTED ? ISO_OK : c;

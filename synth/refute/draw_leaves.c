@@ -110,6 +110,20 @@ static iso_code draw_zeros(size_t k, const rule_tensor *v, iso_rng *rng, rule_te
   return c;
 }
 
+/* Of ordinary numbers. Returns: the mean. */
+static double spread_of(const rule_tensor *v, double *dev) {
+  double sum = 0, squares = 0, n = 0;
+  for (int64_t i = 0; i < v->numel; i++)
+    if (st_ordinary(rule_tensor_get(v, i))) sum += rule_tensor_get(v, i), n++;
+  const double mean = n > 0 ? sum / n : 0;
+  for (int64_t i = 0; i < v->numel; i++) {
+    const double by = rule_tensor_get(v, i) - mean;
+    if (st_ordinary(by)) squares += by * by;
+  }
+  *dev = n > 0 ? sqrt(squares / n) : 0;
+  return mean;
+}
+
 static iso_code draw_float(st_drawing *h, const synth_node *n, iso_rng *rng, rule_tensor **out,
                            iso_error *err) {
   rule_tensor *v = n->value[0];
@@ -134,12 +148,8 @@ static iso_code draw_float(st_drawing *h, const synth_node *n, iso_rng *rng, rul
     scale = scales[iso_rng_below(rng, 6)];
   }
   if (m == AS_CAPTURED) return rule_tensor_to_float64(v, out, err);
-  double sum = 0, sq = 0;
-  for (int64_t i = 0; i < v->numel; i++) sum += rule_tensor_get(v, i);
-  const double mean = v->numel ? sum / (double)v->numel : 0;
-  for (int64_t i = 0; i < v->numel; i++)
-    sq += (rule_tensor_get(v, i) - mean) * (rule_tensor_get(v, i) - mean);
-  double dev = v->numel ? sqrt(sq / (double)v->numel) : 0;
+  double dev;
+  const double mean = spread_of(v, &dev);
   if (!(dev > 1e-6 * fabs(mean)) || dev < 1e-12 || !isfinite(dev)) dev = 0.1;
   if (!input && !matrix && dev < 0.5 * fabs(mean)) dev = 0.5 * fabs(mean);
   iso_code c = rule_tensor_new(RULE_F64, &v->shape, out, err);
@@ -149,10 +159,10 @@ static iso_code draw_float(st_drawing *h, const synth_node *n, iso_rng *rng, rul
   for (int64_t i = 0; i < v->numel && !c; i++) {
     if (i % last == 0) row = mean + dev * iso_rng_normal(rng);
     ((double *)(*out)->data)[i] =
-        m == ZERO_ROW && i < last
-            ? 0
-            : scale * draw_one(h, rng, m, isfinite(mean) ? mean : 0, dev, row);
+        m == ZERO_ROW && i < last ? 0 : scale * draw_one(h, rng, m, mean, dev, row);
   }
+  /* Each third draw hides nothing. */
+  if (!c && h->k % 3 < 2) st_put_masks(v, h->k, 0, v->numel, (*out)->data);
   return c;
 }
 

@@ -53,11 +53,11 @@ static double median_moved(const rule_tensor *base, const rule_tensor *const *ru
 /* Whether the number at `i` is one because of rounding alone: 1 / (3x - x - x - x) has no value,
  * and a quotient of two such sums has none. Rounding moves such numbers by their own size, and
  * larger noise moves them no further; a sum that cancels is 0, which larger noise moves further;
- * and a 0 that replaced a NaN is moved by none. */
+ * and a 0 that replaced a NaN is moved by none, or as what may have underflowed is. */
 static bool only_rounded(const rule_tensor *base, const rule_tensor *const *run,
                          const rule_tensor *const *wide, int64_t i) {
   const double x = fabs(rule_tensor_get(base, i)), small = median_moved(base, run, i);
-  return isfinite(x) && small > 0 && 100 * small >= x &&
+  return isfinite(x) && small > ST_FAINT && 100 * small >= x &&
          !(median_moved(base, wide, i) > 256 * small);
 }
 

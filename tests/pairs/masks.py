@@ -443,6 +443,73 @@ def kernel(rng, case):
     )
 
 
+def given(rng, case):
+    """A mask with minus infinity that is an input. Its numbers may be any, and it hides other
+    elements on other inputs, but no whole row, where none is hidden on the captured ones."""
+    h, t, u = rng.randint(1, 3), len(case.hidden), len(case.hidden[0])
+    kind = rng.choice(
+        ["kernel", "kernel", "two", "wholly", "halved", "left out", "taken as 0", "computed too"]
+    )
+    d = rng.choice([f16, bf16, f32])
+    if kind == "wholly":
+        case.hide_a_row()
+    rows = [[-math.inf if x else 0.0 for x in row] for row in case.hidden]
+    visible = [not all(row) for row in case.hidden]
+    padding = [0.0] + [rng.choice([0.0, -math.inf]) for _ in range(u - 1)]
+    if kind == "computed too":
+        keep = [rng.choice([j for j in range(u) if not r[j]]) for r in case.hidden]
+        also = [0.0 if j == keep[i] else -math.inf for i in range(t) for j in range(u)]
+    assert all(visible) or kind == "wholly"
+    if kind == "two":
+        rows = [[0.0] + row[1:] for row in rows]
+    data = Data((1, 1, t, u), [x for row in rows for x in row])
+
+    def mask(g):
+        return held(g, "mask", lambda: g.leaf("input", "mask", data, d))
+
+    def read(g, side):
+        m = mask(g)
+        if kind == "two":
+            p = held(g, "p", lambda: g.leaf("input", "p", Data((1, 1, 1, u), padding), d))
+            return p + m if side else m + p
+        if kind == "computed too":
+            return m + g.const("also", Data((t, u), also), d)
+        if kind == "taken as 0":
+            # Where the captured one hides, something else does on both sides.
+            c = g.const("c", Data((t, u), data.values), d)
+            return (m.masked_fill(m.eq(-math.inf), 0.0) if side else m) + c
+        if kind == "left out" and side:
+            return g.const("c", Data((1, 1, t, u), data.values), d)
+        return m * 0.5 if kind == "halved" and side else m
+
+    def build(side):
+        def f(g):
+            q = number(g, "q", (1, h, t, 4), d)
+            k, v = [number(g, x, (1, h, u, 4), d) for x in "kv"]
+            m = read(g, side)
+            mask(g)
+            if side:
+                return q.sdpa(k, v, m)
+            return (q.matmul(k.transpose(2, 3)) * 0.5 + m).softmax(-1).matmul(v)
+
+        return f
+
+    # Where each row shows one element, a mask that hides it hides the row.
+    alone = kind == "taken as 0" and all(sum(not x for x in r) < 2 for r in case.hidden)
+    expected = {
+        "kernel": EQUIVALENT,
+        "two": EQUIVALENT,
+        "computed too": NOT_DIFFERENT,
+        "taken as 0": NOT_EQUIVALENT,
+    }.get(kind, DIFFERENT)
+    return (
+        "%s, %s of %s" % (kind, d, case.which),
+        NOT_DIFFERENT if alone else expected,
+        build(0),
+        build(1),
+    )
+
+
 FAMILIES = [
     (read, 5),
     (half, 2),
@@ -456,6 +523,7 @@ FAMILIES = [
     (undone, 2),
     (alike, 3),
     (kernel, 2),
+    (given, 4),
 ]
 
 
