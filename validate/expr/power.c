@@ -9,28 +9,38 @@ bool sx_q_even(const sc *c, uint32_t q) {
   return pv_q_is_int(&c->q, q, &k) && k % 2 == 0;
 }
 
-/* n^(1/2) for a rational: square factors come out, primes stay. Other roots stand as they are. */
+/* A whole number at the exponent e: its small primes, and what is left. */
+static void push_factors(sc *c, __int128 n, uint32_t e) {
+  enum { SMALL = 10000, HALF = 62 };
+  const bool wide = n > INT64_MAX; /* stands as it is */
+  uint64_t left = wide ? 1 : (uint64_t)n;
+  for (uint64_t p = 3; p * p <= left && p < SMALL; p += 2)
+    for (; left % p == 0; left /= p) sx_push(c, sx_int(c, (int64_t)p), e);
+  if (left > 1) sx_push(c, sx_int(c, (int64_t)left), e);
+  if (!wide) return;
+  const uint32_t high = pv_q_mul(&c->q, pv_q_int(&c->q, (int64_t)(n >> HALF)),
+                                 pv_q_pow(&c->q, pv_q_int(&c->q, 2), HALF)),
+                 low = pv_q_int(&c->q, (int64_t)(n & ((INT64_C(1) << HALF) - 1)));
+  sx_push(c, sx_q(c, pv_q_add(&c->q, high, low)), e);
+}
+
+/* v^e for a rational v, e a fraction: the factors of its numerator and of its denominator, so that
+ * squares come out and roots of v and of 1/v cancel. Numbers of more than 128 bits stand as they
+ * are. */
 static sx root_of_number(sc *c, uint32_t v, uint32_t e) {
   pv_q x;
-  const bool fits = pv_q_small(&c->q, v, &x);
   if (pv_q_sign(&c->q, v) < 0) {
     sc_fail(c, "a root of a negative number");
     return c->zero;
   }
   if (v == PV_ZERO_Q) return c->zero;
-  if (!fits || x.n > 100000000 || x.d > 100000000) {
-    const size_t start = c->store.sp;
-    sx_push(c, sx_q(c, v), e);
-    return sx_product_finish(c, start, PV_ONE_Q);
-  }
   const size_t start = c->store.sp;
-  sx_push(c, sx_int(c, 2), pv_q_mul(&c->q, pv_q_int(&c->q, x.e), e));
-  int64_t part[2] = {(int64_t)x.n, (int64_t)x.d};
-  for (int k = 0; k < 2; k++) {
-    for (int64_t p = 3; p * p <= part[k]; p += 2)
-      for (; part[k] % p == 0; part[k] /= p)
-        sx_push(c, sx_int(c, p), k ? pv_q_mul(&c->q, e, PV_MINUS_Q) : e);
-    if (part[k] > 1) sx_push(c, sx_int(c, part[k]), k ? pv_q_mul(&c->q, e, PV_MINUS_Q) : e);
+  if (pv_q_small(&c->q, v, &x)) {
+    sx_push(c, sx_int(c, 2), pv_q_mul(&c->q, pv_q_int(&c->q, x.e), e));
+    push_factors(c, x.n, e);
+    push_factors(c, x.d, pv_q_mul(&c->q, e, PV_MINUS_Q));
+  } else {
+    sx_push(c, sx_q(c, v), e);
   }
   return sx_product_finish(c, start, PV_ONE_Q);
 }

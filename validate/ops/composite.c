@@ -487,12 +487,13 @@ static sx fill_elem(sc *c, const pt_tensor *t, const sx *idx) {
   return sx_ite(c, pt_at(c, t->in[1], idx), t->which ? sx_add(c, old, v) : v, old);
 }
 
-/* A mask of all elements, and one number. */
+/* A mask of the first dimensions, and what is the same for each place that it names. */
 static const pt_value *define_fill(pt_args *a, const pt_tensor *x, const pt_tensor *mask,
                                    const pt_tensor *v) {
   sc *c = a->c;
-  if (mask->rank != x->rank || mask->lead || v->rank != 0) return NULL;
-  for (uint32_t k = 0; k < x->rank; k++)
+  if (mask->rank == 0 || mask->rank > x->rank || mask->lead || v->rank > x->rank - mask->rank)
+    return NULL;
+  for (uint32_t k = 0; k < mask->rank; k++)
     if (!sc_require_eq(c, mask->dim[k], x->dim[k])) return NULL;
   pt_tensor *t = pt_like(c, x, x->kind, fill_elem);
   if (!t || !(v = pt_expand(c, v, x->dim, x->rank, 0))) return NULL;
