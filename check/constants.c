@@ -192,7 +192,7 @@ iso_code chk_constant(chk_state *k, uint32_t t, int depth, const chk_values **ou
 }
 
 static double epsilon(rule_dtype d) {
-  return d == RULE_F64 ? 0x1p-52 : d == RULE_F32 ? 0x1p-23 : 0;
+  return d == RULE_F64 || d == RULE_F32 ? rule_dtype_unit(d, 1) : 0;
 }
 
 bool chk_varied(const rule_tensor *t) {

@@ -19,21 +19,24 @@
 static const struct {
   const char *name;
   uint8_t size;
+  uint8_t digits; /* of floats: binary ones of normal numbers */
+  int16_t least;  /* the exponent of the least normal number */
+  double largest;
 } dtypes[RULE_DTYPE_COUNT] = {
-    [RULE_F64] = {"float64", 8},
-    [RULE_F32] = {"float32", 4},
-    [RULE_F16] = {"float16", 2},
-    [RULE_BF16] = {"bfloat16", 2},
-    [RULE_F8E4M3FN] = {"float8_e4m3fn", 1},
-    [RULE_F8E5M2] = {"float8_e5m2", 1},
-    [RULE_C64] = {"complex64", 8},
-    [RULE_C128] = {"complex128", 16},
-    [RULE_I64] = {"int64", 8},
-    [RULE_I32] = {"int32", 4},
-    [RULE_I16] = {"int16", 2},
-    [RULE_I8] = {"int8", 1},
-    [RULE_U8] = {"uint8", 1},
-    [RULE_BOOL] = {"bool", 1},
+    [RULE_F64] = {"float64", 8, 53, -1022, 0x1.fffffffffffffp1023},
+    [RULE_F32] = {"float32", 4, 24, -126, 0x1.fffffep127},
+    [RULE_F16] = {"float16", 2, 11, -14, 65504},
+    [RULE_BF16] = {"bfloat16", 2, 8, -126, 0x1.fep127},
+    [RULE_F8E4M3FN] = {"float8_e4m3fn", 1, 4, -6, 448},
+    [RULE_F8E5M2] = {"float8_e5m2", 1, 3, -14, 57344},
+    [RULE_C64] = {"complex64", 8, 24, -126, 0x1.fffffep127},
+    [RULE_C128] = {"complex128", 16, 53, -1022, 0x1.fffffffffffffp1023},
+    [RULE_I64] = {.name = "int64", .size = 8},
+    [RULE_I32] = {.name = "int32", .size = 4},
+    [RULE_I16] = {.name = "int16", .size = 2},
+    [RULE_I8] = {.name = "int8", .size = 1},
+    [RULE_U8] = {.name = "uint8", .size = 1},
+    [RULE_BOOL] = {.name = "bool", .size = 1},
 };
 
 const char *rule_dtype_name(rule_dtype d) { return dtypes[d].name; }
@@ -54,6 +57,24 @@ bool rule_dtype_is_inexact(rule_dtype d) {
   return rule_dtype_is_float(d) || rule_dtype_is_complex(d);
 }
 bool rule_dtype_is_int(rule_dtype d) { return d >= RULE_I64 && d <= RULE_U8; }
+
+int rule_dtype_digits(rule_dtype d) { return dtypes[d].digits; }
+double rule_dtype_largest(rule_dtype d) { return dtypes[d].largest; }
+
+double rule_dtype_unit(rule_dtype d, double x) {
+  int e;
+  if (!dtypes[d].digits) return 0;
+  frexp(x, &e); /* |x| in [2^(e-1), 2^e) */
+  return ldexp(1, (x != 0 && e - 1 > dtypes[d].least ? e - 1 : dtypes[d].least) + 1 -
+                      dtypes[d].digits);
+}
+
+double rule_dtype_round(rule_dtype d, double x) {
+  const double unit = rule_dtype_unit(d, x);
+  if (!isfinite(x) || dtypes[d].digits == 53 || unit == 0) return x;
+  const double y = nearbyint(x / unit) * unit;
+  return fabs(y) > dtypes[d].largest ? copysign(INFINITY, x) : y;
+}
 
 /* ---- shapes ---- */
 

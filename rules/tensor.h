@@ -67,6 +67,17 @@ bool rule_dtype_is_complex(rule_dtype d);
 bool rule_dtype_is_inexact(rule_dtype d); /* either of the two */
 bool rule_dtype_is_int(rule_dtype d);     /* int64 .. uint8, not bool */
 
+/* ---- what floats hold; of complex numbers, each of the two; of others 0 ---- */
+
+/* Binary digits, the leading one too. float16: 11. */
+int rule_dtype_digits(rule_dtype d);
+double rule_dtype_largest(rule_dtype d);
+/* The distance of the numbers about `x`: rounding moves `x` by half of it. About 0 that of the
+ * least numbers. */
+double rule_dtype_unit(rule_dtype d, double x);
+/* The nearest number, ties to even, or an infinity; `x` itself in a dtype without floats. */
+double rule_dtype_round(rule_dtype d, double x);
+
 /* Returns: in `out` the number of elements (1 for rank 0). Errors: ISO_RANGE where the product, or
  * the product in bytes of 8, overflows int64 (sizes after a 0 are checked too), or a size is
  * negative. */

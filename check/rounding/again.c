@@ -39,8 +39,9 @@ double ag_unit(double x, int digits) {
   return ldexp(1, (exponent < least ? least : exponent) - digits);
 }
 
+/* Of float8, and of no floats, each number counts as it is. */
 static int digits_of(rule_dtype d) {
-  return d == RULE_F32 ? 24 : d == RULE_F16 ? 11 : d == RULE_BF16 ? 8 : 53;
+  return rule_dtype_digits(rule_dtype_is_float(d) && rule_dtype_size(d) > 1 ? d : RULE_F64);
 }
 
 bool ag_has_digits(double x, int digits) {

@@ -158,10 +158,8 @@ static double measure(const run *r, const rule_tensor *trace, const rule_tensor 
 
 /* A trace in half precision is no better than its rounding. */
 static double limit_for(const run *r, rule_dtype traced) {
-  double eps = 0; /* of a format shorter than float32 */
-  if (traced == RULE_F16) eps = 0x1p-10;
-  if (traced == RULE_BF16) eps = 0x1p-7;
-  if (traced == RULE_F8E4M3FN || traced == RULE_F8E5M2) eps = 0x1p-3;
+  const bool narrow = rule_dtype_digits(traced) < rule_dtype_digits(RULE_F32);
+  const double eps = narrow ? rule_dtype_unit(traced, 1) : 0;
   if (r->o->float64) return eps > 0 ? ulp_limit * eps : float64_limit;
   return flows(r) && eps == 0 ? ulp_limit_flowing : ulp_limit;
 }

@@ -3,7 +3,6 @@
  * 1 % off hides in each element of bfloat16, and not in a hundred. */
 #include "cli/config/relations_int.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -31,15 +30,7 @@ typedef struct rounding {
 
 /* How far a rounding moves a number, of its size: the root of the mean of squares, about. At most
  * it is twice as far. */
-static double rounding_of(rule_dtype d) {
-  switch (d) {
-  case RULE_F64: return DBL_EPSILON / 4;
-  case RULE_F32: return FLT_EPSILON / 4;
-  case RULE_F16: return 0x1p-12;
-  case RULE_BF16: return 0x1p-9;
-  default: return 0;
-  }
-}
+static double rounding_of(rule_dtype d) { return rule_dtype_unit(d, 1) / 4; }
 
 /* The value of the term with something changed; `leaf` is larger by `change->by`. */
 static iso_code run_changed(const rounding *x, rel_change *change, size_t leaf, rule_tensor **out) {
@@ -186,7 +177,7 @@ iso_code relations_rounded(const relations_held *h, const rule_tensor *stored, c
                 .stored = stored,
                 .v = v,
                 .u = rounding_of(stored->dtype),
-                .least = stored->dtype == RULE_F16 ? 0x1p-25 : 0, /* others' do not matter */
+                .least = rule_dtype_unit(stored->dtype, 0) / 2,
                 .err = err,
                 .step = step,
                 .n = (stored->numel + step - 1) / step};

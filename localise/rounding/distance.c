@@ -29,48 +29,26 @@ bool lr_overflows(const rule_tensor *t, const rule_tensor *exact) {
   return false;
 }
 
-typedef struct format {
-  int digits, least; /* the exponent of the least normal number */
-  double largest;
-} format;
+int lr_digits(rule_dtype d) { return rule_dtype_is_float(d) ? rule_dtype_digits(d) : 0; }
 
-static format format_of(rule_dtype d) {
-  switch (d) {
-  case RULE_F64: return (format){53, -1022, 0x1.fffffffffffffp1023};
-  case RULE_F32:
-  case RULE_C64: return (format){24, -126, 0x1.fffffep127};
-  case RULE_F16: return (format){11, -14, 65504};
-  case RULE_BF16: return (format){8, -126, 0x1.fep127};
-  case RULE_F8E4M3FN: return (format){4, -6, 448};
-  case RULE_F8E5M2: return (format){3, -14, 57344};
-  default: return (format){0, 0, 0};
-  }
-}
-
-int lr_digits(rule_dtype d) { return rule_dtype_is_float(d) ? format_of(d).digits : 0; }
-
-static double rounded(double x, const format *f, iso_rng *rng) {
-  int e;
+static double rounded(double x, rule_dtype to, iso_rng *rng) {
   if (!isfinite(x) || x == 0) return x;
-  frexp(x, &e);
-  const double step = ldexp(1, (e - 1 > f->least ? e - 1 : f->least) - f->digits + 1),
-               below = floor(x / step), part = x / step - below;
+  const double step = rule_dtype_unit(to, x), below = floor(x / step), part = x / step - below;
   if (part <= 0) return x;
   const double y = (below + (iso_rng_uniform(rng) < part)) * step;
-  return fabs(y) > f->largest ? copysign(INFINITY, y) : y;
+  return fabs(y) > rule_dtype_largest(to) ? copysign(INFINITY, y) : y;
 }
 
 iso_code lr_round(rule_tensor *t, rule_dtype to, iso_rng *rng, rule_tensor **out, iso_error *err) {
-  const format f = format_of(to);
+  const int digits = rule_dtype_digits(to);
   *out = rule_tensor_ref(t);
-  if (f.digits == 0 || f.digits == 53 || (t->dtype != RULE_F64 && t->dtype != RULE_C128))
-    return ISO_OK;
+  if (digits == 0 || digits == 53 || (t->dtype != RULE_F64 && t->dtype != RULE_C128)) return ISO_OK;
   rule_tensor_unref(*out);
   const iso_code c = rule_tensor_new_unset(t->dtype, &t->shape, out, err);
   const double *x = t->data;
   double *y = c ? NULL : (*out)->data;
   for (int64_t i = 0, n = t->dtype == RULE_C128 ? 2 * t->numel : t->numel; i < n && !c; i++)
-    y[i] = rounded(x[i], &f, rng);
+    y[i] = rounded(x[i], to, rng);
   return c;
 }
 

@@ -14,13 +14,7 @@
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 double cn_epsilon(rule_dtype d) {
-  switch (d) {
-  case RULE_F64: return 0x1p-52;
-  case RULE_F32: return 0x1p-23;
-  case RULE_F16: return 0x1p-10;
-  case RULE_BF16: return 0x1p-7;
-  default: return 0;
-  }
+  return rule_dtype_is_float(d) && rule_dtype_size(d) > 1 ? rule_dtype_unit(d, 1) : 0;
 }
 
 /* Equal, or results of two computations that round differently: 2 ulp, and only in float32 and

@@ -5,7 +5,6 @@
 #include "rules/operators.h"
 #include "synth/joint/joint.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,30 +13,19 @@ enum { NOISE_RUNS = 8, MAX_STEPS = 400 };
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-static int digits(rule_dtype d) {
-  switch (d) {
-  case RULE_F32: return 24;
-  case RULE_F16: return 11;
-  case RULE_BF16: return 8;
-  default: return 53;
-  }
+/* Tables of float8, and of no floats, are one number by number. */
+static rule_dtype rounds_as(rule_dtype d) {
+  return rule_dtype_is_float(d) && rule_dtype_size(d) > 1 ? d : RULE_F64;
 }
 
+static int digits(rule_dtype d) { return rule_dtype_digits(rounds_as(d)); }
+
+/* Where numbers cancelled to 0 the larger ones were about 1. */
 double pr_ulp(double x, rule_dtype dtype) {
-  int exponent;
-  frexp(x, &exponent);
-  if (dtype == RULE_F16 && exponent < -13) exponent = -13;
-  if ((dtype == RULE_F32 || dtype == RULE_BF16) && exponent < -125) exponent = -125;
-  return ldexp(1, exponent - digits(dtype));
+  return rule_dtype_unit(rounds_as(dtype), x != 0 ? x : 0.5);
 }
 
-/* To `bits` digits, ties to even. */
-static double rounded(double x, rule_dtype dtype) {
-  if (dtype == RULE_F32) return (double)(float)x;
-  if (!isfinite(x) || x == 0 || dtype == RULE_F64) return x;
-  const double unit = pr_ulp(x, dtype);
-  return nearbyint(x / unit) * unit;
-}
+static double rounded(double x, rule_dtype dtype) { return rule_dtype_round(rounds_as(dtype), x); }
 
 /* Few enough digits to have been written so. */
 static bool is_short(double x, rule_dtype dtype) {

@@ -3,7 +3,6 @@
  * numbers that were scaled back. The captured values show it, to their last digits. */
 #include "synth/folds/folds.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +78,7 @@ static void add_to(squares *q, double x, double y) {
  */
 static double off_of(const finder *f, const squares *q, double c, double size, double operands) {
   const double n = q->own * q->own / q->fourth;
-  const double rounding = f->t->dtype == RULE_BF16 ? 0x1p-9 : 0x1p-12; /* the root of the mean */
+  const double rounding = rule_dtype_unit(f->t->dtype, 1) / 4; /* the root of the mean */
   return 4 * rounding * (sqrt(size / q->own / n) + fabs(c) * operands);
 }
 
@@ -316,17 +315,10 @@ static const rule_term *from_beside(finder *f, uint32_t leaf) {
   return NULL;
 }
 
-static double half_ulp(rule_dtype d) {
-  return d == RULE_F64   ? DBL_EPSILON / 2
-         : d == RULE_F32 ? FLT_EPSILON / 2
-         : d == RULE_F16 ? 0x1p-11
-                         : 0x1p-9;
-}
-
 static const rule_term *look(finder *f, uint32_t leaf) {
   f->t = f->to->node[leaf].value[0];
-  f->ulp = half_ulp(f->t->dtype);
-  f->least = f->t->dtype == RULE_F16 ? 0x1p-25 : 0; /* of other dtypes it is too small to matter */
+  f->ulp = rule_dtype_unit(f->t->dtype, 1) / 2;
+  f->least = rule_dtype_unit(f->t->dtype, 0) / 2;
   const rule_term *t = from_tensor(f, &f->found[leaf]);
   return t || f->t->shape.rank != 1 || f->failed ? t : from_beside(f, leaf);
 }

@@ -75,17 +75,11 @@ bool fold_collect(finder *f) {
   return fine;
 }
 
-static double rounded(rule_dtype d, double x) {
-  const int digits = d == RULE_BF16 ? 8 : d == RULE_F16 ? 11 : 24;
-  int exponent;
-  const double m = ldexp(frexp(x, &exponent), digits);
-  return ldexp(nearbyint(m), exponent - digits);
-}
-
 /* A loader may have rounded the number before it computed with it. */
 static bool may_be_number(const finder *f, double c, double x, double off) {
-  return fabs(c - x) <= off || (fold_is_narrow(f) && (fabs(c - rounded(RULE_BF16, x)) <= off ||
-                                                      fabs(c - rounded(RULE_F16, x)) <= off));
+  return fabs(c - x) <= off ||
+         (fold_is_narrow(f) && (fabs(c - rule_dtype_round(RULE_BF16, x)) <= off ||
+                                fabs(c - rule_dtype_round(RULE_F16, x)) <= off));
 }
 
 bool fold_is_narrow(const finder *f) { return f->ulp > FLT_EPSILON; }

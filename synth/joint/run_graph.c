@@ -326,10 +326,8 @@ static iso_code as_stored(const running *w, int side, size_t i, rule_tensor *v, 
   const eg_node e = s->map[side][i];
   const synth_node *node = &s->graph[side]->node[i];
   const rule_dtype captured = node->dtype;
-  const double half = captured == RULE_F32 || captured == RULE_C64 ? 0x1p-24
-                      : captured == RULE_F16                       ? 0x1p-11
-                      : captured == RULE_BF16                      ? 0x1p-8
-                                                                   : 0;
+  const bool exact = rule_dtype_digits(captured) == 53 || rule_dtype_size(captured) == 1;
+  const double half = exact ? 0 : rule_dtype_unit(captured, 1) / 2;
   const double eps = s->rec[e.i].lonely ? 4 * half : half;
   const double digits = captured == RULE_F32 ? 0x1p15 : captured == RULE_F16 ? 0x1p7 : 0x1p5;
   enum { DEPTH = 8 };

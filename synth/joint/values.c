@@ -111,10 +111,6 @@ void st_forget(state *s, eg_node n) {
   r->valued = false;
 }
 
-static double unit_of(rule_dtype d) {
-  return d == RULE_F32 ? 0x1p-23 : d == RULE_F16 ? 0x1p-10 : 0x1p-7;
-}
-
 static bool all_within(const rule_tensor *t, double x, double by) {
   if (t->dtype != RULE_F64) return false;
   for (int64_t i = 0; i < t->numel; i++)
@@ -141,7 +137,8 @@ static iso_code follows_operands(state *s, eg_node e, call_builder *b, size_t se
     read |= v && !rule_tensor_same(v, bind[made]);
   }
   if (!c && read) c = s->oracle->call(s->oracle->ctx, b->term, bind, true, out, MAX_OUT, &n, err);
-  *yes = !c && n == 1 && all_within(out[0], rule_tensor_get(narrow, 0), 2 * unit_of(narrow->dtype));
+  *yes = !c && n == 1 &&
+         all_within(out[0], rule_tensor_get(narrow, 0), 2 * rule_dtype_unit(narrow->dtype, 1));
   drop(out, n);
   drop(bind, made);
   return c;
@@ -156,7 +153,7 @@ static iso_code read_literal(state *s, eg_node e, call_builder *b, size_t set, r
   if (!rule_dtype_is_float(narrow->dtype) || narrow->dtype == RULE_F64 || narrow->numel < 1 ||
       s->rec[e.i].multi)
     return ISO_OK;
-  const double x = rule_tensor_get(narrow, 0), by = 2 * unit_of(narrow->dtype);
+  const double x = rule_tensor_get(narrow, 0), by = 2 * rule_dtype_unit(narrow->dtype, 1);
   for (int64_t i = 1; i < narrow->numel; i++)
     if (rule_tensor_get(narrow, i) != x) return ISO_OK;
   rule_tensor *bind[MAX_CHILDREN], *out[MAX_OUT];

@@ -7,7 +7,6 @@
 #include "synth/joint/joint.h"
 #include "synth/search/search.h"
 
-#include <float.h>
 #include <math.h>
 
 /* The number that all elements are on all draws. */
@@ -22,14 +21,9 @@ static bool uniform(state *s, eg_node e, double *number) {
   return true;
 }
 
-/* Whether the captured dtype has the number: float64 runs beyond it. */
+/* Whether the captured dtype has the number: float64 runs beyond it. Float8 may lack infinity. */
 static bool has_number(rule_dtype d, double x) {
-  const double largest = d == RULE_F64    ? DBL_MAX
-                         : d == RULE_F32  ? FLT_MAX
-                         : d == RULE_BF16 ? 0x1.fep127
-                         : d == RULE_F16  ? 65504
-                                          : 0; /* smaller ones may lack infinity, too */
-  return fabs(x) <= largest || (isinf(x) && largest > 0);
+  return fabs(x) <= rule_dtype_largest(d) || (isinf(x) && rule_dtype_size(d) > 1);
 }
 
 /* NULL: no memory, or no such call. */

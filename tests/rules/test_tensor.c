@@ -1,5 +1,6 @@
 /* Tensors: conversions against a search for the nearest value, shapes, reference counts. */
 #include <check.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,51 @@ START_TEST(float64_of_every_dtype) {
   for (int64_t i = 0; i < t->numel; i++) ck_assert(rule_tensor_get(d, i) == rule_tensor_get(t, i));
   rule_tensor_unref(t);
   rule_tensor_unref(d);
+}
+END_TEST
+
+/* Rounding is what storing does, and the unit is the distance of the numbers about. */
+START_TEST(numbers_round_as_they_are_stored) {
+  const rule_dtype d = small[_i].dtype;
+  rule_tensor *t = scalar(d);
+  iso_rng rng = iso_rng_new(4, (uint64_t)_i);
+  for (int k = 0; k < 20000; k++) {
+    const double x = ldexp(iso_rng_uniform(&rng) * 2 - 1, (int)iso_rng_below(&rng, 280) - 150);
+    const double y = rule_dtype_round(d, x);
+    rule_tensor_set(t, 0, x);
+    const double stored = rule_tensor_get(t, 0);
+    ck_assert(isfinite(stored) ? y == stored : isinf(y) && signbit(y) == signbit(x));
+  }
+  double last = 0;
+  for (uint32_t b = 1; b < small[_i].n; b++) {
+    const double v = value_of(t, b);
+    ck_assert(rule_dtype_unit(d, last) == v - last && rule_dtype_unit(d, -last) == v - last);
+    last = v;
+  }
+  ck_assert(rule_dtype_largest(d) == small[_i].max);
+  ck_assert(rule_dtype_unit(d, 1) == ldexp(1, 1 - rule_dtype_digits(d)));
+  rule_tensor_unref(t);
+}
+END_TEST
+
+START_TEST(other_dtypes_hold) {
+  static const struct {
+    rule_dtype dtype;
+    double unit, largest;
+  } wide[] = {{RULE_F64, DBL_EPSILON, DBL_MAX},
+              {RULE_F32, FLT_EPSILON, FLT_MAX},
+              {RULE_C128, DBL_EPSILON, DBL_MAX},
+              {RULE_C64, FLT_EPSILON, FLT_MAX},
+              {RULE_I64, 0, 0},
+              {RULE_BOOL, 0, 0}};
+  for (size_t k = 0; k < sizeof wide / sizeof *wide; k++) {
+    const rule_dtype d = wide[k].dtype;
+    const double third = 1.0 / 3;
+    ck_assert(rule_dtype_unit(d, 1) == wide[k].unit && rule_dtype_largest(d) == wide[k].largest);
+    ck_assert(rule_dtype_round(d, third) == (wide[k].unit == FLT_EPSILON ? (float)third : third));
+  }
+  ck_assert(rule_dtype_round(RULE_F32, 1e-42) == (double)1e-42f);
+  ck_assert(isinf(rule_dtype_round(RULE_F32, 1e39)) && isnan(rule_dtype_round(RULE_F32, NAN)));
 }
 END_TEST
 
@@ -292,6 +338,8 @@ int main(void) {
   tcase_add_test(t, no_double_rounding);
   tcase_add_test(t, overflow_thresholds);
   tcase_add_loop_test(t, float64_of_every_dtype, 0, RULE_DTYPE_COUNT);
+  tcase_add_loop_test(t, numbers_round_as_they_are_stored, 0, 4);
+  tcase_add_test(t, other_dtypes_hold);
   tcase_add_test(t, dtype_names);
   tcase_add_test(t, integers);
   tcase_add_test(t, shapes);

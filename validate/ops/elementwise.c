@@ -379,14 +379,8 @@ static const pt_value *define_where(pt_args *a, int which) {
 
 /* Integers up to this are exact in the dtype. */
 static int64_t exact_up_to(rule_dtype d) {
-  switch (d) {
-  case RULE_F64: return INT64_MAX; /* up to 2^53; taken as the real numbers themselves */
-  case RULE_F32: return 1 << 24;
-  case RULE_F16: return 1 << 11;
-  case RULE_BF16: return 1 << 8;
-  case RULE_F8E4M3FN: return 1 << 4;
-  default: return 1 << 3;
-  }
+  /* Float64's up to 2^53; taken as the real numbers themselves. */
+  return d == RULE_F64 ? INT64_MAX : INT64_C(1) << rule_dtype_digits(d);
 }
 
 static sx round_end(sc *c, sx x, const void *ctx) {

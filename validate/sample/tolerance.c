@@ -202,19 +202,6 @@ val_diff val_compare(const rule_tensor *a, const rule_tensor *b, double rel_tol,
   return d;
 }
 
-/* The distance from 1 to the next number. */
-static double epsilon_of(rule_dtype d) {
-  switch (d) {
-  case RULE_F32:
-  case RULE_C64: return 0x1p-23;
-  case RULE_F16: return 0x1p-10;
-  case RULE_BF16: return 0x1p-7;
-  case RULE_F8E4M3FN: return 0x1p-3;
-  case RULE_F8E5M2: return 0x1p-2;
-  default: return DBL_EPSILON;
-  }
-}
-
 double val_ulp_normwise(const rule_tensor *trace, const rule_tensor *got) {
   if (trace->numel != got->numel) return INFINITY;
   if (exact(trace) && exact(got)) {
@@ -233,7 +220,7 @@ double val_ulp_normwise(const rule_tensor *trace, const rule_tensor *got) {
       if (r == COMPARE) worst = fmax(worst, fabs(x - y));
     }
   if (worst == 0) return 0;
-  double eps = fmax(epsilon_of(trace->dtype), epsilon_of(got->dtype));
+  double eps = fmax(rule_dtype_unit(trace->dtype, 1), rule_dtype_unit(got->dtype, 1));
   return norm > 0 ? worst / (eps * norm) : INFINITY;
 }
 
