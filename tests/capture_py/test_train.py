@@ -12,6 +12,7 @@ import commands
 import torch
 
 from isomer_capture.errors import CaptureError
+from isomer_capture.files import read_safetensors
 from isomer_capture.train.join import Join, prune
 from isomer_capture.train.memory import layout
 from isomer_capture.train.recorder import Recorder
@@ -265,7 +266,7 @@ class Held(torch.nn.Linear):
             self.mean.mul_(self.keep).add_(y.mean(0), alpha=1 - self.keep)
         return y
 
-def kept(run, keep=0.9, drop="last", norm=None, average=None):
+def kept(run, keep=0.9, drop="last", norm=None, average=None, named=False):
     model = norm or Held(keep)
     sgd = torch.optim.SGD(model.parameters(), lr=0.1)
     mean = torch.zeros_like(model.weight)
@@ -280,7 +281,8 @@ def kept(run, keep=0.9, drop="last", norm=None, average=None):
             sgd.zero_grad()
         if average:
             mean.lerp_(model.weight.detach(), average)
-    run.step(one, model, sgd, inputs={"x": torch.arange(6.0).reshape(2, 3)})
+    states = {"average.weight": mean} if named else None
+    run.step(one, model, sgd, inputs={"x": torch.arange(6.0).reshape(2, 3)}, states=states)
 
 def kept_first(run):
     kept(run, drop="first")
@@ -302,6 +304,12 @@ def kept_norm_faster(run):
 
 def kept_average(run):
     kept(run, average=0.1)
+
+def kept_average_slower(run):
+    kept(run, average=0.05)
+
+def kept_average_named(run):
+    kept(run, average=0.1, named=True)
 
 # What a step does when it runs again.
 
@@ -435,14 +443,39 @@ class StepTest(unittest.TestCase):
             ("kept", "kept_longer", "DIFFERENT"),  # in a buffer
             ("kept_norm", "kept_norm", "EQUIVALENT"),
             ("kept_norm", "kept_norm_faster", "DIFFERENT"),  # in running statistics
+            ("kept_average", "kept_average", "EQUIVALENT"),
+            ("kept_average", "kept_average_slower", "DIFFERENT"),  # in memory that nobody named
         ):
             outs = [self.train(script, name, 1) for name in (left, right)]
             self.assertEqual([p.returncode for _, p in outs], [0, 0], outs)
             self.assertIn(verdict, self.verdict(*[out for out, _ in outs]), right)
-        out, p = self.train(script, "kept_average", 1)
+        for function, name in (
+            ("kept_average", "updated.memory.0"),
+            ("kept_average_named", "updated.average.weight"),
+        ):
+            out, p = self.train(script, function, 1)
+            with open(os.path.join(out, "graph.json")) as f:
+                self.assertIn(name, [each["name"] for each in json.load(f)["outputs"]])
+
+    def test_an_input_that_the_step_writes_to_is_said(self):
+        script = os.path.join(self.folder.name, "input.py")
+        with open(script, "w") as f:
+            f.write(
+                "import torch\n"
+                "def masked(run):\n"
+                "    model = torch.nn.Linear(3, 3)\n"
+                "    def one(x):\n"
+                "        x.masked_fill_(x > 3, 0)\n"
+                "        model(x).sum().backward()\n"
+                "    x = torch.arange(6.0).reshape(2, 3)\n"
+                "    run.step(one, model, inputs={'x': x}, gradients=True)\n"
+            )
+        out, p = self.train(script, "masked", 1)
         with open(os.path.join(out, "graph.json")) as f:
-            (said,) = json.load(f)["metadata"]["written_leaves"]
-        self.assertRegex(said, r"^memory that is read at past.py:\d+$")
+            said = json.load(f)
+        self.assertEqual(said["metadata"]["written_leaves"], ["x"])
+        held = read_safetensors(os.path.join(out, "inputs.safetensors"))["x"]
+        self.assertEqual(held.max(), 5)  # each run starts from the input as it was given
 
     def test_a_step_that_is_another_one_each_time_is_refused(self):
         script = os.path.join(self.folder.name, "past.py")

@@ -167,6 +167,27 @@ WRAPPERS = [
     ("adafactor", (2,), PROVED),
 ]
 
+# What a plan keeps itself: the plan, that of the step on one device, and their verdict.
+KEPT = [
+    ("averaged", "averaged", PROVED),
+    ("averaged_shard", "averaged", PROVED),
+    ("averaged_named", "averaged_named", PROVED),
+    ("averaged_named_shard", "averaged_named", PROVED),
+    ("averaged_slower", "averaged", "different"),
+    ("averaged_named_slower", "averaged_named", "different"),
+    ("plain", "averaged", "different"),
+    ("averaged", "plain", PROVED),
+    ("spare", "plain", PROVED),
+    ("momentum", "momentum", PROVED),
+    ("momentum_shard", "momentum", PROVED),
+    ("momentum_named", "momentum_named", PROVED),
+    ("momentum_named_shard", "momentum_named", PROVED),
+    ("momentum_less", "momentum", "different"),
+    ("adam", "adam", PROVED),
+    ("adam_shard", "adam", PROVED),
+    ("adam_less", "adam", "different"),
+]
+
 SHARDED = "momentum nesterov adam"
 REPLICATED = (
     SHARDED + " amsgrad adamax nadam radam rmsprop adagrad adadelta averaged cosine clipped"
@@ -174,6 +195,7 @@ REPLICATED = (
 
 STEPS += list(optimizers()) + list(decoders()) + list(dict.fromkeys(faults())) + list(pipelines())
 STEPS += list(wrappers())
+STEPS += [("kept:" + one, "kept:" + plan, 2, verdict) for plan, one, verdict in KEPT]
 STEPS += [
     ("columns:forward", "columns:forward", 8, PROVED),
     ("columns:forward", "columns:unreduced", 8, "different"),
@@ -181,6 +203,7 @@ STEPS += [
 ]
 QUICK = "data_strided-2 data_unsynchronised-2 decoders:llama_sharded_clipped-2".split()
 QUICK += ["optimizers:momentum_sharded-2", "wrappers:uneven-3", "wrappers:hook_half-2"]
+QUICK += ["kept:averaged_shard-2", "kept:momentum_named_shard-2"]
 
 
 class Failed(Exception):

@@ -40,7 +40,7 @@ def train(script, function, world, out, *, as_roles=False, seed=0, timeout=300, 
     graph["metadata"].update(metadata(recordings, graph["nodes"]))
     written = sorted({w for each in recordings for w in each.get("written", [])})
     if written:
-        graph["metadata"]["written_leaves"] = ["memory that is read at %s" % w for w in written]
+        graph["metadata"]["written_leaves"] = written
     kinds = {n["name"]: n["op"] for n in graph["nodes"] if "name" in n}
     if as_roles:
         graph, leaves = one_role(graph, leaves, world)
@@ -121,7 +121,7 @@ def write_rank(run, folder):
         "nodes": recorder.graph.nodes,
         "outputs": [[n, v.id] for n, (v, _) in outputs.items()],
         "guards": recorder.guards,
-        "written": recorder.left_written(),
+        "written": getattr(run, "written", []),
         "unwritten": getattr(run, "unwritten", {}),
         "said": recorder.said.metadata(),
         "placements": run.placements,

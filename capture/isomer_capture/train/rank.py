@@ -15,6 +15,7 @@ from .run import Run
 
 def main(script, function, rank, world, folder, seed, timeout):
     torch.set_num_threads(1)
+    torch.manual_seed(seed)  # models start from the same in each plan, where scripts say nothing
     install()
     if world > 1:
         torch.distributed.init_process_group(

@@ -41,7 +41,7 @@ class Recorder(TorchDispatchMode):
         self.memory = Memory(self.graph, self.constant)
         self.leaves, self.guards, self.constants = {}, [], 0
         self.read_at = {}  # name of a constant to the line that read it first
-        self.of_constant = {}  # and to its storage, and its node
+        self.of_constant = {}  # and to its storage, its node, and the memory as one tensor
         self.counting = set()  # storages of numbers that count steps
         self.events, self.silent, self.modules, self.scopes = 0, 0, [], {}
         self.selected = (
@@ -113,7 +113,7 @@ class Recorder(TorchDispatchMode):
         self.constants += 1
         self.leaves[node.id] = ("constant", name, whole.clone())
         self.read_at[name] = self.here().get("source")
-        self.of_constant[name] = storage, node
+        self.of_constant[name] = storage, node, whole
         storage.put(0, whole.numel(), node)
 
     def counts_of_steps(self, optimizers, modules):
@@ -132,16 +132,31 @@ class Recorder(TorchDispatchMode):
         read = {id for n in self.graph.nodes for id in refs(n)}
         return [name for id, (_, name, _) in self.leaves.items() if name in names and id in read]
 
-    def left_written(self):
-        """Memory without a name that the step reads, and then writes for the next one: the lines
-        that read it."""
-        out = []
-        for name, (storage, node) in self.of_constant.items():
-            if storage.keep._cdata in self.counting:
-                continue
-            if any(s.value is not node for s in storage.segments):
-                out.append(self.read_at[name] or name)
-        return sorted(set(out))
+    def written_constants(self):
+        """Memory without a name that the step reads, and then writes for the next one: name of the
+        constant to the memory. Counts are none, nor is memory that was freed."""
+        read = {id for n in self.graph.nodes for id in refs(n)}
+        return {
+            name: whole
+            for name, (storage, node, whole) in self.of_constant.items()
+            if node.id in read
+            and storage.keep._cdata not in self.counting
+            and storage.keep.nbytes() >= whole.numel() * whole.element_size()
+            and any(s.value is not node for s in storage.segments)
+        }
+
+    def is_written(self, name, t):
+        """Whether leaf `name`, of memory t, holds something else after the step."""
+        node = next((id for id, (_, called, _) in self.leaves.items() if called == name), None)
+        with torch.no_grad():
+            return node is not None and self.memory.read(local(t).detach()).id != node
+
+    def put_back(self):
+        """Memory without a name holds again what it held before the step."""
+        held = {name: t for _, name, t in self.leaves.values()}
+        with torch.no_grad():
+            for name, whole in self.written_constants().items():
+                whole.copy_(held[name])
 
     def constant_values(self):
         return {name: t for kind, name, t in self.leaves.values() if kind == "constant"}

@@ -35,7 +35,7 @@ class Run:
         self.rank, self.seed = rank, seed
         self.world = Count(world) if world > 1 else world
         self.placements = {}
-        self.recorded, self.unwritten = None, {}
+        self.recorded, self.unwritten, self.written = None, {}, []
 
     def step(
         self,
@@ -45,6 +45,7 @@ class Run:
         *,
         inputs=None,
         domains=None,
+        states=None,
         part=None,
         gradients=False,
         placements=None,
@@ -57,6 +58,9 @@ class Run:
         optimizer   or several: states of parameters are inputs `KEY.NAME`, outputs too; so are
                     buffers that the step writes (`buffer.NAME`), and gradients that the step before
                     left and this one reads (`grad.NAME`)
+        states      name to tensor: what the program keeps from step to step besides, as averages of
+                    the weights. Such memory that nobody names is `memory.N`, in the order in which
+                    the step reads it
         inputs      name to tensor: what this rank's function is called with
         domains     input name to what its values may be, as in captures: {"labels": {"range": [0,
                     15]}} says that no label is left out, without which the mean of the ranks' mean
@@ -75,26 +79,34 @@ class Run:
         no constant. It has to be the same program each time."""
         if self.recorded is not None:
             raise CaptureError("step() is called twice; one step is recorded")
-        inputs, domains = dict(inputs or {}), dict(domains or {})
+        inputs, domains, kept_by = dict(inputs or {}), dict(domains or {}), dict(states or {})
         self.placements = dict(placements or {})
         for what, said in (("domains", domains), ("placements", self.placements)):
             unknown = sorted(set(said) - set(inputs))
             if unknown:
                 raise CaptureError("%s speak of %s, which is no input" % (what, ", ".join(unknown)))
+        tensors = {n: t for n, t in inputs.items() if isinstance(t, torch.Tensor)}
+        given = [(local(t).detach(), local(t).detach().clone()) for t in tensors.values()]
         before = {b: b.detach().clone() for m in several(model) for b in m.buffers()}
+        parameters = named_parameters(model)
+        fill(parameters, {}, part, self.seed)  # also what memory without a name keeps of this step
         function(**inputs)
         parameters = named_parameters(model)
         written = written_buffers(model, before)
         kept = {b: b.detach().clone() for m in several(model) for b in m.buffers()}
+        kept.update({local(t): local(t).detach().clone() for t in kept_by.values()})
+        memory = {}
 
         def record(seed):
             with torch.no_grad():
-                for b, before in kept.items():
-                    b.copy_(before)
-            states = dict(named_states(optimizer, parameters), **written)
+                for t, before in [*kept.items(), *given]:
+                    if not torch.equal(t, before):
+                        t.copy_(before)
+            states = {**named_states(optimizer, parameters), **written, **kept_by}
             # What the step before leaves: most programs drop it first of all.
             left, zeros = left_gradients(parameters)
             fill(parameters, dict(states, **left), part, seed)
+            states.update(memory)
             recorder = Recorder(self.rank)
             recorder.counts_of_steps(several(optimizer), several(model))
             for t in zeros:
@@ -102,22 +114,37 @@ class Run:
             for name, p in parameters.items():
                 recorder.leaf("parameter", name, p)
             for name, t in {**states, **left}.items():
-                recorder.leaf("input", name, t, positive_domain(name))
-            for name, t in inputs.items():
-                if isinstance(t, torch.Tensor):
-                    recorder.leaf("input", name, t, domains.get(name))
+                kind = "constant" if name in memory else "input"
+                recorder.leaf(kind, name, t, positive_domain(name))
+            for name, t in tensors.items():
+                recorder.leaf("input", name, t, domains.get(name))
             with scopes(model, recorder), quiet_waits(recorder), own_callbacks(), recorder:
                 out = function(**inputs)
-            for name in recorder.read_leaves(left):
-                states[name] = left[name]
+            states.update((n, left[n]) for n in recorder.read_leaves(left))
+            self.written = [n for n, t in tensors.items() if recorder.is_written(n, t)]
             return recorder, outputs(recorder, parameters, states, out, gradients)
 
-        other = record(self.seed + 1)
-        self.recorded = record(self.seed)
+        def record_named(seed):
+            """Recorded once more where memory of the program turns out to be a state of it."""
+            while True:
+                recording = record(seed)
+                found = recording[0].written_constants()
+                recording[0].put_back()
+                if not found:
+                    return recording
+                for t in found.values():
+                    t.copy_(coarse(t))
+                    kept[t] = t.clone()
+                memory.update(
+                    ("memory.%d" % i, t) for i, t in enumerate(found.values(), len(memory))
+                )
+
+        other = record_named(self.seed + 1)
+        self.recorded = record_named(self.seed)
         self.unwritten = unwritten(other[0], self.recorded[0])
         if read(other) != read(self.recorded) and changed(other, self.recorded):
             # Perhaps a branch on what was read, which from the same parameters is the same.
-            other = record(self.seed)
+            other = record_named(self.seed)
         name = changed(other, self.recorded)
         if name is not None:
             raise CaptureError(
@@ -242,6 +269,8 @@ def values(name, shape, dtype, seed):
 def fill(parameters, states, part, seed):
     with torch.no_grad():
         for name, t in list(parameters.items()) + list(states.items()):
+            if not t.is_floating_point():
+                continue  # a count
             whole = functools.partial(values, name, dtype=t.dtype, seed=seed)
             whose = name.removeprefix("grad.")  # a gradient lies as its parameter does
             mine = (
@@ -256,6 +285,16 @@ def fill(parameters, states, part, seed):
                     % (name, list(target.shape), list(mine.shape))
                 )
             target.detach().copy_(mine)
+
+
+def coarse(t):
+    """Numbers that plans compute in another order, so that they are the same for each: powers of
+    two, and zero where all digits may have cancelled."""
+    if not t.is_floating_point() or not t.numel():
+        return t
+    _, exponent = torch.frexp(t)
+    small = t.abs() < t.abs().max() * 1e-5
+    return torch.where(small, 0, t.sign() * torch.ldexp(torch.ones_like(t), exponent))
 
 
 def held(t, whole):
