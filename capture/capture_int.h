@@ -262,6 +262,9 @@ typedef struct impl {
 } impl;
 
 iso_code cap_no_memory(iso_error *err);
+/* A node that calls an operator, with no word of where it is from. */
+cap_node cap_operator_node(const char *id, const rule_term *call, const cap_output *output,
+                           size_t n_outputs);
 void cap_show_values(cap_graph *g);
 
 /* ---- between graph.c and load.c ---- */

@@ -25,6 +25,19 @@ static const char *fresh_id(cap_graph *g, const char *id) {
   return own ? iso_arena_strdup(&g->arena, own) : NULL;
 }
 
+cap_node cap_operator_node(const char *id, const rule_term *call, const cap_output *output,
+                           size_t n_outputs) {
+  return (cap_node){.id = id,
+                    .kind = CAP_OP,
+                    .op = call->u.s,
+                    .call = call,
+                    .n_outputs = n_outputs,
+                    .output = output,
+                    .scope = "",
+                    .source = "",
+                    .caller = ""};
+}
+
 iso_code cap_append(cap_graph *g, const char *id, const rule_term *call, const cap_output *output,
                     uint32_t *node, iso_error *err) {
   impl *m = g->impl;
@@ -47,15 +60,7 @@ iso_code cap_append(cap_graph *g, const char *id, const rule_term *call, const c
   free(m->input);
   free(m->weight);
   *out = *output;
-  nodes[n] = (cap_node){.id = own,
-                        .kind = CAP_OP,
-                        .op = call->u.s,
-                        .call = call,
-                        .n_outputs = 1,
-                        .output = out,
-                        .scope = "",
-                        .source = "",
-                        .caller = ""};
+  nodes[n] = cap_operator_node(own, call, out, 1);
   m->input = input;
   m->weight = weight;
   g->node = nodes;

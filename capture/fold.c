@@ -188,17 +188,9 @@ static iso_code add_call(folding *x, const rule_term *t, const rule_term **out) 
   const char *id = own_name(x, "fold", true);
   if (!what || !id || !(*out = rule_var(a, x->n))) return cap_no_memory(x->err);
   *what = *what_of(x->f, t);
-  add(x,
-      (cap_node){.id = id,
-                 .kind = CAP_OP,
-                 .op = call->u.s,
-                 .call = call,
-                 .n_outputs = 1,
-                 .output = what,
-                 .scope = x->g->node[x->f->leaf].scope,
-                 .source = "",
-                 .caller = ""},
-      NOWHERE);
+  cap_node node = cap_operator_node(id, call, what, 1);
+  node.scope = x->g->node[x->f->leaf].scope;
+  add(x, node, NOWHERE);
   return ISO_OK;
 }
 

@@ -46,6 +46,7 @@
 #define WRITES_STATISTICS(from, training_at) .statistics = (from), .training = (training_at)
 #define NONNEGATIVE .nonnegative = true
 #define KEEPS_SIGN .keeps_sign = true
+#define SAME_SIGN .same_sign = true
 #define DEFINED(where) .defined = RULE_DEFINED_##where
 #define WEIGHS .weighs = true
 #define FILLS_WITH(k) .fill = (k) + 1, FILLS

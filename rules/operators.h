@@ -252,6 +252,7 @@ typedef struct rule_operator {
   bool positive : 1;        /* above 0 over the reals: a 0 has underflowed */
   bool nonnegative : 1;     /* never below 0 */
   bool keeps_sign : 1;      /* no more than 0, or no less, where all of its operand are */
+  bool same_sign : 1;       /* no more than 0 where its first operand is, and no less */
   bool weighs : 1;          /* an element whose operand is minus infinity weighs nothing */
   bool underflows : 1;      /* may give a 0 that has underflowed, of numbers that are not tiny */
   bool reads_zero_sign : 1; /* tells 0 from -0 */

@@ -242,6 +242,7 @@ static rule_fact sign(const rule_term *call, const rule_operator *o, const rule_
   if (o->nonnegative) return (rule_fact){.nonnegative = true};
   if (o->cast) return cast(call, of[0]);
   if (o->keeps_sign || only_moves(o)) return keeps;
+  if (o->same_sign) return (rule_fact){.nonnegative = of[0].nonnegative};
   if (o->fills && o->fill) return of[o->fill - 1];
   if (o->choice == RULE_CHOICE_BOUND) return bound(call, o, of);
   return o->choice == RULE_CHOICE_SELECT && o->elementwise ? selected(call, of) : (rule_fact){0};

@@ -35,16 +35,7 @@ iso_code calls_add_operator(chain *x, const char *id, const rule_term *call, cap
   cap_output *out = iso_arena_alloc(x->a, sizeof *out);
   if (!out || !call) return no_memory(x);
   *out = what;
-  const cap_node n = {.id = id,
-                      .kind = CAP_OP,
-                      .op = call->u.s,
-                      .call = call,
-                      .n_outputs = 1,
-                      .output = out,
-                      .scope = "",
-                      .source = "",
-                      .caller = ""};
-  return add(x, 0, n, NULL, node);
+  return add(x, 0, cap_operator_node(id, call, out, 1), NULL, node);
 }
 
 /* ---- inputs that are state ---- */

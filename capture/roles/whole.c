@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "egraph/base/vec.h"
+#include "capture/capture_int.h"
 #include "capture/roles/roles_int.h"
 #include "rules/names.h"
 #include "rules/operators.h"
@@ -77,16 +78,11 @@ static iso_code describe(roles_work *x, const rule_term *t, uint32_t like, roles
   for (size_t k = 0; k < m->n_values; k++)
     what[k] = m->value[k] ? (cap_output){m->value[k]->shape, m->value[k]->dtype}
                           : (cap_output){{.rank = 1}, RULE_F32}; /* not asked for */
-  m->as = (cap_node){.id = id,
-                     .kind = CAP_OP,
-                     .op = t->u.s,
-                     .call = t,
-                     .n_outputs = m->n_values,
-                     .output = what,
-                     .reordered = old->reordered,
-                     .scope = old->scope,
-                     .source = old->source,
-                     .caller = old->caller};
+  m->as = cap_operator_node(id, t, what, m->n_values);
+  m->as.reordered = old->reordered;
+  m->as.scope = old->scope;
+  m->as.source = old->source;
+  m->as.caller = old->caller;
   return ISO_OK;
 }
 

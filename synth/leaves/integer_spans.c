@@ -138,8 +138,7 @@ static st_span bounded(const operands *x, const rule_operator *o, const rule_ter
   return s;
 }
 
-/* Rounded down, or what is left over, by a number that is given. operator: of a negative number
- * fmod leaves a negative one. */
+/* Rounded down, or what is left over, by a number that is given. */
 static st_span divided(const operands *x, const rule_operator *o, const rule_term *t) {
   const st_span a = operand(x, t->child[0]), b = operand(x, t->child[1]);
   const bool rounds =
@@ -147,7 +146,7 @@ static st_span divided(const operands *x, const rule_operator *o, const rule_ter
       (t->n > 2 && t->child[2]->kind == RULE_STRING && strcmp(t->child[2]->u.s, "floor") == 0);
   if (b.low != b.high || !b.told || b.low < 1) return untold(a.of | b.of);
   if (o->choice == RULE_CHOICE_REMAINDER) {
-    const bool may_be_negative = rule_is_overload(t->u.s, "aten::fmod") && !(a.told && a.low >= 0);
+    const bool may_be_negative = o->same_sign && !(a.told && a.low >= 0);
     return span(may_be_negative ? 1 - b.low : 0, b.low - 1, a.of);
   }
   if (!a.told || !rounds) return untold(a.of | b.of);

@@ -12,10 +12,9 @@
 
 /* ---- naming ---- */
 
-static void var_name(state *s, const rule_variable *v, const rec *r, const size_t *count, char *out,
+static void var_name(const rule_variable *v, const rec *r, const size_t *count, char *out,
                      size_t n) {
   static const char *const floats[] = {"x", "y", "z"};
-  (void)s;
   if (v->kind == 'f' && r->leaf && !r->konst) {
     const char *base = v->n_dims >= 2 ? "w" : "b";
     const size_t k = count[v->n_dims >= 2 ? 1 : 2];
@@ -82,7 +81,7 @@ bool fr_rule(state *s, builder *b, const rule_term *l, const rule_term *r, rule 
     v[i] = (rule_variable){.n_dims = q->shape.rank, .dim = dim};
     rule_variable_set_dtype(&v[i], st_dtype(s, rep));
     char name[32];
-    var_name(s, &v[i], q, count, name, sizeof name);
+    var_name(&v[i], q, count, name, sizeof name);
     count[v[i].kind == 'f'   ? (q->leaf && !q->konst ? (v[i].n_dims >= 2 ? 1 : 2) : 0)
           : v[i].kind == 'b' ? 4
                              : 3]++;

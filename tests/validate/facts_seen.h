@@ -361,6 +361,22 @@ static seen keeps_sign(const run *k) {
   return isfinite(a) && isfinite(b) ? asked(a > 0 && b >= 0) : NOT_ASKED;
 }
 
+static double greatest(const rule_tensor *y) {
+  double m = -INFINITY;
+  for (int64_t i = 0; y && i < y->numel; i++) m = fmax(m, rule_tensor_get(y, i));
+  return m;
+}
+
+static seen has_same_sign(const run *k) {
+  const rule_term *t = k->call->n ? k->call->child[0] : NULL;
+  if (!t || t->kind != RULE_VAR || !is_float(k, (uint32_t)t->u.i)) return NOT_ASKED;
+  rule_tensor *y = again(k, 1u << t->u.i, at, 0.7), *z = again(k, 1u << t->u.i, at, -0.7);
+  const double a = least(y), b = greatest(z);
+  rule_tensor_unref(y);
+  rule_tensor_unref(z);
+  return isfinite(a) && isfinite(b) ? asked(a >= 0 && b <= 0) : NOT_ASKED;
+}
+
 /* ---- at the ends of the numbers ---- */
 
 static bool infinite(const rule_tensor *y) {

@@ -30,6 +30,7 @@ FACT(elementwise)
 FACT(positive)
 FACT(nonnegative)
 FACT(keeps_sign)
+FACT(same_sign)
 FACT(pole)
 FACT(signed_pole)
 FACT(reads_zero_sign)
@@ -69,6 +70,7 @@ static const fact facts[] = {ROW(exact, is_exact, is_whole),
                              ROW(positive, is_positive, has_some_sign),
                              ROW(nonnegative, is_nonnegative, has_sign),
                              ROW(keeps_sign, keeps_sign, NULL),
+                             ROW(same_sign, has_same_sign, NULL),
                              ROW(pole, has_pole, never_spares),
                              ROW(signed_pole, has_signed_pole, never_spares),
                              ROW(reads_zero_sign, reads_zero_sign, never_spares),
