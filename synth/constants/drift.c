@@ -39,9 +39,22 @@ static bool one_way(const flip *f, size_t n) {
   return (up == 0 || down == 0) && up + down + (2 * (up + down) >= n) >= SOME;
 }
 
+/* By a factor that is further from 1 than half a unit: further than if one number was rounded by
+ * which all were multiplied, or if one side rounded towards zero. In the mean, beyond three
+ * deviations. */
+static bool is_factor(const flip *f, size_t n, rule_dtype in) {
+  double sum = 0, squares = 0;
+  for (size_t i = 0; i < n; i++) {
+    const double by = f[i].by / (fabs(f[i].at) * rule_dtype_unit(in, 1));
+    sum += by, squares += by * by;
+  }
+  const double mean = sum / (double)n;
+  return n > 1 && fabs(mean) > 0.5 + 3 * sqrt((squares / (double)n - mean * mean) / (double)n);
+}
+
 /* `away`: from 0 counts as up, as of a factor. */
-static bool goes_one_way(const rule_tensor *a, const rule_tensor *b, rule_dtype in, bool away,
-                         flip *f) {
+static rx_drift goes_one_way(const rule_tensor *a, const rule_tensor *b, rule_dtype in, bool away,
+                             flip *f) {
   size_t n = 0;
   for (int64_t i = 0; i < a->numel; i++) {
     const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
@@ -49,16 +62,20 @@ static bool goes_one_way(const rule_tensor *a, const rule_tensor *b, rule_dtype 
     const double unit = pr_ulp(x, in), sign = away && x < 0 ? -1 : 1;
     f[n++] = (flip){sign * x / unit, sign * rint((y - x) / unit)};
   }
-  return one_way(f, distinct(f, n));
+  n = distinct(f, n);
+  if (!one_way(f, n)) return RX_STAYS;
+  return away && is_factor(f, n, in) ? RX_DRIFTS_FAR : RX_DRIFTS;
 }
 
-iso_code rx_drifts(const rule_tensor *stored, const rule_tensor *made, rule_dtype in, bool *yes,
+iso_code rx_drifts(const rule_tensor *stored, const rule_tensor *made, rule_dtype in, rx_drift *how,
                    iso_error *err) {
-  *yes = false;
+  *how = RX_STAYS;
   if (in != RULE_BF16 && in != RULE_F16) return ISO_OK;
   flip *f = malloc(((size_t)stored->numel + 1) * sizeof *f);
   if (!f) return iso_fail(err, ISO_NOMEM, "out of memory");
-  *yes = goes_one_way(stored, made, in, false, f) || goes_one_way(stored, made, in, true, f);
+  const rx_drift up = goes_one_way(stored, made, in, false, f),
+                 away = goes_one_way(stored, made, in, true, f);
+  *how = up > away ? up : away;
   free(f);
   return ISO_OK;
 }

@@ -156,7 +156,8 @@ static iso_code no_lone_element(const pair_of *p, const rule_tensor *a, const ru
 
 static iso_code fits_one(pair_of *p, const rule_tensor *stored, const rule_tensor *made,
                          rule_dtype in, rx_fit *fit, iso_error *err) {
-  bool fine = false, clean = false, drifts = false;
+  bool fine = false, clean = false;
+  rx_drift drifts = RX_STAYS;
   if (stored->numel != made->numel || !near(p, stored, made)) return ISO_OK;
   iso_code c = rx_drifts(stored, made, in, &drifts, err);
   if (c || drifts) return c;
@@ -228,6 +229,22 @@ static bool narrow_number(const pair_of *p) {
   return false;
 }
 
+/* Whether the two are near, as numbers or as they were captured, and no drift says that they are
+ * not one. */
+static iso_code are_near(const pair_of *p, rule_dtype in, bool *yes, iso_error *err) {
+  const rule_tensor *of[2][2] = {{p->side[0].exact, p->side[1].exact},
+                                 {p->side[0].captured, p->side[1].captured}};
+  iso_code c = ISO_OK;
+  *yes = false;
+  for (int k = 0; k < 2 && !c && !*yes; k++) {
+    rx_drift drifts = RX_STAYS;
+    if (!near(p, of[k][0], of[k][1])) continue;
+    c = rx_drifts(of[k][0], of[k][1], in, &drifts, err);
+    *yes = !c && drifts != RX_DRIFTS_FAR;
+  }
+  return c;
+}
+
 static iso_code explained_on(state *s, pr_cone cone[2], const eg_node e[2], size_t set, rx_fit *fit,
                              iso_error *err) {
   pair_of p = {.margin = 1.25};
@@ -246,10 +263,9 @@ static iso_code explained_on(state *s, pr_cone cone[2], const eg_node e[2], size
     for (int other = 0; other < 2 && !c && *fit != RX_YES; other++)
       if (!cone[!other].pure) c = try_all(&p, other, cone[!other].held, set, fit, err);
     p.margin = 4;
-    if (!c && *fit == RX_NO &&
-        (near(&p, p.side[0].exact, p.side[1].exact) ||
-         near(&p, p.side[0].captured, p.side[1].captured)))
-      *fit = RX_NEAR;
+    bool close = false;
+    if (!c && *fit == RX_NO) c = are_near(&p, cone[cone[0].pure ? 1 : 0].held, &close, err);
+    if (close) *fit = RX_NEAR;
   }
   for (int k = 0; k < 2; k++) let_go(&p.side[k]);
   return c;
