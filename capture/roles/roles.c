@@ -21,8 +21,6 @@ iso_code roles_refuse(roles_work *x, const char *fmt, ...) {
   return x->out->why ? ISO_OK : roles_nomem(x);
 }
 
-enum { LEAST_ROW = 4 };
-
 /* How many ranks the graph has leaves of. */
 static size_t count_ranks(const cap_graph *g) {
   int64_t most = -1;
@@ -128,14 +126,13 @@ static bool may_meet(const cap_graph *g, size_t n_all, size_t n) {
 }
 
 /* Tries ranks in rows of any length, the longest first, and those that are furthest apart: in the
- * order in which plans cut a batch before they cut weights. Short rows are compared as fast as they
- * are. */
-static iso_code try_ranks(roles_work *x, size_t n_first, size_t n_all, bool *became) {
+ * order in which plans cut a batch before they cut weights. */
+static iso_code try_ranks(roles_work *x, size_t n_all, bool *became) {
   iso_code c = ISO_OK;
   const char *first = NULL;
   *became = false;
   for (size_t n = n_all; n > 1 && !c && !*became; n--) {
-    if (n_all % n || (n < LEAST_ROW && n < n_first) || !may_meet(x->g, n_all, n)) continue;
+    if (n_all % n || !may_meet(x->g, n_all, n)) continue;
     for (size_t stride = n_all / n; stride > 0 && !c && !*became; stride--) {
       if (n_all / n % stride) continue;
       roles_work one = {.g = x->g, .q = x->q, .out = x->out, .err = x->err};
@@ -164,7 +161,7 @@ iso_code roles_fold(cap_graph *g, const roles_asked *q, roles_result *out, iso_e
   iso_code c = ISO_OK;
   bool became = true;
   for (size_t left = n; left > 1 && became && !c; left = n / (out->n_ranks ? out->n_ranks : 1))
-    c = try_ranks(&x, n, left, &became);
+    c = try_ranks(&x, left, &became);
   if (!c) c = list_rules(&x);
   out->left = out->n_ranks ? n / out->n_ranks : n;
   if (out->n_ranks) out->why = NULL;

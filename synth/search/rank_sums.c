@@ -274,11 +274,18 @@ static const peers *begun_by(const table *t, uint32_t i, uint32_t n, bool pieces
   return NULL;
 }
 
+/* An operator that takes a part of its operand, or lays it out otherwise: of a batch that is seen
+ * as the ranks' rows a micro-batch is a part along the second dimension. */
+static bool parts_or_turns(const char *op) {
+  const rule_operator *o = rule_operator_of(op);
+  return rule_is_getitem(op) || o->part || o->rearranges;
+}
+
 /* The input that the node is a part of; UINT32_MAX: it is none. */
 static uint32_t input_of(const table *t, uint32_t i) {
   const synth_node *n = &t->s->graph[t->side]->node[i];
   while (n->kind == SYNTH_OP && n->call->n && n->call->child[0]->kind == RULE_VAR &&
-         (rule_is_getitem(n->call->u.s) || rule_operator_of(n->call->u.s)->part)) {
+         parts_or_turns(n->call->u.s)) {
     i = (uint32_t)n->call->child[0]->u.i;
     n = &t->s->graph[t->side]->node[i];
   }

@@ -61,19 +61,17 @@ def loss_of(model, ids, labels):
 
 
 def clip_together(parameters, limit):
-    """By the norm of all gradients. DTensors have one of their own, whose root of squares with that
-    of the others is the whole's."""
-    from torch.distributed.tensor import DTensor
-
-    kinds = [], []
+    """By the norm of all gradients: where they do not lie on one mesh, by the root of the squares
+    of each mesh's norm."""
+    by_mesh = {}
     for p in parameters:
-        kinds[isinstance(p, DTensor)].append(p)
-    if not (kinds[0] and kinds[1]):
-        torch.nn.utils.clip_grad_norm_(kinds[0] + kinds[1], limit)
+        by_mesh.setdefault(getattr(p, "device_mesh", None), []).append(p)
+    if len(by_mesh) == 1:
+        torch.nn.utils.clip_grad_norm_(*by_mesh.values(), limit)
         return
-    plain, cut = (torch.nn.utils.get_total_norm([p.grad for p in k]) for k in kinds)
-    total = (plain.pow(2) + cut.full_tensor().pow(2)).sqrt()
-    for k in kinds:
+    norms = [torch.nn.utils.get_total_norm([p.grad for p in k]) for k in by_mesh.values()]
+    total = sum(getattr(n, "full_tensor", lambda n=n: n)().pow(2) for n in norms).sqrt()
+    for k in by_mesh.values():
         torch.nn.utils.clip_grads_with_norm_(k, limit, total)
 
 

@@ -73,10 +73,13 @@ DECODERS = [
     ("llama", "sharded_clipped", 2, "equivalent"),
     ("llama", "zero", 2, "equivalent"),
     ("llama", "tensor", 2, "equivalent"),
-    ("llama", "sequence", 2, "equivalent"),
-    ("llama", "mixed", 4, "equivalent"),
+    ("llama", "sequence", 2, PROVED),
+    ("llama", "mixed", 4, PROVED),
+    ("llama", "mixed_accumulated", 4, PROVED),
     ("llama", "mixed_many", 8, PROVED),
-    ("llama", "mixed_sequence", 4, "equivalent"),
+    ("llama", "mixed_many_accumulated", 8, PROVED),
+    ("llama", "mixed_sequence", 4, PROVED),
+    ("llama", "mixed_sequence_accumulated", 4, PROVED),
     ("llama", "tensor_accumulated", 2, "equivalent"),
     ("llama", "sequence_clipped", 2, "equivalent"),
     ("llama", "sequence_accumulated", 2, "equivalent"),
@@ -92,10 +95,10 @@ DECODERS = [
     ("gpt", "tensor_accumulated", 2, "equivalent"),
     ("gpt", "mixed", 4, PROVED),
     ("gpt", "mixed_many", 8, PROVED),
-    ("routed", "data", 2, "equivalent"),
-    ("routed", "sharded", 2, "equivalent"),
-    ("routed", "zero", 2, "equivalent"),
-    ("routed", "mixed", 4, "equivalent"),
+    ("routed", "data", 2, PROVED),
+    ("routed", "sharded", 2, PROVED),
+    ("routed", "zero", 2, PROVED),
+    ("routed", "mixed", 4, PROVED),
 ]
 
 # Each is the plan that its name begins with, with one mistake.
@@ -204,6 +207,7 @@ STEPS += [
 QUICK = "data_strided-2 data_unsynchronised-2 decoders:llama_sharded_clipped-2".split()
 QUICK += ["optimizers:momentum_sharded-2", "wrappers:uneven-3", "wrappers:hook_half-2"]
 QUICK += ["kept:averaged_shard-2", "kept:momentum_named_shard-2"]
+QUICK += ["decoders:llama_mixed_accumulated-4"]
 
 
 class Failed(Exception):
