@@ -23,7 +23,9 @@
 enum {
   MAX_TERMS = 160,
   MAX_CUTS = 96 /* terms at a time */,
-  MAX_UNKNOWN = 24,
+  MAX_UNKNOWN = 24, /* unknown tensors at a time, and with the rule's own variables */
+  MAX_WITH_OWN = 64,
+  LEAST_UNKNOWN = 4,
   MAX_RANKS = 16,
   LEAST_TERMS = 4
 };
@@ -288,7 +290,7 @@ static bool exhausted(const sweep *w) {
   const size_t most = 1 + w->n_ranks > 2 ? 1 + w->n_ranks : 2;
   return w->code || w->pairs >= (w->n_ranks < 2 ? MAX_PAIRS : MAX_CHUNKS) ||
          w->work > (w->n_ranks < 2 ? PARTS_WORK : CHUNKS_WORK) ||
-         w->look.n_cuts + most > MAX_CUTS || free_variable(w) == w->r->n_vars + MAX_UNKNOWN ||
+         w->look.n_cuts + most > MAX_CUTS || free_variable(w) == w->with.n_vars ||
          val_stopped(w->o);
 }
 
@@ -417,12 +419,14 @@ static bool begin(sweep *w) {
   const size_t left = ranks_in(w->r->lhs), right = ranks_in(w->r->rhs);
   w->n_ranks = left > right ? left : right;
   if (w->n_ranks > MAX_RANKS) w->n_ranks = 0;
-  if (w->left.full || w->right.full || w->r->n_vars + MAX_UNKNOWN > 64) return false;
+  if (w->left.full || w->right.full || w->r->n_vars + LEAST_UNKNOWN > MAX_WITH_OWN) return false;
   if (w->n_ranks < 2 && (w->left.n < LEAST_TERMS || w->right.n < LEAST_TERMS)) return false;
-  rule_variable *var = iso_arena_alloc(&w->arena, (w->r->n_vars + MAX_UNKNOWN) * sizeof *var);
+  const uint32_t room = MAX_WITH_OWN - w->r->n_vars,
+                 unknown = room < MAX_UNKNOWN ? room : MAX_UNKNOWN;
+  rule_variable *var = iso_arena_alloc(&w->arena, (w->r->n_vars + unknown) * sizeof *var);
   if (!var) return w->code = iso_fail(w->err, ISO_NOMEM, "out of memory"), false;
   if (w->r->n_vars) memcpy(var, w->r->var, w->r->n_vars * sizeof *var);
-  for (uint32_t i = 0; i < MAX_UNKNOWN; i++) {
+  for (uint32_t i = 0; i < unknown; i++) {
     const char *name =
         iso_arena_printf(&w->arena, "part %u", (unsigned)i); /* no name that a rule can give */
     if (!name) return w->code = iso_fail(w->err, ISO_NOMEM, "out of memory"), false;
@@ -430,7 +434,7 @@ static bool begin(sweep *w) {
   }
   w->with = *w->r;
   w->with.var = var;
-  w->with.n_vars = w->r->n_vars + MAX_UNKNOWN;
+  w->with.n_vars = w->r->n_vars + unknown;
   w->look.cut = w->cut;
   w->look.n_own = w->r->n_vars;
   return ask_sizes(w);
