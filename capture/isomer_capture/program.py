@@ -14,6 +14,7 @@ import sys
 import torch
 from torch.utils import _pytree as pytree
 
+from . import forked
 from .alias import Cell, inverse
 from .errors import CaptureError, Unreadable, short
 from .files import dtype_name, value
@@ -79,6 +80,23 @@ def relative(path):
         (p for p in sys.path if p and path.startswith(os.path.abspath(p) + "/")), key=len
     )
     return os.path.relpath(path, roots[-1]) if roots else os.path.basename(path)
+
+
+# Packages and modules through which a user's line comes to an operator.
+PASSED = ("torch/", "isomer_capture/", "<", "threading")
+THROUGH = ("runpy.py", "contextlib.py", "functools.py", "typing_extensions.py", "warnings.py")
+
+
+def users_line(frame):
+    """file:line of the innermost frame that is the user's."""
+    while frame:
+        path = relative(frame.f_code.co_filename)
+        if path == forked.HERE:
+            return None
+        if not path.startswith(PASSED) and path not in THROUGH:
+            return "%s:%d" % (path, frame.f_lineno)
+        frame = frame.f_back
+    return None
 
 
 FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+)(?:, in (\w+))?', re.M)

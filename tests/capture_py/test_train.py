@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
+import collectives
 import commands
 import torch
 
@@ -20,6 +21,7 @@ from isomer_capture.train.replay import replay
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+UNRECORDED = ("scatter",)  # comm.py has no place for it
 PLANS = os.path.join(ROOT, "tests", "train", "plans.py")
 
 
@@ -155,6 +157,53 @@ class MemoryTest(unittest.TestCase):
             with self.assertRaises((CaptureError, RuntimeError)) as caught:
                 recorded(program, torch.randn(3))
             self.assertIn(words, str(caught.exception))
+
+    def test_what_is_in_flight_is_waited_for(self):
+        group = torch.distributed
+        store = group.HashStore()
+        group.init_process_group("gloo", store=store, rank=0, world_size=1)
+        try:
+            for name in collectives.names():
+                for late in (True, False):
+                    self.in_flight(name, late, lambda comes, goes: [t.sum() for t in comes])
+                    self.in_flight(name, late, lambda comes, goes: [t.zero_() for t in goes])
+                self.in_flight(name, True, lambda comes, goes: [t.sum() for t in goes])
+        finally:
+            group.destroy_process_group()
+
+    def in_flight(self, name, late, use):
+        """use(what comes, what goes) behind the wait, or before it."""
+        used = []
+
+        def program():
+            work, comes, goes = collectives.post(name, 1)
+            if late:
+                work.wait()
+            used.extend(use(comes, goes))
+            if not late:
+                work.wait()
+            return []
+
+        if name in UNRECORDED:
+            return
+        try:
+            recorded(program)
+        except CaptureError as e:
+            self.assertFalse(late, e)
+            self.assertRegex(str(e), r"\(test_train.py:\d+|collectives.py:\d+\).*has not waited")
+        else:
+            self.assertTrue(
+                late or not used or name == "broadcast", name
+            )  # which brings its root none
+
+    def test_what_a_step_leaves_in_flight_is_refused(self):
+        group = torch.distributed
+        group.init_process_group("gloo", store=group.HashStore(), rank=0, world_size=1)
+        try:
+            with self.assertRaisesRegex(CaptureError, "is left by the step, and the program has"):
+                recorded(lambda x: [] if group.all_reduce(x, async_op=True) else [], torch.ones(2))
+        finally:
+            group.destroy_process_group()
 
     def test_a_number_that_is_read_is_a_guard(self):
         recorder = Recorder(0)

@@ -105,6 +105,27 @@ def tensor_parallel(o, folder):
             check(x.status == 0, "tensor parallel is right: %s", x.text)
 
 
+def waits(o, folder):
+    """Memory that any collective still works on, whatever function of PyTorch's posted it."""
+    import collectives
+
+    for when in ("late", "early"):
+        events = os.path.join(folder, when + ".json")
+        status, text = record("waits.py", when, events=events, target="gloo")
+        if not check(status == 0, "waits, %s: %s", when, text):
+            continue
+        with open(events, encoding="utf-8") as f:
+            (first, _) = json.load(f)["ranks"]
+        posted = [e["op"] for e in first if e["op"] not in ("compute", "wait")]
+        check(len(posted) == len(collectives.names()), "waits, %s: %s", when, posted)
+        found = Lint(o.isomer, events).report["findings"]
+        told = [f for f in found if f["ranks"] == [0]]
+        # A barrier brings nothing, and a broadcast nothing to its root.
+        want = len(posted) - 2 if when == "early" else 0
+        check(len(told) >= want and (want or not found), "waits, %s: %s", when, found)
+        check(all("waits.py:" in f["source"] for f in found), "places: %s", found[:2])
+
+
 def exchanges(o, folder):
     """The graph gives the values that the program had, when isomer runs it from its leaves."""
     for ranks in (2, 3):
@@ -199,6 +220,7 @@ def main():
         programs(o, folder, 2, "gloo", False)
         programs(o, folder, 3, "fake", True)
         tensor_parallel(o, folder)
+        waits(o, folder)
         exchanges(o, folder)
         wrapped(o, folder)
         one_row(o, folder)

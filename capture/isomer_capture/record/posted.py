@@ -37,6 +37,7 @@ FUNCTIONAL = {
     "broadcast": "broadcast",
 }
 REDUCING = ("all_reduce", "reduce_scatter", "reduce")
+REDUCTIONS = "sum avg product min max band bor bxor premul_sum".split()  # as c10d numbers them
 AROUND_ROOT = ("broadcast_", "reduce_", "gather_", "scatter_")
 
 
@@ -99,7 +100,7 @@ def splits(event, name, results, inputs, given):
         event["out_splits"] = out
 
 
-def posted(func, args, kwargs, reduce):
+def posted(func, args, kwargs):
     """The communication of a c10d operator. None: it does not communicate."""
     name = func._schema.name.split("::")[1]
     if name == "recv_any_source_":
@@ -123,7 +124,8 @@ def posted(func, args, kwargs, reduce):
     if name in AROUND_ROOT:
         event["root"] = ranks[given["root_rank"]]
     if op in REDUCING:
-        event["reduce"] = reduce or "sum"
+        reduce = given["reduce_op"]
+        event["reduce"] = REDUCTIONS[int(reduce.op() if hasattr(reduce, "op") else reduce)]
     sized(event, results, inputs)
     splits(event, name, results, inputs, given)
     return Posted(event, results, inputs, ranks)

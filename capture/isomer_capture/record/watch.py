@@ -8,35 +8,17 @@ import sys
 import torch
 import torch.distributed as dist
 from torch._subclasses.fake_tensor import FakeTensor
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from .. import forked
 from ..errors import CaptureError
-from ..program import relative
+from ..program import users_line
+from ..works import Works
 from .buffers import Storages, buffers
 from .posted import functional, posted
 
-# Methods of a process group that return a Work.
-METHODS = (
-    "send recv allreduce allreduce_coalesced broadcast reduce allgather allgather_coalesced "
-    "allgather_into_tensor_coalesced _allgather_base reduce_scatter "
-    "reduce_scatter_tensor_coalesced _reduce_scatter_base alltoall alltoall_base gather scatter "
-    "barrier"
-).split()
-OURS = ("torch/", "isomer_capture/", "<")
-
 
 def place():
-    """file:line of the innermost frame that is the user's."""
-    frame = sys._getframe(1)
-    while frame:
-        path = relative(frame.f_code.co_filename)
-        if path == forked.HERE:
-            return None
-        if not path.startswith(OURS) and path not in ("runpy.py", "contextlib.py"):
-            return "%s:%d" % (path, frame.f_lineno)
-        frame = frame.f_back
-    return None
+    return users_line(sys._getframe(1))
 
 
 class Scopes:
@@ -68,9 +50,8 @@ class Watch(TorchDispatchMode):
         super().__init__()
         self.events, self.storages, self.scopes = [], Storages(), Scopes()
         self.works, self.handles = {}, 0
-        self.last, self.reduce, self.batch = None, None, None
+        self.last, self.batch = None, None
         self.graph, self.wants_graph = None, wants_graph
-        self.seen_types = set()
 
     # ---- operators ----
 
@@ -127,7 +108,7 @@ class Watch(TorchDispatchMode):
         return e
 
     def c10d(self, func, args, kwargs):
-        one = posted(func, args, kwargs, self.reduce)
+        one = posted(func, args, kwargs)
         if one is None:
             return func(*args, **kwargs)
         self.add(one)
@@ -159,67 +140,17 @@ class Watch(TorchDispatchMode):
     def waits(self, handle):
         self.events.append({"op": "wait", "handle": handle, "source": place()})
 
-    def returned(self, e, work):
-        """A process group gave this Work to the program, which is to wait for it."""
+    def returned(self, e):
+        """A process group gave the program a Work of it, which is to wait for that."""
         e["handle"] = self.handle()
-        self.works[id(work)] = (work, e["handle"])
-        self.watched(type(work))
-
-    def watched(self, work):
-        for kind in work.__mro__:
-            if kind not in self.seen_types and "wait" in vars(kind):
-                self.seen_types.add(kind)
-                self.watch_type(kind)
-
-    def watch_type(self, kind):
-        watch = self
-
-        def around(name):
-            original = vars(kind).get(name)
-            if original is None:
-                return
-
-            def method(work, *args, **kwargs):
-                known = watch.works.get(id(work))
-                if known and known[0] is work:
-                    watch.waits(known[1])
-                with _disable_current_modes():  # what the backend copies is no work of ours
-                    return getattr(kind, "_isomer_" + name)(work, *args, **kwargs)
-
-            setattr(kind, "_isomer_" + name, original)
-            setattr(kind, name, method)
-
-        for name in ("wait", "synchronize", "get_future", "block_current_stream"):
-            around(name)
 
     # ---- what is patched ----
 
-    def around_method(self, name):
-        original = getattr(dist.ProcessGroup, name, None)
-        if original is None:
-            return
-
-        def method(group, *args, **kwargs):
-            op = [getattr(a, "reduceOp", a) for a in list(args) + list(kwargs.values())]
-            self.reduce = next((reduce_word(r) for r in op if reduce_word(r)), None)
-            before = self.last
-            try:
-                work = original(group, *args, **kwargs)
-            finally:
-                self.reduce = None
-            if self.last is not before and isinstance(work, dist.Work):
-                self.returned(self.last, work)
-            return work
-
-        setattr(dist.ProcessGroup, name, method)
-
     def patch(self):
-        for name in METHODS:
-            self.around_method(name)
+        Works(lambda: self.last, self.returned, lambda e: self.waits(e["handle"])).__enter__()
         replace(dist.batch_isend_irecv, self.batched)
         for name in ("numpy", "tolist"):
             self.reading(name)
-        self.watched(dist.Work)
         sys.meta_path.insert(0, Late("torch.distributed.pipelining.stage", self.staged))
 
     def staged(self, module):
@@ -314,13 +245,6 @@ def tensors_of(x):
     if isinstance(x, (list, tuple)):
         return [t for e in x for t in tensors_of(e)]
     return []
-
-
-def reduce_word(op):
-    op = getattr(op, "op", op)
-    name = getattr(op, "name", None)
-    known = ("SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR", "PREMUL_SUM")
-    return name.lower() if name in known else None
 
 
 def replace(original, wrapper):

@@ -8,6 +8,7 @@ flat.py      element-wise operators on buffers of several tensors
 fused.py     kernels of whole optimizers, as their formulas
 norms.py     batch norm, with what it writes
 comm.py      collectives of one rank         join.py     those of all, as dataflow
+flight.py    memory that a collective still works on, and its waits
 counts.py    numbers of ranks        placements.py   what DTensors say of themselves
 roles.py     ranks of one program as one
 taken.py     numbers that are read out of tensors and computed with

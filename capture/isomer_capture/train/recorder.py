@@ -13,12 +13,12 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .. import forked
 from ..alias import inverse
 from ..errors import CaptureError
-from ..program import Program, relative
+from ..program import Program, users_line
 from . import comm, flat, foreach, fsdp, fused, norms
 from .counts import Counts
+from .flight import Flight
 from .graph import Graph, Node
 from .join import refs
 from .memory import Memory, count
@@ -48,15 +48,20 @@ class Recorder(TorchDispatchMode):
             set()
         )  # sizes that operators have made of what their operands' values select
         self.graph.here, self.counts, self.said = self.here, Counts(), Said()
+        self.flight = Flight(self.here)
         self.graph.counts, self.counts.depends = self.counts.marks, self.depends
 
     def __enter__(self):
         self.counts.__enter__()
+        self.flight.__enter__()
         return super().__enter__()
 
     def __exit__(self, *error):
         super().__exit__(*error)
+        self.flight.__exit__(*error)
         self.counts.__exit__(*error)
+        if error == (None, None, None):
+            self.flight.close()
 
     @contextlib.contextmanager
     def again(self):
@@ -170,7 +175,7 @@ class Recorder(TorchDispatchMode):
         out = {}
         if self.modules and self.modules[-1]:
             out["scope"] = self.modules[-1]
-        source = source_line(sys._getframe(1))
+        source = users_line(sys._getframe(1))
         if source:
             out["source"] = source
         self.scopes[torch._C._autograd._get_sequence_nr() - 1] = out
@@ -186,6 +191,7 @@ class Recorder(TorchDispatchMode):
             return NotImplemented  # a subclass calls again with the tensors that it holds
         if self.silent:
             return func(*args, **kwargs)
+        self.flight.operator(func, args, kwargs)
         space, name = func._schema.name.split("::")
         if space in comm.SPACES:
             return comm.record(self, func, name, args, kwargs)
@@ -427,15 +433,3 @@ def stands_in(args, kwargs):
 def local(t):
     """The tensor that a rank holds of a parameter."""
     return t.to_local() if hasattr(t, "to_local") else t
-
-
-def source_line(frame):
-    """file:line of the innermost frame outside of PyTorch and of this package."""
-    while frame:
-        path = relative(frame.f_code.co_filename)
-        if path == forked.HERE:
-            return None
-        if not path.startswith(("torch/", "isomer_capture/", "<", "threading")):
-            return "%s:%d" % (path, frame.f_lineno)
-        frame = frame.f_back
-    return None
