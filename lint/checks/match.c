@@ -270,6 +270,45 @@ static iso_code lose(matcher *m, lint_at at, const channel *h) {
   return lint_meeting(m->c, &at, 1, true);
 }
 
+static int by_number(const void *a, const void *b) {
+  const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* NCCL has no tags. Where those of a channel would pair its messages in another order than that in
+ * which they come, each receive gets what was meant for another one. */
+static iso_code report_crossed(matcher *m, const channel *h) {
+  const lint_trace *t = m->c->t;
+  const lint_at *send = m->at + h->first[0], *recv = m->at + h->first[1];
+  const size_t n = h->n[0];
+  size_t n_crossed = 0, first = 0;
+  if (t->form != LINT_EVENTS || tags_matter(t) || n != h->n[1]) return ISO_OK;
+  int32_t *tag[2] = {malloc(n * sizeof **tag), malloc(n * sizeof **tag)};
+  iso_code c = tag[0] && tag[1] ? ISO_OK : lint_no_memory(m->c->err);
+  for (size_t i = 0; !c && i < n; i++) {
+    const int32_t sent = lint_event_at(t, send[i])->tag, due = lint_event_at(t, recv[i])->tag;
+    if (sent == due) continue;
+    if (n_crossed == 0) first = i;
+    tag[0][n_crossed] = sent;
+    tag[1][n_crossed++] = due;
+  }
+  for (int k = 0; !c && n_crossed && k < 2; k++)
+    qsort(tag[k], n_crossed, sizeof *tag[k], by_number);
+  if (!c && n_crossed && memcmp(tag[0], tag[1], n_crossed * sizeof **tag) == 0) {
+    const lint_at at[2] = {recv[first], send[first]};
+    char a[LINT_TEXT], b[LINT_TEXT];
+    lint_where(t, at[0], a, sizeof a);
+    lint_where(t, at[1], b, sizeof b);
+    c = lint_found(m->c, LINT_TAG_MISMATCH, at, 2, NULL,
+                   "%s has tag %d and receives what %s sends with tag %d: on NCCL messages come in "
+                   "order, whatever their tags",
+                   a, lint_event_at(t, at[0])->tag, b, lint_event_at(t, at[1])->tag);
+  }
+  free(tag[0]);
+  free(tag[1]);
+  return c;
+}
+
 static iso_code match_channel(matcher *m, const channel *h) {
   const sides s = {m->c->t, m->at + h->first[0], m->at + h->first[1]};
   const size_t left = h->n[0], right = h->n[1];
@@ -293,7 +332,7 @@ static iso_code match_channel(matcher *m, const channel *h) {
       i++, k++;
     }
   }
-  if (!c && n_wrong) c = report_misfits(m, wrong, n_wrong / 2);
+  if (!c) c = n_wrong ? report_misfits(m, wrong, n_wrong / 2) : report_crossed(m, h);
   free(wrong);
   return c;
 }

@@ -101,6 +101,19 @@ case(
         backend="gloo",
     ),
 )
+case(
+    "tags in another order on nccl",
+    doc([send(1, tag=1), send(1, tag=2)], [recv(0, tag=2), recv(0, tag=1)], backend="nccl"),
+    ("tag-mismatch", 1, 0),
+)
+case(
+    "tags in order on nccl, with one that only one side gives",
+    doc(
+        [send(1, tag=1), send(1, tag=7), send(1, tag=2)],
+        [recv(0, tag=1), recv(0), recv(0, tag=2)],
+        backend="nccl",
+    ),
+)
 case("sizes", doc([send(1, numel=4)], [recv(0, numel=8)]), ("size-mismatch", 1, 0))
 case(
     "dtypes", doc([send(1, dtype="float32")], [recv(0, dtype="bfloat16")]), ("dtype-mismatch", 1, 0)

@@ -220,6 +220,29 @@ MUTATIONS["recv_tag"] = changed("tag", 77, ["tag-mismatch"], "recv")
 
 
 @mutation
+def tags_crossed(d, rng):
+    """Two messages whose tags say another order than that in which NCCL brings them."""
+    if d.get("backend") != "nccl":
+        return None
+    channels = {}
+    for op in ("send", "recv"):
+        for r, i, k in places(d, lambda e: e["op"] == op and isinstance(e["peer"], int)):
+            e = d["ranks"][r][i] if k is None else d["ranks"][r][i]["ops"][k]
+            ends = (r, e["peer"]) if op == "send" else (e["peer"], r)
+            both = channels.setdefault(ends + (e.get("group"),), {"send": [], "recv": []})
+            both[op].append(((r, i), e))
+    fit = [c for c in channels.values() if len(c["send"]) == len(c["recv"]) > 1]
+    if not fit:
+        return None
+    c = rng.choice(fit)
+    first, second = sorted(rng.sample(range(len(c["send"])), 2))
+    for op, tags in (("send", (101, 102)), ("recv", (102, 101))):
+        for at, tag in zip((first, second), tags):
+            c[op][at][1]["tag"] = tag
+    return ["tag-mismatch"], [c["recv"][first][0]]
+
+
+@mutation
 @at_event(is_op("send", "recv"), pick)
 def message_group(d, at, e):
     d.setdefault("groups", {})["pair"] = sorted({at[0], e["peer"]})
