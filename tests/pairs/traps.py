@@ -79,11 +79,7 @@ TESTED = {
     "exponentials in quotients": ["mish"],
     "more work than the prover's budget": [
         "experts gathered for each token",
-        "all experts, the chosen gathered",
         "tokens dispatched by one-hot rows",
-        "exponential moving average",
-        "retention, recurrent",
-        "retention in chunks",
         "gated linear attention",
         "tokens in padded rows of their experts",
     ],
