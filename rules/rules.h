@@ -185,6 +185,8 @@ typedef struct rule_fact {
   bool masked;    /* some are minus infinity, at places that constants alone decide */
   bool constant;  /* the same on all inputs */
   bool nonnegative, nonzero;
+  bool bounded; /* none is below `low`, a number */
+  double low;
   bool places; /* of several results: the second are places, and the rest is of the first */
   bool parts;  /* of several results, or of one: each is of its first operand's numbers */
   bool counts; /* of several results: the second is a number of those that count, above zero */

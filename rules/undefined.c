@@ -23,28 +23,51 @@ static rule_fact number(double x) {
                      .masked = x == -INFINITY,
                      .constant = true,
                      .nonnegative = x >= 0,
-                     .nonzero = !(x == 0)};
+                     .nonzero = !(x == 0),
+                     .bounded = isfinite(x),
+                     .low = x};
+}
+
+/* What none is below; minus infinity where nothing is known. */
+static double least(rule_fact f) { return f.bounded ? f.low : f.nonnegative ? 0 : -INFINITY; }
+
+/* None is below `low`. */
+static rule_fact from(double low, rule_fact f) {
+  f.nonnegative |= low >= 0;
+  f.nonzero |= low > 0;
+  f.bounded = isfinite(low);
+  f.low = low;
+  return f;
+}
+
+/* A sum and a product, no larger than of real numbers. */
+static double sum_below(double a, double b) {
+  const double s = a + b, part = s - a;
+  return (a - (s - part)) + (b - part) == 0 ? s : nextafter(s, -INFINITY);
+}
+static double product_below(double a, double b) {
+  const double p = a * b;
+  return fma(a, b, -p) == 0 ? p : nextafter(p, -INFINITY);
 }
 
 rule_fact rule_fact_of_domain(const rule_domain *d) {
   if (!d) return (rule_fact){0};
-  return (rule_fact){.nonnegative = d->low >= 0 || d->mask, .nonzero = d->low > 0};
+  return from(d->low, (rule_fact){.nonnegative = d->mask != 0});
 }
 
 rule_fact rule_fact_in_shape(rule_fact f, const rule_shape *shape) {
   f.some = true;
   for (uint32_t i = 0; i < shape->rank; i++)
-    if (shape->dim[i] == 0) f.nonnegative = f.nonzero = f.some = false;
+    if (shape->dim[i] == 0) f.nonnegative = f.nonzero = f.bounded = f.some = false;
   return f;
 }
 
 /* Of all elements of several tensors. */
 static rule_fact both(rule_fact a, rule_fact b) {
-  return (rule_fact){.undefined = a.undefined || b.undefined,
-                     .masked = a.masked || b.masked,
-                     .constant = a.constant && b.constant,
-                     .nonnegative = a.nonnegative && b.nonnegative,
-                     .nonzero = a.nonzero && b.nonzero};
+  return from(fmin(least(a), least(b)), (rule_fact){.undefined = a.undefined || b.undefined,
+                                                    .masked = a.masked || b.masked,
+                                                    .constant = a.constant && b.constant,
+                                                    .nonzero = a.nonzero && b.nonzero});
 }
 
 static bool literal(const rule_term *t, double *x) {
@@ -56,6 +79,10 @@ static bool literal(const rule_term *t, double *x) {
 static const rule_term *child(const rule_term *call, uint32_t i) {
   static const rule_term none = {.kind = RULE_NONE};
   return i < call->n ? call->child[i] : &none;
+}
+
+static bool is_tensor(const rule_term *t) {
+  return t->kind == RULE_VAR || t->kind == RULE_OP || t->kind == RULE_LIST;
 }
 
 /* A power: of a positive number it is always a number; of others it depends on the exponent. */
@@ -70,20 +97,34 @@ static rule_fact power(const rule_term *call, rule_fact x) {
 }
 
 static rule_fact product(const rule_term *call, rule_fact a, rule_fact b) {
-  const bool square = child(call, 0)->kind == RULE_VAR && call->n > 1 &&
-                      rule_term_eq(call->child[0], call->child[1]);
-  return (rule_fact){.nonnegative = square || (a.nonnegative && b.nonnegative),
-                     .nonzero = a.nonzero && b.nonzero};
+  const bool square =
+      is_tensor(child(call, 0)) && call->n > 1 && rule_term_eq(call->child[0], call->child[1]);
+  double x = 0;
+  const rule_fact f = {.nonnegative = square || (a.nonnegative && b.nonnegative),
+                       .nonzero = a.nonzero && b.nonzero};
+  if (!a.bounded || !literal(child(call, 1), &x) || !(x > 0)) return f;
+  return from(product_below(a.low, x), f);
+}
+
+/* By a number, rounded down. */
+static rule_fact quotient(const rule_term *call, rule_fact a, rule_fact b) {
+  double x = 0;
+  const rule_fact f = {.nonnegative = a.nonnegative && b.nonnegative,
+                       .nonzero = a.nonzero && b.nonzero};
+  if (!a.bounded || a.low == 0 || !literal(child(call, 1), &x) || !(x > 0)) return f;
+  return from(nextafter(a.low / x, -INFINITY), f);
 }
 
 /* The fact of a number between `low` and `high`. */
 static rule_fact bounded(rule_fact x, const rule_fact *low, const rule_fact *high) {
   if (low)
-    x = (rule_fact){.nonnegative = x.nonnegative || low->nonnegative,
-                    .nonzero = (low->nonnegative && low->nonzero) || (x.nonnegative && x.nonzero)};
+    x = from(
+        fmax(least(x), least(*low)),
+        (rule_fact){.nonzero = (low->nonnegative && low->nonzero) || (x.nonnegative && x.nonzero)});
   if (high)
-    x = (rule_fact){.nonnegative = x.nonnegative && high->nonnegative,
-                    .nonzero = x.nonnegative && x.nonzero && high->nonnegative && high->nonzero};
+    x = from(
+        fmin(least(x), least(*high)),
+        (rule_fact){.nonzero = x.nonnegative && x.nonzero && high->nonnegative && high->nonzero});
   return x;
 }
 
@@ -133,10 +174,9 @@ static rule_fact sum(const rule_term *call, rule_fact a, rule_fact b) {
   double alpha = 1;
   const rule_term *by = child(call, 2);
   if (by->kind != RULE_NONE && (!literal(by, &alpha) || alpha < 0)) return (rule_fact){0};
-  const bool adds = alpha > 0;
-  return (rule_fact){.nonnegative = a.nonnegative && b.nonnegative,
-                     .nonzero =
-                         a.nonnegative && b.nonnegative && (a.nonzero || (b.nonzero && adds))};
+  const bool adds = alpha > 0, both = a.nonnegative && b.nonnegative;
+  const rule_fact f = {.nonnegative = both, .nonzero = both && (a.nonzero || (b.nonzero && adds))};
+  return alpha == 1 ? from(sum_below(least(a), least(b)), f) : f;
 }
 
 /* Of a difference: less a literal is more by its opposite. */
@@ -156,8 +196,8 @@ static rule_fact arithmetic(const rule_term *call, const rule_operator *o, const
   case RULE_ARITHMETIC_SUB: return difference(call, of[0]);
   case RULE_ARITHMETIC_MUL: return product(call, of[0], of[1]);
   case RULE_ARITHMETIC_DIV:
-    if (child(call, 2)->kind == RULE_NONE) return product(call, of[0], of[1]);
-    return (rule_fact){.nonnegative = of[0].nonnegative && of[1].nonnegative}; /* rounded */
+    if (child(call, 2)->kind == RULE_NONE) return quotient(call, of[0], of[1]);
+    return (rule_fact){.nonnegative = of[0].nonnegative && of[1].nonnegative}; /* to whole ones */
   case RULE_ARITHMETIC_RECIPROCAL:
   case RULE_ARITHMETIC_RSQRT: return (rule_fact){.nonnegative = of[0].nonnegative, .nonzero = true};
   case RULE_ARITHMETIC_NEG: return (rule_fact){.nonzero = of[0].nonzero};
@@ -179,8 +219,7 @@ static rule_fact cast(const rule_term *call, rule_fact a) {
 /* The fact of a choice: by its first operand between the others, or besides the second. */
 static rule_fact selected(const rule_term *call, const rule_fact *of) {
   const rule_fact a = of[rule_is_overload(call->u.s, OP_WHERE) ? 1 : 0], b = of[2];
-  return (rule_fact){.nonnegative = a.nonnegative && b.nonnegative,
-                     .nonzero = a.nonzero && b.nonzero};
+  return from(fmin(least(a), least(b)), (rule_fact){.nonzero = a.nonzero && b.nonzero});
 }
 
 /* One of several results, of which nothing is known unless they are values and their places. */
@@ -213,10 +252,6 @@ static bool stays_finite(const rule_term *call, const rule_operator *o) {
          shrinks(call, o) || rule_is_getitem(call->u.s);
 }
 
-static bool is_tensor(const rule_term *t) {
-  return t->kind == RULE_VAR || t->kind == RULE_OP || t->kind == RULE_LIST;
-}
-
 /* Whether every element of a loss of classes counts, so that its mean, which divides by their
  * weights, has no pole: the number that stands for none is below zero, and no class is. */
 static bool all_count(const rule_term *call, const rule_operator *o, const rule_fact *node) {
@@ -241,9 +276,14 @@ static rule_fact sign(const rule_term *call, const rule_operator *o, const rule_
   if (o->arithmetic && !o->keeps_sign) return arithmetic(call, o, of);
   if (o->nonnegative) return (rule_fact){.nonnegative = true};
   if (o->cast) return cast(call, of[0]);
-  if (o->keeps_sign || only_moves(o)) return keeps;
+  if (only_moves(o) || (o->keeps_sign && o->exact)) return from(least(of[0]), keeps);
+  if (o->keeps_sign) return keeps;
   if (o->same_sign) return (rule_fact){.nonnegative = of[0].nonnegative};
-  if (o->fills && o->fill) return of[o->fill - 1];
+  if (o->fills && o->fill) {
+    rule_fact f = of[o->fill - 1];
+    f.bounded = false; /* it is cast to a dtype */
+    return f;
+  }
   if (o->choice == RULE_CHOICE_BOUND) return bound(call, o, of);
   return o->choice == RULE_CHOICE_SELECT && o->elementwise ? selected(call, of) : (rule_fact){0};
 }

@@ -22,7 +22,8 @@ typedef struct val_trial {
   bool gross;      /* far beyond the rounding of any intermediate value */
   bool sure;       /* of VAL_AGREE: nothing was lost in sums */
   bool wraps;      /* of VAL_OUTSIDE: integers may have wrapped */
-  bool apart;      /* of VAL_OUTSIDE: the sides differ, or one of them alone is no number */
+  bool apart;      /* of VAL_OUTSIDE: the sides differ, or one of them alone is no number, and not
+                      since numbers overflowed */
   bool masked;     /* of VAL_OUTSIDE: a number of a mask's size overflowed, and the sides part */
   bool guarded;    /* of VAL_OUTSIDE: a number on the way is undefined, and the sides are finite and
                       differ: a choice hides it on one of them */

@@ -6,8 +6,8 @@
 The range of d is known by construction: operator after operator maps an interval to another one,
 and a number is taken off that lies within it or below. Within it, the sides part where d is 0 (or
 negative, behind a root or a logarithm): no such rule may count as proved or tested unless its
-verdict says "where all parts are numbers". Below it none is refuted; how many of these say so all
-the same is counted. What `rules export` writes of the proved ones says so as well: `json` and
+verdict says "where all parts are numbers". Below it none is refuted, and one in ten may say so all
+the same. What `rules export` writes of the proved ones says so as well: `json` and
 `smtlib` beside the rule, and no target that rewrites graphs has one of them.
 """
 
@@ -181,7 +181,7 @@ def main():
         print("FAILED to say %s\n  %s" % (CONDITION, line))
     print("%d of %d that never part are hedged or unknown" % (careful, plain))
     print("%d passed, %d failed" % (len(rules) - (failed - len(wrong)), failed))
-    return 1 if failed else 0
+    return 1 if failed or careful > 1 + plain / 10 else 0
 
 
 if __name__ == "__main__":

@@ -72,10 +72,11 @@ static iso_code look(val_ladder *l, const rule *r, unsigned kind, origins *o, is
   l->apart |= !c && t.apart;
   for (size_t i = 0; i < o->n && !c && t.outcome != VAL_FAILED; i++) {
     rule_tensor *v = NULL;
+    val_probe p = {0};
     iso_error local;
     if (o->at[i].met || o->at[i].sure || !o->at[i].here) continue;
-    c = val_eval(l->e, o->at[i].here, bind, VAL_FLOAT64, &v, &local);
-    o->at[i].met = !c && any_undefined(v);
+    c = val_eval_probe(l->e, o->at[i].here, bind, &p, &v, &local);
+    o->at[i].met = !c && p.pole && any_undefined(v); /* and not past the largest number */
     rule_tensor_unref(v);
     c = c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
   }

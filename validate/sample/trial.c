@@ -298,7 +298,7 @@ iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, const v
   if (pa.undefined || pb.undefined || s.nan) {
     t->outcome = VAL_OUTSIDE;
     t->wraps = pa.wraps || pb.wraps;
-    t->apart = (s.apart || s.suspect) && !t->wraps && !masks(r);
+    t->apart = (s.apart || s.suspect) && (pa.pole || pb.pole) && !t->wraps && !masks(r);
     t->masked = s.suspect && !s.nan && !t->wraps && !pa.pole && !pb.pole && masks(r);
     t->guarded = (pa.pole || pb.pole) && !pa.far && !pb.far && s.suspect && !s.nan;
     const bool sought = !unbounded && is_float(a) && pa.undefined != pb.undefined &&
