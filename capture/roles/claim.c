@@ -162,11 +162,35 @@ static int64_t dim_below(const builder *b, const spot *at, uint32_t node) {
   return d >= 0 && own->dim[d] == up->dim[at->dim] ? d : -1;
 }
 
+/* Sizes that the operator is given for its result. */
+static bool says_sizes(const cap_node *n, const rule_term *list) {
+  const rule_shape *shape = &n->output[0].shape;
+  bool same = list->n == shape->rank && list->n > 0;
+  for (uint32_t i = 0; i < list->n && same; i++)
+    same = list->child[i]->kind == RULE_INT && list->child[i]->u.i == shape->dim[i];
+  return same;
+}
+
+/* Whether the node is made of sizes and other literals, and the claim looks into such. */
+static bool is_made(const builder *b, uint32_t node) {
+  const cap_node *n = &b->x->g->node[node];
+  bool sizes = false;
+  if (!b->claim->made || !n->call) return false;
+  for (uint32_t i = 0; i < n->call->n; i++) {
+    const rule_term *t = n->call->child[i];
+    if (t->kind == RULE_VAR) return false;
+    for (uint32_t k = 0; t->kind == RULE_LIST && k < t->n; k++)
+      if (t->child[k]->kind == RULE_VAR) return false;
+    sizes |= t->kind == RULE_LIST && says_sizes(n, t);
+  }
+  return sizes;
+}
+
 static const rule_term *operand(builder *b, const spot *at, uint32_t node, side s) {
   const cap_node *n = &b->x->g->node[node];
   const roles_place *p = &b->x->place[node];
   const bool many = p->kind == ROLES_MANY, open = p->kind == ROLES_OPEN || many;
-  const bool apart = open || (at->deeper && n->call && !b->x->meets[node]);
+  const bool apart = open || is_made(b, node) || (at->deeper && n->call && !b->x->meets[node]);
   /* A place that is `times` counts as the tensor itself only as a direct operand of the operator at
    * hand, since only there has that been shown. */
   if (b->fails || (p->times && (at->depth || apart))) return fail(b);
@@ -175,15 +199,6 @@ static const rule_term *operand(builder *b, const spot *at, uint32_t node, side 
   const spot below = {node, many ? at->depth : at->depth + 1,
                       at->deeper && !many ? at->deeper - 1 : at->deeper, dim_below(b, at, node)};
   return operator(b, below, s);
-}
-
-/* Sizes that the operator is given for its result. */
-static bool says_sizes(const cap_node *n, const rule_term *list) {
-  const rule_shape *shape = &n->output[0].shape;
-  bool same = list->n == shape->rank && list->n > 0;
-  for (uint32_t i = 0; i < list->n && same; i++)
-    same = list->child[i]->kind == RULE_INT && list->child[i]->u.i == shape->dim[i];
-  return same;
 }
 
 static const rule_term *argument(builder *b, const spot *at, const rule_term *t, side s) {
@@ -289,6 +304,10 @@ static iso_code decide(roles_work *x, const rule *r, rule_verdict *v) {
   return c;
 }
 
+/* What a proof may rest on: that an order among equal elements is open is assumed wherever a graph
+ * has such an operator. */
+enum { MAY_REST = RULE_RESTS_IN_PARTS | RULE_RESTS_ON_TIES };
+
 /* Asked once, and kept. Less than a proof without conditions is none. */
 static iso_code ask(builder *b, const rule_term *lhs, const rule_term *rhs, const rule_term *where,
                     bool *holds) {
@@ -316,8 +335,7 @@ static iso_code ask(builder *b, const rule_term *lhs, const rule_term *rhs, cons
   }
   const rule_verdict *v = &x->verdict[i];
   *holds = !c && v->status == RULE_PROVED && !v->n_relative &&
-           !(v->rests_on & ~(unsigned)RULE_RESTS_IN_PARTS) &&
-           (!b->unit || v->scope > RULE_THESE_SHAPES);
+           !(v->rests_on & ~(unsigned)MAY_REST) && (!b->unit || v->scope > RULE_THESE_SHAPES);
   x->uses[i] += *holds;
   return c;
 }
@@ -376,11 +394,15 @@ iso_code roles_undoes(roles_work *x, uint32_t node, bool *holds) {
   return b.n_vars == 1 ? ask(&b, lhs, rule_var(b.a, 0), NULL, holds) : ISO_OK;
 }
 
-iso_code roles_carries(roles_work *x, uint32_t node, bool *holds) {
-  const roles_claim c = {.node = node};
-  builder b = start(x, &c);
+static iso_code carries(roles_work *x, const roles_claim *c, bool *holds) {
+  builder b = start(x, c);
   b.factor = rule_name(b.a, "A");
   const rule_term *least[2] = {b.factor, rule_int(b.a, 1)};
   const rule_term *lhs = root(&b, GROWN), *rhs = lhs ? root(&b, LOCAL) : NULL;
   return ask(&b, lhs, rhs ? times(&b, rhs, b.factor) : NULL, rule_expr(b.a, ">=", least, 2), holds);
+}
+
+iso_code roles_carries(roles_work *x, uint32_t node, bool *holds) {
+  const iso_code c = carries(x, &(roles_claim){.node = node}, holds);
+  return c || *holds ? c : carries(x, &(roles_claim){.node = node, .made = true}, holds);
 }

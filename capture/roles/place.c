@@ -257,6 +257,8 @@ static iso_code place_operator(roles_work *x, uint32_t i) {
                         parts || open || deeper, &holds);
     if (!c && !holds && !deeper) c = claim_within(x, i, &o, carried, &holds);
     if (!c && !holds && !deeper) c = claim_repeated(x, i, &o, carried, &holds);
+    if (!c && !holds && !deeper)
+      c = claim_kinds(x, (roles_claim){.node = i, .made = true}, carried, parts, &holds);
   }
   if (holds) keep_facts(x, i, &o);
   return c || holds ? c : leave_open(x, i, &o, carried);

@@ -135,6 +135,7 @@ typedef struct roles_claim {
   uint32_t dim;
   bool times;      /* both sides so many times, as they have ranks */
   uint32_t deeper; /* levels of operands that are taken apart, too */
+  bool made;       /* operands that are made of sizes alone (zeros to scatter into) are known */
   bool within;     /* it works in each rank's part by itself, along `dim` */
   bool repeated;   /* operands that are the same on all ranks are summands of so many times them */
 } roles_claim;

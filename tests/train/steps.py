@@ -99,6 +99,7 @@ DECODERS = [
     ("routed", "sharded", 2, PROVED),
     ("routed", "zero", 2, PROVED),
     ("routed", "mixed", 4, PROVED),
+    ("routed", "mixed_accumulated", 4, PROVED),
 ]
 
 # Each is the plan that its name begins with, with one mistake.
@@ -207,7 +208,7 @@ STEPS += [
 QUICK = "data_strided-2 data_unsynchronised-2 decoders:llama_sharded_clipped-2".split()
 QUICK += ["optimizers:momentum_sharded-2", "wrappers:uneven-3", "wrappers:hook_half-2"]
 QUICK += ["kept:averaged_shard-2", "kept:momentum_named_shard-2"]
-QUICK += ["decoders:llama_mixed_accumulated-4"]
+QUICK += ["decoders:llama_mixed_accumulated-4", "decoders:routed_mixed_accumulated-4"]
 
 
 class Failed(Exception):
