@@ -221,13 +221,32 @@ def judge(check, on_difference):
         warnings.warn(text, stacklevel=2)
 
 
+def made_of(returned, given):
+    """The GraphModule that a pass leaves: what it returned, or what it was given and changed."""
+    import torch
+    from torch.fx.passes.infra.pass_base import PassResult
+
+    if isinstance(returned, PassResult):
+        returned = returned.graph_module
+    if isinstance(returned, torch.fx.Graph):
+        return torch.fx.GraphModule(given, returned)
+    if isinstance(returned, torch.fx.GraphModule):
+        return returned
+    if returned is None or isinstance(returned, (bool, int)):  # whether, or how much, it changed
+        return given
+    raise Error(
+        "a pass returns a GraphModule, a Graph, a PassResult or nothing, not %r"
+        % type(returned).__name__
+    )
+
+
 def check_pass(
     transform, graph_module, inputs=None, *, of_graph=False, keep=None, timeout=60, options=()
 ):
     """Compares a torch.fx.GraphModule with what a pass makes of a copy of it.
 
     transform     a function of a GraphModule, or with of_graph of its graph, that changes it, or
-                  returns another one
+                  returns another one, also in a torch.fx PassResult
     inputs        values for its placeholders, in order; without it, drawn as their meta data says
     keep          a folder in which the captures stay
     timeout       seconds for the comparison
@@ -237,12 +256,12 @@ def check_pass(
     import torch
     from isomer_capture.fx import copy_of
 
+    if not isinstance(graph_module, torch.fx.GraphModule):
+        raise Error("check_pass takes a torch.fx.GraphModule, not %r" % type(graph_module).__name__)
+    if not callable(transform):
+        raise Error("a pass is a function, not %r" % type(transform).__name__)
     before, after = copy_of(graph_module), copy_of(graph_module)
-    made = transform(after.graph if of_graph else after)
-    if isinstance(made, torch.fx.Graph):
-        after = torch.fx.GraphModule(after, made)
-    elif isinstance(made, torch.nn.Module):
-        after = made
+    after = made_of(transform(after.graph if of_graph else after), after)
     after.recompile()
     folder = keep or tempfile.mkdtemp(prefix="isomer-pass-")
     try:

@@ -624,10 +624,12 @@ def finish(program, exported, results, expected, wanted, output_names):
         if hasattr(c, "read") and (wanted is None or n in wanted)
     ]
     missing = [w for w in wanted or [] if w not in [n for n, _ in kept]]
-    if missing or not kept:
+    if missing:
         raise CaptureError(
             "there is no output tensor %s; there are: %s" % (", ".join(missing), ", ".join(names))
         )
+    if not kept:
+        raise CaptureError("the module returns no tensor")
     program.dropped = program.prune([s for _, s in kept])
     return {"outputs": [{"name": n, "ref": s.id} for n, s in kept]}, kept
 

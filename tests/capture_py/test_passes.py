@@ -1,5 +1,6 @@
 """Compilers' passes: those that leave the function as it is, and those that do not."""
 
+import copy
 import os
 import tempfile
 import unittest
@@ -11,6 +12,7 @@ except ImportError:
 
 import isomer
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.passes.infra.pass_base import PassResult
 
 aten = torch.ops.aten
 
@@ -131,6 +133,32 @@ class Passes(unittest.TestCase):
         self.assertEqual(isomer.check_pass(scale, gm, x).verdict, "different")
         self.assertTrue(torch.equal(model[0].weight, before))
         self.assertTrue(isomer.check_pass(lambda gm: None, gm, x))
+
+    def test_what_a_pass_gives_back_is_what_is_compared(self):
+        """A pass that leaves what it was given as it is, and returns another graph."""
+        gm, inputs = graph()
+        ways = {
+            "module": lambda new: new,
+            "result": lambda new: PassResult(new, True),
+            "graph": lambda new: new.graph,
+        }
+        for name, way in ways.items():
+            for change in (lambda gm: None, argument(aten.div.Tensor, 1, 3.0)):
+                with self.subTest(name):
+                    other = copy.deepcopy(gm)
+                    change(other)
+                    wrong = str(other.graph) != str(gm.graph)
+                    other.recompile()
+                    result = isomer.check_pass(lambda _: way(other), gm, inputs)
+                    self.assertEqual(result.verdict, "different" if wrong else "equivalent")
+        for transform, given in (
+            (lambda gm: (gm, True), gm),
+            (lambda gm: torch.nn.ReLU(), gm),
+            (3, gm),
+            (lambda gm: None, torch.nn.ReLU()),
+        ):
+            with self.assertRaises(isomer.Error):
+                isomer.check_pass(transform, given, inputs)
 
     def test_what_cannot_be_captured(self):
         gm = make_fx(lambda x: torch.bernoulli(x))(torch.rand(3))
