@@ -76,6 +76,7 @@ struct sc_obligations {
   char why[200]; /* not empty: there is none */
   sc_answer answer[SC_MAX_ANSWERS]; /* about this case */
   size_t n_answers;
+  bool is_long; /* the last that was asked and not answered as it should be */
 };
 
 /* ---- comparing (equal.c, z3.c, model.c) ---- */

@@ -207,6 +207,8 @@ static void explain(const smt_writer *w, const char *got, char *why) {
     if (*p == '\n') *p = ' ';
 }
 
+enum { LONG_TEXT = 1 << 18 }; /* what is longer is asked in one way only: it takes z3 seconds */
+
 static void write_case(smt_writer *w, sx x, sx y, char **out, char *why) {
   char *body = NULL;
   size_t n = 0;
@@ -235,10 +237,12 @@ static void write_case(smt_writer *w, sx x, sx y, char **out, char *why) {
     if (got && (c->obligations->unchecked || !strcmp(got, "unsat\nsat\n")))
       *out = text, text = NULL;
     const bool goal = got && !strncmp(got, "unsat", 5);
+    c->obligations->is_long = text && strlen(text) > LONG_TEXT;
     if (!*out) explain(w, got ? got : "", why);
     free(got);
     free(text);
-    if (!goal || c->obligations->unchecked) break; /* other sizes change nothing in the goal */
+    /* Other sizes change nothing in the goal. */
+    if (!goal || c->obligations->unchecked || c->obligations->is_long) break;
   }
   if (!*out && !w->failed && !c->obligations->unchecked) *out = empty_case(w);
   else if (*out) c->obligations->some = true;
@@ -284,7 +288,8 @@ void sc_write_obligation(sc *c, const pt_tensor *a, const pt_tensor *b, const sx
   if (k->why[0]) return;
   const bool room = k->n < SC_MAX_OBLIGATIONS;
   k->n_answers = 0;
-  for (int how = 0; how < SMT_HOWS && room && !text && !c->fault.failed; how++)
+  k->is_long = false;
+  for (int how = 0; how < SMT_HOWS && room && !text && !c->fault.failed && !k->is_long; how++)
     text = attempt(c, a, b, idx, (smt_how)how);
   if (text) k->why[0] = 0, k->text[k->n++] = text;
   else if (!k->why[0]) snprintf(k->why, sizeof k->why, room ? "out of memory" : "too many cases");
