@@ -5,7 +5,6 @@
 #include <string.h>
 
 enum { SHOWN = 12 };
-static const double least_share = 0.01;
 static const char *const side_name[] = {"left", "right"};
 
 /* Where a point lies in the left graph: the part of its scope up to the last number, which is a
@@ -41,7 +40,7 @@ void rounding_line(const report *p, FILE *f) {
 static void print_losses(const report *p, size_t k, FILE *f) {
   const rounding *r = p->rounding;
   for (size_t i = 0; i < r->n_losses; i++)
-    if (r->loss[i].share[k] >= least_share)
+    if (r->loss[i].share[k] >= ROUNDING_LEAST_SHARE)
       fprintf(f, "    %s (%.0f %% of its error)\n", r->loss[i].text, 100 * r->loss[i].share[k]);
 }
 
@@ -95,7 +94,7 @@ static json_t *losses_json(const report *p, size_t k) {
   for (size_t i = 0; i < r->n_losses; i++) {
     const rounding_loss *l = &r->loss[i];
     const cap_graph *g = l->side ? p->right : p->left;
-    if (l->share[k] < least_share) continue;
+    if (l->share[k] < ROUNDING_LEAST_SHARE) continue;
     json_array_append_new(all, json_pack("{s:s, s:s, s:f, s:o, s:I, s:s}", "side",
                                          side_name[l->side], "id", g->node[l->node].id, "share",
                                          l->share[k], "ratio", number(l->ratio), "places",

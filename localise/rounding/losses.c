@@ -2,7 +2,7 @@
  * operator at fault, and how much of the outputs' error comes from there.
  *
  * Two ways to write one function round at slightly other places. So a loss is either one that the
- * other side's wider format saves, or one of at least twice the error. */
+ * other side's wider format saves, or one of far more error. */
 #include "localise/rounding/rounding_int.h"
 
 #include <ctype.h>
@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double by_format = 1.25, by_itself = 2; /* ratios of own errors */
-static const double least_share = 0.01;
+static const double by_format = 1.15, by_itself = 1.8; /* ratios of own errors */
 enum { MOST_GROUPS = 16 };
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
@@ -168,7 +167,7 @@ static iso_code weigh(finding *f, group *g, const rounding_output *pair, bool *c
   for (size_t p = 0; p < f->c->n_pairs && !c; p++) {
     const double of = pair[p].error[side], by = moved[f->c->output[side][p]];
     share[p] = of > 0 && isfinite(by) ? fmin(1, by * by / (of * of)) : 0;
-    *counts |= share[p] >= least_share;
+    *counts |= share[p] >= ROUNDING_LEAST_SHARE;
   }
   g->loss.share = share;
   free(moved);

@@ -93,7 +93,8 @@ static void measure(const lr_cuts *c, const lr_values v[2], size_t p, rounding_o
 static const rounding_loss *loss_of(const rounding *out, size_t p) {
   const rounding_loss *most = NULL;
   for (size_t i = 0; i < out->n_losses; i++)
-    if (out->loss[i].share[p] >= 0.01 && (!most || out->loss[i].share[p] > most->share[p]))
+    if (out->loss[i].share[p] >= ROUNDING_LEAST_SHARE &&
+        (!most || out->loss[i].share[p] > most->share[p]))
       most = &out->loss[i];
   return most;
 }

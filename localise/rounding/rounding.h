@@ -23,6 +23,9 @@ extern "C" {
 /* All errors are root mean squares over a tensor, relative to that of its exact values. Infinite: a
  * number on one side only. */
 
+/* The least share of a side's squared error at an output that a loss is told for. */
+#define ROUNDING_LEAST_SHARE 0.005
+
 /* A tensor that both sides have. */
 typedef struct rounding_point {
   uint32_t node[2]; /* left, right */
