@@ -97,7 +97,10 @@ class Sizes:
         if s in self.names:
             return self.names[s]
         if str(s).startswith("u"):
-            raise CaptureError("a size depends on the values in a tensor (%s)" % s)
+            raise CaptureError(
+                "a size is none that torch.export can tell (%s): it depends on the values in a "
+                "tensor, or is that of a slice whose end it cannot compare with the length" % s
+            )
         raise CaptureError("a size of the program has no name: name every dimension that may vary")
 
     def simple(self, expr):

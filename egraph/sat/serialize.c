@@ -118,6 +118,7 @@ typedef struct reader {
   eg_sat *s;
   const char *begin, *p, *end;
   iso_arena mem;
+  bool has_nodes; /* the key was there, with whatever many */
   in_node *node;
   size_t n_nodes, cap_nodes;
   str *child, *root;
@@ -265,7 +266,10 @@ static iso_code node_entry(reader *r, str key) {
 static iso_code read_object(reader *r, int level);
 
 static iso_code top_field(reader *r, str key) {
-  if (is(key, "nodes")) return read_object(r, 1);
+  if (is(key, "nodes")) {
+    r->has_nodes = true;
+    return read_object(r, 1);
+  }
   if (is(key, "root_eclasses")) return read_strings(r, &r->root, &r->n_root, &r->cap_root);
   return skip_value(r, 0);
 }
@@ -423,6 +427,7 @@ iso_code eg_sat_read_json(eg_sat *s, const char *text, size_t n, eg_class **root
   iso_code code = read_object(&r, 0);
   skip(&r);
   if (!code && r.p != r.end) code = bad(&r, "more text behind the e-graph");
+  if (!code && !r.has_nodes) code = bad(&r, "no \"nodes\": this is no serialised e-graph");
   if (!code) code = index_nodes(&r);
   if (!code) code = add_nodes(&r, cost ? &costs : NULL);
   if (!code) code = give_roots(&r, root, n_roots);

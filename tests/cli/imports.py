@@ -163,6 +163,11 @@ def main():
             check_damaged(a.isomer, path, damage(rng, rng.choice(texts)))
         for data in (b"", b"[]", b"{}", b'{"nodes": 1}', b"\xff\xfe", b"{" * 100000):
             check_damaged(a.isomer, path, data)
+        for data in ({}, {"verdict": "equivalent"}, {"root_eclasses": []}, {"nodes": {}}):
+            with open(path, "w") as f:
+                json.dump(data, f)
+            status, out, err = extract(a.isomer, path, "--extract", "tree")
+            expect(status == (0 if "nodes" in data else 2), "%s: %d %s", data, status, err)
         for args in (["--extract", "best"], ["--work", "0"], ["--explain"], ["FILE.sexp"]):
             status, out, err = extract(a.isomer, path, *args)
             expect(status == 2 and err.startswith("isomer"), "%s: %d %s", args, status, err)
