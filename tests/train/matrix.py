@@ -2,10 +2,10 @@
 """Every plan of decoders.py on 2, 4 and 8 ranks, plain, clipped, with micro-batches: what each
 comparison with the step on one device comes to. All plans are correct: none may be different.
 
-    tests/train/matrix.py [--isomer build/isomer] [-k TEXT] [--keep FOLDER] [--jobs N]
+    tests/train/matrix.py [--isomer build/isomer] [-k TEXT] [--keep FOLDER] [--jobs N] [--table]
 
---keep: captures stay there, and are not made again. Rows are those of docs/training.md. The last
-line is `N equivalent, N undecided, N failed`."""
+--keep: captures stay there, and are not made again. --table prints the table of docs/training.md at
+the end. The last line is `N equivalent, N undecided, N failed`."""
 
 import argparse
 import concurrent.futures
@@ -49,9 +49,30 @@ def one(o, folder, row):
         report = os.path.join(folder, "%s-%d.json" % (plan, world))
         said, spent, line = steps.compare(o.isomer, a, b, report)
     except steps.Failed as e:
-        return row, "failed", str(e).splitlines()[-1]
+        return row, "failed", str(e).splitlines()[-1], "failed"
     steps.row(plan, world, b, said, spent)
-    return row, said["verdict"], line
+    return row, said["verdict"], line, cell(said, spent)
+
+
+def cell(said, spent):
+    if said["verdict"] != "equivalent":
+        return said["verdict"]
+    proved = sum(r["status"] == "proved" for r in said["rules"])
+    tested = "" if said["evidence"] == "proved" else " of %d" % len(said["rules"])
+    return "%d%s, %.1f" % (proved, tested, spent)
+
+
+def print_table(cells):
+    """A row for each plan on so many ranks, a column for each variant."""
+    rows = {}
+    for (_, plan, world), text in cells:
+        variant = max((v for v in VARIANTS if plan.endswith(v)), key=len)
+        name = plan[: len(plan) - len(variant)]
+        rows.setdefault((name, world), {})[variant] = text
+    print("| plan | ranks |%s" % "".join(" %s |" % (v[1:] or "plain") for v in VARIANTS))
+    print("| --- " * (2 + len(VARIANTS)) + "|")
+    for (name, world), of in sorted(rows.items()):
+        print("| %s | %d |%s" % (name, world, "".join(" %s |" % of.get(v, "") for v in VARIANTS)))
 
 
 def main():
@@ -60,6 +81,7 @@ def main():
     a.add_argument("-k", default="", help="plans whose name or number of ranks holds this")
     a.add_argument("--keep", help="folder of captures")
     a.add_argument("--jobs", type=int, default=1)
+    a.add_argument("--table", action="store_true")
     o = a.parse_args()
     count = dict.fromkeys(("equivalent", "undecided", "different", "failed"), 0)
     with tempfile.TemporaryDirectory() as temporary:
@@ -69,10 +91,14 @@ def main():
         for left in {r[0] for r in rows}:
             steps.capture(folder, "decoders:" + left, 1)
         with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
-            for row, verdict, line in pool.map(lambda r: one(o, folder, r), rows):
+            cells = []
+            for row, verdict, line, text in pool.map(lambda r: one(o, folder, r), rows):
                 count[verdict] += 1
+                cells.append((row, text))
                 if verdict in ("different", "failed"):
                     print("%s on %d: %s" % (row[1], row[2], line), flush=True)
+        if o.table:
+            print_table(cells)
     wrong = count["different"] + count["failed"]
     print(
         "%d equivalent, %d undecided, %d failed" % (count["equivalent"], count["undecided"], wrong)

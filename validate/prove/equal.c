@@ -90,17 +90,35 @@ static bool pinned(sc *c, sx g, sx_map *out) {
 
 static bool equal(sc *c, sx a, sx b, int deep);
 
+/* The hypotheses so far, with what is now known of an expression: conditions that come later speak
+ * of it so. Returns: false where they contradict each other. */
+static bool restate(sc *c, const sx_map *map) {
+  for (size_t i = 0, n = c->here.n_path; i < n && c->here.n_path + 1 < SC_MAX_GUESSES; i++) {
+    const sc_guess was = c->here.path[i];
+    if (!sx_occurs(c, map->from, was.cond)) continue;
+    const sx t = sx_subst(c, sx_truth(c, was.cond), map, 1), g = sx_top_guard(c, t);
+    if (t == c->yes || t == c->no) {
+      if ((t == c->yes) != was.holds) return false;
+    } else if (g && t == sx_truth(c, g) && g != was.cond && !sc_assume(c, g, was.holds)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 static bool branch(sc *c, sx g, bool holds, sx a, sx b, int deep) {
   const size_t facts = c->here.n_facts, path = c->here.n_path;
-  bool ok = true;
-  if (sc_assume(c, g, holds)) {
+  bool ok = true, possible = sc_assume(c, g, holds);
+  if (possible) {
     sx_map map;
     a = sx_cofactor(c, a, g, holds);
     b = sx_cofactor(c, b, g, holds);
     if ((holds && fixes(c, g, &map)) || pinned(c, g, &map) ||
-        vanishes(c, g, holds, &map.from, &map.to))
+        vanishes(c, g, holds, &map.from, &map.to)) {
       a = sx_subst(c, a, &map, 1), b = sx_subst(c, b, &map, 1);
-    ok = equal(c, a, b, deep);
+      possible = restate(c, &map);
+    }
+    ok = !possible || equal(c, a, b, deep);
   }
   c->here.n_facts = facts;
   c->here.n_path = path;
