@@ -300,7 +300,19 @@ def absorptions(rng, u, v):
     c, tiny = magnitude(rng), 10.0 ** -rng.choice([17, 20, 24, 30, 45, 80])
     wrap = rng.choice([tanh, sin, sigmoid])
     zero = muls(u, 0.0)
+    # A number that moves by little, where a function of it is flat: in float64 it is one number.
+    outer = [rng.choice([tanh, sigmoid]) for _ in range(rng.randint(1, 2))]
+
+    def flat(x):
+        for f in outer:
+            x = f(x)
+        return x
+
+    def far(x):
+        return flat(log(adds(exp(tanh(x)), abs(c))))
+
     return [
+        ("flat-far", far(u), far(zero)),
         ("plus-minus", u, subs(adds(u, c), c)),
         ("plus-minus-zero", zero, subs(adds(u, c), c)),
         ("times-zero", zero, muls(adds(u, c), 0.0)),

@@ -50,6 +50,20 @@ static void say_too_few(const val_ladder *l) {
   else snprintf(out->reason, sizeof out->reason, "only %u samples show anything", l->good);
 }
 
+/* What no sample showed. False: nothing is missing. */
+static bool say_unshown(const val_ladder *l) {
+  char *why = l->out->reason;
+  const size_t n = sizeof l->out->reason;
+  if (val_unmoved(l)) snprintf(why, n, "no sample showed what %.60s does", val_unmoved(l));
+  else if (val_ladder_gap(l))
+    snprintf(why, n, "no sample showed both sides of %.60s, and where it jumps", val_ladder_gap(l));
+  else if (always_zero(l)) snprintf(why, n, "%.60s was 0 on every sample", always_zero(l));
+  else if (l->parted)
+    snprintf(why, n, "no sample showed two conditions that meet both together and apart");
+  else return false;
+  return true;
+}
+
 static void say_tested(const val_ladder *l, const rule_verdict *proof) {
   rule_verdict *out = l->out;
   out->status = RULE_TESTED;
@@ -95,17 +109,11 @@ void val_conclude(const val_ladder *l, const rule_verdict *proof) {
     snprintf(out->reason, sizeof out->reason,
              "only %u of %u samples are free of sums that lose what is added to them", l->sure,
              l->settled);
-  } else if (l->good >= VAL_LEAST_SAMPLES && val_ladder_gap(l)) {
-    snprintf(out->reason, sizeof out->reason,
-             "no sample showed both sides of %.60s, and where it jumps", val_ladder_gap(l));
-  } else if (l->good >= VAL_LEAST_SAMPLES && always_zero(l)) {
-    snprintf(out->reason, sizeof out->reason, "%.60s was 0 on every sample", always_zero(l));
+  } else if (l->good >= VAL_LEAST_SAMPLES && say_unshown(l)) {
+    /* said */
   } else if (l->good >= VAL_LEAST_SAMPLES && (l->guarded || l->masked)) {
     snprintf(out->reason, sizeof out->reason, "the sides differ where %s",
              l->guarded ? "a number on the way to them is undefined" : "a mask's number overflows");
-  } else if (l->good >= VAL_LEAST_SAMPLES && l->parted) {
-    snprintf(out->reason, sizeof out->reason,
-             "no sample showed two conditions that meet both together and apart");
   } else if (l->good >= VAL_LEAST_SAMPLES && l->ties) {
     snprintf(out->reason, sizeof out->reason,
              "the sides differ where numbers are equal, and an operator leaves open which of them "

@@ -15,6 +15,13 @@
 
 enum { VAL_LEAST_SAMPLES = 8 };
 
+/* What samples that counted have shown of a variable on one side. */
+typedef enum val_seen {
+  VAL_NOTHING,
+  VAL_LOST, /* a function on the way is flat where its operand moves, and the side did not move */
+  VAL_MOVED
+} val_seen;
+
 typedef struct val_ladder {
   val_engine *e;
   const rule *given; /* as it was asked: the prover gets this one */
@@ -36,8 +43,9 @@ typedef struct val_ladder {
   int64_t work; /* left for looking whether anything shows a branch, and for samples that do */
   unsigned soft_kind; /* of the sample that differed by so little that another one should, too */
   double max_rel;
-  bool whole;    /* the proof is of integers that do not wrap, and these may */
-  bool wraps;    /* some sample is left out since its integers may wrap */
+  val_seen seen[2][VAL_MAX_VARS]; /* by side and variable of r */
+  bool whole;                     /* the proof is of integers that do not wrap, and these may */
+  bool wraps;                     /* some sample is left out since its integers may wrap */
   bool masked;   /* some sample differs where a number of a mask's size overflows */
   bool guarded;  /* some sample differs where a number on the way is undefined */
   bool apart;    /* the sides part where some part of them is no number, or an operator sees it */
@@ -81,6 +89,14 @@ ISO_MUST_USE iso_code val_sample_axes(val_ladder *l, unsigned k, iso_error *err)
  * undefined. Sets l->apart where the sides part on one of these, or where a part was a number on
  * all of them. */
 ISO_MUST_USE iso_code val_seek_origins(val_ladder *l, iso_error *err);
+
+/* ---- what variables do (moved.c) ---- */
+
+/* Notes which variables move which side of a sample that counted, or cancel there. */
+ISO_MUST_USE iso_code val_note_moved(val_ladder *l, const rule *r, rule_tensor *const *bind,
+                                     iso_error *err);
+/* A variable that moved a side on no sample, and was lost on some. NULL: none. */
+const char *val_unmoved(const val_ladder *l);
 
 /* ---- samples made for branches and numbers that none has shown (made.c) ---- */
 

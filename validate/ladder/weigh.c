@@ -70,6 +70,7 @@ iso_code val_weigh(val_ladder *l, const rule *r, unsigned k, unsigned kind,
     l->good++;
     if (kind < VAL_ALL_KINDS) l->worked[kind]++;
     if (t->max_rel > l->max_rel) l->max_rel = t->max_rel;
+    if (l->unproved) c = val_note_moved(l, r, bind, err);
     break;
   case VAL_BLIND: l->blind++; break;
   case VAL_OUTSIDE: l->outside++; break;

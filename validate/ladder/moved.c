@@ -1,0 +1,104 @@
+/* Whether samples show what a variable does. tanh(log(x + 1e9)) is one number for all that float64
+ * tells, and a rule that says so holds on every sample, with as many digits as are looked at. So a
+ * rule is tested only where each variable, moved alone, moves each side that reads its numbers, or
+ * no function on the way is flat where it lies. */
+#include <math.h>
+
+#include "rules/operators.h"
+#include "validate/ladder/ladder.h"
+
+/* Whether the numbers of the variable count in the term, not only its shape. */
+static bool reads(const rule_term *t, uint32_t v) {
+  if (t->kind == RULE_VAR) return (uint32_t)t->u.i == v;
+  const rule_operator *o = t->kind == RULE_OP ? rule_operator_of(t->u.s) : NULL;
+  if (o && o->fills) return false;
+  const bool first = o && (o->identity || o->rearranges || o->part || o->cast);
+  for (uint32_t i = 0; i < t->n && (i == 0 || !first); i++)
+    if (reads(t->child[i], v)) return true;
+  return false;
+}
+
+/* The numbers further out, each by a factor of its own, or in reverse and with the other sign. */
+static iso_code move(const rule_tensor *x, bool turned, iso_rng *rng, rule_tensor **out,
+                     iso_error *err) {
+  const iso_code c = rule_tensor_new(RULE_F64, &x->shape, out, err);
+  for (int64_t i = 0; !c && i < x->numel; i++) {
+    const double y = rule_tensor_get(x, turned ? x->numel - 1 - i : i);
+    rule_tensor_set(*out, i, y * (turned ? -1 : 1) * (1 + 0.5 * iso_rng_uniform(rng)));
+  }
+  return c;
+}
+
+/* By more than its last places; what is a truth value or an integer, at all. */
+static bool differ(const rule_tensor *a, const rule_tensor *b) {
+  bool yes = false;
+  for (int64_t i = 0; a->dtype == b->dtype && a->numel == b->numel && i < a->numel && !yes; i++) {
+    const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
+    yes = isfinite(x) && isfinite(y) && fabs(x - y) > 8 * 0x1p-52 * fmax(fabs(x), fabs(y));
+  }
+  return yes;
+}
+
+/* Whether the value of the term moves with the variable. */
+static iso_code moves(val_ladder *l, const rule_term *t, rule_tensor **bind, uint32_t v, bool *yes,
+                      iso_error *err) {
+  rule_tensor *was = bind[v], *plain = NULL;
+  iso_error local;
+  iso_code c = val_eval(l->e, t, bind, VAL_FLOAT64, &plain, &local);
+  *yes = false;
+  for (int turned = 0; turned < 2 && !c && !*yes; turned++) {
+    rule_tensor *y = NULL;
+    if ((c = move(was, turned, &l->rng, &bind[v], &local))) break;
+    c = val_eval(l->e, t, bind, VAL_FLOAT64, &y, &local);
+    *yes = !c && (rule_dtype_is_complex(y->dtype) || differ(plain, y));
+    rule_tensor_unref(y);
+    rule_tensor_unref(bind[v]);
+  }
+  bind[v] = was;
+  rule_tensor_unref(plain);
+  return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
+}
+
+/* Whether some function of one tensor stays where it is, though its operand moves. */
+static iso_code loses(val_ladder *l, const rule_term *t, rule_tensor **bind, uint32_t v, bool *yes,
+                      iso_error *err) {
+  const rule_operator *o = t->kind == RULE_OP ? rule_operator_of(t->u.s) : NULL;
+  iso_code c = ISO_OK;
+  for (uint32_t i = 0; i < t->n && !c && !*yes; i++) c = loses(l, t->child[i], bind, v, yes, err);
+  if (c || *yes || !o || !o->elementwise || !o->transcendental || !reads(t, v)) return c;
+  bool before = false, after = false;
+  c = moves(l, t->child[0], bind, v, &before, err);
+  if (!c && before) c = moves(l, t, bind, v, &after, err);
+  *yes = before && !after;
+  return c;
+}
+
+/* A variable that cancels is no loss: atan(x) + atan(1/x). */
+static iso_code look(val_ladder *l, const rule_term *side, rule_tensor **bind, uint32_t v,
+                     val_seen *seen, iso_error *err) {
+  bool moved = false, lost = false;
+  iso_code c = moves(l, side, bind, v, &moved, err);
+  if (!c && !moved) c = loses(l, side, bind, v, &lost, err);
+  if (moved) *seen = VAL_MOVED;
+  else if (lost) *seen = VAL_LOST;
+  return c;
+}
+
+iso_code val_note_moved(val_ladder *l, const rule *r, rule_tensor *const *bind, iso_error *err) {
+  rule_tensor *own[VAL_MAX_VARS];
+  iso_code c = ISO_OK;
+  for (uint32_t v = 0; v < r->n_vars; v++) own[v] = bind[v];
+  for (uint32_t v = 0; v < r->n_vars && !c; v++)
+    for (int side = 0; side < 2 && !c; side++) {
+      const bool asked = own[v] && own[v]->dtype == RULE_F64 && own[v]->numel > 0;
+      if (l->seen[side][v] != VAL_MOVED && asked)
+        c = look(l, side ? r->rhs : r->lhs, own, v, &l->seen[side][v], err);
+    }
+  return c;
+}
+
+const char *val_unmoved(const val_ladder *l) {
+  for (uint32_t v = 0; v < l->r->n_vars; v++)
+    if (l->seen[0][v] == VAL_LOST || l->seen[1][v] == VAL_LOST) return l->r->var[v].name;
+  return NULL;
+}
