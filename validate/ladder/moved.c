@@ -18,13 +18,17 @@ static bool reads(const rule_term *t, uint32_t v) {
   return false;
 }
 
-/* The numbers further out, each by a factor of its own, or in reverse and with the other sign. */
-static iso_code move(const rule_tensor *x, bool turned, iso_rng *rng, rule_tensor **out,
+/* Ways to move numbers: further out, each by a factor of its own, further in, where functions are
+ * defined that are not everywhere, or in reverse and with the other sign. */
+typedef enum way { OUT, IN, TURNED, WAYS } way;
+
+static iso_code move(const rule_tensor *x, way how, iso_rng *rng, rule_tensor **out,
                      iso_error *err) {
   const iso_code c = rule_tensor_new(RULE_F64, &x->shape, out, err);
+  const double by = how == IN ? -0.5 : 0.5;
   for (int64_t i = 0; !c && i < x->numel; i++) {
-    const double y = rule_tensor_get(x, turned ? x->numel - 1 - i : i);
-    rule_tensor_set(*out, i, y * (turned ? -1 : 1) * (1 + 0.5 * iso_rng_uniform(rng)));
+    const double y = rule_tensor_get(x, how == TURNED ? x->numel - 1 - i : i);
+    rule_tensor_set(*out, i, y * (how == TURNED ? -1 : 1) * (1 + by * iso_rng_uniform(rng)));
   }
   return c;
 }
@@ -43,12 +47,13 @@ static bool differ(const rule_tensor *a, const rule_tensor *b) {
 static iso_code moves(val_ladder *l, const rule_term *t, rule_tensor **bind, uint32_t v, bool *yes,
                       iso_error *err) {
   rule_tensor *was = bind[v], *plain = NULL;
+  iso_rng rng = l->rng; /* of its own: samples are the same with it and without */
   iso_error local;
   iso_code c = val_eval(l->e, t, bind, VAL_FLOAT64, &plain, &local);
   *yes = false;
-  for (int turned = 0; turned < 2 && !c && !*yes; turned++) {
+  for (way how = OUT; how < WAYS && !c && !*yes; how++) {
     rule_tensor *y = NULL;
-    if ((c = move(was, turned, &l->rng, &bind[v], &local))) break;
+    if ((c = move(was, how, &rng, &bind[v], &local))) break;
     c = val_eval(l->e, t, bind, VAL_FLOAT64, &y, &local);
     *yes = !c && (rule_dtype_is_complex(y->dtype) || differ(plain, y));
     rule_tensor_unref(y);
