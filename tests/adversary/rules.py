@@ -216,7 +216,7 @@ def truth(rule, rng):
     """True, False, or None where too few points have a value."""
     good = 0
     mp.mp.dps = DIGITS
-    for k in range(40):
+    for k in range(160 if rule.attrs else 40):  # attributes take several to be told apart
         env = (complex_point if rule.kind == "c" else real_point)(rng, rule, k)
         try:
             a, b = rule.lhs.at(env), rule.rhs.at(env)
