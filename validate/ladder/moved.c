@@ -7,6 +7,9 @@
 #include "rules/operators.h"
 #include "validate/ladder/ladder.h"
 
+/* Good samples in which variables are moved; later ones only where one has been lost. */
+enum { LOOKED = 4 };
+
 /* Whether the numbers of the variable count in the term, not only its shape. */
 static bool reads(const rule_term *t, uint32_t v) {
   if (t->kind == RULE_VAR) return (uint32_t)t->u.i == v;
@@ -15,6 +18,19 @@ static bool reads(const rule_term *t, uint32_t v) {
   const bool first = o && (o->identity || o->rearranges || o->part || o->cast);
   for (uint32_t i = 0; i < t->n && (i == 0 || !first); i++)
     if (reads(t->child[i], v)) return true;
+  return false;
+}
+
+/* A function that may be flat, of numbers that the variable makes. */
+static bool is_flat(const rule_term *t, uint32_t v) {
+  const rule_operator *o = t->kind == RULE_OP ? rule_operator_of(t->u.s) : NULL;
+  return o && o->elementwise && o->transcendental && reads(t, v);
+}
+
+static bool may_lose(const rule_term *t, uint32_t v) {
+  if (is_flat(t, v)) return true;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (may_lose(t->child[i], v)) return true;
   return false;
 }
 
@@ -67,10 +83,9 @@ static iso_code moves(val_ladder *l, const rule_term *t, rule_tensor **bind, uin
 /* Whether some function of one tensor stays where it is, though its operand moves. */
 static iso_code loses(val_ladder *l, const rule_term *t, rule_tensor **bind, uint32_t v, bool *yes,
                       iso_error *err) {
-  const rule_operator *o = t->kind == RULE_OP ? rule_operator_of(t->u.s) : NULL;
   iso_code c = ISO_OK;
   for (uint32_t i = 0; i < t->n && !c && !*yes; i++) c = loses(l, t->child[i], bind, v, yes, err);
-  if (c || *yes || !o || !o->elementwise || !o->transcendental || !reads(t, v)) return c;
+  if (c || *yes || !is_flat(t, v)) return c;
   bool before = false, after = false;
   c = moves(l, t->child[0], bind, v, &before, err);
   if (!c && before) c = moves(l, t, bind, v, &after, err);
@@ -95,9 +110,11 @@ iso_code val_note_moved(val_ladder *l, const rule *r, rule_tensor *const *bind, 
   for (uint32_t v = 0; v < r->n_vars; v++) own[v] = bind[v];
   for (uint32_t v = 0; v < r->n_vars && !c; v++)
     for (int side = 0; side < 2 && !c; side++) {
-      const bool asked = own[v] && own[v]->dtype == RULE_F64 && own[v]->numel > 0;
-      if (l->seen[side][v] != VAL_MOVED && asked)
-        c = look(l, side ? r->rhs : r->lhs, own, v, &l->seen[side][v], err);
+      const rule_term *t = side ? r->rhs : r->lhs;
+      val_seen *seen = &l->seen[side][v];
+      const bool open = *seen != VAL_MOVED && (l->good <= LOOKED || *seen == VAL_LOST),
+                 numbers = own[v] && own[v]->dtype == RULE_F64 && own[v]->numel > 0;
+      if (open && numbers && may_lose(t, v)) c = look(l, t, own, v, seen, err);
     }
   return c;
 }
