@@ -149,6 +149,35 @@ static size_t parted(const chk_state *k, size_t from) {
   return k->cert.n_outputs;
 }
 
+/* ---- masks ---- */
+
+static bool has_masks(chk_state *k) {
+  for (uint32_t i = 0; i < k->n_terms; i++) {
+    const chk_term *t = &k->term[i];
+    if (t->node && t->node->kind == CAP_INPUT && rule_dtype_is_float(t->node->value->dtype) &&
+        chk_any_number(chk_captured(k, i, k->here.set), chk_hides))
+      return true;
+  }
+  return false;
+}
+
+/* Whether an operator reads a row whose every element is masked. */
+static bool hides_row(const chk_state *k) {
+  for (uint32_t i = 0; i < k->n_terms; i++) {
+    const rule_term *call = k->term[i].node ? k->term[i].call : NULL;
+    for (uint32_t a = 0; call && a < call->n; a++) {
+      if (call->child[a]->kind != RULE_VAR) continue;
+      const chk_values *v = &k->here.real[call->child[a]->u.i];
+      if (v->n == 1 && rule_mask_hides_row(call, a, v->v[0])) return true;
+    }
+  }
+  return false;
+}
+
+/* Masks of an input that were put elsewhere may hide a row together with one that is computed.
+ * What is left of it is the kernel's own affair. */
+static bool says_nothing(const chk_state *k, const look *x) { return x->masks && hides_row(k); }
+
 /* ---- values that differ ---- */
 
 static bool all_finite(const rule_tensor *t) { return !chk_any_number(t, is_no_number); }
@@ -249,7 +278,7 @@ static iso_code try_values(chk_state *k, look *x, const kind *as, size_t number)
   iso_rng rng = iso_rng_new(UINT64_C(0x72656472) + k->o->seed, number);
   bool done;
   iso_code c = chk_draw(k, x, as, number, &rng, &done);
-  for (size_t o = !c && done ? differs(k, 0) : k->cert.n_outputs;
+  for (size_t o = !c && done && !says_nothing(k, x) ? differs(k, 0) : k->cert.n_outputs;
        o < k->cert.n_outputs && !c && !chk_settled(k); o = differs(k, o + 1))
     c = weigh(k, x, number, o, &rng);
   return c;
@@ -261,7 +290,7 @@ static iso_code try_undefined(chk_state *k, look *x, size_t number) {
   iso_rng rng = iso_rng_new(UINT64_C(0x756e646566), number);
   bool done;
   iso_code c = chk_draw(k, x, &kinds[number], number, &rng, &done);
-  const size_t o = !c && done ? parted(k, 0) : k->cert.n_outputs;
+  const size_t o = !c && done && !says_nothing(k, x) ? parted(k, 0) : k->cert.n_outputs;
   for (int n = 0; n < N_SHAKEN && !c && done && o < k->cert.n_outputs; n++) {
     c = chk_put_drawn(k, x, number, rounding, &rng);
     if (!c) c = chk_run_drawn(k, x, &done);
@@ -420,6 +449,7 @@ iso_code chk_redrawn(chk_state *k) {
     c = chk_assume(k, RULE_ASSUMES_LEAF,
                    "outputs were looked at on the captured values alone: too many elements");
   } else if (!c && !chk_settled(k)) {
+    x.masks = has_masks(k) && !hides_row(k);
     c = prepare(k, &x);
     if (!c) c = chk_poles_of(k, &x.poles);
     const size_t n_poles = x.poles.seen || x.poles.apart ? x.poles.n + N_POLE_ROWS : 0;

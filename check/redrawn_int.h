@@ -3,8 +3,11 @@
 #ifndef CHECK_REDRAWN_INT_H
 #define CHECK_REDRAWN_INT_H
 
+#include <math.h>
+
 #include "check/check_int.h"
 #include "egraph/base/rng.h"
+#include "rules/masks.h"
 
 typedef enum how {
   CAPTURED,
@@ -27,6 +30,9 @@ typedef struct kind {
 
 enum { CHK_SMALL = 1 << 16 }; /* elements of a leaf */
 
+/* Whether a number hides what it is added to. */
+static inline bool chk_hides(double x) { return !(fabs(x) < RULE_MASK_HIDES); }
+
 typedef struct look {
   chk_elements elements;
   double *value; /* by class of elements: what is drawn */
@@ -36,6 +42,7 @@ typedef struct look {
   chk_edges *edges;
   size_t number;          /* of the draw */
   bool few;               /* only small leaves are drawn */
+  bool masks;             /* inputs hold masks, and no row is hidden wholly as captured */
   bool overflow, outside; /* outside: of a domain */
   chk_poles poles;
   bool at_poles; /* inputs are drawn there, draw `pole` */

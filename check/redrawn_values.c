@@ -4,16 +4,30 @@
 
 #include "check/redrawn_int.h"
 
-static void spread(const rule_tensor *t, double *mean, double *deviation) {
-  double sum = 0, squares = 0;
-  for (int64_t i = 0; i < t->numel; i++) sum += rule_tensor_get(t, i);
-  *mean = t->numel ? sum / (double)t->numel : 0;
+/* Of the numbers that mask nothing. Returns: whether any masks. */
+static bool spread(const rule_tensor *t, double *mean, double *deviation) {
+  double sum = 0, squares = 0, n = 0;
   for (int64_t i = 0; i < t->numel; i++)
-    squares += (rule_tensor_get(t, i) - *mean) * (rule_tensor_get(t, i) - *mean);
-  *deviation = t->numel ? sqrt(squares / (double)t->numel) : 0;
+    if (!chk_hides(rule_tensor_get(t, i))) sum += rule_tensor_get(t, i), n++;
+  *mean = n > 0 ? sum / n : 0;
+  for (int64_t i = 0; i < t->numel; i++) {
+    const double by = rule_tensor_get(t, i) - *mean;
+    if (!chk_hides(rule_tensor_get(t, i))) squares += by * by;
+  }
+  *deviation = n > 0 ? sqrt(squares / n) : 0;
   if (!isfinite(*mean)) *mean = 0;
   if (!(*deviation > 1e-6 * fabs(*mean)) || !isfinite(*deviation))
     *deviation = fmax(0.1, 0.5 * fabs(*mean));
+  return n < (double)t->numel;
+}
+
+/* The number that element `i` of a masked leaf is masked with, 0 if none: masks stay where they
+ * were captured on every other draw, and are moved round by a row and an element on the rest, so
+ * that a diagonal moves, too. */
+static double mask_at(const rule_tensor *v, int64_t i, int64_t row, size_t number) {
+  const int64_t by = number % 2 ? (row + 1) * (int64_t)(number / 2 + 1) : 0;
+  const double x = rule_tensor_get(v, (i + by) % v->numel);
+  return chk_hides(x) ? x : 0;
 }
 
 static double draw_float(how m, double mean, double deviation, bool first_row, iso_rng *rng) {
@@ -63,7 +77,7 @@ void chk_draw_elements(chk_state *k, look *x, uint32_t leaf, const kind *as, iso
   const bool edges = m == AT_EDGES && (input || v->numel <= CHK_SMALL) &&
                      chk_has_edges(k, x->edges, leaf) && iso_rng_below(rng, 8) > 0;
   if (m == AT_EDGES) m = input ? NORMAL : CAPTURED;
-  if (real) spread(v, &mean, &deviation);
+  const bool masks = real && spread(v, &mean, &deviation) && input;
   row_at where = {0};
   iso_rng same = iso_rng_new(UINT64_C(0x706f6c65), x->pole);
   /* At poles every other draw gives all inputs the same numbers: x - y is one, too. */
@@ -84,6 +98,7 @@ void chk_draw_elements(chk_state *k, look *x, uint32_t leaf, const kind *as, iso
     else if (!real)
       x->value[at] = rule_tensor_get(v, (int64_t)iso_rng_below(rng, (uint64_t)v->numel));
     else if (m == CAPTURED) x->value[at] = rule_tensor_get(v, i);
+    else if (masks && mask_at(v, i, row, x->number)) x->value[at] = mask_at(v, i, row, x->number);
     else if (m == LARGE) x->value[at] = draw_large(x->number, rule_tensor_get(v, i), rng);
     else x->value[at] = (input ? 1 : as->scale) * draw_float(m, mean, deviation, i < row, rng);
   }

@@ -271,13 +271,23 @@ typedef struct how {
   bool as_written;    /* masks are not read */
   bool try_others;    /* and if they are, other masks than float16's, too */
   bool read_first;    /* these were read before it was tried without */
+  bool read_after;    /* what holds by tests alone is tried with these read, too */
   bool widen;         /* what one side alone computes of constants is made in float64 */
 } how;
+
+static bool only_tested(const synth_result *r) {
+  return r->verdict == SYNTH_EQUIVALENT && r->evidence == RULE_TESTED;
+}
 
 /* Masks that the graphs write as different numbers are read before anything is compared. */
 static void read_first(const state *s, how as, how *again) {
   if (again->as_written || as.as_written || as.try_others || !s->masks.others_differ) return;
   again->read_first = again->try_others = true;
+}
+
+static void once_more(state *s, how as, how *again) {
+  again->widen = s->constants.narrowed && may_be_rounding(s->res) && !st_stopped(s);
+  again->read_after = s->masks.others_vanish && !as.try_others && only_tested(s->res);
 }
 
 /* `again`: the other way in which it has to be compared: an operator failed, and not on the
@@ -320,7 +330,7 @@ static iso_code compare(const synth_graph *left, const synth_graph *right, const
     const bool open = !c && s->res->verdict == SYNTH_UNDECIDED && !st_stopped(s);
     again->try_others = open && s->masks.others_vanish;
     again->as_written = open && as.read_first;
-    again->widen = !c && s->constants.narrowed && may_be_rounding(s->res) && !st_stopped(s);
+    if (!c) once_more(s, as, again);
   } else if (!c) {
     s->res->verdict = SYNTH_UNDECIDED;
     s->res->reason = s->stopped;
@@ -371,22 +381,26 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
     again = (how){0};
     c = compare(left, right, known, oracle, schemas, o, as, &again, out, err);
   }
-  if (c || !again.widen) return c;
+  const bool widen = again.widen, read = again.read_after;
+  if (c || !(widen || read)) return c;
   /* Once more with constants in float64: where these join the outputs, rounding was all; where no
-   * difference is found any more, it was rounding that was found. */
-  synth_result *wide = NULL;
+   * difference is found any more, it was rounding that was found. Or once more with masks read:
+   * beside them numbers vanish in floating point alone, and what holds so may be proved. */
+  synth_result *other = NULL;
   iso_error ignored;
-  as.widen = true;
+  as.widen = widen;
+  as.try_others |= read;
   again = (how){0};
-  c = compare(left, right, known, oracle, schemas, o, as, &again, &wide, &ignored);
+  c = compare(left, right, known, oracle, schemas, o, as, &again, &other, &ignored);
   if (c == ISO_NOMEM) {
     forget(out);
     return iso_fail(err, c, "out of memory");
   }
-  const bool undone = !c && wide && (*out)->verdict == SYNTH_DIFFERENT &&
-                      wide->verdict == SYNTH_UNDECIDED && again.widen; /* not stopped */
-  const bool better = !c && wide && (wide->verdict == SYNTH_EQUIVALENT || undone);
-  synth_result_free(better ? *out : wide);
-  if (better) *out = wide;
+  const bool undone = !c && other && (*out)->verdict == SYNTH_DIFFERENT &&
+                      other->verdict == SYNTH_UNDECIDED && again.widen; /* not stopped */
+  const bool joined = !c && other && other->verdict == SYNTH_EQUIVALENT;
+  const bool better = undone || (joined && (widen || other->evidence > RULE_TESTED));
+  synth_result_free(better ? *out : other);
+  if (better) *out = other;
   return ISO_OK;
 }

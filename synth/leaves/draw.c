@@ -11,8 +11,8 @@
 #include "egraph/base/parallel.h"
 
 /* Mean and deviation of about MOST elements, spread evenly: which ones does not matter, and large
- * parameters have millions. */
-static void spread_of(const rule_tensor *t, st_spread *of) {
+ * parameters have millions. All elements are asked for masks where one of them alone may count. */
+static void spread_of(const rule_tensor *t, bool all, st_spread *of) {
   enum { MOST = 1 << 12 };
   const int64_t step = t->numel / MOST | 1;
   double sum = 0, sq = 0, n = 0;
@@ -21,6 +21,8 @@ static void spread_of(const rule_tensor *t, st_spread *of) {
     if (st_ordinary(x)) sum += x, n++;
     else of->masks = true;
   }
+  for (int64_t i = 0; all && i < t->numel && !of->masks; i++)
+    of->masks = !st_ordinary(rule_tensor_get(t, i));
   of->mean = n > 0 ? sum / n : 0;
   for (int64_t i = 0; i < t->numel; i += step) {
     const double by = rule_tensor_get(t, i) - of->mean;
@@ -57,9 +59,9 @@ static void fill_normal(rule_tensor *t, double mean, double dev, double scale, i
   for (int64_t i = 0; i < t->numel; i++) x[i] = scale * (mean + dev * x[i]);
 }
 
-static void know(st_spread *of, const rule_tensor *v) {
+static void know(st_spread *of, const synth_node *n) {
   if (of->known) return;
-  spread_of(v, of);
+  spread_of(n->value[0], n->kind == SYNTH_INPUT, of);
   if (!(of->dev > 1e-6 * fabs(of->mean)) || of->dev < 1e-12) of->dev = 0.1;
   of->known = true;
 }
@@ -178,7 +180,7 @@ static iso_code redraw(state *s, int side, size_t leaf, st_stream at, st_spread 
   if (rule_dtype_is_complex(v->dtype))
     return st_draw_plane(v, scale_of(v, at.round), &rng, out, err);
   if (!rule_dtype_is_float(v->dtype)) return redraw_int(s, side, leaf, at.round, &rng, out, err);
-  know(of, v);
+  know(of, &s->graph[side]->node[leaf]);
   const double scale = scale_of(v, at.round);
   if ((c = rule_tensor_new_unset(RULE_F64, &v->shape, out, err))) return c;
   if (st_large(&v->shape)) fill_even(*out, scale * of->mean, scale * of->dev, rng, s->o->threads);
@@ -214,7 +216,7 @@ iso_code st_draw_rows(state *s, eg_node e, size_t draw, const rule_tensor *row, 
   st_spread of = {0};
   iso_code c = rule_tensor_new_unset(RULE_F64, &shape, out, err);
   if (c) return c;
-  if (draw >= s->n_sets) know(&of, v);
+  if (draw >= s->n_sets) know(&of, &s->graph[side]->node[r->node[side]]);
   for (int64_t k = 0; k < row->numel; k++) {
     const int64_t at = rule_tensor_get_int(row, k) * width;
     double *x = (double *)(*out)->data + k * width;

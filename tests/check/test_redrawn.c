@@ -195,6 +195,45 @@ START_TEST(inputs_are_drawn_inside_their_domain) {
 }
 END_TEST
 
+/* ---- masks ---- */
+
+/* relu(1 - 64 / (relu(-x) + 1)): 1 where x is minus infinity, 0 where it is a small number. */
+static uint32_t is_hidden(uint32_t x) {
+  uint32_t y = op(RIGHT, CALL("aten::neg", v(x)));
+  y = op(RIGHT, CALL("aten::relu", v(y)));
+  y = op(RIGHT, CALL("aten::add.Tensor", v(y), num(1)));
+  y = op(RIGHT, CALL("aten::div.Tensor", real(-64), v(y)));
+  y = op(RIGHT, CALL("aten::add.Tensor", v(y), num(1)));
+  return op(RIGHT, CALL("aten::relu", v(y)));
+}
+
+/* What hides where the captured mask does not is seen on masks at other places alone: small numbers
+ * hide nothing, and where the mask was captured both sides are one. */
+START_TEST(masks_are_put_at_other_places) {
+  for (uint64_t seed = 0; seed < 40; seed++)
+    for (int apart = 0; apart < 2; apart++) {
+      setup();
+      iso_rng rng = iso_rng_new(seed, 11);
+      rule_tensor *x = above_zero(&rng, SHAPE(4, 3)), *b = above_zero(&rng, SHAPE(4, 3));
+      for (int64_t i = 0, hidden = (int64_t)iso_rng_below(&rng, 12); i < 12; i++) {
+        const bool hides = i == hidden || iso_rng_below(&rng, 4) == 0;
+        if (hides) rule_tensor_set(x, i, -INFINITY);
+        rule_tensor_set(b, i, hides || !apart ? 0 : 50);
+      }
+      add_leaves(x, b);
+      const uint32_t l =
+          op(LEFT, CALL("aten::relu", v(op(LEFT, CALL("aten::add.Tensor", v(0), num(100))))));
+      uint32_t r = op(RIGHT, CALL("aten::add.Tensor", num(100), v(0)));
+      r = op(RIGHT, CALL("aten::relu", v(r)));
+      if (apart)
+        r = op(RIGHT, CALL("aten::add.Tensor", v(r),
+                           v(op(RIGHT, CALL("aten::mul.Tensor", v(1), v(is_hidden(0)))))));
+      ck_assert_msg(claimed_equal(l, r) == !apart, "%d, %d: %s", (int)seed, apart, report.reason);
+      teardown();
+    }
+}
+END_TEST
+
 /* ---- rounding ---- */
 
 /* (x + big) - big is x but for rounding; x + off is another number where `off` is large beside it.
@@ -297,6 +336,7 @@ int main(void) {
   tcase_add_test(t, outputs_are_no_number_together);
   tcase_add_test(t, guards_are_tried_where_they_are_needed);
   tcase_add_test(t, inputs_are_drawn_inside_their_domain);
+  tcase_add_test(t, masks_are_put_at_other_places);
   tcase_add_test(t, a_difference_is_excused_as_far_as_rounding_goes);
   tcase_add_test(t, draws_fall_on_both_sides_of_a_comparison);
   suite_add_tcase(s, t);

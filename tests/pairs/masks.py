@@ -3,6 +3,7 @@
 they vanish or to where they do not.
 
     tests/pairs/masks.py [--isomer build/isomer] [--seed N] [--count N] [--keep FOLDER] [--jobs N]
+        [--certificates]
 
 What a pair's verdict may be is known from how it is made. The two sides are one function of real
 numbers, or they are one where a mask is read as minus infinity: the least number of its dtype, in
@@ -536,16 +537,8 @@ def draw(seed, n):
     )
 
 
-def run(pair, folder, isomer, seed):
-    pair.write(folder)
-    command = [
-        isomer,
-        "compare",
-        os.path.join(folder, "left"),
-        os.path.join(folder, "right"),
-        "--seed",
-        str(seed),
-    ]
+def call(command):
+    """Returns exit status and last line; the status is None where there was no end."""
     try:
         p = subprocess.run(
             command,
@@ -555,9 +548,24 @@ def run(pair, folder, isomer, seed):
             timeout=120,
         )
     except subprocess.TimeoutExpired:
-        return "timeout", ""
+        return None, ""
     says = (p.stdout.decode().strip() or p.stderr.decode().strip()).rsplit("\n", 1)[-1]
-    return VERDICT.get(p.returncode, "crash"), says
+    return p.returncode, says
+
+
+def run(pair, folder, isomer, seed, certify):
+    pair.write(folder)
+    sides = [os.path.join(folder, side) for side in ("left", "right")]
+    certificate = os.path.join(folder, "certificate")
+    command = [isomer, "compare", *sides, "--seed", str(seed)]
+    status, says = call(command + (["--certificate", certificate] if certify else []))
+    if status is None:
+        return "timeout", ""
+    if certify and VERDICT.get(status) == EQUIVALENT:
+        held, words = call([isomer, "check", certificate, *sides])
+        if held != 0:
+            return "no certificate", words
+    return VERDICT.get(status, "crash"), says
 
 
 def main():
@@ -569,6 +577,9 @@ def main():
     a.add_argument("--family", default="")
     a.add_argument("--keep", help="write the pairs that fail there")
     a.add_argument("--verbose", action="store_true")
+    a.add_argument(
+        "--certificates", action="store_true", help="of what is equivalent: written, and checked"
+    )
     a.add_argument("--jobs", type=int, default=2)
     o = a.parse_args()
 
@@ -582,6 +593,7 @@ def main():
                 folder if not o.keep else os.path.join(o.keep, str(n)),
                 os.path.abspath(o.isomer),
                 n % 3,
+                o.certificates,
             )
         return family, pair, got, says
 

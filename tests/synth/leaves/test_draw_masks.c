@@ -91,12 +91,34 @@ START_TEST(rows_by_themselves_are_those_of_the_whole) {
 }
 END_TEST
 
+/* One element of many masks: it is seen, and stands elsewhere in each later round. */
+START_TEST(a_lone_mask_is_kept) {
+  enum { ROWS = 3, COLUMNS = 5001 };
+  begin_state();
+  iso_rng rng = iso_rng_new((uint64_t)_i, 11);
+  rule_tensor *t = noise((uint64_t)_i, SHAPE(ROWS, COLUMNS), 0, 1);
+  const int64_t at = (int64_t)iso_rng_below(&rng, ROWS * COLUMNS);
+  rule_tensor_set(t, at, -INFINITY);
+  input(&w.l, t);
+  for (size_t round = 0; round < 3; round++) {
+    st_spread of = {0};
+    rule_tensor *out = NULL;
+    ck_assert(st_redraw(&st, LEFT, 0, (st_stream){0, round}, &of, &out, &err) == ISO_OK);
+    ck_assert_int_eq(hidden_of(out->data, out->numel), 1);
+    ck_assert_int_eq(isinf(rule_tensor_get(out, at)) != 0, round == 0);
+    rule_tensor_unref(out);
+  }
+  end_state();
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("draw_masks");
   TCase *t = tcase_create("masks");
   tcase_add_loop_test(t, two_masks_hide_together_what_they_hid, 0, 20);
   tcase_add_loop_test(t, a_triangle_a_diagonal_and_padding_move, 0, 3);
   tcase_add_test(t, rows_by_themselves_are_those_of_the_whole);
+  tcase_add_loop_test(t, a_lone_mask_is_kept, 0, 8);
   suite_add_tcase(s, t);
   return run_suite(s);
 }
