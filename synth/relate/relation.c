@@ -6,7 +6,8 @@
  * relation is compared element by element before it is returned, so that a collision may lose a
  * relation and never makes a false one.
  *
- * relation_cover.c has slices and concatenations, relation_window.c windows.
+ * relation_cover.c has slices and concatenations, relation_turned.c those of a target that is
+ * turned round, relation_window.c windows.
  *
  * Everything is near-linear in the bytes read except the search for windows (columns that equal
  * columns of a range of rows of a source), which is bounded by WINDOW_WORK; limits are counts, so
@@ -301,6 +302,7 @@ static void attack(search *s, synth_relation *out) {
   bool found = rel_find_block(s, out) || rel_find_constant(s, out) || find_itself(s, out) ||
                find_transpose(s, out) || find_reshape(s, out) || find_permutation(s, out) ||
                rel_find_cover(s, out);
+  if (!found && s->code == ISO_OK) found = rel_find_turned(s, out);
   if (!found && s->code == ISO_OK) found = rel_find_window(s, out);
   if (!found && s->code == ISO_OK) find_refolded(s, out);
 }

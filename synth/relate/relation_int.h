@@ -66,6 +66,7 @@ typedef struct piece {
 bool rel_find_block(search *s, synth_relation *out);
 bool rel_find_cover(
     search *s, synth_relation *out); /* slices and concatenations of lines (relation_cover.c) */
+bool rel_find_turned(search *s, synth_relation *out); /* the same, in another order of dimensions */
 bool rel_find_constant(search *s, synth_relation *out); /* all elements equal: by names */
 bool rel_find_window(search *s,
                      synth_relation *out); /* columns of a range of rows (relation_window.c) */

@@ -548,3 +548,46 @@ pair(
     lambda g: fused(use_mxfp4_w4a4=True)(*experts(g)),
     lambda g: gathered(*experts(g)),
 )
+
+# ---- experts that each have tensors of their own, and what a loader makes of them ----
+
+
+def apart(g):
+    x, r = g.x(T, C), g.param("router", E, C)
+    w1 = [g.param("experts.%d.w1" % e, 2 * M, C) for e in range(E)]
+    w2 = [g.param("experts.%d.w2" % e, C, M) for e in range(E)]
+    return x, w1, w2, *top_then_soft(x.linear(r))
+
+
+def one_by_one(x, w1, w2, w, i):
+    """A loop over the experts, each weighted by one-hot rows."""
+    share = (i.one_hot(E).to(f32) * w.unsqueeze(2)).sum(1)
+    y = x.zeros_like()
+    for e in range(E):
+        y = y + expert(x, w1[e], w2[e]) * share.slice(1, e, e + 1)
+    return y
+
+
+def joined(how, order=range(E)):
+    def run(x, w1, w2, w, i):
+        one = [x.g.cat([w[e] for e in order], 0).view(E, *w[0].shape) for w in (w1, w2)]
+        return how(x, *one, w, i)
+
+    return run
+
+
+own = of(apart)
+for name, how in (
+    ("looked up", gathered),
+    ("repeated for", repeated),
+    ("sorted by", sorted_rows),
+    ("added from", index_added),
+    ("by einsum of", by_einsum),
+):
+    own(
+        "tokens %s experts that were joined" % name,
+        "a loader's one tensor of all",
+        one_by_one,
+        joined(how),
+        ("two exchanged", joined(how, [0, 2, 1, 3])),
+    )

@@ -6,6 +6,16 @@
 enum { MAX_GE_DEPTH = 24, MAX_FACT_DEPTH = 3, MAX_GE_STEPS = 300 };
 enum { MAX_HALVES = 30, MAX_PARTS = 1 << 30 };
 
+bool sx_leaf_range(sc *c, sx leaf, sx *low, sx *high) {
+  if (sc_op(c, leaf) != X_LEAF) return false;
+  const rule_variable *v = &c->r->var[sc_word(c, leaf, 0)];
+  const sx table = c->ranges.table_size[sc_word(c, leaf, 0) & 63];
+  const bool said = v->kind == 'i' && v->high;
+  *low = said && v->low ? sc_size(c, v->low) : c->zero;
+  *high = said ? sc_size(c, v->high) : table;
+  return *high != 0;
+}
+
 /* An atom with known bounds in p, the latest first: [*low, *high). For a division, *high is 0. */
 static sx bounded_atom(sc *c, sx p, sx *low, sx *high) {
   sx best = 0;
@@ -19,16 +29,11 @@ static sx bounded_atom(sc *c, sx p, sx *low, sx *high) {
       if (sc_op(c, b) == X_SYM && c->store.sym[sc_word(c, b, 0)].role == 'x')
         hi = c->store.sym[sc_word(c, b, 0)].high;
       else if (sc_op(c, b) == X_IVER) hi = sx_int(c, 2);
-      else if (sc_op(c, b) == X_LEAF && c->r->var[sc_word(c, b, 0)].kind == 'i' &&
-               c->r->var[sc_word(c, b, 0)].high) {
-        const rule_variable *v = &c->r->var[sc_word(c, b, 0)];
-        lo = v->low ? sc_size(c, v->low) : c->zero;
-        hi = sc_size(c, v->high);
-      } else if (sc_op(c, b) == X_LEAF && c->ranges.table_size[sc_word(c, b, 0) & 63]) {
-        hi = c->ranges.table_size[sc_word(c, b, 0) & 63];
-      } else if (sc_op(c, b) == X_FN && sc_word(c, b, 0) == F_PLACE) {
+      else if (sc_op(c, b) == X_FN && sc_word(c, b, 0) == F_PLACE)
         hi = sc_word(c, sc_word(c, b, 2), 1);
-      } else if (!sx_narrow_bounds(c, b, &lo, &hi) && sc_op(c, b) != X_DIV) continue;
+      else if (!sx_leaf_range(c, b, &lo, &hi) && !sx_narrow_bounds(c, b, &lo, &hi) &&
+               sc_op(c, b) != X_DIV)
+        continue;
       if (b > best) best = b, *low = lo, *high = hi;
     }
   }

@@ -157,7 +157,9 @@ static inline sx sx_truth(sc *c, sx guard) {
 sx sx_iver(sc *c, sx guard); /* of one atom, or a diagram */
 sx sx_lift(sc *c, sx x, sx (*f)(sc *c, sx x, const void *ctx),
            const void *ctx); /* f at the diagram's ends */
-bool sx_ge0(sc *c, sx p);    /* known to be at least 0 (integers) */
+/* Where an element of an integer variable lies: [*low, *high). Returns: whether that is known. */
+bool sx_leaf_range(sc *c, sx leaf, sx *low, sx *high);
+bool sx_ge0(sc *c, sx p); /* known to be at least 0 (integers) */
 bool sx_gt0(sc *c, sx p);
 bool sx_same(sc *c, sx a, sx b); /* integers known to be equal */
 /* A sum of the largest elements of rows over one range, which is at least that of the elements at

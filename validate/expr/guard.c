@@ -62,19 +62,20 @@ bool sc_assume(sc *c, sx guard, bool holds) {
   if (sc_op(c, guard) != X_LT && sc_op(c, guard) != X_EQ) return true;
   const sx p = sc_word(c, guard, 0);
   if (!sc_has(c, p, S_INT)) return true;
+  sx f = 0; /* what is at least 0 then */
   if (sc_op(c, guard) == X_LT) {
-    const sx f = holds ? sx_sub(c, c->minus_one, p) : p;
-    if (sx_ge0(c, sx_sub(c, c->minus_one, f))) return false;
-    c->here.fact[c->here.n_facts++] = f;
+    f = holds ? sx_sub(c, c->minus_one, p) : p;
   } else if (holds) {
     if (sx_ge0(c, sx_sub(c, p, c->one)) || sx_ge0(c, sx_sub(c, c->minus_one, p))) return false;
     c->here.fact[c->here.n_facts++] = p;
     c->here.fact[c->here.n_facts++] = sx_neg(c, p);
   } else if (sx_ge0(c, p)) {
-    c->here.fact[c->here.n_facts++] = sx_sub(c, p, c->one);
+    f = sx_sub(c, p, c->one);
   } else if (sx_ge0(c, sx_neg(c, p))) {
-    c->here.fact[c->here.n_facts++] = sx_sub(c, c->minus_one, p);
+    f = sx_sub(c, c->minus_one, p);
   }
+  if (f && sx_ge0(c, sx_sub(c, c->minus_one, f))) return false;
+  if (f) c->here.fact[c->here.n_facts++] = f;
   return !c->fault.failed;
 }
 

@@ -87,6 +87,18 @@ bool sx_in_range(sc *c, sx s, sx e) {
   return sx_ge0(c, s) && sx_ge0(c, sx_sub(c, sx_sub(c, e, c->one), s));
 }
 
+/* How often the number e goes into the number that p has as a term. */
+static int64_t times_in(const sc *c, sx p, sx e) {
+  uint32_t q;
+  int64_t by, k;
+  sx m;
+  for (size_t i = 0, n = sx_is_int(c, e, &by) && by > 0 ? sx_terms(c, p) : 0; i < n; i++) {
+    sx_term(c, p, i, &q, &m);
+    if (m == c->one && pv_q_is_int(&c->q, q, &k)) return sx_floor_div(k, by);
+  }
+  return 0;
+}
+
 bool sx_split_radix(sc *c, sx p, sx *r, sx *s) {
   for (size_t i = 0, n = sx_terms(c, p); i < n && !c->fault.failed; i++) {
     const sx e = sx_radix_at(c, p, i);
@@ -94,8 +106,9 @@ bool sx_split_radix(sc *c, sx p, sx *r, sx *s) {
     sx a, b;
     sx_split_by(c, p, e, &a, &b);
     if (a == c->zero || (b == c->zero && a == p)) continue;
+    const int64_t times = times_in(c, b, e);
     for (int t = 0; t < 3; t++) {
-      const int64_t shift = t == 2 ? -1 : t;
+      const int64_t shift = (t == 2 ? -1 : t) - times;
       const sx moved = sx_add(c, b, sx_mul(c, sx_int(c, shift), e));
       if (!sx_in_range(c, moved, e)) continue;
       *r = sx_sub(c, a, sx_int(c, shift));

@@ -4,6 +4,7 @@
 #include "validate/expr/expr_int.h"
 
 enum { MAX_COPIES = 4 };
+enum { MAX_VALUES = 16 }; /* of an index that is given each of them */
 enum { MAX_FACTORS = 8 }; /* of a product that is written out */
 
 /* ---- closing a block of indices over one monomial ---- */
@@ -152,9 +153,45 @@ static sx sum_cut(sc *c, sx k, const sx_cut *t, sx x, sx y) {
                 sx_over(c, k, high_part, t->at, sx_sub(c, high, t->at), sx_sum));
 }
 
+/* The element of an integer variable that the condition compares with a number. 0: it compares
+ * something else. */
+static sx compared(sc *c, sx g, sx *number) {
+  const sx p = sc_word(c, g, 0);
+  uint32_t q;
+  sx a, m;
+  if ((sc_op(c, g) != X_LT && sc_op(c, g) != X_EQ) || !sc_has(c, p, S_INT)) return 0;
+  for (size_t i = 0, n = sx_terms(c, p); i < n && n <= 2; i++) {
+    sx_term(c, p, i, &q, &m);
+    if (sc_op(c, m) != X_LEAF || !sx_linear(c, p, m, &a, number) ||
+        (a != c->one && a != c->minus_one) || sc_op(c, *number) != X_CONST)
+      continue;
+    if (a == c->one) *number = sx_neg(c, *number);
+    return m;
+  }
+  return 0;
+}
+
+/* The sum over k of a body that compares an index with a number, where the index has few values:
+ * for each of them one sum, over those k where it has that value. So experts that are looked up in
+ * one tensor are the same experts as those that stand in tensors of their own. */
+static bool sum_by_value(sc *c, sx k, sx body, sx g, sx *out) {
+  sx number, high;
+  int64_t low = 0, end;
+  const sx leaf = sc_op(c, g) == X_LT ? compared(c, g, &number) : 0;
+  if (!leaf || !sx_leaf_range(c, leaf, &number, &high) || !sx_is_int(c, number, &low) ||
+      !sx_is_int(c, high, &end) || end - low > MAX_VALUES)
+    return false;
+  *out = c->zero;
+  for (int64_t v = low; v < end && !c->fault.failed; v++) {
+    const sx at = sx_int(c, v), here = sx_subst(c, body, &(sx_map){leaf, at}, 1);
+    *out = sx_add(c, *out, sx_sum(c, k, sx_ite(c, sx_eq(c, leaf, at), here, c->zero)));
+  }
+  return true;
+}
+
 static sx sum_ite(sc *c, sx k, sx body) {
-  const sx g = sx_top_guard(c, body), x = sc_word(c, body, 1), y = sc_word(c, body, 2),
-           high = sx_range_of(c, k);
+  const sx g = sx_top_guard(c, body), y = sc_word(c, body, 2), high = sx_range_of(c, k);
+  sx x = sc_word(c, body, 1);
   sx_cut t;
   if (!sx_occurs(c, k, g)) return sx_ite(c, sx_truth(c, g), sx_sum(c, k, x), sx_sum(c, k, y));
   if (sx_cut_of(c, g, k, &t)) {
@@ -170,7 +207,10 @@ static sx sum_ite(sc *c, sx k, sx body) {
   }
   const sx apart = sx_by_radix(c, g);
   if (apart) return sx_sum(c, k, sx_ite(c, apart, x, y));
-  const sx i = sx_iver(c, g);
+  sx number, by_value;
+  if (sum_by_value(c, k, body, g, &by_value)) return by_value;
+  const sx i = sx_iver(c, g), leaf = sc_op(c, g) == X_EQ ? compared(c, g, &number) : 0;
+  if (leaf) x = sx_subst(c, x, &(sx_map){leaf, number}, 1);
   if (sc_op(c, g) == X_LT && sc_has(c, sc_word(c, g, 0), S_INT)) {
     const sx p = sc_word(c, g, 0), n = sx_sub(c, c->minus_one, p);
     const sx other = sx_iver(c, sc_node(c, X_LT, &n, 1));

@@ -48,10 +48,13 @@ static int64_t draw_size(const val_problem *p, iso_rng *rng) {
   return small_size(p, rng);
 }
 
-static double draw_real(const val_name *n, iso_rng *rng) {
+static double draw_real(const val_problem *p, const val_name *n, iso_rng *rng) {
   static const double some[] = {0.5, 2, -1, 3, 1, 0.25, -2, 1.5, 0, 0.1, 10, -0.75};
   static const double eps[] = {1e-5, 1e-3, 0.1, 1, 1e-6, 1e-12};
   if (n->role == 'e') return eps[iso_rng_below(rng, 6)];
+  /* A number that is added where a root or a quotient is taken keeps it from having no value only
+   * if it is positive. */
+  if (p->few && n->role != 'p' && iso_rng_below(rng, 2) == 0) return -(double)iso_rng_below(rng, 2);
   const double v = iso_rng_below(rng, 3) == 0 ? iso_rng_normal(rng) : some[iso_rng_below(rng, 12)];
   return n->role == 'p' ? fabs(v) + (v == 0 ? 0.5 : 0) : v;
 }
@@ -60,7 +63,7 @@ static void draw_name(val_problem *p, val_name *n, iso_rng *rng) {
   n->set = false;
   if (p->pinned == 1 + (uint32_t)(n - p->name)) n->i = p->pin;
   else if (n->kind == 's') n->i = draw_size(p, rng);
-  else if (n->kind == 'f') n->f = draw_real(n, rng);
+  else if (n->kind == 'f') n->f = draw_real(p, n, rng);
   else if (n->kind == 'i') {
     const uint64_t how = iso_rng_below(rng, 8);
     if (n->role == 'd') n->i = (int64_t)iso_rng_below(rng, 7) - 3;
