@@ -217,6 +217,9 @@ iso_code chk_layout(chk_state *k, uint32_t t, size_t step, chk_leaf_value leaf, 
 iso_code chk_set_constant(chk_state *k, uint32_t term, rule_tensor *v);
 iso_code chk_same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step);
 iso_code chk_bounded(chk_state *k, uint32_t a, uint32_t b, size_t step);
+/* NULL if the two are one constant: equal, or tables of one dtype to 2 ulp; else why they are none.
+ */
+const char *chk_constants_differ(const rule_tensor *a, const rule_tensor *b);
 /* Whether an operator moves, selects or makes elements and rounds nothing. */
 bool chk_rounds_nothing(const char *op);
 /* A term in the rule language over the captures' names, cut past `room` calls. Returns: NULL when

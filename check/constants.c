@@ -208,7 +208,7 @@ bool chk_same_bytes(const rule_tensor *a, const rule_tensor *b) {
 
 /* NULL if the two are one constant: equal (complex numbers bit for bit), or tables of one real
  * dtype that were computed twice, to 2 ulp. */
-static const char *constants_differ(const rule_tensor *a, const rule_tensor *b) {
+const char *chk_constants_differ(const rule_tensor *a, const rule_tensor *b) {
   if (!rule_shape_eq(&a->shape, &b->shape)) return "they have different shapes";
   const bool fa = rule_dtype_is_float(a->dtype);
   if (fa != rule_dtype_is_float(b->dtype) || (!fa && a->dtype != b->dtype))
@@ -249,7 +249,7 @@ iso_code chk_same_constants(chk_state *k, uint32_t a, uint32_t b, size_t step) {
   if (x->n != 1 || y->n != 1)
     return chk_settle(k, CHK_REFUSED, "step %zu: an operator with several outputs has no value",
                       step);
-  const char *why = constants_differ(x->v[0], y->v[0]);
+  const char *why = chk_constants_differ(x->v[0], y->v[0]);
   if (why)
     return chk_settle(k, CHK_REFUSED, "step %zu: %s %s and %s %s: %s", step, chk_side_of(k, a),
                       chk_name_of(k, a), chk_side_of(k, b), chk_name_of(k, b), why);

@@ -319,7 +319,9 @@ typedef struct synth_cert_step {
 typedef enum synth_sized_how {
   SYNTH_SIZED_PLAIN,  /* as its kind says */
   SYNTH_SIZED_PROVED, /* proved, over the rule's variables and leaves */
-  SYNTH_SIZED_SHARED  /* the same, over all that both sides are made of, too */
+  SYNTH_SIZED_SHARED, /* the same, over all that both sides are made of, too */
+  SYNTH_SIZED_TABLE   /* constants by value at the largest size, each proved to be the first places
+                         of that at every other */
 } synth_sized_how;
 
 typedef struct synth_sized_step {

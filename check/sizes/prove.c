@@ -257,3 +257,47 @@ iso_code chk_chain_diagonal(chk_chain *z, uint32_t t, const chk_sum *of, bool nu
   free(none);
   return c;
 }
+
+/* A term with a number for a symbol. */
+static const rule_term *at_number(iso_arena *a, const rule_term *t, const char *name, int64_t x) {
+  if (t->kind == RULE_NAME) return strcmp(t->u.s, name) == 0 ? rule_int(a, x) : t;
+  if (t->n == 0) return t;
+  const rule_term **child = iso_arena_alloc(a, t->n * sizeof *child);
+  for (uint32_t i = 0; child && i < t->n; i++)
+    if (!(child[i] = at_number(a, t->child[i], name, x))) return NULL;
+  if (!child) return NULL;
+  return t->kind == RULE_LIST ? rule_list(a, child, t->n)
+         : t->kind == RULE_OP ? rule_op(a, t->u.s, child, t->n)
+                              : rule_expr(a, t->u.s, child, t->n);
+}
+
+static const rule_term *first(question *q, const rule_term *t, uint32_t dim, const char *symbol) {
+  const rule_term *arg[5] = {t, rule_int(q->a, dim), rule_int(q->a, 0), rule_name(q->a, symbol),
+                             rule_int(q->a, 1)},
+                  *out;
+  iso_error ignored;
+  return rule_call(q->a, q->z->k->schemas, "aten::slice.Tensor", arg, 5, &out, &ignored) ? NULL
+                                                                                         : out;
+}
+
+iso_code chk_chain_places(chk_chain *z, uint32_t t, const chk_table *table, bool *proved) {
+  bool *none = calloc(z->k->n_terms + 1, 1);
+  iso_arena arena;
+  question *q = none ? begin(z, &arena, none) : NULL;
+  *proved = false;
+  if (!q) {
+    free(none);
+    return chk_nomem(z->k);
+  }
+  const char *symbol = z->atoms.of[table->atom].name;
+  const rule_term *l = term(q, t), *r = l;
+  for (uint32_t i = 0; i < z->atoms.n && l; i++)
+    if (q->shape[i] || (q->used[i] && i != table->atom))
+      r = l = refuse(q, "it depends on several symbols");
+  if (l) r = at_number(q->a, l, symbol, table->most);
+  for (uint32_t d = 0; r && d < table->rank; d++)
+    if (table->along[d]) r = first(q, r, d, symbol);
+  const iso_code c = end(q, l, r, proved);
+  free(none);
+  return c;
+}

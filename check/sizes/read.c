@@ -72,8 +72,10 @@ static iso_code read_step(chk_reader *r, const json_t *j, size_t i) {
   bool fine = step_number(k, json_object_get(j, "step"), &x->step) && json_object_size(j) == 2;
   if (fine && json_is_string(over)) {
     const char *how = json_string_value(over);
-    x->how = strcmp(how, "shared") == 0 ? CHK_SIZES_SHARED : CHK_SIZES_PROVED;
-    fine = x->how == CHK_SIZES_SHARED || strcmp(how, "whole") == 0;
+    x->how = strcmp(how, "shared") == 0  ? CHK_SIZES_SHARED
+             : strcmp(how, "table") == 0 ? CHK_SIZES_TABLE
+                                         : CHK_SIZES_PROVED;
+    fine = x->how != CHK_SIZES_PROVED || strcmp(how, "whole") == 0;
   } else fine = fine && json_is_object(names) && json_object_size(names) > 0;
   const iso_code c = fine && names ? read_names(r, names, x, &fine) : ISO_OK;
   return c || fine ? c : malformed(k, "step", i);

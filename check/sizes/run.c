@@ -208,6 +208,12 @@ static bool alike(const running *r, uint32_t *at) {
   return true;
 }
 
+static void drop(chk_values *x) {
+  for (size_t i = 0; i < x->n; i++) rule_tensor_unref(x->v[i]);
+  free(x->v);
+  *x = (chk_values){0};
+}
+
 static iso_code run_point(running *r, uint32_t *at, bool *fine) {
   iso_code c = ISO_OK;
   *fine = true;
@@ -217,11 +223,7 @@ static iso_code run_point(running *r, uint32_t *at, bool *fine) {
     *at = t;
   }
   if (!c && *fine && !r->own) *fine = alike(r, at);
-  for (size_t t = 0; t < r->z->k->n_terms; t++) {
-    for (size_t i = 0; i < r->out[t].n; i++) rule_tensor_unref(r->out[t].v[i]);
-    free(r->out[t].v);
-    r->out[t] = (chk_values){0};
-  }
+  for (size_t t = 0; t < r->z->k->n_terms; t++) drop(&r->out[t]);
   iso_arena_fini(&r->arena);
   iso_arena_init(&r->arena);
   return c;
@@ -310,6 +312,68 @@ static iso_code run_spoken(running *r, uint32_t *at, bool *fine) {
       r->value[s] = v;
       if (any_speaks(r, v) && admitted(r) && small_enough(r)) c = run_point(r, at, fine);
     }
+  return c;
+}
+
+/* ---- one term at a point, from below ---- */
+
+static iso_code run_whole(running *r, uint32_t t, int depth, bool *fine);
+
+static iso_code run_below(running *r, const rule_term *x, int depth, bool *fine) {
+  if (x->kind == RULE_VAR) return run_whole(r, (uint32_t)x->u.i, depth, fine);
+  iso_code c = ISO_OK;
+  for (uint32_t i = 0; i < x->n && !c && *fine; i++) c = run_below(r, x->child[i], depth, fine);
+  return c;
+}
+
+static bool unrounded(const running *r, uint32_t t) {
+  const rule_term *call = r->z->k->term[t].call;
+  const bool cast = rule_operator_of(call->u.s)->cast;
+  if (!cast) return rule_is_getitem(call->u.s) || chk_rounds_nothing(call->u.s);
+  const rule_tensor *to = r->out[t].v[0], *from = r->out[call->child[0]->u.i].v[0];
+  bool same = !rule_dtype_is_complex(to->dtype) && !rule_dtype_is_complex(from->dtype);
+  for (int64_t i = 0; same && i < to->numel; i++)
+    same = rule_tensor_get(to, i) == rule_tensor_get(from, i);
+  return same;
+}
+
+/* The captured call that a term is, or the term where it rounds nothing. */
+static iso_code run_whole(running *r, uint32_t t, int depth, bool *fine) {
+  enum { MOST_DEPTH = 500 };
+  const uint32_t from = chk_chain_captured(r->z, t);
+  const chk_term *x = &r->z->k->term[t];
+  iso_code c = ISO_OK;
+  *fine = depth < MOST_DEPTH;
+  if (!*fine || r->out[t].v) return ISO_OK;
+  if (from != t) {
+    c = run_whole(r, from, depth + 1, fine);
+    if (c || !*fine || r->out[from].n != 1) return *fine = false, c;
+    rule_tensor *v = rule_tensor_ref(r->out[from].v[0]);
+    return keep(r, t, &v, 1);
+  }
+  if (x->call) c = run_below(r, x->call, depth + 1, fine);
+  if (!c && *fine) c = run_term(r, t, fine);
+  if (!c && *fine && x->call && !x->node) *fine = unrounded(r, t);
+  return c;
+}
+
+iso_code chk_chain_run_table(chk_chain *z, const uint32_t t[2], const chk_table *table,
+                             rule_tensor *out[2]) {
+  running r = {.z = z,
+               .out = calloc(z->k->n_terms + 1, sizeof *r.out),
+               .bound = calloc(z->k->n_terms + 1, sizeof *r.bound)};
+  bool fine = true;
+  iso_code c = r.out && r.bound ? ISO_OK : chk_nomem(z->k);
+  out[0] = out[1] = NULL;
+  iso_arena_init(&r.arena);
+  r.value[table->atom] = table->most;
+  for (int i = 0; i < 2 && !c && fine; i++) c = run_whole(&r, t[i], 0, &fine);
+  for (int i = 0; i < 2 && !c && fine; i++) fine = r.out[t[i]].n == 1;
+  for (int i = 0; i < 2 && !c && fine; i++) out[i] = rule_tensor_ref(r.out[t[i]].v[0]);
+  for (size_t i = 0; r.out && i < z->k->n_terms; i++) drop(&r.out[i]);
+  iso_arena_fini(&r.arena);
+  free(r.out);
+  free(r.bound);
   return c;
 }
 

@@ -74,7 +74,9 @@ static iso_code justified(chk_chain *z, const chk_sizes_step *by, bool *yes) {
   const chk_step *x = &k->cert.step[by->step];
   const bool proved = by->how != CHK_SIZES_PLAIN, fixed = z->fixed[x->a] && z->fixed[x->b];
   *yes = false;
-  if (proved && (x->kind == CHK_RULE || x->kind == CHK_VALUE)) {
+  if (by->how == CHK_SIZES_TABLE && x->kind == CHK_VALUE)
+    return chk_chain_tables(z, x->a, x->b, yes);
+  if (by->how != CHK_SIZES_TABLE && proved && (x->kind == CHK_RULE || x->kind == CHK_VALUE)) {
     const uint32_t n = x->kind == CHK_RULE ? rule_set_at(k->rules.rule[x->rule], 0)->n_vars : 0;
     return chk_chain_prove(z, x->a, x->b, k->cert.var + x->first_var, n,
                            by->how == CHK_SIZES_SHARED, yes);

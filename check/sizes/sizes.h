@@ -9,7 +9,9 @@
 typedef enum chk_sizes_how {
   CHK_SIZES_PLAIN,  /* as its kind says */
   CHK_SIZES_PROVED, /* by the oracle, over the rule's variables, or the leaves */
-  CHK_SIZES_SHARED  /* the same, over all that both sides are made of */
+  CHK_SIZES_SHARED, /* the same, over all that both sides are made of */
+  CHK_SIZES_TABLE   /* by value at the largest size, of which each is proved to be the first places
+                     */
 } chk_sizes_how;
 
 typedef struct chk_sizes_step {

@@ -8,6 +8,13 @@
 /* Facts that no proof may rest on: they were seen at the captured sizes alone. */
 #define CHK_SIZES_REST (RULE_RESTS_ON_NUMBERS | RULE_RESTS_ON_MASKS)
 
+typedef struct chk_table { /* what depends on one symbol alone */
+  uint32_t atom;           /* the symbol */
+  int64_t most;            /* its largest value */
+  uint32_t rank;
+  bool along[RULE_MAX_RANK]; /* dimensions that it is */
+} chk_table;
+
 typedef struct chk_dims {
   const chk_sum *of; /* NULL: not known */
   uint32_t rank;
@@ -63,6 +70,17 @@ iso_code chk_chain_prove(chk_chain *z, uint32_t a, uint32_t b, const uint32_t *c
 iso_code chk_chain_diagonal(chk_chain *z, uint32_t t, const chk_sum *size, bool number,
                             bool complement, bool *proved);
 
+/* Whether it proves that a term is, for all values of a table's symbol, the first places of what it
+ * is at the largest one. */
+iso_code chk_chain_places(chk_chain *z, uint32_t t, const chk_table *table, bool *proved);
+
+/* ---- table.c ---- */
+/* The captured call that a call of the certificate's own is one with at all sizes, or it itself. */
+uint32_t chk_chain_captured(const chk_chain *z, uint32_t t);
+/* Whether two constants that depend on one symbol alone are equal at its largest value, and at all
+ * others the first places of that. */
+iso_code chk_chain_tables(chk_chain *z, uint32_t a, uint32_t b, bool *yes);
+
 /* ---- masks.c ---- */
 /* Whether each row that masks are read in keeps an element at all sizes. Returns: in `where` the
  * operator of which that is not shown. */
@@ -72,5 +90,10 @@ iso_code chk_chain_masks(chk_chain *z, bool *kept, const char **where);
 /* Whether all terms that steps speak of are defined at other sizes, and have their shapes there.
  * Returns: in `at` one that is not. */
 iso_code chk_chain_run(chk_chain *z, bool *fine, uint32_t *at);
+/* Two terms at the largest value of a table's symbol, as captured calls compute them. Returns: NULL
+ * in both where that cannot be done, or a call of the certificate's own rounds. Owns: caller
+ * unrefs. */
+iso_code chk_chain_run_table(chk_chain *z, const uint32_t t[2], const chk_table *table,
+                             rule_tensor *out[2]);
 
 #endif

@@ -86,9 +86,9 @@ static json_t *call(const synth_sized_call *x) {
 }
 
 static json_t *step(const synth_sized_step *x) {
-  if (x->how != SYNTH_SIZED_PLAIN)
-    return json_pack("{s:I, s:s}", "step", (json_int_t)x->step, "proved",
-                     x->how == SYNTH_SIZED_SHARED ? "shared" : "whole");
+  static const char *const how[] = {NULL, "whole", "shared", "table"};
+  if (how[x->how])
+    return json_pack("{s:I, s:s}", "step", (json_int_t)x->step, "proved", how[x->how]);
   if (!x->n_names) return json_integer((json_int_t)x->step);
   json_t *names = json_object();
   for (uint32_t i = 0; names && i < x->n_names; i++)

@@ -22,6 +22,10 @@ iso_code st_mark_related(state *s, const eg_node *all, size_t n, const rule_term
 const rule_term *st_fill_term(state *s, const rule_term *shape, const rule_term *number,
                               rule_dtype dtype);
 
+/* ---- equal.c ---- */
+/* Whether two computations of one constant may have given these. */
+bool st_same_constant(const rule_tensor *a, const rule_tensor *b);
+
 /* ---- signs.c ---- */
 /* Whether the zeros of two constants have different signs, and something of the graphs tells these
  * apart; true where there is no memory to find out. */

@@ -20,7 +20,7 @@ double cn_epsilon(rule_dtype d) {
 /* Equal, or results of two computations that round differently: 2 ulp, and only in float32 and
  * float64, where 2 ulp cannot be meant as another value, and only for tables: a single number is
  * exact. 0 and -0 are one. */
-static bool same_constant(const rule_tensor *a, const rule_tensor *b) {
+bool st_same_constant(const rule_tensor *a, const rule_tensor *b) {
   if (!rule_shape_eq(&a->shape, &b->shape)) return false;
   const bool fa = rule_dtype_is_float(a->dtype), fb = rule_dtype_is_float(b->dtype);
   if (fa != fb || (!fa && a->dtype != b->dtype)) return false;
@@ -41,7 +41,7 @@ static bool same_constant(const rule_tensor *a, const rule_tensor *b) {
 bool cn_alike(const state *s, eg_node a, eg_node b) {
   const rec *x = &s->rec[a.i], *y = &s->rec[b.i];
   for (size_t set = 0; set < s->n_kept; set++)
-    if (!same_constant(x->cval[set * x->n_out], y->cval[set * y->n_out])) return false;
+    if (!st_same_constant(x->cval[set * x->n_out], y->cval[set * y->n_out])) return false;
   return !st_zeros_told(s, a, b);
 }
 

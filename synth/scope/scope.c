@@ -25,6 +25,7 @@ typedef struct chain {
   progress *step;
   const char **why;        /* by step */
   bool *asked;             /* by step: the oracle did not prove its sides equal */
+  bool *tried;             /* by step: its sides are no tables that are equal */
   synth_sized_step *taken; /* in their order */
   size_t n_taken;
 } chain;
@@ -182,17 +183,27 @@ static progress leaf_step(scoping *z, uint32_t a, uint32_t b) {
   return fixed || (z->dim[a].of && z->sized[b]) ? join(z, a, b) : REFUSED;
 }
 
-static iso_code value_step(scoping *z, uint32_t a, uint32_t b, progress *out) {
+/* `prove`: nothing else is left, so that all that is one by other steps is known to be. */
+static iso_code value_step(chain *x, size_t i, uint32_t a, uint32_t b, bool prove, progress *out) {
+  scoping *z = x->z;
   bool proved = false;
+  iso_code c = ISO_OK;
   if (z->guess) guess_sizes(z, a), guess_sizes(z, b);
   if (scope_is_fixed(z, a) && scope_is_fixed(z, b)) return *out = join(z, a, b), ISO_OK;
   *out = WAITS;
   z->wrong = "the sizes of a constant are not known";
   if ((z->call[a] && !z->sized[a]) || (z->call[b] && !z->sized[b])) return ISO_OK;
-  z->asked = false;
-  const iso_code c = scope_prove(z, a, b, NULL, 0, &proved);
-  if (proved) z->taken.how = z->shared ? SYNTH_SIZED_SHARED : SYNTH_SIZED_PROVED;
-  *out = proved ? join(z, a, b) : z->asked ? REFUSED : WAITS;
+  if (!x->asked[i]) {
+    z->asked = false;
+    c = scope_prove(z, a, b, NULL, 0, &proved);
+    x->asked[i] = z->asked;
+    z->taken.how = z->shared ? SYNTH_SIZED_SHARED : SYNTH_SIZED_PROVED;
+  } else if (z->wrong = x->why[i], prove && !x->tried[i]) {
+    c = scope_tables(z, a, b, &x->tried[i], &proved);
+    z->taken.how = SYNTH_SIZED_TABLE;
+  }
+  if (proved) *out = join(z, a, b);
+  else z->taken.how = SYNTH_SIZED_PLAIN;
   return c;
 }
 
@@ -219,7 +230,7 @@ static iso_code take(chain *x, size_t i, bool prove) {
   if (joined) p = DONE;
   else if (s->kind == SYNTH_CERT_SAME) p = same_step(z, a, b);
   else if (s->kind == SYNTH_CERT_LEAF) p = leaf_step(z, a, b);
-  else if (s->kind == SYNTH_CERT_VALUE) c = value_step(z, a, b, &p);
+  else if (s->kind == SYNTH_CERT_VALUE) c = value_step(x, i, a, b, prove, &p);
   else if (s->kind == SYNTH_CERT_ROUNDING) p = rounding_step(z, a, b);
   else if (s->kind == SYNTH_CERT_RULE) {
     const char *wrong = NULL;
@@ -361,9 +372,9 @@ static iso_code conclude(const chain *x) {
   const bool joined = outputs_joined(x->z);
   bool fine = true;
   for (size_t i = 0; i < x->z->cert->n_steps && !joined; i++)
-    if (x->step[i] == REFUSED) fine &= hold_step(x, i);
+    if (x->step[i] == REFUSED || (x->step[i] == WAITS && x->asked[i])) fine &= hold_step(x, i);
   for (size_t i = 0; i < x->z->cert->n_steps && !joined; i++)
-    if (x->step[i] == WAITS) fine &= hold_step(x, i);
+    if (x->step[i] == WAITS && !x->asked[i]) fine &= hold_step(x, i);
   iso_code c = joined ? hold_chain(x) : ISO_OK;
   if (c) return c;
   s->res->scope.all = joined && s->res->scope.n_held == 0;
@@ -431,14 +442,16 @@ iso_code st_scope(state *s, iso_error *err) {
              calloc(z->cert->n_steps + 1, sizeof *x.step),
              calloc(z->cert->n_steps + 1, sizeof *x.why),
              calloc(z->cert->n_steps + 1, 1),
+             calloc(z->cert->n_steps + 1, 1),
              calloc(z->cert->n_steps + 1, sizeof *x.taken),
              0};
-  iso_code c = x.step && x.why && x.asked && x.taken ? start(z) : scope_no_memory(z);
+  iso_code c = x.step && x.why && x.asked && x.tried && x.taken ? start(z) : scope_no_memory(z);
   if (!c) c = walk(&x);
   if (!c) c = conclude(&x);
   free(x.step);
   free(x.why);
   free(x.asked);
+  free(x.tried);
   free(x.taken);
   free(z);
   return c;

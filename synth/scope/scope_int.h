@@ -21,6 +21,13 @@ typedef struct scope_symbol { /* a symbol of one side, as a sum over atoms */
   bool known;
 } scope_symbol;
 
+typedef struct scope_table { /* what depends on one symbol alone */
+  uint32_t atom;             /* the symbol */
+  int64_t most;              /* its largest value */
+  uint32_t rank;
+  bool along[RULE_MAX_RANK]; /* dimensions that it is */
+} scope_table;
+
 /* Terms are the left graph's nodes, the right one's, the certificate's own calls, and some for
  * questions of ours.
  *
@@ -81,7 +88,24 @@ iso_code scope_record(scoping *z, const synth_sized_step *step, size_t n);
 iso_code scope_prove(scoping *z, uint32_t a, uint32_t b, const uint32_t *cut, uint32_t n_cut,
                      bool *proved);
 
+/* Whether it proves that a term, for all values of a table's symbol, is the first places of what it
+ * is at the largest one. */
+iso_code scope_prove_places(scoping *z, uint32_t t, const scope_table *table, bool *proved);
+
+/* ---- scope_table.c ---- */
+/* Whether two constants are equal at the largest value of the one symbol that they depend on, and
+ * at each other value the first places of what they are there: tables of positions, one computed
+ * and one stored. Returns: in `tried` whether asking again later is in vain. */
+iso_code scope_tables(scoping *z, uint32_t a, uint32_t b, bool *tried, bool *equal);
+
 /* ---- scope_run.c ---- */
+/* The captured call that a call of the certificate's own is one with, or it itself. */
+uint32_t scope_captured(const scoping *z, uint32_t t);
+/* Two terms at the largest value of a table's symbol, as captured calls compute them. Returns: NULL
+ * in both where one is not defined, or too large, or a cast of the certificate's own rounds. Owns:
+ * caller unrefs. */
+iso_code scope_run_table(scoping *z, const uint32_t t[2], const scope_table *table,
+                         rule_tensor *out[2]);
 /* Whether the terms of these steps are defined at some other sizes, and have their shapes there.
  * Returns: in `at` one that is not. */
 iso_code scope_run(scoping *z, const bool *step, bool *fine, uint32_t *at);

@@ -186,8 +186,41 @@ static iso_code decide(writing *w, rule *r, bool *proved) {
   return c;
 }
 
-/* One question, with the terms of `w` for variables. */
-static iso_code ask(writing *w, uint32_t a, uint32_t b, bool *proved) {
+/* A term with a number for a symbol. */
+static const rule_term *at_number(iso_arena *a, const rule_term *t, const char *name, int64_t x) {
+  if (t->kind == RULE_NAME && strcmp(t->u.s, name) == 0) return rule_int(a, x);
+  if (t->kind != RULE_OP && t->kind != RULE_LIST && t->kind != RULE_EXPR) return t;
+  const rule_term **child = iso_arena_alloc(a, (t->n + 1) * sizeof *child);
+  for (uint32_t k = 0; child && k < t->n; k++)
+    if (!(child[k] = at_number(a, t->child[k], name, x))) return NULL;
+  if (!child) return NULL;
+  return t->kind == RULE_OP     ? rule_op(a, t->u.s, child, t->n)
+         : t->kind == RULE_LIST ? rule_list(a, child, t->n)
+                                : rule_expr(a, t->u.s, child, t->n);
+}
+
+/* `t`, computed at the symbol's largest value, and of that the first places along each dimension
+ * that the symbol is. */
+static const rule_term *first_places(writing *w, const rule_term *t, const scope_table *of) {
+  const size_t n = w->z->s->graph[LEFT]->n_symbols;
+  const rule_term *symbol = w->z->space.atom[of->atom].as;
+  for (size_t i = 0; i < n; i++)
+    if (w->shape[i] || (w->used[i] && strcmp(w->z->symbol[LEFT][i].name, symbol->u.s) != 0))
+      return refuse(w, "it depends on several symbols");
+  t = at_number(w->a, t, symbol->u.s, of->most);
+  for (uint32_t d = 0; t && d < of->rank; d++) {
+    const rule_term *arg[5] = {t, rule_int(w->a, d), rule_int(w->a, 0), symbol, rule_int(w->a, 1)};
+    iso_error ignored;
+    if (of->along[d] &&
+        rule_call(w->a, w->z->s->schemas, "aten::slice.Tensor", arg, 5, &t, &ignored))
+      return NULL;
+  }
+  return t;
+}
+
+/* One question, with the terms of `w` for variables: whether a is b; or, where a table is given,
+ * whether a is the first places of what it is at the largest size. */
+static iso_code ask(writing *w, uint32_t a, uint32_t b, const scope_table *table, bool *proved) {
   enum { MOST_VARIABLES = 32 };
   scoping *z = w->z;
   iso_arena arena;
@@ -206,7 +239,7 @@ static iso_code ask(writing *w, uint32_t a, uint32_t b, bool *proved) {
   w->made = iso_arena_alloc(&arena, z->n_terms * sizeof *w->made);
   iso_code c = w->used && w->shape && w->made ? ISO_OK : scope_no_memory(z);
   if (!c) r.lhs = term(w, a);
-  if (!c && r.lhs) r.rhs = term(w, b);
+  if (!c && r.lhs) r.rhs = table ? first_places(w, r.lhs, table) : term(w, b);
   r.n_vars = w->n_vars;
   if (!c && w->fine && !(r.lhs && r.rhs && declare(w, &r)) && w->fine) c = scope_no_memory(z);
   if (!c && w->fine) c = decide(w, &r, proved);
@@ -240,11 +273,17 @@ iso_code scope_prove(scoping *z, uint32_t a, uint32_t b, const uint32_t *cut, ui
   bool some = false;
   for (size_t i = 0; i < z->n_terms; i++) some |= both[i] = both[i] && other[i];
   writing w = {.z = z, .cut = cut, .n_cut = n_cut, .shared = both};
-  iso_code c = some ? ask(&w, a, b, proved) : ISO_OK;
+  iso_code c = some ? ask(&w, a, b, NULL, proved) : ISO_OK;
   z->shared = *proved;
   w = (writing){.z = z, .cut = cut, .n_cut = n_cut};
   z->asked = *proved;
-  if (!c && !*proved) c = ask(&w, a, b, proved);
+  if (!c && !*proved) c = ask(&w, a, b, NULL, proved);
   free(both);
   return c;
+}
+
+iso_code scope_prove_places(scoping *z, uint32_t t, const scope_table *table, bool *proved) {
+  writing w = {.z = z};
+  *proved = false;
+  return ask(&w, t, t, table, proved);
 }

@@ -35,6 +35,7 @@ typedef struct running {
   bool *needed;
   const bool *step; /* those that were taken */
   bool own;         /* captured terms are zeros */
+  bool captured;    /* calls of the certificate's own are those of the captures that they are */
 } running;
 
 /* ---- sizes at a point ---- */
@@ -186,6 +187,22 @@ static bool is_leaf(const running *r, uint32_t t) {
   return !r->z->call[t] || (r->own && r->z->captured[t] && scope_dims_of(r->z, t));
 }
 
+uint32_t scope_captured(const scoping *z, uint32_t t) {
+  const size_t n = z->s->graph[LEFT]->n_nodes + z->s->graph[RIGHT]->n_nodes;
+  for (uint32_t i = 0; i < n && !z->captured[t]; i++)
+    if (scope_root(z, i) == scope_root(z, t) && z->call[i] && z->sized[i]) return i;
+  return t;
+}
+
+/* What another term is. */
+static iso_code take(running *r, uint32_t t, uint32_t from) {
+  r->out[t] = calloc(1, sizeof *r->out[t]);
+  if (!r->out[t]) return scope_no_memory(r->z);
+  r->out[t][0] = rule_tensor_ref(r->out[from][0]);
+  r->n_out[t] = 1;
+  return ISO_OK;
+}
+
 /* One term. Returns: in `fine` whether it is defined, and has the shape that it should. */
 static iso_code run_term(running *r, uint32_t t, bool *fine) {
   const scoping *z = r->z;
@@ -193,6 +210,8 @@ static iso_code run_term(running *r, uint32_t t, bool *fine) {
   rule_shape shape;
   iso_code c;
   *fine = true;
+  const uint32_t from = r->captured ? scope_captured(z, t) : t;
+  if (from != t) return *fine = r->n_out[from] == 1, *fine ? take(r, t, from) : ISO_OK;
   if (is_leaf(r, t)) c = run_leaf(r, t, fine);
   else if (!z->sized[t]) return *fine = false, ISO_OK;
   else c = rule_is_getitem(z->call[t]->u.s) ? run_item(r, t, fine) : run_call(r, t, fine);
@@ -213,7 +232,9 @@ static void need_below(running *r, const rule_term *x) {
 static void need(running *r, uint32_t t) {
   if (r->needed[t]) return;
   r->needed[t] = true;
-  if (!is_leaf(r, t)) need_below(r, r->z->call[t]);
+  const uint32_t from = r->captured ? scope_captured(r->z, t) : t;
+  if (from != t) need(r, from);
+  else if (!is_leaf(r, t)) need_below(r, r->z->call[t]);
 }
 
 static void choose(running *r, int point, iso_rng *rng) {
@@ -243,7 +264,7 @@ static bool numbers_together(const running *r, uint32_t *at) {
   return true;
 }
 
-static iso_code run_point(running *r, uint32_t *at, bool *fine) {
+static iso_code run_needed(running *r, uint32_t *at, bool *fine) {
   iso_code c = ISO_OK;
   *fine = true;
   for (uint32_t t = 0; t < r->z->n_terms && !c && *fine; t++) {
@@ -251,7 +272,10 @@ static iso_code run_point(running *r, uint32_t *at, bool *fine) {
     c = run_term(r, t, fine);
     *at = t;
   }
-  if (!c && *fine && !r->own) *fine = numbers_together(r, at);
+  return c;
+}
+
+static void forget(running *r) {
   for (size_t t = 0; t < r->z->n_terms; t++) {
     for (size_t k = 0; r->out[t] && k < r->n_out[t]; k++) rule_tensor_unref(r->out[t][k]);
     free(r->out[t]);
@@ -259,6 +283,12 @@ static iso_code run_point(running *r, uint32_t *at, bool *fine) {
   }
   iso_arena_fini(&r->arena);
   iso_arena_init(&r->arena);
+}
+
+static iso_code run_point(running *r, uint32_t *at, bool *fine) {
+  const iso_code c = run_needed(r, at, fine);
+  if (!c && *fine && !r->own) *fine = numbers_together(r, at);
+  forget(r);
   return c;
 }
 
@@ -358,18 +388,32 @@ static void need_steps(running *r, const bool *step) {
     if (step[i]) need(r, r->z->of[r->z->cert->step[i].a]), need(r, r->z->of[r->z->cert->step[i].b]);
 }
 
+static iso_code start(running *r, scoping *z) {
+  *r = (running){.z = z,
+                 .value = calloc(SIZE_ATOMS, sizeof *r->value),
+                 .out = calloc(z->n_terms, sizeof *r->out),
+                 .n_out = calloc(z->n_terms, sizeof *r->n_out),
+                 .bound = calloc(z->n_terms, sizeof *r->bound),
+                 .needed = calloc(z->n_terms, 1)};
+  iso_arena_init(&r->arena);
+  return r->value && r->out && r->n_out && r->bound && r->needed ? ISO_OK : scope_no_memory(z);
+}
+
+static void end(running *r) {
+  iso_arena_fini(&r->arena);
+  free(r->value);
+  free(r->out);
+  free(r->n_out);
+  free(r->bound);
+  free(r->needed);
+}
+
 iso_code scope_run(scoping *z, const bool *step, bool *fine, uint32_t *at) {
-  running r = {.z = z,
-               .value = calloc(SIZE_ATOMS, sizeof *r.value),
-               .out = calloc(z->n_terms, sizeof *r.out),
-               .n_out = calloc(z->n_terms, sizeof *r.n_out),
-               .bound = calloc(z->n_terms, sizeof *r.bound),
-               .needed = calloc(z->n_terms, 1),
-               .step = step};
+  running r;
   iso_rng rng = iso_rng_new(z->s->o->seed ^ UINT64_C(0x73636f7065), 0);
-  iso_arena_init(&r.arena);
+  iso_code c = start(&r, z);
   *fine = true;
-  iso_code c = r.value && r.out && r.n_out && r.bound && r.needed ? ISO_OK : scope_no_memory(z);
+  r.step = step;
   if (!c) need_steps(&r, step);
   for (int point = 0; point < POINTS && !c && *fine; point++) {
     choose(&r, point, &rng);
@@ -381,11 +425,39 @@ iso_code scope_run(scoping *z, const bool *step, bool *fine, uint32_t *at) {
     need_steps(&r, step);
     c = run_beside(&r, at, fine);
   }
-  iso_arena_fini(&r.arena);
-  free(r.value);
-  free(r.out);
-  free(r.n_out);
-  free(r.bound);
-  free(r.needed);
+  end(&r);
+  return c;
+}
+
+/* Whether casts of the certificate's own change no number. */
+static bool casts_exactly(const running *r) {
+  for (uint32_t t = 0; t < r->z->n_terms; t++) {
+    const rule_term *call = r->z->call[t];
+    if (!r->needed[t] || r->z->captured[t] || scope_captured(r->z, t) != t ||
+        !rule_operator_of(call->u.s)->cast)
+      continue;
+    const rule_tensor *to = r->out[t][0], *from = r->out[call->child[0]->u.i][0];
+    for (int64_t i = 0; i < to->numel; i++)
+      if (!(rule_tensor_get(to, i) == rule_tensor_get(from, i))) return false;
+  }
+  return true;
+}
+
+iso_code scope_run_table(scoping *z, const uint32_t t[2], const scope_table *table,
+                         rule_tensor *out[2]) {
+  running r;
+  iso_code c = start(&r, z);
+  uint32_t at;
+  bool fine = false;
+  out[0] = out[1] = NULL;
+  r.captured = true;
+  for (int k = 0; k < 2 && !c; k++) need(&r, t[k]);
+  if (!c) r.value[table->atom] = table->most;
+  if (!c && small_enough(&r)) c = run_needed(&r, &at, &fine);
+  fine = fine && !c && casts_exactly(&r);
+  for (int k = 0; k < 2 && !c && fine; k++) fine = r.n_out[t[k]] == 1;
+  for (int k = 0; k < 2 && !c && fine; k++) out[k] = rule_tensor_ref(r.out[t[k]][0]);
+  if (r.out && r.n_out) forget(&r);
+  end(&r);
   return c;
 }

@@ -47,6 +47,10 @@ class Module(nn.Module):
         self.table = nn.Parameter(torch.randn(64, D))
         self.register_buffer("short", torch.rand(D) + 0.1)
         self.register_buffer("long", torch.rand(D) + 0.1)
+        self.register_buffer("halves", torch.arange(1, D + 1) / 2)
+        rows = torch.arange(ROWS)[:, None] * self.halves[None, :] + 1
+        rows[self.n] += how == "twin"
+        self.register_buffer("rows", rows)
 
     def forward(self, x):
         return self.function(self, x, self.how == "honest")
@@ -148,9 +152,25 @@ def divided(self, x, other):
     return out
 
 
+def stored(self, x, other):
+    """Numbers of positions, computed, and looked up in a table, of which the twin has a wrong row.
+    They are exact, so that none is off by rounding."""
+    pos = torch.arange(x.shape[1])
+    if self.how == "plain":
+        return x * (pos[:, None] * self.halves[None, :] + 1)
+    rows = self.rows.narrow(0, 0, x.shape[1]) if self.n % 2 else self.rows[pos]
+    return x * rows if other else rows * x
+
+
 CASES = [
-    window, chunks, sinks, past_table, wrapped, switch, last_token, padding, scaled, divided
+    window, chunks, sinks, past_table, wrapped, switch, last_token, padding, scaled, divided, stored
 ]  # fmt: skip
+ROWS = 64
+
+
+def open_sizes(function):
+    """A table has an end."""
+    return {"x": {0: "B", 1: ("T", 1, ROWS) if function is stored else "T"}}
 
 
 def truth(plain, other):
@@ -264,7 +284,7 @@ def judge(isomer, case, rng, count, claims):
         for how, module in make.items():
             torch.manual_seed(0)
             inputs = {"x": torch.randn(2, captured, D)}
-            capture(module, inputs, path[how], dynamic={"x": ["B", "T", None]})
+            capture(module, inputs, path[how], dynamic=open_sizes(function))
         report = compare(isomer, path["plain"], path["honest"])
         looked = report["scope"].get("looked_at", ())
         at = [x["sizes"] for x in looked if x["verdict"] == "different"]

@@ -65,6 +65,7 @@ CASES = [
     size_bugs.scaled,
     size_bugs.last_token,
     size_bugs.chunks,
+    size_bugs.stored,
 ]
 
 
@@ -282,7 +283,7 @@ def own_scope(rng, doc, symbols):
         names = {n: symbolic(rng, v, meanings) for n, v in s.get("names", {}).items()}
         how = {"step": i, "names": names} if names else i
         if "value" in s or ("rule" in s and rng.random() < 0.1):
-            how = rng.choice([{"step": i, "proved": w} for w in ("shared", "whole")] + [i])
+            how = rng.choice([{"step": i, "proved": w} for w in ("shared", "whole", "table")] + [i])
         steps.append(how)
     scope = [
         dict({"name": n, "min": x["min"]}, **({"max": x["max"]} if "max" in x else {}))
@@ -379,7 +380,11 @@ def case(o, rng, i, tally):
         path = {how: os.path.join(folder, how) for how in make}
         for how, module in make.items():
             torch.manual_seed(0)
-            most = {"dynamic": {"x": {0: "B", 1: ("T", 1, 64) if i % 2 else "T"}}}
+            most = {
+                "dynamic": {
+                    "x": {0: "B", 1: ("T", 1, 64) if i % 2 or function is size_bugs.stored else "T"}
+                }
+            }
             capture(module, {"x": torch.randn(2, captured, D)}, path[how], **most)
         what = "%d %s n=%d m=%d at %d" % (i, function.__name__, n, m, captured)
         for other in ("plain", "honest"):
