@@ -160,6 +160,7 @@ class Sizes:
                     if type(other).__name__ == "Min" and one in other.args:
                         expr = sympy.And(*[sympy.Le(one, a) for a in other.args if a != one])
             for part in expr.args if isinstance(expr, sympy.And) else (expr,):
+                part = divided(part)
                 if part is not sympy.true and part not in out:
                     out.append(part)
         return out
@@ -260,6 +261,16 @@ class Sizes:
             if one != self.values and one not in good and self.admits(one, symbols, guards):
                 good.append(one)
         return good[:room]
+
+
+def divided(expr):
+    """16*T != 16 is T != 1."""
+    if not isinstance(expr, (sympy.Eq, sympy.Ne)) or not expr.args[1].is_Integer:
+        return expr
+    by, rest = expr.args[0].as_coeff_Mul()
+    if not by.is_Integer or by <= 1 or not rest.is_Symbol or expr.args[1] % by:
+        return expr
+    return expr.func(rest, expr.args[1] / by)
 
 
 def equal_to(expr, symbol, value):

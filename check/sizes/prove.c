@@ -271,6 +271,7 @@ static const rule_term *at_number(iso_arena *a, const rule_term *t, const char *
                               : rule_expr(a, t->u.s, child, t->n);
 }
 
+/* operator: how the first places along a dimension are written. */
 static const rule_term *first(question *q, const rule_term *t, uint32_t dim, const char *symbol) {
   const rule_term *arg[5] = {t, rule_int(q->a, dim), rule_int(q->a, 0), rule_name(q->a, symbol),
                              rule_int(q->a, 1)},

@@ -97,7 +97,8 @@ static void over_fixed(scoping *z, const rule_term *t, bool *some, bool *all) {
 }
 
 /* Calls below that nothing says the sizes of, and that are over tensors which no size changes, have
- * the numbers that they have. Of others a number may be a size, and they would be undefined. */
+ * the numbers that they have. Of others a number may be a size, and they would be undefined: where
+ * nothing else is left, those that make no shape are taken so all the same. */
 static void take_numbers(scoping *z, const rule_term *t) {
   bool some = false, all = true;
   if (t->kind == RULE_VAR) {
@@ -105,7 +106,11 @@ static void take_numbers(scoping *z, const rule_term *t) {
     if (!z->call[x] || z->sized[x] || z->captured[x]) return;
     take_numbers(z, z->call[x]);
     over_fixed(z, z->call[x], &some, &all);
-    if (some && all) z->sized[x] = z->call[x];
+    if (!some) return;
+    if (all) z->sized[x] = z->call[x];
+    else if (z->guess == SCOPE_GUESS_ALL)
+      z->sized[x] =
+          rule_operator_of(z->call[x]->u.s)->sizes ? scope_reshaped(z, z->call[x]) : z->call[x];
     return;
   }
   for (uint32_t k = 0; k < t->n; k++) take_numbers(z, t->child[k]);
@@ -198,7 +203,8 @@ static iso_code value_step(chain *x, size_t i, uint32_t a, uint32_t b, bool prov
     c = scope_prove(z, a, b, NULL, 0, &proved);
     x->asked[i] = z->asked;
     z->taken.how = z->shared ? SYNTH_SIZED_SHARED : SYNTH_SIZED_PROVED;
-  } else if (z->wrong = x->why[i], prove && !x->tried[i]) {
+  } else z->wrong = x->why[i];
+  if (!c && !proved && prove && !x->tried[i]) {
     c = scope_tables(z, a, b, &x->tried[i], &proved);
     z->taken.how = SYNTH_SIZED_TABLE;
   }
@@ -265,16 +271,16 @@ static iso_code round_of(chain *x, bool prove, bool *moved) {
 }
 
 /* The first step that waits is taken with numbers for sizes that nothing gives. */
-static iso_code guess(chain *x, bool *moved) {
+static iso_code guess(chain *x, scope_guess how, bool *moved) {
   iso_code c = ISO_OK;
   *moved = false;
-  x->z->guess = true;
+  x->z->guess = how;
   for (size_t i = 0; i < x->z->cert->n_steps && !c && !*moved; i++) {
     if (x->step[i] != WAITS) continue;
-    c = take(x, i, false);
+    c = take(x, i, how == SCOPE_GUESS_ALL);
     *moved = x->step[i] == DONE;
   }
-  x->z->guess = false;
+  x->z->guess = SCOPE_GUESS_NONE;
   return c;
 }
 
@@ -284,7 +290,8 @@ static iso_code walk(chain *x) {
   while (moved && !c) {
     c = round_of(x, false, &moved);
     if (!c && !moved) c = round_of(x, true, &moved);
-    if (!c && !moved) c = guess(x, &moved);
+    if (!c && !moved) c = guess(x, SCOPE_GUESS_FIXED, &moved);
+    if (!c && !moved) c = guess(x, SCOPE_GUESS_ALL, &moved);
   }
   return c;
 }

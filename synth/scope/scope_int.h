@@ -28,6 +28,10 @@ typedef struct scope_table { /* what depends on one symbol alone */
   bool along[RULE_MAX_RANK]; /* dimensions that it is */
 } scope_table;
 
+/* Whether calls of which nothing says their sizes have the numbers that they have: over tensors
+ * that no size changes, or all. */
+typedef enum scope_guess { SCOPE_GUESS_NONE, SCOPE_GUESS_FIXED, SCOPE_GUESS_ALL } scope_guess;
+
 /* Terms are the left graph's nodes, the right one's, the certificate's own calls, and some for
  * questions of ours.
  *
@@ -47,10 +51,10 @@ typedef struct scoping {
   bool *fixed;             /* of scope_is_fixed, while it looks */
   scope_dims *dim;
   uint32_t *up;
-  bool guess;  /* calls of which nothing says their sizes have the numbers that they have */
-  bool loose;  /* literals that are no integers were compared elsewhere */
-  bool asked;  /* the oracle was */
-  bool shared; /* and proved it over all that both sides are made of */
+  scope_guess guess;
+  bool loose;             /* literals that are no integers were compared elsewhere */
+  bool asked;             /* the oracle was */
+  bool shared;            /* and proved it over all that both sides are made of */
   synth_sized_step taken; /* the justification of the last step */
   const char *wrong; /* why the last step was not justified: static, or in the result's arena */
   iso_error *err;
@@ -72,6 +76,9 @@ iso_code scope_read_captures(scoping *z);
 bool scope_alike(scoping *z, const rule_term *a, const rule_term *b);
 /* `call` with the sizes of `like`. Returns: NULL where their arguments are not alike. */
 const rule_term *scope_lift(scoping *z, const rule_term *call, const rule_term *like);
+/* A view with dimensions of 1 besides those of its operand: it, with its operand's sizes. Returns:
+ * NULL where it is another one. */
+const rule_term *scope_reshaped(scoping *z, const rule_term *call);
 /* Whether nothing about it depends on the symbols, nor on inputs. */
 bool scope_is_fixed(scoping *z, uint32_t t);
 

@@ -200,7 +200,7 @@ static const rule_term *at_number(iso_arena *a, const rule_term *t, const char *
 }
 
 /* `t`, computed at the symbol's largest value, and of that the first places along each dimension
- * that the symbol is. */
+ * that the symbol is. operator: how the first places are written. */
 static const rule_term *first_places(writing *w, const rule_term *t, const scope_table *of) {
   const size_t n = w->z->s->graph[LEFT]->n_symbols;
   const rule_term *symbol = w->z->space.atom[of->atom].as;

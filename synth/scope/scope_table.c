@@ -49,8 +49,8 @@ static bool constant(scoping *z, uint32_t t, bool *seen) {
   t = scope_captured(z, t);
   if (seen[t]) return true;
   if (z->call[t])
-    return seen[t] = (z->captured[t] || moves(z->call[t]->u.s)) &&
-                     constant_below(z, z->call[t], seen);
+    return seen[t] =
+               (z->captured[t] || moves(z->call[t]->u.s)) && constant_below(z, z->call[t], seen);
   const size_t n_left = z->s->graph[LEFT]->n_nodes;
   const int side = t >= n_left;
   const size_t i = t - (side ? n_left : 0);

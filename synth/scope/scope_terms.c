@@ -200,6 +200,39 @@ iso_code scope_read_captures(scoping *z) {
   return ISO_OK;
 }
 
+/* The shape that a captured term of the class has at the captured sizes; NULL: there is none. */
+static const rule_shape *captured_shape(const scoping *z, uint32_t t) {
+  const synth_graph *const *g = z->s->graph;
+  const size_t n_left = g[LEFT]->n_nodes;
+  for (uint32_t i = 0; i < n_left + g[RIGHT]->n_nodes; i++) {
+    if (scope_root(z, i) != scope_root(z, t)) continue;
+    const synth_node *n = i < n_left ? &g[LEFT]->node[i] : &g[RIGHT]->node[i - n_left];
+    if (n->n_outputs == 1) return &n->shape;
+  }
+  return NULL;
+}
+
+const rule_term *scope_reshaped(scoping *z, const rule_term *call) {
+  const rule_term *size[RULE_MAX_RANK], *child[2];
+  if (call->n != 2 || call->child[0]->kind != RULE_VAR || call->child[1]->kind != RULE_LIST)
+    return NULL;
+  const scope_dims *from = scope_dims_of(z, (uint32_t)call->child[0]->u.i);
+  const rule_shape *shape = captured_shape(z, (uint32_t)call->child[0]->u.i);
+  const rule_term *to = call->child[1];
+  uint32_t next = 0;
+  if (!from || !shape || shape->rank != from->rank || to->n > RULE_MAX_RANK) return NULL;
+  for (uint32_t d = 0; d < to->n; d++) {
+    size[d] = to->child[d];
+    if (next < from->rank && size[d]->kind == RULE_INT && size[d]->u.i == shape->dim[next])
+      size[d] = size_term(&z->space, &from->of[next++]);
+    else if (size[d]->kind != RULE_INT || size[d]->u.i != 1) return NULL;
+    if (!size[d]) return NULL;
+  }
+  child[0] = call->child[0];
+  child[1] = rule_list(&z->s->arena, size, to->n);
+  return next == from->rank && child[1] ? with_children(z, call, child) : NULL;
+}
+
 /* ---- what no size changes ---- */
 
 static bool fixed_term(scoping *z, uint32_t t);
