@@ -178,6 +178,9 @@ typedef struct cap_options {
   /* Calls that leave the order of their results open are read as ones that sort, where no output
    * sees the order (orders/). */
   bool sort_unseen;
+  /* Ranks that are written once (version 3) stay one graph, that of each of them, whose leaves have
+   * the first rank's values: for roles_fold, which alone knows of the others. */
+  bool keep_role;
 } cap_options;
 /* The same, with options (NULL: none). */
 ISO_MUST_USE iso_code cap_load_with(const char *path, const cap_options *o, rule_schemas *schemas,
@@ -189,6 +192,10 @@ ISO_MUST_USE iso_code cap_admits(const cap_graph *g, const int64_t *value, const
 /* Whether `path` is a file: a capture that is a file is an archive. */
 bool cap_is_archive(const char *path);
 void cap_free(cap_graph *g);
+/* Of a graph that is each rank's: how many ranks there are; 0: it is none. */
+uint32_t cap_role_ranks(const cap_graph *g);
+/* The rank's tensor of a leaf in an input set; borrowed. Of other graphs, the leaf's. */
+rule_tensor *cap_role_value(const cap_graph *g, size_t node, uint32_t rank, size_t set);
 /* Whether two nodes have as many outputs, of the same shapes and dtypes. */
 bool cap_same_outputs(const cap_node *a, const cap_node *b);
 

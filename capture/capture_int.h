@@ -256,9 +256,10 @@ typedef struct impl {
   cap_tensors *trace; /* NULL where there is none */
   cap_graph **after;  /* calls that were put behind this one, up to NULL; their memory is read */
   rule_tensor **input;
-  rule_tensor **weight; /* by node; NULL unless a parameter, buffer or constant */
-  const char **stored;  /* by node, while tensors are read: the leaf's name in its file; NULL, and
-                           NULL of a node: its own */
+  rule_tensor **weight;  /* by node; NULL unless a parameter, buffer or constant */
+  const char **stored;   /* by node, while tensors are read: the leaf's name in its file; NULL, and
+                            NULL of a node: its own */
+  struct cap_role *role; /* of cap_options.keep_role; NULL: none */
 } impl;
 
 iso_code cap_no_memory(iso_error *err);
@@ -274,11 +275,35 @@ iso_code cap_load_tensors(cap_graph *g, const char *path, rule_tensor **slot, is
 iso_code cap_grow_inputs(cap_graph *g, size_t set, size_t *cap, iso_error *err);
 iso_code cap_load_values(cap_graph *g, const cap_options *o, iso_error *err);
 
+/* ---- roles/role.c: ranks that run one program ---- */
+
+typedef struct cap_role {
+  uint32_t n_ranks;
+  uint32_t *own; /* by node: of leaves of which each rank has its own tensor, a number from 1 that
+                    counts inputs and others apart; 0: there is one for all */
+  uint32_t n_inputs, n_weights; /* of these */
+  rule_tensor **value;          /* by leaf and rank: weights, then the inputs of each set */
+  size_t n_values, cap;
+} cap_role;
+/* The graph that was read is one rank's, of ranks as `said` says. `kept`: it stays so, else it
+ * becomes that of all. Errors: ISO_FORMAT, ISO_LIMIT; ISO_NOMEM. */
+ISO_MUST_USE iso_code cap_read_role(cap_graph *g, const json_t *said, bool kept, iso_error *err);
+/* Whether all ranks of a role meet in the node. */
+bool cap_role_joins(const cap_node *n);
+/* A leaf's tensor of that name. Returns: in `path` the file where it is, or should be. */
+typedef iso_code cap_get_fn(void *ctx, const char *name, rule_tensor **out, const char **path,
+                            iso_error *err);
+/* Adds the tensors that the ranks have of the leaf, where each has its own. Leaves are added in the
+ * graph's order, inputs after all others and set by set. */
+ISO_MUST_USE iso_code cap_role_add(cap_graph *g, size_t node, cap_get_fn *get, void *ctx,
+                                   iso_error *err);
+/* The graph is no longer that of a rank. */
+void cap_role_end(cap_graph *g);
+
 /* ---- roles/spread.c ---- */
-/* The graph that was read is one rank's, of ranks as `said` says. It becomes that of all: a leaf,
- * an operator and an output for each rank, and collectives of all of them. Errors: ISO_FORMAT,
- * ISO_LIMIT; ISO_NOMEM. */
-ISO_MUST_USE iso_code cap_spread(cap_graph *g, const json_t *said, iso_error *err);
+/* The graph of one rank becomes that of all: a leaf, an operator and an output for each rank, and
+ * collectives of all of them. Errors: ISO_LIMIT, ISO_NOMEM. */
+ISO_MUST_USE iso_code cap_spread(cap_graph *g, const cap_role *role, iso_error *err);
 
 /* ---- fold.c ---- */
 /* A copy in `a`, with node to[i] in place of node i. NULL: no memory. */

@@ -128,13 +128,17 @@ iso_code cap_pass_domain(cap_graph *g, uint32_t node, const rule_domain *d, iso_
 
 iso_code cap_check_domain(const cap_graph *g, uint32_t node, iso_error *err) {
   const cap_node *n = &g->node[node];
+  const size_t n_ranks = cap_role_ranks(g) ? cap_role_ranks(g) : 1;
   char why[160], says[256];
-  for (size_t set = 0; n->domain && set < g->n_sets; set++)
-    if (!rule_domain_admits(n->domain, g->input[set * g->n_nodes + node], why, sizeof why))
+  for (size_t k = 0; n->domain && k < g->n_sets * n_ranks; k++) {
+    const size_t set = k / n_ranks;
+    const rule_tensor *t = cap_role_value(g, node, (uint32_t)(k % n_ranks), set);
+    if (!rule_domain_admits(n->domain, t, why, sizeof why))
       return iso_fail(err, ISO_FORMAT,
                       "%s: node \"%.120s\": %s of input set %zu, and its domain (%s) says: %s",
                       g->path, n->id, why, set, n->domain->who,
                       rule_domain_print(n->domain, says, sizeof says));
+  }
   return ISO_OK;
 }
 

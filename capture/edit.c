@@ -96,6 +96,7 @@ iso_code cap_replace_nodes(cap_graph *g, const cap_new_node *node, size_t n, iso
     for (size_t k = 0; k < g->n_sets && set; k++)
       input[k * n + i] = rule_tensor_ref(node[i].value[k]);
   }
+  cap_role_end(g);
   for (size_t i = 0; i < g->n_nodes; i++) rule_tensor_unref(m->weight[i]);
   for (size_t i = 0; i < g->n_sets * g->n_nodes; i++) rule_tensor_unref(m->input[i]);
   free(m->weight);

@@ -327,7 +327,8 @@ static iso_code read_top(reader *r, json_t *top, iso_error *err) {
   if (code == ISO_OK) code = read_nodes(r, json_object_get(top, "nodes"), err);
   if (code == ISO_OK) code = read_results(r, json_object_get(top, "outputs"), err);
   return code == ISO_OK && json_integer_value(version) == 3
-             ? cap_spread(g, json_object_get(top, "roles"), err)
+             ? cap_read_role(g, json_object_get(top, "roles"), r->options && r->options->keep_role,
+                             err)
              : code;
 }
 
@@ -567,6 +568,7 @@ void cap_free(cap_graph *g) {
   if (g == NULL) return;
   impl *m = g->impl;
   if (m != NULL) {
+    cap_role_end(g);
     if (m->input != NULL)
       for (size_t i = 0; i < g->n_sets * g->n_nodes; i++) rule_tensor_unref(m->input[i]);
     if (m->weight != NULL)

@@ -43,20 +43,37 @@ static const char *stored_name(const cap_graph *g, size_t node) {
   return m->stored && m->stored[node] ? m->stored[node] : g->node[node].name;
 }
 
-static iso_code take_tensor(const cap_graph *g, cap_tensors *t, size_t node, const char *path,
-                            rule_tensor **out, iso_error *err) {
+typedef struct source { /* of tensors: a file, or the files of the weights */
+  cap_tensors *file;
+  const char *path;
+  cap_weights *weights;
+} source;
+
+static iso_code get(void *ctx, const char *name, rule_tensor **out, const char **path,
+                    iso_error *err) {
+  const source *s = ctx;
+  *path = s->path;
+  return s->file ? cap_tensors_get(s->file, name, out, err)
+                 : cap_weights_get(s->weights, name, out, path, err);
+}
+
+/* The leaf's tensor, and those that other ranks have of their own. */
+static iso_code take_tensor(cap_graph *g, source *s, size_t node, rule_tensor **out,
+                            iso_error *err) {
+  const char *path = NULL;
   rule_tensor *x = NULL;
-  iso_code code = cap_tensors_get(t, stored_name(g, node), &x, err);
-  return code != ISO_OK ? code : cap_take_value(x, &g->node[node], path, out, err);
+  iso_code code = get(s, stored_name(g, node), &x, &path, err);
+  if (code == ISO_OK) code = cap_take_value(x, &g->node[node], path, out, err);
+  return code == ISO_OK ? cap_role_add(g, node, get, s, err) : code;
 }
 
 /* The tensors of `path` for the inputs into `slot` by node. */
 iso_code cap_load_tensors(cap_graph *g, const char *path, rule_tensor **slot, iso_error *err) {
-  cap_tensors *t = NULL;
-  iso_code code = cap_tensors_open(path, &t, err);
+  source s = {.path = path};
+  iso_code code = cap_tensors_open(path, &s.file, err);
   for (size_t i = 0; i < g->n_nodes && code == ISO_OK; i++)
-    if (g->node[i].kind == CAP_INPUT) code = take_tensor(g, t, i, path, &slot[i], err);
-  cap_tensors_close(t);
+    if (g->node[i].kind == CAP_INPUT) code = take_tensor(g, &s, i, &slot[i], err);
+  cap_tensors_close(s.file);
   return code;
 }
 
@@ -89,18 +106,21 @@ static iso_code load_inputs(cap_graph *g, iso_error *err) {
 /* Weights: from weights.safetensors, and those that it lacks from the checkpoint beside it. */
 static iso_code load_weights(cap_graph *g, bool all, iso_error *err) {
   impl *m = g->impl;
-  cap_weights *w = NULL;
+  source s = {0};
   m->weight = calloc(g->n_nodes + 1, sizeof *m->weight);
-  iso_code code = m->weight != NULL ? cap_weights_open(g->path, &w, err) : cap_no_memory(err);
+  iso_code code =
+      m->weight != NULL ? cap_weights_open(g->path, &s.weights, err) : cap_no_memory(err);
   for (size_t i = 0; i < g->n_nodes && code == ISO_OK; i++) {
     rule_tensor *x = NULL;
     const char *path = NULL;
     if (g->node[i].kind == CAP_OP || g->node[i].kind == CAP_INPUT) continue;
-    code = cap_weights_get(w, stored_name(g, i), &x, &path, err);
-    if (code == ISO_OK && x == NULL && !all && g->node[i].kind == CAP_PARAMETER) continue;
-    if (code == ISO_OK) code = cap_take_value(x, &g->node[i], path, &m->weight[i], err);
+    const bool may_lack = !all && g->node[i].kind == CAP_PARAMETER;
+    if (may_lack) code = get(&s, stored_name(g, i), &x, &path, err);
+    const bool lacks = may_lack && x == NULL;
+    rule_tensor_unref(x);
+    if (code == ISO_OK && !lacks) code = take_tensor(g, &s, i, &m->weight[i], err);
   }
-  cap_weights_close(w);
+  cap_weights_close(s.weights);
   return code;
 }
 

@@ -118,7 +118,11 @@ iso_code calls_load(const calls_side side[2], const cap_options *o, rule_schemas
   if (side[0].n && side[1].n && side[0].n != side[1].n)
     return iso_fail(err, ISO_USAGE, "%zu calls on the left and %zu on the right: one, or as many",
                     side[0].n + 1, side[1].n + 1);
-  for (int s = 0; s < 2 && !c; s++) c = load_all(&side[s], o, schemas, x[s].g, err);
+  for (int s = 0; s < 2 && !c; s++) {
+    cap_options own = *o;
+    own.keep_role = o->keep_role && s == 1 && !side[s].n; /* the ranks of the right side */
+    c = load_all(&side[s], &own, schemas, x[s].g, err);
+  }
   for (int s = 0; s < 2 && !c; s++) {
     x[s].n = side[s].n + 1;
     x[s].other_last = x[!s].g[side[!s].n];

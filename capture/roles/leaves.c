@@ -17,24 +17,19 @@ static const cap_node *namesake(const roles_work *x, const char *name) {
   return NULL;
 }
 
-static rule_tensor *value_of(const roles_work *x, uint32_t node, size_t set) {
-  const cap_graph *g = x->g;
-  return g->node[node].kind == CAP_INPUT ? g->input[set * g->n_nodes + node] : g->node[node].value;
+rule_tensor *roles_value(const roles_work *x, uint32_t r, uint32_t leaf, size_t set) {
+  return cap_role_value(x->g, roles_image(x, r, leaf), r, set);
 }
 
 static size_t n_sets(const roles_work *x, const cap_node *n) {
   return n->kind == CAP_INPUT ? x->g->n_sets : 1;
 }
 
-static uint32_t held_by(const roles_work *x, uint32_t r, uint32_t j) {
-  return roles_image(x, r, x->leaf[j]);
-}
-
 static bool all_same(const roles_work *x, uint32_t j) {
   const cap_node *n = &x->g->node[x->leaf[j]];
   for (uint32_t r = 1; r < x->n_ranks; r++)
     for (size_t set = 0; set < n_sets(x, n); set++)
-      if (!rule_tensor_same(value_of(x, x->leaf[j], set), value_of(x, held_by(x, r, j), set)))
+      if (!rule_tensor_same(roles_value(x, 0, x->leaf[j], set), roles_value(x, r, x->leaf[j], set)))
         return false;
   return true;
 }
@@ -96,7 +91,7 @@ iso_code roles_join(roles_work *x, rule_tensor *const *theirs, uint32_t dim, rul
 static iso_code join(roles_work *x, uint32_t j, uint32_t dim, size_t set, rule_tensor **out) {
   rule_tensor **theirs = calloc(x->n_ranks, sizeof *theirs);
   for (uint32_t r = 0; theirs && r < x->n_ranks; r++)
-    theirs[r] = value_of(x, held_by(x, r, j), set);
+    theirs[r] = roles_value(x, r, x->leaf[j], set);
   const iso_code c = theirs ? roles_join(x, theirs, dim, out) : roles_nomem(x);
   free(theirs);
   return c;
@@ -114,7 +109,8 @@ static void range_of(const cap_node *n, roles_place *p) {
 static iso_code say(roles_work *x, uint32_t j, const char *name, const roles_place *p) {
   iso_arena *a = &x->out->arena;
   const char *rest;
-  const uint32_t first = (uint32_t)roles_rank_of(x->g->node[x->leaf[j]].name, &rest);
+  const char *own = x->g->node[x->leaf[j]].name;
+  const uint32_t first = x->once ? 0 : (uint32_t)roles_rank_of(own, &rest);
   const uint32_t second = first + x->stride, last = first + (x->n_ranks - 1) * x->stride;
   const char *every = x->stride > 1 ? iso_arena_printf(a, ", every %u ranks,", x->stride) : "";
   if (!every) return roles_nomem(x);
@@ -175,7 +171,7 @@ static iso_code decide(roles_work *x, uint32_t j, const char *name, bool own, ro
   uint32_t d = RULE_MAX_RANK;
   iso_code c = ISO_OK;
   for (uint32_t r = 0; r < x->n_ranks; r++)
-    if (!value_of(x, held_by(x, r, j), 0)) return roles_refuse(x, "%s has no value", name);
+    if (!roles_value(x, r, x->leaf[j], 0)) return roles_refuse(x, "%s has no value", name);
   const bool may_be_one = !may_differ(x, n, whole) && all_same(x, j);
   if (whole && own && !(may_be_one && roles_n_team(x) > 1)) c = shared_dim(x, j, whole, &d);
   if (c) return c;
@@ -213,7 +209,7 @@ static iso_code add(roles_work *x, uint32_t j, roles_place *p) {
   if (!(m->as.name = name_in_team(x, n->name))) return roles_nomem(x);
   iso_code c = ISO_OK;
   for (size_t set = 0; set < sets && !c; set++)
-    if (p->kind == ROLES_SAME) m->value[set] = rule_tensor_ref(value_of(x, x->leaf[j], set));
+    if (p->kind == ROLES_SAME) m->value[set] = rule_tensor_ref(roles_value(x, 0, x->leaf[j], set));
     else c = join(x, j, p->dim, set, &m->value[set]);
   return c;
 }
@@ -224,7 +220,7 @@ iso_code roles_leaves(roles_work *x) {
   for (uint32_t j = 0; j < x->n_leaves && !c; j++) {
     const char *name = x->g->node[x->leaf[j]].name;
     roles_place *p = &x->place[x->leaf[j]];
-    const bool own = roles_rank_of(name, &name) >= 0;
+    const bool own = roles_rank_of(name, &name) >= 0 || x->once;
     c = decide(x, j, name, own, p);
     if (c || roles_refused(x)) return c;
     c = add(x, j, p);

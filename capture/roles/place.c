@@ -101,7 +101,7 @@ static iso_code place_of_all(roles_work *x, uint32_t i) {
 static iso_code place_collective(roles_work *x, uint32_t i) {
   const cap_node *n = &x->g->node[i];
   const rule_term *const *arg = n->call->child;
-  if (arg[0]->n != x->n_ranks) return place_of_all(x, i);
+  if (!x->once && arg[0]->n != x->n_ranks) return place_of_all(x, i);
   const roles_place *p = &x->place[first_of(n)];
   bool known = false;
   iso_code c = ISO_OK;
@@ -118,7 +118,7 @@ static iso_code place_collective(roles_work *x, uint32_t i) {
   return c || known ? c : roles_refuse(x, "what %s makes of the ranks' tensors", n->id);
 }
 
-/* A rank's own part of a sum that is shared out. */
+/* A rank's own part of a sum that is shared out by `all`. */
 static iso_code place_share(roles_work *x, uint32_t i, const cap_node *all) {
   const rule_term *const *arg = all->call->child;
   const bool scatters = rule_is_overload(all->op, OP_DIST_REDUCE_SCATTER);
@@ -269,7 +269,8 @@ iso_code roles_places(roles_work *x) {
   for (uint32_t i = 0; i < x->g->n_nodes && !c && !roles_refused(x); i++) {
     const cap_node *n = &x->g->node[i];
     if (!x->needed[i] || !n->call) continue;
-    if (x->meets[i]) c = place_collective(x, i);
+    if (x->once && rule_is_overload(n->op, OP_DIST_REDUCE_SCATTER)) c = place_share(x, i, n);
+    else if (x->meets[i]) c = place_collective(x, i);
     else if (roles_is_share(x, n)) c = place_share(x, i, &x->g->node[n->call->child[0]->u.i]);
     else if (n->n_outputs > 1) x->place[i].kind = ROLES_MANY;
     else c = place_operator(x, i);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/capture_int.h"
 #include "capture/roles/roles_int.h"
 
 iso_code roles_nomem(roles_work *x) { return iso_fail(x->err, ISO_NOMEM, "out of memory"); }
@@ -23,14 +24,15 @@ iso_code roles_refuse(roles_work *x, const char *fmt, ...) {
 
 /* How many ranks the graph has leaves of. */
 static size_t count_ranks(const cap_graph *g) {
-  int64_t most = -1;
+  int64_t most = (int64_t)cap_role_ranks(g) - 1;
   const char *rest;
   for (size_t i = 0; i < g->n_nodes; i++) {
     if (g->node[i].kind == CAP_OP) continue;
     const int64_t r = roles_rank_of(g->node[i].name, &rest);
     if (r > most) most = r;
   }
-  return (size_t)(most + 1) > g->n_nodes ? 0 : (size_t)(most + 1);
+  const size_t n = (size_t)(most + 1);
+  return n > g->n_nodes && !cap_role_ranks(g) ? 0 : n;
 }
 
 static iso_code list_rules(roles_work *x) {
@@ -116,9 +118,9 @@ static iso_code become_one(roles_work *x) {
 /* Whether so many ranks are told by one collective, or are all of them. */
 static bool may_meet(const cap_graph *g, size_t n_all, size_t n) {
   bool found = n == n_all;
-  for (size_t i = 0; i < g->n_nodes && !found; i++) {
+  for (size_t i = 0; i < g->n_nodes && !found && !cap_role_ranks(g); i++) {
     const cap_node *node = &g->node[i];
-    if (!roles_is_collective(node) || !node->call->n) continue;
+    if (!cap_role_joins(node) || !node->call->n) continue;
     const rule_term *list = node->call->child[0];
     found = list->kind == RULE_LIST && list->n == n;
   }
@@ -136,6 +138,7 @@ static iso_code try_ranks(roles_work *x, size_t n_all, bool *became) {
     for (size_t stride = n_all / n; stride > 0 && !c && !*became; stride--) {
       if (n_all / n % stride) continue;
       roles_work one = {.g = x->g, .q = x->q, .out = x->out, .err = x->err};
+      one.once = cap_role_ranks(x->g) > 0;
       one.n_all = (uint32_t)n_all, one.n_ranks = (uint32_t)n, one.stride = (uint32_t)stride;
       one.verdict = x->verdict, one.uses = x->uses, one.n_asked = x->n_asked;
       one.cap_verdict = x->cap_verdict, one.cap_uses = x->cap_uses;

@@ -64,7 +64,9 @@ typedef struct roles_asked {
   uint64_t seed; /* of the leaves that the ranks are run on beside the captured ones */
 } roles_asked;
 
-/* Makes the ranks of `g` one, where that is shown. Owns: roles_free, whatever is returned. Errors:
+/* Makes the ranks of `g` one, where that is shown. Of a graph that is each rank's
+ * (cap_options.keep_role) no copy is made for a rank, and where they are not one it stays that of a
+ * rank, which alone says nothing. Owns: roles_free, whatever is returned. Errors:
  * ISO_NOMEM, and errors of the oracle. */
 ISO_MUST_USE iso_code roles_fold(cap_graph *g, const roles_asked *q, roles_result *out,
                                  iso_error *err);

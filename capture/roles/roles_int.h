@@ -36,6 +36,7 @@ typedef struct roles_work {
   const roles_asked *q;
   roles_result *out;
   iso_error *err;
+  bool once;                /* the graph is that of each rank: its nodes are their own images */
   uint32_t n_all, n_ranks;  /* ranks; those of them that become one */
   uint32_t stride;          /* which these are: roles_rank */
   uint32_t n_own;           /* results of one of them, with its team */
@@ -94,16 +95,16 @@ iso_code roles_same(roles_work *x);
 const cap_result *roles_result_of(const roles_work *x, uint32_t j, uint32_t team);
 /* The node of team `r` in the place of one that the first team needs. */
 static inline uint32_t roles_image(const roles_work *x, uint32_t r, uint32_t node) {
-  return x->images[(size_t)r * x->n_needed + x->order[node]];
+  return x->once ? node : x->images[(size_t)r * x->n_needed + x->order[node]];
 }
-/* Whether the node is a collective. */
-bool roles_is_collective(const cap_node *n);
 /* Whether the node is one member's part of a collective. */
 bool roles_is_share(const roles_work *x, const cap_node *n);
 
 /* ---- leaves.c ---- */
 /* The leaves of the new graph, and their places. */
 iso_code roles_leaves(roles_work *x);
+/* What the rank has of a leaf of the first, in an input set; borrowed. */
+rule_tensor *roles_value(const roles_work *x, uint32_t r, uint32_t leaf, size_t set);
 /* Concatenates tensors of one shape and dtype, one of each rank, along a dimension. Owns: the
  * caller unrefs. */
 iso_code roles_join(roles_work *x, rule_tensor *const *theirs, uint32_t dim, rule_tensor **out);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/capture_int.h"
 #include "capture/roles/roles_int.h"
 #include "rules/operators.h"
 
@@ -21,10 +22,6 @@ int64_t roles_rank_of(const char *name, const char **rest) {
   if (s == name + WORD || *s != '.') return -1;
   *rest = s + 1;
   return r;
-}
-
-bool roles_is_collective(const cap_node *n) {
-  return n->call && n->call->kind == RULE_OP && rule_operator_of(n->call->u.s)->collective;
 }
 
 /* ---- images ---- */
@@ -100,13 +97,13 @@ static bool same_node(roles_work *x, uint32_t node, uint32_t r) {
 static void find_meeting(roles_work *x, uint32_t node) {
   const uint32_t image = x->image[node];
   const cap_node *n = &x->g->node[node], *other = &x->g->node[image];
-  if (image == node && roles_is_collective(n)) x->meets[node] = true;
+  if (image == node && cap_role_joins(n)) x->meets[node] = true;
   if (!n->call || !other->call || !rule_is_getitem(n->op) || !rule_is_getitem(other->op) ||
       n->call->child[0]->kind != RULE_VAR ||
       !rule_term_eq(n->call->child[0], other->call->child[0]))
     return;
   const uint32_t from = (uint32_t)n->call->child[0]->u.i;
-  if (roles_is_collective(&x->g->node[from])) x->meets[from] = true;
+  if (cap_role_joins(&x->g->node[from])) x->meets[from] = true;
 }
 
 /* Rank after rank, or each name on all ranks. */
@@ -147,6 +144,7 @@ static iso_code find_needed(roles_work *x) {
     x->order[i] = x->n_needed;
     x->at[x->n_needed++] = i;
   }
+  if (x->once) return ISO_OK;
   x->images = calloc((size_t)x->n_needed * x->n_ranks + 1, sizeof *x->images);
   return x->images ? ISO_OK : roles_nomem(x);
 }
@@ -165,12 +163,30 @@ static iso_code same_team(roles_work *x, uint32_t r, bool finds) {
   return ISO_OK;
 }
 
+static void mark(roles_work *x, const rule_term *t) {
+  if (t->kind == RULE_VAR) x->image[t->u.i] = (uint32_t)t->u.i;
+  for (uint32_t i = 0; i < t->n; i++) mark(x, t->child[i]);
+}
+
+/* The graph is every rank's: a node is its own image on each. */
+static iso_code one_program(roles_work *x) {
+  const cap_graph *g = x->g;
+  for (size_t i = 0; i < g->n_nodes; i++) x->image[i] = ROLES_NONE;
+  for (size_t j = 0; j < g->n_results; j++) x->image[g->result[j].node] = g->result[j].node;
+  for (size_t i = g->n_nodes; i-- > 0;) {
+    x->meets[i] = cap_role_joins(&g->node[i]);
+    if (x->image[i] != ROLES_NONE && g->node[i].call) mark(x, g->node[i].call);
+  }
+  return find_needed(x);
+}
+
 iso_code roles_same(roles_work *x) {
-  const size_t per = x->g->n_results / x->n_all;
+  const size_t per = x->g->n_results / (x->once ? 1 : x->n_all);
   x->meets = calloc(x->g->n_nodes + 1, 1);
   if (!x->meets) return roles_nomem(x);
   x->n_own = (uint32_t)per * roles_n_team(x);
-  if (per * x->n_all != x->g->n_results || !per)
+  if (x->once) return one_program(x);
+  if ((!x->once && per * x->n_all != x->g->n_results) || !per)
     return roles_refuse(x, "not all ranks give the same outputs");
   x->by_name = is_called(x, &x->g->result[1], &x->g->result[0], 1);
   iso_code c = same_team(x, 1, true);

@@ -155,14 +155,11 @@ static iso_code fold(const options *o, cap_graph *graph[2], const rule_oracle *o
   return n ? refuse(c, found, err) : c;
 }
 
-/* The right side's ranks as one, where the certificate says so. */
-static iso_code make_one(options *o, cap_graph *graph[2], const rule_oracle *oracle,
+/* The right side's `n` ranks as one, as the certificate says. */
+static iso_code make_one(options *o, cap_graph *graph[2], const rule_oracle *oracle, size_t n,
                          roles_result *out, chk_report *found, iso_error *err) {
   const roles_asked q = {graph[0], oracle, 2, true, o->check.seed};
-  size_t n = 0;
-  iso_code c = chk_roles(o->path[0], &n, err);
-  if (c || !n) return c;
-  c = roles_fold(graph[1], &q, out, err);
+  const iso_code c = roles_fold(graph[1], &q, out, err);
   if (!c && out->n_ranks != n) {
     found->outcome = CHK_REFUSED;
     snprintf(found->reason, sizeof found->reason, "its %zu ranks are not one: %s", n,
@@ -176,30 +173,22 @@ static iso_code holds_of_no_number(void *ctx, const rule *r, bool *yes, iso_erro
   return val_undefined_together(ctx, r, yes, err);
 }
 
-/* A certificate of two captures. `learned`: the parameters that another certificate relates, or
- * NULL. Owns: the caller frees `found`, also after an error. */
-static iso_code check_one(options *o, rule_schemas *schemas, val_engine *engine,
-                          const chk_report *learned, chk_report *found, iso_error *err) {
-  cap_options from = {.inputs = o->inputs, .n_inputs = o->check.n_inputs, .sort_unseen = true};
-  cap_graph *graph[2] = {NULL, NULL};
+/* `learned`: the parameters that another certificate relates, or NULL. */
+static iso_code check_graphs(options *o, cap_graph *graph[2], rule_schemas *schemas,
+                             val_engine *engine, const chk_report *learned, chk_report *found,
+                             iso_error *err) {
+  const bool weights = !o->check.unrun;
   relations given = {0};
   relations_folded folded = {0};
   cap_agreement agreed = {0};
-  roles_result roles = {0};
   const rule_oracle oracle = val_oracle(engine);
-  iso_code c = chk_static(o->path[0], &o->check.unrun, err);
-  from.no_weights = o->check.unrun;
-  for (int i = 0; i < 2; i++) o->calls[i].first = o->path[i + 1];
-  if (!c) c = calls_load(o->calls, &from, schemas, graph, err);
-  if (!c && !from.no_weights) c = make_one(o, graph, &oracle, &roles, found, err);
-  if (!c && !from.no_weights) c = fold(o, graph, &oracle, &folded, found, err);
+  iso_code c = weights ? fold(o, graph, &oracle, &folded, found, err) : ISO_OK;
   if (!c) c = relations_load(o->relations, false, graph[0], graph[1], &given, err);
   if (!c) c = relations_agree(&given, graph[0], graph[1], CHECK_SEED ^ o->val.seed, &agreed, err);
   if (!c) c = relations_note_folds(&folded, &agreed, err);
-  if (!c && found->outcome == CHK_HOLDS && !from.no_weights)
-    c = relate(o, graph, &given, found, err);
+  if (!c && found->outcome == CHK_HOLDS && weights) c = relate(o, graph, &given, found, err);
   if (!c) c = chk_at_these_weights(o->path[0], &o->check.pinned, err);
-  if (!c && o->check.pinned && !from.no_weights) c = cap_pin(graph[0], graph[1], &agreed, err);
+  if (!c && o->check.pinned && weights) c = cap_pin(graph[0], graph[1], &agreed, err);
   o->check.agreed = &agreed;
   o->check.given_leaves = given.n_given > 0;
   o->check.learned = learned ? learned->related : NULL;
@@ -210,6 +199,27 @@ static iso_code check_one(options *o, rule_schemas *schemas, val_engine *engine,
     c = chk_check(o->path[0], graph[0], graph[1], schemas, &oracle, &o->check, found, err);
   relations_free(&given);
   relations_folded_free(&folded);
+  return c;
+}
+
+/* A certificate of two captures. `learned` as above. Owns: the caller frees `found`, also after an
+ * error. */
+static iso_code check_one(options *o, rule_schemas *schemas, val_engine *engine,
+                          const chk_report *learned, chk_report *found, iso_error *err) {
+  cap_options from = {.inputs = o->inputs, .n_inputs = o->check.n_inputs, .sort_unseen = true};
+  cap_graph *graph[2] = {NULL, NULL};
+  roles_result roles = {0};
+  size_t n_roles = 0;
+  const rule_oracle oracle = val_oracle(engine);
+  iso_code c = chk_static(o->path[0], &o->check.unrun, err);
+  from.no_weights = o->check.unrun;
+  if (!c && !o->check.unrun) c = chk_roles(o->path[0], &n_roles, err);
+  from.keep_role = n_roles > 0;
+  for (int i = 0; i < 2; i++) o->calls[i].first = o->path[i + 1];
+  if (!c) c = calls_load(o->calls, &from, schemas, graph, err);
+  if (!c && n_roles) c = make_one(o, graph, &oracle, n_roles, &roles, found, err);
+  if (!c && found->outcome == CHK_HOLDS)
+    c = check_graphs(o, graph, schemas, engine, learned, found, err);
   roles_free(&roles);
   cap_free(graph[0]);
   cap_free(graph[1]);

@@ -138,6 +138,7 @@ static iso_code load(const options *o, size_t k, rule_schemas *schemas, const ru
   cap_options inputs = cmp_inputs_of(o, k);
   iso_code c = ISO_OK;
   inputs.no_weights = o->unrun;
+  inputs.keep_role = p->by_role;
   calls_side side[2] = {o->calls[0], o->calls[1]};
   if (k > 0) side[0].n = side[1].n = 0;
   for (int s = 0; s < 2; s++) side[s].first = o->pair[k][s];

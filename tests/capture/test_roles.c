@@ -103,6 +103,38 @@ START_TEST(each_rank_gives_its_own) {
 }
 END_TEST
 
+START_TEST(kept_it_is_one_program) {
+  cap_graph *g = NULL;
+  iso_error err;
+  const cap_options kept = {.keep_role = true};
+  make();
+  ck_assert_msg(cap_load_with(tmp_dir, &kept, schemas, &g, &err) == ISO_OK, "%s", err.msg);
+  ck_assert_uint_eq(cap_role_ranks(g), 2);
+  ck_assert_uint_eq(g->n_nodes, 6);
+  ck_assert_uint_eq(g->n_results, 2);
+  const uint32_t x = named(g, "x"), w = named(g, "w");
+  ck_assert_double_eq(rule_tensor_get(g->node[x].value, 0), 1);
+  for (uint32_t r = 0; r < 2; r++) {
+    ck_assert_double_eq(rule_tensor_get(cap_role_value(g, x, r, 0), 0), 1 + r);
+    ck_assert_double_eq(rule_tensor_get(cap_role_value(g, w, r, 0), 0), 7);
+  }
+  cap_free(g);
+}
+END_TEST
+
+START_TEST(kept_its_tensors_are_there) {
+  cap_graph *g = NULL;
+  iso_error err = {0};
+  const cap_options kept = {.keep_role = true};
+  make();
+  const char *input[] = {"rank0.x", "x"};
+  write_tensors("inputs.safetensors", input, (double[]){1, 2}, 2);
+  ck_assert_int_eq(cap_load_with(tmp_dir, &kept, schemas, &g, &err), ISO_FORMAT);
+  check_message(&err, in_tmp("inputs.safetensors"), "rank1.x");
+  ck_assert_ptr_null(g);
+}
+END_TEST
+
 static const struct {
   const char *json, *says;
 } malformed[] = {
@@ -159,6 +191,8 @@ int main(void) {
   tcase_add_checked_fixture(c, setup, teardown);
   tcase_add_test(c, each_rank_has_its_own);
   tcase_add_test(c, each_rank_gives_its_own);
+  tcase_add_test(c, kept_it_is_one_program);
+  tcase_add_test(c, kept_its_tensors_are_there);
   tcase_add_loop_test(c, malformed_roles, 0, N_MALFORMED);
   tcase_add_test(c, missing_tensors);
   return run_case("roles", c);

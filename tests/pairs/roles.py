@@ -15,6 +15,9 @@ refused with another number of ranks, and where they are said to be of the other
 Written once for all ranks (version 3) a right pair gives the same, its certificate too, and is the
 capture that it was made of. Ranks that deviate cannot be written so.
 
+Of more ranks than are run when they are written once one has a stale parameter, in a place that is
+drawn, and is found; and folds that are wrong on purpose are refused there as well.
+
 Of data over tensor parallel (role_grid.py) the rows become one, and the report says which ranks
 that are; their faults are never equivalent either.
 
@@ -26,6 +29,9 @@ import hashlib
 import json
 import os
 import random
+import resource
+import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -53,11 +59,11 @@ def save(folder, graph):
         json.dump(graph, f)
 
 
-def write(folder, model, ranks, layers=1, pieces=1, early=False):
-    """Widths are the same for any number of ranks, and the batch grows with it. Each rank goes
-    through its rows in pieces; the left one takes all rows at once."""
+def write(folder, model, ranks, layers=1, pieces=1, early=False, rows=0):
+    """Widths are the same for any number of ranks, and the batch grows with it unless it is given.
+    Each rank goes through its rows in pieces; the left one takes all rows at once."""
     c = parallel.Config(model, 2, layers)
-    c.ranks, c.batch, c.length = ranks, 2 * pieces * ranks, 4
+    c.ranks, c.batch, c.length = ranks, rows or 2 * pieces * ranks, 4
     sides = []
     for n in (1, ranks):
         g = parallel.Named()
@@ -244,6 +250,65 @@ def written_once(isomer, pair, ranks):
     if verdict != "equivalent":
         return "against what it was made of: %s" % verdict
     return certified(isomer, other, ranks)
+
+
+def own_copies(pair, right, ranks, draw, stale):
+    """The pair written once, with each rank's own copy of a parameter. `stale`: on one of them,
+    which is drawn, another number in it."""
+    once = os.path.join(pair, "once", "right")
+    graph = load(once)
+    path = [os.path.join(d, "weights.safetensors") for d in (once, right)]
+    weights = read_tensors(path[0])
+    name = draw.choice(sorted(n for n, t in weights.items() if t[0] == "F32"))
+    dtype, shape, data = weights.pop(name)
+    for r in range(ranks):
+        weights["rank%d.%s" % (r, name)] = (dtype, shape, data)
+    if stale:
+        at = 4 * draw.randrange(len(data) // 4)
+        other = struct.pack("<f", struct.unpack_from("<f", data, at)[0] * 1.25 + 0.0625)
+        own = "rank%d.%s" % (draw.randrange(ranks), name)
+        weights[own] = (dtype, shape, data[:at] + other + data[at + 4 :])
+    graph["roles"]["own"] = sorted(graph["roles"]["own"] + [name])
+    os.makedirs(right, exist_ok=True)
+    save(right, graph)
+    write_tensors(path[1], weights)
+    shutil.copy(os.path.join(once, "inputs.safetensors"), right)
+
+
+def killed_after(seconds, command):
+    """The exit status of a command that has so much of the processor."""
+    limit = (seconds, seconds)
+    p = subprocess.run(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, limit),
+    )
+    return p.returncode
+
+
+def many(isomer, driver, folder, draw):
+    """What is wrong with ranks that are written once, and are more than are run: one that has a
+    stale parameter is found wherever it is."""
+    ranks, model = draw.randint(33, 48), draw.choice(("gpt", "llama"))
+    pair = os.path.join(folder, "many")
+    once_at, own = os.path.join(pair, "once"), os.path.join(pair, "own")
+    write(pair, model, ranks)
+    one_role.write(os.path.join(pair, "right"), os.path.join(once_at, "right"), ranks)
+    os.rename(os.path.join(pair, "left"), os.path.join(once_at, "left"))
+    left, name = os.path.join(once_at, "left"), "%s on %d ranks" % (model, ranks)
+    yield name, decided(isomer, once_at, ranks)
+    if driver:
+        yield name + ", folds", wrong_folds(driver, once_at, draw.randrange(1000), 16)
+    for stale in (False, True, True):
+        own_copies(pair, own, ranks, draw, stale)
+        if stale:  # once it would be equivalent in a tenth of that; as they are takes minutes
+            said = killed_after(3, [isomer, "compare", left, own, "--refine"])
+            yield name + ", stale", said if said in (0, 2) else None
+            continue
+        verdict, said = compare(isomer, left, own, 60)
+        fine = verdict == "equivalent" and once(said, ranks)
+        yield name + ", copies", None if fine else verdict
 
 
 def faulty(isomer, folder, pair, ranks, draw, fault):
@@ -446,6 +511,10 @@ def main():
             if wrong:
                 print("seed %d, %s %d: %s" % (o.seed, kind, k, wrong))
         for what, wrong in in_pieces(o.isomer, o.driver, folder, draw):
+            passed, failed = passed + (not wrong), failed + bool(wrong)
+            if wrong:
+                print("seed %d, %s: %s" % (o.seed, what, wrong))
+        for what, wrong in many(o.isomer, o.driver, folder, draw):
             passed, failed = passed + (not wrong), failed + bool(wrong)
             if wrong:
                 print("seed %d, %s: %s" % (o.seed, what, wrong))

@@ -88,7 +88,7 @@ def images(graph, world):
     if n * world != len(outputs) or not n:
         raise NotOne("not all ranks give the same outputs")
     by_name = len(outputs) > 1 and outputs[1]["name"] == outputs[0]["name"] + "_rank1"
-    out = []
+    out, needed = [], graph["nodes"]
     for r in range(world):
         image = Image(nodes, r)
         for j in range(n):
@@ -97,10 +97,11 @@ def images(graph, world):
             if b["name"] != (a["name"] + "_rank%d" % r if r else a["name"]):
                 raise NotOne("rank %d gives no %s" % (r, a["name"]))
             image.give(a["ref"], b["ref"])
-        for a in reversed(graph["nodes"]):
+        for a in reversed(needed):
             if a["id"] in image.of:
                 image.node(a, world)
         out.append(image.of)
+        needed = [n for n in needed if n["id"] in out[0]]
     own = [outputs[j * world if by_name else j] for j in range(n)]
     return out, own
 
