@@ -325,6 +325,10 @@ bool chk_any_number(const rule_tensor *t, bool (*what)(double)); /* of a tensor 
 /* Whether term `id`, just run, made an infinity of finite numbers, other than at a pole (1/0, log
  * 0). */
 bool chk_overflows(const chk_state *k, uint32_t id);
+/* Whether it is a cast that makes integers of what is no number: which, is the machine's own
+ * affair.
+ */
+bool chk_casts_no_number(const chk_state *k, uint32_t id);
 /* Whether two outputs that differ by more than `tol` on this set do so by no more than rounding in
  * the operators moves them, or since numbers grow too large. Afterwards the needed terms have their
  * values again. */

@@ -48,6 +48,15 @@ bool chk_overflows(const chk_state *k, uint32_t id) {
   return !(rule_operator_of(call->u.s)->pole && any_argument(k, call, is_zero));
 }
 
+bool chk_casts_no_number(const chk_state *k, uint32_t id) {
+  const chk_values *v = &k->here.real[id];
+  const rule_term *call = k->term[id].call;
+  if (v->n != 1 || !rule_operator_of(call->u.s)->cast || v->v[0]->dtype == RULE_BOOL ||
+      rule_dtype_is_float(v->v[0]->dtype) || rule_dtype_is_complex(v->v[0]->dtype))
+    return false;
+  return any_argument(k, call, is_no_number);
+}
+
 /* ---- disturbed ---- */
 
 static bool may_round(const chk_state *k, uint32_t id) {

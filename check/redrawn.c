@@ -116,6 +116,7 @@ static iso_code shake(chk_state *k, uint32_t id, iso_rng *rng) {
 
 iso_code chk_run_drawn(chk_state *k, look *x, bool *done) {
   iso_code c = ISO_OK;
+  bool unspecified = false;
   x->overflow = false;
   k->here.own = 0;
   for (uint32_t i = 0; i < k->n_terms && !c && !chk_settled(k); i++) {
@@ -124,10 +125,11 @@ iso_code chk_run_drawn(chk_state *k, look *x, bool *done) {
     c = chk_run_term(k, i);
     if (c || chk_settled(k) || !k->term[i].call) continue;
     x->overflow |= chk_overflows(k, i);
+    unspecified |= chk_casts_no_number(k, i);
     if (x->shake) c = shake(k, i, x->shake);
     if (!c && x->vanishes) c = chk_vanish(k, x, i);
   }
-  *done = !c && !chk_settled(k) && (x->large || !x->overflow);
+  *done = !c && !chk_settled(k) && !unspecified && (x->large || !x->overflow);
   chk_unsettle(k); /* an operator that cannot take these values */
   return c;
 }

@@ -44,6 +44,21 @@ static bool any_undefined(const rule_term *t, const rule_fact *fact) {
   return false;
 }
 
+static bool reads_real(const chk_state *k, const rule_term *t) {
+  const cap_node *n = t->kind == RULE_VAR ? k->term[t->u.i].node : NULL;
+  bool any = n && (n->value ? is_real(n->value->dtype) : n->call && is_real(n->output[0].dtype));
+  for (uint32_t i = 0; i < t->n; i++) any |= reads_real(k, t->child[i]);
+  return any;
+}
+
+/* Whether integers that the term makes have seen what is no number: those of a comparison have. A
+ * cast makes some of it, and which ones nothing says. */
+static bool sees(const chk_state *k, const chk_term *t) {
+  const rule_dtype d = t->node->output[0].dtype;
+  if (t->node->n_outputs != 1 || is_real(d)) return rule_looks_at_undefined(t->call);
+  return d == RULE_BOOL || (!rule_operator_of(t->call->u.s)->cast && reads_real(k, t->call));
+}
+
 static void add(chk_poles *p, double x) {
   for (size_t i = 0; i < p->n; i++)
     if (p->value[i] == x) return;
@@ -84,9 +99,9 @@ iso_code chk_poles_of(chk_state *k, chk_poles *p) {
      * seen by none. */
     if (!t->call || !t->node || !need[i]) continue;
     const bool whole = t->node->n_outputs == 1 && !is_real(t->node->output[0].dtype);
-    if (whole) fact[i].undefined = false;
+    if (whole && sees(k, t)) fact[i].undefined = false;
     if (whole) fact[i].large = false;
-    if (whole || rule_looks_at_undefined(t->call)) p->seen |= any_undefined(t->call, fact);
+    if (sees(k, t)) p->seen |= any_undefined(t->call, fact);
     p->told |= rule_tells_overflow(t->call, fact) == RULE_TELLS_OVERFLOW;
     add_numbers(k, t->call, p);
   }

@@ -23,6 +23,7 @@
 #define COLLECTIVE .collective = true
 #define TABLE(k) .table = (k)
 #define ENDS(how, k) .ends = RULE_ENDS_##how, .index = (k)
+#define LENGTHS(k) .lengths = (k) + 1
 #define ARITHMETIC(which) \
   .arithmetic = RULE_ARITHMETIC_##which, .elementwise = true, ARITHMETIC_##which
 #define ARITHMETIC_ADD ALGEBRAIC

@@ -219,6 +219,8 @@ typedef struct rule_operator {
   uint8_t table;        /* the argument by whose integers it reads rows of its first; 0: none */
   rule_ends ends;       /* of the integers that argument `index` holds */
   uint8_t index;
+  uint8_t lengths; /* the argument whose integers say how many elements the result has, from 1; 0:
+                      none */
 
   /* How it computes. */
   bool exact : 1; /* nothing is rounded: its results are among its operands, or integers */

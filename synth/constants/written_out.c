@@ -5,6 +5,7 @@
  * Invariant: a constant joins such a term only where the term's value is its own, bit for bit
  * (float16's triangles as they are in float64). */
 #include "synth/constants/constants_int.h"
+#include "rules/operators.h"
 #include "rules/names.h"
 #include "synth/constants/constants.h"
 #include "synth/joint/joint.h"
@@ -196,6 +197,19 @@ static bool one_number(state *s, eg_node e) {
          !from_input(s, e);
 }
 
+/* Integers whose number depends on numbers: places, by how often each is repeated. No rule speaks
+ * of operators that make such. */
+static bool of_lengths(const state *s, eg_node e) {
+  for (int side = 0; side < 2; side++) {
+    const int32_t i = s->rec[e.i].node[side];
+    const synth_node *n = i >= 0 ? &s->graph[side]->node[i] : NULL;
+    if (n && n->kind == SYNTH_OP && s->rec[e.i].cval[0]->dtype == RULE_I64 &&
+        rule_operator_of(n->call->u.s)->lengths)
+      return !from_input(s, e);
+  }
+  return false;
+}
+
 static bool listed_dtype(const rule_tensor *t) {
   return t->dtype == RULE_I64 || t->dtype == RULE_BOOL;
 }
@@ -204,7 +218,7 @@ iso_code cn_relate_numbers(state *s, eg_node e, iso_error *err) {
   const rule_tensor *t = s->rec[e.i].cval[0];
   if (s->rec[e.i].def != EG_NONE) return ISO_OK; /* it is another number, which was rounded */
   if (t->numel < 1 || !(listed_dtype(t) || rule_dtype_is_float(t->dtype)) ||
-      !(s->rec[e.i].leaf || one_number(s, e)))
+      !(s->rec[e.i].leaf || one_number(s, e) || of_lengths(s, e)))
     return ISO_OK;
   const rule_term *term = numbers_term(s, t, input_leaf(s, e));
   if (!term) return ISO_OK;

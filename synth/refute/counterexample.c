@@ -36,6 +36,20 @@ static iso_code drop_hidden_rows(state *s, const st_run run[2], bool *found, iso
   return c;
 }
 
+/* What a cast to integers makes of NaN or an infinity is the machine's own affair: draws where one
+ * meets these show nothing. */
+static bool casts_no_number(const state *s, const st_run run[2]) {
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < run[side].n; i++) {
+      const synth_node *n = &s->graph[side]->node[i];
+      if (n->kind != SYNTH_OP || !rule_operator_of(n->call->u.s)->cast || n->dtype == RULE_BOOL ||
+          rule_dtype_is_float(n->dtype) || rule_dtype_is_complex(n->dtype))
+        continue;
+      if (st_infinite_operand(n->call, &run[side])) return true;
+    }
+  return false;
+}
+
 iso_code st_confirm(state *s, size_t d, st_difference *out, iso_error *err) {
   rule_tensor **leaf[2];
   st_run base[2] = {0};
@@ -46,7 +60,10 @@ iso_code st_confirm(state *s, size_t d, st_difference *out, iso_error *err) {
   const st_margin sc = {s->o->rel_tol, 100,
                         d < s->n_sets && !base[LEFT].overflow && !base[RIGHT].overflow};
   if (!c) c = st_differs(s, leaf, base, sc, 1000 + d * 16, out, err);
-  if (!c && out->found && d >= s->n_sets) c = drop_hidden_rows(s, base, &out->found, err);
+  if (!c && out->found && d >= s->n_sets) {
+    out->found = !casts_no_number(s, base);
+    if (out->found) c = drop_hidden_rows(s, base, &out->found, err);
+  }
   for (int side = 0; side < 2; side++) {
     if (!c && out->found) s->witness.run[side] = base[side];
     else st_run_free(&base[side]);
@@ -75,11 +92,11 @@ static bool has_float_input(const state *s) {
 }
 
 /* Inputs that are so large that masks hide nothing show nothing: it is assumed that there are none.
- * Nor do those on which they hide more than they may. */
-static iso_code drop_by_masks(state *s, bool *found, iso_error *err) {
+ * Nor do those on which they hide more than they may, or where integers are made of no number. */
+static iso_code drop_unshown(state *s, bool *found, iso_error *err) {
   bool near = false;
   iso_code c = st_near_masks(s, s->witness.run, &near, err);
-  if (!c && near) *found = false;
+  if (!c && (near || casts_no_number(s, s->witness.run))) *found = false;
   if (!c && *found) c = drop_hidden_rows(s, s->witness.run, found, err);
   if (c || *found) return c;
   for (int side = 0; side < 2; side++) st_run_free(&s->witness.run[side]);
@@ -109,7 +126,7 @@ static iso_code try_draw(st_drawing *h, rule_tensor **leaf[2], st_difference *ou
   if (!c && out->found) {
     for (int side = 0; side < 2; side++) st_run_free(&base[side]);
     c = st_run_both(s, leaf, true, s->witness.run, err);
-    if (!c) c = drop_by_masks(s, &out->found, err);
+    if (!c) c = drop_unshown(s, &out->found, err);
   }
   for (int side = 0; side < 2; side++) st_run_free(&base[side]);
   return c == ISO_TORCH || c == ISO_RANGE || c == ISO_UNSUPPORTED ? ISO_OK : c;

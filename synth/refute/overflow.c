@@ -43,19 +43,18 @@ static bool any_infinite(const rule_tensor *v) {
   return false;
 }
 
-/* The operands of `t` that are not finite. */
-static bool infinite_operand(const rule_term *t, const st_run *run) {
+bool st_infinite_operand(const rule_term *t, const st_run *run) {
   const st_value_list *v = t->kind == RULE_VAR ? &run->value[t->u.i] : NULL;
   if (v && v->n == 1 && any_infinite(v->v[0])) return true;
   for (uint32_t i = 0; i < t->n; i++)
-    if (infinite_operand(t->child[i], run)) return true;
+    if (st_infinite_operand(t->child[i], run)) return true;
   return false;
 }
 
 static bool reached(const state *s, const st_poles *p, const st_run run[2]) {
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < run[side].n; i++)
-      if (p->tells[side][i] && infinite_operand(s->graph[side]->node[i].call, &run[side]))
+      if (p->tells[side][i] && st_infinite_operand(s->graph[side]->node[i].call, &run[side]))
         return true;
   return false;
 }

@@ -68,6 +68,8 @@ typedef struct st_drawing {
 /* The first output that is not the same on both sides, numbers but for rounding and none at the
  * same places; the number of outputs: none (overflow.c). */
 size_t st_parted(const state *s, const st_run run[2]);
+/* Whether a number among the operands of `t` is infinite, or none (overflow.c). */
+bool st_infinite_operand(const rule_term *t, const st_run *run);
 /* The value of a leaf on large draw `k` (overflow.c). Owns: `out`. */
 iso_code st_draw_large(size_t k, rule_tensor *captured, iso_rng *rng, rule_tensor **out,
                        iso_error *err);

@@ -78,6 +78,20 @@ static bool any_undefined(const rule_term *t, const rule_fact *fact) {
   return any;
 }
 
+static bool reads_float(const synth_graph *g, const rule_term *t) {
+  bool any = t->kind == RULE_VAR && is_float(g->node[t->u.i].dtype);
+  for (uint32_t i = 0; i < t->n; i++) any |= reads_float(g, t->child[i]);
+  return any;
+}
+
+/* Whether an integer that the node makes may be one that nothing specifies, of a number that is
+ * none: what a cast gives for it. A comparison has seen it. */
+static bool keeps_undefined(const synth_graph *g, const synth_node *n) {
+  if (is_float(n->dtype)) return true;
+  return n->dtype != RULE_BOOL &&
+         (rule_operator_of(n->call->u.s)->cast || !reads_float(g, n->call));
+}
+
 static void facts_of(state *s, int side, rule_fact *fact, st_poles *p, iso_error *err) {
   const synth_graph *g = s->graph[side];
   for (size_t i = 0; i < g->n_nodes; i++) {
@@ -87,10 +101,10 @@ static void facts_of(state *s, int side, rule_fact *fact, st_poles *p, iso_error
     fact[i] = rule_fact_in_shape(fact[i], &n->shape);
     if (n->kind != SYNTH_OP) continue;
     p->divides[side][i] = divides(n->call, fact);
-    /* Integers and truth values are never undefined: an operator that makes one of a float has seen
-     * it. */
-    const bool sees = rule_looks_at_undefined(n->call) || !is_float(n->dtype);
-    if (!is_float(n->dtype)) fact[i].undefined = fact[i].large = false;
+    const bool keeps = keeps_undefined(g, n),
+               sees = !keeps || (is_float(n->dtype) && rule_looks_at_undefined(n->call));
+    if (!is_float(n->dtype)) fact[i].large = false;
+    fact[i].undefined &= keeps;
     p->origin[side][i] = fact[i].undefined && n->n_outputs == 1 && !any_undefined(n->call, fact);
     if (sees) p->watched |= watch_operands(n->call, fact, p->watch[side]);
     const rule_tells tells = rule_tells_overflow(n->call, fact);

@@ -759,3 +759,43 @@ of(lambda g: (g.x(T, C), g.param("w", C, C), g.param("u", C, C)))(
         x.layer_norm().linear(x.g.cat([w, u], 0))
     ),
 )
+
+# ---- rotary embedding by sections, each of its own axis ----
+
+SECTIONS, AXES = [1, 2, 1], 3
+
+
+def axes_and_frequencies(g):
+    places = Data((AXES, T), [7 * a + 2 * t * (a + 1) for a in range(AXES) for t in range(T)])
+    return g.ints("places", places, 64), g.const("inv_freq", [50.0 ** (-i / R) for i in range(R)])
+
+
+sections = of(axes_and_frequencies)
+
+
+def sliced(places, f):
+    """All angles of all axes, of which each section takes those of one."""
+    every = places.to(f32).unsqueeze(2) * f
+    ends = [sum(SECTIONS[:k]) for k in range(AXES + 1)]
+    parts = [every.select(0, a).slice(1, ends[a], ends[a + 1]) for a in range(AXES)]
+    return places.g.cat(parts, 1)
+
+
+def repeated(places, f, lengths=SECTIONS):
+    """Each frequency's axis, as often repeated as its section is long."""
+    g = places.g
+    own = g.op(
+        "repeat_interleave.self_Tensor",
+        [g.const("axes", list(range(AXES)), i64), g.const("lengths", lengths, i64)],
+        [((R,), i64)],
+    )[0]
+    return places.to(f32).index(own).t() * f
+
+
+sections(
+    "angles by sections",
+    "Qwen2-VL's places in time, height and width",
+    sliced,
+    repeated,
+    ("other sections", lambda p, f: repeated(p, f, [2, 1, 1])),
+)

@@ -447,3 +447,26 @@ blocks(
         )
     ),
 )
+
+# ---- keys that a cache holds in integers ----
+
+cached = of(lambda g: (g.x(1, T, C), g.param("k", C, C), g.param("scale", 1, shift=0.3)))
+
+
+def in_floats(x, k, s):
+    return x.matmul(((x.linear(k) / s).round().clamp(-128.0, 127.0) * s).transpose(1, 2)) * 0.5
+
+
+def in_integers(x, k, s, least=-128.0):
+    """A scale of 0 makes no numbers, of which the cast makes some: no difference of the two."""
+    kept = (x.linear(k) / s).round().clamp(least, 127.0).to(i8)
+    return x.g.einsum("bqd,bkd->bqk", x * (s * 0.5), kept.to(f32))
+
+
+cached(
+    "keys kept in int8",
+    "scaled behind the products",
+    in_floats,
+    in_integers,
+    ("a bound of one less", lambda x, k, s: in_integers(x, k, s, -127.0)),
+)

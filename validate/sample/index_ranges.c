@@ -80,6 +80,17 @@ static void tell_by_table(sc *c, const rule_term *term) {
   recover(c);
 }
 
+/* Integers that say how many elements a result has are few: a result that no memory holds shows
+ * nothing. */
+static void tell_lengths(sc *c, const rule_term *term) {
+  enum { MOST = 4 };
+  const uint32_t k = rule_operator_of(term->u.s)->lengths;
+  if (!k || k > term->n) return;
+  const pt_tensor *x = pt_eval_tensor(c, term->child[k - 1]);
+  if (x) on_index(c, x, sx_int(c, MOST), false, 0);
+  recover(c);
+}
+
 /* A stand-in for a term without a definition: a tensor of its shape, which bounds later tables. */
 static const pt_tensor *otherwise(sc *c, const rule_term *term) {
   told *t = c->hooks.index_ctx;
@@ -88,6 +99,7 @@ static const pt_tensor *otherwise(sc *c, const rule_term *term) {
   if (c->fault.no_memory) return NULL;
   recover(c);
   tell_by_table(c, term);
+  tell_lengths(c, term);
   if (!t->e || val_eval(t->e, term, t->bind, VAL_FLOAT64, &x, &err) != ISO_OK)
     return sc_fail(c, "no shape"), NULL;
   pt_tensor *p = pt_new(c,
