@@ -113,9 +113,8 @@ static bool moves(const char *full) {
 /* The type of the first integers of a call's results; of the others, where it has such, see below.
  */
 static bool type_of_call(pt_args *a, const operands *o, rule_dtype *out) {
-  static const char *const counting[] = {"sum",           "prod",    "cumsum",
-                                         "count_nonzero", "argmax",  "argmin",
-                                         "argsort",       "one_hot", NULL},
+  static const char *const counting[] = {"sum",    "prod",   "cumsum",  "cumprod", "count_nonzero",
+                                         "argmax", "argmin", "argsort", "one_hot", NULL},
                            *const keeping[] = {"amax", "amin",   "max",          "min",   "sort",
                                                "topk", "gather", "index_select", "index", NULL};
   const char *full = a->t->u.s, *name = strncmp(full, "aten::", 6) ? "" : full + 6;

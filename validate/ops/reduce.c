@@ -219,23 +219,32 @@ static const pt_value *define_var_mean(pt_args *a, int which) {
   return m ? pt_list(c, (const pt_tensor *[]){v->t[0], m->t[0]}, 2) : NULL;
 }
 
-/* ---- running sums ---- */
+/* ---- running sums and products ---- */
 
-static sx cumsum_elem(sc *c, const pt_tensor *t, const sx *idx) {
+static sx running(sc *c, const pt_tensor *t, const sx *idx, sx (*f)(sc *c, sx k, sx body)) {
   sx in[RULE_MAX_RANK];
   memcpy(in, idx, t->rank * sizeof *in);
   const sx k = sc_index(c, sx_add(c, idx[t->which], c->one));
   in[t->which] = k;
-  return sx_sum(c, k, pt_at(c, t->in[0], in));
+  return f(c, k, pt_at(c, t->in[0], in));
 }
 
-static const pt_value *define_cumsum(pt_args *a, int which) {
-  (void)which;
+static sx cumsum_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  return running(c, t, idx, sx_sum);
+}
+
+static sx cumprod_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  return running(c, t, idx, sx_product);
+}
+
+enum { CUMSUM, CUMPROD };
+
+static const pt_value *define_running(pt_args *a, int which) {
   const pt_tensor *x = as_dtype(a, pt_arg_tensor(a, "self"));
   uint32_t d;
   if (x && x->kind == 'b') x = pt_kind(a->c, x, 'i');
   if (!x || x->rank == 0 || !pt_arg_dim(a, "dim", 0, x, &d)) return NULL;
-  pt_tensor *t = pt_like(a->c, x, x->kind, cumsum_elem);
+  pt_tensor *t = pt_like(a->c, x, x->kind, which == CUMPROD ? cumprod_elem : cumsum_elem);
   if (!t) return NULL;
   t->which = (int)d;
   return pt_one(a->c, t);
@@ -471,7 +480,8 @@ static const pt_definition table[] = {
     {"_adaptive_avg_pool2d", define_adaptive, 2},
     {"adaptive_avg_pool3d", define_adaptive, 3},
     {"_adaptive_avg_pool3d", define_adaptive, 3},
-    {"cumsum", define_cumsum, 0},
+    {"cumsum", define_running, CUMSUM},
+    {"cumprod", define_running, CUMPROD},
     {"softmax", define_softmax, SOFTMAX},
     {"special_softmax", define_softmax, SOFTMAX},
     {"_safe_softmax", define_softmax, SAFE_SOFTMAX},
