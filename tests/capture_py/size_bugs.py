@@ -43,6 +43,7 @@ class Module(nn.Module):
         super().__init__()
         torch.manual_seed(n)
         self.function, self.how, self.n = function, how, m if how == "twin" else n
+        self.odd = n % 2
         self.q, self.k = nn.Linear(D, D), nn.Linear(D, D)
         self.table = nn.Parameter(torch.randn(64, D))
         self.register_buffer("short", torch.rand(D) + 0.1)
@@ -158,8 +159,7 @@ def stored(self, x, other):
     pos = torch.arange(x.shape[1])
     if self.how == "plain":
         return x * (pos[:, None] * self.halves[None, :] + 1)
-    rows = self.rows.narrow(0, 0, x.shape[1]) if self.n % 2 else self.rows[pos]
-    return x * rows if other else rows * x
+    return x * (self.rows.narrow(0, 0, x.shape[1]) if self.odd else self.rows[pos])
 
 
 CASES = [
