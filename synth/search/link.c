@@ -89,11 +89,11 @@ static iso_code join_lifted(state *s, const peers *p, eg_node lifted, int64_t by
     if (!rule_shape_eq(&s->rec[whole[i].i].shape, &s->rec[lifted.i].shape) ||
         !st_values_equal(s, whole[i], one.of[0]))
       continue;
-    *found = true;
     s->ranks.whole = true;
     c = st_prove(s, whole[i], one.of[0], &done, err);
     s->ranks.whole = false;
     if (!c && !done) c = st_prove(s, whole[i], one.of[0], &done, err);
+    *found |= done || !s->rec[lifted.i].cancels; /* of two that are 0 only a rule tells */
   }
   return c;
 }

@@ -249,13 +249,15 @@ static uint32_t made_alike(state *s, const st_parts *p, eg_node *whole, uint32_t
 uint32_t st_wholes(state *s, const st_parts *p, const st_sought *x, eg_node *out) {
   const int64_t numel = x->numel;
   const double *moment = x->moment;
+  const bool cancels = s->rec[p->of[0].i].cancels;
   uint32_t n = 0;
-  if (s->rec[p->of[0].i].cancels) return 0; /* that both are 0 is no sign */
   for (int32_t gi = st_next_group(s, numel, p->value[0]->dtype, moment, -1); gi >= 0;
        gi = st_next_group(s, numel, p->value[0]->dtype, moment, gi)) {
     const group *g = &s->groups.of[gi];
     for (size_t k = 0; k < g->n && n < MOST_WHOLES; k++) {
-      bool seen = !has_counterpart(s, g->member[k], x->side);
+      /* That both are 0 is a sign only where both are sums that cancel. */
+      bool seen = !has_counterpart(s, g->member[k], x->side) ||
+                  (cancels && !s->rec[g->member[k].i].cancels);
       for (uint32_t j = 0; j < n && !seen; j++) seen = eg_equal(s->g, out[j], g->member[k]);
       if (!seen) out[n++] = g->member[k];
     }

@@ -92,6 +92,7 @@ DECODERS = [
     ("gpt", "zero", 2, "equivalent"),
     ("gpt", "tensor", 2, "equivalent"),
     ("gpt", "sharded_clipped", 4, PROVED),
+    ("gpt", "sharded_clipped", 8, PROVED),
     ("gpt", "tensor_accumulated", 2, "equivalent"),
     ("gpt", "mixed", 4, PROVED),
     ("gpt", "mixed_many", 8, PROVED),
