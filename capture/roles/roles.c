@@ -65,6 +65,8 @@ static void end_argument(roles_work *x) {
   free(x->order);
   free(x->images);
   free(x->place);
+  free(x->own);
+  free(x->own_name);
 }
 
 void roles_end(roles_work *x) {

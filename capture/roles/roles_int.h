@@ -40,7 +40,8 @@ typedef struct roles_work {
   uint32_t n_all, n_ranks;  /* ranks; those of them that become one */
   uint32_t stride;          /* which these are: roles_rank */
   uint32_t n_own;           /* results of one of them, with its team */
-  bool by_name;             /* results are grouped by name, and not by rank */
+  uint32_t *own;            /* by team and number: the result; roles_result_of */
+  const char **own_name;    /* by number: what the one is called */
   bool *meets;              /* by node: a collective in which all that become one meet */
   uint32_t *image;          /* by node of the first rank: the rank's in hand; ROLES_NONE: not met */
   bool *needed;             /* nodes of the first rank that its results depend on */
@@ -88,11 +89,15 @@ iso_code roles_argue(roles_work *x);
 /* Frees all of `x` but `g` and `out`. */
 void roles_end(roles_work *x);
 
-/* ---- same.c ---- */
-/* Every team's graph is the first's: n_own, needed, leaf and images. */
-iso_code roles_same(roles_work *x);
-/* Result `j` of the first team, that of another. */
+/* ---- results.c ---- */
+/* n_own, own and own_name, where every team has the same results. */
+iso_code roles_own_results(roles_work *x);
+/* Result `j` of a team. */
 const cap_result *roles_result_of(const roles_work *x, uint32_t j, uint32_t team);
+
+/* ---- same.c ---- */
+/* Every team's graph is the first's: needed, leaf and images. */
+iso_code roles_same(roles_work *x);
 /* The node of team `r` in the place of one that the first team needs. */
 static inline uint32_t roles_image(const roles_work *x, uint32_t r, uint32_t node) {
   return x->once ? node : x->images[(size_t)r * x->n_needed + x->order[node]];

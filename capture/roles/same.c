@@ -106,26 +106,9 @@ static void find_meeting(roles_work *x, uint32_t node) {
   if (cap_role_joins(&x->g->node[from])) x->meets[from] = true;
 }
 
-/* Rank after rank, or each name on all ranks. */
-const cap_result *roles_result_of(const roles_work *x, uint32_t j, uint32_t team) {
-  const uint32_t each = x->n_own / roles_n_team(x), r = roles_rank(x, team, j / each);
-  return &x->g->result[x->by_name ? j % each * x->n_all + r : r * each + j % each];
-}
-
-static bool is_called(roles_work *x, const cap_result *own, const cap_result *first, uint32_t r) {
-  const char *want = iso_arena_printf(&x->out->arena, "%s_rank%u", first->name, r);
-  return want && strcmp(own->name, want) == 0;
-}
-
-/* A rank's results are called as the first's, with its number behind. */
 static bool same_results(roles_work *x, uint32_t team) {
-  const uint32_t each = x->n_own / roles_n_team(x);
-  for (uint32_t j = 0; j < x->n_own; j++) {
-    const cap_result *a = roles_result_of(x, j, 0), *b = roles_result_of(x, j, team);
-    const uint32_t r = roles_rank(x, team, j / each);
-    if ((r && !is_called(x, b, roles_result_of(x, j % each, 0), r)) || !give(x, a->node, b->node))
-      return false;
-  }
+  for (uint32_t j = 0; j < x->n_own; j++)
+    if (!give(x, roles_result_of(x, j, 0)->node, roles_result_of(x, j, team)->node)) return false;
   return true;
 }
 
@@ -181,15 +164,10 @@ static iso_code one_program(roles_work *x) {
 }
 
 iso_code roles_same(roles_work *x) {
-  const size_t per = x->g->n_results / (x->once ? 1 : x->n_all);
   x->meets = calloc(x->g->n_nodes + 1, 1);
-  if (!x->meets) return roles_nomem(x);
-  x->n_own = (uint32_t)per * roles_n_team(x);
-  if (x->once) return one_program(x);
-  if ((!x->once && per * x->n_all != x->g->n_results) || !per)
-    return roles_refuse(x, "not all ranks give the same outputs");
-  x->by_name = is_called(x, &x->g->result[1], &x->g->result[0], 1);
-  iso_code c = same_team(x, 1, true);
+  iso_code c = x->meets ? roles_own_results(x) : roles_nomem(x);
+  if (x->once && !c && !roles_refused(x)) return one_program(x);
+  if (!c && !roles_refused(x)) c = same_team(x, 1, true);
   for (uint32_t r = 0; r < x->n_ranks && !c && !roles_refused(x); r++) {
     c = same_team(x, r, false);
     if (!c && !roles_refused(x) && r == 0) c = find_needed(x);

@@ -133,13 +133,6 @@ static bool all_numbers(const rule_tensor *t) {
   return true;
 }
 
-/* The first member's as it was, and the others' with their number in the team behind. */
-static const char *name_of(const roles_work *x, uint32_t j) {
-  const uint32_t each = x->n_own / roles_n_team(x), member = j / each;
-  const char *name = roles_result_of(x, j % each, 0)->name;
-  return member ? iso_arena_printf(&x->g->arena, "%s_rank%u", name, member) : name;
-}
-
 /* Its words from an earlier time that ranks became one; NULL: none. */
 static const char *said_before(const roles_work *x, const cap_result *old) {
   for (size_t i = 0; i < x->out->n_parts; i++)
@@ -165,7 +158,7 @@ static iso_code take_result(roles_work *x, uint32_t j) {
   if (!all_numbers(x->made[p->at].value[0]))
     return roles_refuse(x, "%s is no number everywhere", old->name);
   if (p->times) c = roles_multiply(x, old->node);
-  x->result[j] = (cap_result){name_of(x, j), p->at};
+  x->result[j] = (cap_result){x->own_name[j], p->at};
   x->said[j] = p->kind == ROLES_PART ? said_of(x, old, p->dim) : said_before(x, old);
   return c || (x->result[j].name && (p->kind != ROLES_PART || x->said[j])) ? c : roles_nomem(x);
 }

@@ -5,6 +5,7 @@
 #include "synth/loop.h"
 #include "synth/refine/refine.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,27 +16,31 @@ static bool is_leaf(const state *s, int side, size_t i) {
   return n->kind != SYNTH_OP && n->name && s->map[side][i].i != EG_NONE;
 }
 
-/* The right graph's leaf of the name that a rank has; NULL: it has none. */
-static rule_tensor *part_of(state *s, const char *name, unsigned long r, size_t draw) {
+/* The right graph's leaf of the name that the rank of an output has; NULL: it has none. An output
+ * without a rank's number is the first rank's that has one of that name: of a later stage that is
+ * not rank 0. */
+static rule_tensor *part_of(state *s, const char *name, const char *output, size_t draw) {
   const synth_graph *g = s->graph[RIGHT];
+  const char *stem;
+  unsigned long of, rank, least = ULONG_MAX;
+  const bool first = synth_stem(output, &stem, &of) == strlen(output);
+  rule_tensor *found = NULL;
   for (size_t i = 0; i < g->n_nodes; i++) {
-    const char *stem;
-    unsigned long rank;
     if (!is_leaf(s, RIGHT, i) || !synth_same_stem(g->node[i].name, name)) continue;
     synth_stem(g->node[i].name, &stem, &rank);
-    if (rank == r) return st_val(s, s->map[RIGHT][i], draw);
+    if (first ? rank >= least : rank != of) continue;
+    least = rank;
+    found = st_val(s, s->map[RIGHT][i], draw);
   }
-  return NULL;
+  return found;
 }
 
 /* Every output that the term reads, replaced by its rank's part of the leaf. Returns: whether all
  * ranks have one. */
 static bool parts(const st_refiner *x, const rule_term *t, const char *name, rule_tensor **value) {
   if (t->kind == RULE_VAR) {
-    const char *stem;
-    unsigned long r;
-    synth_stem(x->s->graph[RIGHT]->output[t->u.i].name, &stem, &r);
-    return (value[t->u.i] = part_of(x->s, name, r, x->n_draws - 1)) != NULL;
+    const char *output = x->s->graph[RIGHT]->output[t->u.i].name;
+    return (value[t->u.i] = part_of(x->s, name, output, x->n_draws - 1)) != NULL;
   }
   for (uint32_t i = 0; i < t->n; i++)
     if (!parts(x, t->child[i], name, value)) return false;

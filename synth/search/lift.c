@@ -367,8 +367,8 @@ static bool has_shape(const state *s, const peers *p, const rule_shape *shape) {
 /* The term with the whole's shape where it has a rank's, larger along one dimension. Any parts can
  * be put beside one another along a dimension of size 1: that comes late, unless the other graph
  * has that shape (one head of each rank). Last comes a shape that it has and of which the parts are
- * a cut inside of a dimension (each row's heads, where both are one); where a batch is in pieces,
- * too, rows have more than one order, and nothing is guessed. */
+ * a cut inside of a dimension (each row's heads, where both are one; a piece of each rank's rows);
+ * of ranks whose batch is in pieces, too, rows have more than one order, and nothing is guessed. */
 static iso_code try_shapes(state *s, peers *p, const st_parts *of, const rule_term *t,
                            const eg_node *bind, iso_error *err) {
   enum { BESIDE_KNOWN, LARGER, BESIDE, INSIDE, TURNS };
@@ -380,7 +380,8 @@ static iso_code try_shapes(state *s, peers *p, const st_parts *of, const rule_te
     for (uint32_t r = 1; r < of->n; r++) all.dim[d] += of->value[r]->shape.dim[d];
     if ((own->dim[d] == 1) != (turn == BESIDE_KNOWN || turn == BESIDE) && turn != INSIDE) continue;
     if (turn == BESIDE_KNOWN && !has_shape(s, p, &all)) continue;
-    if (turn == INSIDE && (!has_shape(s, p, &all) || st_cuts_batch(s, p->side))) continue;
+    if (turn == INSIDE && (!has_shape(s, p, &all) || (!p->pieces && st_cuts_batch(s, p->side))))
+      continue;
     const rule_term *larger = st_with_shape(&s->arena, t, said, &all);
     if (!larger) return iso_fail(err, ISO_NOMEM, "out of memory");
     c = try_term(s, p, of, larger, turn == INSIDE ? ANY_CUT : d, bind, err);

@@ -113,15 +113,17 @@ static eg_node undivided(state *s, eg_node e, int64_t by) {
   return (eg_node){EG_NONE};
 }
 
-/* The whole, or that divided by a number of parts. */
+/* The whole, or that divided by a number of peers: where groups of them make the parts, there may
+ * be fewer parts than micro-batches that a gradient is the mean of. */
 static iso_code find_whole(state *s, peers *p, st_parts *of, iso_error *err) {
   double all[4], sum[4];
   const int64_t numel = st_moments_of_all(of, all);
   const bool adds = moments_of_sum(of, sum), scales = rule_dtype_is_float(of->value[0]->dtype);
   st_sought x = {.side = p->side};
   iso_code c = ISO_OK;
-  for (of->by = 1; of->by <= (scales ? (int64_t)of->n : 1) && !c && !x.met; of->by++) {
-    if (of->n % of->by != 0) continue;
+  for (int64_t by = 1; by <= (scales ? (int64_t)p->n : 1) && !c && !x.met; by++) {
+    if (p->n % by != 0) continue;
+    of->by = by;
     of->scale = 1.0 / (double)of->by;
     x.numel = numel;
     scale_moments(all, of->scale, x.moment);

@@ -331,6 +331,13 @@ static iso_code join_one(state *s, const st_parts *p, int way, eg_node whole, bo
   return c;
 }
 
+/* The whole is what steps on the parts are repeated on: one of their rank, if there is one. */
+static void note_whole(const state *s, const st_parts *p, eg_node whole, bool first, st_sought *x) {
+  const uint32_t rank = p->value[0]->shape.rank;
+  if (first || (s->rec[x->at.i].shape.rank != rank && s->rec[whole.i].shape.rank == rank))
+    x->at = whole;
+}
+
 iso_code st_join_cut(state *s, const st_parts *p, st_sought *x, iso_error *err) {
   eg_node whole[MOST_WHOLES];
   iso_code c = ISO_OK;
@@ -338,8 +345,10 @@ iso_code st_join_cut(state *s, const st_parts *p, st_sought *x, iso_error *err) 
   for (int way = 0; way < TURNED && !x->met; way++)
     for (uint32_t i = 0; i < n && !c; i++) {
       const bool before = x->met;
-      c = join_one(s, p, way, whole[i], &x->met, err);
-      if (x->met && !before) x->at = whole[i];
+      bool met = false;
+      c = join_one(s, p, way, whole[i], &met, err);
+      x->met |= met;
+      if (met) note_whole(s, p, whole[i], !before, x);
     }
   /* Two groups at once are a turned concatenation, too, and a rule of all ranks. */
   if (!c && !x->met && p->by == 1) c = st_join_grid(s, p, (eg_node){EG_NONE}, x, err);

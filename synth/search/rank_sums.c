@@ -227,9 +227,44 @@ static int by_name(const void *pa, const void *pb) {
                               : a->node > b->node;
 }
 
+/* Ranks that hold leaves of mostly the same names, as a number for each rank: those of another
+ * stage of a pipeline have others, and a name for another step. */
+static void find_stages(const synth_graph *g, const named *all, size_t n, uint32_t *stage) {
+  uint32_t own[MAX_RANKS] = {0};
+  uint16_t both[MAX_RANKS][MAX_RANKS] = {{0}};
+  for (size_t i = 0, k; i < n; i += k) {
+    for (k = 1; i + k < n && strcmp(all[i].rest, all[i + k].rest) == 0;) k++;
+    for (size_t a = i; a < i + k && g->node[all[i].node].kind != SYNTH_OP; a++) {
+      own[all[a].rank]++;
+      for (size_t b = i; b < i + k; b++) both[all[a].rank][all[b].rank]++;
+    }
+  }
+  for (uint32_t a = 0; a < MAX_RANKS; a++) stage[a] = own[a] ? a : 0;
+  for (uint32_t a = 0; a < MAX_RANKS; a++)
+    for (uint32_t b = 0; b < a; b++) {
+      const uint32_t least = own[a] < own[b] ? own[a] : own[b], was = stage[a];
+      if (least == 0 || 2u * both[a][b] < least || stage[b] == was) continue;
+      for (uint32_t r = 0; r < MAX_RANKS; r++)
+        if (stage[r] == was) stage[r] = stage[b];
+    }
+}
+
+/* Nodes of one name, of each stage by themselves. */
+static void propose_stages(table *t, const named *all, size_t n, const uint32_t *stage) {
+  for (size_t i = 0; i < n; i++) {
+    uint32_t node[MAX_RANKS], k = 0;
+    size_t first = 0;
+    while (stage[all[first].rank] != stage[all[i].rank]) first++;
+    for (size_t j = i; j < n && first == i; j++)
+      if (stage[all[j].rank] == stage[all[i].rank]) node[k++] = all[j].node;
+    if (k > 1) propose(t, node, k);
+  }
+}
+
 static void propose_named(table *t) {
   const synth_graph *g = t->s->graph[t->side];
   named *all = calloc(g->n_nodes + 1, sizeof *all);
+  uint32_t stage[MAX_RANKS];
   size_t n = 0;
   if (!all) {
     t->code = ISO_NOMEM;
@@ -240,14 +275,10 @@ static void propose_named(table *t) {
     if (live(t->s, t->side, i) && (all[n].rest = rank_of(g->node[i].id, &all[n].rank))) n++;
   }
   if (n) qsort(all, n, sizeof *all, by_name);
+  find_stages(g, all, n, stage);
   for (size_t i = 0, k; i < n; i += k) {
-    uint32_t node[MAX_RANKS];
-    for (k = 0; i + k < n && strcmp(all[i].rest, all[i + k].rest) == 0 && k < MAX_RANKS &&
-                all[i + k].rank == k;
-         k++)
-      node[k] = all[i + k].node;
-    if (k > 1) propose(t, node, (uint32_t)k);
-    if (k == 0) k = 1;
+    for (k = 1; i + k < n && strcmp(all[i].rest, all[i + k].rest) == 0 && k < MAX_RANKS;) k++;
+    if (k > 1) propose_stages(t, all + i, k, stage);
   }
   free(all);
 }

@@ -222,7 +222,7 @@ def split(model, mesh, sequence=False):
     )
 
     plan = columns_and_rows(sequence)
-    for layer in model.layers:
+    for layer in layers_of(model):
         here = {n: p for n, p in plan.items() if has(layer, n)}
         parallelize_module(layer, mesh, here, src_data_rank=None)
     if sequence:
@@ -232,6 +232,11 @@ def split(model, mesh, sequence=False):
             "head": ColwiseParallel(input_layouts=Shard(1), output_layouts=Replicate()),
         }
         parallelize_module(model, mesh, ends, src_data_rank=None)
+
+
+def layers_of(model):
+    held = model.layers
+    return held.values() if isinstance(held, nn.ModuleDict) else held
 
 
 def has(module, name):

@@ -6,7 +6,7 @@ import functools
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
-from decoders import LENGTH, VOCABULARY, llama
+from decoders import LENGTH, VOCABULARY, llama, split
 from plans import adam, batch
 from torch import nn
 
@@ -113,6 +113,66 @@ def clipped(module, most):
         g.mul_(scale)
 
 
+def mixed(run, make=llama, cut=(2, 2, 2), layers=2, sharded=False, fault=None):
+    """Layers in stages, over as many ranks as `cut` says: stages, replicas or shards of the batch,
+    columns and rows of the weights."""
+    whole = make(layers)
+    if run.world == 1:
+        return alone(run, whole, None)
+    from torch.distributed import pipelining
+    from torch.distributed.device_mesh import init_device_mesh
+
+    mesh = init_device_mesh("cpu", cut, mesh_dim_names=("pipe", "data", "tensor"))
+    at, replica = mesh.get_local_rank("pipe"), mesh.get_local_rank("data")
+    last, replicas = at == cut[0] - 1, mesh.get_group("data")
+    module = Stage(whole, at, cut[0])
+    if cut[2] > 1:
+        split(module, mesh["tensor"])
+    if sharded:
+        from torch.distributed.fsdp import fully_shard
+
+        for layer in module.layers.values():
+            fully_shard(layer, mesh=mesh["data"], reshard_after_forward=False)
+        fully_shard(module, mesh=mesh["data"], reshard_after_forward=False)
+    stage = pipelining.PipelineStage(
+        module, at, cut[0], torch.device("cpu"), group=mesh.get_group("pipe")
+    )
+    plan = pipelining.Schedule1F1B(stage, PARTS, loss_fn=loss_of)
+    optimizer = adam(module)
+
+    def step(ids=None, labels=None):
+        optimizer.zero_grad()
+        losses = [] if last else None
+        plan.step(*([ids] if at == 0 else []), target=labels, losses=losses)
+        if not sharded:
+            average(module, replicas, fault, last)
+        optimizer.step()
+        if not last:
+            return {}
+        loss = torch.stack(losses).mean().detach()
+        dist.all_reduce(loss, group=replicas)
+        return {"loss": loss / cut[1]}
+
+    mine = 0 if fault == "same_rows" else replica
+    ids, labels = (t.chunk(cut[1])[mine].clone() for t in batch())
+    inputs = {"ids": ids} if at == 0 else {}
+    if last:
+        inputs["labels"] = labels
+    domains = dict.fromkeys(inputs, {"range": [0, VOCABULARY - 1]})
+    run.step(step, module, optimizer, inputs=inputs, domains=domains)
+
+
+def average(module, group, fault, last):
+    """The gradients over replicas of a stage."""
+    for name, p in module.named_parameters():
+        g = p.grad.to_local() if hasattr(p.grad, "to_local") else p.grad
+        left_out = (fault == "norm" and "norm" in name) or (fault == "last_stage" and last)
+        if not left_out and fault != "unreduced":
+            dist.all_reduce(g, group=group)
+        if fault != "summed":
+            g.div_(dist.get_world_size(group))
+
+
 SCHEDULES = {
     "gpipe": ("ScheduleGPipe", 1),
     "one_forward": ("Schedule1F1B", 1),
@@ -123,3 +183,10 @@ for _called, (_schedule, _each) in SCHEDULES.items():
     _plan = functools.partial(pipeline, schedule=_schedule, each=_each)
     globals()[_called] = _plan
     globals()[_called + "_clipped"] = functools.partial(_plan, clip=0.1)
+
+mixed_sharded = functools.partial(mixed, sharded=True)
+mixed_replicas = functools.partial(mixed, cut=(2, 2, 1))
+mixed_columns = functools.partial(mixed, cut=(2, 1, 2))
+mixed_flat = functools.partial(mixed, cut=(1, 2, 2))
+for _fault in ("unreduced", "summed", "norm", "last_stage", "same_rows"):
+    globals()["mixed_" + _fault] = functools.partial(mixed, fault=_fault)

@@ -126,9 +126,16 @@ def pipelines():
     for plan, world in PIPELINES:
         clipped = "_clipped" if plan.endswith("clipped") else ""
         yield "pipelines:gpipe" + clipped, "pipelines:" + plan, world, "equivalent"
+    for plan, world in MIXED:
+        yield "pipelines:mixed", "pipelines:" + plan, world, PROVED
+    for fault in "unreduced summed norm last_stage same_rows".split():
+        yield "pipelines:mixed", "pipelines:mixed_" + fault, 8, "different"
 
 
 PIPELINES = [("gpipe", 2), ("gpipe", 4), ("one_forward", 2), ("one_forward", 4), ("interleaved", 2)]
+# Stages, over replicas or shards, over columns and rows; four micro-batches.
+MIXED = [("mixed", 8), ("mixed_sharded", 8), ("mixed_replicas", 4), ("mixed_columns", 4)]
+MIXED += [("mixed_flat", 4)]
 
 
 def optimizers():
@@ -210,6 +217,7 @@ QUICK = "data_strided-2 data_unsynchronised-2 decoders:llama_sharded_clipped-2".
 QUICK += ["optimizers:momentum_sharded-2", "wrappers:uneven-3", "wrappers:hook_half-2"]
 QUICK += ["kept:averaged_shard-2", "kept:momentum_named_shard-2"]
 QUICK += ["decoders:llama_mixed_accumulated-4", "decoders:routed_mixed_accumulated-4"]
+QUICK += ["pipelines:mixed-8"]
 
 
 class Failed(Exception):
