@@ -331,15 +331,19 @@ static int64_t first_reader(const mend *m, const peers *q) {
   for (size_t o = 0; o < m->g->n_outputs && first < 0; o++)
     for (uint32_t r = 0; r < q->n && first < 0; r++)
       if (m->g->output[o].node == q->node[r]) first = q->node[r];
-  for (uint32_t i = 0; i < m->g->n_nodes; i++) {
-    if (!live(m, i)) continue;
-    memset(m->again, 0, m->g->n_nodes + 1);
-    for (uint32_t r = 0; r < q->n; r++) m->again[q->node[r]] = true;
-    if (!st_term_uses(m->g->node[i].call, m->again)) continue;
-    if (rule_is_collective(m->g->node[i].call->u.s)) return -1;
+  uint32_t least = q->node[0];
+  bool meet = false;
+  memset(m->again, 0, m->g->n_nodes + 1);
+  for (uint32_t r = 0; r < q->n; r++) {
+    m->again[q->node[r]] = true;
+    if (q->node[r] < least) least = q->node[r];
+  }
+  for (uint32_t i = least + 1; i < m->g->n_nodes && !meet; i++) {
+    if (!live(m, i) || !st_term_uses(m->g->node[i].call, m->again)) continue;
+    meet = rule_is_collective(m->g->node[i].call->u.s);
     if (first < 0 && lo_in_region(m->p, RIGHT, i)) first = i;
   }
-  return first;
+  return meet ? -1 : first;
 }
 
 /* The ranks' sum, or mean. Owns; NULL: they have none. */

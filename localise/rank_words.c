@@ -154,6 +154,23 @@ static const char *operand_words(parting *p, uint32_t i, const holding *h) {
                                 h->dim, of);
 }
 
+/* Whether a rank that is not among the peers holds the cut: then these are replicas of one part,
+ * and others have the rest. */
+static bool held_by_others(const parting *p, const peers *q, const rule_tensor *v, uint32_t d,
+                           int64_t from, measure by) {
+  const synth_graph *g = p->s->graph[RIGHT];
+  const bool leaf = g->node[q->node[0]].kind != SYNTH_OP;
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    bool among = false;
+    for (uint32_t r = 0; r < q->n; r++) among |= q->node[r] == i;
+    const rule_tensor *t =
+        among || (g->node[i].kind != SYNTH_OP) != leaf ? NULL : lo_value(p, RIGHT, i);
+    if (t && rule_shape_eq(&t->shape, &part(p, q, 0)->shape) && is_cut(v, t, d, from, by))
+      return true;
+  }
+  return false;
+}
+
 /* A rank that holds another cut of left node i than its own, in words; "": none was found. */
 static const char *wrong_part(parting *p, uint32_t i) {
   const state *s = p->s;
@@ -168,6 +185,7 @@ static const char *wrong_part(parting *p, uint32_t i) {
       for (uint32_t r = 0; r < q->n; from += part(p, q, r++)->shape.dim[d]) {
         const int64_t size = part(p, q, r)->shape.dim[d];
         if (is_cut(v, part(p, q, r), d, from, by)) continue;
+        if (held_by_others(p, q, v, d, from, by)) break;
         for (int64_t at = 0; at + size <= v->shape.dim[d]; at++)
           if (is_cut(v, part(p, q, r), d, at, by))
             return iso_arena_printf(&s->res->arena,

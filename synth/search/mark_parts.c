@@ -62,12 +62,23 @@ static bool is_leaf(const state *s, int side, uint32_t node) {
 
 static double middle(const rule_tensor *t) { return rule_tensor_get(t, t->numel / 2); }
 
-static double slack(double v) { return 1e-9 * fabs(v) + 1e-12; }
-
 /* A number beyond this that is within twice the slack of another has the first digits, as
  * sieve_bit reads them, of one of the ends of that range: it is narrower than one last digit of
  * these. */
 static const double SIEVED = 1e-4;
+
+/* A number of the tensor by which it is looked up: of zeros there are many everywhere. */
+static double telling(const rule_tensor *t) {
+  double most = middle(t);
+  if (fabs(most) > SIEVED) return most;
+  for (int64_t i = 0; i < t->numel; i++) {
+    const double x = rule_tensor_get(t, i);
+    if (isfinite(x) && !(fabs(x) <= fabs(most))) most = x;
+  }
+  return most;
+}
+
+static double slack(double v) { return 1e-9 * fabs(v) + 1e-12; }
 
 static uint32_t sieve_bit(double v) {
   uint64_t bits;
@@ -89,8 +100,8 @@ static bool want(lookup *x, double v) {
   return true;
 }
 
-/* The values looked up for the peers of `side`: the middle of each, and of their sum; and of a mean
- * over ranks. */
+/* The values looked up for the peers of `side`: a number of each, and the middle of their sum; and
+ * those of a mean over ranks. */
 static iso_code collect_wanted(state *s, const st_run *run, int side, lookup *x, iso_error *err) {
   for (size_t i = 0; i < s->ranks.n_peers; i++) {
     const peers *p = &s->ranks.peers[i];
@@ -99,7 +110,8 @@ static iso_code collect_wanted(state *s, const st_run *run, int side, lookup *x,
       const rule_tensor *own = probe(s, run, side, p->node[r]);
       if (!own) continue;
       sum += middle(own);
-      if (!want(x, middle(own)) || !want(x, middle(own) / p->n)) return nomem(err);
+      const double v = telling(own);
+      if (!want(x, v) || !want(x, v / p->n)) return nomem(err);
       if (r + 1 == p->n && (!want(x, sum) || !want(x, sum / p->n))) return nomem(err);
     }
   }
@@ -230,7 +242,7 @@ static iso_code find_parts(state *s, const st_run *run, const peers *p, const lo
   for (uint32_t r = 0; r < p->n && first && !c && best->n < p->n; r++) {
     const rule_tensor *own = probe(s, run, p->side, p->node[r]);
     if (!own) continue;
-    const double v = middle(own) / by;
+    const double v = telling(own) / by;
     uint32_t before = UINT32_MAX;
     for (size_t i = first_near(x, v - slack(v));
          i < x->n && x->at[i].value <= v + slack(v) && !c && best->n < p->n; i++) {

@@ -199,8 +199,9 @@ START_TEST(what_a_rank_copies_is_a_peer) {
 }
 END_TEST
 
-/* Names of ranks that are not 0, 1, 2, ... name no peers; neither do tensors of other kinds. */
-START_TEST(ranks_are_named_from_0_on_and_hold_tensors_of_one_kind) {
+/* Names that are of no rank, or not the same on both, name no peers; neither do tensors of other
+ * kinds. */
+START_TEST(ranks_are_named_and_hold_tensors_of_one_kind) {
   static const char *const names[][2] = {{"r0_x", "r1_x"}, {"r1_x", "r2_x"},  {"r0_x", "r2_x"},
                                          {"r0_x", "r1_y"}, {"r0x", "r1x"},    {"r0_x", "r1_x_"},
                                          {"r_x", "r1_x"},  {"r0_x", "r64_x"}, {"q0_x", "q1_x"}};
@@ -210,7 +211,7 @@ START_TEST(ranks_are_named_from_0_on_and_hold_tensors_of_one_kind) {
     const uint32_t x[2] = {input(side_graph, t), input(side_graph, t)};
     for (int r = 0; r < 2; r++) side_graph->node[x[r]].id = names[k][r];
     find();
-    ck_assert_msg((st_peers_of(&st, side, x, 2) != NULL) == (k == 0), "%s %s", names[k][0],
+    ck_assert_msg((st_peers_of(&st, side, x, 2) != NULL) == (k < 3), "%s %s", names[k][0],
                   names[k][1]);
     end();
   }
@@ -225,6 +226,33 @@ START_TEST(ranks_are_named_from_0_on_and_hold_tensors_of_one_kind) {
     if (k == 4) side_graph->node[x[1]].kind = SYNTH_PARAMETER;
     find();
     ck_assert_int_eq(st_peers_of(&st, side, x, 2) != NULL, k == 0);
+    end();
+  }
+}
+END_TEST
+
+/* Ranks of two stages hold leaves of other names: a step that has one name on all of them is each
+ * stage's own. Ranks that hold some leaf alone are of one stage. */
+START_TEST(a_name_is_a_stages_own) {
+  for (int stages = 1; stages <= 2; stages++) {
+    begin(0);
+    rule_tensor *t = noise(1, SHAPE(2), 0, 1);
+    uint32_t y[4];
+    for (uint32_t r = 0; r < 4; r++) {
+      uint32_t x = 0;
+      for (int k = 0; k < 3; k++) {
+        const int other = stages == 2 ? 2 * (r > 1) : 0, alone = k == 2 && r == 3;
+        x = input(side_graph, t);
+        side_graph->node[x].id =
+            iso_arena_printf(&w.arena, "r%u_leaf%d", r, k + 3 * other + (alone ? 20 : 0));
+      }
+      y[r] = neg(side_graph, x);
+      side_graph->node[y[r]].id = iso_arena_printf(&w.arena, "r%u_neg", r);
+    }
+    find();
+    ck_assert_int_eq(st_peers_of(&st, side, y, 4) != NULL, stages == 1);
+    ck_assert_int_eq(st_peers_of(&st, side, y, 2) != NULL, stages == 2);
+    ck_assert_int_eq(st_peers_of(&st, side, y + 2, 2) != NULL, stages == 2);
     end();
   }
 }
@@ -344,7 +372,8 @@ int main(void) {
   tcase_add_test(t, peers_stand_in_the_order_of_their_last_nodes);
   tcase_add_test(t, peers_end_where_a_rank_does_something_else);
   tcase_add_test(t, what_a_rank_copies_is_a_peer);
-  tcase_add_test(t, ranks_are_named_from_0_on_and_hold_tensors_of_one_kind);
+  tcase_add_test(t, ranks_are_named_and_hold_tensors_of_one_kind);
+  tcase_add_test(t, a_name_is_a_stages_own);
   tcase_add_test(t, outputs_are_of_ranks_where_they_have_one_counterpart);
   tcase_add_test(t, results_of_ranks_from_batches_are_a_grid);
   tcase_add_test(t, pieces_are_results_of_one_operator);
