@@ -160,6 +160,11 @@ iso_code chk_sizes_check(chk_state *k) {
   if (!k->oracle) return chk_settle(k, CHK_REFUSED, "its scope cannot be shown without an oracle");
   if (k->cert.n_fixed)
     return chk_settle(k, CHK_REFUSED, "its scope is for inputs that keep their captured values");
+  for (int side = 0; side < 2; side++)
+    if (k->graph[side]->n_guards)
+      return chk_settle(k, CHK_REFUSED,
+                        "its scope has sizes that a guard of the %s capture may leave out (%s)",
+                        side == LEFT ? "left" : "right", k->graph[side]->guard[0]);
   chk_chain *z = calloc(1, sizeof *z);
   if (!z) return chk_nomem(k);
   z->k = k;

@@ -10,6 +10,7 @@ number   a size becomes the captured number
 early    a step is taken before what it rests on
 kind     a proof is left out, so that values at the captured sizes would have to do
 capture  a size in a capture is another one beyond the captured sizes, and the digests are mended
+guard    a capture leaves out a size past the captured ones, and the digests are mended
 twin     a pair that differs at another length, and is equal at the captured one, gets a chain made
          of its own steps, of symbols wherever a number is one of theirs at the captured sizes
 another  the same pair gets the chain of the honest one, where both have the same terms and steps
@@ -242,6 +243,12 @@ def changed_captures(rng, doc, sides, folder):
     if not new:
         return
     size["size"] = rng.choice(new)
+    out, now = with_graph(doc, sides, folder, which, graph)
+    yield out, now, "%s in place of %s, side %d" % (size["size"], text, which)
+
+
+def with_graph(doc, sides, folder, which, graph):
+    """The certificate for another graph in place of one side's, and the two captures."""
     path = os.path.join(folder, "changed")
     shutil.rmtree(path, ignore_errors=True)
     shutil.copytree(sides[which], path)
@@ -253,7 +260,19 @@ def changed_captures(rng, doc, sides, folder):
     )
     now = list(sides)
     now[which] = path
-    yield out, now, "%s in place of %s, side %d" % (size["size"], text, which)
+    return out, now
+
+
+def guarded_captures(rng, doc, sides, folder):
+    """A capture whose program is another one at a size past the captured ones."""
+    which = rng.randrange(2)
+    with open(os.path.join(sides[which], "graph.json")) as f:
+        graph = json.load(f)
+    x = rng.choice(graph["symbols"])
+    guard = "%s != %d" % (x["name"], x["value"] + rng.randint(1, 9))
+    graph["guards"] = [*graph.get("guards", []), guard]
+    out, now = with_graph(doc, sides, folder, which, graph)
+    yield out, now, "guard %s, side %d" % (guard, which)
 
 
 def symbolic(rng, x, meanings):
@@ -345,6 +364,8 @@ def honest(o, rng, sides, folder, tally, what):
     for _ in range(o.changes):
         for new, now, how in changed_captures(rng, doc, sides, folder):
             tally.refused(o.isomer, new, now, folder, "capture: %s, %s" % (what, how))
+    for new, now, how in guarded_captures(rng, doc, sides, folder):
+        tally.refused(o.isomer, new, now, folder, "guard: %s, %s" % (what, how))
     guessed = own_scope(rng, {k: v for k, v in doc.items() if k != "sizes"}, symbols)
     with open(path, "w") as f:
         json.dump(guessed, f)
