@@ -2,6 +2,7 @@
  * hold, whole, in parts or as partial sums, and whose result they do not; and the tensors that they
  * hold instead. */
 #include "localise/alignment.h"
+#include "rules/masks.h"
 #include "rules/names.h"
 
 #include <math.h>
@@ -20,9 +21,13 @@ typedef struct holding { /* of a left node */
                       a batch is so many times too large as there are ranks */
 } holding;
 
+/* Of the numbers that mask nothing: beside minus infinity any number would be near any other. */
 static double size_of(const rule_tensor *t) {
   double most = 0;
-  for (int64_t i = 0; i < t->numel; i++) most = fmax(most, fabs(rule_tensor_get(t, i)));
+  for (int64_t i = 0; i < t->numel; i++) {
+    const double x = fabs(rule_tensor_get(t, i));
+    if (x < RULE_MASK_HIDES) most = fmax(most, x);
+  }
   return most;
 }
 

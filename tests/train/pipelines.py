@@ -188,5 +188,6 @@ mixed_sharded = functools.partial(mixed, sharded=True)
 mixed_replicas = functools.partial(mixed, cut=(2, 2, 1))
 mixed_columns = functools.partial(mixed, cut=(2, 1, 2))
 mixed_flat = functools.partial(mixed, cut=(1, 2, 2))
-for _fault in ("unreduced", "summed", "norm", "last_stage", "same_rows"):
+for _fault in ("unreduced", "summed", "norm", "last_stage"):
     globals()["mixed_" + _fault] = functools.partial(mixed, fault=_fault)
+mixed_same_rows = functools.partial(mixed_replicas, fault="same_rows")
