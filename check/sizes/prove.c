@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "check/sizes/sizes_int.h"
+#include "rules/names.h"
 
 enum { MOST_CALLS = 120, MOST_VARIABLES = 32 };
 
@@ -277,8 +278,7 @@ static const rule_term *first(question *q, const rule_term *t, uint32_t dim, con
                              rule_int(q->a, 1)},
                   *out;
   iso_error ignored;
-  return rule_call(q->a, q->z->k->schemas, "aten::slice.Tensor", arg, 5, &out, &ignored) ? NULL
-                                                                                         : out;
+  return rule_call(q->a, q->z->k->schemas, OP_SLICE_TENSOR, arg, 5, &out, &ignored) ? NULL : out;
 }
 
 iso_code chk_chain_places(chk_chain *z, uint32_t t, const chk_table *table, bool *proved) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "synth/scope/sizes.h"
+#include "rules/names.h"
 #include "synth/scope/scope_int.h"
 
 enum { MOST_CALLS = 120 };
@@ -211,8 +212,7 @@ static const rule_term *first_places(writing *w, const rule_term *t, const scope
   for (uint32_t d = 0; t && d < of->rank; d++) {
     const rule_term *arg[5] = {t, rule_int(w->a, d), rule_int(w->a, 0), symbol, rule_int(w->a, 1)};
     iso_error ignored;
-    if (of->along[d] &&
-        rule_call(w->a, w->z->s->schemas, "aten::slice.Tensor", arg, 5, &t, &ignored))
+    if (of->along[d] && rule_call(w->a, w->z->s->schemas, OP_SLICE_TENSOR, arg, 5, &t, &ignored))
       return NULL;
   }
   return t;
