@@ -7,6 +7,7 @@
 
 /* The words of rules/operators.def. A word that names a special case includes the general one. */
 #define EXACT .exact = true
+#define WIDENS .widens = true
 #define MOVES .moves = true, EXACT
 #define REARRANGES .rearranges = true, MOVES
 #define BROADCASTS .broadcasts = true, REARRANGES

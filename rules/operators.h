@@ -223,7 +223,8 @@ typedef struct rule_operator {
                       none */
 
   /* How it computes. */
-  bool exact : 1; /* nothing is rounded: its results are among its operands, or integers */
+  bool exact : 1;  /* nothing is rounded: its results are among its operands, or integers */
+  bool widens : 1; /* of integers of any type it makes int64 */
   rule_arithmetic arithmetic;
   bool algebraic : 1; /* by + - * / and roots: a short result of short numbers is not rounded */
   bool transcendental : 1; /* no two libraries round it alike */

@@ -135,6 +135,24 @@ static seen is_moved(const run *k) {
   return HOLDS;
 }
 
+/* The only operand as int32 gives int64. */
+static seen is_widened(const run *k) {
+  rule_tensor *bind[8], *out = NULL;
+  iso_error err;
+  const rule_term *t = k->call->n ? k->call->child[0] : NULL;
+  if (!t || t->kind != RULE_VAR || k->r->n_vars > 1) return NOT_ASKED;
+  const rule_tensor *x = k->s->v.bind[t->u.i];
+  memcpy(bind, k->s->v.bind, sizeof bind);
+  ck_assert(rule_tensor_new(RULE_I32, &x->shape, &bind[t->u.i], &err) == ISO_OK);
+  for (int64_t i = 0; i < x->numel; i++)
+    rule_tensor_set(bind[t->u.i], i, nearbyint(rule_tensor_get(x, i)));
+  const bool ok = val_eval(engine, k->r->lhs, bind, VAL_FLOAT64, &out, &err) == ISO_OK;
+  const bool whole = ok && rule_dtype_is_int(out->dtype), wide = ok && out->dtype == RULE_I64;
+  rule_tensor_unref(bind[t->u.i]);
+  if (ok) rule_tensor_unref(out);
+  return whole ? asked(wide) : NOT_ASKED;
+}
+
 static const rule_tensor *first_operand(const run *k) {
   const rule_term *t = k->call->n ? k->call->child[0] : NULL;
   return t && t->kind == RULE_VAR ? k->s->v.bind[t->u.i] : NULL;

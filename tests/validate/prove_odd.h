@@ -156,7 +156,7 @@ static outcome odd_compare(sample *s, char *why) {
   const bool defined = sc_values(rule_set_at(s->set, 0), schemas,
                                  &(sc_point){.value_of = value_of, .ctx = &s->v}, &got);
   if (defined && s->want)
-    o = same_values(s->want, &got.shape, got.kind, got.value, strstr(s->text, "-inf"), where);
+    o = same_values(s->want, &got.shape, got.kind, got.value, has_masks(s), where);
   else if (defined && refused && rule_shape_numel(&got.shape, &n, NULL) == ISO_OK && n > 0)
     o = OTHER, snprintf(where, sizeof where, "defined where the operator refuses");
   else if (got.undefined && some_value(s->want) && !unchecked(s))

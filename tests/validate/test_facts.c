@@ -20,6 +20,7 @@ typedef struct fact {
   static bool claims_##f(const rule_operator *o) { return o->f; } \
   static void set_##f(rule_operator *o, bool on) { o->f = on; }
 FACT(exact)
+FACT(widens)
 FACT(moves)
 FACT(rearranges)
 FACT(broadcasts)
@@ -45,6 +46,10 @@ static bool never_spares(const rule_operator *o) { return (void)o, false; }
 static bool is_layout(const rule_operator *o) {
   return o->identity || o->rearranges || o->part || o->joins || o->fills || o->cast || o->table;
 }
+/* Places are int64 whatever is counted, and literals, indices and dtypes are given as such. */
+static bool makes_places(const rule_operator *o) {
+  return o->places || o->cast || o->fills || o->joins || o->table || o->index;
+}
 static bool is_whole(const rule_operator *o) { return o->choice == RULE_CHOICE_QUOTIENT; }
 static bool has_sign(const rule_operator *o) { return o->positive || o->keeps_sign || o->exact; }
 static bool has_some_sign(const rule_operator *o) { return has_sign(o) || o->nonnegative; }
@@ -60,6 +65,7 @@ static bool has_pole_already(const rule_operator *o) { return o->pole; }
 #define ROW(f, see, spares) \
   { #f, claims_##f, set_##f, see, spares }
 static const fact facts[] = {ROW(exact, is_exact, is_whole),
+                             ROW(widens, is_widened, makes_places),
                              ROW(moves, is_moved, NULL),
                              ROW(rearranges, is_rearranged, NULL),
                              ROW(broadcasts, is_broadcast, is_same_already),
@@ -171,9 +177,9 @@ static void look(const run *k) {
   if (steps >= 0) s->steps = s->samples_of_steps++ ? s->steps & steps : steps;
 }
 
-static void look_at(const call *c, uint64_t stream) {
+static void look_at(const call *c) {
   for (uint64_t time = 0; time < TIMES; time++) {
-    iso_rng rng = iso_rng_new(time, stream);
+    iso_rng rng = rng_of(c, time);
     sample s;
     if (!sample_take(&s, c, &rng, false)) continue;
     run k = {.r = rule_set_at(s.set, 0), .s = &s};
@@ -191,8 +197,8 @@ static void look_at(const call *c, uint64_t stream) {
 static void look_at_all(void) {
   static bool done = false;
   if (done) return;
-  for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) look_at(&calls[i], i);
-  for (size_t i = 0; i < sizeof more / sizeof *more; i++) look_at(&more[i], i);
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) look_at(&calls[i]);
+  for (size_t i = 0; i < sizeof more / sizeof *more; i++) look_at(&more[i]);
   done = true;
 }
 

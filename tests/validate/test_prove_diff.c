@@ -2,7 +2,6 @@
  * random shapes. */
 #include <unistd.h>
 
-#include "egraph/base/hash.h"
 #include "tests/validate/prove_odd.h"
 #include "validate/sample/sample_int.h"
 
@@ -16,7 +15,7 @@ START_TEST(definitions_are_what_operators_do) {
   const call *k = &calls[_i];
   int good = 0, named = 0, open = 0;
   for (int seed = 0; seed < SEEDS; seed++) {
-    iso_rng rng = iso_rng_new((uint64_t)seed, (uint64_t)_i);
+    iso_rng rng = rng_of(k, (uint64_t)seed);
     char why[300] = "";
     sample s;
     ck_assert_msg(sample_take(&s, k, &rng, true), "no rule: %s", s.text);
@@ -41,9 +40,7 @@ START_TEST(what_operators_refuse_has_no_value) {
       getenv("ODD"); /* how many, for a campaign, which goes on after what is wrong */
   int wrong = 0;
   for (int seed = 0; seed < (more ? atoi(more) : ODD_SEEDS); seed++) {
-    iso_rng rng =
-        iso_rng_new((uint64_t)seed, iso_hash(k->text, strlen(k->text),
-                                             0)); /* the same, whatever calls there are besides */
+    iso_rng rng = rng_of(k, (uint64_t)seed);
     char why[300] = "";
     odd_call odd;
     sample s;
@@ -62,7 +59,7 @@ END_TEST
 START_TEST(refused_calls_have_no_value) {
   const call *k = &refusals[_i];
   for (int seed = 0; seed < 6; seed++) {
-    iso_rng rng = iso_rng_new((uint64_t)seed, (uint64_t)_i + 2 * N_CALLS);
+    iso_rng rng = rng_of(k, (uint64_t)seed);
     char why[300] = "";
     sample s;
     ck_assert_msg(sample_take(&s, k, &rng, false), "no rule: %s", k->text);
@@ -93,7 +90,7 @@ START_TEST(unknown_operands_stay_unknown) {
     char name[8] = "", text[2000];
     sc_numbers got;
     sample s;
-    iso_rng rng = iso_rng_new(0, (uint64_t)_i);
+    iso_rng rng = rng_of(k, 0);
     sscanf(v, "(var %7s", name);
     without(k->text, name, text, sizeof text);
     if (!strcmp(text, k->text) || !sample_take(&s, &(call){k->vars, text, false}, &rng, false))
@@ -136,7 +133,7 @@ static bool takes(const sample *s, uint32_t var, int64_t x, const char **refusal
 START_TEST(indices_are_bounded_as_operators_bound_them) {
   const call *k = &calls[_i];
   for (int seed = 0; seed < 12; seed++) {
-    iso_rng rng = iso_rng_new((uint64_t)seed, (uint64_t)_i + 3 * N_CALLS);
+    iso_rng rng = rng_of(k, (uint64_t)seed);
     iso_error err = {ISO_OK, ""};
     val_domain domain[8];
     sample s;

@@ -3,15 +3,15 @@
 
 #include "validate/ops/ops.h"
 
-/* The ranks' tensors, which must be alike. 0: not usable. */
-static size_t inputs(pt_args *a, const pt_tensor *const **t) {
+/* The ranks' tensors. `alike`: their sizes must be, too. 0: not usable. */
+static size_t inputs(pt_args *a, bool alike, const pt_tensor *const **t) {
   sc *c = a->c;
   size_t n;
   if (!pt_arg_list(a, "inputs", t, &n) || n == 0) return 0;
   for (size_t i = 0; i < n; i++) {
     const pt_tensor *x = (*t)[i], *first = (*t)[0];
     if (!x || x->kind != first->kind || x->rank != first->rank || x->lead != first->lead) return 0;
-    for (uint32_t d = 0; d < x->rank; d++)
+    for (uint32_t d = 0; d < x->rank && alike; d++)
       if (!sc_require_eq(c, x->dim[d], first->dim[d])) return 0;
   }
   return n;
@@ -57,7 +57,7 @@ static const pt_tensor *part_of(sc *c, const pt_tensor *t, uint32_t d, size_t n,
 static const pt_value *define_all_to_all(pt_args *a, int which) {
   sc *c = a->c;
   const pt_tensor *const *t;
-  const size_t n = inputs(a, &t);
+  const size_t n = inputs(a, false, &t);
   uint32_t split, cat;
   (void)which;
   if (n == 0 || t[0]->rank == 0 || !pt_arg_dim(a, "split_dim", 0, t[0], &split) ||
@@ -74,7 +74,7 @@ static const pt_value *define_all_to_all(pt_args *a, int which) {
 
 static const pt_value *define_broadcast(pt_args *a, int which) {
   const pt_tensor *const *t;
-  const size_t n = inputs(a, &t);
+  const size_t n = inputs(a, true, &t);
   int64_t src;
   (void)which;
   if (n == 0 || !pt_int(a->c, pt_arg_size(a, "src", 0), &src) || src < 0 || src >= (int64_t)n)
@@ -90,7 +90,7 @@ static const pt_value *define_receive(pt_args *a, int which) {
 static const pt_value *define_collective(pt_args *a, int which) {
   sc *c = a->c;
   const pt_tensor *const *t;
-  const size_t n = inputs(a, &t);
+  const size_t n = inputs(a, true, &t);
   uint32_t d = 0;
   if (n == 0) return NULL;
   if (which != ALL_REDUCE && (t[0]->rank == 0 || !pt_arg_dim(a, "dim", 0, t[0], &d))) return NULL;

@@ -97,38 +97,20 @@ static void note_numbers(pt_args *a, operands *o) {
     (void)fitting_end(a->c, o->number[i], &o->type);
 }
 
-static bool among(const char *name, const char *const *list) {
-  for (; *list; list++)
-    if (pt_named(name, *list)) return true;
-  return false;
-}
-
-/* Operators that move elements: their results have the operands' type. */
-static bool moves(const char *full) {
-  pt_definition d;
-  return pt_define_layout(full, &d) || pt_define_slice(full, &d) || pt_define_cat(full, &d) ||
-         pt_define_views(full, &d);
-}
-
-/* The type of the first integers of a call's results; of the others, where it has such, see below.
- */
+/* The type of the first integers of a call's results, where these are of one type with its operands
+ * or int64; of the others, where it has such, see below. */
 static bool type_of_call(pt_args *a, const operands *o, rule_dtype *out) {
-  static const char *const counting[] = {"sum",    "prod",   "cumsum",  "cumprod", "count_nonzero",
-                                         "argmax", "argmin", "argsort", "one_hot", NULL},
-                           *const keeping[] = {"amax", "amin",   "max",          "min",   "sort",
-                                               "topk", "gather", "index_select", "index", NULL};
-  const char *full = a->t->u.s, *name = strncmp(full, "aten::", 6) ? "" : full + 6;
-  const rule_operator *facts = rule_operator_of(full);
-  pt_definition d;
+  const rule_operator *facts = rule_operator_of(a->t->u.s);
+  const bool elementwise = facts->elementwise || facts->identity || facts->cast;
+  const bool among =
+      facts->exact && (facts->choice == RULE_CHOICE_EXTREME || facts->choice == RULE_CHOICE_ORDER);
   if (pt_arg_dtype(a, "dtype", out)) return rule_dtype_is_int(*out);
   *out = RULE_I64;
-  if (!o->some || (o->type == RULE_I64 && !o->mixed) || among(name, counting)) return true;
+  if (!o->some || (o->type == RULE_I64 && !o->mixed) || facts->widens || facts->places) return true;
   /* A number in a tensor gives way to tensors with dimensions. */
-  const bool elementwise = pt_define_elementwise(full, &d) || facts->elementwise ||
-                           facts->arithmetic != RULE_ARITHMETIC_NONE;
   if (o->mixed && (o->ranks == 3 || !elementwise)) return false;
   *out = o->type;
-  return elementwise || among(name, keeping) || moves(full) || pt_define_fill(full, &d) ||
+  return elementwise || among || facts->moves || facts->collective ||
          (facts->growth == RULE_GROWS_CONTRACTION && !o->mixed);
 }
 
@@ -147,16 +129,17 @@ const pt_value *pt_typed_results(pt_args *a, const pt_value *v) {
   if (!c->reading.narrow) return v;
   note_operands(c, a->t, &o);
   note_numbers(a, &o);
-  const bool logic = !strncmp(a->t->u.s, "aten::any", 9) ||
-                     !strncmp(a->t->u.s, "aten::all", 9); /* of bytes they are bytes */
+  const rule_operator *facts = rule_operator_of(a->t->u.s);
+  const bool logic =
+      facts->reduces && facts->choice == RULE_CHOICE_LOGIC; /* of bytes they are bytes */
   if (!has_integers(v) && !(logic && o.byte)) return v;
   if (logic || !type_of_call(a, &o, &d)) {
     sc_fail(c, "integers of a narrow type in %s", a->t->u.s);
     return NULL;
   }
-  /* Of several results the first has the numbers' type, the others are places; but for pieces,
-   * which are all alike. */
-  const bool alike = moves(a->t->u.s);
+  /* Of several results the first has the numbers' type, the others are places; but for pieces and
+   * the ranks' results, which are all alike. */
+  const bool alike = facts->moves || facts->collective;
   pt_value *r = sc_take(c, sizeof *r);
   const pt_tensor **t = v->t ? sc_take(c, (v->n + 1) * sizeof *t) : NULL;
   if (!r || (v->t && !t)) return NULL;

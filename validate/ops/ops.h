@@ -32,6 +32,8 @@ bool pt_define_dist(const char *name, pt_definition *out);
 bool pt_define_composite(const char *name, pt_definition *out);
 bool pt_define_kernel(const char *name, pt_definition *out);
 bool pt_define_written(const char *name, pt_definition *out);
+/* Whichever of these defines it, or the operator that it is a copying or a special form of. */
+bool pt_define_any(const char *name, pt_definition *out);
 
 /* ---- helpers that definitions share ---- */
 bool pt_named(const char *full, const char *base);

@@ -118,6 +118,10 @@ static sx columns_elem(sc *c, const pt_tensor *t, const sx *idx) {
   return pt_at(c, t->in[0], in);
 }
 
+/* Sizes and numbers that may be 0 are refused.
+ *
+ * call: "(var x f ($P $A $B $C))" "(aten::im2col x (list 1 1) (list 1 1) (list 1 1) (list 1 1))"
+ * call: "(var x f (1 2 $B 3))" "(aten::im2col x (list $A 2) (list 1 $C) (list 1 0) (list $D 1))" */
 static const pt_value *define_columns(pt_args *a, int which) {
   (void)which;
   static const char *const names[] = {"kernel_size", "dilation", "padding", "stride"};

@@ -174,8 +174,8 @@ typedef struct written {
     op, "reduction", "2", {"(aten::mul.Tensor $grad_output " slope ")"}, ALONE \
   }
 
-/* Cells of recurrent layers. */
-#define OF_STATE "(aten::linear $hx $w_hh $b_hh)"
+/* Cells of recurrent layers: the state is a matrix, which what turns it refuses to be else. */
+#define OF_STATE "(aten::linear (aten::t (aten::transpose.int $hx 0 1)) $w_hh $b_hh)"
 /* Of as many rows: they are not repeated. */
 #define OF_INPUT "(aten::reshape_as (aten::linear $input $w_ih $b_ih) " OF_STATE ")"
 #define GATE(of, k) "(getitem (aten::chunk " of " 3 1) " k ")"
@@ -186,7 +186,32 @@ typedef struct written {
 #define GRU_CELL \
   "(aten::add.Tensor (aten::mul.Tensor (aten::sub.Tensor $hx " FRESH ") " GATES("1") ") " FRESH ")"
 
+/* Whether each element is one of the others. Elements that the caller says are all different, and
+ * are not, may be missed.
+ *
+ * call: "(var n i ($A $B)) (var m i ($C))" "(aten::isin.Tensor_Tensor n m)"
+ * call: "(var n i ($A)) (var m i ($C $D))" "(aten::isin.Tensor_Tensor n m :invert true)"
+ * call: "(var x f ($A $B)) (var y f ())" "(aten::isin.Tensor_Tensor x y)"
+ * call: "(var n i ($A $B))" "(aten::isin.Tensor_Scalar n 1)"
+ * call: "(var n i ($A $B))" "(aten::isin.Tensor_Scalar n 1 :invert true)"
+ * call: "(var x f ($A $B))" "(aten::isin.Tensor_Scalar x 1)"
+ * call: "(var n i ($A $B))" "(aten::isin.Scalar_Tensor 2 n)"
+ * call: "(var n i ($A $B))" "(aten::isin.Scalar_Tensor 2 n :invert true)" */
+#define IS_IN \
+  "(aten::any.dim (aten::eq.Tensor (aten::unsqueeze $elements -1) (aten::flatten.using_ints " \
+  "$test_elements 0 -1)) -1)"
+#define IN_TENSOR "(aten::any (aten::eq.Scalar $test_elements $element))"
+#define NOT(x) "(aten::logical_not " x ")"
+#define ONE_OF(op, found, different) \
+  {op, "assume_unique invert", "false false", {found}, ALONE_OF_NUMBERS}, { \
+    op, "assume_unique invert", "false true", {different}, ALONE_OF_NUMBERS \
+  }
+
 static const written table[] = {
+    ONE_OF("aten::isin.Tensor_Tensor", IS_IN, NOT(IS_IN)),
+    ONE_OF("aten::isin.Tensor_Scalar", "(aten::eq.Scalar $elements $test_element)",
+           "(aten::ne.Scalar $elements $test_element)"),
+    ONE_OF("aten::isin.Scalar_Tensor", IN_TENSOR, NOT(IN_TENSOR)),
     {"aten::hardsigmoid_backward", NULL, NULL, {HARDSIGMOID_BACKWARD}, ALONE},
     {"aten::hardswish_backward", NULL, NULL, {HARDSWISH_BACKWARD}, ALONE},
     {"aten::hardtanh_backward", NULL, NULL, {HARDTANH_BACKWARD}, ALONE},

@@ -1,6 +1,7 @@
 /* Operators that do nothing but compare numbers and hand some of them on, or say where they stand:
  * sorted rows, places of the largest, medians, boundaries. Where all numbers that are given can be
  * told apart, libtorch does it on their ranks; where two intervals overlap, it is open. */
+#include "rules/operators.h"
 #include "validate/precise/precise_int.h"
 
 #ifdef VAL_HAS_MPFR
@@ -10,54 +11,19 @@
 
 static const double first_rank = 0x1p41;
 
-static bool orders(const char *name) {
-  static const char *const names[] = {"sort",
-                                      "argsort",
-                                      "msort",
-                                      "topk",
-                                      "argmax",
-                                      "argmin",
-                                      "max",
-                                      "min",
-                                      "aminmax",
-                                      "_aminmax",
-                                      "kthvalue",
-                                      "median",
-                                      "nanmedian",
-                                      "mode",
-                                      "cummax",
-                                      "cummin",
-                                      "searchsorted",
-                                      "bucketize",
-                                      "isin",
-                                      "equal",
-                                      "unique",
-                                      "_unique2",
-                                      "unique_dim",
-                                      "max_pool1d",
-                                      "max_pool2d",
-                                      "max_pool3d",
-                                      "max_pool1d_with_indices",
-                                      "max_pool2d_with_indices",
-                                      "max_pool3d_with_indices",
-                                      "adaptive_max_pool1d",
-                                      "adaptive_max_pool2d",
-                                      "adaptive_max_pool3d"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (strcmp(names[i], name) == 0) return true;
-  return false;
+static bool orders(const rule_operator *o) {
+  return o->exact && !o->reduces &&
+         (o->choice == RULE_CHOICE_ORDER || o->choice == RULE_CHOICE_EXTREME ||
+          o->choice == RULE_CHOICE_BUCKET);
 }
 
 /* Numbers are compared with numbers alone: no literal among them, and no integers. */
-static bool of_numbers(const vp_call *k) {
-  static const char *const two[] = {"searchsorted", "bucketize", "isin"};
+static bool of_numbers(const vp_call *k, const rule_operator *o) {
   for (size_t i = 0; i < k->n; i++)
     if (!k->in[i]->x || rule_dtype_is_complex(k->in[i]->dtype)) return false;
   for (uint32_t i = 0; i < k->call->n; i++)
     if (k->call->child[i]->kind == RULE_FLOAT) return false;
-  for (size_t i = 0; i < sizeof two / sizeof *two; i++)
-    if (strcmp(k->name, two[i]) == 0 && (k->n != 2 || k->call->child[1]->kind != RULE_VAR))
-      return false;
+  if (o->choice == RULE_CHOICE_BUCKET) return k->n == 2 && k->call->child[1]->kind == RULE_VAR;
   return k->n > 0;
 }
 
@@ -115,7 +81,8 @@ bool vp_by_ranks(vp *v, const vp_call *k, const vp_tensor **out) {
   int64_t n = 0, at = 0;
   size_t n_got = 0;
   iso_error local = {0};
-  if (!orders(k->name) || !of_numbers(k) || k->n_got > MOST) return false;
+  const rule_operator *o = rule_operator_of(k->call->u.s);
+  if (!orders(o) || !of_numbers(k, o) || k->n_got > MOST) return false;
   for (size_t i = 0; i < k->n; i++) n += k->in[i]->n;
   int64_t *rank = vp_take(v, ((size_t)n + 1) * sizeof *rank);
   const vn **number = rank ? sorted(v, k, n, rank) : NULL;

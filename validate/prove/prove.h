@@ -139,14 +139,16 @@ typedef struct sc_point {
   const int64_t *value;
   double (*value_of)(void *ctx, uint32_t var, const int64_t *idx);
   void *ctx;
+  bool machine; /* integers wrap, as in proofs; else they are whole numbers without end */
 } sc_point;
 /* Their results. */
 typedef struct sc_numbers {
   rule_shape shape;
   char kind;
-  double *value;    /* NaN where a function's argument is not in its domain. Owns: malloc'ed */
-  bool undefined;   /* false: the definitions say that there is no value */
-  char reason[200]; /* false: why there are none */
+  rule_dtype integers; /* of kind 'i': their type */
+  double *value;       /* NaN where a function's argument is not in its domain. Owns: malloc'ed */
+  bool undefined;      /* false: the definitions say that there is no value */
+  char reason[200];    /* false: why there are none */
 } sc_numbers;
 /* The left side of a rule, element by element from its definitions, by the case of a proof that the
  * numbers meet. Returns: false where the definitions do not cover it. */

@@ -129,7 +129,7 @@ bool sc_case_in_numbers(sc_cases *k, const pt_tensor *t) {
       if (idx[i] != c->zero) v[sc_word(c, idx[i], 0)] = (double)(rest % shape->dim[i]);
     got[e] = outside(c, idx, t->rank, v) ? NAN : sc_number(c, x, v);
   }
-  if (got) out->kind = t->kind;
+  if (got) out->kind = t->kind, out->integers = t->narrow ? (rule_dtype)t->narrow : RULE_I64;
   free(out->value);
   out->value = got;
   free(v);
@@ -144,6 +144,7 @@ bool sc_values(const rule *r, rule_schemas *schemas, const sc_point *at, sc_numb
     c->budget.max_work = 4 * SC_MAX_WORK; /* a test waits */
     c->hooks.value_of = at->value_of;
     c->hooks.value_ctx = at->ctx;
+    c->reading.machine = at->machine;
     k->c = c;
     k->at = &(sc_wanted){at, out};
     sc_declare_names(c);

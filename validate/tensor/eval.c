@@ -48,7 +48,7 @@ static bool own_definition(const char *op, pt_definition *out) {
 
 /* "special_exp2" is exp2, and "view_copy" the view that it copies; their arguments have the same
  * names. operator: the names say which one is meant. */
-static bool definition(const char *op, pt_definition *out) {
+bool pt_define_any(const char *op, pt_definition *out) {
   static const char special[] = "aten::special_", copy[] = "_copy";
   char name[96];
   if (own_definition(op, out)) return true;
@@ -101,7 +101,7 @@ static const pt_value *machine_results(sc *c, const char *op, const pt_value *v)
 static const pt_value *call(sc *c, const rule_term *t) {
   if (!strcmp(t->u.s, "getitem")) return getitem(c, t);
   pt_definition d;
-  const bool found = definition(t->u.s, &d);
+  const bool found = pt_define_any(t->u.s, &d);
   const rule_schema *schema = found ? rule_schemas_find(c->schemas, t->u.s) : NULL;
   if (!schema) {
     sc_fail(c, "%s has no definition here", t->u.s);
