@@ -179,7 +179,8 @@ typedef struct cap_options {
    * sees the order (orders/). */
   bool sort_unseen;
   /* Ranks that are written once (version 3) stay one graph, that of each of them, whose leaves have
-   * the first rank's values: for roles_fold, which alone knows of the others. */
+   * the first rank's values: for roles_fold, which alone knows of the others, and needs their
+   * weights. */
   bool keep_role;
 } cap_options;
 /* The same, with options (NULL: none). */

@@ -34,6 +34,15 @@ static iso_code check_node(const cap_node *n, iso_error *err) {
   return ISO_OK;
 }
 
+/* The rank that an output's name ends in, as cap_spread writes it; 0: none, or the first, whose
+ * outputs are called as the graph calls them. */
+static unsigned long rank_behind(const char *digits) {
+  char *end = NULL;
+  if (*digits < '1' || *digits > '9') return 0;
+  const unsigned long r = strtoul(digits, &end, 10);
+  return *end ? 0 : r;
+}
+
 /* Another rank's output is called as the first's, with the rank behind. */
 static iso_code check_outputs(const cap_graph *g, uint32_t n_ranks, iso_error *err) {
   cap_names taken = {0};
@@ -43,10 +52,10 @@ static iso_code check_outputs(const cap_graph *g, uint32_t n_ranks, iso_error *e
   for (size_t i = 0; i < g->n_results && !c; i++) {
     const char *own = g->result[i].name;
     for (const char *at = own; !c && (at = strstr(at, "_rank")); at++) {
-      char *end = NULL, *first = strndup(own, (size_t)(at - own));
-      const unsigned long r = strtoul(at + strlen("_rank"), &end, 10);
+      char *first = strndup(own, (size_t)(at - own));
+      const unsigned long r = rank_behind(at + strlen("_rank"));
       if (!first) c = cap_no_memory(err);
-      else if (r && r < n_ranks && !*end && cap_names_find(&taken, first) != CAP_NO_INDEX)
+      else if (r && r < n_ranks && cap_names_find(&taken, first) != CAP_NO_INDEX)
         c = iso_fail(err, ISO_FORMAT, "two outputs are called \"%.120s\"", own);
       free(first);
     }

@@ -9,8 +9,9 @@ enum { MOST_CALLS = 120, MOST_VARIABLES = 32 };
 
 typedef struct question {
   chk_chain *z;
-  iso_arena *a;
-  const bool *cut;        /* by root: it may be any tensor */
+  iso_arena *a;           /* `own`, which terms are made in */
+  iso_arena own;
+  const bool *cut;        /* by root: it may be any tensor. NULL: none may */
   const rule_term **made; /* by term: as it is written */
   rule_variable var[MOST_VARIABLES];
   uint32_t root[MOST_VARIABLES];
@@ -109,7 +110,7 @@ static const rule_term *written(question *q, const rule_term *t);
 
 static const rule_term *term(question *q, uint32_t t) {
   if (q->made[t]) return q->made[t];
-  if (q->cut[chk_chain_root(q->z, t)]) return q->made[t] = variable(q, t);
+  if (q->cut && q->cut[chk_chain_root(q->z, t)]) return q->made[t] = variable(q, t);
   if (!q->z->k->term[t].call) return q->made[t] = leaf(q, t);
   if (!q->z->sized[t]) return refuse(q, "the sizes of an operator are not known");
   if (++q->n_calls > MOST_CALLS) return refuse(q, "it is too large to be proved at once");
@@ -162,18 +163,19 @@ static iso_code decide(question *q, rule *r, bool *proved) {
 
 /* ---- questions ---- */
 
-/* A question over the terms that are `cut`. Owns: the arena; `end` frees the rest. */
-static question *begin(chk_chain *z, iso_arena *a, const bool *cut) {
+/* A question over the terms that are `cut`. Owns: `end` frees it. NULL: no memory. */
+static question *begin(chk_chain *z, const bool *cut) {
   question *q = calloc(1, sizeof *q);
   if (!q) return NULL;
-  iso_arena_init(a);
-  *q = (question){.z = z, .a = a, .cut = cut, .fine = true};
+  *q = (question){.z = z, .a = &q->own, .cut = cut, .fine = true};
+  iso_arena_init(q->a);
   q->made = calloc(z->k->n_terms + 1, sizeof *q->made);
   if (q->made) return q;
   free(q);
   return NULL;
 }
 
+/* Whether the two are proved equal; they are NULL where one could not be written. */
 static iso_code end(question *q, const rule_term *l, const rule_term *r, bool *proved) {
   iso_code c = ISO_OK;
   rule as = {.name = "sizes", .var = q->var, .n_vars = q->n_vars, .lhs = l, .rhs = r};
@@ -210,8 +212,7 @@ iso_code chk_chain_prove(chk_chain *z, uint32_t a, uint32_t b, const uint32_t *c
     for (size_t i = 0; i < n; i++) mark[0][i] = mark[0][i] && mark[1][i];
     for (uint32_t i = 0; i < n_cut; i++)
       if (cut[i] != CHK_NONE) mark[0][chk_chain_root(z, cut[i])] = true;
-    iso_arena arena;
-    question *q = begin(z, &arena, mark[0]);
+    question *q = begin(z, mark[0]);
     if (!q) c = chk_nomem(z->k);
     else {
       const rule_term *l = term(q, a), *r = l ? term(q, b) : NULL;
@@ -238,14 +239,9 @@ static const rule_term *call(question *q, const char *op, const rule_term *a, co
 /* operator: how the question is written. */
 iso_code chk_chain_diagonal(chk_chain *z, uint32_t t, const chk_sum *of, bool number,
                             bool complement, bool *proved) {
-  bool *none = calloc(z->k->n_terms + 1, 1);
-  iso_arena arena;
-  question *q = none ? begin(z, &arena, none) : NULL;
+  question *q = begin(z, NULL);
   *proved = false;
-  if (!q) {
-    free(none);
-    return chk_nomem(z->k);
-  }
+  if (!q) return chk_nomem(z->k);
   const rule_term *self = term(q, t), *n = self ? size(q, of) : NULL;
   const rule_term *column = call(q, "aten::arange", n, NULL, NULL),
                   *row = call(q, "aten::unsqueeze", column, rule_int(q->a, 1), NULL),
@@ -254,9 +250,7 @@ iso_code chk_chain_diagonal(chk_chain *z, uint32_t t, const chk_sum *of, bool nu
   else if (on && complement) kept = call(q, "aten::logical_or", self, on, NULL);
   else if (on)
     kept = call(q, "aten::logical_and", self, call(q, "aten::logical_not", on, NULL, NULL), NULL);
-  const iso_code c = end(q, kept, self, proved);
-  free(none);
-  return c;
+  return end(q, kept, self, proved);
 }
 
 /* A term with a number for a symbol. */
@@ -282,14 +276,9 @@ static const rule_term *first(question *q, const rule_term *t, uint32_t dim, con
 }
 
 iso_code chk_chain_places(chk_chain *z, uint32_t t, const chk_table *table, bool *proved) {
-  bool *none = calloc(z->k->n_terms + 1, 1);
-  iso_arena arena;
-  question *q = none ? begin(z, &arena, none) : NULL;
+  question *q = begin(z, NULL);
   *proved = false;
-  if (!q) {
-    free(none);
-    return chk_nomem(z->k);
-  }
+  if (!q) return chk_nomem(z->k);
   const char *symbol = z->atoms.of[table->atom].name;
   const rule_term *l = term(q, t), *r = l;
   for (uint32_t i = 0; i < z->atoms.n && l; i++)
@@ -298,7 +287,5 @@ iso_code chk_chain_places(chk_chain *z, uint32_t t, const chk_table *table, bool
   if (l) r = at_number(q->a, l, symbol, table->most);
   for (uint32_t d = 0; r && d < table->rank; d++)
     if (table->along[d]) r = first(q, r, d, symbol);
-  const iso_code c = end(q, l, r, proved);
-  free(none);
-  return c;
+  return end(q, l, r, proved);
 }

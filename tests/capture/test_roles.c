@@ -135,6 +135,90 @@ START_TEST(kept_its_tensors_are_there) {
 }
 END_TEST
 
+/* Leaves of their own in another order than they are stored in, inputs among parameters, and
+ * several input sets: each value says whose it is. */
+START_TEST(every_rank_and_set_has_its_own_value) {
+  cap_graph *g = NULL;
+  iso_error err;
+  const cap_options kept = {.keep_role = true};
+  char *text = quotes(GRAPH(ROLES("2", "['v','b','a']"),
+                            LEAF("input", "a") "," LEAF("parameter", "w") "," LEAF(
+                                "input", "s") "," LEAF("parameter", "v") "," LEAF("input", "b"),
+                            "[{'name':'y','ref':'a'}]"));
+  write_bytes("graph.json", text, strlen(text));
+  free(text);
+  const char *weight[] = {"rank1.v", "w", "rank0.v"},
+             *input[] = {"rank1.b", "rank0.a", "s", "rank1.a"}, *more[] = {"rank0.b"};
+  write_tensors("weights.safetensors", weight, (double[]){31, 40, 30}, 3);
+  cap_named_tensor all[5];
+  for (int set = 0; set < 2; set++) {
+    const double first[] = {11, 20, 50, 21, 10};
+    for (int i = 0; i < 5; i++) {
+      rule_tensor *t = NULL;
+      ck_assert_int_eq(rule_tensor_new(RULE_F32, &(rule_shape){2, {2, 3}}, &t, NULL), ISO_OK);
+      rule_tensor_set(t, 0, first[i] + 100 * set);
+      all[i] = (cap_named_tensor){i < 4 ? input[i] : more[0], t};
+    }
+    const char *file = set ? "inputs.1.safetensors" : "inputs.safetensors";
+    ck_assert_int_eq(cap_tensors_save(in_tmp(file), all, 5, NULL), ISO_OK);
+    for (int i = 0; i < 5; i++) rule_tensor_unref((rule_tensor *)(uintptr_t)all[i].tensor);
+  }
+  ck_assert_msg(cap_load_with(tmp_dir, &kept, schemas, &g, &err) == ISO_OK, "%s", err.msg);
+  ck_assert_uint_eq(g->n_sets, 2);
+  for (uint32_t r = 0; r < 2; r++) {
+    ck_assert_double_eq(rule_tensor_get(cap_role_value(g, named(g, "v"), r, 0), 0), 30 + r);
+    for (uint32_t set = 0; set < 2; set++) {
+      const double by = 100 * set;
+      ck_assert_double_eq(rule_tensor_get(cap_role_value(g, named(g, "b"), r, set), 0),
+                          10 + r + by);
+      ck_assert_double_eq(rule_tensor_get(cap_role_value(g, named(g, "a"), r, set), 0),
+                          20 + r + by);
+      ck_assert_double_eq(rule_tensor_get(cap_role_value(g, named(g, "s"), r, set), 0), 50 + by);
+      ck_assert_double_eq(rule_tensor_get(cap_role_value(g, named(g, "w"), r, set), 0), 40);
+    }
+  }
+  unlink(in_tmp("inputs.1.safetensors"));
+  cap_free(g);
+}
+END_TEST
+
+/* Weights that are not there are no rank's: the graph is that of all ranks then. */
+START_TEST(without_weights_it_is_not_kept) {
+  cap_graph *g = NULL;
+  iso_error err;
+  const cap_options kept = {.keep_role = true, .no_weights = true};
+  make();
+  char *text = quotes(GRAPH(ROLES("2", "['w']"), ALL, Y));
+  write_bytes("graph.json", text, strlen(text));
+  free(text);
+  const char *input[] = {"x"};
+  write_tensors("inputs.safetensors", input, (double[]){1}, 1);
+  ck_assert_msg(cap_load_with(tmp_dir, &kept, schemas, &g, &err) == ISO_OK, "%s", err.msg);
+  ck_assert_uint_eq(cap_role_ranks(g), 0);
+  ck_assert_ptr_null(g->node[named(g, "r1_w")].value);
+  ck_assert_double_eq(rule_tensor_get(g->node[named(g, "r1_x")].value, 0), 1);
+  cap_free(g);
+}
+END_TEST
+
+/* Names that no rank's output has are nobody's but the first's. */
+START_TEST(outputs_that_look_like_a_ranks_are_its_own) {
+  static const char *const fine[] = {"y_rank",   "y_rank0", "y_rank01", "y_rank 1",
+                                     "y_rank+1", "y_rank2", "y_rank1_", "q_rank1"};
+  cap_graph *g = NULL;
+  iso_error err;
+  char json[2000];
+  snprintf(json, sizeof json,
+           GRAPH(ROLES("2", "[]"), ALL, "[{'name':'y','ref':'s'},{'name':'%s','ref':'n'}]"),
+           fine[_i]);
+  ck_assert_msg(parse(json, &g, &err) == ISO_OK, "%s", err.msg);
+  ck_assert_uint_eq(g->n_results, 4);
+  for (size_t i = 0; i < 4; i++)
+    for (size_t k = 0; k < i; k++) ck_assert_str_ne(g->result[i].name, g->result[k].name);
+  cap_free(g);
+}
+END_TEST
+
 static const struct {
   const char *json, *says;
 } malformed[] = {
@@ -193,6 +277,9 @@ int main(void) {
   tcase_add_test(c, each_rank_gives_its_own);
   tcase_add_test(c, kept_it_is_one_program);
   tcase_add_test(c, kept_its_tensors_are_there);
+  tcase_add_test(c, every_rank_and_set_has_its_own_value);
+  tcase_add_test(c, without_weights_it_is_not_kept);
+  tcase_add_loop_test(c, outputs_that_look_like_a_ranks_are_its_own, 0, 8);
   tcase_add_loop_test(c, malformed_roles, 0, N_MALFORMED);
   tcase_add_test(c, missing_tensors);
   return run_case("roles", c);
