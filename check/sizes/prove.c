@@ -9,7 +9,7 @@ enum { MOST_CALLS = 120, MOST_VARIABLES = 32 };
 
 typedef struct question {
   chk_chain *z;
-  iso_arena *a;           /* `own`, which terms are made in */
+  iso_arena *a; /* `own`, which terms are made in */
   iso_arena own;
   const bool *cut;        /* by root: it may be any tensor. NULL: none may */
   const rule_term **made; /* by term: as it is written */
