@@ -15,14 +15,26 @@
 
 /* ---- what a user says of it ---- */
 
+/* The number behind "<id>_"; 0: it is another name. */
+static uint64_t number_behind(const char *name, const char *id, size_t n) {
+  char *end;
+  if (strncmp(name, id, n) != 0 || name[n] != '_' || name[n + 1] < '1' || name[n + 1] > '9')
+    return 0;
+  const uint64_t k = strtoull(name + n + 1, &end, 10);
+  return *end ? 0 : k;
+}
+
 static const char *fresh_id(cap_graph *g, const char *id) {
-  const char *own = id;
-  for (size_t i = 0, n = 0; own && i < g->n_nodes; i++) {
-    if (strcmp(g->node[i].id, own) != 0) continue;
-    own = iso_arena_printf(&g->arena, "%s_%zu", id, ++n);
-    i = (size_t)-1; /* from the start */
+  const size_t length = strlen(id);
+  uint64_t last = 0;
+  bool taken = false;
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const uint64_t k = number_behind(g->node[i].id, id, length);
+    taken |= strcmp(g->node[i].id, id) == 0;
+    last = k > last ? k : last;
   }
-  return own ? iso_arena_strdup(&g->arena, own) : NULL;
+  if (!taken) return iso_arena_strdup(&g->arena, id);
+  return last < UINT64_MAX ? iso_arena_printf(&g->arena, "%s_%" PRIu64, id, last + 1) : NULL;
 }
 
 cap_node cap_operator_node(const char *id, const rule_term *call, const cap_output *output,

@@ -112,6 +112,7 @@ iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
   *done = !c && eg_equal(s->g, u, t); /* what was joined below may be all that was missing */
   if (!c && shards && !*done) c = reuse(s, u, t, done, err);
   if (!c && !*done) c = st_join_items(s, u, t, done, err);
+  if (!c && !*done) c = st_join_numbers(s, u, t, done, err);
   if (!c && !*done) c = st_synthesise(s, u, t, done, err);
   /* An input is a variable of any rule, unless it is a root itself, as a term that cannot leave its
    * range. */

@@ -58,6 +58,8 @@ typedef struct search {
   opening *queue;
   size_t n, done; /* queue[0 .. done) were expanded */
   weak *weak;
+  bool zeros; /* both are 0, since sums cancel, which says nothing for a rule: where the coarsest
+                 frontier has none, those below have none either */
 } search;
 
 /* A search over the same cone that queues nothing: its queue is full. */
@@ -341,7 +343,8 @@ static iso_code try_opening(search *q, const opening *o, bool *fresh, bool *done
                         .var = b->var_as};
     return st_record_application(s, &use, err);
   }
-  if (!st_without(s, SYNTH_LAZY) && !reads_apart(q)) expand(q, o, v.status == RULE_REFUTED);
+  if (!st_without(s, SYNTH_LAZY) && !q->zeros && !reads_apart(q))
+    expand(q, o, v.status == RULE_REFUTED);
   return ISO_OK;
 }
 
@@ -433,7 +436,7 @@ static size_t smallest(const search *q) {
 static iso_code try_queue(search *q, size_t most, size_t *tries, bool *done, iso_error *err) {
   enum { FURTHER = 8 };
   const size_t patience = most / 8; /* mostly the first few are enough */
-  bool directed = st_without(q->s, SYNTH_LAZY);
+  bool directed = q->zeros || st_without(q->s, SYNTH_LAZY);
   iso_code c = ISO_OK;
   while (*tries < most && !*done && !c && !st_stopped(q->s)) {
     const size_t best = smallest(q);
@@ -501,6 +504,7 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
               .k = &k,
               .base = base,
               .b = &b,
+              .zeros = s->rec[u.i].cancels && s->rec[t.i].cancels,
               .queue = calloc(QUEUE_MAX, sizeof *q.queue)};
   iso_code c = coned && base && b.memo && q.queue ? search_rule(&q, base, done, err)
                                                   : iso_fail(err, ISO_NOMEM, "out of memory");

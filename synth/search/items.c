@@ -4,7 +4,11 @@
  * shards, each has its own list, and squares of the lists are added up: as one rule, it would speak
  * of every shard of every parameter. But an item of a vector is its operator's result on the
  * operands' items. So each number is joined with the item in its place, by rules of single
- * operators, and the vector with the list of its items. */
+ * operators, and the vector with the list of its items.
+ *
+ * A plan with ranks of several kinds has several such vectors, and the root of the sum of the
+ * squares of their norms. Below a number each vector becomes the list of its items, which are
+ * joined with numbers of the other graph: what is left is a rule of these numbers. */
 #include "rules/names.h"
 #include "rules/operators.h"
 #include "synth/joint/joint.h"
@@ -215,6 +219,162 @@ static iso_code join_items(state *s, eg_node e, int64_t n, bool *done, iso_error
   iso_code c = t ? st_add_term(s, t, &e, &made, err) : nomem(err);
   if (!c) c = st_value(s, made, err);
   return c ? c : join_by(s, &(identity){made, e, t, whole, &e, 1}, done, err);
+}
+
+/* ---- vectors below a number ---- */
+
+/* Joins a number with one of the other graph, if there is one of its value. */
+static iso_code join_number(state *s, eg_node e, int side, iso_error *err) {
+  const rule_tensor *v = st_val(s, e, s->n_draws - 1);
+  double m[4];
+  bool done = false;
+  iso_code c = ISO_OK;
+  if (!v) return st_lost(&s->values, err);
+  st_moments(v, m);
+  for (int32_t gi = st_next_group(s, 1, v->dtype, m, -1); gi >= 0 && !c && !done;
+       gi = st_next_group(s, 1, v->dtype, m, gi))
+    for (size_t k = 0; k < s->groups.of[gi].n && !c && !done; k++) {
+      const eg_node x = s->groups.of[gi].member[k];
+      if (is_number(s, x) && st_has_side(s, x, side) && st_values_equal(s, x, e))
+        c = st_prove(s, x, e, &done, err);
+    }
+  return c;
+}
+
+/* A vector that operators on numbers make of lists. */
+static bool is_of_items(state *s, eg_node e) {
+  const rec *r = &s->rec[e.i];
+  eg_node list;
+  return r->tensor && r->valued && !r->konst && !r->leaf && r->shape.rank == 1 &&
+         r->shape.dim[0] >= FEW && r->shape.dim[0] <= MOST_OPERANDS && acts_on_items(s, e) &&
+         !stacked(s, e, &list);
+}
+
+static iso_code list_items(state *s, eg_node vector, int side, bool *any, iso_error *err) {
+  const int64_t n = s->rec[vector.i].shape.dim[0];
+  iso_code c = ISO_OK;
+  bool done;
+  for (int64_t i = 0; i < n && !c; i++) {
+    eg_node item;
+    c = find_item(s, vector, i, 0, &item, err);
+    if (!c) c = join_number(s, item, side, err);
+  }
+  if (!c) c = join_items(s, vector, n, &done, err);
+  *any |= !c && done;
+  return c;
+}
+
+/* The vectors that the number `e` is computed from, by operators on numbers and on them. */
+static iso_code list_below(state *s, eg_node e, int side, int depth, bool *any, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (uint32_t k = 0; k < eg_node_arity(s->g, e) && depth < DEEP && !c; k++) {
+    const eg_node of = operand(s, e, k);
+    if (is_of_items(s, of)) c = list_items(s, of, side, any, err);
+    else if (is_number(s, of) || st_is_list(s, of))
+      c = list_below(s, of, side, depth + 1, any, err);
+  }
+  return c;
+}
+
+/* ---- the number itself ---- */
+
+/* Terms over numbers that both graphs have. */
+typedef struct numbers {
+  state *s;
+  eg_node of[MOST_OPERANDS];
+  uint32_t n_of;
+  bool unfit;
+} numbers;
+
+static const rule_term *number_var(numbers *x, eg_node e) {
+  uint32_t k = 0;
+  while (k < x->n_of && !eg_equal(x->s->g, x->of[k], e)) k++;
+  x->unfit |= k == MOST_OPERANDS;
+  if (x->unfit) return NULL;
+  if (k == x->n_of) x->of[x->n_of++] = e;
+  return rule_var(&x->s->arena, k);
+}
+
+/* Whether an operator takes nothing but numbers, and vectors that are lists of them. */
+static bool takes_numbers(state *s, eg_node e) {
+  bool all = !s->rec[e.i].leaf && eg_node_arity(s->g, e) > 0;
+  for (uint32_t k = 0; k < eg_node_arity(s->g, e) && all; k++) {
+    const eg_node of = operand(s, e, k);
+    eg_node list;
+    if (st_is_list(s, of)) all = takes_numbers(s, of);
+    else all = st_literal(s, of) || is_number(s, of) || stacked(s, of, &list);
+  }
+  return all;
+}
+
+/* The call that computes a number from numbers; EG_NONE: the number is one of those that rules
+ * speak of, since both graphs have it, or one computes it from tensors. */
+static eg_node call_of(state *s, eg_node e) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+  eg_node call = {EG_NONE};
+  if (st_has_side(s, e, LEFT) && st_has_side(s, e, RIGHT)) return call;
+  for (size_t i = 0; i < n; i++) {
+    if (s->rec[m[i].i].node[LEFT] < 0 && s->rec[m[i].i].node[RIGHT] < 0) continue;
+    if (!takes_numbers(s, m[i])) return (eg_node){EG_NONE};
+    if (call.i == EG_NONE) call = m[i];
+  }
+  return call;
+}
+
+/* NULL: it has none, or no memory. */
+static const rule_term *number_term(numbers *x, eg_node e, bool root, int depth) {
+  state *s = x->s;
+  const rule_term *child[MOST_OPERANDS], *literal = st_literal(s, e);
+  eg_node list;
+  if (literal) return literal;
+  const bool number = is_number(s, e);
+  const eg_node call = number && !root ? call_of(s, e) : e;
+  if (call.i == EG_NONE) return number_var(x, e);
+  e = call;
+  x->unfit |= depth == DEEP || eg_node_arity(s->g, e) > MOST_OPERANDS;
+  if (!number && !st_is_list(s, e)) {
+    if (!stacked(s, e, &list)) x->unfit = true;
+    const rule_term *arg[2] = {x->unfit ? NULL : number_term(x, list, false, depth + 1),
+                               rule_int(&s->arena, 0)};
+    return arg[0] && arg[1] ? rule_op(&s->arena, OP_STACK, arg, 2) : NULL;
+  }
+  for (uint32_t k = 0; k < eg_node_arity(s->g, e) && !x->unfit; k++)
+    if (!(child[k] = number_term(x, operand(s, e, k), false, depth + 1))) x->unfit = true;
+  if (x->unfit) return NULL;
+  return st_is_list(s, e) ? rule_list(&s->arena, child, eg_node_arity(s->g, e))
+                          : rule_op(&s->arena, operator_of(s, e), child, eg_node_arity(s->g, e));
+}
+
+/* One rule of both numbers, over those that both graphs have. */
+static iso_code join_as_numbers(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
+  numbers x = {.s = s};
+  eg_node made[2];
+  const rule_term *l = number_term(&x, u, true, 0), *r = l ? number_term(&x, t, true, 0) : NULL;
+  if (!r || x.n_of < FEW) return ISO_OK;
+  iso_code c = st_add_term(s, l, x.of, &made[0], err);
+  if (!c) c = st_add_term(s, r, x.of, &made[1], err);
+  for (int k = 0; k < 2 && !c; k++) c = st_value(s, made[k], err);
+  if (!c) c = join_by(s, &(identity){made[0], made[1], l, r, x.of, x.n_of}, done, err);
+  if (!c && *done) c = eg_rebuild(s->g, err);
+  *done = !c && eg_equal(s->g, u, t);
+  return c;
+}
+
+iso_code st_join_numbers(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
+  iso_code c = ISO_OK;
+  bool any = false;
+  *done = false;
+  if (s->search.itemising || !is_number(s, u) || !is_number(s, t)) return ISO_OK;
+  s->search.itemising = true;
+  for (int side = 0; side < 2 && !c; side++) {
+    if (st_has_side(s, u, side)) c = list_below(s, u, !side, 0, &any, err);
+    if (!c && st_has_side(s, t, side)) c = list_below(s, t, !side, 0, &any, err);
+  }
+  if (!c && any) c = eg_rebuild(s->g, err);
+  if (!c && any) c = join_as_numbers(s, u, t, done, err);
+  s->search.itemising = false;
+  return c;
 }
 
 iso_code st_join_items(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {

@@ -57,6 +57,8 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
 /* Where one of the two is a list of numbers as a vector, and the other is computed as a vector:
  * join them number by number. */
 iso_code st_join_items(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
+/* Where both are numbers that are computed from vectors: joins these number by number, and both. */
+iso_code st_join_numbers(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
 
 /* ---- uniform.c ---- */
 /* Join a tensor that is one number everywhere with a fill by that number, if a rule says so. */
