@@ -298,7 +298,8 @@ iso_code rp_other_operators(repair *r, uint32_t n, iso_error *err) {
     c = rp_try_call(r, n, t, err);
     const rule_tensor *given =
         r->found ? rp_value(r->task->run, (uint32_t)call->child[0]->u.i) : NULL;
-    if (given && rule_tensor_same(given, r->instead[n])) r->what = rp_too_much(r, call, 0);
+    if (given && r->instead[n] && rule_tensor_same(given, r->instead[n]))
+      r->what = rp_too_much(r, call, 0);
     else if (!c && r->found)
       r->what = iso_arena_printf(&r->s->res->arena, "%s would have to be %s", call->u.s, m->u.s);
   }
