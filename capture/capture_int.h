@@ -309,6 +309,12 @@ ISO_MUST_USE iso_code cap_spread(cap_graph *g, const cap_role *role, iso_error *
 /* A copy in `a`, with node to[i] in place of node i. NULL: no memory. */
 const rule_term *cap_renumber(iso_arena *a, const rule_term *t, const uint32_t *to);
 
+/* ---- edit.c ---- */
+/* Operators convert integers beside floats to the dtype in which they compute. Where that rounds,
+ * it becomes a cast of its own, as a program may write it: k * x is to(k, float32) * x. Before
+ * tensors are there. */
+ISO_MUST_USE iso_code cap_promote(cap_graph *g, iso_error *err);
+
 /* ---- between graph.c and symbols.c ---- */
 /* Reads `dim` and `sized` of cap_node from node `v`, whose numbers are read; `raw`: NULL of a
  * leaf. */

@@ -1,4 +1,5 @@
-/* Changes to a graph that was read: nodes appended, results and inputs replaced, values of a trace.
+/* Changes to a graph that was read: nodes appended, results and inputs replaced, casts that
+ * operators make of their operands written out, values of a trace.
  * The graph stays one that a reader would accept: ids are fresh, names are unique. */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "capture/pt2/pt2_int.h"
+#include "rules/names.h"
 #include "rules/operators.h"
 #include "egraph/base/vec.h"
 #include "capture/capture_int.h"
@@ -133,6 +135,114 @@ void cap_replace_inputs(cap_graph *g, rule_tensor **input, size_t n_sets) {
   g->input = m->input = input;
   g->n_sets = n_sets;
   cap_show_values(g);
+}
+
+/* ---- promotion ---- */
+
+/* The floating dtype in which a call computes whatever its operands are stored in; COUNT: it does
+ * not, or that is not told. Of comparisons it is that of their operands of floats. */
+static rule_dtype computes_in(const cap_graph *g, const cap_node *n) {
+  const rule_operator *o = n->call ? rule_operator_of(n->op) : NULL;
+  if (!o || !rule_is_aten(n->op) || !o->elementwise || n->n_outputs != 1) return RULE_DTYPE_COUNT;
+  if (o->algebraic || o->transcendental)
+    return rule_dtype_is_float(n->output[0].dtype) ? n->output[0].dtype : RULE_DTYPE_COUNT;
+  rule_dtype d = RULE_DTYPE_COUNT;
+  for (uint32_t k = 0; k < n->call->n && o->choice == RULE_CHOICE_COMPARE; k++) {
+    const rule_term *t = n->call->child[k];
+    if (t->kind != RULE_VAR || !rule_dtype_is_float(g->node[t->u.i].output[0].dtype)) continue;
+    if (d != RULE_DTYPE_COUNT && d != g->node[t->u.i].output[0].dtype) return RULE_DTYPE_COUNT;
+    d = g->node[t->u.i].output[0].dtype;
+  }
+  return d;
+}
+
+/* Whether operand `t` holds integers that `d` rounds. */
+static bool is_rounded(const cap_graph *g, const rule_term *t, rule_dtype d) {
+  if (t->kind != RULE_VAR || d == RULE_DTYPE_COUNT) return false;
+  const rule_dtype from = g->node[t->u.i].output[0].dtype;
+  return rule_dtype_is_int(from) && (int)rule_dtype_size(from) * 8 - 1 > rule_dtype_digits(d);
+}
+
+/* The cast of operand `k`, over the old numbers. */
+static iso_code cast_operand(cap_graph *g, const cap_node *n, uint32_t k, cap_node *out,
+                             iso_error *err) {
+  const rule_term *arg[] = {n->call->child[k], rule_dtype_term(&g->arena, computes_in(g, n))},
+                  *call;
+  const cap_node *x = &g->node[arg[0]->u.i];
+  cap_output *o = iso_arena_alloc(&g->arena, sizeof *o);
+  const char *id = iso_arena_printf(&g->arena, "%s_operand%u", n->id, k);
+  if (id) id = fresh_id(g, id);
+  if (!arg[1] || !o || !id) return cap_no_memory(err);
+  iso_code c = rule_call(&g->arena, g->schemas, OP_TO_DTYPE, arg, 2, &call, err);
+  if (c) return c;
+  *o = (cap_output){x->output[0].shape, (rule_dtype)arg[1]->u.i};
+  *out = cap_operator_node(id, call, o, 1);
+  out->op = OP_TO_DTYPE;
+  out->dim = x->dim;
+  out->sized = x->dim ? call : NULL;
+  out->scope = n->scope, out->source = n->source, out->caller = n->caller;
+  return ISO_OK;
+}
+
+static const rule_term *with_operand(cap_graph *g, const rule_term *call, uint32_t k, uint32_t i) {
+  const rule_term **child = iso_arena_alloc(&g->arena, (call->n + 1) * sizeof *child);
+  const rule_term *v = rule_var(&g->arena, i);
+  if (!child || !v) return NULL;
+  memcpy(child, call->child, call->n * sizeof *child);
+  child[k] = v;
+  return rule_op(&g->arena, call->u.s, child, call->n);
+}
+
+/* `n`, a node of the old numbers, behind the casts of its operands. */
+static iso_code add_promoted(cap_graph *g, const cap_node *n, const uint32_t *to, cap_node *node,
+                             uint32_t *count, iso_error *err) {
+  cap_node own = *n;
+  iso_code c = ISO_OK;
+  if (n->call && !(own.call = cap_renumber(&g->arena, n->call, to))) return cap_no_memory(err);
+  if (n->sized && !(own.sized = cap_renumber(&g->arena, n->sized, to))) return cap_no_memory(err);
+  for (uint32_t k = 0; n->call && k < n->call->n && !c; k++) {
+    if (!is_rounded(g, n->call->child[k], computes_in(g, n))) continue;
+    cap_node *x = &node[*count];
+    if ((c = cast_operand(g, n, k, x, err))) break;
+    const rule_term *call = cap_renumber(&g->arena, x->call, to);
+    own.call = with_operand(g, own.call, k, *count);
+    if (own.sized) own.sized = with_operand(g, own.sized, k, *count);
+    if (!call || !own.call || (n->sized && !own.sized)) return cap_no_memory(err);
+    if (x->sized) x->sized = call;
+    x->call = call;
+    ++*count;
+  }
+  if (!c) node[(*count)++] = own;
+  return c;
+}
+
+iso_code cap_promote(cap_graph *g, iso_error *err) {
+  size_t casts = 0;
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const rule_term *call = g->node[i].call;
+    for (uint32_t k = 0; call && k < call->n; k++)
+      casts += is_rounded(g, call->child[k], computes_in(g, &g->node[i]));
+  }
+  if (!casts) return ISO_OK;
+  if (g->n_nodes + casts > INT32_MAX) return iso_fail(err, ISO_LIMIT, "too many nodes");
+  cap_node *node = iso_arena_alloc(&g->arena, (g->n_nodes + casts) * sizeof *node);
+  cap_result *result = iso_arena_alloc(&g->arena, (g->n_results + 1) * sizeof *result);
+  uint32_t *to = malloc((g->n_nodes + 1) * sizeof *to), n = 0;
+  iso_code c = node && result && to ? ISO_OK : cap_no_memory(err);
+  for (size_t i = 0; i < g->n_nodes && !c; i++) {
+    c = add_promoted(g, &g->node[i], to, node, &n, err);
+    to[i] = n - 1;
+  }
+  for (size_t k = 0; k < g->n_results && !c; k++) {
+    result[k] = g->result[k];
+    result[k].node = to[g->result[k].node];
+  }
+  free(to);
+  if (c) return c;
+  g->node = node;
+  g->n_nodes = n;
+  g->result = result;
+  return ISO_OK;
 }
 
 /* ---- the trace ---- */

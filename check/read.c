@@ -327,6 +327,9 @@ static iso_code read_side(chk_state *k, int side, json_t *j) {
   json_t *v;
   if (!model || json_object_size(j) != 2 || !json_is_object(files))
     return chk_settle(k, CHK_MALFORMED, "\"%s\" is malformed", side == LEFT ? "left" : "right");
+  if (strcmp(model, k->graph[side]->model) != 0)
+    return chk_settle(k, CHK_REFUSED, "the %s model is \"%.80s\", and the certificate's \"%.80s\"",
+                      side == LEFT ? "left" : "right", k->graph[side]->model, model);
   k->cert.file[side] =
       iso_arena_alloc(k->arena, (json_object_size(files) + 1) * sizeof *k->cert.file[side]);
   k->cert.digest[side] =

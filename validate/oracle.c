@@ -322,6 +322,33 @@ static iso_code decide(val_ladder *l, rule_verdict *out, iso_error *err) {
   return c;
 }
 
+/* A rule that is tested says nothing of a number that no sample shows. */
+static iso_code ask_literals(val_engine *e, const rule *r, rule_tensor *const *example,
+                             rule_verdict *out, iso_error *err) {
+  iso_arena a = {0};
+  val_twin twin = {.found = out->status == RULE_TESTED};
+  iso_code c = ISO_OK;
+  for (size_t k = 0; !c && twin.found && !val_stopped(val_engine_options(e)); k++) {
+    rule_verdict v = {0};
+    c = val_literal_twin(&a, val_engine_schemas(e), r, k, &twin, err);
+    if (c || !twin.found) break;
+    val_ladder l = {.e = e,
+                    .r = &twin.r,
+                    .seed = val_engine_options(e)->seed,
+                    .example = example,
+                    .first = VAL_KINDS,
+                    .work = WORK};
+    c = decide(&l, &v, err);
+    if (c || l.refuted || (v.status != RULE_PROVED && l.good < VAL_LEAST_SAMPLES)) continue;
+    out->status = RULE_UNKNOWN;
+    snprintf(out->reason, sizeof out->reason, "no sample showed what the number %.9g does",
+             twin.number);
+    twin.found = false;
+  }
+  iso_arena_fini(&a);
+  return c;
+}
+
 /* A borderline rule passes on some samples and not on others: a rule that is tested here must also
  * be found tested on samples drawn with another seed. */
 static iso_code decide_again(val_engine *e, const rule *r, rule_tensor *const *example,
@@ -345,7 +372,8 @@ iso_code val_decide(val_engine *e, const rule *r, rule_tensor *const *example, r
   const val_options *o = val_engine_options(e);
   val_ladder l = {
       .e = e, .r = r, .seed = o->seed, .example = example, .first = VAL_KINDS, .work = WORK};
-  const iso_code c = decide(&l, out, err);
+  iso_code c = decide(&l, out, err);
+  if (!c) c = ask_literals(e, r, example, out, err);
   return c ? c : decide_again(e, r, example, out, err);
 }
 
@@ -362,7 +390,8 @@ static iso_code decide_general(val_engine *e, const rule *r, rule_tensor *const 
                   .general = general,
                   .arena = a};
   *general = *r;
-  const iso_code c = decide(&l, out, err);
+  iso_code c = decide(&l, out, err);
+  if (!c) c = ask_literals(e, general, example, out, err);
   return c ? c : decide_again(e, general, example, out, err);
 }
 
@@ -376,6 +405,7 @@ iso_code val_check(val_engine *e, const rule *r, val_finding *out, iso_error *er
                   .work = WORK,
                   .counterexample = &out->counterexample};
   iso_code c = decide(&l, &out->verdict, err);
+  if (!c) c = ask_literals(e, r, NULL, &out->verdict, err);
   if (!c && (out->verdict.status == RULE_PROVED || out->verdict.status == RULE_TESTED))
     c = val_float_class(e, r, &out->float_class, err);
   if (c) val_finding_free(out);

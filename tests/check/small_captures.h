@@ -51,7 +51,7 @@ static inline void setup(void) {
   ck_assert(rule_schemas_new(&schemas, NULL) == ISO_OK);
   for (int s = 0; s < 2; s++) {
     capture *c = &side[s];
-    *c = (capture){.g = {.path = s ? "right" : "left", .n_sets = 1}};
+    *c = (capture){.g = {.path = s ? "right" : "left", .model = s ? "r" : "l", .n_sets = 1}};
     c->g.node = c->node;
     c->g.result = c->result;
     c->g.input = c->input;

@@ -144,7 +144,7 @@ class Judge:
         self.outputs = {
             (o["left"], o["right"], tuple(d[t] for t in o["terms"])) for o in doc["outputs"]
         }
-        self.files = [doc[s]["files"] for s in ("left", "right")]
+        self.captures = [doc[s] for s in ("left", "right")]
         self.evidence = doc["evidence"]
         self.claimed = {
             " ".join(nameless(r)): re.search(r"\(evidence (\w+)", r).group(1) for r in doc["rules"]
@@ -173,8 +173,8 @@ class Judge:
                 return len(x) == len(y) and all(map(equal, x, y))
             return json.dumps(x) == json.dumps(y)
 
-        if [doc[s]["files"] for s in ("left", "right")] != self.files:
-            return "other files"
+        if [doc[s] for s in ("left", "right")] != self.captures:
+            return "other captures"
         if not {tuple(x.items()) for x in doc["fixed"]} <= self.fixed:
             return "other inputs are fixed"
         for i, s in enumerate(doc["steps"]):

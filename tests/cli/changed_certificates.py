@@ -141,8 +141,12 @@ def change_output(doc, rng):
     return True
 
 
-def change_digest(doc, rng):
-    files = doc[rng.choice(["left", "right"])]["files"]
+def change_capture(doc, rng):
+    side = doc[rng.choice(["left", "right"])]
+    files = side["files"]
+    if rng.random() < 0.2:
+        side["model"] += rng.choice(["x", "-2", " "])
+        return True
     name = rng.choice(sorted(files))
     if rng.random() < 0.3:
         del files[name]
@@ -188,7 +192,7 @@ CHANGES = [
     change_op,
     change_order,
     change_output,
-    change_digest,
+    change_capture,
     change_rest,
     delete_entry,
     double_entry,

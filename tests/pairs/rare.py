@@ -21,6 +21,8 @@ import tempfile
 
 import torch
 
+from rare_numbers import beside_floats, late
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VERDICT = {0: "equivalent", 1: "different", 2: "error", 3: "undecided"}
 
@@ -503,6 +505,8 @@ def main():
             zero_signs,
             cancelled,
             unbounded,
+            late,
+            beside_floats,
         ):
             if o.only not in (None, kind.__name__):
                 continue

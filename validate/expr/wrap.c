@@ -195,11 +195,14 @@ static double largest(sc *c, sx x, int depth, int *left) {
   }
 }
 
+bool sx_within(sc *c, sx x, double most) {
+  /* Rounded as it is, the bound is right within a part of 2^40. */
+  return largest(c, x, 0, &(int){MAX_PARTS}) <= most * (1 - 0x1p-40);
+}
+
 static bool fits(sc *c, sx x, rule_dtype d) {
   if (is_machine_integer(c, x, d)) return true;
-  /* Rounded as it is, the bound is right within a part of 2^40. */
-  const double most = (double)of_type[d].most * (1 - 0x1p-40);
-  if ((d != RULE_U8 || sc_has(c, x, S_NONNEG)) && largest(c, x, 0, &(int){MAX_PARTS}) <= most)
+  if ((d != RULE_U8 || sc_has(c, x, S_NONNEG)) && sx_within(c, x, (double)of_type[d].most))
     return true;
   return sx_ge0(c, sx_sub(c, sx_int(c, of_type[d].most), x)) &&
          sx_ge0(c, sx_sub(c, x, sx_int(c, of_type[d].least)));

@@ -98,6 +98,18 @@ ISO_MUST_USE iso_code val_note_moved(val_ladder *l, const rule *r, rule_tensor *
 /* A variable that moved a side on no sample, and was lost on some. NULL: none. */
 const char *val_unmoved(const val_ladder *l);
 
+/* ---- what literals do (literals.c) ---- */
+
+typedef struct val_twin {
+  rule r;        /* one side of a rule, and the same with another number */
+  double number; /* the one that was changed */
+  bool found;
+} val_twin;
+/* Twin `which` of the rule, from 0; not found: there are no more. Its terms live in `a`. Errors:
+ * ISO_NOMEM. */
+ISO_MUST_USE iso_code val_literal_twin(iso_arena *a, rule_schemas *schemas, const rule *r,
+                                       size_t which, val_twin *out, iso_error *err);
+
 /* ---- samples made for branches and numbers that none has shown (made.c) ---- */
 
 /* Samples made for the branches that nothing has shown. */

@@ -1,0 +1,69 @@
+"""Kinds of rare.py: a number that is a little off, where only a truth value or a rounded number
+tells, and integers beside floats, which an operator rounds to the floats' dtype."""
+
+import torch
+
+
+def late(rng):
+    """Another number on the way to a comparison, a sign or a rounding. Inputs that tell must lie
+    near that and where the number counts. The sides are written in two ways, so that a rule has to
+    join them as wholes."""
+    x, y = torch.randn(4, 4), torch.randn(4, 4)
+    c, eps = rng.choice([2.0, 3.0, 4.0]), rng.choice([1e-2, 1e-3, 1e-4])
+    attended = lambda t: (t @ t.t()).softmax(-1) @ t
+    steps = [
+        lambda x, y, e: torch.where(x + e > y, x, y),
+        lambda x, y, e: attended(y.clamp(-0.5, c + e)),
+        lambda x, y, e: attended(torch.where(y > c, c + e, y)) - x.relu(),
+        lambda x, y, e: torch.where(x > c, x * (1 + e), x) * y,
+        lambda x, y, e: torch.nn.functional.leaky_relu(x, e) + y,
+        lambda x, y, e: (x * torch.where(y > c, 1 + e, 1.0)).cumsum(1),
+    ]
+    ends = [
+        (lambda t: t > 0, lambda t: torch.logical_and(t > 0, t > 0)),
+        (lambda t: torch.sign(t - 1), lambda t: (t > 1).float() - (t < 1).float()),
+        (lambda t: torch.floor(t * 2), lambda t: -torch.ceil(t * -2)),
+        (lambda t: (t.sum(1) > 1).long().sum(), lambda t: torch.count_nonzero(t.sum(1) > 1)),
+    ]
+    out = []
+    for step in steps[:2] + rng.sample(steps[2:], 1):
+        one, two = rng.choice(ends[:2] if step in steps[:2] else ends)
+
+        def side(end, e, step=step):
+            return lambda x, y: end(step(x, y, e))
+
+        out += [
+            (False, side(one, 0.0), side(two, eps), (x, y)),
+            (False, side(two, eps), side(one, 0.0), (x, y)),
+            (True, side(one, eps), side(two, eps), (x, y)),
+        ]
+    return out
+
+
+def beside_floats(rng):
+    """k + x is to(k, the dtype of x) + x to the bit, whatever k is, and the rounding of another
+    dtype is another function."""
+    most = rng.choice([9, 1 << 26])
+    k = torch.randint(most // 2, most, (3, 4))
+    x, table = torch.randn(3, 4), torch.randn(5)
+    c = rng.choice([0.5, 3.0, 7.0])
+    ends = [
+        lambda k, x, t: k + x,
+        lambda k, x, t: x * k - 1,
+        lambda k, x, t: torch.cos(k.unsqueeze(-1) * t).sum(-1) * x,
+        lambda k, x, t: x / (k + x * x),
+        lambda k, x, t: x * (k > x),
+    ]
+    out = []
+    for end in rng.sample(ends, 4):
+        for dtype in (torch.float32, torch.bfloat16):
+            plain = lambda k, x, t, end=end: end(k, x, t).float()
+            cast = lambda k, x, t, end=end: end(k.to(x.dtype), x, t).float()
+            out.append(("equal", plain, cast, (k, x.to(dtype), table.to(dtype))))
+    out.append(("equal", lambda k, x: k * c + x, lambda k, x: k.float() * c + x, (k, x)))
+    # Whole numbers to 256 are exact in bfloat16.
+    twice = lambda k, x: k.to(torch.bfloat16).float() + x
+    out.append((False, twice, lambda k, x: k + x, (torch.randint(257, 999, (3, 4)), x)))
+    back = lambda k: k.float().long()
+    out.append((False, back, lambda k: k + 0, (k + (1 << 30) + 1,)))
+    return out
