@@ -261,6 +261,9 @@ typedef enum rule_scope {
 } rule_scope;
 const char *rule_scope_name(rule_scope s); /* "", "these shapes", "these ranks", "all shapes" */
 
+/* Variables of a rule that is decided, found or applied; a file may have rules with more. */
+enum { RULE_MAX_VARS = 64 };
+
 typedef struct rule_variable {
   const char *name;
   char kind;         /* 'f', 'i', 'b' or 'c' */

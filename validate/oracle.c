@@ -60,7 +60,7 @@ static iso_code decide(val_ladder *l, rule_verdict *out, iso_error *err);
 static iso_code undefined_together(void *ctx, const rule *r, bool *yes, iso_error *err) {
   enum { INSTANCES = 4 };
   const val_ladder *l = ctx;
-  bool at[VAL_MAX_VARS] = {false};
+  bool at[RULE_MAX_VARS] = {false};
   const bool left = val_poles(r->lhs, false, at), right = val_poles(r->rhs, false, at);
   *yes = true;
   if (!left && !right) return ISO_OK;
@@ -82,7 +82,7 @@ static bool has_integers(const rule *r) {
  * sum(softmax(x) - 1/4) has no value. */
 static iso_code defined_here(const val_ladder *l, bool *yes, rule_verdict *proof, iso_error *err) {
   rule_verdict here = {0};
-  bool at[VAL_MAX_VARS] = {false};
+  bool at[RULE_MAX_VARS] = {false};
   *yes = true;
   if (!val_poles(l->r->lhs, false, at) && !val_poles(l->r->rhs, false, at)) return ISO_OK;
   const iso_code c =
@@ -257,9 +257,9 @@ static const char *draws(rule_schemas *s, const rule_term *t) {
 /* l->r and its examples in canonical form. */
 static iso_code spell_out(val_ladder *l, iso_arena *a, rule *canonical, rule_tensor **example,
                           uint64_t *stream, iso_error *err) {
-  uint32_t from[VAL_MAX_VARS];
+  uint32_t from[RULE_MAX_VARS];
   l->given = l->r;
-  if (l->r->n_vars > VAL_MAX_VARS) return ISO_OK; /* too large, as is said where it is looked at */
+  if (l->r->n_vars > RULE_MAX_VARS) return ISO_OK; /* too large, as is said where it is looked at */
   iso_code c = rule_canonical(a, l->r, canonical, from, stream, err);
   if (c) return c;
   if (!rule_share(a, canonical)) return iso_fail(err, ISO_NOMEM, "out of memory");
@@ -282,7 +282,7 @@ static iso_code decide_as_given(val_ladder *l, rule_verdict *out, iso_error *err
   l->out = out;
   iso_arena a = {0};
   rule canonical;
-  rule_tensor *example[VAL_MAX_VARS];
+  rule_tensor *example[RULE_MAX_VARS];
   uint64_t stream = 0;
   iso_code c = spell_out(l, &a, &canonical, example, &stream, err);
   if (!c) c = val_problem_init(&l->problem, l->r, val_engine_schemas(l->e), err);
@@ -413,7 +413,7 @@ iso_code val_check(val_engine *e, const rule *r, val_finding *out, iso_error *er
 }
 
 iso_code val_undefined_together(val_engine *e, const rule *r, bool *yes, iso_error *err) {
-  bool at[VAL_MAX_VARS] = {false};
+  bool at[RULE_MAX_VARS] = {false};
   rule_verdict v = {0};
   val_ladder l = {.e = e,
                   .r = r,
@@ -422,7 +422,7 @@ iso_code val_undefined_together(val_engine *e, const rule *r, bool *yes, iso_err
                   .first = STRICT_ROUNDS * VAL_KINDS,
                   .work = WORK};
   *yes =
-      r->n_vars <= VAL_MAX_VARS && !val_poles(r->lhs, false, at) && !val_poles(r->rhs, false, at);
+      r->n_vars <= RULE_MAX_VARS && !val_poles(r->lhs, false, at) && !val_poles(r->rhs, false, at);
   if (*yes) return ISO_OK;
   const iso_code c = decide(&l, &v, err);
   *yes = v.status == RULE_PROVED && !(v.rests_on & RULE_RESTS_ON_NUMBERS);

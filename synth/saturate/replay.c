@@ -72,9 +72,9 @@ static iso_code tell_side(told *t, const rule_term *p, const eg_class *var, eg_n
 /* Both sides of an application at its numbers, in the copy's scratch memory. */
 static bool at_numbers(sat_run *x, const sat_app *a, eg_class *var, const rule_term *side[2]) {
   const sat_rule *r = a->rule;
-  eg_class bound[SAT_MAX_VARS];
+  eg_class bound[RULE_MAX_VARS];
   for (uint32_t k = 0; k < r->n_bind; k++) bound[k].i = x->kids[a->first + k];
-  for (uint32_t i = 0; i < SAT_MAX_VARS; i++) var[i].i = EG_NONE;
+  for (uint32_t i = 0; i < RULE_MAX_VARS; i++) var[i].i = EG_NONE;
   if (!sat_bind(x, r, bound, var)) return false;
   side[0] = names_put(x->names, r->r->lhs, &x->scratch);
   side[1] = names_put(x->names, r->r->rhs, &x->scratch);
@@ -86,7 +86,7 @@ static iso_code tell_apps(told *t, iso_error *err) {
   iso_code c = ISO_OK;
   for (size_t i = 0; i < x->n_apps && !c; i++) {
     const rule_term *side[2];
-    eg_class var[SAT_MAX_VARS];
+    eg_class var[RULE_MAX_VARS];
     t->side[i][0].i = EG_NONE;
     const bool fits = at_numbers(x, &x->app[i], var, side);
     if (x->scratch.failed) c = nomem(err);
@@ -200,9 +200,9 @@ static iso_code repeat(told *t, const sat_app *a, bool *ok, iso_error *err) {
   state *s = x->s;
   const rule *r = a->rule->r;
   const rule_term *side[2];
-  eg_class of_var[SAT_MAX_VARS];
-  const rule_shape *shape[SAT_MAX_VARS];
-  eg_node var[SAT_MAX_VARS], end[2] = {{EG_NONE}, {EG_NONE}};
+  eg_class of_var[RULE_MAX_VARS];
+  const rule_shape *shape[RULE_MAX_VARS];
+  eg_node var[RULE_MAX_VARS], end[2] = {{EG_NONE}, {EG_NONE}};
   rule at;
   iso_code c = ISO_OK;
   *ok = at_numbers(x, a, of_var, side);

@@ -5,8 +5,6 @@
 #include "synth/saturate/saturate.h"
 #include "synth/search/substitution.h"
 
-enum { SAT_MAX_VARS = 64 };
-
 /* ---- types.c: kind, shape and dtype of a class of the copy ---- */
 
 typedef enum sat_kind { SAT_LITERAL, SAT_LIST, SAT_TENSOR, SAT_MULTI } sat_kind;

@@ -62,7 +62,7 @@ bool sat_instance(sat_run *x, const rule *r, const rule_term *const side[2],
  * false one would fill the copy. Requires: its names are bound. */
 static iso_code admit(sat_run *x, const sat_rule *r, const eg_class *of_var, bool *holds,
                       iso_error *err) {
-  const rule_shape *shape[SAT_MAX_VARS] = {NULL};
+  const rule_shape *shape[RULE_MAX_VARS] = {NULL};
   *holds = true;
   if (!r->given) return ISO_OK;
   uint8_t *said = &x->said[r->index];
@@ -85,7 +85,7 @@ static iso_code admit(sat_run *x, const sat_rule *r, const eg_class *of_var, boo
 static bool guard(void *ctx, const eg_sat *g, const eg_class *var) {
   const sat_rule *r = ctx;
   sat_run *x = r->run;
-  eg_class of_var[SAT_MAX_VARS];
+  eg_class of_var[RULE_MAX_VARS];
   (void)g;
   if (r->given && x->said[r->index] == SAT_FAILS) return false;
   const bool fits = sat_bind(x, r, var, of_var) && names_put(x->names, r->to, &x->scratch) != NULL;
@@ -108,8 +108,8 @@ static iso_code note_app(sat_run *x, const sat_rule *r, const eg_class *var, iso
 static iso_code apply(void *ctx, eg_sat *g, eg_class root, const eg_class *var, iso_error *err) {
   const sat_rule *r = ctx;
   sat_run *x = r->run;
-  eg_class of_var[SAT_MAX_VARS], made;
-  for (uint32_t i = 0; i < SAT_MAX_VARS; i++) of_var[i].i = EG_NONE;
+  eg_class of_var[RULE_MAX_VARS], made;
+  for (uint32_t i = 0; i < RULE_MAX_VARS; i++) of_var[i].i = EG_NONE;
   bool fits = sat_bind(x, r, var, of_var);
   const rule_term *to = fits ? names_put(x->names, r->to, &x->scratch) : NULL;
   iso_code c = ISO_OK;
@@ -158,7 +158,7 @@ static bool write_side(sat_run *x, sat_rule *r, const rule_term *t, text *out) {
   case RULE_VAR:
   case RULE_NAME:
   case RULE_EXPR:
-    if (r->n_bind == SAT_MAX_VARS) return false;
+    if (r->n_bind == RULE_MAX_VARS) return false;
     snprintf(atom, sizeof atom, "?%u", variable(r, t));
     put(out, atom);
     return true;
@@ -244,7 +244,7 @@ static bool ranged(const rule *r) {
 static iso_code add_way(sat_run *x, const way *y, iso_error *err) {
   const rule *r = y->r;
   sat_rule *w = iso_arena_alloc(&x->arena, sizeof *w);
-  const rule_term **bind = iso_arena_alloc(&x->arena, SAT_MAX_VARS * sizeof *bind);
+  const rule_term **bind = iso_arena_alloc(&x->arena, RULE_MAX_VARS * sizeof *bind);
   if (!w || !bind) return nomem(err);
   *w = (sat_rule){x, r, y->index, y->given, y->from->t, y->to->t, bind, 0};
   text t = {0};
@@ -267,7 +267,7 @@ static iso_code list_ways(sat_run *x, const rule_set *set, bool given, ways *w, 
     const rule *r = rule_set_at(set, i);
     const bool may = given ? true : o->use ? o->use[i] : st_usable(x->s, i);
     st_compiled as;
-    if (!may || r->n_vars > SAT_MAX_VARS || ranged(r) ||
+    if (!may || r->n_vars > RULE_MAX_VARS || ranged(r) ||
         (x->refused[given] && x->refused[given][i]))
       continue;
     const iso_code c =

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_VARS = 64, MAX_GOALS = 2048, MAX_STEPS = 20000, MAX_PREMISES = 4096 };
+enum { MAX_GOALS = 2048, MAX_STEPS = 20000, MAX_PREMISES = 4096 };
 
 /* Patterns that are still to be matched: a stack as a list, so that alternatives share the lower
  * part. */
@@ -38,10 +38,10 @@ typedef struct matcher {
   premise *prem; /* MAX_PREMISES */
   size_t steps;
   mark at;
-  struct places *all;       /* where every match is wanted; NULL: the first */
-  uint32_t bound[MAX_VARS]; /* variables, in the order in which they were bound */
-  eg_class var[MAX_VARS];   /* EG_NONE: unbound */
-  eg_node var_as[MAX_VARS];
+  struct places *all;            /* where every match is wanted; NULL: the first */
+  uint32_t bound[RULE_MAX_VARS]; /* variables, in the order in which they were bound */
+  eg_class var[RULE_MAX_VARS];   /* EG_NONE: unbound */
+  eg_node var_as[RULE_MAX_VARS];
   names names;
 } matcher;
 
@@ -184,7 +184,7 @@ static bool root_fits(state *s, const st_pattern *p, eg_class c) {
 
 static bool match_rule(matcher *m, const rule *r, const st_compiled *as, eg_node u, eg_node t) {
   const eg_class cu = eg_class_of(m->s->g, u), ct = eg_class_of(m->s->g, t);
-  if (r->n_vars > MAX_VARS || !root_fits(m->s, as->side[0], cu) ||
+  if (r->n_vars > RULE_MAX_VARS || !root_fits(m->s, as->side[0], cu) ||
       !root_fits(m->s, as->side[1], ct))
     return false;
   m->r = r;
@@ -311,7 +311,7 @@ static iso_code ask(state *s, size_t index, rule_tensor *const *example, iso_err
  * instances are validated. */
 static iso_code whole(state *s, size_t known, size_t *index, iso_error *err) {
   const rule *r = rule_set_at(s->known, known);
-  rule_tensor *example[MAX_VARS] = {NULL};
+  rule_tensor *example[RULE_MAX_VARS] = {NULL};
   bool fresh = false, open = r->n_attrs > 0 || r->n_where > 0;
   *index = SIZE_MAX;
   for (uint32_t i = 0; i < r->n_vars; i++) {
@@ -333,7 +333,7 @@ static iso_code whole(state *s, size_t known, size_t *index, iso_error *err) {
 /* The rule at the sizes of its variables' tensors, validated for them. */
 static iso_code at_these_sizes(state *s, const rule *at, const eg_node *var, size_t *index,
                                iso_error *err) {
-  rule_tensor *example[MAX_VARS] = {NULL};
+  rule_tensor *example[RULE_MAX_VARS] = {NULL};
   bool fresh = false;
   for (uint32_t k = 0; k < at->n_vars && var; k++) {
     const eg_node rep = st_rep(s, eg_class_of(s->g, var[k]));
@@ -370,7 +370,7 @@ iso_code st_apply_known(state *s, eg_node u, eg_node t, bool *done, iso_error *e
   iso_code c = matcher_new(s, &m) ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
   for (size_t i = 0; !c && i < n && !*done; i++) {
     const rule *r = rule_set_at(s->known, i);
-    eg_node from = u, to = t, var[MAX_VARS];
+    eg_node from = u, to = t, var[RULE_MAX_VARS];
     st_compiled as;
     if ((c = st_compile(s, &s->rules.known_compiled, i, r, &as, err))) break;
     if (!match_rule(m, r, &as, u, t)) {
@@ -403,7 +403,7 @@ enum { MAX_PLACES = 8 };
 typedef struct places {
   size_t n;
   rule at[MAX_PLACES];
-  eg_node var[MAX_PLACES][MAX_VARS];
+  eg_node var[MAX_PLACES][RULE_MAX_VARS];
   names as[MAX_PLACES];
   bool exact[MAX_PLACES];
   bool starved;
@@ -523,7 +523,7 @@ iso_code st_rewrite(state *s, eg_node u, bool smaller, bool *joined, iso_error *
   for (size_t i = 0; i < n && !c; i++) {
     const rule *r = rule_set_at(s->known, i);
     st_compiled as;
-    if (r->n_vars > MAX_VARS) continue;
+    if (r->n_vars > RULE_MAX_VARS) continue;
     c = st_compile(s, &s->rules.known_compiled, i, r, &as, err);
     const size_t size[2] = {rule_term_size(r->lhs), rule_term_size(r->rhs)};
     for (int from = 0; from < 2 && !c; from++) {

@@ -275,7 +275,7 @@ static void expand_bounded(search *q, const opening *o, builder *work) {
  * counterexample says that something was cut too high. */
 static void expand(search *q, const opening *o, bool refuted) {
   const builder *b = q->b;
-  uint32_t one[MAX_VARS], both[MAX_VARS];
+  uint32_t one[RULE_MAX_VARS], both[RULE_MAX_VARS];
   size_t n_one = 0, n_both = 0;
   for (size_t i = 0; i < b->n_vars; i++) {
     const uint32_t cl = b->var[i].i;
@@ -320,7 +320,7 @@ static iso_code try_opening(search *q, const opening *o, bool *fresh, bool *done
   if (!fr_build(b, q->u, q->t, &l, &r)) return ISO_OK;
   if (l->kind == RULE_VAR && r->kind == RULE_VAR) return ISO_OK;
   rule cand;
-  rule_tensor *example[MAX_VARS];
+  rule_tensor *example[RULE_MAX_VARS];
   if (!fr_rule(s, b, l, r, &cand, example)) return ISO_OK;
   size_t index;
   rule_verdict v;
@@ -396,7 +396,7 @@ static iso_code try_tied(const search *q, bool *done, iso_error *err) {
   iso_code c = ISO_OK;
   for (int step = 0; step < STEPS && !c && !*done && !st_stopped(s); step++) {
     const rule_term *l, *r;
-    bool tied[MAX_VARS], fresh;
+    bool tied[RULE_MAX_VARS], fresh;
     const size_t n = o.n;
     open_cut(&alone, &o);
     if (!fr_build(q->b, q->u, q->t, &l, &r)) break;

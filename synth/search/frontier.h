@@ -5,7 +5,6 @@
 
 #include "synth/comparison.h"
 
-enum { MAX_VARS = 64 };
 enum { OPEN = 1, SHUT = 2, READ = 3 };
 typedef struct cone {
   uint32_t *cls; /* canonical class ids, in order of discovery */
@@ -33,9 +32,9 @@ typedef struct opening { /* a search state: the classes opened so far */
 typedef struct builder {
   state *s;
   cone *k;
-  eg_class var[MAX_VARS];
-  uint8_t used[MAX_VARS]; /* bit 1: in the left pattern, bit 2: in the right one */
-  eg_node var_as[MAX_VARS];
+  eg_class var[RULE_MAX_VARS];
+  uint8_t used[RULE_MAX_VARS]; /* bit 1: in the left pattern, bit 2: in the right one */
+  eg_node var_as[RULE_MAX_VARS];
   premise *prem; /* equalities that the pattern relies on: the member expanded is equal to the one
                     that was there */
   size_t n_prem, cap_prem;

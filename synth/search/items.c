@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-enum { DEEP = 8, FEW = 4, MOST_OPERANDS = MAX_VARS };
+enum { DEEP = 8, FEW = 4, MOST_OPERANDS = RULE_MAX_VARS };
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
@@ -69,7 +69,7 @@ typedef struct identity {
 static iso_code join_by(state *s, const identity *x, bool *done, iso_error *err) {
   builder b = {.s = s, .n_vars = x->n};
   rule cand;
-  rule_tensor *example[MAX_VARS];
+  rule_tensor *example[RULE_MAX_VARS];
   rule_verdict v;
   size_t index;
   bool fresh;

@@ -32,8 +32,8 @@
 typedef struct lifting {
   state *s;
   const peers *p;
-  eg_node bind[MAX_VARS]; /* what stands for the variables of the term */
-  bool same[MAX_VARS];    /* and is the same tensor on all ranks */
+  eg_node bind[RULE_MAX_VARS]; /* what stands for the variables of the term */
+  bool same[RULE_MAX_VARS];    /* and is the same tensor on all ranks */
   uint32_t n;
   eg_node first;   /* what the operand that is passed on is as one; EG_NONE: nothing */
   bool chosen;     /* that is a choice's operand */
@@ -74,7 +74,7 @@ static void pass_on(lifting *x, const rule_term *var, eg_node e, bool same) {
  * memory. */
 static const rule_term *as_one(lifting *x, const rule_term *const *term) {
   iso_arena *a = &x->s->arena;
-  const rule_term *const t = term[0], *child[MAX_VARS], *at[MAX_RANKS];
+  const rule_term *const t = term[0], *child[RULE_MAX_VARS], *at[MAX_RANKS];
   for (uint32_t r = 1; r < x->p->n; r++)
     if (term[r]->kind != t->kind || term[r]->n != t->n ||
         (t->kind == RULE_OP && strcmp(term[r]->u.s, t->u.s) != 0) ||
@@ -88,13 +88,13 @@ static const rule_term *as_one(lifting *x, const rule_term *const *term) {
     const eg_node e = operand(x, term, &same);
     pass_on(x, t, e, same);
     x->operands = true;
-    if (e.i == EG_NONE || x->n == MAX_VARS) return x->incomplete = true, t;
+    if (e.i == EG_NONE || x->n == RULE_MAX_VARS) return x->incomplete = true, t;
     x->bind[x->n] = e;
     x->same[x->n] = same;
     return rule_var(a, x->n++);
   }
   if (t->kind != RULE_OP && t->kind != RULE_LIST) return t;
-  if (t->n > MAX_VARS) return x->incomplete = true, t;
+  if (t->n > RULE_MAX_VARS) return x->incomplete = true, t;
   for (uint32_t k = 0; k < t->n; k++) {
     for (uint32_t r = 0; r < x->p->n; r++) at[r] = term[r]->child[k];
     if (!(child[k] = as_one(x, at))) return NULL;
@@ -330,8 +330,8 @@ bool st_says_shape(const rule_term *t, const rule_shape *shape) {
 
 const rule_term *st_with_shape(iso_arena *a, const rule_term *t, const rule_shape *from,
                                const rule_shape *to) {
-  const rule_term *child[MAX_VARS];
-  if ((t->kind != RULE_OP && t->kind != RULE_LIST) || t->n > MAX_VARS) return t;
+  const rule_term *child[RULE_MAX_VARS];
+  if ((t->kind != RULE_OP && t->kind != RULE_LIST) || t->n > RULE_MAX_VARS) return t;
   const bool shape = is_shape(t, from);
   for (uint32_t i = 0; i < t->n; i++) {
     child[i] = shape                  ? rule_int(a, to->dim[i])
@@ -393,7 +393,7 @@ iso_code st_lift(state *s, peers *p, const st_parts *of, bool resized, iso_error
   lifting x = {.s = s, .p = p, .first = {EG_NONE}};
   const uint32_t rank = of->value[0]->shape.rank;
   const rule_term *t;
-  eg_node bind[MAX_VARS];
+  eg_node bind[RULE_MAX_VARS];
   iso_code c = ISO_OK;
   if (!is_call(s, p)) return ISO_OK;
   if (!(t = lifted(&x))) return iso_fail(err, ISO_NOMEM, "out of memory");
@@ -536,9 +536,9 @@ static bool ones_together(const lifting *x, const rule_term *const *term) {
  * the others: the whole takes 1. In `x`: it is complete. NULL: no memory. */
 static const rule_term *with_ones(lifting *x, const rule_term *t) {
   const synth_node *node = x->s->graph[x->p->side]->node;
-  const rule_term *first[MAX_RANKS], *second[MAX_RANKS], *child[MAX_VARS];
+  const rule_term *first[MAX_RANKS], *second[MAX_RANKS], *child[RULE_MAX_VARS];
   const rule_arithmetic how = rule_operator_of(t->u.s)->arithmetic;
-  if ((how != RULE_ARITHMETIC_ADD && how != RULE_ARITHMETIC_SUB) || t->n > MAX_VARS) return t;
+  if ((how != RULE_ARITHMETIC_ADD && how != RULE_ARITHMETIC_SUB) || t->n > RULE_MAX_VARS) return t;
   for (uint32_t r = 0; r < x->p->n; r++) {
     const rule_term *call = node[x->p->node[r]].call;
     first[r] = call->child[0];

@@ -44,7 +44,7 @@ static const rule_term *make_var(builder *b, uint32_t c, eg_node as) {
       if (!need(b, b->var_as[i], as)) return NULL;
       return rule_var(&b->s->arena, (uint32_t)i);
     }
-  if (b->n_vars == MAX_VARS) return NULL;
+  if (b->n_vars == RULE_MAX_VARS) return NULL;
   b->var[b->n_vars] = (eg_class){c};
   b->var_as[b->n_vars] = as;
   b->used[b->n_vars] = b->side;

@@ -119,7 +119,7 @@ static bool layouts_of_one(state *s, const cone *k, uint32_t a, uint32_t b, open
 bool fr_dependencies(state *s, const cone *k, const builder *b, bool near, opening *open,
                      opening *shut, opening *aside) {
   uint8_t *seen = malloc(eg_count_added(s->g) + 1);
-  bool below[MAX_VARS] = {false};
+  bool below[RULE_MAX_VARS] = {false};
   if (!seen) return false;
   for (size_t i = 0; i < b->n_vars; i++) {
     bool found = false;
@@ -147,7 +147,7 @@ bool fr_dependencies(state *s, const cone *k, const builder *b, bool near, openi
 
 bool fr_tied_open(state *s, const cone *k, const builder *b, const bool *tied, opening *open) {
   uint8_t *seen = malloc(eg_count_added(s->g) + 1);
-  bool below[MAX_VARS] = {false}, above[MAX_VARS] = {false};
+  bool below[RULE_MAX_VARS] = {false}, above[RULE_MAX_VARS] = {false};
   if (!seen) return false;
   for (size_t i = 0; i < b->n_vars; i++)
     for (int side = 0; side < 2 && tied[i]; side++) {

@@ -67,7 +67,7 @@ static bool known_parts(const spreading *x, eg_node e, spread_step *out) {
 static const rule_term *numbered(const spreading *x, eg_node e, bool root, operands *o) {
   state *s = x->s;
   iso_arena *a = &s->arena;
-  const rule_term *child[MAX_VARS], *literal = st_literal(s, e);
+  const rule_term *child[RULE_MAX_VARS], *literal = st_literal(s, e);
   const size_t n = eg_node_arity(s->g, e);
   if (literal) return literal;
   if (!root && !st_is_list(s, e)) {
@@ -75,7 +75,7 @@ static const rule_term *numbered(const spreading *x, eg_node e, bool root, opera
     o->of[o->n] = e;
     return rule_var(a, o->n++);
   }
-  if (n > MAX_VARS) return o->unfit = true, rule_var(a, 0);
+  if (n > RULE_MAX_VARS) return o->unfit = true, rule_var(a, 0);
   for (uint32_t k = 0; k < n; k++)
     if (!(child[k] = numbered(x, (eg_node){eg_node_original(s->g, e, k).i}, false, o))) return NULL;
   return st_is_list(s, e)
@@ -122,7 +122,7 @@ static eg_node operand_of(const spreading *x, const operands *o, unsigned cut,
 
 static const rule_term *with_operands(iso_arena *a, const rule_term *t,
                                       const rule_term *const *operand) {
-  const rule_term *child[MAX_VARS];
+  const rule_term *child[RULE_MAX_VARS];
   if (t->kind == RULE_VAR) return operand[t->u.i];
   if (t->kind != RULE_OP && t->kind != RULE_LIST) return t;
   for (uint32_t k = 0; k < t->n; k++)

@@ -284,7 +284,7 @@ static void note_variables(const rule_term *t, bool *reads) {
 
 /* A variable of numbers that the call depends on. Returns: false where there is none. */
 static bool choose_variable(line *l, const val_domain *domain, iso_rng *rng) {
-  bool reads[VAL_MAX_VARS] = {false};
+  bool reads[RULE_MAX_VARS] = {false};
   uint64_t n = 0;
   note_variables(l->term, reads);
   for (uint32_t v = 0; v < l->r->n_vars; v++) {

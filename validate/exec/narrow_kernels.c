@@ -67,7 +67,7 @@ static iso_code conditioning(val_engine *e, const rule *r, rule_tensor *const *b
   const double by = rounding * t->coarse;
   iso_code c = ISO_OK;
   for (int run = 0; run < RUNS && !c; run++) {
-    rule_tensor *near[VAL_MAX_VARS] = {NULL};
+    rule_tensor *near[RULE_MAX_VARS] = {NULL};
     c = shake(r, bind, by, rng, near, err);
     for (int side = 0; side < 2 && !c; side++) {
       const rule_tensor *base = side ? t->rhs : t->lhs;

@@ -43,9 +43,9 @@ typedef struct val_ladder {
   int64_t work; /* left for looking whether anything shows a branch, and for samples that do */
   unsigned soft_kind; /* of the sample that differed by so little that another one should, too */
   double max_rel;
-  val_seen seen[2][VAL_MAX_VARS]; /* by side and variable of r */
-  bool whole;                     /* the proof is of integers that do not wrap, and these may */
-  bool wraps;                     /* some sample is left out since its integers may wrap */
+  val_seen seen[2][RULE_MAX_VARS]; /* by side and variable of r */
+  bool whole;                      /* the proof is of integers that do not wrap, and these may */
+  bool wraps;                      /* some sample is left out since its integers may wrap */
   bool masked;   /* some sample differs where a number of a mask's size overflows */
   bool guarded;  /* some sample differs where a number on the way is undefined */
   bool apart;    /* the sides part where some part of them is no number, or an operator sees it */

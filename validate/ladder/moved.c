@@ -105,7 +105,7 @@ static iso_code look(val_ladder *l, const rule_term *side, rule_tensor **bind, u
 }
 
 iso_code val_note_moved(val_ladder *l, const rule *r, rule_tensor *const *bind, iso_error *err) {
-  rule_tensor *own[VAL_MAX_VARS];
+  rule_tensor *own[RULE_MAX_VARS];
   iso_code c = ISO_OK;
   for (uint32_t v = 0; v < r->n_vars; v++) own[v] = bind[v];
   for (uint32_t v = 0; v < r->n_vars && !c; v++)

@@ -65,7 +65,7 @@ static bool any_undefined(const rule_tensor *v) {
 /* One sample. A term that does not run shows nothing. */
 static iso_code look(val_ladder *l, const rule *r, unsigned kind, origins *o, iso_error *err) {
   const val_trying how = {&l->rng, val_engine_options(l->e)->rel_tol, true, true};
-  rule_tensor *bind[VAL_MAX_VARS] = {NULL};
+  rule_tensor *bind[RULE_MAX_VARS] = {NULL};
   val_trial t = {0};
   iso_code c = val_sample(l->e, r, l->example, &l->rng, kind, bind, err);
   if (!c) c = val_try(l->e, r, bind, &how, &t, err);

@@ -96,7 +96,7 @@ iso_code val_weigh(val_ladder *l, const rule *r, unsigned k, unsigned kind,
 /* Sample `k` on an instance. Returns: in `refuted` whether it is a counterexample. */
 static iso_code sample_once(val_ladder *l, const rule *r, unsigned k, unsigned kind,
                             iso_error *err) {
-  rule_tensor *bind[VAL_MAX_VARS] = {NULL};
+  rule_tensor *bind[RULE_MAX_VARS] = {NULL};
   val_trial t = {0};
   const bool mixed = kind < VAL_SPREAD && k >= l->first && k % 3 == 0;
   iso_code c = val_sample(l->e, r, l->example, &l->rng, mixed ? kind | VAL_MIXED : kind, bind, err);
@@ -150,7 +150,7 @@ iso_code val_sample_instance(val_ladder *l, unsigned k, unsigned kind, iso_error
 /* Each operand at its pole in turn, and all. `as`: at this instance; NULL: each at its own. */
 static iso_code at_poles(val_ladder *l, const rule *as, iso_error *err) {
   iso_code c = ISO_OK;
-  bool at[VAL_MAX_VARS] = {false};
+  bool at[RULE_MAX_VARS] = {false};
   const bool left = val_poles(l->r->lhs, false, at), right = val_poles(l->r->rhs, false, at);
   if (!left && !right) return ISO_OK;
   for (unsigned k = 0;

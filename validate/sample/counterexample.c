@@ -139,7 +139,7 @@ static iso_code try_values(search *s, const rule *r, bool *kept, iso_error *err)
   iso_code c = ISO_OK;
   if (elements(r) >= elements(s->w->r)) return ISO_OK;
   for (unsigned k = 0; k < VAL_ALL_KINDS && !c && !*kept; k++) {
-    rule_tensor *bind[VAL_MAX_VARS] = {NULL};
+    rule_tensor *bind[RULE_MAX_VARS] = {NULL};
     if (val_sample(s->e, r, NULL, s->rng, k, bind, err)) break;
     c = attempt(s, r, bind, kept, err);
     for (uint32_t i = 0; i < r->n_vars; i++) rule_tensor_unref(bind[i]);
@@ -256,7 +256,7 @@ static iso_code copy_tensor(const rule_tensor *t, rule_tensor **out, iso_error *
 static iso_code small_fill(search *s, int64_t bound, bool *kept, iso_error *err) {
   const rule *r = s->w->r; /* until a smaller one is kept */
   const uint32_t n_vars = r->n_vars;
-  rule_tensor *bind[VAL_MAX_VARS] = {NULL};
+  rule_tensor *bind[RULE_MAX_VARS] = {NULL};
   iso_code c = ISO_OK;
   for (uint32_t i = 0; i < n_vars && !c; i++) {
     if (r->var[i].kind != 'f') {
@@ -276,7 +276,7 @@ static iso_code small_fill(search *s, int64_t bound, bool *kept, iso_error *err)
 /* One number of one tensor. */
 static iso_code change(search *s, uint32_t var, int64_t at, double to, bool *kept, iso_error *err) {
   const rule *r = s->w->r;
-  rule_tensor *bind[VAL_MAX_VARS];
+  rule_tensor *bind[RULE_MAX_VARS];
   for (uint32_t i = 0; i < r->n_vars; i++) bind[i] = s->w->bind[i];
   iso_code c = copy_tensor(s->w->bind[var], &bind[var], err);
   if (c) return c;

@@ -66,7 +66,7 @@ static iso_code sensitivity(val_engine *e, const val_shown *side, uint32_t n_var
   const rule_tensor *plain = side->plain;
   iso_code c = ISO_OK;
   for (int k = 0; k < shakes && !c; k++) {
-    rule_tensor *b[VAL_MAX_VARS] = {NULL}, *x = NULL;
+    rule_tensor *b[RULE_MAX_VARS] = {NULL}, *x = NULL;
     for (uint32_t i = 0; i < n_vars && !c; i++) {
       if (bind[i]->dtype != RULE_F64) {
         b[i] = rule_tensor_ref(bind[i]);
@@ -159,7 +159,7 @@ static iso_code look_at_instance(val_engine *e, const rule *r, unsigned turn, is
                                  iso_error *err) {
   iso_code c = ISO_OK;
   for (unsigned k = 0; k < EXTREMES && !s->unsafe && !c; k++) {
-    rule_tensor *bind[VAL_MAX_VARS] = {NULL};
+    rule_tensor *bind[RULE_MAX_VARS] = {NULL};
     iso_error local;
     c = val_sample(e, r, NULL, rng, VAL_PLAIN, bind, &local);
     if (c) return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;

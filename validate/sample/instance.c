@@ -129,7 +129,7 @@ iso_code val_instantiate(const val_problem *p, iso_arena *a, rule *out, iso_erro
 /* Whether both sides run: how many operators did, and the first refusal. Errors: ISO_NOMEM. */
 static iso_code try_instance(val_engine *e, const rule *r, iso_rng *rng, size_t *score, bool *ok,
                              char *why, iso_error *err) {
-  rule_tensor *bind[VAL_MAX_VARS] = {NULL}, *x = NULL;
+  rule_tensor *bind[RULE_MAX_VARS] = {NULL}, *x = NULL;
   iso_error local;
   val_probe p = {0};
   bool empty = true; /* both: of one alone, the shapes differ */

@@ -11,7 +11,7 @@
 
 #include "validate/exec/engine_int.h"
 
-enum { VAL_MAX_NAMES = 96, VAL_MAX_LIST = 6, VAL_MAX_LEAD = 4, VAL_MAX_VARS = 64 };
+enum { VAL_MAX_NAMES = 96, VAL_MAX_LIST = 6, VAL_MAX_LEAD = 4 };
 
 /* A size, an attribute, or a dimension that the rule leaves unnamed. */
 typedef struct val_name {
@@ -35,8 +35,8 @@ typedef struct val_problem {
   const rule_term **where; /* the conjuncts, and "size >= 1" of expressions among sizes */
   int64_t suggested[32];   /* integers of the rule: sizes to try */
   uint32_t n_suggested;
-  uint32_t lead_rank[VAL_MAX_VARS]; /* of `...` and `_` shapes, as drawn */
-  int64_t lead[VAL_MAX_VARS][VAL_MAX_LEAD];
+  uint32_t lead_rank[RULE_MAX_VARS]; /* of `...` and `_` shapes, as drawn */
+  int64_t lead[RULE_MAX_VARS][VAL_MAX_LEAD];
   bool open;        /* something is open: else the rule is its own instance */
   int64_t max_size; /* the largest size drawn; default 6 */
   unsigned turn;    /* of val_twist */

@@ -113,7 +113,7 @@ static void note_variables(const rule_term *t, unsigned side, unsigned *sides) {
 }
 
 bool val_reads_apart(const rule *r) {
-  unsigned sides[VAL_MAX_VARS] = {0}, only = 0;
+  unsigned sides[RULE_MAX_VARS] = {0}, only = 0;
   note_variables(r->lhs, 1, sides);
   note_variables(r->rhs, 2, sides);
   for (uint32_t i = 0; i < r->n_vars; i++) only |= sides[i] == 3 ? 0 : sides[i];

@@ -152,7 +152,7 @@ static iso_code collect_conditions(val_problem *p, iso_error *err) {
 
 iso_code val_problem_init(val_problem *p, const rule *r, rule_schemas *s, iso_error *err) {
   *p = (val_problem){.r = r, .schemas = s, .max_size = 6};
-  if (r->n_vars > VAL_MAX_VARS)
+  if (r->n_vars > RULE_MAX_VARS)
     return iso_fail(err, ISO_UNSUPPORTED, "rule %s has %u variables", r->name, r->n_vars);
   bool fits = true;
   for (uint32_t i = 0; i < r->n_attrs && fits; i++) {

@@ -50,7 +50,7 @@ static size_t sizes_of(const val_problem *p, int64_t *size, size_t cap) {
 /* The elements of the largest result on the way to both sides. */
 static iso_code largest_of(val_engine *e, const rule *r, iso_rng *rng, int64_t *out,
                            iso_error *err) {
-  rule_tensor *bind[VAL_MAX_VARS] = {NULL};
+  rule_tensor *bind[RULE_MAX_VARS] = {NULL};
   val_probe p = {.largest = 1};
   iso_error local;
   iso_code c = val_sample(e, r, NULL, rng, VAL_PLAIN, bind, &local);

@@ -140,7 +140,7 @@ static sx variable_elem(sc *c, const pt_tensor *t, const sx *idx) {
 bool pt_is_variable(const pt_tensor *t) { return t->elem == variable_elem; }
 
 const pt_tensor *pt_variable(sc *c, int64_t index) {
-  if (index < 0 || index >= (int64_t)c->r->n_vars || index >= 64) {
+  if (index < 0 || index >= (int64_t)c->r->n_vars || index >= RULE_MAX_VARS) {
     sc_fail(c, "too many variables");
     return NULL;
   }

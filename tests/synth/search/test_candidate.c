@@ -54,7 +54,7 @@ START_TEST(variables_have_names_of_their_own_by_what_they_are) {
                iso_rng_below(&rng, 4) == 0);
     }
     rule r;
-    rule_tensor *example[MAX_VARS];
+    rule_tensor *example[RULE_MAX_VARS];
     ck_assert(stated(v(0), v(0), &r, example));
     ck_assert_uint_eq(r.n_vars, n);
     for (uint32_t i = 0; i < n; i++) {
@@ -77,7 +77,7 @@ START_TEST(a_variable_without_elements_has_no_rule) {
   for (int64_t n = 0; n < 2; n++) {
     begin();
     rule r;
-    rule_tensor *example[MAX_VARS];
+    rule_tensor *example[RULE_MAX_VARS];
     variable(keep(make(SHAPE(2, n))), false, false);
     ck_assert_int_eq(stated(v(0), v(0), &r, example), n);
     end_state();
@@ -107,7 +107,7 @@ START_TEST(a_rule_is_named_after_both_sides) {
             {x, neg, "id-neg"}};
   for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
     rule r;
-    rule_tensor *example[MAX_VARS];
+    rule_tensor *example[RULE_MAX_VARS];
     ck_assert(stated(of[i].l, of[i].r, &r, example));
     ck_assert_str_eq(r.name, of[i].name);
     ck_assert(r.lhs == of[i].l && r.rhs == of[i].r);

@@ -231,7 +231,7 @@ START_TEST(patterns_give_their_roots) {
     const bool built = fr_build(&b, u, t, &l, &r);
     ck_assert_msg(built == (left < NO_PATTERN && right < NO_PATTERN), "seed %d", (int)seed);
     if (built) {
-      rule_tensor *bind[MAX_VARS];
+      rule_tensor *bind[RULE_MAX_VARS];
       for (size_t i = 0; i < b.n_vars; i++) {
         const eg_node rep = st_rep(&st, b.var[i]);
         bind[i] = st_val(&st, rep, 0);

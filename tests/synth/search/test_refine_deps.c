@@ -133,7 +133,7 @@ START_TEST(tied_variables_are_opened_where_nothing_tied_is_computed_from_them) {
     begin_cone();
     iso_rng rng = iso_rng_new(seed, 63);
     size_t of[MOST_VARS];
-    bool tied[MAX_VARS] = {false};
+    bool tied[RULE_MAX_VARS] = {false};
     const size_t n = choose(&rng, of);
     for (size_t i = 0; i < n; i++) {
       variable(of[i]);

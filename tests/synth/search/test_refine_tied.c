@@ -7,7 +7,7 @@
 enum { SEEDS = 300, MOST_VARS = 5 };
 
 static builder b;
-static bool tied[MAX_VARS];
+static bool tied[RULE_MAX_VARS];
 
 static void begin(void) {
   begin_terms();
@@ -17,7 +17,7 @@ static void begin(void) {
 /* A variable of the candidate. */
 static const rule_term *variable(rule_tensor *value) {
   const eg_node e = add_leaf(value);
-  ck_assert_uint_lt(b.n_vars, MAX_VARS);
+  ck_assert_uint_lt(b.n_vars, RULE_MAX_VARS);
   b.var[b.n_vars] = eg_class_of(st.g, e);
   b.used[b.n_vars] = 3;
   return v((uint32_t)b.n_vars++);
