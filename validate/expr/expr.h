@@ -134,7 +134,7 @@ bool sx_q_even(const sc *c, uint32_t q);
 sx sx_smallest_guard(const sc *c, const sx *a,
                      size_t n);            /* the top condition of several diagrams, 0 for none */
 sx sx_without(sc *c, sx a, sx common);     /* a / common, its content */
-sx sx_content(sc *c, sx a, bool any_base); /* the common factor of its terms, see expr.c */
+sx sx_content(sc *c, sx a, bool any_base); /* the common factor of its terms */
 bool sx_linear(sc *c, sx p, sx atom, sx *a,
                sx *b); /* p = a * atom + b, neither with `atom` in it */
 bool sx_occurs(const sc *c, sx x, sx in);

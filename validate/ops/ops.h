@@ -8,12 +8,14 @@
 
 #include "validate/tensor/tensor.h"
 
+/* The results of a call. NULL: failed, or not modelled with these arguments. */
 typedef const pt_value *(*pt_define)(pt_args *a, int which);
 typedef struct pt_definition {
   const char *name;
   pt_define f;
-  int which;
+  int which; /* handed to `f`, which defines several operators */
 } pt_definition;
+/* The definition of an operator, by its whole name ("aten::add.Tensor"), in one file each. */
 bool pt_define_elementwise(const char *name, pt_definition *out);
 bool pt_define_unary(const char *name, pt_definition *out);
 bool pt_define_layout(const char *name, pt_definition *out);
@@ -36,6 +38,8 @@ bool pt_define_written(const char *name, pt_definition *out);
 bool pt_define_any(const char *name, pt_definition *out);
 
 /* ---- helpers that definitions share ---- */
+/* NULL, and false, as in tensor.h. Dimensions are counted from the front. */
+/* Whether it is `base`, or an overload of it. */
 bool pt_named(const char *full, const char *base);
 /* The entry of a table for an operator of aten; names in tables are without "aten::". */
 bool pt_find(const pt_definition *entry, size_t n, const char *name, pt_definition *out);
@@ -49,17 +53,22 @@ const pt_tensor *pt_typed(sc *c, const pt_tensor *t, rule_dtype d);
 sx pt_fitting(sc *c, sx x, rule_dtype d);
 /* The results of a call with their integer types. */
 const pt_value *pt_typed_results(pt_args *a, const pt_value *v);
+/* The same numbers as another kind; floats do not become integers. */
 const pt_tensor *pt_kind(sc *c, const pt_tensor *t, char kind);
+/* `t` repeated along sizes of 1 and new dimensions in front; to these sizes. */
 const pt_tensor *pt_expand(sc *c, const pt_tensor *t, const sx *dim, uint32_t rank, uint64_t lead);
+/* The sizes that `n` tensors broadcast to. */
 bool pt_broadcast(sc *c, const pt_tensor *const *t, size_t n, sx *dim, uint32_t *rank,
                   uint64_t *lead);
 const pt_tensor *pt_transpose(sc *c, const pt_tensor *t, uint32_t a, uint32_t b);
+/* Dimension i of the result is dimension order[i]. */
 const pt_tensor *pt_permute(sc *c, const pt_tensor *t, const uint32_t *order);
+/* To these sizes, none of them -1, row-major. */
 const pt_tensor *pt_reshape(sc *c, const pt_tensor *t, const sx *dim, uint32_t rank);
-const pt_tensor *pt_matmul(sc *c, const pt_tensor *a, const pt_tensor *b);
-bool pt_same_index(
-    sc *c, sx p,
-    sx q); /* sizes of one index of an einsum: equal, or one is 1, which is not modelled */
+const pt_tensor *pt_matmul(sc *c, const pt_tensor *a, const pt_tensor *b); /* as aten::matmul */
+/* Sizes of one index of an einsum: equal, or one is 1, which is not modelled. */
+bool pt_same_index(sc *c, sx p, sx q);
+/* Elements start, start + step, ... along `d`, `n` of them; the one at `at`, without `d`. */
 const pt_tensor *pt_slice(sc *c, const pt_tensor *t, uint32_t d, sx start, sx n, sx step);
 const pt_tensor *pt_drop(sc *c, const pt_tensor *t, uint32_t d, sx at);
 /* A tensor that pt_drop made, as the slice of size 1 along `d` that it is; NULL: it is none. */

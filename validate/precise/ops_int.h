@@ -9,9 +9,12 @@
 /* ---- arguments (ops.c) ---- */
 
 static inline bool vp_is_given(const rule_term *t) { return t && t->kind != RULE_NONE; }
+/* The double that a literal is. false: it is no number. */
 bool vp_number_of(const rule_term *t, double *out);
 bool vp_flag(const vp_call *k, const char *name, bool if_none);
+/* Element `i`, row-major, of a real tensor. */
 void vp_element(vp *v, const vp_tensor *t, int64_t i, vn *out);
+/* A number for as long as the evaluation lasts. NULL: stopped. */
 vn *vp_new_number(vp *v);
 /* A number that the rule writes, in *out. */
 bool vp_literal(vp *v, const rule_term *t, vn **out);
@@ -21,6 +24,8 @@ typedef struct vp_operand {
   int64_t stride[RULE_MAX_RANK];
   vn *number;
 } vp_operand;
+/* An argument as an operand of a result of the shape `to`. false: it does not broadcast to that, or
+ * is left out. */
 bool vp_operand_of(vp *v, const vp_call *k, const rule_term *a, const rule_shape *to,
                    vp_operand *o);
 /* Element i of the operand, of `to`'s elements. */
@@ -29,6 +34,8 @@ void vp_operand_get(vp *v, const vp_operand *o, const rule_shape *to, int64_t i,
 vp_tensor *vp_result(vp *v, const vp_call *k);
 /* Argument i, where it is a tensor. */
 const vp_tensor *vp_operand_at(const vp_call *k, uint32_t i);
+
+/* Operators: the first result of a call. NULL: stopped, or not with these arguments. */
 
 /* ---- element by element (elementwise.c) ---- */
 

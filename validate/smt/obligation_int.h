@@ -70,9 +70,12 @@ static inline bool smt_is_fn(const sc *c, sx x, sx_func f) {
 
 /* ---- expressions (write.c) ---- */
 
+/* No text is written for this proof, and this is why: the first reason stays. */
 void smt_give_up(smt_writer *w, const char *why);
+/* One line of the text; too many, and it is given up. */
 void smt_line(smt_writer *w, const char *fmt, ...) ISO_PRINTF(2, 3);
 smt_name smt_named(const char *fmt, ...) ISO_PRINTF(1, 2);
+/* A name that SMT-LIB takes, of a symbol of that role; `at` tells those of one name apart. */
 smt_name smt_plain_name(char role, const char *s, size_t at);
 void smt_spoken_of(const smt_writer *w, char *text,
                    size_t cap);          /* the functions that have axioms: "products, sums, exp" */

@@ -92,7 +92,7 @@ static bool short_decimal(sc *c, double f, uint32_t *out) {
 }
 
 /* A float literal: exact, or read as the root or the minus infinity that it stands for (assumption
- * `literal`, proofs.md). */
+ * `literal`, docs/reports.md). */
 sx pt_literal(sc *c, double f) {
   uint32_t decimal;
   if (f == -INFINITY) return c->neginf;

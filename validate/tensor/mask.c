@@ -1,11 +1,11 @@
 /* Finite masks in the symbolic prover: -3.4e38 where others write minus infinity.
  *
  * Added to a score or put in its place, it is read as minus infinity (assumption `literal`,
- * proofs.md). That is the same function only in a row that keeps an element: one that is masked
- * wholly is a plain mean with the finite mask, and nothing, or 0, with the infinite one. So the
- * literal has to go nowhere but where masks vanish (rules/masks.h says through which operators),
- * and every row of a softmax has to keep its first element or that of its own index (a causal mask,
- * a window). */
+ * docs/reports.md). That is the same function only in a row that keeps an element: one that is
+ * masked wholly is a plain mean with the finite mask, and nothing, or 0, with the infinite one. So
+ * the literal has to go nowhere but where masks vanish (rules/masks.h says through which
+ * operators), and every row of a softmax has to keep its first element or that of its own index (a
+ * causal mask, a window). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -48,17 +48,29 @@ struct sc_memo {
   const pt_value *v;
 };
 
+/* What is returned here lives as long as the context. NULL, and false of what asks or needs: the
+ * evaluation has failed (sc_fail, which sticks: c->fault says why) or a case split was asked for,
+ * and the caller returns at once. An expression has no NULL: of a failed context it is 0, the
+ * number. */
+
 /* ---- tensors (tensor.c, eval.c) ---- */
 
+/* A tensor without dimensions, for the caller to fill in; its elements are those of `f`. */
 pt_tensor *pt_new(sc *c, char kind, pt_elem f);
-sx pt_at(sc *c, const pt_tensor *t, const sx *idx); /* its element; remembered */
+/* The element at `idx`, an index for each of its dimensions; remembered. */
+sx pt_at(sc *c, const pt_tensor *t, const sx *idx);
+/* The value of a term, evaluated once; and the one tensor that it is. */
 const pt_value *pt_eval(sc *c, const rule_term *t);
 const pt_tensor *pt_eval_tensor(sc *c, const rule_term *t);
+/* A tensor as a call's only result (NULL: of NULL); several results. */
 pt_value *pt_one(sc *c, const pt_tensor *t);
 pt_value *pt_list(sc *c, const pt_tensor *const *t, size_t n);
-const pt_tensor *pt_piece(sc *c, const pt_value *v, size_t k); /* NULL: failed */
+/* Result `k`. */
+const pt_tensor *pt_piece(sc *c, const pt_value *v, size_t k);
+/* `n` bytes, as they come. */
 void *sc_take(sc *c, size_t n);
-const pt_tensor *pt_variable(sc *c, int64_t index); /* of the rule */
+/* A variable of the rule, and whether a tensor is one. */
+const pt_tensor *pt_variable(sc *c, int64_t index);
 bool pt_is_variable(const pt_tensor *t);
 
 /* ---- case splits (split.c) ---- */
@@ -81,10 +93,14 @@ void pt_join_leads(sc *c, uint64_t a,
 
 sx sc_size(sc *c, const rule_term *t); /* a size, attribute or expression of them */
 sx sc_condition(sc *c, const rule_term *t);
+/* A float that the rule writes: exact, or as the root or the minus infinity that it stands for,
+ * where c->reading says so. */
 sx pt_literal(sc *c, double f);
+/* A number argument, and its kind. */
 sx pt_scalar(sc *c, const rule_term *t, char *kind);
-const pt_tensor *pt_scalar_tensor(sc *c, sx x,
-                                  char kind); /* a number: gives its kind way to tensors' */
+/* A tensor without dimensions that holds it; beside tensors its kind gives way to theirs. */
+const pt_tensor *pt_scalar_tensor(sc *c, sx x, char kind);
+/* The number that a size is; fails where it is not one. */
 bool pt_int(sc *c, sx x, int64_t *out);
 
 /* ---- finite masks (mask.c) ---- */
@@ -109,21 +125,31 @@ struct pt_args {
   const rule_term *t;
   const rule_schema *schema;
 };
+/* An argument; NULL: left out, none, or not in the schema. As a tensor: NULL too where it failed.
+ */
 const rule_term *pt_arg(pt_args *a, const char *name);
 const pt_tensor *pt_arg_tensor(pt_args *a, const char *name);
 sx pt_arg_size(pt_args *a, const char *name, int64_t if_none);
+/* A dimension of `x` (of `extra` more than it has), counted from the front: in [0, rank), and 0 for
+ * a tensor without dimensions. One that is out of range is undefined. */
 bool pt_arg_dim(pt_args *a, const char *name, int64_t if_none, const pt_tensor *x, uint32_t *out);
 bool pt_dim(sc *c, const rule_term *t, const pt_tensor *x, uint32_t extra, uint32_t *out);
-bool pt_arg_dims(pt_args *a, const char *name, const pt_tensor *x, uint32_t *out,
-                 uint32_t *n);                                         /* false: failed or none */
-bool pt_arg_sizes(pt_args *a, const char *name, sx *out, uint32_t *n); /* false: none */
+/* One dimension, or a list of them, as they stand there; sizes. false: failed, or left out. Room:
+ * RULE_MAX_RANK. */
+bool pt_arg_dims(pt_args *a, const char *name, const pt_tensor *x, uint32_t *out, uint32_t *n);
+bool pt_arg_sizes(pt_args *a, const char *name, sx *out, uint32_t *n);
 /* A number for each of `n` dimensions, of a list of as many or of one for all; where it is left out
  * `if_none`. Returns: false where it is there, and not usable. */
 bool pt_arg_each(pt_args *a, const char *name, uint32_t n, sx if_none, sx *out);
 bool pt_arg_flag(pt_args *a, const char *name, bool if_none);
+/* Whether it is this string. */
 bool pt_arg_is(pt_args *a, const char *name, const char *text);
+/* false: it is no dtype, or left out. */
 bool pt_arg_dtype(pt_args *a, const char *name, rule_dtype *out);
+/* A number that has to be there. */
 sx pt_arg_scalar(pt_args *a, const char *name, char *kind);
+/* A list of tensors, NULL for those that are none; or the results of one call. false: failed, or it
+ * is no list. */
 bool pt_arg_list(pt_args *a, const char *name, const pt_tensor *const **out, size_t *n);
 
 #endif
