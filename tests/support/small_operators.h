@@ -262,25 +262,42 @@ static inline rule_diff small_compare(void *ctx, const rule_tensor *a, const rul
   return d;
 }
 
+static inline rule_tensor *run_term(const rule_term *t, rule_tensor *const *bind);
+
+/* The tensors that a call reads, those in its lists too. */
+typedef struct small_args {
+  rule_tensor *arg[4 * MAX_ARGS];
+  uint32_t n;
+  bool fine;
+  iso_arena arena;
+} small_args;
+
+/* An argument with a variable for each tensor. */
+static inline const rule_term *small_arg(small_args *a, const rule_term *t,
+                                         rule_tensor *const *bind) {
+  if (t->kind == RULE_LIST && t->n <= MAX_ARGS) {
+    const rule_term *item[MAX_ARGS];
+    for (uint32_t i = 0; i < t->n; i++) item[i] = small_arg(a, t->child[i], bind);
+    return rule_list(&a->arena, item, t->n);
+  }
+  if (t->kind != RULE_VAR && t->kind != RULE_OP) return t;
+  ck_assert_uint_lt(a->n, 4 * MAX_ARGS);
+  a->arg[a->n] = run_term(t, bind);
+  a->fine &= a->arg[a->n] != NULL;
+  return rule_var(&a->arena, a->n++);
+}
+
 /* A term on a few tensors. Owns; NULL where something cannot run. */
 static inline rule_tensor *run_term(const rule_term *t, rule_tensor *const *bind) {
   if (t->kind == RULE_VAR) return rule_tensor_ref(bind[t->u.i]);
   if (t->kind != RULE_OP || t->n > MAX_ARGS) return NULL;
-  rule_tensor *arg[MAX_ARGS] = {NULL}, *r = NULL;
+  small_args a = {.fine = true};
   const rule_term *child[MAX_ARGS];
-  iso_arena a;
-  iso_arena_init(&a);
-  bool fine = true;
-  for (uint32_t i = 0; i < t->n; i++) {
-    child[i] = t->child[i];
-    if (child[i]->kind != RULE_VAR && child[i]->kind != RULE_OP) continue;
-    arg[i] = run_term(child[i], bind);
-    fine &= arg[i] != NULL;
-    child[i] = rule_var(&a, i);
-  }
-  if (fine) r = run_op(rule_op(&a, t->u.s, child, t->n), arg);
-  for (uint32_t i = 0; i < t->n; i++) rule_tensor_unref(arg[i]);
-  iso_arena_fini(&a);
+  iso_arena_init(&a.arena);
+  for (uint32_t i = 0; i < t->n && a.fine; i++) child[i] = small_arg(&a, t->child[i], bind);
+  rule_tensor *r = a.fine ? run_op(rule_op(&a.arena, t->u.s, child, t->n), a.arg) : NULL;
+  for (uint32_t i = 0; i < a.n; i++) rule_tensor_unref(a.arg[i]);
+  iso_arena_fini(&a.arena);
   return r;
 }
 
