@@ -77,6 +77,8 @@ bool cap_is_moved(const cap_graph *g);
 /* The "domain" of an input leaf into node->domain; `path` is who says so. */
 ISO_MUST_USE iso_code cap_read_domain(iso_arena *a, const json_t *leaf, const char *path,
                                       cap_node *node, iso_error *err);
+/* Bounds inputs by 0 and 1 that an operator takes between these alone (rule_operator.unit). */
+ISO_MUST_USE iso_code cap_note_units(cap_graph *g, iso_error *err);
 /* cap_options.sort_unseen: of a graph that was read. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code cap_sort_unseen(cap_graph *g, iso_error *err);
 /* Put other input sets in the place of the graph's: `input` as cap_graph has it, malloc'ed, taken

@@ -1,5 +1,6 @@
 /* Domains that a capture gives to its inputs, and its declarations of what numbers count. */
 #include "capture/capture_int.h"
+#include "rules/operators.h"
 
 #include <math.h>
 #include <string.h>
@@ -124,6 +125,33 @@ iso_code cap_pass_domain(cap_graph *g, uint32_t node, const rule_domain *d, iso_
   if (!both) return iso_fail(err, ISO_NOMEM, "out of memory");
   if (!empty) cap_set_domain(g, node, both);
   return ISO_OK;
+}
+
+/* The input whose numbers, all of them, are those of `t`; NULL: none. */
+static const cap_node *whole_input(const cap_graph *g, const rule_term *t) {
+  while (t->kind == RULE_VAR) {
+    const cap_node *n = &g->node[t->u.i];
+    if (n->kind == CAP_INPUT) return n;
+    const rule_operator *o = n->call && n->call->n ? rule_operator_of(n->op) : NULL;
+    if (!o || !(o->identity || o->rearranges || o->broadcasts || o->cast)) return NULL;
+    t = n->call->child[0];
+  }
+  return NULL;
+}
+
+iso_code cap_note_units(cap_graph *g, iso_error *err) {
+  rule_domain unit = rule_domain_all(g->path);
+  iso_code c = ISO_OK;
+  unit.low = 0, unit.high = 1;
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const rule_term *call = g->node[i].call;
+    const uint32_t args = call ? rule_operator_of(g->node[i].op)->unit : 0;
+    for (uint32_t k = 0; call && k < call->n && k < 32 && !c; k++) {
+      const cap_node *x = args >> k & 1 ? whole_input(g, call->child[k]) : NULL;
+      if (x) c = cap_pass_domain(g, (uint32_t)(x - g->node), &unit, err);
+    }
+  }
+  return c;
 }
 
 iso_code cap_check_domain(const cap_graph *g, uint32_t node, iso_error *err) {

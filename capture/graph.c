@@ -327,6 +327,7 @@ static iso_code read_top(reader *r, json_t *top, iso_error *err) {
   if (code == ISO_OK) code = read_nodes(r, json_object_get(top, "nodes"), err);
   if (code == ISO_OK) code = read_results(r, json_object_get(top, "outputs"), err);
   if (code == ISO_OK) code = cap_promote(g, err);
+  if (code == ISO_OK) code = cap_note_units(g, err);
   return code == ISO_OK && json_integer_value(version) == 3
              ? cap_read_role(g, json_object_get(top, "roles"),
                              r->options && r->options->keep_role && !r->options->no_weights, err)

@@ -58,6 +58,7 @@
 #define PLACES_1 .places_too = true
 #define AXIS(k) .axis = (k), .mask.dim = (k)
 #define ARG(k) (UINT32_C(1) << (k))
+#define UNIT(args) .unit = (args)
 #define MASKS_PASS(args) .mask.role = RULE_MASK_PASSES, .mask.masks = (args)
 #define MASKS_END(how, k) .mask.role = RULE_MASK_##how, .mask.masks = ARG(k)
 #define MASKS_TIMES(k) .mask.one = (k)

@@ -252,6 +252,7 @@ typedef struct rule_operator {
   /* At the ends of the numbers. */
   bool pole : 1;            /* infinite where an operand is 0 */
   uint8_t signed_pole;      /* one more than the argument whose 0 gives infinities of its sign */
+  uint32_t unit;            /* bits: arguments whose numbers lie between 0 and 1, or it fails */
   bool positive : 1;        /* above 0 over the reals: a 0 has underflowed */
   bool nonnegative : 1;     /* never below 0 */
   bool keeps_sign : 1;      /* no more than 0, or no less, where all of its operand are */

@@ -347,6 +347,34 @@ static iso_code as_stored(const running *w, int side, size_t i, rule_tensor *v, 
   return c;
 }
 
+/* As `x`, with 0 and 1 for what a disturbance has moved past them. */
+static iso_code within_unit(const rule_tensor *x, rule_tensor **out, iso_error *err) {
+  const iso_code c = rule_tensor_new(x->dtype, &x->shape, out, err);
+  for (int64_t i = 0; !c && i < x->numel; i++) {
+    const double v = rule_tensor_get(x, i);
+    rule_tensor_set(*out, i, v < 0 ? 0 : v > 1 ? 1 : v);
+  }
+  return c;
+}
+
+/* The call's operands as rounding may have left them (`all`), and where it takes them. Owns: in
+ * `own` the `*n` that are others than before; the caller unrefs. */
+static iso_code disturb_operands(const running *w, const rule_term *call, bool all,
+                                 rule_tensor **own, size_t *n, iso_error *err) {
+  const uint32_t unit = rule_operator_of(call->u.s)->unit;
+  const disturbing how = {.noise = w->noise, .what = ALL};
+  iso_code c = ISO_OK;
+  for (uint32_t k = 0; k < call->n && !c && *n < MAX_CHILDREN; k++) {
+    const rule_term *a = call->child[k];
+    const bool bounded = k < 32 && (unit >> k & 1);
+    if (a->kind != RULE_VAR || !w->bind[a->u.i] || !(all || bounded)) continue;
+    if (bounded) c = within_unit(w->bind[a->u.i], &own[*n], err);
+    else c = disturbed(w->bind[a->u.i], &how, w->rng, &own[*n], err);
+    if (!c) w->bind[a->u.i] = own[(*n)++];
+  }
+  return c;
+}
+
 static iso_code run_op(const running *w, const synth_node *n, size_t i, iso_error *err) {
   state *s = w->s;
   st_run *r = w->r;
@@ -364,14 +392,7 @@ static iso_code run_op(const running *w, const synth_node *n, size_t i, iso_erro
   }
   arguments(n->call, r, bind);
   const bool exact = noise > 0 && contracts(n->op) && adds_exactly(n->call, bind);
-  if (noise > 0 && contracts(n->op) && !exact)
-    for (uint32_t k = 0; k < n->call->n && !c && n_own < MAX_CHILDREN; k++) {
-      const rule_term *a = n->call->child[k];
-      if (a->kind != RULE_VAR || !bind[a->u.i]) continue;
-      if (!(c = disturbed(bind[a->u.i], &(disturbing){.noise = noise, .what = ALL}, w->rng,
-                          &own[n_own], err)))
-        bind[a->u.i] = own[n_own++];
-    }
+  if (noise > 0) c = disturb_operands(w, n->call, !exact && contracts(n->op), own, &n_own, err);
   if (!c) c = s->oracle->call(s->oracle->ctx, n->call, bind, true, out, MAX_OUT, &n_out, err);
   if (!c && w->order) c = st_order_otherwise(s, n->call, bind, w->order, out, n_out, err);
   const bool rounds = st_op_rounds(n->op), signs = w->signs && !rule_operator_of(n->op)->moves;

@@ -21,7 +21,7 @@ import tempfile
 
 import torch
 
-from rare_numbers import beside_floats, late
+from rare_numbers import beside_floats, between_0_and_1, late
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VERDICT = {0: "equivalent", 1: "different", 2: "error", 3: "undecided"}
@@ -507,6 +507,7 @@ def main():
             unbounded,
             late,
             beside_floats,
+            between_0_and_1,
         ):
             if o.only not in (None, kind.__name__):
                 continue

@@ -1,5 +1,6 @@
 """Kinds of rare.py: a number that is a little off, where only a truth value or a rounded number
-tells, and integers beside floats, which an operator rounds to the floats' dtype."""
+tells; integers beside floats, which an operator rounds to the floats' dtype; and inputs that an
+operator takes between 0 and 1 alone."""
 
 import torch
 
@@ -67,3 +68,18 @@ def beside_floats(rng):
     back = lambda k: k.float().long()
     out.append((False, back, lambda k: k + 0, (k + (1 << 30) + 1,)))
     return out
+
+
+def between_0_and_1(rng):
+    """Chances and targets that are inputs, laid out in some way first: no others are drawn."""
+    f = torch.nn.functional.binary_cross_entropy
+    p, t = torch.rand(3, 4), (torch.rand(3, 4) < 0.5).float()
+    lay = rng.choice([lambda x: x, lambda x: x.t(), lambda x: x.reshape(-1), lambda x: x.float()])
+    how = rng.choice(["mean", "sum", "none"])
+    loss = lambda p, t: f(lay(p), lay(t), reduction=how)
+    return [
+        (True, loss, lambda p, t: f(lay(p).clone(), lay(t), reduction=how), (p, t)),
+        (False, loss, lambda p, t: loss(p, t) * 1.01, (p, t)),
+        (False, loss, lambda p, t: f(1 - lay(p), lay(t), reduction=how), (p, t)),
+        (False, lambda x, t: f(x.sigmoid(), t), lambda x, t: f((x * 1.01).sigmoid(), t), (p, t)),
+    ]

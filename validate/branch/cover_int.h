@@ -32,8 +32,10 @@ typedef struct val_root {
   int64_t element; /* of the call's result */
   uint32_t var;    /* the variable that was changed */
   double operand;  /* the call's operand there */
-  rule_tensor *beyond; /* NULL, or the variable on the root's other side, or beside it. Owns: the
-                          caller unrefs */
+  rule_tensor *beyond;   /* NULL, or the variable on the root's other side, or beside it. Owns: the
+                            caller unrefs */
+  rule_tensor *close[2]; /* NULL, or the variable of floats close by on either side of where a jump
+                            is, met or not. Owns: the caller unrefs */
 } val_root;
 /* A sample that may be changed, of an instance whose variables have domains. */
 typedef struct val_bench {

@@ -7,7 +7,7 @@
 #include "validate/branch/cover_int.h"
 #include "validate/branch/meet_int.h"
 
-enum { SOUGHT = 36, WANTED = 4, ROOTS = 8, ELEMENTS = 6, SEAMS_KIND = 3 };
+enum { SOUGHT = 36, WANTED = 4, ROOTS = 8, CLOSE = 6, ELEMENTS = 6, SEAMS_KIND = 3 };
 
 typedef struct seek {
   val_bench on;
@@ -59,6 +59,22 @@ static iso_code choose_element(seek *s, int side, const val_covered *op, int64_t
   return c;
 }
 
+/* The sample on either side of the root: nothing but whether the sides agree there. */
+static iso_code weigh_close(seek *s, int side, const val_covered *op, val_root *root,
+                            iso_error *err) {
+  const val_root none = {.element = root->element, .var = root->var};
+  const val_made made = {side, op, 0, &none};
+  iso_code c = ISO_OK;
+  for (int k = 0; k < 2 && !c && !s->stop && root->close[k]; k++) {
+    rule_tensor *was = s->on.bind[root->var];
+    s->on.bind[root->var] = root->close[k];
+    c = s->who->weigh(s->who->ctx, s->on.r, s->on.bind, &made, &s->stop, err);
+    s->on.bind[root->var] = was;
+  }
+  for (int k = 0; k < 2; k++) rule_tensor_unref(root->close[k]);
+  return c;
+}
+
 /* `any`: also where the call's result does not show in the sample that is changed. */
 static iso_code one(seek *s, int side, const val_covered *op, uint16_t bit, bool any,
                     iso_error *err) {
@@ -73,6 +89,7 @@ static iso_code one(seek *s, int side, const val_covered *op, uint16_t bit, bool
   c = val_solve(&s->on, &(val_target){op->where, bit, element}, &root, err);
   const val_made made = {side, op, bit, &root};
   if (!c && root.found) c = s->who->weigh(s->who->ctx, s->on.r, s->on.bind, &made, &s->stop, err);
+  if (!c) c = weigh_close(s, side, op, &root, err);
   rule_tensor_unref(root.beyond);
   return c;
 }
@@ -108,6 +125,9 @@ static iso_code each_bit(seek *s, int side, const val_covered *op, iso_error *er
          k++)
       c = one(s, side, op, bit, false, err);
   }
+  const uint16_t edges = op->need & (VAL_EDGE | VAL_MEET | VAL_EDGE_BELOW | VAL_EDGE_ABOVE);
+  for (int k = 0; k < CLOSE && !c && edges && op->numel > 0 && !s->stop && *s->on.work > 0; k++)
+    c = one(s, side, op, edges & (uint16_t)-edges, false, err);
   return c;
 }
 

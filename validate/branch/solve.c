@@ -251,6 +251,20 @@ static iso_code beside(line *l, double a, val_root *out, iso_error *err) {
   return c;
 }
 
+/* And on either side of a jump, nearer than another number on the way moves it, and farther than
+ * rounding does: few floats meet a jump, and those that do may be where all of them agree (0). */
+static iso_code close_by(line *l, double a, val_root *out, iso_error *err) {
+  bool in;
+  iso_code c = ISO_OK;
+  for (int k = 0; k < 2 && !c; k++) {
+    c = move_to(l, a + (k ? 1 : -1) * 0x1p-27 * fmax(1, fabs(a)), &in, err);
+    if (c) break;
+    rule_tensor_unref(out->close[k]);
+    out->close[k] = rule_tensor_ref(l->bind[l->var]);
+  }
+  return c;
+}
+
 static iso_code root_on(line *l, iso_rng *rng, val_root *out, iso_error *err) {
   double t[GRID], d[GRID];
   bool takes[GRID], zero = true;
@@ -267,6 +281,7 @@ static iso_code root_on(line *l, iso_rng *rng, val_root *out, iso_error *err) {
   if (!c && !zero && !l->whole) c = snap(l, &a, &zero, err);
   if (!c && !zero && l->whole) c = across(l, b, out, err);
   if (!c && zero && (l->bit & EDGES)) c = beside(l, a, out, err);
+  if (!c && !l->whole && (l->bit & EDGES)) c = close_by(l, a, out, err);
   if (!c) c = distance_at(l, a, err);
   out->across = out->beyond && !zero && l->truth != out->truth;
   out->found = !c && (zero ? l->takes : out->across);
