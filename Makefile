@@ -458,10 +458,13 @@ passes: all
 planted: all
 	@$(PLANTED) -v $(if $(K),--only $(K)) $(if $(OUTPUT),--table $(OUTPUT))
 
-.PHONY: training
+.PHONY: training plans
 # Training steps of PyTorch's own wrappers against one device, with rows for docs/training.md: [K=sharded]
 training: all
 	@$(TRAINING) --table $(if $(K),-k $(K))
+# Training plans that are drawn, against one device (tests/train/drawn.py): [SEED=1] [COUNT=8]
+plans: all
+	@$(PYTHON_TORCH) tests/train/drawn.py --isomer $(ISOMER) --seed $(or $(SEED),1) --count $(or $(COUNT),8)
 # Sequential programs against several ranks (tests/pairs/distributed.py): all kinds, models, ranks and layers, and faults. [ONLY=TEXT] [COUNT=100]
 distributed: all
 	@$(DISTRIBUTED) --all --table $(if $(ONLY),--only '$(ONLY)')

@@ -73,6 +73,7 @@
 #define OP_TRIL "aten::tril"
 #define OP_TRIU "aten::triu"
 #define OP_UNSQUEEZE "aten::unsqueeze"
+#define OP_VECTOR_NORM "aten::linalg_vector_norm"
 #define OP_VIEW_AS_COMPLEX "aten::view_as_complex"
 #define OP_VIEW_AS_REAL "aten::view_as_real"
 #define OP_WHERE "aten::where"

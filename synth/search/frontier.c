@@ -460,6 +460,18 @@ static iso_code try_queue(search *q, size_t most, size_t *tries, bool *done, iso
   return try_opening(q, &q->weak->of, &fresh, done, err);
 }
 
+/* Whether one of `of`'s calls takes `e`: both have the same values where that call changes nothing,
+ * as a clamp of numbers within its bounds. */
+static bool takes(state *s, eg_node of, eg_node e) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, of), &m);
+  const uint32_t c = eg_class_of(s->g, e).i;
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < eg_node_arity(s->g, m[i]); k++)
+      if (eg_node_child(s->g, m[i], k).i == c) return true;
+  return false;
+}
+
 static iso_code search_rule(search *q, uint8_t *base, bool *done, iso_error *err) {
   state *s = q->s;
   cone *k = q->k;
@@ -477,7 +489,8 @@ static iso_code search_rule(search *q, uint8_t *base, bool *done, iso_error *err
         fr_view_of_part(s, k, cl) == EG_NONE)
       base[cl] = 1;
   }
-  const bool many = s->search.n_wasted < MOST_WASTED || !holds_open(s, k, cu, ct);
+  const bool many = (s->search.n_wasted < MOST_WASTED || !holds_open(s, k, cu, ct)) &&
+                    !takes(s, q->u, q->t) && !takes(s, q->t, q->u);
   size_t tries = 0;
   const opening none = {.n = 0};
   push(q, q->b, &none, NULL, 0, OPEN, -1);

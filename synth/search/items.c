@@ -19,6 +19,7 @@
 #include <string.h>
 
 enum { DEEP = 8, FEW = 4, MOST_OPERANDS = RULE_MAX_VARS };
+enum { LONG = 2 * MOST_OPERANDS }; /* a sum of as many, one after another */
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
@@ -224,7 +225,7 @@ static iso_code join_items(state *s, eg_node e, int64_t n, bool *done, iso_error
 /* ---- vectors below a number ---- */
 
 /* Joins a number with one of the other graph, if there is one of its value. */
-static iso_code join_number(state *s, eg_node e, int side, iso_error *err) {
+static iso_code join_number(state *s, eg_node e, int side, bool *joined, iso_error *err) {
   const rule_tensor *v = st_val(s, e, s->n_draws - 1);
   double m[4];
   bool done = false;
@@ -238,6 +239,7 @@ static iso_code join_number(state *s, eg_node e, int side, iso_error *err) {
       if (is_number(s, x) && st_has_side(s, x, side) && st_values_equal(s, x, e))
         c = st_prove(s, x, e, &done, err);
     }
+  *joined = done;
   return c;
 }
 
@@ -257,7 +259,7 @@ static iso_code list_items(state *s, eg_node vector, int side, bool *any, iso_er
   for (int64_t i = 0; i < n && !c; i++) {
     eg_node item;
     c = find_item(s, vector, i, 0, &item, err);
-    if (!c) c = join_number(s, item, side, err);
+    if (!c) c = join_number(s, item, side, &done, err);
   }
   if (!c) c = join_items(s, vector, n, &done, err);
   *any |= !c && done;
@@ -278,21 +280,32 @@ static iso_code list_below(state *s, eg_node e, int side, int depth, bool *any, 
 
 /* ---- the number itself ---- */
 
-/* Terms over numbers that both graphs have. */
+/* Terms over numbers. */
 typedef struct numbers {
   state *s;
-  eg_node of[MOST_OPERANDS];
+  eg_node of[MOST_OPERANDS]; /* the variables */
   uint32_t n_of;
+  eg_node whole[MOST_OPERANDS]; /* numbers that are written by ranks' variables */
+  const rule_term *written[MOST_OPERANDS];
+  uint32_t n_whole;
   bool unfit;
 } numbers;
 
 static const rule_term *number_var(numbers *x, eg_node e) {
   uint32_t k = 0;
+  for (uint32_t i = 0; i < x->n_whole; i++)
+    if (eg_equal(x->s->g, x->whole[i], e)) return x->written[i];
   while (k < x->n_of && !eg_equal(x->s->g, x->of[k], e)) k++;
   x->unfit |= k == MOST_OPERANDS;
   if (x->unfit) return NULL;
   if (k == x->n_of) x->of[x->n_of++] = e;
   return rule_var(&x->s->arena, k);
+}
+
+/* A number, or a vector of one. */
+static bool is_one(const state *s, eg_node e) {
+  const rec *r = &s->rec[e.i];
+  return is_number(s, e) || (r->tensor && r->valued && r->shape.rank == 1 && r->shape.dim[0] == 1);
 }
 
 /* Whether an operator takes nothing but numbers, and vectors that are lists of them. */
@@ -301,8 +314,8 @@ static bool takes_numbers(state *s, eg_node e) {
   for (uint32_t k = 0; k < eg_node_arity(s->g, e) && all; k++) {
     const eg_node of = operand(s, e, k);
     eg_node list;
-    if (st_is_list(s, of)) all = takes_numbers(s, of);
-    else all = st_literal(s, of) || is_number(s, of) || stacked(s, of, &list);
+    if (st_is_list(s, of)) all = eg_node_arity(s->g, of) == 0 || takes_numbers(s, of);
+    else all = st_literal(s, of) || is_one(s, of) || stacked(s, of, &list);
   }
   return all;
 }
@@ -313,11 +326,12 @@ static eg_node call_of(state *s, eg_node e) {
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
   eg_node call = {EG_NONE};
+  if (s->rec[e.i].konst && takes_numbers(s, e)) return e;
   if (st_has_side(s, e, LEFT) && st_has_side(s, e, RIGHT)) return call;
   for (size_t i = 0; i < n; i++) {
     if (s->rec[m[i].i].node[LEFT] < 0 && s->rec[m[i].i].node[RIGHT] < 0) continue;
     if (!takes_numbers(s, m[i])) return (eg_node){EG_NONE};
-    if (call.i == EG_NONE) call = m[i];
+    if (call.i == EG_NONE || m[i].i == e.i) call = m[i];
   }
   return call;
 }
@@ -328,11 +342,11 @@ static const rule_term *number_term(numbers *x, eg_node e, bool root, int depth)
   const rule_term *child[MOST_OPERANDS], *literal = st_literal(s, e);
   eg_node list;
   if (literal) return literal;
-  const bool number = is_number(s, e);
+  const bool number = is_one(s, e);
   const eg_node call = number && !root ? call_of(s, e) : e;
   if (call.i == EG_NONE) return number_var(x, e);
   e = call;
-  x->unfit |= depth == DEEP || eg_node_arity(s->g, e) > MOST_OPERANDS;
+  x->unfit |= depth == LONG || eg_node_arity(s->g, e) > MOST_OPERANDS;
   if (!number && !st_is_list(s, e)) {
     if (!stacked(s, e, &list)) x->unfit = true;
     const rule_term *arg[2] = {x->unfit ? NULL : number_term(x, list, false, depth + 1),
@@ -346,13 +360,82 @@ static const rule_term *number_term(numbers *x, eg_node e, bool root, int depth)
                           : rule_op(&s->arena, operator_of(s, e), child, eg_node_arity(s->g, e));
 }
 
-/* One rule of both numbers, over those that both graphs have. */
+/* The node whose norm a variable is; -1: it is none. */
+static int32_t tensor_of(const numbers *x, uint32_t k, int side) {
+  const state *s = x->s;
+  const eg_node *m;
+  if (strcmp(operator_of(s, x->of[k]), OP_VECTOR_NORM) != 0) return -1;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, operand(s, x->of[k], 0)), &m);
+  for (size_t i = 0; i < n; i++)
+    if (s->rec[m[i].i].node[side] >= 0) return s->rec[m[i].i].node[side];
+  return -1;
+}
+
+/* The variables that are norms of these peers. Returns: how many, 0 where `k` is none of them, or
+ * one of them is no variable. */
+static uint32_t norms_of(const numbers *x, const peers *p, uint32_t k, uint32_t *out) {
+  bool own = false;
+  for (uint32_t r = 0; r < p->n; r++) {
+    uint32_t j = 0;
+    while (j < x->n_of && tensor_of(x, j, p->side) != (int32_t)p->node[r]) j++;
+    if (j == x->n_of) return 0;
+    own |= j == k;
+    out[r] = j;
+  }
+  return own ? p->n : 0;
+}
+
+/* The norm of norms becomes a number, and is joined with one of the other graph. */
+static iso_code write_whole(numbers *x, const uint32_t *of, uint32_t n, int side, bool *done,
+                            iso_error *err) {
+  state *s = x->s;
+  const rule_term *var[MOST_OPERANDS], *arg[2] = {NULL, rule_int(&s->arena, 0)};
+  for (uint32_t k = 0; k < n; k++)
+    if (!(var[k] = rule_var(&s->arena, of[k]))) return nomem(err);
+  arg[0] = rule_list(&s->arena, var, n);
+  const rule_term *t = arg[0] && arg[1] ? rule_op(&s->arena, OP_STACK, arg, 2) : NULL;
+  arg[0] = t, arg[1] = rule_float(&s->arena, 2);
+  if (!t || !arg[1]) return nomem(err);
+  iso_code c = rule_call(&s->arena, s->schemas, OP_VECTOR_NORM, arg, 2, &t, err);
+  if (!c) c = st_add_term(s, t, x->of, &x->whole[x->n_whole], err);
+  if (!c) c = st_value(s, x->whole[x->n_whole], err);
+  if (!c) c = join_number(s, x->whole[x->n_whole], !side, done, err);
+  if (!c && *done) x->written[x->n_whole++] = t;
+  return c;
+}
+
+/* The norm of what ranks have parts of is that of their norms: looked for with those of `k`'s peers
+ * that are variables, too. */
+static iso_code find_whole(numbers *x, uint32_t k, int side, iso_error *err) {
+  const st_ranks *ranks = &x->s->ranks;
+  uint32_t of[MOST_OPERANDS];
+  bool done = false;
+  iso_code c = join_number(x->s, x->of[k], !side, &done, err);
+  for (size_t i = 0; i < ranks->n_peers && !c && !done; i++) {
+    const peers *p = &ranks->peers[i];
+    if (p->side != side || p->n > x->n_of) continue;
+    const uint32_t n = norms_of(x, p, k, of);
+    if (n > 1 && of[0] == k) c = write_whole(x, of, n, side, &done, err);
+  }
+  return c;
+}
+
+/* One rule of both numbers, over those that ranks compute from tensors, or both graphs have. */
 static iso_code join_as_numbers(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
   numbers x = {.s = s};
   eg_node made[2];
-  const rule_term *l = number_term(&x, u, true, 0), *r = l ? number_term(&x, t, true, 0) : NULL;
+  const int side = !s->ranks.whole_side;
+  iso_code c = ISO_OK;
+  if (!st_has_side(s, t, side)) return join_as_numbers(s, t, u, done, err);
+  const rule_term *r = number_term(&x, t, true, 0);
   if (!r || x.n_of < FEW) return ISO_OK;
-  iso_code c = st_add_term(s, l, x.of, &made[0], err);
+  for (uint32_t k = 0; k < x.n_of && !c; k++)
+    if (!st_has_side(s, x.of[k], !side)) c = find_whole(&x, k, side, err);
+  if (!c) c = eg_rebuild(s->g, err);
+  const uint32_t n_of = x.n_of;
+  const rule_term *l = c ? NULL : number_term(&x, u, true, 0);
+  if (!l || x.n_of > n_of) return c; /* of what no rank computes nothing is known */
+  c = st_add_term(s, l, x.of, &made[0], err);
   if (!c) c = st_add_term(s, r, x.of, &made[1], err);
   for (int k = 0; k < 2 && !c; k++) c = st_value(s, made[k], err);
   if (!c) c = join_by(s, &(identity){made[0], made[1], l, r, x.of, x.n_of}, done, err);
@@ -372,7 +455,9 @@ iso_code st_join_numbers(state *s, eg_node u, eg_node t, bool *done, iso_error *
     if (!c && st_has_side(s, t, side)) c = list_below(s, t, !side, 0, &any, err);
   }
   if (!c && any) c = eg_rebuild(s->g, err);
-  if (!c && any) c = join_as_numbers(s, u, t, done, err);
+  const bool across = st_has_side(s, u, LEFT) != st_has_side(s, t, LEFT) &&
+                      st_has_side(s, u, RIGHT) != st_has_side(s, t, RIGHT);
+  if (!c && across && s->ranks.n_peers) c = join_as_numbers(s, u, t, done, err);
   s->search.itemising = false;
   return c;
 }

@@ -212,6 +212,16 @@ REPLICATED = (
 
 STEPS += list(optimizers()) + list(decoders()) + list(dict.fromkeys(faults())) + list(pipelines())
 STEPS += list(wrappers())
+# Stages, ranks of a batch, ranks of weights: each is the plan of its name on one device.
+DRAWN = [
+    ("llama_p1d1t2_hand", 2),
+    ("gpt_p1d1t2_hand", 2),
+    ("llama_p1d2t2_sharded_hand", 4),
+    ("llama_p2d1t2_torch", 4),
+]
+DRAWN += [("llama_p1d2t2_sharded_sequence_parts4_sgd", 4), ("gpt_p1d2t2_parts2_tied", 4)]
+STEPS += [("drawn_plans:" + p, "drawn_plans:" + p, world, PROVED) for p, world in DRAWN]
+STEPS += [("drawn_plans:llama_p1d1t2_hand", "drawn_plans:llama_p1d1t2_hand_twice", 2, "different")]
 STEPS += [("kept:" + one, "kept:" + plan, 2, verdict) for plan, one, verdict in KEPT]
 STEPS += [
     ("columns:forward", "columns:forward", 8, PROVED),
