@@ -31,11 +31,19 @@ typedef struct calls_side {
 /* One more call of each side; "-": that side has none. Returns: false where there are too many. */
 bool calls_add(calls_side side[2], const char *left, const char *right);
 
-/* Loads both sides as cap_load_with does. Sizes are those captured, symbols are dropped where there
- * are several calls. Errors: those of cap_load_with; ISO_USAGE where calls do not follow one
- * another. */
+/* Sizes of a side's symbols: of a side of several calls those that its graph has. */
+typedef struct calls_sizes {
+  const cap_size *size;
+  size_t n;
+} calls_sizes;
+
+/* Loads both sides as cap_load_with does. `at`: other sizes than those captured, of both sides;
+ * NULL: none. Symbols of several calls become those of one graph, where what they hand on and read
+ * in parts says how; else all sizes are those captured. Errors: those of cap_load_with; ISO_USAGE
+ * where calls do not follow one another. */
 ISO_MUST_USE iso_code calls_load(const calls_side side[2], const cap_options *o,
-                                 rule_schemas *schemas, cap_graph *out[2], iso_error *err);
+                                 const calls_sizes at[2], rule_schemas *schemas, cap_graph *out[2],
+                                 iso_error *err);
 
 #ifdef __cplusplus
 }

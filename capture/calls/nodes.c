@@ -24,18 +24,37 @@ static iso_code add(chain *x, size_t k, cap_node node, rule_tensor *const *value
   if (!(node.id = calls_later(x, k, node.id))) return no_memory(x);
   const iso_code c = own_name(x, k, &x->ids, &node.id);
   if (c) return c;
-  node.size = NULL, node.dim = NULL, node.sized = NULL;
+  if (!x->scale) node.size = NULL, node.dim = NULL, node.sized = NULL;
   *at = (uint32_t)x->n_nodes;
   x->node[x->n_nodes++] = (cap_new_node){node, value};
   return ISO_OK;
 }
 
-iso_code calls_add_operator(chain *x, const char *id, const rule_term *call, cap_output what,
+/* A node of call `k` with the sizes of all. */
+static iso_code translate_sizes(chain *x, size_t k, cap_node *n) {
+  const uint32_t rank = n->output[0].shape.rank;
+  const rule_term **dim = iso_arena_alloc(x->a, (rank + 1) * sizeof *dim);
+  const char **text = iso_arena_alloc(x->a, (rank + 1) * sizeof *text);
+  if (!dim || !text) return no_memory(x);
+  for (uint32_t d = 0; d < rank; d++) {
+    text[d] = NULL;
+    if (!(dim[d] = calls_translate(x, k, n->dim[d]))) return no_memory(x);
+    if (n->size && n->size[d] && !(text[d] = calls_text(x, k, n->size[d]))) return no_memory(x);
+  }
+  if (n->sized && !(n->sized = calls_translate(x, k, n->sized))) return no_memory(x);
+  n->dim = dim;
+  if (n->size) n->size = text;
+  return ISO_OK;
+}
+
+iso_code calls_add_operator(chain *x, const char *id, const rule_term *call, const calls_made *made,
                             uint32_t *node) {
   cap_output *out = iso_arena_alloc(x->a, sizeof *out);
   if (!out || !call) return no_memory(x);
-  *out = what;
-  return add(x, 0, cap_operator_node(id, call, out, 1), NULL, node);
+  *out = made->what;
+  cap_node n = cap_operator_node(id, call, out, 1);
+  n.dim = made->dim, n.sized = made->sized;
+  return add(x, 0, n, NULL, node);
 }
 
 /* ---- inputs that are state ---- */
@@ -57,9 +76,13 @@ static iso_code hand_over(chain *x, size_t k, uint32_t i, size_t from, size_t re
 
 /* ---- inputs that the other side reads as one ---- */
 
+/* NULL at other sizes than those captured. */
+static rule_tensor *input_of(const chain *x, size_t k, uint32_t i, size_t set) {
+  return x->moved ? NULL : x->g[k]->input[set * x->g[k]->n_nodes + i];
+}
+
 static rule_tensor *value_of(const chain *x, const calls_parts *p, size_t i, size_t set) {
-  const cap_graph *g = x->g[p->call[i]];
-  return g->input[set * g->n_nodes + p->node[i]];
+  return input_of(x, p->call[i], p->node[i], set);
 }
 
 /* The elements of a part into, or against, those of the whole, from place `at` of the dimension on.
@@ -67,11 +90,11 @@ static rule_tensor *value_of(const chain *x, const calls_parts *p, size_t i, siz
 static bool place(const calls_parts *p, const rule_tensor *part, rule_tensor *whole, int64_t at,
                   bool write) {
   size_t block = rule_dtype_size(whole->dtype), n = 1;
-  for (uint32_t d = p->dim; d < p->whole.rank; d++) block *= (size_t)part->shape.dim[d];
-  for (uint32_t d = 0; d < p->dim; d++) n *= (size_t)p->whole.dim[d];
+  for (uint32_t d = p->along; d < p->whole.rank; d++) block *= (size_t)part->shape.dim[d];
+  for (uint32_t d = 0; d < p->along; d++) n *= (size_t)p->whole.dim[d];
   if (block == 0) return true;
-  const size_t unit = block / (size_t)part->shape.dim[p->dim],
-               row = unit * (size_t)p->whole.dim[p->dim];
+  const size_t unit = block / (size_t)part->shape.dim[p->along],
+               row = unit * (size_t)p->whole.dim[p->along];
   bool same = true;
   for (size_t i = 0; i < n; i++) {
     char *to = (char *)whole->data + i * row + (size_t)at * unit;
@@ -88,13 +111,14 @@ static iso_code join_values(chain *x, const calls_parts *p, size_t set, rule_ten
   int64_t at = 0;
   iso_code c = ISO_OK;
   *out = NULL;
+  if (!last) return ISO_OK;
   if (p->way == CALLS_BEHIND) c = rule_tensor_new(last->dtype, &p->whole, out, x->err);
   else *out = rule_tensor_ref(last);
   for (size_t i = 0; i < p->n && !c; i++) {
     const rule_tensor *part = value_of(x, p, i, set);
     if (p->way == CALLS_BEHIND) {
       place(p, part, *out, at, true);
-      at += part->shape.dim[p->dim];
+      at += part->shape.dim[p->along];
     } else if (p->way == CALLS_SAME ? !rule_tensor_same(part, *out)
                                     : !place(p, part, *out, 0, false)) {
       c = iso_fail(x->err, ISO_USAGE, "%s: input %.80s has other values than in %s",
@@ -114,6 +138,20 @@ static const rule_domain *join_domains(const chain *x, const calls_parts *p) {
   return keep ? d : NULL;
 }
 
+/* As the other side writes them. */
+static iso_code whole_sizes(chain *x, const calls_parts *p, cap_node *n) {
+  const rule_term **dim = iso_arena_alloc(x->a, (p->whole.rank + 1) * sizeof *dim);
+  const char **text = iso_arena_alloc(x->a, (p->whole.rank + 1) * sizeof *text);
+  if (!dim || !text) return no_memory(x);
+  for (uint32_t d = 0; d < p->whole.rank; d++) {
+    text[d] = p->text[d] ? iso_arena_strdup(x->a, p->text[d]) : NULL;
+    if (!(dim[d] = rule_term_copy(x->a, p->dim[d])) || (p->text[d] && !text[d]))
+      return no_memory(x);
+  }
+  n->dim = dim, n->size = text;
+  return ISO_OK;
+}
+
 static iso_code add_whole(chain *x, const calls_parts *p, uint32_t *node) {
   cap_node n = x->g[p->call[0]]->node[p->node[0]];
   cap_output *out = iso_arena_alloc(x->a, sizeof *out);
@@ -121,6 +159,8 @@ static iso_code add_whole(chain *x, const calls_parts *p, uint32_t *node) {
   if (!out || !value) return no_memory(x);
   *out = (cap_output){p->whole, n.output[0].dtype};
   n.output = out;
+  const iso_code sized = x->scale ? whole_sizes(x, p, &n) : ISO_OK;
+  if (sized) return sized;
   n.domain = join_domains(x, p);
   for (size_t set = 0; set < x->g[0]->n_sets; set++) {
     const iso_code c = join_values(x, p, set, &value[set]);
@@ -136,35 +176,59 @@ static iso_code say_parts(chain *x, const calls_parts *p) {
   if (p->way == CALLS_SAME) return ISO_OK;
   int64_t at = 0;
   for (size_t i = 0; i < p->n && line; i++) {
-    const int64_t n = x->g[p->call[i]]->node[p->node[i]].output[0].shape.dim[p->dim];
+    const int64_t n = x->g[p->call[i]]->node[p->node[i]].output[0].shape.dim[p->along];
     line = iso_arena_printf(x->a, "%s%s %" PRId64 ":%" PRId64, line, i ? "," : ":", at, at + n);
     if (p->way == CALLS_BEHIND) at += n;
   }
-  return line ? calls_say(x, iso_arena_printf(x->a, "%s of dimension %u", line, p->dim))
+  return line ? calls_say(x, iso_arena_printf(x->a, "%s of dimension %u", line, p->along))
               : no_memory(x);
+}
+
+/* Places `begin` to `end` of the whole. NULL: no memory. */
+static const rule_term *part_of(chain *x, const calls_parts *p, uint32_t whole,
+                                const rule_term *begin, const rule_term *end) {
+  const rule_term *child[] = {rule_var(x->a, whole), rule_int(x->a, p->along), begin, end, x->one};
+  for (size_t j = 0; j < 5; j++)
+    if (!child[j]) return NULL;
+  return rule_op(x->a, OP_SLICE_TENSOR, child, 5);
+}
+
+/* What call number `i` of them reads of the whole from place `at` on; `from`: the place as a size,
+ * moved behind it. */
+static iso_code add_part(chain *x, const calls_parts *p, size_t i, uint32_t whole, int64_t at,
+                         const rule_term **from) {
+  const uint32_t k = p->call[i];
+  cap_node n = x->g[k]->node[p->node[i]];
+  const int64_t end = at + n.output[0].shape.dim[p->along];
+  calls_made made = {.what = n.output[0]};
+  if (x->scale) {
+    const iso_code c = translate_sizes(x, k, &n);
+    if (c) return c;
+    const rule_term *to = calls_sum(x, *from, n.dim[p->along]);
+    made.dim = n.dim;
+    made.sized = to ? part_of(x, p, whole, *from, to) : NULL;
+    if (!made.sized) return no_memory(x);
+    if (p->way == CALLS_BEHIND) *from = to;
+  }
+  const char *id = calls_later(x, k, n.id);
+  id = id ? iso_arena_printf(x->a, "%s_part", id) : NULL;
+  if (!id) return no_memory(x);
+  const rule_term *call = part_of(x, p, whole, rule_int(x->a, at), rule_int(x->a, end));
+  return calls_add_operator(x, id, call, &made, &x->to[k][p->node[i]]);
 }
 
 /* Parts of one input: it, and what each call reads of it. */
 static iso_code add_parts(chain *x, const calls_parts *p) {
   uint32_t whole;
   int64_t at = 0;
-  iso_code c = add_whole(x, p, &whole);
+  const rule_term *from = rule_int(x->a, 0);
+  iso_code c = from ? add_whole(x, p, &whole) : no_memory(x);
   for (size_t i = 0; i < p->n && !c; i++) {
-    uint32_t *to = &x->to[p->call[i]][p->node[i]];
-    const cap_output *what = x->g[p->call[i]]->node[p->node[i]].output;
-    const int64_t n = p->way == CALLS_SAME ? 0 : what->shape.dim[p->dim];
-    if (p->way == CALLS_SAME || rule_shape_eq(&what->shape, &p->whole)) *to = whole;
-    else {
-      const rule_term *child[] = {rule_var(x->a, whole), rule_int(x->a, p->dim), rule_int(x->a, at),
-                                  rule_int(x->a, at + n), rule_int(x->a, 1)};
-      for (size_t j = 0; j < 5; j++)
-        if (!child[j]) return no_memory(x);
-      const char *id = calls_later(x, p->call[i], x->g[p->call[i]]->node[p->node[i]].id);
-      id = id ? iso_arena_printf(x->a, "%s_part", id) : NULL;
-      c = id ? calls_add_operator(x, id, rule_op(x->a, OP_SLICE_TENSOR, child, 5), *what, to)
-             : no_memory(x);
-    }
-    if (p->way == CALLS_BEHIND) at += n;
+    const bool all = p->way == CALLS_SAME || (p->way == CALLS_GROWING && i + 1 == p->n);
+    const rule_shape *own = &x->g[p->call[i]]->node[p->node[i]].output[0].shape;
+    if (all) x->to[p->call[i]][p->node[i]] = whole;
+    else c = add_part(x, p, i, whole, at, &from);
+    if (p->way == CALLS_BEHIND) at += own->dim[p->along];
   }
   return c ? c : say_parts(x, p);
 }
@@ -182,12 +246,13 @@ static iso_code unfit(const chain *x, const calls_parts *p) {
 }
 
 static iso_code add_plain_input(chain *x, size_t k, uint32_t i) {
-  const cap_graph *g = x->g[k];
-  cap_node n = g->node[i];
-  rule_tensor **value = iso_arena_alloc(x->a, g->n_sets * sizeof *value);
+  const size_t n_sets = x->g[0]->n_sets;
+  cap_node n = x->g[k]->node[i];
+  rule_tensor **value = iso_arena_alloc(x->a, n_sets * sizeof *value);
   if (!value) return no_memory(x);
-  for (size_t set = 0; set < g->n_sets; set++) value[set] = g->input[set * g->n_nodes + i];
-  const iso_code c = own_name(x, k, &x->inputs, &n.name);
+  for (size_t set = 0; set < n_sets; set++) value[set] = input_of(x, k, i, set);
+  iso_code c = x->scale ? translate_sizes(x, k, &n) : ISO_OK;
+  if (!c) c = own_name(x, k, &x->inputs, &n.name);
   return c ? c : add(x, k, n, value, &x->to[k][i]);
 }
 
@@ -199,8 +264,7 @@ static iso_code add_input(chain *x, size_t k, uint32_t i) {
   calls_parts p = calls_inputs(x, n->name);
   const int64_t whole = x->other ? calls_input(x->other, n->name) : -1;
   if (p.n < 2 || whole < 0) return add_plain_input(x, k, i);
-  p.whole = x->other->node[whole].output[0].shape;
-  calls_settle_way(x, &p);
+  calls_settle_way(x, &p, (uint32_t)whole);
   return p.way == CALLS_APART ? unfit(x, &p) : add_parts(x, &p);
 }
 
@@ -229,12 +293,15 @@ static iso_code add_leaf(chain *x, size_t k, uint32_t i) {
   rule_tensor **value = iso_arena_alloc(x->a, sizeof *value);
   if (!value) return no_memory(x);
   *value = n.value;
-  c = own_name(x, k, &x->weights, &n.name);
+  c = x->scale ? translate_sizes(x, k, &n) : ISO_OK;
+  if (!c) c = own_name(x, k, &x->weights, &n.name);
   return c ? c : add(x, k, n, value, &x->to[k][i]);
 }
 
 static iso_code add_call(chain *x, size_t k, uint32_t i) {
   cap_node n = x->g[k]->node[i];
+  const iso_code c = x->scale ? translate_sizes(x, k, &n) : ISO_OK;
+  if (c) return c;
   n.call = cap_renumber(x->a, n.call, x->to[k]);
   return n.call ? add(x, k, n, NULL, &x->to[k][i]) : no_memory(x);
 }

@@ -34,8 +34,9 @@ const char *calls_later(const chain *x, size_t k, const char *name) {
 
 /* ---- parts of one tensor ---- */
 
+/* As it was captured: what parts are of a whole at other sizes is no matter of these. */
 static const rule_shape *shape_of(const chain *x, const calls_parts *p, size_t i) {
-  return &x->g[p->call[i]]->node[p->node[i]].output[0].shape;
+  return &x->captured[p->call[i]]->node[p->node[i]].output[0].shape;
 }
 
 /* Whether the shapes are one but for dimension `d`. */
@@ -46,42 +47,51 @@ static bool beside(const rule_shape *a, const rule_shape *b, uint32_t d) {
   return true;
 }
 
-static calls_way along(const chain *x, const calls_parts *p, uint32_t d) {
+static calls_way along(const chain *x, const calls_parts *p, const rule_shape *whole, uint32_t d) {
   int64_t sum = 0, last = 0;
   bool grows = true;
   for (size_t i = 0; i < p->n; i++) {
     const rule_shape *s = shape_of(x, p, i);
-    if (!beside(s, &p->whole, d)) return CALLS_APART;
+    if (!beside(s, whole, d)) return CALLS_APART;
     grows &= s->dim[d] >= last;
     last = s->dim[d];
     sum += last;
   }
-  return sum == p->whole.dim[d]             ? CALLS_BEHIND
-         : grows && last == p->whole.dim[d] ? CALLS_GROWING
-                                            : CALLS_APART;
+  return sum == whole->dim[d]             ? CALLS_BEHIND
+         : grows && last == whole->dim[d] ? CALLS_GROWING
+                                          : CALLS_APART;
 }
 
-/* The other side's shape with as many dimensions as the parts have: leading ones are no matter. */
-static void match_rank(rule_shape *s, uint32_t rank) {
-  while (s->rank > rank && s->dim[0] == 1) {
-    s->rank--;
-    memmove(s->dim, s->dim + 1, s->rank * sizeof *s->dim);
+/* The other side's node with as many dimensions as the parts have, leading ones are no matter.
+ * Returns: its captured shape. */
+static rule_shape match_rank(const chain *x, calls_parts *p, uint32_t node, uint32_t rank) {
+  const rule_shape *was = &x->other_captured->node[node].output[0].shape;
+  const cap_node *n = &x->other->node[node];
+  uint32_t less = 0;
+  for (; was->rank - less > rank && was->dim[less] == 1; less++)
+    p->loose |= n->dim && n->dim[less]->kind != RULE_INT;
+  const uint32_t kept = was->rank - less, more = rank > kept ? rank - kept : 0;
+  rule_shape out = {.rank = kept + more};
+  p->whole.rank = kept + more;
+  for (uint32_t d = 0; d < kept + more; d++) {
+    const uint32_t from = d - more + less;
+    out.dim[d] = d < more ? 1 : was->dim[from];
+    p->whole.dim[d] = d < more ? 1 : n->output[0].shape.dim[from];
+    p->text[d] = d < more || !n->size ? NULL : n->size[from];
+    p->dim[d] = d < more ? x->one : n->dim ? n->dim[from] : NULL;
   }
-  while (s->rank < rank) {
-    memmove(s->dim + 1, s->dim, s->rank * sizeof *s->dim);
-    s->dim[0] = 1;
-    s->rank++;
-  }
+  return out;
 }
 
-void calls_settle_way(const chain *x, calls_parts *p) {
+void calls_settle_way(const chain *x, calls_parts *p, uint32_t node) {
+  const rule_shape whole = match_rank(x, p, node, shape_of(x, p, 0)->rank);
   bool same = true;
-  match_rank(&p->whole, shape_of(x, p, 0)->rank);
-  for (size_t i = 0; i < p->n; i++) same &= rule_shape_eq(shape_of(x, p, i), &p->whole);
+  for (size_t i = 0; i < p->n; i++) same &= rule_shape_eq(shape_of(x, p, i), &whole);
+  p->last_alone = rule_shape_eq(shape_of(x, p, p->n - 1), &whole);
   p->way = same ? CALLS_SAME : CALLS_APART;
-  for (uint32_t d = 0; d < p->whole.rank && p->way == CALLS_APART; d++) {
-    p->way = along(x, p, d);
-    p->dim = d;
+  for (uint32_t d = 0; d < whole.rank && p->way == CALLS_APART; d++) {
+    p->way = along(x, p, &whole, d);
+    p->along = d;
   }
 }
 

@@ -36,23 +36,44 @@ static uint32_t stands_at(const chain *x, const calls_parts *p, size_t i) {
   return x->to[p->call[i]][p->node[i]];
 }
 
+/* The shape of the parts behind one another, and where symbols are kept its sizes. */
+static iso_code shape_of_all(chain *x, const calls_parts *p, calls_made *made) {
+  const cap_node *first = &x->g[p->call[0]]->node[p->node[0]];
+  const uint32_t rank = first->output[0].shape.rank;
+  const rule_term **dim = iso_arena_alloc(x->a, (rank + 1) * sizeof *dim);
+  if (!dim) return cap_no_memory(x->err);
+  made->what = first->output[0];
+  for (uint32_t d = 0; d < rank && x->scale; d++)
+    if (!(dim[d] = calls_translate(x, p->call[0], first->dim[d]))) return cap_no_memory(x->err);
+  for (size_t i = 1; i < p->n; i++) {
+    const cap_node *n = &x->g[p->call[i]]->node[p->node[i]];
+    made->what.shape.dim[p->along] += n->output[0].shape.dim[p->along];
+    if (!x->scale) continue;
+    const rule_term *own = calls_translate(x, p->call[i], n->dim[p->along]);
+    dim[p->along] = own ? calls_sum(x, dim[p->along], own) : NULL;
+    if (!dim[p->along]) return cap_no_memory(x->err);
+  }
+  made->dim = x->scale ? dim : NULL;
+  return ISO_OK;
+}
+
 static iso_code join(chain *x, const calls_parts *p) {
   const rule_term *part[CALLS_ALL];
   uint32_t node;
   for (size_t i = 0; i < p->n; i++)
     if (!(part[i] = rule_var(x->a, stands_at(x, p, i)))) return cap_no_memory(x->err);
-  const rule_term *child[2] = {rule_list(x->a, part, p->n), rule_int(x->a, p->dim)};
+  const rule_term *child[2] = {rule_list(x->a, part, p->n), rule_int(x->a, p->along)};
   const rule_term *call = child[0] && child[1] ? rule_op(x->a, OP_CAT, child, 2) : NULL;
   const char *id = iso_arena_printf(x->a, "%s_joined", p->name);
-  if (!id) return cap_no_memory(x->err);
-  const cap_output what = {p->whole, x->g[p->call[0]]->node[p->node[0]].output[0].dtype};
-  const iso_code c = calls_add_operator(x, id, call, what, &node);
-  if (!c) add(x, p->name, node);
-  return c ? c
-           : calls_say(x, iso_arena_printf(x->a,
-                                           "output %.80s is those of %zu calls, one behind "
-                                           "the other",
-                                           p->name, p->n));
+  if (!id || !call) return cap_no_memory(x->err);
+  calls_made made = {.sized = x->scale ? call : NULL};
+  iso_code c = shape_of_all(x, p, &made);
+  if (!c) c = calls_add_operator(x, id, call, &made, &node);
+  if (c) return c;
+  add(x, p->name, node);
+  return calls_say(x, iso_arena_printf(x->a,
+                                       "output %.80s is those of %zu calls, one behind the other",
+                                       p->name, p->n));
 }
 
 /* Each under its own name. */
@@ -74,12 +95,9 @@ static iso_code add_output(chain *x, calls_parts *p) {
                                          "out of the comparison",
                                          p->name));
   if (one < 0) return keep_apart(x, p);
-  const cap_node *n = &x->other->node[x->other->result[one].node];
-  p->whole = n->output[0].shape;
-  calls_settle_way(x, p);
+  calls_settle_way(x, p, x->other->result[one].node);
   if (p->n > 1 && p->way == CALLS_BEHIND) return join(x, p);
-  const cap_output *last = x->g[p->call[p->n - 1]]->node[p->node[p->n - 1]].output;
-  if (p->n < 2 || !rule_shape_eq(&last->shape, &p->whole)) return keep_apart(x, p);
+  if (p->n < 2 || !p->last_alone) return keep_apart(x, p);
   add(x, p->name, stands_at(x, p, p->n - 1));
   return calls_say(x, iso_arena_printf(x->a,
                                        "output %.80s is the last call's: those before it are "

@@ -21,6 +21,7 @@ from . import recorded
 from . import sizes as open_sizes
 from . import weightless as bare_of
 from .errors import CaptureError, Unreadable, short
+from .files import leaves_of
 from .files import value as as_value
 from .files import write_capture
 from .program import Program, real
@@ -103,17 +104,6 @@ def named_inputs(module, call, example):
             % (len(example), len(names))
         )
     return dict(zip(names, example))
-
-
-def leaves_of(tree, root):
-    """(name, tensor) for the tensors of a nest of inputs or outputs; the rest is left out."""
-    flat, _ = pytree.tree_flatten_with_path(tree)
-    out = []
-    for path, leaf in flat:
-        keys = [str(getattr(p, "key", getattr(p, "idx", getattr(p, "name", p)))) for p in path]
-        name = ".".join(keys) or root
-        out.append((root + "_" + name if name[0].isdigit() else name, leaf))
-    return out
 
 
 def as_plain(x):

@@ -35,6 +35,19 @@ class Size:
         self.text = text
 
 
+def leaves_of(tree, root):
+    """(name, tensor) for the tensors of a nest of inputs or outputs; the rest is left out."""
+    from torch.utils import _pytree as pytree
+
+    flat, _ = pytree.tree_flatten_with_path(tree)
+    out = []
+    for path, leaf in flat:
+        keys = [str(getattr(p, "key", getattr(p, "idx", getattr(p, "name", p)))) for p in path]
+        name = ".".join(keys) or root
+        out.append((root + "_" + name if name[0].isdigit() else name, leaf))
+    return out
+
+
 def dtype_name(dtype):
     return str(dtype).replace("torch.", "")
 

@@ -32,6 +32,9 @@ def folders(out, n):
         shutil.rmtree(part, ignore_errors=True)
 
 
+SYMBOLS = {"batch": "B", "length": "T"}
+
+
 def split(tokens, n, dim):
     """The prompt's tokens, then n times one."""
     length = tokens.shape[dim]
@@ -85,8 +88,45 @@ def run(model, cache, tokens, state=None):
     return {key: out[key]}, cache
 
 
+def open_dimensions(asked, calls, k, given, others):
+    """What stays open of call k's inputs: the dimensions that are others where the prompt is.
+
+    asked: of --dynamic. others: by its words, the same inputs of another prompt."""
+    from .files import leaves_of
+
+    out = {}
+    for word, (least, largest) in asked.items():
+        longer = max(k - 1, 0)  # than the prompt is what lies in the cache
+        if word == "length":
+            least = max(least - calls + longer, 1)
+            largest = None if largest is None else largest - calls + longer
+        here, there = (dict(leaves_of(x, "input")) for x in (given, others[word]))
+        for name, t in here.items():
+            for d in range(t.dim()):
+                if t.shape[d] != there[name].shape[d]:
+                    out.setdefault(name, {})[d] = (SYMBOLS[word], least, largest)
+    return out or None
+
+
+def refuse_numbers(cache, other):
+    """A number that a cache keeps is a constant of a capture: it may not be of one prompt alone."""
+    for layer, beside in zip(cache.layers, other.layers):
+        for name, value in vars(layer).items():
+            if isinstance(value, (int, float)) and value != getattr(beside, name, value):
+                raise CaptureError(
+                    "--calls with --dynamic: %s keeps %s, which is %s after this prompt, as a "
+                    "number" % (type(layer).__name__, name, value)
+                )
+
+
+def shorter(tokens, word):
+    """Other tokens, of which there are fewer."""
+    return tokens[:, 1:] if word == "length" else tokens[1:]
+
+
 def of_transformers(model, tokens, options, write):
-    """Captures each call. tokens: of each input set. write(folder, call, sets): captures one."""
+    """Captures each call. tokens: of each input set. write(folder, call, sets, open dimensions):
+    captures one."""
     import inspect
 
     import torch
@@ -94,6 +134,10 @@ def of_transformers(model, tokens, options, write):
     accepts = inspect.signature(type(model).forward).parameters
     if model.main_input_name != "input_ids" or "past_key_values" not in accepts:
         raise CaptureError("--calls: %s keeps no cache of tokens" % type(model).__name__)
+    if options.cache == "static" and "length" in options.dynamic:
+        raise CaptureError("--dynamic length is for a cache that grows, not --cache static")
+    n = len(tokens)
+    tokens = tokens + [shorter(tokens[0], word) for word in options.dynamic]
     parts = [split(one, options.calls, 1) for one in tokens]
     caches = [fresh(model, options.cache, one.shape[1]) for one in tokens]
     graphs = []
@@ -109,7 +153,11 @@ def of_transformers(model, tokens, options, write):
                 {"input_ids": p[k], **({"cache": state_of(c)} if k else {})}
                 for p, c in zip(parts, caches)
             ]
-            graphs.append(write(folder, call, sets))
+            others = dict(zip(options.dynamic, sets[n:]))
+            for other in caches[n:]:
+                refuse_numbers(caches[0], other)
+            names = open_dimensions(options.dynamic, options.calls, k, sets[0], others)
+            graphs.append(write(folder, call, sets[:n], names))
             caches = [run(model, c, p[k])[1] for p, c in zip(parts, caches)]
     return graphs[0]
 

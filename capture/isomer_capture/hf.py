@@ -271,7 +271,8 @@ def call_for(model, cached=0):
 
     import torch
 
-    from .core import as_plain, leaves_of
+    from .core import as_plain
+    from .files import leaves_of
 
     accepts = inspect.signature(type(model).forward).parameters
     asked = {"use_cache": False, "return_dict": True}
@@ -430,28 +431,30 @@ def capture_model(options, config, model, sets=None):
     call = call_for(model, options.cached)
     sets = sets or configs.input_sets(config, model, options, call)
     if getattr(options, "calls", 0):
-        refuse_with_calls(options)
+        refuse_with_calls(options, "cached", "static")
         return generation.of_transformers(
             model,
             [one.get("input_ids") for one in sets],
             options,
-            lambda out, call, sets: write_one(options, config, model, out, call, sets),
+            lambda *one: write_one(options, config, model, *one),
         )
-    return write_one(options, config, model, options.out, call, sets)
+    name = getattr(model, "main_input_name", next(iter(sets[0])))
+    open_ones = open_dimensions(options.dynamic, name)
+    return write_one(options, config, model, options.out, call, sets, open_ones)
 
 
-def refuse_with_calls(options):
-    for name in "cached", "dynamic", "static":
+def refuse_with_calls(options, *names):
+    for name in names:
         if getattr(options, name):
             raise CaptureError("--calls does not go with --%s" % name)
 
 
-def write_one(options, config, model, out, call, sets):
+def write_one(options, config, model, out, call, sets, open_ones):
+    """open_ones: `dynamic` of capture()."""
     import transformers
 
     from .core import capture
 
-    name = getattr(model, "main_input_name", next(iter(sets[0])))
     # What Transformers decides by the length of one prompt holds for no other length.
     attn = "sdpa-mask" if options.dynamic and options.attn == "sdpa" else options.attn
     with as_it_runs("sdpa-mask" if options.dynamic else attn, options.static):
@@ -466,7 +469,7 @@ def write_one(options, config, model, out, call, sets):
             framework_version=transformers.__version__,
             trace=options.trace,
             specialize=options.specialize,
-            dynamic=open_dimensions(options.dynamic, name),
+            dynamic=open_ones,
             weightless=options.static,
             metadata={
                 "config": plain(config),

@@ -140,7 +140,7 @@ def record(called, inputs, wanted, why, specialize):
     """(Recording, [(name, Value)]) of a module's call on example inputs; `inputs` are its own to
     write to. wanted: names of the outputs to keep, or None for all. why: the CaptureError of
     torch.export, which is raised where recording is no way either."""
-    from .core import leaves_of
+    from .files import leaves_of
     from .record.graph import Graph
     from .train.join import prune
 

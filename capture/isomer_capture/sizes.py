@@ -12,7 +12,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from .errors import CaptureError
-from .files import Size
+from .files import Size, leaves_of
 
 LARGEST = sys.maxsize - 1
 NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -21,10 +21,10 @@ NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 def asked(dynamic, inputs):
     """{input: {dimension: (name, least, largest)}} of what a caller wrote: for each input the names
     of its dimensions, as a list (None for one that stays fixed) or as a dictionary by dimension; in
-    place of a name, (name, least, largest)."""
-    out = {}
+    place of a name, (name, least, largest). Inputs in a nest are named as captures name them."""
+    out, given = {}, dict(leaves_of(inputs, "input"))
     for name, dims in dynamic.items():
-        if name not in inputs or not isinstance(inputs[name], torch.Tensor):
+        if not isinstance(given.get(name), torch.Tensor):
             raise CaptureError("dynamic names %s, which is no input tensor" % name)
         pairs = dims.items() if isinstance(dims, dict) else enumerate(dims)
         out[name] = {}
@@ -32,7 +32,7 @@ def asked(dynamic, inputs):
             if said is None:
                 continue
             said = (said, 1, None) if isinstance(said, str) else tuple(said)
-            rank = inputs[name].dim()
+            rank = given[name].dim()
             if not (isinstance(d, int) and -rank <= d < rank and len(said) == 3):
                 raise CaptureError("dynamic says of %s what is no dimension and name" % name)
             if not said[0].isidentifier() or said[0] in ("and", "or", "not", "min", "max"):
@@ -43,12 +43,19 @@ def asked(dynamic, inputs):
 
 def specification(wanted, inputs):
     """The same as torch.export wants it."""
-    return {
-        name: {d: torch.export.Dim.AUTO for d in wanted.get(name, {})}
-        if isinstance(given, torch.Tensor)
-        else pytree.tree_map(lambda _: None, given)
-        for name, given in inputs.items()
-    }
+
+    def one(name, given):
+        open_ones = {d: torch.export.Dim.AUTO for d in wanted.get(name, {})}
+        return open_ones if isinstance(given, torch.Tensor) else None
+
+    return by_name(one, inputs)
+
+
+def by_name(change, inputs):
+    """The nest of inputs with change(name, it) in place of each."""
+    flat, form = pytree.tree_flatten(inputs)
+    names = [name for name, _ in leaves_of(inputs, "input")]
+    return pytree.tree_unflatten([change(*pair) for pair in zip(names, flat)], form)
 
 
 class Sizes:
@@ -386,13 +393,14 @@ def resized(tensor, shape):
 
 def moved(inputs, wanted, values):
     """The example at other sizes."""
-    out = {}
-    for name, given in inputs.items():
+
+    def one(name, given):
         shape = list(getattr(given, "shape", ()))
         for d, said in wanted.get(name, {}).items():
             shape[d] = values.get(said[0], shape[d])
-        out[name] = resized(given, shape) if isinstance(given, torch.Tensor) else given
-    return out
+        return resized(given, shape) if isinstance(given, torch.Tensor) else given
+
+    return by_name(one, inputs)
 
 
 def said_at(values):

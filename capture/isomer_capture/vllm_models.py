@@ -286,7 +286,7 @@ def capture_model(options, reference):
     positions = {} if counted else {"positions": torch.arange(options.length)}
     sets = [{"input_ids": i[0], **positions} for i in ids]
     if getattr(options, "calls", 0):
-        hf.refuse_with_calls(options)
+        hf.refuse_with_calls(options, "cached", "dynamic", "static")
         layers = vconfig.compilation_config.static_forward_context
         vllm_attention.open_pages(layers)
         with forward_context(vconfig, options.length):

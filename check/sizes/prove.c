@@ -130,23 +130,34 @@ static const rule_term *written(question *q, const rule_term *t) {
   return t->kind == RULE_OP ? rule_op(q->a, t->u.s, child, t->n) : rule_list(q->a, child, t->n);
 }
 
-/* The symbols that it speaks of: integers within the ranges that are claimed. */
+/* A symbol that no shape has: it is the length of a tensor all the same. */
+static bool as_length(question *q, const char *symbol) {
+  if (q->n_vars == MOST_VARIABLES) return refuse(q, "it is over too many tensors") != NULL;
+  const rule_term **dim = iso_arena_alloc(q->a, sizeof *dim);
+  rule_variable *v = &q->var[q->n_vars];
+  if (!dim || !(dim[0] = rule_name(q->a, symbol))) return false;
+  *v = (rule_variable){.name = iso_arena_printf(q->a, "x%u", q->n_vars), .n_dims = 1, .dim = dim};
+  rule_variable_set_dtype(v, RULE_F32);
+  q->n_vars++;
+  return v->name != NULL;
+}
+
+/* The symbols that it speaks of: sizes within the ranges that are claimed. */
 static bool declare(question *q, rule *r) {
-  rule_attribute *attr = iso_arena_alloc(q->a, CHK_ATOMS * sizeof *attr);
   const rule_term **where = iso_arena_alloc(q->a, 2 * CHK_ATOMS * sizeof *where);
-  if (!attr || !where) return false;
+  if (!where) return false;
   for (uint32_t i = 0; i < q->z->atoms.n; i++) {
     const chk_atom *x = &q->z->atoms.of[i];
     if (!q->used[i]) continue;
     if (x->min < 1) return refuse(q, "a size may be 0") != NULL;
-    if (!q->shape[i]) attr[r->n_attrs++] = (rule_attribute){x->name, 'i'};
+    if (!q->shape[i] && !as_length(q, x->name)) return false;
     const rule_term *name = rule_name(q->a, x->name), *low[2] = {name, rule_int(q->a, x->min)},
                     *high[2] = {name, rule_int(q->a, x->max)};
     if (!(where[r->n_where++] = rule_expr(q->a, ">=", low, 2))) return false;
     if (x->max < INT64_MAX && !(where[r->n_where++] = rule_expr(q->a, "<=", high, 2))) return false;
   }
-  r->attr = attr;
   r->where = where;
+  r->n_vars = q->n_vars;
   return true;
 }
 
@@ -178,7 +189,7 @@ static question *begin(chk_chain *z, const bool *cut) {
 /* Whether the two are proved equal; they are NULL where one could not be written. */
 static iso_code end(question *q, const rule_term *l, const rule_term *r, bool *proved) {
   iso_code c = ISO_OK;
-  rule as = {.name = "sizes", .var = q->var, .n_vars = q->n_vars, .lhs = l, .rhs = r};
+  rule as = {.name = "sizes", .var = q->var, .lhs = l, .rhs = r};
   if (q->fine && !(l && r && declare(q, &as)) && q->fine) c = chk_nomem(q->z->k);
   if (!c && q->fine) c = decide(q, &as, proved);
   iso_arena_fini(q->a);

@@ -216,7 +216,7 @@ static iso_code check_one(options *o, rule_schemas *schemas, val_engine *engine,
   if (!c && !o->check.unrun) c = chk_roles(o->path[0], &n_roles, err);
   from.keep_role = n_roles > 0;
   for (int i = 0; i < 2; i++) o->calls[i].first = o->path[i + 1];
-  if (!c) c = calls_load(o->calls, &from, schemas, graph, err);
+  if (!c) c = calls_load(o->calls, &from, NULL, schemas, graph, err);
   if (!c && n_roles) c = make_one(o, graph, &oracle, n_roles, &roles, found, err);
   if (!c && found->outcome == CHK_HOLDS)
     c = check_graphs(o, graph, schemas, engine, learned, found, err);

@@ -87,6 +87,8 @@ bool cmp_make_view(const cap_graph *c, const char *const *relation, size_t n_cap
 void cmp_free_view(view *v);
 void cmp_free_pair(pair *p);
 cap_options cmp_inputs_of(const options *o, size_t k);
+/* The captures of the pair, and of its further calls. */
+void cmp_sides_of(const options *o, size_t k, calls_side side[2]);
 iso_code cmp_compare_pair(options *o, size_t k, rule_schemas *schemas, val_engine *engine,
                           const rule_set *known, pair *p, iso_error *err);
 /* Compares the graphs in p->graph, whose inputs are settled. */

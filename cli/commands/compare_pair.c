@@ -104,6 +104,13 @@ cap_options cmp_inputs_of(const options *o, size_t k) {
                        .sort_unseen = true};
 }
 
+void cmp_sides_of(const options *o, size_t k, calls_side side[2]) {
+  for (int s = 0; s < 2; s++) {
+    side[s] = k ? (calls_side){.n = 0} : o->calls[s];
+    side[s].first = o->pair[k][s];
+  }
+}
+
 /* The agreement on inputs, as assumptions. Owns: free(). */
 /* Assumptions about inputs, and those of numbers that the programs read. Owns: so->said. */
 static iso_code note_said(pair *p, synth_options *so, iso_error *err) {
@@ -139,10 +146,9 @@ static iso_code load(const options *o, size_t k, rule_schemas *schemas, const ru
   iso_code c = ISO_OK;
   inputs.no_weights = o->unrun;
   inputs.keep_role = p->by_role;
-  calls_side side[2] = {o->calls[0], o->calls[1]};
-  if (k > 0) side[0].n = side[1].n = 0;
-  for (int s = 0; s < 2; s++) side[s].first = o->pair[k][s];
-  c = calls_load(side, &inputs, schemas, p->graph, err);
+  calls_side side[2];
+  cmp_sides_of(o, k, side);
+  c = calls_load(side, &inputs, NULL, schemas, p->graph, err);
   if (!c && p->by_role) return cmp_fold_ranks(o, p, oracle, err);
   return c || o->unrun ? c : cmp_take_folds(o, p, oracle, err);
 }

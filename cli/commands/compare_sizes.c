@@ -58,15 +58,18 @@ static cap_size *assigned(const cap_graph *g, const int64_t *value) {
   return s;
 }
 
-static iso_code load_side(looking *l, int side, const int64_t *value, pair *p, iso_error *err) {
-  cap_options from = cmp_inputs_of(l->o, l->k);
-  cap_size *size = assigned(l->captured->graph[side], value);
-  from.size = size;
-  from.n_sizes = l->captured->graph[side]->n_symbols;
+static iso_code load_sides(looking *l, const int64_t *left, const int64_t *right, pair *p,
+                           iso_error *err) {
+  cap_graph *const *g = l->captured->graph;
+  const cap_options from = cmp_inputs_of(l->o, l->k);
+  cap_size *size[2] = {assigned(g[0], left), assigned(g[1], right)};
+  const calls_sizes at[2] = {{size[0], g[0]->n_symbols}, {size[1], g[1]->n_symbols}};
+  calls_side side[2];
+  cmp_sides_of(l->o, l->k, side);
   const iso_code c =
-      size ? cap_load_with(l->o->pair[l->k][side], &from, l->schemas, &p->graph[side], err)
-           : nomem(err);
-  free(size);
+      size[0] && size[1] ? calls_load(side, &from, at, l->schemas, p->graph, err) : nomem(err);
+  free(size[0]);
+  free(size[1]);
   return c;
 }
 
@@ -78,8 +81,7 @@ static iso_code load(looking *l, const int64_t *value, pair *p, iso_error *err) 
   iso_code c = right ? cap_relate_sizes(g[0], g[1], value, right, err) : nomem(err);
   if (!c) c = cap_admits(g[1], right, &broken, err);
   if (!c && broken) c = iso_fail(err, ISO_USAGE, "outside of the right's %s", broken);
-  if (!c) c = load_side(l, 0, value, p, err);
-  if (!c) c = load_side(l, 1, right, p, err);
+  if (!c) c = load_sides(l, value, right, p, err);
   free(right);
   if (!c && size_plan_work(p->graph[0]) + size_plan_work(p->graph[1]) > l->most)
     c = iso_fail(err, ISO_LIMIT, "more than %.0f elements are too many", l->most);
@@ -313,6 +315,8 @@ iso_code cmp_other_sizes(options *o, size_t k, rule_schemas *schemas, val_engine
   out.none = out.asked ? unfit(p) : "it was switched off";
   const bool go = !c && !out.none && p->result->verdict != SYNTH_DIFFERENT;
   const cap_options from = cmp_inputs_of(o, k);
+  calls_side side[2];
+  cmp_sides_of(o, k, side);
   if (!c && p->result->verdict == SYNTH_EQUIVALENT) c = looked_scope(&out, &p->result->scope, err);
   if (go && !c) c = rule_set_new(&rules, err);
   for (size_t i = 0; go && known && i < rule_set_count(known) && !c; i++) {
@@ -321,7 +325,7 @@ iso_code cmp_other_sizes(options *o, size_t k, rule_schemas *schemas, val_engine
     c = rule_set_add(rules, rule_set_at(known, i), &index, &fresh, err);
   }
   if (go && !c) c = cmp_add_rules(p->result, rules, err);
-  if (go && !c) c = size_plan_make(p->graph, &from, o->synth.seed, &plan, err);
+  if (go && !c) c = size_plan_make(p->graph, side, &from, o->synth.seed, &plan, err);
   looking l = {.o = o,
                .k = k,
                .schemas = schemas,

@@ -14,6 +14,8 @@ enum { MOST_SIZES = 32, MOST_NUMBERS = 256, DRAWN = 3 };
 
 typedef struct planning {
   cap_graph *const *graph;
+  const calls_side *side; /* where these are read */
+  const cap_options *from;
   size_plan *plan;
   size_t cap;
   struct {
@@ -145,33 +147,28 @@ static iso_code add_one(planning *p, size_t symbol, int64_t x) {
   return add(p, value);
 }
 
-/* The elements of one graph at these values of its symbols; infinite where it cannot be read. */
-static double work_at(const cap_graph *g, const cap_options *from, const int64_t *value) {
-  cap_size size[64];
-  cap_graph *at = NULL;
-  iso_error ignored;
-  for (size_t k = 0; k < g->n_symbols; k++) size[k] = (cap_size){g->symbol[k].name, value[k]};
-  cap_options o = *from;
-  o.size = size;
-  o.n_sizes = g->n_symbols;
-  const bool read = cap_load_with(g->path, &o, g->schemas, &at, &ignored) == ISO_OK;
-  const double work = read ? size_plan_work(at) : INFINITY;
-  cap_free(at);
-  return work;
-}
-
 /* Whether both graphs are small enough at these sizes of the left. */
-static bool small(const planning *p, const cap_options *from, const int64_t *value) {
+static bool small(const planning *p, const int64_t *value) {
+  cap_graph *at[2] = {NULL, NULL};
   int64_t right[64];
+  cap_size size[2][64];
   iso_error ignored;
-  const double work = work_at(p->graph[0], from, value);
-  return work <= p->plan->most &&
-         cap_relate_sizes(p->graph[0], p->graph[1], value, right, &ignored) == ISO_OK &&
-         work + work_at(p->graph[1], from, right) <= p->plan->most;
+  if (cap_relate_sizes(p->graph[0], p->graph[1], value, right, &ignored)) return false;
+  for (int s = 0; s < 2; s++)
+    for (size_t k = 0; k < p->graph[s]->n_symbols; k++)
+      size[s][k] = (cap_size){p->graph[s]->symbol[k].name, s ? right[k] : value[k]};
+  const calls_sizes sizes[2] = {{size[0], p->graph[0]->n_symbols},
+                                {size[1], p->graph[1]->n_symbols}};
+  const bool read =
+      calls_load(p->side, p->from, sizes, p->graph[0]->schemas, at, &ignored) == ISO_OK;
+  const bool fits = read && size_plan_work(at[0]) + size_plan_work(at[1]) <= p->plan->most;
+  cap_free(at[0]);
+  cap_free(at[1]);
+  return fits;
 }
 
 /* The largest value of one symbol that is allowed and small enough, by halving. */
-static int64_t largest(const planning *p, const cap_options *from, size_t symbol) {
+static int64_t largest(const planning *p, size_t symbol) {
   const cap_symbol *s = &p->graph[0]->symbol[symbol];
   int64_t value[64], low = s->value, high = s->max < 1 << 20 ? s->max : 1 << 20;
   const char *broken;
@@ -179,18 +176,18 @@ static int64_t largest(const planning *p, const cap_options *from, size_t symbol
   while (low < high) {
     value[symbol] = low + (high - low + 1) / 2;
     iso_error ignored;
-    const bool fine = cap_admits(p->graph[0], value, &broken, &ignored) == ISO_OK && !broken &&
-                      small(p, from, value);
+    const bool fine =
+        cap_admits(p->graph[0], value, &broken, &ignored) == ISO_OK && !broken && small(p, value);
     if (fine) low = value[symbol];
     else high = value[symbol] - 1;
   }
   return low;
 }
 
-static iso_code add_symbol(planning *p, const cap_options *from, size_t s, int64_t *top) {
+static iso_code add_symbol(planning *p, size_t s, int64_t *top) {
   const cap_symbol *x = &p->graph[0]->symbol[s];
   iso_code c = ISO_OK;
-  *top = largest(p, from, s);
+  *top = largest(p, s);
   for (int64_t k = 0; k < 2 && !c; k++) c = add_one(p, s, x->min + k);
   if (!c) c = add_one(p, s, 1);
   if (!c) c = add_one(p, s, 2);
@@ -239,10 +236,10 @@ static void sort(size_plan *plan) {
     }
 }
 
-iso_code size_plan_make(cap_graph *const graph[2], const cap_options *from, uint64_t seed,
-                        size_plan *out, iso_error *err) {
+iso_code size_plan_make(cap_graph *const graph[2], const calls_side side[2],
+                        const cap_options *from, uint64_t seed, size_plan *out, iso_error *err) {
   enum { ROOM = 1 << 22 };
-  planning p = {.graph = graph, .plan = out, .err = err};
+  planning p = {.graph = graph, .side = side, .from = from, .plan = out, .err = err};
   int64_t top[64];
   const double captured = size_plan_work(graph[0]) + size_plan_work(graph[1]);
   *out = (size_plan){.n_symbols = graph[0]->n_symbols};
@@ -250,7 +247,7 @@ iso_code size_plan_make(cap_graph *const graph[2], const cap_options *from, uint
   note_numbers(&p, graph[0]);
   note_numbers(&p, graph[1]);
   iso_code c = ISO_OK;
-  for (size_t s = 0; s < graph[0]->n_symbols && !c; s++) c = add_symbol(&p, from, s, &top[s]);
+  for (size_t s = 0; s < graph[0]->n_symbols && !c; s++) c = add_symbol(&p, s, &top[s]);
   if (!c) c = add_corners(&p, top, seed);
   for (size_t i = 0; i < p.n_numbers && !c; i++)
     for (size_t s = 0; s < graph[0]->n_symbols && !c; s++)

@@ -194,6 +194,8 @@ static iso_code value_step(chain *x, size_t i, uint32_t a, uint32_t b, bool prov
   bool proved = false;
   iso_code c = ISO_OK;
   if (z->guess) guess_sizes(z, a), guess_sizes(z, b);
+  scope_size_constant(z, a, scope_dims_of(z, b));
+  scope_size_constant(z, b, scope_dims_of(z, a));
   if (scope_is_fixed(z, a) && scope_is_fixed(z, b)) return *out = join(z, a, b), ISO_OK;
   *out = WAITS;
   z->wrong = "the sizes of a constant are not known";
@@ -243,6 +245,7 @@ static iso_code take(chain *x, size_t i, bool prove) {
     p = scope_rule_step(z, s) ? join(z, a, b) : WAITS;
     if (p == WAITS) wrong = z->wrong;
     z->asked = false;
+    if (p == WAITS && z->guess) guess_sizes(z, a), guess_sizes(z, b);
     if (p == WAITS && prove && !x->asked[i])
       c = scope_prove(z, a, b, s->var, s->applied->n_vars, &proved);
     x->asked[i] |= z->asked;
@@ -257,15 +260,19 @@ static iso_code take(chain *x, size_t i, bool prove) {
   return c;
 }
 
-/* One round. `prove`: rules that do not fit are put to the oracle with the captures' sizes. */
-static iso_code round_of(chain *x, bool prove, bool *moved) {
+/* All that sizes show; up to one step for which a rule chooses sizes, or which is put to the oracle
+ * with the captures' sizes. */
+typedef enum round { SHOWN, CHOSEN, PROVED } round;
+
+static iso_code round_of(chain *x, round how, bool *moved) {
   iso_code c = ISO_OK;
   *moved = false;
+  x->z->choose = how != SHOWN;
   for (size_t i = 0; i < x->z->cert->n_steps && !c; i++) {
     if (x->step[i] != WAITS) continue;
-    c = take(x, i, prove);
+    c = take(x, i, how == PROVED);
     *moved |= x->step[i] == DONE;
-    if (*moved && prove) return c;
+    if (*moved && how != SHOWN) return c;
   }
   return c;
 }
@@ -288,8 +295,9 @@ static iso_code walk(chain *x) {
   bool moved = true;
   iso_code c = ISO_OK;
   while (moved && !c) {
-    c = round_of(x, false, &moved);
-    if (!c && !moved) c = round_of(x, true, &moved);
+    c = round_of(x, SHOWN, &moved);
+    if (!c && !moved) c = round_of(x, CHOSEN, &moved);
+    if (!c && !moved) c = round_of(x, PROVED, &moved);
     if (!c && !moved) c = guess(x, SCOPE_GUESS_FIXED, &moved);
     if (!c && !moved) c = guess(x, SCOPE_GUESS_ALL, &moved);
   }
@@ -404,14 +412,15 @@ static iso_code start(scoping *z) {
   z->n_terms = s->graph[LEFT]->n_nodes + s->graph[RIGHT]->n_nodes + z->cert->n_terms + SCOPE_SPARE;
   z->call = iso_arena_alloc(a, z->n_terms * sizeof *z->call);
   z->sized = iso_arena_alloc(a, z->n_terms * sizeof *z->sized);
+  z->chosen = iso_arena_alloc(a, z->n_terms * sizeof *z->chosen);
   z->captured = iso_arena_alloc(a, z->n_terms);
   z->fixed = iso_arena_alloc(a, z->n_terms);
   z->dim = iso_arena_alloc(a, z->n_terms * sizeof *z->dim);
   z->up = iso_arena_alloc(a, z->n_terms * sizeof *z->up);
   for (int side = 0; side < 2; side++)
     z->symbol[side] = iso_arena_alloc(a, (s->graph[side]->n_symbols + 1) * sizeof *z->symbol[side]);
-  if (!z->call || !z->sized || !z->captured || !z->fixed || !z->dim || !z->up || !z->symbol[LEFT] ||
-      !z->symbol[RIGHT] || !add_symbols(z))
+  if (!z->call || !z->sized || !z->chosen || !z->captured || !z->fixed || !z->dim || !z->up ||
+      !z->symbol[LEFT] || !z->symbol[RIGHT] || !add_symbols(z))
     return scope_no_memory(z);
   for (uint32_t i = 0; i < z->n_terms; i++) z->up[i] = i;
   name_right_symbols(z);

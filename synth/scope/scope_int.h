@@ -47,11 +47,13 @@ typedef struct scoping {
   const uint32_t *of;      /* by term of the certificate: it here */
   const rule_term **call;  /* over terms, as it is read; NULL: a leaf */
   const rule_term **sized; /* the same with sizes as they are; NULL: a leaf, or not known yet */
+  uint32_t *chosen;        /* of scope_rule_step, while it looks */
   bool *captured;          /* its sizes are the capture's, and nobody may choose them */
   bool *fixed;             /* of scope_is_fixed, while it looks */
   scope_dims *dim;
   uint32_t *up;
   scope_guess guess;
+  bool choose;            /* a rule's step may say what sizes are that nothing else gives */
   bool loose;             /* literals that are no integers were compared elsewhere */
   bool asked;             /* the oracle was */
   bool shared;            /* and proved it over all that both sides are made of */
@@ -76,9 +78,12 @@ iso_code scope_read_captures(scoping *z);
 bool scope_alike(scoping *z, const rule_term *a, const rule_term *b);
 /* `call` with the sizes of `like`. Returns: NULL where their arguments are not alike. */
 const rule_term *scope_lift(scoping *z, const rule_term *call, const rule_term *like);
-/* A view with dimensions of 1 besides those of its operand: it, with its operand's sizes. Returns:
- * NULL where it is another one. */
+/* A view, with the sizes that its operand's dimensions give: of neighbours that it joins, or takes
+ * as they are, beside dimensions of 1. Returns: NULL where it is another one. */
 const rule_term *scope_reshaped(scoping *z, const rule_term *call);
+/* Chooses the sizes of a constant that only the certificate has, one number throughout or a
+ * triangle of it, where it is one with a term of shape `d`. */
+void scope_size_constant(scoping *z, uint32_t t, const scope_dims *d);
 /* Whether nothing about it depends on the symbols, nor on inputs. */
 bool scope_is_fixed(scoping *z, uint32_t t);
 

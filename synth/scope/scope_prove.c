@@ -148,24 +148,39 @@ static const rule_term *written(writing *w, const rule_term *t) {
   return t->kind == RULE_OP ? rule_op(w->a, t->u.s, child, t->n) : rule_list(w->a, child, t->n);
 }
 
-/* The symbols that it speaks of: integers within their ranges. */
+/* A symbol that is in no shape of a variable: a tensor that is as long, as what it is a size of is.
+ */
+static bool measured(writing *w, size_t i) {
+  const size_atom *x = &w->z->space.atom[w->z->symbol[LEFT][i].is.of[0].of[0]];
+  const rule_term **dim = iso_arena_alloc(w->a, sizeof *dim);
+  if (w->n_vars == w->cap_vars) return refuse(w, "it is over too many tensors") != NULL;
+  rule_variable *v = &w->var[w->n_vars];
+  *v = (rule_variable){
+      .name = iso_arena_printf(w->a, "tensor%u", w->n_vars), .n_dims = 1, .dim = dim};
+  rule_variable_set_dtype(v, RULE_F32);
+  if (!dim || !v->name) return false;
+  dim[0] = x->as;
+  w->n_vars++;
+  return true;
+}
+
+/* The symbols that it speaks of: sizes within their ranges. */
 static bool declare(writing *w, rule *r) {
   const size_t n = w->z->s->graph[LEFT]->n_symbols;
-  rule_attribute *attr = iso_arena_alloc(w->a, (n + 1) * sizeof *attr);
   const rule_term **where = iso_arena_alloc(w->a, (2 * n + 1) * sizeof *where);
-  if (!attr || !where) return false;
+  if (!where) return false;
   for (size_t i = 0; i < n; i++) {
     const size_atom *x = &w->z->space.atom[w->z->symbol[LEFT][i].is.of[0].of[0]];
     if (!w->used[i]) continue;
     if (x->min < 1) return refuse(w, "a size may be 0") != NULL;
-    if (!w->shape[i]) attr[r->n_attrs++] = (rule_attribute){w->z->symbol[LEFT][i].name, 'i'};
+    if (!w->shape[i] && !measured(w, i)) return false;
     const rule_term *low[2] = {x->as, rule_int(w->a, x->min)},
                     *high[2] = {x->as, rule_int(w->a, x->max)};
     if (!(where[r->n_where++] = rule_expr(w->a, ">=", low, 2))) return false;
     if (x->max < INT64_MAX && !(where[r->n_where++] = rule_expr(w->a, "<=", high, 2))) return false;
   }
-  r->attr = attr;
   r->where = where;
+  r->n_vars = w->n_vars;
   return true;
 }
 
@@ -240,7 +255,6 @@ static iso_code ask(writing *w, uint32_t a, uint32_t b, const scope_table *table
   iso_code c = w->used && w->shape && w->made ? ISO_OK : scope_no_memory(z);
   if (!c) r.lhs = term(w, a);
   if (!c && r.lhs) r.rhs = table ? first_places(w, r.lhs, table) : term(w, b);
-  r.n_vars = w->n_vars;
   if (!c && w->fine && !(r.lhs && r.rhs && declare(w, &r)) && w->fine) c = scope_no_memory(z);
   if (!c && w->fine) c = decide(w, &r, proved);
   iso_arena_fini(&arena);

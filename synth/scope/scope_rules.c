@@ -14,6 +14,8 @@ typedef struct matching {
     const char *name;
     const rule_term *is; /* a size over the left's symbols, or another value */
   } of[SCOPE_NAMES];
+  uint32_t *chosen; /* calls that got their sizes of this rule; there is room for all */
+  uint32_t n_chosen;
 } matching;
 
 static const rule_term *named(const matching *m, const char *name) {
@@ -158,11 +160,15 @@ static bool fits_call(matching *m, const rule_term *p, uint32_t t) {
   scoping *z = m->z;
   const rule_term *call = z->call[t], *sized = z->sized[t];
   if (!call || call->n != p->n || strcmp(call->u.s, p->u.s) != 0) return false;
-  if (!sized && z->captured[t]) return z->wrong = "the sizes of an operator are not known", false;
+  if (!sized && (z->captured[t] || !z->choose))
+    return z->wrong = "the sizes of an operator are not known", false;
   const rule_term **child = iso_arena_alloc(&z->s->arena, (p->n + 1) * sizeof *child);
   for (uint32_t k = 0; k < p->n; k++)
     if (!child || !fits(m, p->child[k], call->child[k], &child[k])) return false;
-  if (!sized) return (z->sized[t] = rule_op(&z->s->arena, call->u.s, child, p->n)) != NULL;
+  if (!sized) {
+    m->chosen[m->n_chosen++] = t;
+    return (z->sized[t] = rule_op(&z->s->arena, call->u.s, child, p->n)) != NULL;
+  }
   for (uint32_t k = 0; k < p->n; k++)
     if (!scope_alike(z, sized->child[k], child[k]))
       return z->wrong = "its sizes are others than those of the captures", false;
@@ -268,14 +274,17 @@ static bool take_names(const matching *m) {
 }
 
 bool scope_rule_step(scoping *z, const synth_cert_step *x) {
-  matching m = {.z = z, .r = x->applied, .step = x};
+  matching m = {.z = z, .r = x->applied, .step = x, .chosen = z->chosen};
   const uint32_t a = z->of[x->a], b = z->of[x->b];
   const rule_term *at[2] = {rule_var(&z->s->arena, a), rule_var(&z->s->arena, b)};
   z->wrong = "it is not of the rule's form there";
   if (!at[0] || !at[1]) return false;
   if (!proved(z, x->applied)) return z->wrong = "it is tested, and not proved", false;
-  return bind_variables(&m) && bind_term(&m, x->applied->lhs, at[0]) &&
-         bind_term(&m, x->applied->rhs, at[1]) && bind_rest(&m) && fits_variables(&m) &&
-         conditions_hold(&m) && fits_side(&m, x->applied->lhs, a) &&
-         fits_side(&m, x->applied->rhs, b) && take_names(&m);
+  const bool fits = bind_variables(&m) && bind_term(&m, x->applied->lhs, at[0]) &&
+                    bind_term(&m, x->applied->rhs, at[1]) && bind_rest(&m) && fits_variables(&m) &&
+                    conditions_hold(&m) && fits_side(&m, x->applied->lhs, a) &&
+                    fits_side(&m, x->applied->rhs, b) && take_names(&m);
+  /* The sizes of a rule that does not fit are no choice for another step. */
+  for (uint32_t i = 0; i < m.n_chosen && !fits; i++) z->sized[m.chosen[i]] = NULL;
+  return fits;
 }

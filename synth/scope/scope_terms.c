@@ -3,6 +3,7 @@
  * The choice is free, since each step is then checked against it. */
 #include <string.h>
 
+#include "rules/names.h"
 #include "rules/operators.h"
 #include "synth/joint/joint.h"
 #include "synth/scope/scope_int.h"
@@ -212,6 +213,29 @@ static const rule_shape *captured_shape(const scoping *z, uint32_t t) {
   return NULL;
 }
 
+/* The sizes that dimensions `to` of a view have, which hold the elements that its operand's
+ * dimensions `from` hold: one of them takes all, the others are 1; or no size changes any.
+ * Returns: false where they are others. */
+static bool regrouped(scoping *z, const size_sum *from, uint32_t n, const rule_term *const *to,
+                      uint32_t m, const rule_term **out) {
+  const rule_term *factor[RULE_MAX_RANK];
+  uint32_t wide = 0, last = 0;
+  int64_t number;
+  bool fixed = true;
+  for (uint32_t d = 0; d < m; d++) {
+    out[d] = to[d];
+    if (to[d]->u.i != 1) wide++, last = d;
+  }
+  for (uint32_t d = 0; d < n; d++) {
+    fixed &= size_is_number(&from[d], &number);
+    if (!(factor[d] = size_term(&z->space, &from[d]))) return false;
+  }
+  if (fixed || n == 0) return true;
+  if (wide > 1 || m == 0) return false;
+  out[last] = n == 1 ? factor[0] : rule_expr(&z->s->arena, "*", factor, n);
+  return out[last] != NULL;
+}
+
 const rule_term *scope_reshaped(scoping *z, const rule_term *call) {
   const rule_term *size[RULE_MAX_RANK], *child[2];
   if (call->n != 2 || call->child[0]->kind != RULE_VAR || call->child[1]->kind != RULE_LIST)
@@ -219,18 +243,43 @@ const rule_term *scope_reshaped(scoping *z, const rule_term *call) {
   const scope_dims *from = scope_dims_of(z, (uint32_t)call->child[0]->u.i);
   const rule_shape *shape = captured_shape(z, (uint32_t)call->child[0]->u.i);
   const rule_term *to = call->child[1];
-  uint32_t next = 0;
   if (!from || !shape || shape->rank != from->rank || to->n > RULE_MAX_RANK) return NULL;
-  for (uint32_t d = 0; d < to->n; d++) {
-    size[d] = to->child[d];
-    if (next < from->rank && size[d]->kind == RULE_INT && size[d]->u.i == shape->dim[next])
-      size[d] = size_term(&z->space, &from->of[next++]);
-    else if (size[d]->kind != RULE_INT || size[d]->u.i != 1) return NULL;
-    if (!size[d]) return NULL;
+  for (uint32_t d = 0; d < to->n; d++)
+    if (to->child[d]->kind != RULE_INT || to->child[d]->u.i < 1) return NULL;
+  for (uint32_t i = 0, j = 0; i < from->rank || j < to->n;) {
+    const uint32_t first = i, other = j;
+    int64_t have = 1, want = 1;
+    do {
+      if (have <= want && i < from->rank) have *= shape->dim[i++];
+      else if (j < to->n) want *= to->child[j++]->u.i;
+      else return NULL;
+    } while (have != want || (i == first && i < from->rank) || (j == other && j < to->n));
+    if (!regrouped(z, from->of + first, i - first, to->child + other, j - other, size + other))
+      return NULL;
   }
   child[0] = call->child[0];
   child[1] = rule_list(&z->s->arena, size, to->n);
-  return next == from->rank && child[1] ? with_children(z, call, child) : NULL;
+  return child[1] ? with_children(z, call, child) : NULL;
+}
+
+void scope_size_constant(scoping *z, uint32_t t, const scope_dims *d) {
+  const rule_term *call = z->call[t], *first = call && call->n ? call->child[0] : NULL;
+  if (!first || !d || z->sized[t] || z->captured[t]) return;
+  if (first->kind == RULE_VAR && (strcmp(call->u.s, OP_TRIL) == 0 || !strcmp(call->u.s, OP_TRIU))) {
+    const uint32_t of = (uint32_t)first->u.i;
+    scope_size_constant(z, of, d);
+    if (z->sized[of]) z->sized[t] = call; /* its integer is a diagonal */
+    return;
+  }
+  const rule_term *size[RULE_MAX_RANK];
+  const rule_term **child = iso_arena_alloc(&z->s->arena, call->n * sizeof *child);
+  if (!child || first->kind != RULE_LIST || first->n != d->rank || strcmp(call->u.s, OP_FULL) != 0)
+    return;
+  for (uint32_t i = 0; i < d->rank; i++)
+    if (!(size[i] = size_term(&z->space, &d->of[i]))) return;
+  memcpy(child, call->child, call->n * sizeof *child);
+  if ((child[0] = rule_list(&z->s->arena, size, d->rank)))
+    z->sized[t] = with_children(z, call, child);
 }
 
 /* ---- what no size changes ---- */

@@ -123,10 +123,27 @@ static uint32_t moved_into(const table *t, const rule_term *x, const char *op, u
   return found;
 }
 
+/* What the node is a copy of: an alias, a part that is the whole, the one part of a whole. */
+static uint32_t behind_copies(const table *t, uint32_t i) {
+  const synth_node *g = t->s->graph[t->side]->node;
+  while (g[i].kind == SYNTH_OP && g[i].call->n > 0) {
+    const rule_operator *o = rule_operator_of(g[i].call->u.s);
+    const rule_term *of = g[i].call->child[0];
+    if (o->joins && of->kind == RULE_LIST && of->n == 1) of = of->child[0];
+    else if (!o->identity && !o->part) break;
+    if (of->kind != RULE_VAR || !rule_shape_eq(&g[of->u.i].shape, &g[i].shape)) break;
+    i = (uint32_t)of->u.i;
+  }
+  return i;
+}
+
 /* One rank copies what another has as it is, or puts it behind what it had before: then what it
  * copies is the peer. */
 static void look_behind(table *t, const uint32_t *of, uint32_t n) {
   const synth_node *g = t->s->graph[t->side]->node;
+  uint32_t under[MAX_RANKS];
+  for (uint32_t r = 0; r < n; r++) under[r] = behind_copies(t, of[r]);
+  propose(t, under, n);
   for (uint32_t a = 0; a < n; a++) {
     uint32_t node[MAX_RANKS];
     bool other = false, found = g[of[a]].kind == SYNTH_OP;

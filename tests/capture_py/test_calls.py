@@ -248,6 +248,129 @@ class Transformers(Calls):
                     self.assertEqual(verdict, "different", (out, p.stdout))
 
 
+class Growing(torch.nn.Module):
+    """Attention with a cache whose length is that of its keys; what is wrong of it shows from some
+    length on."""
+
+    def __init__(self, places=lambda n: n, seen=lambda n: n):
+        super().__init__()
+        torch.manual_seed(0)
+        self.table = torch.nn.Embedding(16, 8)
+        self.q, self.k, self.v = (torch.nn.Linear(8, 8, bias=False) for _ in range(3))
+        self.places, self.seen = places, seen
+
+    def forward(self, ids, keys=None, values=None):
+        done = 0 if keys is None else keys.shape[1]
+        n = ids.shape[1]
+        x = self.table(ids) + 0.1 * (torch.arange(n) + self.places(done))[:, None]
+        k, v = self.k(x), self.v(x)
+        if keys is not None:
+            k, v = torch.cat([keys, k], 1), torch.cat([values, v], 1)
+        at = torch.arange(n) + done
+        hidden = torch.arange(done + n)[None, :] > torch.minimum(at, self.seen(at))[:, None]
+        scores = (self.q(x) @ k.transpose(1, 2)).masked_fill(hidden, float("-inf"))
+        return {"y": scores.softmax(-1) @ v, "keys": k, "values": v}
+
+
+class OfAllLengths(Calls):
+    """Symbols of the calls become those of one graph."""
+
+    def setUp(self):
+        super().setUp()
+        self.ids = torch.randint(0, 16, (2, 9))
+        self.call("whole", Growing(), 0, 9)
+        self.call("prompt", Growing(), 0, 8)
+        self.call("step", Growing(), 8, 9)
+
+    def call(self, name, model, begin, end, names=("B", "T")):
+        given, dynamic = {"ids": self.ids[:, begin:end]}, {"ids": {0: names[0], 1: names[1]}}
+        if begin:
+            with torch.no_grad():
+                before = model(self.ids[:, :begin])
+            given.update(keys=before["keys"], values=before["values"])
+            dynamic = {n: {0: names[0], 1: names[1]} for n in ("keys", "values")}
+            dynamic["ids"] = {0: names[0]}
+        outputs = ["y"] if name == "whole" else None
+        capture(model.eval(), given, self.path(name), dynamic=dynamic, outputs=outputs)
+
+    def test_a_prompt_and_a_token(self):
+        proof = self.path("c.json")
+        for step, names in ("step", ("B", "T")), ("renamed", ("X", "Y")):
+            self.call(step, Growing(), 8, 9, names)
+            verdict, p = self.then(
+                "whole", "prompt", (None, step), options=("--certificate", proof)
+            )
+            self.assertEqual(verdict, "equivalent", p.stdout)
+            self.assertIn("for B >= 1, T >= 2]", p.stdout)
+            words = (proof, *(self.path(x) for x in ("whole", "prompt")))
+            p = self.program("check", *words, "--then", "-", self.path(step))[1]
+            self.assertIn("for B >= 1, T >= 2]", p.stdout + p.stderr)
+
+    def test_of_both_sides(self):
+        verdict, p = self.then("prompt", "prompt", ("step", "step"))
+        self.assertEqual(verdict, "equivalent", p.stdout)
+        self.assertIn("for B >= 1, T >= 1]", p.stdout)
+
+    def test_what_differs_beyond_a_length(self):
+        """A token's place, and what it sees, each right up to a length."""
+        for wrong, first in (
+            (Growing(places=lambda n: min(n, 20)), 22),
+            (Growing(places=lambda n: 8), 2),
+            (Growing(seen=lambda at: torch.full_like(at, 30)), 32),
+        ):
+            self.call("wrong", wrong, 8, 9)
+            verdict, p = self.then("whole", "prompt", (None, "wrong"))
+            self.assertEqual(verdict, "different", p.stdout)
+            self.assertIn("first at T = %d" % first, p.stdout)
+
+    def test_sizes_that_do_not_follow(self):
+        """Calls of which nothing says how long each is, and a call whose lengths are fixed, are
+        those of the captured sizes."""
+        self.ids = torch.cat([self.ids, self.ids[:, :1]], 1)
+        self.call("whole", Growing(), 0, 10)
+        model = Growing().eval()
+        with torch.no_grad():
+            before = model(self.ids[:, :8])
+        given = {"ids": self.ids[:, 8:], "keys": before["keys"], "values": before["values"]}
+        open_ones = {n: {0: "B", 1: "T"} for n in ("keys", "values")}
+        for name, dynamic in (
+            ("chunk", {**open_ones, "ids": {0: "B", 1: "C"}}),
+            ("fixed", {"ids": {0: "B"}, "keys": {0: "B"}, "values": {0: "B"}}),
+            ("closed", None),
+        ):
+            capture(model, given, self.path(name), dynamic=dynamic)
+            verdict, p = self.then("whole", "prompt", (None, name))
+            self.assertEqual(verdict, "equivalent", p.stdout)
+            self.assertIn("EQUIVALENT [proved]", p.stdout)
+
+
+class TransformersOfAllLengths(Calls):
+    def test_gpt2(self):
+        asked = ("--reduce", "--layers", "2", "--length", "9", "--dynamic", "length=1:64")
+        for name, options in ("whole", []), ("calls", ["--calls", "1"]):
+            status, _, err = run("hf", "gpt2", "-o", self.path(name), *asked, *options)
+            self.assertEqual(status, 0, err)
+        verdict, p = self.then("whole", "calls/1", (None, "calls/2"))
+        self.assertEqual(verdict, "equivalent", p.stdout)
+        self.assertIn("for 3 <= T <= 64]", p.stdout)
+
+    def test_a_number_that_is_of_one_prompt(self):
+        asked = (
+            "--reduce",
+            "--layers",
+            "2",
+            "--length",
+            "9",
+            "--dynamic",
+            "length",
+            "--calls",
+            "1",
+        )
+        status, _, err = run("hf", "mistral", "-o", self.path("calls"), *asked)
+        self.assertEqual(status, 2, err)
+        self.assertIn("keeps cumulative_length", err)
+
+
 @unittest.skipUnless(importlib.util.find_spec("vllm"), "vLLM is not installed")
 class VLLM(Calls):
     def test_models_with_pages(self):

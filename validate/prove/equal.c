@@ -88,6 +88,24 @@ static bool pinned(sc *c, sx g, sx_map *out) {
   return false;
 }
 
+/* An index symbol of which the facts leave one value, where they bound a sum from both sides: the
+ * one place of the last part. */
+static bool met(sc *c, sx g, bool holds, sx_map *out) {
+  if (sc_op(c, g) != X_LT) return false;
+  const sx p = sc_word(c, g, 0), d = holds ? sx_add(c, p, c->one) : p;
+  if (!sc_has(c, p, S_INT) || !sx_ge0(c, d) || !sx_ge0(c, sx_neg(c, d))) return false;
+  for (size_t i = 0, n = sx_terms(c, d); i < n; i++) {
+    uint32_t q;
+    sx m, a, b;
+    sx_term(c, d, i, &q, &m);
+    if (sc_op(c, m) != X_SYM || c->store.sym[sc_word(c, m, 0)].role != 'x' ||
+        !sx_linear(c, d, m, &a, &b) || (a != c->one && a != c->minus_one) || sx_occurs(c, m, b))
+      continue;
+    return *out = (sx_map){m, a == c->one ? sx_neg(c, b) : b}, true;
+  }
+  return false;
+}
+
 static bool equal(sc *c, sx a, sx b, int deep);
 
 /* The hypotheses so far, with what is now known of an expression: conditions that come later speak
@@ -113,7 +131,7 @@ static bool branch(sc *c, sx g, bool holds, sx a, sx b, int deep) {
     sx_map map;
     a = sx_cofactor(c, a, g, holds);
     b = sx_cofactor(c, b, g, holds);
-    if ((holds && fixes(c, g, &map)) || pinned(c, g, &map) ||
+    if ((holds && fixes(c, g, &map)) || pinned(c, g, &map) || met(c, g, holds, &map) ||
         vanishes(c, g, holds, &map.from, &map.to)) {
       a = sx_subst(c, a, &map, 1), b = sx_subst(c, b, &map, 1);
       possible = restate(c, &map);
