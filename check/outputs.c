@@ -5,65 +5,75 @@
 #include "check/check_int.h"
 #include "rules/names.h"
 #include "rules/operators.h"
+#include "rules/replicas.h"
 
 /* ---- pairing: by names, the rest by positions; NAME_rank<r> is rank r's NAME ---- */
 
-/* The output that output `i` repeats on another rank, `i` itself if none. */
-static size_t head_of(const cap_graph *g, size_t i) {
-  const char *name = g->result[i].name, *at = strrchr(name, '_');
-  if (!at || strncmp(at, "_rank", 5) != 0 || at[5] == 0 ||
-      strspn(at + 5, "0123456789") != strlen(at + 5))
-    return i;
-  const size_t n = (size_t)(at - name);
-  for (size_t k = 0; k < g->n_results; k++)
-    if (strncmp(g->result[k].name, name, n) == 0 && g->result[k].name[n] == 0) return k;
-  return i;
+typedef struct paired {
+  rule_replicas of[2];
+  size_t
+      *ordinal[2];  /* of an output how many heads stand before it that the other has no name for */
+  size_t *place[2]; /* which of the replicas of its head it is, from 0, the head */
+  size_t *all[2];   /* of a head how many there are with itself */
+} paired;
+
+static const char *name_at(const void *results, size_t i) {
+  const cap_result *r = results;
+  return r[i].name;
 }
 
 /* The head of that name. */
-static bool has_head(const cap_graph *g, const char *name) {
-  for (size_t k = 0; k < g->n_results; k++)
-    if (head_of(g, k) == k && strcmp(g->result[k].name, name) == 0) return true;
-  return false;
+static bool has_head(const rule_replicas *of, const char *name) {
+  const size_t i = rule_replicas_find(of, name);
+  return i != RULE_NO_OUTPUT && of->head[i] == i;
 }
 
-/* How many heads that the other graph has no name for stand before output `i`. */
-static size_t ordinal(const cap_graph *g, size_t i, const cap_graph *other) {
-  size_t n = 0;
-  for (size_t k = 0; k < i; k++) n += head_of(g, k) == k && !has_head(other, g->result[k].name);
-  return n;
-}
-
-/* Which of the replicas of its head output `i` is, from 0, the head; in `all` how many there are.
- */
-static size_t replica(const cap_graph *g, size_t i, size_t *all) {
-  const size_t head = head_of(g, i);
-  size_t at = 0;
-  *all = 1;
-  for (size_t k = 0; k < g->n_results; k++) {
-    if (k == head || head_of(g, k) != head) continue;
-    if (k == i) at = *all;
-    ++*all;
+static void free_paired(paired *p) {
+  for (int side = 0; side < 2; side++) {
+    rule_replicas_fini(&p->of[side]);
+    free(p->ordinal[side]);
+    free(p->place[side]);
+    free(p->all[side]);
   }
-  return at;
+}
+
+static void count_side(paired *p, int side) {
+  const rule_replicas *of = &p->of[side];
+  for (size_t i = 0, n = 0; i < of->n; i++) {
+    p->ordinal[side][i] = n;
+    if (of->head[i] != i) continue;
+    n += !has_head(&p->of[!side], of->name[i]);
+    p->all[side][i] = 1;
+    for (size_t k = of->first[i]; k != RULE_NO_OUTPUT; k = of->next[k])
+      p->place[side][k] = p->all[side][i]++;
+  }
+}
+
+/* Owns: free_paired, also after an error. */
+static iso_code pair_names(chk_state *k, paired *p) {
+  *p = (paired){0};
+  for (int side = 0; side < 2; side++) {
+    const cap_graph *g = k->graph[side];
+    const iso_code c = rule_replicas_init(&p->of[side], g->n_results, name_at, g->result, k->err);
+    p->ordinal[side] = calloc(g->n_results + 1, sizeof(size_t));
+    p->place[side] = calloc(g->n_results + 1, sizeof(size_t));
+    p->all[side] = calloc(g->n_results + 1, sizeof(size_t));
+    if (c) return c;
+    if (!p->ordinal[side] || !p->place[side] || !p->all[side]) return chk_nomem(k);
+  }
+  count_side(p, LEFT);
+  count_side(p, RIGHT);
+  return ISO_OK;
 }
 
 /* Outputs of one name belong together; those whose name the other side lacks, in order. */
-static bool belong(const cap_graph *l, size_t i, const cap_graph *r, size_t j) {
-  size_t nl, nr;
-  const size_t hi = head_of(l, i), hj = head_of(r, j), ri = replica(l, i, &nl),
-               rj = replica(r, j, &nr);
-  const bool named = has_head(r, l->result[hi].name) || has_head(l, r->result[hj].name);
-  if (named ? strcmp(l->result[hi].name, r->result[hj].name) != 0
-            : ordinal(l, hi, r) != ordinal(r, hj, l))
+static bool belong(const paired *p, size_t i, size_t j) {
+  const rule_replicas *l = &p->of[LEFT], *r = &p->of[RIGHT];
+  const size_t hi = l->head[i], hj = r->head[j], ri = p->place[LEFT][i], rj = p->place[RIGHT][j];
+  const bool named = has_head(r, l->name[hi]) || has_head(l, r->name[hj]);
+  if (named ? strcmp(l->name[hi], r->name[hj]) != 0 : p->ordinal[LEFT][hi] != p->ordinal[RIGHT][hj])
     return false;
-  return nl == nr ? ri == rj : ri == 0 || rj == 0;
-}
-
-static int64_t find_result(const cap_graph *g, const char *name) {
-  for (size_t i = 0; i < g->n_results; i++)
-    if (strcmp(g->result[i].name, name) == 0) return (int64_t)i;
-  return -1;
+  return p->all[LEFT][hi] == p->all[RIGHT][hj] ? ri == rj : ri == 0 || rj == 0;
 }
 
 /* Follow unsqueeze and squeeze.dim of sizes 1 down to a captured node. Returns: its term and the
@@ -96,14 +106,16 @@ static uint32_t peel(const chk_state *k, uint32_t t, rule_shape *shape, int dept
   return below;
 }
 
-static iso_code check_output(chk_state *k, const chk_output *o, bool *const covered[2]) {
+static iso_code check_output(chk_state *k, const chk_output *o, const paired *p,
+                             bool *const covered[2]) {
   const cap_graph *l = k->graph[LEFT], *r = k->graph[RIGHT];
-  const int64_t i = find_result(l, o->left), j = find_result(r, o->right);
+  const size_t i = rule_replicas_find(&p->of[LEFT], o->left),
+               j = rule_replicas_find(&p->of[RIGHT], o->right);
   rule_shape shape = {0};
-  if (i < 0 || j < 0)
+  if (i == RULE_NO_OUTPUT || j == RULE_NO_OUTPUT)
     return chk_settle(k, CHK_REFUSED, "output %s: there is no such output",
-                      i < 0 ? o->left : o->right);
-  if (!belong(l, (size_t)i, r, (size_t)j))
+                      i == RULE_NO_OUTPUT ? o->left : o->right);
+  if (!belong(p, i, j))
     return chk_settle(k, CHK_REFUSED, "outputs %s and %s do not belong together", o->left,
                       o->right);
   if (o->a != l->result[i].node)
@@ -130,20 +142,23 @@ iso_code chk_outputs(chk_state *k) {
   bool *covered[2] = {calloc(k->graph[LEFT]->n_results + 1, 1),
                       calloc(k->graph[RIGHT]->n_results + 1, 1)};
   size_t heads[2] = {0, 0};
-  iso_code c = covered[0] && covered[1] ? ISO_OK : chk_nomem(k);
+  paired p;
+  iso_code c = pair_names(k, &p);
+  if (!c && (!covered[LEFT] || !covered[RIGHT])) c = chk_nomem(k);
   for (int side = 0; side < 2; side++)
-    for (size_t i = 0; i < k->graph[side]->n_results; i++)
-      heads[side] += head_of(k->graph[side], i) == i;
+    for (size_t i = 0; !c && i < k->graph[side]->n_results; i++)
+      heads[side] += p.of[side].head[i] == i;
   if (!c && heads[LEFT] != heads[RIGHT])
     c = chk_settle(k, CHK_REFUSED, "the captures have %zu and %zu outputs", heads[LEFT],
                    heads[RIGHT]);
   for (size_t i = 0; i < k->cert.n_outputs && !c && !chk_settled(k); i++)
-    c = check_output(k, &k->cert.output[i], covered);
+    c = check_output(k, &k->cert.output[i], &p, covered);
   for (int side = 0; side < 2 && !c; side++)
     for (size_t i = 0; i < k->graph[side]->n_results && !chk_settled(k) && !c; i++)
       if (!covered[side][i])
         c = chk_settle(k, CHK_REFUSED, "output %s of the %s capture is left out",
                        k->graph[side]->result[i].name, side == LEFT ? "left" : "right");
+  free_paired(&p);
   free(covered[LEFT]);
   free(covered[RIGHT]);
   return c;

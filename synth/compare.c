@@ -82,6 +82,7 @@ void st_state_free(state *s) {
   free(s->constants.rounded);
   free(s->constants.reading);
   free(s->ranks.peers);
+  st_free_links(s);
   free(s->class_root);
   for (int side = 0; side < 2; side++) {
     free(s->leaves.replica[side]);

@@ -248,6 +248,18 @@ typedef struct st_leaves {
                          that were; then nothing is equivalent */
 } st_leaves;
 
+/* What link.c keeps from one pair of tensors to the next. */
+typedef struct st_links {
+  uint32_t *first[2], *peer[2]; /* by captured node: where the peers that it is one of begin */
+  uint32_t *mark[2], *seen;     /* by captured node, by e-node: the last stamp */
+  uint32_t *stamped;            /* by peers */
+  uint8_t *whole;               /* by e-node: one more than the side whose peers make it up; 0 */
+  size_t cap_seen, cap_whole, n_of[2]; /* n_of: peers by side */
+  uint32_t stamp;
+  uint32_t *below; /* peers that are not linked and have a node below these tensors */
+  size_t n_below;
+} st_links;
+
 /* Ranks of one side that hold parts of tensors that the other side holds whole (rank_sums.c).
  *
  * Invariant: `linking` is set while shards are linked, which is not done again inside. */
@@ -261,6 +273,7 @@ typedef struct st_ranks {
   bool collective[2];    /* the side has ranks that give one another tensors */
   int whole_side; /* of fewer peers: looked at first, so that all that the other side's ranks may
                      hold in parts is known when they are linked */
+  st_links links;
   bool linking, wide; /* wide: tensors that ranks share may be in a rule for each rank, once small
                          rules failed */
   bool whole; /* a rule without ranks is looked for: no tensor that they hold in parts is in it */

@@ -230,6 +230,11 @@ static iso_code read_lines(reader *r, FILE *f, const char *path) {
   return c;
 }
 
+static const char *name_at(const void *results, size_t i) {
+  const cap_result *r = results;
+  return r[i].name;
+}
+
 iso_code relations_load(const char *path, bool misfits, cap_graph *left, cap_graph *right,
                         relations *out, iso_error *err) {
   *out = (relations){.result = {left->result, right->result},
@@ -238,6 +243,11 @@ iso_code relations_load(const char *path, bool misfits, cap_graph *left, cap_gra
                      .right = calloc(right->n_results + 1, sizeof *out->right)};
   reader r = {.graph = {left, right}, .out = out, .err = err, .misfits = misfits};
   if (!out->left || !out->right) return rel_nomem(&r);
+  for (int side = 0; side < 2; side++) {
+    const iso_code c = rule_replicas_init(&out->replicas[side], out->n_results[side], name_at,
+                                          out->result[side], err);
+    if (c) return c;
+  }
   if (!path) return ISO_OK;
   FILE *f = fopen(path, "re");
   if (!f) return iso_fail(err, ISO_IO, "%s: %s", path, strerror(errno));
@@ -264,6 +274,8 @@ void relations_free(relations *r) {
   free(r->left);
   free(r->right);
   free(r->noted);
+  rule_replicas_fini(&r->replicas[LEFT]);
+  rule_replicas_fini(&r->replicas[RIGHT]);
   iso_arena_fini(&r->arena);
   *r = (relations){0};
 }

@@ -27,6 +27,7 @@
 #define CLI_CONFIG_RELATIONS_H
 
 #include "capture/capture.h"
+#include "rules/replicas.h"
 #include "synth/synth.h"
 
 /* output LEFT = EXPR */
@@ -55,7 +56,8 @@ typedef struct relations {
   relations_spoken *left, *right; /* by result as loaded */
   const cap_result *result[2];    /* the results as loaded */
   size_t n_results[2];
-  const char **noted; /* outputs that are left out, in words */
+  rule_replicas replicas[2]; /* of these */
+  const char **noted;        /* outputs that are left out, in words */
   size_t n_noted, cap_noted;
   const char **relation; /* by right result, once applied: the given relation, NULL: none */
   iso_arena arena;

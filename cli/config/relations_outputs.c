@@ -9,26 +9,13 @@ static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of 
 
 /* ---- ranks ---- */
 
-/* The result whose replica on another rank ("NAME_rank<r>") result `i` is; `i` itself where it is
- * none. */
-static size_t head_of(const cap_result *result, size_t n, size_t i) {
-  const char *name = result[i].name, *at = strrchr(name, '_');
-  if (!at || at == name || strncmp(at, "_rank", 5) != 0 || !at[5] ||
-      strspn(at + 5, "0123456789") != strlen(at + 5))
-    return i;
-  const size_t len = (size_t)(at - name);
-  for (size_t k = 0; k < n; k++)
-    if (strncmp(result[k].name, name, len) == 0 && !result[k].name[len]) return k;
-  return i;
-}
-
 /* Outputs that no line spoke of, in order; with `heads` without the replicas among them. */
 static size_t unspoken(const relations *r, int side, bool heads, size_t *out) {
   const relations_spoken *was = side == LEFT ? r->left : r->right;
   size_t n = 0;
   for (size_t i = 0; i < r->n_results[side]; i++)
     if (!was[i].where) {
-      const size_t head = head_of(r->result[side], r->n_results[side], i);
+      const size_t head = r->replicas[side].head[i];
       if (!heads || head == i || was[head].where) out[n++] = i;
     }
   return n;
@@ -71,8 +58,7 @@ static bool find_partners(const relations *r, int64_t *of, bool *heads) {
 /* Whether right result `k` goes with `partner`, as itself or as its replica. */
 static bool goes_with(const relations *r, size_t k, int64_t partner, bool heads) {
   return (int64_t)k == partner ||
-         (heads && !r->right[k].where &&
-          (int64_t)head_of(r->result[RIGHT], r->n_results[RIGHT], k) == partner);
+         (heads && !r->right[k].where && (int64_t)r->replicas[RIGHT].head[k] == partner);
 }
 
 bool relations_open(const relations *r, const cap_graph *left, const cap_graph *right, bool all,
@@ -109,8 +95,7 @@ bool relations_leave_out(relations *r, size_t left) {
     if (!r->right[k].where && goes_with(r, k, of[left], heads))
       r->right[k] = (relations_spoken){"", true};
   for (size_t k = 0; k < r->n_results[LEFT]; k++)
-    if (k == left || (heads && fits && !r->left[k].where &&
-                      head_of(r->result[LEFT], r->n_results[LEFT], k) == left))
+    if (k == left || (heads && fits && !r->left[k].where && r->replicas[LEFT].head[k] == left))
       r->left[k] = (relations_spoken){"", true};
   free(of);
   return true;
@@ -152,11 +137,8 @@ typedef struct chosen { /* results as they will be */
 /* Whether further right results may carry the name of left result `i`: it is not one of several
  * ranks' itself. */
 static bool takes_several(const relations *r, size_t i) {
-  const size_t n = r->n_results[LEFT];
-  for (size_t k = 0; k < n; k++)
-    if (k != i && (head_of(r->result[LEFT], n, k) == i || head_of(r->result[LEFT], n, i) == k))
-      return false;
-  return true;
+  const rule_replicas *of = &r->replicas[LEFT];
+  return of->head[i] == i && of->first[i] == RULE_NO_OUTPUT;
 }
 
 /* The `nth` right result of left result `i`. */

@@ -7,6 +7,7 @@
 #include "synth/joint/joint.h"
 #include "rules/names.h"
 #include "rules/operators.h"
+#include "rules/replicas.h"
 #include "synth/leaves/leaves.h"
 
 #include <stdlib.h>
@@ -14,65 +15,41 @@
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-/* The length of NAME in "NAME_rank<r>", 0 where the name is not of that form. */
-static size_t stem_length(const char *name) {
-  const size_t n = strlen(name);
-  size_t i = n;
-  while (i > 0 && name[i - 1] >= '0' && name[i - 1] <= '9') i--;
-  return i < n && i > 5 && memcmp(name + i - 5, "_rank", 5) == 0 ? i - 5 : 0;
+static const char *name_at(const void *outputs, size_t i) {
+  const synth_output *o = outputs;
+  return o[i].name;
 }
 
-/* The output whose replica on another rank output `k` is; `k` itself where it is none. */
-static size_t head_of(const synth_graph *g, size_t k) {
-  const size_t n = stem_length(g->output[k].name);
-  for (size_t i = 0; n && i < g->n_outputs; i++)
-    if (strncmp(g->output[i].name, g->output[k].name, n) == 0 && g->output[i].name[n] == 0)
-      return i;
-  return k;
-}
-
-static size_t count_heads(const synth_graph *g) {
+/* The outputs that are no replicas, in order. */
+static size_t heads_of(const rule_replicas *r, size_t *out) {
   size_t n = 0;
-  for (size_t i = 0; i < g->n_outputs; i++) n += head_of(g, i) == i;
+  for (size_t i = 0; i < r->n; i++)
+    if (r->head[i] == i) out[n++] = i;
   return n;
 }
 
-/* The `nth` output that is no replica; outputs are counted from 0. */
-static size_t nth_head(const synth_graph *g, size_t nth) {
-  size_t i = 0;
-  while (head_of(g, i) != i || nth-- > 0) i++;
-  return i;
-}
-
-static int64_t find_output(const synth_graph *g, const char *name) {
-  for (size_t i = 0; i < g->n_outputs; i++)
-    if (strcmp(g->output[i].name, name) == 0) return (int64_t)i;
-  return -1;
-}
-
 /* Output `h` and its replicas, in the order of the graph. Returns: how many. */
-static size_t replicas(const synth_graph *g, size_t h, size_t *out) {
+static size_t replicas(const rule_replicas *r, size_t h, size_t *out) {
   size_t n = 0;
   out[n++] = h;
-  for (size_t i = 0; i < g->n_outputs; i++)
-    if (i != h && head_of(g, i) == h) out[n++] = i;
+  for (size_t i = r->first[h]; i != RULE_NO_OUTPUT; i = r->next[i]) out[n++] = i;
   return n;
 }
 
 /* Which head of the right each head of the left belongs to: the one of its name, and the remaining
  * ones in order. `taken`: by output of the right. */
-static void partners(const synth_graph *l, const synth_graph *r, size_t heads, size_t *of,
-                     bool *taken) {
+static void partners(const synth_graph *l, const rule_replicas *r, const size_t *left,
+                     const size_t *right, size_t heads, size_t *of, bool *taken) {
   for (size_t k = 0; k < heads; k++) {
-    const int64_t j = find_output(r, l->output[nth_head(l, k)].name);
-    const bool named = j >= 0 && head_of(r, (size_t)j) == (size_t)j && !taken[j];
-    of[k] = named ? (size_t)j : SIZE_MAX;
+    const size_t j = rule_replicas_find(r, l->output[left[k]].name);
+    const bool named = j != RULE_NO_OUTPUT && r->head[j] == j && !taken[j];
+    of[k] = named ? j : RULE_NO_OUTPUT;
     if (named) taken[j] = true;
   }
   for (size_t k = 0, next = 0; k < heads; k++) {
-    if (of[k] != SIZE_MAX) continue;
-    while (taken[nth_head(r, next)]) next++;
-    taken[of[k] = nth_head(r, next)] = true;
+    if (of[k] != RULE_NO_OUTPUT) continue;
+    while (taken[right[next]]) next++;
+    taken[of[k] = right[next]] = true;
   }
 }
 
@@ -97,26 +74,42 @@ static void pair_replicas(pairs *p, const synth_graph *l, const size_t *of_l, si
   for (size_t k = 1; k < n_l; k++) pair_up(p, l, of_l[k], r, of_r[0]);
 }
 
-iso_code st_pair_outputs(const synth_graph *left, const synth_graph *right, iso_arena *arena,
-                         synth_graph pair[2], iso_error *err) {
-  const size_t heads = count_heads(left), all = left->n_outputs + right->n_outputs;
-  if (heads != count_heads(right))
-    return iso_fail(err, ISO_USAGE, "%s has %zu outputs and %s has %zu: they cannot be paired",
-                    left->path, left->n_outputs, right->path, right->n_outputs);
-  pairs p = {iso_arena_alloc(arena, (all + 1) * sizeof *p.left),
-             iso_arena_alloc(arena, (all + 1) * sizeof *p.right), 0};
-  size_t *of = calloc(all + 1, sizeof *of), *partner = calloc(heads + 1, sizeof *partner);
-  bool *taken = calloc(all + 1, 1);
-  const iso_code c = p.left && p.right && of && partner && taken ? ISO_OK : nomem(err);
-  if (!c) partners(left, right, heads, partner, taken);
-  for (size_t k = 0; k < heads && !c; k++) {
-    const size_t i = nth_head(left, k), j = partner[k];
-    const size_t n_l = replicas(left, i, of), n_r = replicas(right, j, of + n_l);
-    pair_replicas(&p, left, of, n_l, right, of + n_l, n_r);
+static iso_code pair_heads(pairs *p, const synth_graph *left, const synth_graph *right,
+                           const rule_replicas names[2], iso_error *err) {
+  const size_t n_l = left->n_outputs, n_r = right->n_outputs;
+  size_t *of = calloc(n_l + n_r + 2, sizeof *of), *partner = calloc(n_l + 1, sizeof *partner),
+         *head[2] = {calloc(n_l + 1, sizeof *of), calloc(n_r + 1, sizeof *of)};
+  bool *taken = calloc(n_r + 1, 1);
+  iso_code c = of && partner && head[LEFT] && head[RIGHT] && taken ? ISO_OK : nomem(err);
+  const size_t n = c ? 0 : heads_of(&names[LEFT], head[LEFT]);
+  if (!c && n != heads_of(&names[RIGHT], head[RIGHT]))
+    c = iso_fail(err, ISO_USAGE, "%s has %zu outputs and %s has %zu: they cannot be paired",
+                 left->path, n_l, right->path, n_r);
+  if (!c) partners(left, &names[RIGHT], head[LEFT], head[RIGHT], n, partner, taken);
+  for (size_t k = 0; k < n && !c; k++) {
+    const size_t m = replicas(&names[LEFT], head[LEFT][k], of);
+    pair_replicas(p, left, of, m, right, of + m, replicas(&names[RIGHT], partner[k], of + m));
   }
   free(of);
   free(partner);
+  free(head[LEFT]);
+  free(head[RIGHT]);
   free(taken);
+  return c;
+}
+
+iso_code st_pair_outputs(const synth_graph *left, const synth_graph *right, iso_arena *arena,
+                         synth_graph pair[2], iso_error *err) {
+  const size_t all = left->n_outputs + right->n_outputs;
+  pairs p = {iso_arena_alloc(arena, (all + 1) * sizeof *p.left),
+             iso_arena_alloc(arena, (all + 1) * sizeof *p.right), 0};
+  rule_replicas names[2] = {{0}};
+  iso_code c = p.left && p.right ? ISO_OK : nomem(err);
+  if (!c) c = rule_replicas_init(&names[LEFT], left->n_outputs, name_at, left->output, err);
+  if (!c) c = rule_replicas_init(&names[RIGHT], right->n_outputs, name_at, right->output, err);
+  if (!c) c = pair_heads(&p, left, right, names, err);
+  rule_replicas_fini(&names[LEFT]);
+  rule_replicas_fini(&names[RIGHT]);
   if (c) return c;
   pair[LEFT] = *left;
   pair[RIGHT] = *right;

@@ -235,56 +235,149 @@ static iso_code link(state *s, peers *p, iso_error *err) {
   return !c && groups && p->whole.i == EG_NONE ? link_groups(s, p, true, err) : c;
 }
 
+/* ---- the peers below two tensors ---- */
+
+/* The peers of each captured node, of equal calls at the first one. */
+static bool index_peers(state *s) {
+  st_links *x = &s->ranks.links;
+  for (int side = 0; side < 2; side++) {
+    const size_t n = s->graph[side]->n_nodes;
+    x->mark[side] = calloc(n + 1, sizeof *x->mark[side]);
+    x->first[side] = calloc(n + 2, sizeof *x->first[side]);
+    if (!x->mark[side] || !x->first[side]) return false;
+  }
+  for (int pass = 0; pass < 2; pass++) {
+    for (size_t i = 0; i < s->ranks.n_peers; i++) {
+      const peers *p = &s->ranks.peers[i];
+      x->n_of[p->side] += pass == 1;
+      for (uint32_t r = 0; r < p->n; r++) {
+        const int32_t at = s->rec[s->map[p->side][p->node[r]].i].node[p->side];
+        uint32_t *first = x->first[p->side];
+        if (at < 0) continue;
+        if (pass == 0) first[at]++;
+        else x->peer[p->side][--first[at]] = (uint32_t)i;
+      }
+    }
+    for (int side = 0; side < 2 && pass == 0; side++) {
+      const size_t n = s->graph[side]->n_nodes;
+      for (size_t i = 1; i <= n; i++) x->first[side][i] += x->first[side][i - 1];
+      if (!(x->peer[side] = calloc((size_t)x->first[side][n] + 1, sizeof *x->peer[side])))
+        return false;
+    }
+  }
+  x->below = calloc(s->ranks.n_peers + 1, sizeof *x->below);
+  x->stamped = calloc(s->ranks.n_peers + 1, sizeof *x->stamped);
+  return x->below && x->stamped;
+}
+
+void st_free_links(state *s) {
+  st_links *x = &s->ranks.links;
+  for (int side = 0; side < 2; side++) {
+    free(x->mark[side]);
+    free(x->first[side]);
+    free(x->peer[side]);
+  }
+  free(x->below);
+  free(x->stamped);
+  free(x->seen);
+  free(x->whole);
+  *x = (st_links){0};
+}
+
+/* Marks the captured nodes of `e`, and collects their peers. Returns: whether all of these were
+ * linked before, and there are some: what is below them was looked at then. */
+static bool mark_nodes(state *s, eg_node e) {
+  st_links *x = &s->ranks.links;
+  bool any = false, linked = true;
+  for (int side = 0; side < 2; side++) {
+    const int32_t at = s->rec[e.i].node[side];
+    if (at < 0) continue;
+    x->mark[side][at] = x->stamp;
+    for (uint32_t k = x->first[side][at]; k < x->first[side][at + 1]; k++) {
+      const uint32_t p = x->peer[side][k];
+      any = true;
+      if (s->ranks.peers[p].linked) continue;
+      linked = false;
+      if (x->stamped[p] == x->stamp) continue;
+      x->stamped[p] = x->stamp;
+      x->below[x->n_below++] = p;
+    }
+  }
+  return any && linked;
+}
+
+/* Whether the other graph holds tensors of a class: as one, or as its ranks' parts, where the side
+ * that has them as one has no ranks to link below. */
+static bool held_by_both(const state *s, const eg_node *m, size_t n) {
+  const st_links *x = &s->ranks.links;
+  bool side[2] = {false, false}, whole[2] = {false, false};
+  for (size_t i = 0; i < n; i++)
+    for (int d = 0; d < 2; d++) {
+      side[d] |= s->rec[m[i].i].node[d] >= 0;
+      whole[d] |= m[i].i < x->cap_whole && x->whole[m[i].i] == 1 + d;
+    }
+  for (int d = 0; d < 2; d++) side[d] |= whole[d] && x->n_of[!d] == 0;
+  return side[LEFT] && side[RIGHT];
+}
+
 /* Marks the captured nodes below `e` that the other graph does not hold. */
-static void cone(state *s, eg_node e, bool *const mark[2], bool *seen) {
-  if (seen[e.i]) return;
-  seen[e.i] = true;
-  for (int side = 0; side < 2; side++)
-    if (s->rec[e.i].node[side] >= 0) mark[side][s->rec[e.i].node[side]] = true;
+static void cone(state *s, eg_node e) {
+  st_links *x = &s->ranks.links;
+  if (x->seen[e.i] == x->stamp) return;
+  x->seen[e.i] = x->stamp;
+  if (mark_nodes(s, e)) return;
   for (size_t k = 0; k < eg_node_arity(s->g, e); k++) {
     const eg_class ch = eg_node_child(s->g, e, k);
     const eg_node *m;
     const size_t n = eg_class_nodes(s->g, ch, &m);
-    bool side[2] = {false, false};
-    for (size_t i = 0; i < n; i++)
-      for (int x = 0; x < 2; x++) side[x] |= s->rec[m[i].i].node[x] >= 0;
-    if (side[LEFT] && side[RIGHT]) continue;
-    for (size_t i = 0; i < n; i++) cone(s, m[i], mark, seen);
+    if (held_by_both(s, m, n)) continue;
+    for (size_t i = 0; i < n; i++) cone(s, m[i]);
   }
 }
 
 /* All peers are marked, but for those that the other graph holds, too. */
-static bool below(state *s, const peers *p, const bool *mark) {
+static bool below(state *s, const peers *p) {
+  const st_links *x = &s->ranks.links;
   uint32_t marked = 0, shared = 0;
   for (uint32_t r = 0; r < p->n; r++) {
     const eg_node e = s->map[p->side][p->node[r]];
     const int32_t first = s->rec[e.i].node[p->side]; /* equal calls are one e-node */
-    if (first >= 0 && mark[first]) marked++;
+    if (first >= 0 && x->mark[p->side][first] == x->stamp) marked++;
     else shared += has_counterpart(s, e, p->side);
   }
   return marked > 0 && marked + shared == p->n;
 }
 
+static int by_number(const void *pa, const void *pb) {
+  const uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+  return a < b ? -1 : a > b;
+}
+
 iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *err) {
+  st_links *x = &s->ranks.links;
   *any = false;
   if (s->ranks.linking || !s->ranks.n_peers) return ISO_OK;
-  bool *mark[2] = {calloc(s->graph[0]->n_nodes + 1, 1), calloc(s->graph[1]->n_nodes + 1, 1)},
-       *seen = calloc(s->n_rec + 1, 1);
-  iso_code c = mark[0] && mark[1] && seen ? ISO_OK : nomem(err);
-  if (!c) {
-    cone(s, u, mark, seen);
-    cone(s, t, mark, seen);
-  }
+  if (!x->below && !index_peers(s)) return nomem(err);
+  if (!iso_grow(x->seen, x->cap_seen, s->n_rec + 1)) return nomem(err);
+  x->stamp++;
+  x->n_below = 0;
+  cone(s, u);
+  cone(s, t);
+  qsort(x->below, x->n_below, sizeof *x->below, by_number);
+  iso_code c = ISO_OK;
   s->ranks.linking = true;
-  for (size_t i = 0; i < s->ranks.n_peers && !c; i++) {
-    peers *p = &s->ranks.peers[i];
-    if (p->linked || !below(s, p, mark[p->side])) continue;
+  for (size_t i = 0; i < x->n_below && !c; i++) {
+    peers *p = &s->ranks.peers[x->below[i]];
+    if (p->linked || !below(s, p)) continue;
     c = link(s, p, err);
     *any |= p->met;
   }
+  for (size_t i = 0; i < x->n_below && !c; i++) {
+    const peers *p = &s->ranks.peers[x->below[i]];
+    if (!p->met || p->whole.i == EG_NONE) continue;
+    if (!iso_grow(x->whole, x->cap_whole, (size_t)p->whole.i + 1)) c = nomem(err);
+    else x->whole[p->whole.i] = (uint8_t)(1 + p->side);
+  }
   s->ranks.linking = false;
-  free(mark[0]);
-  free(mark[1]);
-  free(seen);
   return c;
 }

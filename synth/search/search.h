@@ -15,10 +15,11 @@ const peers *st_peers_of(const state *s, int side, const uint32_t *node, uint32_
  * (s->ranks.part). */
 iso_code st_mark_parts(state *s, const st_run run[2], iso_error *err);
 
-/* ---- parts.c ---- */
+/* ---- link.c ---- */
 /* Joins tensors below `u` and `t` that ranks hold in parts with the whole tensors of the other
  * graph. Returns: in `any` whether one was joined. */
 iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *err);
+void st_free_links(state *s);
 
 /* ---- apply_rule.c ---- */
 /* Whether the rule is validated strongly enough for this run. */
