@@ -39,11 +39,11 @@ import values  # noqa: F401
 # own.
 GAPS = {
     "undecided: pairs by steps of 2": ["rotary interleaved, by steps, rows permuted"],
-    "undecided: an integer times a float": ["int times 2.0"],
     "undecided: a sum of no terms": ["product over nothing"],
-    "undecided: a choice that no sample shows to count": [
-        "refactored: " + n
-        for n in ("cross entropy in chunks of tokens", "cross entropy of two ranks")
+    "undecided: a choice that no sample shows to count": ["refactored: cross entropy of two ranks"],
+    "undecided: twice the number, which is as right, does as well": [
+        "bound: probabilities",
+        "refactored: weights of the chosen by a softmax of what is left",
     ],
     "undecided: no draw reaches the bound of a clamp that never binds": [
         "refactored: activations by rows, in int8"
@@ -57,18 +57,12 @@ TESTED = {
     "log(2) as a decimal": ["attention by exp2"],
     "losses that ignore a class": ["label smoothing"],
     "a bound in logarithms": ["acceptance of a drafted token"],
-    "a count of truth values, as integers and as floats": ["masked mean of a loss"],
     "an order by counting, or of probabilities": [
         "probabilities above a share of the best",
         "ranks",
         "second best by masking the best",
     ],
-    "elements put where several may be": [
-        "frequency penalty",
-        "repetition penalty",
-        "the chosen by one-hot rows",
-        "weights of the chosen by a softmax of what is left",
-    ],
+    "elements put where several may be": ["repetition penalty"],
     "no definition: view_as_real, _int_mm, bincount": [
         "rotary by complex numbers",
         "rotary by complex halves",
