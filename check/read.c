@@ -327,7 +327,8 @@ static iso_code read_side(chk_state *k, int side, json_t *j) {
   json_t *v;
   if (!model || json_object_size(j) != 2 || !json_is_object(files))
     return chk_settle(k, CHK_MALFORMED, "\"%s\" is malformed", side == LEFT ? "left" : "right");
-  if (strcmp(model, k->graph[side]->model) != 0)
+  /* An archive has no name but its file's. */
+  if (!json_object_get(files, "archive") && strcmp(model, k->graph[side]->model) != 0)
     return chk_settle(k, CHK_REFUSED, "the %s model is \"%.80s\", and the certificate's \"%.80s\"",
                       side == LEFT ? "left" : "right", k->graph[side]->model, model);
   k->cert.file[side] =

@@ -270,6 +270,7 @@ typedef struct st_ranks {
   uint32_t *first_peers[2];
   uint32_t *peers_at[2]; /* by captured node: peers that it is one of, UINT32_MAX where there are
                             none */
+  bool norms;            /* norms of tensors are taken somewhere */
   bool collective[2];    /* the side has ranks that give one another tensors */
   int whole_side; /* of fewer peers: looked at first, so that all that the other side's ranks may
                      hold in parts is known when they are linked */

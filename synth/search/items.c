@@ -448,7 +448,7 @@ iso_code st_join_numbers(state *s, eg_node u, eg_node t, bool *done, iso_error *
   iso_code c = ISO_OK;
   bool any = false;
   *done = false;
-  if (s->search.itemising || !is_number(s, u) || !is_number(s, t)) return ISO_OK;
+  if (!s->ranks.norms || s->search.itemising || !is_number(s, u) || !is_number(s, t)) return ISO_OK;
   s->search.itemising = true;
   for (int side = 0; side < 2 && !c; side++) {
     if (st_has_side(s, u, side)) c = list_below(s, u, !side, 0, &any, err);

@@ -466,7 +466,15 @@ bool st_has_collective(const state *s, int side) {
   return false;
 }
 
+static bool has_norm(const synth_graph *g) {
+  for (size_t i = 0; i < g->n_nodes; i++)
+    if (g->node[i].kind == SYNTH_OP && rule_is_overload(g->node[i].call->u.s, OP_VECTOR_NORM))
+      return true;
+  return false;
+}
+
 iso_code st_find_peers(state *s, iso_error *err) {
+  s->ranks.norms = has_norm(s->graph[LEFT]) || has_norm(s->graph[RIGHT]);
   for (int side = 0; side < 2; side++) {
     const synth_graph *g = s->graph[side];
     const size_t first = s->ranks.n_peers;
