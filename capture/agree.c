@@ -34,9 +34,28 @@ static void mark(const rule_term *t, bool *live) {
   for (uint32_t k = 0; k < t->n; k++) mark(t->child[k], live);
 }
 
+static bool add_first(cap_names *t, const char *name, size_t i) {
+  return cap_names_find(t, name) != CAP_NO_INDEX || cap_names_add(t, name, i);
+}
+
+/* Deep models of several ranks have thousands of inputs, and each is looked for by its name. */
+static iso_code add_names(agree *a, int side, size_t from) {
+  const cap_graph *g = a->graph[side];
+  agree_index *by = &a->by[side];
+  bool ok = true;
+  for (size_t i = 0; i < g->n_nodes && ok; i++)
+    if (g->node[i].kind == CAP_INPUT) ok = add_first(&by->given, g->node[i].name, i);
+  for (size_t i = from; i < a->n && ok; i++) {
+    const char *name = agree_node(a, i)->name;
+    ok = add_first(&by->read, name, i) && add_first(&by->stem, agree_stem(name), i);
+  }
+  return ok ? ISO_OK : no_memory(a);
+}
+
 /* Inputs that an output depends on: the values of others do not matter. */
 iso_code agree_collect(agree *a, int side) {
   const cap_graph *g = a->graph[side];
+  const size_t from = a->n;
   bool *live = calloc(g->n_nodes + 1, 1);
   if (!live) return no_memory(a);
   for (size_t i = 0; i < g->n_results; i++) live[g->result[i].node] = true;
@@ -48,7 +67,16 @@ iso_code agree_collect(agree *a, int side) {
       a->n++;
     }
   free(live);
-  return ISO_OK;
+  return add_names(a, side, from);
+}
+
+void agree_fini(agree *a) {
+  for (int side = 0; side < 2; side++) {
+    cap_names_fini(&a->by[side].read);
+    cap_names_fini(&a->by[side].stem);
+    cap_names_fini(&a->by[side].given);
+  }
+  free(a->in);
 }
 
 static int64_t find(const agree *a, int side, uint32_t node) {
@@ -197,7 +225,8 @@ const char *agree_stem(const char *name) {
 }
 
 static int64_t called(const agree *a, size_t i, const char *name, bool stems) {
-  for (size_t j = 0; j < a->n; j++) {
+  const agree_index *by = &a->by[!a->in[i].side];
+  for (size_t j = cap_names_find(stems ? &by->stem : &by->read, name); j < a->n; j++) {
     const char *other = agree_node(a, j)->name;
     if (a->in[j].side != a->in[i].side && !a->in[j].settled && (stems || a->in[j].other < 0) &&
         strcmp(name, stems ? agree_stem(other) : other) == 0)
@@ -319,7 +348,7 @@ iso_code cap_agree(cap_graph *left, cap_graph *right, const cap_spoken *said, ui
   if (!c && !a.note) c = no_memory(&a);
   out->note = a.note;
   if (!c) c = settle(&a, said, seed);
-  free(a.in);
+  agree_fini(&a);
   return c;
 }
 

@@ -15,9 +15,8 @@ const cap_node *agree_unread(const agree *a, size_t i) {
   const int side = !a->in[i].side;
   const cap_graph *other = a->graph[side];
   const cap_node *n = agree_node(a, i);
-  for (size_t j = 0; j < a->n; j++)
-    if (a->in[j].side == side && strcmp(agree_node(a, j)->name, n->name) == 0) return NULL;
-  for (size_t k = 0; k < other->n_nodes; k++) {
+  if (cap_names_find(&a->by[side].read, n->name) != CAP_NO_INDEX) return NULL;
+  for (size_t k = cap_names_find(&a->by[side].given, n->name); k < other->n_nodes; k++) {
     const cap_node *o = &other->node[k];
     if (o->kind == CAP_INPUT && strcmp(o->name, n->name) == 0 &&
         o->output[0].dtype == n->output[0].dtype &&

@@ -18,10 +18,16 @@ typedef struct agree_input {
   int64_t from;  /* the first of its rows there */
 } agree_input;
 
+typedef struct agree_index { /* by name, the first of that name */
+  cap_names read, stem;      /* inputs that an output depends on, by name and by stem: in `in` */
+  cap_names given;           /* all inputs: nodes of the graph */
+} agree_index;
+
 typedef struct agree {
   cap_graph *graph[2];
   agree_input *in; /* the left's, then the right's */
-  size_t n, sets;  /* sets: that both captures have */
+  agree_index by[2];
+  size_t n, sets; /* sets: that both captures have */
   cap_agreement *out;
   cap_note *note;
   iso_error *err;
@@ -43,8 +49,9 @@ static inline rule_tensor *agree_value(const agree *a, size_t i, size_t set) {
   const cap_graph *g = a->graph[a->in[i].side];
   return g->input[set * g->n_nodes + a->in[i].node];
 }
-/* The inputs of one side that an output depends on, at the end of a->in. */
+/* The inputs of one side that an output depends on, at the end of a->in. Owns: agree_fini. */
 iso_code agree_collect(agree *a, int side);
+void agree_fini(agree *a);
 /* Whether input `j` is input `i` with its dimensions in another order: in `at` which, for each. */
 bool agree_rearranged(const agree *a, size_t i, size_t j, uint32_t *at);
 agree_look agree_look_of(const agree *a, size_t i);

@@ -129,7 +129,7 @@ iso_code cap_relate_sizes(const cap_graph *left, const cap_graph *right, const i
   for (size_t j = 0; j < a.n && !c; j++)
     if (a.in[j].side == RIGHT) c = relate_input(&a, &r, j);
   free(r.known);
-  free(a.in);
+  agree_fini(&a);
   return c;
 }
 
@@ -333,6 +333,6 @@ iso_code cap_move_inputs(const cap_graph *const from[2], cap_graph *const to[2],
       rule_tensor_unref(all[side][k]);
     if (c) free(all[side]);
   }
-  free(a.in);
+  agree_fini(&a);
   return c;
 }

@@ -251,9 +251,13 @@ typedef struct st_leaves {
 /* What link.c keeps from one pair of tensors to the next. */
 typedef struct st_links {
   uint32_t *first[2], *peer[2]; /* by captured node: where the peers that it is one of begin */
-  uint32_t *mark[2], *seen;     /* by captured node, by e-node: the last stamp */
-  uint32_t *stamped;            /* by peers */
-  uint8_t *whole;               /* by e-node: one more than the side whose peers make it up; 0 */
+  uint32_t *mark[2];            /* by captured node: the last stamp */
+  struct {
+    uint32_t stamp;
+    bool done;
+  } * seen;          /* by e-node; done: all peers below are linked */
+  uint32_t *stamped; /* by peers */
+  uint8_t *whole;    /* by e-node: one more than the side whose peers make it up; 0 */
   size_t cap_seen, cap_whole, n_of[2]; /* n_of: peers by side */
   uint32_t stamp;
   uint32_t *below; /* peers that are not linked and have a node below these tensors */

@@ -284,11 +284,13 @@ void st_free_links(state *s) {
   *x = (st_links){0};
 }
 
-/* Marks the captured nodes of `e`, and collects their peers. Returns: whether all of these were
- * linked before, and there are some: what is below them was looked at then. */
-static bool mark_nodes(state *s, eg_node e) {
+/* Marks the captured nodes of `e`, and collects their peers. `linked`: whether all of these were
+ * linked before. Returns: whether they were, and there are some: what is below them was looked at
+ * then. */
+static bool mark_nodes(state *s, eg_node e, bool *linked) {
   st_links *x = &s->ranks.links;
-  bool any = false, linked = true;
+  bool any = false;
+  *linked = true;
   for (int side = 0; side < 2; side++) {
     const int32_t at = s->rec[e.i].node[side];
     if (at < 0) continue;
@@ -297,13 +299,13 @@ static bool mark_nodes(state *s, eg_node e) {
       const uint32_t p = x->peer[side][k];
       any = true;
       if (s->ranks.peers[p].linked) continue;
-      linked = false;
+      *linked = false;
       if (x->stamped[p] == x->stamp) continue;
       x->stamped[p] = x->stamp;
       x->below[x->n_below++] = p;
     }
   }
-  return any && linked;
+  return any && *linked;
 }
 
 /* Whether the other graph holds tensors of a class: as one, or as its ranks' parts, where the side
@@ -320,19 +322,24 @@ static bool held_by_both(const state *s, const eg_node *m, size_t n) {
   return side[LEFT] && side[RIGHT];
 }
 
-/* Marks the captured nodes below `e` that the other graph does not hold. */
-static void cone(state *s, eg_node e) {
+/* Marks the captured nodes below `e` that the other graph does not hold. Returns: whether all peers
+ * there were linked before. Then nothing below is walked again: its marks tell nothing of peers
+ * that are still to be linked, and without this each of a deep model's outputs would walk all
+ * layers. A node on a cycle counts as not done. */
+static bool cone(state *s, eg_node e) {
   st_links *x = &s->ranks.links;
-  if (x->seen[e.i] == x->stamp) return;
-  x->seen[e.i] = x->stamp;
-  if (mark_nodes(s, e)) return;
+  if (x->seen[e.i].stamp == x->stamp || x->seen[e.i].done) return x->seen[e.i].done;
+  x->seen[e.i].stamp = x->stamp;
+  bool done = true;
+  if (mark_nodes(s, e, &done)) return x->seen[e.i].done = true;
   for (size_t k = 0; k < eg_node_arity(s->g, e); k++) {
     const eg_class ch = eg_node_child(s->g, e, k);
     const eg_node *m;
     const size_t n = eg_class_nodes(s->g, ch, &m);
     if (held_by_both(s, m, n)) continue;
-    for (size_t i = 0; i < n; i++) cone(s, m[i]);
+    for (size_t i = 0; i < n; i++) done &= cone(s, m[i]);
   }
+  return x->seen[e.i].done = done;
 }
 
 /* All peers are marked, but for those that the other graph holds, too. */
