@@ -8,7 +8,8 @@ import torch
 def late(rng):
     """Another number on the way to a comparison, a sign or a rounding. Inputs that tell must lie
     near that and where the number counts. The sides are written in two ways, so that a rule has to
-    join them as wholes."""
+    join them as wholes. What a number moves is added to something, so that it crosses each end's
+    jumps: a positive factor alone would move no sign, and the sides would be equal."""
     x, y = torch.randn(4, 4), torch.randn(4, 4)
     c, eps = rng.choice([2.0, 3.0, 4.0]), rng.choice([1e-2, 1e-3, 1e-4])
     attended = lambda t: (t @ t.t()).softmax(-1) @ t
@@ -16,7 +17,11 @@ def late(rng):
         lambda x, y, e: torch.where(x + e > y, x, y),
         lambda x, y, e: attended(y.clamp(-0.5, c + e)),
         lambda x, y, e: attended(torch.where(y > c, c + e, y)) - x.relu(),
-        lambda x, y, e: torch.where(x > c, x * (1 + e), x) * y,
+        lambda x, y, e: torch.where(x > c, x * (1 + e), x) + y,
+        lambda x, y, e: torch.where((y > c) & (x < -c), y + e, y) + x,
+        lambda x, y, e: torch.where(x.abs() > c, x.abs().sqrt() + e, x) - y.relu(),
+        lambda x, y, e: torch.nn.functional.elu(x, 1 + e) + y.clamp(min=-c),
+        lambda x, y, e: torch.nn.functional.threshold(x, c, e) * y.sigmoid() - y,
         lambda x, y, e: torch.nn.functional.leaky_relu(x, e) + y,
         lambda x, y, e: (x * torch.where(y > c, 1 + e, 1.0)).cumsum(1),
     ]
@@ -27,7 +32,7 @@ def late(rng):
         (lambda t: (t.sum(1) > 1).long().sum(), lambda t: torch.count_nonzero(t.sum(1) > 1)),
     ]
     out = []
-    for step in steps[:2] + rng.sample(steps[2:], 1):
+    for step in steps[:2] + rng.sample(steps[2:], 2):
         one, two = rng.choice(ends[:2] if step in steps[:2] else ends)
 
         def side(end, e, step=step):
