@@ -231,12 +231,15 @@ static void print_inputs(const report *p, FILE *f) {
   }
 }
 
-static void print_shapes(const cap_graph *g, const char *side, FILE *f) {
+/* Of a training step on many ranks all states of the optimizer are inputs. */
+static void print_shapes(const report *p, const cap_graph *g, const char *side, FILE *f) {
   char text[256];
+  size_t n = 0;
   for (size_t i = 0; i < g->n_nodes; i++)
-    if (g->node[i].kind == CAP_INPUT)
+    if (g->node[i].kind == CAP_INPUT && (n++ < SHOWN || p->verbose))
       fprintf(f, ", %s's %s %s", side, g->node[i].name,
               rule_shape_print(&g->node[i].output[0].shape, text, sizeof text));
+  if (n > SHOWN && !p->verbose) fprintf(f, " and %zu more (-v)", n - SHOWN);
 }
 
 static void print_coverage(const report *p, FILE *f) {
@@ -256,8 +259,8 @@ static void print_coverage(const report *p, FILE *f) {
           "\n  draws: %zu captured, %zu with fresh inputs and parameters, %zu in search of a "
           "difference",
           v->n_captured, v->n_redrawn, v->n_searched);
-  print_shapes(p->left, "left", f);
-  print_shapes(p->right, "right", f);
+  print_shapes(p, p->left, "left", f);
+  print_shapes(p, p->right, "right", f);
   fprintf(f, "\n  branches on values: %zu", v->n_points);
   for (size_t i = 0; i < v->n_branches && (i < SHOWN || p->verbose); i++) {
     const synth_branch *b = &v->branch[i];

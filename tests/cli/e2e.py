@@ -28,6 +28,8 @@ from harness import (
     ROOT,
     STATUS,
     Wrong,
+    call_node,
+    capture_document,
     case,
     compare,
     copy,
@@ -41,6 +43,7 @@ from harness import (
     scale_element,
     short,
     write_graph,
+    write_tensors,
 )
 from malformed import change_node, put, truncated
 
@@ -308,6 +311,30 @@ def _():
                 "%s: no last line",
                 option,
             )
+
+
+@case("a text names the first of many inputs", "compare", True)
+def _():
+    names = ["a%d" % k for k in range(12)]
+    nodes = [
+        {"id": n, "op": "input", "name": n, "outputs": [{"shape": [2], "dtype": "float32"}]}
+        for n in names
+    ]
+    for k, (left, right) in enumerate(zip(["a0"] + ["s%d" % k for k in range(1, 11)], names[1:])):
+        ends = [{"ref": left}, {"ref": right}]
+        nodes.append(call_node("s%d" % (k + 1), "aten::add.Tensor", ends, [2]))
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "graph.json"), "w") as f:
+            json.dump(capture_document(nodes, "s11"), f)
+        write_tensors(
+            os.path.join(folder, "inputs.safetensors"), {n: ("F32", [2], bytes(8)) for n in names}
+        )
+        write_tensors(os.path.join(folder, "weights.safetensors"), {})
+        short, whole = isomer("compare", folder, folder), isomer("compare", folder, folder, "-v")
+    for r, all in ((short, False), (whole, True)):
+        line = [x for x in r.lines() if x.startswith("  draws: ")][0]
+        expect("left's a7 [2]" in line and "right's a7 [2]" in line, "%s", line)
+        expect(("a8" in line) == all and ("4 more (-v)" in line) != all, "%s", line)
 
 
 @case("rules are saved and reused", "compare", True)
