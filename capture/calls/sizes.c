@@ -65,7 +65,7 @@ static affine affine_of(const chain *x, const rule_term *t) {
   return out.fine && (t->n == 2 || less) ? out : (affine){0};
 }
 
-static const rule_term *sum_of(chain *x, const rule_term *a, const char *op, const rule_term *b) {
+static const rule_term *of_two(chain *x, const rule_term *a, const char *op, const rule_term *b) {
   const rule_term *child[2] = {a, b};
   return a && b ? rule_expr(x->a, op, child, 2) : NULL;
 }
@@ -75,13 +75,13 @@ static const rule_term *affine_term(chain *x, const affine *s) {
   for (size_t i = 0; i < x->scale->n_symbols; i++) {
     if (!s->by[i]) continue;
     const rule_term *one = rule_name(x->a, x->scale->symbol[i].name);
-    if (one && s->by[i] != 1) one = sum_of(x, rule_int(x->a, s->by[i]), "*", one);
-    out = out ? sum_of(x, out, "+", one) : one;
+    if (one && s->by[i] != 1) one = of_two(x, rule_int(x->a, s->by[i]), "*", one);
+    out = out ? of_two(x, out, "+", one) : one;
     if (!out) return NULL;
   }
   if (!out) return rule_int(x->a, s->k);
   return s->k == 0 ? out
-                   : sum_of(x, out, s->k < 0 ? "-" : "+", rule_int(x->a, s->k < 0 ? -s->k : s->k));
+                   : of_two(x, out, s->k < 0 ? "-" : "+", rule_int(x->a, s->k < 0 ? -s->k : s->k));
 }
 
 static const rule_term *simplified(chain *x, const rule_term *t) {
@@ -91,7 +91,7 @@ static const rule_term *simplified(chain *x, const rule_term *t) {
 }
 
 const rule_term *calls_sum(chain *x, const rule_term *a, const rule_term *b) {
-  return simplified(x, sum_of(x, a, "+", b));
+  return simplified(x, of_two(x, a, "+", b));
 }
 
 /* ---- terms of a call as those of all ---- */

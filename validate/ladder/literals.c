@@ -91,7 +91,9 @@ iso_code val_literal_twin(iso_arena *a, rule_schemas *schemas, const rule *r, si
       for (uint32_t k = 0; k < call[i]->n; k++) {
         double v, near = NAN;
         if (!computes(schemas, call[i], k, &v)) continue;
-        if (call[i]->child[k]->kind == RULE_INT) continue; /* integers are drawn beside theirs */
+        /* Beside integers samples are drawn that lie next to it. Beside floats its own twins are
+         * left out, too, since a term does not say its dtype: it is a twin of the other side's. */
+        if (call[i]->child[k]->kind == RULE_INT) continue;
         nearest(schemas, other, v, &near);
         for (int twice = 0; twice < 2; twice++) {
           const double to = !twice ? near : v == 0 ? 0.5 : 2 * v;
