@@ -354,6 +354,11 @@ static const example wrong[] = {
     {X34, "(aten::cos x)", "(aten::sin x)"},
     {X34, "(aten::sin (aten::neg x))", "(aten::sin x)"},
     {X34, "(aten::zeros_like x)", "(aten::mul.Tensor x -inf)"},
+    /* Whole parts that are large, or of numbers next to 0. */
+    {X34, "(aten::mul.Tensor x (aten::floor (aten::full (list 3 4) 3000000000.5 :dtype float64)))",
+     "(aten::mul.Tensor x 0.0)"},
+    {X34, "(aten::mul.Tensor x (aten::floor (aten::full (list 3 4) -1e-40 :dtype float64)))",
+     "(aten::mul.Tensor x 0.0)"},
 };
 
 START_TEST(wrong_rules_are_not_proved) {

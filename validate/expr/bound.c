@@ -199,27 +199,3 @@ bool sx_same(sc *c, sx a, sx b) {
   const sx d = sx_sub(c, a, b);
   return d == c->zero || (sc_has(c, d, S_INT) && sx_ge0(c, d) && sx_ge0(c, sx_neg(c, d)));
 }
-
-bool sx_largest_ge0(sc *c, sx p) {
-  sx first = 0, all = c->zero;
-  for (size_t i = 0, n = sx_terms(c, p); i < n && !c->fault.failed; i++) {
-    uint32_t q;
-    sx m;
-    sx_term(c, p, i, &q, &m);
-    if (sc_op(c, m) != X_TOP || sc_word(c, m, 0) != 1 || pv_q_sign(&c->q, q) < 0 ||
-        (first && sc_word(c, m, 1) != sc_word(c, first, 1)))
-      return false;
-    first = first ? first : m;
-  }
-  if (!first || !sx_gt0(c, sc_word(c, first, 1))) return false;
-  for (size_t i = 0, n = sx_terms(c, p); i < n && !c->fault.failed; i++) {
-    uint32_t q, k;
-    sx m, at[8];
-    sx_term(c, p, i, &q, &m);
-    const sx body = sx_open(c, m, at, &k);
-    all = sx_add(
-        c, all,
-        sx_scale(c, q, at[0] == c->zero ? body : sx_subst(c, body, &(sx_map){at[0], c->zero}, 1)));
-  }
-  return !c->fault.failed && sc_has(c, all, S_NONNEG);
-}

@@ -129,7 +129,7 @@ bool sx_is_long(const sc *c, sx x);               /* a sum of several terms */
 sx sx_single(sc *c, sx base, uint32_t q);         /* base^q as one factor */
 uint32_t sx_leading(sc *c, sx a,
                     bool any_sign); /* the coefficient of the term with the least hash */
-int64_t sx_q_floor(const sc *c, uint32_t q);
+bool sx_q_floor(const sc *c, uint32_t q, int64_t *out); /* false: out of reach */
 bool sx_q_even(const sc *c, uint32_t q);
 sx sx_smallest_guard(const sc *c, const sx *a,
                      size_t n);            /* the top condition of several diagrams, 0 for none */
@@ -163,9 +163,8 @@ bool sx_leaf_range(sc *c, sx leaf, sx *low, sx *high);
 bool sx_ge0(sc *c, sx p); /* known to be at least 0 (integers) */
 bool sx_gt0(sc *c, sx p);
 bool sx_same(sc *c, sx a, sx b); /* integers known to be equal */
-/* A sum of the largest elements of rows over one range, which is at least that of the elements at
- * any one place: known to be at least 0. */
-bool sx_largest_ge0(sc *c, sx p);
+/* Known to be at least 0 by what bounds its parts (validate/expr/nonneg.c); p may be any number. */
+bool sx_real_ge0(sc *c, sx p);
 sx sx_div(sc *c, sx p, sx d);
 sx sx_mod(sc *c, sx p, sx d);
 /* Assume a condition in this case. false: it contradicts the hypotheses. */

@@ -99,7 +99,8 @@ static sx floor_of(sc *c, sx a) {
     if (sc_has(c, m, S_INT)) whole = sx_add(c, whole, m);
     else rest = sx_add(c, rest, m);
   }
-  if (sx_is_q(c, rest, &q)) return sx_add(c, whole, sx_int(c, sx_q_floor(c, q)));
+  int64_t k;
+  if (sx_is_q(c, rest, &q) && sx_q_floor(c, q, &k)) return sx_add(c, whole, sx_int(c, k));
   const sx inner = within_max(c, F_FLOOR, rest);
   return sx_add(c, whole, inner ? inner : raw_fn(c, F_FLOOR, rest));
 }
@@ -290,7 +291,7 @@ static sx max_flat(sc *c, sx a, sx b) {
     for (size_t k = 0; k < m; k++) {
       if (i == k) continue;
       const sx d = sx_sub(c, w[k], w[i]);
-      if (sc_has(c, d, S_NONNEG) || (sc_has(c, d, S_INT) && sx_ge0(c, d)) || sx_largest_ge0(c, d)) {
+      if (sc_has(c, d, S_NONNEG) || (sc_has(c, d, S_INT) && sx_ge0(c, d)) || sx_real_ge0(c, d)) {
         memmove(w + i, w + i + 1, (m - i - 1) * sizeof *w);
         m--, i--;
         break;

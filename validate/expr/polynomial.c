@@ -186,17 +186,18 @@ sx sx_sub(sc *c, sx a, sx b) {
 /* ---- products ---- */
 
 /* floor of a rational. */
-int64_t sx_q_floor(const sc *c, uint32_t q) {
-  int64_t k;
-  if (pv_q_is_int(&c->q, q, &k)) return k;
+bool sx_q_floor(const sc *c, uint32_t q, int64_t *out) {
+  const __int128 large = (__int128)1 << 100;
+  if (pv_q_is_int(&c->q, q, out)) return true;
   pv_q v;
-  if (!pv_q_small(&c->q, q, &v)) return 0; /* out of reach: kept as it is */
-  for (; v.e < 0 && v.d < ((__int128)1 << 100); v.e++) v.d *= 2;
-  for (; v.e > 0 && v.n < ((__int128)1 << 100) && v.n > -((__int128)1 << 100); v.e--) v.n *= 2;
-  if (v.e) return 0; /* out of reach: kept as it is */
+  if (!pv_q_small(&c->q, q, &v)) return false;
+  for (; v.e < 0 && v.d < large; v.e++) v.d *= 2;
+  for (; v.e > 0 && v.n < large && v.n > -large; v.e--) v.n *= 2;
+  if (v.e) return false;
   __int128 f = v.n / v.d;
   if (v.n < 0 && f * v.d != v.n) f--;
-  return f > INT32_MAX || f < INT32_MIN ? 0 : (int64_t)f;
+  *out = (int64_t)f;
+  return f <= INT32_MAX && f >= INT32_MIN;
 }
 
 /* One merged factor: kept in place (true), or turned into something in `*extra`. */
@@ -204,7 +205,8 @@ static bool keep_factor(sc *c, uint32_t *w, uint32_t *coef, sx *extra) {
   const sx b = w[0];
   const uint32_t e = w[1];
   if (e == PV_ZERO_Q) return false;
-  const int64_t whole = sx_q_floor(c, e);
+  int64_t whole;
+  if (!sx_q_floor(c, e, &whole)) whole = 0; /* kept as it is */
   const sx_op op = sc_op(c, b);
   if (op == X_CONST) { /* a root of a number: the exponent within (0, 1) */
     if (whole) {

@@ -1,0 +1,129 @@
+/* Bounds of real numbers: what has a largest and a least value, moved and scaled, is clamped near
+ * to one of them. That the clamp changes nothing is proved where the bound lies outside, and never
+ * where it lies inside. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "egraph/base/rng.h"
+#include "validate/validate.h"
+#include "tests/support/suite.h"
+
+#define LENGTH(a) (sizeof(a) / sizeof *(a))
+
+enum { ROUNDS = 600, TEXT = 1 << 13 };
+
+/* Numbers between `low` and `high`, which are reached or approached. */
+typedef struct bounded {
+  const char *text;
+  double low, high;
+} bounded;
+
+#define SIZE "(aten::abs x)"
+#define LARGEST "(aten::amax " SIZE " (list 1) true)"
+#define SPAN "(aten::sub.Tensor (aten::amax x (list 1) true) (aten::amin x (list 1) true))"
+#define GROUPS "(aten::reshape x (list 3 2 2))"
+
+static const bounded all[] = {
+    {"(aten::softmax.int x 1)", 0, 1},
+    {"(aten::sigmoid x)", 0, 1},
+    {"(aten::tanh x)", -1, 1},
+    {"(aten::sin x)", -1, 1},
+    {"(aten::cos (aten::mul.Tensor x x))", -1, 1},
+    {"(aten::erf x)", -1, 1},
+    {"(aten::exp (aten::sub.Tensor x (aten::amax x (list 1) true)))", 0, 1},
+    {"(aten::div.Tensor x (aten::add.Tensor " LARGEST " 1e-5))", -1, 1},
+    {"(aten::div.Tensor x (aten::clamp " LARGEST " 1e-5))", -1, 1},
+    {"(aten::div.Tensor " SIZE " (aten::add.Tensor (aten::sum.dim_IntList " SIZE
+     " (list 1) true) 1e-5))",
+     0, 1},
+    {"(aten::div.Tensor x (aten::add.Tensor (aten::sum.dim_IntList " SIZE " (list 1) true) 1e-5))",
+     -1, 1},
+    {"(aten::div.Tensor (aten::mul.Tensor x x) (aten::add.Tensor (aten::sum.dim_IntList "
+     "(aten::mul.Tensor x x) (list 1) true) 1e-5))",
+     0, 1},
+    {"(aten::div.Tensor (aten::sub.Tensor x (aten::amin x (list 1) true)) (aten::add.Tensor " SPAN
+     " 1e-5))",
+     0, 1},
+    {"(aten::sub.Tensor (aten::amax x (list 1) true) (aten::mean.dim x (list 1) true))", 0,
+     INFINITY},
+    {"(aten::add.Tensor (aten::mul.Tensor x x) (aten::relu x))", 0, INFINITY},
+    {"(aten::sub.Tensor (aten::mean.dim (aten::mul.Tensor x x) (list 1) true) (aten::mul.Tensor "
+     "(aten::mean.dim x (list 1) true) (aten::mean.dim x (list 1) true)))",
+     0, INFINITY},
+    {"(aten::round (aten::div.Tensor x (aten::add.Tensor (aten::div.Tensor " LARGEST
+     " 127.0) 1e-6)))",
+     -127, 127},
+    {"(aten::trunc (aten::mul.Tensor (aten::div.Tensor x (aten::clamp " LARGEST " 1e-6)) 7.0))", -7,
+     7},
+    {"(aten::div.Tensor " GROUPS " (aten::add.Tensor (aten::amax (aten::abs " GROUPS
+     ") (list 2) true) 1e-5))",
+     -1, 1},
+    {"(aten::minimum (aten::sigmoid x) (aten::sin x))", -1, 1},
+};
+
+static const char *number(char *to, double v) {
+  snprintf(to, 32, "%.9g", v);
+  if (!strpbrk(to, ".e")) strncat(to, ".0", 31 - strlen(to));
+  return to;
+}
+
+/* Whether `text`, once it is clamped from below (`up`: above) at `at`, is proved to be the same. */
+static bool proved(const char *text, bool up, double at) {
+  static char rule_text[3 * TEXT];
+  char v[32];
+  rule_set *set = NULL;
+  rule_schemas *schemas = NULL;
+  rule_verdict verdict = {.status = RULE_REFUTED};
+  iso_error err = {ISO_OK, ""};
+  snprintf(rule_text, sizeof rule_text,
+           "(rule r (var x f (3 4)) (lhs (aten::clamp %s %s %s)) (rhs %s))", text,
+           up ? "none" : number(v, at), up ? number(v, at) : "none", text);
+  ck_assert_msg(!rule_set_parse(rule_text, SIZE_MAX, "test", &set, &err), "%s: %s", err.msg,
+                rule_text);
+  ck_assert(!rule_schemas_new(&schemas, &err));
+  ck_assert_msg(!val_prove(rule_set_at(set, 0), schemas, &(val_options){.z3_rlimit = 5000000},
+                           &verdict, &err),
+                "%s", err.msg);
+  rule_schemas_free(schemas);
+  rule_set_free(set);
+  return verdict.status == RULE_PROVED;
+}
+
+static double one_of(iso_rng *g, const double *v, size_t n) { return v[iso_rng_below(g, n)]; }
+
+START_TEST(a_bound_is_dropped_where_it_never_binds) {
+  static char text[TEXT];
+  char v[32], w[32];
+  size_t outside = 0, dropped = 0;
+  iso_rng g = iso_rng_new(5, 0);
+  for (int round = 0; round < ROUNDS; round++) {
+    const bounded *b = &all[(size_t)round % LENGTH(all)];
+    const double times = one_of(&g, (double[]){1, 2, 0.5, -1, -3}, 5),
+                 plus = one_of(&g, (double[]){0, 1, -0.25, 5}, 4),
+                 off = one_of(&g, (double[]){0, 1e-3, 0.5, -1e-3, -0.25}, 5);
+    const double a = times * b->low + plus, z = times * b->high + plus, low = a < z ? a : z,
+                 high = a < z ? z : a;
+    const bool up = iso_rng_below(&g, 2) == 1;
+    if (isinf(up ? high : low)) continue;
+    snprintf(text, sizeof text, "(aten::add.Tensor (aten::mul.Tensor %s %s) %s)", b->text,
+             number(v, times), number(w, plus));
+    const bool known = proved(text, up, up ? high + off : low - off);
+    ck_assert_msg(off >= 0 || !known, "%s is within %g and %g", text, low, high);
+    outside += off >= 0;
+    dropped += known;
+  }
+  ck_assert_uint_eq(dropped, outside);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("nonneg");
+  TCase *t = tcase_create("nonneg");
+  tcase_set_timeout(t, 120);
+  tcase_add_test(t, a_bound_is_dropped_where_it_never_binds);
+  suite_add_tcase(s, t);
+  return run_suite(s);
+}
