@@ -2,8 +2,9 @@
  * rows.
  *
  * Ranks form a grid. The parts of each row, put together or added, make a part as one rank of the
- * other group would hold it; these are put together to the whole. Neighbours are one group, ranks
- * that are equally far apart the other. Values decide before any node is made. */
+ * other group would hold it; these are put together to the whole, or to a multiple of it.
+ * Neighbours are one group, ranks that are equally far apart the other. Values decide before any
+ * node is made. */
 #include "synth/joint/joint.h"
 #include "synth/search/parts.h"
 #include "synth/search/search.h"
@@ -49,11 +50,12 @@ static iso_code reduced(const st_parts *p, uint32_t how, rule_tensor **out, iso_
   return c;
 }
 
-/* Each group's result, by value. Owns: the caller unrefs `out`'s, as many as it has. */
+/* Each group's result, by value: the whole is these, divided as the parts are. Owns: the caller
+ * unrefs `out`'s, as many as it has. */
 static iso_code make_values(const st_parts *p, const grid *g, st_parts *out, rule_tensor **own,
                             iso_error *err) {
   iso_code c = ISO_OK;
-  *out = (st_parts){.by = 1, .scale = 1};
+  *out = (st_parts){.by = p->by, .scale = p->scale};
   for (uint32_t k = 0; k < g->groups && !c; k++) {
     st_parts one;
     group_of(p, g, k, &one);
@@ -90,6 +92,7 @@ static iso_code fits(state *s, const st_parts *made, eg_node whole, st_sought *x
   uint32_t n = 1;
   *yes = false;
   x->numel = st_moments_of_all(made, x->moment);
+  st_scale_moments(x->moment, made->scale, x->moment);
   if (whole.i == EG_NONE) n = st_wholes(s, made, x, of);
   for (uint32_t i = 0; i < n && !*yes; i++) {
     const rule_tensor *v = st_val(s, of[i], s->n_draws - 1);
@@ -145,7 +148,8 @@ static iso_code try_grid(state *s, const st_parts *p, const grid *g, eg_node who
   for (uint32_t k = 0; k < g->groups; k++) rule_tensor_unref(own[k]);
   if (c || !yes) return c;
   if ((c = make_nodes(s, p, g, &made, err))) return c;
-  if ((c = by_groups(s, p, g, &made, whole, x, err)) || x->met) return c;
+  if (p->by == 1) c = by_groups(s, p, g, &made, whole, x, err);
+  if (c || x->met) return c;
   return whole.i == EG_NONE ? st_join_cut(s, &made, x, err)
                             : st_join_whole(s, &made, whole, &x->met, err);
 }

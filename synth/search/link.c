@@ -60,11 +60,6 @@ static bool moments_of_sum(const st_parts *p, double out[4]) {
   return true;
 }
 
-static void scale_moments(const double m[4], double by, double out[4]) {
-  const double power[4] = {by, by, by * by, by * by};
-  for (int i = 0; i < 4; i++) out[i] = m[i] * power[i];
-}
-
 /* The tensor of the other graph that `lifted`, divided by `by`, is, if a rule says so. */
 static iso_code join_lifted(state *s, const peers *p, eg_node lifted, int64_t by, bool *found,
                             iso_error *err) {
@@ -77,7 +72,7 @@ static iso_code join_lifted(state *s, const peers *p, eg_node lifted, int64_t by
   if (!v) return st_lost(&s->values, err);
   x.numel = v->numel;
   st_moments(v, x.moment);
-  scale_moments(x.moment, 1.0 / (double)by, x.moment);
+  st_scale_moments(x.moment, 1.0 / (double)by, x.moment);
   const uint32_t n = st_wholes(s, &one, &x, whole);
   if (n > 0 && by > 1) {
     const rule_term *t = st_divided(s, rule_var(&s->arena, 0), by);
@@ -126,16 +121,14 @@ static iso_code find_whole(state *s, peers *p, st_parts *of, iso_error *err) {
     of->by = by;
     of->scale = 1.0 / (double)of->by;
     x.numel = numel;
-    scale_moments(all, of->scale, x.moment);
+    st_scale_moments(all, of->scale, x.moment);
     c = st_join_cut(s, of, &x, err);
     if (!c && !x.met && adds) {
-      scale_moments(sum, of->scale, x.moment);
+      st_scale_moments(sum, of->scale, x.moment);
       c = st_join_sum(s, of, &x, err);
     }
     if (x.met) p->whole = of->by == 1 ? x.at : undivided(s, x.at, of->by);
   }
-  if (!c && !x.met && !(c = st_join_grid(s, of, (eg_node){EG_NONE}, &x, err)) && x.met)
-    p->whole = x.at;
   p->met = x.met;
   return c;
 }

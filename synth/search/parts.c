@@ -351,7 +351,7 @@ iso_code st_join_cut(state *s, const st_parts *p, st_sought *x, iso_error *err) 
       if (met) note_whole(s, p, whole[i], !before, x);
     }
   /* Two groups at once are a turned concatenation, too, and a rule of all ranks. */
-  if (!c && !x->met && p->by == 1) c = st_join_grid(s, p, (eg_node){EG_NONE}, x, err);
+  if (!c && !x->met) c = st_join_grid(s, p, (eg_node){EG_NONE}, x, err);
   for (uint32_t i = 0; i < n && !c && !x->met; i++) {
     c = join_one(s, p, TURNED, whole[i], &x->met, err);
     if (x->met) x->at = whole[i];
@@ -438,6 +438,11 @@ int64_t st_moments_of_all(const st_parts *p, double out[4]) {
     numel += p->value[k]->numel;
   }
   return numel;
+}
+
+void st_scale_moments(const double m[4], double by, double out[4]) {
+  const double power[4] = {by, by, by * by, by * by};
+  for (int i = 0; i < 4; i++) out[i] = m[i] * power[i];
 }
 
 /* Whether the parts can be put together to the whole, and how is not asked. */

@@ -38,6 +38,8 @@ bool st_is_cut_along(const rule_tensor *whole, const st_parts *p, uint32_t *d);
 iso_code st_join_cut(state *s, const st_parts *p, st_sought *x, iso_error *err);
 /* Moments of the concatenation. Returns: its elements. */
 int64_t st_moments_of_all(const st_parts *p, double out[4]);
+/* Moments of a tensor, times `by`, by its moments. */
+void st_scale_moments(const double m[4], double by, double out[4]);
 /* The concatenation of the parts along `d`, by value. Owns; NULL: they have none. */
 iso_code st_concatenated(const st_parts *p, uint32_t d, rule_tensor **out, iso_error *err);
 /* The terms over RULE_VAR k, part k; NULL: no memory. The parts along `d`, each viewed as `shape`
