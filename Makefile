@@ -219,7 +219,7 @@ $(B)/gen/definition_calls.inc: $(wildcard validate/ops/*.c)
 	@mkdir -p $(@D)
 	@sed -n 's/^ \* call: \("[^"]*"\) \("[^"]*"\).*/{\1, \2},/p' $^ | cmp -s - $@ || sed -n 's/^ \* call: \("[^"]*"\) \("[^"]*"\).*/{\1, \2},/p' $^ > $@
 $(B)/obj/tests/validate/%.o: CPPFLAGS += -I$(B)/gen
-$(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/validate/test_*.c)): $(B)/gen/definition_calls.inc
+$(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/validate/test_*.c tests/validate/*/test_*.c)): $(B)/gen/definition_calls.inc
 # The prover's definitions, wrong at one place at a time: linked before the library, which then leaves its own out.
 MUTANTS := elementwise layout fill reduce nn order dist kernels composite written window index pick slice cat unary backward views
 MUTANT_OBJ := $(MUTANTS:%=$(B)/obj/mutants/%.o)
