@@ -154,7 +154,7 @@ static bool has_one_more(const scope_dims *to, const scope_dims *from, const rul
 }
 
 /* An input as a view of the other side's: the same elements in the same order. */
-static void size_view(scoping *z, uint32_t leaf, uint32_t view) {
+static void size_input(scoping *z, uint32_t leaf, uint32_t view) {
   const rule_term *call = z->call[view];
   const scope_dims *to = scope_dims_of(z, leaf);
   if (!call || z->sized[view] || z->captured[view] || !to || call->n != 2) return;
@@ -162,27 +162,14 @@ static void size_view(scoping *z, uint32_t leaf, uint32_t view) {
   const scope_dims *from = scope_dims_of(z, (uint32_t)call->child[0]->u.i);
   if (from && rule_adds_dimension(call->u.s) && has_one_more(to, from, call->child[1]))
     z->sized[view] = call; /* its integer names a dimension, and is no size */
-  if (!rule_operator_of(call->u.s)->sizes) return;
-  const rule_term *all[2] = {NULL, NULL}, *size[RULE_MAX_RANK], *factor[RULE_MAX_RANK + 1];
-  for (int k = 0; k < 2 && from; k++) {
-    const scope_dims *d = k ? from : to;
-    factor[0] = rule_int(&z->s->arena, 1);
-    for (uint32_t i = 0; i < d->rank; i++) {
-      factor[i + 1] = size_term(&z->space, &d->of[i]);
-      if (!k) size[i] = factor[i + 1];
-    }
-    all[k] = rule_expr(&z->s->arena, "*", factor, d->rank + 1);
-  }
-  if (!all[0] || !all[1] || !scope_same_size(z, all[0], all[1])) return;
-  const rule_term *child[2] = {call->child[0], rule_list(&z->s->arena, size, to->rank)};
-  z->sized[view] = rule_op(&z->s->arena, call->u.s, child, 2);
+  else scope_size_constant(z, view, to);
 }
 
 static progress leaf_step(scoping *z, uint32_t a, uint32_t b) {
   z->wrong = "the shape of a leaf is not known";
   if (!z->call[a] && !z->call[b]) return z->dim[a].of && z->dim[b].of ? join(z, a, b) : REFUSED;
   if (scope_is_fixed(z, a)) guess_sizes(z, b);
-  size_view(z, a, b);
+  size_input(z, a, b);
   z->wrong = "how an input is made of others is shown at the captured sizes alone";
   const bool fixed = scope_is_fixed(z, a) && scope_is_fixed(z, b);
   return fixed || (z->dim[a].of && z->sized[b]) ? join(z, a, b) : REFUSED;

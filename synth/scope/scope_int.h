@@ -81,8 +81,8 @@ const rule_term *scope_lift(scoping *z, const rule_term *call, const rule_term *
 /* A view, with the sizes that its operand's dimensions give: of neighbours that it joins, or takes
  * as they are, beside dimensions of 1. Returns: NULL where it is another one. */
 const rule_term *scope_reshaped(scoping *z, const rule_term *call);
-/* Chooses the sizes of a constant that only the certificate has, one number throughout or a
- * triangle of it, where it is one with a term of shape `d`. */
+/* Chooses the sizes of a constant that only the certificate has, where it is one with a term of
+ * shape `d`: one number throughout, a triangle of it, or parts one behind the other. */
 void scope_size_constant(scoping *z, uint32_t t, const scope_dims *d);
 /* Whether nothing about it depends on the symbols, nor on inputs. */
 bool scope_is_fixed(scoping *z, uint32_t t);

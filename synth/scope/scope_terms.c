@@ -213,6 +213,11 @@ static const rule_shape *captured_shape(const scoping *z, uint32_t t) {
   return NULL;
 }
 
+static const rule_term *joined_by(scoping *z, const char *op, const rule_term *const *x,
+                                  uint32_t n) {
+  return n == 1 ? x[0] : rule_expr(&z->s->arena, op, x, n);
+}
+
 /* The sizes that dimensions `to` of a view have, which hold the elements that its operand's
  * dimensions `from` hold: one of them takes all, the others are 1; or no size changes any.
  * Returns: false where they are others. */
@@ -232,7 +237,7 @@ static bool regrouped(scoping *z, const size_sum *from, uint32_t n, const rule_t
   }
   if (fixed || n == 0) return true;
   if (wide > 1 || m == 0) return false;
-  out[last] = n == 1 ? factor[0] : rule_expr(&z->s->arena, "*", factor, n);
+  out[last] = joined_by(z, "*", factor, n);
   return out[last] != NULL;
 }
 
@@ -262,24 +267,81 @@ const rule_term *scope_reshaped(scoping *z, const rule_term *call) {
   return child[1] ? with_children(z, call, child) : NULL;
 }
 
+/* How many elements a term has, as a size. Returns: NULL where its sizes are not known. */
+static const rule_term *elements(scoping *z, uint32_t t) {
+  const scope_dims *d = scope_dims_of(z, t);
+  const rule_term *call = z->sized[t], *list = NULL;
+  const rule_term *one = rule_int(&z->s->arena, 1), *dim[RULE_MAX_RANK];
+  if (d) {
+    for (uint32_t i = 0; i < d->rank; i++)
+      if (!(dim[i] = size_term(&z->space, &d->of[i]))) return NULL;
+    return d->rank ? joined_by(z, "*", dim, d->rank) : one;
+  }
+  if (!call || call->n == 0) return NULL;
+  if (rule_operator_of(call->u.s)->sizes) list = call->n == 2 ? call->child[1] : NULL;
+  else if (strcmp(call->u.s, OP_CAT) == 0) list = call->child[0];
+  if (!list || list->kind != RULE_LIST) return NULL;
+  if (list != call->child[0]) return list->n ? joined_by(z, "*", list->child, list->n) : one;
+  const rule_term **part = iso_arena_alloc(&z->s->arena, list->n * sizeof *part);
+  for (uint32_t k = 0; part && k < list->n; k++)
+    if (list->child[k]->kind != RULE_VAR || !(part[k] = elements(z, (uint32_t)list->child[k]->u.i)))
+      return NULL;
+  return part && list->n ? joined_by(z, "+", part, list->n) : NULL;
+}
+
+/* `call` with the sizes `d` for its argument `at`. */
+static const rule_term *of_shape(scoping *z, const rule_term *call, uint32_t at,
+                                 const scope_dims *d) {
+  const rule_term *size[RULE_MAX_RANK];
+  const rule_term **child = iso_arena_alloc(&z->s->arena, call->n * sizeof *child);
+  if (!child || call->child[at]->kind != RULE_LIST || call->child[at]->n != d->rank) return NULL;
+  for (uint32_t i = 0; i < d->rank; i++)
+    if (!(size[i] = size_term(&z->space, &d->of[i]))) return NULL;
+  memcpy(child, call->child, call->n * sizeof *child);
+  child[at] = rule_list(&z->s->arena, size, d->rank);
+  return child[at] ? with_children(z, call, child) : NULL;
+}
+
+/* What a view is of: parts that lie one behind the other, and views of what has a shape. */
+static void size_parts(scoping *z, uint32_t t) {
+  const rule_term *call = z->call[t];
+  if (!call || z->sized[t] || z->captured[t] || call->n == 0) return;
+  if (rule_operator_of(call->u.s)->sizes) {
+    z->sized[t] = scope_reshaped(z, call);
+    return;
+  }
+  if (strcmp(call->u.s, OP_CAT) != 0 || call->child[0]->kind != RULE_LIST) return;
+  for (uint32_t k = 0; k < call->child[0]->n; k++) {
+    if (call->child[0]->child[k]->kind != RULE_VAR) return;
+    const uint32_t part = (uint32_t)call->child[0]->child[k]->u.i;
+    size_parts(z, part);
+    if (z->call[part] && !z->sized[part]) return;
+  }
+  z->sized[t] = call; /* its integer is a dimension */
+}
+
+/* A view, which has as many elements as what it is of. */
+static void size_view(scoping *z, uint32_t t, const scope_dims *d) {
+  const rule_term *call = z->call[t];
+  const uint32_t of = (uint32_t)call->child[0]->u.i;
+  size_parts(z, of);
+  const rule_term *all = elements(z, of), *view = of_shape(z, call, 1, d), *asked;
+  if (!all || !view) return;
+  z->sized[t] = view;
+  asked = elements(z, t);
+  if (!asked || !scope_same_size(z, all, asked)) z->sized[t] = NULL;
+}
+
 void scope_size_constant(scoping *z, uint32_t t, const scope_dims *d) {
   const rule_term *call = z->call[t], *first = call && call->n ? call->child[0] : NULL;
   if (!first || !d || z->sized[t] || z->captured[t]) return;
-  if (first->kind == RULE_VAR && (strcmp(call->u.s, OP_TRIL) == 0 || !strcmp(call->u.s, OP_TRIU))) {
-    const uint32_t of = (uint32_t)first->u.i;
-    scope_size_constant(z, of, d);
-    if (z->sized[of]) z->sized[t] = call; /* its integer is a diagonal */
-    return;
-  }
-  const rule_term *size[RULE_MAX_RANK];
-  const rule_term **child = iso_arena_alloc(&z->s->arena, call->n * sizeof *child);
-  if (!child || first->kind != RULE_LIST || first->n != d->rank || strcmp(call->u.s, OP_FULL) != 0)
-    return;
-  for (uint32_t i = 0; i < d->rank; i++)
-    if (!(size[i] = size_term(&z->space, &d->of[i]))) return;
-  memcpy(child, call->child, call->n * sizeof *child);
-  if ((child[0] = rule_list(&z->s->arena, size, d->rank)))
-    z->sized[t] = with_children(z, call, child);
+  if (first->kind == RULE_LIST && strcmp(call->u.s, OP_FULL) == 0)
+    z->sized[t] = of_shape(z, call, 0, d);
+  if (first->kind != RULE_VAR) return;
+  if (strcmp(call->u.s, OP_TRIL) == 0 || strcmp(call->u.s, OP_TRIU) == 0) {
+    scope_size_constant(z, (uint32_t)first->u.i, d);
+    if (z->sized[first->u.i]) z->sized[t] = call; /* its integer is a diagonal */
+  } else if (rule_operator_of(call->u.s)->sizes && call->n == 2) size_view(z, t, d);
 }
 
 /* ---- what no size changes ---- */

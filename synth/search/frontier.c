@@ -197,12 +197,21 @@ static void cut_constants(const search *q, classes *out) {
   }
 }
 
+/* Whether both sides read all that is no constant. */
+static bool all_but_constants(const search *q) {
+  const builder *b = q->b;
+  for (size_t i = 0; i < b->n_vars; i++)
+    if (b->used[i] != 3 && q->k->cut[b->var[i].i] && !is_constant(q->s, b->var[i].i)) return false;
+  return true;
+}
+
 /* Constants that only hold as they are: `ground`, all of them at once, down to terms without
  * leaves; then leaves of constants as their numbers, too. An input is one of these where one side
  * alone reads it: the other may have numbers that were computed from it. */
 static void expand_constants(search *q, const opening *o, builder *work, classes *ground) {
   const builder *b = q->b;
-  if (ground->n) push(q, work, o, ground->cls, ground->n, OPEN, o->size);
+  const double next = all_but_constants(q) ? VARIABLE_COST : 0;
+  if (ground->n) push(q, work, o, ground->cls, ground->n, OPEN, o->size - next);
   const size_t n_cut = ground->n;
   for (size_t i = 0; i < b->n_vars; i++) {
     const bool alone = b->used[i] != 3 && q->s->rec[b->var_as[i].i].konst;

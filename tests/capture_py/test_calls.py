@@ -345,14 +345,64 @@ class OfAllLengths(Calls):
 
 
 class TransformersOfAllLengths(Calls):
-    def test_gpt2(self):
+    def captured(self, model):
+        """The whole, a prompt, and the token behind it."""
         asked = ("--reduce", "--layers", "2", "--length", "9", "--dynamic", "length=1:64")
         for name, options in ("whole", []), ("calls", ["--calls", "1"]):
-            status, _, err = run("hf", "gpt2", "-o", self.path(name), *asked, *options)
+            status, _, err = run("hf", model, "-o", self.path(name), *asked, *options)
             self.assertEqual(status, 0, err)
-        verdict, p = self.then("whole", "calls/1", (None, "calls/2"))
+
+    def proved(self, *options):
+        at_captured = ("--disable", "sizes", *options)  # the scope is proved, not looked at
+        verdict, p = self.then("whole", "calls/1", (None, "calls/2"), options=at_captured)
         self.assertEqual(verdict, "equivalent", p.stdout)
         self.assertIn("for 3 <= T <= 64]", p.stdout)
+
+    def elsewhere(self, nodes, size):
+        """The token's place, as the operators `nodes` have it, is `size`."""
+
+        def change(graph):
+            for n in graph["nodes"]:
+                if n["id"] in nodes:
+                    self.assertEqual(n["args"][1], {"size": "T"})
+                    n["args"][1] = {"size": size}
+
+        shutil.rmtree(self.path("wrong"), ignore_errors=True)
+        self.edited("calls/2", "wrong", change)
+
+    def right_at_the_captured_sizes_alone(self):
+        options = ("--disable", "sizes")
+        p = self.then("whole", "calls/1", (None, "wrong"), options=options)[1]
+        self.assertIn("isomer: EQUIVALENT [proved]\n", p.stdout)
+
+    def test_gpt2(self):
+        self.captured("gpt2")
+        self.proved()
+
+    def test_llama(self):
+        """Rotations and a mask."""
+        self.captured("llama")
+        proof = self.path("c.json")
+        self.proved("--certificate", proof)
+        words = (proof, self.path("whole"), self.path("calls/1"), "--then", "-")
+        p = self.program("check", *words, self.path("calls/2"))[1]
+        self.assertIn("HOLDS [proved, for 3 <= T <= 64]", p.stdout)
+        self.elsewhere(["add"], "T - 1")
+        verdict, p = self.then("whole", "calls/1", (None, "wrong"))
+        self.assertEqual(verdict, "different", p.stdout)
+        self.elsewhere(["add"], "min(T, 20)")
+        self.assertNotEqual(self.program("check", *words, self.path("wrong"))[0], "equivalent")
+        self.right_at_the_captured_sizes_alone()
+
+    def test_mistral_without_a_window(self):
+        """Heads that share keys, and a mask that is right up to a length."""
+        from transformers import MistralConfig
+
+        MistralConfig(sliding_window=None).save_pretrained(self.path("config"))
+        self.captured(self.path("config"))
+        self.proved()
+        self.elsewhere(["add_2"], "min(T, 20)")
+        self.right_at_the_captured_sizes_alone()
 
     def test_a_number_that_is_of_one_prompt(self):
         asked = (
