@@ -42,7 +42,7 @@ GAPS = {
     "undecided: a sum of no terms": ["product over nothing"],
     "undecided: a choice that no sample shows to count": ["refactored: cross entropy of two ranks"],
     "undecided: twice the number, which is as right, does as well": [
-        "refactored: weights of the chosen by a softmax of what is left",
+        "refactored: weights of the chosen by a softmax of what is left"
     ],
     "undecided: no draw reaches the bound of a clamp that never binds": [
         "refactored: activations by rows, in int8"
