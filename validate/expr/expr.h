@@ -163,8 +163,8 @@ bool sx_leaf_range(sc *c, sx leaf, sx *low, sx *high);
 bool sx_ge0(sc *c, sx p); /* known to be at least 0 (integers) */
 bool sx_gt0(sc *c, sx p);
 bool sx_same(sc *c, sx a, sx b); /* integers known to be equal */
-/* Known to be at least 0 by what bounds its parts (validate/expr/nonneg.c); p may be any number. */
-bool sx_real_ge0(sc *c, sx p);
+/* The same of any number, by what bounds its parts (validate/expr/nonneg.c). */
+bool sx_never_negative(sc *c, sx p);
 sx sx_div(sc *c, sx p, sx d);
 sx sx_mod(sc *c, sx p, sx d);
 /* Assume a condition in this case. false: it contradicts the hypotheses. */

@@ -291,7 +291,7 @@ static sx max_flat(sc *c, sx a, sx b) {
     for (size_t k = 0; k < m; k++) {
       if (i == k) continue;
       const sx d = sx_sub(c, w[k], w[i]);
-      if (sc_has(c, d, S_NONNEG) || (sc_has(c, d, S_INT) && sx_ge0(c, d)) || sx_real_ge0(c, d)) {
+      if (sx_never_negative(c, d)) {
         memmove(w + i, w + i + 1, (m - i - 1) * sizeof *w);
         m--, i--;
         break;

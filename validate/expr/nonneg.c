@@ -314,7 +314,9 @@ static bool at_least_0(search *s, sx p) {
   return by_part(s, &t) || (t.up && sc_has(c, t.atom, S_NONNEG) && at_least_0(s, t.b));
 }
 
-bool sx_real_ge0(sc *c, sx p) {
-  if (c->reading.plain || sx_top_guard(c, p) || sc_has(c, p, S_MASKED)) return false;
-  return at_least_0(&(search){c, MAX_STEPS}, p);
+bool sx_never_negative(sc *c, sx p) {
+  if (sc_has(c, p, S_NONNEG)) return true;
+  if (sx_top_guard(c, p) || sc_has(c, p, S_MASKED)) return false;
+  if (sc_has(c, p, S_INT) && sx_ge0(c, p)) return true;
+  return !c->reading.plain && at_least_0(&(search){c, MAX_STEPS}, p);
 }

@@ -147,7 +147,7 @@ static sx negative(sc *c, sx p) {
   if (c->fault.failed) return c->no;
   if (!sc_has(c, t, S_INT)) {
     p = positive_at(c, p);
-    if (sx_real_ge0(c, p)) return c->no;
+    if (sx_never_negative(c, p)) return c->no;
     if (by_parts(c, p, &r)) return r;
     return sx_truth(c, sc_node(c, X_LT, &p, 1));
   }
@@ -158,7 +158,7 @@ static sx negative(sc *c, sx p) {
         sx_scale(c, pv_q_pow(&c->q, pv_q_int(&c->q, g), -1), sx_sub(c, p, sx_int(c, k)));
     p = sx_sub(c, rest, sx_int(c, sx_floor_div(-1 - k, g) + 1));
   }
-  if (sx_ge0(c, p) || sx_real_ge0(c, p)) return c->no;
+  if (sx_never_negative(c, p)) return c->no;
   if (sx_ge0(c, sx_sub(c, c->minus_one, p))) return c->yes;
   if (sx_split_radix(c, p, &r, &s) && r != p) return negative(c, r);
   if (by_quotient(c, p, &r)) return negative(c, r);

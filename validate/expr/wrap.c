@@ -204,8 +204,8 @@ static bool fits(sc *c, sx x, rule_dtype d) {
   if (is_machine_integer(c, x, d)) return true;
   if ((d != RULE_U8 || sc_has(c, x, S_NONNEG)) && sx_within(c, x, (double)of_type[d].most))
     return true;
-  return sx_ge0(c, sx_sub(c, sx_int(c, of_type[d].most), x)) &&
-         sx_ge0(c, sx_sub(c, x, sx_int(c, of_type[d].least)));
+  return sx_never_negative(c, sx_sub(c, sx_int(c, of_type[d].most), x)) &&
+         sx_never_negative(c, sx_sub(c, x, sx_int(c, of_type[d].least)));
 }
 
 /* ---- what adds up and multiplies ---- */

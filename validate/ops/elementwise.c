@@ -387,8 +387,8 @@ static sx round_end(sc *c, sx x, const void *ctx) {
   const rule_dtype d = *(const rule_dtype *)ctx;
   const int64_t most = exact_up_to(d);
   if (most == INT64_MAX) return x;
-  if (sx_within(c, x, (double)most) ||
-      (sx_ge0(c, sx_sub(c, sx_int(c, most), x)) && sx_ge0(c, sx_add(c, sx_int(c, most), x))))
+  if (sx_within(c, x, (double)most) || (sx_never_negative(c, sx_sub(c, sx_int(c, most), x)) &&
+                                        sx_never_negative(c, sx_add(c, sx_int(c, most), x))))
     return x;
   if (sc_op(c, x) == X_MAX) { /* rounding does not fall */
     sx r = c->neginf;

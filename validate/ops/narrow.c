@@ -12,7 +12,8 @@ static int64_t least(rule_dtype d) { return d == RULE_U8 ? 0 : -most[d] - 1; }
 
 static sx fitting_end(sc *c, sx x, const void *ctx) {
   const rule_dtype d = *(const rule_dtype *)ctx;
-  if (!sx_ge0(c, sx_sub(c, sx_int(c, most[d]), x)) || !sx_ge0(c, sx_sub(c, x, sx_int(c, least(d)))))
+  if (!sx_never_negative(c, sx_sub(c, sx_int(c, most[d]), x)) ||
+      !sx_never_negative(c, sx_sub(c, x, sx_int(c, least(d)))))
     sc_fail(c, "an integer that may not fit into %s", rule_dtype_name(d));
   return x;
 }

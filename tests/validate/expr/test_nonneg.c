@@ -1,6 +1,6 @@
 /* Bounds of real numbers: what has a largest and a least value, moved and scaled, is clamped near
  * to one of them. That the clamp changes nothing is proved where the bound lies outside, and never
- * where it lies inside. */
+ * where it lies inside. The same of a cast to few bits. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -70,17 +70,15 @@ static const char *number(char *to, double v) {
   return to;
 }
 
-/* Whether `text`, once it is clamped from below (`up`: above) at `at`, is proved to be the same. */
-static bool proved(const char *text, bool up, double at) {
+/* Whether `changed` is proved to be `text`. */
+static bool proved(const char *changed, const char *text) {
   static char rule_text[3 * TEXT];
-  char v[32];
   rule_set *set = NULL;
   rule_schemas *schemas = NULL;
   rule_verdict verdict = {.status = RULE_REFUTED};
   iso_error err = {ISO_OK, ""};
-  snprintf(rule_text, sizeof rule_text,
-           "(rule r (var x f (3 4)) (lhs (aten::clamp %s %s %s)) (rhs %s))", text,
-           up ? "none" : number(v, at), up ? number(v, at) : "none", text);
+  snprintf(rule_text, sizeof rule_text, "(rule r (var x f (3 4)) (lhs %s) (rhs %s))", changed,
+           text);
   ck_assert_msg(!rule_set_parse(rule_text, SIZE_MAX, "test", &set, &err), "%s: %s", err.msg,
                 rule_text);
   ck_assert(!rule_schemas_new(&schemas, &err));
@@ -90,6 +88,15 @@ static bool proved(const char *text, bool up, double at) {
   rule_schemas_free(schemas);
   rule_set_free(set);
   return verdict.status == RULE_PROVED;
+}
+
+/* `text`, clamped from below (`up`: above) at `at`. */
+static const char *clamped(const char *text, bool up, double at) {
+  static char to[2 * TEXT];
+  char v[32];
+  number(v, at);
+  snprintf(to, sizeof to, "(aten::clamp %s %s %s)", text, up ? "none" : v, up ? v : "none");
+  return to;
 }
 
 static double one_of(iso_rng *g, const double *v, size_t n) { return v[iso_rng_below(g, n)]; }
@@ -110,7 +117,7 @@ START_TEST(a_bound_is_dropped_where_it_never_binds) {
     if (isinf(up ? high : low)) continue;
     snprintf(text, sizeof text, "(aten::add.Tensor (aten::mul.Tensor %s %s) %s)", b->text,
              number(v, times), number(w, plus));
-    const bool known = proved(text, up, up ? high + off : low - off);
+    const bool known = proved(clamped(text, up, up ? high + off : low - off), text);
     ck_assert_msg(off >= 0 || !known, "%s is within %g and %g", text, low, high);
     outside += off >= 0;
     dropped += known;
@@ -119,11 +126,40 @@ START_TEST(a_bound_is_dropped_where_it_never_binds) {
 }
 END_TEST
 
+/* A whole number that is cast to few bits, and back, is itself where it fits. */
+START_TEST(a_cast_is_dropped_where_all_numbers_fit) {
+  static char text[TEXT], cast[2 * TEXT];
+  char v[32];
+  static const struct {
+    const char *name;
+    double least, most;
+  } type[] = {{"int8", -128, 127}, {"uint8", 0, 255}, {"int16", -32768, 32767}};
+  static const double scale[] = {1, 127, 127.5, 128, 129, 255, 256, 300, 32767, 32768, -127, -129};
+  size_t fit = 0, known = 0;
+  for (size_t i = 0; i < LENGTH(all); i++)
+    for (size_t k = 0; k < LENGTH(type) * LENGTH(scale); k++) {
+      const double times = scale[k / LENGTH(type)], a = times * all[i].low, z = times * all[i].high,
+                   low = rint(fmin(a, z)), high = rint(fmax(a, z));
+      const size_t t = k % LENGTH(type);
+      snprintf(text, sizeof text, "(aten::round (aten::mul.Tensor %s %s))", all[i].text,
+               number(v, times));
+      snprintf(cast, sizeof cast, "(aten::to.dtype (aten::to.dtype %s %s) float32)", text,
+               type[t].name);
+      const bool same = proved(cast, text), fits = low >= type[t].least && high <= type[t].most;
+      ck_assert_msg(fits || !same, "%s in %s", text, type[t].name);
+      fit += fits;
+      known += same;
+    }
+  ck_assert_uint_eq(known, fit);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("nonneg");
   TCase *t = tcase_create("nonneg");
   tcase_set_timeout(t, 120);
   tcase_add_test(t, a_bound_is_dropped_where_it_never_binds);
+  tcase_add_test(t, a_cast_is_dropped_where_all_numbers_fit);
   suite_add_tcase(s, t);
   return run_suite(s);
 }
