@@ -44,9 +44,6 @@ GAPS = {
     "undecided: twice the number, which is as right, does as well": [
         "refactored: weights of the chosen by a softmax of what is left"
     ],
-    "undecided: no draw reaches the bound of a clamp that never binds": [
-        "refactored: activations by rows, in int8"
-    ],
     "undecided: no draw fills an expert whose capacity never binds": [
         "refactored: a capacity that never binds"
     ],
@@ -70,7 +67,6 @@ TESTED = {
     ],
     "a product of exponentials": ["cumulated product by logs"],
     "exponentials in quotients": ["mish"],
-    "bounds of a real number that is cast to few bits": ["keys kept in int8"],
     "more work than the prover's budget": [
         "experts gathered for each token",
         "tokens dispatched by one-hot rows",
