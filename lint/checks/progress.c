@@ -10,6 +10,8 @@
 
 #include "egraph/base/vec.h"
 
+enum { AHEAD = 12 };
+
 static bool has_queues(const lint_run_state *s) { return s->model >= LINT_STREAM; }
 
 uint32_t lint_unit_of(const lint_event *e, uint32_t i) {
@@ -286,6 +288,10 @@ static bool step(lint_run_state *s, lint_line *l) {
   const lint_program *g = prog_of(s, l->proc);
   const lint_event *e = &g->event[i];
   lint_run_proc *p = &s->proc[l->proc];
+  if (i + AHEAD < g->n) { /* lines take turns, and what is next of this one left the cache */
+    __builtin_prefetch(e + AHEAD);
+    __builtin_prefetch(&p->state[i + AHEAD], 1);
+  }
   if (e->flags & LINT_IN_BATCH) return true; /* its batch posts it */
   if (is_unit(e)) {
     if (p->state[i].seen < 0) post(s, (lint_at){l->proc, i}, l->time);

@@ -131,6 +131,13 @@ static bool keeps_parts(const plc *x, const plc_tuple *t, uint32_t axis) {
          all->dim[dim] * c->child[0]->n != own->dim[dim];
 }
 
+/* Whether ranks hold the same numbers although nothing that they do here makes them meet: what was
+ * exchanged were equal copies. */
+static bool equal_by_chance(const plc *x, const plc_tuple *t) {
+  if (t->collective || t->konst || plc_takes_part(x, t)) return false;
+  return !t->whole[0] || !t->whole[1] || !rule_tensor_same_bytes(t->whole[0], t->whole[1]);
+}
+
 static void follow_axis(const plc *x, plc_tuple *t, uint32_t axis) {
   plc_cause is = PLC_UNCUT;
   for (uint32_t i = 0; i < t->n_args; i++) {
@@ -141,7 +148,10 @@ static void follow_axis(const plc *x, plc_tuple *t, uint32_t axis) {
   if (t->collective && (t->axes >> axis & 1)) is = met(x, t, is);
   const bool placed = t->state == PLC_PLACED && t->n_out == 1 && !t->several;
   const plc_kind kind = placed ? t->place[0].axis[axis].kind : PLC_V;
-  if (placed && kind == PLC_R) is = PLC_UNCUT;
+  if (placed && kind == PLC_R) {
+    if (is == PLC_AWAY && equal_by_chance(x, t)) doubt(t, why_ends);
+    is = PLC_UNCUT;
+  }
   if (placed && kind == PLC_S && is == PLC_UNCUT && (t->differs || plc_input(x, t))) is = PLC_DATA;
   t->cut[axis] = is;
   t->keeps |= keeps_parts(x, t, axis);

@@ -139,7 +139,8 @@ static bool crosses(plc *x, const plc_tuple *t) {
 /* Looks for faults that no output shows, since the outputs have no whole or depend on messages. */
 static void judge_unread(plc *x) {
   plc_tuple *t = plc_origin(x, false);
-  if (t && (t->state == PLC_UNKNOWN || t->collective) && !behind(x, t) && !plc_is_doubtful(x, t))
+  if (t && (t->state == PLC_UNKNOWN || t->collective) && !behind(x, t) && !plc_is_doubtful(x, t) &&
+      !plc_is_exchanged(x, t))
     plc_blame_unfit(x, t);
   if (t && !x->n_findings && crosses(x, t)) plc_blame(x, t);
   if (t && !x->n_findings) plc_blame_turned(x);

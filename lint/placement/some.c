@@ -132,9 +132,12 @@ static bool takes_part(const plc *x, const plc_tuple *t) {
 }
 
 bool plc_is_exchanged(const plc *x, const plc_tuple *t) {
-  if (!operator_of(x, t) || t->n_args == 0) return false;
-  const plc_tuple *o = x->tuple[t->arg[0]];
-  if (o->state != PLC_PLACED || !plc_has(x, &o->place[0], PLC_S)) return false;
+  bool cut = false;
+  for (uint32_t i = 0; i < t->n_args; i++) {
+    const plc_tuple *o = x->tuple[t->arg[i]];
+    cut |= o->state == PLC_PLACED && plc_has(x, &o->place[0], PLC_S);
+  }
+  if (!cut || !operator_of(x, t)) return false;
   if (takes_part(x, t) && goes_to_others(x, t, 0)) return true;
   for (size_t i = 0; i < x->n_tuples; i++) /* a part of what it gives */
     if (reads(x->tuple[i], t) && takes_part(x, x->tuple[i]) && goes_to_others(x, x->tuple[i], 0))

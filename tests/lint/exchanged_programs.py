@@ -67,6 +67,18 @@ def tokens_sent_to_experts(w, bad):
     return {"y": w.gathered(y, 0)}
 
 
+@program(None, ranks=4, undecided=[False, True])
+def copies_sent_to_experts(w, bad):
+    """Each expert normalises all tokens, so that all results are equal; they are sent back, or not:
+    the ranks end with equal numbers all the same."""
+    x, own, mine = w.cut_x("x", 0, 16, 6), 16 // w.n, 4 // w.n
+    slots = x.map(lambda t: t.unsqueeze(0).expand(4, own, 6)) * 1.0
+    h = exchanged(w, slots.view(w.n, mine, own, 6)).transpose(0, 1).reshape(mine, 16, 6)
+    h = h.layer_norm(w.param("g", 6), w.param("b", 6)).view(mine, w.n, own, 6).transpose(0, 1)
+    y = (h if bad else exchanged(w, h)).reshape(4, own, 6).sum([0])
+    return {"loss": w.all_reduce((y * y).mean([0, 1]), "avg")}
+
+
 # ---- passed round: right where the ranks end with what one rank alone has at once; else what one
 # rank would do is not known, and nobody is accused ----
 
