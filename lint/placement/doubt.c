@@ -16,6 +16,8 @@ static const char *const why_moved =
     "it moves what is cut to a dimension beside it, as if the rank's number were one";
 static const char *const why_met =
     "one operand is cut as the inputs are, another as they are behind an exchange";
+static const char *const why_repeated =
+    "one rank alone would repeat, as often as there are ranks, what each rank has once";
 static const char *const why_ends =
     "the ranks' parts are those behind an exchange, and were not exchanged back";
 
@@ -91,6 +93,35 @@ static bool moves(const plc *x, const plc_tuple *t, uint32_t axis) {
          !has_single_rows(x, axis);
 }
 
+/* The literal of a call at a slot; NULL: there is none. */
+static const rule_term *literal(const rule_term *c, uint32_t slot, uint32_t *at) {
+  if (c->kind == RULE_INT || c->kind == RULE_FLOAT) return (*at)++ == slot ? c : NULL;
+  for (uint32_t i = 0; i < c->n; i++) {
+    const rule_term *t = literal(c->child[i], slot, at);
+    if (t) return t;
+  }
+  return NULL;
+}
+
+/* Whether a tensor that all ranks have is read as shards of as many copies as there are ranks. Each
+ * may have a batch of one, where inputs have one row. */
+static bool repeats(const plc *x, const plc_tuple *t, uint32_t axis) {
+  const plc_one *is = &t->place[0].axis[axis];
+  const rule_term *c = t->node[0] == PLC_NONE ? NULL : plc_node(x, t->node[0])->call;
+  if (!c || t->differs || t->n_args != 1 || is->kind != PLC_S || has_single_rows(x, axis))
+    return false;
+  const plc_tuple *o = x->tuple[t->arg[0]];
+  if (o->state != PLC_PLACED || o->place[0].axis[axis].kind != PLC_R) return false;
+  const rule_shape *own = &plc_node(x, t->node[0])->output[0].shape;
+  if (is->dim >= own->rank || own->dim[is->dim] == 1) return false;
+  for (uint32_t i = 0; i < t->variant.n; i++) {
+    uint32_t at = 0;
+    const rule_term *n = literal(c, t->variant.slot[i], &at);
+    if (n && n->kind == RULE_INT && n->u.i == 1 && t->variant.by[i] > 1) return true;
+  }
+  return false;
+}
+
 /* ---- what is cut ---- */
 
 static const rule_term *call_of(const plc *x, const plc_tuple *t) {
@@ -156,6 +187,7 @@ static void follow_axis(const plc *x, plc_tuple *t, uint32_t axis) {
   t->cut[axis] = is;
   t->keeps |= keeps_parts(x, t, axis);
   if (moves(x, t, axis)) doubt(t, why_moved);
+  if (placed && repeats(x, t, axis)) doubt(t, why_repeated);
 }
 
 void plc_follow_cuts(const plc *x, plc_tuple *t) {

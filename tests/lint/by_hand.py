@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Layers and training steps as a user writes them for several ranks (recorded/layers.py,
-recorded/frameworks.py), right and with mistakes, by `isomer lint`: recorded from processes on gloo.
+"""Layers and training steps as a user writes them for several ranks (layers.py,
+frameworks.py and blocks.py of recorded/), right and with mistakes, by `isomer lint`: recorded from processes on gloo.
 What is wrong is seen by running them beside one process. Needs torch.
 
     tests/lint/by_hand.py [--isomer build/isomer] [-k TEXT] [--keep DIR] [-v]
@@ -20,7 +20,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "recorded"), os.path.join(ROOT, "capture")]
 sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
 import commands  # noqa: E402
-import frameworks  # noqa: E402, F401  fills the list of programs
+import blocks  # noqa: E402, F401  fills the list of programs
+import frameworks  # noqa: E402, F401
 import layers  # noqa: E402, F401
 import torch  # noqa: E402
 from rank import PROGRAMS  # noqa: E402

@@ -35,6 +35,16 @@ def statistics_of_counted_rows(w, bad):
     return {"y": w.gathered(y, 0)}
 
 
+@program(None, undecided=[True])
+def positions_of_each_sequence(w, bad):
+    """Ranks have whole sequences of tokens, or parts of one, and count their positions from 0."""
+    x, own = w.cut_x("x", 0, 16, 6), 16 // w.n
+    of = own if bad else 4
+    p = x.map(lambda t: t.g.arange(of).unsqueeze(1).to("float32").mul(0.1).repeat(own // of, 1))
+    y = (x.linear(w.param("w", 6, 6)) * p.map(lambda t: t.cos())).softmax(-1)
+    return {"y": w.gathered(y, 0)}
+
+
 def exchanged(w, t):
     """As all_to_all_single does it: part k of the first dimension goes to rank k."""
     return w.all_to_all(t, 0, 0) if w.n > 1 else t

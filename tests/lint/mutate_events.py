@@ -816,3 +816,162 @@ def receives_before_it_sends(d, rng):
         return None
     events.insert(w, events.pop(i))
     return ["deadlock"], [(r, w), (r, w - 1), (r, k - 1)]
+
+
+@mutation
+@at_event(is_op("free"))
+def written_when_freed(d, at, e):
+    scratch = {"op": "compute", "name": "scratch", "writes": [e["buffer"]]}
+    d["ranks"][at[0]].insert(at[1] + 1, scratch)
+    return ["use-after-free"], [(at[0], at[1] + 1)]
+
+
+@mutation
+@at_event(lambda e: e["op"] == "send" and "handle" in e and "makes" not in e)
+def sent_when_freed(d, at, e):
+    d["ranks"][at[0]].insert(at[1], {"op": "free", "buffer": e["buffer"]})
+    return ["use-after-free"], [(at[0], at[1] + 1)]
+
+
+def part_of(op, key, kind):
+    """An end of the buffer's bytes is used while it is in flight."""
+
+    @at_event(lambda e: e["op"] == op and "handle" in e and e.get("numel", 0) > 2)
+    def used(d, at, e):
+        part = {"id": e["buffer"], "at": 0, "bytes": 2}
+        d["ranks"][at[0]].insert(at[1] + 1, {"op": "compute", "name": "scratch", key: [part]})
+        return [kind], [(at[0], at[1] + 1)]
+
+    return used
+
+
+MUTATIONS["writes_a_part_of_what_is_sent"] = part_of("send", "writes", "write-in-flight")
+MUTATIONS["reads_a_part_of_what_comes"] = part_of("recv", "reads", "read-in-flight")
+
+
+@mutation
+@at_event(lambda e: e["op"] == "all_reduce" and "out" not in e and "buffer" in e)
+def reads_what_is_reduced(d, at, e):
+    """A collective in place goes on by itself, and what it works on is read."""
+    handle = e.setdefault("handle", "later")
+    if handle == "later":
+        d["ranks"][at[0]].insert(at[1] + 1, {"op": "wait", "handle": handle})
+    d["ranks"][at[0]].insert(at[1] + 1, {"op": "compute", "name": "log", "reads": [e["buffer"]]})
+    return ["read-in-flight"], [(at[0], at[1] + 1)]
+
+
+@mutation
+def received_into_what_is_sent(d, rng):
+    """A message goes out of the memory into which another comes, both in flight."""
+    found = []
+    for r, events in enumerate(d["ranks"]):
+        for i, e in enumerate(events):
+            if e["op"] != "recv" or "handle" not in e or "makes" in e:
+                continue
+            w = waits_for(d, (r, i), e["handle"])[0]
+            found += [
+                (r, i, k)
+                for k in range(i + 1, w)
+                if events[k]["op"] == "send" and "handle" in events[k]
+            ]
+    if not found:
+        return None
+    r, i, k = rng.choice(found)
+    d["ranks"][r][k]["buffer"] = d["ranks"][r][i]["buffer"]
+    return ["read-in-flight", "write-in-flight"], [(r, i), (r, k)]
+
+
+@mutation
+def two_messages_into_one_buffer(d, rng):
+    found = []
+    for r, events in enumerate(d["ranks"]):
+        for i, e in enumerate(events):
+            if e["op"] != "recv" or "handle" not in e:
+                continue
+            w = waits_for(d, (r, i), e["handle"])[0]
+            found += [
+                (r, i, k)
+                for k in range(i + 1, w)
+                if events[k]["op"] == "recv" and events[k]["buffer"] != e["buffer"]
+            ]
+    if not found:
+        return None
+    r, i, k = rng.choice(found)
+    d["ranks"][r][k]["buffer"] = d["ranks"][r][i]["buffer"]
+    return ["two-writers"], [(r, i), (r, k)]
+
+
+@mutation
+@at_event(is_op("stream_wait"))
+def stream_wait_turned(d, at, e):
+    """The other stream waits, so that the collective begins before what it reads is there."""
+    after = next(
+        i
+        for i in range(at[1] + 1, len(d["ranks"][at[0]]))
+        if d["ranks"][at[0]][i].get("stream") == e["stream"]
+    )
+    e["on"], e["stream"] = e["stream"], e["on"]
+    return ["read-in-flight", "write-in-flight", "two-writers"], [(at[0], after)]
+
+
+@mutation
+def handle_taken_again(d, rng):
+    """Two operations have one handle, and only the last is waited for."""
+    found = []
+    for r, events in enumerate(d["ranks"]):
+        at = [i for i, e in enumerate(events) if e["op"] == "recv" and "handle" in e]
+        for i, k in zip(at, at[1:]):
+            w = waits_for(d, (r, i), events[i]["handle"])[0]
+            if k < w and d.get("backend") == "gloo":
+                found.append((r, i, k, w))
+    if not found:
+        return None
+    r, i, k, w = rng.choice(found)
+    events = d["ranks"][r]
+    events[k]["handle"] = events[i]["handle"]
+    return ["unwaited", "read-in-flight", "wait-before-post", "unwaited-implied"], [(r, i), (r, k)]
+
+
+@mutation
+def ring_of_blocking_sends(d, rng):
+    """Every rank sends before it receives, and waits for that."""
+    if d.get("backend") != "gloo" or not all(events[0]["op"] == "recv" for events in d["ranks"]):
+        return None
+    out = []
+    for r, events in enumerate(d["ranks"]):
+        i = next(i for i, e in enumerate(events) if e["op"] == "send")
+        e = events.pop(i)
+        w = next(k for k, x in enumerate(events) if x.get("handle") == e["handle"])
+        events.pop(w)
+        del e["handle"]
+        events.insert(0, e)
+        out += [(r, 0)]
+    return ["deadlock"], out
+
+
+@mutation
+def message_split(d, rng):
+    """One side sends in two parts what the other takes in one."""
+    at, e = alone(d, rng, lambda e: e["op"] == "send" and "handle" in e and e["numel"] > 2)
+    if not e:
+        return None
+    other = other_side(d, at, e)
+    rest = dict(e, handle=e["handle"] + "rest", numel=e["numel"] - 1)
+    e["numel"] = 1
+    events = d["ranks"][at[0]]
+    w = waits_for(d, at, e["handle"])[0]
+    events.insert(w + 1, {"op": "wait", "handle": rest["handle"]})
+    events.insert(at[1] + 1, rest)
+    return ["size-mismatch", "unmatched-send"], [at, (at[0], at[1] + 1), other]
+
+
+@mutation
+def collective_in_two(d, rng):
+    """One rank reduces a tensor in two parts, the others at once."""
+    at, e = alone(d, rng, lambda e: e["op"] == "all_reduce" and e.get("numel", 0) > 2)
+    if not e or "handle" in e or len(group_of(d, e)) < 2:
+        return None
+    rest = dict(e, numel=e["numel"] // 2)
+    e["numel"] -= rest["numel"]
+    d["ranks"][at[0]].insert(at[1] + 1, rest)
+    return ["size-mismatch", "missing-collective", "collective-mismatch"], [at, (at[0], at[1] + 1)]

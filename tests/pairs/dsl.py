@@ -328,7 +328,7 @@ class Tensor:
 
     def repeat(self, *times):
         s = (1,) * (len(times) - len(self.shape)) + self.shape
-        return self.op("repeat", [self, list(times)], [a * b for a, b in zip(s, times)])
+        return self.op("repeat", [self, list(times)], tuple(a * b for a, b in zip(s, times)))
 
     def repeat_interleave(self, n, d):
         s = list(self.shape)
