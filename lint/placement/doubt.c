@@ -2,11 +2,12 @@
  *
  * The whole program is the ranks' own, read with other sizes: where ranks exchange tensors that
  * they laid out by rank, and an exchange is left out, there often is a whole program all the same,
- * which no one meant: the rank's number is a dimension of it. Two things tell.
+ * which no one meant: the rank's number is a dimension of it. Three things tell.
  *
- * A view keeps a cut among the dimensions that it was in. And cuts are followed: inputs are cut
- * along their rows, say, an exchange cuts along another dimension, and a second one along rows
- * again. The two kinds never meet in one operator, and outputs are of the first. */
+ * A view keeps a cut among the dimensions that it was in. What ranks have once is no part of as
+ * many copies. And cuts are followed: inputs are cut along their rows, say, an exchange cuts along
+ * another dimension, and a second one along rows again. The two kinds never meet in one operator,
+ * and outputs are of the first. */
 #include <stdlib.h>
 #include <string.h>
 

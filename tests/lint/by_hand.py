@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Layers and training steps as a user writes them for several ranks (layers.py,
-frameworks.py and blocks.py of recorded/), right and with mistakes, by `isomer lint`: recorded from processes on gloo.
-What is wrong is seen by running them beside one process. Needs torch.
+"""Layers and training steps as a user writes them for several ranks (layers.py, frameworks.py,
+blocks.py and totals.py of recorded/), right and with mistakes, by `isomer lint`: recorded from
+processes on gloo. What is wrong is seen by running them beside one process. Needs torch.
 
     tests/lint/by_hand.py [--isomer build/isomer] [-k TEXT] [--keep DIR] [-v]
 
@@ -24,6 +24,7 @@ import blocks  # noqa: E402, F401  fills the list of programs
 import frameworks  # noqa: E402, F401
 import layers  # noqa: E402, F401
 import torch  # noqa: E402
+import totals  # noqa: E402, F401
 from rank import PROGRAMS  # noqa: E402
 
 WORD = {0: "clean", 1: "found", 3: "undecided"}
