@@ -19,6 +19,8 @@ static const char *const why_met =
     "one operand is cut as the inputs are, another as they are behind an exchange";
 static const char *const why_repeated =
     "one rank alone would repeat, as often as there are ranks, what each rank has once";
+static const char *const why_counted =
+    "a number that it reads counts what each rank has of an input, and one rank alone has more";
 static const char *const why_ends =
     "the ranks' parts are those behind an exchange, and were not exchanged back";
 
@@ -123,6 +125,35 @@ static bool repeats(const plc *x, const plc_tuple *t, uint32_t axis) {
   return false;
 }
 
+/* Whether ranks have so many of an input along the dimension in which it is cut. */
+static bool is_own_size(const plc *x, int64_t n, uint32_t axis) {
+  for (size_t i = 0; i < x->n_tuples; i++) {
+    const plc_tuple *t = x->tuple[i];
+    if (!plc_input(x, t) || t->state != PLC_PLACED || t->node[0] == PLC_NONE) continue;
+    const plc_one *o = &t->place[0].axis[axis];
+    const rule_shape *s = &plc_node(x, t->node[0])->output[0].shape;
+    if (o->kind == PLC_S && o->dim < s->rank && s->dim[o->dim] == n) return true;
+  }
+  return false;
+}
+
+/* Whether it sums up a tensor that is filled, and read as that of one rank alone, with as many
+ * numbers as each rank has of an input. */
+static bool counts_own(const plc *x, const plc_tuple *t, uint32_t axis) {
+  const plc_tuple *o = t->konst && t->n_args == 1 ? x->tuple[t->arg[0]] : NULL;
+  if (t->state != PLC_PLACED || t->place[0].axis[axis].kind != PLC_R) return false;
+  if (!o || o->leaf || o->collective || o->n_args || !o->slots || o->n_out != 1) return false;
+  if (t->collective || t->n_out != 1 || t->node[0] == PLC_NONE || o->node[0] == PLC_NONE)
+    return false;
+  const rule_shape *own = &plc_node(x, o->node[0])->output[0].shape;
+  const rule_shape *sum = &plc_node(x, t->node[0])->output[0].shape;
+  for (uint32_t d = 0; d < own->rank; d++)
+    if (own->dim[d] > 1 && is_own_size(x, own->dim[d], axis) &&
+        product(sum, 0, sum->rank) * own->dim[d] <= product(own, 0, own->rank))
+      return true;
+  return false;
+}
+
 /* ---- what is cut ---- */
 
 static const rule_term *call_of(const plc *x, const plc_tuple *t) {
@@ -176,6 +207,8 @@ static void follow_axis(const plc *x, plc_tuple *t, uint32_t axis) {
     const plc_cause was = x->tuple[t->arg[i]]->cut[axis];
     if (is != PLC_UNCUT && was != PLC_UNCUT && was != is) doubt(t, why_met);
     if (was != PLC_UNCUT) is = was;
+    if (!t->konst && !t->collective && counts_own(x, x->tuple[t->arg[i]], axis))
+      doubt(t, why_counted);
   }
   if (t->collective && (t->axes >> axis & 1)) is = met(x, t, is);
   const bool placed = t->state == PLC_PLACED && t->n_out == 1 && !t->several;

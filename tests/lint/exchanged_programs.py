@@ -36,6 +36,16 @@ def statistics_of_counted_rows(w, bad):
 
 
 @program(None, undecided=[True])
+def mean_by_a_count(w, bad):
+    """The number of rows is counted, and summed up or not."""
+    x, rows = w.cut_x("x", 0, 8, 5), 8 // w.n
+    count = x.map(lambda t: t.g.full([rows], 1.0).sum([0]))
+    count = count if bad else w.all_reduce(count)
+    mean = w.all_reduce(x.map(lambda t: t.sum([0]))) / count
+    return {"y": w.gathered((x - mean).gelu(), 0)}
+
+
+@program(None, undecided=[True])
 def positions_of_each_sequence(w, bad):
     """Ranks have whole sequences of tokens, or parts of one, and count their positions from 0."""
     x, own = w.cut_x("x", 0, 16, 6), 16 // w.n

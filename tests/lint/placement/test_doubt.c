@@ -99,6 +99,29 @@ START_TEST(copies_as_many_as_ranks_are_doubtful) {
 }
 END_TEST
 
+/* What each rank counts of its own rows is no count of all. */
+START_TEST(counts_of_own_rows_are_doubtful) {
+  for (int k = 0; k < 10; k++) {
+    begin_step();
+    const uint32_t rows = k == 1 ? 3 : 2;
+    tuple[FIRST].arg = (uint32_t[]){SECOND};
+    tuple[FIRST].n_args = k == 2 ? 0 : 1;
+    tuple[FIRST].konst = tuple[SECOND].konst = k != 3;
+    tuple[SECOND].slots = k == 4 ? 0 : 1;
+    for (uint32_t r = 0; r < ranks.mesh.n; r++) {
+      output[at[SECOND][r]].shape = SHAPE(rows);
+      output[at[FIRST][r]].shape = (rule_shape){.rank = k == 5, .dim = {rows}};
+    }
+    if (k == 6) place[INPUT] = plc_replica();
+    if (k == 7) place[FIRST].axis[0] = (plc_one){.kind = PLC_P};
+    if (k == 8) tuple[STEP].collective = true;
+    if (k == 9) tuple[STEP].konst = true;
+    ck_assert_msg(is_doubted("counts") == (k == 0), "%d: %s", k, doubt());
+    end_step();
+  }
+}
+END_TEST
+
 /* Ranks that hold equal numbers of parts that were exchanged have not met. */
 START_TEST(equal_numbers_behind_an_exchange_are_doubtful) {
   for (int k = 0; k < 7; k++) {
@@ -181,6 +204,7 @@ int main(void) {
   Suite *s = suite_create("doubt");
   TCase *t = tcase_create("doubt");
   tcase_add_test(t, copies_as_many_as_ranks_are_doubtful);
+  tcase_add_test(t, counts_of_own_rows_are_doubtful);
   tcase_add_test(t, equal_numbers_behind_an_exchange_are_doubtful);
   tcase_add_test(t, what_is_exchanged_comes_back_by_an_exchange);
   tcase_add_test(t, cuts_of_both_kinds_do_not_meet);

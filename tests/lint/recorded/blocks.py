@@ -305,7 +305,7 @@ def exchanged_in_training(r):
             each_gradient(r, lambda g: (r.averaged if r.wrong("averaged") else r.reduced)(g, "sp"))
 
 
-@program({"sp": 2}, "keys_of_other rotated_from_0", undecided="rotated_from_0")
+@program({"sp": 2}, "keys_of_other rotated_from_0", undecided="keys_of_other rotated_from_0")
 def exchanged_groups(r):
     """Four heads of queries read two of keys; rotary positions go before the exchange."""
     n, d, x = r.size["sp"], 4, r.input("x", 8, 8, sp=0)
@@ -443,7 +443,7 @@ def experts_of_four_ranks(r):
 # ---- data parallel ----
 
 
-@program({"dp": 2}, "variance_of_own running_of_own count_of_own")
+@program({"dp": 2}, "variance_of_own running_of_own count_of_own", undecided="count_of_own")
 def synchronised_norm(r):
     """Sums, squares and the count of rows are reduced; the buffers get the whole batch's."""
     x, g, b = r.input("x", 8, 6, dp=0), r.param("g", 6, shift=1), r.param("b", 6)
