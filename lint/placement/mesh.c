@@ -152,12 +152,13 @@ static bool read_place(const plc_mesh *m, words *w, plc_line *out) {
   out->place = plc_replica();
   do {
     if (!word(w)) return false;
-    if (strcmp(w->word, "V") == 0 && next == 0) {
+    uint32_t axis = axis_named(m, w->word);
+    skip(w);
+    const bool named = axis != PLC_NONE && isalpha((unsigned char)*w->at); /* it may be called S */
+    if (!named && strcmp(w->word, "V") == 0 && next == 0) {
       out->varies = true;
       break;
     }
-    uint32_t axis = axis_named(m, w->word);
-    const bool named = axis != PLC_NONE && *w->at != '(';
     if (!named) axis = next;
     else if (!word(w)) return false;
     if (axis >= m->n_axes || !read_one(w, &out->place.axis[axis], &out->place.scale, m->size[axis]))

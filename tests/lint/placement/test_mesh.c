@@ -117,6 +117,27 @@ START_TEST(placements_that_differ_are_not_the_same) {
 }
 END_TEST
 
+/* An axis may be called as a placement is. */
+START_TEST(words_of_placements_are_names_of_axes) {
+  static const struct {
+    const char *line, *is; /* NULL: each rank has its own */
+  } of[] = {{"x = V S(1), R P(sum)", "V S(1), R P(sum)"},
+            {"x = R, S(0)", "V R, R S(0)"},
+            {"x = R S(0)", "V R, R S(0)"},
+            {"x = R R", "V R, R R"},
+            {"x = V\tR", "V R, R R"},
+            {"x = V", NULL},
+            {"x = V # own", NULL}};
+  for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
+    begin("V=2,R=2");
+    ck_assert_msg(plc_lines_parse(&ranks, of[k].line, "file") == ISO_OK, "%s", err.msg);
+    ck_assert_int_eq(ranks.line[0].varies, !of[k].is);
+    if (of[k].is) ck_assert_str_eq(plc_print(&ranks, &ranks.line[0].place, &report), of[k].is);
+    end();
+  }
+}
+END_TEST
+
 /* On a mesh of two axes. */
 START_TEST(a_line_that_is_no_placement_is_refused_with_its_number) {
   static const char *const good[] = {"x = R",           "x = S(0)",        "x = S(0), P(sum)",
@@ -211,6 +232,7 @@ int main(void) {
   tcase_add_test(t, ranks_count_along_the_last_axis_first);
   tcase_add_test(t, a_placement_that_is_printed_is_read_as_it_was);
   tcase_add_test(t, placements_that_differ_are_not_the_same);
+  tcase_add_test(t, words_of_placements_are_names_of_axes);
   tcase_add_test(t, a_line_that_is_no_placement_is_refused_with_its_number);
   tcase_add_test(t, a_star_is_any_part_of_a_name_and_the_last_line_counts);
   tcase_add_test(t, a_number_near_a_product_of_axes_is_that);
