@@ -243,13 +243,28 @@ static iso_code join_number(state *s, eg_node e, int side, bool *joined, iso_err
   return c;
 }
 
+/* Whether operators on numbers make each vector that `e` takes of lists of numbers. A vector of
+ * another origin, as a bias's gradient, is no list: its norm is one number. */
+static bool takes_lists(state *s, eg_node e, int depth) {
+  bool all = depth < DEEP, any = false;
+  eg_node list;
+  for (uint32_t k = 0; k < eg_node_arity(s->g, e) && all; k++) {
+    const eg_node of = operand(s, e, k);
+    if (!st_is_list(s, of) && (st_literal(s, of) || is_number(s, of))) continue;
+    if (st_is_list(s, of) && eg_node_arity(s->g, of) == 0) continue;
+    any = all = (!st_is_list(s, of) && stacked(s, of, &list)) ||
+                ((st_is_list(s, of) || acts_on_items(s, of)) && takes_lists(s, of, depth + 1));
+  }
+  return any && all;
+}
+
 /* A vector that operators on numbers make of lists. */
 static bool is_of_items(state *s, eg_node e) {
   const rec *r = &s->rec[e.i];
   eg_node list;
   return r->tensor && r->valued && !r->konst && !r->leaf && r->shape.rank == 1 &&
          r->shape.dim[0] >= FEW && r->shape.dim[0] <= MOST_OPERANDS && acts_on_items(s, e) &&
-         !stacked(s, e, &list);
+         !stacked(s, e, &list) && takes_lists(s, e, 0);
 }
 
 static iso_code list_items(state *s, eg_node vector, int side, bool *any, iso_error *err) {
@@ -371,18 +386,16 @@ static int32_t tensor_of(const numbers *x, uint32_t k, int side) {
   return -1;
 }
 
-/* The variables that are norms of these peers. Returns: how many, 0 where `k` is none of them, or
- * one of them is no variable. */
-static uint32_t norms_of(const numbers *x, const peers *p, uint32_t k, uint32_t *out) {
-  bool own = false;
+/* The variables that are norms of these peers, by the nodes whose norms variables are. Returns: how
+ * many, 0 where one of the peers has none. */
+static uint32_t norms_of(const peers *p, const int32_t *tensor, uint32_t n, uint32_t *out) {
   for (uint32_t r = 0; r < p->n; r++) {
     uint32_t j = 0;
-    while (j < x->n_of && tensor_of(x, j, p->side) != (int32_t)p->node[r]) j++;
-    if (j == x->n_of) return 0;
-    own |= j == k;
+    while (j < n && tensor[j] != (int32_t)p->node[r]) j++;
+    if (j == n) return 0;
     out[r] = j;
   }
-  return own ? p->n : 0;
+  return p->n;
 }
 
 /* The norm of norms becomes a number, and is joined with one of the other graph. */
@@ -409,12 +422,14 @@ static iso_code write_whole(numbers *x, const uint32_t *of, uint32_t n, int side
 static iso_code find_whole(numbers *x, uint32_t k, int side, iso_error *err) {
   const st_ranks *ranks = &x->s->ranks;
   uint32_t of[MOST_OPERANDS];
+  int32_t tensor[MOST_OPERANDS];
   bool done = false;
   iso_code c = join_number(x->s, x->of[k], !side, &done, err);
+  for (uint32_t j = 0; j < x->n_of; j++) tensor[j] = tensor_of(x, j, side);
   for (size_t i = 0; i < ranks->n_peers && !c && !done; i++) {
     const peers *p = &ranks->peers[i];
-    if (p->side != side || p->n > x->n_of) continue;
-    const uint32_t n = norms_of(x, p, k, of);
+    if (p->side != side || p->n > x->n_of || tensor[k] != (int32_t)p->node[0]) continue;
+    const uint32_t n = norms_of(p, tensor, x->n_of, of);
     if (n > 1 && of[0] == k) c = write_whole(x, of, n, side, &done, err);
   }
   return c;

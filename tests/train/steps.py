@@ -220,7 +220,7 @@ DRAWN = [
     ("llama_p2d1t2_torch", 4),
 ]
 DRAWN += [("llama_p1d2t2_sharded_sequence_parts4_sgd", 4), ("gpt_p1d2t2_parts2_tied", 4)]
-DRAWN += [("llama_p2d1t2_sequence", 4)]
+DRAWN += [("llama_p2d1t2_sequence", 4), ("gpt_p1d2t2_hand_sum", 4)]
 STEPS += [("drawn_plans:" + p, "drawn_plans:" + p, world, PROVED) for p, world in DRAWN]
 STEPS += [("drawn_plans:llama_p1d1t2_hand", "drawn_plans:llama_p1d1t2_hand_twice", 2, "different")]
 STEPS += [("kept:" + one, "kept:" + plan, 2, verdict) for plan, one, verdict in KEPT]
