@@ -357,6 +357,17 @@ static iso_code within_unit(const rule_tensor *x, rule_tensor **out, iso_error *
   return c;
 }
 
+/* What is computed as x (1 - 1) has the rounding of that 1: an error of the size of x. */
+static void add_absolutely(const running *w, const rule_term *call, rule_tensor *v) {
+  const rule_term *a = call->n ? call->child[0] : NULL;
+  const rule_tensor *x = a && a->kind == RULE_VAR ? w->bind[a->u.i] : NULL;
+  if (!x || v->dtype != RULE_F64 || x->dtype != RULE_F64 || x->numel != v->numel) return;
+  for (int64_t i = 0; i < v->numel; i++) {
+    const double size = fabs(((const double *)x->data)[i]);
+    if (size < 1e30) ((double *)v->data)[i] += w->noise * size * up_or_down(w->rng, false);
+  }
+}
+
 /* The call's operands as rounding may have left them (`all`), and where it takes them. Owns: in
  * `own` the `*n` that are others than before; the caller unrefs. */
 static iso_code disturb_operands(const running *w, const rule_term *call, bool all,
@@ -409,6 +420,7 @@ static iso_code run_op(const running *w, const synth_node *n, size_t i, iso_erro
     for (size_t k = 0; k < n_out && !c; k++) {
       rule_tensor *d;
       if ((c = disturbed(out[k], &how, w->rng, &d, err))) break;
+      if (rule_operator_of(n->call->u.s)->cancels) add_absolutely(w, n->call, d);
       rule_tensor_unref(out[k]);
       out[k] = d;
     }

@@ -1,6 +1,8 @@
 """Kinds of rare.py: a number that is a little off, where only a truth value or a rounded number
-tells; integers beside floats, which an operator rounds to the floats' dtype; and inputs that an
-operator takes between 0 and 1 alone."""
+tells; integers beside floats, which an operator rounds to the floats' dtype; inputs that an
+operator takes between 0 and 1 alone; and kernels that cancel inside."""
+
+import math
 
 import torch
 
@@ -87,4 +89,31 @@ def between_0_and_1(rng):
         (False, loss, lambda p, t: loss(p, t) * 1.01, (p, t)),
         (False, loss, lambda p, t: f(1 - lay(p), lay(t), reduction=how), (p, t)),
         (False, lambda x, t: f(x.sigmoid(), t), lambda x, t: f((x * 1.01).sigmoid(), t), (p, t)),
+    ]
+
+
+def cancelled_inside(rng):
+    """Kernels that subtract 1 from what is all but 1, so that far below 0 their result is the
+    rounding of 1, and other spellings of them, which keep its digits; beside a maximum over padded
+    windows, in search of which such inputs are drawn."""
+    f = torch.nn.functional
+    k = 1.5957691216057308
+    seed = rng.randint(0, 9)
+    x = torch.randn(4, 4, generator=torch.Generator().manual_seed(seed))
+    padded = lambda x: f.pad(x, (1, 1), value=-math.inf).unfold(1, 3, 1).amax(-1)
+    pooled = lambda x: f.max_pool1d(x[None], 3, 1, 1)[0]
+    by_tanh = lambda x, k=k: x * torch.sigmoid(k * (x + 0.044715 * x * x * x))
+    by_erf = lambda x, half=0.5: half * x * torch.special.erfc(-x * math.sqrt(0.5))
+    kernel, other, wrong = rng.choice(
+        [
+            (lambda x: f.gelu(x, approximate="tanh"), by_tanh, lambda x: by_tanh(x, k * 1.01)),
+            (lambda x: f.gelu(x), by_erf, lambda x: by_erf(x, 0.505)),
+        ]
+    )
+    moved = lambda x: torch.roll(x, 2, 0)
+    cut = lambda x: torch.cat([x.narrow(0, 2, 2), x.narrow(0, 0, 2)], 0)
+    left = lambda x: (pooled(x), kernel(moved(x)))
+    return [
+        ("equal", left, lambda x: (padded(x), other(cut(x))), (x,)),
+        (False, lambda x: kernel(moved(x)), lambda x: wrong(cut(x)), (x,)),
     ]
