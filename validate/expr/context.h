@@ -124,7 +124,8 @@ enum {
   SC_LEAST_WORK = 260000,
   SC_LOOK_WORK = 1 << 16,
   SC_MAX_SYMS = 20000,
-  SC_MAX_CUT_SYMS = 3000
+  SC_MAX_CUT_SYMS = 3000,
+  SC_NO_BOUNDS = 1024
 };
 enum { SC_MAX_RELATIVE = 16, SC_MAX_CHOICES = 40, SC_MAX_GUESSES = 64, SC_MAX_FACTS = 256 };
 
@@ -206,7 +207,10 @@ typedef struct sc_budget_left {
   int64_t work, depth, max_work;
   int64_t next_look; /* work at which to ask `stop` again */
   int ge_depth, ge_left;
-  uint64_t rlimit; /* of Z3; the work is bounded in proportion */
+  int64_t bounds_work; /* spent on bounds of real numbers, as far as that may go (nonneg.c) */
+  size_t bounds_symbols;
+  sx no_bound[SC_NO_BOUNDS]; /* numbers for which that was in vain, each at its place */
+  uint64_t rlimit;           /* of Z3; the work is bounded in proportion */
 } sc_budget_left;
 
 /* Why there is no proof. */

@@ -314,9 +314,23 @@ static bool at_least_0(search *s, sx p) {
   return by_part(s, &t) || (t.up && sc_has(c, t.atom, S_NONNEG) && at_least_0(s, t.b));
 }
 
+/* Of what a proof may take bounds have an eighth, so that none fails for being sought. What was in
+ * vain once is not sought again: more facts may be known by then, which is a bound less. */
 bool sx_never_negative(sc *c, sx p) {
+  enum { SHARE = 8 };
   if (sc_has(c, p, S_NONNEG)) return true;
   if (sx_top_guard(c, p) || sc_has(c, p, S_MASKED)) return false;
   if (sc_has(c, p, S_INT) && sx_ge0(c, p)) return true;
-  return !c->reading.plain && at_least_0(&(search){c, MAX_STEPS}, p);
+  sc_budget_left *b = &c->budget;
+  sx *known = &b->no_bound[p % SC_NO_BOUNDS];
+  if (c->reading.plain || *known == p || b->bounds_work > b->max_work / SHARE ||
+      b->bounds_symbols > SC_MAX_CUT_SYMS / SHARE)
+    return false;
+  const int64_t work = b->work;
+  const size_t symbols = c->store.n_syms;
+  const bool found = at_least_0(&(search){c, MAX_STEPS}, p);
+  b->bounds_work += b->work - work;
+  b->bounds_symbols += c->store.n_syms - symbols;
+  if (!found) *known = p;
+  return found;
 }
