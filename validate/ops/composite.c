@@ -431,111 +431,6 @@ static const pt_value *define_scatter_add(pt_args *a, int which) {
   return pt_one(c, t);
 }
 
-/* ---- elements and rows put where integers say ---- */
-
-/* Which of the lists is 0, 1, 2, ...: each row is named once. n_list: none. */
-static uint32_t counting(sc *c, const pt_tensor *t, const sx *at) {
-  uint32_t i = 0;
-  while (i < t->n_list && pt_at(c, t->list[i], at) != at[0]) i++;
-  return i;
-}
-
-/* The same as put_elem where list `row` counts: no sum is needed. */
-static sx put_in_row(sc *c, const pt_tensor *t, const sx *idx, uint32_t row, sx *at) {
-  const sx old = pt_at(c, t->in[0], idx);
-  sx here = sx_lt(c, idx[row], t->list[row]->dim[0]);
-  sx_map is[RULE_MAX_RANK];
-  size_t n = 0;
-  at[0] = idx[row];
-  for (uint32_t i = 0; i < t->n_list; i++) {
-    const sx place = pt_at(c, t->list[i], at);
-    if (i == row || place == idx[i]) continue;
-    here = sx_and(c, here, sx_eq(c, place, idx[i]));
-    is[n++] = (sx_map){place, idx[i]};
-  }
-  sx put = pt_at(c, t->in[1], at);
-  if (n) put = sx_subst(c, put, is, n); /* where they are equal */
-  return sx_ite(c, here, t->which ? sx_add(c, old, put) : put, old);
-}
-
-/* in[0], with in[1]'s elements where the integers of list[0 .. n_list) name the first indices; or
- * with these added (`which`). k[0]: the rank of those integers. */
-static sx put_elem(sc *c, const pt_tensor *t, const sx *idx) {
-  const uint32_t rank = (uint32_t)t->k[0], n = (uint32_t)t->n_list;
-  sx at[2 * RULE_MAX_RANK], here = c->yes;
-  for (uint32_t i = 0; i < rank; i++) at[i] = sc_index(c, t->list[0]->dim[i]);
-  for (uint32_t i = n; i < t->rank; i++) at[rank + i - n] = idx[i];
-  const uint32_t row = rank == 1 ? counting(c, t, at) : n;
-  if (row < n) return put_in_row(c, t, idx, row, at);
-  for (uint32_t i = 0; i < n; i++)
-    here = sx_and(c, here, sx_eq(c, pt_at(c, t->list[i], at), idx[i]));
-  const sx old = pt_at(c, t->in[0], idx);
-  sx put = sx_ite(c, here, pt_at(c, t->in[1], at), c->zero),
-     times = sx_ite(c, here, c->one, c->zero);
-  for (uint32_t i = rank; i-- > 0;) put = sx_sum(c, at[i], put);
-  if (t->which) return sx_add(c, old, put);
-  for (uint32_t i = rank; i-- > 0;) times = sx_sum(c, at[i], times);
-  sc_defined_if(
-      c, sx_le(c, times, c->one)); /* of two values for one place it is not said which stays */
-  if (old == c->zero && !c->reading.plain) return put;
-  return sx_ite(c, sx_lt(c, c->zero, times), put, old);
-}
-
-/* in[0], and in[2], or that added (`which`), where the mask in[1] says so. */
-static sx fill_elem(sc *c, const pt_tensor *t, const sx *idx) {
-  const sx old = pt_at(c, t->in[0], idx), v = pt_at(c, t->in[2], idx);
-  return sx_ite(c, pt_at(c, t->in[1], idx), t->which ? sx_add(c, old, v) : v, old);
-}
-
-/* A mask of the first dimensions, and what is the same for each place that it names. */
-static const pt_value *define_fill(pt_args *a, const pt_tensor *x, const pt_tensor *mask,
-                                   const pt_tensor *v) {
-  sc *c = a->c;
-  if (mask->rank == 0 || mask->rank > x->rank || mask->lead || v->rank > x->rank - mask->rank)
-    return NULL;
-  for (uint32_t k = 0; k < mask->rank; k++)
-    if (!sc_require_eq(c, mask->dim[k], x->dim[k])) return NULL;
-  pt_tensor *t = pt_like(c, x, x->kind, fill_elem);
-  if (!t || !(v = pt_expand(c, v, x->dim, x->rank, 0))) return NULL;
-  t->in[1] = mask;
-  t->in[2] = v;
-  t->which = pt_arg_flag(a, "accumulate", false);
-  return pt_one(c, t);
-}
-
-static const pt_value *define_put(pt_args *a, int which) {
-  sc *c = a->c;
-  const pt_tensor *x = pt_arg_tensor(a, "self"), *v = pt_arg_tensor(a, "values"), *const * list;
-  size_t n;
-  uint32_t rank, want = 0;
-  uint64_t lead;
-  sx dim[2 * RULE_MAX_RANK];
-  (void)which;
-  if (!x || !v || x->lead || v->lead || x->kind == 'b' || x->kind != v->kind ||
-      !pt_arg_list(a, "indices", &list, &n) || n == 0 || n > x->rank)
-    return NULL;
-  if (n == 1 && list[0] && list[0]->kind == 'b') return define_fill(a, x, list[0], v);
-  const pt_tensor **by = sc_take(c, n * sizeof *by);
-  for (size_t i = 0; i < n && by; i++)
-    if (!list[i] || list[i]->kind != 'i' || list[i]->narrow == RULE_U8 || /* a mask */
-        !(by[i] = pt_from_end(c, list[i], x->dim[i])))
-      return NULL;
-  if (!by || !pt_broadcast(c, by, n, dim, &rank, &lead) || lead ||
-      rank + x->rank - n > RULE_MAX_RANK)
-    return NULL;
-  for (size_t i = 0; i < n; i++)
-    if (!(by[i] = pt_expand(c, by[i], dim, rank, 0))) return NULL;
-  for (want = rank; want < rank + x->rank - n; want++) dim[want] = x->dim[n + want - rank];
-  pt_tensor *t = pt_like(c, x, x->kind, put_elem);
-  if (!t || !(v = pt_expand(c, v, dim, want, 0))) return NULL;
-  t->in[1] = v;
-  t->list = by;
-  t->n_list = n;
-  t->k[0] = (int32_t)rank;
-  t->which = pt_arg_flag(a, "accumulate", false);
-  return pt_one(c, t);
-}
-
 static const pt_definition table[] = {
     {"selu", define_unary, SELU},
     {"nan_to_num", define_unary, NAN_TO_NUM},
@@ -569,8 +464,6 @@ static const pt_definition table[] = {
     {"tensordot", define_tensordot, 0},
     {"index_add", define_index_add, 0},
     {"scatter_add", define_scatter_add, 0},
-    {"index_put", define_put, 0},
-    {"_unsafe_index_put", define_put, 0},
 };
 
 bool pt_define_composite(const char *name, pt_definition *out) {
