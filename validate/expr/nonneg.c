@@ -56,7 +56,7 @@ static sx without_denominators(search *s, sx p) {
 
 /* ---- parts ---- */
 
-typedef enum kind { NONE, LARGEST, SUM, MAXIMUM, SIZE, ROUNDED, WAVE } kind;
+typedef enum kind { NONE, LARGEST, SUM, MAXIMUM, SIZE, ROUNDED, WAVE, LOGARITHM } kind;
 
 /* The exponential of a largest is the largest exponential. */
 static bool largest_power(const sc *c, sx atom) {
@@ -83,6 +83,7 @@ static kind kind_of(const sc *c, sx atom) {
   case F_SIN:
   case F_COS:
   case F_ERF: return WAVE;
+  case F_LOG: return LOGARITHM;
   default: return NONE;
   }
 }
@@ -99,28 +100,34 @@ typedef struct part {
  * chosen. */
 static int order(const part *t) {
   if (t->kind == ROUNDED || t->kind == WAVE) return 2;
+  if (t->kind == LOGARITHM) return 5;
   return !t->up ? 1 : t->kind == SUM ? 4 : 3;
 }
 
-static bool find_part(sc *c, sx p, part *best) {
-  *best = (part){0};
+enum { MOST_PARTS = 6 };
+
+/* The parts of p, in that order. Returns: how many. */
+static size_t find_parts(sc *c, sx p, part *out) {
+  size_t found = 0;
   for (size_t i = 0, n = sx_terms(c, p); i < n && !c->fault.failed; i++) {
     uint32_t q, e;
     sx m;
     sx_term(c, p, i, &q, &m);
-    for (size_t k = 0, l = sx_factors(c, m); k < l; k++) {
+    for (size_t k = 0, l = sx_factors(c, m); k < l && found < MOST_PARTS; k++) {
       part t = {0};
       sx_factor(c, m, k, &t.atom, &e);
       t.kind = kind_of(c, t.atom);
       t.over = largest_power(c, t.atom) ? sc_word(c, t.atom, 1) : t.atom;
       t.up = pv_q_sign(&c->q, q) > 0;
-      if (t.kind == NONE || e != PV_ONE_Q || (best->atom && order(best) <= order(&t)) ||
-          !sx_linear(c, p, t.atom, &t.a, &t.b) || !sc_has(c, t.up ? t.a : sx_neg(c, t.a), S_NONNEG))
+      if (t.kind == NONE || e != PV_ONE_Q || !sx_linear(c, p, t.atom, &t.a, &t.b) ||
+          !sc_has(c, t.up ? t.a : sx_neg(c, t.a), S_NONNEG))
         continue;
-      *best = t;
+      size_t at = found++;
+      for (; at > 0 && order(&out[at - 1]) > order(&t); at--) out[at] = out[at - 1];
+      out[at] = t;
     }
   }
-  return best->atom && !c->fault.failed;
+  return c->fault.failed ? 0 : found;
 }
 
 static bool with(search *s, const part *t, sx x) {
@@ -196,6 +203,25 @@ static bool first_place(sc *c, opened *o) {
   return true;
 }
 
+/* A sum of what is not negative is at least the sum of fewer of the same terms. */
+static bool by_fewer(search *s, const part *t) {
+  sc *c = s->c;
+  for (size_t i = 0, n = sx_terms(c, t->b); i < n; i++) {
+    uint32_t q, e;
+    sx m, b;
+    sx_term(c, t->b, i, &q, &m);
+    for (size_t k = 0, l = sx_factors(c, m); k < l; k++) {
+      sx_factor(c, m, k, &b, &e);
+      if (sc_op(c, b) != X_SUM || sc_word(c, b, 0) != 1 || sc_word(c, t->atom, 0) != 1 ||
+          sc_word(c, b, 2) != sc_word(c, t->atom, 2) ||
+          !sx_ge0(c, sx_sub(c, sc_word(c, t->atom, 1), sc_word(c, b, 1))))
+        continue;
+      if (with(s, t, b)) return true;
+    }
+  }
+  return false;
+}
+
 /* A largest that is added is at least the element at any one place, and so is a sum of what is not
  * negative. The places are those of other elements of the same tensor, and the first. */
 static bool by_element(search *s, const part *t) {
@@ -258,14 +284,26 @@ static bool before_rounding(search *s, const part *t) {
   return at_least_0(s, t->up ? sx_add(c, u, whole) : sx_sub(c, whole, u));
 }
 
+/* log u is at least v where u is at least exp v. */
+static bool by_exponential(search *s, const part *t) {
+  sc *c = s->c;
+  uint32_t a;
+  if (!sx_is_q(c, t->a, &a)) return false;
+  const sx u = sc_word(c, t->atom, 1),
+           v = sx_exp(c, sx_scale(c, pv_q_mul(&c->q, PV_MINUS_Q, pv_q_pow(&c->q, a, -1)), t->b));
+  return at_least_0(s, t->up ? sx_sub(c, u, v) : sx_sub(c, v, u));
+}
+
 static bool by_part(search *s, const part *t) {
   switch (t->kind) {
   case LARGEST: return t->up ? by_element(s, t) : at_any_place(s, t);
   case SUM:
-    return (t->up && sc_has(s->c, t->atom, S_NONNEG) && by_element(s, t)) || at_any_place(s, t);
+    return (t->up && sc_has(s->c, t->atom, S_NONNEG) && (by_fewer(s, t) || by_element(s, t))) ||
+           at_any_place(s, t);
   case MAXIMUM: return by_operands(s, t);
   case SIZE: return by_size(s, t);
   case ROUNDED: return before_rounding(s, t);
+  case LOGARITHM: return by_exponential(s, t);
   case WAVE: return with(s, t, t->up ? s->c->minus_one : s->c->one);
   case NONE: break;
   }
@@ -298,20 +336,55 @@ static bool by_squares(search *s, sx p) {
   return false;
 }
 
+/* A root is at least what is smaller than it when squared. */
+static bool by_root(search *s, sx p) {
+  sc *c = s->c;
+  const uint32_t half = pv_q_pow(&c->q, pv_q_int(&c->q, 2), -1);
+  for (size_t i = 0, n = sx_terms(c, p); i < n; i++) {
+    uint32_t q, e;
+    sx m, b;
+    sx_term(c, p, i, &q, &m);
+    for (size_t j = 0, l = pv_q_sign(&c->q, q) > 0 ? sx_factors(c, m) : 0; j < l; j++) {
+      sx_factor(c, m, j, &b, &e);
+      if (sx_q_compare(c, e, half) != 0 || sc_op(c, b) == X_CONST) continue;
+      const sx root = sx_scale(c, q, m), others = sx_sub(c, root, p);
+      if (!sc_has(c, root, S_NONNEG)) continue;
+      return at_least_0(s, sx_sub(c, sx_powi(c, root, 2), sx_powi(c, others, 2)));
+    }
+  }
+  return false;
+}
+
 static bool at_least_0(search *s, sx p) {
   sc *c = s->c;
-  part t;
+  part t[MOST_PARTS];
   if (c->fault.failed || s->left-- <= 0 || sc_has(c, p, S_MASKED)) return false;
   const sx g = sx_top_guard(c, p);
   if (g)
     return at_least_0(s, sx_cofactor(c, p, g, true)) && at_least_0(s, sx_cofactor(c, p, g, false));
   if (sc_has(c, p, S_NONNEG)) return true;
   if (sc_op(c, p) == X_CONST || sx_terms(c, p) > MAX_TERMS) return false;
+  const sx common = sx_content(c, p, false);
+  if (common != c->one) p = sx_without(c, p, common);
   p = without_denominators(s, p);
   if (sc_has(c, p, S_NONNEG)) return true;
-  if (by_squares(s, p)) return true;
-  if (!find_part(c, p, &t)) return false;
-  return by_part(s, &t) || (t.up && sc_has(c, t.atom, S_NONNEG) && at_least_0(s, t.b));
+  if (by_squares(s, p) || by_root(s, p)) return true;
+  const size_t n = find_parts(c, p, t);
+  for (size_t i = 0; i < n; i++)
+    if (by_part(s, &t[i]) || (t[i].up && sc_has(c, t[i].atom, S_NONNEG) && at_least_0(s, t[i].b)))
+      return true;
+  return false;
+}
+
+/* p less its constant, where that is positive. */
+static sx without_constant(sc *c, sx p) {
+  uint32_t q;
+  sx m;
+  for (size_t i = 0, n = sx_terms(c, p); i < n; i++) {
+    sx_term(c, p, i, &q, &m);
+    if (m == c->one && pv_q_sign(&c->q, q) > 0) return sx_sub(c, p, sx_q(c, q));
+  }
+  return p;
 }
 
 /* Of what a proof may take bounds have an eighth, so that none fails for being sought. What was in
@@ -328,7 +401,8 @@ bool sx_never_negative(sc *c, sx p) {
     return false;
   const int64_t work = b->work;
   const size_t symbols = c->store.n_syms;
-  const bool found = at_least_0(&(search){c, MAX_STEPS}, p);
+  const bool found = at_least_0(&(search){c, MAX_STEPS}, without_constant(c, p)) ||
+                     at_least_0(&(search){c, MAX_STEPS}, p);
   b->bounds_work += b->work - work;
   b->bounds_symbols += c->store.n_syms - symbols;
   if (!found) *known = p;

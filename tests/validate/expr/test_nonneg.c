@@ -62,6 +62,17 @@ static const bounded all[] = {
      ") (list 2) true) 1e-5))",
      -1, 1},
     {"(aten::minimum (aten::sigmoid x) (aten::sin x))", -1, 1},
+    {"(aten::cumsum (aten::softmax.int x 1) 1)", 0, 1},
+    {"(aten::neg (aten::log_softmax.int x 1))", 0, INFINITY},
+    {"(aten::sub.Tensor (aten::logsumexp x (list 1) true) x)", 0, INFINITY},
+    {"(aten::mul.Tensor (aten::softmax.int x 1) (aten::neg (aten::log_softmax.int x 1)))", 0,
+     INFINITY},
+    {"(aten::div.Tensor x (aten::sqrt (aten::add.Tensor (aten::sum.dim_IntList (aten::mul.Tensor x "
+     "x) (list 1) true) 1e-6)))",
+     -1, 1},
+    {"(aten::mul.Tensor x (aten::rsqrt (aten::add.Tensor (aten::mean.dim (aten::mul.Tensor x x) "
+     "(list 1) true) 1e-6)))",
+     -2, 2},
 };
 
 static const char *number(char *to, double v) {
