@@ -264,16 +264,26 @@ static iso_code place_operator(roles_work *x, uint32_t i) {
   return c || holds ? c : leave_open(x, i, &o, carried);
 }
 
+/* Something reads this very node: that is the tensor itself only where each rank has it. */
+static iso_code hold_common(roles_work *x, uint32_t i) {
+  const roles_kind kind = x->place[i].kind;
+  return kind == ROLES_SAME || kind == ROLES_MANY
+             ? ISO_OK
+             : roles_refuse(x, "%s is not the same on all ranks", x->g->node[i].id);
+}
+
 iso_code roles_places(roles_work *x) {
   iso_code c = ISO_OK;
   for (uint32_t i = 0; i < x->g->n_nodes && !c && !roles_refused(x); i++) {
     const cap_node *n = &x->g->node[i];
+    if (!c && x->common[i] && !n->call) c = hold_common(x, i);
     if (!x->needed[i] || !n->call) continue;
     if (x->once && rule_is_overload(n->op, OP_DIST_REDUCE_SCATTER)) c = place_share(x, i, n);
     else if (x->meets[i]) c = place_collective(x, i);
     else if (roles_is_share(x, n)) c = place_share(x, i, &x->g->node[n->call->child[0]->u.i]);
     else if (n->n_outputs > 1) x->place[i].kind = ROLES_MANY;
     else c = place_operator(x, i);
+    if (!c && !roles_refused(x) && x->common[i]) c = hold_common(x, i);
   }
   return c;
 }

@@ -59,6 +59,8 @@ static void end_argument(roles_work *x) {
   free(x->made);
   free(x->image);
   free(x->meets);
+  free(x->common);
+  free(x->form);
   free(x->needed);
   free(x->leaf);
   free(x->at);

@@ -36,18 +36,20 @@ typedef struct roles_work {
   const roles_asked *q;
   roles_result *out;
   iso_error *err;
-  bool once;                /* the graph is that of each rank: its nodes are their own images */
-  uint32_t n_all, n_ranks;  /* ranks; those of them that become one */
-  uint32_t stride;          /* which these are: roles_rank */
-  uint32_t n_own;           /* results of one of them, with its team */
-  uint32_t *own;            /* by team and number: the result; roles_result_of */
-  const char **own_name;    /* by number: what the one is called */
-  bool *meets;              /* by node: a collective in which all that become one meet */
-  uint32_t *image;          /* by node of the first rank: the rank's in hand; ROLES_NONE: not met */
-  bool *needed;             /* nodes of the first rank that its results depend on */
-  uint32_t *at, n_needed;   /* they, operands first */
-  uint32_t *order;          /* by node of the first rank: its place there */
-  uint32_t *images;         /* by rank and place there: the rank's own; roles_image */
+  bool once;               /* the graph is that of each rank: its nodes are their own images */
+  uint32_t n_all, n_ranks; /* ranks; those of them that become one */
+  uint32_t stride;         /* which these are: roles_rank */
+  uint32_t n_own;          /* results of one of them, with its team */
+  uint32_t *own;           /* by team and number: the result; roles_result_of */
+  const char **own_name;   /* by number: what the one is called */
+  bool *meets;             /* by node: a collective in which all that become one meet */
+  bool *common;            /* by node: read as it is by what no team has of its own */
+  uint64_t *form;          /* by node: equal where two teams' nodes may be one */
+  uint32_t *image;         /* by node of the first rank: the rank's in hand; ROLES_NONE: not met */
+  bool *needed;            /* nodes of the first rank that its results depend on, and common ones */
+  uint32_t *at, n_needed;  /* they, operands first */
+  uint32_t *order;         /* by node of the first rank: its place there */
+  uint32_t *images;        /* by rank and place there: the rank's own; roles_image */
   uint32_t *leaf, n_leaves; /* those of them that are leaves */
   roles_place *place;       /* by node of the first rank */
   roles_new *made;

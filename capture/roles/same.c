@@ -4,12 +4,17 @@
  * in the other: the same operator, the same literals, operands that are images. A collective that
  * is its own image is one in which all teams meet, and its operand r is the image of its first. Any
  * other is within a team, and has an image as operators have. No name decides but that of leaves.
- */
+ *
+ * A collective may be its own image although the teams bring it different things: the first team
+ * the squares of what all have, and the others nothing. Then it is common: no team's own, but an
+ * operator on certain ranks' tensors, which may read what the teams have from their meetings, and
+ * no leaf of a rank. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "capture/capture_int.h"
 #include "capture/roles/roles_int.h"
+#include "egraph/base/hash.h"
 #include "rules/operators.h"
 
 int64_t roles_rank_of(const char *name, const char **rest) {
@@ -86,6 +91,7 @@ static bool same_share(roles_work *x, uint32_t node, uint32_t image, uint32_t r)
 static bool same_node(roles_work *x, uint32_t node, uint32_t r) {
   const uint32_t image = x->image[node];
   const cap_node *a = &x->g->node[node], *b = &x->g->node[image];
+  if (x->common[node] && !x->meets[node] && node == image && cap_role_joins(a)) return true;
   if (!a->call || !b->call) return !a->call && !b->call && same_leaf(x, node, image, r);
   if (a->reordered != b->reordered || !cap_same_outputs(a, b)) return false;
   if (x->meets[node]) return same_collective(x, node, image, r);
@@ -93,11 +99,74 @@ static bool same_node(roles_work *x, uint32_t node, uint32_t r) {
   return same_term(x, a->call, b->call);
 }
 
+/* ---- what is common ---- */
+
+/* A number for what a term says, the ranks of its leaves and of its shares aside. */
+static uint64_t form_of(const roles_work *x, const uint64_t *form, const rule_term *t) {
+  uint64_t h = iso_hash(&t->kind, sizeof t->kind, t->n);
+  if (t->kind == RULE_VAR) return form[t->u.i];
+  if (t->kind == RULE_OP && rule_is_getitem(t->u.s) && t->child[0]->kind == RULE_VAR &&
+      cap_role_joins(&x->g->node[t->child[0]->u.i]))
+    return form[t->child[0]->u.i];
+  if (t->kind == RULE_OP || t->kind == RULE_STRING) h = iso_hash(t->u.s, strlen(t->u.s), h);
+  if (t->kind == RULE_INT) h = iso_hash(&t->u.i, sizeof t->u.i, h);
+  for (uint32_t i = 0; i < t->n; i++) {
+    const uint64_t both[2] = {h, form_of(x, form, t->child[i])};
+    h = iso_hash(both, sizeof both, 0);
+  }
+  return h;
+}
+
+/* By node. It chooses between two readings of a collective, each of which is then shown. */
+static iso_code find_forms(roles_work *x) {
+  x->form = calloc(x->g->n_nodes + 1, sizeof *x->form);
+  for (size_t i = 0; i < x->g->n_nodes && x->form; i++) {
+    const cap_node *n = &x->g->node[i];
+    const char *rest = n->name;
+    if (!n->call) roles_rank_of(n->name, &rest);
+    x->form[i] = n->call ? form_of(x, x->form, n->call)
+                 : rest  ? iso_hash(rest, strlen(rest), 0)
+                         : i;
+  }
+  return x->form ? ISO_OK : roles_nomem(x);
+}
+
+/* Whether each team brings to the collective of all ranks what the first does. */
+static bool brings_alike(const roles_work *x, uint32_t node) {
+  const rule_term *call = x->g->node[node].call, *list = call->n ? call->child[0] : NULL;
+  if (!list || list->kind != RULE_LIST || list->n != x->n_all) return true;
+  for (uint32_t r = 0; r < x->n_all; r++) {
+    const rule_term *own = list->child[r],
+                    *first = list->child[roles_rank(x, 0, roles_member(x, r))];
+    if (own->kind != RULE_VAR || first->kind != RULE_VAR ||
+        x->form[own->u.i] != x->form[first->u.i])
+      return false;
+  }
+  return true;
+}
+
+static void share_operands(roles_work *x, const rule_term *t) {
+  if (t->kind == RULE_VAR) x->common[t->u.i] = true;
+  for (uint32_t i = 0; i < t->n; i++) share_operands(x, t->child[i]);
+}
+
+/* What a common node reads is common, too, but for what the teams have from their meetings. */
+static bool find_common(roles_work *x, uint32_t node) {
+  const cap_node *n = &x->g->node[node];
+  const char *rest;
+  if (!x->common[node] || x->meets[node]) return true;
+  if (n->call) share_operands(x, n->call);
+  return n->call || roles_rank_of(n->name, &rest) < 0;
+}
+
 /* Whether the two teams are told by one collective, of which another team's is the image. */
 static void find_meeting(roles_work *x, uint32_t node) {
   const uint32_t image = x->image[node];
   const cap_node *n = &x->g->node[node], *other = &x->g->node[image];
-  if (image == node && cap_role_joins(n)) x->meets[node] = true;
+  if (image == node && cap_role_joins(n)) {
+    if (brings_alike(x, node)) x->meets[node] = true;
+    else x->common[node] = true;
+  }
   if (!n->call || !other->call || !rule_is_getitem(n->op) || !rule_is_getitem(other->op) ||
       n->call->child[0]->kind != RULE_VAR ||
       !rule_term_eq(n->call->child[0], other->call->child[0]))
@@ -121,7 +190,7 @@ static iso_code find_needed(roles_work *x) {
   x->order = calloc(n + 1, sizeof *x->order);
   if (!x->needed || !x->leaf || !x->at || !x->order) return roles_nomem(x);
   for (uint32_t i = 0; i < n; i++) {
-    x->needed[i] = x->image[i] != ROLES_NONE;
+    x->needed[i] = x->image[i] != ROLES_NONE || x->common[i];
     if (!x->needed[i]) continue;
     if (!x->g->node[i].call) x->leaf[x->n_leaves++] = i;
     x->order[i] = x->n_needed;
@@ -138,8 +207,10 @@ static iso_code same_team(roles_work *x, uint32_t r, bool finds) {
   if (!same_results(x, r))
     return roles_refuse(x, "rank %u gives other outputs than rank 0", r * x->stride);
   for (size_t i = n; i-- > 0;) {
+    if (finds && x->image[i] != ROLES_NONE) find_meeting(x, (uint32_t)i);
+    if (finds && !find_common(x, (uint32_t)i))
+      return roles_refuse(x, "%s is one rank's alone", x->g->node[i].id);
     if (x->image[i] == ROLES_NONE) continue;
-    if (finds) find_meeting(x, (uint32_t)i);
     if (!same_node(x, (uint32_t)i, r))
       return roles_refuse(x, "%s is another on rank %u", x->g->node[i].id, r * x->stride);
   }
@@ -165,14 +236,17 @@ static iso_code one_program(roles_work *x) {
 
 iso_code roles_same(roles_work *x) {
   x->meets = calloc(x->g->n_nodes + 1, 1);
-  iso_code c = x->meets ? roles_own_results(x) : roles_nomem(x);
+  x->common = calloc(x->g->n_nodes + 1, 1);
+  iso_code c = x->meets && x->common ? roles_own_results(x) : roles_nomem(x);
   if (x->once && !c && !roles_refused(x)) return one_program(x);
+  if (!c && !roles_refused(x)) c = find_forms(x);
   if (!c && !roles_refused(x)) c = same_team(x, 1, true);
   for (uint32_t r = 0; r < x->n_ranks && !c && !roles_refused(x); r++) {
     c = same_team(x, r, false);
     if (!c && !roles_refused(x) && r == 0) c = find_needed(x);
     for (uint32_t k = 0; k < x->n_needed && !c && !roles_refused(x); k++)
-      x->images[(size_t)r * x->n_needed + k] = x->image[x->at[k]];
+      x->images[(size_t)r * x->n_needed + k] =
+          x->image[x->at[k]] == ROLES_NONE ? x->at[k] : x->image[x->at[k]];
   }
   return c;
 }
