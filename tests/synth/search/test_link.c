@@ -6,9 +6,12 @@
 #include "tests/support/suite.h"
 #include "tests/synth/small_state.h"
 
-enum { SEEDS = 24, MOST_PARTS = 4, STEPS = 3, KINDS = 3 };
+enum { SEEDS = 24, MOST_PARTS = 4, STEPS = 3, LINEAR = 2, KINDS };
 
 static uint32_t n_ranks;
+/* How the ranks' parts are the whole: one after another, or summands. */
+typedef enum way { ROWS, SUM, WAYS } way;
+static way how;
 
 /* Sizes that do not fit are libtorch's to refuse. parameters: those of rule_oracle.call. */
 static iso_code run_call(void *ctx, const rule_term *call, rule_tensor *const *bind, bool float64,
@@ -17,12 +20,13 @@ static iso_code run_call(void *ctx, const rule_term *call, rule_tensor *const *b
   return c == ISO_UNSUPPORTED ? ISO_TORCH : c;
 }
 
-static void begin(uint64_t seed) {
+static void begin(uint64_t seed, way in) {
   begin_state();
   oracle.call = run_call;
   oracle.decide = small_decide;
   ck_assert(rule_set_new(&st.rules.set, &err) == ISO_OK);
   ck_assert(rule_set_new(&st.rules.tried, &err) == ISO_OK);
+  how = in;
   n_ranks = 2 + (uint32_t)(seed % (MOST_PARTS - 1));
 }
 
@@ -55,29 +59,40 @@ static void enter(int side, uint32_t i) {
   if (st.rec[e->i].node[side] < 0) st.rec[e->i].node[side] = (int32_t)i;
 }
 
-static const rule_term *list_of(const uint32_t *node) {
-  const rule_term *item[MOST_PARTS];
-  for (uint32_t r = 0; r < n_ranks; r++) item[r] = v(node[r]);
-  return rule_list(&w.arena, item, n_ranks);
-}
-
 static uint32_t repeat(graph *g, uint64_t kind, uint32_t x) {
-  return kind == 0 ? neg(g, x) : kind == 1 ? relu(g, x) : add(g, x, x);
+  return kind == 0 ? neg(g, x) : kind == 1 ? add(g, x, x) : relu(g, x);
 }
 
-/* x of the left is the ranks' inputs along dimension 0, which is known; the same steps on both
- * sides. `odd`: the last rank does something else in the first step. In `y` and `part`: the
- * results. */
+/* The whole of these nodes of the right, as the inputs are its input. */
+static eg_node whole_of(const uint32_t *part) {
+  const rule_term *item[MOST_PARTS];
+  eg_node e;
+  for (uint32_t r = 0; r < n_ranks; r++) item[r] = v(part[r]);
+  const rule_term *arg[5] = {rule_list(&w.arena, item, n_ranks),
+                             how == SUM ? rule_string(&w.arena, "sum") : num(0)};
+  const rule_term *t = call_of(how == SUM ? OP_DIST_ALL_REDUCE : OP_CAT, arg);
+  ck_assert(st_add_term(&st, t, st.map[RIGHT], &e, &err) == ISO_OK);
+  ck_assert(st_value(&st, e, &err) == ISO_OK);
+  return e;
+}
+
+/* Its element that is element `i` of a rank's part of 2 by 3. */
+static int64_t place_of(uint32_t r, int64_t i) { return how == SUM ? i : 6 * r + i; }
+
+/* The same steps on both sides. `odd`: the last rank does something else in the first step. In `y`
+ * and `part`: the results. */
 static void make_programs(iso_rng *rng, bool odd, uint32_t *y, uint32_t *part) {
   uint64_t kind[STEPS];
   rule_tensor *own[MOST_PARTS];
   const uint32_t steps = 1 + (uint32_t)iso_rng_below(rng, STEPS);
-  rule_tensor *all = keep(make(SHAPE(2 * n_ranks, 3)));
+  rule_tensor *all = constant(how == SUM ? SHAPE(2, 3) : SHAPE(2 * n_ranks, 3), 0);
   for (uint32_t r = 0; r < n_ranks; r++) {
     own[r] = noise(iso_rng_next(rng), SHAPE(2, 3), 0, 1);
-    for (int64_t i = 0; i < 6; i++) rule_tensor_set(all, 6 * r + i, rule_tensor_get(own[r], i));
+    for (int64_t i = 0; i < 6; i++)
+      rule_tensor_set(all, place_of(r, i),
+                      rule_tensor_get(all, place_of(r, i)) + rule_tensor_get(own[r], i));
   }
-  for (uint32_t s = 0; s < steps; s++) kind[s] = iso_rng_below(rng, KINDS);
+  for (uint32_t s = 0; s < steps; s++) kind[s] = iso_rng_below(rng, how == SUM ? LINEAR : KINDS);
   *y = input(&w.l, all);
   for (uint32_t r = 0; r < n_ranks; r++) part[r] = input(&w.r, own[r]);
   for (uint32_t s = 0; s < steps; s++) {
@@ -88,34 +103,29 @@ static void make_programs(iso_rng *rng, bool odd, uint32_t *y, uint32_t *part) {
   }
 }
 
-/* Both programs in the joint e-graph, with the relation of the inputs. Returns: the ranks' results
- * put together. */
+/* Both programs in the joint e-graph, with the relation of the inputs. Returns: where the ranks'
+ * results meet. */
 static eg_node enter_all(const uint32_t *part) {
-  eg_node joined, z;
   uint32_t inputs[MOST_PARTS];
   for (uint32_t r = 0; r < n_ranks; r++) inputs[r] = r;
-  const uint32_t last = op(&w.r, "dist::all_gather", list_of(part), num(0), NULL);
+  const rule_term *item[MOST_PARTS];
+  for (uint32_t r = 0; r < n_ranks; r++) item[r] = v(part[r]);
+  const uint32_t last =
+      op(&w.r, OP_DIST_ALL_GATHER, rule_list(&w.arena, item, n_ranks), num(0), NULL);
   for (int side = 0; side < 2; side++)
     for (uint32_t i = 0; i < graph_of(side)->g.n_nodes; i++) enter(side, i);
-  const rule_term *arg[5] = {list_of(inputs), num(0)};
-  ck_assert(st_add_term(&st, call_of(OP_CAT, arg), st.map[RIGHT], &joined, &err) == ISO_OK);
-  ck_assert(st_value(&st, joined, &err) == ISO_OK);
-  ck_assert(st_merge(&st, st.map[LEFT][0], joined, WHY_VALUE, 0, &err) == ISO_OK);
+  ck_assert(st_merge(&st, st.map[LEFT][0], whole_of(inputs), WHY_VALUE, 0, &err) == ISO_OK);
   ck_assert(eg_rebuild(st.g, &err) == ISO_OK);
   for (uint32_t i = 0; i < w.l.g.n_nodes; i++) /* values find the whole of leaves there */
     ck_assert(st_visit(&st, st.map[LEFT][i], &err) == ISO_OK);
-  z = st.map[RIGHT][last];
   ck_assert_msg(st_find_peers(&st, &err) == ISO_OK, "%s", err.msg);
   ck_assert(st.ranks.n_peers > 0);
-  return z;
+  return st.map[RIGHT][last];
 }
 
-/* Whether the left's tensor is the parts, put together. */
+/* Whether the left's tensor is made up of the parts. */
 static bool is_together(eg_node y, const uint32_t *part) {
-  const rule_term *arg[5] = {list_of(part), num(0)};
-  eg_node e;
-  ck_assert(st_add_term(&st, call_of(OP_CAT, arg), st.map[RIGHT], &e, &err) == ISO_OK);
-  return eg_equal(st.g, y, e);
+  return eg_equal(st.g, y, whole_of(part));
 }
 
 static bool link_both(eg_node y, eg_node z) {
@@ -130,7 +140,7 @@ START_TEST(steps_that_ranks_repeat_are_joined_with_the_whole) {
   for (uint64_t seed = 0; seed < SEEDS; seed++) {
     iso_rng rng = iso_rng_new(seed, 1);
     uint32_t y, part[MOST_PARTS];
-    begin(seed);
+    begin(seed, (way)_i);
     make_programs(&rng, false, &y, part);
     const eg_node z = enter_all(part);
     ck_assert_msg(link_both(st.map[LEFT][y], z), "seed %d", (int)seed);
@@ -149,7 +159,7 @@ START_TEST(ranks_that_do_something_else_are_not_joined) {
   for (uint64_t seed = 0; seed < SEEDS; seed++) {
     iso_rng rng = iso_rng_new(seed, 2);
     uint32_t y, part[MOST_PARTS];
-    begin(seed);
+    begin(seed, (way)_i);
     make_programs(&rng, true, &y, part);
     const eg_node z = enter_all(part);
     link_both(st.map[LEFT][y], z);
@@ -164,7 +174,7 @@ START_TEST(nothing_is_joined_without_a_rule) {
   for (uint64_t seed = 0; seed < SEEDS; seed++) {
     iso_rng rng = iso_rng_new(seed, 3);
     uint32_t y, part[MOST_PARTS];
-    begin(seed);
+    begin(seed, (way)_i);
     w.oracle.judge = JUDGE_UNKNOWN;
     make_programs(&rng, false, &y, part);
     const eg_node z = enter_all(part);
@@ -179,9 +189,9 @@ int main(void) {
   Suite *s = suite_create("link");
   TCase *t = tcase_create("link");
   tcase_set_timeout(t, 60);
-  tcase_add_test(t, steps_that_ranks_repeat_are_joined_with_the_whole);
-  tcase_add_test(t, ranks_that_do_something_else_are_not_joined);
-  tcase_add_test(t, nothing_is_joined_without_a_rule);
+  tcase_add_loop_test(t, steps_that_ranks_repeat_are_joined_with_the_whole, 0, WAYS);
+  tcase_add_loop_test(t, ranks_that_do_something_else_are_not_joined, 0, WAYS);
+  tcase_add_loop_test(t, nothing_is_joined_without_a_rule, 0, WAYS);
   suite_add_tcase(s, t);
   return run_suite(s);
 }
