@@ -72,6 +72,17 @@ void html_fill(FILE *f, const char *page, html_place *put, const void *ctx) {
   fputs(at, f);
 }
 
+char *html_filled(html_place *put, const void *ctx) {
+  char *out = NULL;
+  size_t size;
+  FILE *f = open_memstream(&out, &size);
+  if (f) html_fill(f, html_page, put, ctx);
+  const bool failed = !f || ferror(f);
+  if (f && fclose(f) == 0 && !failed) return out;
+  free(out);
+  return NULL;
+}
+
 static void fill(FILE *f, const char *place, size_t n, const void *ctx) {
   const parts *a = ctx;
   if (strncmp(place, "style", n) == 0) fputs(html_style, f);
@@ -84,13 +95,8 @@ static void fill(FILE *f, const char *place, size_t n, const void *ctx) {
 
 char *report_html(const report *p, size_t n, size_t decides) {
   parts a = {p, n, decides, text_of(p, n, decides), report_json(p, n, decides)};
-  char *out = NULL;
-  size_t size;
-  FILE *f = a.text && a.json ? open_memstream(&out, &size) : NULL;
-  if (f) html_fill(f, html_page, fill, &a);
+  char *out = a.text && a.json ? html_filled(fill, &a) : NULL;
   free(a.text);
   free(a.json);
-  if (f && !ferror(f) && fclose(f) == 0) return out;
-  free(out);
-  return NULL;
+  return out;
 }

@@ -16,6 +16,8 @@ const char *html_title(const char *text);
 /* Writes a template. Each place "{{NAME}}" is filled by put(f, NAME, its length, ctx). */
 typedef void html_place(FILE *f, const char *name, size_t n, const void *ctx);
 void html_fill(FILE *f, const char *page, html_place *put, const void *ctx);
+/* html_page, filled. Owns: malloc'ed; NULL when there is no memory. */
+char *html_filled(html_place *put, const void *ctx);
 
 /* ---- html_data.c ---- */
 /* The meaning of each kind of assumption, as a JSON object. */

@@ -96,14 +96,8 @@ static char *text_of(const lint_view *v) {
 
 char *lint_to_html(const lint_view *v) {
   parts a = {v, text_of(v), lint_to_json(v)};
-  char *out = NULL;
-  size_t size;
-  FILE *f = a.text && a.json ? open_memstream(&out, &size) : NULL;
-  if (f) html_fill(f, html_page, put, &a);
+  char *out = a.text && a.json ? html_filled(put, &a) : NULL;
   free(a.text);
   free(a.json);
-  const bool failed = !f || ferror(f);
-  if (f && fclose(f) == 0 && !failed) return out;
-  free(out);
-  return NULL;
+  return out;
 }

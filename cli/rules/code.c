@@ -153,7 +153,18 @@ const char *rules_code_plan(const rule *r, bool backward, rules_plan *p, iso_cod
   return no;
 }
 
-const char *rules_code_refuse(const rule *r, const char *(*way)(const rules_plan *p)) {
+bool rules_code_direction(FILE *f, const rule *r, bool backward, rules_code_way *way, rules_plan *p,
+                          bool *fits) {
+  iso_code c;
+  const char *no = rules_code_plan(r, backward, p, &c);
+  if (!c && no == NULL) no = way(p);
+  if (!c && no != NULL)
+    fprintf(f, "// not from %s: %s\n", backward ? "right to left" : "left to right", no);
+  *fits = !c && no == NULL;
+  return c == ISO_OK;
+}
+
+const char *rules_code_refuse(const rule *r, rules_code_way *way) {
   const char *no = NULL;
   for (int backward = 0; backward < 2; backward++) {
     rules_plan p;

@@ -155,13 +155,8 @@ static bool put_check(writer *w, size_t id) {
 /* The two texts of a direction, for rules(), and its check. */
 static bool one_way(FILE *f, FILE *list, const rule *r, bool backward, size_t *id) {
   rules_plan p;
-  iso_code c;
-  const char *no = rules_code_plan(r, backward, &p, &c);
-  bool ok = c == ISO_OK;
-  if (ok && no == NULL) no = way(&p);
-  if (ok && no != NULL)
-    fprintf(f, "// not from %s: %s\n", backward ? "right to left" : "left to right", no);
-  else if (ok) {
+  bool fits, ok = rules_code_direction(f, r, backward, way, &p, &fits);
+  if (fits) {
     writer w = {.f = list, .p = &p};
     fprintf(list, "        rewrite!(\"%s%s\"; r\"", r->name, backward ? "-back" : "");
     put(&w, p.pattern);

@@ -54,8 +54,15 @@ typedef struct rules_code {
 /* The plan of one direction. Returns: NULL, or why there is none (static). Owns: rules_plan_free,
  * always. */
 const char *rules_code_plan(const rule *r, bool backward, rules_plan *p, iso_code *c);
+/* What a target cannot say of a plan; NULL: nothing. */
+typedef const char *rules_code_way(const rules_plan *p);
 /* NULL where some direction has a plan in which `way` finds nothing wrong; else why not. */
-const char *rules_code_refuse(const rule *r, const char *(*way)(const rules_plan *p));
+const char *rules_code_refuse(const rule *r, rules_code_way *way);
+/* The plan of one direction, where it has one in which `way` finds nothing wrong: in `fits`;
+ * elsewhere a comment in `f` says why not. Returns: false without memory. Owns: rules_plan_free,
+ * always. */
+bool rules_code_direction(FILE *f, const rule *r, bool backward, rules_code_way *way, rules_plan *p,
+                          bool *fits);
 /* Name k of the plan is n<k> in code. */
 size_t rules_code_index(const rules_plan *p, const char *name);
 bool rules_code_is_list(const rules_plan *p,

@@ -459,13 +459,8 @@ static bool direction(writer *w, bool backward) {
 
 static bool one_way(FILE *f, rule_schemas *schemas, const rule *r, bool backward, size_t *id) {
   rules_plan p;
-  iso_code c;
-  const char *no = rules_code_plan(r, backward, &p, &c);
-  bool ok = c == ISO_OK;
-  if (ok && no == NULL) no = way(&p);
-  if (ok && no != NULL)
-    fprintf(f, "// not from %s: %s\n", backward ? "right to left" : "left to right", no);
-  else if (ok) {
+  bool fits, ok = rules_code_direction(f, r, backward, way, &p, &fits);
+  if (fits) {
     writer w = {.f = f, .p = &p, .schemas = schemas, .id = (*id)++};
     ok = direction(&w, backward);
   }

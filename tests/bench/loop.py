@@ -12,22 +12,13 @@ import argparse
 import json
 import os
 import struct
+import sys
 import time
 
 import torch
 
-DTYPES = {
-    "F64": torch.float64,
-    "F32": torch.float32,
-    "F16": torch.float16,
-    "BF16": torch.bfloat16,
-    "I64": torch.int64,
-    "I32": torch.int32,
-    "I16": torch.int16,
-    "I8": torch.int8,
-    "U8": torch.uint8,
-    "BOOL": torch.bool,
-}
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "mutation"))
+from graph import DTYPES, argument, overload, refs  # noqa: E402
 
 
 def read_tensors(path):
@@ -45,38 +36,6 @@ def read_tensors(path):
             ).reshape(v["shape"])
         out[k] = t.double() if t.dtype.is_floating_point else t
     return out
-
-
-def refs(value):
-    if isinstance(value, dict):
-        if "ref" in value:
-            yield value["ref"]
-    elif isinstance(value, list):
-        for v in value:
-            yield from refs(v)
-
-
-def argument(v, values):
-    if isinstance(v, dict):
-        if "ref" in v:
-            return values[v["ref"]]
-        if "dtype" in v:
-            d = getattr(torch, v["dtype"])
-            return torch.float64 if d.is_floating_point else d
-        return (
-            float(v["float"])
-            if "float" in v
-            else None
-            if "layout" in v or "memory_format" in v
-            else torch.device("cpu")
-        )
-    return [argument(x, values) for x in v] if isinstance(v, list) else v
-
-
-def overload(op):
-    space, name = op.split("::")
-    name, _, variant = name.partition(".")
-    return getattr(getattr(getattr(torch.ops, space), name), variant or "default")
 
 
 def call(node, found):
@@ -111,8 +70,8 @@ def main():
     }
     last = {}
     for i, n in enumerate(graph["nodes"]):
-        for r in refs([n.get("args", []), *n.get("kwargs", {}).values()]):
-            last[r] = i
+        for r in refs([n.get("args", []), n.get("kwargs", {})]):
+            last[r["ref"]] = i
     keep = {o["ref"] for o in graph["outputs"]}
     values, found = {}, {}
     with torch.inference_mode():
@@ -123,7 +82,7 @@ def main():
                 values[n["id"]] = values[n["args"][0]["ref"]][n["args"][1]]
             else:
                 values[n["id"]] = call(n, found)(values)
-            for r in set(refs([n.get("args", []), *n.get("kwargs", {}).values()])):
+            for r in {r["ref"] for r in refs([n.get("args", []), n.get("kwargs", {})])}:
                 if last[r] == i and r not in keep:
                     del values[r]
     for o in graph["outputs"]:

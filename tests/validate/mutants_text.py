@@ -25,9 +25,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-FILES = (
-    "elementwise unary bits layout fill reduce nn order dist kernels composite written narrow"
-).split()
+FILES = sorted(f[:-2] for f in os.listdir(ROOT + "/validate/ops") if f.endswith(".c"))
 # How rules are sampled, counterexamples made small, and rounding told apart: the tests of that, in
 # place of the differential one.
 SAMPLING = "condition problem draw_names instance counterexample floats sample".split()
@@ -68,7 +66,7 @@ SAME = {
     "the order of positive numbers is that of their reciprocals turned round, twice": [
         ("order", "over_sum ? sx_neg", "sx_inv -> sx_neg")
     ],
-    "any number but 0 says that there are groups": [("nn", "t->which = 1;", "1 -> 2")],
+    "any number but 0 says that there are groups": [("window", "t->which = 1;", "1 -> 2")],
     "sizes of 0, which rules do not have": [
         ("nn", "sx_eq(c, p, c->one), sx_eq(c, q, c->one)", "sx_eq -> sx_le")
     ],
@@ -93,7 +91,7 @@ SAME = {
         ("fill", 'pt_arg_dim(a, "dim2", 1', "1 -> 2"),
         ("layout", 'pt_arg_dim(a, "dim", 0, each[0]', "0 -> 1"),
         ("order", 'pt_arg_dim(a, "dim", 0, x, &d)) || !sc_require', "0 -> 1"),
-        ("nn", 'pt_arg_size(a, "groups", 1)', "1 -> 2"),
+        ("window", 'pt_arg_size(a, "groups", 1)', "1 -> 2"),
         ("order", 'pt_arg_flag(a, "largest", true)', "true -> false"),
     ],
     "as numbers, false and 0 are the same": [
@@ -140,7 +138,7 @@ SAME = {
     ],
     "memory ran out, which sticks": [("", "if (!t) return NULL;", "if ( -> if (0 && (")],
     "a frame of zeros is a border of zeros told otherwise": [
-        ("nn", "x = value == c->zero ? pt_frame", "c->zero -> c->one")
+        ("window", "x = value == c->zero ? pt_frame", "c->zero -> c->one")
     ],
     "what is a whole part more leaves nothing, which was asked before": [
         ("layout", "for (int64_t r = 1; r < k; r++)", "< -> <=")
