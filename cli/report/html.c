@@ -63,8 +63,8 @@ const char *html_title(const char *text) {
   return last ? last + 1 : "isomer";
 }
 
-void html_fill(FILE *f, const char *page, html_place *put, const void *ctx) {
-  const char *at = page;
+static void fill_page(FILE *f, html_place *put, const void *ctx) {
+  const char *at = html_page;
   for (const char *open; (open = strstr(at, "{{")); at = strstr(open, "}}") + 2) {
     fwrite(at, 1, (size_t)(open - at), f);
     put(f, open + 2, (size_t)(strstr(open, "}}") - open - 2), ctx);
@@ -76,7 +76,7 @@ char *html_filled(html_place *put, const void *ctx) {
   char *out = NULL;
   size_t size;
   FILE *f = open_memstream(&out, &size);
-  if (f) html_fill(f, html_page, put, ctx);
+  if (f) fill_page(f, put, ctx);
   const bool failed = !f || ferror(f);
   if (f && fclose(f) == 0 && !failed) return out;
   free(out);

@@ -13,10 +13,9 @@ void html_put_text(FILE *f, const char *s);
 void html_put_json(FILE *f, const char *s);
 /* The last line of a text report, which is the page's title. */
 const char *html_title(const char *text);
-/* Writes a template. Each place "{{NAME}}" is filled by put(f, NAME, its length, ctx). */
+/* html_page, each place "{{NAME}}" of which is filled by put(f, NAME, its length, ctx). Owns:
+ * malloc'ed; NULL when there is no memory. */
 typedef void html_place(FILE *f, const char *name, size_t n, const void *ctx);
-void html_fill(FILE *f, const char *page, html_place *put, const void *ctx);
-/* html_page, filled. Owns: malloc'ed; NULL when there is no memory. */
 char *html_filled(html_place *put, const void *ctx);
 
 /* ---- html_data.c ---- */

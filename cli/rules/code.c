@@ -140,7 +140,8 @@ static bool mod_of_reals(const rules_plan *p, const rule_term *t) {
   return false;
 }
 
-const char *rules_code_plan(const rule *r, bool backward, rules_plan *p, iso_code *c) {
+/* The plan of one direction. Returns: NULL, or why there is none (static). */
+static const char *plan_of(const rule *r, bool backward, rules_plan *p, iso_code *c) {
   const char *no = NULL;
   *c = rules_plan_make(r, backward, p, &no);
   for (uint32_t i = 0; i < r->n_vars && no == NULL; i++)
@@ -156,7 +157,7 @@ const char *rules_code_plan(const rule *r, bool backward, rules_plan *p, iso_cod
 bool rules_code_direction(FILE *f, const rule *r, bool backward, rules_code_way *way, rules_plan *p,
                           bool *fits) {
   iso_code c;
-  const char *no = rules_code_plan(r, backward, p, &c);
+  const char *no = plan_of(r, backward, p, &c);
   if (!c && no == NULL) no = way(p);
   if (!c && no != NULL)
     fprintf(f, "// not from %s: %s\n", backward ? "right to left" : "left to right", no);
@@ -169,7 +170,7 @@ const char *rules_code_refuse(const rule *r, rules_code_way *way) {
   for (int backward = 0; backward < 2; backward++) {
     rules_plan p;
     iso_code c;
-    const char *why = rules_code_plan(r, backward, &p, &c);
+    const char *why = plan_of(r, backward, &p, &c);
     if (!c && why == NULL) why = way(&p);
     rules_plan_free(&p);
     if (c) return "out of memory";

@@ -51,9 +51,6 @@ typedef struct rules_code {
   const char *require, *require_end; /* around a condition */
 } rules_code;
 
-/* The plan of one direction. Returns: NULL, or why there is none (static). Owns: rules_plan_free,
- * always. */
-const char *rules_code_plan(const rule *r, bool backward, rules_plan *p, iso_code *c);
 /* What a target cannot say of a plan; NULL: nothing. */
 typedef const char *rules_code_way(const rules_plan *p);
 /* NULL where some direction has a plan in which `way` finds nothing wrong; else why not. */

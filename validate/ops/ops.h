@@ -88,10 +88,6 @@ const pt_tensor *pt_pad(sc *c, const pt_tensor *t, uint32_t d, sx left, sx right
 /* Padding with x's own elements ("reflect", "replicate", "circular") by the sizes of the argument
  * `name`. */
 const pt_tensor *pt_mirror(pt_args *a, const char *name, const pt_tensor *x, const char *mode);
-const pt_tensor *pt_conv_transpose(pt_args *a, uint32_t n, const pt_tensor *x,
-                                   const pt_tensor *w); /* over the last n dimensions */
-const pt_tensor *pt_by_channel(sc *c, const pt_tensor *y, const pt_tensor *bias,
-                               uint32_t n); /* y + bias (NULL: none), before the last n */
 /* Zeros before and after x along d, as a convolution pads: see mask_frames. */
 const pt_tensor *pt_frame(sc *c, const pt_tensor *x, uint32_t d, sx before, sx behind);
 /* A table of this size is read or written at `index`, whose values are in [0, size). A proof's
