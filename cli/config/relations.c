@@ -10,17 +10,17 @@
 
 enum { MAX_LINE = 1 << 16 };
 
-typedef rel_reader reader;
-#define WRONG REL_WRONG
+typedef relfile_reader reader;
+#define WRONG RELFILE_WRONG
 
 static bool is_none(const char *s, bool quoted) { return !quoted && strcmp(s, "none") == 0; }
 
 /* Whether the word none stands here. */
 static bool none_here(const reader *r) {
-  return strncmp(r->at, "none", 4) == 0 && !rel_name_char(r->at[4]);
+  return strncmp(r->at, "none", 4) == 0 && !relfile_name_char(r->at[4]);
 }
 
-bool rel_near(const rule_shape *a, const rule_shape *b) {
+bool relfile_near(const rule_shape *a, const rule_shape *b) {
   uint32_t i = 0, j = 0;
   for (;; i++, j++) {
     while (i < a->rank && a->dim[i] == 1) i++;
@@ -46,7 +46,7 @@ static iso_code note_left_out(relations *o, int side, const char *name, iso_erro
 
 static iso_code leave_out(reader *r, int side, const char *s) {
   relations *o = r->out;
-  const int64_t k = rel_find_result(r->graph[side], s);
+  const int64_t k = relfile_find_result(r->graph[side], s);
   if (k < 0) return WRONG(r, "%s has no output \"%.80s\"", r->graph[side]->path, s);
   if (r->inferred)
     return WRONG(r, "output \"%.80s\" is left out, as only a relations file may say", s);
@@ -67,7 +67,7 @@ iso_code relations_leave_out_right(relations *o, size_t right, iso_error *err) {
 static iso_code misfit(reader *r, uint32_t left, const char *start) {
   relations *o = r->out;
   const char *text = iso_arena_strdup(&o->arena, start);
-  if (!text || !iso_grow(o->output, o->cap_outputs, o->n_outputs + 1)) return rel_nomem(r);
+  if (!text || !iso_grow(o->output, o->cap_outputs, o->n_outputs + 1)) return relfile_nomem(r);
   o->output[o->n_outputs++] = (relations_line){.left = left, .text = text, .where = r->where};
   r->at += strlen(r->at);
   return ISO_OK;
@@ -75,31 +75,31 @@ static iso_code misfit(reader *r, uint32_t left, const char *start) {
 
 static iso_code output_line(reader *r, const char *left, bool quoted) {
   relations *o = r->out;
-  iso_code c = rel_expect(r, "=");
+  iso_code c = relfile_expect(r, "=");
   if (c) return c;
-  rel_blanks(r);
+  relfile_blanks(r);
   const char *start = r->at, *right;
   if (is_none(left, quoted) || (none_here(r) && !r->inferred)) {
-    if ((c = rel_name(r, &right, &quoted))) return c;
+    if ((c = relfile_name(r, &right, &quoted))) return c;
     return strcmp(left, "none") == 0 ? leave_out(r, RIGHT, right) : leave_out(r, LEFT, left);
   }
-  const int64_t k = rel_find_result(r->graph[LEFT], left);
+  const int64_t k = relfile_find_result(r->graph[LEFT], left);
   if (k < 0) return WRONG(r, "%s has no output \"%.80s\"", r->graph[LEFT]->path, left);
   if (o->left[k].left_out)
     return WRONG(r, "output \"%.80s\" is used here, and left out in %s", left, o->left[k].where);
   if (!o->left[k].where) o->left[k].where = r->where;
-  rel_tensor t = {0};
-  c = rel_expression(r, &t);
+  relfile_tensor t = {0};
+  c = relfile_expression(r, &t);
   if (c == ISO_RANGE) return misfit(r, (uint32_t)k, start);
   if (c) return c;
   if (r->inferred && !relations_clean(t.term))
     return WRONG(r, "output \"%.80s\": a part is added to itself", left);
   const rule_shape *want = &r->graph[LEFT]->node[o->result[LEFT][k].node].output[0].shape;
   char a[128], b[128];
-  if (!rel_near(want, &t.what.shape))
-    c = REL_MISFIT(r, "output \"%.80s\" is %s, what it should be equal to is %s", left,
-                   rule_shape_print(want, a, sizeof a),
-                   rule_shape_print(&t.what.shape, b, sizeof b));
+  if (!relfile_near(want, &t.what.shape))
+    c = RELFILE_MISFIT(r, "output \"%.80s\" is %s, what it should be equal to is %s", left,
+                       rule_shape_print(want, a, sizeof a),
+                       rule_shape_print(&t.what.shape, b, sizeof b));
   if (c) return c == ISO_RANGE ? misfit(r, (uint32_t)k, start) : c;
   for (size_t i = 0; i < o->n_outputs; i++)
     if (o->output[i].left == (uint32_t)k && o->output[i].term &&
@@ -108,7 +108,7 @@ static iso_code output_line(reader *r, const char *left, bool quoted) {
   size_t n = (size_t)(r->at - start);
   while (n && strchr(" \t\r", start[n - 1])) n--;
   const char *text = iso_arena_strndup(&o->arena, start, n);
-  if (!text || !iso_grow(o->output, o->cap_outputs, o->n_outputs + 1)) return rel_nomem(r);
+  if (!text || !iso_grow(o->output, o->cap_outputs, o->n_outputs + 1)) return relfile_nomem(r);
   o->output[o->n_outputs++] =
       (relations_line){(uint32_t)k, t.term, t.what, text, r->where, r->inferred};
   return ISO_OK;
@@ -122,9 +122,9 @@ static iso_code domain_line(reader *r, const char *name_of_input) {
   int side = LEFT;
   iso_error ignored = {0}, *err = r->err;
   r->err = &ignored;
-  if (rel_find_leaf(r, side, name_of_input, &node)) side = RIGHT;
+  if (relfile_find_leaf(r, side, name_of_input, &node)) side = RIGHT;
   r->err = err;
-  const iso_code c = rel_find_leaf(r, side, name_of_input, &node);
+  const iso_code c = relfile_find_leaf(r, side, name_of_input, &node);
   return c ? c : relations_domain(&r->at, r->where, r->graph[side], node, r->err);
 }
 
@@ -145,7 +145,7 @@ static iso_code add_given(reader *r, const char *left, synth_given g) {
   relations *o = r->out;
   const char *other = g.equals ? NULL : contradicts(o, &g);
   if (other) return WRONG(r, "this of \"%.80s\" contradicts %s", left, other);
-  if (!iso_grow(o->given, o->cap_given, o->n_given + 1)) return rel_nomem(r);
+  if (!iso_grow(o->given, o->cap_given, o->n_given + 1)) return relfile_nomem(r);
   o->given[o->n_given++] = g;
   return ISO_OK;
 }
@@ -153,15 +153,15 @@ static iso_code add_given(reader *r, const char *left, synth_given g) {
 static iso_code leaf_line(reader *r, const char *left) {
   uint32_t node;
   if (r->subject == 'i' && relations_domain_begins(r->at)) return domain_line(r, left);
-  iso_code c = rel_find_leaf(r, LEFT, left, &node);
+  iso_code c = relfile_find_leaf(r, LEFT, left, &node);
   if (c) return c;
-  const bool forbid = rel_take(r, "!=");
-  if (!forbid && (c = rel_expect(r, "="))) return c;
-  rel_blanks(r);
+  const bool forbid = relfile_take(r, "!=");
+  if (!forbid && (c = relfile_expect(r, "="))) return c;
+  relfile_blanks(r);
   const bool none = !forbid && none_here(r);
   if (none) r->at += 4;
-  rel_tensor t = {0};
-  if (!none && (c = rel_expression(r, &t))) return c;
+  relfile_tensor t = {0};
+  if (!none && (c = relfile_expression(r, &t))) return c;
   if (forbid && t.term->kind != RULE_VAR) return WRONG(r, "behind \"!=\" a leaf is expected");
   const cap_kind kind = r->graph[LEFT]->node[node].kind;
   if ((none || forbid) && kind != CAP_PARAMETER && kind != CAP_INPUT)
@@ -170,11 +170,11 @@ static iso_code leaf_line(reader *r, const char *left) {
 }
 
 static iso_code right_line(reader *r) {
-  rel_tensor a, b;
+  relfile_tensor a, b;
   char x[128], y[128];
-  iso_code c = rel_expression(r, &a);
-  if (!c) c = rel_expect(r, "=");
-  if (!c) c = rel_expression(r, &b);
+  iso_code c = relfile_expression(r, &a);
+  if (!c) c = relfile_expect(r, "=");
+  if (!c) c = relfile_expression(r, &b);
   if (c) return c;
   if (!rule_shape_eq(&a.what.shape, &b.what.shape) || a.what.dtype != b.what.dtype)
     return WRONG(r, "right: what stands before \"=\" is %s %s, what stands behind is %s %s",
@@ -189,9 +189,9 @@ static iso_code line(reader *r) {
   static const char *const words[] = {"output", "input", "leaf", "right"};
   const char *word, *left;
   bool quoted, known = false;
-  rel_blanks(r);
+  relfile_blanks(r);
   if (!*r->at) return ISO_OK;
-  iso_code c = rel_name(r, &word, &quoted);
+  iso_code c = relfile_name(r, &word, &quoted);
   if (c) return c;
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     known |= !quoted && strcmp(word, words[i]) == 0;
@@ -199,13 +199,13 @@ static iso_code line(reader *r) {
   if (r->inferred && *word != 'o') return WRONG(r, "a line about outputs is expected");
   r->subject = *word;
   if (*word == 'r') c = right_line(r);
-  else if (!(c = rel_name(r, &left, &quoted)))
+  else if (!(c = relfile_name(r, &left, &quoted)))
     c = *word == 'o' ? output_line(r, left, quoted) : leaf_line(r, left);
-  rel_blanks(r);
+  relfile_blanks(r);
   return c || !*r->at ? c : WRONG(r, "something stands behind the relation: \"%.40s\"", r->at);
 }
 
-void rel_cut_comment(char *s) {
+void relfile_cut_comment(char *s) {
   for (bool quoted = false; *s; s++) {
     quoted ^= *s == '"';
     if ((*s == '#' && !quoted) || *s == '\n') *s = 0;
@@ -218,10 +218,10 @@ static iso_code read_lines(reader *r, FILE *f, const char *path) {
   ssize_t n;
   iso_code c = ISO_OK;
   for (size_t i = 1; !c && (n = getline(&text, &cap, f)) >= 0; i++) {
-    if (!(r->where = iso_arena_printf(&r->out->arena, "%s:%zu", path, i))) c = rel_nomem(r);
+    if (!(r->where = iso_arena_printf(&r->out->arena, "%s:%zu", path, i))) c = relfile_nomem(r);
     else if (n > MAX_LINE || strlen(text) != (size_t)n) c = WRONG(r, "this is no line of text");
     if (c) break;
-    rel_cut_comment(text);
+    relfile_cut_comment(text);
     r->at = text;
     if (!relations_is_fold(text)) c = line(r);
   }
@@ -242,7 +242,7 @@ iso_code relations_load(const char *path, bool misfits, cap_graph *left, cap_gra
                      .left = calloc(left->n_results + 1, sizeof *out->left),
                      .right = calloc(right->n_results + 1, sizeof *out->right)};
   reader r = {.graph = {left, right}, .out = out, .err = err, .misfits = misfits};
-  if (!out->left || !out->right) return rel_nomem(&r);
+  if (!out->left || !out->right) return relfile_nomem(&r);
   for (int side = 0; side < 2; side++) {
     const iso_code c = rule_replicas_init(&out->replicas[side], out->n_results[side], name_at,
                                           out->result[side], err);
@@ -264,7 +264,7 @@ iso_code relations_add(relations *o, const char *text, cap_graph *left, cap_grap
               .inferred = true,
               .at = text,
               .where = iso_arena_printf(&o->arena, "relation \"%.200s\"", text)};
-  return r.where ? line(&r) : rel_nomem(&r);
+  return r.where ? line(&r) : relfile_nomem(&r);
 }
 
 void relations_free(relations *r) {

@@ -35,9 +35,9 @@ static const arithmetic *find(const char *s, size_t n) {
   return NULL;
 }
 
-bool rel_is_arithmetic(const char *s) { return find(s, strlen(s)) != NULL; }
+bool relfile_is_arithmetic(const char *s) { return find(s, strlen(s)) != NULL; }
 
-const char *rel_arithmetic_word(const char *op) {
+const char *relfile_arithmetic_word(const char *op) {
   if (strcmp(op, "node") == 0) return op;
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (words[i].op && strcmp(words[i].op, op) == 0) return words[i].word;
@@ -46,11 +46,11 @@ const char *rel_arithmetic_word(const char *op) {
 
 bool relations_is_fold(const char *s) {
   s += strspn(s, " \t\r");
-  if (strncmp(s, "leaf", 4) != 0 || rel_name_char(s[4])) return false;
+  if (strncmp(s, "leaf", 4) != 0 || relfile_name_char(s[4])) return false;
   for (s += 4; *s && *s != '#'; s++) {
     if (*s == '"' && !(s = strchr(s + 1, '"'))) return false;
     size_t n = 0;
-    while (*s != '"' && rel_name_char(s[n])) n++;
+    while (*s != '"' && relfile_name_char(s[n])) n++;
     if (n && s[n + strspn(s + n, " \t")] == '(' && find(s, n)) return true;
     s += n ? n - 1 : 0;
   }
@@ -60,13 +60,13 @@ bool relations_is_fold(const char *s) {
 /* ---- expressions ---- */
 
 /* A number stands here: behind it is no character of a name. */
-static bool take_number(rel_reader *r, const rule_term **out) {
+static bool take_number(relfile_reader *r, const rule_term **out) {
   iso_arena *a = &r->graph[RIGHT]->arena;
   char *end;
-  rel_blanks(r);
+  relfile_blanks(r);
   if (!strchr("+-.0123456789", *r->at) || !*r->at) return false;
   const double x = strtod(r->at, &end);
-  if (end == r->at || rel_name_char(*end)) return false;
+  if (end == r->at || relfile_name_char(*end)) return false;
   const size_t n = (size_t)(end - r->at);
   const bool whole = strcspn(r->at, ".eEnx") >= n; /* in the file's spelling, as in a program's */
   *out = whole ? rule_int(a, (int64_t)x) : rule_float(a, x);
@@ -75,12 +75,12 @@ static bool take_number(rel_reader *r, const rule_term **out) {
 }
 
 /* Integers are read as numbers of float32, as a program does that scales them. */
-static iso_code floating(rel_reader *r, rel_tensor *x) {
+static iso_code floating(relfile_reader *r, relfile_tensor *x) {
   if (rule_dtype_is_float(x->what.dtype)) return ISO_OK;
   iso_arena *a = &r->graph[RIGHT]->arena;
   const rule_term *arg[2] = {x->term, rule_dtype_term(a, RULE_F32)};
   const cap_output to = {x->what.shape, RULE_F32};
-  return rel_call(r, OP_TO_DTYPE, arg, 2, &to, x);
+  return relfile_call(r, OP_TO_DTYPE, arg, 2, &to, x);
 }
 
 static bool broadcast(const rule_shape *a, const rule_shape *b, rule_shape *out) {
@@ -106,94 +106,94 @@ static bool product(const rule_shape *a, const rule_shape *b, rule_shape *out) {
   return true;
 }
 
-static iso_code two(rel_reader *r, const arithmetic *w, rel_tensor *x) {
-  rel_tensor y;
+static iso_code two(relfile_reader *r, const arithmetic *w, relfile_tensor *x) {
+  relfile_tensor y;
   char p[128], q[128];
   const rule_term *arg[2];
   cap_output to = x->what;
-  iso_code c = rel_expect(r, ",");
+  iso_code c = relfile_expect(r, ",");
   if (c) return c;
   if (strcmp(w->op, OP_MATMUL) != 0 && take_number(r, &arg[1])) {
     arg[0] = x->term;
-    return rel_call(r, w->op, arg, 2, &to, x);
+    return relfile_call(r, w->op, arg, 2, &to, x);
   }
-  if (!(c = rel_expression(r, &y))) c = floating(r, &y);
+  if (!(c = relfile_expression(r, &y))) c = floating(r, &y);
   if (c) return c;
   const bool fits = strcmp(w->op, OP_MATMUL) == 0
                         ? product(&x->what.shape, &y.what.shape, &to.shape)
                         : broadcast(&x->what.shape, &y.what.shape, &to.shape);
   if (!fits)
-    return REL_MISFIT(r, "%s: %s and %s do not fit", w->word,
-                      rule_shape_print(&x->what.shape, p, sizeof p),
-                      rule_shape_print(&y.what.shape, q, sizeof q));
+    return RELFILE_MISFIT(r, "%s: %s and %s do not fit", w->word,
+                          rule_shape_print(&x->what.shape, p, sizeof p),
+                          rule_shape_print(&y.what.shape, q, sizeof q));
   to.dtype = wider(x->what.dtype, y.what.dtype);
   arg[0] = x->term;
   arg[1] = y.term;
-  return rel_call(r, w->op, arg, 2, &to, x);
+  return relfile_call(r, w->op, arg, 2, &to, x);
 }
 
 /* node(ID) */
-static iso_code operator_by_id(rel_reader *r, rel_tensor *out) {
+static iso_code operator_by_id(relfile_reader *r, relfile_tensor *out) {
   const char *id;
   bool quoted;
   const cap_graph *g = r->graph[RIGHT];
-  const iso_code c = rel_name(r, &id, &quoted);
+  const iso_code c = relfile_name(r, &id, &quoted);
   for (size_t i = 0; i < g->n_nodes && !c; i++) {
     const cap_node *n = &g->node[i];
     if (n->kind != CAP_OP || n->n_outputs != 1 || strcmp(n->id, id) != 0) continue;
-    *out = (rel_tensor){rule_var(&r->graph[RIGHT]->arena, (uint32_t)i), n->output[0]};
-    return out->term ? ISO_OK : rel_nomem(r);
+    *out = (relfile_tensor){rule_var(&r->graph[RIGHT]->arena, (uint32_t)i), n->output[0]};
+    return out->term ? ISO_OK : relfile_nomem(r);
   }
-  return c ? c : REL_WRONG(r, "%s has no operator \"%.80s\" of one output", g->path, id);
+  return c ? c : RELFILE_WRONG(r, "%s has no operator \"%.80s\" of one output", g->path, id);
 }
 
-iso_code rel_arithmetic(rel_reader *r, const char *s, rel_tensor *x) {
+iso_code relfile_arithmetic(relfile_reader *r, const char *s, relfile_tensor *x) {
   const arithmetic *w = find(s, strlen(s));
   if (!w->op) return operator_by_id(r, x);
-  iso_code c = rel_expression(r, x);
+  iso_code c = relfile_expression(r, x);
   if (!c) c = floating(r, x);
   if (c || w->operands == 2) return c ? c : two(r, w, x);
-  return rel_call(r, w->op, &x->term, 1, &(cap_output){x->what.shape, x->what.dtype}, x);
+  return relfile_call(r, w->op, &x->term, 1, &(cap_output){x->what.shape, x->what.dtype}, x);
 }
 
 /* ---- a line ---- */
 
 typedef struct fold_line {
-  rel_reader r; /* its right graph is the one that has what the parameter is made of */
-  int side;     /* of the parameter */
+  relfile_reader r; /* its right graph is the one that has what the parameter is made of */
+  int side;         /* of the parameter */
   uint32_t leaf;
-  rel_tensor of;
+  relfile_tensor of;
 } fold_line;
 
 /* The parameter's name stands before "=" where it is of the left, else behind it. */
 static iso_code read_line(fold_line *x, cap_graph *graph[2], const char *line) {
-  rel_reader *r = &x->r;
+  relfile_reader *r = &x->r;
   const char *word, *name;
   bool quoted;
   r->at = line;
-  iso_code c = rel_name(r, &word, &quoted);
+  iso_code c = relfile_name(r, &word, &quoted);
   const char *start = r->at;
-  if (!c) c = rel_name(r, &name, &quoted);
-  x->side = !c && rel_take(r, "(") ? RIGHT : LEFT;
+  if (!c) c = relfile_name(r, &name, &quoted);
+  x->side = !c && relfile_take(r, "(") ? RIGHT : LEFT;
   r->at = start;
   r->graph[LEFT] = graph[x->side];
   r->graph[RIGHT] = graph[!x->side];
-  if (!c && x->side == RIGHT) c = rel_expression(r, &x->of);
-  if (!c && x->side == RIGHT) c = rel_expect(r, "=");
-  if (!c) c = rel_name(r, &name, &quoted);
-  if (!c) c = rel_find_leaf(r, LEFT, name, &x->leaf);
-  if (!c && x->side == LEFT) c = rel_expect(r, "=");
-  if (!c && x->side == LEFT) c = rel_expression(r, &x->of);
-  rel_blanks(r);
-  if (!c && *r->at) c = REL_WRONG(r, "something stands behind the relation: \"%.40s\"", r->at);
+  if (!c && x->side == RIGHT) c = relfile_expression(r, &x->of);
+  if (!c && x->side == RIGHT) c = relfile_expect(r, "=");
+  if (!c) c = relfile_name(r, &name, &quoted);
+  if (!c) c = relfile_find_leaf(r, LEFT, name, &x->leaf);
+  if (!c && x->side == LEFT) c = relfile_expect(r, "=");
+  if (!c && x->side == LEFT) c = relfile_expression(r, &x->of);
+  relfile_blanks(r);
+  if (!c && *r->at) c = RELFILE_WRONG(r, "something stands behind the relation: \"%.40s\"", r->at);
   const cap_node *n = c ? NULL : &r->graph[LEFT]->node[x->leaf];
   if (n && (n->kind != CAP_PARAMETER || !rule_dtype_is_float(n->value->dtype)))
-    c = REL_WRONG(r, "\"%.80s\" is no parameter of floating numbers", name);
+    c = RELFILE_WRONG(r, "\"%.80s\" is no parameter of floating numbers", name);
   char a[128], b[128];
   if (n && !c && !rule_shape_eq(&n->output[0].shape, &x->of.what.shape))
-    c = REL_WRONG(r, "\"%.80s\" is %s, what it should be equal to is %s", name,
-                  rule_shape_print(&n->output[0].shape, a, sizeof a),
-                  rule_shape_print(&x->of.what.shape, b, sizeof b));
+    c = RELFILE_WRONG(r, "\"%.80s\" is %s, what it should be equal to is %s", name,
+                      rule_shape_print(&n->output[0].shape, a, sizeof a),
+                      rule_shape_print(&x->of.what.shape, b, sizeof b));
   return c;
 }
 
@@ -216,27 +216,28 @@ static bool has_counterpart(const cap_graph *g, const cap_node *n) {
 
 /* Held against the captured values; in `off` how far they are apart, of the largest. */
 static iso_code hold(fold_line *x, bool inferred, const rule_oracle *oracle, double *off) {
-  rel_reader *r = &x->r;
+  relfile_reader *r = &x->r;
   const cap_graph *g = r->graph[RIGHT];
   const cap_node *n = &r->graph[LEFT]->node[x->leaf];
   bool *needed = calloc(g->n_nodes + 1, 1);
   rule_tensor **value = NULL, *v = NULL;
-  iso_code c = needed ? ISO_OK : rel_nomem(r);
+  iso_code c = needed ? ISO_OK : relfile_nomem(r);
   if (!c) mark(g, x->of.term, needed);
   if (!c) c = relations_values(g, needed, oracle, &value, r->err);
-  if (!c && (c = rel_value(g, x->of.term, value, oracle, &v, r->err))) rel_wrong_at(r, c);
+  if (!c && (c = relfile_value(g, x->of.term, value, oracle, &v, r->err))) relfile_wrong_at(r, c);
   if (!c && inferred && !synth_generic(n->value))
-    c = REL_WRONG(r, "\"%.80s\" has too few different numbers", n->name);
+    c = RELFILE_WRONG(r, "\"%.80s\" has too few different numbers", n->name);
   if (!c && inferred && has_counterpart(g, n))
-    c = REL_WRONG(r, "%s has \"%.80s\" as it is", g->path, n->name);
+    c = RELFILE_WRONG(r, "%s has \"%.80s\" as it is", g->path, n->name);
   bool fine = false;
   const relations_held held = {g, x->of.term, value, oracle};
-  if (!c && (c = relations_rounded(&held, n->value, v, &fine, off, r->err))) rel_wrong_at(r, c);
+  if (!c && (c = relations_rounded(&held, n->value, v, &fine, off, r->err))) relfile_wrong_at(r, c);
   if (!c && !fine)
-    c = rel_wrong_at(r, iso_fail(r->err, ISO_USAGE,
-                                 "\"%.80s\" has other values than rounding explains: by %.3g of "
-                                 "the largest",
-                                 n->name, *off));
+    c = relfile_wrong_at(r,
+                         iso_fail(r->err, ISO_USAGE,
+                                  "\"%.80s\" has other values than rounding explains: by %.3g of "
+                                  "the largest",
+                                  n->name, *off));
   rule_tensor_unref(v);
   for (size_t i = 0; value && i < g->n_nodes; i++) rule_tensor_unref(value[i]);
   free(value);
@@ -283,7 +284,7 @@ iso_code relations_fold_file(const char *path, cap_graph *graph[2], const rule_o
   size_t cap = 0;
   iso_code c = ISO_OK;
   for (size_t i = 1; !c && getline(&text, &cap, f) >= 0; i++) {
-    rel_cut_comment(text);
+    relfile_cut_comment(text);
     if (!relations_is_fold(text)) continue;
     const char *where = iso_arena_printf(&out->arena, "%s:%zu", path, i);
     c = where ? relations_fold(text, where, false, graph, oracle, out, err) : nomem(err);

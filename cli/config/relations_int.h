@@ -8,12 +8,12 @@
 enum { LEFT = 0, RIGHT = 1 };
 
 /* The tensor of an expression. */
-typedef struct rel_tensor {
+typedef struct relfile_tensor {
   const rule_term *term; /* over nodes of the right graph */
   cap_output what;
-} rel_tensor;
+} relfile_tensor;
 
-typedef struct rel_reader {
+typedef struct relfile_reader {
   const char *at;    /* in the line */
   const char *where; /* FILE:LINE */
   cap_graph *graph[2];
@@ -24,64 +24,64 @@ typedef struct rel_reader {
   bool inferred; /* the lines are a program's and no user's: they speak of outputs only */
   bool fold;     /* expressions may have arithmetic */
   int depth;
-} rel_reader;
+} relfile_reader;
 
-#define REL_WRONG(r, ...) rel_wrong_at(r, iso_fail((r)->err, ISO_FORMAT, __VA_ARGS__))
+#define RELFILE_WRONG(r, ...) relfile_wrong_at(r, iso_fail((r)->err, ISO_FORMAT, __VA_ARGS__))
 /* A line that is well written, and does not fit the captures' shapes. */
-#define REL_MISFIT(r, ...) \
-  rel_wrong_at(r, iso_fail((r)->err, (r)->misfits ? ISO_RANGE : ISO_FORMAT, __VA_ARGS__))
-iso_code rel_wrong_at(rel_reader *r, iso_code c);
-iso_code rel_nomem(rel_reader *r);
+#define RELFILE_MISFIT(r, ...) \
+  relfile_wrong_at(r, iso_fail((r)->err, (r)->misfits ? ISO_RANGE : ISO_FORMAT, __VA_ARGS__))
+iso_code relfile_wrong_at(relfile_reader *r, iso_code c);
+iso_code relfile_nomem(relfile_reader *r);
 
 /* Whether two shapes are one but for sizes 1. */
-bool rel_near(const rule_shape *a, const rule_shape *b);
+bool relfile_near(const rule_shape *a, const rule_shape *b);
 
 /* ---- relations_expr.c ---- */
-void rel_blanks(rel_reader *r);
-bool rel_take(rel_reader *r, const char *token);
-bool rel_name_char(char c);
+void relfile_blanks(relfile_reader *r);
+bool relfile_take(relfile_reader *r, const char *token);
+bool relfile_name_char(char c);
 /* A name; in `quoted` whether it was in quotes, and so is no word of the language. */
-iso_code rel_name(rel_reader *r, const char **out, bool *quoted);
-iso_code rel_expect(rel_reader *r, const char *token);
+iso_code relfile_name(relfile_reader *r, const char **out, bool *quoted);
+iso_code relfile_expect(relfile_reader *r, const char *token);
 /* The output of that name, -1: none. */
-int64_t rel_find_result(const cap_graph *g, const char *s);
-iso_code rel_find_leaf(rel_reader *r, int side, const char *s, uint32_t *out);
+int64_t relfile_find_result(const cap_graph *g, const char *s);
+iso_code relfile_find_leaf(relfile_reader *r, int side, const char *s, uint32_t *out);
 /* A call of `op` with these leading arguments, whose result is of shape and dtype `what`. */
-iso_code rel_call(rel_reader *r, const char *op, const rule_term *const *arg, size_t n,
-                  const cap_output *what, rel_tensor *out);
+iso_code relfile_call(relfile_reader *r, const char *op, const rule_term *const *arg, size_t n,
+                      const cap_output *what, relfile_tensor *out);
 /* ---- relations.c ---- */
 /* "#" outside quotes ends a line. */
-void rel_cut_comment(char *s);
+void relfile_cut_comment(char *s);
 /* ---- relations_values.c ---- */
 /* A term over nodes of `g` whose values are given, in float64. Owns: the caller unrefs. Errors:
  * ISO_USAGE where one has none. */
-ISO_MUST_USE iso_code rel_value(const cap_graph *g, const rule_term *t, rule_tensor **value,
-                                const rule_oracle *oracle, rule_tensor **out, iso_error *err);
+ISO_MUST_USE iso_code relfile_value(const cap_graph *g, const rule_term *t, rule_tensor **value,
+                                    const rule_oracle *oracle, rule_tensor **out, iso_error *err);
 /* What is changed on the way to a value, to see how far it moves. */
-typedef struct rel_change {
+typedef struct relfile_change {
   double by;
   iso_rng *rng;     /* all that is computed is up or down by `by` times itself */
   uint32_t number;  /* or of the numbers that arithmetic computes with, in order of evaluation, */
   uint32_t numbers; /* this one is larger by so much; as many were met so far */
   rule_tensor *as;  /* numbers are as this tensor of one element holds them; NULL: as they stand */
-} rel_change;
-ISO_MUST_USE iso_code rel_changed(const cap_graph *g, const rule_term *t, rule_tensor **value,
-                                  const rule_oracle *oracle, rel_change *change, rule_tensor **out,
-                                  iso_error *err);
+} relfile_change;
+ISO_MUST_USE iso_code relfile_changed(const cap_graph *g, const rule_term *t, rule_tensor **value,
+                                      const rule_oracle *oracle, relfile_change *change,
+                                      rule_tensor **out, iso_error *err);
 /* Each element up or down, those of the same digits alike. Owns: the caller unrefs. */
-ISO_MUST_USE iso_code rel_disturb(const rule_tensor *v, rel_change *to, rule_tensor **out,
-                                  iso_error *err);
+ISO_MUST_USE iso_code relfile_disturb(const rule_tensor *v, relfile_change *to, rule_tensor **out,
+                                      iso_error *err);
 /* Each element `by` times as large. Owns: the caller unrefs. */
-ISO_MUST_USE iso_code rel_scaled(const rule_tensor *v, double by, rule_tensor **out,
-                                 iso_error *err);
+ISO_MUST_USE iso_code relfile_scaled(const rule_tensor *v, double by, rule_tensor **out,
+                                     iso_error *err);
 /* ---- relations_fold.c ---- */
 /* The word that stands for an operator, NULL: none does. */
-const char *rel_arithmetic_word(const char *op);
+const char *relfile_arithmetic_word(const char *op);
 /* Whether a word is one of arithmetic; and the rest of its term, after the bracket. */
-bool rel_is_arithmetic(const char *word);
-iso_code rel_arithmetic(rel_reader *r, const char *word, rel_tensor *out);
+bool relfile_is_arithmetic(const char *word);
+iso_code relfile_arithmetic(relfile_reader *r, const char *word, relfile_tensor *out);
 
 /* An expression over right outputs or leaves, as the line's subject says. */
-iso_code rel_expression(rel_reader *r, rel_tensor *out);
+iso_code relfile_expression(relfile_reader *r, relfile_tensor *out);
 
 #endif

@@ -71,7 +71,7 @@ bool relations_open(const relations *r, const cap_graph *left, const cap_graph *
     open[i] = !r->left[i].where && (all || !fits);
     for (size_t k = 0; k < r->n_results[RIGHT] && !r->left[i].where && fits && of[i] >= 0; k++)
       if (goes_with(r, k, of[i], heads))
-        open[i] |= !rel_near(s, &right->node[r->result[RIGHT][k].node].output[0].shape);
+        open[i] |= !relfile_near(s, &right->node[r->result[RIGHT][k].node].output[0].shape);
     any |= open[i];
   }
   free(of);

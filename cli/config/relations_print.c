@@ -52,7 +52,7 @@ bool relations_clean(const rule_term *t) {
 
 const char *relations_name(iso_arena *a, const char *s) {
   bool plain = *s && strcmp(s, "none") != 0;
-  for (const char *p = s; *p; p++) plain &= rel_name_char(*p);
+  for (const char *p = s; *p; p++) plain &= relfile_name_char(*p);
   return plain ? s : iso_arena_printf(a, "\"%s\"", s);
 }
 
@@ -86,7 +86,7 @@ const char *relations_print(iso_arena *a, const rule_term *t, const char *const 
   if (t->kind == RULE_INT) return iso_arena_printf(a, "%" PRId64, t->u.i);
   if (t->kind == RULE_FLOAT) return print_number(a, t->u.f);
   if (t->kind == RULE_LIST) return print_list(a, t, name);
-  const char *arithmetic = t->kind == RULE_OP ? rel_arithmetic_word(t->u.s) : NULL;
+  const char *arithmetic = t->kind == RULE_OP ? relfile_arithmetic_word(t->u.s) : NULL;
   const char *text = NULL;
   for (size_t k = 0; t->kind == RULE_OP && k < sizeof words / sizeof *words; k++)
     if (strcmp(t->u.s, words[k].op) == 0) text = iso_arena_printf(a, "%s(", words[k].word);

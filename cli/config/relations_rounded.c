@@ -33,7 +33,8 @@ typedef struct rounding {
 static double rounding_of(rule_dtype d) { return rule_dtype_unit(d, 1) / 4; }
 
 /* The value of the term with something changed; `leaf` is larger by `change->by`. */
-static iso_code run_changed(const rounding *x, rel_change *change, size_t leaf, rule_tensor **out) {
+static iso_code run_changed(const rounding *x, relfile_change *change, size_t leaf,
+                            rule_tensor **out) {
   const relations_held *h = x->h;
   const cap_graph *g = h->g;
   rule_tensor **value = calloc(g->n_nodes + 1, sizeof *value);
@@ -43,12 +44,12 @@ static iso_code run_changed(const rounding *x, rel_change *change, size_t leaf, 
     if (!v) continue;
     const bool floating = rule_dtype_is_float(v->dtype) && !rule_dtype_is_complex(v->dtype);
     if (g->node[i].kind == CAP_OP)
-      c = rel_changed(g, g->node[i].call, value, h->oracle, change, &value[i], x->err);
-    else if (floating && change->rng) c = rel_disturb(v, change, &value[i], x->err);
-    else if (floating && i == leaf) c = rel_scaled(v, 1 + change->by, &value[i], x->err);
+      c = relfile_changed(g, g->node[i].call, value, h->oracle, change, &value[i], x->err);
+    else if (floating && change->rng) c = relfile_disturb(v, change, &value[i], x->err);
+    else if (floating && i == leaf) c = relfile_scaled(v, 1 + change->by, &value[i], x->err);
     else value[i] = rule_tensor_ref(v);
   }
-  if (!c) c = rel_changed(g, h->term, value, h->oracle, change, out, x->err);
+  if (!c) c = relfile_changed(g, h->term, value, h->oracle, change, out, x->err);
   for (size_t i = 0; value && i < g->n_nodes; i++) rule_tensor_unref(value[i]);
   free(value);
   return c;
@@ -59,7 +60,7 @@ static iso_code disturb(rounding *x) {
   iso_rng rng = iso_rng_new(UINT64_C(0x666f6c64), 0);
   iso_code c = ISO_OK;
   for (int n = 0; n < RUNS && !c; n++) {
-    rel_change change = {.by = x->u, .rng = &rng, .number = NO_NUMBER, .as = x->as};
+    relfile_change change = {.by = x->u, .rng = &rng, .number = NO_NUMBER, .as = x->as};
     rule_tensor *now = NULL;
     if ((c = run_changed(x, &change, SIZE_MAX, &now))) break;
     for (int64_t i = 0; i < x->v->numel && now->numel == x->v->numel; i++) {
@@ -96,7 +97,8 @@ static double share(const rounding *x, const double *went, const double *to) {
 
 /* Whether the elements are off as if a number or an operand were another, by more than roundings
  * shift it. What cannot be computed with another number says nothing. */
-static iso_code goes_along(rounding *x, rel_change *change, size_t leaf, double *to, bool *out) {
+static iso_code goes_along(rounding *x, relfile_change *change, size_t leaf, double *to,
+                           bool *out) {
   rule_tensor *now = NULL;
   const iso_code c = run_changed(x, change, leaf, &now);
   *out = false;
@@ -119,13 +121,13 @@ static iso_code all_go_along(rounding *x, bool *out) {
   uint32_t numbers = 1;
   *out = false;
   for (uint32_t k = 0; k < numbers && k < NUMBERS && !*out && !c; k++) {
-    rel_change change = {.by = by, .number = k, .as = x->as};
+    relfile_change change = {.by = by, .number = k, .as = x->as};
     c = goes_along(x, &change, SIZE_MAX, to, out);
     numbers = change.numbers;
   }
   for (size_t i = 0; i < x->h->g->n_nodes && !*out && !c; i++) {
     if (!x->h->value[i] || x->h->g->node[i].kind == CAP_OP) continue;
-    rel_change change = {.by = by, .number = NO_NUMBER, .as = x->as};
+    relfile_change change = {.by = by, .number = NO_NUMBER, .as = x->as};
     c = goes_along(x, &change, i, to, out);
   }
   free(to);
@@ -190,7 +192,7 @@ iso_code relations_rounded(const relations_held *h, const rule_tensor *stored, c
   /* A loader may compute with its numbers in the parameter's dtype, too. */
   rule_tensor *rounded = NULL;
   c = rule_tensor_new(stored->dtype, &(rule_shape){0}, &x.as, err);
-  rel_change change = {.number = NO_NUMBER, .as = x.as};
+  relfile_change change = {.number = NO_NUMBER, .as = x.as};
   if (!c) c = run_changed(&x, &change, SIZE_MAX, &rounded);
   x.v = rounded;
   if (!c && change.numbers) c = judge(&x, fine);

@@ -14,8 +14,8 @@ enum { MAX_BOUND = 512 };
 typedef struct evaluation {
   const cap_graph *g;
   const rule_oracle *oracle;
-  rule_tensor **value; /* by node */
-  rel_change *change;  /* NULL: none */
+  rule_tensor **value;    /* by node */
+  relfile_change *change; /* NULL: none */
   iso_arena arena;
   iso_error *err;
 } evaluation;
@@ -31,7 +31,7 @@ static iso_code bind(evaluation *x, const rule_term *t, bound *b, const rule_ter
   *out = t;
   if (t->kind == RULE_VAR || t->kind == RULE_OP) {
     if (b->n == MAX_BOUND) return iso_fail(x->err, ISO_LIMIT, "too many tensors in one call");
-    c = rel_changed(x->g, t, x->value, x->oracle, x->change, &b->at[b->n], x->err);
+    c = relfile_changed(x->g, t, x->value, x->oracle, x->change, &b->at[b->n], x->err);
     if (!c) *out = rule_var(&x->arena, b->n++);
   } else if (t->kind == RULE_LIST) {
     const rule_term **child = iso_arena_alloc(&x->arena, (t->n + 1) * sizeof *child);
@@ -45,11 +45,11 @@ static iso_code bind(evaluation *x, const rule_term *t, bound *b, const rule_ter
 /* A number that arithmetic computes with, and no size or place. */
 static bool is_number(const rule_term *call, uint32_t i) {
   const rule_term *t = call->child[i];
-  return (t->kind == RULE_FLOAT || t->kind == RULE_INT) && rel_arithmetic_word(call->u.s);
+  return (t->kind == RULE_FLOAT || t->kind == RULE_INT) && relfile_arithmetic_word(call->u.s);
 }
 
 static const rule_term *changed_number(evaluation *x, const rule_term *t) {
-  rel_change *to = x->change;
+  relfile_change *to = x->change;
   const double was = t->kind == RULE_INT ? (double)t->u.i : t->u.f;
   double now = to->numbers++ == to->number ? was * (1 + to->by) : was;
   if (to->as) {
@@ -61,7 +61,8 @@ static const rule_term *changed_number(evaluation *x, const rule_term *t) {
 
 /* Each number up or down by a rounding. Numbers with the same digits are rounded alike, wherever
  * they stand. */
-iso_code rel_disturb(const rule_tensor *v, rel_change *to, rule_tensor **out, iso_error *err) {
+iso_code relfile_disturb(const rule_tensor *v, relfile_change *to, rule_tensor **out,
+                         iso_error *err) {
   const uint64_t how = iso_rng_next(to->rng);
   const iso_code c = rule_tensor_new(v->dtype, &v->shape, out, err);
   for (int64_t i = 0; i < v->numel && !c; i++) {
@@ -73,7 +74,7 @@ iso_code rel_disturb(const rule_tensor *v, rel_change *to, rule_tensor **out, is
   return c;
 }
 
-iso_code rel_scaled(const rule_tensor *v, double by, rule_tensor **out, iso_error *err) {
+iso_code relfile_scaled(const rule_tensor *v, double by, rule_tensor **out, iso_error *err) {
   const iso_code c = rule_tensor_new(v->dtype, &v->shape, out, err);
   for (int64_t i = 0; i < v->numel && !c; i++) rule_tensor_set(*out, i, rule_tensor_get(v, i) * by);
   return c;
@@ -88,14 +89,14 @@ static iso_code call(evaluation *x, const rule_term *t, bound *b, rule_tensor **
   if (c || !floating || !x->change || !x->change->rng) return c;
   rule_tensor *exact = *out;
   *out = NULL;
-  c = rel_disturb(exact, x->change, out, x->err);
+  c = relfile_disturb(exact, x->change, out, x->err);
   rule_tensor_unref(exact);
   return c;
 }
 
-iso_code rel_changed(const cap_graph *g, const rule_term *t, rule_tensor **value,
-                     const rule_oracle *oracle, rel_change *change, rule_tensor **out,
-                     iso_error *err) {
+iso_code relfile_changed(const cap_graph *g, const rule_term *t, rule_tensor **value,
+                         const rule_oracle *oracle, relfile_change *change, rule_tensor **out,
+                         iso_error *err) {
   if (t->kind == RULE_VAR && value[t->u.i]) return *out = rule_tensor_ref(value[t->u.i]), ISO_OK;
   if (t->kind == RULE_VAR)
     return iso_fail(err, ISO_USAGE, "\"%.80s\" depends on inputs", g->node[t->u.i].id);
@@ -117,9 +118,9 @@ iso_code rel_changed(const cap_graph *g, const rule_term *t, rule_tensor **value
   return c;
 }
 
-iso_code rel_value(const cap_graph *g, const rule_term *t, rule_tensor **value,
-                   const rule_oracle *oracle, rule_tensor **out, iso_error *err) {
-  return rel_changed(g, t, value, oracle, NULL, out, err);
+iso_code relfile_value(const cap_graph *g, const rule_term *t, rule_tensor **value,
+                       const rule_oracle *oracle, rule_tensor **out, iso_error *err) {
+  return relfile_changed(g, t, value, oracle, NULL, out, err);
 }
 
 static bool all_known(const rule_term *t, rule_tensor *const *value) {
@@ -140,7 +141,7 @@ iso_code relations_values(const cap_graph *g, const bool *only, const rule_oracl
     else if (n->n_outputs == 1 && all_known(n->call, value) && !rule_draws(g->schemas, n->call)) {
       iso_error ignored;
       /* A node that cannot be run has no value; the comparison says why. */
-      c = rel_value(g, n->call, value, oracle, &value[i], &ignored);
+      c = relfile_value(g, n->call, value, oracle, &value[i], &ignored);
       if (c == ISO_NOMEM) nomem(err);
       else if (c) c = ISO_OK, value[i] = NULL;
     }

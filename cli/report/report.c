@@ -278,7 +278,7 @@ static json_t *pair_json(const report *p, int64_t pair) {
   const looked none = {0};
   if (doc) json_object_set_new(doc, "scope", looked_json(p->looked ? p->looked : &none));
   if (doc) json_object_set_new(doc, "at_these_weights", json_boolean(p->pinned));
-  if (doc) rounding_json(p, doc);
+  if (doc) report_rounding_json(p, doc);
   if (doc && p->repro) json_object_set_new(doc, "repro", text_or_null(p->repro));
   return doc;
 }

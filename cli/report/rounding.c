@@ -33,7 +33,7 @@ static void put(FILE *f, const char *before, double x) {
   else fprintf(f, "%s%s", before, isnan(x) ? "-" : "inf");
 }
 
-void rounding_line(const report *p, FILE *f) {
+void report_rounding_line(const report *p, FILE *f) {
   if (p->rounding) fprintf(f, "rounding: %s\n", p->rounding->text);
 }
 
@@ -67,7 +67,7 @@ static void print_curve(const report *p, FILE *f) {
   if (hidden) fprintf(f, "    and %zu more (-v)\n", hidden);
 }
 
-void rounding_text(const report *p, FILE *f) {
+void report_rounding_text(const report *p, FILE *f) {
   const rounding *r = p->rounding;
   if (!r || r->missing) return;
   fprintf(f, "\nrounding, on the captured inputs and parameters:\n");
@@ -119,7 +119,7 @@ static json_t *point_json(const report *p, const rounding_point *x) {
                    number(x->difference), "predicted", number(x->predicted));
 }
 
-void rounding_json(const report *p, json_t *doc) {
+void report_rounding_json(const report *p, json_t *doc) {
   json_t *outputs = json_array(), *curve = json_array();
   const rounding *r = p->rounding;
   for (size_t k = 0; r && k < r->n_outputs; k++) json_array_append_new(outputs, output_json(p, k));

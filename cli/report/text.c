@@ -372,7 +372,7 @@ static void print_pair(const report *p, FILE *f) {
   print_outputs(p, f);
   if (p->refinement) refinement_text(p->refinement, f);
   print_difference(p, f);
-  rounding_text(p, f);
+  report_rounding_text(p, f);
   print_rules(p, f);
   if (p->explain && r->n_steps) {
     fprintf(f, "\nwhy (%zu steps):\n", r->n_steps);
@@ -389,7 +389,7 @@ void report_text(const report *p, size_t n, size_t decides, FILE *f) {
   if (n > 1) snprintf(where, sizeof where, ", pair %zu of %zu", decides + 1, n);
   if (!p->quiet) {
     print_verdict_line(&p[decides], where, f);
-    rounding_line(&p[decides], f);
+    report_rounding_line(&p[decides], f);
     fputc('\n', f);
   }
   for (size_t k = 0; k < n && !p->quiet; k++) {

@@ -28,7 +28,7 @@ typedef struct value {
   double v;
 } value;
 
-bool sat_math_value(const eg_sat *s, eg_class c, double *out) {
+bool cli_sat_math_value(const eg_sat *s, eg_class c, double *out) {
   const value *v = eg_sat_data(s, c);
   if (v->known) *out = v->v;
   return v->known;
@@ -36,13 +36,14 @@ bool sat_math_value(const eg_sat *s, eg_class c, double *out) {
 
 static void math_make(void *ctx, const eg_sat *s, eg_op op, const eg_class *child, size_t n,
                       void *data) {
-  const sat_language *l = ctx;
+  const cli_sat_language *l = ctx;
   const char *name = eg_sat_op_name(s, op);
   value *out = data;
   double a = 0, b = 0;
-  if (n == 0 && sat_leaf_kind(l, name) == SAT_NUMBER) *out = (value){true, strtod(name, NULL)};
+  if (n == 0 && cli_sat_leaf_kind(l, name) == SAT_NUMBER) *out = (value){true, strtod(name, NULL)};
   else if (n == 0) out->known = !strncmp(name, "#", 1) && sscanf(name + 1, "%la", &out->v) == 1;
-  if (n != 2 || !sat_math_value(s, child[0], &a) || !sat_math_value(s, child[1], &b) || name[1])
+  if (n != 2 || !cli_sat_math_value(s, child[0], &a) || !cli_sat_math_value(s, child[1], &b) ||
+      name[1])
     return;
   if (*name == '+') *out = (value){true, a + b};
   else if (*name == '-') *out = (value){true, a - b};
@@ -55,7 +56,7 @@ static unsigned math_join(void *ctx, const eg_sat *s, void *into, void *from) {
   const value *b = from;
   (void)s;
   if (a->known && b->known && a->v != b->v)
-    ((sat_language *)ctx)->failed = "two numbers became equal";
+    ((cli_sat_language *)ctx)->failed = "two numbers became equal";
   if (a->known == b->known) return 0;
   if (a->known) return EG_FROM_DIFFERS;
   *a = *b;
@@ -67,7 +68,7 @@ static iso_code math_repair(void *ctx, eg_sat *s, eg_class c, iso_error *err) {
   char name[64];
   double v;
   (void)ctx;
-  if (!sat_math_value(s, c, &v)) return ISO_OK;
+  if (!cli_sat_math_value(s, c, &v)) return ISO_OK;
   if (v == floor(v) && fabs(v) < 1e15) snprintf(name, sizeof name, "%lld", (long long)v);
   else snprintf(name, sizeof name, "#%a", v);
   const iso_code code = join_leaf(s, c, name, err);
@@ -75,7 +76,7 @@ static iso_code math_repair(void *ctx, eg_sat *s, eg_class c, iso_error *err) {
   return code;
 }
 
-eg_sat_analysis sat_fold_math(sat_language *l) {
+eg_sat_analysis cli_sat_fold_math(cli_sat_language *l) {
   return (eg_sat_analysis){
       .ctx = l, .size = sizeof(value), .make = math_make, .join = math_join, .repair = math_repair};
 }
@@ -107,7 +108,7 @@ static unsigned prop_join(void *ctx, const eg_sat *s, void *into, void *from) {
   signed char *a = into;
   const signed char b = *(const signed char *)from;
   (void)s;
-  if (*a && b && *a != b) ((sat_language *)ctx)->failed = "true and false became equal";
+  if (*a && b && *a != b) ((cli_sat_language *)ctx)->failed = "true and false became equal";
   if ((*a != 0) == (b != 0)) return 0;
   if (*a) return EG_FROM_DIFFERS;
   *a = b;
@@ -120,7 +121,7 @@ static iso_code prop_repair(void *ctx, eg_sat *s, eg_class c, iso_error *err) {
   return v ? join_leaf(s, c, v > 0 ? "true" : "false", err) : ISO_OK;
 }
 
-eg_sat_analysis sat_fold_prop(sat_language *l) {
+eg_sat_analysis cli_sat_fold_prop(cli_sat_language *l) {
   return (eg_sat_analysis){
       .ctx = l, .size = 1, .make = prop_make, .join = prop_join, .repair = prop_repair};
 }
@@ -138,7 +139,7 @@ typedef struct lambda_data {
   } var;
 } lambda_data;
 
-bool sat_lambda_is_const(const eg_sat *s, eg_class c) {
+bool cli_sat_lambda_is_const(const eg_sat *s, eg_class c) {
   return ((const lambda_data *)eg_sat_data(s, c))->kind != L_NONE;
 }
 
@@ -153,11 +154,11 @@ static bool has(const lambda_data *d, uint32_t v) {
     if (var[i] == v) return true;
   return false;
 }
-bool sat_lambda_is_free(const eg_sat *s, eg_class c, eg_class var) {
+bool cli_sat_lambda_is_free(const eg_sat *s, eg_class c, eg_class var) {
   return has(eg_sat_data(s, c), var.i);
 }
 
-static void put(sat_language *l, lambda_data *d, uint32_t v) {
+static void put(cli_sat_language *l, lambda_data *d, uint32_t v) {
   if (has(d, v)) return;
   if (d->n >= FEW) {
     uint32_t *p = realloc(d->n > FEW ? d->var.many : NULL, (d->n + 1) * sizeof *p);
@@ -172,18 +173,19 @@ static void put(sat_language *l, lambda_data *d, uint32_t v) {
   vars(d)[d->n - 1] = v;
 }
 
-static void put_all(sat_language *l, lambda_data *d, const eg_sat *s, eg_class c, uint32_t but) {
+static void put_all(cli_sat_language *l, lambda_data *d, const eg_sat *s, eg_class c,
+                    uint32_t but) {
   const lambda_data *from = eg_sat_data(s, c);
   const uint32_t *var = vars_of(from);
   for (uint32_t i = 0; i < from->n; i++)
     if (var[i] != but) put(l, d, var[i]);
 }
 
-static void lambda_const(const sat_language *l, const eg_sat *s, eg_op op, const eg_class *child,
-                         size_t n, lambda_data *out) {
+static void lambda_const(const cli_sat_language *l, const eg_sat *s, eg_op op,
+                         const eg_class *child, size_t n, lambda_data *out) {
   const char *name = eg_sat_op_name(s, op);
   if (n == 0) {
-    const unsigned kind = sat_leaf_kind(l, name);
+    const unsigned kind = cli_sat_leaf_kind(l, name);
     char *end;
     const long long v = kind == SAT_NUMBER ? strtoll(name, &end, 10) : name[0] == 't';
     if (kind == SAT_SYMBOL || v != (int32_t)v) return;
@@ -205,7 +207,7 @@ static void lambda_const(const sat_language *l, const eg_sat *s, eg_op op, const
 
 static void lambda_make(void *ctx, const eg_sat *s, eg_op op, const eg_class *child, size_t n,
                         void *data) {
-  sat_language *l = ctx;
+  cli_sat_language *l = ctx;
   lambda_data *out = data;
   if (n == 1 && is_op(s, op, "var")) {
     put(l, out, child[0].i);
@@ -262,7 +264,7 @@ static iso_code lambda_repair(void *ctx, eg_sat *s, eg_class c, iso_error *err) 
   return join_leaf(s, c, name, err);
 }
 
-eg_sat_analysis sat_lambda(sat_language *l) {
+eg_sat_analysis cli_sat_lambda(cli_sat_language *l) {
   return (eg_sat_analysis){.ctx = l,
                            .size = sizeof(lambda_data),
                            .make = lambda_make,

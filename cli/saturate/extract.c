@@ -88,7 +88,7 @@ static double tree_cost(void *ctx, const eg_sat *s, eg_row row, const double *ch
   return sum;
 }
 
-static void put_cost(const sat_extraction *a, const eg_dag *dag) {
+static void put_cost(const cli_sat_extraction *a, const eg_dag *dag) {
   fprintf(a->text, "  dag cost %.12g, ", dag->cost);
   if (dag->optimal) fputs("optimal\n", a->text);
   else
@@ -99,7 +99,7 @@ static void put_cost(const sat_extraction *a, const eg_dag *dag) {
             dag->cost, dag->bound, dag->optimal ? "true" : "false");
 }
 
-static iso_code put_dag(const sat_extraction *a, eg_extract *x, iso_error *err) {
+static iso_code put_dag(const cli_sat_extraction *a, eg_extract *x, iso_error *err) {
   eg_dag dag;
   listing l = {.s = a->s, .x = x, .cost = a->cost, .text = a->text, .json = a->json};
   iso_code code = eg_extract_dag_all(x, a->root, a->n_roots, a->work, &dag, err);
@@ -119,7 +119,7 @@ static iso_code put_dag(const sat_extraction *a, eg_extract *x, iso_error *err) 
   return ok ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory for an extraction");
 }
 
-static iso_code put_trees(const sat_extraction *a, const eg_extract *x, iso_error *err) {
+static iso_code put_trees(const cli_sat_extraction *a, const eg_extract *x, iso_error *err) {
   iso_code code = ISO_OK;
   if (a->json) fputs("\"trees\": [", a->json);
   for (size_t i = 0; !code && i < a->n_roots; i++) {
@@ -134,7 +134,7 @@ static iso_code put_trees(const sat_extraction *a, const eg_extract *x, iso_erro
   return code;
 }
 
-iso_code sat_extract(const sat_extraction *a, iso_error *err) {
+iso_code cli_sat_extract(const cli_sat_extraction *a, iso_error *err) {
   const eg_cost cost = {.ctx = (void *)(uintptr_t)a->cost, .tree = tree_cost, .node = node_cost};
   eg_extract *x = NULL;
   iso_code code = eg_extract_new(a->s, &cost, &x, err);
@@ -143,8 +143,8 @@ iso_code sat_extract(const sat_extraction *a, iso_error *err) {
   return code;
 }
 
-iso_code sat_import(const char *path, const char *text, size_t n, sat_extraction *a,
-                    iso_error *err) {
+iso_code cli_sat_import(const char *path, const char *text, size_t n, cli_sat_extraction *a,
+                        iso_error *err) {
   eg_sat *s = NULL;
   eg_class *root = NULL;
   double *cost = NULL;
@@ -158,7 +158,7 @@ iso_code sat_import(const char *path, const char *text, size_t n, sat_extraction
     a->s = s;
     a->root = root;
     a->cost = cost;
-    code = sat_extract(a, err);
+    code = cli_sat_extract(a, err);
     if (a->json) fputs("}\n", a->json);
   }
   if (code) iso_prefix(err, "%s: ", path);

@@ -43,7 +43,8 @@ static size_t tenths(size_t n) {
   return 10 * twice + k;
 }
 
-static void put_curve(FILE *f, const sat_page_run *r, const char *name, value_of *of, size_t top) {
+static void put_curve(FILE *f, const cli_sat_page_run *r, const char *name, value_of *of,
+                      size_t top) {
   fprintf(f, "<polyline class=\"curve %s\" points=\"", name);
   for (size_t i = 0; i < r->n; i++) {
     const size_t x = LEFT + (r->n > 1 ? i * (WIDTH - LEFT - 10) / (r->n - 1) : 0),
@@ -53,7 +54,7 @@ static void put_curve(FILE *f, const sat_page_run *r, const char *name, value_of
   fputs("\"/>\n", f);
 }
 
-static void put_curves(FILE *f, const sat_page_run *r) {
+static void put_curves(FILE *f, const cli_sat_page_run *r) {
   size_t top = 10;
   for (size_t i = 0; i < r->n; i++) {
     const size_t most = r->it[i].nodes > r->it[i].matches ? r->it[i].nodes : r->it[i].matches;
@@ -82,7 +83,7 @@ static void put_curves(FILE *f, const sat_page_run *r) {
 
 /* ---- the tables ---- */
 
-static void put_iterations(FILE *f, const sat_page_run *r) {
+static void put_iterations(FILE *f, const cli_sat_page_run *r) {
   fputs("<h3>Iterations</h3>\n<div class=\"wide\"><table>\n<tr><th class=\"n\">iteration</th>"
         "<th class=\"n\">e-nodes</th><th class=\"n\">e-classes</th><th class=\"n\">matches</th>"
         "<th class=\"n\">search, ms</th><th class=\"n\">apply, ms</th>"
@@ -101,12 +102,12 @@ static void put_iterations(FILE *f, const sat_page_run *r) {
   fputs("</table></div>\n", f);
 }
 
-static const eg_rule_iteration *cell(const sat_page_run *r, size_t i, size_t k) {
+static const eg_rule_iteration *cell(const cli_sat_page_run *r, size_t i, size_t k) {
   return &r->rule[(i - 1) * r->n_rules + k];
 }
 
 /* A cell per iteration, the darker the more matches; how many is in its title. */
-static void put_heat(FILE *f, const sat_page_run *r, size_t k, size_t most) {
+static void put_heat(FILE *f, const cli_sat_page_run *r, size_t k, size_t most) {
   const size_t top = tenths(most) + 1;
   for (size_t i = 1; i < r->n; i++) {
     const eg_rule_iteration *c = cell(r, i, k);
@@ -118,7 +119,7 @@ static void put_heat(FILE *f, const sat_page_run *r, size_t k, size_t most) {
   }
 }
 
-static void put_rules(FILE *f, const sat_page_run *r) {
+static void put_rules(FILE *f, const cli_sat_page_run *r) {
   size_t most = 1;
   for (size_t i = 1; i < r->n; i++)
     for (size_t k = 0; k < r->n_rules; k++)
@@ -148,7 +149,7 @@ static void put_rules(FILE *f, const sat_page_run *r) {
   fputs("</table></div>\n", f);
 }
 
-void sat_page_open(FILE *f, const char *title) {
+void cli_sat_page_open(FILE *f, const char *title) {
   fputs(
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
       "content=\"width=device-width\"><title>",
@@ -159,7 +160,7 @@ void sat_page_open(FILE *f, const char *title) {
   fputs("</h1>\n", f);
 }
 
-void sat_page_run_put(FILE *f, const sat_page_run *r) {
+void cli_sat_page_run_put(FILE *f, const cli_sat_page_run *r) {
   fprintf(f, "<h2>%s scheduler: ", r->scheduler);
   html_put_text(f, r->stop);
   fprintf(f, "</h2>\n");
@@ -168,4 +169,4 @@ void sat_page_run_put(FILE *f, const sat_page_run *r) {
   put_iterations(f, r);
 }
 
-void sat_page_close(FILE *f) { fputs("</main></body></html>\n", f); }
+void cli_sat_page_close(FILE *f) { fputs("</main></body></html>\n", f); }

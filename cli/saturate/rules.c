@@ -33,8 +33,8 @@ typedef struct one_test {
   term_of left, right;
 } one_test;
 
-struct sat_test {
-  sat_language *l;
+struct cli_sat_test {
+  cli_sat_language *l;
   one_test when[MAX_TESTS], cond[MAX_TESTS];
   size_t n_when, n_cond;
   eg_op zero;
@@ -62,7 +62,7 @@ static const struct {
 
 /* ---- leaves ---- */
 
-unsigned sat_leaf_kind(const sat_language *l, const char *name) {
+unsigned cli_sat_leaf_kind(const cli_sat_language *l, const char *name) {
   const char *d = *name == '-' ? name + 1 : name;
   if (l->numbers && *d && strspn(d, "0123456789") == strlen(d)) return SAT_NUMBER;
   if (l->bools && (!strcmp(name, "true") || !strcmp(name, "false"))) return SAT_BOOL;
@@ -70,7 +70,7 @@ unsigned sat_leaf_kind(const sat_language *l, const char *name) {
 }
 
 /* Kinds of leaves per class, made anew when the graph has changed: there are few leaves. */
-static unsigned kind_of(sat_language *l, const eg_sat *s, eg_class c) {
+static unsigned kind_of(cli_sat_language *l, const eg_sat *s, eg_class c) {
   if (l->kind_of != s || l->version != eg_sat_version(s)) {
     if (!iso_grow(l->kind, l->cap_kind, eg_sat_count_ids(s) + 1)) {
       l->failed = "out of memory for guards";
@@ -80,7 +80,7 @@ static unsigned kind_of(sat_language *l, const eg_sat *s, eg_class c) {
     for (uint32_t i = 0; i < eg_sat_count_ops(s); i++) {
       eg_class at;
       if (eg_sat_op_arity(s, (eg_op){i}) == 0 && eg_sat_lookup(s, (eg_op){i}, NULL, &at))
-        l->kind[at.i] |= (unsigned char)sat_leaf_kind(l, eg_sat_op_name(s, (eg_op){i}));
+        l->kind[at.i] |= (unsigned char)cli_sat_leaf_kind(l, eg_sat_op_name(s, (eg_op){i}));
     }
     l->kind_of = s;
     l->version = eg_sat_version(s);
@@ -90,7 +90,7 @@ static unsigned kind_of(sat_language *l, const eg_sat *s, eg_class c) {
 
 /* ---- tests ---- */
 
-static bool guard_holds(const sat_test *t, const one_test *x, const eg_sat *s,
+static bool guard_holds(const cli_sat_test *t, const one_test *x, const eg_sat *s,
                         const eg_class *var) {
   const eg_class a = var[x->a];
   eg_class zero;
@@ -104,25 +104,25 @@ static bool guard_holds(const sat_test *t, const one_test *x, const eg_sat *s,
 }
 
 static bool guard(void *ctx, const eg_sat *s, const eg_class *var) {
-  const sat_test *t = ctx;
+  const cli_sat_test *t = ctx;
   for (size_t i = 0; i < t->n_when; i++)
     if (!guard_holds(t, &t->when[i], s, var)) return false;
   return true;
 }
 
-static bool has_symbol(const sat_language *l, const eg_sat *s, eg_class c) {
+static bool has_symbol(const cli_sat_language *l, const eg_sat *s, eg_class c) {
   for (eg_row r = eg_sat_first(s, c); r.i; r = eg_sat_next(s, r)) {
     const eg_op op = eg_sat_row_op(s, r);
-    if (eg_sat_op_arity(s, op) == 0 && sat_leaf_kind(l, eg_sat_op_name(s, op)) == SAT_SYMBOL)
+    if (eg_sat_op_arity(s, op) == 0 && cli_sat_leaf_kind(l, eg_sat_op_name(s, op)) == SAT_SYMBOL)
       return true;
   }
   return false;
 }
 
-static bool is_const(const sat_test *t, const eg_sat *s, eg_class c) {
+static bool is_const(const cli_sat_test *t, const eg_sat *s, eg_class c) {
   double v;
-  if (t->l->analysis == SAT_LAMBDA) return sat_lambda_is_const(s, c);
-  return t->l->analysis == SAT_FOLD_MATH && sat_math_value(s, c, &v);
+  if (t->l->analysis == SAT_LAMBDA) return cli_sat_lambda_is_const(s, c);
+  return t->l->analysis == SAT_FOLD_MATH && cli_sat_math_value(s, c, &v);
 }
 
 static iso_code build(eg_sat *s, const term_of *t, const eg_class *var, eg_class fresh,
@@ -133,14 +133,14 @@ static iso_code build(eg_sat *s, const term_of *t, const eg_class *var, eg_class
   return eg_sat_build(s, t->p, own, out, err);
 }
 
-static iso_code condition_holds(const sat_test *t, const one_test *x, eg_sat *s,
+static iso_code condition_holds(const cli_sat_test *t, const one_test *x, eg_sat *s,
                                 const eg_class *var, bool *holds, iso_error *err) {
   const eg_class a = var[x->a], b = var[x->b];
   const bool distinct = eg_sat_find(s, a).i != eg_sat_find(s, b).i;
   double v = 1;
   switch (x->kind) {
   case T_IS_NOT_ZERO:
-    *holds = !is_const(t, s, a) || (sat_math_value(s, a, &v) && v != 0);
+    *holds = !is_const(t, s, a) || (cli_sat_math_value(s, a, &v) && v != 0);
     return ISO_OK;
   case T_IS_CONST: *holds = is_const(t, s, a); return ISO_OK;
   case T_IS_SYM: *holds = has_symbol(t->l, s, a); return ISO_OK;
@@ -158,7 +158,7 @@ static iso_code condition_holds(const sat_test *t, const one_test *x, eg_sat *s,
 }
 
 static iso_code condition(void *ctx, eg_sat *s, const eg_class *var, bool *holds, iso_error *err) {
-  const sat_test *t = ctx;
+  const cli_sat_test *t = ctx;
   *holds = true;
   for (size_t i = 0; i < t->n_cond && *holds; i++) {
     const iso_code code = condition_holds(t, &t->cond[i], s, var, holds, err);
@@ -171,8 +171,8 @@ static iso_code condition(void *ctx, eg_sat *s, const eg_class *var, bool *holds
  * class that matched. */
 static iso_code avoid_capture(void *ctx, eg_sat *s, eg_class root, const eg_class *var,
                               iso_error *err) {
-  const sat_test *t = ctx;
-  const bool rename = sat_lambda_is_free(s, var[t->e], var[t->v2]);
+  const cli_sat_test *t = ctx;
+  const bool rename = cli_sat_lambda_is_free(s, var[t->e], var[t->v2]);
   eg_class fresh = root, made;
   iso_code code = ISO_OK;
   if (rename) {
@@ -247,7 +247,7 @@ static iso_code read_tests(eg_sat *s, const eg_pattern *lhs, const eg_sexp *list
   return ISO_OK;
 }
 
-static iso_code read_avoid(eg_sat *s, const eg_pattern *lhs, const eg_sexp *e, sat_test *t,
+static iso_code read_avoid(eg_sat *s, const eg_pattern *lhs, const eg_sexp *e, cli_sat_test *t,
                            iso_error *err) {
   const eg_sexp *fresh = e->first->next, *v2 = fresh ? fresh->next : NULL,
                 *in = v2 ? v2->next : NULL;
@@ -257,7 +257,7 @@ static iso_code read_avoid(eg_sat *s, const eg_pattern *lhs, const eg_sexp *e, s
   return code ? code : read_term(s, lhs, in->next->next, fresh, &t->renamed, err);
 }
 
-static iso_code add_rule(sat_language *l, eg_sat *s, const eg_workload_rule *w, sat_test *t,
+static iso_code add_rule(cli_sat_language *l, eg_sat *s, const eg_workload_rule *w, cli_sat_test *t,
                          eg_rules *r, iso_error *err) {
   eg_rule rule = {.name = w->name, .lhs = w->lhs, .rhs = w->rhs, .ctx = t, .never_done = w->multi};
   eg_pattern *lhs = NULL;
@@ -291,9 +291,9 @@ static void term_fini(term_of *t) {
   free(t->var);
 }
 
-static void tests_free(sat_language *l) {
+static void tests_free(cli_sat_language *l) {
   for (size_t i = 0; i < l->n_tests; i++) {
-    sat_test *t = l->test[i];
+    cli_sat_test *t = l->test[i];
     for (size_t k = 0; k < t->n_cond; k++) {
       term_fini(&t->cond[k].left);
       term_fini(&t->cond[k].right);
@@ -305,11 +305,11 @@ static void tests_free(sat_language *l) {
   l->n_tests = 0;
 }
 
-iso_code sat_language_rules(sat_language *l, eg_sat *s, eg_rules *r, iso_error *err) {
+iso_code cli_sat_language_rules(cli_sat_language *l, eg_sat *s, eg_rules *r, iso_error *err) {
   tests_free(l);
   l->kind_of = NULL;
   for (size_t i = 0; i < l->w->n_rules; i++) {
-    sat_test *t = iso_grow(l->test, l->cap_tests, l->n_tests + 1) ? calloc(1, sizeof *t) : NULL;
+    cli_sat_test *t = iso_grow(l->test, l->cap_tests, l->n_tests + 1) ? calloc(1, sizeof *t) : NULL;
     if (!t) return iso_fail(err, ISO_NOMEM, "out of memory for a rule");
     t->l = l;
     l->test[l->n_tests++] = t;
@@ -321,8 +321,8 @@ iso_code sat_language_rules(sat_language *l, eg_sat *s, eg_rules *r, iso_error *
 
 /* ---- the language ---- */
 
-iso_code sat_language_new(const eg_workload *w, sat_language **out, iso_error *err) {
-  sat_language *l = calloc(1, sizeof *l);
+iso_code cli_sat_language_new(const eg_workload *w, cli_sat_language **out, iso_error *err) {
+  cli_sat_language *l = calloc(1, sizeof *l);
   if (!l) return iso_fail(err, ISO_NOMEM, "out of memory");
   l->w = w;
   const bool prop = !strcmp(w->language, "prop"), lambda = !strcmp(w->language, "lambda");
@@ -342,20 +342,20 @@ iso_code sat_language_new(const eg_workload *w, sat_language **out, iso_error *e
   return ISO_OK;
 }
 
-eg_sat_analysis sat_language_analysis(sat_language *l) {
+eg_sat_analysis cli_sat_language_analysis(cli_sat_language *l) {
   switch (l->analysis) {
-  case SAT_FOLD_MATH: return sat_fold_math(l);
-  case SAT_FOLD_PROP: return sat_fold_prop(l);
-  case SAT_LAMBDA: return sat_lambda(l);
+  case SAT_FOLD_MATH: return cli_sat_fold_math(l);
+  case SAT_FOLD_PROP: return cli_sat_fold_prop(l);
+  case SAT_LAMBDA: return cli_sat_lambda(l);
   default: return (eg_sat_analysis){0};
   }
 }
 
-iso_code sat_language_error(const sat_language *l, iso_error *err) {
+iso_code cli_sat_language_error(const cli_sat_language *l, iso_error *err) {
   return l->failed ? iso_fail(err, ISO_NOMEM, "%s", l->failed) : ISO_OK;
 }
 
-void sat_language_free(sat_language *l) {
+void cli_sat_language_free(cli_sat_language *l) {
   if (!l) return;
   tests_free(l);
   free(l->test);

@@ -28,7 +28,7 @@ typedef struct job {
   const args *a;
   FILE *text, *json, *page; /* the last two NULL: not asked for */
   const eg_workload *w;
-  sat_language *l;
+  cli_sat_language *l;
   bool first;         /* of a JSON list */
   eg_iteration *done; /* of the run under way */
   size_t n_done, cap_done;
@@ -115,13 +115,13 @@ static void put_iterations(const job *j) {
 }
 
 static iso_code prepare(job *j, eg_sat **s, eg_rules **r, eg_class **root, iso_error *err) {
-  eg_sat_options so = {.analysis = sat_language_analysis(j->l), .log = j->a->explain};
+  eg_sat_options so = {.analysis = cli_sat_language_analysis(j->l), .log = j->a->explain};
   iso_code code = eg_sat_new(&so, s, err);
   if (!code && !(*root = calloc(eg_workload_count_starts(j->w) + 1, sizeof **root)))
     code = iso_fail(err, ISO_NOMEM, "out of memory");
   if (!code) code = eg_workload_start(j->w, *s, *root, err);
   if (!code) code = eg_rules_new(*s, r, err);
-  return code ? code : sat_language_rules(j->l, *s, *r, err);
+  return code ? code : cli_sat_language_rules(j->l, *s, *r, err);
 }
 
 static void put_stop(job *j, const eg_rules *r, const eg_run_report *told) {
@@ -141,13 +141,13 @@ static iso_code put_page(job *j, const eg_rules *r, const eg_workload_run *w, eg
   const char **name = calloc(j->n_rules + 1, sizeof *name);
   if (!name) return iso_fail(err, ISO_NOMEM, "out of memory for a page");
   for (size_t k = 0; k < j->n_rules; k++) name[k] = eg_rules_name(r, k);
-  sat_page_run_put(j->page, &(sat_page_run){.scheduler = w->backoff ? "backoff" : "simple",
-                                            .stop = eg_stop_name(stop),
-                                            .it = j->done,
-                                            .n = j->n_done,
-                                            .rule = j->rule,
-                                            .name = name,
-                                            .n_rules = j->n_rules});
+  cli_sat_page_run_put(j->page, &(cli_sat_page_run){.scheduler = w->backoff ? "backoff" : "simple",
+                                                    .stop = eg_stop_name(stop),
+                                                    .it = j->done,
+                                                    .n = j->n_done,
+                                                    .rule = j->rule,
+                                                    .name = name,
+                                                    .n_rules = j->n_rules});
   free(name);
   return ISO_OK;
 }
@@ -191,7 +191,7 @@ static iso_code run_one(job *j, const eg_workload_run *w, iso_error *err) {
   const double seconds = now(CLOCK_MONOTONIC) - t0,
                cpu_seconds = now(CLOCK_PROCESS_CPUTIME_ID) - cpu,
                own_seconds = now(CLOCK_THREAD_CPUTIME_ID) - own;
-  if (!code) code = sat_language_error(j->l, err);
+  if (!code) code = cli_sat_language_error(j->l, err);
   if (!code && j->lost) code = iso_fail(err, ISO_NOMEM, "out of memory for a report");
   const uint64_t peak = peak_bytes();
   put_iterations(j);
@@ -207,9 +207,9 @@ static iso_code run_one(job *j, const eg_workload_run *w, iso_error *err) {
   }
   if (!code) code = put_page(j, r, w, told.stop, err);
   if (!code)
-    code = sat_show(&(sat_shown){s, r, root, eg_workload_count_starts(j->w), j->text, j->a->extract,
-                                 j->a->explain, j->a->dag, j->a->work},
-                    err);
+    code = cli_sat_show(&(cli_sat_shown){s, r, root, eg_workload_count_starts(j->w), j->text,
+                                         j->a->extract, j->a->explain, j->a->dag, j->a->work},
+                        err);
   if (!code && j->a->serialize)
     code = write_graph(s, root, eg_workload_count_starts(j->w), j->a->serialize, false, err);
   if (!code && j->a->dot) code = write_graph(s, NULL, 0, j->a->dot, true, err);
@@ -251,11 +251,11 @@ static iso_code run_all(job *j, iso_error *err) {
   if (j->json) fprintf(j->json, "{\"%s\": [", j->w->closure ? "cases" : "runs");
   for (size_t k = 0; k < j->w->n_cases && !code; k++)
     if (selected(j->a, k)) code = run_case(j, &j->w->at[k], err);
-  if (!code && !j->w->closure) code = sat_language_new(j->w, &j->l, err);
+  if (!code && !j->w->closure) code = cli_sat_language_new(j->w, &j->l, err);
   for (size_t k = 0; k < j->w->n_runs && !code; k++)
     if (selected(j->a, k)) code = run_one(j, &j->w->run[k], err);
   if (j->json) fputs("\n]}\n", j->json);
-  sat_language_free(j->l);
+  cli_sat_language_free(j->l);
   return code;
 }
 
@@ -304,14 +304,14 @@ static iso_code saturate(const args *a, iso_error *err) {
     code = iso_fail(err, ISO_NOMEM, "out of memory");
   j.w = w;
   if (!code && a->import)
-    code = sat_import(
+    code = cli_sat_import(
         a->import, text, n,
-        &(sat_extraction){.dag = a->dag, .work = a->work, .text = j.text, .json = j.json}, err);
+        &(cli_sat_extraction){.dag = a->dag, .work = a->work, .text = j.text, .json = j.json}, err);
   free(text);
   if (!code && w) {
-    if (j.page) sat_page_open(j.page, w->name);
+    if (j.page) cli_sat_page_open(j.page, w->name);
     code = run_all(&j, err);
-    if (j.page) sat_page_close(j.page);
+    if (j.page) cli_sat_page_close(j.page);
     if (code && w->name[0]) iso_prefix(err, "%s: ", a->file);
   }
   free(j.done);

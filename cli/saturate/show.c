@@ -29,7 +29,7 @@ static const char *reason(const eg_rules *r, eg_why why) {
   return why.data == 0 ? "given" : why.data == 1 ? "substitution" : "folded constant";
 }
 
-static void put_steps(const sat_shown *x, const eg_graph *g, const eg_step *step, size_t n) {
+static void put_steps(const cli_sat_shown *x, const eg_graph *g, const eg_step *step, size_t n) {
   fprintf(x->f, "    %zu steps, checked\n", n);
   for (size_t i = 0; i < n && i < MAX_STEPS; i++) {
     fputs("    ", x->f);
@@ -49,7 +49,7 @@ static bool other(void *ctx, const eg_step *step) {
 }
 
 /* Why the term that was added is equal to the one in `text`. */
-static iso_code explain(const sat_shown *x, eg_graph *g, eg_node from, const char *text,
+static iso_code explain(const cli_sat_shown *x, eg_graph *g, eg_node from, const char *text,
                         iso_error *err) {
   eg_rule_check check = {g, x->rules, other, NULL};
   eg_step *step = NULL;
@@ -68,16 +68,16 @@ static iso_code explain(const sat_shown *x, eg_graph *g, eg_node from, const cha
   return code;
 }
 
-iso_code sat_show(const sat_shown *x, iso_error *err) {
+iso_code cli_sat_show(const cli_sat_shown *x, iso_error *err) {
   if (!x->extract) return ISO_OK;
   if (x->dag && !x->explain)
-    return sat_extract(&(sat_extraction){.s = x->s,
-                                         .root = x->root,
-                                         .n_roots = x->n_roots,
-                                         .dag = true,
-                                         .work = x->work,
-                                         .text = x->f},
-                       err);
+    return cli_sat_extract(&(cli_sat_extraction){.s = x->s,
+                                                 .root = x->root,
+                                                 .n_roots = x->n_roots,
+                                                 .dag = true,
+                                                 .work = x->work,
+                                                 .text = x->f},
+                           err);
   eg_extract *e = NULL;
   eg_graph *g = NULL;
   eg_node *node = NULL;

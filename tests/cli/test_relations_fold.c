@@ -196,9 +196,9 @@ START_TEST(lines_with_arithmetic_are_told_from_others) {
   static const char *const words[] = {"mul",  "add",   "sub",  "div",        "matmul", "neg", "exp",
                                       "sqrt", "rsqrt", "node", "reciprocal", "cat",    "t"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    ck_assert_int_eq(rel_is_arithmetic(words[i]), i < 11);
-  ck_assert_str_eq(rel_arithmetic_word("aten::mul.Tensor"), "mul");
-  ck_assert_ptr_null(rel_arithmetic_word("aten::cat"));
+    ck_assert_int_eq(relfile_is_arithmetic(words[i]), i < 11);
+  ck_assert_str_eq(relfile_arithmetic_word("aten::mul.Tensor"), "mul");
+  ck_assert_ptr_null(relfile_arithmetic_word("aten::cat"));
 }
 END_TEST
 
