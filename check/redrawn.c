@@ -67,7 +67,7 @@ enum {
 };
 
 static const double output_tol = 1e-6; /* as where they were captured */
-static const double ordinary = 1e30;   /* beyond are masks, and what stands for infinity */
+static const double ordinary = 1e30;   /* beyond are masks, and numbers in place of infinity */
 static const double rounding =
     0x1p-40; /* what a number cancelled to by chance, it does not with this much noise before it */
 

@@ -487,7 +487,7 @@ iso_code rp_parts_exchanged(repair *r, uint32_t n, iso_error *err) {
   return c;
 }
 
-/* What the other side calls a tensor of this value. */
+/* The other side's name of a tensor of this value. */
 static const char *named_there(const repair *r, const rule_tensor *v) {
   for (uint32_t i = 0; i < r->other->n_nodes; i++) {
     const rule_tensor *x = rp_value(r->task->other_run, i);

@@ -367,7 +367,7 @@ typedef struct rule_verdict {
   char reason[256];     /* UNKNOWN: the limit or construct; REFUTED: the counterexample in a line */
 } rule_verdict;
 
-/* What a proof may rest on, in words. */
+/* The facts that a proof may rest on, in words. */
 typedef struct rule_rest {
   unsigned bits; /* RULE_RESTS_* */
   const char *text;
@@ -393,7 +393,7 @@ ISO_MUST_USE iso_code rule_set_add(rule_set *s, const rule *r, size_t *index, bo
                                    iso_error *err);
 /* Change the evidence of rule `i`. */
 void rule_set_evidence(rule_set *s, size_t i, rule_status status, rule_scope scope);
-/* What the proof of rule `i` rests on, RULE_RESTS_*. */
+/* The facts that the proof of rule `i` rests on, RULE_RESTS_*. */
 void rule_set_rests_on(rule_set *s, size_t i, unsigned rests_on);
 
 /* `r` in canonical form: variables in the order of their first occurrence, conditions sorted,

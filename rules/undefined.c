@@ -28,7 +28,7 @@ static rule_fact number(double x) {
                      .low = x};
 }
 
-/* What none is below; minus infinity where nothing is known. */
+/* A lower bound; minus infinity where nothing is known. */
 static double least(rule_fact f) { return f.bounded ? f.low : f.nonnegative ? 0 : -INFINITY; }
 
 /* None is below `low`. */

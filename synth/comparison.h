@@ -248,7 +248,7 @@ typedef struct st_leaves {
                          that were; then nothing is equivalent */
 } st_leaves;
 
-/* What link.c keeps from one pair of tensors to the next. */
+/* The state of link.c from one pair of tensors to the next. */
 typedef struct st_links {
   uint32_t *first[2], *peer[2]; /* by captured node: where the peers that it is one of begin */
   uint32_t *mark[2];            /* by captured node: the last stamp */

@@ -49,7 +49,7 @@ static void close(chain *x) {
   cap_names_fini(&x->weights);
 }
 
-/* What the captures say beside their nodes: of all calls. */
+/* Gathers the facts that captures note beside their nodes, over all calls. */
 static iso_code gather(chain *x) {
   cap_graph *g = x->g[0];
   size_t n[4] = {0};
@@ -130,7 +130,7 @@ static iso_code load_side(const loading *l, int s, cap_size *const *at, chain *x
   return c;
 }
 
-/* What a side knows of the other one, and which symbols its sizes have. */
+/* Links a side to the other one, and reads the symbols of its sizes. */
 static iso_code open_side(const loading *l, int s, chain x[2]) {
   chain *own = &x[s];
   const chain *other = &x[!s];

@@ -25,7 +25,7 @@ typedef struct calls_parts {
   bool loose; /* a dimension that is left out as it is 1 may be another one at other sizes */
 } calls_parts;
 
-/* What a new operator gives. */
+/* The result of a new operator. */
 typedef struct calls_made {
   cap_output what;
   const rule_term *const *dim; /* of these the next two: where symbols are kept */

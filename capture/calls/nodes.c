@@ -129,7 +129,7 @@ static iso_code join_values(chain *x, const calls_parts *p, size_t set, rule_ten
   return c;
 }
 
-/* What the whole's values may be: what all parts say of single numbers. */
+/* The domain of the whole: what all parts have in common of single numbers. */
 static const rule_domain *join_domains(const chain *x, const calls_parts *p) {
   const rule_domain *d = x->g[p->call[0]]->node[p->node[0]].domain;
   bool keep = d && (p->way == CALLS_SAME || !rule_domain_is_joint(d));

@@ -98,7 +98,7 @@ static bool element_by_element(const step *s) {
   return !first;
 }
 
-/* What argument `name` is; NULL: the operator has none. */
+/* The argument `name`; NULL: the operator has none. */
 static const rule_term *argument(const step *s, const char *name) {
   const rule_schema *schema = rule_schemas_find(s->f->g->schemas, s->call->u.s);
   const size_t k = schema ? cap_find_arg(schema, name) : CAP_NO_INDEX;

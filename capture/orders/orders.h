@@ -15,7 +15,7 @@ typedef struct followed {
   along *node;             /* by node */
 } followed;
 
-/* What node `i`, of operands some of which are permuted, is. Returns: false where the order may be
+/* The order of node `i`, some operands of which are permuted. Returns: false where the order may be
  * seen in it. */
 bool along_follow(const followed *f, uint32_t i, along *out);
 

@@ -166,7 +166,7 @@ static iso_code claim_kinds(roles_work *x, roles_claim k, bool carried, bool par
   return c;
 }
 
-/* What each rank makes of its own part, where the operator works along it. */
+/* The result of an operator that works along the ranks' parts, of each part by itself. */
 static iso_code claim_within(roles_work *x, uint32_t i, const operands *o, bool carried,
                              bool *holds) {
   const roles_place *p = &x->place[o->of[0]];

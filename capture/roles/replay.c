@@ -57,7 +57,7 @@ typedef struct replay {
 
 static const cap_node *node_of(const replay *p, uint32_t i) { return &p->x->g->node[i]; }
 
-/* What run `j` has in the place of the first rank's node. */
+/* The value that run `j` has in the place of the first rank's node. */
 static size_t slot(const replay *p, uint32_t j, uint32_t first) {
   return j * p->stride + roles_image(p->x, p->rank[j], first);
 }

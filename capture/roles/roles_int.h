@@ -110,7 +110,7 @@ bool roles_is_share(const roles_work *x, const cap_node *n);
 /* ---- leaves.c ---- */
 /* The leaves of the new graph, and their places. */
 iso_code roles_leaves(roles_work *x);
-/* What the rank has of a leaf of the first, in an input set; borrowed. */
+/* The rank's value of a leaf of the first, in an input set; borrowed. */
 rule_tensor *roles_value(const roles_work *x, uint32_t r, uint32_t leaf, size_t set);
 /* Concatenates tensors of one shape and dtype, one of each rank, along a dimension. Owns: the
  * caller unrefs. */

@@ -150,7 +150,7 @@ static void share_operands(roles_work *x, const rule_term *t) {
   for (uint32_t i = 0; i < t->n; i++) share_operands(x, t->child[i]);
 }
 
-/* What a common node reads is common, too, but for what the teams have from their meetings. */
+/* Operands of a common node are common, too, but for results of the teams' collectives. */
 static bool find_common(roles_work *x, uint32_t node) {
   const cap_node *n = &x->g->node[node];
   const char *rest;

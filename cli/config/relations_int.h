@@ -57,7 +57,7 @@ void relfile_cut_comment(char *s);
  * ISO_USAGE where one has none. */
 ISO_MUST_USE iso_code relfile_value(const cap_graph *g, const rule_term *t, rule_tensor **value,
                                     const rule_oracle *oracle, rule_tensor **out, iso_error *err);
-/* What is changed on the way to a value, to see how far it moves. */
+/* A change on the way to a value, to see how far the value moves. */
 typedef struct relfile_change {
   double by;
   iso_rng *rng;     /* all that is computed is up or down by `by` times itself */

@@ -51,7 +51,7 @@ typedef struct rules_code {
   const char *require, *require_end; /* around a condition */
 } rules_code;
 
-/* What a target cannot say of a plan; NULL: nothing. */
+/* Why a target cannot express a plan; NULL: it can. */
 typedef const char *rules_code_way(const rules_plan *p);
 /* NULL where some direction has a plan in which `way` finds nothing wrong; else why not. */
 const char *rules_code_refuse(const rule *r, rules_code_way *way);

@@ -11,7 +11,7 @@
  * assumptions. Returns: NULL when there is no memory. */
 json_t *rules_finding_json(const char *file, const rule *r, const val_finding *f,
                            rule_schemas *schemas);
-/* What a proof rests on (RULE_RESTS_*), as a list of words, and back. */
+/* The facts that a proof rests on (RULE_RESTS_*), as a list of words, and back. */
 json_t *rules_rests_json(unsigned rests_on);
 unsigned rules_rests_read(const json_t *words);
 /* An entry for a rule that could not be decided. */

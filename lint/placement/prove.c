@@ -51,7 +51,7 @@ static const rule_term *fail(builder *b) {
   return NULL;
 }
 
-/* What messages made is taken down to leaves, on each rank. */
+/* A tensor that messages made is written over leaves, on each rank. */
 static uint32_t most_terms(const builder *b) { return b->leaves ? MOST_SENT : MOST_TERMS; }
 
 static const rule_term *apply(builder *b, const char *op, const rule_term *const *arg, size_t n) {

@@ -194,7 +194,7 @@ uint32_t scope_captured(const scoping *z, uint32_t t) {
   return t;
 }
 
-/* What another term is. */
+/* The value of another term. */
 static iso_code take(running *r, uint32_t t, uint32_t from) {
   r->out[t] = calloc(1, sizeof *r->out[t]);
   if (!r->out[t]) return scope_no_memory(r->z);

@@ -302,7 +302,7 @@ static const rule_term *of_shape(scoping *z, const rule_term *call, uint32_t at,
   return child[at] ? with_children(z, call, child) : NULL;
 }
 
-/* What a view is of: parts that lie one behind the other, and views of what has a shape. */
+/* The operands of a view: parts that lie one behind the other, and tensors with a shape. */
 static void size_parts(scoping *z, uint32_t t) {
   const rule_term *call = z->call[t];
   if (!call || z->sized[t] || z->captured[t] || call->n == 0) return;

@@ -20,7 +20,7 @@ static const char *const HOW[] = {"sum", "max", "min"};
 typedef struct grid {
   uint32_t groups, each; /* how many, of how many parts */
   bool apart;            /* a group's parts are as many apart as there are groups */
-  uint32_t d;            /* or ADDED and so on */
+  uint32_t d;            /* or one of ADDED, LARGEST, SMALLEST */
 } grid;
 
 static void group_of(const st_parts *p, const grid *g, uint32_t k, st_parts *out) {

@@ -32,7 +32,7 @@
 typedef struct lifting {
   state *s;
   const peers *p;
-  eg_node bind[RULE_MAX_VARS]; /* what stands for the variables of the term */
+  eg_node bind[RULE_MAX_VARS]; /* of the term's variables */
   bool same[RULE_MAX_VARS];    /* and is the same tensor on all ranks */
   uint32_t n;
   eg_node first;   /* what the operand that is passed on is as one; EG_NONE: nothing */

@@ -123,7 +123,7 @@ static uint32_t moved_into(const table *t, const rule_term *x, const char *op, u
   return found;
 }
 
-/* What the node is a copy of: an alias, a part that is the whole, the one part of a whole. */
+/* The tensor that the node copies: an alias, a part that is the whole, the one part of a whole. */
 static uint32_t behind_copies(const table *t, uint32_t i) {
   const synth_node *g = t->s->graph[t->side]->node;
   while (g[i].kind == SYNTH_OP && g[i].call->n > 0) {

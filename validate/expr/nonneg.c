@@ -26,7 +26,7 @@ static uint32_t least_exponent(sc *c, sx p, sx b) {
   return least;
 }
 
-/* What a term of p is divided by, where that is positive: as a power; `one` where none is. */
+/* The positive divisors of a term of p, as powers; `one` where there are none. */
 static sx denominator(search *s, sx p) {
   sc *c = s->c;
   for (size_t i = 0, n = sx_terms(c, p); i < n; i++) {
@@ -272,7 +272,7 @@ static bool by_size(search *s, const part *t) {
   return with(s, t, u) || with(s, t, v);
 }
 
-/* What is rounded is at least, or at most, a whole number where it is so before. */
+/* Rounding keeps bounds that are whole numbers. */
 static bool before_rounding(search *s, const part *t) {
   sc *c = s->c;
   uint32_t a, b;

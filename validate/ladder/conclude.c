@@ -50,7 +50,7 @@ static void say_too_few(const val_ladder *l) {
   else snprintf(out->reason, sizeof out->reason, "only %u samples show anything", l->good);
 }
 
-/* What no sample showed. False: nothing is missing. */
+/* Names the facts that no sample showed. False: nothing is missing. */
 static bool say_unshown(const val_ladder *l) {
   char *why = l->out->reason;
   const size_t n = sizeof l->out->reason;

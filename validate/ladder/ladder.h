@@ -15,7 +15,7 @@
 
 enum { VAL_LEAST_SAMPLES = 8 };
 
-/* What samples that counted have shown of a variable on one side. */
+/* Facts of a variable on one side that counted samples have shown. */
 typedef enum val_seen {
   VAL_NOTHING,
   VAL_LOST, /* a function on the way is flat where its operand moves, and the side did not move */
