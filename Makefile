@@ -332,7 +332,7 @@ check-build: all $(B)/libegraph.so $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHEC
 	@{ cat $(B)/programs.list; echo '$(E2E) --quick'; } > $(B)/test.list
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES) --every 2'; echo '$(LIBRARY) --every 6'; echo '$(ROBUST)'; echo '$(MANUAL)'; echo '$(INSTALL_TEST)'; echo '$(JOINS) --check'; echo '$(IMPORTS)'; echo '$(SATURATE_PAGE)'; \
 	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(REFINE)'; echo '$(SEEDS)'; echo '$(LOAD) --quick $(if $(SAN),,--clock $(B)/tests/warm/clock.so)'; echo '$(CERTIFICATES) --mutations 60'; echo '$(FORGED)'; echo '$(SATURATE)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(UNRUN)'; echo '$(UNRUN_CERTIFICATES)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 720'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES) --rules 180 --pairs 12'; echo '$(INPUTS) --count 72 --certificates'; echo '$(INPUT_RANGES) --count 39 --certificates'; echo '$(MASKS) --count 24 --certificates'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
-	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),{ echo '$(MAKE) -s format-check'; echo .ci/form; echo .ci/unused $(B); } >> $(B)/check.list,:)
+	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),{ echo '$(MAKE) -s format-check'; echo .ci/form; echo .ci/unused $(B); echo .ci/tested; } >> $(B)/check.list,:)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(FORGED_CHAINS) --pairs 7'; echo '$(ADVERSARY) --count 120'; echo '$(CANCELLED) --count 60'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; echo '$(RARE)'; echo '$(EFFECTS) --every 9'; echo '$(FOLDS) --count 12 --certificates'; echo '$(FOLDS) --count 12 --seed 5 --at-these-weights'; echo '$(WEIGHTS)'; echo '$(ROUNDING)'; echo '$(SIZE_BUGS) --count 4 --mutants 3 --claims 0.5'; echo '$(SIZE_CERTIFICATES) --count 6 --changes 3'; } >> $(B)/check.list)
 	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)
 	@$(if $(WARM),echo '$(SERVED)' >> $(B)/check.list,:)
@@ -576,7 +576,7 @@ fuzz:
 CLANG_FORMAT ?= $(firstword $(wildcard .venv/bin/clang-format) clang-format)
 RUFF ?= $(firstword $(wildcard .venv/bin/ruff) ruff)
 C_FILES = $$(git ls-files '*.c' '*.h' '*.cc')
-PY_FILES = $$(git ls-files '*.py') .ci/deps .ci/form .ci/test-run .ci/unused
+PY_FILES = $$(git ls-files '*.py') .ci/deps .ci/form .ci/test-run .ci/tested .ci/unused
 format:
 	$(CLANG_FORMAT) -i $(C_FILES)
 	$(RUFF) format -q $(PY_FILES)
