@@ -9,6 +9,8 @@ typedef struct pair {
 #define X "(var x f (4 12)) "
 #define ROW "(var x f (3 64)) "
 #define IX "(var x i (4 12)) "
+#define I "(var i i32 (4 12)) "
+#define NONE "(aten::full (list) nan :dtype float64)"
 
 static const pair wrong[] = {
     {X, "(aten::clamp x -1000 1000)", "x"},
@@ -42,6 +44,10 @@ static const pair wrong[] = {
     {X, "(aten::rms_norm x (list 12) none 1e-12)", "(aten::rms_norm x (list 12) none 1e-13)"},
     {X, "(aten::sqrt (aten::mul.Tensor x x))", "x"},
     {X, "(aten::abs x)", "x"},
+    {X I, "(aten::where.self (aten::ge.Scalar i 0) x " NONE ")", "x"},
+    {X I, "(aten::where.self (aten::ge.Scalar i 0) x " NONE ")",
+     "(aten::where.self (aten::gt.Scalar i 0) x " NONE ")"},
+    {X, "(aten::where.self (aten::gt.Scalar x 0) x " NONE ")", "(aten::relu x)"},
 };
 
 /* True over the reals where defined. */
@@ -69,6 +75,11 @@ static const pair right[] = {
     {X, "(aten::reciprocal (aten::sub.Scalar (aten::add.Scalar x 1.0) 1.0))",
      "(aten::reciprocal x)"},
     {X, "(aten::to.dtype x bfloat16)", "x"},
+    {X I, "(aten::where.self (aten::gt.Scalar i -1) x " NONE ")",
+     "(aten::where.self (aten::ge.Scalar i 0) x " NONE ")"},
+    {X "(var y f (4 12)) ",
+     "(aten::where.self (aten::gt.Scalar (aten::sub.Tensor x y) 0) x " NONE ")",
+     "(aten::where.self (aten::gt.Tensor x y) x " NONE ")"},
 };
 
 /* Sides that differ in numbers only, too little for samples: never tested. */

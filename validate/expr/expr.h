@@ -104,7 +104,9 @@ sx sx_abs(sc *c, sx a);
 sx sx_max(sc *c, sx a, sx b);
 sx sx_min(sc *c, sx a, sx b);
 sx sx_leaf(sc *c, uint32_t var, const sx *idx, uint32_t n);
-sx sx_wrap(sc *c, sx x, rule_dtype d);    /* an integer as `d` holds it (wrap.c) */
+sx sx_wrap(sc *c, sx x, rule_dtype d); /* an integer as `d` holds it (wrap.c) */
+/* x where the condition holds, or where it does not: what is known there may say that x fits. */
+sx sx_wrapped_where(sc *c, sx cond, bool holds, sx x);
 bool sx_within(sc *c, sx x, double most); /* whether |x| is seen to be smaller */
 /* One that is x modulo 2^bits, as it was before it wrapped, in that many bits or more. */
 sx sx_unwrapped(sc *c, sx x, unsigned bits);

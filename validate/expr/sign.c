@@ -136,6 +136,29 @@ static bool by_quotient(sc *c, sx p, sx *out) {
   return false;
 }
 
+/* An integer p < 0 with a largest in it, once, of which one operand alone says so or is out of the
+ * question: a clamp that is compared with a number is what it clamps, compared. */
+static bool by_largest(sc *c, sx p, sx *out) {
+  for (size_t i = 0, n = c->reading.plain ? 0 : sx_terms(c, p); i < n; i++) {
+    uint32_t q, number;
+    sx m, a, b;
+    bool some = false;
+    sx_term(c, p, i, &q, &m);
+    const bool up = q == PV_ONE_Q;
+    if (sc_op(c, m) != X_MAX || (!up && q != PV_MINUS_Q) || !sx_linear(c, p, m, &a, &b) ||
+        a != sx_q(c, q) || sx_occurs(c, m, b))
+      continue;
+    *out = up ? c->yes : c->no; /* all of the operands, or one of them */
+    for (uint32_t k = 0; k < sc_at(c, m)->n; k++) {
+      const sx own = sx_add(c, b, sx_mul(c, a, sc_word(c, m, k)));
+      some |= sx_is_q(c, own, &number);
+      *out = up ? sx_and(c, *out, negative(c, own)) : sx_or(c, *out, negative(c, own));
+    }
+    if (some) return true;
+  }
+  return false;
+}
+
 static sx negative(sc *c, sx p) {
   uint32_t q;
   sx r, s;
@@ -162,6 +185,7 @@ static sx negative(sc *c, sx p) {
   if (sx_ge0(c, sx_sub(c, c->minus_one, p))) return c->yes;
   if (sx_split_radix(c, p, &r, &s) && r != p) return negative(c, r);
   if (by_quotient(c, p, &r)) return negative(c, r);
+  if (by_largest(c, p, &r)) return r;
   return sx_truth(c, sc_node(c, X_LT, &p, 1));
 }
 

@@ -287,6 +287,46 @@ static sx wrap_end(sc *c, sx x, const void *ctx) {
                                               : sc_node(c, X_FN, (uint32_t[2]){of_type[d].f, y}, 2);
 }
 
+/* For n more hypotheses. */
+static bool has_room(const sc *c, size_t n) {
+  return c->here.n_path + n <= SC_MAX_GUESSES && c->here.n_facts + 2 * n <= SC_MAX_FACTS;
+}
+
+/* Under the condition g or its opposite: what is known of x there may say that it fits. */
+static sx wrap_where(sc *c, sx x, sx g, bool holds, rule_dtype d) {
+  const size_t facts = c->here.n_facts, path = c->here.n_path;
+  sx r = sx_cofactor(c, x, g, holds);
+  if (!sc_assume(c, g, holds)) r = c->zero; /* nowhere */
+  const sx h = sx_top_guard(c, r);
+  r = !h || !has_room(c, 2)
+          ? sx_lift(c, r, wrap_end, &d)
+          : sx_ite(c, sx_truth(c, h), wrap_where(c, r, h, true, d), wrap_where(c, r, h, false, d));
+  c->here.n_facts = facts, c->here.n_path = path;
+  return r;
+}
+
+/* Whether one of the ends of x is wrapped. */
+static bool some_wrapped(const sc *c, sx x, rule_dtype d) {
+  if (sc_op(c, x) == X_ITE)
+    return some_wrapped(c, sc_word(c, x, 1), d) || some_wrapped(c, sc_word(c, x, 2), d);
+  return sc_op(c, x) == X_FN && sc_word(c, x, 0) == (uint32_t)of_type[d].f;
+}
+
 sx sx_wrap(sc *c, sx x, rule_dtype d) {
-  return c->fault.failed ? c->zero : sx_lift(c, x, wrap_end, &d);
+  if (c->fault.failed) return c->zero;
+  const sx r = sx_lift(c, x, wrap_end, &d), g = sx_top_guard(c, x);
+  if (!g || !some_wrapped(c, r, d) || !has_room(c, 2)) return r;
+  return sx_ite(c, sx_truth(c, g), wrap_where(c, x, g, true, d), wrap_where(c, x, g, false, d));
+}
+
+sx sx_wrapped_where(sc *c, sx cond, bool holds, sx x) {
+  const sx_func f = sc_op(c, x) == X_FN ? (sx_func)sc_word(c, x, 0) : F_IF;
+  const sx g = sx_is_wrap(f) ? sx_top_guard(c, cond) : 0;
+  if (c->fault.failed || !g || !has_room(c, 2)) return x;
+  if (cond != sx_truth(c, g)) holds = !holds;
+  if (cond != sx_truth(c, g) && cond != sx_not(c, sx_truth(c, g))) return x;
+  const size_t facts = c->here.n_facts, path = c->here.n_path;
+  const bool own = sc_assume(c, g, holds) && fits(c, sc_word(c, x, 1), type_of_wrap(f));
+  c->here.n_facts = facts, c->here.n_path = path;
+  return own ? sc_word(c, x, 1) : x;
 }

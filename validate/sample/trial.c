@@ -264,6 +264,25 @@ static iso_code seek_undefined(val_engine *e, const rule *r, rule_tensor *const 
   return c;
 }
 
+/* Whether the rule itself gives what is no number, as XLA does where an index is outside of its
+ * table: no operand has one, and no operator makes one. */
+static bool gives_none(const rule *r, rule_tensor *const *bind) {
+  for (uint32_t i = 0; i < r->n_vars; i++)
+    for (int64_t k = 0, n = is_float(bind[i]) ? n_numbers(bind[i]) : 0; k < n; k++)
+      if (isnan(number_of(bind[i], k))) return false;
+  return true;
+}
+
+/* Given on one side alone, the sides differ there. */
+static iso_code judge_given(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng,
+                            val_trial *t, iso_error *err) {
+  iso_code c = ISO_OK;
+  t->outcome = VAL_OUTSIDE;
+  for (int side = 0; side < 2 && !c && t->outcome != VAL_DIFFER; side++)
+    c = seek_undefined(e, r, bind, rng, side, t, err);
+  return c;
+}
+
 /* Whether the sides have different shapes, or different kinds of numbers: then they differ. */
 static bool of_other_kind(val_trial *t) {
   const bool shaped = rule_shape_eq(&t->lhs->shape, &t->rhs->shape);
@@ -295,7 +314,9 @@ iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, const v
   if (of_other_kind(t)) return ISO_OK;
   const double floor = 64 * DBL_EPSILON * fmax(pa.magnitude, pb.magnitude);
   const survey s = survey_both(a, b, floor, strict, how->rel_tol);
-  if (pa.undefined || pb.undefined || s.nan) {
+  const bool given = s.nan && !pa.undefined && !pb.undefined && gives_none(r, bind);
+  if (given && s.apart) return judge_given(e, r, bind, rng, t, err);
+  if (pa.undefined || pb.undefined || (s.nan && (s.size == 0 || !given))) {
     t->outcome = VAL_OUTSIDE;
     t->wraps = pa.wraps || pb.wraps;
     t->apart = (s.apart || s.suspect) && (pa.pole || pb.pole) && !t->wraps && !masks(r);
@@ -309,10 +330,8 @@ iso_code val_try(val_engine *e, const rule *r, rule_tensor *const *bind, const v
   }
   if (val_narrow_apart(t, &pa, &pb)) return val_narrow_judge(e, r, bind, rng, t, err);
   const bool far = pa.far || pb.far;
-  if (s.suspect && far && masks(r)) {
-    t->outcome = VAL_OUTSIDE; /* what is a mask here, and what merely large? */
-    return ISO_OK;
-  }
+  if (s.suspect && far && masks(r)) /* what is a mask here, and what merely large? */
+    return t->outcome = VAL_OUTSIDE, ISO_OK;
   if (s.suspect) {
     const sight at = {floor, strict, how->rel_tol};
     const int runs = s.abs > 1e-3 * s.size ? (strict ? GROSS_RUNS : CANDIDATE_RUNS) : NOISY_RUNS;
