@@ -58,6 +58,8 @@ typedef struct search {
   opening *queue;
   size_t n, done; /* queue[0 .. done) were expanded */
   weak *weak;
+  size_t unknown; /* of the candidates: neither shown nor refuted */
+  bool taken;     /* one of the two is an operand of the other */
   bool zeros; /* both are 0, since sums cancel, which says nothing for a rule: where the coarsest
                  frontier has none, those below have none either */
 } search;
@@ -335,6 +337,7 @@ static iso_code try_opening(search *q, const opening *o, bool *fresh, bool *done
   rule_verdict v;
   iso_code c = fr_decide(s, &cand, example, &index, &v, fresh, err);
   if (c) return c;
+  q->unknown += *fresh && v.status == RULE_UNKNOWN;
   const bool tested = index != SIZE_MAX && v.status == RULE_TESTED && !s->o->require_proved;
   if (tested && !q->weak->taken) {
     if (!q->weak->there) q->weak->of = *o;
@@ -443,7 +446,7 @@ static size_t smallest(const search *q) {
 /* Best first, `most` candidates that have to be validated; rules that were decided before cost
  * nothing. */
 static iso_code try_queue(search *q, size_t most, size_t *tries, bool *done, iso_error *err) {
-  enum { FURTHER = 8 };
+  enum { FURTHER = 8, MOST_UNKNOWN = 2 };
   const size_t patience = most / 8; /* mostly the first few are enough */
   bool directed = q->zeros || st_without(q->s, SYNTH_LAZY);
   iso_code c = ISO_OK;
@@ -461,6 +464,9 @@ static iso_code try_queue(search *q, size_t most, size_t *tries, bool *done, iso
     const bool first = !q->weak->there;
     c = try_opening(q, &o, &fresh, done, err);
     *tries += fresh;
+    /* What is equal to its operand since the others are as good as nothing: whether they are is no
+     * other question further down. */
+    if (q->taken && q->unknown >= MOST_UNKNOWN) break;
     if (first && q->weak->there && *tries + FURTHER < most) most = *tries + FURTHER;
   }
   if (c || *done || !q->weak->there) return c;
@@ -469,15 +475,25 @@ static iso_code try_queue(search *q, size_t most, size_t *tries, bool *done, iso
   return try_opening(q, &q->weak->of, &fresh, done, err);
 }
 
+static bool has_child(const state *s, eg_node of, uint32_t c) {
+  for (size_t k = 0; k < eg_node_arity(s->g, of); k++)
+    if (eg_node_child(s->g, of, k).i == c) return true;
+  return false;
+}
+
 /* Whether one of `of`'s calls takes `e`: both have the same values where that call changes nothing,
- * as a clamp of numbers within its bounds. */
+ * as a clamp of numbers within its bounds, or a sum with what cancels. */
 static bool takes(state *s, eg_node of, eg_node e) {
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, of), &m);
   const uint32_t c = eg_class_of(s->g, e).i;
-  for (size_t i = 0; i < n; i++)
-    for (size_t k = 0; k < eg_node_arity(s->g, m[i]); k++)
-      if (eg_node_child(s->g, m[i], k).i == c) return true;
+  for (size_t i = 0; i < n; i++) {
+    if (has_child(s, m[i], c)) return true;
+    for (uint32_t k = 0; k < eg_node_arity(s->g, m[i]); k++) {
+      const eg_node own = {eg_node_original(s->g, m[i], k).i};
+      if (st_is_list(s, own) && has_child(s, own, c)) return true;
+    }
+  }
   return false;
 }
 
@@ -498,8 +514,8 @@ static iso_code search_rule(search *q, uint8_t *base, bool *done, iso_error *err
         fr_view_of_part(s, k, cl) == EG_NONE)
       base[cl] = 1;
   }
-  const bool many = (s->search.n_wasted < MOST_WASTED || !holds_open(s, k, cu, ct)) &&
-                    !takes(s, q->u, q->t) && !takes(s, q->t, q->u);
+  q->taken = takes(s, q->u, q->t) || takes(s, q->t, q->u);
+  const bool many = (s->search.n_wasted < MOST_WASTED || !holds_open(s, k, cu, ct)) && !q->taken;
   size_t tries = 0;
   const opening none = {.n = 0};
   push(q, q->b, &none, NULL, 0, OPEN, -1);

@@ -322,6 +322,18 @@ static const peers *begun_by(const table *t, uint32_t i, uint32_t n, bool pieces
   return NULL;
 }
 
+/* Whether `n` pieces that begin with node `i` are known, none of them twice. */
+static bool has_grid(const table *t, uint32_t i, uint32_t n) {
+  const st_ranks *ranks = &t->s->ranks;
+  for (uint32_t p = ranks->first_peers[t->side][i]; p != UINT32_MAX; p = ranks->peers[p].next) {
+    const peers *q = &ranks->peers[p];
+    bool apart = q->pieces && q->n == n;
+    for (uint32_t k = 1; k < n && apart; k++) apart = q->node[k] != i;
+    if (apart) return true;
+  }
+  return false;
+}
+
 /* An operator that takes a part of its operand, or lays it out otherwise: of a batch that is seen
  * as the ranks' rows a micro-batch is a part along the second dimension. */
 static bool parts_or_turns(const char *op) {
@@ -413,7 +425,7 @@ static void propose_grids(table *t) {
       memcpy(node + n, of->node, each * sizeof *node);
       n += each;
     }
-    if (each && n == p.n * each && !begun_by(t, node[0], n, true)) propose(t, node, n);
+    if (each && n == p.n * each && !has_grid(t, node[0], n)) propose(t, node, n);
   }
   free(batch);
 }

@@ -224,6 +224,7 @@ DRAWN += [("llama_p2d1t2_sequence", 4), ("gpt_p1d2t2_hand_sum", 4)]
 # One rank alone counts what all have, and ranks are decided once all the same.
 DRAWN += [("gpt_p1d2t2_parts2_hand", 4), ("gpt_p1d4t1_sharded_hand", 4)]
 DRAWN += [("llama_p2d2t2_parts2_hand_sgd_sum", 8), ("routed_p1d4t2_parts4_hand_sgd", 8)]
+DRAWN += [("llama_p1d1t2_sequence_parts4_hand_sum", 2), ("gpt_p2d1t2_hand_momentum", 4)]
 STEPS += [("drawn_plans:" + p, "drawn_plans:" + p, world, PROVED) for p, world in DRAWN]
 STEPS += [("drawn_plans:llama_p1d1t2_hand", "drawn_plans:llama_p1d1t2_hand_twice", 2, "different")]
 STEPS += [("drawn_plans:gpt_p1d2t2_hand", "drawn_plans:gpt_p1d2t2_hand_twice", 4, "different")]
