@@ -1,8 +1,8 @@
-/* Which operator of a divergence it was: the change that mends it, or the constant that the other
- * side does not have. */
+/* Which operator of a divergence is at fault: the one whose change mends it, or the constant that
+ * the other side does not have. */
 #include "localise/alignment.h"
-#include "rules/operators.h"
 #include "localise/localise_int.h"
+#include "rules/operators.h"
 #include "synth/joint/joint.h"
 
 #include <stdlib.h>

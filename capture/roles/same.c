@@ -101,7 +101,7 @@ static bool same_node(roles_work *x, uint32_t node, uint32_t r) {
 
 /* ---- what is common ---- */
 
-/* A number for what a term says, the ranks of its leaves and of its shares aside. */
+/* A hash of a term, the ranks of its leaves and of its shares aside. */
 static uint64_t form_of(const roles_work *x, const uint64_t *form, const rule_term *t) {
   uint64_t h = iso_hash(&t->kind, sizeof t->kind, t->n);
   if (t->kind == RULE_VAR) return form[t->u.i];

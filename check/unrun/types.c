@@ -219,8 +219,8 @@ static iso_code check_variables(typing *x, const chk_step *step, size_t at) {
     const uint32_t *known = x->at[id];
     if (known[1] == 0)
       return chk_settle(k, CHK_UNPROVED,
-                        "step %zu: what variable %s of rule %s stands for is of a shape that only "
-                        "a run can tell",
+                        "step %zu: variable %s of rule %s stands for a tensor whose shape only a "
+                        "run can tell",
                         at, r->var[i].name, r->name);
     const type *t = &x->of[x->list[known[0]]];
     if (known[1] != 1 || !chk_variable_fits(k, step, &r->var[i], t->dtype, &t->shape))

@@ -1,12 +1,12 @@
 /* Why the outputs are equal: the e-graph's explanations, checked step by step, with the premises of
  * their rules; and the assumptions. */
-#include "synth/joint/joint.h"
 #include "rules/operators.h"
+#include "synth/joint/joint.h"
 #include "synth/refute/refute.h"
 #include "synth/result/result.h"
 
-#include <stdio.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -206,6 +206,7 @@ iso_code st_check_classes(state *s, iso_error *err) {
   }
   return ISO_OK;
 }
+
 /* ---- assumptions ---- */
 
 static iso_code assume_inputs(state *s, iso_error *err) {

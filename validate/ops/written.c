@@ -55,6 +55,13 @@ typedef struct written {
 #define SQUARE "(aten::square (aten::sub.Tensor $self $target))"
 #define DISTANCE "(aten::abs (aten::sub.Tensor $self $target))"
 #define BILINEAR "(aten::einsum \"bi,oij,bj->bo\" (list $input1 $weight $input2))"
+/* Of labels that are 1 and -1; the loss has the shape of self.
+ *
+ * call: "(var x f ($A $B)) (var y f ($A $B))" "(aten::soft_margin_loss x y 0)"
+ * call: "(var x f ($P $B)) (var y f ($P 1))" "(aten::soft_margin_loss x y 1)"
+ * call: "(var x f ($A)) (var y f ($A))" "(aten::soft_margin_loss x y 2)" */
+#define SOFT_MARGIN \
+  "(aten::log1p (aten::exp (aten::neg (aten::mul.Tensor $self (aten::expand_as $target $self)))))"
 /* Half a square up to delta, from there on straight; the other one is divided by its beta. */
 #define HUBER \
   "(aten::where.self (aten::lt.Scalar " DISTANCE " $delta) (aten::mul.Scalar " SQUARE " 0.5)" \
@@ -243,6 +250,7 @@ static const written table[] = {
     LOSS("aten::l1_loss", "", "", DISTANCE, ALONE),
     LOSS("aten::huber_loss", "", "", HUBER, ALONE),
     LOSS("aten::smooth_l1_loss", "", "", SMOOTH_L1, ALONE),
+    LOSS("aten::soft_margin_loss", "", "", SOFT_MARGIN, ALONE),
     LOSS("aten::binary_cross_entropy_with_logits", " weight pos_weight", " none none",
          CROSS_ENTROPY_LOGITS, ALONE),
     LOSS("aten::kl_div", " log_target", " false", DIVERGENCE, ALONE),
