@@ -60,11 +60,18 @@ static uint32_t summed_axis(const plc *x, const plc_tuple *t) {
   return axis;
 }
 
+/* The largest number of any rank's part: one for all, or the changes would not add up to nothing.
+ */
+static double size_of(const plc *x, const plc_tuple *t) {
+  double size = 0;
+  for (uint32_t r = 0; r < x->mesh.n; r++) size = fmax(size, plc_largest(x->value[1][t->node[r]]));
+  return size;
+}
+
 /* A part with what adds up to nothing along the axis. Owns. */
-static rule_tensor *changed(plc *x, const plc_tuple *t, uint32_t rank, uint32_t axis) {
+static rule_tensor *changed(plc *x, const plc_tuple *t, uint32_t rank, uint32_t axis, double size) {
   const rule_tensor *v = x->value[1][t->node[rank]];
   const uint32_t n = x->mesh.size[axis], at = plc_along(&x->mesh, rank, axis);
-  const double size = plc_largest(v);
   rule_tensor *out = NULL;
   x->code = rule_tensor_new(v->dtype, &v->shape, &out, x->err);
   for (int64_t i = 0; out && i < v->numel; i++) {
@@ -118,12 +125,13 @@ static rule_tensor **results_of(plc *x, uint32_t i) {
 
 static const plc_output *moved_by(plc *x, const plc_tuple *t, uint32_t axis) {
   const size_t n = x->g->n_nodes;
+  const double size = size_of(x, t);
   rule_tensor **value = calloc(n + 1, sizeof *value), ***many = calloc(n + 1, sizeof *many);
   bool *on = calloc(n + 1, sizeof *on), runs = plc_need(x, value) && plc_need(x, many);
   runs = plc_need(x, on) && runs;
   for (uint32_t r = 0; runs && r < x->mesh.n; r++) {
     on[t->node[r]] = true;
-    if (!value[t->node[r]]) value[t->node[r]] = changed(x, t, r, axis);
+    if (!value[t->node[r]]) value[t->node[r]] = changed(x, t, r, axis, size);
   }
   for (uint32_t i = 0; runs && i < n && !plc_failed(x); i++) {
     const cap_node *node = plc_node(x, i);
