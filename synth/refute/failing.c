@@ -107,10 +107,9 @@ iso_code st_check_unspecified(state *s, iso_error *err) {
       const rule_tensor *a = st_output(s, side, &one, o), *b = st_output(s, side, &two, o);
       if (a && b &&
           (a->numel != b->numel || !s->oracle->compare(s->oracle->ctx, a, b, s->o->rel_tol).equal))
-        c = iso_fail(
-            err, ISO_UNSUPPORTED,
-            "%s: node \"%s\": st_output \"%s\" depends on memory that %s leaves unspecified",
-            g->path, first->id, g->output[o].name, first->op);
+        c = iso_fail(err, ISO_UNSUPPORTED,
+                     "%s: node \"%s\": output \"%s\" depends on memory that %s leaves unspecified",
+                     g->path, first->id, g->output[o].name, first->op);
     }
     st_run_free(&base);
     st_run_free(&one);

@@ -55,7 +55,7 @@ sx sx_iver(sc *c, sx guard) { return sc_node(c, X_IVER, &guard, 1); }
 
 bool sc_assume(sc *c, sx guard, bool holds) {
   if (c->here.n_facts + 2 > SC_MAX_FACTS || c->here.n_path >= SC_MAX_GUESSES) {
-    sc_fail(c, "too many cases sx_in_range cases");
+    sc_fail(c, "too many cases within cases");
     return false;
   }
   c->here.path[c->here.n_path++] = (sc_guess){guard, holds};

@@ -287,7 +287,7 @@ bool sc_prove_case(sc_cases *k) {
   sc_guess choice[SC_MAX_CHOICES];
   memcpy(choice, c->here.choice, n * sizeof *choice);
   if (k->n + 1 >= 30) {
-    snprintf(k->why, sizeof k->why, "too many sc_cases within cases");
+    snprintf(k->why, sizeof k->why, "too many cases within cases");
     return false;
   }
   for (size_t i = 0; i < n; i++) {

@@ -147,7 +147,7 @@ const pt_tensor *pt_variable(sc *c, int64_t index) {
   const rule_variable *v = &c->r->var[index];
   pt_tensor *t = pt_new(c, v->kind, variable_elem);
   if (!t) return NULL;
-  if (!strchr("fib", v->kind)) sc_fail(c, "a pt_variable of complex numbers");
+  if (!strchr("fib", v->kind)) sc_fail(c, "a variable of complex numbers");
   t->which = (int)index;
   t->narrow = (uint8_t)v->narrow;
   c->reading.narrow |= v->narrow != 0;
