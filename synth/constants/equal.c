@@ -26,7 +26,7 @@ bool st_same_constant(const rule_tensor *a, const rule_tensor *b) {
   if (fa != fb || (!fa && a->dtype != b->dtype)) return false;
   if (!fa) return rule_tensor_same_bytes(a, b);
   const bool rounds = a->dtype == b->dtype && (a->dtype == RULE_F32 || a->dtype == RULE_F64) &&
-                      rule_tensor_varies(a);
+                      rule_tensor_varies(a) && rule_tensor_varies(b);
   const double eps = rounds ? 2 * cn_epsilon(a->dtype) : 0;
   for (int64_t i = 0; i < a->numel; i++) {
     const double x = rule_tensor_get(a, i), y = rule_tensor_get(b, i);
