@@ -1,4 +1,5 @@
 /* Definitions for the symbolic prover: masks, borders, diagonals, windows, and constant tensors. */
+#include <math.h>
 #include <string.h>
 
 #include "validate/ops/ops.h"
@@ -272,8 +273,24 @@ static bool as_kind(sc *c, sx *v, char from, char to) {
 
 enum { ZEROS, ONES, FULL, SCALAR };
 
+/* What XLA gives where an index is outside of its table: nothing is said of it that is read. */
+static sx none_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  (void)t, (void)idx;
+  sc_fail(c, "an undefined literal is read");
+  return c->zero;
+}
+
+/* No number, of this size. */
+static const pt_value *define_none(pt_args *a) {
+  pt_tensor *t = pt_new(a->c, 'f', none_elem);
+  return t && pt_arg_sizes(a, "size", t->dim, &t->rank) ? pt_one(a->c, t) : NULL;
+}
+
 static const pt_value *define_filled(pt_args *a, int which) {
   sc *c = a->c;
+  const rule_term *fill = which == FULL ? pt_arg(a, "fill_value") : NULL;
+  if (fill && fill->kind == RULE_FLOAT && isnan(fill->u.f) && pt_arg(a, "size"))
+    return define_none(a);
   const pt_tensor *x = pt_arg(a, "self") ? pt_arg_tensor(a, "self") : NULL;
   sx dim[RULE_MAX_RANK], v = which == ONES ? c->one : c->zero;
   uint32_t rank = 0;

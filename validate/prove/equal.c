@@ -211,20 +211,33 @@ static sx choice_in(const sc *c, sx x, int depth) {
   return choice ? x : 0;
 }
 
-static bool by_choice(sc *c, sx d, sx m, int deep) {
+/* A choice as the cases that it is. */
+static sx_map as_cases(sc *c, sx m) {
   sx cond, x, y;
   if (sc_op(c, m) == X_MAX) {
     sx rest = sc_word(c, m, 1);
     for (uint32_t i = 2; i < sc_at(c, m)->n; i++) rest = sx_max(c, rest, sc_word(c, m, i));
     x = sc_word(c, m, 0), y = rest;
     cond = sx_lt(c, x, y);
-    return equal(c, sx_subst(c, d, &(sx_map){m, sx_ite(c, cond, y, x)}, 1), c->zero, deep);
+  } else {
+    x = sc_word(c, m, 1);
+    cond = sx_lt(c, x, c->zero);
+    y = sx_neg(c, x);
+    if (sc_word(c, m, 0) == F_TRUNC) y = sx_neg(c, sx_fn(c, F_FLOOR, y)), x = sx_fn(c, F_FLOOR, x);
   }
-  x = sc_word(c, m, 1);
-  cond = sx_lt(c, x, c->zero);
-  y = sx_neg(c, x);
-  if (sc_word(c, m, 0) == F_TRUNC) y = sx_neg(c, sx_fn(c, F_FLOOR, y)), x = sx_fn(c, F_FLOOR, x);
-  return equal(c, sx_subst(c, d, &(sx_map){m, sx_ite(c, cond, y, x)}, 1), c->zero, deep);
+  return (sx_map){m, sx_ite(c, cond, y, x)};
+}
+
+static bool by_choice(sc *c, sx d, sx m, int deep) {
+  const sx_map map = as_cases(c, m);
+  return equal(c, sx_subst(c, d, &map, 1), c->zero, deep);
+}
+
+/* A largest of integers in an equation of integers: a place that is clamped. 0: there is none. */
+static sx clamped_in(const sc *c, sx g) {
+  const sx p = sc_op(c, g) == X_EQ ? sc_word(c, g, 0) : 0;
+  const sx m = p && sc_has(c, p, S_INT) ? choice_in(c, p, 0) : 0;
+  return m && sc_op(c, m) == X_MAX && sc_has(c, m, S_INT) ? m : 0;
 }
 
 /* P + R sqrt(b) = 0 for P >= 0 >= R, or the other way: P^2 = R^2 b. false: not of that form. */
@@ -384,6 +397,11 @@ static bool equal(sc *c, sx a, sx b, int deep) {
       return equal(c, sx_cofactor(c, a, t, known == c->yes), sx_cofactor(c, b, t, known == c->yes),
                    deep);
     if (c->here.n_path > 40) return false;
+    const sx m = clamped_in(c, t);
+    if (m) {
+      const sx_map map = as_cases(c, m);
+      return equal(c, sx_subst(c, a, &map, 1), sx_subst(c, b, &map, 1), deep);
+    }
     return branch(c, t, true, a, b, deep) && branch(c, t, false, a, b, deep);
   }
   if ((sc_flags(c, a) & S_BOOL) || (sc_flags(c, b) & S_BOOL) || a == c->neginf || b == c->neginf)
