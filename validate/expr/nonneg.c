@@ -96,8 +96,8 @@ typedef struct part {
   bool up;
 } part;
 
-/* Parts that are bounded in one way come first, last those of which one of several bounds has to be
- * chosen. */
+/* Parts that are bounded in one way come first, then those of which one of several bounds has to be
+ * chosen; last a logarithm, whose bound is an exponential of all that stands beside it. */
 static int order(const part *t) {
   if (t->kind == ROUNDED || t->kind == WAVE) return 2;
   if (t->kind == LOGARITHM) return 5;
@@ -401,7 +401,8 @@ bool sx_never_negative(sc *c, sx p) {
     return false;
   const int64_t work = b->work;
   const size_t symbols = c->store.n_syms;
-  const bool found = at_least_0(&(search){c, MAX_STEPS}, without_constant(c, p)) ||
+  const sx less = without_constant(c, p);
+  const bool found = (less != p && at_least_0(&(search){c, MAX_STEPS}, less)) ||
                      at_least_0(&(search){c, MAX_STEPS}, p);
   b->bounds_work += b->work - work;
   b->bounds_symbols += c->store.n_syms - symbols;
