@@ -93,27 +93,30 @@ static const char *rule_that_sees(const state *s) {
 }
 
 /* Rules hold of numbers. Where an operator may see NaN or infinity, rules make no claim: the
- * evidence there is the draws that were tried, and without any there is none. */
+ * evidence there is the draws that were tried, or a proof that it sees none, and without either
+ * there is none. */
 static iso_code weigh_what_is_seen(state *s, const st_poles *p, iso_error *err) {
   const char *name = p->watched ? rule_that_sees(s) : NULL, *node = NULL;
+  bool numbers = false;
+  iso_code c = ISO_OK;
   if (!name) return ISO_OK;
+  if (s->res->evidence > RULE_TESTED) s->res->evidence = RULE_TESTED;
   if (p->reached) {
-    iso_code c = st_part_where_undefined(s, p, &node, err);
-    if (c) return c;
-    if (s->res->evidence > RULE_TESTED) s->res->evidence = RULE_TESTED;
-    if (!node) return ISO_OK;
-    s->res->verdict = SYNTH_UNDECIDED;
-    s->res->reason = iso_arena_printf(
-        &s->res->arena,
-        "the outputs part where %s is no number, and whether an input makes it so is not known",
-        node);
-    return s->res->reason ? ISO_OK : nomem(err);
+    c = st_part_where_undefined(s, p, &node, err);
+    if (c || !node) return c;
   }
+  c = st_sees_numbers(s, p, &numbers, err);
+  if (c || numbers) return c;
   s->res->verdict = SYNTH_UNDECIDED;
-  s->res->reason = iso_arena_printf(&s->res->arena,
-                                    "rule %s holds of numbers, and nothing shows that what its "
-                                    "operators see is one",
-                                    name);
+  s->res->reason =
+      node ? iso_arena_printf(&s->res->arena,
+                              "the outputs part where %s is no number, and whether an input makes "
+                              "it so is not known",
+                              node)
+           : iso_arena_printf(&s->res->arena,
+                              "rule %s holds of numbers, and nothing shows that what its operators "
+                              "see is one",
+                              name);
   return s->res->reason ? ISO_OK : nomem(err);
 }
 

@@ -117,6 +117,17 @@ void st_poles_note(st_poles *p, size_t draw, bool agreed, const st_run run[2]);
 /* Look there; as st_hunt. */
 iso_code st_hunt_poles(state *s, st_poles *p, st_difference *out, iso_error *err);
 
+/* Which nodes of a side watched nodes are computed from, and these. NULL: no memory. Owns: the
+ * caller frees. */
+bool *st_below_watched(const state *s, const st_poles *p, int side);
+/* The fact of a node, by those of the nodes before it. */
+void st_note_fact(const state *s, int side, size_t i, rule_fact *fact);
+bool st_any_undefined(const rule_term *t, const rule_fact *fact);
+
+/* ---- shown.c ---- */
+/* Whether it is proved that all that watched operators see are numbers. */
+ISO_MUST_USE iso_code st_sees_numbers(state *s, const st_poles *p, bool *yes, iso_error *err);
+
 /* ---- put_in.c ---- */
 /* A node that was never undefined on a draw, though it may be, becomes NaN on both sides. Gives the
  * node at which outputs part then. NULL: none does. Requires: st_hunt_poles has run. */

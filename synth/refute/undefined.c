@@ -72,9 +72,9 @@ static bool is_steady(state *s, int side, size_t i, const rule_fact *fact, iso_e
   return true;
 }
 
-static bool any_undefined(const rule_term *t, const rule_fact *fact) {
+bool st_any_undefined(const rule_term *t, const rule_fact *fact) {
   bool any = t->kind == RULE_VAR && fact[t->u.i].undefined;
-  for (uint32_t i = 0; i < t->n; i++) any |= any_undefined(t->child[i], fact);
+  for (uint32_t i = 0; i < t->n; i++) any |= st_any_undefined(t->child[i], fact);
   return any;
 }
 
@@ -92,20 +92,27 @@ static bool keeps_undefined(const synth_graph *g, const synth_node *n) {
          (rule_operator_of(n->call->u.s)->cast || !reads_float(g, n->call));
 }
 
+void st_note_fact(const state *s, int side, size_t i, rule_fact *fact) {
+  const synth_graph *g = s->graph[side];
+  const synth_node *n = &g->node[i];
+  if (s->map[side][i].i == EG_NONE) return;
+  fact[i] = n->kind == SYNTH_OP ? rule_fact_of(n->call, fact) : leaf_fact(s, side, i);
+  fact[i] = rule_fact_in_shape(fact[i], &n->shape);
+  if (n->kind != SYNTH_OP) return;
+  if (!is_float(n->dtype)) fact[i].large = false;
+  fact[i].undefined &= keeps_undefined(g, n);
+}
+
 static void facts_of(state *s, int side, rule_fact *fact, st_poles *p, iso_error *err) {
   const synth_graph *g = s->graph[side];
   for (size_t i = 0; i < g->n_nodes; i++) {
     const synth_node *n = &g->node[i];
-    if (s->map[side][i].i == EG_NONE) continue;
-    fact[i] = n->kind == SYNTH_OP ? rule_fact_of(n->call, fact) : leaf_fact(s, side, i);
-    fact[i] = rule_fact_in_shape(fact[i], &n->shape);
-    if (n->kind != SYNTH_OP) continue;
+    st_note_fact(s, side, i, fact);
+    if (n->kind != SYNTH_OP || s->map[side][i].i == EG_NONE) continue;
     p->divides[side][i] = divides(n->call, fact);
     const bool keeps = keeps_undefined(g, n),
                sees = !keeps || (is_float(n->dtype) && rule_looks_at_undefined(n->call));
-    if (!is_float(n->dtype)) fact[i].large = false;
-    fact[i].undefined &= keeps;
-    p->origin[side][i] = fact[i].undefined && n->n_outputs == 1 && !any_undefined(n->call, fact);
+    p->origin[side][i] = fact[i].undefined && n->n_outputs == 1 && !st_any_undefined(n->call, fact);
     if (sees) p->watched |= watch_operands(n->call, fact, p->watch[side]);
     const rule_tells tells = rule_tells_overflow(n->call, fact);
     p->tells[side][i] = tells != RULE_TELLS_NOTHING;
@@ -195,20 +202,29 @@ static iso_code solve_all(const state *s, st_poles *p, iso_error *err) {
   return ISO_OK;
 }
 
+bool *st_below_watched(const state *s, const st_poles *p, int side) {
+  const synth_graph *g = s->graph[side];
+  bool *need = calloc(g->n_nodes + 1, 1);
+  for (size_t i = g->n_nodes; need && i-- > 0;) {
+    need[i] |= p->watch[side][i];
+    if (need[i] && g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE)
+      st_term_mark(g->node[i].call, need);
+  }
+  return need;
+}
+
 /* The classes of leaves that watched nodes are computed from, and the origins among the nodes in
  * between. */
 static iso_code find_cone(state *s, st_poles *p, iso_error *err) {
   if (!(p->feeds = calloc(s->n_rec + 1, 1))) return nomem(err);
   for (int side = 0; side < 2; side++) {
     const synth_graph *g = s->graph[side];
-    bool *need = calloc(g->n_nodes + 1, 1);
+    bool *need = st_below_watched(s, p, side);
     if (!need) return nomem(err);
-    for (size_t i = g->n_nodes; i-- > 0;) {
-      need[i] |= p->watch[side][i];
+    for (size_t i = 0; i < g->n_nodes; i++) {
       p->origin[side][i] &= need[i];
-      if (!need[i] || s->map[side][i].i == EG_NONE) continue;
-      if (g->node[i].kind == SYNTH_OP) st_term_mark(g->node[i].call, need);
-      else p->feeds[eg_class_of(s->g, s->map[side][i]).i] = true;
+      if (need[i] && g->node[i].kind != SYNTH_OP && s->map[side][i].i != EG_NONE)
+        p->feeds[eg_class_of(s->g, s->map[side][i]).i] = true;
     }
     free(need);
   }

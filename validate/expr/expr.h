@@ -167,6 +167,7 @@ bool sx_gt0(sc *c, sx p);
 bool sx_same(sc *c, sx a, sx b); /* integers known to be equal */
 /* The same of any number, by what bounds its parts (validate/expr/nonneg.c). */
 bool sx_never_negative(sc *c, sx p);
+bool sx_always_positive(sc *c, sx p);
 sx sx_div(sc *c, sx p, sx d);
 sx sx_mod(sc *c, sx p, sx d);
 /* Assume a condition in this case. false: it contradicts the hypotheses. */

@@ -376,36 +376,50 @@ static bool at_least_0(search *s, sx p) {
   return false;
 }
 
-/* p less its constant, where that is positive. */
-static sx without_constant(sc *c, sx p) {
+/* p less its constant, where that is positive, or less one of `parts` of it. */
+static sx without_constant(sc *c, sx p, int64_t parts) {
   uint32_t q;
   sx m;
   for (size_t i = 0, n = sx_terms(c, p); i < n; i++) {
     sx_term(c, p, i, &q, &m);
-    if (m == c->one && pv_q_sign(&c->q, q) > 0) return sx_sub(c, p, sx_q(c, q));
+    if (m == c->one && pv_q_sign(&c->q, q) > 0)
+      return sx_sub(c, p, sx_q(c, pv_q_mul(&c->q, q, pv_q_pow(&c->q, pv_q_int(&c->q, parts), -1))));
   }
   return p;
 }
 
 /* Of what a proof may take bounds have an eighth, so that none fails for being sought. What was in
  * vain once is not sought again: more facts may be known by then, which is a bound less. */
-bool sx_never_negative(sc *c, sx p) {
+static bool sought(sc *c, sx p) {
   enum { SHARE = 8 };
-  if (sc_has(c, p, S_NONNEG)) return true;
-  if (sx_top_guard(c, p) || sc_has(c, p, S_MASKED)) return false;
-  if (sc_has(c, p, S_INT) && sx_ge0(c, p)) return true;
   sc_budget_left *b = &c->budget;
   sx *known = &b->no_bound[p % SC_NO_BOUNDS];
+  if (sc_has(c, p, S_NONNEG)) return true;
   if (c->reading.plain || *known == p || b->bounds_work > b->max_work / SHARE ||
       b->bounds_symbols > SC_MAX_CUT_SYMS / SHARE)
     return false;
   const int64_t work = b->work;
   const size_t symbols = c->store.n_syms;
-  const sx less = without_constant(c, p);
-  const bool found = (less != p && at_least_0(&(search){c, MAX_STEPS}, less)) ||
-                     at_least_0(&(search){c, MAX_STEPS}, p);
+  const bool found = at_least_0(&(search){c, MAX_STEPS}, p);
   b->bounds_work += b->work - work;
   b->bounds_symbols += c->store.n_syms - symbols;
   if (!found) *known = p;
   return found;
+}
+
+bool sx_never_negative(sc *c, sx p) {
+  if (sc_has(c, p, S_NONNEG)) return true;
+  if (sx_top_guard(c, p) || sc_has(c, p, S_MASKED)) return false;
+  if (sc_has(c, p, S_INT) && sx_ge0(c, p)) return true;
+  const sx less = without_constant(c, p, 1);
+  return (less != p && sought(c, less)) || sought(c, p);
+}
+
+/* What stays at least 0 without a part of its constant. */
+bool sx_always_positive(sc *c, sx p) {
+  enum { SMALL = 1 << 30 };
+  if (sc_has(c, p, S_POS)) return true;
+  if (sx_top_guard(c, p) || sc_has(c, p, S_MASKED)) return false;
+  const sx less = without_constant(c, p, 1), slightly = without_constant(c, p, SMALL);
+  return less != p && (sought(c, less) || sought(c, slightly));
 }

@@ -169,6 +169,7 @@ static sx negative(sc *c, sx p) {
   int64_t g, k;
   if (c->fault.failed) return c->no;
   if (!sc_has(c, t, S_INT)) {
+    if (sx_always_positive(c, sx_neg(c, p))) return c->yes;
     p = positive_at(c, p);
     if (sx_never_negative(c, p)) return c->no;
     if (by_parts(c, p, &r)) return r;
@@ -182,7 +183,7 @@ static sx negative(sc *c, sx p) {
     p = sx_sub(c, rest, sx_int(c, sx_floor_div(-1 - k, g) + 1));
   }
   if (sx_never_negative(c, p)) return c->no;
-  if (sx_ge0(c, sx_sub(c, c->minus_one, p))) return c->yes;
+  if (sx_never_negative(c, sx_sub(c, c->minus_one, p))) return c->yes;
   if (sx_split_radix(c, p, &r, &s) && r != p) return negative(c, r);
   if (by_quotient(c, p, &r)) return negative(c, r);
   if (by_largest(c, p, &r)) return r;

@@ -137,6 +137,31 @@ START_TEST(a_bound_is_dropped_where_it_never_binds) {
 }
 END_TEST
 
+/* What is above its bound by some is positive, and what is not above it is not. */
+START_TEST(a_comparison_beyond_a_bound_is_decided) {
+  static char text[2 * TEXT], always[TEXT];
+  char v[32], w[32];
+  size_t beyond = 0, known = 0;
+  iso_rng g = iso_rng_new(6, 0);
+  for (int round = 0; round < ROUNDS; round++) {
+    const bounded *b = &all[(size_t)round % LENGTH(all)];
+    const double times = one_of(&g, (double[]){1, 2, 0.5, -1, -3}, 5),
+                 off = one_of(&g, (double[]){1e-3, 0.5, 7, -1e-3, -0.25}, 5),
+                 least = fmin(times * b->low, times * b->high);
+    if (isinf(least)) continue;
+    snprintf(always, sizeof always, "(aten::ge.Scalar (aten::abs %s) 0.0)", b->text);
+    snprintf(text, sizeof text,
+             "(aten::gt.Scalar (aten::add.Tensor (aten::mul.Tensor %s %s) %s) 0.0)", b->text, number(v, times), number(w, off - least));
+    const bool positive = proved(text, always);
+    if (off > 0 && !positive) printf("open: %s * %g off %g\n", b->text, times, off);
+    ck_assert_msg(off > 0 || !positive, "%s times %g is above %g", b->text, times, least - off);
+    beyond += off > 0;
+    known += positive;
+  }
+  ck_assert_uint_eq(known, beyond);
+}
+END_TEST
+
 /* A whole number that is cast to few bits, and back, is itself where it fits. */
 START_TEST(a_cast_is_dropped_where_all_numbers_fit) {
   static char text[TEXT], cast[2 * TEXT];
@@ -170,6 +195,7 @@ int main(void) {
   TCase *t = tcase_create("nonneg");
   tcase_set_timeout(t, 120);
   tcase_add_test(t, a_bound_is_dropped_where_it_never_binds);
+  tcase_add_test(t, a_comparison_beyond_a_bound_is_decided);
   tcase_add_test(t, a_cast_is_dropped_where_all_numbers_fit);
   suite_add_tcase(s, t);
   return run_suite(s);
