@@ -21,7 +21,7 @@ import tempfile
 
 import torch
 
-from rare_numbers import beside_floats, between_0_and_1, cancelled_inside, late
+from rare_numbers import beside_floats, between_0_and_1, cancelled_inside, divided_by_positive, late
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VERDICT = {0: "equivalent", 1: "different", 2: "error", 3: "undecided"}
@@ -509,6 +509,7 @@ def main():
             beside_floats,
             between_0_and_1,
             cancelled_inside,
+            divided_by_positive,
         ):
             if o.only not in (None, kind.__name__):
                 continue

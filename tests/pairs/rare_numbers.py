@@ -117,3 +117,27 @@ def cancelled_inside(rng):
         ("equal", left, lambda x: (padded(x), other(cut(x))), (x,)),
         (False, lambda x: kernel(moved(x)), lambda x: wrong(cut(x)), (x,)),
     ]
+
+
+def divided_by_positive(rng):
+    """Quotients that are compared: numbers where what they are divided by is positive, which takes
+    a proof to see, and none at some inputs where it may be 0."""
+    c = rng.choice([0.1, 0.5, 2.0])
+    x, y = torch.randn(3, 4), torch.randn(3, 4)
+    spread = rng.choice(
+        [
+            lambda x: x.amax(1, keepdim=True) - x.amin(1, keepdim=True),
+            lambda x: (x * x).mean(1, keepdim=True) - x.mean(1, keepdim=True) ** 2,
+            lambda x: x.amax(0) - x.mean(0),
+            lambda x: torch.maximum(x, x.flip(0)) - x,
+        ]
+    )
+    other = rng.choice([lambda x: 1 - torch.sin(x), lambda x: x.abs() - x])
+    d = rng.choice([spread, other])
+    more = lambda s: lambda x, y: torch.where((y / s(x)) > 0.3, x, y)
+    less = lambda s: lambda x, y: torch.where((y / s(x)) <= 0.3, y, x)
+    return [
+        ("equal", more(lambda x: d(x) + c), less(lambda x: d(x) + c), (x, y)),
+        (False, more(lambda x: spread(x)), less(lambda x: spread(x)), (x, y)),
+        (False, more(lambda x: d(x) + c), less(lambda x: d(x) + 2 * c), (x, y)),
+    ]
