@@ -94,12 +94,16 @@ static iso_code parts_at(state *s, eg_node e, const st_run base[2], bool *parts,
   return c == ISO_TORCH || c == ISO_RANGE || c == ISO_UNSUPPORTED ? ISO_OK : c;
 }
 
-/* Whether a node of its class had no number on some draw: there the outputs were the same. */
+/* Whether a node of its class was no number on some draw, and the outputs the same on all such. */
 static bool was_none(const state *s, const st_poles *p, eg_node e) {
+  bool none = false;
   for (int side = 0; side < 2; side++)
-    for (size_t i = 0; i < s->graph[side]->n_nodes; i++)
-      if (p->none[side][i] && eg_equal(s->g, s->map[side][i], e)) return true;
-  return false;
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      if (!p->origin[side][i] || !eg_equal(s->g, s->map[side][i], e)) continue;
+      if (p->parted[side][i]) return false;
+      none |= p->none[side][i];
+    }
+  return none;
 }
 
 iso_code st_part_where_undefined(state *s, const st_poles *p, const char **node, iso_error *err) {

@@ -77,22 +77,25 @@ typedef struct st_poles {
   size_t n;
   /* Draws with one number everywhere, those before one number in each row, and all of them. */
   size_t n_one, n_mixed, n_draws;
-  bool *watch[2];  /* by node of left and right: it may be undefined, and an operator sees it */
-  bool watched;    /* any of them */
-  bool small;      /* both graphs are: draws cost little */
-  bool apart;      /* an output may be undefined on one side only */
-  bool undefined;  /* or on either */
-  bool reached;    /* on some draw one of them was NaN or infinite */
-  bool *tells[2];  /* by node: it tells whether a number that may be large has overflowed */
-  bool told;       /* any of them, but of those that tell masks */
-  bool *steady[2]; /* by node: a truth value, of numbers that may be large, that is the same on all
-                      draws */
-  bool jumps;      /* any that tells something, or decides, of numbers that may be large */
-  bool hides;      /* any that tells masks, or is steady */
-  bool *origin[2]; /* by node: it may be undefined though its operands are numbers, and a watched
-                      node depends on it */
-  bool *none[2]; /* of these: it had an element that is NaN or infinite, outputs agreed, and leaves
-                    that do not feed them were told apart */
+  bool *watch[2];   /* by node of left and right: it may be undefined, and an operator sees it */
+  bool watched;     /* any of them */
+  bool small;       /* both graphs are: draws cost little */
+  bool apart;       /* an output may be undefined on one side only */
+  bool undefined;   /* or on either */
+  bool reached;     /* on some draw one of them was NaN or infinite */
+  bool *tells[2];   /* by node: it tells whether a number that may be large has overflowed */
+  bool told;        /* any of them, but of those that tell masks */
+  bool *steady[2];  /* by node: a truth value, of numbers that may be large, that is the same on all
+                       draws */
+  bool jumps;       /* any that tells something, or decides, of numbers that may be large */
+  bool hides;       /* any that tells masks, or is steady */
+  bool *origin[2];  /* by node: it may be undefined though its operands are numbers, and a watched
+                       node depends on it */
+  bool *none[2];    /* of these: it had an element that is NaN, outputs agreed, and leaves were told
+                       apart: those that do not feed them, or all of them */
+  bool *parted[2];  /* of these: outputs did not agree where it had one, though rounding may explain
+                       that */
+  bool others;      /* some input does not feed them */
   bool *divides[2]; /* by node: it divides by a tensor that may be 0 */
   bool *feeds;      /* by class of leaves: a watched node is computed from it; NULL: no matter */
 } st_poles;

@@ -82,7 +82,7 @@ static const rule_term *computed(writing *w, uint32_t top) {
 }
 
 /* x > 0, or x >= 0, as what is true everywhere. Returns: in r->lhs NULL where it cannot be written.
- */
+ * operator: how a sign is claimed. */
 static iso_code claim(writing *w, uint32_t top, bool or_zero, rule *r, iso_error *err) {
   const synth_node *n = &w->g->node[top];
   const rule_term *dim[RULE_MAX_RANK], *x = computed(w, top);

@@ -228,6 +228,9 @@ static iso_code find_cone(state *s, st_poles *p, iso_error *err) {
     }
     free(need);
   }
+  for (size_t i = 0; i < s->graph[LEFT]->n_nodes; i++)
+    p->others |= s->graph[LEFT]->node[i].kind == SYNTH_INPUT && s->map[LEFT][i].i != EG_NONE &&
+                 !p->feeds[eg_class_of(s->g, s->map[LEFT][i]).i];
   return ISO_OK;
 }
 
@@ -249,9 +252,10 @@ iso_code st_poles_of(state *s, st_poles *p, iso_error *err) {
     p->steady[side] = calloc(s->graph[side]->n_nodes + 1, 1);
     p->origin[side] = calloc(s->graph[side]->n_nodes + 1, 1);
     p->none[side] = calloc(s->graph[side]->n_nodes + 1, 1);
+    p->parted[side] = calloc(s->graph[side]->n_nodes + 1, 1);
     p->divides[side] = calloc(s->graph[side]->n_nodes + 1, 1);
     if (!fact[side] || !p->watch[side] || !p->tells[side] || !p->steady[side]) c = nomem(err);
-    if (!p->origin[side] || !p->none[side] || !p->divides[side]) c = nomem(err);
+    if (!p->origin[side] || !p->none[side] || !p->parted[side] || !p->divides[side]) c = nomem(err);
   }
   for (int side = 0; side < 2 && !c; side++) {
     const synth_graph *g = s->graph[side];
@@ -284,6 +288,7 @@ void st_poles_free(st_poles *p) {
     free(p->steady[side]);
     free(p->origin[side]);
     free(p->none[side]);
+    free(p->parted[side]);
     free(p->divides[side]);
   }
   free(p->feeds);
@@ -316,6 +321,19 @@ bool st_poles_plain(const st_poles *p, size_t k, size_t class) {
   return p->feeds && !p->feeds[class] && tells_apart(p, k);
 }
 
+/* A leaf that is one number everywhere, or the same along its first dimension. */
+static bool fill_along(const st_poles *p, size_t k, iso_rng *rng, st_within in, rule_tensor *v) {
+  enum { ROWS, WHOLE, COLUMNS, N_WAYS };
+  const uint64_t way = k >= p->n_one && k < p->n_mixed ? iso_rng_below(rng, N_WAYS) : ROWS;
+  if (way == ROWS || v->shape.rank == 0 || v->shape.dim[0] < 1) return false;
+  const int64_t column = way == WHOLE ? 1 : v->numel / v->shape.dim[0];
+  for (int64_t i = 0; i < v->numel; i++)
+    rule_tensor_set(v, i,
+                    i < column ? pole_within(p, iso_rng_below(rng, p->n), in.low, in.high)
+                               : rule_tensor_get(v, i - column));
+  return true;
+}
+
 void st_poles_fill(const st_poles *p, size_t k, bool plain_only, iso_rng *rng, st_within in,
                    rule_tensor *v) {
   enum { ONE, MANY, PLAIN, N_ROWS };
@@ -325,6 +343,7 @@ void st_poles_fill(const st_poles *p, size_t k, bool plain_only, iso_rng *rng, s
   const double width = isinf(low) ? 0 : fmin(high - low, 0x1p40);
   uint64_t how = plain_only ? PLAIN : ONE;
   size_t at = k;
+  if (!plain_only && fill_along(p, k, rng, in, v)) return;
   for (int64_t i = 0; i < v->numel; i++) {
     if (!plain_only && k >= p->n_one && i % row == 0)
       how = iso_rng_below(rng, N_ROWS), at = iso_rng_below(rng, p->n);
@@ -346,14 +365,16 @@ static void look(const rule_tensor *v, bool *nan, bool *infinite) {
 }
 
 void st_poles_note(st_poles *p, size_t draw, bool agreed, const st_run run[2]) {
+  const bool told = tells_apart(p, draw) && (p->others || draw >= p->n_one);
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < run[side].n; i++) {
       bool nan = false, infinite = false;
       const bool asked =
-          (p->watch[side][i] && !p->reached) || (p->origin[side][i] && !p->none[side][i]);
+          (p->watch[side][i] && !p->reached) || (p->origin[side][i] && !p->parted[side][i]);
       for (size_t k = 0; asked && k < run[side].value[i].n; k++)
         look(run[side].value[i].v[k], &nan, &infinite);
-      p->none[side][i] |= nan && agreed && tells_apart(p, draw);
+      p->none[side][i] |= nan && agreed && told;
+      p->parted[side][i] |= nan && !agreed && p->origin[side][i];
       p->reached |= p->watch[side][i] && (nan || infinite);
     }
 }

@@ -197,7 +197,7 @@ def first_places(r, rows, cols, x):
     return (
         base,
         [
-            f"{x} + torch.arg{o}(-{x}, {d}, keepdim=True).double()",
+            f"{x} + torch.arg{o}(-{x}, {d}, keepdim=True).to({x}.dtype)",
             f"{x}.{mm}({d}, keepdim=True).indices + {x}",
             (
                 f"torch.sort({x}, dim={d}, descending={desc}, "

@@ -151,7 +151,8 @@ START_TEST(a_comparison_beyond_a_bound_is_decided) {
     if (isinf(least)) continue;
     snprintf(always, sizeof always, "(aten::ge.Scalar (aten::abs %s) 0.0)", b->text);
     snprintf(text, sizeof text,
-             "(aten::gt.Scalar (aten::add.Tensor (aten::mul.Tensor %s %s) %s) 0.0)", b->text, number(v, times), number(w, off - least));
+             "(aten::gt.Scalar (aten::add.Tensor (aten::mul.Tensor %s %s) %s) 0.0)", b->text,
+             number(v, times), number(w, off - least));
     const bool positive = proved(text, always);
     if (off > 0 && !positive) printf("open: %s * %g off %g\n", b->text, times, off);
     ck_assert_msg(off > 0 || !positive, "%s times %g is above %g", b->text, times, least - off);
