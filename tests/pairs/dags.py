@@ -152,13 +152,17 @@ def agree(one, other, given):
 
 def is_so(texts, p):
     """Whether the pair is what it was drawn as."""
-    sides = [in_float64(t) for t in texts]
-    with torch.no_grad():
-        given = list(inputs(p.rows, p.cols, DRAWS, 5))
-        same = [agree(sides[0], sides[1], g) for g in given]
-        if len(sides) == 2:
-            return all(same)
-        return any(not s and agree(sides[0], sides[2], g) for s, g in zip(same, given))
+    torch.set_default_dtype(torch.float64)
+    try:
+        sides = [in_float64(t) for t in texts]
+        with torch.no_grad():
+            given = list(inputs(p.rows, p.cols, DRAWS, 5))
+            same = [agree(sides[0], sides[1], g) for g in given]
+            if len(sides) == 2:
+                return all(same)
+            return any(not s and agree(sides[0], sides[2], g) for s, g in zip(same, given))
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 # ---- what Isomer says ----
