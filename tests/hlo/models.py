@@ -95,6 +95,12 @@ def expert_block(p, x):
     return x + jnp.einsum("bxsi,xie,bsx->bse", inner, p["down"], weight)
 
 
+def looked_up(p, ids):
+    import jax
+
+    return jax.nn.silu(p["table"][ids] @ p["down"])
+
+
 # name: (shape, which dimension tensor parallelism cuts; None: replicated)
 GPT = {
     "ln1": ((WIDTH,), None),
@@ -132,10 +138,12 @@ MIXTURE = {
     "up": ((EXPERTS, WIDTH, INNER), 0),
     "down": ((EXPERTS, INNER, WIDTH), 0),
 }
+LOOKUP = {"table": ((VOCABULARY, WIDTH), 0), "down": ((WIDTH, WIDTH), None)}
 MODELS = {
     "gpt": (gpt_block, GPT, ("data", "tensor", "both", "sequence")),
     "llama": (llama_block, LLAMA, ("data", "tensor", "both", "sequence")),
     "mixture": (expert_block, MIXTURE, ("expert", "data")),
+    "lookup": (looked_up, LOOKUP, ("data", "tensor", "both")),
 }
 
 
@@ -193,12 +201,14 @@ def run_one(name, layers, out):
         for _ in range(layers)
     ]
     hidden = jax.ShapeDtypeStruct((BATCH, LENGTH, WIDTH), jnp.float32)
+    ids = jax.ShapeDtypeStruct((BATCH, LENGTH), jnp.int32)
+    given = ids if table is LOOKUP else hidden
     model = stacked(block)
     if m[2]:
         f = jax.jit(backward(model), in_shardings=(params, x, x), out_shardings=(scalar, params))
-        lowered = f.lower(shapes, hidden, hidden)
+        lowered = f.lower(shapes, given, hidden)
     else:
-        lowered = jax.jit(model, in_shardings=(params, x), out_shardings=x).lower(shapes, hidden)
+        lowered = jax.jit(model, in_shardings=(params, x), out_shardings=x).lower(shapes, given)
     lowered.compile()
 
 
