@@ -478,10 +478,28 @@ bool st_has_collective(const state *s, int side) {
   return false;
 }
 
+static bool is_square(const rule_term *t) {
+  if (t->n < 2 || t->child[0]->kind != RULE_VAR) return false;
+  const rule_term *by = t->child[1];
+  if (rule_is_overload(t->u.s, OP_POW))
+    return (by->kind == RULE_INT && by->u.i == 2) || (by->kind == RULE_FLOAT && by->u.f == 2);
+  return rule_operator_of(t->u.s)->arithmetic == RULE_ARITHMETIC_MUL &&
+         rule_term_eq(t->child[0], by);
+}
+
+/* A norm, or a number that is made of all squares of a tensor. */
+static bool is_norm(const synth_graph *g, const synth_node *n) {
+  if (n->kind != SYNTH_OP) return false;
+  if (rule_is_overload(n->call->u.s, OP_VECTOR_NORM)) return true;
+  if (n->shape.rank > 0 || !rule_operator_of(n->call->u.s)->reduces) return false;
+  if (!n->call->n || n->call->child[0]->kind != RULE_VAR) return false;
+  const synth_node *of = &g->node[n->call->child[0]->u.i];
+  return of->kind == SYNTH_OP && of->shape.rank > 0 && is_square(of->call);
+}
+
 static bool has_norm(const synth_graph *g) {
   for (size_t i = 0; i < g->n_nodes; i++)
-    if (g->node[i].kind == SYNTH_OP && rule_is_overload(g->node[i].call->u.s, OP_VECTOR_NORM))
-      return true;
+    if (is_norm(g, &g->node[i])) return true;
   return false;
 }
 

@@ -30,7 +30,7 @@ def one(draw):
     if tensor > 1 and model == "llama" and draw.random() < 0.4:
         words.append("sequence")
     words += draw.choice(([], ["parts2"], ["parts4"]))
-    words += draw.choice(([], [], ["torch"], ["hand"]))
+    words += draw.choice(([], [], ["torch"], ["hand"], ["squares"]))
     if "sequence" not in words and draw.random() < 0.3:
         words.append("tied")
     words += draw.choice((["sgd"], ["momentum"], []))

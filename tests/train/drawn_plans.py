@@ -41,7 +41,7 @@ def spec_of(name):
         "sharded": "sharded" in has,
         "sequence": "sequence" in has,
         "parts": parts[0] if parts else 1,
-        "clip": next((k for k in ("torch", "hand") if k in has), None),
+        "clip": next((k for k in ("torch", "hand", "squares", "roots") if k in has), None),
         "tied": "tied" in has,
         "optimizer": next((k for k in ("sgd", "momentum") if k in has), "adamw"),
         "sum": "sum" in has,
@@ -90,7 +90,12 @@ def is_cut(p, dim):
     return not p.placements[p.device_mesh.mesh_dim_names.index(dim)].is_replicate()
 
 
-def clip_by_hand(parameters, mesh, counted, twice=False):
+def square_of(spec, g):
+    """Of a gradient's norm: as PyTorch has it, or the sum of squares."""
+    return g.norm(2) ** 2 if spec["clip"] == "hand" else g.pow(2).sum()
+
+
+def clip_by_hand(spec, parameters, mesh, counted, twice=False):
     """As Megatron does: each rank's sum of squares, of what all have on the first of them alone, is
     summed over all ranks that have parts or other layers. `twice` is a fault: what all have is
     counted by each."""
@@ -102,8 +107,12 @@ def clip_by_hand(parameters, mesh, counted, twice=False):
             is_cut(p, k) or mesh.get_local_rank(k) == 0 for k in ("data", "tensor")
         )
         if first and counted(p):
-            square = square + local(p.grad).norm(2) ** 2
+            square = square + square_of(spec, local(p.grad))
     dist.all_reduce(square)
+    multiply(parameters, square)
+
+
+def multiply(parameters, square):
     scale = torch.clamp(MOST / (square**0.5 + 1e-6), max=1.0)
     for p in parameters:
         local(p.grad).mul_(scale)
@@ -117,7 +126,11 @@ def alone(run, spec):
         optimizer.zero_grad()
         loss = loss_function(model(ids), labels)
         loss.backward()
-        if spec["clip"]:
+        if spec["clip"] == "roots":  # no norm of PyTorch's on either side
+            multiply(
+                list(model.parameters()), sum(square_of(spec, p.grad) for p in model.parameters())
+            )
+        elif spec["clip"]:
             torch.nn.utils.clip_grad_norm_(model.parameters(), MOST)
         optimizer.step()
         return {"loss": loss.detach()}
@@ -201,7 +214,7 @@ def plan(run, name):
         if spec["clip"] == "torch" and pipe == 1:
             clip_together(list(module.parameters()), MOST)
         elif spec["clip"]:
-            clip_by_hand(list(module.parameters()), mesh, counted, "twice" in name)
+            clip_by_hand(spec, list(module.parameters()), mesh, counted, "twice" in name)
         optimizer.step()
 
     def step(ids=None, labels=None):

@@ -225,9 +225,14 @@ DRAWN += [("llama_p2d1t2_sequence", 4), ("gpt_p1d2t2_hand_sum", 4)]
 DRAWN += [("gpt_p1d2t2_parts2_hand", 4), ("gpt_p1d4t1_sharded_hand", 4)]
 DRAWN += [("llama_p2d2t2_parts2_hand_sgd_sum", 8), ("routed_p1d4t2_parts4_hand_sgd", 8)]
 DRAWN += [("llama_p1d1t2_sequence_parts4_hand_sum", 2), ("gpt_p2d1t2_hand_momentum", 4)]
+SQUARES = ["gpt_p1d1t2_squares", "llama_p1d1t2_roots"]
+# Sums of squares in the place of norms: on the right, and on both sides.
+DRAWN += [("gpt_p1d1t2_squares", 2), ("llama_p1d2t2_squares", 4), ("llama_p2d2t1_squares", 4)]
+DRAWN += [("gpt_p1d1t2_roots", 2), ("llama_p1d2t2_roots", 4)]
 STEPS += [("drawn_plans:" + p, "drawn_plans:" + p, world, PROVED) for p, world in DRAWN]
 STEPS += [("drawn_plans:llama_p1d1t2_hand", "drawn_plans:llama_p1d1t2_hand_twice", 2, "different")]
 STEPS += [("drawn_plans:gpt_p1d2t2_hand", "drawn_plans:gpt_p1d2t2_hand_twice", 4, "different")]
+STEPS += [("drawn_plans:" + p, "drawn_plans:" + p + "_twice", 2, "different") for p in SQUARES]
 STEPS += [("kept:" + one, "kept:" + plan, 2, verdict) for plan, one, verdict in KEPT]
 STEPS += [
     ("columns:forward", "columns:forward", 8, PROVED),
