@@ -92,9 +92,9 @@ static bool holds_inputs(const state *s, eg_class cls) {
   return false;
 }
 
-/* A class is free where one of its members is, and where the classes of which it is a layout are;
- * and these become free where none of them is free by itself. Returns: whether more is free by
- * now. */
+/* A class is free where one of its members is, and where a class of which it is a layout is; and
+ * then all of these are, as parts of a whole that is drawn are in either order of the sides: a part
+ * of tokens may look like positions. Returns: whether more is free by now. */
 static bool free_alike(state *s, eg_node e) {
   const eg_class cls = eg_class_of(s->g, e);
   const size_t arity = eg_node_arity(s->g, e);
@@ -105,9 +105,9 @@ static bool free_alike(state *s, eg_node e) {
     free_class(s, cls);
     more = true;
   }
-  for (size_t k = 0; k < arity && !below && is_free(s, cls, false); k++) {
+  for (size_t k = 0; k < arity && is_free(s, cls, false); k++) {
     const eg_class child = eg_node_child(s->g, e, k);
-    if (!holds_inputs(s, child)) continue;
+    if (!holds_inputs(s, child) || is_free(s, child, true)) continue;
     free_class(s, child);
     more = true;
   }
