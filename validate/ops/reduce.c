@@ -1,4 +1,5 @@
 /* Definitions for the symbolic prover: reductions, softmax, running sums and norms. */
+#include <math.h>
 #include <string.h>
 
 #include "validate/ops/ops.h"
@@ -18,6 +19,8 @@ enum {
   DIM_MAX,
   DIM_MIN,
   SUM_ABS,
+  MAX_ABS,
+  MIN_ABS,
   COUNT,
   PROD
 };
@@ -93,6 +96,8 @@ static sx reduce_elem(sc *c, const pt_tensor *t, const sx *idx) {
   case AMIN:
   case DIM_MIN: return sx_neg(c, closed(c, &r, sx_neg(c, x), sx_largest));
   case SUM_ABS: return closed(c, &r, sx_abs(c, x), sx_sum);
+  case MAX_ABS: return closed(c, &r, sx_abs(c, x), sx_largest);
+  case MIN_ABS: return sx_neg(c, closed(c, &r, sx_neg(c, sx_abs(c, x)), sx_largest));
   case PROD: return closed(c, &r, x, sx_product);
   case COUNT: return closed(c, &r, sx_ite(c, x, c->one, c->zero), sx_sum);
   case LOGSUMEXP: return sx_log(c, closed(c, &r, sx_exp(c, x), sx_sum));
@@ -154,6 +159,21 @@ static const pt_tensor *as_dtype(pt_args *a, const pt_tensor *x) {
   return x;
 }
 
+/* Of which order a norm is: the root of the sum of squares, where nothing is said. */
+static bool order_of_norm(pt_args *a, pt_tensor *t) {
+  const char *name = pt_arg(a, "ord") ? "ord" : "p";
+  const rule_term *said = pt_arg(a, name);
+  char kind;
+  if (!said) return true;
+  if (said->kind == RULE_FLOAT && isinf(said->u.f)) {
+    t->which = said->u.f > 0 ? MAX_ABS : MIN_ABS;
+    return true;
+  }
+  const sx p = pt_arg_scalar(a, name, &kind);
+  if (p == a->c->one) t->which = SUM_ABS;
+  return p == a->c->one || p == sx_int(a->c, 2);
+}
+
 static const pt_value *define_reduction(pt_args *a, int which) {
   sc *c = a->c;
   const pt_tensor *x = as_dtype(a, pt_arg_tensor(a, "self"));
@@ -182,12 +202,7 @@ static const pt_value *define_reduction(pt_args *a, int which) {
             : !sc_require(c, sx_le(c, c->zero, left)))
       return NULL;
   }
-  if (which == NORM) {
-    const char *order = pt_arg(a, "ord") ? "ord" : "p";
-    const sx p = pt_arg(a, order) ? pt_arg_scalar(a, order, &kind) : sx_int(c, 2);
-    if (p == c->one) t->which = SUM_ABS;
-    else if (p != sx_int(c, 2)) return NULL;
-  }
+  if (which == NORM && !order_of_norm(a, t)) return NULL;
   if (which != DIM_MAX && which != DIM_MIN) return pt_one(c, t);
   pt_tensor *where = pt_like(c, t, 'i', never_elem);
   return where ? pt_list(c, (const pt_tensor *[]){t, where}, 2) : NULL;
