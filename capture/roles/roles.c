@@ -22,8 +22,7 @@ iso_code roles_refuse(roles_work *x, const char *fmt, ...) {
   return x->out->why ? ISO_OK : roles_nomem(x);
 }
 
-/* How many ranks the graph has leaves of. */
-static size_t count_ranks(const cap_graph *g) {
+size_t roles_count(const cap_graph *g) {
   int64_t most = (int64_t)cap_role_ranks(g) - 1;
   const char *rest;
   for (size_t i = 0; i < g->n_nodes; i++) {
@@ -161,7 +160,7 @@ static iso_code try_ranks(roles_work *x, size_t n_all, bool *became) {
 
 iso_code roles_fold(cap_graph *g, const roles_asked *q, roles_result *out, iso_error *err) {
   *out = (roles_result){0};
-  const size_t n = count_ranks(g);
+  const size_t n = roles_count(g);
   if (n < 2 || n < q->least || n > UINT32_MAX / 2 || g->n_symbols || cap_has_trace(g))
     return ISO_OK;
   roles_work x = {.g = g, .q = q, .out = out, .err = err};

@@ -64,6 +64,8 @@ typedef struct roles_asked {
   uint64_t seed; /* of the leaves that the ranks are run on beside the captured ones */
 } roles_asked;
 
+/* How many ranks a graph has leaves of; 0: its leaves are of no rank. */
+size_t roles_count(const cap_graph *g);
 /* Makes the ranks of `g` one, where that is shown. Of a graph that is each rank's
  * (cap_options.keep_role) no copy is made for a rank, and where they are not one it stays that of a
  * rank, which alone says nothing. Owns: roles_free, whatever is returned. Errors:

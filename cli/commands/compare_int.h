@@ -68,6 +68,7 @@ typedef struct pair {
   bool pinned;   /* parameters are constants */
   bool no_scope; /* whether it holds for all sizes is not asked */
   bool by_role;  /* of the right side's ranks one is compared, or none */
+  bool few;      /* also of few */
   roles_result roles;
   cap_agreement agreed;
   synth_result *result;
@@ -114,6 +115,8 @@ iso_code cmp_take_folds(const options *o, pair *p, const rule_oracle *oracle, is
 /* ---- compare_roles.c ---- */
 /* Whether ranks of one role may be decided once: nobody asked for more than a verdict. */
 bool cmp_may_fold(const options *o);
+/* Whether the right side has so few ranks that they are compared as they are first. */
+bool cmp_few_ranks(const options *o, const pair *p);
 /* Makes the right side's ranks one in p->roles, where they are shown to be. */
 iso_code cmp_fold_ranks(const options *o, pair *p, const rule_oracle *oracle, iso_error *err);
 /* Says why that did not settle it; `error`: NULL where nothing failed. */

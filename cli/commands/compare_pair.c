@@ -332,6 +332,20 @@ static iso_code compare_roles(const asked *q, pair *p, bool *done, iso_error *er
   return c == ISO_NOMEM ? c : ISO_OK; /* what fails here is said of the ranks as they are */
 }
 
+/* Few ranks, of which comparing them as they are has shown nothing, as one of them. */
+static iso_code compare_few(const asked *q, pair *p, iso_error *err) {
+  if (p->result->verdict != SYNTH_UNDECIDED || !cmp_few_ranks(q->o, p)) return ISO_OK;
+  pair one = {.pinned = q->o->pinned, .by_role = true, .few = true};
+  iso_error why;
+  const iso_code c = compare_once(q, &one, &why);
+  if (!c && one.result && one.result->verdict == SYNTH_EQUIVALENT) {
+    cmp_free_pair(p);
+    *p = one;
+  } else cmp_free_pair(&one);
+  q->o->compared = p->graph;
+  return c == ISO_NOMEM ? iso_fail(err, c, "%s", why.msg) : ISO_OK;
+}
+
 iso_code cmp_compare_pair(options *o, size_t k, rule_schemas *schemas, val_engine *engine,
                           const rule_set *known, pair *p, iso_error *err) {
   const rule_oracle oracle = val_oracle(engine);
@@ -340,6 +354,7 @@ iso_code cmp_compare_pair(options *o, size_t k, rule_schemas *schemas, val_engin
   bool done = false;
   iso_code c = cmp_may_fold(o) ? compare_roles(&q, p, &done, err) : ISO_OK;
   if (!c && !done) c = compare_folded(&q, p, err);
+  if (!c && !done) c = compare_few(&q, p, err);
   if (c || !o->rounding) return c;
   const double t0 = now();
   c = rounding_measure(&p->view[0].g, &p->view[1].g, p->result, &oracle, &o->synth, &p->rounding,

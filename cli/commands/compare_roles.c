@@ -1,19 +1,29 @@
 /* Ranks of one role, decided once: the right capture as a graph of one rank, where that is shown.
- * EQUIVALENT is final; after any other verdict the ranks are compared as they are. */
+ * EQUIVALENT is final; after any other verdict the ranks are compared as they are. Few ranks are
+ * compared as they are first, and decided once where that leaves the pair undecided. */
 #include "cli/commands/compare_int.h"
 
 #include <ctype.h>
 #include <string.h>
 
-enum { LEAST_RANKS = 4 }; /* fewer are compared as fast as they are */
+enum { LEAST_RANKS = 4 }; /* fewer are mostly compared as fast as they are */
 
 bool cmp_may_fold(const options *o) {
   return !o->unrun && !o->learning && !o->relations && !o->pinned && !o->rounding && !o->expect &&
          !o->save_relations && !(o->synth.disable & CMP_ROLES) && !o->calls[0].n && !o->calls[1].n;
 }
 
+bool cmp_few_ranks(const options *o, const pair *p) {
+  const size_t n = roles_count(p->graph[1]);
+  return cmp_may_fold(o) && n > 1 && n < LEAST_RANKS;
+}
+
 iso_code cmp_fold_ranks(const options *o, pair *p, const rule_oracle *oracle, iso_error *err) {
-  const roles_asked q = {p->graph[0], oracle, LEAST_RANKS, o->refine, o->synth.seed};
+  const roles_asked q = {.whole = p->graph[0],
+                         .oracle = oracle,
+                         .least = p->few ? 2 : LEAST_RANKS,
+                         .parts = o->refine,
+                         .seed = o->synth.seed};
   const iso_code c = roles_fold(p->graph[1], &q, &p->roles, err);
   return c;
 }

@@ -229,6 +229,8 @@ SQUARES = ["gpt_p1d1t2_squares", "llama_p1d1t2_roots"]
 # Sums of squares in the place of norms: on the right, and on both sides.
 DRAWN += [("gpt_p1d1t2_squares", 2), ("llama_p1d2t2_squares", 4), ("llama_p2d2t1_squares", 4)]
 DRAWN += [("gpt_p1d1t2_roots", 2), ("llama_p1d2t2_roots", 4)]
+# Two ranks, which are decided once only after they were compared as they are.
+DRAWN += [("routed_p1d2t1_parts4_torch_tied_momentum", 2)]
 STEPS += [("drawn_plans:" + p, "drawn_plans:" + p, world, PROVED) for p, world in DRAWN]
 STEPS += [("drawn_plans:llama_p1d1t2_hand", "drawn_plans:llama_p1d1t2_hand_twice", 2, "different")]
 STEPS += [("drawn_plans:gpt_p1d2t2_hand", "drawn_plans:gpt_p1d2t2_hand_twice", 4, "different")]

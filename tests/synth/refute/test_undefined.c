@@ -186,9 +186,15 @@ START_TEST(a_pole_that_a_run_reached_is_noted) {
     }
     find_poles();
     ck_assert_msg(st_run_both(&st, leaf, true, run, &err) == ISO_OK, "%s", err.msg);
+    /* Where all inputs are one number, and there are no others, outputs agree by themselves. */
     st_poles_note(&p, p.n_one - 1, true, run);
     ck_assert_int_eq(p.reached, k);
+    ck_assert_int_eq(p.none[LEFT][1], 0);
+    st_poles_note(&p, p.n_one, true, run);
     ck_assert_int_eq(p.none[LEFT][1], k);
+    ck_assert_int_eq(p.parted[LEFT][1], 0);
+    st_poles_note(&p, p.n_one, false, run);
+    ck_assert_int_eq(p.parted[LEFT][1], k);
     for (int side = 0; side < 2; side++) {
       st_run_free(&run[side]);
       free(leaf[side]);
