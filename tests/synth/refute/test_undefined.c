@@ -190,10 +190,11 @@ START_TEST(a_pole_that_a_run_reached_is_noted) {
     st_poles_note(&p, p.n_one - 1, true, run);
     ck_assert_int_eq(p.reached, k);
     ck_assert_int_eq(p.none[LEFT][1], 0);
-    st_poles_note(&p, p.n_one, true, run);
+    const size_t mixed = p.n_one | 1; /* in each second draw, others are plain */
+    st_poles_note(&p, mixed, true, run);
     ck_assert_int_eq(p.none[LEFT][1], k);
     ck_assert_int_eq(p.parted[LEFT][1], 0);
-    st_poles_note(&p, p.n_one, false, run);
+    st_poles_note(&p, mixed, false, run);
     ck_assert_int_eq(p.parted[LEFT][1], k);
     for (int side = 0; side < 2; side++) {
       st_run_free(&run[side]);
