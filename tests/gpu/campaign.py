@@ -181,7 +181,9 @@ class Campaign:
         with tempfile.TemporaryDirectory() as folder:
             plain, wrong = Norm(folder, "plain", 1e-5, False), Norm(folder, "wrong", 1e-6, False)
             kernel = Norm(folder, "kernel", 1e-5, True)
-            for dtype in ("float32",) if self.o.quick else ("float32", "bfloat16", "float16"):
+            for dtype in (
+                ("float32", "float16") if self.o.quick else ("float32", "bfloat16", "float16")
+            ):
                 helper = "%s -m isomer_capture.helper --import kernels --dtype %s --device %s" % (
                     sys.executable,
                     dtype,

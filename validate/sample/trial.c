@@ -242,6 +242,7 @@ static iso_code stays_undefined(val_engine *e, const rule_term *side, rule_tenso
 static iso_code seek_undefined(val_engine *e, const rule *r, rule_tensor *const *bind, iso_rng *rng,
                                int undefined, val_trial *t, iso_error *err) {
   const rule_tensor *at = undefined ? t->rhs : t->lhs, *other = undefined ? t->lhs : t->rhs;
+  if (at->coarse > 0) return ISO_OK; /* few bits end early */
   const int64_t n = n_numbers(at);
   bool *lost = calloc((size_t)n + 1, 1), any = false, tied;
   double *moved = calloc((size_t)n + 1, sizeof *moved);
