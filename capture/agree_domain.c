@@ -70,19 +70,35 @@ static uint32_t shared_dim(const rule_shape *whole, const rule_shape *own) {
   return found;
 }
 
-/* The rows of `whole` that input `j` is. Owns: the caller unrefs. */
-static iso_code cut(agree *a, const rule_tensor *whole, size_t j, rule_tensor **out) {
+/* Where the rows of input `j` stand in its whole, whose elements have `size` bytes. */
+typedef struct rows {
+  size_t outer, all, part, first; /* blocks; bytes of one in the whole, in the part; before it */
+} rows;
+
+static rows rows_of(const agree *a, size_t j, const rule_shape *whole, size_t size) {
   const rule_shape *own = &agree_node(a, j)->output[0].shape;
   const uint32_t dim = a->in[j].dim;
-  size_t row = rule_dtype_size(whole->dtype), outer = 1;
-  for (uint32_t d = dim + 1; d < own->rank; d++) row *= (size_t)own->dim[d];
+  size_t outer = 1;
+  for (uint32_t d = dim + 1; d < own->rank; d++) size *= (size_t)own->dim[d];
   for (uint32_t d = 0; d < dim; d++) outer *= (size_t)own->dim[d];
-  const size_t all = row * (size_t)whole->shape.dim[dim], part = row * (size_t)own->dim[dim];
-  const iso_code c = rule_tensor_new(whole->dtype, own, out, a->err);
-  for (size_t o = 0; o < outer && !c; o++)
-    memcpy((char *)(*out)->data + o * part,
-           (const char *)whole->data + o * all + (size_t)a->in[j].from * row, part);
+  return (rows){outer, size * (size_t)whole->dim[dim], size * (size_t)own->dim[dim],
+                size * (size_t)a->in[j].from};
+}
+
+/* The rows of `whole` that input `j` is. Owns: the caller unrefs. */
+static iso_code cut(agree *a, const rule_tensor *whole, size_t j, rule_tensor **out) {
+  const rows r = rows_of(a, j, &whole->shape, rule_dtype_size(whole->dtype));
+  const iso_code c = rule_tensor_new(whole->dtype, &agree_node(a, j)->output[0].shape, out, a->err);
+  for (size_t o = 0; o < r.outer && !c; o++)
+    memcpy((char *)(*out)->data + o * r.part, (const char *)whole->data + o * r.all + r.first,
+           r.part);
   return c;
+}
+
+static void paste(const agree *a, const rule_tensor *own, size_t j, rule_tensor *whole) {
+  const rows r = rows_of(a, j, &whole->shape, rule_dtype_size(whole->dtype));
+  for (size_t o = 0; o < r.outer; o++)
+    memcpy((char *)whole->data + o * r.all + r.first, (const char *)own->data + o * r.part, r.part);
 }
 
 /* Whether captured values bear out that input `j` is its rank's part of input `i`. */
@@ -192,18 +208,27 @@ static iso_code keep_inside(agree *a) {
 
 /* ---- sets drawn inside domains ---- */
 
-/* Whether an input that comparisons keep as captured has other values by its domain. Both sides
- * have it, read or not, whole or in parts. */
+static bool is_part_of(const agree *a, size_t j, size_t g) {
+  return a->in[j].whole >= 0 && a->in[a->in[j].whole].group == g;
+}
+
+/* Whether comparisons keep an input as it was captured, although its domain has other values. */
+static bool stays(const agree *a, size_t i) {
+  const rule_domain *d = agree_node(a, i)->domain;
+  const agree_look x = agree_look_of(a, i);
+  return d && (rule_domain_is_joint(d) || (x != FLOATS && x != NUMBERS));
+}
+
+/* Whether an input that comparisons keep as captured has other values by its domain, or by those of
+ * its parts. Both sides have it, read or not, whole or in parts. */
 static bool extends(const agree *a, size_t g) {
-  const rule_domain *d = agree_node(a, g)->domain;
-  const agree_look x = agree_look_of(a, g);
-  bool both = agree_unread(a, g) != NULL;
+  bool both = agree_unread(a, g) != NULL, any = stays(a, g);
   for (size_t i = 0; i < a->n; i++) {
     both |= a->in[i].group == g && a->in[i].side != a->in[g].side;
-    both |= a->in[i].whole >= 0 && a->in[a->in[i].whole].group == g;
+    both |= is_part_of(a, i, g);
+    any |= is_part_of(a, i, g) && stays(a, i);
   }
-  return both && a->in[g].group == g && d &&
-         (rule_domain_is_joint(d) || (x != FLOATS && x != NUMBERS));
+  return both && any && a->in[g].group == g;
 }
 
 static void bounds(const agree *a, size_t i, double *low, double *high) {
@@ -275,7 +300,7 @@ static iso_code cut_parts(agree *a, size_t g, const rule_tensor *t, agree_sets *
   for (size_t j = 0; j < a->n && !c && *inside; j++) {
     const rule_domain *d = agree_node(a, j)->domain;
     rule_tensor *own;
-    if (a->in[j].whole < 0 || a->in[a->in[j].whole].group != g) continue;
+    if (!is_part_of(a, j, g)) continue;
     if ((c = cut(a, t, j, &own))) break;
     *inside = !d || rule_domain_admits(d, own, NULL, 0);
     if (s && *inside) set_last(a, s, j, own);
@@ -284,22 +309,62 @@ static iso_code cut_parts(agree *a, size_t g, const rule_tensor *t, agree_sets *
   return c;
 }
 
-/* A fresh value for the group in the last set. */
-static iso_code draw_group(agree *a, agree_sets *s, size_t g, unsigned form, const literals *l,
-                           iso_rng *rng) {
-  const cap_node *n = agree_node(a, g);
-  const rule_domain *d = n->domain;
-  rule_tensor *t;
+/* How one fresh value is made. */
+typedef struct drawing {
+  unsigned form; /* which of the ways */
+  const literals *l;
+  iso_rng *rng;
+} drawing;
+
+/* Fills `t` with a value from the domain of input `i`. */
+static bool draw_one(const agree *a, size_t i, const drawing *by, rule_tensor *t) {
+  const rule_domain *d = agree_node(a, i)->domain;
   double low, high;
-  iso_code c = rule_tensor_new(n->output[0].dtype, &n->output[0].shape, &t, a->err);
-  if (c) return c;
-  bounds(a, g, &low, &high);
+  bounds(a, i, &low, &high);
   if (isfinite(d->low)) low = d->low;
   if (isfinite(d->high)) high = d->high;
-  if (!d->mask) choose_part(d, l, form, &low, &high);
-  bool drawn = t->numel > 0 &&
-               (draw_steps(a, g, form, rng, t) || rule_domain_draw(d, low, high, form, rng, t));
-  if (drawn) c = cut_parts(a, g, t, NULL, &drawn);
+  if (!d->mask) choose_part(d, by->l, by->form, &low, &high);
+  return t->numel > 0 && (draw_steps(a, i, by->form, by->rng, t) ||
+                          rule_domain_draw(d, low, high, by->form, by->rng, t));
+}
+
+static void shift(rule_tensor *t, double by) {
+  for (int64_t i = 0; i < t->numel; i++) rule_tensor_set(t, i, rule_tensor_get(t, i) + by);
+}
+
+/* Draws each part whose domain does not admit its rows of `t` by itself, and puts them there. Ranks
+ * that hold the same rows may each say something else of them: then the last was heard, and others
+ * refuse (cut_parts). Positions of a whole that says nothing follow those of one part. */
+static iso_code draw_parts(agree *a, size_t g, const drawing *by, rule_tensor *t) {
+  iso_code c = ISO_OK;
+  const bool said = agree_node(a, g)->domain, steps = !said && agree_look_of(a, g) == STEPS;
+  for (size_t j = 0, n = 0; j < a->n && !c; j++) {
+    const rule_domain *d = agree_node(a, j)->domain;
+    rule_tensor *own;
+    if (!d || !is_part_of(a, j, g) || (steps && n)) continue;
+    if ((c = cut(a, t, j, &own))) break;
+    const double was = own->numel ? rule_tensor_get(own, 0) : 0;
+    if ((!said || !rule_domain_admits(d, own, NULL, 0)) && draw_one(a, j, by, own)) {
+      if (steps) shift(t, rule_tensor_get(own, 0) - was);
+      else paste(a, own, j, t);
+      n++;
+    }
+    rule_tensor_unref(own);
+  }
+  return c;
+}
+
+/* A fresh value for the group in the last set. */
+static iso_code draw_group(agree *a, agree_sets *s, size_t g, const drawing *by) {
+  const rule_tensor *was = agree_value(a, g, 0);
+  rule_tensor *t;
+  bool drawn = true;
+  iso_code c = rule_tensor_new(was->dtype, &was->shape, &t, a->err);
+  if (c) return c;
+  memcpy(t->data, was->data, (size_t)was->numel * rule_dtype_size(was->dtype));
+  if (agree_node(a, g)->domain) drawn = draw_one(a, g, by, t);
+  if (drawn) c = draw_parts(a, g, by, t);
+  if (drawn && !c) c = cut_parts(a, g, t, NULL, &drawn);
   for (size_t i = 0; i < a->n && drawn && !c; i++) {
     rule_tensor *own;
     if (a->in[i].group != g) continue;
@@ -350,7 +415,7 @@ static iso_code draw_sets(agree *a, uint64_t seed) {
       /* Two masks of one form on every set would be one mask. */
       unsigned form = (k + nth) % n;
       if (nth && k % 2) form = (unsigned)iso_rng_below(&rng, n);
-      c = draw_group(a, &s, g, form, &l, &rng);
+      c = draw_group(a, &s, g, &(drawing){form, &l, &rng});
       nth++;
     }
   }

@@ -447,6 +447,13 @@ const st_bound *st_bound_of(const state *s, eg_node e) {
   return NULL;
 }
 
+/* Whether the domain is that of one part of a leaf whose others say something else. */
+static bool part_of_some(const state *s, const rule_domain *d) {
+  for (size_t k = 0; k < s->leaves.n_parts; k++)
+    if (s->leaves.part[k].domain == d) return true;
+  return false;
+}
+
 iso_code st_bound_domains(state *s, iso_error *err) {
   iso_code c = ISO_OK;
   for (int side = 0; side < 2; side++)
@@ -467,8 +474,8 @@ iso_code st_bound_domains(state *s, iso_error *err) {
         if ((c = bound_distinct(s, side, i, said, err))) return c;
         continue;
       }
-      /* The leaves that it is made of have the range by now (st_pass_domain_on). */
-      if (!s->rec[s->map[side][i].i].atom) continue;
+      /* Else the leaves that it is made of have the range by now (st_pass_domain_on). */
+      if (!s->rec[s->map[side][i].i].atom && !part_of_some(s, d)) continue;
       if ((c = inside(s, d, ints, &t, err))) return c;
       c = st_bound_leaf(s, side, i, t, RULE_ASSUMES_RANGE, said, err);
     }

@@ -127,6 +127,48 @@ START_TEST(sets_are_drawn_of_what_is_kept) {
 }
 END_TEST
 
+/* A rank has the first half of the left's input, and says what that half may be. */
+static void agree_on_half(const int64_t *x, const char *domain, cap_graph **l, cap_graph **r) {
+  cap_agreement a;
+  iso_error err = {0};
+  ck_assert_int_eq(one("x", x, 4, "null", l, &err), ISO_OK);
+  ck_assert_int_eq(one("rank0.x", x, 2, domain, r, &err), ISO_OK);
+  ck_assert_int_eq(cap_agree(*l, *r, NULL, 3, &a, &err), ISO_OK);
+  ck_assert(a.n_captured == 1 && (*l)->n_sets > 3 && (*l)->n_sets == (*r)->n_sets);
+}
+
+START_TEST(parts_are_drawn_inside_their_own_domains) {
+  static const int64_t x[4] = {0, 0, 5, 5};
+  cap_graph *l, *r;
+  bool other = false;
+  agree_on_half(x, "{'range':[0,3]}", &l, &r);
+  for (size_t s = 0; s < l->n_sets; s++) {
+    ck_assert(rule_domain_admits(r->node[0].domain, r->input[s], NULL, 0));
+    for (int64_t i = 0; i < 4; i++) ck_assert_int_eq(at(l, s, i), i < 2 ? at(r, s, i) : x[i]);
+    other |= at(r, s, 0) != at(r, s, 1);
+  }
+  ck_assert(other);
+  cap_free(l);
+  cap_free(r);
+}
+END_TEST
+
+START_TEST(positions_of_a_whole_stay_consecutive) {
+  static const int64_t x[4] = {0, 1, 2, 3};
+  cap_graph *l, *r;
+  bool other = false;
+  agree_on_half(x, "{'range':[0,9]}", &l, &r);
+  for (size_t s = 0; s < l->n_sets; s++) {
+    for (int64_t i = 0; i < 4; i++) ck_assert_int_eq(at(l, s, i), at(r, s, 0) + i);
+    ck_assert_int_eq(at(r, s, 1), at(r, s, 0) + 1);
+    other |= at(r, s, 0) != 0;
+  }
+  ck_assert(other);
+  cap_free(l);
+  cap_free(r);
+}
+END_TEST
+
 /* Differences of elements leave int64 here. */
 START_TEST(ends_of_integers) {
   static const int64_t x[4] = {INT64_MIN, INT64_MAX, -2, INT64_MAX},
@@ -144,21 +186,41 @@ START_TEST(ends_of_integers) {
 }
 END_TEST
 
+/* Frees both. Returns: whether memory ended, at allocation `n`. */
+static bool agree_fails_or_is_whole(cap_graph *l, cap_graph *r, long n) {
+  cap_agreement a;
+  iso_error err = {0};
+  fail_arm(n);
+  const iso_code c = cap_agree(l, r, NULL, 3, &a, &err);
+  const bool ended = fail_disarm();
+  HOLDS(c == (ended ? ISO_NOMEM : ISO_OK));
+  cap_free(l);
+  cap_free(r);
+  return ended;
+}
+
 START_TEST(memory_ends) {
   static const int64_t x[4] = {1, 1, 0, 0}, y[4] = {1, 1, 1, 0};
   bool ended = true;
   for (long n = 0; ended; n++) {
     cap_graph *l = NULL, *r = NULL;
-    cap_agreement a;
     iso_error err = {0};
     ck_assert_int_eq(one("m", x, 4, "{'mask':'right'}", &l, &err), ISO_OK);
     ck_assert_int_eq(one("m", y, 4, "{'range':[0,1]}", &r, &err), ISO_OK);
-    fail_arm(n);
-    const iso_code c = cap_agree(l, r, NULL, 3, &a, &err);
-    ended = fail_disarm();
-    HOLDS(c == (ended ? ISO_NOMEM : ISO_OK));
-    cap_free(l);
-    cap_free(r);
+    ended = agree_fails_or_is_whole(l, r, n);
+  }
+}
+END_TEST
+
+START_TEST(memory_ends_where_parts_are_drawn) {
+  static const int64_t x[4] = {0, 0, 5, 5};
+  bool ended = true;
+  for (long n = 0; ended; n++) {
+    cap_graph *l = NULL, *r = NULL;
+    iso_error err = {0};
+    ck_assert_int_eq(one("x", x, 4, "null", &l, &err), ISO_OK);
+    ck_assert_int_eq(one("rank0.x", x, 2, "{'range':[0,3]}", &r, &err), ISO_OK);
+    ended = agree_fails_or_is_whole(l, r, n);
   }
 }
 END_TEST
@@ -171,8 +233,11 @@ int main(void) {
   tcase_add_test(t, both_on_either);
   tcase_add_test(t, sets_outside_are_left_out);
   tcase_add_test(t, sets_are_drawn_of_what_is_kept);
+  tcase_add_test(t, parts_are_drawn_inside_their_own_domains);
+  tcase_add_test(t, positions_of_a_whole_stay_consecutive);
   tcase_add_test(t, ends_of_integers);
   tcase_add_test(t, memory_ends);
+  tcase_add_test(t, memory_ends_where_parts_are_drawn);
   suite_add_tcase(s, t);
   return run_suite(s);
 }

@@ -275,12 +275,15 @@ def said_otherwise_of_each_part(rng):
     ints, same = rng.random() < 0.5, rng.random() < 0.5
     high = [rng.randint(3, 5) + 3 * r for r in range(ranks)]
     low_one = rng.randrange(ranks)
+    looks = rng.choice(["any", "one number", "bits"])  # the others are kept where nothing is said
     own = [
-        tokens(rng, rows * width, 0, h - 2)
+        tokens(rng, rows * width, 0, 1 if looks == "bits" else h - 2)
         if ints
         else [rng.uniform(0, h - 2) for _ in range(rows * width)]
         for h in high
     ]
+    if looks == "one number":
+        own = [[part[0]] * len(part) for part in own]
     dtype = i64 if ints else f32
 
     def left(g):
