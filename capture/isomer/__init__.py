@@ -53,14 +53,23 @@ class Result:
     def __bool__(self):
         return self.verdict == "equivalent"
 
+    def layouts(self):
+        """How outputs belong together that are not each other's as they are, as in
+        "logits = transpose(logits, 0, 1)"."""
+        found = [(r["output"], r.get("relation")) for r in self.report.get("refinement", ())]
+        return ["%s = %s" % (name, relation) for name, relation in found if "(" in (relation or "")]
+
     def short(self):
         """The verdict and where the two part, in a few lines."""
         lines = [self.summary]
+        lines += ["  output " + layout for layout in self.layouts()]
         if self.report.get("rounding_conclusion"):
             lines.append("  rounding: " + self.report["rounding_conclusion"])
         for d in self.divergences[:3]:
             for side in ("left", "right"):
-                n = d.get(side) or {}
+                n = d.get(side)
+                if not n:  # it has nothing there
+                    continue
                 place = ", ".join(str(n[k]) for k in ("scope", "source") if n.get(k))
                 lines.append(
                     "  %-5s %s (%s)%s"
@@ -125,9 +134,9 @@ def compare(
     keep              a folder in which the captures and the report stay
 
     Returns a Result. Raises Error."""
-    folder = keep or tempfile.mkdtemp(prefix="isomer-")
+    options = words_of(options)
+    folder = folder_for(keep, "isomer-")
     try:
-        os.makedirs(folder, exist_ok=True)
         both = [
             captured(model_a, inputs, call_a, outputs, os.path.join(folder, "left")),
             captured(
@@ -144,22 +153,50 @@ def compare(
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def words_of(options):
+    """Options of the program, which the report that is read here does not depend on."""
+    if isinstance(options, str) or not isinstance(options, (list, tuple)):
+        raise Error('options is a list, as in ["--rounding"], not %r' % (options,))
+    words = [str(o) for o in options]
+    own = [w for w in words if w == "--help" or w == "--json" or w.startswith("--json=")]
+    if own:
+        raise Error("options cannot hold %s: keep=FOLDER leaves report.json there" % own[0])
+    return words
+
+
+def folder_for(keep, prefix):
+    """The folder that the caller names, made where it is not there, or one that is not kept."""
+    if not keep:
+        return tempfile.mkdtemp(prefix=prefix)
+    try:
+        os.makedirs(keep, exist_ok=True)
+        return os.fspath(keep)
+    except OSError as e:
+        raise Error("%s cannot be made: %s" % (keep, e.strerror)) from e
+    except (TypeError, ValueError) as e:
+        raise Error("keep is the path of a folder, not %r" % (keep,)) from e
+
+
 def captured(model, inputs, call, outputs, folder):
+    from isomer_capture.errors import CaptureError, short
+
     kind = type(model).__name__
     try:
         model = sides.plain(model, folder)
-    except sides.Refused as e:
-        raise Error("%s: %s" % (kind, e)) from e
-    if isinstance(model, str):
-        return model
-    from isomer_capture import CaptureError, capture
+        if isinstance(model, str):
+            return model
+        if inputs is None:
+            raise Error("a module is captured on example inputs: give inputs")
+        from isomer_capture import capture
 
-    if inputs is None:
-        raise Error("a module is captured on example inputs: give inputs")
-    try:
         capture(model, inputs, folder, call=call, outputs=outputs)
-    except CaptureError as e:
+    except (sides.Refused, CaptureError) as e:
         raise Error("%s: %s" % (kind, e)) from e
+    except Error:
+        raise
+    except Exception as e:  # of a library, or ours: what it says, with its traceback behind it
+        why = " ".join(short(e).split())
+        raise Error("%s cannot be captured: %s: %s" % (kind, type(e).__name__, why)) from e
     return folder
 
 
@@ -171,7 +208,12 @@ def run(sides, report, timeout, options):
         env = program.environment("compare") if command[0] == program.path() else None
     except program.NoShim as e:
         raise Error(str(e)) from e
-    p = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env)
+    try:
+        p = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env
+        )
+    except (OSError, ValueError) as e:
+        raise Error("%s cannot be run: %s" % (command[0], e)) from e
     if p.returncode not in (0, 1, 3):
         raise Error(p.stderr.strip() or "isomer ended with status %d" % p.returncode)
     try:

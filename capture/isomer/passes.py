@@ -7,6 +7,7 @@ Alive2 asks this of LLVM's passes. Here the graph before a pass of Inductor and 
 are compared, as any two captures are."""
 
 import contextlib
+import dataclasses
 import os
 import re
 import shutil
@@ -14,7 +15,7 @@ import tempfile
 import warnings
 from dataclasses import dataclass
 
-from . import Error, run
+from . import Error, folder_for, run, words_of
 
 
 class PassError(Error):
@@ -151,13 +152,58 @@ def compared(change, given, folder, timeout, options):
     try:
         with outside_of_compilation():
             values = values_of(change.before, given)
-            for gm, side in zip((change.before, change.after), sides):
-                capture_fx(gm, values, side)
+            graphs = (change.before, change.after)
+            graphs = [capture_fx(gm, values, side) for gm, side in zip(graphs, sides)]
         repro = ["--repro", os.path.join(folder, "repro.py")]
-        check.result = run(sides, os.path.join(folder, "report.json"), timeout, [*repro, *options])
+        result = run(sides, os.path.join(folder, "report.json"), timeout, [*repro, *options])
+        check.result = of_a_pass(result, other_outputs(*map(outputs_of, graphs)))
     except (CaptureError, Error) as e:
         check.why = "not checked: %s" % e
+    except Exception as e:  # of PyTorch, as it runs what a pass has left
+        check.why = "not checked: " + in_a_line(e)
     return check
+
+
+def outputs_of(graph):
+    """Name to what a caller sees of the tensor beside its values; what is written to inputs is no
+    output."""
+    nodes = {n["id"]: n for n in graph["nodes"]}
+    out = {}
+    for o in graph["outputs"]:
+        meta = nodes[o["ref"]].get("outputs")
+        if meta and not o["name"].startswith("written_"):
+            out[o["name"]] = "%s %s" % (meta[0]["dtype"], meta[0]["shape"])
+    return out
+
+
+def other_outputs(before, after):
+    """What a pass changes of its graph's outputs, which a comparison of two models allows: it reads
+    floats as real numbers, and finds how outputs in another layout belong together."""
+    if len(before) != len(after):
+        return "the graph has %d outputs before the pass and %d after it" % (
+            len(before),
+            len(after),
+        )
+    for name, was in before.items():
+        if after.get(name) != was:
+            return "%s is %s before the pass and %s after it" % (name, was, after.get(name))
+    return None
+
+
+def of_a_pass(result, why):
+    if not why or result.verdict == "different":
+        return result
+    said = "isomer: DIFFERENT: " + why
+    report = dict(result.report, verdict="different", evidence=None)
+    return dataclasses.replace(
+        result, verdict="different", evidence=None, summary=said, text=said + "\n", report=report
+    )
+
+
+def in_a_line(e):
+    from isomer_capture.errors import short
+
+    return "%s: %s" % (type(e).__name__, " ".join(short(e).split()))
 
 
 def checked(
@@ -178,6 +224,10 @@ def checked(
     PassCheck for each pass that changed a graph."""
     if backend != "inductor":
         raise Error("checked() knows the passes of inductor, not of %r" % (backend,))
+    if on_difference not in ("raise", "warn") and not callable(on_difference):
+        raise Error('on_difference is "raise", "warn" or a function, not %r' % (on_difference,))
+    options = words_of(options)
+    keep = keep and folder_for(keep, "")
 
     def compile(gm, inputs):
         from torch._inductor.compile_fx import compile_fx
@@ -254,18 +304,28 @@ def check_pass(
 
     Returns a Result. Raises Error where there is none."""
     import torch
-    from isomer_capture.fx import copy_of
+    from isomer_capture import CaptureError
+    from isomer_capture.fx import copy_of, values_of
 
     if not isinstance(graph_module, torch.fx.GraphModule):
         raise Error("check_pass takes a torch.fx.GraphModule, not %r" % type(graph_module).__name__)
     if not callable(transform):
         raise Error("a pass is a function, not %r" % type(transform).__name__)
+    options, name = words_of(options), getattr(transform, "__name__", str(transform))
     before, after = copy_of(graph_module), copy_of(graph_module)
-    after = made_of(transform(after.graph if of_graph else after), after)
-    after.recompile()
-    folder = keep or tempfile.mkdtemp(prefix="isomer-pass-")
     try:
-        name = getattr(transform, "__name__", str(transform))
+        with outside_of_compilation():
+            inputs = values_of(before, inputs, strict=True)
+        after = made_of(transform(after.graph if of_graph else after), after)
+        after.recompile()
+    except CaptureError as e:
+        raise Error("%s: not checked: %s" % (name, e)) from e
+    except Error:
+        raise
+    except Exception as e:  # the pass's own
+        raise Error("the pass %s fails: %s" % (name, in_a_line(e))) from e
+    folder = folder_for(keep, "isomer-pass-")
+    try:
         check = compared(Change("", name, before, after), inputs, folder, timeout, options)
     finally:
         if not keep:

@@ -12,7 +12,11 @@ def plain(model, folder):
     """The module, or the path of a capture, that stands for a model; `folder` is where the capture
     would go."""
     if isinstance(model, (str, os.PathLike)):
-        return os.fspath(model)
+        path = os.fspath(model)
+        if isinstance(path, bytes) or not path or "\0" in path:
+            raise Refused("%r is no path of a capture" % (path,))
+        # What begins with a dash would be an option.
+        return os.path.join(os.curdir, path) if path.startswith("-") else path
     import torch
 
     if isinstance(model, torch.export.ExportedProgram):

@@ -6,6 +6,7 @@ import inspect
 import io
 import itertools
 import logging
+import os
 import sys
 import types
 import warnings
@@ -361,8 +362,7 @@ def capture(
                      module
 
     Raises CaptureError, with what to do. Nothing is written then."""
-    if not isinstance(module, torch.nn.Module):
-        raise CaptureError("capture() takes an nn.Module, not %s" % type(module).__name__)
+    refuse_arguments(module, out_dir, call, dynamic, outputs=outputs, output_names=output_names)
     module = without_subclasses(module)
     inputs = named_inputs(module, call, example_inputs)
     more = [named_inputs(module, call, m) for m in more_inputs]
@@ -495,6 +495,25 @@ def capture(
     }
     write_capture(out_dir, graph, weights, sets, program.trace if trace else None)
     return graph
+
+
+def refuse_arguments(module, out_dir, call, dynamic, **names):
+    """What would fail later, in words that do not name the argument."""
+    if not isinstance(module, torch.nn.Module):
+        raise CaptureError("capture() takes an nn.Module, not %s" % type(module).__name__)
+    if not isinstance(out_dir, (str, os.PathLike)):
+        raise CaptureError("the folder of a capture is a path, not %r" % (out_dir,))
+    if call is not None and not callable(call):
+        raise CaptureError("call is a function of a module and its inputs, not %r" % (call,))
+    if dynamic is not None and not isinstance(dynamic, dict):
+        raise CaptureError("dynamic is a dictionary of inputs' names, not %r" % (dynamic,))
+    for what, given in names.items():
+        if given is not None and (
+            isinstance(given, str)
+            or not isinstance(given, (list, tuple, set, frozenset))
+            or not all(isinstance(name, str) for name in given)
+        ):
+            raise CaptureError("%s is a list of names, not %r" % (what, given))
 
 
 def without_subclasses(module):

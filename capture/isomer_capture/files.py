@@ -141,8 +141,10 @@ def write_capture(out_dir, graph, weights, inputs, trace=None, overwrite=True):
     tensor."""
     out_dir = os.path.abspath(out_dir)
     if os.path.exists(out_dir):
-        known = os.path.exists(os.path.join(out_dir, "graph.json")) or not os.listdir(out_dir)
-        if not (overwrite and os.path.isdir(out_dir) and known):
+        known = os.path.isdir(out_dir) and (
+            os.path.exists(os.path.join(out_dir, "graph.json")) or not os.listdir(out_dir)
+        )
+        if not (overwrite and known):
             raise CaptureError("%s exists and is no capture; name another folder" % out_dir)
     try:
         os.makedirs(os.path.dirname(out_dir), exist_ok=True)

@@ -81,28 +81,37 @@ def drawn(like, generator):
     return torch.randint(0, 2, shape, generator=generator).to(like.dtype)
 
 
-def values_of(gm, given=None, seed=0):
+def values_of(gm, given=None, seed=0, strict=False):
     """Values for the placeholders: those that were given, where they fit, else drawn ones; integers
-    are 0 or 1, which every table has."""
+    are 0 or 1, which every table has. strict: what was given has to fit."""
     nodes, generator = placeholders(gm), torch.Generator().manual_seed(seed)
     likes = [described(n) for n in nodes]
-    given = list(given) if given is not None else None
-
-    def fits(value, like):
-        if not isinstance(like, torch.Tensor):
-            return True
-        return isinstance(value, torch.Tensor) and (value.shape, value.dtype) == (
-            torch.Size(int(n) for n in like.shape),
-            like.dtype,
-        )
-
-    if given is not None and len(given) == len(nodes) and all(map(fits, given, likes)):
+    if given is not None and not isinstance(given, (list, tuple)):
+        raise CaptureError("inputs are a list, in the order of the placeholders")
+    why = None if given is None else misfit(given, nodes, likes)
+    if given is not None and not why:
         return [v.detach().clone() if isinstance(v, torch.Tensor) else v for v in given]
-    if given is not None and all(like is None for like in likes):
-        raise CaptureError("%d example inputs for %d placeholders" % (len(given), len(nodes)))
+    if why and (strict or all(like is None for like in likes)):
+        raise CaptureError(why)
     if not all(isinstance(like, torch.Tensor) for like in likes):
         raise CaptureError("a placeholder is no tensor of a known size: give example inputs")
     return [drawn(like, generator) for like in likes]
+
+
+def misfit(given, nodes, likes):
+    """Why these are no values of the placeholders; None where they may be."""
+    if len(given) != len(nodes):
+        return "%d example inputs for %d placeholders" % (len(given), len(nodes))
+    for value, node, like in zip(given, nodes, likes):
+        if isinstance(like, torch.Tensor) and kind_of(value) != kind_of(like):
+            return "%s is %s, and is given %s" % (node.target, kind_of(like), kind_of(value))
+    return None
+
+
+def kind_of(value):
+    if not isinstance(value, torch.Tensor):
+        return type(value).__name__
+    return "%s %s" % (str(value.dtype).replace("torch.", ""), [int(n) for n in value.shape])
 
 
 class Known(torch.fx.Interpreter):

@@ -158,6 +158,16 @@ class Errors(unittest.TestCase):
             (lambda: g.explain("a", "a"), "explain=True"),
             (lambda: g.fact("a"), "no analysis"),
             (lambda: rewrite("(f ?x)"), "right side"),
+            (lambda: rewrite("(f ?x)", "?x", when=3), "when is a function"),
+            (lambda: g.run("(f ?x) => ?x"), "no rule"),
+            (lambda: g.run(SUM, iterations=-1), "iterations: -1"),
+            (lambda: g.run(SUM, nodes="many"), "nodes: 'many'"),
+            (lambda: g.node("f", "a"), "no class a"),
+            (lambda: g.node(3), "no text of a term"),
+            (lambda: g.add("\ud800"), "no text of a term"),
+            (lambda: g.extract_dag("a"), "list of terms"),
+            (lambda: g.extract(g.add("z"), cost=3), "dictionary by operator"),
+            (lambda: EGraph(analysis=3), "is an Analysis"),
         ):
             with self.assertRaisesRegex(Error, said):
                 call()
@@ -174,10 +184,13 @@ class Errors(unittest.TestCase):
         class Broken(Analysis):
             make = wrong
 
-        for how in ("when", "check", "apply", "each", "cost", "make"):
+        schedulers = ("allowed", "found", "may_stop", "next")
+        for how in ("when", "check", "apply", "each", "cost", "make", *schedulers):
             g = EGraph(analysis=Broken() if how == "make" else None)
             with self.assertRaises(Own, msg=how):
                 g.add("(f (f a))")
+                if how in schedulers:
+                    g.run(rewrite("(f ?x)", "?x"), scheduler=type("S", (Backoff,), {how: wrong})())
                 if how == "each":
                     g.run(SUM, each=wrong)
                 elif how == "cost":

@@ -93,6 +93,17 @@ class Sizes(Folder):
                 graph = capture(module, (self.x,), self.at("c"))
                 self.assertFalse(graph["metadata"].get("guards"))
 
+    def test_sizes_that_values_change_are_refused_by_that_cause(self):
+        for what in ("nonzero", "masked", "rows"):
+            with self.subTest(what):
+                select = SELECTED[what]
+                capture(
+                    Fn(lambda x, s=select: s(x).double().sum()).eval(), (self.x,), self.at("left")
+                )
+                p = self.isomer("compare", "left", "left")
+                self.assertEqual((p.returncode, p.stderr.count("\n")), (2, 1), p.stderr)
+                self.assertIn("for other values of inputs: tensors whose sizes depend on", p.stderr)
+
     def test_recorded_sizes(self):
         """The same where a module is recorded as it runs: this one cannot be traced."""
 

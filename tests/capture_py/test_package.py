@@ -160,6 +160,60 @@ class Package(unittest.TestCase):
                     isomer.compare(*both, (x,))
 
     @unittest.skipUnless(HAVE_TORCH, "PyTorch is not installed")
+    def test_wrong_arguments_are_told_of_in_a_line(self):
+        import torch
+        from torch import nn
+
+        class Sparse(nn.Module):
+            def forward(self, x):
+                return x.to_sparse()
+
+        x, m = torch.randn(3, 4), nn.ReLU()
+        for wrong, words in (
+            ({"outputs": "output"}, "outputs is a list of names, not 'output'"),
+            ({"outputs": 3}, "outputs is a list of names, not 3"),
+            ({"outputs": ["nope"]}, "there is no output tensor nope; there are: output"),
+            ({"call_a": 3}, "call is a function of a module and its inputs, not 3"),
+            ({"options": "--rounding"}, 'options is a list, as in ["--rounding"]'),
+            ({"options": None}, "options is a list"),
+            ({"options": ["--json", "r.json"]}, "options cannot hold --json"),
+            ({"options": ["--help"]}, "options cannot hold --help"),
+            ({"options": ["--nope"]}, 'unknown option "--nope"'),
+            ({"keep": __file__}, "cannot be made: File exists"),
+            ({"keep": 3}, "keep is the path of a folder, not 3"),
+            ({"timeout": "soon"}, 'not a number of seconds: "soon"'),
+            ({"inputs": 3}, "must be Tensor, not int"),
+            ({"inputs": (x, x)}, "2 example inputs for a forward with 1 named parameters"),
+            ({"model_a": Sparse()}, "Sparse cannot be captured: "),
+            ({"model_a": ""}, "'' is no path of a capture"),
+            ({"model_a": b"/a"}, "a side is a torch.nn.Module"),
+            ({"model_a": "a\0b"}, "is no path of a capture"),
+            ({"model_a": "--help"}, "./--help/graph.json: No such file"),
+        ):
+            given = {"model_a": m, "model_b": m, "inputs": (x,), **wrong}
+            with self.assertRaises(isomer.Error, msg=wrong) as e:
+                isomer.compare(**given)
+            self.assertIn(words, str(e.exception))
+            self.assertNotIn("\n", str(e.exception))
+
+    @unittest.skipUnless(HAVE_TORCH, "PyTorch is not installed")
+    def test_an_output_in_another_layout_is_told_of(self):
+        import torch
+        from torch import nn
+
+        class Turned(nn.Module):
+            def forward(self, x):
+                return x.relu().T
+
+        sides = nn.ReLU(), Turned(), (torch.randn(3, 4),)
+        result = isomer.compare(*sides)
+        self.assertEqual(result.verdict, "equivalent")
+        self.assertIn("\n  output output = transpose(output, 0, 1)", result.short())
+        with self.assertRaisesRegex(AssertionError, r"laid out otherwise: output = transpose"):
+            testing.assert_equivalent(*sides)
+        self.assertTrue(testing.assert_equivalent(*sides, any_layout=True))
+
+    @unittest.skipUnless(HAVE_TORCH, "PyTorch is not installed")
     def test_modules(self):
         import torch
         from torch import nn

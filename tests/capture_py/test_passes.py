@@ -160,14 +160,75 @@ class Passes(unittest.TestCase):
             with self.assertRaises(isomer.Error):
                 isomer.check_pass(transform, given, inputs)
 
+    def test_outputs_are_as_they_were(self):
+        """In another layout or dtype they would be the same numbers."""
+
+        def behind(target, *more, **how):
+            def change(gm):
+                node = gm.graph.output_node()
+                with gm.graph.inserting_before(node):
+                    last = gm.graph.call_function(target, (node.args[0], *more), how)
+                node.args = (last,)
+
+            return change
+
+        def twice(gm):
+            node = gm.graph.output_node()
+            node.args = ((node.args[0], node.args[0]),)
+
+        gm, inputs = graph()
+        for change, said in (
+            (behind(aten.t.default), "before the pass and float32 ["),
+            (behind(aten.unsqueeze.default, 0), "before the pass and float32 [1, "),
+            (behind(aten._to_copy.default, dtype=torch.float16), "before the pass and float16 ["),
+            (twice, "1 outputs before the pass and 2 after it"),
+        ):
+            result = isomer.check_pass(change, gm, inputs)
+            self.assertEqual(result.verdict, "different", said)
+            self.assertIn(said, result.short())
+            self.assertIn(said, result.text)
+            self.assertEqual(result.report["verdict"], "different")
+        self.assertTrue(isomer.check_pass(behind(aten.alias.default), gm, inputs))
+
+    def test_inputs_that_do_not_fit_are_refused(self):
+        gm, inputs = graph()
+        for given, said in (
+            (inputs[:1], "1 example inputs for"),
+            ([x.double() for x in inputs], "and is given float64"),
+            ([x[:1] for x in inputs], r"is float32 \[.*\], and is given float32 \[1"),
+            ("abc", "inputs are a list"),
+            ([3 for _ in inputs], "and is given int"),
+        ):
+            with self.assertRaisesRegex(isomer.Error, said):
+                isomer.check_pass(lambda gm: None, gm, given)
+
+    def test_a_pass_that_fails_is_told_of_in_a_line(self):
+        def fails(gm):
+            raise KeyError("no such node\nand more")
+
+        def broken(gm):
+            each(gm, aten.mm.default)[0].args = ()
+
+        gm, inputs = graph()
+        for change, said in ((fails, "the pass fails fails: KeyError"), (broken, "not checked: ")):
+            with self.assertRaisesRegex(isomer.Error, said) as e:
+                isomer.check_pass(change, gm, inputs)
+            self.assertNotIn("\n", str(e.exception))
+
     def test_what_cannot_be_captured(self):
         gm = make_fx(lambda x: torch.bernoulli(x))(torch.rand(3))
         with self.assertRaisesRegex(isomer.Error, "random"):
             isomer.check_pass(lambda gm: None, gm, [torch.rand(3)])
 
     def test_other_backends(self):
-        with self.assertRaisesRegex(isomer.Error, "inductor"):
-            isomer.checked("eager")
+        for wrong, said in (
+            ({"backend": "eager"}, "inductor"),
+            ({"on_difference": "shout"}, "on_difference is"),
+            ({"options": "--rounding"}, "options is a list"),
+            ({"keep": __file__}, "cannot be made"),
+        ):
+            with self.assertRaisesRegex(isomer.Error, said):
+                isomer.checked(**wrong)
 
 
 class Inductor(unittest.TestCase):

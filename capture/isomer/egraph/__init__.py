@@ -26,6 +26,8 @@ from .rules import (
     Report,
     Rule,
     Step,
+    count,
+    encoded,
     flat,
     rewrite,
     text_of,
@@ -52,6 +54,8 @@ class EGraph:
         options = ffi.new("eg_sat_options *")
         options.log = explain
         if analysis is not None:
+            if not isinstance(analysis, Analysis):
+                raise Error("analysis is an Analysis, not %r" % (analysis,))
             self._set_analysis(options.analysis)
         out = ffi.new("eg_sat **")
         self._call(lib.eg_sat_new, options, out)
@@ -96,14 +100,14 @@ class EGraph:
         """Add a term; the class that it is in."""
         if isinstance(term, int):
             return self.find(term)
-        text, out = text_of(term).encode(), ffi.new("eg_class *")
+        text, out = encoded(text_of(term)), ffi.new("eg_class *")
         self._clean = False
         self._call(lib.eg_sat_add_term, self._s, text, len(text), out)
         return out.i
 
     def node(self, op, *children):
         """Add an e-node over classes that are there; its class."""
-        name, at, out = op.encode(), ffi.new("eg_op *"), ffi.new("eg_class *")
+        name, at, out = encoded(op), ffi.new("eg_op *"), ffi.new("eg_class *")
         self._call(lib.eg_sat_op, self._s, name, len(name), len(children), at)
         kids = ffi.new("eg_class[]", [{"i": self._id(c)} for c in children])
         self._clean = False
@@ -111,8 +115,8 @@ class EGraph:
         return out.i
 
     def _id(self, c):
-        if not 0 <= c < lib.eg_sat_count_ids(self._s):
-            raise Error("there is no class %d" % c)
+        if not isinstance(c, int) or not 0 <= c < lib.eg_sat_count_ids(self._s):
+            raise Error("there is no class %s" % (c,))
         return c
 
     def find(self, c):
@@ -124,7 +128,7 @@ class EGraph:
         if isinstance(term, int):
             return self.find(term)
         self.rebuild()
-        text, found, out = text_of(term).encode(), ffi.new("bool *"), ffi.new("eg_class *")
+        text, found, out = encoded(text_of(term)), ffi.new("bool *"), ffi.new("eg_class *")
         self._call(lib.eg_sat_lookup_term, self._s, text, len(text), found, out)
         return self.find(out.i) if found[0] else None
 
@@ -182,7 +186,7 @@ class EGraph:
     # ---- patterns ----
 
     def _pattern(self, text):
-        text, out = text_of(text).encode(), ffi.new("eg_pattern **")
+        text, out = encoded(text_of(text)), ffi.new("eg_pattern **")
         self._call(lib.eg_pattern_parse, self._s, text, len(text), out)
         return ffi.gc(out[0], lib.eg_pattern_free)
 
@@ -216,7 +220,7 @@ class EGraph:
             u, text = ffi.new("eg_rule *"), []
             for key, value in (("name", rule.label()), ("lhs", rule.lhs), ("rhs", rule.rhs)):
                 if value is not None:
-                    text.append(ffi.new("char[]", value.encode()))
+                    text.append(ffi.new("char[]", encoded(value)))
                     setattr(u, key, text[-1])
             self._set_callbacks(u, rule)
             self._call(lib.eg_rules_add, self._r, u)
@@ -275,8 +279,8 @@ class EGraph:
         stop. Limits of 0 are none. `jobs`: threads that search; the same comes out."""
         numbers = [self._number(r) for r in flat(rules)]
         o = ffi.new("eg_run_options *", lib.eg_run_options_default())
-        o.iteration_limit, o.node_limit, o.mem_limit_bytes = iterations, nodes, memory
-        o.jobs = jobs
+        o.iteration_limit, o.node_limit = count("iterations", iterations), count("nodes", nodes)
+        o.mem_limit_bytes, o.jobs = count("memory", memory), count("jobs", jobs)
         done, kept = [], []
         o.scheduler = SIMPLE
         if scheduler is not None or set(numbers) != set(range(len(self._names))):
@@ -290,7 +294,7 @@ class EGraph:
                 matches = {self._names[k]: it.rule_matches[k] for k in numbers}
             done.append(Iteration(it.nodes, it.classes, matches))
             if scheduler is not None and i:
-                scheduler.next()
+                self._guarded(None, lambda: scheduler.next())
             return self._tell(each, i)
 
         o.each = after
@@ -317,16 +321,21 @@ class EGraph:
         def limit(_ctx, _s, _i, k):
             if k not in numbers:
                 return 0
-            return scheduler.allowed(self._rules[k]) if scheduler is not None else ANY
+            if scheduler is None:
+                return ANY
+            rule = self._rules[k]
+            return self._guarded(
+                0, lambda: count("what a scheduler allows", scheduler.allowed(rule))
+            )
 
         @ffi.callback("void(void *, size_t, size_t, size_t)")
         def found(_ctx, _i, k, n):
             if k in numbers:
-                scheduler.found(self._rules[k], n)
+                self._guarded(None, lambda: scheduler.found(self._rules[k], n))
 
         @ffi.callback("bool(void *, size_t)")
         def may_stop(_ctx, _i):
-            return bool(scheduler.may_stop())
+            return self._guarded(True, lambda: bool(scheduler.may_stop()))
 
         own.limit = limit
         if scheduler is not None:
@@ -392,6 +401,8 @@ class EGraph:
     def _extraction(self, cost):
         """`cost`: None, a weight by operator (others weigh 1), or f(node, costs of children)."""
         self.rebuild()
+        if not (cost is None or callable(cost) or hasattr(cost, "get")):
+            raise Error("a cost is a dictionary by operator or a function, not %r" % (cost,))
         c, out = ffi.new("eg_cost *"), ffi.new("eg_extract **")
         of = cost if callable(cost) else lambda n, kids: (cost or {}).get(n.op, 1) + sum(kids)
 
@@ -424,10 +435,12 @@ class EGraph:
     def extract_dag(self, terms, cost=None, work=50_000_000):
         """Terms that are cheapest together, what they share counted once, within so many steps; a
         cost function is asked for e-nodes whose children cost nothing."""
+        if not isinstance(terms, (list, tuple)):
+            raise Error("extract_dag takes a list of terms, not %r" % (terms,))
         roots = [self._there(t) for t in terms]
         x, _kept = self._extraction(cost)
         out, at = ffi.new("eg_dag *"), ffi.new("eg_class[]", [{"i": c} for c in roots])
-        self._call(lib.eg_extract_dag_all, x, at, len(roots), work, out)
+        self._call(lib.eg_extract_dag_all, x, at, len(roots), count("work", work), out)
         return Dag([self._text(x, c) for c in roots], out.cost, out.bound, out.optimal)
 
     def _there(self, term):

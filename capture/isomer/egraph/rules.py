@@ -12,6 +12,20 @@ def text_of(term):
     return str(term)
 
 
+def encoded(text):
+    try:
+        return text.encode()
+    except (AttributeError, UnicodeError):
+        raise Error("%r is no text of a term" % (text,)) from None
+
+
+def count(what, n):
+    """A number that the library takes as one without a sign."""
+    if not isinstance(n, int) or not 0 <= n < 1 << 64:
+        raise Error("%s: %r is no number of at least 0" % (what, n))
+    return n
+
+
 @dataclass(frozen=True, eq=False)
 class Rule:
     """A rewrite. `when(g, m)` is asked in the search and may not change the graph; `check(g, m)`
@@ -33,6 +47,9 @@ class Rule:
 def rewrite(lhs, rhs=None, name=None, *, both=False, when=None, check=None, apply=None):
     """A rule; with `both` a list of two, there and back. Sides are texts or tuples."""
     lhs, rhs = text_of(lhs), None if rhs is None else text_of(rhs)
+    for what, called in (("when", when), ("check", check), ("apply", apply)):
+        if called is not None and not callable(called):
+            raise Error("%s is a function, not %r" % (what, called))
     if (rhs is None) == (apply is None):
         raise Error("a rule has either a right side or apply")
     if not both:
@@ -45,6 +62,8 @@ def rewrite(lhs, rhs=None, name=None, *, both=False, when=None, check=None, appl
 def flat(rules):
     if isinstance(rules, Rule):
         return [rules]
+    if isinstance(rules, (str, bytes)) or not hasattr(rules, "__iter__"):
+        raise Error("%r is no rule: rewrite(left, right) makes one" % (rules,))
     return [r for part in rules for r in flat(part)]
 
 
