@@ -104,7 +104,7 @@ bool lo_exchanged_leaves(const parting *p, const int64_t root[2], synth_divergen
  * it. */
 iso_code lo_measure(const parting *p, const int64_t at[2], synth_divergence *d, iso_error *err);
 
-/* ---- wiring_words.c ---- */
+/* ---- words/wiring_words.c ---- */
 /* Where the roots are wired otherwise: another operand, a step or a module left out, the other
  * order. NULL: they are not, or more than one of these is. Where a step is missing, d gets the
  * tensor after which it belongs. */
@@ -117,7 +117,13 @@ const char *lo_parted_otherwise(const parting *p, int64_t l, int64_t r);
 const char *lo_rows_moved(const parting *p, const char *name, const rule_tensor *x,
                           const rule_tensor *y);
 
-/* ---- step_words.c ---- */
+/* ---- words/leaf_words.c ---- */
+/* What became of x (left) in y, both of that name, in words; NULL: they are alike, or no tensors of
+ * one shape. */
+const char *lo_leaf_changed(const parting *p, const char *name, const rule_tensor *x,
+                            const rule_tensor *y);
+
+/* ---- words/step_words.c ---- */
 /* A step or a module that side `without` leaves out: the tensor exit[without] of it is read where
  * the other side's exit is. NULL: there is more to it. */
 const char *lo_without_step(const parting *p, int without, const int64_t exit[2]);

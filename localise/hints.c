@@ -168,6 +168,22 @@ const char *lo_value_hint(const parting *p, const rule_tensor *a, const rule_ten
   return st_near_moments(ma, mb) ? "the right has the elements of the left in another order" : NULL;
 }
 
+static int64_t named(const synth_graph *g, const char *name) {
+  for (size_t i = 0; i < g->n_nodes; i++)
+    if (g->node[i].kind == SYNTH_PARAMETER && strcmp(g->node[i].name, name) == 0) return (int64_t)i;
+  return -1;
+}
+
+/* Of a leaf that the other side has by name, with other values. */
+static const char *same_name(const parting *p, int side, int64_t i) {
+  const synth_node *n = &p->s->graph[side]->node[i];
+  const int64_t twin = n->kind == SYNTH_PARAMETER ? named(p->s->graph[!side], n->name) : -1;
+  if (twin < 0) return NULL;
+  const rule_tensor *const v = lo_value(p, side, (uint32_t)i), *const w = lo_value(p, !side,
+                                                                                   (uint32_t)twin);
+  return side == LEFT ? lo_leaf_changed(p, n->name, v, w) : lo_leaf_changed(p, n->name, w, v);
+}
+
 static const char *leaf_hint(const parting *p, int side, int64_t i) {
   const state *s = p->s;
   const synth_graph *g = s->graph[side];
@@ -175,6 +191,8 @@ static const char *leaf_hint(const parting *p, int side, int64_t i) {
     return iso_arena_printf(&s->res->arena,
                             "%s is not the part that its rank should hold; first used by \"%s\"",
                             g->node[i].name, g->node[lo_consumer(s, side, (uint32_t)i)].id);
+  const char *const words = same_name(p, side, i);
+  if (words) return words;
   return iso_arena_printf(&s->res->arena,
                           "no leaf of the %s has the values of %s; first used by \"%s\"",
                           side == LEFT ? "right" : "left", g->node[i].name,
@@ -201,12 +219,6 @@ static const char *operator_hint(const parting *p, int64_t left, int64_t right) 
   const char *const parted = lo_parted_otherwise(p, left, right);
   if (parted || strcmp(l->op, r->op) == 0) return parted;
   return iso_arena_printf(&p->s->res->arena, "%s on the left, %s on the right", l->op, r->op);
-}
-
-static int64_t named(const synth_graph *g, const char *name) {
-  for (size_t i = 0; i < g->n_nodes; i++)
-    if (g->node[i].kind == SYNTH_PARAMETER && strcmp(g->node[i].name, name) == 0) return (int64_t)i;
-  return -1;
 }
 
 /* The parameter of the other side that a parameter was joined with, -1: none, or more than one. */

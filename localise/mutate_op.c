@@ -306,6 +306,19 @@ iso_code rp_other_operators(repair *r, uint32_t n, iso_error *err) {
   return c;
 }
 
+/* Elements a and b of list i of a call stand for one another. */
+static const char *listed_otherwise(repair *r, const rule_term *call, uint32_t i, uint32_t a,
+                                    uint32_t b) {
+  iso_arena *const arena = &r->s->res->arena;
+  const rule_term *const x = call->child[i]->child[a], *const y = call->child[i]->child[b];
+  if (x->kind != RULE_VAR || y->kind != RULE_VAR)
+    return iso_arena_printf(arena, "elements %u and %u of %s are exchanged", a, b,
+                            rp_argument_name(r, call, i));
+  return iso_arena_printf(
+      arena, "%s and %s are exchanged in %s", lo_called(arena, r->g, (uint32_t)x->u.i),
+      lo_called(arena, r->g, (uint32_t)y->u.i), lo_short_name(arena, call->u.s));
+}
+
 iso_code rp_exchanged(repair *r, uint32_t n, iso_error *err) {
   const rule_term *call = r->g->node[n].call;
   iso_code c = ISO_OK;
@@ -319,9 +332,7 @@ iso_code rp_exchanged(repair *r, uint32_t n, iso_error *err) {
           memcpy(x, l->child, l->n * sizeof *x);
           x[a] = l->child[b], x[b] = l->child[a];
           c = rp_try_call(r, n, rp_with_child(r, call, i, rule_list(&r->arena, x, l->n)), err);
-          if (!c && r->found)
-            r->what = iso_arena_printf(&r->s->res->arena, "elements %u and %u of %s are exchanged",
-                                       a, b, rp_argument_name(r, call, i));
+          if (!c && r->found) r->what = listed_otherwise(r, call, i, a, b);
         }
     }
     for (uint32_t j = i + 1; j < call->n && !c && !r->found; j++) {

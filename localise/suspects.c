@@ -289,12 +289,12 @@ static iso_code carry_repair(const parting *p, const lo_repair_result *r, lo_end
 /* A leaf of the right (read by the node of that name) does not hold what a leaf of the left does.
  */
 static const char *other_leaf(const parting *p, uint32_t l, uint32_t r, const char *reader) {
-  const char *const left = p->s->graph[LEFT]->node[l].name,
-                    *const right = p->s->graph[RIGHT]->node[r].name,
-                    *const moved =
-                        lo_rows_moved(p, right, lo_value(p, LEFT, l), lo_value(p, RIGHT, r));
-  if (moved) return moved;
+  const char *const left = p->s->graph[LEFT]->node[l].name, *const right =
+                                                                p->s->graph[RIGHT]->node[r].name;
+  const rule_tensor *x = lo_value(p, LEFT, l), *y = lo_value(p, RIGHT, r);
   const bool one = strcmp(left, right) == 0;
+  const char *const words = one ? lo_leaf_changed(p, right, x, y) : lo_rows_moved(p, right, x, y);
+  if (words) return words;
   return iso_arena_printf(&p->s->res->arena,
                           "%s does not have the values of %s; first used by \"%s\"", right,
                           one ? "the left's" : left, reader);

@@ -1,6 +1,6 @@
 /* Private to wiring_words.c and step_words.c: queries on the two graphs that both ask. */
-#ifndef LOCALISE_WIRING_H
-#define LOCALISE_WIRING_H
+#ifndef LOCALISE_WORDS_WIRING_H
+#define LOCALISE_WORDS_WIRING_H
 
 #include "localise/alignment.h"
 

@@ -2,7 +2,7 @@
  * module that one side leaves out, two steps in the other order, rows that are shifted. Unlike a
  * change that is tried until it mends something (mutate.c), all of it is read off the graphs: every
  * tensor that is named has its value on both sides. */
-#include "localise/wiring.h"
+#include "localise/words/wiring.h"
 #include "rules/names.h"
 #include "rules/operators.h"
 #include "synth/joint/joint.h"
@@ -402,6 +402,16 @@ const char *lo_parted_otherwise(const parting *p, int64_t l, int64_t r) {
                           lo_named(p, LEFT, from[LEFT]), left, right);
 }
 
+/* Both sides read the leaf of one name, and the right's has the values of another one, `of`. */
+static bool own_leaf(const parting *p, const uint32_t at[2], const char *of) {
+  const synth_node *l = lo_node(p, LEFT, lo_maker(p, LEFT, at[LEFT])),
+                   *r = lo_node(p, RIGHT, lo_maker(p, RIGHT, at[RIGHT]));
+  return l->kind == SYNTH_PARAMETER && r->kind == SYNTH_PARAMETER &&
+         strcmp(l->name, r->name) == 0 &&
+         strcmp(of, lo_called(&p->s->res->arena, p->s->graph[RIGHT],
+                              lo_maker(p, RIGHT, at[RIGHT]))) != 0;
+}
+
 /* Of two calls, or, where the operand in which they differ is made by two calls of one operator
  * itself, of those. */
 static const char *other_operand(const parting *p, int64_t l, int64_t r) {
@@ -424,6 +434,8 @@ static const char *other_operand(const parting *p, int64_t l, int64_t r) {
         return iso_arena_printf(a, "%s and %s are exchanged%s%s", name[LEFT], name[RIGHT],
                                 of < 0 ? "" : " in ",
                                 of < 0 ? "" : lo_named(p, RIGHT, (uint32_t)of));
+      if (own_leaf(p, at, name[RIGHT]))
+        return iso_arena_printf(a, "%s on the right has the values of %s", name[LEFT], name[RIGHT]);
       return iso_arena_printf(a, "the right reads %s where the left reads %s", name[RIGHT],
                               name[LEFT]);
     }

@@ -1,6 +1,6 @@
 /* Steps that one side leaves out, in words: an operator, a module, a layer whose parameters it does
  * not read. They are read off the graphs, as in wiring_words.c. */
-#include "localise/wiring.h"
+#include "localise/words/wiring.h"
 #include "rules/operators.h"
 #include "synth/joint/joint.h"
 
