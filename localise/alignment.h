@@ -107,8 +107,9 @@ iso_code lo_measure(const parting *p, const int64_t at[2], synth_divergence *d, 
 /* ---- words/wiring_words.c ---- */
 /* Where the roots are wired otherwise: another operand, a step or a module left out, the other
  * order. NULL: they are not, or more than one of these is. Where a step is missing, d gets the
- * tensor after which it belongs. */
-const char *lo_wiring_hint(const parting *p, const int64_t root[2], synth_divergence *d);
+ * tensor after which it belongs. In `mask`: it only says how many places another mask hides. */
+const char *lo_wiring_hint(const parting *p, const int64_t root[2], synth_divergence *d,
+                           bool *mask);
 /* Views and parts make one tensor into parts that the other side does not have, from nodes l and r
  * on, in words; NULL: not so. */
 const char *lo_parted_otherwise(const parting *p, int64_t l, int64_t r);
@@ -132,6 +133,7 @@ const char *lo_without_step(const parting *p, int without, const int64_t exit[2]
 typedef enum lo_search {
   LO_ANY,
   LO_INTEGERS,     /* only of the indices of a table */
+  LO_OF_INTEGERS,  /* the same, and only of an operator itself: its numbers, another of its kind */
   LO_OPTIONAL_ONE, /* only an attribute that may be left out */
   LO_WITHOUT_ONE,  /* only an operator too many */
 } lo_search;
@@ -140,6 +142,9 @@ typedef enum lo_search {
  * the repaired values into `end`, where end->repaired tells of it. */
 iso_code lo_explain_by_repair(parting *p, lo_search what, const bool sides[2], synth_divergence *d,
                               lo_ending *end, iso_error *err);
+/* The same for one number from which a mask is computed: where it mends the outputs, it says more
+ * than how many places are hidden, which is what d's hint says so far. */
+iso_code lo_explain_mask(parting *p, synth_divergence *d, lo_ending *end, iso_error *err);
 /* A constant that the region reads as it is and that the other side does not have: the first
  * operator that computes it, -1 if there is none. */
 int64_t lo_odd_constant(const parting *p, int side, const uint32_t *node, size_t n, iso_code *c,

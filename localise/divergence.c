@@ -322,15 +322,16 @@ typedef struct description {
   bool moved;          /* one side reads another tensor where its region ends: d is there now */
   bool leaf[2];        /* the root is a leaf */
   bool wired;          /* told already: the roots are wired otherwise */
+  bool mask;           /* by no more than how many places another mask hides */
   bool plain;          /* told already: by a leaf, by an attribute, or because it moved */
   int64_t constant[2]; /* the first operator of one that the other side does not have; -1: none */
 } description;
 
 /* Returns: whether that explains the difference of the roots. */
-static bool name_wiring(const parting *p, const int64_t root[2], synth_divergence *d) {
+static bool name_wiring(const parting *p, const int64_t root[2], synth_divergence *d, bool *mask) {
   const synth_node *l = &p->s->graph[LEFT]->node[root[LEFT]],
                    *r = &p->s->graph[RIGHT]->node[root[RIGHT]];
-  const char *words = lo_attribute_apart(p, l, r) < 0 ? lo_wiring_hint(p, root, d) : NULL;
+  const char *words = lo_attribute_apart(p, l, r) < 0 ? lo_wiring_hint(p, root, d, mask) : NULL;
   if (words) d->hint = words;
   return words != NULL;
 }
@@ -349,7 +350,7 @@ static iso_code find_regions(parting *p, description *x, iso_error *err) {
              !(lo_in_region(p, LEFT, (uint32_t)exit[LEFT]) &&
                lo_in_region(p, RIGHT, (uint32_t)exit[RIGHT]));
   if (x->moved) put_there(p, exit, d);
-  if (!x->end.repaired) x->wired = name_wiring(p, root, d);
+  if (!x->end.repaired) x->wired = name_wiring(p, root, d, &x->mask);
   if (!c && exit[LEFT] >= 0 && (x->moved || x->end.repaired || d->max_abs == 0))
     c = lo_measure(p, exit, d, err);
   if (!c && !(d->left_region = region(p, LEFT, exit[LEFT], &d->n_left_region))) c = nomem(err);
@@ -405,7 +406,7 @@ static iso_code explain(parting *p, description *x, iso_error *err) {
   const int with = leaf[LEFT] ? LEFT : RIGHT;
   bool *repaired = &x->end.repaired;
   iso_code c = ISO_OK;
-  if (x->wired) return c;
+  if (x->wired) return x->mask ? lo_explain_mask(p, x->d, &x->end, err) : c;
   if (!p->gap && !x->moved && leaf[LEFT] != leaf[RIGHT] &&
       does_more(p->s, with, (uint32_t)root[with])) {
     c = lo_explain_by_repair(p, LO_WITHOUT_ONE, leaf, x->d, &x->end, err);

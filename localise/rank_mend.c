@@ -307,17 +307,34 @@ static iso_code other_dimension(mend *m, uint32_t i, bool known, iso_error *err)
   return c;
 }
 
-static iso_code change_collective(mend *m, uint32_t i, bool known, iso_error *err) {
+/* The nodes whose tensors a collective takes. Returns: 0 where it does not take a list of them. */
+static uint32_t taken_by(const mend *m, uint32_t i, uint32_t own[MAX_LIST]) {
   const rule_term *list = m->g->node[i].call->child[0];
+  if (list->kind != RULE_LIST || list->n > MAX_LIST) return 0;
+  for (uint32_t k = 0; k < list->n; k++) {
+    if (list->child[k]->kind != RULE_VAR) return 0;
+    own[k] = (uint32_t)list->child[k]->u.i;
+  }
+  return list->n;
+}
+
+typedef iso_code change(mend *m, uint32_t i, bool known, iso_error *err);
+
+/* It takes a tensor twice. */
+static iso_code change_doubled(mend *m, uint32_t i, bool known, iso_error *err) {
   uint32_t own[MAX_LIST];
-  bool plain = list->kind == RULE_LIST && list->n > 0 && list->n <= MAX_LIST;
-  for (uint32_t k = 0; plain && k < list->n; k++)
-    if ((plain = list->child[k]->kind == RULE_VAR)) own[k] = (uint32_t)list->child[k]->u.i;
-  iso_code c = plain ? without_doubles(m, i, own, list->n, known, err) : ISO_OK;
-  if (plain && !c && !m->found) c = of_one_more(m, i, own, list->n, known, err);
-  if (!c && !m->found) c = other_reduction(m, i, known, err);
-  if (plain && !c && !m->found) c = of_own_ranks(m, i, own, list->n, known, err);
-  if (plain && !c && !m->found) c = turned_round(m, i, own, list->n, known, err);
+  const uint32_t n = taken_by(m, i, own);
+  iso_code c = n ? without_doubles(m, i, own, n, known, err) : ISO_OK;
+  return n && !c && !m->found ? of_one_more(m, i, own, n, known, err) : c;
+}
+
+/* Nothing of it looks wrong. */
+static iso_code change_any(mend *m, uint32_t i, bool known, iso_error *err) {
+  uint32_t own[MAX_LIST];
+  const uint32_t n = taken_by(m, i, own);
+  iso_code c = other_reduction(m, i, known, err);
+  if (n && !c && !m->found) c = of_own_ranks(m, i, own, n, known, err);
+  if (n && !c && !m->found) c = turned_round(m, i, own, n, known, err);
   if (!c && !m->found) c = other_dimension(m, i, known, err);
   return c;
 }
@@ -425,16 +442,24 @@ static void find_unread(mend *m) {
   }
 }
 
+static iso_code try_each(mend *m, change *how, bool known, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (uint32_t i = 0; i < m->g->n_nodes && !c && !m->found && m->work < m->most; i++)
+    if (live(m, i) && rule_is_collective(m->g->node[i].call->u.s) && m->g->node[i].call->n &&
+        lo_in_region(m->p, RIGHT, i))
+      c = how(m, i, known, err);
+  return c;
+}
+
 /* First the changes whose result is a tensor of the left graph, since they cost no run; then all
- * others. */
+ * others. What takes a tensor twice comes before a collective of which nothing looks wrong: half of
+ * a sum mends twice that sum, too. */
 static iso_code try_all(mend *m, iso_error *err) {
   const state *s = m->p->s;
   iso_code c = ISO_OK;
   for (int known = 1; known >= 0 && !c && !m->found; known--) {
-    for (uint32_t i = 0; i < m->g->n_nodes && !c && !m->found && m->work < m->most; i++)
-      if (live(m, i) && rule_is_collective(m->g->node[i].call->u.s) && m->g->node[i].call->n &&
-          lo_in_region(m->p, RIGHT, i))
-        c = change_collective(m, i, known, err);
+    c = try_each(m, change_doubled, known, err);
+    if (!c && !m->found) c = try_each(m, change_any, known, err);
     for (size_t k = 0; k < s->ranks.n_peers && !c && !m->found && m->work < m->most; k++)
       if (s->ranks.peers[k].side == RIGHT && !s->ranks.peers[k].pieces)
         c = add_collective(m, &s->ranks.peers[k], known, err);

@@ -376,11 +376,13 @@ iso_code lo_explain_by_repair(parting *p, lo_search what, const bool sides[2], s
                               lo_ending *end, iso_error *err) {
   const lo_changes one = what == LO_OPTIONAL_ONE ? LO_OPTIONAL : LO_WITHOUT;
   const bool narrow = what == LO_OPTIONAL_ONE || what == LO_WITHOUT_ONE,
-             integers = what == LO_INTEGERS;
+             integers = what == LO_INTEGERS || what == LO_OF_INTEGERS;
   const lo_changes first = narrow     ? one
                            : integers ? LO_ODD
                                       : LO_TWIN,
-                   last = narrow ? one : LO_LOOSE;
+                   last = narrow                   ? one
+                          : what == LO_OF_INTEGERS ? LO_OF_ONE
+                                                   : LO_LOOSE;
   place at[2] = {{.odd = -1}, {.odd = -1}};
   iso_code c = ISO_OK;
   bool *found = &end->repaired;
@@ -402,6 +404,14 @@ iso_code lo_explain_by_repair(parting *p, lo_search what, const bool sides[2], s
     }
   }
   for (int side = 0; side < 2; side++) place_free(&at[side]);
+  return c;
+}
+
+iso_code lo_explain_mask(parting *p, synth_divergence *d, lo_ending *end, iso_error *err) {
+  static const bool both[2] = {true, true};
+  const char *const places = d->hint;
+  const iso_code c = lo_explain_by_repair(p, LO_OF_INTEGERS, both, d, end, err);
+  if (!c && end->repaired) d->hint = iso_arena_printf(&p->s->res->arena, "%s; %s", d->hint, places);
   return c;
 }
 

@@ -181,6 +181,14 @@ static const char *steps_left_out(const parting *p, int with, const lo_steps *q,
                           named > FEW ? ", ..." : "", module, on_side(!with));
 }
 
+/* A step that takes a part has its reader work on that part alone: the side that works in parts
+ * leaves nothing out, and the other one neither. */
+static bool in_parts(const parting *p, const int64_t pair[2]) {
+  const rule_tensor *x = lo_value(p, LEFT, (uint32_t)pair[LEFT]),
+                    *y = lo_value(p, RIGHT, (uint32_t)pair[RIGHT]);
+  return x && y && x->numel != y->numel;
+}
+
 /* Words for a step that side `without` lacks: its root reads a tensor, and the same operator of the
  * other side reads the step's result on it. Its place is the tensor after which it is missing. */
 const char *lo_steps_besides(const parting *p, const int64_t root[2], int without, bool any,
@@ -192,7 +200,7 @@ const char *lo_steps_besides(const parting *p, const int64_t root[2], int withou
     if (!lo_in_region(p, with, (uint32_t)i) || g->node[i].kind != SYNTH_OP) continue;
     const int64_t pair[2] = {with == LEFT ? i : root[LEFT], with == LEFT ? root[RIGHT] : i};
     const int64_t k = lo_one_apart(p, pair[LEFT], pair[RIGHT]);
-    if (k < 0 || !goes_on_alike(p, pair[LEFT], pair[RIGHT])) continue;
+    if (k < 0 || in_parts(p, pair) || !goes_on_alike(p, pair[LEFT], pair[RIGHT])) continue;
     const uint32_t made = lo_operand(p, with, i, k),
                    from = lo_operand(p, without, root[without], k);
     const rule_tensor *v = lo_value(p, without, from);

@@ -414,7 +414,7 @@ static bool own_leaf(const parting *p, const uint32_t at[2], const char *of) {
 
 /* Of two calls, or, where the operand in which they differ is made by two calls of one operator
  * itself, of those. */
-static const char *other_operand(const parting *p, int64_t l, int64_t r) {
+static const char *other_operand(const parting *p, int64_t l, int64_t r, bool *mask) {
   bool behind = false;
   uint32_t at[2];
   for (int64_t k; operands_apart(p, l, r, &k, at); behind = true) {
@@ -422,7 +422,7 @@ static const char *other_operand(const parting *p, int64_t l, int64_t r) {
     const rule_tensor *x = lo_value(p, LEFT, at[LEFT]), *y = lo_value(p, RIGHT, at[RIGHT]);
     if (!x || !y || x->numel < 2) return NULL;
     const char *name[2], *apart = rows(p, l, x, y);
-    if (!apart) apart = other_mask(p, l, (uint32_t)k, x, y);
+    if (!apart) *mask = (apart = other_mask(p, l, (uint32_t)k, x, y)) != NULL;
     if (!apart) apart = other_layout(p, at);
     if (apart) return apart;
     if (lo_occurs(p, RIGHT, at[RIGHT])) {
@@ -505,8 +505,8 @@ static bool made_of_other(const parting *p, const int64_t pair[2], int side) {
 
 /* A product with a weight that both sides have, of another tensor. The two products need not be the
  * roots, where one side leaves out all operators that lead to the other's tensor. */
-static const char *product_of_another(const parting *p, int64_t root, int side,
-                                      synth_divergence *d) {
+static const char *product_of_another(const parting *p, int64_t root, int side, synth_divergence *d,
+                                      bool *mask) {
   const synth_graph *o = p->s->graph[!side];
   const synth_node *n = lo_node(p, side, root);
   if (n->kind != SYNTH_OP || !lo_product(p, side, (uint32_t)root)) return NULL;
@@ -521,30 +521,32 @@ static const char *product_of_another(const parting *p, int64_t root, int side,
   if (twin < 0) return NULL;
   const int64_t pair[2] = {side == LEFT ? root : twin, side == LEFT ? twin : root};
   if (made_of_other(p, pair, LEFT) || made_of_other(p, pair, RIGHT)) return NULL;
-  const char *words = other_operand(p, pair[LEFT], pair[RIGHT]);
+  const char *words = other_operand(p, pair[LEFT], pair[RIGHT], mask);
   if (words) d->left = pair[LEFT], d->right = pair[RIGHT];
   return words;
 }
 
-const char *lo_wiring_hint(const parting *p, const int64_t root[2], synth_divergence *d) {
+const char *lo_wiring_hint(const parting *p, const int64_t root[2], synth_divergence *d,
+                           bool *mask) {
   const bool leaf[2] = {lo_node(p, LEFT, root[LEFT])->kind != SYNTH_OP,
                         lo_node(p, RIGHT, root[RIGHT])->kind != SYNTH_OP};
   const char *words = NULL;
+  *mask = false;
   if (p->gap || (leaf[LEFT] && leaf[RIGHT])) return NULL;
   const bool both = !leaf[LEFT] && !leaf[RIGHT];
   if (both) words = other_order(p, root);
   for (int side = RIGHT; side >= LEFT && !words; side--)
     if (!leaf[side]) words = lo_steps_besides(p, root, side, false, d);
-  if (!words && both) words = other_operand(p, root[LEFT], root[RIGHT]);
+  if (!words && both) words = other_operand(p, root[LEFT], root[RIGHT], mask);
   if (!words) words = lo_module_unread(p, root);
   const int64_t acts[2] = {acting(p, LEFT, root[LEFT]), acting(p, RIGHT, root[RIGHT])};
   for (int side = RIGHT; side >= LEFT && !words && both; side--)
     words = lo_steps_besides(p, acts, side, false, d);
-  if (!words && (words = other_operand(p, acts[LEFT], acts[RIGHT])) && both)
+  if (!words && (words = other_operand(p, acts[LEFT], acts[RIGHT], mask)) && both)
     d->left = acts[LEFT], d->right = acts[RIGHT];
   for (int side = RIGHT; side >= LEFT && !words && both; side--)
     words = lo_steps_besides(p, root, side, true, d);
   for (int side = RIGHT; side >= LEFT && !words; side--)
-    words = product_of_another(p, root[side], side, d);
+    words = product_of_another(p, root[side], side, d, mask);
   return words;
 }

@@ -199,6 +199,28 @@ START_TEST(a_tensor_that_is_added_twice_is_named) {
 END_TEST
 
 /* Nothing of the rank left out is read any more, its operands included; or something is. */
+/* The first sum could as well be a mean: the second one takes the same tensor from every rank. */
+START_TEST(a_sum_that_is_summed_once_more_is_named) {
+  for (uint64_t seed = 0; seed < 24; seed++) {
+    const drawn q = draw(seed);
+    uint32_t list[MAX_RANKS];
+    start(q.n);
+    left_side(seed, false, false, q.known);
+    right_parts(q.known);
+    const uint32_t sum = collective(&w.r, "dist::all_reduce", k.part, q.n, word("sum"));
+    for (uint32_t r = 0; r < q.n; r++) list[r] = sum;
+    right_ends(collective(&w.r, "dist::all_reduce", list, q.n, word("sum")));
+    peers_of(k.part, false);
+    mend();
+    run_mend();
+    says(text("\"%s\" takes the ranks' tensors more than once, as \"%s\"", id(k.collective),
+              id(sum)));
+    is_mended(k.collective, q.known);
+    finish();
+  }
+}
+END_TEST
+
 START_TEST(a_rank_that_another_stands_for_is_named) {
   for (uint64_t seed = 0; seed < 36; seed++)
     for (int alive = 0; alive < 2; alive++) {
@@ -519,6 +541,7 @@ int main(void) {
   tcase_set_timeout(t, 60);
   tcase_add_test(t, another_reduction_is_named);
   tcase_add_test(t, a_tensor_that_is_added_twice_is_named);
+  tcase_add_test(t, a_sum_that_is_summed_once_more_is_named);
   tcase_add_test(t, a_rank_that_another_stands_for_is_named);
   tcase_add_test(t, a_tensor_of_another_step_is_named);
   tcase_add_test(t, another_order_of_the_ranks_is_named);

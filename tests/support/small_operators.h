@@ -262,10 +262,14 @@ static inline rule_diff small_compare(void *ctx, const rule_tensor *a, const rul
   return d;
 }
 
-static inline rule_tensor *run_term(const rule_term *t, rule_tensor *const *bind);
+/* One call on tensors. Owns; NULL where it cannot run. */
+typedef rule_tensor *run_one(const rule_term *t, rule_tensor *const *bind);
+
+static inline rule_tensor *run_term_by(run_one *run, const rule_term *t, rule_tensor *const *bind);
 
 /* The tensors that a call reads, those in its lists too. */
 typedef struct small_args {
+  run_one *run;
   rule_tensor *arg[4 * MAX_ARGS];
   uint32_t n;
   bool fine;
@@ -282,23 +286,27 @@ static inline const rule_term *small_arg(small_args *a, const rule_term *t,
   }
   if (t->kind != RULE_VAR && t->kind != RULE_OP) return t;
   ck_assert_uint_lt(a->n, 4 * MAX_ARGS);
-  a->arg[a->n] = run_term(t, bind);
+  a->arg[a->n] = run_term_by(a->run, t, bind);
   a->fine &= a->arg[a->n] != NULL;
   return rule_var(&a->arena, a->n++);
 }
 
-/* A term on a few tensors. Owns; NULL where something cannot run. */
-static inline rule_tensor *run_term(const rule_term *t, rule_tensor *const *bind) {
+/* A term on a few tensors, each call of it by `run`. Owns; NULL where something cannot run. */
+static inline rule_tensor *run_term_by(run_one *run, const rule_term *t, rule_tensor *const *bind) {
   if (t->kind == RULE_VAR) return rule_tensor_ref(bind[t->u.i]);
   if (t->kind != RULE_OP || t->n > MAX_ARGS) return NULL;
-  small_args a = {.fine = true};
+  small_args a = {.run = run, .fine = true};
   const rule_term *child[MAX_ARGS];
   iso_arena_init(&a.arena);
   for (uint32_t i = 0; i < t->n && a.fine; i++) child[i] = small_arg(&a, t->child[i], bind);
-  rule_tensor *r = a.fine ? run_op(rule_op(&a.arena, t->u.s, child, t->n), a.arg) : NULL;
+  rule_tensor *r = a.fine ? run(rule_op(&a.arena, t->u.s, child, t->n), a.arg) : NULL;
   for (uint32_t i = 0; i < a.n; i++) rule_tensor_unref(a.arg[i]);
   iso_arena_fini(&a.arena);
   return r;
+}
+
+static inline rule_tensor *run_term(const rule_term *t, rule_tensor *const *bind) {
+  return run_term_by(run_op, t, bind);
 }
 
 #endif
