@@ -109,9 +109,7 @@ bool lo_joined(const parting *p, int side, uint32_t i) {
   }
   return false;
 }
-static bool auxiliary(const state *s, eg_node e) {
-  return s->rec[e.i].node[0] < 0 && s->rec[e.i].node[1] < 0;
-}
+static bool auxiliary(const state *s, eg_node e) { return st_made(&s->rec[e.i]); }
 
 /* Constants: related through an auxiliary layout term on either side. */
 static bool class_related(const state *s, eg_node e) {

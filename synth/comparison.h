@@ -52,6 +52,9 @@ typedef struct rec {
                          (fingerprint.c) */
 } rec;
 
+/* Whether it stands in neither captured graph: the search made it. */
+static inline bool st_made(const rec *r) { return r->node[0] < 0 && r->node[1] < 0; }
+
 /* E-nodes whose values agree up to layout on all draws: candidates for one another. */
 typedef struct group {
   int64_t numel;

@@ -37,7 +37,7 @@ static uint32_t *order_of(state *s, size_t *n_order) {
   size_t n = 0;
   for (uint32_t i = 0; i < s->n_rec && order && read; i++) {
     const rec *r = &s->rec[i];
-    if (r->valued || !(r->tensor || r->multi) || (r->node[0] < 0 && r->node[1] < 0)) continue;
+    if (r->valued || !(r->tensor || r->multi) || st_made(r)) continue;
     order[n++] = i;
     read[i] = all[r->node[LEFT] < 0] += spare_elements(s, (eg_node){i});
   }

@@ -24,7 +24,7 @@ static bool signs_count(const state *s) {
 bool cn_is_part(const state *s, eg_node e) {
   const rec *r = &s->rec[e.i];
   if (!r->konst || r->node[LEFT] >= 0 || r->node[RIGHT] >= 0) return false;
-  const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
+  const char *op = st_operator(s, e);
   return strcmp(op, OP_REAL) == 0 || strcmp(op, OP_IMAG) == 0;
 }
 
@@ -173,7 +173,7 @@ iso_code st_relate_constants(state *s, iso_error *err) {
   for (uint32_t i = 0; i < n_rec && !c; i++) {
     const eg_node e = {i};
     rec *r = &s->rec[i];
-    if (!r->konst || !(r->tensor || r->multi) || (r->node[0] < 0 && r->node[1] < 0)) continue;
+    if (!r->konst || !(r->tensor || r->multi) || st_made(r)) continue;
     if (st_unread(s, r)) continue;
     if ((c = st_value(s, e, err))) {
       const int side = s->rec[i].node[0] >= 0 ? LEFT : RIGHT;

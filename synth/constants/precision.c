@@ -142,7 +142,7 @@ static eg_node computed_by(const state *s, eg_node e) {
  * all positions, of which a prompt reads the first. The others say nothing of them. */
 static bool is_excerpt(state *s, eg_node e) {
   enum { FEW = 16 };
-  const rule_operator *o = rule_operator_of(eg_symbol_name(s->g, eg_node_symbol(s->g, e)));
+  const rule_operator *o = rule_operator_of(st_operator(s, e));
   const rec *r = &s->rec[e.i];
   if (!o->moves || !(o->table || o->part) || r->multi || !r->cval) return false;
   const eg_node from = {eg_node_original(s->g, e, 0).i};
@@ -179,8 +179,7 @@ static iso_code add_step(pr_cone *c, eg_node e, bool top, int32_t *out, iso_erro
     const rule_term **child;
     const iso_code code = arguments(c, e, &child, err);
     if (code) return code;
-    x.call = rule_op(&c->arena, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child,
-                     eg_node_arity(s->g, e));
+    x.call = rule_op(&c->arena, st_operator(s, e), child, eg_node_arity(s->g, e));
     if (!x.call) return nomem(err);
   }
   if (!iso_grow(c->step, c->cap, c->n + 1)) return nomem(err);

@@ -83,8 +83,7 @@ static iso_code project(state *s, eg_node e, size_t d, rule_tensor **out, size_t
 
 static iso_code call_wide(state *s, eg_node e, size_t d, rule_tensor **out, size_t *n,
                           iso_error *err) {
-  if (rule_is_getitem(eg_symbol_name(s->g, eg_node_symbol(s->g, e))))
-    return project(s, e, d, out, n, err);
+  if (rule_is_getitem(st_operator(s, e))) return project(s, e, d, out, n, err);
   return st_call_again(s, e, d, out, n, err);
 }
 
@@ -189,8 +188,7 @@ static bool rounds_alone(const state *s, eg_node e) {
   const rec *r = &s->rec[e.i];
   if (!r->konst || !r->valued || r->leaf || !in_float32(r) || r->cval[0]->dtype == RULE_F64)
     return false;
-  return st_op_rounds(eg_symbol_name(s->g, eg_node_symbol(s->g, e))) &&
-         of_one_side(s, eg_class_of(s->g, e), &oldest);
+  return st_op_rounds(st_operator(s, e)) && of_one_side(s, eg_class_of(s->g, e), &oldest);
 }
 
 iso_code st_widen_constants(state *s, iso_error *err) {

@@ -3,6 +3,8 @@
 #ifndef SYNTH_JOINT_JOINT_H
 #define SYNTH_JOINT_JOINT_H
 
+#include <string.h>
+
 #include "synth/comparison.h"
 
 /* ---- joint_graph.c ---- */
@@ -34,6 +36,14 @@ eg_node st_rep(state *s, eg_class c);
 const rule_term *st_literal(state *s, eg_node n); /* NULL if not a literal */
 bool st_is_list(state *s, eg_node n);
 const rec *st_rec(const state *s, eg_node n);
+/* The name of an e-node's operator; of a list "#list". Borrowed. */
+static inline const char *st_operator(const state *s, eg_node e) {
+  return eg_symbol_name(s->g, eg_node_symbol(s->g, e));
+}
+/* Whether it is a call of the operator with this name (rules/names.h). */
+static inline bool st_calls(const state *s, eg_node e, const char *op) {
+  return strcmp(st_operator(s, e), op) == 0;
+}
 /* Requires: valued tensor. Returns: borrowed, until st_trim where st_spare says so; NULL where it
  * could not be made again (st_lost). */
 rule_tensor *st_val(state *s, eg_node n, size_t draw);

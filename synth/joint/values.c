@@ -134,7 +134,7 @@ static iso_code follows_operands(state *s, eg_node e, call_builder *b, size_t se
   size_t n = 0;
   iso_code c = ISO_OK;
   *yes = false;
-  if (!st_op_rounds(eg_symbol_name(s->g, eg_node_symbol(s->g, e)))) return ISO_OK;
+  if (!st_op_rounds(st_operator(s, e))) return ISO_OK;
   uint32_t made = 0;
   for (; made < b->n && !c; made += !c) {
     const rec *q = &s->rec[b->dep[made].i];
@@ -402,9 +402,7 @@ static iso_code build_call(state *s, eg_node e, call_builder *b, iso_arena *scra
                                (eg_node){eg_node_original(s->g, e, i).i}, scratch)))
       return scratch->failed ? nomem(err)
                              : iso_fail(err, ISO_INTERNAL, "argument %zu has no value", i);
-  return (b->term = rule_op(scratch, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child, n))
-             ? ISO_OK
-             : nomem(err);
+  return (b->term = rule_op(scratch, st_operator(s, e), child, n)) ? ISO_OK : nomem(err);
 }
 
 /* Which of a look-up's arguments is a large table that is not there, of which few rows are read;
@@ -524,8 +522,7 @@ iso_code st_value(state *s, eg_node e, iso_error *err) {
     return iso_fail(err, ISO_INTERNAL, "\"%s\" was about to be run", st_any_id(s, e));
   iso_code early = value_children(s, e, err);
   if (early) return early;
-  if (rule_is_getitem(eg_symbol_name(s->g, eg_node_symbol(s->g, e))))
-    return eval_getitem(s, e, err);
+  if (rule_is_getitem(st_operator(s, e))) return eval_getitem(s, e, err);
   call_builder *b = malloc(sizeof *b);
   if (!b) return nomem(err);
   iso_arena scratch;

@@ -261,8 +261,7 @@ static iso_code defined_value(st_drawing *h, eg_node e, rule_tensor **out, iso_e
   iso_code c = child ? ISO_OK : st_no_memory(err);
   for (size_t i = 0; i < n && !c; i++)
     if (!(child[i] = argument(b, eg_node_child(s->g, e, i), &c, err)) && !c) c = st_no_memory(err);
-  const rule_term *t =
-      c ? NULL : rule_op(&b->arena, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child, n);
+  const rule_term *t = c ? NULL : rule_op(&b->arena, st_operator(s, e), child, n);
   size_t n_out = 0;
   if (!c && !t) c = st_no_memory(err);
   if (!c) c = s->oracle->call(s->oracle->ctx, t, b->at, true, out, 1, &n_out, err);
@@ -289,7 +288,7 @@ static iso_code class_value(st_drawing *h, eg_class cls, rule_tensor **out, iso_
   for (size_t i = 0; i < n; i++) {
     const rec *r = &s->rec[m[i].i];
     if (r->konst && r->valued) konst = true, def = m[i];
-    else if (!konst && !r->leaf && r->node[0] < 0 && r->node[1] < 0 && def.i == EG_NONE) def = m[i];
+    else if (!konst && !r->leaf && st_made(r) && def.i == EG_NONE) def = m[i];
     if (r->leaf && r->atom && atom.i == EG_NONE) atom = m[i];
     if (!r->leaf && r->tensor && m[i].i < captured.i) captured = m[i];
   }

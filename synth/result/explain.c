@@ -35,8 +35,7 @@ static const char *step_text(state *s, const eg_step *x) {
                     : x->why.kind == WHY_RULE
                         ? rule_set_at(s->rules.set, s->rules.app[x->why.data].rule)->name
                         : rule_assumption_name(s->assumed.of[x->why.data].kind);
-  const char *from = eg_symbol_name(s->g, eg_node_symbol(s->g, x->from)),
-             *to = eg_symbol_name(s->g, eg_node_symbol(s->g, x->to));
+  const char *from = st_operator(s, x->from), *to = st_operator(s, x->to);
   const char *const part[] = {st_any_id(s, x->from),
                               " (",
                               from,

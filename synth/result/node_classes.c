@@ -18,8 +18,8 @@ static uint32_t root(uint32_t *up, uint32_t i) {
  * classes of both ends. */
 static bool made_layout(const state *s, eg_node e) {
   const rec *r = &s->rec[e.i];
-  const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
-  if (r->node[0] >= 0 || r->node[1] >= 0 || !r->tensor || eg_node_arity(s->g, e) == 0) return false;
+  const char *op = st_operator(s, e);
+  if (!st_made(r) || !r->tensor || eg_node_arity(s->g, e) == 0) return false;
   const rule_operator *o = rule_operator_of(op);
   return o->relates && o->rearranges;
 }

@@ -148,7 +148,7 @@ iso_code pc_name_node(writer *w, eg_node e) {
     for (size_t k = 0; k < n; k++)
       if (!(child[k] = w->arg[eg_node_original(s->g, e, k).i])) return pc_nomem(w);
     if (st_is_list(s, e)) return (w->arg[e.i] = rule_list(a, child, n)) ? ISO_OK : pc_nomem(w);
-    const rule_term *call = rule_op(a, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child, n);
+    const rule_term *call = rule_op(a, st_operator(s, e), child, n);
     bool starved = !call;
     for (int side = 0; side < 2 && call && id == NONE; side++)
       id = captured_as(w, e, side, call, &starved);

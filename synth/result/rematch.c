@@ -131,7 +131,7 @@ static bool call(match *m, const rule_term *p, const rule_term *at, eg_node *nod
     *node = m->inst->at[m->next++];
     const bool list = st_is_list(m->s, *node);
     fine = eg_node_arity(m->s->g, *node) == p->n && list == (p->kind == RULE_LIST) &&
-           (list || strcmp(eg_symbol_name(m->s->g, eg_node_symbol(m->s->g, *node)), p->u.s) == 0);
+           (list || strcmp(st_operator(m->s, *node), p->u.s) == 0);
     if (!fine) refuse(m, "a tensor is computed by another operator");
   }
   for (uint32_t k = 0; k < p->n && fine; k++) {

@@ -29,7 +29,7 @@ static iso_code unexplained(state *s, bool *const live[2], iso_error *err) {
              hop++) { /* cat(slice(leaf), ...) = a leaf of the other side */
           if (st_has_side(s, p, !side)) other = true;
           const eg_node *pp;
-          if (s->rec[p.i].node[0] >= 0 || s->rec[p.i].node[1] >= 0) break;
+          if (!st_made(&s->rec[p.i])) break;
           if (eg_class_parents(s->g, eg_class_of(s->g, p), &pp) == 0) break;
           p = pp[0];
         }

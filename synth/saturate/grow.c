@@ -192,7 +192,7 @@ static iso_code copy_member(sat_run *x, eg_class c, eg_node m, iso_error *err) {
     child[k].i = x->class_of[eg_node_child(s->g, m, k).i];
     if (child[k].i == EG_NONE) return ISO_OK;
   }
-  const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, m));
+  const char *op = st_operator(s, m);
   const eg_class of = {x->class_of[c.i]};
   iso_code code = add(x, op, child, n, &out, &term, err);
   if (code) return code;

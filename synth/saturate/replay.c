@@ -133,10 +133,7 @@ void st_mark_multi(state *s, size_t from) {
   for (size_t i = from; i < s->n_rec; i++) {
     rec *r = &s->rec[i];
     const rule_schema *d =
-        r->tensor
-            ? rule_schemas_find(s->schemas,
-                                eg_symbol_name(s->g, eg_node_symbol(s->g, (eg_node){(uint32_t)i})))
-            : NULL;
+        r->tensor ? rule_schemas_find(s->schemas, st_operator(s, (eg_node){(uint32_t)i})) : NULL;
     if (d == NULL || rule_schema_outputs(d) == 1) continue;
     r->multi = true;
     r->tensor = false;

@@ -46,7 +46,7 @@ typedef struct place {
  * equal tensors of several places (two masks that are empty, two layers' zeros): to go on from a
  * later one would lead round in a circle. */
 static bool earlier(const rec *r, place *p) {
-  bool any = r->node[0] < 0 && r->node[1] < 0;
+  bool any = st_made(r);
   for (int side = 0; side < 2; side++)
     any |= r->node[side] >= 0 && (uint32_t)r->node[side] < p->before[side];
   for (int side = 0; side < 2; side++)
@@ -96,16 +96,14 @@ static void enter(walk *w, uint32_t c, const place *p, bool near) {
 
 /* While ranks are joined, calls that put their parts together count as no step, or the cones of
  * many ranks would end before they meet in these. */
-static bool is_glue(const state *s, eg_node e) {
-  return s->ranks.linking && s->rec[e.i].node[0] < 0 && s->rec[e.i].node[1] < 0;
-}
+static bool is_glue(const state *s, eg_node e) { return s->ranks.linking && st_made(&s->rec[e.i]); }
 
 /* While a rule without ranks is looked for: a tensor put together of their parts is known as a
  * whole, by steps on whole tensors. */
 static bool of_parts(const state *s, eg_node e) {
   if (!s->ranks.whole || s->rec[e.i].leaf) return false;
-  const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
-  if (!rule_is_collective(op) && !(is_glue(s, e) && strcmp(op, OP_CAT) == 0)) return false;
+  if (!rule_is_collective(st_operator(s, e)) && !(is_glue(s, e) && st_calls(s, e, OP_CAT)))
+    return false;
   const eg_node list = {eg_node_original(s->g, e, 0).i};
   bool differ = false;
   for (size_t a = 1; a < eg_node_arity(s->g, list); a++)
@@ -122,7 +120,7 @@ static void made_of(const state *s, eg_node e, int depth, place *p) {
     if (r->node[side] >= 0 &&
         (p->before[side] == UINT32_MAX || (uint32_t)r->node[side] > p->before[side]))
       p->before[side] = (uint32_t)r->node[side];
-  if (r->node[0] >= 0 || r->node[1] >= 0 || depth == DEEP) return;
+  if (!st_made(r) || depth == DEEP) return;
   for (size_t a = 0; a < eg_node_arity(s->g, e); a++)
     made_of(s, (eg_node){eg_node_original(s->g, e, a).i}, depth + 1, p);
 }
@@ -192,8 +190,8 @@ static bool class_written_out(state *s, eg_class c, const asked *above);
 
 bool fr_numbers_of(state *s, eg_node e, const asked *above) {
   const rec *r = &s->rec[e.i];
-  if (!r->konst || !r->tensor || r->leaf || r->node[0] >= 0 || r->node[1] >= 0) return false;
-  const bool table = strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, e)), OP_RESHAPE) == 0;
+  if (!r->konst || !r->tensor || r->leaf || !st_made(r)) return false;
+  const bool table = st_calls(s, e, OP_RESHAPE);
   for (size_t a = 0; a < eg_node_arity(s->g, e); a++) {
     const eg_class c = eg_node_child(s->g, e, a);
     const eg_node d = st_rep(s, c);
@@ -224,9 +222,7 @@ uint32_t fr_view_of_part(state *s, const cone *k, uint32_t c) {
   for (size_t i = 0; i < n; i++) {
     if (!is_glue(s, m[i]) || s->rec[m[i].i].leaf || eg_node_arity(s->g, m[i]) == 0) return EG_NONE;
     const uint32_t of = eg_node_child(s->g, m[i], 0).i;
-    if (fr_layout_op(eg_symbol_name(s->g, eg_node_symbol(s->g, m[i]))) && k->in[of] == 3 &&
-        fr_shared(s, of))
-      part = of;
+    if (fr_layout_op(st_operator(s, m[i])) && k->in[of] == 3 && fr_shared(s, of)) part = of;
   }
   return part;
 }
@@ -234,9 +230,8 @@ uint32_t fr_view_of_part(state *s, const cone *k, uint32_t c) {
 /* While ranks are joined: a concatenation of parts that both sides have belongs into a rule of one
  * operator, for any number of parts. */
 static bool put_together(state *s, const cone *k, eg_node e) {
-  const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
-  if (!s->ranks.linking || s->rec[e.i].node[0] >= 0 || s->rec[e.i].node[1] >= 0 ||
-      (strcmp(op, OP_CAT) != 0 && !rule_is_collective(op)))
+  if (!s->ranks.linking || !st_made(&s->rec[e.i]) ||
+      !(st_calls(s, e, OP_CAT) || rule_is_collective(st_operator(s, e))))
     return false;
   const eg_node list = {eg_node_original(s->g, e, 0).i};
   for (size_t a = 0; a < eg_node_arity(s->g, list); a++) {
@@ -263,12 +258,12 @@ static double node_cost(state *s, cone *k, eg_node e) {
    * terms above it is better. */
   if (r->leaf) return !r->atom || k->opened[eg_class_of(s->g, e).i] ? INFINITE : r->konst ? 4 : 1;
   if (k->opened[eg_class_of(s->g, e).i] == READ && fr_numbers_of(s, e, NULL)) return INFINITE;
-  const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
+  const char *op = st_operator(s, e);
   if (of_parts(s, e) || parts_of_constant(s, e)) return INFINITE;
   double sum = strcmp(op, "#list") == 0 || rule_is_getitem(op) ? 0.01 : 1;
   /* A value that a graph computes is more general than a constant's layout that was read off its
    * values. */
-  if (r->konst && r->node[0] < 0 && r->node[1] < 0) sum += 0.5;
+  if (r->konst && st_made(r)) sum += 0.5;
   for (size_t a = 0; a < eg_node_arity(s->g, e) && sum < INFINITE; a++) {
     const uint32_t d = eg_node_child(s->g, e, a).i;
     sum += k->in[d] ? k->cost[d] : fr_literal_class(s, d) ? 0 : INFINITE;

@@ -240,7 +240,7 @@ static bool down_to_bound(const search *q, uint32_t c, int depth, int *work, cla
 
 /* Whether the source of an e-node's integers is bounded: of a concatenation, all that it joins. */
 static bool reads_bounded(const search *q, eg_node e, int depth, int *work, classes *out) {
-  const char *op = eg_symbol_name(q->s->g, eg_node_symbol(q->s->g, e));
+  const char *op = st_operator(q->s, e);
   const bool list = strcmp(op, "#list") == 0;
   const size_t n = eg_node_arity(q->s->g, e);
   if (q->s->rec[e.i].leaf || n == 0 || !(list || fr_moves_op(op) || rule_is_overload(op, OP_CAT)))

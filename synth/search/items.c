@@ -13,7 +13,7 @@ static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of 
 
 /* A list of numbers as a vector, and the list. */
 static bool stacks(state *s, eg_node e, eg_node *list) {
-  if (s->rec[e.i].leaf || strcmp(items_operator(s, e), OP_STACK) != 0) return false;
+  if (s->rec[e.i].leaf || strcmp(st_operator(s, e), OP_STACK) != 0) return false;
   *list = items_operand(s, e, 0);
   const size_t n = eg_node_arity(s->g, *list);
   const rule_term *d = st_literal(s, items_operand(s, e, 1));
@@ -122,13 +122,12 @@ static void itemise(itemised *x, eg_node e, bool root, two_terms *out) {
   }
   if (x->unfit) return;
   out->whole =
-      root ? rule_op(&s->arena, items_operator(s, e), whole, n) : rule_list(&s->arena, whole, n);
-  out->item =
-      root ? rule_op(&s->arena, items_operator(s, e), item, n) : rule_list(&s->arena, item, n);
+      root ? rule_op(&s->arena, st_operator(s, e), whole, n) : rule_list(&s->arena, whole, n);
+  out->item = root ? rule_op(&s->arena, st_operator(s, e), item, n) : rule_list(&s->arena, item, n);
 }
 
 static bool acts_on_items(const state *s, eg_node e) {
-  const char *op = items_operator(s, e);
+  const char *op = st_operator(s, e);
   return !s->rec[e.i].leaf && eg_node_arity(s->g, e) > 0 &&
          (rule_operator_of(op)->elementwise || strcmp(op, OP_DIST_ALL_REDUCE) == 0);
 }

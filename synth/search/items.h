@@ -14,10 +14,6 @@
 /* FEW numbers are joined as any; a sum may have LONG, one after another. */
 enum { FEW = 4, MOST_OPERANDS = RULE_MAX_VARS, LONG = 2 * MOST_OPERANDS };
 
-static inline const char *items_operator(const state *s, eg_node e) {
-  return eg_symbol_name(s->g, eg_node_symbol(s->g, e));
-}
-
 static inline eg_node items_operand(const state *s, eg_node e, uint32_t k) {
   return (eg_node){eg_node_original(s->g, e, k).i};
 }

@@ -107,8 +107,7 @@ static eg_node integers_of(state *s, eg_node e) {
   enum { DEEP = 8 };
   for (int k = 0; k < DEEP && e.i != EG_NONE; k++) {
     if (s->rec[e.i].leaf || st_bound_of(s, e)) return e;
-    if (eg_node_arity(s->g, e) == 0 || !fr_moves_op(eg_symbol_name(s->g, eg_node_symbol(s->g, e))))
-      break;
+    if (eg_node_arity(s->g, e) == 0 || !fr_moves_op(st_operator(s, e))) break;
     e = (eg_node){eg_node_original(s->g, e, 0).i};
   }
   return (eg_node){EG_NONE};
@@ -221,8 +220,7 @@ static bool passes_on(state *s, const lifting *x, const st_parts *of) {
 /* A tensor that is the same on all ranks may have a rank's sizes: the tensor from which it was
  * expanded has none. */
 static eg_node unexpanded(const state *s, eg_node e) {
-  const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
-  return strcmp(op, OP_EXPAND) == 0 ? (eg_node){eg_node_original(s->g, e, 0).i} : e;
+  return st_calls(s, e, OP_EXPAND) ? (eg_node){eg_node_original(s->g, e, 0).i} : e;
 }
 
 /* Or the whole has it once for each rank, side by side along `d`. */

@@ -98,8 +98,7 @@ static eg_node undivided(state *s, eg_node e, int64_t by) {
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
   for (size_t i = 0; i < n; i++) {
-    if (s->rec[m[i].i].node[0] >= 0 || s->rec[m[i].i].node[1] >= 0 || s->rec[m[i].i].leaf ||
-        strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, m[i])), OP_DIV_TENSOR) != 0)
+    if (!st_made(&s->rec[m[i].i]) || s->rec[m[i].i].leaf || !st_calls(s, m[i], OP_DIV_TENSOR))
       continue;
     const rule_term *d = st_literal(s, (eg_node){eg_node_original(s->g, m[i], 1).i});
     if (d && d->kind == RULE_FLOAT && d->u.f == (double)by)

@@ -88,7 +88,7 @@ static const rule_term *call_on(state *s, eg_node e, const rule_term *t) {
     const rule_term *literal = st_literal(s, items_operand(s, e, k));
     child[k] = literal ? literal : t;
   }
-  return t && n <= MOST_OPERANDS ? rule_op(&s->arena, items_operator(s, e), child, n) : NULL;
+  return t && n <= MOST_OPERANDS ? rule_op(&s->arena, st_operator(s, e), child, n) : NULL;
 }
 
 /* Joins a number `sum`, of what `square` makes of the elements of `of` one by one, with the square
@@ -122,7 +122,7 @@ static iso_code norm_squared(state *s, eg_node call, eg_node *norm, iso_error *e
   if (!takes_one(s, call, &of) || items_is_number(s, of)) return ISO_OK;
   const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, of), &m);
   for (size_t i = 0; i < n; i++)
-    if (takes_one(s, m[i], &x) && rule_operator_of(items_operator(s, m[i]))->elementwise &&
+    if (takes_one(s, m[i], &x) && rule_operator_of(st_operator(s, m[i]))->elementwise &&
         rule_shape_eq(&s->rec[x.i].shape, &s->rec[of.i].shape))
       return join_squares(s, call, m[i], x, norm, err);
   return ISO_OK;
@@ -165,14 +165,14 @@ static const rule_term *number_term(numbers *x, eg_node e, bool root, int depth)
     if (!(child[k] = number_term(x, items_operand(s, e, k), false, depth + 1))) x->unfit = true;
   if (x->unfit) return NULL;
   return st_is_list(s, e) ? rule_list(&s->arena, child, eg_node_arity(s->g, e))
-                          : rule_op(&s->arena, items_operator(s, e), child, eg_node_arity(s->g, e));
+                          : rule_op(&s->arena, st_operator(s, e), child, eg_node_arity(s->g, e));
 }
 
 /* The node whose norm a variable is; -1: it is none. */
 static int32_t tensor_of(const numbers *x, uint32_t k, int side) {
   const state *s = x->s;
   const eg_node *m;
-  if (strcmp(items_operator(s, x->of[k]), OP_VECTOR_NORM) != 0) return -1;
+  if (strcmp(st_operator(s, x->of[k]), OP_VECTOR_NORM) != 0) return -1;
   const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, items_operand(s, x->of[k], 0)), &m);
   for (size_t i = 0; i < n; i++)
     if (s->rec[m[i].i].node[side] >= 0) return s->rec[m[i].i].node[side];

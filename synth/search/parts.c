@@ -184,15 +184,13 @@ const rule_term *st_divided(state *s, const rule_term *t, int64_t by) {
 
 /* ---- joining ---- */
 
-static bool collective(const state *s, eg_node e) {
-  return rule_is_collective(eg_symbol_name(s->g, eg_node_symbol(s->g, e)));
-}
+static bool collective(const state *s, eg_node e) { return rule_is_collective(st_operator(s, e)); }
 
 /* A collective's result is compared with that of another one over the same tensors, where that
  * is the whole: a rule of these two alone. */
 static eg_node as_reduced(state *s, const st_parts *p, eg_node whole) {
   const eg_node *m;
-  const bool given = rule_is_getitem(eg_symbol_name(s->g, eg_node_symbol(s->g, p->of[0]))) &&
+  const bool given = rule_is_getitem(st_operator(s, p->of[0])) &&
                      collective(s, (eg_node){eg_node_original(s->g, p->of[0], 0).i});
   const size_t n = given ? eg_class_nodes(s->g, eg_class_of(s->g, whole), &m) : 0;
   for (size_t i = 0; i < n; i++)

@@ -32,7 +32,7 @@ static const rule_term *build_node(builder *b, eg_node e) {
                                  (eg_node){eg_node_original(s->g, e, a).i})))
       return NULL;
   b->depth--;
-  const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
+  const char *op = st_operator(s, e);
   return strcmp(op, "#list") == 0 ? rule_list(&s->arena, child, n)
                                   : rule_op(&s->arena, op, child, n);
 }

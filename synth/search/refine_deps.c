@@ -34,7 +34,7 @@ static void sources(state *s, const cone *k, uint32_t c, int side, bool inside, 
   for (size_t i = 0; i < n; i++) inside |= s->rec[m[i].i].leaf && !s->rec[m[i].i].atom;
   for (size_t i = 0; i < n; i++) {
     const rec *r = &s->rec[m[i].i];
-    const bool auxiliary = r->node[0] < 0 && r->node[1] < 0;
+    const bool auxiliary = st_made(r);
     if (r->node[side] < 0 && !(auxiliary && (inside || !r->tensor))) continue;
     for (size_t a = 0; a < eg_node_arity(s->g, m[i]); a++) {
       const uint32_t d = eg_node_child(s->g, m[i], a).i;
@@ -56,9 +56,7 @@ static bool layout_of(state *s, const cone *k, uint32_t c, uint32_t of, int dept
   if (c == of) return true;
   for (size_t i = 0; i < n && depth > 0 && path->n < room; i++) {
     const rec *r = &s->rec[m[i].i];
-    if (!(r->tensor || st_is_list(s, m[i])) ||
-        ((r->node[0] >= 0 || r->node[1] >= 0) &&
-         !fr_layout_op(eg_symbol_name(s->g, eg_node_symbol(s->g, m[i])))))
+    if (!(r->tensor || st_is_list(s, m[i])) || (!st_made(r) && !fr_layout_op(st_operator(s, m[i]))))
       continue;
     for (size_t a = 0; a < eg_node_arity(s->g, m[i]); a++) {
       const uint32_t d = eg_node_child(s->g, m[i], a).i;

@@ -50,9 +50,7 @@ static bool known_parts(const spreading *x, eg_node e, spread_step *out) {
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
   for (size_t i = 0; i < n; i++) {
-    if (s->rec[m[i].i].node[0] >= 0 || s->rec[m[i].i].node[1] >= 0 || s->rec[m[i].i].leaf ||
-        strcmp(eg_symbol_name(s->g, eg_node_symbol(s->g, m[i])), OP_CAT) != 0)
-      continue;
+    if (!st_made(&s->rec[m[i].i]) || s->rec[m[i].i].leaf || !st_calls(s, m[i], OP_CAT)) continue;
     const eg_node list = {eg_node_original(s->g, m[i], 0).i};
     const rule_term *d = st_literal(s, (eg_node){eg_node_original(s->g, m[i], 1).i});
     if (eg_node_arity(s->g, list) != x->n || !d || d->kind != RULE_INT) continue;
@@ -78,17 +76,16 @@ static const rule_term *numbered(const spreading *x, eg_node e, bool root, opera
   if (n > RULE_MAX_VARS) return o->unfit = true, rule_var(a, 0);
   for (uint32_t k = 0; k < n; k++)
     if (!(child[k] = numbered(x, (eg_node){eg_node_original(s->g, e, k).i}, false, o))) return NULL;
-  return st_is_list(s, e)
-             ? rule_list(a, child, (uint32_t)n)
-             : rule_op(a, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), child, (uint32_t)n);
+  return st_is_list(s, e) ? rule_list(a, child, (uint32_t)n)
+                          : rule_op(a, st_operator(s, e), child, (uint32_t)n);
 }
 
 /* One step of one result that computes, and puts nothing together. */
 static bool is_step(state *s, eg_node e) {
-  const char *op = eg_symbol_name(s->g, eg_node_symbol(s->g, e));
+  const char *op = st_operator(s, e);
   const rec *r = &s->rec[e.i];
   return r->tensor && r->valued && !r->leaf && !r->konst && eg_node_arity(s->g, e) > 0 &&
-         strcmp(op, OP_CAT) != 0 && !rule_is_collective(op) && !rule_is_getitem(op);
+         !st_calls(s, e, OP_CAT) && !rule_is_collective(op) && !rule_is_getitem(op);
 }
 
 /* ---- one way to cut the operands ---- */

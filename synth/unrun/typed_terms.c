@@ -58,7 +58,7 @@ static iso_code type_one(st_term_types *t, eg_node e, iso_error *err) {
   for (size_t k = 0; k < n; k++)
     if (!(arg[k] = type_of(t, eg_node_child(s->g, e, k)))) return ISO_OK;
   t->types.elements_left = ELEMENTS;
-  type = sat_result(&t->types, eg_symbol_name(s->g, eg_node_symbol(s->g, e)), arg, n);
+  type = sat_result(&t->types, st_operator(s, e), arg, n);
   if (t->types.starved) return nomem(err);
   if (!type) return ISO_OK;
   rec *r = &s->rec[e.i];
