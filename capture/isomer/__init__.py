@@ -14,7 +14,9 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
+import threading
 from dataclasses import dataclass, field
 
 from . import program, sides
@@ -200,6 +202,35 @@ def captured(model, inputs, call, outputs, folder):
     return folder
 
 
+def talked_to(command, env):
+    """Status, standard output and standard error of a command. What it says of its progress, a
+    line in ten seconds, goes on to ours at once."""
+    said = []
+
+    def listen(pipe):
+        for line in pipe:
+            if line.startswith("isomer: after "):
+                print(line, end="", file=sys.stderr, flush=True)
+            else:
+                said.append(line)
+
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    try:
+        p = subprocess.Popen(command, text=True, errors="replace", env=env, **pipes)
+    except (OSError, ValueError) as e:
+        raise Error("%s cannot be run: %s" % (command[0], e)) from e
+    with p:
+        listener = threading.Thread(target=listen, args=(p.stderr,), daemon=True)
+        listener.start()
+        try:
+            out = p.stdout.read()
+        except BaseException:  # also an interrupt: nothing goes on behind it
+            p.kill()
+            raise
+        listener.join()
+    return p.returncode, out, "".join(said)
+
+
 def run(sides, report, timeout, options):
     command = [find_program(), "compare", *sides, "--json", report, *map(str, options)]
     if timeout is not None:
@@ -208,20 +239,15 @@ def run(sides, report, timeout, options):
         env = program.environment("compare") if command[0] == program.path() else None
     except program.NoShim as e:
         raise Error(str(e)) from e
-    try:
-        p = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env
-        )
-    except (OSError, ValueError) as e:
-        raise Error("%s cannot be run: %s" % (command[0], e)) from e
-    if p.returncode not in (0, 1, 3):
-        raise Error(p.stderr.strip() or "isomer ended with status %d" % p.returncode)
+    status, out, err = talked_to(command, env)
+    if status not in (0, 1, 3):
+        raise Error(err.strip() or "isomer ended with status %d" % status)
     try:
         with open(report, encoding="utf-8") as f:
             data = json.load(f)
     except (OSError, ValueError) as e:
         raise Error("isomer left no report that can be read: %s" % e) from e
-    lines = p.stdout.strip().splitlines()
+    lines = out.strip().splitlines()
     return Result(
         data["verdict"],
         data["evidence"],
@@ -231,5 +257,5 @@ def run(sides, report, timeout, options):
         data["counterexample"],
         lines[-1] if lines else "isomer: " + data["verdict"].upper(),
         data,
-        p.stdout,
+        out,
     )

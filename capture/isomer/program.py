@@ -16,6 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SHIM = os.path.join(HERE, "shim")
 # Commands that run operators; the others do without PyTorch.
 RUNS_OPERATORS = {"compare", "check", "run", "rules"}
+VERSION = "--version"  # says which libtorch there is, and goes without one
 
 
 class NoShim(Exception):
@@ -40,7 +41,7 @@ def torch_version(torch):
     return found.group(1) if found else "unknown"
 
 
-def shim_folder():
+def shim_folder(may_build=True):
     """The folder of the shim for the PyTorch that is here, built now where there is none."""
     torch = folder_of("torch")
     if torch is None:
@@ -53,6 +54,8 @@ def shim_folder():
     key = hashlib.sha256(("%s\n%s\n%s" % (torch, version, sources())).encode()).hexdigest()[:16]
     folder = os.path.join(cache, "isomer", "%s-%s" % (version, key))
     if not os.path.exists(os.path.join(folder, "libisomer_shim.so")):
+        if not may_build:
+            raise NoShim("no shim for PyTorch %s was built so far" % version)
         build(torch, folder)
     return folder
 
@@ -86,8 +89,8 @@ def elsewhere(torch):
 def environment(command):
     """The variables with which the program runs `command`. Raises NoShim."""
     env = dict(os.environ)
-    if command in RUNS_OPERATORS and not env.get("ISOMER_SHIM_DIR"):
-        env["ISOMER_SHIM_DIR"] = shim_folder()
+    if command in RUNS_OPERATORS | {VERSION} and not env.get("ISOMER_SHIM_DIR"):
+        env["ISOMER_SHIM_DIR"] = shim_folder(may_build=command != VERSION)
         torch = folder_of("torch")
         if elsewhere(torch):
             known = [env["LD_LIBRARY_PATH"]] if env.get("LD_LIBRARY_PATH") else []
@@ -108,9 +111,12 @@ def main():
         print("isomer: this package was installed without the program", file=sys.stderr)
         return 2
     words = sys.argv[1:]
+    command = "" if "--help" in words else (words[0] if words else "")
     try:
-        env = environment("" if "--help" in words else (words[0] if words else ""))
+        env = environment(command)
     except NoShim as e:
-        print("isomer: %s" % e, file=sys.stderr)
-        return 2
+        if command != VERSION:
+            print("isomer: %s" % e, file=sys.stderr)
+            return 2
+        env = environment("")
     os.execve(program, ["isomer", *words], env)

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 static void on_progress(void *ctx, const char *stage, size_t done, size_t total) {
-  const options *o = ctx;
-  if (o->progress) fprintf(stderr, "\r\033[K%s %zu/%zu", stage, done, total);
+  options *o = ctx;
+  progress_at(&o->progress, stage, done, total);
 }
 
 static void on_idle(void *ctx) {
@@ -29,7 +29,8 @@ static void on_idle(void *ctx) {
 }
 
 static const char *on_stop(void *ctx) {
-  const options *o = ctx;
+  options *o = ctx;
+  progress_goes_on(&o->progress);
   return limits_reached(&o->limits);
 }
 
@@ -216,7 +217,7 @@ int cmd_compare(int argc, char **argv) {
   if (early >= 0) return early;
   o.val.ops = o.ops;
   o.val.other_samples = CHK_SEED;
-  o.progress = !o.quiet && !o.trace && isatty(STDERR_FILENO);
+  progress_start(&o.progress, !o.quiet && !o.trace);
   limits_start(&o.limits);
   o.synth.ctx = o.val.ctx = &o;
   o.synth.stop = o.val.stop = on_stop;
@@ -242,7 +243,7 @@ int cmd_compare(int argc, char **argv) {
     if (!c && !o.unrun) c = cmp_other_sizes(&o, k, schemas, engine, known, &p[k], &err);
     if (!c && k + 1 < o.n_pairs) c = cmp_add_rules(p[k].result, known, &err);
   }
-  if (o.progress) fputs("\r\033[K", stderr);
+  progress_end(&o.progress);
   int status = CLI_ERROR;
   if (!c) {
     baseline accepted = {0};

@@ -18,6 +18,14 @@ enum { MAX_PAIRS = 33, MAX_OPS = 32, MAX_INPUTS = 64 };
 /* Parts that can be switched off: the comparison at other sizes, ranks decided once. */
 enum { CMP_SIZES = 2 * SYNTH_SATURATE, CMP_ROLES = 2 * CMP_SIZES };
 
+/* What is shown of a comparison under way. */
+typedef struct progress {
+  bool terminal, lines;
+  double began, next; /* seconds of a clock */
+  const char *stage;  /* NULL: none yet */
+  size_t done, total;
+} progress;
+
 typedef struct options {
   const char *pair[MAX_PAIRS][2]; /* left, right; those after the first come with --also */
   size_t n_pairs;
@@ -42,7 +50,8 @@ typedef struct options {
   bool pinned;               /* parameters are constants */
   bool rounding;             /* measured beside the verdict */
   bool certified;            /* nothing less counts */
-  bool quiet, verbose, explain, trace, progress, no_stats;
+  bool quiet, verbose, explain, trace, no_stats;
+  progress progress;
   cap_graph *const *compared; /* the two graphs at hand */
 } options;
 
@@ -140,5 +149,12 @@ iso_code cmp_say_unrelated(pair *p, bool unrun, uint64_t seed, iso_error *err);
 /* The pair whose verdict is everything's: the worst, the first of these; of equivalent ones that
  * with the weakest evidence, of different ones that with the shortest inputs. */
 size_t cmp_deciding(const pair *p, size_t n);
+
+/* ---- progress.c ---- */
+void progress_start(progress *p, bool wanted);
+void progress_at(progress *p, const char *stage, size_t done, size_t total);
+/* Nothing new, but it is asked often. */
+void progress_goes_on(progress *p);
+void progress_end(const progress *p);
 
 #endif

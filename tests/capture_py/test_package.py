@@ -119,6 +119,8 @@ class Package(unittest.TestCase):
                     f.write("__version__ = '2.8.0'\n")
                 with self.assertRaises(AssertionError):  # another version's is built
                     program.environment("compare")
+                with self.assertRaises(program.NoShim):  # not to say which version there is
+                    program.environment("--version")
 
     @unittest.skipUnless(HAVE_TORCH, "PyTorch is not installed")
     def test_what_a_side_may_be(self):
