@@ -546,6 +546,13 @@ class Program:
         if name == "copy_" and len(written) == 1:
             written[0][1].write(self.copied(written[0][1].read(), args[1].read()))
             return written[0][1]
+        if name == "fill_diagonal_" and self.one_diagonal(target, args, kwargs):
+            old, number = written[0][1].read(), args[1]
+            line = self.add(torch.ops.aten.diagonal.default, [old], {}, "diagonal")
+            line = self.add(torch.ops.aten.fill.Scalar, [line, number], {}, "fill")
+            new = self.add(torch.ops.aten.diagonal_scatter.default, [old, line], {}, node.name)
+            written[0][1].write(new)
+            return written[0][1]
         read = pytree.tree_map_only(Cell, lambda c: c.read(), (args, kwargs))
         function, args, kwargs = self.counterpart(target, read[0], read[1], [w for w, _ in written])
         new = self.add(function, args, kwargs, node.name)
@@ -579,6 +586,14 @@ class Program:
                 % (old.shape, new.shape)
             )
         return self.copied(old, new)
+
+    @classmethod
+    def one_diagonal(cls, target, args, kwargs):
+        """Whether fill_diagonal_ writes the elements that diagonal() reads: of a matrix, and of a
+        tall one not also those where it begins anew."""
+        given = cls.named(target, args, kwargs)
+        sizes = given["self"].read().data.shape
+        return len(sizes) == 2 and (not given.get("wrap") or sizes[0] <= sizes[1] + 1)
 
     @staticmethod
     def counterpart(target, args, kwargs, written):

@@ -192,6 +192,13 @@ def casting_write(m, x):
     return y
 
 
+def filled_diagonal(m, x):
+    y, tall = x + 0, x.t().contiguous()
+    y[1:].fill_diagonal_(0.5, wrap=True)
+    tall.fill_diagonal_(3)
+    return y, tall
+
+
 class Functional(Case):
     def test_writes(self):
         x = torch.randn(4, 6)
@@ -205,12 +212,18 @@ class Functional(Case):
             out_argument,
             index_add,
             casting_write,
+            filled_diagonal,
         ):
             with self.subTest(fn.__name__):
                 g = self.capture(Fn(fn), (x,), more_inputs=[(torch.randn(4, 6) * 3,)])
                 for op in self.ops(g):
                     base = op.split("::")[-1].split(".")[0]
                     self.assertFalse(base.endswith("_") and not base.endswith("__"), op)
+
+    def test_a_diagonal_that_begins_anew_is_refused(self):
+        with self.assertRaisesRegex(CaptureError, "no functional counterpart"):
+            fn = lambda m, x: (x + 0).fill_diagonal_(0.5, wrap=True)  # noqa: E731
+            self.capture(Fn(fn), (torch.randn(7, 3),))
 
     def test_write_without_inverse_is_refused(self):
         def fn(m, x):
