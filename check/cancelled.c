@@ -91,7 +91,7 @@ static iso_code find_real(crossing *z) {
 /* Draw `n` at numbers of the captures and at larger ones: one number everywhere, then several; then
  * parameters vary, too. */
 static iso_code draw_one(crossing *z, size_t n, bool *done) {
-  static const kind as_captured = {CAPTURED, CAPTURED, 1}, drawn = {NORMAL, NORMAL, 4};
+  static const draw_kind as_captured = {CAPTURED, CAPTURED, 1}, drawn = {NORMAL, NORMAL, 4};
   iso_rng rng = iso_rng_new(UINT64_C(0x63726f73) + z->k->o->seed, n);
   z->x->at_poles = n < z->x->poles.n + MIXED;
   z->x->pole = n;

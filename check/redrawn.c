@@ -23,46 +23,46 @@
 #include "rules/operators.h"
 
 /* On which values are compared, too. */
-static const kind plain[] = {{NORMAL, NORMAL, 1}, {HALVES, CAPTURED, 1}};
+static const draw_kind plain[] = {{NORMAL, NORMAL, 1}, {HALVES, CAPTURED, 1}};
 enum { N_PLAIN = sizeof plain / sizeof *plain, FEW = 1 << 12, MORE_DRAWS = 8 * N_PLAIN };
 /* Where the graphs compare, clamp or fill (edges.c). */
-static const kind at_edges = {AT_EDGES, AT_EDGES, 1};
+static const draw_kind at_edges = {AT_EDGES, AT_EDGES, 1};
 enum { EDGE_DRAWS = 64, FEW_EDGE_DRAWS = 8, SOME = 1 << 17 };
 enum { MANY = 1 << 24 }; /* elements of a model */
 
 /* The first ones show calls that are undefined without any guard; further ones, calls that
  * parameters can make undefined. */
-static const kind kinds[] = {{ZEROS, CAPTURED, 1},
-                             {ZERO_ROW, CAPTURED, 1},
-                             {TIES, CAPTURED, 1},
-                             {ANY, CAPTURED, 1},
-                             {ANY, CAPTURED, 1},
-                             {HALVES, CAPTURED, 1},
-                             {NORMAL, CAPTURED, 1},
-                             {POSITIVE, CAPTURED, 1},
-                             {NEGATIVE, CAPTURED, 1},
-                             {NORMAL, NORMAL, 1},
-                             {NORMAL, POSITIVE, 1},
-                             {NORMAL, NEGATIVE, 1},
-                             {TIES, TIES, 1},
-                             {ZEROS, ZEROS, 1},
-                             {POSITIVE, POSITIVE, 64},
-                             {NEGATIVE, NEGATIVE, 64},
-                             {NORMAL, NORMAL, 16},
-                             {ANY, CAPTURED, 1},
-                             {ANY, CAPTURED, 1},
-                             {ANY, ANY, 1},
-                             {ANY, ANY, 1},
-                             {ANY, ANY, 1},
-                             {ANY, ANY, 64},
-                             {ANY, ANY, 64},
-                             {POSITIVE, NEGATIVE, 1},
-                             {NEGATIVE, NEGATIVE, 1}};
+static const draw_kind kinds[] = {{ZEROS, CAPTURED, 1},
+                                  {ZERO_ROW, CAPTURED, 1},
+                                  {TIES, CAPTURED, 1},
+                                  {ANY, CAPTURED, 1},
+                                  {ANY, CAPTURED, 1},
+                                  {HALVES, CAPTURED, 1},
+                                  {NORMAL, CAPTURED, 1},
+                                  {POSITIVE, CAPTURED, 1},
+                                  {NEGATIVE, CAPTURED, 1},
+                                  {NORMAL, NORMAL, 1},
+                                  {NORMAL, POSITIVE, 1},
+                                  {NORMAL, NEGATIVE, 1},
+                                  {TIES, TIES, 1},
+                                  {ZEROS, ZEROS, 1},
+                                  {POSITIVE, POSITIVE, 64},
+                                  {NEGATIVE, NEGATIVE, 64},
+                                  {NORMAL, NORMAL, 16},
+                                  {ANY, CAPTURED, 1},
+                                  {ANY, CAPTURED, 1},
+                                  {ANY, ANY, 1},
+                                  {ANY, ANY, 1},
+                                  {ANY, ANY, 1},
+                                  {ANY, ANY, 64},
+                                  {ANY, ANY, 64},
+                                  {POSITIVE, NEGATIVE, 1},
+                                  {NEGATIVE, NEGATIVE, 1}};
 enum {
   N_KINDS = sizeof kinds / sizeof *kinds,
   N_UNGUARDED = 5,
   N_SHAKEN = 3,
-  N_POLE_ROWS = 16,
+  N_POLE_ROWS = 24,
   N_LARGE = 16
 };
 
@@ -225,7 +225,8 @@ static iso_code confirm(chk_state *k, look *x, size_t number, size_t o, iso_rng 
 
 /* ---- draws ---- */
 
-iso_code chk_draw(chk_state *k, look *x, const kind *as, size_t number, iso_rng *rng, bool *done) {
+iso_code chk_draw(chk_state *k, look *x, const draw_kind *as, size_t number, iso_rng *rng,
+                  bool *done) {
   *done = false;
   x->number = number;
   memset(x->is_drawn, 0, x->elements.n);
@@ -276,7 +277,7 @@ static iso_code weigh(chk_state *k, look *x, size_t number, size_t o, iso_rng *r
 }
 
 /* Values agree on draw `number` of this kind. */
-static iso_code try_values(chk_state *k, look *x, const kind *as, size_t number) {
+static iso_code try_values(chk_state *k, look *x, const draw_kind *as, size_t number) {
   iso_rng rng = iso_rng_new(UINT64_C(0x72656472) + k->o->seed, number);
   bool done;
   iso_code c = chk_draw(k, x, as, number, &rng, &done);
@@ -377,8 +378,8 @@ static void moved_free(moved *m) {
 /* Graphs that differ there must differ with noise after every operator, too: poles stay, and a
  * difference made by rounding alone does not. */
 static iso_code try_pole(chk_state *k, look *x, size_t number) {
-  static const kind as_captured = {CAPTURED, CAPTURED, 1}, inputs = {LARGE, CAPTURED, 1},
-                    all = {LARGE, LARGE, 1};
+  static const draw_kind as_captured = {CAPTURED, CAPTURED, 1}, inputs = {LARGE, CAPTURED, 1},
+                         all = {LARGE, LARGE, 1};
   iso_rng rng = iso_rng_new(UINT64_C(0x706f6c65) + k->o->seed, number);
   moved m = {.by = NULL};
   bool done;

@@ -9,7 +9,7 @@
 #include "egraph/base/rng.h"
 #include "rules/masks.h"
 
-typedef enum how {
+typedef enum draw_how {
   CAPTURED,
   ZEROS,
   ZERO_ROW,
@@ -21,12 +21,12 @@ typedef enum how {
   ANY,
   AT_EDGES,
   LARGE
-} how; /* ANY: each leaf as one of those before */
+} draw_how; /* ANY: each leaf as one of those before */
 
-typedef struct kind {
-  how input, parameter;
+typedef struct draw_kind {
+  draw_how input, parameter;
   double scale; /* of parameters */
-} kind;
+} draw_kind;
 
 enum { CHK_SMALL = 1 << 16 }; /* elements of a leaf */
 
@@ -54,14 +54,15 @@ typedef struct look {
 } look;
 
 /* Draw a leaf's elements that no other leaf has yet; integers are some that were captured. */
-void chk_draw_elements(chk_state *k, look *x, uint32_t leaf, const kind *as, iso_rng *rng);
+void chk_draw_elements(chk_state *k, look *x, uint32_t leaf, const draw_kind *as, iso_rng *rng);
 /* The drawn values as tensors in k->here.drawn, each times 1 + noise. */
 iso_code chk_put_drawn(chk_state *k, look *x, size_t number, double noise, iso_rng *rng);
 
 /* Runs both captures on what is drawn. Returns: in `done` whether all could be run. */
 iso_code chk_run_drawn(chk_state *k, look *x, bool *done);
 /* Draws, and runs. */
-iso_code chk_draw(chk_state *k, look *x, const kind *as, size_t number, iso_rng *rng, bool *done);
+iso_code chk_draw(chk_state *k, look *x, const draw_kind *as, size_t number, iso_rng *rng,
+                  bool *done);
 
 /* ---- cancelled.c ---- */
 /* A result that is far smaller than beside there becomes 0. */

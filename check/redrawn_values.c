@@ -30,7 +30,7 @@ static double mask_at(const rule_tensor *v, int64_t i, int64_t row, size_t numbe
   return chk_hides(x) ? x : 0;
 }
 
-static double draw_float(how m, double mean, double deviation, bool first_row, iso_rng *rng) {
+static double draw_float(draw_how m, double mean, double deviation, bool first_row, iso_rng *rng) {
   const double z = mean + deviation * iso_rng_normal(rng);
   switch (m) {
   case ZEROS: return 0;
@@ -43,17 +43,39 @@ static double draw_float(how m, double mean, double deviation, bool first_row, i
   }
 }
 
-/* Rows at one pole, at several, and of any numbers; the first draws are one number everywhere. */
+/* Rows at one pole, at several, and of any numbers; the first draws are one number everywhere. On
+ * two of three of the others a leaf is one number, or the same along one of its dimensions: what is
+ * summed along that is at a pole, too. */
 typedef struct row_at {
+  enum { ROWS, WHOLE, ALONG, N_WAYS } way;
+  int64_t stride, length; /* of the dimension that the leaf is the same along */
   uint64_t how;
   size_t which;
 } row_at;
+
+static row_at pole_way(const look *x, const rule_shape *s, int64_t numel, iso_rng *rng) {
+  row_at r = {.stride = 1, .length = 1};
+  if (!x->at_poles || x->pole < x->poles.n || s->rank == 0) return r;
+  r.way = iso_rng_below(rng, N_WAYS);
+  if (r.way == WHOLE) r.length = numel;
+  if (r.way != ALONG) return r;
+  const uint32_t d = (uint32_t)iso_rng_below(rng, s->rank);
+  for (uint32_t i = d + 1; i < s->rank; i++) r.stride *= s->dim[i];
+  r.length = s->dim[d];
+  return r;
+}
+
+/* Whether an element is that before it along this dimension. */
+static bool repeats(const row_at *r, int64_t i) {
+  return r->length > 1 && i / r->stride % r->length > 0;
+}
 
 static double draw_pole(const look *x, row_at *row, bool new_row, double other, iso_rng *rng) {
   enum { ONE, SEVERAL, OTHER, N_HOW };
   const chk_poles *p = &x->poles;
   if (x->pole < p->n) return p->value[x->pole];
-  if (new_row) *row = (row_at){iso_rng_below(rng, N_HOW), iso_rng_below(rng, p->n)};
+  if (new_row) row->how = iso_rng_below(rng, N_HOW), row->which = iso_rng_below(rng, p->n);
+  if (row->way != ROWS) row->how = SEVERAL;
   if (row->how == SEVERAL) row->which = iso_rng_below(rng, p->n);
   return row->how == OTHER ? other : p->value[row->which];
 }
@@ -66,28 +88,30 @@ static double draw_large(size_t number, double captured, iso_rng *rng) {
   return iso_rng_below(rng, 3) ? captured : size[iso_rng_below(rng, SIZES)];
 }
 
-void chk_draw_elements(chk_state *k, look *x, uint32_t leaf, const kind *as, iso_rng *rng) {
+void chk_draw_elements(chk_state *k, look *x, uint32_t leaf, const draw_kind *as, iso_rng *rng) {
   const rule_tensor *v = chk_captured(k, leaf, k->here.set);
   const bool input = k->term[leaf].node->kind == CAP_INPUT, real = rule_dtype_is_float(v->dtype);
   const int64_t row =
       v->shape.rank && v->shape.dim[v->shape.rank - 1] > 0 ? v->shape.dim[v->shape.rank - 1] : 1;
   double mean = 0, deviation = 0;
-  how m = input ? as->input : as->parameter;
-  if (m == ANY) m = (how)iso_rng_below(rng, ANY);
+  draw_how m = input ? as->input : as->parameter;
+  if (m == ANY) m = (draw_how)iso_rng_below(rng, ANY);
   const bool edges = m == AT_EDGES && (input || v->numel <= CHK_SMALL) &&
                      chk_has_edges(k, x->edges, leaf) && iso_rng_below(rng, 8) > 0;
   if (m == AT_EDGES) m = input ? NORMAL : CAPTURED;
   const bool masks = real && spread(v, &mean, &deviation) && input;
-  row_at where = {0};
   iso_rng same = iso_rng_new(UINT64_C(0x706f6c65), x->pole);
   /* At poles every other draw gives all inputs the same numbers: x - y is one, too. */
   iso_rng *poles = x->pole % 2 ? &same : rng;
+  row_at where = pole_way(x, &v->shape, v->numel, poles);
   for (int64_t i = 0; i < v->numel; i++) {
     const int64_t at = chk_element(&x->elements, leaf, i);
     if (at < 0) return; /* it stays as it was captured */
     if (x->is_drawn[at]) continue;
     x->is_drawn[at] = true;
-    if (x->at_poles && input) {
+    if (x->at_poles && input && repeats(&where, i))
+      x->value[at] = x->value[chk_element(&x->elements, leaf, i - where.stride)];
+    else if (x->at_poles && input) {
       const double other =
           real ? iso_rng_normal(poles)
                : rule_tensor_get(v, (int64_t)iso_rng_below(poles, (uint64_t)v->numel));

@@ -3,6 +3,7 @@
 #include <check.h>
 #include <stdio.h>
 
+#include "check/redrawn_int.h"
 #include "egraph/base/rng.h"
 #include "tests/check/small_captures.h"
 #include "tests/support/suite.h"
@@ -177,6 +178,46 @@ START_TEST(guards_are_tried_where_they_are_needed) {
 }
 END_TEST
 
+/* Whether the matrix that was drawn is the same along a dimension, and not along the other. */
+static bool same_along(look *x, int64_t dim, const int64_t size[2]) {
+  bool same = true, other = true;
+  for (int64_t i = 0; i < size[0] * size[1]; i++) {
+    const double y = x->value[chk_element(&x->elements, 0, i)],
+                 up = x->value[chk_element(&x->elements, 0, i % size[1])],
+                 left = x->value[chk_element(&x->elements, 0, i / size[1] * size[1])];
+    same &= y == (dim == 0 ? up : left);
+    other &= y == (dim == 0 ? left : up);
+  }
+  return same && !other;
+}
+
+START_TEST(poles_are_drawn_along_rows_and_columns) {
+  enum { DRAWS = 24 };
+  const int64_t size[2] = {16, 5};
+  const draw_kind captured = {CAPTURED, CAPTURED, 1};
+  size_t n[2] = {0};
+  setup();
+  iso_rng rng = iso_rng_new(3, 6);
+  add_leaves(above_zero(&rng, SHAPE(16, 5)), above_zero(&rng, SHAPE(3)));
+  ck_assert(
+      claimed_equal(op(LEFT, CALL("aten::alias", v(0))), op(RIGHT, CALL("aten::alias", v(0)))));
+  look x = {.at_poles = true, .poles = {.value = {0, 1, -1}, .n = 3}};
+  ck_assert(chk_elements_new(&k, INT64_MAX, &x.elements) == ISO_OK);
+  x.value = calloc(x.elements.n, sizeof *x.value);
+  x.is_drawn = calloc(x.elements.n, 1);
+  for (x.pole = x.poles.n; x.pole < x.poles.n + DRAWS; x.pole++) {
+    memset(x.is_drawn, 0, x.elements.n);
+    chk_draw_elements(&k, &x, 0, &captured, &rng);
+    for (int64_t d = 0; d < 2; d++) n[d] += same_along(&x, d, size);
+  }
+  ck_assert_msg(n[0] > 0 && n[1] > 0, "%zu, %zu", n[0], n[1]);
+  free(x.value);
+  free(x.is_drawn);
+  chk_elements_free(&x.elements);
+  teardown();
+}
+END_TEST
+
 /* relu(x) is x where the domain has no numbers below 0. */
 START_TEST(inputs_are_drawn_inside_their_domain) {
   for (int low = -1; low <= 1; low++) {
@@ -335,6 +376,7 @@ int main(void) {
   tcase_add_test(t, graphs_that_differ_elsewhere_are_refused);
   tcase_add_test(t, outputs_are_no_number_together);
   tcase_add_test(t, guards_are_tried_where_they_are_needed);
+  tcase_add_test(t, poles_are_drawn_along_rows_and_columns);
   tcase_add_test(t, inputs_are_drawn_inside_their_domain);
   tcase_add_test(t, masks_are_put_at_other_places);
   tcase_add_test(t, a_difference_is_excused_as_far_as_rounding_goes);
