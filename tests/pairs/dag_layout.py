@@ -165,6 +165,10 @@ def scatters(r, rows, cols, x, k):
             [
                 (f"torch.zeros_like({x}).scatter_reduce(1, {i}, {x}, 'amax', include_self=False)"),
                 f"torch.zeros_like({x}).scatter_reduce(1, {i}, {x}, 'amin')",
+                (
+                    f"torch.where({i}.unsqueeze(-1) == torch.arange({cols}), {x}.unsqueeze(-1), "
+                    "0.0).amax(1)"
+                ),
             ],
         )
     return (

@@ -54,11 +54,18 @@ static iso_code meet(rare *s, unsigned share, iso_error *err) {
   return c;
 }
 
+/* Numbers of both signs, and of one: where integers crowd, what is chosen among numbers that belong
+ * to one of them may be beside a literal, and which is larger their sign decides. */
+static unsigned of_signs(unsigned turn) {
+  static const unsigned kinds[] = {VAL_PLAIN, VAL_POSITIVE, VAL_NEGATIVE};
+  return kinds[(turn + turn / 8) % 3];
+}
+
 static iso_code crowd(rare *s, unsigned share, iso_error *err) {
   iso_code c = ISO_OK;
   bool any = true;
   for (unsigned k = 0; k < VAL_CROWDS && any && !c && !s->stop; k += share) {
-    c = draw(s, k % 2 ? VAL_POSITIVE : VAL_PLAIN, err);
+    c = draw(s, of_signs(k), err);
     any = !c && val_crowd_fill(s->r, s->domain, k, s->rng, s->bind);
     if (any) c = show(s, true, err);
   }
@@ -69,7 +76,7 @@ static iso_code each(rare *s, unsigned share, iso_error *err) {
   const unsigned turns = val_each_turns(s->r, s->domain, s->bind, EACH / share);
   iso_code c = ISO_OK;
   for (unsigned k = 0; k < turns && !c && !s->stop; k++) {
-    c = draw(s, k % 2 ? VAL_POSITIVE : VAL_PLAIN, err);
+    c = draw(s, of_signs(k), err);
     if (!c) val_each_fill(s->r, s->domain, k, turns, s->rng, s->bind);
     if (!c) c = show(s, false, err);
   }

@@ -48,7 +48,7 @@ enum {
   MINUTE
 };
 _Static_assert((int)AT_LITERALS == (int)VAL_AT && (int)UNIT == (int)VAL_PLAIN &&
-                   (int)POSITIVE == (int)VAL_POSITIVE,
+                   (int)POSITIVE == (int)VAL_POSITIVE && (int)NEGATIVE == (int)VAL_NEGATIVE,
                "sample_int.h");
 
 /* Thresholds themselves, a step to either side, zero: all of them in turn, from a random one on. */

@@ -20,7 +20,8 @@ enum {
   VAL_MIXED = 1 << 20,
   VAL_AT = 7,       /* at the rule's literals, and a step to either side */
   VAL_POSITIVE = 3, /* away from zero */
-  VAL_PLAIN = 0     /* the kind that most operators are defined on */
+  VAL_NEGATIVE = 6,
+  VAL_PLAIN = 0 /* the kind that most operators are defined on */
 };
 
 /* Draw a sample of the kind `k` % VAL_ALL_KINDS, or VAL_SPREAD + 0 .. VAL_SPREADS - 1, or VAL_SEAM
