@@ -394,22 +394,35 @@ static const pt_value *define_index_add(pt_args *a, int which) {
   return pt_one(c, t);
 }
 
+enum { SCATTER_ADD, SCATTER_MEAN, SCATTER_PRODUCT, SCATTER_LARGEST, SCATTER_LEAST };
+
+/* What in[2]'s elements `src` make of the element `old` over k, where `here` says that they belong
+ * there. */
+static sx scattered(sc *c, int how, sx k, sx here, sx src, sx old) {
+  if (how == SCATTER_LARGEST) return sx_max(c, old, sx_largest(c, k, sx_ite(c, here, src, old)));
+  if (how == SCATTER_LEAST)
+    return sx_neg(c, scattered(c, SCATTER_LARGEST, k, here, sx_neg(c, src), sx_neg(c, old)));
+  if (how == SCATTER_PRODUCT) return sx_mul(c, old, sx_product(c, k, sx_ite(c, here, src, c->one)));
+  const sx sum = sx_add(c, old, sx_sum(c, k, sx_ite(c, here, src, c->zero)));
+  if (how == SCATTER_ADD) return sum;
+  const sx more = sx_sum(c, k, sx_ite(c, here, c->one, c->zero));
+  return sx_mul(c, sum, sx_inv(c, sx_add(c, c->one, more)));
+}
+
 /* The same with an index for each element of in[2], which may be smaller than in[0] along the other
- * dimensions. */
-static sx scatter_add_elem(sc *c, const pt_tensor *t, const sx *idx) {
+ * dimensions. k[0]: what it makes of several. */
+static sx scatter_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const pt_tensor *i = t->in[1];
   sx at[RULE_MAX_RANK], inside = c->yes;
   memcpy(at, idx, t->rank * sizeof *at);
   for (uint32_t k = 0; k < t->rank; k++)
     if (k != (uint32_t)t->which) inside = sx_and(c, inside, sx_lt(c, idx[k], i->dim[k]));
   const sx k = at[t->which] = sc_index(c, i->dim[t->which]);
-  const sx here = sx_eq(c, pt_at(c, i, at), idx[t->which]);
-  const sx added = sx_sum(c, k, sx_ite(c, here, pt_at(c, t->in[2], at), c->zero));
-  return sx_add(c, pt_at(c, t->in[0], idx), sx_ite(c, inside, added, c->zero));
+  const sx here = sx_eq(c, pt_at(c, i, at), idx[t->which]), old = pt_at(c, t->in[0], idx);
+  return sx_ite(c, inside, scattered(c, t->k[0], k, here, pt_at(c, t->in[2], at), old), old);
 }
 
-static const pt_value *define_scatter_add(pt_args *a, int which) {
-  (void)which;
+static const pt_value *define_scatter_add(pt_args *a, int how) {
   sc *c = a->c;
   const pt_tensor *x = pt_arg_tensor(a, "self"), *i = pt_arg_tensor(a, "index"),
                   *s = pt_arg_tensor(a, "src");
@@ -422,13 +435,28 @@ static const pt_value *define_scatter_add(pt_args *a, int which) {
     if (!sc_require(c, sx_le(c, i->dim[k], s->dim[k]))) return NULL;
     if (k != d && !sc_require(c, sx_le(c, i->dim[k], x->dim[k]))) return NULL;
   }
-  pt_tensor *t = pt_like(c, x, x->kind, scatter_add_elem);
+  if (how >= SCATTER_LARGEST && !sc_require(c, sx_lt(c, c->zero, i->dim[d]))) return NULL;
+  pt_tensor *t = pt_like(c, x, x->kind, scatter_elem);
   if (!t) return NULL;
   t->in[1] = i;
   t->in[2] = s;
   t->which = (int)d;
+  t->k[0] = how;
   pt_bound_index(c, i, x->dim[d]);
   return pt_one(c, t);
+}
+
+/* With what stands there counted among them; a mean of whole numbers is rounded, and not modelled.
+ */
+static const pt_value *define_scatter_reduce(pt_args *a, int which) {
+  /* operator: words of an argument, by which it reduces */
+  static const char *const name[] = {"sum", "mean", "prod", "amax", "amin"};
+  const pt_tensor *x = pt_arg_tensor(a, "self");
+  int how = which;
+  while (how <= SCATTER_LEAST && !pt_arg_is(a, "reduce", name[how])) how++;
+  if (how > SCATTER_LEAST || !x || !pt_arg_flag(a, "include_self", true)) return NULL;
+  if (how == SCATTER_MEAN && x->kind != 'f') return NULL;
+  return define_scatter_add(a, how);
 }
 
 static const pt_definition table[] = {
@@ -463,7 +491,8 @@ static const pt_definition table[] = {
     {"kron", define_kron, 0},
     {"tensordot", define_tensordot, 0},
     {"index_add", define_index_add, 0},
-    {"scatter_add", define_scatter_add, 0},
+    {"scatter_add", define_scatter_add, SCATTER_ADD},
+    {"scatter_reduce.two", define_scatter_reduce, SCATTER_ADD},
 };
 
 bool pt_define_composite(const char *name, pt_definition *out) {

@@ -200,7 +200,9 @@ static sx binary(sc *c, int op, sx x, sx y, sx alpha, bool whole) {
     if (whole) x = by_low_bits(c, x, y);
     return sx_sub(c, x, sx_mul(c, y, floor_div(c, x, y, whole)));
   case POW: return power(c, x, y);
-  case ATAN2: return sx_fn2(c, F_ATAN2, x, y);
+  case ATAN2: /* to the right of the axis it has no cut */
+    if (sx_lt(c, c->zero, y) == c->yes) return sx_fn(c, F_ATAN, sx_mul(c, x, pt_reciprocal(c, y)));
+    return sx_fn2(c, F_ATAN2, x, y);
   case LOGADDEXP: return sx_log(c, sx_add(c, sx_exp(c, x), sx_exp(c, y)));
   case CMP_EQ: return sx_eq(c, x, y);
   case CMP_NE: return sx_not(c, sx_eq(c, x, y));

@@ -237,10 +237,57 @@ static const pt_value *define_pick(pt_args *a, int which) {
   }
 }
 
+/* ---- places among given numbers ---- */
+
+/* How many of the numbers in[1], k[0] of them, are below in[0]'s element; `which`: or equal to it.
+ */
+static sx bucket_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  const sx x = pt_at(c, t->in[0], idx);
+  sx n = c->zero;
+  for (int32_t k = 0; k < t->k[0]; k++) {
+    const sx at = sx_int(c, k), y = pt_at(c, t->in[1], &at);
+    n = sx_add(c, n, sx_ite(c, t->which ? sx_le(c, y, x) : sx_lt(c, y, x), c->one, c->zero));
+  }
+  return n;
+}
+
+/* Of numbers that are written, and stand in their order: what others give is not said.
+ * call: "(var x f ($A $B))" "(aten::bucketize.Tensor x (aten::arange 3))"
+ * call: "(var n i ($A $B))" "(aten::bucketize.Tensor n (aten::arange 4) :right true)"
+ * call: "(var x f ($A $B))" "(aten::searchsorted.Tensor (aten::arange 3) x)"
+ * call: "(var x f ($A $B))" "(aten::searchsorted.Tensor (aten::arange 2) x :right true)" */
+static const pt_value *define_bucket(pt_args *a, int sorted) {
+  enum { MOST = 64 };
+  sc *c = a->c;
+  const pt_tensor *x = pt_arg_tensor(a, "self"),
+                  *of = pt_arg_tensor(a, sorted ? "sorted_sequence" : "boundaries");
+  if (!x || !of || x->kind == 'b' || of->kind == 'b' || of->lead || of->rank != 1 ||
+      pt_arg_flag(a, "out_int32", false))
+    return NULL;
+  if (sorted && (pt_arg(a, "side") || pt_arg(a, "sorter"))) return NULL;
+  int64_t n;
+  if (!sx_is_int(c, of->dim[0], &n) || n > MOST) return NULL;
+  for (int64_t k = 1; k < n; k++) {
+    const sx at[2] = {sx_int(c, k - 1), sx_int(c, k)};
+    if (sx_le(c, pt_at(c, of, &at[0]), pt_at(c, of, &at[1])) != c->yes) return NULL;
+  }
+  pt_tensor *t = pt_like(c, x, 'i', bucket_elem);
+  if (!t) return NULL;
+  t->in[1] = of;
+  t->which = pt_arg_flag(a, "right", false);
+  t->k[0] = (int32_t)n;
+  return pt_one(c, t);
+}
+
 static const pt_definition table[] = {
-    {"embedding", define_pick, EMBEDDING}, {"index_select", define_pick, INDEX_SELECT},
-    {"gather", define_pick, GATHER},       {"one_hot", define_pick, ONE_HOT},
-    {"index.Tensor", define_pick, INDEX},  {"_unsafe_index", define_pick, INDEX},
+    {"bucketize.Tensor", define_bucket, false},
+    {"searchsorted.Tensor", define_bucket, true},
+    {"embedding", define_pick, EMBEDDING},
+    {"index_select", define_pick, INDEX_SELECT},
+    {"gather", define_pick, GATHER},
+    {"one_hot", define_pick, ONE_HOT},
+    {"index.Tensor", define_pick, INDEX},
+    {"_unsafe_index", define_pick, INDEX},
 };
 
 bool pt_define_pick(const char *name, pt_definition *out) {

@@ -252,6 +252,31 @@ static sx cumprod_elem(sc *c, const pt_tensor *t, const sx *idx) {
   return running(c, t, idx, sx_product);
 }
 
+static sx cummax_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  return running(c, t, idx, sx_largest);
+}
+
+static sx least(sc *c, sx k, sx body) { return sx_neg(c, sx_largest(c, k, sx_neg(c, body))); }
+
+static sx cummin_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  return running(c, t, idx, least);
+}
+
+/* Of equal elements no place is modelled.
+ * call: "(var x f ($A $B))" "(getitem (aten::cummax x 1) 0)"
+ * call: "(var x f ($A $B $C))" "(getitem (aten::cummin x 1) 0)"
+ * call: "(var n i ($A $B))" "(getitem (aten::cummax n 0) 0)" */
+static const pt_value *define_running_extreme(pt_args *a, int is_least) {
+  const pt_tensor *x = pt_arg_tensor(a, "self");
+  uint32_t d;
+  if (!x || x->rank == 0 || x->kind == 'b' || !pt_arg_dim(a, "dim", 0, x, &d)) return NULL;
+  pt_tensor *t = pt_like(a->c, x, x->kind, is_least ? cummin_elem : cummax_elem),
+            *where = pt_like(a->c, x, 'i', never_elem);
+  if (!t || !where) return NULL;
+  t->which = (int)d;
+  return pt_list(a->c, (const pt_tensor *[]){t, where}, 2);
+}
+
 enum { CUMSUM, CUMPROD };
 
 static const pt_value *define_running(pt_args *a, int which) {
@@ -495,6 +520,8 @@ static const pt_definition table[] = {
     {"_adaptive_avg_pool2d", define_adaptive, 2},
     {"adaptive_avg_pool3d", define_adaptive, 3},
     {"_adaptive_avg_pool3d", define_adaptive, 3},
+    {"cummax", define_running_extreme, false},
+    {"cummin", define_running_extreme, true},
     {"cumsum", define_running, CUMSUM},
     {"cumprod", define_running, CUMPROD},
     {"softmax", define_softmax, SOFTMAX},

@@ -375,11 +375,6 @@ static const written table[] = {
      ALONE}, /* no real number is NaN */
     {"aten::_addmm_activation", "use_gelu", "false", {"(aten::relu " ADDMM ")"}, ALONE},
     {"aten::_addmm_activation", "use_gelu", "true", {"(aten::gelu " ADDMM ")"}, ALONE},
-    {"aten::scatter_reduce.two",
-     "reduce include_self",
-     "\"sum\" true",
-     {"(aten::scatter_add $self $dim $index $src)"},
-     ALONE},
     {"aten::scatter.reduce",
      "reduce",
      "\"add\"",
