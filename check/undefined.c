@@ -83,6 +83,15 @@ static void add_numbers(const chk_state *k, const rule_term *call, chk_poles *p)
   }
 }
 
+/* Whether a value that is at hand has minus infinity: where, constants alone decide. */
+static bool meets_mask(const chk_state *k, uint32_t i) {
+  const chk_values *v = &k->here.real[i];
+  bool any = v->n != 1;
+  for (int64_t e = 0; !any && e < v->v[0]->numel; e++)
+    any = rule_tensor_get(v->v[0], e) == -INFINITY;
+  return any;
+}
+
 iso_code chk_poles_of(chk_state *k, chk_poles *p) {
   rule_fact *fact = calloc(k->n_terms + 1, sizeof *fact);
   bool *need = calloc(k->n_terms + 1, 1);
@@ -101,6 +110,7 @@ iso_code chk_poles_of(chk_state *k, chk_poles *p) {
     const bool whole = t->node->n_outputs == 1 && !is_real(t->node->output[0].dtype);
     if (whole && sees(k, t)) fact[i].undefined = false;
     if (whole) fact[i].large = false;
+    if (whole || (fact[i].masked && !meets_mask(k, i))) fact[i].masked = false;
     if (sees(k, t)) p->seen |= any_undefined(t->call, fact);
     p->told |= rule_tells_overflow(t->call, fact) == RULE_TELLS_OVERFLOW;
     add_numbers(k, t->call, p);

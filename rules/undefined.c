@@ -302,13 +302,24 @@ static bool casts_to_float(const rule_term *call) {
   return tensors == 1;
 }
 
-/* Whether its result has its first operand's numbers, at places that no tensor decides, zeros, or
- * sums with them. */
-static bool passes_masks(const rule_term *call, const rule_operator *o, rule_fact second) {
-  return o->arithmetic == RULE_ARITHMETIC_ADD || o->identity || o->rearranges || o->part ||
+/* Whether it gives one of its operands' numbers, by comparing them. */
+static bool picks(const rule_operator *o) {
+  return o->exact && (o->choice == RULE_CHOICE_EXTREME || o->choice == RULE_CHOICE_ORDER ||
+                      o->choice == RULE_CHOICE_BOUND);
+}
+
+/* Whether its result has its first operand's numbers, at places that no tensor decides but constant
+ * ones, zeros, or sums with them; or those that comparing picks: of some numbers the largest is
+ * minus infinity where all are, the least where any is, and in order they come first. */
+static bool passes_masks(const rule_term *call, const rule_operator *o, const rule_fact *node,
+                         rule_fact second) {
+  bool placed = o->moves;
+  for (uint32_t i = 1; i < call->n && placed; i++)
+    placed = !is_tensor(call->child[i]) || rule_fact_of(call->child[i], node).constant;
+  return placed || picks(o) || rule_is_getitem(call->u.s) || o->arithmetic == RULE_ARITHMETIC_ADD ||
+         o->identity || o->rearranges || o->part ||
          (o->arithmetic == RULE_ARITHMETIC_SUB && !second.masked) || o->joins ||
-         (o->fills && o->fill) || (o->cast && casts_to_float(call)) ||
-         rule_is_overload(call->u.s, OP_TRIL) || rule_is_overload(call->u.s, OP_TRIU);
+         (o->fills && o->fill) || (o->cast && casts_to_float(call));
 }
 
 /* The dimension that a call goes along, where it is written. */
@@ -341,12 +352,15 @@ static bool takes_kept(const rule_term *call, const rule_operator *o, rule_fact 
 /* The fact of a result where minus infinity is among the operands. Where constants alone decide its
  * places, a row of nothing else would be so on every input, and so be seen on every sample; a
  * softmax of other rows is a number. Any other calculation with it counts as undefined. */
-static void pass_masks(const rule_term *call, bool choice_is_constant, const rule_fact *of,
+static void pass_masks(const rule_term *call, const rule_fact *node, const rule_fact *of,
                        rule_fact *out) {
   const rule_operator *o = rule_operator_of(call->u.s);
-  const bool chooses = o->choice == RULE_CHOICE_SELECT && o->elementwise;
+  const uint32_t chooser = rule_is_overload(call->u.s, OP_WHERE) ? 0 : 1;
+  const bool chooses = o->choice == RULE_CHOICE_SELECT && o->elementwise &&
+                       rule_fact_of(child(call, chooser), node).constant;
   if (o->weighs || takes_kept(call, o, of[0])) return;
-  if (passes_masks(call, o, of[1]) || (chooses && choice_is_constant)) out->masked = true;
+  if (picks(o) && least(*out) > -INFINITY) return; /* what bounds it is a number */
+  if (passes_masks(call, o, node, of[1]) || chooses) out->masked = true;
   else out->undefined = true;
 }
 
@@ -364,16 +378,14 @@ static bool sees(const rule_term *call) {
 
 static rule_fact call_fact(const rule_term *call, const rule_fact *node) {
   const rule_operator *o = rule_operator_of(call->u.s);
-  const uint32_t chooser = rule_is_overload(call->u.s, OP_WHERE) ? 0 : 1;
   rule_fact of[FIRST] = {{0}, {0}, {0}}, out;
   bool given = false, written = false, seen = false, masked = false, constant = true;
-  bool choice = false, large = false;
+  bool large = false;
   for (uint32_t i = 0; i < call->n; i++) {
     const rule_fact f = rule_fact_of(call->child[i], node);
     const bool tensor = is_tensor(call->child[i]);
     if (i < FIRST) of[i] = f;
     if (tensor) constant &= f.constant;
-    if (i == chooser) choice = f.constant;
     masked |= f.masked;
     given |= tensor && f.undefined;
     written |= !tensor && f.undefined;
@@ -390,7 +402,7 @@ static rule_fact call_fact(const rule_term *call, const rule_fact *node) {
                      (kind == RULE_UNDEFINED_MAKES && !counts && !pole_avoided(o, of[0], of[1]));
   out.counts = counts;
   out.parts = o->part;
-  if (masked && kind != RULE_UNDEFINED_SEES) pass_masks(call, choice, of, &out);
+  if (masked && kind != RULE_UNDEFINED_SEES) pass_masks(call, node, of, &out);
   note_kept(call, o, node, &out);
   out.constant = constant;
   out.seen = seen || (sees(call) && given);

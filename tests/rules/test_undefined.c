@@ -86,14 +86,47 @@ START_TEST(kept) {
       call("aten::min.dim", joined, last),
       call("aten::max.dim", call("aten::neg", joined, NULL), last),
       call("aten::max.dim", call("aten::cat", rule_list(&a, masked, 2), last), last)};
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    ck_assert(rule_fact_of(others[i], given).undefined);
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    const rule_fact f = rule_fact_of(others[i], given);
+    ck_assert(f.undefined || f.masked);
+    const rule_term *value = call("getitem", others[i], first);
+    ck_assert(rule_fact_of(call("aten::sub.Tensor", joined, value), given).undefined);
+  }
   const rule_fact unknown[3] = {{0}, {.constant = true}, {0}};
-  ck_assert(rule_fact_of(call("aten::max.dim", joined, last), unknown).undefined);
+  ck_assert(rule_fact_of(call("aten::max.dim", joined, last), unknown).masked);
   const rule_fact none[3] = {{.some = true}, {.constant = true}, {.some = true, .undefined = true}};
   ck_assert(rule_fact_of(call("aten::max.dim", joined, last), none).undefined);
   const rule_shape empty = {.rank = 2, .dim = {3, 0}}, some = {.rank = 2, .dim = {3, 1}};
   ck_assert(!rule_fact_in_shape(given[2], &empty).some && rule_fact_in_shape(none[0], &some).some);
+}
+END_TEST
+
+/* What comparing picks of masked numbers, and what places that constants give pick: minus infinity
+ * where these decide it. Where numbers decide, and of sums and exponentials, nothing is known. */
+START_TEST(picked) {
+  const rule_term *x = rule_var(&a, 0), *where = rule_var(&a, 1), *by = rule_var(&a, 2);
+  const rule_term *last = rule_int(&a, -1), *low = rule_float(&a, -2.0);
+  const rule_term *fill[3] = {x, where, rule_float(&a, -1.0 / 0.0)};
+  const rule_term *filled = rule_op(&a, "aten::masked_fill.Scalar", fill, 3);
+  const rule_fact given[3] = {{.some = true}, {.constant = true}, {.some = true}};
+  const rule_term *const of[3] = {filled, last, by}, *const at[3] = {filled, last, where};
+  const rule_term *masked[] = {
+      call("aten::amax", filled, last),       call("aten::amin", filled, last),
+      call("aten::maximum", filled, x),       call("aten::unfold", filled, last),
+      call("aten::flip", filled, last),       call("aten::sort", filled, last),
+      call("aten::max_pool1d", filled, last), rule_op(&a, "aten::gather", at, 3)};
+  const rule_term *none[] = {rule_op(&a, "aten::gather", of, 3), call("aten::exp", filled, NULL),
+                             call("aten::sum.dim_IntList", filled, last),
+                             call("aten::neg", filled, NULL)};
+  for (size_t i = 0; i < sizeof masked / sizeof *masked; i++) {
+    const rule_fact f = rule_fact_of(masked[i], given);
+    ck_assert_msg(f.masked && !f.undefined, "%s", masked[i]->u.s);
+  }
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+    ck_assert_msg(rule_fact_of(none[i], given).undefined, "%s", none[i]->u.s);
+  const rule_fact relu = rule_fact_of(call("aten::relu", filled, NULL), given),
+                  clamped = rule_fact_of(call("aten::clamp_min", filled, low), given);
+  ck_assert(!relu.masked && !relu.undefined && !clamped.masked && !clamped.undefined);
 }
 END_TEST
 
@@ -179,6 +212,7 @@ int main(void) {
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, places);
   tcase_add_test(t, poles);
+  tcase_add_test(t, picked);
   tcase_add_test(t, observers);
   tcase_add_test(t, kept);
   tcase_add_test(t, parts);
