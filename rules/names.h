@@ -29,6 +29,8 @@
 #define OP_EXP "aten::exp"
 #define OP_EXPAND "aten::expand"
 #define OP_FULL "aten::full"
+#define OP_GE_SCALAR "aten::ge.Scalar"
+#define OP_GT_SCALAR "aten::gt.Scalar"
 #define OP_HARDTANH "aten::hardtanh"
 #define OP_IMAG "aten::imag"
 #define OP_INDEX_SELECT "aten::index_select"

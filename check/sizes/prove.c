@@ -103,7 +103,7 @@ static const rule_term *leaf(question *q, uint32_t t) {
   for (uint32_t d = 0; d < n->value->shape.rank; d++)
     dim[d] = rule_int(q->a, n->value->shape.dim[d]);
   arg[0] = rule_list(q->a, dim, n->value->shape.rank);
-  return rule_call(q->a, k->schemas, "aten::full", arg, 3, &call, &ignored) ? NULL : call;
+  return rule_call(q->a, k->schemas, OP_FULL, arg, 3, &call, &ignored) ? NULL : call;
 }
 
 static const rule_term *written(question *q, const rule_term *t);

@@ -124,7 +124,7 @@ iso_code st_hunt_poles(state *s, st_poles *p, st_difference *out, iso_error *err
  * caller frees. */
 bool *st_below_watched(const state *s, const st_poles *p, int side);
 /* The fact of a node, by those of the nodes before it. */
-void st_note_fact(const state *s, int side, size_t i, rule_fact *fact);
+void st_note_fact(state *s, int side, size_t i, rule_fact *fact);
 bool st_any_undefined(const rule_term *t, const rule_fact *fact);
 
 /* ---- shown.c ---- */

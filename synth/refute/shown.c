@@ -5,10 +5,16 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "rules/names.h"
 #include "rules/operators.h"
 #include "synth/refute/refute_int.h"
 
-enum { MOST_CALLS = 48, MOST_VARIABLES = 16 };
+enum { MOST_VARIABLES = 16 };
+
+/* How many operators the oracle is asked of: few are soon proved, and further ones may say what
+ * bounds these. */
+static const size_t depths[] = {2, 4, 6, 8, 12, 16, 24, 48};
+enum { DEPTHS = sizeof depths / sizeof *depths };
 
 /* What the call needs of an operand to be a number: that it is positive, or `or_zero`. Returns: the
  * operand, NULL: that is not known. */
@@ -29,6 +35,8 @@ typedef struct writing {
   const rule_term **made; /* by node */
   rule_variable var[MOST_VARIABLES];
   uint32_t n_vars;
+  size_t most; /* operators */
+  size_t n_calls;
   bool fine; /* it can be written */
 } writing;
 
@@ -62,14 +70,13 @@ static const rule_term *written(writing *w, const rule_term *t) {
 
 /* Node `top` over what it is computed from, the nearest operators first. */
 static const rule_term *computed(writing *w, uint32_t top) {
-  size_t n_calls = 0;
   bool *open = iso_arena_alloc(&w->arena, top + 1);
   if (!open) return NULL;
   w->used[top] = true;
   for (uint32_t i = top + 1; i-- > 0;) {
     const synth_node *n = &w->g->node[i];
-    open[i] = w->used[i] && n->kind == SYNTH_OP && n_calls < MOST_CALLS;
-    n_calls += open[i];
+    open[i] = w->used[i] && n->kind == SYNTH_OP && w->n_calls < w->most;
+    w->n_calls += open[i];
     if (open[i]) st_term_mark(n->call, w->used);
   }
   for (uint32_t i = 0; i <= top; i++) {
@@ -82,7 +89,7 @@ static const rule_term *computed(writing *w, uint32_t top) {
 }
 
 /* x > 0, or x >= 0, as what is true everywhere. Returns: in r->lhs NULL where it cannot be written.
- * operator: how a sign is claimed. */
+ */
 static iso_code claim(writing *w, uint32_t top, bool or_zero, rule *r, iso_error *err) {
   const synth_node *n = &w->g->node[top];
   const rule_term *dim[RULE_MAX_RANK], *x = computed(w, top);
@@ -92,34 +99,55 @@ static iso_code claim(writing *w, uint32_t top, bool or_zero, rule *r, iso_error
                   *full[3] = {rule_list(&w->arena, dim, n->shape.rank), rule_bool(&w->arena, true),
                               rule_dtype_term(&w->arena, RULE_BOOL)};
   *r = (rule){.name = "sign", .n_vars = w->n_vars, .var = w->var};
-  iso_code c = rule_call(&w->arena, w->s->schemas, or_zero ? "aten::ge.Scalar" : "aten::gt.Scalar",
-                         compared, 2, &r->lhs, err);
-  if (!c) c = rule_call(&w->arena, w->s->schemas, "aten::full", full, 3, &r->rhs, err);
+  iso_code c = rule_call(&w->arena, w->s->schemas, or_zero ? OP_GE_SCALAR : OP_GT_SCALAR, compared,
+                         2, &r->lhs, err);
+  if (!c) c = rule_call(&w->arena, w->s->schemas, OP_FULL, full, 3, &r->rhs, err);
   return !c && !rule_share(&w->arena, r) ? iso_fail(err, ISO_NOMEM, "out of memory") : c;
 }
 
-/* Whether the oracle proves that the call of a node is a number where its operands are. */
-static iso_code proved_number(state *s, int side, const rule_term *call, bool *yes,
-                              iso_error *err) {
+typedef struct sign {
+  int side;
+  uint32_t node;
   bool or_zero;
-  const rule_term *operand = needs(call, &or_zero);
-  const synth_graph *g = s->graph[side];
-  *yes = false;
-  if (!operand) return ISO_OK;
+} sign;
+
+/* Whether the oracle proves it of a node as computed by so many operators. Returns: in `calls` how
+ * many there were. */
+static iso_code proved_sign(state *s, const sign *q, size_t most, size_t *calls, bool *yes,
+                            iso_error *err) {
+  const synth_graph *g = s->graph[q->side];
   rule_tensor *example[MOST_VARIABLES] = {NULL};
   rule_verdict v = {0};
   rule r = {0};
-  writing w = {.s = s, .g = g, .fine = true};
+  writing w = {.s = s, .g = g, .most = most, .fine = true};
   iso_arena_init(&w.arena);
   w.used = calloc(g->n_nodes + 1, sizeof *w.used);
   w.made = calloc(g->n_nodes + 1, sizeof *w.made);
   iso_code c = w.used && w.made ? ISO_OK : st_no_memory(err);
-  if (!c) c = claim(&w, (uint32_t)operand->u.i, or_zero, &r, err);
+  if (!c) c = claim(&w, q->node, q->or_zero, &r, err);
   if (!c && r.lhs) c = s->oracle->decide(s->oracle->ctx, &r, example, &v, err);
   *yes = !c && v.status == RULE_PROVED && !v.rests_on;
+  *calls = w.n_calls;
   free(w.used);
   free(w.made);
   iso_arena_fini(&w.arena);
+  return c;
+}
+
+/* Whether it proves that the call of a node is a number where its operands are. */
+static iso_code proved_number(state *s, int side, const rule_term *call, bool *yes,
+                              iso_error *err) {
+  sign q = {.side = side};
+  const rule_term *operand = needs(call, &q.or_zero);
+  size_t calls = SIZE_MAX, before = 0;
+  iso_code c = ISO_OK;
+  *yes = false;
+  if (!operand) return ISO_OK;
+  q.node = (uint32_t)operand->u.i;
+  for (size_t k = 0; k < DEPTHS && !*yes && !c && calls != before; k++) {
+    before = calls;
+    c = proved_sign(s, &q, depths[k], &calls, yes, err);
+  }
   return c;
 }
 

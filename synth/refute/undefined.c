@@ -92,7 +92,21 @@ static bool keeps_undefined(const synth_graph *g, const synth_node *n) {
          (rule_operator_of(n->call->u.s)->cast || !reads_float(g, n->call));
 }
 
-void st_note_fact(const state *s, int side, size_t i, rule_fact *fact) {
+/* Whether its values have minus infinity: where, constants alone decide, so that it is there on
+ * draws if on any inputs. The largest of a row that is padded is a number. */
+static bool meets_mask(state *s, eg_node e) {
+  if (!s->rec[e.i].valued || s->rec[e.i].n_out != 1) return true;
+  for (size_t d = 0; d < s->n_draws; d++) {
+    st_trim(s);
+    const rule_tensor *v = st_val(s, e, d);
+    if (!v) return true;
+    for (int64_t k = 0; k < v->numel; k++)
+      if (rule_tensor_get(v, k) == -INFINITY) return true;
+  }
+  return s->n_draws == 0;
+}
+
+void st_note_fact(state *s, int side, size_t i, rule_fact *fact) {
   const synth_graph *g = s->graph[side];
   const synth_node *n = &g->node[i];
   if (s->map[side][i].i == EG_NONE) return;
@@ -101,6 +115,7 @@ void st_note_fact(const state *s, int side, size_t i, rule_fact *fact) {
   if (n->kind != SYNTH_OP) return;
   if (!is_float(n->dtype)) fact[i].large = false;
   fact[i].undefined &= keeps_undefined(g, n);
+  fact[i].masked = fact[i].masked && is_float(n->dtype) && meets_mask(s, s->map[side][i]);
 }
 
 static void facts_of(state *s, int side, rule_fact *fact, st_poles *p, iso_error *err) {
@@ -321,16 +336,20 @@ bool st_poles_plain(const st_poles *p, size_t k, size_t class) {
   return p->feeds && !p->feeds[class] && tells_apart(p, k);
 }
 
-/* A leaf that is one number everywhere, or the same along its first dimension. */
+/* A leaf that is one number everywhere, or the same along one of its dimensions. */
 static bool fill_along(const st_poles *p, size_t k, iso_rng *rng, st_within in, rule_tensor *v) {
-  enum { ROWS, WHOLE, COLUMNS, N_WAYS };
+  enum { ROWS, WHOLE, ALONG, N_WAYS };
   const uint64_t way = k >= p->n_one && k < p->n_mixed ? iso_rng_below(rng, N_WAYS) : ROWS;
-  if (way == ROWS || v->shape.rank == 0 || v->shape.dim[0] < 1) return false;
-  const int64_t column = way == WHOLE ? 1 : v->numel / v->shape.dim[0];
+  if (way == ROWS || v->shape.rank == 0 || v->numel == 0) return false;
+  const uint32_t d = way == ALONG ? (uint32_t)iso_rng_below(rng, v->shape.rank) : 0;
+  int64_t stride = 1;
+  for (uint32_t i = d + 1; i < v->shape.rank && way == ALONG; i++) stride *= v->shape.dim[i];
+  const int64_t length = way == ALONG ? v->shape.dim[d] : v->numel;
   for (int64_t i = 0; i < v->numel; i++)
     rule_tensor_set(v, i,
-                    i < column ? pole_within(p, iso_rng_below(rng, p->n), in.low, in.high)
-                               : rule_tensor_get(v, i - column));
+                    i / stride % length == 0
+                        ? pole_within(p, iso_rng_below(rng, p->n), in.low, in.high)
+                        : rule_tensor_get(v, i - stride));
   return true;
 }
 

@@ -123,7 +123,7 @@ static const rule_term *leaf(writing *w, uint32_t t) {
   for (uint32_t d = 0; d < n->shape.rank; d++) dim[d] = rule_int(w->a, n->shape.dim[d]);
   arg[0] = rule_list(w->a, dim, n->shape.rank);
   iso_error ignored;
-  return rule_call(w->a, s->schemas, "aten::full", arg, 3, &call, &ignored) ? NULL : call;
+  return rule_call(w->a, s->schemas, OP_FULL, arg, 3, &call, &ignored) ? NULL : call;
 }
 
 static const rule_term *term(writing *w, uint32_t t) {
