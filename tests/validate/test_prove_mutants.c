@@ -52,6 +52,10 @@ static const struct {
      "a body is made simple twice, in an odd number of steps, each of which turns the order "
      "around"},
     {"composite", "sx_mul(c, scale, x), below)", "sx_lt", 1, "at 0 both branches are 0"},
+    {"composite", "sx_lt(c, c->zero, i->dim[d])", "sx_lt", 1, "of no elements none is the largest"},
+    {"elementwise", "sx_lt(c, c->zero, y) == c->yes", "sx_lt", 1, "a quotient by 0 has no value"},
+    {"pick", "at[2] = {sx_int", "sx_int", 2, "numbers that are not in order traps.rules has"},
+    {"pick", "sx_le(c, pt_at(c, of", "sx_le", 1, "numbers of which two are equal are in no call"},
     {"composite", "sx_lt(c, x, c->one)", "sx_lt", 1,
      "at 1 the logarithm is infinite, which is no value either"},
     {"composite", "sx_add(c, x, l), c->zero)", "sx_lt", 1, "at the bound both branches are 0"},
