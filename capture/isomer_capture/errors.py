@@ -25,8 +25,11 @@ def short(error, limit=300):
             if at
             else type(error).__name__
         )
-    for line in str(error).splitlines():
-        line = line.strip()
-        if line and not line.startswith(("Traceback", "File ", "^")):
-            return line[:limit]
-    return type(error).__name__
+    lines = [line.strip() for line in str(error).splitlines()]
+    lines = [s for s in lines if s and not s.startswith(("Traceback", "File ", "^"))]
+    if not lines:
+        return type(error).__name__
+    said = lines[0]
+    if said.endswith(":") and len(lines) > 1:  # what it announces stands in the next one
+        said += " " + lines[1]
+    return said[:limit]

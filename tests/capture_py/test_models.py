@@ -185,6 +185,8 @@ class Transformers(Case):
         for model, options, words in (
             ("no-such-model", [], "no-such-model"),
             ("llama", ["--set", "no_such_key=1"], "no_such_key"),
+            ("llama", ["--set", 'hidden_act="nope"'], "nope"),
+            ("llama", ["--set", "rope_parameters=3"], "'rope_parameters': TypeError: "),
             ("gptj", [], "give --attn eager"),
             (__file__, [], "is not JSON, as a model's config.json is"),
             ("llama", ["--checkpoint", "/proc/nothing"], "/proc/nothing: No such file"),
