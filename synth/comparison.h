@@ -99,7 +99,8 @@ typedef struct rule_info {
 
 typedef struct try { /* a candidate that was validated */
   rule_verdict verdict;
-  size_t rule; /* the accepted rule, in the rule set; SIZE_MAX: none */
+  size_t rule;  /* the accepted rule, in the rule set; SIZE_MAX: none */
+  bool glanced; /* not decided yet, but looked at (fr_glance) */
 }
 try;
 

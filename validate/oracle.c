@@ -230,6 +230,7 @@ static iso_code climb(val_ladder *l, iso_error *err) {
   if (vacuous) return ISO_OK;
   if (!c && !l->refuted) c = prove(l, &proof, err);
   const bool proved = !c && !l->refuted && proof.status == RULE_PROVED;
+  if (!c && l->glance) return finish(l, &proof, proved, err);
   l->unproved = true;
   if (!c) c = sample_enough(l, proved, &k, err);
   if (!c && !proved && l->good >= VAL_LEAST_SAMPLES) c = sample_sought(l, k, err);
@@ -377,6 +378,20 @@ iso_code val_decide(val_engine *e, const rule *r, rule_tensor *const *example, r
   return c ? c : decide_again(e, r, example, out, err);
 }
 
+static iso_code oracle_glance(void *ctx, const rule *r, rule_tensor *const *example,
+                              rule_verdict *out, iso_error *err) {
+  val_ladder l = {.e = ctx,
+                  .r = r,
+                  .seed = val_engine_options(ctx)->seed,
+                  .example = example,
+                  .first = VAL_KINDS,
+                  .work = WORK,
+                  .glance = true};
+  const iso_code c = decide(&l, out, err);
+  if (out->status == RULE_TESTED) out->status = RULE_UNKNOWN;
+  return c;
+}
+
 /* The same for literal sizes, the rule made general where it is proved (val_generalise): `out` is
  * about `*general`. */
 static iso_code decide_general(val_engine *e, const rule *r, rule_tensor *const *example,
@@ -490,6 +505,7 @@ rule_oracle val_oracle(val_engine *e) {
                        .call = oracle_call,
                        .compare = oracle_compare,
                        .decide = oracle_decide,
+                       .glance = oracle_glance,
                        .generalise = oracle_generalise,
                        .certify = oracle_certify,
                        .same_numbers = val_same_numbers};

@@ -121,6 +121,23 @@ static void trace_candidate(state *s, const rule *r, const rule_verdict *v, doub
   free(text);
 }
 
+iso_code fr_glance(state *s, const rule *r, rule_tensor **example, bool *unknown, iso_error *err) {
+  const rule_oracle *o = s->oracle;
+  rule_verdict v = {0};
+  size_t at;
+  bool first;
+  *unknown = false;
+  if (!o->glance || st_without(s, SYNTH_REUSE)) return ISO_OK;
+  iso_code c = rule_set_add(s->rules.tried, r, &at, &first, err);
+  if (c || !first) return c;
+  if (!iso_grow(s->rules.tries, s->rules.cap_tries, at + 1))
+    return iso_fail(err, ISO_NOMEM, "out of memory");
+  s->rules.tries[at] = (try){.rule = SIZE_MAX, .glanced = true};
+  c = o->glance(o->ctx, r, example, &v, err);
+  *unknown = !c && v.status == RULE_UNKNOWN;
+  return c;
+}
+
 iso_code fr_decide(state *s, const rule *r, rule_tensor **example, size_t *index, rule_verdict *v,
                    bool *fresh, iso_error *err) {
   size_t at;
@@ -129,7 +146,7 @@ iso_code fr_decide(state *s, const rule *r, rule_tensor **example, size_t *index
   if (c) return c;
   if (!iso_grow(s->rules.tries, s->rules.cap_tries, at + 1))
     return iso_fail(err, ISO_NOMEM, "out of memory");
-  *fresh = first || st_without(s, SYNTH_REUSE);
+  *fresh = first || s->rules.tries[at].glanced || st_without(s, SYNTH_REUSE);
   if (!*fresh) {
     *v = s->rules.tries[at].verdict;
     *index = s->rules.tries[at].rule;
@@ -156,7 +173,7 @@ iso_code fr_decide(state *s, const rule *r, rule_tensor **example, size_t *index
     rule_set_evidence(s->rules.set, *index, v->status, v->scope);
     s->res->n_synthesised += first;
   } else s->res->n_refuted++;
-  s->rules.tries[at] = (try){*v, *index};
+  s->rules.tries[at] = (try){*v, *index, false};
   if (s->o->trace)
     trace_candidate(s, v->status >= RULE_TESTED ? rule_set_at(s->rules.set, *index) : r, v,
                     synth_cpu_clock() - cpu);

@@ -8,6 +8,7 @@
 #include "rules/names.h"
 #include "rules/operators.h"
 #include "synth/joint/joint.h"
+#include "synth/leaves/leaves.h"
 #include "synth/search/search.h"
 
 #include <stdlib.h>
@@ -335,3 +336,72 @@ void fr_narrow(state *s, cone *k, eg_node u, eg_node t) {
     }
   }
 }
+
+/* ---- which classes are opened, or cut, together ---- */
+
+void fr_also(fr_classes *c, uint32_t cls) {
+  for (size_t i = 0; i < c->n; i++)
+    if (c->cls[i] == cls) return;
+  if (c->n < sizeof c->cls / sizeof *c->cls) c->cls[c->n++] = cls;
+}
+
+static bool down_to_bound(state *s, const cone *k, uint32_t c, int depth, int *work,
+                          fr_classes *out);
+
+/* Whether the source of an e-node's integers is bounded: of a concatenation, all that it joins. */
+static bool reads_bounded(state *s, const cone *k, eg_node e, int depth, int *work,
+                          fr_classes *out) {
+  const char *op = st_operator(s, e);
+  const bool list = strcmp(op, "#list") == 0;
+  const size_t n = eg_node_arity(s->g, e);
+  if (s->rec[e.i].leaf || n == 0 || !(list || fr_moves_op(op) || rule_is_overload(op, OP_CAT)))
+    return false;
+  for (size_t a = 0; a < (list ? n : 1); a++) {
+    const uint32_t below = eg_node_child(s->g, e, a).i;
+    if (!k->in[below] || !down_to_bound(s, k, below, depth + 1, work, out)) return false;
+  }
+  return true;
+}
+
+/* The classes from `c` down to inputs that cannot leave their range, by operators that move their
+ * elements. Returns: whether that is all that it reads. `work`: how many more classes are asked. */
+static bool down_to_bound(state *s, const cone *k, uint32_t c, int depth, int *work,
+                          fr_classes *out) {
+  enum { DEEP = 10 };
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m);
+  if (n == 0 || depth == DEEP || (*work)-- <= 0) return false;
+  const size_t before = out->n;
+  fr_also(out, c);
+  if (st_bound_of(s, m[0])) return true;
+  for (size_t i = 0; i < n; i++) {
+    const size_t here = out->n;
+    if (reads_bounded(s, k, m[i], depth, work, out)) return true;
+    out->n = here;
+  }
+  out->n = before;
+  return false;
+}
+
+bool fr_down_to_bound(state *s, const cone *k, uint32_t c, fr_classes *out) {
+  enum { MOST_ASKED = 400 };
+  return down_to_bound(s, k, c, 0, &(int){MOST_ASKED}, out);
+}
+
+/* The operands of concatenations of which `c` takes a part, by operators that move elements. */
+static void parts_beside(state *s, uint32_t c, int depth, fr_classes *out) {
+  enum { DEEP = 4 };
+  const eg_node *m;
+  const size_t n = depth < DEEP ? eg_class_nodes(s->g, (eg_class){c}, &m) : 0;
+  for (size_t i = 0; i < n; i++) {
+    if (s->rec[m[i].i].leaf || eg_node_arity(s->g, m[i]) == 0) continue;
+    const char *op = st_operator(s, m[i]);
+    if (fr_moves_op(op)) parts_beside(s, eg_node_child(s->g, m[i], 0).i, depth + 1, out);
+    if (depth == 0 || !rule_is_overload(op, OP_CAT)) continue;
+    const eg_node list = {eg_node_original(s->g, m[i], 0).i};
+    for (size_t a = 0; a < eg_node_arity(s->g, list); a++)
+      fr_also(out, eg_node_child(s->g, list, a).i);
+  }
+}
+
+void fr_parts_beside(state *s, uint32_t c, fr_classes *out) { parts_beside(s, c, 0, out); }

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUEUE_MAX = 256, MOST_WASTED = 512, MOST_ASKED = 400 };
+enum { QUEUE_MAX = 256, MOST_WASTED = 512 };
 /* To this a pattern may grow, written out, where much of it stands in several places, as in a
  * loop's states. */
 enum { SHARED_MAX = 40 };
@@ -113,7 +113,8 @@ static void open_cut(search *q, const opening *o) {
 }
 
 /* Queue `from` with more classes opened (or shut, or read: `how`). `favour`: its size at most, so
- * that it comes before larger ones; negative: as it is. `b` is overwritten. */
+ * that it comes before larger ones, and it may be twice as large; negative: as it is. `b` is
+ * overwritten. */
 static void push(search *q, builder *b, const opening *from, const uint32_t *extra, size_t n_extra,
                  uint8_t how, double favour) {
   state *s = q->s;
@@ -130,7 +131,8 @@ static void push(search *q, builder *b, const opening *from, const uint32_t *ext
   o.size = fr_root_cost(s, q->k, q->u) + fr_root_cost(s, q->k, q->t);
   /* A class that ranks share stands in the pattern of each. */
   const bool shared = s->search.large_patterns || s->ranks.wide;
-  if (o.size > (shared ? SHARED_MAX : 2) * (double)s->o->max_pattern) return;
+  const double most = (shared ? SHARED_MAX : 2) * (double)s->o->max_pattern;
+  if (o.size > (favour >= 0 ? 2 * most : most)) return;
   /* A variable that is computed from another one may have any value in a rule, but not in the
    * graphs: openings that leave fewer variables go first. */
   const rule_term *l, *r;
@@ -151,18 +153,6 @@ static bool reads_apart(const search *q) {
       only |= b->used[i];
   }
   return only == 3;
-}
-
-/* Classes to be opened together. */
-typedef struct classes {
-  uint32_t cls[96];
-  size_t n;
-} classes;
-
-static void also(classes *c, uint32_t cls) {
-  for (size_t i = 0; i < c->n; i++)
-    if (c->cls[i] == cls) return;
-  if (c->n < sizeof c->cls / sizeof *c->cls) c->cls[c->n++] = cls;
 }
 
 /* A variable that is computed from others of the same rule is opened, or they are. */
@@ -187,7 +177,7 @@ static bool is_constant(state *s, uint32_t c) {
 }
 
 /* Constants of the cone that are cut, where a pattern uses one. */
-static void cut_constants(const search *q, classes *out) {
+static void cut_constants(const search *q, fr_classes *out) {
   state *s = q->s;
   const cone *k = q->k;
   bool used = false;
@@ -195,7 +185,7 @@ static void cut_constants(const search *q, classes *out) {
     used |= k->cut[q->b->var[i].i] && is_constant(s, q->b->var[i].i);
   for (size_t i = 0; i < k->n && used; i++) {
     const uint32_t cl = k->cls[i];
-    if (k->cut[cl] && is_constant(s, cl)) also(out, cl);
+    if (k->cut[cl] && is_constant(s, cl)) fr_also(out, cl);
   }
 }
 
@@ -210,7 +200,7 @@ static bool all_but_constants(const search *q) {
 /* Constants that only hold as they are: `ground`, all of them at once, down to terms without
  * leaves; then leaves of constants as their numbers, too. An input is one of these where one side
  * alone reads it: the other may have numbers that were computed from it. */
-static void expand_constants(search *q, const opening *o, builder *work, classes *ground) {
+static void expand_constants(search *q, const opening *o, builder *work, fr_classes *ground) {
   const builder *b = q->b;
   const double next = all_but_constants(q) ? VARIABLE_COST : 0;
   if (ground->n) push(q, work, o, ground->cls, ground->n, OPEN, o->size - next);
@@ -218,7 +208,7 @@ static void expand_constants(search *q, const opening *o, builder *work, classes
   for (size_t i = 0; i < b->n_vars; i++) {
     const bool alone = b->used[i] != 3 && q->s->rec[b->var_as[i].i].konst;
     if (!q->k->cut[b->var[i].i] && (alone || fr_written_out(q->s, b->var[i])))
-      also(ground, b->var[i].i);
+      fr_also(ground, b->var[i].i);
   }
   if (ground->n > n_cut) push(q, work, o, ground->cls, ground->n, OPEN, -1);
 }
@@ -226,59 +216,26 @@ static void expand_constants(search *q, const opening *o, builder *work, classes
 /* One side reads a constant and the other one has its numbers: both read it. */
 static void expand_numbers(search *q, const opening *o, builder *work) {
   const cone *k = q->k;
-  classes written = {.n = 0};
+  fr_classes written = {.n = 0};
   for (size_t i = 0; i < k->n; i++) {
     const uint32_t cl = k->cls[i];
     if (!k->cut[cl] && !k->opened[cl] && k->best[cl] != EG_NONE &&
         fr_numbers_of(q->s, (eg_node){k->best[cl]}, NULL))
-      also(&written, cl);
+      fr_also(&written, cl);
   }
   if (written.n) push(q, work, o, written.cls, written.n, READ, o->size);
 }
 
-static bool down_to_bound(const search *q, uint32_t c, int depth, int *work, classes *out);
-
-/* Whether the source of an e-node's integers is bounded: of a concatenation, all that it joins. */
-static bool reads_bounded(const search *q, eg_node e, int depth, int *work, classes *out) {
-  const char *op = st_operator(q->s, e);
-  const bool list = strcmp(op, "#list") == 0;
-  const size_t n = eg_node_arity(q->s->g, e);
-  if (q->s->rec[e.i].leaf || n == 0 || !(list || fr_moves_op(op) || rule_is_overload(op, OP_CAT)))
-    return false;
-  for (size_t k = 0; k < (list ? n : 1); k++) {
-    const uint32_t below = eg_node_child(q->s->g, e, k).i;
-    if (!q->k->in[below] || !down_to_bound(q, below, depth + 1, work, out)) return false;
-  }
-  return true;
-}
-
-/* The classes from `c` down to inputs that cannot leave their range, by operators that move their
- * elements. Returns: whether that is all that it reads. `work`: how many more classes are asked. */
-static bool down_to_bound(const search *q, uint32_t c, int depth, int *work, classes *out) {
-  enum { DEEP = 10 };
-  state *s = q->s;
-  const eg_node *m;
-  const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m);
-  if (n == 0 || depth == DEEP || (*work)-- <= 0) return false;
-  const size_t before = out->n;
-  also(out, c);
-  if (st_bound_of(s, m[0])) return true;
-  for (size_t i = 0; i < n; i++) {
-    const size_t here = out->n;
-    if (reads_bounded(q, m[i], depth, work, out)) return true;
-    out->n = here;
-  }
-  out->n = before;
-  return false;
-}
-
-/* Integers that lie in a range are no integers at all: all that are known to, at once. */
-static void expand_bounded(search *q, const opening *o, builder *work) {
-  classes open = {.n = 0};
+/* Integers that lie in a range are no integers at all: all that are known to, at once. Returns:
+ * whether there is one more frontier in the queue. */
+static bool expand_bounded(search *q, const opening *o, builder *work) {
+  fr_classes open = {.n = 0};
+  const size_t before = q->n;
   for (size_t i = 0; i < q->b->n_vars; i++)
     if (q->k->cut[q->b->var[i].i] && rule_dtype_is_int(st_dtype(q->s, q->b->var_as[i])))
-      (void)down_to_bound(q, q->b->var[i].i, 0, &(int){MOST_ASKED}, &open);
+      (void)fr_down_to_bound(q->s, q->k, q->b->var[i].i, &open);
   if (open.n) push(q, work, o, open.cls, open.n, OPEN, o->size);
+  return q->n > before;
 }
 
 /* Queue the frontiers one step below `o`, whose patterns are in q->b: with that opened which one
@@ -295,12 +252,12 @@ static void expand(search *q, const opening *o, bool refuted) {
     else one[n_one++] = cl;
   }
   builder work = {.s = q->s, .k = q->k, .memo = b->memo};
-  classes ground = {.n = 0};
+  fr_classes ground = {.n = 0};
   cut_constants(q, &ground);
   if (refuted) expand_dependencies(q, o, &work);
   expand_constants(q, o, &work, &ground);
   if (refuted && n_one) expand_numbers(q, o, &work);
-  if (refuted && q->s->leaves.n_bound) expand_bounded(q, o, &work);
+  if (q->s->leaves.n_bound) (void)expand_bounded(q, o, &work);
   if (refuted && n_one && o->n == 0 && !o->narrow) {
     opening narrow = *o;
     narrow.narrow = true;
@@ -322,6 +279,30 @@ static void enumerate(search *q) {
   }
 }
 
+/* A rule that is not proved of any integers may be of those within their bounds, and is asked there
+ * first: samples of it take long, and a rule that they bear out is worth less. Returns: in `later`
+ * whether the opening is in the queue again, behind that one. */
+static iso_code bounded_first(search *q, const opening *o, const rule *cand, rule_tensor **example,
+                              bool *later, iso_error *err) {
+  bool ints = false, unknown;
+  *later = false;
+  for (uint32_t i = 0; i < cand->n_vars; i++) ints |= cand->var[i].kind == 'i';
+  if (o->glanced || !ints || !q->s->leaves.n_bound || q->n == QUEUE_MAX ||
+      st_without(q->s, SYNTH_LAZY))
+    return ISO_OK;
+  const iso_code c = fr_glance(q->s, cand, example, &unknown, err);
+  if (c || !unknown) return c;
+  builder work = {.s = q->s, .k = q->k, .memo = q->b->memo};
+  *later = expand_bounded(q, o, &work) && q->n < QUEUE_MAX;
+  if (*later) {
+    q->queue[q->n] = *o;
+    q->queue[q->n].glanced = true;
+    q->queue[q->n++].size += 1;
+  } else open_cut(q, o);
+  free(work.prem);
+  return ISO_OK;
+}
+
 static iso_code try_opening(search *q, const opening *o, bool *fresh, bool *done, iso_error *err) {
   state *s = q->s;
   builder *b = q->b;
@@ -335,7 +316,10 @@ static iso_code try_opening(search *q, const opening *o, bool *fresh, bool *done
   if (!fr_rule(s, b, l, r, &cand, example)) return ISO_OK;
   size_t index;
   rule_verdict v;
-  iso_code c = fr_decide(s, &cand, example, &index, &v, fresh, err);
+  bool later;
+  iso_code c = bounded_first(q, o, &cand, example, &later, err);
+  if (c || later) return c;
+  c = fr_decide(s, &cand, example, &index, &v, fresh, err);
   if (c) return c;
   q->unknown += *fresh && v.status == RULE_UNKNOWN;
   const bool tested = index != SIZE_MAX && v.status == RULE_TESTED && !s->o->require_proved;
@@ -497,6 +481,16 @@ static bool takes(state *s, eg_node of, eg_node e) {
   return false;
 }
 
+/* Where `t` takes one part of a concatenation, and that is `u`, the others may be anything. */
+static void cut_beside(const search *q, uint32_t cu, uint32_t ct, uint8_t *base) {
+  fr_classes part = {.n = 0};
+  fr_parts_beside(q->s, ct, &part);
+  bool there = false;
+  for (size_t i = 0; i < part.n; i++) there |= part.cls[i] == cu;
+  for (size_t i = 0; i < part.n && there; i++)
+    if (q->k->in[part.cls[i]] && part.cls[i] != ct) base[part.cls[i]] = 1;
+}
+
 static iso_code search_rule(search *q, uint8_t *base, bool *done, iso_error *err) {
   state *s = q->s;
   cone *k = q->k;
@@ -514,6 +508,8 @@ static iso_code search_rule(search *q, uint8_t *base, bool *done, iso_error *err
         fr_view_of_part(s, k, cl) == EG_NONE)
       base[cl] = 1;
   }
+  cut_beside(q, cu, ct, base);
+  cut_beside(q, ct, cu, base);
   q->taken = takes(s, q->u, q->t) || takes(s, q->t, q->u);
   const bool many = (s->search.n_wasted < MOST_WASTED || !holds_open(s, k, cu, ct)) && !q->taken;
   size_t tries = 0;

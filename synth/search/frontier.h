@@ -26,7 +26,8 @@ typedef struct opening { /* a search state: the classes opened so far */
   uint8_t how[96];
   size_t n;
   double size;
-  bool narrow; /* cut only at classes that both sides reach */
+  bool narrow;  /* cut only at classes that both sides reach */
+  bool glanced; /* its rule was not proved at a glance, and comes behind that of bounded integers */
 } opening;
 
 typedef struct builder {
@@ -45,6 +46,21 @@ typedef struct builder {
                       a side */
   const rule_term **memo; /* by class id, per side */
 } builder;
+
+/* Classes to be opened, or cut, together. */
+typedef struct fr_classes {
+  uint32_t cls[96];
+  size_t n;
+} fr_classes;
+
+/* ---- cone.c ---- */
+/* Adds a class, once; those that there is no room for are left out. */
+void fr_also(fr_classes *c, uint32_t cls);
+/* The classes from `c` down to inputs that cannot leave their range, by operators that move their
+ * elements. Returns: whether that is all that it reads. */
+bool fr_down_to_bound(state *s, const cone *k, uint32_t c, fr_classes *out);
+/* The operands of concatenations of which `c` takes a part, by operators that move elements. */
+void fr_parts_beside(state *s, uint32_t c, fr_classes *out);
 
 /* Whether a class stands for a tensor and may be cut. */
 bool fr_shared(state *s, uint32_t c);

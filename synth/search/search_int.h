@@ -45,6 +45,9 @@ bool fr_build(builder *b, eg_node u, eg_node t, const rule_term **l, const rule_
  * on the first draw, borrowed. Returns: false where a variable has no shape. */
 bool fr_rule(state *s, builder *b, const rule_term *l, const rule_term *r, rule *out,
              rule_tensor **example);
+/* Looks at a candidate that nobody has decided: by a few samples and a proof. Returns: in `unknown`
+ * whether these do not tell. */
+iso_code fr_glance(state *s, const rule *r, rule_tensor **example, bool *unknown, iso_error *err);
 /* Validates a candidate, once. Returns: in `index` the accepted rule's place among the rules,
  * SIZE_MAX where it was not accepted; in `fresh` whether it had to be validated. */
 iso_code fr_decide(state *s, const rule *r, rule_tensor **example, size_t *index, rule_verdict *v,

@@ -31,6 +31,7 @@ typedef struct val_ladder {
   val_problem problem;
   iso_rng rng;
   bool strict;
+  bool glance;    /* the first samples and the proof are all that there is */
   bool unproved;  /* samples now are all that there is: they count to the last digits */
   unsigned first; /* samples that take all kinds in turn, before the proof */
   unsigned poles; /* not 0: open sizes are drawn so often to look at poles, and that is all */

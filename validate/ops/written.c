@@ -52,6 +52,12 @@ typedef struct written {
       x, y) " 2 (list $dim) true) $eps))"
 #define PREPENDED "(aten::cat (list $prepend $self) $dim)"
 #define POOL(n) "(aten::max_pool" n " $self $kernel_size $stride $padding $dilation $ceil_mode)"
+/* What was there before is gone.
+ *
+ * call: "(var x f ($A $B))" "(aten::zero x)"
+ * call: "(var n i ($A $B))" "(aten::zero n)"
+ * call: "(var x f ($A $B))" "(aten::fill.Scalar x 1.5)" */
+#define NOTHING_BUT(value) "(aten::full_like $self " value ")"
 #define SQUARE "(aten::square (aten::sub.Tensor $self $target))"
 #define DISTANCE "(aten::abs (aten::sub.Tensor $self $target))"
 #define BILINEAR "(aten::einsum \"bi,oij,bj->bo\" (list $input1 $weight $input2))"
@@ -263,6 +269,8 @@ static const written table[] = {
       " (aten::reshape_as $bias (aten::select.int (aten::select.int $weight 1 0) 1 0)))"},
      ALONE},
     {"aten::linalg_cross", NULL, NULL, {CROSS}, ALONE_OF_RANK},
+    {"aten::zero", NULL, NULL, {NOTHING_BUT("0")}, ALONE_OF_NUMBERS},
+    {"aten::fill.Scalar", NULL, NULL, {NOTHING_BUT("$value")}, ALONE},
     {"aten::fliplr", NULL, NULL, {"(aten::flip $self (list 1))"}, ALONE},
     {"aten::flipud", NULL, NULL, {"(aten::flip $self (list 0))"}, ALONE},
     {"aten::diff",

@@ -128,7 +128,7 @@ class Recorder(TorchDispatchMode):
                 step = state.get("step") if isinstance(state, dict) else None
                 if isinstance(step, torch.Tensor):
                     self.counting.add(local(step).untyped_storage()._cdata)
-        for b in (b for m in modules for b in m.buffers()):
+        for _, b in (b for m in modules for b in m.named_buffers()):
             if b.dim() == 0 and not b.is_floating_point():
                 self.counting.add(b.untyped_storage()._cdata)
 

@@ -8,6 +8,7 @@ import zlib
 import torch
 
 from ..errors import CaptureError
+from . import megatron
 from .counts import Count
 from .recorder import Recorder, local
 
@@ -87,13 +88,13 @@ class Run:
                 raise CaptureError("%s speak of %s, which is no input" % (what, ", ".join(unknown)))
         tensors = {n: t for n, t in inputs.items() if isinstance(t, torch.Tensor)}
         given = [(local(t).detach(), local(t).detach().clone()) for t in tensors.values()]
-        before = {b: b.detach().clone() for m in several(model) for b in m.buffers()}
+        before = {b: b.detach().clone() for b in buffers(model)}
         parameters = named_parameters(model)
         fill(parameters, {}, part, self.seed)  # also what memory without a name keeps of this step
         function(**inputs)
         parameters = named_parameters(model)
         written = written_buffers(model, before)
-        kept = {b: b.detach().clone() for m in several(model) for b in m.buffers()}
+        kept = {b: b.detach().clone() for b in buffers(model)}
         kept.update({local(t): local(t).detach().clone() for t in kept_by.values()})
         memory = {}
 
@@ -204,6 +205,11 @@ def several(x):
     return list(x) if isinstance(x, (list, tuple)) else [x] if x is not None else []
 
 
+def buffers(model):
+    """(Megatron-core's wrappers have an attribute `buffers` of their own.)"""
+    return [b for part in several(model) for _, b in part.named_buffers()]
+
+
 def named_parameters(model):
     out = {}
     for part in several(model):
@@ -276,7 +282,7 @@ def fill(parameters, states, part, seed):
             mine = (
                 part(whose, whole, t)
                 if part and not name.startswith("buffer.")
-                else held(t, whole(tuple(t.shape)))
+                else held(parameters.get(name, parameters.get(whose.split(".", 1)[-1])), t, whole)
             )
             target = local(t)
             if tuple(mine.shape) != tuple(target.shape):
@@ -297,12 +303,14 @@ def coarse(t):
     return torch.where(small, 0, t.sign() * torch.ldexp(torch.ones_like(t), exponent))
 
 
-def held(t, whole):
-    """A rank's part of a DTensor."""
+def held(p, t, whole):
+    """A rank's part of a DTensor, or of what Megatron-core's layers cut: the parameter `p`, or a
+    state of it."""
     if not hasattr(t, "placements"):
-        return whole
+        return megatron.held(p, t, whole)
     from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
+    whole = whole(tuple(t.shape))
     shape, offset = compute_local_shape_and_global_offset(t.shape, t.device_mesh, t.placements)
     for dim, (n, at) in enumerate(zip(shape, offset)):
         whole = whole.narrow(dim, at if n else 0, n)

@@ -224,6 +224,35 @@ START_TEST(a_proof_that_reads_masks_counts_where_nothing_is_near_them) {
 }
 END_TEST
 
+/* ---- a glance ---- */
+
+/* What a glance leaves open is decided later, as if nobody had looked; what is decided is not
+ * looked at again. */
+START_TEST(a_glance_tells_or_leaves_it_open) {
+  static const rule_status any[] = {RULE_UNKNOWN, RULE_REFUTED, RULE_PROVED};
+  rule_tensor *example[1] = {NULL};
+  for (size_t k = 0; k < sizeof any / sizeof *any; k++) {
+    begin_deciding();
+    const rule r = candidate(3, 1);
+    bool unknown = true;
+    ck_assert(fr_glance(&st, &r, example, &unknown, &err) == ISO_OK);
+    ck_assert(!unknown && decider.all == 0); /* nobody to ask */
+    oracle.glance = decide;
+    decider.says[1] = any[k];
+    ck_assert(fr_glance(&st, &r, example, &unknown, &err) == ISO_OK);
+    ck_assert(unknown == (any[k] == RULE_UNKNOWN) && decider.all == 1);
+    ck_assert(fr_glance(&st, &r, example, &unknown, &err) == ISO_OK);
+    ck_assert(!unknown && decider.all == 1);
+    decider.says[1] = RULE_TESTED;
+    const size_t index = decide_one(&r, RULE_TESTED, true);
+    ck_assert_uint_eq(index, decide_one(&r, RULE_TESTED, false));
+    ck_assert_uint_eq(decider.all, 2);
+    end_state();
+    oracle.glance = NULL;
+  }
+}
+END_TEST
+
 /* ---- made general ---- */
 
 static struct {
@@ -284,6 +313,7 @@ int main(void) {
   tcase_add_test(t, a_candidate_is_decided_once_and_kept_where_it_holds);
   tcase_add_test(t, without_reuse_each_is_decided_anew);
   tcase_add_test(t, a_proof_that_reads_masks_counts_where_nothing_is_near_them);
+  tcase_add_test(t, a_glance_tells_or_leaves_it_open);
   tcase_add_test(t, a_general_rule_is_kept_where_it_covers_the_candidate);
   tcase_add_test(t, what_cannot_be_proved_in_general_is_what_it_is);
   suite_add_tcase(s, t);
