@@ -339,7 +339,7 @@ check-build: all $(B)/libegraph.so $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHEC
 	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)
 	@$(if $(WARM),echo '$(SERVED)' >> $(B)/check.list,:)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(HLO) --faults 0'; echo '$(HLO) -k gpt-tensor-2'; } >> $(B)/check.list)
-	@$(if $(filter 0,$(TORCH)),:,{ echo '$(RECORDED)'; echo '$(LINT_STEPS) --quick'; echo '$(BY_HAND) -k heads'; echo '$(LEFT_OUT) --only ranks, --seed 5 --count 2'; } >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,{ echo '$(RECORDED)'; echo '$(LINT_STEPS) --quick'; echo '$(BY_HAND) -k heads'; echo '$(BY_HAND) -k causal_ring'; echo '$(LEFT_OUT) --only ranks, --seed 5 --count 2'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(PLANTED) --every 10'; echo '$(CHECKED) gpt2 --broken 2'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(DISTRIBUTED)'; echo '$(RANK_BUGS)'; echo '$(SPELLED)'; echo '$(INFERRED)'; echo '$(ROLES) --ranks 8'; echo '$(ROLE_NORMS)'; echo '$(TRAINING) --quick'; echo '$(RANK_FAULTS) --count 9 --least 80'; echo '$(PLAIN_RANKS) --seed 3 --count 4'; echo '$(PLAIN_RANKS) --seed 2 --first 18 --count 1'; echo '$(PLAIN_MORE) --seed 1'; echo '$(PLAIN_MORE) --seed 60611 --first 2 --kind grid'; echo '$(PLAIN_MORE) --seed 60611 --first 1 --kind accumulate'; echo '$(PLAIN_RANKS) --seed 3 --count 4 --faults'; } >> $(B)/check.list)
 	@$(if $(filter 0,$(TORCH)),:,echo '$(CORNERS) --rules 330 --pairs 33' >> $(B)/check.list)

@@ -402,14 +402,22 @@ const char *lo_parted_otherwise(const parting *p, int64_t l, int64_t r) {
                           lo_named(p, LEFT, from[LEFT]), left, right);
 }
 
-/* Both sides read the leaf of one name, and the right's has the values of another one, `of`. */
+static bool is_called(const parting *p, int side, uint32_t i, const char *name) {
+  return strcmp(name, lo_called(&p->s->res->arena, p->s->graph[side], i)) == 0;
+}
+
+/* Both sides read the leaf of one name, and the right's has the values of another one, `of`, which
+ * the right has, too: else one leaf is read in both places. */
 static bool own_leaf(const parting *p, const uint32_t at[2], const char *of) {
+  const synth_graph *g = p->s->graph[RIGHT];
   const synth_node *l = lo_node(p, LEFT, lo_maker(p, LEFT, at[LEFT])),
                    *r = lo_node(p, RIGHT, lo_maker(p, RIGHT, at[RIGHT]));
-  return l->kind == SYNTH_PARAMETER && r->kind == SYNTH_PARAMETER &&
-         strcmp(l->name, r->name) == 0 &&
-         strcmp(of, lo_called(&p->s->res->arena, p->s->graph[RIGHT],
-                              lo_maker(p, RIGHT, at[RIGHT]))) != 0;
+  if (l->kind != SYNTH_PARAMETER || r->kind != SYNTH_PARAMETER || strcmp(l->name, r->name) != 0 ||
+      is_called(p, RIGHT, lo_maker(p, RIGHT, at[RIGHT]), of))
+    return false;
+  for (size_t i = 0; i < g->n_nodes; i++)
+    if (g->node[i].kind == SYNTH_PARAMETER && is_called(p, RIGHT, (uint32_t)i, of)) return true;
+  return false;
 }
 
 /* Of two calls, or, where the operand in which they differ is made by two calls of one operator

@@ -135,6 +135,7 @@ typedef struct sc_reading {
   bool mask_frames;   /* zeros around a convolution's input as factors that are 0 or 1, where ranges
                          are cut otherwise */
   bool has_frames;    /* there are such */
+  bool has_none;      /* there is a literal that is no number */
   bool read_literals; /* float literals as the roots that they stand for */
   bool readable;      /* there was one that could be read so */
   bool decimals;      /* float literals as the decimals that they are printed as, where these are

@@ -356,10 +356,14 @@ static const pt_value *define_clamp(pt_args *a, int which) {
 /* ---- choices ---- */
 
 static sx where_elem(sc *c, const pt_tensor *t, const sx *idx) {
+  if (c->reading.has_none) { /* what is never chosen may be no number */
+    const sx first = pt_at(c, t->in[0], idx);
+    if (first == c->yes || first == c->no) return pt_at(c, t->in[first == c->yes ? 1 : 2], idx);
+  }
+  /* A condition that is built last stands behind what it chooses from in sums and products, and
+   * proofs about masked attention over several blocks end sooner so. */
+  const sx y = pt_at(c, t->in[2], idx), x = pt_at(c, t->in[1], idx);
   const sx cond = pt_at(c, t->in[0], idx);
-  /* What is never chosen may be no number. */
-  if (cond == c->yes || cond == c->no) return pt_at(c, t->in[cond == c->yes ? 1 : 2], idx);
-  const sx x = pt_at(c, t->in[1], idx), y = pt_at(c, t->in[2], idx);
   return sx_ite(c, cond, sx_wrapped_where(c, cond, true, x), sx_wrapped_where(c, cond, false, y));
 }
 

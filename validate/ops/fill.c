@@ -283,6 +283,7 @@ static sx none_elem(sc *c, const pt_tensor *t, const sx *idx) {
 /* No number, of this size. */
 static const pt_value *define_none(pt_args *a) {
   pt_tensor *t = pt_new(a->c, 'f', none_elem);
+  a->c->reading.has_none = true;
   return t && pt_arg_sizes(a, "size", t->dim, &t->rank) ? pt_one(a->c, t) : NULL;
 }
 
