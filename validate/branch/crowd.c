@@ -40,7 +40,8 @@ static void crowd_integers(unsigned turn, double low, double high, double base, 
                            rule_tensor *t) {
   const double few[3] = {any_of(rng, low, high), any_of(rng, low, high), any_of(rng, low, high)};
   for (int64_t i = 0; i < t->numel; i++)
-    rule_tensor_set(t, i, fmin(fmax(crowded(turn % 8, low, high, base, few, rng), low), high - 1));
+    rule_tensor_set(
+        t, i, fmin(fmax(crowded(turn % VAL_CROWD_WAYS, low, high, base, few, rng), low), high - 1));
 }
 
 /* Rows of which so many are true that a narrow count of them runs over. */

@@ -27,7 +27,7 @@ void val_meet_fill(const rule *r, const val_pool *pool, unsigned turn, iso_rng *
 
 /* ---- places and counts (crowd.c) ---- */
 
-enum { VAL_CROWDS = 24 };
+enum { VAL_CROWD_WAYS = 8, VAL_CROWDS = 3 * VAL_CROWD_WAYS };
 /* Overwrite integers with few different ones, neighbours, and the ends of their ranges, and rows of
  * truth values with as many true ones as narrow integers hold. Returns: false where `r` has no such
  * variable. */

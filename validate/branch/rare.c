@@ -58,14 +58,14 @@ static iso_code meet(rare *s, unsigned share, iso_error *err) {
  * to one of them may be beside a literal, and which is larger their sign decides. */
 static unsigned of_signs(unsigned turn) {
   static const unsigned kinds[] = {VAL_PLAIN, VAL_POSITIVE, VAL_NEGATIVE};
-  return kinds[(turn + turn / 8) % 3];
+  return kinds[turn % 3];
 }
 
 static iso_code crowd(rare *s, unsigned share, iso_error *err) {
   iso_code c = ISO_OK;
   bool any = true;
   for (unsigned k = 0; k < VAL_CROWDS && any && !c && !s->stop; k += share) {
-    c = draw(s, of_signs(k), err);
+    c = draw(s, of_signs(k / VAL_CROWD_WAYS), err);
     any = !c && val_crowd_fill(s->r, s->domain, k, s->rng, s->bind);
     if (any) c = show(s, true, err);
   }
