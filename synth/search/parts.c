@@ -10,6 +10,7 @@
 #include "rules/names.h"
 #include "rules/operators.h"
 #include "synth/relate/layout.h"
+#include "synth/search/frontier.h"
 #include "synth/search/parts.h"
 #include "synth/search/search.h"
 
@@ -198,6 +199,44 @@ static eg_node as_reduced(state *s, const st_parts *p, eg_node whole) {
   return whole;
 }
 
+/* The tensor that `e` is a layout or a part of, by its own steps. */
+static eg_node cut_from(state *s, eg_node e) {
+  enum { DEEP = 8 };
+  for (int k = 0; k < DEEP; k++) {
+    if (s->rec[e.i].leaf || eg_node_arity(s->g, e) == 0 || !fr_moves_op(st_operator(s, e))) break;
+    e = (eg_node){eg_node_original(s->g, e, 0).i};
+  }
+  return e;
+}
+
+/* Where all parts are cut from one tensor, and a member of the whole's class is a layout or a part
+ * of that, too: a rule of how it is cut is enough, and nothing is said of how it was computed.
+ * EG_NONE: there is none. */
+static eg_node as_cut(state *s, const st_parts *p, eg_node whole) {
+  const eg_node *m, of = cut_from(s, p->of[0]);
+  bool one = of.i != p->of[0].i;
+  for (uint32_t k = 1; k < p->n && one; k++) one = eg_equal(s->g, of, cut_from(s, p->of[k]));
+  const size_t n = one ? eg_class_nodes(s->g, eg_class_of(s->g, whole), &m) : 0;
+  for (size_t i = 0; i < n; i++)
+    if (m[i].i != whole.i && s->rec[m[i].i].valued && eg_equal(s->g, of, cut_from(s, m[i])))
+      return m[i];
+  return (eg_node){EG_NONE};
+}
+
+/* Looks for a rule that joins `whole` with a term over the parts. */
+static iso_code prove_parts(state *s, const st_parts *p, eg_node whole, eg_node aux, bool *done,
+                            iso_error *err) {
+  const eg_node cut = as_cut(s, p, whole), with = as_reduced(s, p, whole);
+  iso_code c = cut.i == EG_NONE ? ISO_OK : st_prove(s, cut, aux, done, err);
+  if (!c && !*done) c = st_prove(s, with, aux, done, err);
+  /* A term that all parts share stands in the pattern as often; or the cones ended before they
+   * met. */
+  s->ranks.wide = p->n > 2 || s->ranks.cut_short;
+  if (!c && !*done && s->ranks.wide) c = st_prove(s, with, aux, done, err);
+  s->ranks.wide = false;
+  return c;
+}
+
 /* The term over the parts becomes a node, and a rule is looked for that joins it with `whole`.
  * Returns: in `met` whether their values agree, too, in `done` whether there is such a rule. Of a
  * sum that cancels values say nothing: only a rule does. */
@@ -210,16 +249,7 @@ static iso_code join_if(state *s, const st_parts *p, const rule_term *t, eg_node
   iso_code c = st_add_term(s, t, p->of, &aux, err);
   if (!c) c = st_value(s, aux, err);
   if (c || !rule_shape_eq(&s->rec[aux.i].shape, &s->rec[whole.i].shape)) return c;
-  if ((equal = st_values_equal(s, whole, aux))) {
-    const eg_node with = as_reduced(s, p, whole);
-    c = st_prove(s, with, aux, done, err);
-    /* A term that all parts share stands in the pattern as often; or the cones ended before they
-     * met.
-     */
-    s->ranks.wide = p->n > 2 || s->ranks.cut_short;
-    if (!c && !*done && s->ranks.wide) c = st_prove(s, with, aux, done, err);
-    s->ranks.wide = false;
-  }
+  if ((equal = st_values_equal(s, whole, aux))) c = prove_parts(s, p, whole, aux, done, err);
   *met |= equal && (*done || !s->rec[p->of[0].i].cancels);
   return c;
 }

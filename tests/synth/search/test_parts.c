@@ -1,9 +1,9 @@
-/* Parts of a tensor: cut along a dimension, inside of one, in other orders; and shapes that calls
- * say. Each is held against the elements one by one. */
+/* Parts of a tensor: cut along a dimension, inside of one, in other orders, each held against the
+ * elements one by one; the rules that join them; and shapes that calls say. */
 #include "rules/names.h"
 #include "synth/search/parts.h"
 #include "tests/support/suite.h"
-#include "tests/synth/small_graphs.h"
+#include "tests/synth/small_terms.h"
 
 enum { SEEDS = 600 };
 
@@ -72,7 +72,6 @@ static void exchange(st_parts *p, uint32_t a, uint32_t b) {
 
 static rule_tensor *joined_along(const st_parts *p, uint32_t d) {
   rule_tensor *t = NULL;
-  iso_error err;
   ck_assert(st_concatenated(p, d, &t, &err) == ISO_OK);
   return t ? keep(t) : NULL;
 }
@@ -184,6 +183,71 @@ START_TEST(parts_of_other_sizes_have_no_concatenation) {
 }
 END_TEST
 
+/* ---- the rule that joins them ---- */
+
+static bool computes(const rule_term *t) {
+  bool any = t->kind == RULE_OP && strcmp(t->u.s, "aten::neg") == 0;
+  for (uint32_t k = 0; k < t->n; k++) any |= computes(t->child[k]);
+  return any;
+}
+
+/* parameters: those of rule_oracle.decide. */
+static iso_code decide(void *ctx, const rule *r, rule_tensor *const *example, rule_verdict *out,
+                       iso_error *e) {
+  const iso_code c = small_decide(ctx, r, example, out, e);
+  if (out->status == RULE_TESTED) out->status = RULE_PROVED;
+  return c;
+}
+
+static size_t add_slice(size_t x, uint32_t d, int64_t from, int64_t to) {
+  const rule_term *arg[5] = {v((uint32_t)x), num(d), num(from), num(to), num(1)};
+  add_made(call_of("aten::slice.Tensor", arg));
+  return n_made - 1;
+}
+
+/* The other graph computes the same tensor in steps of its own. `known`: the two are joined, but
+ * for a dimension of one row, before its parts are. Returns: whether a rule has those steps. */
+static bool says_how(uint64_t seed, bool known) {
+  iso_rng rng = iso_rng_new(seed, 5);
+  const int64_t rows = 1 + (int64_t)iso_rng_below(&rng, 3), columns = 4;
+  bool met = false, any = false;
+  begin_terms();
+  oracle.decide = decide;
+  add_leaf(noise(iso_rng_next(&rng), SHAPE(rows, columns), 0, 1));
+  const size_t own = (add_op("aten::neg", 0, 0, false), n_made - 1);
+  size_t x = 0;
+  for (int k = 0; k < 3; k++) add_op("aten::neg", x, 0, false), x = n_made - 1;
+  add_made(rule_op(&w.arena, "aten::unsqueeze", (const rule_term *[]){v((uint32_t)x), num(0)}, 2));
+  const size_t whole = n_made - 1;
+  add_made(
+      rule_op(&w.arena, "aten::unsqueeze", (const rule_term *[]){v((uint32_t)own), num(0)}, 2));
+  if (known) {
+    ck_assert(st_merge(&st, node[whole], node[n_made - 1], WHY_VALUE, 0, &err) == ISO_OK);
+    ck_assert(eg_rebuild(st.g, &err) == ISO_OK);
+  }
+  st_parts p = {.n = 2, .by = 1, .scale = 1, .pieces = true};
+  for (uint32_t k = 0; k < 2; k++) {
+    p.of[k] = node[add_slice(own, 1, 2 * k, 2 * k + 2)];
+    p.value[k] = st_val(&st, p.of[k], 0);
+  }
+  ck_assert(st_join_whole(&st, &p, node[whole], &met, &err) == ISO_OK && met);
+  ck_assert_uint_gt(rule_set_count(st.rules.set), 0);
+  for (size_t i = 0; i < rule_set_count(st.rules.set); i++) {
+    const rule *r = rule_set_at(st.rules.set, i);
+    any |= computes(r->lhs) || computes(r->rhs);
+  }
+  end_state();
+  return any;
+}
+
+START_TEST(parts_of_what_is_known_are_joined_by_how_it_is_cut) {
+  for (uint64_t seed = 0; seed < SEEDS / 20; seed++) {
+    ck_assert_msg(!says_how(seed, true), "seed %d", (int)seed);
+    ck_assert_msg(says_how(seed, false), "seed %d", (int)seed);
+  }
+}
+END_TEST
+
 /* ---- shapes that a call says ---- */
 
 static const rule_term *sizes(int64_t a, int64_t b) {
@@ -228,6 +292,7 @@ int main(void) {
   tcase_add_test(t, what_is_no_cut_is_none);
   tcase_add_test(t, parts_inside_of_a_dimension_are_a_cut);
   tcase_add_test(t, parts_of_other_sizes_have_no_concatenation);
+  tcase_add_test(t, parts_of_what_is_known_are_joined_by_how_it_is_cut);
   tcase_add_test(t, a_shape_is_said_as_sizes_or_as_a_count);
   suite_add_tcase(s, t);
   return run_suite(s);
