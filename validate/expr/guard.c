@@ -8,8 +8,50 @@ sx sx_cofactor(sc *c, sx x, sx guard, bool holds) {
   return sc_word(c, x, holds ? 1 : 2);
 }
 
+/* Whether `t` counts how often a place is among the first of an order, which is once or not at
+ * all. */
+static bool counts_once(sc *c, sx t) {
+  sx k[SX_MAX_BLOCK], a, rest;
+  uint32_t n;
+  if (sc_op(c, t) != X_SUM || sc_word(c, t, 0) != 1) return false;
+  const sx body = sx_open(c, t, k, &n), is = sc_op(c, body) == X_IVER ? sc_word(c, body, 0) : 0;
+  if (!is || sc_op(c, is) != X_EQ) return false;
+  const sx p = sc_word(c, is, 0), place = sx_find_place(c, k[0], p);
+  return place && sx_linear(c, p, place, &a, &rest) && (a == c->one || a == c->minus_one) &&
+         !sx_occurs(c, k[0], rest) && !sx_occurs(c, k[0], sc_word(c, place, 2));
+}
+
+/* Whether a condition holds where its number is that one. */
+static bool holds_of(const sc *c, sx g, sx number) {
+  const int sign = pv_q_sign(&c->q, sc_word(c, number, 0));
+  return sc_op(c, g) == X_LT ? sign < 0 : sign == 0;
+}
+
+/* What a condition on such a count chooses needs no condition: the count says it. 0: it is on
+ * something else, or chooses what is no number. */
+static sx by_count(sc *c, sx g, sx x, sx y) {
+  sx t = 0, a, b;
+  uint32_t q;
+  if (sc_op(c, g) != X_LT && sc_op(c, g) != X_EQ) return 0;
+  const sx p = sc_word(c, g, 0);
+  const size_t n = sx_terms(c, p);
+  for (size_t i = 0; i < n && n <= 2 && !t; i++) {
+    sx m;
+    sx_term(c, p, i, &q, &m);
+    if (counts_once(c, m)) t = m;
+  }
+  if (!t || !sx_linear(c, p, t, &a, &b) || sc_op(c, a) != X_CONST || sc_op(c, b) != X_CONST)
+    return 0;
+  const bool none = holds_of(c, g, b), once = holds_of(c, g, sx_add(c, a, b));
+  if (none == once) return once ? x : y;
+  if ((sc_flags(c, x) | sc_flags(c, y)) & (S_BOOL | S_MASKED)) return 0;
+  return sx_add(c, none ? x : y, sx_mul(c, t, none ? sx_sub(c, y, x) : sx_sub(c, x, y)));
+}
+
 static sx choose(sc *c, sx g, sx x, sx y) {
-  return x == y ? x : sc_node(c, X_ITE, (uint32_t[3]){g, x, y}, 3);
+  if (x == y) return x;
+  const sx counted = by_count(c, g, x, y);
+  return counted ? counted : sc_node(c, X_ITE, (uint32_t[3]){g, x, y}, 3);
 }
 
 sx sx_ite(sc *c, sx cond, sx a, sx b) {

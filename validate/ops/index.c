@@ -206,13 +206,14 @@ static sx placed_elem(sc *c, const pt_tensor *t, const sx *idx) {
   const sx place = pt_at(c, i, t->which == SCATTER ? at : &k), here = sx_eq(c, place, idx[d]),
            old = pt_at(c, t->in[0], idx);
   const sx times = sx_sum(c, k, sx_ite(c, here, c->one, c->zero));
-  const sx put =
-      t->in[2] ? sx_sum(c, k, sx_ite(c, here, pt_at(c, t->in[2], at), c->zero)) : t->p[0];
+  const bool apart = k != c->zero && all_apart(c, place, k);
+  sx put = t->in[2] ? pt_at(c, t->in[2], at) : t->p[0];
+  if (t->in[2] && apart) put = sx_subst(c, put, &(sx_map){place, idx[d]}, 1); /* if it is here */
+  if (t->in[2]) put = sx_sum(c, k, sx_ite(c, here, put, c->zero));
   if (t->in[2]) sc_defined_if(c, sx_or(c, sx_not(c, inside), sx_le(c, times, c->one)));
   /* Where `times` is 0 or 1, and either nothing is put or nothing was there before, no condition is
    * needed: a sum says it. */
-  const bool apart = k != c->zero && all_apart(c, place, k),
-             finite = old != c->neginf && put != c->neginf && !c->reading.plain;
+  const bool finite = old != c->neginf && put != c->neginf && !c->reading.plain;
   if (finite && t->in[2] && old == c->zero) return sx_ite(c, inside, put, old);
   if (finite && !t->in[2] && apart)
     return sx_ite(c, inside, sx_add(c, old, sx_mul(c, times, sx_sub(c, put, old))), old);
