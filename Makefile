@@ -87,6 +87,9 @@ help:
 	@echo 'refine     graphs of several ranks, and what their outputs are found to be made of; SEED=N COUNT=N KIND=K'
 	@echo 'hlo        what XLA'"'"'s partitioner makes of small models, and that broken; COUNT=N of each fault'
 	@echo 'dags       programs of 3 to 12 operators, each written in two ways, and their false twins; SEED=N COUNT=N'
+	@echo 'edges      the same with operators that choose or jump and that no other generator has; SEED=N COUNT=N'
+	@echo 'worded     pairs whose names are words of verdicts and assumptions; SEED=N COUNT=N'
+	@echo 'exported   rules of known truth as rules export writes them; SEED=N N=N'
 	@echo 'rare       pairs that part where few inputs lie, beyond cuts of the complex plane, where 0/0 is; SEED=N COUNT=N'
 	@echo 'corners    rules and pairs in whose corners few inputs lie; SEED=N N=N PAIRS=N'
 	@echo 'laws       the rules of tests/rules, all of them'
@@ -315,6 +318,8 @@ BY_HAND = $(PYTHON_TORCH) tests/lint/by_hand.py --isomer $(ISOMER)
 UNDEFINED = $(PYTHON_TORCH) tests/pairs/undefined_drawn.py --isomer $(ISOMER)
 RARE = $(PYTHON_TORCH) tests/pairs/rare.py --isomer $(ISOMER)
 DAGS = $(PYTHON_TORCH) tests/pairs/dags.py --isomer $(ISOMER)
+WORDED = python3 tests/pairs/worded.py --isomer $(ISOMER)
+EXPORTED = python3 tests/cli/exported.py --isomer $(ISOMER)
 EFFECTS = $(PYTHON_TORCH) tests/pairs/effects.py --isomer $(ISOMER)
 SIZE_CERTIFICATES = $(PYTHON_TORCH) tests/capture_py/size_certificates.py --isomer $(ISOMER)
 SIZE_BUGS = $(PYTHON_TORCH) tests/capture_py/size_bugs.py --isomer $(ISOMER)
@@ -335,7 +340,7 @@ check-build: all $(B)/libegraph.so $(TEST_BIN) $(EXAMPLE_BIN) $(FUZZ_BIN) $(CHEC
 	@{ cat $(B)/programs.list; echo '$(E2E)'; echo '$(RULES) --every 2'; echo '$(LIBRARY) --every 6'; echo '$(ROBUST)'; echo '$(MANUAL)'; echo '$(INSTALL_TEST)'; echo '$(JOINS) --check'; echo '$(IMPORTS)'; echo '$(SATURATE_PAGE)'; \
 	   $(if $(filter 0,$(TORCH)),,echo '$(WITNESS)'; echo '$(RELATIONS)'; echo '$(REFINE)'; echo '$(SEEDS)'; echo '$(LOAD) --quick $(if $(SAN),,--clock $(B)/tests/warm/clock.so)'; echo '$(CERTIFICATES) --mutations 60'; echo '$(FORGED)'; echo '$(SATURATE)'; echo '$(FORGED_MASKS)'; echo '$(ATTACK) --count 104'; echo '$(LENGTHS)'; echo '$(UNRUN)'; echo '$(UNRUN_CERTIFICATES)'; echo '$(REPORTS)'; echo '$(FAILING) --calls 2'; echo '$(MEMORY) --every 720'; echo '$(PAGES)'; echo '$(TRAPS)'; echo '$(CONSTANTS) --count 40 --certificates'; echo '$(BRANCHES) --rules 180 --pairs 12'; echo '$(INPUTS) --count 72 --certificates'; echo '$(INPUT_RANGES) --count 39 --certificates'; echo '$(MASKS) --count 24 --certificates'; echo '$(CAPTURE_PY)'; echo '$(BUGS) --quick'; echo '$(GPU)';) } > $(B)/check.list
 	@$(if $(and $(wildcard .git),$(wildcard .venv/bin/ruff)),{ echo '$(MAKE) -s format-check'; echo .ci/form; echo .ci/unused $(B); echo .ci/tested; } >> $(B)/check.list,:)
-	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(FORGED_CHAINS) --pairs 7'; echo '$(ADVERSARY) --count 120'; echo '$(CANCELLED) --count 60'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; echo '$(RARE)'; echo '$(DAGS) --count 8'; echo '$(EFFECTS) --every 9'; echo '$(FOLDS) --count 12 --certificates'; echo '$(FOLDS) --count 12 --seed 5 --at-these-weights'; echo '$(WEIGHTS)'; echo '$(ROUNDING)'; echo '$(SIZE_BUGS) --count 4 --mutants 3 --claims 0.5'; echo '$(SIZE_CERTIFICATES) --count 6 --changes 3'; } >> $(B)/check.list)
+	@$(if $(filter 0,$(TORCH)),:,{ echo '$(CERTIFIED) --sample 40 --count 6'; echo '$(FORGED_CHAINS) --pairs 7'; echo '$(ADVERSARY) --count 120'; echo '$(CANCELLED) --count 60'; echo '$(ABSORBED) --count 45 --open 0.1'; echo '$(UNDEFINED) --count 16'; echo '$(RARE)'; echo '$(DAGS) --count 8'; echo '$(DAGS) --edges --count 6'; echo '$(WORDED) --count 12'; echo '$(EXPORTED) --count 42'; echo '$(EFFECTS) --every 9'; echo '$(FOLDS) --count 12 --certificates'; echo '$(FOLDS) --count 12 --seed 5 --at-these-weights'; echo '$(WEIGHTS)'; echo '$(ROUNDING)'; echo '$(SIZE_BUGS) --count 4 --mutants 3 --claims 0.5'; echo '$(SIZE_CERTIFICATES) --count 6 --changes 3'; } >> $(B)/check.list)
 	@$(if $(SAN),:,echo '$(MAKE) -s globals' >> $(B)/check.list)
 	@$(if $(WARM),echo '$(SERVED)' >> $(B)/check.list,:)
 	@$(if $(filter 0,$(TORCH)),:,{ echo '$(HLO) --faults 0'; echo '$(HLO) -k gpt-tensor-2'; } >> $(B)/check.list)
@@ -431,6 +436,19 @@ rare: all
 .PHONY: dags
 dags: all
 	@$(DAGS) --seed $(or $(SEED),1) --count $(or $(COUNT),100)
+
+# Programs with an operator of tests/pairs/dag_edges.py in each. [SEED=1] [COUNT=100]
+.PHONY: edges worded exported
+edges: all
+	@$(DAGS) --edges --seed $(or $(SEED),1) --count $(or $(COUNT),100)
+
+# Pairs whose names are words of verdicts, evidence and assumptions (tests/pairs/worded.py). [SEED=1] [COUNT=300]
+worded: all
+	@$(WORDED) --seed $(or $(SEED),1) --count $(or $(COUNT),300)
+
+# What rules export writes of rules whose truth is known (tests/cli/exported.py). [SEED=1] [N=420]
+exported: all
+	@$(EXPORTED) --seed $(or $(SEED),1) --count $(or $(N),420)
 
 # A campaign over what two captures are run on (tests/pairs/inputs.py): other examples, domains, relations of one set only.
 inputs: all

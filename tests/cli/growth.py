@@ -147,13 +147,21 @@ class Rule:
 
     def grow(self, steps, wrong):
         """`wrong`: at which step the right side is slightly false; None. Third: how many steps
-        there are before it is too long."""
+        there are before a rule file takes no more of it."""
         l = r = "x"
         for i, s in enumerate(steps):
-            l, r = getattr(self, s)(l, r, i == wrong)
-            if max(len(l), len(r)) > 60000:
-                return l, r, i + 1
+            was, (l, r) = (l, r), getattr(self, s)(l, r, i == wrong)
+            if max(len(l), len(r)) > 60000 or parts(l) + parts(r) > MOST_PARTS:
+                return *was, i
         return l, r, len(steps)
+
+
+MOST_PARTS = 30000  # a rule of more than 32768 is refused
+
+
+def parts(term):
+    """Of a term's text: its lists and its words."""
+    return term.count("(") + term.count(" ") + 1
 
 
 def text(name, seed, steps, wrong):

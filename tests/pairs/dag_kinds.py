@@ -10,14 +10,19 @@ and some that are almost the same: `(text, [text, ...], [text, ...])`. `self.w`,
 
 NUMBER, WHOLE, TRUTH = "number", "whole", "truth"
 TERMS = {}
+EDGES = {}  # steps that are drawn where they are asked for: seeds keep their programs
 
 
-def term(made, *read):
+def term(made, *read, of=TERMS):
     def define(f):
-        TERMS[f.__name__] = (made, read, f)
+        of[f.__name__] = (made, read, f)
         return f
 
     return define
+
+
+def edge(made, *read):
+    return term(made, *read, of=EDGES)
 
 
 NAMES = [0]

@@ -2,13 +2,16 @@
 """Programs of 3 to 12 operators, drawn, each written in two ways. Needs PyTorch.
 
     tests/pairs/dags.py [--isomer build/isomer] [--seed N] [--count N] [--only honest|false]
-                        [--open SHARE] [--jobs N] [--keep DIR] [-v]
+                        [--edges] [--open SHARE] [--jobs N] [--keep DIR] [-v]
 
 A program is a graph of steps (dag_kinds.py). The honest pair writes about half of its steps in
 another way; in its false twin one more step is another function. Both sides are run in float64 on
 40 inputs, with ties, zeros and whole numbers among them: honest sides agree on all of them, and
 false ones differ on some, where the honest sides agree. Others are left out: a rounding error
-before a jump parts honest sides, and a step that nothing reads hides what is false.
+before a jump parts honest sides, and a step that nothing reads hides what is false. With --edges
+programs are of up to four steps. One of them is by an operator that chooses or jumps and that no
+other step has (dag_edges.py); it is the one that differs. Half of the inputs hold the numbers
+that the texts name, and what is beside them.
 
 No honest pair may be `different` and no false one `equivalent`; of the honest ones SHARE (0.1) may
 be `undecided`. Whatever is equivalent has a certificate that `isomer check` accepts. The last line
@@ -18,6 +21,7 @@ import argparse
 import collections
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -25,10 +29,12 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import dag_choices  # noqa: F401  adds its steps
+import dag_edges  # noqa: F401
 import dag_functions  # noqa: F401
 import dag_layout  # noqa: F401
+import dag_places  # noqa: F401
 import torch
-from dag_kinds import NUMBER, TERMS, TRUTH, WHOLE
+from dag_kinds import EDGES, NUMBER, TERMS, TRUTH, WHOLE
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "capture"))
@@ -59,13 +65,17 @@ Step = collections.namedtuple("Step", "name kind text honest false reads")
 
 
 class Program:
-    def __init__(self, rng):
+    def __init__(self, rng, edges=False):
         self.rows, self.cols = rng.choice([(3, 4), (4, 4), (2, 5), (4, 3), (3, 6), (5, 5)])
         self.steps = []
         have = {NUMBER: ["x", "y"], WHOLE: ["k"], TRUTH: []}
-        n = rng.randint(3, 12)
+        n = rng.randint(1, 4) if edges else rng.randint(3, 12)
+        self.edge = rng.randrange(n) if edges else None
         while len(self.steps) < n:
-            kind, read, make = TERMS[rng.choice(list(TERMS))]
+            of = EDGES if self.edge == len(self.steps) else TERMS
+            if self.edge == len(self.steps) and not have[TRUTH]:
+                of = {name: t for name, t in of.items() if TRUTH not in t[1]}
+            kind, read, make = of[rng.choice(list(of))]
             if all(have[r] for r in read):
                 self.add(rng, have, kind, read, make)
         read = {r for s in self.steps for r in s.reads}
@@ -88,13 +98,14 @@ class Program:
         return HEAD.format(cols=self.cols) + "\n".join(lines) + "\n"
 
 
-def pairs(seed, only=None):
+def pairs(seed, only=None, edges=False):
     """(what, texts of left, right and, of a false twin, its honest right, program)"""
     rng = random.Random(seed)
-    p = Program(rng)
+    p = Program(rng, edges)
     left = [s.text for s in p.steps]
     right = [rng.choice(s.honest) if rng.random() < 0.5 else s.text for s in p.steps]
-    k = rng.randrange(len(p.steps))
+    k = rng.randrange(len(p.steps)) if p.edge is None else p.edge
+    right[k] = right[k] if p.edge is None else rng.choice(p.steps[k].honest)
     wrong = rng.choice(p.steps[k].false)
     if only != "false":
         yield "honest", [p.written(left), p.written(right)], p
@@ -142,6 +153,24 @@ def inputs(rows, cols, n, seed):
         yield x, y, k
 
 
+def beside(given, texts, seed):
+    """The same inputs, in which some numbers are those that the texts name, or beside them."""
+    rng = random.Random(seed)
+    read = "".join(text[text.index("def forward") :] for text in texts)
+    named = sorted(
+        {1.0} | {float(n) for n in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?", read)}
+    )
+    for i, (x, y, k) in enumerate(given):
+        yield x, y, k
+        x, y, k, signs = x.clone(), y.clone(), k.clone(), (1, 1, -1, -1, rng.choice(named))
+        for t, steps in ((x, (0, 0, 1e-3, -1e-3)), (y, (0, 0, 1e-3, -1e-3)), (k, (0, 0, 1, -1))):
+            for place in range(t.numel()):
+                if rng.random() < 0.3:
+                    number = rng.choice(named) * rng.choice(signs) + rng.choice(steps)
+                    t.view(-1)[place] = number if t is not k else round(number)
+        yield x, y, k
+
+
 def agree(one, other, given):
     return all(
         u.shape == v.shape
@@ -150,13 +179,14 @@ def agree(one, other, given):
     )
 
 
-def is_so(texts, p):
+def is_so(texts, p, edges=False):
     """Whether the pair is what it was drawn as."""
     torch.set_default_dtype(torch.float64)
     try:
         sides = [in_float64(t) for t in texts]
         with torch.no_grad():
             given = list(inputs(p.rows, p.cols, DRAWS, 5))
+            given = list(beside(given, texts, 5)) if edges else given
             same = [agree(sides[0], sides[1], g) for g in given]
             if len(sides) == 2:
                 return all(same)
@@ -201,9 +231,9 @@ def write(texts, p, seed, folder):
 def drawn(o, folder):
     for k in range(o.count):
         seed = o.seed * 10000 + k
-        for what, texts, p in pairs(seed, o.only):
+        for what, texts, p in pairs(seed, o.only, o.edges):
             honest = what == "honest"
-            if not is_so(texts, p):
+            if not is_so(texts, p, o.edges):
                 continue
             at = os.path.join(folder, "%d-%s" % (seed, "honest" if honest else "false"))
             write(texts, p, k, at)
@@ -216,6 +246,7 @@ def main():
     a.add_argument("--seed", type=int, default=1)
     a.add_argument("--count", type=int, default=20, help="programs")
     a.add_argument("--only", choices=("honest", "false"))
+    a.add_argument("--edges", action="store_true", help="an operator of dag_edges.py in each")
     a.add_argument("--open", type=float, default=0.1, help="how many honest may be undecided")
     a.add_argument("--jobs", type=int, default=2)
     a.add_argument("--keep", help="a folder for the captures")

@@ -200,8 +200,27 @@ bool sx_within(sc *c, sx x, double most) {
   return largest(c, x, 0, &(int){MAX_PARTS}) <= most * (1 - 0x1p-40);
 }
 
+/* k floor(p / k) + r for an integer p of type d and 0 <= r < k: it lies in the block of k numbers
+ * that p is in. A power of two cuts the integers of a type into whole blocks. */
+static bool in_block(sc *c, sx x, rule_dtype d) {
+  const size_t n = sx_terms(c, x);
+  uint32_t q;
+  int64_t k = 0, r = 0, by;
+  sx m, div = 0;
+  for (size_t i = 0; i < n && i < 3; i++) {
+    sx_term(c, x, i, &q, &m);
+    if (m == c->one ? !pv_q_is_int(&c->q, q, &r) : div != 0 || !pv_q_is_int(&c->q, q, &k))
+      return false;
+    if (m != c->one) div = m;
+  }
+  if (n > 2 || !div || sc_op(c, div) != X_DIV || !sx_is_int(c, sc_word(c, div, 1), &by) ||
+      by != k || k < 1 || r < 0 || r >= k || !is_machine_integer(c, sc_word(c, div, 0), d))
+    return false;
+  return (k & (k - 1)) == 0 && k <= of_type[d].most / 2;
+}
+
 static bool fits(sc *c, sx x, rule_dtype d) {
-  if (is_machine_integer(c, x, d)) return true;
+  if (is_machine_integer(c, x, d) || in_block(c, x, d)) return true;
   if ((d != RULE_U8 || sc_has(c, x, S_NONNEG)) && sx_within(c, x, (double)of_type[d].most))
     return true;
   return sx_never_negative(c, sx_sub(c, sx_int(c, of_type[d].most), x)) &&

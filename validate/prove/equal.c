@@ -4,7 +4,7 @@
 
 #include "validate/prove/equal_int.h"
 
-enum { MAX_DEEP = 5 };
+enum { MAX_DEEP = 5, MAX_CHOICES = 2 };
 enum { MAX_MODULUS = 16, MAX_RESIDUES = 72 };
 
 /* -p < 0 for p < 0 over the reals; 0 where that is no condition of its own. */
@@ -45,28 +45,46 @@ static bool fixes(sc *c, sx g, sx_map *out) {
 
 static bool zero(sc *c, sx d, int deep);
 
-/* Neither p < 0 nor -p < 0, or p = 0: the value of an element or attribute that is a term of p. */
-static bool vanishes(sc *c, sx g, bool holds, sx *out_from, sx *out_to) {
+/* p, where g leaves 0 alone for it: neither p < 0 nor -p < 0, or p = 0. 0: it does not. */
+static sx vanishing(sc *c, sx g, bool holds) {
   const sx p = sc_op(c, g) == X_LT || sc_op(c, g) == X_EQ ? sc_word(c, g, 0) : 0;
-  if (!p || (sc_op(c, g) == X_EQ) != holds) return false;
+  if (!p || (sc_op(c, g) == X_EQ) != holds) return 0;
   const sx other = sc_op(c, g) == X_LT ? opposite(c, g) : 0;
   bool zero = sc_op(c, g) == X_EQ;
   for (size_t i = 0; i < c->here.n_path && other; i++)
     zero |= c->here.path[i].cond == other && !c->here.path[i].holds;
   if (!zero && sc_has(c, p, S_INT)) zero = sx_ge0(c, p) && sx_ge0(c, sx_neg(c, p));
-  for (size_t i = 0, n = sx_terms(c, p); i < n && zero; i++) {
-    uint32_t q;
-    sx m, a, b;
-    sx_term(c, p, i, &q, &m);
-    const bool attribute = sc_op(c, m) == X_SYM && c->store.sym[sc_word(c, m, 0)].role == 'a';
-    if ((sc_op(c, m) != X_LEAF && !attribute) || !sx_linear(c, p, m, &a, &b) ||
-        sc_op(c, a) != X_CONST || sx_occurs(c, m, b))
-      continue;
-    if (sc_has(c, p, S_INT) && a != c->one && a != c->minus_one) continue;
-    *out_from = m;
-    *out_to = sx_neg(c, sx_mul(c, b, sx_inv(c, a)));
-    return true;
+  return zero ? p : 0;
+}
+
+/* What may have one value: an element, an attribute, or a function of some. */
+static bool valued(const sc *c, sx m) {
+  switch ((sx_op)sc_op(c, m)) {
+  case X_SYM: return c->store.sym[sc_word(c, m, 0)].role == 'a';
+  case X_LEAF:
+  case X_FN:
+  case X_SUM:
+  case X_TOP:
+  case X_MAX: return true;
+  default: return false;
   }
+}
+
+/* p = 0: the value of a term of p, of an element or attribute if there is one. */
+static bool value_of(sc *c, sx p, sx_map *out) {
+  for (int round = 0; round < 2; round++)
+    for (size_t i = 0, n = p ? sx_terms(c, p) : 0; i < n; i++) {
+      uint32_t q;
+      sx m, a, b;
+      sx_term(c, p, i, &q, &m);
+      const bool simple = sc_op(c, m) == X_SYM || sc_op(c, m) == X_LEAF;
+      if (!valued(c, m) || simple != (round == 0) || !sx_linear(c, p, m, &a, &b) ||
+          sc_op(c, a) != X_CONST || sx_occurs(c, m, b))
+        continue;
+      if (sc_has(c, p, S_INT) && a != c->one && a != c->minus_one) continue;
+      *out = (sx_map){m, sx_neg(c, sx_mul(c, b, sx_inv(c, a)))};
+      return true;
+    }
   return false;
 }
 
@@ -122,25 +140,6 @@ static bool restate(sc *c, const sx_map *map) {
     }
   }
   return true;
-}
-
-static bool branch(sc *c, sx g, bool holds, sx a, sx b, int deep) {
-  const size_t facts = c->here.n_facts, path = c->here.n_path;
-  bool ok = true, possible = sc_assume(c, g, holds);
-  if (possible) {
-    sx_map map;
-    a = sx_cofactor(c, a, g, holds);
-    b = sx_cofactor(c, b, g, holds);
-    if ((holds && fixes(c, g, &map)) || pinned(c, g, &map) || met(c, g, holds, &map) ||
-        vanishes(c, g, holds, &map.from, &map.to)) {
-      a = sx_subst(c, a, &map, 1), b = sx_subst(c, b, &map, 1);
-      possible = restate(c, &map);
-    }
-    ok = !possible || equal(c, a, b, deep);
-  }
-  c->here.n_facts = facts;
-  c->here.n_path = path;
-  return ok && !c->fault.failed;
 }
 
 static bool same_binder(sc *c, sx u, sx v, int deep) {
@@ -231,6 +230,52 @@ static sx_map as_cases(sc *c, sx m) {
 static bool by_choice(sc *c, sx d, sx m, int deep) {
   const sx_map map = as_cases(c, m);
   return equal(c, sx_subst(c, d, &map, 1), c->zero, deep);
+}
+
+/* a = b where p = 0, which the hypotheses say; 0 for p: they say no such thing. Of an absolute
+ * value or a largest in p each case has a value of its own. */
+static bool at_zero(sc *c, sx p, sx a, sx b, int choices, int deep) {
+  const sx m = p && choices ? choice_in(c, p, 0) : 0;
+  sx_map map = m ? as_cases(c, m) : (sx_map){0};
+  const sx g = m ? sx_top_guard(c, map.to) : 0, known = g ? decided(c, g) : 0;
+  if (g) {
+    const sx to = map.to;
+    bool ok = true;
+    for (int holds = 1; holds >= 0 && ok; holds--) {
+      const size_t facts = c->here.n_facts, path = c->here.n_path;
+      if (known && (known == c->yes) != (holds == 1)) continue;
+      map.to = sx_cofactor(c, to, g, holds == 1);
+      if (sx_top_guard(c, map.to)) return equal(c, a, b, deep);
+      if ((known || sc_assume(c, g, holds == 1)) && restate(c, &map))
+        ok = at_zero(c, sx_subst(c, p, &map, 1), sx_subst(c, a, &map, 1), sx_subst(c, b, &map, 1),
+                     choices - 1, deep);
+      c->here.n_facts = facts, c->here.n_path = path;
+    }
+    return ok && !c->fault.failed;
+  }
+  if (!p || !value_of(c, p, &map)) return equal(c, a, b, deep);
+  a = sx_subst(c, a, &map, 1), b = sx_subst(c, b, &map, 1);
+  return !restate(c, &map) || equal(c, a, b, deep);
+}
+
+static bool branch(sc *c, sx g, bool holds, sx a, sx b, int deep) {
+  const size_t facts = c->here.n_facts, path = c->here.n_path;
+  bool ok = true, possible = sc_assume(c, g, holds);
+  if (possible) {
+    sx_map map;
+    a = sx_cofactor(c, a, g, holds);
+    b = sx_cofactor(c, b, g, holds);
+    if ((holds && fixes(c, g, &map)) || pinned(c, g, &map) || met(c, g, holds, &map)) {
+      a = sx_subst(c, a, &map, 1), b = sx_subst(c, b, &map, 1);
+      possible = restate(c, &map);
+      ok = !possible || equal(c, a, b, deep);
+    } else {
+      ok = at_zero(c, vanishing(c, g, holds), a, b, MAX_CHOICES, deep);
+    }
+  }
+  c->here.n_facts = facts;
+  c->here.n_path = path;
+  return ok && !c->fault.failed;
 }
 
 /* A largest of integers in an equation of integers: a place that is clamped. 0: there is none. */
