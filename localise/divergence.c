@@ -494,7 +494,7 @@ static void walk(parting *p, int side) {
 
 static iso_code find_one(parting *p, synth_divergence *d, bool *more, iso_error *err) {
   state *s = p->s;
-  int64_t root[2];
+  int64_t root[2], end[2] = {-1, -1};
   *more = false;
   for (int side = 0; side < 2; side++) {
     memset(p->sound[side], 0, s->graph[side]->n_nodes + 1);
@@ -507,8 +507,9 @@ static iso_code find_one(parting *p, synth_divergence *d, bool *more, iso_error 
     if (c) return c;
   }
   if (root[LEFT] < 0 && root[RIGHT] < 0 && p->changed[s->graph[RIGHT]->n_nodes]) return ISO_OK;
+  lo_apart_at(p, end); /* where nothing was found, an output itself is another tensor */
   for (int side = 0; side < 2; side++)
-    if (root[side] < 0) root[side] = s->graph[side]->output[0].node;
+    if (root[side] < 0) root[side] = end[side] < 0 ? s->graph[side]->output[0].node : end[side];
   const char *kept;
   iso_code c = lo_kept_output(p, root, &kept, err);
   *d = (synth_divergence){.left = root[LEFT], .right = root[RIGHT], .index = -1, .at = {-1, -1}};

@@ -40,6 +40,11 @@ typedef struct measure {
   double tol, scale; /* what ranks hold, times this */
 } measure;
 
+/* Minus infinity is where a mask hides on both sides. */
+static bool is_near(double x, double y, measure by) {
+  return isinf(x) ? x == y : fabs(by.scale * x - y) <= by.tol;
+}
+
 /* Whether `own` is the part of `whole` that begins at `from` along dimension d. */
 static bool is_cut(const rule_tensor *whole, const rule_tensor *own, uint32_t d, int64_t from,
                    measure by) {
@@ -51,8 +56,8 @@ static bool is_cut(const rule_tensor *whole, const rule_tensor *own, uint32_t d,
   for (uint32_t k = d + 1; k < own->shape.rank; k++) inner *= own->shape.dim[k];
   const int64_t run = own->shape.dim[d] * inner, step = whole->shape.dim[d] * inner;
   for (int64_t i = 0; i < own->numel; i++)
-    if (!(fabs(by.scale * rule_tensor_get(own, i) -
-               rule_tensor_get(whole, i / run * step + from * inner + i % run)) <= by.tol))
+    if (!is_near(rule_tensor_get(own, i),
+                 rule_tensor_get(whole, i / run * step + from * inner + i % run), by))
       return false;
   return true;
 }
@@ -78,8 +83,8 @@ static bool takes_turns(const parting *p, const peers *q, const rule_tensor *who
   const int64_t run = whole->numel / q->n / runs;
   for (uint32_t r = 0; r < q->n; r++)
     for (int64_t i = 0; i < run * runs; i++)
-      if (!(fabs(by.scale * rule_tensor_get(part(p, q, r), i) -
-                 rule_tensor_get(whole, (i / run * q->n + r) * run + i % run)) <= by.tol))
+      if (!is_near(rule_tensor_get(part(p, q, r), i),
+                   rule_tensor_get(whole, (i / run * q->n + r) * run + i % run), by))
         return false;
   return true;
 }
@@ -104,7 +109,7 @@ static bool adds_up(const parting *p, const peers *q, const rule_tensor *whole, 
   for (int64_t i = 0; i < whole->numel; i++) {
     double sum = 0;
     for (uint32_t r = 0; r < q->n; r++) sum += rule_tensor_get(part(p, q, r), i);
-    if (!(fabs(by.scale * sum - rule_tensor_get(whole, i)) <= by.tol)) return false;
+    if (!is_near(sum, rule_tensor_get(whole, i), by)) return false;
   }
   return true;
 }
@@ -261,6 +266,40 @@ static iso_code scaled_output(parting *p, int64_t *node, const char **text, iso_
   return ISO_OK;
 }
 
+/* In words that right node j is one rank's summand of left node i; "": it is none. */
+static const char *summand(parting *p, uint32_t i, uint32_t j) {
+  const state *s = p->s;
+  const rule_tensor *v = lo_value(p, LEFT, i);
+  const double tol = v && rule_dtype_is_float(v->dtype) ? 1e-9 * size_of(v) : 0;
+  for (size_t k = 0; tol > 0 && k < s->ranks.n_peers; k++) {
+    const peers *q = &s->ranks.peers[k];
+    for (uint32_t r = 0; r < q->n && q->side == RIGHT && !q->pieces; r++)
+      for (int mean = 0; mean < 2 && q->node[r] == j; mean++) {
+        if (!adds_up(p, q, v, (measure){tol, mean ? 1.0 / q->n : 1})) continue;
+        const char *of = names(p, q);
+        return of ? iso_arena_printf(
+                        &s->res->arena,
+                        "`%s` is the %s of the ranks' %s, and `%s` of rank %u alone is "
+                        "given: an all_reduce is missing here",
+                        name_of(s, LEFT, i), mean ? "mean" : "sum", of, name_of(s, RIGHT, j), r)
+                  : NULL;
+      }
+  }
+  return "";
+}
+
+/* An output that is a rank's own summand of what it should be. */
+static iso_code summed_output(parting *p, int64_t *node, const char **text, iso_error *err) {
+  const state *s = p->s;
+  for (size_t k = 0; k < s->graph[LEFT]->n_outputs && *node < 0; k++) {
+    const uint32_t i = s->graph[LEFT]->output[k].node;
+    if (!lo_output_apart(p, k)) continue;
+    if (!(*text = summand(p, i, s->graph[RIGHT]->output[s->right_of[k]].node))) return nomem(err);
+    if (**text) *node = i;
+  }
+  return ISO_OK;
+}
+
 static bool operands_held(const rule_term *t, const holding *h) {
   if (t->kind == RULE_VAR) return h[t->u.i].as != HELD_NOT;
   for (uint32_t i = 0; i < t->n; i++)
@@ -294,7 +333,8 @@ iso_code lo_rank_words(parting *p, int64_t *node, const char **text, iso_error *
   }
   holding *h = any ? calloc(g->n_nodes + 1, sizeof *h) : NULL;
   if (any && !h) return nomem(err);
-  iso_code c = ISO_OK;
+  iso_code c = any ? summed_output(p, node, text, err) : ISO_OK;
+  const bool given = *node >= 0;
   for (uint32_t i = 0; any && i < g->n_nodes && *node < 0 && !c; i++) {
     if (s->map[LEFT][i].i == EG_NONE) continue;
     h[i] = look(p, i);
@@ -305,7 +345,7 @@ iso_code lo_rank_words(parting *p, int64_t *node, const char **text, iso_error *
     if (!*text) c = nomem(err);
   }
   if ((any || pieces) && !c && *node < 0) c = scaled_output(p, node, text, err);
-  else if (!c && *node >= 0) {
+  else if (!c && !given && *node >= 0) {
     const rule_term *call = g->node[*node].call;
     if (!**text && !(*text = wrong_part(p, (uint32_t)*node))) c = nomem(err);
     if (!c && !**text && !(*text = any_wrong_scale(p, (uint32_t)*node))) c = nomem(err);

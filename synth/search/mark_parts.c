@@ -119,10 +119,14 @@ static iso_code collect_wanted(state *s, const st_run *run, int side, lookup *x,
   return ISO_OK;
 }
 
+/* What most elements are; no number is passed over, too. */
+static bool passed_over(const lookup *x, double v) {
+  const uint32_t bit = sieve_bit(v);
+  return !(fabs(v) <= SIEVED) && (isnan(v) || !(x->sieve[bit / 64] >> bit % 64 & 1));
+}
+
 /* Twice the slack of the neighbours among `want` is as much as that of any other there. */
 static bool is_wanted(const lookup *x, double v) {
-  const uint32_t bit = sieve_bit(v);
-  if (fabs(v) > SIEVED && !(x->sieve[bit / 64] >> bit % 64 & 1)) return false;
   size_t lo = 0, hi = x->n_want;
   while (lo < hi) {
     const size_t mid = (lo + hi) / 2;
@@ -139,9 +143,10 @@ static iso_code index_side(state *s, const st_run *run, int side, lookup *x, iso
   iso_code c = collect_wanted(s, run, !side, x, err);
   for (uint32_t i = 0; i < s->graph[side]->n_nodes && !c && x->n_want; i++) {
     const rule_tensor *t = probe(s, run, side, i);
+    const double *data = t && t->dtype == RULE_F64 ? t->data : NULL;
     for (int64_t k = 0; t && k < t->numel; k++) {
-      const double v = rule_tensor_get(t, k);
-      if (isnan(v) || !is_wanted(x, v)) continue;
+      const double v = data ? data[k] : rule_tensor_get(t, k);
+      if (passed_over(x, v) || !is_wanted(x, v)) continue;
       if (!iso_grow(x->at, x->cap, x->n + 1)) return nomem(err);
       x->at[x->n++] = (entry){v, i};
     }
@@ -168,34 +173,34 @@ static iso_code cut(const rule_tensor *t, uint32_t d, int64_t n, int64_t k, rule
   iso_code c = rule_tensor_new(t->dtype, &s, out, err);
   int64_t inner = 1;
   for (uint32_t i = d + 1; i < s.rank; i++) inner *= s.dim[i];
-  const int64_t run = s.dim[d] * inner;
-  for (int64_t i = 0; !c && i < (*out)->numel; i++)
-    rule_tensor_set(*out, i, rule_tensor_get(t, (i / run * n + k) * run + i % run));
+  const size_t run = (size_t)(s.dim[d] * inner) * rule_dtype_size(t->dtype);
+  for (size_t i = 0; !c && run && i < (size_t)(*out)->numel * rule_dtype_size(t->dtype) / run; i++)
+    memcpy((char *)(*out)->data + i * run,
+           (const char *)t->data + (i * (size_t)n + (size_t)k) * run, run);
   return c;
 }
 
-/* Whether b, divided by `by`, is a in some layout. */
-static iso_code alike(state *s, const rule_tensor *a, const rule_tensor *b, uint32_t by, bool *yes,
-                      iso_error *err) {
-  double ma[4], mb[4];
+/* Whether b, divided by `by`, is a in some layout; `mb`: the moments of b. */
+static iso_code alike(state *s, const rule_tensor *a, const rule_tensor *b, const double mb[4],
+                      uint32_t by, bool *yes, iso_error *err) {
+  double ma[4], mine[4];
   rule_tensor *part = NULL;
   *yes = false;
   if (a->numel != b->numel || rule_dtype_is_float(a->dtype) != rule_dtype_is_float(b->dtype))
     return ISO_OK;
+  st_scale_moments(mb, 1.0 / by, mine);
+  st_moments(a, ma);
+  if (!st_near_moments(ma, mine)) return ISO_OK;
   if (by > 1) {
     const iso_code c = rule_tensor_new(b->dtype, &b->shape, &part, err);
     if (c) return c;
     for (int64_t i = 0; i < b->numel; i++) rule_tensor_set(part, i, rule_tensor_get(b, i) / by);
     b = part;
   }
-  st_moments(a, ma);
-  st_moments(b, mb);
-  if (st_near_moments(ma, mb)) {
-    iso_arena scratch;
-    iso_arena_init(&scratch);
-    *yes = synth_layout(&scratch, s->schemas, a, b, s->oracle, s->o->rel_tol) != NULL;
-    iso_arena_fini(&scratch);
-  }
+  iso_arena scratch;
+  iso_arena_init(&scratch);
+  *yes = synth_layout(&scratch, s->schemas, a, b, s->oracle, s->o->rel_tol) != NULL;
+  iso_arena_fini(&scratch);
   rule_tensor_unref(part);
   return ISO_OK;
 }
@@ -223,9 +228,32 @@ static iso_code compare_parts(state *s, const st_run *run, const peers *p, const
     out->of[r] = false;
     if (!own || own->numel != first->numel) continue;
     if ((c = cut(whole, d, parts, (int64_t)r * parts / (int64_t)p->n, &part, err))) break;
-    c = alike(s, part, own, out->by, &out->of[r], err);
+    double moment[4];
+    st_moments(own, moment);
+    c = alike(s, part, own, moment, out->by, &out->of[r], err);
     out->n += out->of[r];
     rule_tensor_unref(part);
+  }
+  return c;
+}
+
+/* The ways to cut `whole`, into `best` where more ranks hold their part than of any before. */
+static iso_code try_cuts(state *s, const st_run *run, const peers *p, uint32_t j, holders *best,
+                         iso_error *err) {
+  const rule_tensor *first = probe(s, run, p->side, p->node[0]),
+                    *whole = probe(s, run, !p->side, j);
+  iso_code c = ISO_OK;
+  if (!whole || whole->shape.rank == 0 ||
+      is_leaf(s, p->side, p->node[0]) != is_leaf(s, !p->side, j) ||
+      whole->numel % first->numel != 0 || (best->by > 1 && whole->numel == first->numel))
+    return ISO_OK;
+  const int64_t parts = whole->numel / first->numel;
+  for (uint32_t d = 0; d < (parts > 1 ? whole->shape.rank : 1) && parts <= (int64_t)p->n && !c;
+       d++) {
+    holders now = {.whole = j, .parts = parts, .by = best->by};
+    if (parts > 1 && whole->shape.dim[d] % parts != 0) continue;
+    c = compare_parts(s, run, p, whole, d, &now, err);
+    if (now.n > best->n) *best = now;
   }
   return c;
 }
@@ -235,33 +263,23 @@ static iso_code compare_parts(state *s, const st_run *run, const peers *p, const
 static iso_code find_parts(state *s, const st_run *run, const peers *p, const lookup *x,
                            holders *best, iso_error *err) {
   const rule_tensor *first = probe(s, run, p->side, p->node[0]);
-  const uint32_t leaf = is_leaf(s, p->side, p->node[0]);
-  iso_code c = ISO_OK;
   const uint32_t by = best->by;
+  uint8_t *tried = calloc(s->graph[!p->side]->n_nodes + 1, 1);
+  iso_code c = tried ? ISO_OK : nomem(err);
   *best = (holders){.by = by};
   for (uint32_t r = 0; r < p->n && first && !c && best->n < p->n; r++) {
     const rule_tensor *own = probe(s, run, p->side, p->node[r]);
     if (!own) continue;
     const double v = telling(own) / by;
-    uint32_t before = UINT32_MAX;
     for (size_t i = first_near(x, v - slack(v));
          i < x->n && x->at[i].value <= v + slack(v) && !c && best->n < p->n; i++) {
       const uint32_t j = x->at[i].node;
-      const rule_tensor *whole = probe(s, run, !p->side, j);
-      if (j == before || !whole || whole->shape.rank == 0 || leaf != is_leaf(s, !p->side, j) ||
-          whole->numel % first->numel != 0 || (by > 1 && whole->numel == first->numel))
-        continue;
-      before = j;
-      const int64_t parts = whole->numel / first->numel;
-      for (uint32_t d = 0; d < (parts > 1 ? whole->shape.rank : 1) && parts <= (int64_t)p->n && !c;
-           d++) {
-        holders now = {.whole = j, .parts = parts, .by = by};
-        if (parts > 1 && whole->shape.dim[d] % parts != 0) continue;
-        c = compare_parts(s, run, p, whole, d, &now, err);
-        if (now.n > best->n) *best = now;
-      }
+      if (tried[j]) continue;
+      tried[j] = 1;
+      c = try_cuts(s, run, p, j, best, err);
     }
   }
+  free(tried);
   return c;
 }
 
@@ -284,10 +302,15 @@ static iso_code find_sum(state *s, const st_run *run, const peers *p, const look
   if (c) return c;
   if (!apart) goto done;
   const double v = middle(sum) / by;
+  double moment[4];
+  uint32_t before = UINT32_MAX; /* one number may stand in a tensor many times */
+  st_moments(sum, moment);
   for (size_t i = first_near(x, v - slack(v));
        i < x->n && x->at[i].value <= v + slack(v) && !*found && !c; i++) {
-    const rule_tensor *whole = probe(s, run, !p->side, x->at[i].node);
-    if (whole) c = alike(s, whole, sum, by, found, err);
+    const uint32_t j = x->at[i].node;
+    const rule_tensor *whole = j == before ? NULL : probe(s, run, !p->side, j);
+    if (whole) c = alike(s, whole, sum, moment, by, found, err);
+    before = j;
   }
 done:
   rule_tensor_unref(sum);

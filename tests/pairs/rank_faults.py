@@ -4,7 +4,7 @@ which PyTorch sees another output. None may be called `equivalent`, and the oper
 is to be the one reported, or next to it.
 
     tests/pairs/rank_faults.py [--isomer build/isomer] [--count 40] [--seed 1] [--only TEXT]
-                               [--show] [--least 80]
+                               [--kind NAME] [--show] [--least 80]
 
 Needs Python's torch, which says whether a change is one. The last lines say how many are reported
 at the changed operator, next to it and elsewhere, by kind of fault; what share has words about
@@ -158,9 +158,9 @@ def another_shard(g, rng):
     return {n["id"] for n in g.nodes if n.get("name") == name}
 
 
-def change(g, outputs, rng):
+def change(g, outputs, rng, only=""):
     """One fault: (its name, the nodes where it is), or None."""
-    kinds = NODES + [another_shard, missing, unreduced]
+    kinds = [k for k in NODES + [another_shard, missing, unreduced] if only in k.__name__]
     for kind in rng.sample(kinds, len(kinds)):
         if kind is unreduced:
             at = unreduced(g, outputs, rng)
@@ -232,6 +232,7 @@ def main():
     a.add_argument("--count", type=int, default=40)
     a.add_argument("--seed", type=int, default=1)
     a.add_argument("--only", default="")
+    a.add_argument("--kind", default="", help="faults whose name holds this")
     a.add_argument("--show", action="store_true", help="every fault and its verdict")
     a.add_argument("--least", type=int, default=0, help="per cent at the operator, else it fails")
     options = a.parse_args()
@@ -248,7 +249,7 @@ def main():
         g.nodes, g.weights = copy.deepcopy(g.nodes), dict(g.weights)
         given = copy.copy(sides[1][1])
         given.at = dict(given.at)
-        what = change(g, given.at, rng)
+        what = change(g, given.at, rng, options.kind)
         try:
             far = parallel.far(sides[0], (g, given)) if what else 0
         except ImportError as e:
