@@ -226,6 +226,8 @@ static iso_code climb(val_ladder *l, iso_error *err) {
       val_conclude(l, &proof);
     if (c || proof.status == RULE_PROVED) return c;
   }
+  if ((c = val_sample_cropped(l, err))) return c;
+  if (l->refuted) return finish(l, &proof, false, err);
   c = sample_early(l, !l->strict && val_heavy(l->r) ? 1 : l->first, &k, &vacuous, err);
   if (vacuous) return ISO_OK;
   if (!c && !l->refuted) c = prove(l, &proof, err);

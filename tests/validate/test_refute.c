@@ -122,6 +122,37 @@ static rule_verdict decide(const pair *p, bool turned, bool strict, uint64_t see
   return v;
 }
 
+/* Of so many elements that small sizes are looked at first (ladder/cropped.c). */
+#define TALL "(var x f (9000 5)) "
+#define WIDE "(var w f (7 4096)) "
+#define PLACES "(var t f (5000 6)) (var p i (40)) "
+
+static const pair tall_wrong[] = {
+    {TALL "(var y f (9000 1)) ", "(aten::add.Tensor x y)",
+     "(aten::add.Tensor x (aten::slice.Tensor y 0 0 1))"},
+    {TALL, "(aten::slice.Tensor x 0 1 20)", "(aten::slice.Tensor x 0 0 19)"},
+    {WIDE, "(aten::softmax.int w 1)", "(aten::softmax.int w 0)"},
+    {PLACES, "(aten::embedding t p)", "(aten::embedding (aten::flip t (list 0)) p)"},
+};
+
+/* These hold, though some of them not where the large size is another. */
+static const pair tall_right[] = {
+    {TALL, "(aten::mean.dim x (list 0))",
+     "(aten::mul.Tensor (aten::sum.dim_IntList x (list 0)) 0.00011111111111111112)"},
+    {TALL, "(aten::mean.dim x (list 0))",
+     "(aten::div.Tensor (aten::sum.dim_IntList x (list 0)) 9000)"},
+    {TALL, "(aten::mul.Tensor (aten::mul.Tensor x 90) 100)", "(aten::mul.Tensor x 9000)"},
+    {TALL, "(aten::view x (list 45000))", "(aten::reshape x (list 45000))"},
+    {TALL, "(aten::cat (list (aten::slice.Tensor x 0 0 70) (aten::slice.Tensor x 0 70 9000)))",
+     "x"},
+    {"(var x f (9000 5)) (var y f (9001 5)) ",
+     "(aten::slice.Tensor (aten::cat (list x y)) 0 0 9000)", "x"},
+    {WIDE, "(aten::slice.Tensor w 1 0 9223372036854775807)", "w"},
+    {WIDE, "(aten::var.correction w (list 1) :correction 1)",
+     "(aten::mul.Tensor (aten::var.correction w (list 1) :correction 0) 1.0002442002442003)"},
+    {PLACES, "(aten::embedding t p)", "(aten::index.Tensor t (list p))"},
+};
+
 enum { SEEDS = 3 };
 #define EACH(list, strict) \
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) \
@@ -141,6 +172,23 @@ START_TEST(wrong_candidates_are_refuted) {
   EACH(wrong, false)
   ck_assert_msg(v.status == RULE_REFUTED, "seed %d: %s (%s): %s <=> %s", (int)seed,
                 rule_status_name(v.status), v.reason, wrong[i].lhs, wrong[i].rhs);
+}
+END_TEST
+
+START_TEST(wrong_candidates_of_large_tensors_are_refuted_on_small_ones) {
+  EACH(tall_wrong, false) {
+    ck_assert_msg(v.status == RULE_REFUTED, "seed %d: %s (%s): %s <=> %s", (int)seed,
+                  rule_status_name(v.status), v.reason, tall_wrong[i].lhs, tall_wrong[i].rhs);
+    ck_assert_msg(strstr(v.reason, "where a size of") != NULL, "%s", v.reason);
+  }
+}
+END_TEST
+
+START_TEST(true_candidates_of_large_tensors_are_not_refuted) {
+  EACH(tall_right, false)
+  ck_assert_msg(v.status == RULE_PROVED || v.status == RULE_TESTED, "seed %d: %s (%s): %s <=> %s",
+                (int)seed, rule_status_name(v.status), v.reason, tall_right[i].lhs,
+                tall_right[i].rhs);
 }
 END_TEST
 
@@ -198,6 +246,8 @@ int main(void) {
   tcase_set_timeout(t, 240);
   tcase_add_test(t, wrong_rules_are_refuted);
   tcase_add_test(t, wrong_candidates_are_refuted);
+  tcase_add_test(t, wrong_candidates_of_large_tensors_are_refuted_on_small_ones);
+  tcase_add_test(t, true_candidates_of_large_tensors_are_not_refuted);
   tcase_add_test(t, branches_that_no_sample_takes_are_never_tested);
   tcase_add_test(t, true_rules_hold_whatever_rounding_does);
   tcase_add_test(t, literals_too_close_are_never_tested);

@@ -79,6 +79,9 @@ ISO_MUST_USE iso_code val_sample_poles(val_ladder *l, iso_error *err);
 /* The same at l->poles instances and nothing else: all operands of one are asked at it. Sizes that
  * one search has not met are not looked for again. */
 ISO_MUST_USE iso_code val_sample_only_poles(val_ladder *l, iso_error *err);
+/* A candidate about large tensors, with its large sizes made small (cropped.c). It is refuted where
+ * that differs: a rule that holds at these sizes alone is given up, which costs a join at most. */
+ISO_MUST_USE iso_code val_sample_cropped(val_ladder *l, iso_error *err);
 /* Rows that are longer than the rule's windows, slices and thresholds. */
 ISO_MUST_USE iso_code val_sample_sizes(val_ladder *l, unsigned k, iso_error *err);
 /* Complex numbers on the axes. */
