@@ -477,15 +477,17 @@ typedef struct rule_oracle {
    * ranges and scale). */
   iso_code (*decide)(void *ctx, const rule *r, rule_tensor *const *example, rule_verdict *out,
                      iso_error *err);
-  /* The same by a few samples and a proof alone: unknown where these do not tell. May be NULL. */
-  iso_code (*glance)(void *ctx, const rule *r, rule_tensor *const *example, rule_verdict *out,
-                     iso_error *err);
   /* The same as `decide` for a candidate with literal sizes, made as general as its proof stays
    * (literal sizes and attributes become names with conditions; variables keep their order).
    * Returns: in `general` the rule that `out` is about, `r` itself where nothing could be made
    * general; its new parts live in `a`. May be NULL: rules stay as they are. */
   iso_code (*generalise)(void *ctx, const rule *r, rule_tensor *const *example, iso_arena *a,
                          rule *general, rule_verdict *out, iso_error *err);
+  /* The same by the first samples and the proof alone, which cost a fraction of what a rule costs
+   * that is only tested. Returns: a status of unknown says that `generalise` has to be asked. May
+   * be NULL. */
+  iso_code (*glance)(void *ctx, const rule *r, rule_tensor *const *example, iso_arena *a,
+                     rule *general, rule_verdict *out, iso_error *err);
   /* Obligations of the rule, as SMT-LIB, which z3 answered as it should. Returns: in `n` how many;
    * 0: in `why` (200 bytes) why there are none. May be NULL. */
   iso_code (*certify)(void *ctx, const rule *r, size_t *n, char *why, iso_error *err);

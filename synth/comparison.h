@@ -100,7 +100,7 @@ typedef struct rule_info {
 typedef struct try { /* a candidate that was validated */
   rule_verdict verdict;
   size_t rule;  /* the accepted rule, in the rule set; SIZE_MAX: none */
-  bool glanced; /* not decided yet, but looked at (fr_glance) */
+  bool glanced; /* not decided yet, but looked at */
 }
 try;
 

@@ -380,24 +380,11 @@ iso_code val_decide(val_engine *e, const rule *r, rule_tensor *const *example, r
   return c ? c : decide_again(e, r, example, out, err);
 }
 
-static iso_code oracle_glance(void *ctx, const rule *r, rule_tensor *const *example,
-                              rule_verdict *out, iso_error *err) {
-  val_ladder l = {.e = ctx,
-                  .r = r,
-                  .seed = val_engine_options(ctx)->seed,
-                  .example = example,
-                  .first = VAL_KINDS,
-                  .work = WORK,
-                  .glance = true};
-  const iso_code c = decide(&l, out, err);
-  if (out->status == RULE_TESTED) out->status = RULE_UNKNOWN;
-  return c;
-}
-
 /* The same for literal sizes, the rule made general where it is proved (val_generalise): `out` is
  * about `*general`. */
-static iso_code decide_general(val_engine *e, const rule *r, rule_tensor *const *example,
-                               iso_arena *a, rule *general, rule_verdict *out, iso_error *err) {
+static iso_code oracle_generalise(void *ctx, const rule *r, rule_tensor *const *example,
+                                  iso_arena *a, rule *general, rule_verdict *out, iso_error *err) {
+  val_engine *e = ctx;
   val_ladder l = {.e = e,
                   .r = r,
                   .seed = val_engine_options(e)->seed,
@@ -410,6 +397,23 @@ static iso_code decide_general(val_engine *e, const rule *r, rule_tensor *const 
   iso_code c = decide(&l, out, err);
   if (!c) c = ask_literals(e, general, example, out, err);
   return c ? c : decide_again(e, general, example, out, err);
+}
+
+static iso_code oracle_glance(void *ctx, const rule *r, rule_tensor *const *example, iso_arena *a,
+                              rule *general, rule_verdict *out, iso_error *err) {
+  val_ladder l = {.e = ctx,
+                  .r = r,
+                  .seed = val_engine_options(ctx)->seed,
+                  .example = example,
+                  .first = VAL_KINDS,
+                  .work = WORK,
+                  .general = general,
+                  .arena = a,
+                  .glance = true};
+  *general = *r;
+  const iso_code c = decide(&l, out, err);
+  if (out->status == RULE_TESTED) out->status = RULE_UNKNOWN;
+  return c;
 }
 
 iso_code val_check(val_engine *e, const rule *r, val_finding *out, iso_error *err) {
@@ -485,11 +489,6 @@ static rule_diff oracle_compare(void *ctx, const rule_tensor *a, const rule_tens
 static iso_code oracle_decide(void *ctx, const rule *r, rule_tensor *const *example,
                               rule_verdict *out, iso_error *err) {
   return val_decide(ctx, r, example, out, err);
-}
-
-static iso_code oracle_generalise(void *ctx, const rule *r, rule_tensor *const *example,
-                                  iso_arena *a, rule *general, rule_verdict *out, iso_error *err) {
-  return decide_general(ctx, r, example, a, general, out, err);
 }
 
 static iso_code oracle_certify(void *ctx, const rule *r, size_t *n, char *why, iso_error *err) {

@@ -98,13 +98,14 @@ bool fr_rule(state *s, builder *b, const rule_term *l, const rule_term *r, rule 
 
 /* The oracle's verdict of a candidate: in `general` the rule that the verdict is about, as general
  * as it holds. */
-static iso_code consult(state *s, const rule *r, rule_tensor **example, rule *general, bool *exact,
-                        rule_verdict *v, iso_error *err) {
+static iso_code consult(state *s, const rule *r, rule_tensor **example, bool glance, rule *general,
+                        bool *exact, rule_verdict *v, iso_error *err) {
   const rule_oracle *o = s->oracle;
   *general = *r;
   *exact = true;
-  if (!o->generalise) return o->decide(o->ctx, r, example, v, err);
-  iso_code c = o->generalise(o->ctx, r, example, &s->arena, general, v, err);
+  if (!glance && !o->generalise) return o->decide(o->ctx, r, example, v, err);
+  iso_code c = glance ? o->glance(o->ctx, r, example, &s->arena, general, v, err)
+                      : o->generalise(o->ctx, r, example, &s->arena, general, v, err);
   if (c || v->status != RULE_PROVED || names_cover(general, r, &s->arena, exact)) return c;
   /* It has to explain the place that it comes from. */
   *general = *r;
@@ -121,61 +122,58 @@ static void trace_candidate(state *s, const rule *r, const rule_verdict *v, doub
   free(text);
 }
 
-iso_code fr_glance(state *s, const rule *r, rule_tensor **example, bool *unknown, iso_error *err) {
-  const rule_oracle *o = s->oracle;
-  rule_verdict v = {0};
-  size_t at;
+/* Keeps a rule that holds. */
+static iso_code accept(state *s, rule *general, bool exact, fr_decision *out, iso_error *err) {
+  const rule_verdict *v = &out->v;
   bool first;
-  *unknown = false;
-  if (!o->glance || st_without(s, SYNTH_REUSE)) return ISO_OK;
-  iso_code c = rule_set_add(s->rules.tried, r, &at, &first, err);
-  if (c || !first) return c;
-  if (!iso_grow(s->rules.tries, s->rules.cap_tries, at + 1))
-    return iso_fail(err, ISO_NOMEM, "out of memory");
-  s->rules.tries[at] = (try){.rule = SIZE_MAX, .glanced = true};
-  c = o->glance(o->ctx, r, example, &v, err);
-  *unknown = !c && v.status == RULE_UNKNOWN;
-  return c;
+  general->reads_literals = v->status == RULE_PROVED && (v->rests_on & RULE_RESTS_ON_LITERALS);
+  iso_code c = rule_set_add(s->rules.set, general, &out->index, &first, err);
+  if (!c && !iso_grow(s->rules.info, s->rules.cap_info, out->index + 1))
+    c = iso_fail(err, ISO_NOMEM, "out of memory");
+  if (c) return c;
+  rule_info *info = &s->rules.info[out->index];
+  if (first) *info = (rule_info){0};
+  info->verdict = *v;
+  info->read |= !exact;
+  rule_set_evidence(s->rules.set, out->index, v->status, v->scope);
+  s->res->n_synthesised += first;
+  return ISO_OK;
 }
 
-iso_code fr_decide(state *s, const rule *r, rule_tensor **example, size_t *index, rule_verdict *v,
-                   bool *fresh, iso_error *err) {
+iso_code fr_decide(state *s, const rule *r, rule_tensor **example, bool glance, fr_decision *out,
+                   iso_error *err) {
   size_t at;
   bool first;
+  *out = (fr_decision){.index = SIZE_MAX};
+  glance &= s->oracle->glance && !st_without(s, SYNTH_REUSE);
   iso_code c = rule_set_add(s->rules.tried, r, &at, &first, err);
   if (c) return c;
   if (!iso_grow(s->rules.tries, s->rules.cap_tries, at + 1))
     return iso_fail(err, ISO_NOMEM, "out of memory");
-  *fresh = first || s->rules.tries[at].glanced || st_without(s, SYNTH_REUSE);
-  if (!*fresh) {
-    *v = s->rules.tries[at].verdict;
-    *index = s->rules.tries[at].rule;
+  const bool glanced = !first && s->rules.tries[at].glanced;
+  out->open = glanced && glance;
+  if (out->open) return ISO_OK;
+  out->fresh = first || glanced || st_without(s, SYNTH_REUSE);
+  if (!out->fresh) {
+    out->v = s->rules.tries[at].verdict;
+    out->index = s->rules.tries[at].rule;
     return ISO_OK;
   }
   const double t0 = synth_clock(), cpu = synth_cpu_clock();
   rule general;
   bool exact;
-  *v = (rule_verdict){0};
-  *index = SIZE_MAX;
-  if ((c = consult(s, r, example, &general, &exact, v, err))) return c;
+  if ((c = consult(s, r, example, glance, &general, &exact, &out->v, err))) return c;
   s->res->seconds_validate += synth_clock() - t0;
   st_note_cost(s, r->name, cpu);
-  st_refuse_masks(&s->masks, v);
-  if (v->status >= RULE_TESTED) {
-    general.reads_literals = v->status == RULE_PROVED && (v->rests_on & RULE_RESTS_ON_LITERALS);
-    c = rule_set_add(s->rules.set, &general, index, &first, err);
-    if (!c && !iso_grow(s->rules.info, s->rules.cap_info, *index + 1))
-      c = iso_fail(err, ISO_NOMEM, "out of memory");
-    if (c) return c;
-    if (first) s->rules.info[*index] = (rule_info){0};
-    s->rules.info[*index].verdict = *v;
-    s->rules.info[*index].read |= !exact;
-    rule_set_evidence(s->rules.set, *index, v->status, v->scope);
-    s->res->n_synthesised += first;
-  } else s->res->n_refuted++;
-  s->rules.tries[at] = (try){*v, *index, false};
-  if (s->o->trace)
-    trace_candidate(s, v->status >= RULE_TESTED ? rule_set_at(s->rules.set, *index) : r, v,
+  st_refuse_masks(&s->masks, &out->v);
+  out->open = glance && out->v.status == RULE_UNKNOWN;
+  const bool holds = out->v.status >= RULE_TESTED;
+  if (holds) c = accept(s, &general, exact, out, err);
+  else s->res->n_refuted += !out->open;
+  if (c) return c;
+  s->rules.tries[at] = (try){out->v, out->index, out->open};
+  if (s->o->trace && !out->open)
+    trace_candidate(s, holds ? rule_set_at(s->rules.set, out->index) : r, &out->v,
                     synth_cpu_clock() - cpu);
   return ISO_OK;
 }

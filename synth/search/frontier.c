@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUEUE_MAX = 256, MOST_WASTED = 512 };
+enum { QUEUE_MAX = 256, MOST_WASTED = 512, FURTHER = 8 };
 /* To this a pattern may grow, written out, where much of it stands in several places, as in a
  * loop's states. */
 enum { SHARED_MAX = 40 };
@@ -58,8 +58,10 @@ typedef struct search {
   opening *queue;
   size_t n, done; /* queue[0 .. done) were expanded */
   weak *weak;
-  size_t unknown; /* of the candidates: neither shown nor refuted */
-  bool taken;     /* one of the two is an operand of the other */
+  size_t looked;       /* others, since some wait */
+  size_t unknown;      /* of the candidates: neither shown nor refuted */
+  bool taken;          /* one of the two is an operand of the other */
+  struct search *home; /* where what a glance leaves open waits, while nothing else is queued */
   bool zeros; /* both are 0, since sums cancel, which says nothing for a rule: where the coarsest
                  frontier has none, those below have none either */
 } search;
@@ -69,6 +71,7 @@ static search without_queue(const search *q) {
   search alone = *q;
   alone.queue = NULL;
   alone.n = QUEUE_MAX;
+  alone.home = NULL;
   return alone;
 }
 
@@ -279,28 +282,18 @@ static void enumerate(search *q) {
   }
 }
 
-/* A rule that is not proved of any integers may be of those within their bounds, and is asked there
- * first: samples of it take long, and a rule that they bear out is worth less. Returns: in `later`
- * whether the opening is in the queue again, behind that one. */
-static iso_code bounded_first(search *q, const opening *o, const rule *cand, rule_tensor **example,
-                              bool *later, iso_error *err) {
-  bool ints = false, unknown;
-  *later = false;
-  for (uint32_t i = 0; i < cand->n_vars; i++) ints |= cand->var[i].kind == 'i';
-  if (o->glanced || !ints || !q->s->leaves.n_bound || q->n == QUEUE_MAX ||
-      st_without(q->s, SYNTH_LAZY))
-    return ISO_OK;
-  const iso_code c = fr_glance(q->s, cand, example, &unknown, err);
-  if (c || !unknown) return c;
-  builder work = {.s = q->s, .k = q->k, .memo = q->b->memo};
-  *later = expand_bounded(q, o, &work) && q->n < QUEUE_MAX;
-  if (*later) {
-    q->queue[q->n] = *o;
-    q->queue[q->n].glanced = true;
-    q->queue[q->n++].size += 1;
-  } else open_cut(q, o);
-  free(work.prem);
-  return ISO_OK;
+/* Queues the frontiers below `o`, and `o` again, behind them: a rule that a glance leaves open
+ * takes many samples, and is worth less than one that is proved. Returns: false where there is no
+ * room; then nothing says that it waits. */
+static bool wait(search *q, const opening *o) {
+  search *at = q->home;
+  if (at == q && !reads_apart(q)) expand(q, o, false);
+  if (at->n == QUEUE_MAX) return open_cut(q, o), false;
+  for (size_t i = 0; i < at->n; i++)
+    if (at->queue[i].waits && same_opening(&at->queue[i], o)) return true;
+  at->queue[at->n] = *o;
+  at->queue[at->n++].waits = true;
+  return true;
 }
 
 static iso_code try_opening(search *q, const opening *o, bool *fresh, bool *done, iso_error *err) {
@@ -314,23 +307,23 @@ static iso_code try_opening(search *q, const opening *o, bool *fresh, bool *done
   rule cand;
   rule_tensor *example[RULE_MAX_VARS];
   if (!fr_rule(s, b, l, r, &cand, example)) return ISO_OK;
-  size_t index;
-  rule_verdict v;
-  bool later;
-  iso_code c = bounded_first(q, o, &cand, example, &later, err);
-  if (c || later) return c;
-  c = fr_decide(s, &cand, example, &index, &v, fresh, err);
+  const bool glance = !o->waits && !q->taken && q->home && !st_without(s, SYNTH_LAZY);
+  fr_decision as;
+  iso_code c = fr_decide(s, &cand, example, glance, &as, err);
+  *fresh = as.fresh;
+  if (!c && as.open && wait(q, o)) return ISO_OK;
+  if (!c && as.open) c = fr_decide(s, &cand, example, false, &as, err);
   if (c) return c;
-  q->unknown += *fresh && v.status == RULE_UNKNOWN;
-  const bool tested = index != SIZE_MAX && v.status == RULE_TESTED && !s->o->require_proved;
+  q->unknown += as.fresh && as.v.status == RULE_UNKNOWN;
+  const bool tested = as.index != SIZE_MAX && as.v.status == RULE_TESTED && !s->o->require_proved;
   if (tested && !q->weak->taken) {
     if (!q->weak->there) q->weak->of = *o;
-    s->rules.info[index].passed_over |= !s->rules.info[index].uses;
+    s->rules.info[as.index].passed_over |= !s->rules.info[as.index].uses;
     q->weak->there = true;
-  } else if (index != SIZE_MAX && (tested || st_usable(s, index))) {
-    s->rules.info[index].passed_over = false;
+  } else if (as.index != SIZE_MAX && (tested || st_usable(s, as.index))) {
+    s->rules.info[as.index].passed_over = false;
     *done = true;
-    const st_use use = {.rule = index,
+    const st_use use = {.rule = as.index,
                         .from = q->u,
                         .to = q->t,
                         .prem = b->prem,
@@ -339,8 +332,8 @@ static iso_code try_opening(search *q, const opening *o, bool *fresh, bool *done
                         .var = b->var_as};
     return st_record_application(s, &use, err);
   }
-  if (!st_without(s, SYNTH_LAZY) && !q->zeros && !reads_apart(q))
-    expand(q, o, v.status == RULE_REFUTED);
+  const bool refuted = as.v.status == RULE_REFUTED, below = refuted || !o->waits;
+  if (below && !st_without(s, SYNTH_LAZY) && !q->zeros && !reads_apart(q)) expand(q, o, refuted);
   return ISO_OK;
 }
 
@@ -384,10 +377,11 @@ static iso_code try_unshared(const search *q, bool *done, iso_error *err) {
 
 /* From the coarsest frontier on, opens at once all classes that the values show to be tied: one way
  * down, where best-first has tried many. */
-static iso_code try_tied(const search *q, bool *done, iso_error *err) {
+static iso_code try_tied(search *q, bool *done, iso_error *err) {
   enum { STEPS = 12 };
   state *s = q->s;
   search alone = without_queue(q);
+  alone.home = q;
   opening o = {.n = 0};
   iso_code c = ISO_OK;
   for (int step = 0; step < STEPS && !c && !*done && !st_stopped(s); step++) {
@@ -419,23 +413,35 @@ static bool holds_open(state *s, const cone *k, uint32_t cu, uint32_t ct) {
   return open == 3;
 }
 
-/* The smallest that was not expanded, the first of those; q->n: none. */
-static size_t smallest(const search *q) {
+/* The smallest that was not expanded, of those that wait or of the others, the first of these;
+ * q->n: none. */
+static size_t smallest(const search *q, bool waits) {
   size_t best = q->n;
   for (size_t i = q->done; i < q->n; i++)
-    if (best == q->n || q->queue[i].size < q->queue[best].size - 1e-9) best = i;
+    if (q->queue[i].waits == waits &&
+        (best == q->n || q->queue[i].size < q->queue[best].size - 1e-9))
+      best = i;
   return best;
+}
+
+/* Those that wait have their turn after FURTHER others; not where there is a weak one already, as
+ * they are no better. `looking`: whether the others may be tried still. */
+static size_t next(const search *q, bool looking) {
+  const size_t other = looking ? smallest(q, false) : q->n,
+               waiting = q->weak->there ? q->n : smallest(q, true);
+  return waiting < q->n && (other == q->n || q->looked >= FURTHER) ? waiting : other;
 }
 
 /* Best first, `most` candidates that have to be validated; rules that were decided before cost
  * nothing. */
 static iso_code try_queue(search *q, size_t most, size_t *tries, bool *done, iso_error *err) {
-  enum { FURTHER = 8, MOST_UNKNOWN = 2 };
+  enum { MOST_UNKNOWN = 2 };
   const size_t patience = most / 8; /* mostly the first few are enough */
   bool directed = q->zeros || st_without(q->s, SYNTH_LAZY);
   iso_code c = ISO_OK;
-  while (*tries < most && !*done && !c && !st_stopped(q->s)) {
-    const size_t best = smallest(q);
+  while (!*done && !c && !st_stopped(q->s)) {
+    const size_t best = next(q, *tries < most);
+    if (*tries >= most && best == q->n) break;
     if ((*tries == patience || best == q->n) && *tries && !directed) {
       directed = true;
       if ((c = try_tied(q, done, err)) || *done) break;
@@ -447,10 +453,12 @@ static iso_code try_queue(search *q, size_t most, size_t *tries, bool *done, iso
     bool fresh;
     const bool first = !q->weak->there;
     c = try_opening(q, &o, &fresh, done, err);
-    *tries += fresh;
+    if (!o.waits) *tries += fresh;
+    q->looked = o.waits ? 0 : q->looked + (fresh && smallest(q, true) < q->n);
     /* What is equal to its operand since the others are as good as nothing: whether they are is no
      * other question further down. */
     if (q->taken && q->unknown >= MOST_UNKNOWN) break;
+    if (first && q->weak->there && o.waits) break; /* others were looked at before it */
     if (first && q->weak->there && *tries + FURTHER < most) most = *tries + FURTHER;
   }
   if (c || *done || !q->weak->there) return c;
@@ -540,6 +548,7 @@ iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *er
               .b = &b,
               .zeros = s->rec[u.i].cancels && s->rec[t.i].cancels,
               .queue = calloc(QUEUE_MAX, sizeof *q.queue)};
+  q.home = &q;
   iso_code c = coned && base && b.memo && q.queue ? search_rule(&q, base, done, err)
                                                   : iso_fail(err, ISO_NOMEM, "out of memory");
   fr_cone_free(&k);

@@ -26,8 +26,8 @@ typedef struct opening { /* a search state: the classes opened so far */
   uint8_t how[96];
   size_t n;
   double size;
-  bool narrow;  /* cut only at classes that both sides reach */
-  bool glanced; /* its rule was not proved at a glance, and comes behind that of bounded integers */
+  bool narrow; /* cut only at classes that both sides reach */
+  bool waits;  /* a glance left its rule open */
 } opening;
 
 typedef struct builder {

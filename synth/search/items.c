@@ -38,17 +38,15 @@ iso_code st_join_by(state *s, const identity *x, bool *done, iso_error *err) {
   builder b = {.s = s, .n_vars = x->n};
   rule cand;
   rule_tensor *example[RULE_MAX_VARS];
-  rule_verdict v;
-  size_t index;
-  bool fresh;
+  fr_decision as;
   *done = eg_equal(s->g, x->from, x->to);
   if (*done) return ISO_OK;
   for (size_t i = 0; i < x->n; i++) b.var[i] = eg_class_of(s->g, x->bind[i]);
   if (!fr_rule(s, &b, x->l, x->r, &cand, example)) return nomem(err);
-  iso_code c = fr_decide(s, &cand, example, &index, &v, &fresh, err);
-  if (c || index == SIZE_MAX || !st_usable(s, index)) return c;
+  iso_code c = fr_decide(s, &cand, example, false, &as, err);
+  if (c || as.index == SIZE_MAX || !st_usable(s, as.index)) return c;
   *done = true;
-  const st_use use = {.rule = index, .from = x->from, .to = x->to, .as = &cand, .var = x->bind};
+  const st_use use = {.rule = as.index, .from = x->from, .to = x->to, .as = &cand, .var = x->bind};
   return st_record_application(s, &use, err);
 }
 

@@ -45,12 +45,15 @@ bool fr_build(builder *b, eg_node u, eg_node t, const rule_term **l, const rule_
  * on the first draw, borrowed. Returns: false where a variable has no shape. */
 bool fr_rule(state *s, builder *b, const rule_term *l, const rule_term *r, rule *out,
              rule_tensor **example);
-/* Looks at a candidate that nobody has decided: by a few samples and a proof. Returns: in `unknown`
- * whether these do not tell. */
-iso_code fr_glance(state *s, const rule *r, rule_tensor **example, bool *unknown, iso_error *err);
-/* Validates a candidate, once. Returns: in `index` the accepted rule's place among the rules,
- * SIZE_MAX where it was not accepted; in `fresh` whether it had to be validated. */
-iso_code fr_decide(state *s, const rule *r, rule_tensor **example, size_t *index, rule_verdict *v,
-                   bool *fresh, iso_error *err);
+typedef struct fr_decision {
+  size_t index; /* the accepted rule's place among the rules; SIZE_MAX: it was not accepted */
+  rule_verdict v;
+  bool fresh; /* it had to be validated */
+  bool open;  /* a glance does not tell: a few samples and a proof leave it open */
+} fr_decision;
+/* Validates a candidate, once. `glance`: by a few samples and a proof alone, as long as nobody has
+ * decided it. */
+iso_code fr_decide(state *s, const rule *r, rule_tensor **example, bool glance, fr_decision *out,
+                   iso_error *err);
 
 #endif

@@ -201,7 +201,7 @@ static iso_code run(synth_verdict *verdict, rule_status *evidence, iso_error *er
     if (steps) {
       asked = oracle;
       oracle.decide = given_only;
-      oracle.generalise = NULL;
+      oracle.generalise = oracle.glance = NULL;
     }
     synth_options o = synth_options_default();
     o.localiser = localise_parts();

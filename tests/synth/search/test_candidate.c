@@ -158,13 +158,12 @@ static void begin_deciding(void) {
 
 static size_t decide_one(const rule *r, rule_status want, bool want_fresh) {
   rule_tensor *example[1] = {NULL};
-  rule_verdict verdict;
-  size_t index = 77;
-  bool fresh = !want_fresh;
-  ck_assert(fr_decide(&st, r, example, &index, &verdict, &fresh, &err) == ISO_OK);
-  ck_assert_int_eq(verdict.status, want);
-  ck_assert_int_eq(fresh, want_fresh);
-  return index;
+  fr_decision as = {.fresh = !want_fresh};
+  ck_assert(fr_decide(&st, r, example, false, &as, &err) == ISO_OK);
+  ck_assert_int_eq(as.v.status, want);
+  ck_assert_int_eq(as.fresh, want_fresh);
+  ck_assert(!as.open);
+  return as.index;
 }
 
 START_TEST(a_candidate_is_decided_once_and_kept_where_it_holds) {
@@ -224,35 +223,6 @@ START_TEST(a_proof_that_reads_masks_counts_where_nothing_is_near_them) {
 }
 END_TEST
 
-/* ---- a glance ---- */
-
-/* What a glance leaves open is decided later, as if nobody had looked; what is decided is not
- * looked at again. */
-START_TEST(a_glance_tells_or_leaves_it_open) {
-  static const rule_status any[] = {RULE_UNKNOWN, RULE_REFUTED, RULE_PROVED};
-  rule_tensor *example[1] = {NULL};
-  for (size_t k = 0; k < sizeof any / sizeof *any; k++) {
-    begin_deciding();
-    const rule r = candidate(3, 1);
-    bool unknown = true;
-    ck_assert(fr_glance(&st, &r, example, &unknown, &err) == ISO_OK);
-    ck_assert(!unknown && decider.all == 0); /* nobody to ask */
-    oracle.glance = decide;
-    decider.says[1] = any[k];
-    ck_assert(fr_glance(&st, &r, example, &unknown, &err) == ISO_OK);
-    ck_assert(unknown == (any[k] == RULE_UNKNOWN) && decider.all == 1);
-    ck_assert(fr_glance(&st, &r, example, &unknown, &err) == ISO_OK);
-    ck_assert(!unknown && decider.all == 1);
-    decider.says[1] = RULE_TESTED;
-    const size_t index = decide_one(&r, RULE_TESTED, true);
-    ck_assert_uint_eq(index, decide_one(&r, RULE_TESTED, false));
-    ck_assert_uint_eq(decider.all, 2);
-    end_state();
-    oracle.glance = NULL;
-  }
-}
-END_TEST
-
 /* ---- made general ---- */
 
 static struct {
@@ -268,6 +238,47 @@ static iso_code generalise(void *ctx, const rule *r, rule_tensor *const *example
   *out = (rule_verdict){.status = maker.says};
   return ISO_OK;
 }
+
+/* ---- a glance ---- */
+
+/* What a glance leaves open costs nothing as long as nobody decides it, and is then decided as if
+ * nobody had looked; what a glance tells is not asked about again. */
+START_TEST(a_glance_tells_or_leaves_it_open) {
+  static const rule_status any[] = {RULE_UNKNOWN, RULE_REFUTED, RULE_PROVED};
+  rule_tensor *example[1] = {NULL};
+  for (size_t k = 0; k < sizeof any / sizeof *any; k++) {
+    begin_deciding();
+    const rule r = candidate(3, 1);
+    const bool open = any[k] == RULE_UNKNOWN;
+    fr_decision as;
+    oracle.glance = generalise;
+    maker.general = r;
+    maker.says = any[k];
+    ck_assert(fr_decide(&st, &r, example, true, &as, &err) == ISO_OK);
+    ck_assert(as.open == open && as.fresh && as.v.status == any[k] && decider.all == 0);
+    ck_assert(fr_decide(&st, &r, example, true, &as, &err) == ISO_OK);
+    ck_assert(as.open == open && !as.fresh && decider.all == 0);
+    ck_assert_uint_eq(result.n_refuted, any[k] == RULE_REFUTED);
+    decider.says[1] = RULE_TESTED;
+    const size_t index = decide_one(&r, open ? RULE_TESTED : any[k], open);
+    ck_assert_uint_eq(index, decide_one(&r, open ? RULE_TESTED : any[k], false));
+    ck_assert_uint_eq(decider.all, open);
+    end_state();
+  }
+}
+END_TEST
+
+START_TEST(nobody_to_ask_for_a_glance_is_a_decision) {
+  begin_deciding();
+  const rule r = candidate(3, 1);
+  rule_tensor *example[1] = {NULL};
+  fr_decision as;
+  decider.says[1] = RULE_TESTED;
+  ck_assert(fr_decide(&st, &r, example, true, &as, &err) == ISO_OK);
+  ck_assert(!as.open && as.fresh && as.v.status == RULE_TESTED && decider.all == 1);
+  end_state();
+}
+END_TEST
 
 /* A rule that does not explain the place it comes from is of no use: then the candidate is decided
  * as it is. */
@@ -314,6 +325,7 @@ int main(void) {
   tcase_add_test(t, without_reuse_each_is_decided_anew);
   tcase_add_test(t, a_proof_that_reads_masks_counts_where_nothing_is_near_them);
   tcase_add_test(t, a_glance_tells_or_leaves_it_open);
+  tcase_add_test(t, nobody_to_ask_for_a_glance_is_a_decision);
   tcase_add_test(t, a_general_rule_is_kept_where_it_covers_the_candidate);
   tcase_add_test(t, what_cannot_be_proved_in_general_is_what_it_is);
   suite_add_tcase(s, t);
