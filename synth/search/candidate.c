@@ -96,19 +96,23 @@ bool fr_rule(state *s, builder *b, const rule_term *l, const rule_term *r, rule 
   return out->name != NULL;
 }
 
-/* The oracle's verdict of a candidate: in `general` the rule that the verdict is about, as general
+typedef struct generalised {
+  rule r;
+  bool exact; /* its conditions cover the candidate at the doubles that stand there */
+} generalised;
+
+/* The oracle's verdict of a candidate: in `out` the rule that the verdict is about, as general
  * as it holds. */
-static iso_code consult(state *s, const rule *r, rule_tensor **example, bool glance, rule *general,
-                        bool *exact, rule_verdict *v, iso_error *err) {
+static iso_code consult(state *s, const rule *r, rule_tensor **example, bool glance,
+                        generalised *out, rule_verdict *v, iso_error *err) {
   const rule_oracle *o = s->oracle;
-  *general = *r;
-  *exact = true;
+  *out = (generalised){*r, true};
   if (!glance && !o->generalise) return o->decide(o->ctx, r, example, v, err);
-  iso_code c = glance ? o->glance(o->ctx, r, example, &s->arena, general, v, err)
-                      : o->generalise(o->ctx, r, example, &s->arena, general, v, err);
-  if (c || v->status != RULE_PROVED || names_cover(general, r, &s->arena, exact)) return c;
+  iso_code c = glance ? o->glance(o->ctx, r, example, &s->arena, &out->r, v, err)
+                      : o->generalise(o->ctx, r, example, &s->arena, &out->r, v, err);
+  if (c || v->status != RULE_PROVED || names_cover(&out->r, r, &s->arena, &out->exact)) return c;
   /* It has to explain the place that it comes from. */
-  *general = *r;
+  out->r = *r;
   return o->decide(o->ctx, r, example, v, err);
 }
 
@@ -123,18 +127,18 @@ static void trace_candidate(state *s, const rule *r, const rule_verdict *v, doub
 }
 
 /* Keeps a rule that holds. */
-static iso_code accept(state *s, rule *general, bool exact, fr_decision *out, iso_error *err) {
+static iso_code accept(state *s, generalised *of, fr_decision *out, iso_error *err) {
   const rule_verdict *v = &out->v;
   bool first;
-  general->reads_literals = v->status == RULE_PROVED && (v->rests_on & RULE_RESTS_ON_LITERALS);
-  iso_code c = rule_set_add(s->rules.set, general, &out->index, &first, err);
+  of->r.reads_literals = v->status == RULE_PROVED && (v->rests_on & RULE_RESTS_ON_LITERALS);
+  iso_code c = rule_set_add(s->rules.set, &of->r, &out->index, &first, err);
   if (!c && !iso_grow(s->rules.info, s->rules.cap_info, out->index + 1))
     c = iso_fail(err, ISO_NOMEM, "out of memory");
   if (c) return c;
   rule_info *info = &s->rules.info[out->index];
   if (first) *info = (rule_info){0};
   info->verdict = *v;
-  info->read |= !exact;
+  info->read |= !of->exact;
   rule_set_evidence(s->rules.set, out->index, v->status, v->scope);
   s->res->n_synthesised += first;
   return ISO_OK;
@@ -160,15 +164,14 @@ iso_code fr_decide(state *s, const rule *r, rule_tensor **example, bool glance, 
     return ISO_OK;
   }
   const double t0 = synth_clock(), cpu = synth_cpu_clock();
-  rule general;
-  bool exact;
-  if ((c = consult(s, r, example, glance, &general, &exact, &out->v, err))) return c;
+  generalised general;
+  if ((c = consult(s, r, example, glance, &general, &out->v, err))) return c;
   s->res->seconds_validate += synth_clock() - t0;
   st_note_cost(s, r->name, cpu);
   st_refuse_masks(&s->masks, &out->v);
   out->open = glance && out->v.status == RULE_UNKNOWN;
   const bool holds = out->v.status >= RULE_TESTED;
-  if (holds) c = accept(s, &general, exact, out, err);
+  if (holds) c = accept(s, &general, out, err);
   else s->res->n_refuted += !out->open;
   if (c) return c;
   s->rules.tries[at] = (try){out->v, out->index, out->open};
