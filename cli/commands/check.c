@@ -27,7 +27,7 @@ typedef struct options {
   chk_options check;
   val_options val;
   const char *ops[MAX_OPS], *inputs[MAX_INPUTS];
-  bool quiet;
+  bool quiet, refine;
 } options;
 
 static int usage_error(const char *what, const char *arg) {
@@ -48,6 +48,7 @@ static int take(void *ctx, const char *name, const char *v, const char *second) 
   } else if (strcmp(name, "helper") == 0) o->val.helper = v;
   else if (strcmp(name, "trust-rules") == 0) o->check.trust_rules = true;
   else if (strcmp(name, "quiet") == 0) o->quiet = true;
+  else if (strcmp(name, "refine") == 0) o->refine = true;
   else if (strcmp(name, "seed") == 0) {
     char *end;
     errno = 0;
@@ -131,6 +132,7 @@ static iso_code relate(options *o, cap_graph *graph[2], relations *given, chk_re
   size_t n = 0;
   iso_code c = chk_relation_lines(o->path[0], &given->arena, &line, &n, err);
   if (c) return c;
+  given->refines = o->refine;
   for (size_t i = 0; i < n && !c; i++)
     if (!relations_is_fold(line[i])) c = relations_add(given, line[i], graph[0], graph[1], err);
   if (!c) c = relations_check_names(given, err);

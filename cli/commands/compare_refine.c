@@ -122,13 +122,6 @@ static iso_code leave_out_unrelated(refining *r) {
   return fine ? ISO_OK : nomem(r->err);
 }
 
-/* Memory of the model that the right's step alone writes, as a running mean. A plan has states of
- * its own, but such a buffer is the model's (docs/training.md). */
-static bool is_model_memory(const char *name) {
-  static const char of_buffers[] = "updated.buffer.";
-  return strncmp(name, of_buffers, sizeof of_buffers - 1) == 0;
-}
-
 /* Leaves out right outputs that no relation uses, unless they pair with a left output that no line
  * speaks of. Without --refine, which asks for the left's outputs alone, and a line of --expect that
  * leaves it out, too, there is no equivalence without it. */
@@ -143,7 +136,7 @@ static iso_code leave_out_rest(refining *r) {
     if (!name || !iso_grow(out->left_out, out->cap_left_out, out->n_left_out + 1))
       return nomem(r->err);
     out->left_out[out->n_left_out++] = name;
-    const bool may = (r->o->refine && !is_model_memory(r->right[i])) ||
+    const bool may = (r->o->refine && !relations_is_model_memory(r->right[i])) ||
                      (r->o->expect && r->expected.right[i].left_out);
     if (!out->extra && !may) out->extra = r->right[i];
     const iso_code c = relations_leave_out_right(&p->relations, i, r->err);

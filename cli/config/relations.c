@@ -48,18 +48,19 @@ static iso_code leave_out(reader *r, int side, const char *s) {
   relations *o = r->out;
   const int64_t k = relfile_find_result(r->graph[side], s);
   if (k < 0) return WRONG(r, "%s has no output \"%.80s\"", r->graph[side]->path, s);
-  if (r->inferred)
-    return WRONG(r, "output \"%.80s\" is left out, as only a relations file may say", s);
+  if (r->inferred && (side == LEFT || !o->refines))
+    return WRONG(r, "output \"%.80s\" is left out, as only a relations file may say%s", s,
+                 side == LEFT ? "" : ", or --refine");
   relations_spoken *was = side == LEFT ? &o->left[k] : &o->right[k];
   if (was->left_out) return ISO_OK;
   if (was->where)
     return WRONG(r, "output \"%.80s\" is left out here, and used in %s", s, was->where);
-  *was = (relations_spoken){r->where, true};
+  *was = (relations_spoken){r->where, true, r->inferred};
   return note_left_out(o, side, s, r->err);
 }
 
 iso_code relations_leave_out_right(relations *o, size_t right, iso_error *err) {
-  o->right[right] = (relations_spoken){"", true};
+  o->right[right] = (relations_spoken){"", true, false};
   return note_left_out(o, RIGHT, o->result[RIGHT][right].name, err);
 }
 

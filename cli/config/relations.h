@@ -43,7 +43,7 @@ typedef struct relations_line {
 /* The first line that speaks of a result; NULL: none. */
 typedef struct relations_spoken {
   const char *where;
-  bool left_out;
+  bool left_out, inferred; /* inferred: left out by a line that no user wrote */
 } relations_spoken;
 
 typedef struct relations {
@@ -59,6 +59,8 @@ typedef struct relations {
   rule_replicas replicas[2]; /* of these */
   const char **noted;        /* outputs that are left out, in words */
   size_t n_noted, cap_noted;
+  bool refines; /* a line that no user wrote may leave out a right result: the left's are asked for
+                 */
   const char **relation; /* by right result, once applied: the given relation, NULL: none */
   iso_arena arena;
 } relations;
@@ -72,9 +74,13 @@ ISO_MUST_USE iso_code relations_load(const char *path, bool misfits, cap_graph *
 /* A line that no user wrote, about outputs: "output LEFT = EXPR". */
 ISO_MUST_USE iso_code relations_add(relations *r, const char *line, cap_graph *left,
                                     cap_graph *right, iso_error *err);
+/* Memory of the model that the right's step alone writes, as a running mean. A plan has states of
+ * its own, but such a buffer is the model's (docs/training.md), and no refinement leaves it out. */
+bool relations_is_model_memory(const char *output);
 /* Whether lines that no user wrote keep to names: an output that has a namesake, or ranks' parts of
- * its name, is made of nothing else, nobody else of these, and each is used once. Errors:
- * ISO_FORMAT. */
+ * its name, is made of nothing else, nobody else of these, and each is used once. What they leave
+ * out has no namesake, is no memory of the model, and lines speak of all outputs of the left.
+ * Errors: ISO_FORMAT. */
 ISO_MUST_USE iso_code relations_check_names(const relations *r, iso_error *err);
 /* Changes both graphs' results as the lines say, so that they pair by name. An output that is made
  * of several results, or of one in another layout, is computed by nodes that are appended to the

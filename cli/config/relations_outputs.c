@@ -93,10 +93,10 @@ bool relations_leave_out(relations *r, size_t left) {
   const bool fits = find_partners(r, of, &heads) && of[left] >= 0;
   for (size_t k = 0; k < r->n_results[RIGHT] && fits; k++)
     if (!r->right[k].where && goes_with(r, k, of[left], heads))
-      r->right[k] = (relations_spoken){"", true};
+      r->right[k] = (relations_spoken){"", true, false};
   for (size_t k = 0; k < r->n_results[LEFT]; k++)
     if (k == left || (heads && fits && !r->left[k].where && r->replicas[LEFT].head[k] == left))
-      r->left[k] = (relations_spoken){"", true};
+      r->left[k] = (relations_spoken){"", true, false};
   free(of);
   return true;
 }
@@ -240,7 +240,31 @@ static bool user_spoke_of(const relations *r, uint32_t left) {
   return false;
 }
 
+bool relations_is_model_memory(const char *output) {
+  static const char of_buffers[] = "updated.buffer.";
+  return strncmp(output, of_buffers, sizeof of_buffers - 1) == 0;
+}
+
+static iso_code check_left_out(const relations *r, iso_error *err) {
+  for (size_t k = 0; k < r->n_results[RIGHT]; k++) {
+    const relations_spoken *of = &r->right[k];
+    const char *name = r->result[RIGHT][k].name;
+    if (!of->left_out || !of->inferred) continue;
+    if (relations_is_model_memory(name) || of_stem(r, LEFT, name))
+      return iso_fail(err, ISO_FORMAT, "%s: \"%s\" is %s, and is not left out", of->where, name,
+                      of_stem(r, LEFT, name) ? "an output of the left, too"
+                                             : "memory of the model");
+    for (size_t i = 0; i < r->n_results[LEFT]; i++)
+      if (!r->left[i].where)
+        return iso_fail(err, ISO_FORMAT, "%s: \"%s\" may belong to \"%s\", of which no line speaks",
+                        of->where, name, r->result[LEFT][i].name);
+  }
+  return ISO_OK;
+}
+
 iso_code relations_check_names(const relations *r, iso_error *err) {
+  const iso_code fits = check_left_out(r, err);
+  if (fits) return fits;
   uint32_t *taken = calloc(r->n_results[RIGHT] + 1, sizeof *taken);
   if (!taken) return nomem(err);
   iso_code c = ISO_OK;

@@ -103,6 +103,27 @@ def linear(g, name="w"):
     return g.x(4, 8).linear(g.param(name, 6, 8))
 
 
+def memory(where):
+    """What a certificate leaves out is no replica of a left output, and no memory of the model."""
+    for extra in ("y_rank1", "updated.buffer.mean", "updated.grad.w"):
+        p = Pair(
+            where, lambda g: {"y": linear(g)}, lambda g: {"y_t": linear(g).t(), extra: g.x(4, 8)}
+        )
+        cert = os.path.join(where, "m.json")
+        text = "output y = t(y_t)\noutput none = %s\n" % extra
+        p.verdict(text, "equivalent", "left out by a file", "--certificate", cert)
+        with open(cert) as f:
+            forged = dict(json.load(f), relations=text.strip().split("\n"))
+        with open(cert, "w") as f:
+            json.dump(forged, f)
+        status, _, out, err = p.run("", "--refine", command=("check", cert))
+        fine = extra == "updated.grad.w"
+        check(
+            (status == 0) if fine else (status == 1 and "is not left out" in out + err),
+            "%s is left out by a certificate: %d %s%s" % (extra, status, out[-300:], err),
+        )
+
+
 def outputs(where):
     p = Pair(
         where,
@@ -180,6 +201,28 @@ def outputs(where):
         status == 1 and "as only a relations file may say" in out + err,
         "a certificate leaves an output out by itself: %d %s%s" % (status, out[-200:], err),
     )
+    p.verdict("", "equivalent", "the left's outputs alone", "--refine", "--certificate", cert)
+    given = open(cert).read()
+    lines = json.loads(given)["relations"]
+    y, aux, none = lines
+    check(none == "output none = more", "what is left out stands in the certificate: %s" % lines)
+    for changed, options, says in (
+        (lines, ["--refine"], None),
+        (lines, [], "as only a relations file may say, or --refine"),
+        ([none, aux, y], ["--refine"], None),
+        ([y, none], ["--refine"], 'may belong to "aux", of which no line speaks'),
+        ([aux, none], ["--refine"], 'may belong to "y", of which no line speaks'),
+        ([y, aux, none, "output aux = none"], ["--refine"], 'no output "none"'),
+        ([y, aux, none, "output none = z"], ["--refine"], "is left out here, and used in"),
+        ([y, aux], ["--refine"], "cannot be paired"),
+    ):
+        with open(cert, "w") as f:
+            json.dump(dict(json.loads(given), relations=changed), f)
+        status, _, out, err = p.run("", *options, command=("check", cert))
+        check(
+            status == (1 if says else 0) and (says or "HOLDS") in out + err,
+            "check %s of %s: %d %s%s" % (options, changed, status, out[-300:], err),
+        )
     for text, says in (
         (
             "output y = y_t\noutput aux = z\noutput none = more",
@@ -477,7 +520,7 @@ def main():
     a = argparse.ArgumentParser(description="--relations")
     a.add_argument("--isomer", default=os.path.join(ROOT, "build", "isomer"))
     O = a.parse_args()
-    for part in (outputs, parts, leaves, folds, families, domains):
+    for part in (outputs, memory, parts, leaves, folds, families, domains):
         with tempfile.TemporaryDirectory(prefix="isomer-relations-") as where:
             part(where)
     print("%d passed, %d failed" % tuple(TALLY))
