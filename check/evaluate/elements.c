@@ -76,7 +76,12 @@ static ball softplus(ball x) {
   return ball_add(ball_relu(x), ball_log1p(ball_exp(ball_neg(ball_abs(x)))));
 }
 static ball log_sigmoid(ball x) { return ball_neg(softplus(ball_neg(x))); }
-static ball mish(ball x) { return ball_mul(x, ball_tanh(softplus(x))); }
+/* By a softplus that is its argument above 20, or by one that is not. */
+static ball mish(ball x) {
+  ball part = ball_tanh(softplus(x));
+  part.rad += 0x1p-55L;
+  return ball_mul(x, part);
+}
 static ball quick(ball x) { return ball_mul(x, ball_sigmoid(ball_mul(ball_about(1.702L), x))); }
 
 typedef ball (*unary)(ball);
@@ -326,12 +331,18 @@ static const ev_tensor *kernel_gelu(ev *e, const rule_term *t, int which) {
   return ev_map(e, ev_arg(e, t, 0), 'f', which ? quick : ball_gelu_tanh);
 }
 
+/* log(1 + e^y) / beta of y = beta x, and x itself above the threshold for y. */
 static const ev_tensor *softplus_op(ev *e, const rule_term *t, int which) {
   (void)which;
-  ball beta;
-  if (!ev_number(e, t, 1, &beta)) return NULL;
-  return beta.mid == 1 && beta.rad == 0 ? ev_map(e, ev_arg(e, t, 0), 'f', softplus)
-                                        : ev_fail(e, t->u.s);
+  ball beta = ball_exact(1), most = ball_exact(20);
+  const ev_tensor *x = ev_arg(e, t, 0);
+  if (!x || (!ev_none(t, 1) && !ev_number(e, t, 1, &beta)) ||
+      (!ev_none(t, 2) && !ev_number(e, t, 2, &most)))
+    return NULL;
+  const ev_tensor *by = ev_scalar(e, beta, 'f'), *y = ev_zip(e, x, by, 'f', ball_mul),
+                  *below = ev_zip(e, ev_map(e, y, 'f', softplus), by, 'f', ball_div),
+                  *above = y ? ev_zip(e, ev_scalar(e, most, 'f'), y, 'b', ball_less) : NULL;
+  return above && below ? choose(e, above, x, below, 'f') : NULL;
 }
 
 #define PLAIN(name) \

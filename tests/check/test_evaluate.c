@@ -81,6 +81,16 @@ static const template templates[] = {
      "(aten::where.ScalarOther (aten::lt.Scalar (aten::neg (aten::mul.Tensor x x)) (- C)) x 1.0)",
      "(aten::where.ScalarOther (aten::gt.Scalar (aten::mul.Tensor x x) D) x 1.0)"},
     {X, "(aten::relu x)", "(aten::clamp_min x 0)", "x"},
+    {X, "(aten::softplus x 1 C)",
+     "(aten::where.self (aten::gt.Scalar x C) x (aten::log1p (aten::exp x)))",
+     "(aten::where.self (aten::gt.Scalar x D) x (aten::log1p (aten::exp x)))"},
+    {X, "(aten::softplus x 2 C)",
+     "(aten::where.self (aten::gt.Scalar (aten::mul.Scalar x 2) C) x (aten::div.Scalar "
+     "(aten::log1p "
+     "(aten::exp (aten::mul.Scalar x 2))) 2))",
+     "(aten::softplus x 1 C)"},
+    {X, "(aten::mish x)", "(aten::mul.Tensor x (aten::tanh (aten::softplus x 1 20)))",
+     "(aten::mul.Tensor x (aten::tanh (aten::softplus x 1 C)))"},
     {X, "(aten::abs x)", "(aten::maximum x (aten::neg x))", "x"},
     {X, "(aten::sub.Scalar (aten::add.Scalar x 1e20) 1e20)", NULL, "(aten::add.Scalar x C)"},
     {X, "(aten::floor x)", "(aten::neg (aten::ceil (aten::neg x)))", "(aten::trunc x)"},

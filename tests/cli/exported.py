@@ -24,8 +24,8 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "pairs"))
 import branch_kinds  # noqa: E402
+import branch_terms  # noqa: E402
 import corners  # noqa: E402
-from branch_terms import rule_text  # noqa: E402
 
 CONDITIONS = ("where all parts are numbers", "do not wrap")
 SAYS_CONDITION = ("json", "smtlib")
@@ -52,15 +52,17 @@ def adversary(name):
     return module
 
 
-def chosen(kinds):
+def chosen(kinds, bare, symbolic):
+    """Rules of branch_kinds.instance, with other kinds in the place of its own."""
+
     def draw(seed, k):
-        own = branch_kinds.KINDS
-        branch_kinds.KINDS = kinds
+        own = branch_kinds.KINDS, branch_kinds.BARE, branch_terms.SYMBOLIC
+        branch_kinds.KINDS, branch_kinds.BARE, branch_terms.SYMBOLIC = kinds, bare, symbolic
         try:
             name, true, left, right, rng = branch_kinds.instance(seed, k, "")
+            return name, true, branch_terms.rule_text(name, left, right, rng)
         finally:
-            branch_kinds.KINDS = own
-        return name, true, rule_text(name, left, right, rng)
+            branch_kinds.KINDS, branch_kinds.BARE, branch_terms.SYMBOLIC = own
 
     return draw
 
@@ -96,13 +98,21 @@ def claimed(text):
 
 
 def drawn(seed, count):
-    sources = [chosen(branch_kinds.KINDS), chosen(corners.KINDS), cancelled(adversary("cancelled"))]
+    sources = [
+        chosen(branch_kinds.KINDS, branch_kinds.BARE, branch_terms.SYMBOLIC),
+        chosen(corners.KINDS, corners.BARE, 0),
+        cancelled(adversary("cancelled")),
+    ]
     numbers = adversary("rules")
     sources += [of_numbers(numbers)] if numbers else []
-    rules = {}
-    for k in range(count):
+    rules, seen, k = {}, set(), 0
+    while len(rules) < count:
         name, true, text = sources[k % len(sources)](seed, k)
-        rules[name] = (true, claimed(text))
+        same = text.replace(name, "", 1)  # of two that are one rule a file keeps one
+        if same not in seen:
+            rules[name] = (true, claimed(text))
+        seen.add(same)
+        k += 1
     return rules
 
 

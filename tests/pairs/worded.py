@@ -96,9 +96,13 @@ class Names:
         return self.of[kind, name]
 
 
-def renamed_graph(path, names, side):
+def read(path):
     with open(path, encoding="utf-8") as f:
-        g = json.load(f)
+        return json.load(f)
+
+
+def renamed_graph(path, names, side, outputs):
+    g = read(path)
     g["model"], g["framework"] = names("model", "m"), names("framework", "f")
     for n in g["nodes"]:
         if "name" in n:
@@ -115,7 +119,7 @@ def renamed_graph(path, names, side):
         return {k: ids[x] if k in ("ref", "id") and x in ids else other(x) for k, x in v.items()}
 
     g["nodes"], g["outputs"] = other(g["nodes"]), other(g["outputs"])
-    for o in g["outputs"]:
+    for o in g["outputs"] if outputs else ():
         o["name"] = names("output", o["name"])
     with open(path, "w", encoding="utf-8") as f:
         json.dump(g, f)
@@ -133,14 +137,16 @@ def renamed_tensors(path, names):
 
 
 def rename(folder, seed):
-    names = Names(seed)
+    names, graphs = Names(seed), [os.path.join(folder, s, "graph.json") for s in ("left", "right")]
+    # Where ranks' outputs make one, their names say which.
+    had = [{o["name"] for o in read(p)["outputs"]} for p in graphs]
     for side in ("left", "right"):
         for name in sorted(os.listdir(os.path.join(folder, side))):
             path = os.path.join(folder, side, name)
             if name.endswith(".safetensors"):
                 renamed_tensors(path, names)
             elif name == "graph.json":
-                renamed_graph(path, names, side)
+                renamed_graph(path, names, side, had[0] == had[1])
 
 
 # ---- pairs ----
@@ -236,8 +242,8 @@ def main():
         for k, (name, was, differs) in enumerate(
             pool.map(lambda k: attempt(isomer, o.seed, k), range(o.count))
         ):
-            refused = was["status"] == 2 or was.get("check")
-            verdicts["%s %s" % (was.get("verdict"), was.get("evidence") or "")] += 1
+            refused = was.get("check")
+            verdicts["%s %s" % (was.get("verdict", "refused"), was.get("evidence") or "")] += 1
             failed += bool(differs or refused)
             if differs or refused or o.v:
                 print(

@@ -12,6 +12,8 @@
 typedef struct numbers {
   sc *c;
   const double *sym;
+  double *own; /* the same where a symbol that is met first is drawn; NULL: all are given */
+  uint64_t salt;
   double bound[256]; /* by level */
   size_t steps,
       most; /* taken so far, and allowed: sums within sums can be longer than anyone waits */
@@ -106,6 +108,32 @@ static double leaf_value(numbers *m, sx x) {
              : NAN;
 }
 
+uint64_t sc_mixed(uint64_t salt, uint64_t of) {
+  uint64_t h = (salt ^ of) * 0x9e3779b97f4a7c15ULL + 1442695040888963407ULL;
+  h = (h ^ h >> 29) * 6364136223846793005ULL;
+  return h ^ h >> 32;
+}
+
+/* A number that the symbol may have, small where it is a size. */
+static double drawn(numbers *m, uint32_t at) {
+  const sx_sym *s = &m->c->store.sym[at];
+  const uint64_t h = sc_mixed(m->salt, at);
+  const double part = (double)(h >> 11) * 0x1p-53;
+  if (s->role == 'x') return s->high ? floor(part * value(m, s->high)) : NAN;
+  const bool size = s->role == 's', some = (s->flags & (S_NONNEG | S_POS)) != 0;
+  const double low = s->has_low ? (double)s->low : size || (s->flags & S_POS) ? 1 : some ? 0 : -3;
+  if (s->flags & S_INT) return low + floor(part * (size ? 6 : 7));
+  return some ? 0.1 + 2 * part : 4 * part - 2;
+}
+
+static double symbol(numbers *m, uint32_t at) {
+  if (m->own && isnan(m->own[at])) {
+    const double v = drawn(m, at);
+    m->own[at] = v;
+  }
+  return m->sym[at];
+}
+
 static double value(numbers *m, sx x) {
   sc *c = m->c;
   const sx_node p = *sc_at(c, x);
@@ -115,7 +143,7 @@ static double value(numbers *m, sx x) {
   case X_CONST: return q_value(c, sc_word(c, x, 0));
   case X_SYM:
     if (c->store.sym[sc_word(c, x, 0)].role == 'c') return sqrt(2 / acos(-1));
-    return m->sym[sc_word(c, x, 0)];
+    return symbol(m, sc_word(c, x, 0));
   case X_BOUND: return sc_word(c, x, 0) < 256 ? m->bound[sc_word(c, x, 0)] : NAN;
   case X_ADD:
     for (uint32_t i = 0; i < p.n; i += 2)
@@ -168,6 +196,13 @@ double sc_number(sc *c, sx x, const double *sym) {
 
 double sc_number_within(sc *c, sx x, const double *sym, size_t most) {
   numbers m = {.c = c, .sym = sym, .most = most};
+  const double r = value(&m, x);
+  c->budget.work += (int64_t)(m.steps / 64);
+  return m.steps > most ? NAN : r;
+}
+
+double sc_number_drawn(sc *c, sx x, double *sym, uint64_t salt, size_t most) {
+  numbers m = {.c = c, .sym = sym, .own = sym, .salt = salt, .most = most};
   const double r = value(&m, x);
   c->budget.work += (int64_t)(m.steps / 64);
   return m.steps > most ? NAN : r;

@@ -26,14 +26,36 @@ static sx logit(sc *c, sx x) {
   return sx_sub(c, sx_log(c, x), sx_log(c, sx_sub(c, c->one, x)));
 }
 
-enum { SELU, NAN_TO_NUM, LOGIT };
+/* Of x between p[0] and p[1]. */
+static sx bounded_logit(sc *c, const pt_tensor *t, const sx *idx) {
+  return logit(c, sx_min(c, sx_max(c, pt_at(c, t->in[0], idx), t->p[0]), t->p[1]));
+}
+
+static const pt_value *define_logit(pt_args *a, int which) {
+  (void)which;
+  sc *c = a->c;
+  const pt_tensor *x = pt_arg_tensor(a, "self");
+  char kind;
+  if (!x || x->kind != 'f') return NULL;
+  if (!pt_arg(a, "eps")) return pt_one(c, pt_unary(c, x, logit));
+  pt_tensor *t = pt_like(c, x, 'f', bounded_logit);
+  const sx eps = pt_arg_scalar(a, "eps", &kind);
+  uint32_t q;
+  if (!t || !eps || !sc_require(c, sx_le(c, c->zero, eps)) ||
+      !sc_require(c, sx_lt(c, sx_add(c, eps, eps), c->one)))
+    return NULL;
+  t->p[0] = eps;
+  /* The kernel takes it off in floating point. */
+  t->p[1] = sx_is_q(c, eps, &q) ? pt_literal(c, 1 - pv_q_value(&c->q, q)) : sx_sub(c, c->one, eps);
+  return pt_one(c, t);
+}
+
+enum { SELU, NAN_TO_NUM };
 
 static const pt_value *define_unary(pt_args *a, int which) {
-  static sx (*const f[])(sc * c, sx x) = {selu, finite, logit};
+  static sx (*const f[])(sc * c, sx x) = {selu, finite};
   const pt_tensor *x = pt_arg_tensor(a, "self");
-  return x && x->kind == 'f' && !(which == LOGIT && pt_arg(a, "eps"))
-             ? pt_one(a->c, pt_unary(a->c, x, f[which]))
-             : NULL;
+  return x && x->kind == 'f' ? pt_one(a->c, pt_unary(a->c, x, f[which])) : NULL;
 }
 
 /* p[0]: the bound. */
@@ -462,7 +484,7 @@ static const pt_value *define_scatter_reduce(pt_args *a, int which) {
 static const pt_definition table[] = {
     {"selu", define_unary, SELU},
     {"nan_to_num", define_unary, NAN_TO_NUM},
-    {"logit", define_unary, LOGIT},
+    {"logit", define_logit, 0},
     {"hardshrink", define_shrink, HARDSHRINK},
     {"softshrink", define_shrink, SOFTSHRINK},
     {"fake_quantize_per_tensor_affine", define_quantized, false},

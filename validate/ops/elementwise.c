@@ -440,6 +440,13 @@ const pt_tensor *pt_cast(sc *c, const pt_tensor *x, rule_dtype d) {
   return t;
 }
 
+/* In the type of o, of integers. NULL: among integers of two types, where it is not known which the
+ * result's bits are. */
+static const pt_tensor *as_integers(sc *c, const pt_tensor *x, const pt_tensor *o) {
+  if (!x || o->wrapped || (x->kind == 'i' && x->narrow != o->narrow)) return NULL;
+  return pt_cast(c, x, o->narrow ? (rule_dtype)o->narrow : RULE_I64);
+}
+
 static const pt_value *define_cast(pt_args *a, int which) {
   sc *c = a->c;
   rule_dtype d;
@@ -449,13 +456,13 @@ static const pt_value *define_cast(pt_args *a, int which) {
   case CAST: return pt_one(c, pt_arg_dtype(a, "dtype", &d) ? pt_cast(c, x, d) : x);
   case CAST_LIKE:
     o = pt_arg_tensor(a, "other");
-    if (!o || o->kind == 'i' || (o->kind == 'f' && x->kind == 'i'))
-      return NULL; /* the width is not known */
-    return pt_one(c, pt_kind(c, x, o->kind));
+    if (!o || (o->kind == 'f' && x->kind == 'i')) return NULL; /* the width is not known */
+    return pt_one(c, o->kind == 'i' ? as_integers(c, x, o) : pt_kind(c, x, o->kind));
   case COPY:
     o = pt_arg_tensor(a, "src");
-    if (!o || x->kind == 'i' || (x->kind == 'f' && o->kind == 'i')) return NULL;
-    return pt_one(c, pt_kind(c, pt_expand(c, o, x->dim, x->rank, x->lead), x->kind));
+    if (!o || (x->kind == 'f' && o->kind == 'i')) return NULL;
+    o = pt_expand(c, o, x->dim, x->rank, x->lead);
+    return pt_one(c, x->kind == 'i' ? as_integers(c, o, x) : pt_kind(c, o, x->kind));
   default: return pt_one(c, x);
   }
 }

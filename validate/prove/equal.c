@@ -167,9 +167,10 @@ static bool unify(sc *c, sx u, sx v, int deep) {
   const sx_node p = *sc_at(c, u), q = *sc_at(c, v);
   if (u == v) return true;
   if (p.op != q.op || (p.n != q.n && p.op != X_ADD)) return false;
+  if (p.op == X_FN && sc_word(c, u, 0) != sc_word(c, v, 0)) return false;
+  if (p.op != X_LEAF && sc_differs(c, u, v)) return false;
   switch ((sx_op)p.op) {
   case X_FN:
-    if (sc_word(c, u, 0) != sc_word(c, v, 0)) return false;
     for (uint32_t i = 1; i < p.n; i++)
       if (!equal(c, sc_word(c, u, i), sc_word(c, v, i), deep)) return false;
     return true;

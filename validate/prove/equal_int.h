@@ -30,6 +30,11 @@ sx sc_extremes(sc *c, sx d);
 /* sin(a + b) and cos(a + b) by those of a and b, and sin^2 as 1 - cos^2. */
 sx sc_angles_apart(sc *c, sx d);
 
+/* ---- numbers (apart.c) ---- */
+
+/* Whether the two differ at a point that the hypotheses admit. false: that is not known. */
+bool sc_differs(sc *c, sx a, sx b);
+
 /* ---- binders (equal_sums.c) ---- */
 
 /* Two sums that are one but for the range of one index: the longer one is the shorter one, its
