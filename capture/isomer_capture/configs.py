@@ -84,6 +84,22 @@ def default(config_class):
     return config
 
 
+def with_tuples(config):
+    """Puts tuples where the class of a configuration has them and it has lists, for models that add
+    them to shapes. Returns: whether there were any."""
+    found = False
+    for c in widths.inside(config):
+        try:
+            fresh = vars(type(c)())
+        except Exception:  # whatever it raises
+            continue
+        for name, v in list(vars(c).items()):
+            if isinstance(v, list) and isinstance(fresh.get(name), tuple):
+                widths.put(c, name, tuple(v))
+                found = True
+    return found
+
+
 def with_text(config):
     """The same, with the configuration of its language model where it has none and no width of its
     own either."""

@@ -364,6 +364,8 @@ def runs(options, config, weights):
             call = call_for(model, options.cached)
             return model, configs.input_sets(config, model, options, call)
         except CaptureError as e:
+            if "tuple" in str(e) and configs.with_tuples(config):
+                continue
             lacked = getattr(e, "settings", ())
             if not options.reduce or len(filled) == MOST_FILLED:
                 raise

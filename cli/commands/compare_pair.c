@@ -8,6 +8,7 @@
 #include "validate/validate.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static double now(void) {
@@ -210,6 +211,36 @@ static iso_code doubt_numbers(synth_result *r, val_engine *engine, iso_error *er
   return c;
 }
 
+/* The node of a graph with the most elements, and how many: as runs hold them, in eight bytes. */
+static const cap_node *largest(const cap_graph *g, int64_t *elements) {
+  const cap_node *most = NULL;
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    for (size_t k = 0; k < g->node[i].n_outputs; k++) {
+      int64_t n;
+      iso_error ignored;
+      if (rule_shape_numel(&g->node[i].output[k].shape, &n, &ignored) == ISO_OK && n > *elements)
+        *elements = n, most = &g->node[i];
+    }
+  return most;
+}
+
+/* A limit on memory tells nothing by itself: whether a larger one helps is seen by the largest
+ * tensor. */
+static iso_code name_largest(const options *o, pair *p, iso_error *err) {
+  synth_result *r = p->result;
+  if (r->verdict != SYNTH_UNDECIDED || !r->reason || strcmp(r->reason, limits_memory) != 0)
+    return ISO_OK;
+  int64_t elements = 0;
+  const cap_node *left = largest(p->graph[0], &elements), *right = largest(p->graph[1], &elements);
+  const cap_node *most = right ? right : left;
+  if (!most) return ISO_OK;
+  r->reason = iso_arena_printf(
+      &r->arena, "%s: %s's %s, the largest tensor, takes %.1f MiB in float64, and %.1f are allowed",
+      limits_memory, right ? "right" : "left", most->name ? most->name : most->id,
+      (double)elements / (1 << 17), (double)o->limits.memory_bytes / (1 << 20));
+  return r->reason ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+}
+
 iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engine,
                             const rule_set *known, pair *p, iso_error *err) {
   const double t0 = now(), read = p->load;
@@ -242,7 +273,7 @@ iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engin
     /* One step too large for the limit, or a device that failed: earlier findings may rest on steps
      * that could not be run. */
     const char *why = val_lost(engine)                           ? val_lost(engine)
-                      : c == ISO_NOMEM && o->limits.memory_bytes ? "the memory limit was reached"
+                      : c == ISO_NOMEM && o->limits.memory_bytes ? limits_memory
                                                                  : NULL;
     if (why) {
       if (!c) synth_result_free(p->result);
@@ -257,6 +288,7 @@ iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engin
   if (!c && p->unrelated) c = cmp_say_unrelated(p, o->unrun, o->synth.seed, err);
   if (!c && o->unrun) c = doubt_numbers(p->result, engine, err);
   if (!c) c = doubt_other_outputs(p, apart, err);
+  if (!c) c = name_largest(o, p, err);
   const bool equivalent = !c && p->result->verdict == SYNTH_EQUIVALENT;
   if (equivalent && p->roles.n_ranks) c = cmp_say_roles(p, err);
   if (!c && equivalent && o->synth.certificate)

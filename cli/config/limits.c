@@ -18,6 +18,8 @@
  * arenas). */
 static const uint64_t reserve_bytes = UINT64_C(1) << 30;
 
+const char limits_memory[] = "the memory limit was reached";
+
 enum { KEPT_SHARE = 8 }; /* of the limit, what may be kept for tensors to come */
 
 static volatile sig_atomic_t interrupted;
@@ -88,7 +90,7 @@ const char *limits_reached(const limits *l) {
   if (now() > l->end) return "the time limit was reached";
   if (l->memory_bytes && resident_bytes() > l->memory_bytes)
     rule_memory_keep(0); /* what nobody uses is not to end it */
-  if (l->memory_bytes && resident_bytes() > l->memory_bytes) return "the memory limit was reached";
+  if (l->memory_bytes && resident_bytes() > l->memory_bytes) return limits_memory;
   return NULL;
 }
 

@@ -20,6 +20,7 @@ bool limits_parse_seconds(const char *s, double *out);
 /* From here on the clock runs and SIGINT asks to stop (a second one ends the process). With a limit
  * on memory, the system refuses an operator's allocation far beyond it. */
 void limits_start(limits *l);
+extern const char limits_memory[]; /* why, where it is the limit on memory */
 /* Returns: why to stop, NULL to go on. Static. */
 const char *limits_reached(const limits *l);
 bool limits_interrupted(void);

@@ -180,6 +180,20 @@ class Inputs(unittest.TestCase):
         inputs = found(Chain(), hidden_size=16)
         self.assertEqual([t.shape[-1] for t in inputs.values()], [17, 4])
 
+    def test_tuples_of_a_configuration_come_back(self):
+        class Shaped(Config):
+            def __init__(self, chunk=(2, 3), of_file=None):
+                super().__init__(chunk=chunk, of_file=of_file)
+
+        config = configs.default(Shaped)
+        config.inner, config.of_file = configs.default(Shaped), [4]
+        config.inner.chunk[0] = 1  # made smaller
+        self.assertEqual(config.chunk, [2, 3])
+        self.assertTrue(configs.with_tuples(config))
+        self.assertEqual((config.chunk, config.inner.chunk), ((2, 3), (1, 3)))
+        self.assertEqual(config.of_file, [4])
+        self.assertFalse(configs.with_tuples(config))
+
     def test_codes_of_several_books_are_as_many_rows(self):
         class Books(nn.Module):
             main_input_name = "input_ids"

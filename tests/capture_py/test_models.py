@@ -198,6 +198,12 @@ class Transformers(Case):
             self.assertIn(words, err)
             self.assertEqual(os.listdir(self.folder), [])
 
+    def test_which_layers_stay_is_said(self):
+        status, _, err = run("hf", "gemma2", "-o", self.path("x"), *TINY)
+        self.assertEqual(status, 0, err)
+        words = "0 (sliding_attention) stay; full_attention left out, which --layers 2 keeps"
+        self.assertEqual(err, "isomer-capture: of 26 layers %s\n" % words)
+
     def test_sweep(self):
         with open(self.path("s.json"), "w") as f:
             json.dump(

@@ -31,6 +31,22 @@ class Package(unittest.TestCase):
         )
         self.assertEqual(p.stdout.strip(), "[]", p.stderr)
 
+    @unittest.skipUnless(HAVE_TORCH, "PyTorch is not installed")
+    def test_the_first_build_says_that_it_takes_a_minute(self):
+        torch = importlib.util.find_spec("torch").submodule_search_locations[0]
+        with tempfile.TemporaryDirectory() as folder:
+            p = subprocess.run(
+                ["bash", os.path.join(ROOT, ".ci", "build-shim"), folder],
+                capture_output=True,
+                text=True,
+                env=dict(os.environ, LIBTORCH=torch, CXX="false"),  # what is said before it begins
+            )
+        self.assertEqual(p.returncode, 2, p.stderr)
+        said = p.stderr.splitlines()
+        self.assertIn("isomer: building for ", said[0])
+        self.assertTrue(said[0].endswith("; once, about a minute"), said[0])
+        self.assertIn("isomer: the build failed", said[-1])
+
     def test_captures(self):
         folder = os.path.join(ROOT, "models", "llama-2l")
         good = isomer.compare(os.path.join(folder, "hf-sdpa"), os.path.join(folder, "vllm"))

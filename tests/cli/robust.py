@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import struct
@@ -474,6 +475,24 @@ def _(tmp):
     expect(listing(out) == ["f.rules", "r.json"], "left behind: %s", listing(out))
 
 
+@case("what is neither a capture nor an archive is told apart")
+def _(tmp):
+    for content, words in (
+        (b"\x08\x07\x12\x07pytorch", b"seems to be an ONNX model, which is not read"),
+        (b'{"nodes": []}', b"is no archive: a capture is the folder that holds graph.json"),
+        (b"PK\x03\x04", b"is no complete zip file (is it truncated?)"),
+        (b"a text", b"is neither a capture's folder nor an archive of torch.export.save"),
+    ):
+        path = os.path.join(tmp, "side")
+        with open(path, "wb") as f:
+            f.write(content)
+        for command in (("compare", path, path), ("show", path)):
+            p = isomer(*command)
+            expect(p.returncode == 2, "%s: exit status %d", content, p.returncode)
+            expect(words in p.stderr, "%s: %s", content, p.stderr[-200:])
+            expect(p.stderr.count(b"\n") == 1, "%s: more than one line", content)
+
+
 # ---- limits and signals ----
 
 
@@ -495,7 +514,13 @@ def _(tmp):
             "last line %s",
             p.stdout[-100:],
         )
-        expect(json.load(open(path))["verdict"] == "undecided", "the report says another thing")
+        report = json.load(open(path))
+        expect(report["verdict"] == "undecided", "the report says another thing")
+        named = re.search(
+            rb"'s \S+, the largest tensor, takes [0-9.]+ MiB in float64, and [0-9.]+ are allowed$",
+            p.stdout.splitlines()[-1],
+        )
+        expect(bool(named) == (args[0] == "--memory"), "%s: %s", args, p.stdout[-200:])
     p = isomer(
         "compare", left, right, "--timeout", "100", *(["--memory", "8G"] if len(limits) > 1 else [])
     )
