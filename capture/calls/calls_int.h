@@ -63,6 +63,9 @@ typedef struct chain {
 /* ---- parts.c ---- */
 /* How parts make up the tensor that is `node` on the other side. */
 void calls_settle_way(const chain *x, calls_parts *p, uint32_t node);
+/* The same of parts that the other side has no input of: places that go on from call to call, as
+ * positions of tokens do, are one input of them all. */
+iso_code calls_settle_places(chain *x, calls_parts *p);
 /* The result of that name; -1: there is none. */
 int64_t calls_result(const cap_graph *g, const char *name);
 int64_t calls_input(const cap_graph *g, const char *name);
@@ -90,7 +93,9 @@ iso_code calls_settle_sizes(chain *x);
 /* A term of call `k`, a size or over its nodes, with the nodes and sizes of all. Requires:
  * x->scale. NULL: no memory. */
 const rule_term *calls_translate(chain *x, size_t k, const rule_term *t);
-/* The same of a size or guard in text. */
+/* A size of all in text. NULL: no memory. */
+const char *calls_size_text(chain *x, const rule_term *t);
+/* What calls_translate gives, of a size or guard in text. */
 const char *calls_text(chain *x, size_t k, const char *text);
 /* a + b, sizes of all. NULL: no memory. */
 const rule_term *calls_sum(chain *x, const rule_term *a, const rule_term *b);

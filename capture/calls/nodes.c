@@ -263,6 +263,10 @@ static iso_code add_input(chain *x, size_t k, uint32_t i) {
   if (calls_source(x, k, n->name, &from, &result)) return hand_over(x, k, i, from, result);
   calls_parts p = calls_inputs(x, n->name);
   const int64_t whole = x->other ? calls_input(x->other, n->name) : -1;
+  if (p.n >= 2 && whole < 0 && x->other) {
+    const iso_code c = calls_settle_places(x, &p);
+    if (c || p.way == CALLS_BEHIND) return c ? c : add_parts(x, &p);
+  }
   if (p.n < 2 || whole < 0) return add_plain_input(x, k, i);
   calls_settle_way(x, &p, (uint32_t)whole);
   return p.way == CALLS_APART ? unfit(x, &p) : add_parts(x, &p);

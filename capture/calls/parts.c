@@ -95,6 +95,64 @@ void calls_settle_way(const chain *x, calls_parts *p, uint32_t node) {
   }
 }
 
+/* Whether all but the last dimension are 1, at all sizes. */
+static bool in_a_row(const chain *x, const cap_node *n) {
+  const rule_shape *s = &n->output[0].shape;
+  for (uint32_t d = 0; d + 1 < s->rank; d++)
+    if (s->dim[d] != 1 || (x->scale && n->dim[d]->kind != RULE_INT)) return false;
+  return s->rank > 0;
+}
+
+/* Whether the captured values go up by one, from part to part too. The first part alone tells that
+ * they are places: two numbers may follow each other by chance. */
+static bool goes_up(const chain *x, const calls_parts *p) {
+  for (size_t set = 0; set < x->captured[0]->n_sets; set++) {
+    int64_t next = 0;
+    for (size_t i = 0; i < p->n; i++) {
+      const cap_graph *g = x->captured[p->call[i]];
+      const rule_tensor *t = g->input[set * g->n_nodes + p->node[i]];
+      if (!t || !rule_dtype_is_int(t->dtype) || t->numel < (i ? 1 : 2)) return false;
+      for (int64_t k = 0; k < t->numel; k++) {
+        const int64_t v = rule_tensor_get_int(t, k);
+        if ((i || k) && v != next) return false;
+        if (v == INT64_MAX) return false;
+        next = v + 1;
+      }
+    }
+  }
+  return true;
+}
+
+iso_code calls_settle_places(chain *x, calls_parts *p) {
+  const cap_node *first = &x->g[p->call[0]]->node[p->node[0]];
+  const uint32_t rank = first->output[0].shape.rank;
+  p->way = CALLS_APART;
+  for (size_t i = 0; i < p->n; i++) {
+    const cap_node *n = &x->g[p->call[i]]->node[p->node[i]];
+    if (n->output[0].shape.rank != rank || n->output[0].dtype != first->output[0].dtype ||
+        !in_a_row(x, n))
+      return ISO_OK;
+  }
+  if (!goes_up(x, p)) return ISO_OK;
+  p->way = CALLS_BEHIND, p->along = rank - 1;
+  p->whole = first->output[0].shape;
+  p->whole.dim[p->along] = 0;
+  for (uint32_t d = 0; d < rank; d++) p->dim[d] = x->one;
+  const rule_term *sum = rule_int(x->a, 0);
+  for (size_t i = 0; i < p->n && sum; i++) {
+    const cap_node *n = &x->g[p->call[i]]->node[p->node[i]];
+    p->whole.dim[p->along] += n->output[0].shape.dim[p->along];
+    if (!x->scale) continue;
+    const rule_term *own = calls_translate(x, p->call[i], n->dim[p->along]);
+    sum = own ? calls_sum(x, sum, own) : NULL;
+  }
+  if (!sum) return cap_no_memory(x->err);
+  p->dim[p->along] = sum;
+  if (!x->scale || sum->kind == RULE_INT) return ISO_OK;
+  p->text[p->along] = calls_size_text(x, sum);
+  return p->text[p->along] ? ISO_OK : cap_no_memory(x->err);
+}
+
 calls_parts calls_inputs(const chain *x, const char *name) {
   calls_parts p = {.name = name};
   size_t call, result;

@@ -263,6 +263,8 @@ static const char *term_text(iso_arena *a, const rule_term *t) {
                         : iso_arena_printf(a, "(%s %s %s)", x, t->u.s, y);
 }
 
+const char *calls_size_text(chain *x, const rule_term *t) { return term_text(x->a, t); }
+
 const char *calls_text(chain *x, size_t k, const char *text) {
   const char *out = "";
   while (*text && out) {

@@ -19,11 +19,31 @@ typedef struct number {
   double v, stands; /* what stands for it */
 } number;
 
+enum { SEEN = 1 << 16 };
+
 typedef struct snap { /* the target's numbers, each once, in order */
   number *at;
   size_t n;
   double eps;
+  int coarse;               /* bits of a number that are left away, more than `near` allows */
+  uint64_t seen[SEEN / 64]; /* what is left of each number, and of its neighbours */
 } snap;
+
+/* Tables have millions of numbers, and few of them are near one of the target's: most are told from
+ * these by a look at one bit. */
+static uint64_t left_of(const snap *s, double x) {
+  uint64_t bits;
+  x += 0.0; /* -0 is 0 */
+  memcpy(&bits, &x, sizeof bits);
+  return bits >> s->coarse;
+}
+
+static uint64_t place_of(uint64_t left) { return left * UINT64_C(0x9e3779b97f4a7c15) >> 48; }
+
+static void see(snap *s, double x) {
+  for (uint64_t k = 0, left = left_of(s, x) - 1; k < 3; k++, left++)
+    s->seen[place_of(left) / 64] |= UINT64_C(1) << place_of(left) % 64;
+}
 
 static int by_value(const void *a, const void *b) {
   const double x = ((const number *)a)->v, y = ((const number *)b)->v;
@@ -38,9 +58,12 @@ static bool near(double x, double y, double reach) {
 static iso_code snap_new(snap *s, const rule_tensor *target, double eps, iso_error *err) {
   *s = (snap){.at = calloc((size_t)target->numel + 1, sizeof *s->at), .eps = eps};
   if (!s->at) return nomem(err);
+  while (s->coarse < 52 && ldexp(1, s->coarse - 52) < 8 * eps) s->coarse++;
   for (int64_t i = 0; i < target->numel; i++) {
     const double x = rule_tensor_get(target, i);
-    if (isfinite(x)) s->at[s->n++].v = x;
+    if (!isfinite(x)) continue;
+    s->at[s->n++].v = x;
+    see(s, x);
   }
   qsort(s->at, s->n, sizeof *s->at, by_value);
   size_t n = 0;
@@ -56,7 +79,8 @@ static iso_code snap_new(snap *s, const rule_tensor *target, double eps, iso_err
 
 static double snapped(const snap *s, double x) {
   size_t lo = 0, hi = s->n;
-  if (!isfinite(x)) return x;
+  const uint64_t place = place_of(left_of(s, x));
+  if (!(s->seen[place / 64] >> place % 64 & 1) || !isfinite(x)) return x;
   while (lo + 1 < hi) { /* the last entry <= x */
     const size_t mid = (lo + hi) / 2;
     if (s->at[mid].v <= x) lo = mid;

@@ -23,7 +23,10 @@ static iso_code compile(state *s, const rule_term *t, st_pattern *out, iso_error
   if (t->kind != RULE_OP && t->kind != RULE_LIST) return ISO_OK;
   iso_code c = ISO_OK;
   if (t->kind == RULE_LIST) out->op = s->literals.list;
-  else c = eg_intern(s->g, t->u.s, strlen(t->u.s), &out->op, err);
+  else {
+    c = eg_intern(s->g, t->u.s, strlen(t->u.s), &out->op, err);
+    out->rearranges = rule_operator_of(t->u.s)->rearranges;
+  }
   st_pattern *child = iso_arena_alloc(&s->arena, (t->n + 1) * sizeof *child);
   if (!c && !child) c = iso_fail(err, ISO_NOMEM, "out of memory");
   for (uint32_t k = 0; k < t->n && !c; k++) c = compile(s, t->child[k], &child[k], err);
@@ -539,7 +542,7 @@ static void match_at(matcher *m, const rule *r, const st_pattern *p, eg_node u, 
   for (; p->t->kind == RULE_OP && !(here && first); p = &p->child[0]) {
     here = p->op.i == eg_node_symbol(m->s->g, u).i;
     if (here && m->all->n < MAX_PLACES) match_from(m, r, p, u);
-    if (p->t->n == 0 || !rule_operator_of(p->t->u.s)->rearranges) return;
+    if (p->t->n == 0 || !p->rearranges) return;
   }
 }
 
@@ -555,9 +558,9 @@ iso_code st_rewrite(state *s, eg_node u, bool smaller, bool *joined, iso_error *
     st_compiled as;
     if (r->n_vars > RULE_MAX_VARS) continue;
     c = st_compile(s, &s->rules.known_compiled, i, r, &as, err);
-    const size_t size[2] = {rule_term_size(r->lhs), rule_term_size(r->rhs)};
+    const rule_term *const term[2] = {r->lhs, r->rhs};
     for (int from = 0; from < 2 && !c; from++) {
-      if (smaller && size[!from] >= size[from]) continue;
+      if (smaller && rule_term_size(term[!from]) >= rule_term_size(term[from])) continue;
       p->n = 0;
       m->all = p;
       names_init(&m->names, &scratch);
