@@ -185,6 +185,47 @@ static eg_node captured_member(state *s, eg_node e) {
   return e;
 }
 
+/* Proves `back`, a layout of `hi`, to be each tensor of which `hi` is a layout, too: what is laid
+ * out alike is one, and no congruence says so of the tensors inside. */
+static iso_code cancel(state *s, eg_node hi, eg_node back, int depth, iso_error *err) {
+  enum { MOST = 32 };
+  const eg_node *m;
+  eg_node of[MOST];
+  size_t n = eg_class_nodes(s->g, eg_class_of(s->g, hi), &m), n_of = 0;
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < n && n_of < MOST; i++)
+    if (eg_node_arity(s->g, m[i]) > 0 && rule_operator_of(st_operator(s, m[i]))->rearranges)
+      of[n_of++] = (eg_node){eg_node_original(s->g, m[i], 0).i};
+  for (size_t i = 0; i < n_of && !c; i++) { /* classes move as they are joined */
+    const rec *r = &s->rec[of[i].i];
+    bool done = eg_equal(s->g, of[i], back) || eg_equal(s->g, of[i], hi);
+    if (done || !r->tensor || st_numel(s, of[i]) != st_numel(s, back)) continue;
+    if ((c = st_value(s, of[i], err))) break;
+    if (rule_shape_eq(&r->shape, &s->rec[back.i].shape) && st_values_equal(s, of[i], back))
+      c = st_prove(s, of[i], back, &done, err);
+    else if (depth > 1) c = cancel(s, of[i], back, depth - 1, err);
+  }
+  return c;
+}
+
+/* `hi` is a layout of `lo`. Where ranks or calls hold a tensor in parts, it is one of these put
+ * together, too, and of what they copied: `lo` is made a layout of `hi`, and all of these meet. */
+static iso_code lay_back(state *s, eg_node hi, eg_node lo, iso_error *err) {
+  enum { DEPTH = 3 };
+  const size_t probe = s->n_draws - 1;
+  const rule_tensor *from = st_val(s, hi, probe), *to = st_val(s, lo, probe);
+  if (!from || !to) return st_lost(&s->values, err);
+  const rule_term *term = synth_layout(&s->arena, s->schemas, from, to, s->oracle, s->o->rel_tol);
+  eg_node back;
+  if (!term) return ISO_OK;
+  iso_code c = st_add_term(s, term, &hi, &back, err);
+  if (!c) c = st_value(s, back, err);
+  if (c || !rule_shape_eq(&s->rec[back.i].shape, &s->rec[lo.i].shape) ||
+      !st_values_equal(s, lo, back))
+    return c;
+  return cancel(s, hi, back, DEPTH, err);
+}
+
 /* Link e-node `e` with member `m` of another shape through a layout term: the one of higher rank is
  * written in terms of the other. Returns: in `same` whether their values agree up to layout at all,
  * in `done` whether they are linked. */
@@ -214,7 +255,8 @@ static iso_code link_layout(state *s, eg_node e, eg_node m, bool *same, bool *do
     return ISO_OK;
   *same = true;
   if ((c = join_steps(s, aux, lo, s->rec[m.i].group, err))) return c;
-  return st_prove(s, hi, captured_member(s, aux), done, err);
+  if ((c = st_prove(s, hi, captured_member(s, aux), done, err))) return c;
+  return *done && s->ranks.n_peers ? lay_back(s, hi, lo, err) : ISO_OK;
 }
 
 /* Groups are looked up by their size and the first bits of the second moment: near ones have the

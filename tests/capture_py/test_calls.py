@@ -56,6 +56,57 @@ class Cached(torch.nn.Module):
         return {"y": (scores * 8**-0.5).softmax(-1) @ v, "keys": keys, "values": values}
 
 
+class Rotated(torch.nn.Module):
+    """Two heads of attention over rotated keys. The whole has a batch and counts places itself;
+    calls have none, are given their places, and keep keys and values in blocks of two tokens."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokens = torch.nn.Embedding(16, 8)
+        self.q, self.k, self.v = (torch.nn.Linear(8, 8, bias=False) for _ in range(3))
+        self.table, self.done = [3, 0, 1], 0
+
+    def rotated(self, x, angles):
+        low, high = x.chunk(2, -1)
+        return x * angles.cos() + torch.cat([-high, low], -1) * angles.sin()
+
+    def angles(self, places):
+        a = places[:, None].float() * torch.tensor([1.0, 0.1])
+        return torch.cat([a, a], -1)
+
+    def whole(self, ids):
+        n = ids.shape[1]
+        x = self.tokens(ids)
+        q, k, v = (f(x).view(1, n, 2, 4).transpose(1, 2) for f in (self.q, self.k, self.v))
+        angles = self.angles(torch.arange(n))
+        q, k = self.rotated(q, angles), self.rotated(k, angles)
+        y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return {"y": y.transpose(1, 2).reshape(1, n, 8)}
+
+    def behind(self, old, new):
+        end = self.done + new.shape[0]
+        slots = [self.table[i // 2] * 2 + i % 2 for i in range(end)]
+        pages = old.flatten(0, 1).index_copy(0, torch.tensor(slots[self.done :]), new)
+        pages = pages.view(4, 2, 2, 4)
+        return pages, pages[torch.tensor(self.table)].flatten(0, 1)[:end].transpose(0, 1)
+
+    def forward(self, ids, places=None, keys=None, values=None):
+        if places is None:
+            return self.whole(ids)
+        n = ids.shape[0]
+        x = self.tokens(ids)
+        q, k, v = (f(x).view(n, 2, 4) for f in (self.q, self.k, self.v))
+        angles = self.angles(places)[:, None]
+        q, k = self.rotated(q, angles).transpose(0, 1), self.rotated(k, angles)
+        empty = torch.zeros(4, 2, 2, 4)
+        keys, k = self.behind(empty if keys is None else keys, k)
+        values, v = self.behind(empty if values is None else values, v)
+        seen = torch.ones(n, k.shape[1], dtype=torch.bool).tril(self.done)
+        scores = (q @ k.transpose(1, 2) * 0.5).masked_fill(~seen, float("-inf"))
+        y = (scores.softmax(-1) @ v).transpose(0, 1).reshape(n, 8)
+        return {"y": y, "keys": keys, "values": values}
+
+
 class Calls(Case):
     def program(self, *words):
         p = subprocess.run([isomer.find_program(), *words], capture_output=True, text=True)
@@ -77,6 +128,44 @@ class Calls(Case):
         change(graph)
         with open(path, "w") as f:
             json.dump(graph, f)
+
+
+class Places(Calls):
+    """A whole that counts places itself against calls that are given theirs."""
+
+    def setUp(self):
+        super().setUp()
+        torch.manual_seed(0)
+        self.model = Rotated().eval()
+        self.ids = torch.randint(0, 16, (6,))
+        capture(self.model, {"ids": self.ids[None]}, self.path("whole"))
+        with torch.no_grad():
+            before = self.model(self.ids[:5], torch.arange(5))
+        self.cache = {k: before[k] for k in ("keys", "values")}
+        capture(self.model, {"ids": self.ids[:5], "places": torch.arange(5)}, self.path("prompt"))
+        self.model.done = 5
+
+    def step(self, name, place):
+        given = {"ids": self.ids[5:], "places": torch.tensor([place]), **self.cache}
+        capture(self.model, given, self.path(name))
+        return self.then("whole", "prompt", (None, name))
+
+    def test_places_go_on_from_call_to_call(self):
+        verdict, p = self.step("step", 5)
+        self.assertEqual(verdict, "equivalent", p.stdout)
+        proof = self.path("c.json")
+        verdict, p = self.then(
+            "whole", "prompt", (None, "step"), options=["--certificate", proof, "-v"]
+        )
+        self.assertIn("places is read in parts by 2 calls: 0:5, 5:6 of dimension 0", p.stdout)
+        self.assertIn("[certified]", p.stdout)
+        words = ["check", proof, self.path("whole"), self.path("prompt"), "--then", "-"]
+        self.assertEqual(self.program(*words, self.path("step"))[0], "equivalent")
+
+    def test_a_place_or_a_slot_that_is_wrong(self):
+        self.assertEqual(self.step("late", 6)[0], "different")
+        self.model.table = [3, 1, 0]
+        self.assertEqual(self.step("another", 5)[0], "different")
 
 
 class Composed(Calls):
@@ -432,6 +521,10 @@ class VLLM(Calls):
                 self.assertEqual(status, 0, err)
             whole, one, two = (model + x for x in ("whole", "calls/1", "calls/2"))
             verdict, p = self.then(whole, one, (None, two))
+            self.assertEqual(verdict, "equivalent", p.stdout)
+            status, _, err = run("hf", model, "-o", self.path(model + "hf"), *SMALL)
+            self.assertEqual(status, 0, err)
+            verdict, p = self.then(model + "hf", one, (None, two))
             self.assertEqual(verdict, "equivalent", p.stdout)
             self.edited(two, model + "exchanged", exchange_layers)
             verdict, p = self.then(whole, one, (None, model + "exchanged"))

@@ -45,6 +45,19 @@ static bool apart_in(sc *c, sx x, sx only, sx *k, sx *d, uint32_t walk) {
 
 bool sx_apart(sc *c, sx x, sx *k, sx *d) { return apart_in(c, x, 0, k, d, sc_walk_start(c)); }
 
+static bool divided_in(sc *c, sx x, sx k, uint32_t walk) {
+  if (!(sc_flags(c, x) & S_INDEX) || sc_at(c, k)->bloom & ~sc_at(c, x)->bloom ||
+      !sc_walk_first(c, x, walk))
+    return false;
+  const sx_node p = *sc_at(c, x);
+  if (p.op == X_DIV && sx_occurs(c, k, x)) return true;
+  for (uint32_t i = 0; i < p.n; i++)
+    if (sx_is_child((sx_op)p.op, i) && divided_in(c, sc_word(c, x, i), k, walk)) return true;
+  return false;
+}
+
+bool sx_divided(sc *c, sx x, sx k) { return divided_in(c, x, k, sc_walk_start(c)); }
+
 bool sx_apart_at(sc *c, sx x, sx k, sx *d) {
   return apart_in(c, x, k, &(sx){0}, d, sc_walk_start(c));
 }

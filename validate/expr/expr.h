@@ -204,6 +204,8 @@ sx sx_open(sc *c, sx binder, sx *k, uint32_t *n);
  * divides its range. */
 bool sx_apart(sc *c, sx x, sx *k, sx *d);
 bool sx_apart_at(sc *c, sx x, sx k, sx *d);
+/* Whether a quotient in x has the index k in it. */
+bool sx_divided(sc *c, sx x, sx k);
 /* A condition that holds (`lower`: below, else above) up to a bound of the index k. */
 bool sx_cuts(sc *c, sx g, sx k, sx *at, bool *lower);
 
