@@ -9,7 +9,7 @@
 typedef struct st_pattern {
   const rule_term *t;
   eg_symbol op;
-  bool rearranges; /* an operator that only rearranges its first operand */
+  bool rearranges;                /* an operator that only rearranges its first operand */
   const struct st_pattern *child; /* t->n of them; NULL where there are none */
 } st_pattern;
 

@@ -185,45 +185,57 @@ static eg_node captured_member(state *s, eg_node e) {
   return e;
 }
 
-/* Proves `back`, a layout of `hi`, to be each tensor of which `hi` is a layout, too: what is laid
- * out alike is one, and no congruence says so of the tensors inside. */
-static iso_code cancel(state *s, eg_node hi, eg_node back, int depth, iso_error *err) {
-  enum { MOST = 32 };
+/* Tensors that `hi` is a layout of, by a few operators, and that are `lo` by value and are not
+ * joined with it: behind the `n` in `out`, which has room for four. */
+static iso_code inside(state *s, eg_node hi, eg_node lo, int depth, eg_node *out, size_t *n,
+                       iso_error *err) {
+  enum { MOST = 4 };
   const eg_node *m;
-  eg_node of[MOST];
-  size_t n = eg_class_nodes(s->g, eg_class_of(s->g, hi), &m), n_of = 0;
+  const size_t n_members = eg_class_nodes(s->g, eg_class_of(s->g, hi), &m);
   iso_code c = ISO_OK;
-  for (size_t i = 0; i < n && n_of < MOST; i++)
-    if (eg_node_arity(s->g, m[i]) > 0 && rule_operator_of(st_operator(s, m[i]))->rearranges)
-      of[n_of++] = (eg_node){eg_node_original(s->g, m[i], 0).i};
-  for (size_t i = 0; i < n_of && !c; i++) { /* classes move as they are joined */
-    const rec *r = &s->rec[of[i].i];
-    bool done = eg_equal(s->g, of[i], back) || eg_equal(s->g, of[i], hi);
-    if (done || !r->tensor || st_numel(s, of[i]) != st_numel(s, back)) continue;
-    if ((c = st_value(s, of[i], err))) break;
-    if (rule_shape_eq(&r->shape, &s->rec[back.i].shape) && st_values_equal(s, of[i], back))
-      c = st_prove(s, of[i], back, &done, err);
-    else if (depth > 1) c = cancel(s, of[i], back, depth - 1, err);
+  for (size_t i = 0; i < n_members && *n < MOST && !c; i++) {
+    if (eg_node_arity(s->g, m[i]) == 0 || !rule_operator_of(st_operator(s, m[i]))->rearranges)
+      continue;
+    const eg_node of = {eg_node_original(s->g, m[i], 0).i};
+    const rec *r = &s->rec[of.i];
+    if (!r->tensor || st_numel(s, of) != st_numel(s, lo) || eg_equal(s->g, of, lo) ||
+        eg_equal(s->g, of, hi))
+      continue;
+    if (!rule_shape_eq(&r->shape, &s->rec[lo.i].shape)) {
+      if (depth > 1) c = inside(s, of, lo, depth - 1, out, n, err);
+      continue;
+    }
+    bool known = false;
+    for (size_t k = 0; k < *n; k++) known |= eg_equal(s->g, out[k], of);
+    if (!known && !(c = st_value(s, of, err)) && st_values_equal(s, of, lo)) out[(*n)++] = of;
   }
   return c;
 }
 
-/* `hi` is a layout of `lo`. Where ranks or calls hold a tensor in parts, it is one of these put
- * together, too, and of what they copied: `lo` is made a layout of `hi`, and all of these meet. */
+/* `hi` is a layout of `lo`. Where ranks or calls hold a tensor in parts, it may be one of these put
+ * together, too, while `lo` is what they copied. What is laid out alike is one, and no congruence
+ * says so of the tensors inside: each is shown to be one layout of `hi`. */
 static iso_code lay_back(state *s, eg_node hi, eg_node lo, iso_error *err) {
-  enum { DEPTH = 3 };
+  enum { DEPTH = 3, MOST = 4 };
+  eg_node twin[MOST + 1];
+  size_t n = 0;
+  iso_code c = inside(s, hi, lo, DEPTH, twin, &n, err);
+  if (c || n == 0) return c;
+  twin[n++] = lo;
   const size_t probe = s->n_draws - 1;
   const rule_tensor *from = st_val(s, hi, probe), *to = st_val(s, lo, probe);
   if (!from || !to) return st_lost(&s->values, err);
   const rule_term *term = synth_layout(&s->arena, s->schemas, from, to, s->oracle, s->o->rel_tol);
   eg_node back;
   if (!term) return ISO_OK;
-  iso_code c = st_add_term(s, term, &hi, &back, err);
-  if (!c) c = st_value(s, back, err);
-  if (c || !rule_shape_eq(&s->rec[back.i].shape, &s->rec[lo.i].shape) ||
-      !st_values_equal(s, lo, back))
-    return c;
-  return cancel(s, hi, back, DEPTH, err);
+  if ((c = st_add_term(s, term, &hi, &back, err)) || (c = st_value(s, back, err))) return c;
+  for (size_t i = n; i-- > 0 && !c;) {
+    bool done = false;
+    if (rule_shape_eq(&s->rec[back.i].shape, &s->rec[lo.i].shape) &&
+        st_values_equal(s, twin[i], back))
+      c = st_prove(s, twin[i], back, &done, err);
+  }
+  return c;
 }
 
 /* Link e-node `e` with member `m` of another shape through a layout term: the one of higher rank is
