@@ -274,6 +274,45 @@ static uint32_t made_alike(state *s, const st_parts *p, eg_node *whole, uint32_t
   return alike ? alike : n;
 }
 
+static bool is_operand(const state *s, const st_parts *p, eg_class of) {
+  for (uint32_t k = 0; k < p->n; k++)
+    for (size_t a = 0; a < eg_node_arity(s->g, p->of[k]); a++) {
+      const eg_node e = {eg_node_original(s->g, p->of[k], a).i};
+      if (s->rec[e.i].tensor && eg_class_of(s->g, e).i == of.i) return true;
+    }
+  return false;
+}
+
+/* Whether what a part is computed from stands a few steps below `e`, too. */
+static bool near_parts(state *s, const st_parts *p, eg_node e, int depth, int *work) {
+  enum { DEEP = 6 };
+  if (s->rec[e.i].leaf || depth == DEEP || (*work)-- <= 0) return false;
+  for (size_t a = 0; a < eg_node_arity(s->g, e); a++) {
+    const eg_class d = eg_node_child(s->g, e, a);
+    if (is_operand(s, p, d)) return true;
+    const eg_node *m;
+    const size_t n = eg_class_nodes(s->g, d, &m);
+    for (size_t i = 0; i < n; i++)
+      if ((i == 0 || st_made(&s->rec[m[i].i])) && near_parts(s, p, m[i], depth + 1, work))
+        return true;
+  }
+  return false;
+}
+
+/* Sums that cancel are 0 in every layer: those that are computed from what the parts are computed
+ * from are taken alone, where there are such. Returns: how many stay. */
+static uint32_t nearest(state *s, const st_parts *p, eg_node *whole, uint32_t n) {
+  enum { MOST_ASKED = 400 };
+  uint32_t near_ones = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    const eg_node w = whole[i];
+    if (!near_parts(s, p, w, 0, &(int){MOST_ASKED})) continue;
+    memmove(whole + near_ones + 1, whole + near_ones, (i - near_ones) * sizeof *whole);
+    whole[near_ones++] = w;
+  }
+  return near_ones ? near_ones : n;
+}
+
 uint32_t st_wholes(state *s, const st_parts *p, const st_sought *x, eg_node *out) {
   const int64_t numel = x->numel;
   const double *moment = x->moment;
@@ -290,7 +329,8 @@ uint32_t st_wholes(state *s, const st_parts *p, const st_sought *x, eg_node *out
       if (!seen) out[n++] = g->member[k];
     }
   }
-  return made_alike(s, p, out, n);
+  n = made_alike(s, p, out, n);
+  return cancels ? nearest(s, p, out, n) : n;
 }
 
 iso_code st_concatenated(const st_parts *p, uint32_t d, rule_tensor **out, iso_error *err) {
@@ -370,8 +410,9 @@ iso_code st_join_cut(state *s, const st_parts *p, st_sought *x, iso_error *err) 
   eg_node whole[MOST_WHOLES];
   iso_code c = ISO_OK;
   const uint32_t n = st_wholes(s, p, x, whole);
+  const bool cancels = s->rec[p->of[0].i].cancels; /* only a rule tells which it is: one will do */
   for (int way = 0; way < TURNED && !x->met; way++)
-    for (uint32_t i = 0; i < n && !c; i++) {
+    for (uint32_t i = 0; i < n && !c && !(cancels && x->met); i++) {
       const bool before = x->met;
       bool met = false;
       c = join_one(s, p, way, whole[i], &met, err);
@@ -447,7 +488,8 @@ iso_code st_join_sum(state *s, const st_parts *p, st_sought *x, iso_error *err) 
   iso_code c = ISO_OK;
   x->numel = p->value[0]->numel;
   const uint32_t n = st_wholes(s, p, x, whole);
-  for (uint32_t i = 0; i < n && !c; i++) {
+  const bool cancels = s->rec[p->of[0].i].cancels;
+  for (uint32_t i = 0; i < n && !c && !(cancels && x->met); i++) {
     const bool before = x->met;
     if (!rule_shape_eq(shape, &s->rec[whole[i].i].shape)) continue;
     c = join(s, p, averaged(s, p), whole[i], &x->met, err);
