@@ -119,6 +119,8 @@ void sc_fini(sc *c) {
   free(c->store.table);
   for (size_t i = 0; i < c->terms.n_owned && i < 256; i++) free(c->terms.owned[i]);
   free(c->store.sym);
+  free(c->draws.sym);
+  free(c->draws.met);
   pv_q_fini(&c->q);
   free(c->terms.memo);
   free(c->terms.elems);

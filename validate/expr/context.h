@@ -240,6 +240,13 @@ typedef struct sc_terms {
   size_t n_relative;
 } sc_terms;
 
+/* Numbers drawn for symbols, by symbol; NaN: none yet. */
+typedef struct sc_draws {
+  double *sym;
+  uint32_t *met; /* the symbols that have one */
+  size_t n_met, cap;
+} sc_draws;
+
 /* Who is asked or told; each may be NULL. */
 typedef struct sc_hooks {
   double (*value_of)(void *ctx, uint32_t var, const int64_t *idx); /* for sc_number */
@@ -268,6 +275,7 @@ struct sc {
   sc_means used;
   sc_terms terms;
   sc_hooks hooks;
+  sc_draws draws;
   pv_rationals q;
   iso_arena arena;            /* of this case */
   struct sc_scratch *scratch; /* where node, word and stack are from; NULL: its own */

@@ -215,8 +215,10 @@ bool sx_cuts(sc *c, sx g, sx k, sx *at, bool *lower);
 double sc_number(sc *c, sx x, const double *sym);
 /* The same in `most` steps, which count as work; NaN where they are not enough. */
 double sc_number_within(sc *c, sx x, const double *sym, size_t most);
-/* The same where symbols that are NaN in `sym` are drawn by `salt` when they are met. */
-double sc_number_drawn(sc *c, sx x, double *sym, uint64_t salt, size_t most);
+/* The same where symbols are drawn by `salt` when they are met. Requires: sc_draw_anew. */
+double sc_number_drawn(sc *c, sx x, uint64_t salt, size_t most);
+/* Forgets what was drawn. Returns: false without memory. */
+bool sc_draw_anew(sc *c);
 /* Bits that depend on all of both. */
 uint64_t sc_mixed(uint64_t salt, uint64_t of);
 char *sx_print(sc *c, sx x); /* for reading; malloc'ed */

@@ -12,7 +12,7 @@
 typedef struct numbers {
   sc *c;
   const double *sym;
-  double *own; /* the same where a symbol that is met first is drawn; NULL: all are given */
+  sc_draws *own; /* where a symbol that is met first is drawn; NULL: all are given */
   uint64_t salt;
   double bound[256]; /* by level */
   size_t steps,
@@ -127,9 +127,11 @@ static double drawn(numbers *m, uint32_t at) {
 }
 
 static double symbol(numbers *m, uint32_t at) {
-  if (m->own && isnan(m->own[at])) {
+  if (m->own && isnan(m->own->sym[at])) {
     const double v = drawn(m, at);
-    m->own[at] = v;
+    if (isnan(v)) return v;
+    if (isnan(m->own->sym[at])) m->own->met[m->own->n_met++] = at;
+    m->own->sym[at] = v;
   }
   return m->sym[at];
 }
@@ -201,8 +203,22 @@ double sc_number_within(sc *c, sx x, const double *sym, size_t most) {
   return m.steps > most ? NAN : r;
 }
 
-double sc_number_drawn(sc *c, sx x, double *sym, uint64_t salt, size_t most) {
-  numbers m = {.c = c, .sym = sym, .own = sym, .salt = salt, .most = most};
+bool sc_draw_anew(sc *c) {
+  sc_draws *d = &c->draws;
+  const size_t n = c->store.n_syms;
+  while (d->n_met) d->sym[d->met[--d->n_met]] = NAN;
+  if (n <= d->cap) return true;
+  double *sym = realloc(d->sym, (n + n / 2) * sizeof *sym);
+  if (sym) d->sym = sym;
+  uint32_t *met = realloc(d->met, (n + n / 2) * sizeof *met);
+  if (met) d->met = met;
+  if (!sym || !met) return false;
+  for (; d->cap < n + n / 2; d->cap++) d->sym[d->cap] = NAN;
+  return true;
+}
+
+double sc_number_drawn(sc *c, sx x, uint64_t salt, size_t most) {
+  numbers m = {.c = c, .sym = c->draws.sym, .own = &c->draws, .salt = salt, .most = most};
   const double r = value(&m, x);
   c->budget.work += (int64_t)(m.steps / 64);
   return m.steps > most ? NAN : r;

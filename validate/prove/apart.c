@@ -1,7 +1,6 @@
 /* Whether two expressions differ at a point that the case admits: then no step makes them one, and
  * the long ones are not tried. Where a point shows nothing, nothing is said. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "validate/prove/equal_int.h"
 
@@ -11,7 +10,6 @@ enum { POINTS = 12, MOST_STEPS = 200000 };
 typedef struct point {
   sc *c;
   uint64_t salt;
-  double *sym;
 } point;
 
 /* An element that is a real number. Integers stand for places, of which not all bounds are known
@@ -23,7 +21,7 @@ static double some_element(void *ctx, uint32_t var, const int64_t *idx) {
   return p->c->r->var[var].kind == 'f' ? (double)(h >> 11) * 0x1p-52 - 1 : NAN;
 }
 
-static double at(point *p, sx x) { return sc_number_drawn(p->c, x, p->sym, p->salt, MOST_STEPS); }
+static double at(point *p, sx x) { return sc_number_drawn(p->c, x, p->salt, MOST_STEPS); }
 
 static bool admitted(point *p) {
   const sc_case *h = &p->c->here;
@@ -44,21 +42,17 @@ static bool differ(double x, double y) {
 }
 
 bool sc_differs(sc *c, sx a, sx b) {
-  double *sym =
-      c->hooks.value_of || c->fault.failed ? NULL : malloc((c->store.n_syms + 1) * sizeof *sym);
-  point p = {.c = c, .sym = sym};
+  point p = {.c = c};
   bool apart = false, met = false;
-  if (!sym) return false;
+  if (c->hooks.value_of || c->fault.failed) return false;
   c->hooks.value_of = some_element;
   c->hooks.value_ctx = &p;
-  for (int k = 0; k < POINTS && !met; k++) {
+  for (int k = 0; k < POINTS && !met && sc_draw_anew(c); k++) {
     p.salt = 77 + (uint64_t)k;
-    for (size_t i = 0; i < c->store.n_syms; i++) sym[i] = NAN;
     met = admitted(&p);
     apart = met && differ(at(&p, a), at(&p, b));
   }
   c->hooks.value_of = NULL;
   c->hooks.value_ctx = NULL;
-  free(sym);
   return apart;
 }
