@@ -280,8 +280,13 @@ typedef struct st_ranks {
                             none */
   bool norms;            /* norms of tensors are taken somewhere */
   bool collective[2];    /* the side has ranks that give one another tensors */
-  int whole_side; /* of fewer peers: looked at first, so that all that the other side's ranks may
-                     hold in parts is known when they are linked */
+  int whole_side;   /* of fewer peers: looked at first, so that all that the other side's ranks may
+                       hold in parts is known when they are linked */
+  int64_t times[8]; /* numbers that a graph multiplies or divides by, ascending, from 2 on */
+  size_t n_times;
+  uint8_t *scaled[2]; /* by captured node: it was looked at whether it is so many times another */
+  size_t vain;        /* of these in turn were not joined */
+  bool scaling;       /* they are being joined, which is not done again inside */
   st_links links;
   bool linking, wide; /* wide: tensors that ranks share may be in a rule for each rank, once small
                          rules failed */

@@ -110,6 +110,12 @@ iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
   bool shards = false;
   c = st_link_shards(s, u, t, &shards, err);
   *done = !c && eg_equal(s->g, u, t); /* what was joined below may be all that was missing */
+  if (!c && !*done && !s->ranks.whole) {
+    bool scaled = false;
+    c = st_join_scaled(s, u, t, &scaled, err);
+    shards |= scaled;
+    *done = !c && eg_equal(s->g, u, t);
+  }
   if (!c && shards && !*done) c = reuse(s, u, t, done, err);
   if (!c && !*done) c = st_join_items(s, u, t, done, err);
   if (!c && !*done) c = st_join_numbers(s, u, t, done, err);

@@ -16,6 +16,7 @@
 #include "synth/search/parts.h"
 #include "synth/search/search.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,12 +61,47 @@ static bool moments_of_sum(const st_parts *p, double out[4]) {
   return true;
 }
 
+/* The next larger number of times that parts may hold theirs: a mean over some of the peers, or
+ * over all ranks that became one, or of a loss that was scaled so. INT64_MAX: there is none. */
+static int64_t next_times(const state *s, uint32_t n, int64_t by) {
+  int64_t next = INT64_MAX;
+  for (int64_t k = by + 1; k <= (int64_t)n && next == INT64_MAX; k++)
+    if (n % k == 0) next = k;
+  for (size_t i = 0; i < s->ranks.n_times; i++)
+    if (s->ranks.times[i] > by && s->ranks.times[i] < next) next = s->ranks.times[i];
+  return next;
+}
+
+static void note_times(st_ranks *r, double x) {
+  if (x > 0 && x < 1) x = 1 / x;
+  if (!(x >= 2 && x <= 1 << 24) || x != floor(x)) return;
+  const int64_t by = (int64_t)x;
+  size_t at = 0;
+  while (at < r->n_times && r->times[at] < by) at++;
+  if (r->n_times == sizeof r->times / sizeof *r->times || (at < r->n_times && r->times[at] == by))
+    return;
+  memmove(&r->times[at + 1], &r->times[at], (r->n_times - at) * sizeof *r->times);
+  r->times[at] = by;
+  r->n_times++;
+}
+
+/* The whole numbers that graphs multiply or divide by. */
+static void find_times(state *s) {
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
+      const rule_term *t = s->graph[side]->node[i].call, *by = t && t->n > 1 ? t->child[1] : NULL;
+      if (!by || !rule_operator_of(t->u.s)->elementwise) continue;
+      if (by->kind == RULE_INT) note_times(&s->ranks, (double)by->u.i);
+      if (by->kind == RULE_FLOAT) note_times(&s->ranks, by->u.f);
+    }
+}
+
 /* The tensor of the other graph that `lifted`, divided by `by`, is, if a rule says so. */
-static iso_code join_lifted(state *s, const peers *p, eg_node lifted, int64_t by, bool *found,
+static iso_code join_lifted(state *s, int side, eg_node lifted, int64_t by, bool *found,
                             iso_error *err) {
   const rule_tensor *v = st_val(s, lifted, s->n_draws - 1);
   st_parts one = {.n = 1, .of = {lifted}, .value = {v}};
-  st_sought x = {.side = p->side};
+  st_sought x = {.side = side};
   eg_node whole[MOST_WHOLES];
   bool done = false;
   iso_code c = ISO_OK;
@@ -112,11 +148,11 @@ static eg_node undivided(state *s, eg_node e, int64_t by) {
 static iso_code find_whole(state *s, peers *p, st_parts *of, iso_error *err) {
   double all[4], sum[4];
   const int64_t numel = st_moments_of_all(of, all);
-  const bool adds = moments_of_sum(of, sum), scales = rule_dtype_is_float(of->value[0]->dtype);
+  const bool adds = moments_of_sum(of, sum);
   st_sought x = {.side = p->side};
   iso_code c = ISO_OK;
-  for (int64_t by = 1; by <= (scales ? (int64_t)p->n : 1) && !c && !x.met; by++) {
-    if (p->n % by != 0) continue;
+  const int64_t end = rule_dtype_is_float(of->value[0]->dtype) ? INT64_MAX : 2;
+  for (int64_t by = 1; by < end && !c && !x.met; by = next_times(s, p->n, by)) {
     of->by = by;
     of->scale = 1.0 / (double)of->by;
     x.numel = numel;
@@ -144,10 +180,10 @@ static iso_code link_parts(state *s, peers *p, st_parts *of, iso_error *err) {
   if (!c && resized) c = st_lift(s, p, of, true, err);
   if (c || p->whole.i == EG_NONE) return c ? c : find_whole(s, p, of, err);
   const eg_node lifted = p->whole;
-  const int64_t most = rule_dtype_is_float(of->value[0]->dtype) ? p->n : 1;
+  const int64_t end = rule_dtype_is_float(of->value[0]->dtype) ? INT64_MAX : 2;
   bool found = has_counterpart(s, lifted, p->side);
-  for (int64_t by = 1; by <= most && !found && !c; by++)
-    if (p->n % by == 0) c = join_lifted(s, p, lifted, by, &found, err);
+  for (int64_t by = 1; by < end && !found && !c; by = next_times(s, p->n, by))
+    c = join_lifted(s, p->side, lifted, by, &found, err);
   p->whole = (eg_node){EG_NONE};
   if (!c && !found) c = find_whole(s, p, of, err);
   if (!resized || p->whole.i == EG_NONE) p->whole = lifted;
@@ -265,6 +301,8 @@ static bool index_peers(state *s) {
 void st_free_links(state *s) {
   st_links *x = &s->ranks.links;
   for (int side = 0; side < 2; side++) {
+    free(s->ranks.scaled[side]);
+    s->ranks.scaled[side] = NULL;
     free(x->mark[side]);
     free(x->first[side]);
     free(x->peer[side]);
@@ -352,11 +390,85 @@ static int by_number(const void *pa, const void *pb) {
   return a < b ? -1 : a > b;
 }
 
+/* ---- tensors that hold so many times another ---- */
+
+typedef struct scaled_walk {
+  state *s;
+  int32_t node[512]; /* captured nodes that were not looked at before */
+  int8_t side[512];
+  size_t n;
+} scaled_walk;
+
+/* Collects the captured nodes below `e`, operands first, that the other graph does not hold. */
+static void collect(scaled_walk *w, eg_node e) {
+  state *s = w->s;
+  bool fresh = s->rec[e.i].node[LEFT] < 0 && s->rec[e.i].node[RIGHT] < 0;
+  for (int side = 0; side < 2; side++) {
+    const int32_t at = s->rec[e.i].node[side];
+    if (at < 0 || s->ranks.scaled[side][at]) continue;
+    s->ranks.scaled[side][at] = 1;
+    fresh = true;
+  }
+  if (!fresh || st_made(&s->rec[e.i])) return;
+  for (size_t k = 0; k < eg_node_arity(s->g, e); k++) {
+    const eg_node *m;
+    const size_t n = eg_class_nodes(s->g, eg_node_child(s->g, e, k), &m);
+    bool side[2] = {false, false};
+    for (size_t i = 0; i < n; i++)
+      for (int d = 0; d < 2; d++) side[d] |= s->rec[m[i].i].node[d] >= 0;
+    for (size_t i = 0; i < n && !(side[LEFT] && side[RIGHT]); i++) collect(w, m[i]);
+  }
+  for (int8_t side = 0; side < 2; side++)
+    if (s->rec[e.i].node[side] >= 0 && w->n < sizeof w->side) {
+      w->node[w->n] = s->rec[e.i].node[side];
+      w->side[w->n++] = side;
+    }
+}
+
+iso_code st_join_scaled(state *s, eg_node u, eg_node t, bool *any, iso_error *err) {
+  enum { MOST_VAIN = 4 };
+  *any = false;
+  if (s->ranks.linking || s->ranks.scaling || s->ranks.vain == MOST_VAIN) return ISO_OK;
+  if (!s->ranks.scaled[LEFT]) {
+    for (int side = 0; side < 2; side++)
+      if (!(s->ranks.scaled[side] = calloc(s->graph[side]->n_nodes + 1, 1))) return nomem(err);
+    find_times(s);
+  }
+  if (!s->ranks.n_times) return ISO_OK;
+  scaled_walk w = {.s = s};
+  collect(&w, u);
+  collect(&w, t);
+  iso_code c = ISO_OK;
+  s->ranks.scaling = true;
+  for (size_t i = 0; i < w.n && !c && s->ranks.vain < MOST_VAIN; i++) {
+    const eg_node e = s->map[w.side[i]][w.node[i]];
+    const rec *r = &s->rec[e.i];
+    if (has_counterpart(s, e, w.side[i]) || !r->tensor || !r->valued ||
+        !rule_dtype_is_float(st_dtype(s, e)))
+      continue;
+    for (int64_t by = next_times(s, 1, 1); by < INT64_MAX && !c; by = next_times(s, 1, by)) {
+      const size_t before = s->res->n_merges;
+      bool found = false;
+      c = join_lifted(s, w.side[i], e, by, &found, err);
+      if (!found) continue;
+      const bool joined = s->res->n_merges > before;
+      s->ranks.vain = joined ? 0 : s->ranks.vain + 1;
+      *any |= joined;
+      break;
+    }
+  }
+  s->ranks.scaling = false;
+  return c;
+}
+
+/* ---- what is below two tensors ---- */
+
 iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *err) {
   st_links *x = &s->ranks.links;
   *any = false;
   if (s->ranks.linking || !s->ranks.n_peers) return ISO_OK;
   if (!x->below && !index_peers(s)) return nomem(err);
+  if (!s->ranks.n_times) find_times(s);
   if (!iso_grow(x->seen, x->cap_seen, s->n_rec + 1)) return nomem(err);
   x->stamp++;
   x->n_below = 0;

@@ -19,6 +19,9 @@ iso_code st_mark_parts(state *s, const st_run run[2], iso_error *err);
 /* Joins tensors below `u` and `t` that ranks hold in parts with the whole tensors of the other
  * graph. Returns: in `any` whether one was joined. */
 iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *err);
+/* Joins tensors below `u` and `t` that hold so many times another graph's, as gradients of a scaled
+ * loss do, divided by that. Returns: in `any` whether one was joined. */
+iso_code st_join_scaled(state *s, eg_node u, eg_node t, bool *any, iso_error *err);
 void st_free_links(state *s);
 
 /* ---- apply_rule.c ---- */

@@ -745,3 +745,37 @@ two(
     lambda x: x.view(4, 2, 4).permute(1, 0, 2),
     lambda x: x.reshape(2, 4, 4),
 )
+
+
+# ---- gradients of a loss that is scaled ----
+
+
+def backward(g, by, over, layers=16, last=None):
+    """Gradients of layers in a row, of a loss that is taken `by` times, divided by `over`. `last`:
+    what the last of them is divided by."""
+    grad, out = g.x(4, 6) * by if by != 1 else g.x(4, 6), {}
+    for k in range(layers):
+        h, w, m = g.x(4, 6, name="h%d" % k), g.param("w%d" % k, 6, 6), g.x(4, 6, name="m%d" % k)
+        grad = grad @ w * m + grad * (m.relu() * 0.5)
+        own = h.t() @ grad
+        d = last if last and k == layers - 1 else over
+        out["w%d" % k] = own / d if d != 1 else own
+    return out
+
+
+def scaled_loss(name, expected, by, over, **how):
+    pair(
+        "scaled loss: " + name,
+        expected,
+        "each step is linear",
+        lambda g: backward(g, 1, 1),
+        lambda g: backward(g, by, over, **how),
+    )
+
+
+scaled_loss("by four", EQUIVALENT, 4.0, 4.0)
+scaled_loss("as mixed precision does", EQUIVALENT, 65536.0, 65536.0)
+scaled_loss("the mean of three", EQUIVALENT, 1 / 3, 1 / 3)
+scaled_loss("left as it is", DIFFERENT, 4.0, 1)
+scaled_loss("the last is left as it is", DIFFERENT, 4.0, 4.0, last=1)
+scaled_loss("divided by another", DIFFERENT, 1024.0, 1023.0)
