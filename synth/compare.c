@@ -98,6 +98,7 @@ void st_state_free(state *s) {
     free(s->ranks.peers_at[side]);
   }
   rule_set_free(s->rules.set);
+  free(s->search.laid);
   eg_free(s->g);
   iso_arena_fini(&s->arena);
 }
@@ -152,7 +153,8 @@ static iso_code candidates(state *s, const pairing *p, size_t n_pairs, iso_error
   if (!c && !s->search.apart) c = join_outputs(s, p, n_pairs, false, err);
   if (c || s->search.apart || st_stopped(s) || st_outputs_met(s, p, n_pairs)) return c;
   s->search.large_patterns = true;
-  return passes(s, p, n_pairs, err);
+  c = st_lay_back(s, err);
+  return c ? c : passes(s, p, n_pairs, err);
 }
 
 /* The outputs that are not joined although their values agree on every draw. Returns: in `n` how

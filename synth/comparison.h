@@ -227,6 +227,8 @@ typedef struct st_effort {
   bool hunted;     /* a witness was looked for while candidates were tried */
   bool apart;      /* and found */
   bool large_patterns;
+  uint32_t (*laid)[2]; /* e-nodes of which the first is a layout of the second (st_lay_back) */
+  size_t n_laid, cap_laid;
   bool itemising;           /* a vector is joined number by number */
   const char *saturated_to; /* the limit that the last saturation ended at; NULL: none */
 } st_effort;

@@ -244,6 +244,14 @@ static iso_code lay_back(state *s, eg_node hi, eg_node lo, iso_error *err) {
   return c;
 }
 
+iso_code st_lay_back(state *s, iso_error *err) {
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < s->search.n_laid && !c && !st_stopped(s); i++)
+    c = lay_back(s, (eg_node){s->search.laid[i][0]}, (eg_node){s->search.laid[i][1]}, err);
+  s->search.n_laid = 0;
+  return c;
+}
+
 /* Link e-node `e` with member `m` of another shape through a layout term: the one of higher rank is
  * written in terms of the other. Returns: in `same` whether their values agree up to layout at all,
  * in `done` whether they are linked. */
@@ -274,7 +282,12 @@ static iso_code link_layout(state *s, eg_node e, eg_node m, bool *same, bool *do
   *same = true;
   if ((c = join_steps(s, aux, lo, s->rec[m.i].group, err))) return c;
   if ((c = st_prove(s, hi, captured_member(s, aux), done, err))) return c;
-  return *done && s->ranks.n_peers ? lay_back(s, hi, lo, err) : ISO_OK;
+  if (!*done || !s->ranks.n_peers || s->search.large_patterns) return ISO_OK;
+  if (!iso_grow(s->search.laid, s->search.cap_laid, s->search.n_laid + 1))
+    return iso_fail(err, ISO_NOMEM, "out of memory");
+  s->search.laid[s->search.n_laid][0] = hi.i;
+  s->search.laid[s->search.n_laid++][1] = lo.i;
+  return ISO_OK;
 }
 
 /* Groups are looked up by their size and the first bits of the second moment: near ones have the

@@ -41,12 +41,10 @@ static const pt_value *define_logit(pt_args *a, int which) {
   pt_tensor *t = pt_like(c, x, 'f', bounded_logit);
   const sx eps = pt_arg_scalar(a, "eps", &kind);
   uint32_t q;
-  if (!t || !eps || !sc_require(c, sx_le(c, c->zero, eps)) ||
-      !sc_require(c, sx_lt(c, sx_add(c, eps, eps), c->one)))
-    return NULL;
+  const double least = eps && sx_is_q(c, eps, &q) ? pv_q_value(&c->q, q) : -1;
+  if (!t || !(least >= 0 && least < 0.5)) return NULL; /* others clamp to no interval */
   t->p[0] = eps;
-  /* The kernel takes it off in floating point. */
-  t->p[1] = sx_is_q(c, eps, &q) ? pt_literal(c, 1 - pv_q_value(&c->q, q)) : sx_sub(c, c->one, eps);
+  t->p[1] = pt_literal(c, 1 - least); /* the kernel takes it off in floating point */
   return pt_one(c, t);
 }
 
