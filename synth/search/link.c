@@ -400,8 +400,10 @@ typedef struct scaled_walk {
 } scaled_walk;
 
 /* Collects the captured nodes below `e`, operands first, that the other graph does not hold. */
-static void collect(scaled_walk *w, eg_node e) {
+static void collect(scaled_walk *w, eg_node e, int depth) {
+  enum { DEEP = 4096 };
   state *s = w->s;
+  if (depth == DEEP) return;
   bool fresh = s->rec[e.i].node[LEFT] < 0 && s->rec[e.i].node[RIGHT] < 0;
   for (int side = 0; side < 2; side++) {
     const int32_t at = s->rec[e.i].node[side];
@@ -416,7 +418,7 @@ static void collect(scaled_walk *w, eg_node e) {
     bool side[2] = {false, false};
     for (size_t i = 0; i < n; i++)
       for (int d = 0; d < 2; d++) side[d] |= s->rec[m[i].i].node[d] >= 0;
-    for (size_t i = 0; i < n && !(side[LEFT] && side[RIGHT]); i++) collect(w, m[i]);
+    for (size_t i = 0; i < n && !(side[LEFT] && side[RIGHT]); i++) collect(w, m[i], depth + 1);
   }
   for (int8_t side = 0; side < 2; side++)
     if (s->rec[e.i].node[side] >= 0 && w->n < sizeof w->side) {
@@ -436,8 +438,8 @@ iso_code st_join_scaled(state *s, eg_node u, eg_node t, bool *any, iso_error *er
   }
   if (!s->ranks.n_times) return ISO_OK;
   scaled_walk w = {.s = s};
-  collect(&w, u);
-  collect(&w, t);
+  collect(&w, u, 0);
+  collect(&w, t, 0);
   iso_code c = ISO_OK;
   s->ranks.scaling = true;
   for (size_t i = 0; i < w.n && !c && s->ranks.vain < MOST_VAIN; i++) {
