@@ -110,12 +110,6 @@ iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
   bool shards = false;
   c = st_link_shards(s, u, t, &shards, err);
   *done = !c && eg_equal(s->g, u, t); /* what was joined below may be all that was missing */
-  if (!c && !*done && !s->ranks.whole) {
-    bool scaled = false;
-    c = st_join_scaled(s, u, t, &scaled, err);
-    shards |= scaled;
-    *done = !c && eg_equal(s->g, u, t);
-  }
   if (!c && shards && !*done) c = reuse(s, u, t, done, err);
   if (!c && !*done) c = st_join_items(s, u, t, done, err);
   if (!c && !*done) c = st_join_numbers(s, u, t, done, err);
@@ -125,6 +119,14 @@ iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
   const st_bound *bu = st_bound_of(s, u), *bt = st_bound_of(s, t);
   if (!c && bu && !*done) c = st_synthesise(s, bu->def, t, done, err);
   if (!c && bt && !*done) c = st_synthesise(s, u, bt->def, done, err);
+  /* Behind all else: a class with a quotient of what is computed from it leads other searches round
+   * in a circle. */
+  bool scaled = false;
+  if (!c && !*done && !s->ranks.whole) c = st_join_scaled(s, u, t, &scaled, err);
+  if (scaled && !c && !(*done = eg_equal(s->g, u, t))) {
+    c = reuse(s, u, t, done, err);
+    if (!c && !*done) c = st_synthesise(s, u, t, done, err);
+  }
   return c;
 }
 
