@@ -284,7 +284,7 @@ typedef struct st_ranks {
   bool collective[2];    /* the side has ranks that give one another tensors */
   int whole_side;   /* of fewer peers: looked at first, so that all that the other side's ranks may
                        hold in parts is known when they are linked */
-  int64_t times[8]; /* numbers that a graph multiplies or divides by, ascending, from 2 on */
+  int64_t times[8]; /* whole numbers that elementwise calls take, ascending, from 2 on */
   size_t n_times;
   uint8_t *scaled[2]; /* by captured node: it was looked at whether it is so many times another */
   size_t vain;        /* of these in turn were not joined */

@@ -85,7 +85,8 @@ static void note_times(st_ranks *r, double x) {
   r->n_times++;
 }
 
-/* The whole numbers that graphs multiply or divide by. */
+/* The whole numbers, or one over them, that elementwise calls take beside a tensor: a product has
+ * one, and others too many do no harm. */
 static void find_times(state *s) {
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
