@@ -3,12 +3,15 @@
 an idle machine and beside busy loops. Plain Python 3.
 
     tests/cli/load.py [--isomer build/isomer] [--busy 4] [--every N] [--only TEXT] [--jobs N]
-        [--quick --clock build/tests/warm/clock.so]
+        [--quick --clock build/tests/warm/clock.so] [--record FILE | --against FILE]
 
 For the pairs of models/ and of tests/pairs (--every: each N-th of the latter). Some are compared,
 then --busy loops are started and the same are compared again, until all have been. Run it on the
 machine that it is to hold for. One line for each pair that differs; the last line is `N passed, N
 failed`.
+
+--record compares each once and writes what came of it, for a time when the machine is idle;
+--against compares each once beside --busy loops, and holds it against such a file.
 
 --quick takes one family of models/ and 24 small pairs in three captures. Loops would take most of
 its time: they run beside the first small capture alone, and all are compared again with clocks that
@@ -17,6 +20,7 @@ take z3 ten seconds."""
 
 import argparse
 import hashlib
+import json
 import os
 import re
 import signal
@@ -54,7 +58,7 @@ class Busy:
 
 
 def outcome(isomer, left, right, clock="", certify=True):
-    """A digest of all that a run says and writes, and its verdict's line."""
+    """A digest of all that a run says and writes, folders aside, and its verdict's line."""
     with tempfile.TemporaryDirectory() as tmp:
         report, certificate = os.path.join(tmp, "r.json"), os.path.join(tmp, "c.json")
         p = subprocess.run(
@@ -77,7 +81,8 @@ def outcome(isomer, left, right, clock="", certify=True):
         said = [b"%d" % p.returncode, p.stdout, without_progress(p.stderr)] + [
             open(f, "rb").read() if os.path.exists(f) else b"none" for f in (report, certificate)
         ]
-        said = [s.replace(tmp.encode(), b"") for s in said]
+        for name in (tmp, os.path.dirname(os.path.dirname(left))):
+            said = [s.replace(name.encode(), b"") for s in said]
         return hashlib.sha256(b"\0".join(said)).hexdigest(), p.stdout.decode(
             "utf-8", "replace"
         ).strip().rsplit("\n", 1)[-1]
@@ -121,6 +126,28 @@ def compared(o, pool, batch):
     ]
 
 
+def recorded(o, pool, work):
+    """How many pairs were compared, and a line for each that says other bytes than the record."""
+
+    def run(t):
+        return outcome(o.isomer, t[1], t[2])
+
+    if o.record:
+        found = dict(zip((t[0] for t in work), pool.map(run, work)))
+        with open(o.record, "w") as f:
+            json.dump(found, f, indent=0)
+        return len(found), []
+    with open(o.against) as f:
+        was = json.load(f)
+    with Busy(o.busy):
+        now = list(pool.map(run, work))
+    return len(work), [
+        "FAILED %s: %s; recorded was %s" % (t[0], y[1], was.get(t[0], ("", "nothing"))[1])
+        for t, y in zip(work, now)
+        if list(y) != was.get(t[0])
+    ]
+
+
 def todo(o, folder):
     """(name, left, right)"""
     for left, right in determinism.pairs(argparse.Namespace(captures="", quick=o.quick)):
@@ -148,12 +175,18 @@ def main():
     a.add_argument("--only", default="", help="pairs whose name holds this")
     a.add_argument("--quick", action="store_true")
     a.add_argument("--clock", default="", help="a library of clocks to run all by, too")
+    a.add_argument("--record", default="", help="write what came of each pair")
+    a.add_argument("--against", default="", help="hold each pair against such a record")
     a.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     o = a.parse_args()
     o.isomer, o.clock = os.path.abspath(o.isomer), o.clock and os.path.abspath(o.clock)
     passed, failed = 0, 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(o.jobs) as pool:
         work = [t for t in todo(o, folder) if o.only in t[0]]
+        if o.record or o.against:
+            n, bad = recorded(o, pool, work)
+            passed, failed, work = n - len(bad), len(bad), []
+            print("".join(line + "\n" for line in bad), end="")
         for at in range(0, len(work), BATCH):
             batch = work[at : at + BATCH]
             bad = compared(o, pool, batch)
