@@ -107,13 +107,14 @@ try;
 typedef struct st_value_list {
   rule_tensor **v;
   size_t n;
+  bool
+      beyond; /* finite arguments gave an infinity on the way to it: it is none of the function's */
 } st_value_list;
 typedef struct st_run {
   st_value_list *value; /* per node of the graph; empty where dead or let go */
   size_t n;
   int64_t failed; /* the node that could not be run, where st_run_graph gave an error; -1: none */
-  bool overflow;  /* some finite arguments gave an infinity: later values are none of the function's
-                   */
+  bool overflow;  /* some value is `beyond` */
 } st_run;
 
 /* Nodes that stand for the same step on each rank (rank_sums.c). */

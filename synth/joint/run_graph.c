@@ -267,6 +267,21 @@ typedef struct running {
   st_order order;     /* of equal numbers, where that is left open */
 } running;
 
+static bool reads_beyond(const rule_term *t, const st_run *r) {
+  bool any = t->kind == RULE_VAR && r->value[t->u.i].beyond;
+  for (uint32_t k = 0; k < t->n && !any; k++) any = reads_beyond(t->child[k], r);
+  return any;
+}
+
+/* Whether the results of a call, whose operands are bound, overflowed, or are made of such. */
+static bool is_beyond(const running *w, const rule_term *call, rule_tensor *const *out, size_t n) {
+  bool infinite = false;
+  if (reads_beyond(call, w->r)) return true;
+  for (size_t k = 0; k < n; k++)
+    infinite |= rule_dtype_is_float(out[k]->dtype) && holds_inf(out[k]);
+  return infinite && !infinite_argument(call, w->r) && !at_pole(call, w->bind);
+}
+
 /* Binds the arguments of a call of constants, in float64 as they are read. False: not all are
  * constants, or one is held in a narrow dtype, where the rounded number is the constant: sqrt(48)
  * is 6.9375 there. */
@@ -425,11 +440,10 @@ static iso_code run_op(const running *w, const synth_node *n, size_t i, iso_erro
       out[k] = d;
     }
   }
-  if (!c && !r->overflow && w->bounds)
-    for (size_t k = 0; k < n_out && !r->overflow; k++)
-      if (rule_dtype_is_float(out[k]->dtype) && holds_inf(out[k]))
-        r->overflow = !infinite_argument(n->call, r) && !at_pole(n->call, bind);
+  const bool beyond = !c && w->bounds && is_beyond(w, n->call, out, n_out);
   if (!c) c = keep(r, i, out, n_out, err);
+  r->value[i].beyond = beyond;
+  r->overflow |= beyond;
   drop(out, n_out);
   drop(own, n_own);
   return c;

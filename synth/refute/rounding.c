@@ -234,15 +234,18 @@ static iso_code real_numbers(state *s, rule_tensor **const leaf[2], const place 
   return c;
 }
 
-/* The left's output `o` and its counterpart. */
-static iso_code output_by_rounding(state *s, rule_tensor **const leaf[2], size_t o, bool *yes,
-                                   iso_error *err) {
+/* The left's output `o` and its counterpart, which differ in `base`. What is made of numbers that
+ * overflowed differs where many digits say so, which have no largest number. */
+static iso_code output_by_rounding(state *s, rule_tensor **const leaf[2], const st_run base[2],
+                                   size_t o, bool *yes, iso_error *err) {
   const place at[2] = {{LEFT, s->graph[LEFT]->output[o].node, NULL},
                        {RIGHT, s->graph[RIGHT]->output[s->right_of[o]].node, NULL}};
+  const bool beyond =
+      base[LEFT].value[at[LEFT].node].beyond || base[RIGHT].value[at[RIGHT].node].beyond;
   rule_numbers numbers;
   const iso_code c = real_numbers(s, leaf, at, &numbers, err);
   *yes = !c && (numbers == RULE_NUMBERS_SAME || numbers == RULE_NUMBERS_LOST ||
-                numbers == RULE_NUMBERS_JUMP);
+                numbers == RULE_NUMBERS_JUMP || (beyond && numbers != RULE_NUMBERS_APART));
   return c;
 }
 
@@ -344,7 +347,7 @@ iso_code st_differs(state *s, rule_tensor **const leaf[2], const st_run base[2],
       c = out->output = o, c = beyond_order(s, leaf, ordered, &at, sc, out, err);
     if (c || !out->found) continue;
     bool rounding = false;
-    c = output_by_rounding(s, leaf, o, &rounding, err);
+    c = output_by_rounding(s, leaf, base, o, &rounding, err);
     out->found = !c && !rounding;
   }
   free_shaken(shaken);

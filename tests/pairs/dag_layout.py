@@ -371,7 +371,8 @@ def reshapes(r, rows, cols, x):
             f"{x}.t().t().reshape(-1).view({cols}, {rows}).transpose(0, 1)",
             f"{x}.reshape(-1)[torch.arange({rows * cols}).reshape({cols}, {rows}).t()]",
             f"torch.stack({x}.reshape({cols}, {rows}).unbind(1), 0)",
-            f"torch.as_strided({x}.contiguous().clone(), ({rows}, {cols}), (1, {rows}))",
+            f"torch.as_strided({x}.clone(memory_format=torch.contiguous_format), ({rows}, {cols}),"
+            f" (1, {rows}))",
         ],
         [
             f"{x}",

@@ -21,7 +21,14 @@ import tempfile
 
 import torch
 
-from rare_numbers import beside_floats, between_0_and_1, cancelled_inside, divided_by_positive, late
+from rare_numbers import (
+    beside_floats,
+    between_0_and_1,
+    cancelled_inside,
+    divided_by_positive,
+    late,
+    overflowed,
+)
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VERDICT = {0: "equivalent", 1: "different", 2: "error", 3: "undecided"}
@@ -510,6 +517,7 @@ def main():
             between_0_and_1,
             cancelled_inside,
             divided_by_positive,
+            overflowed,
         ):
             if o.only not in (None, kind.__name__):
                 continue

@@ -141,3 +141,25 @@ def divided_by_positive(rng):
         (False, more(lambda x: spread(x)), less(lambda x: spread(x)), (x, y)),
         (False, more(lambda x: d(x) + c), less(lambda x: d(x) + 2 * c), (x, y)),
     ]
+
+
+def overflowed(rng):
+    """Sums as logarithms of products of exponentials, which overflow where the sums are large, that
+    operators compare with large numbers. Of real numbers both spellings are one."""
+    x = torch.randn(3, 4)
+    low = rng.choice([720.0, 900.0, 1500.0])
+    high = low + rng.choice([25.0, 100.0])
+    dim = rng.choice([0, 1])
+    plain = lambda x: x.sum(dim)
+    by_exp = lambda x: x.exp().prod(dim).log()
+    seen = rng.choice(
+        [
+            lambda e, low: (e > low) & (e < high),
+            lambda e, low: (e >= low) ^ (e > high),
+            lambda e, low: (e < low) | (e > high),
+        ]
+    )
+    return [
+        (True, lambda x: seen(plain(x), low), lambda x: seen(by_exp(x), low), (x,)),
+        (False, lambda x: seen(plain(x), low), lambda x: seen(plain(x), low - 1), (x,)),
+    ]
