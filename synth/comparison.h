@@ -42,6 +42,8 @@ typedef struct rec {
   size_t n_out;
   rule_tensor **val; /* n_draws * n_out, float64 where floating; read through st_val: NULL where it
                         was let go */
+  double terms; /* of one that cancels: the sum of its terms' sizes, on the last draw; 0: not known.
+                   Its values tell it from no other, this does */
   uint32_t from;  /* the e-node whose values are its own too, EG_NONE if none: then val is NULL */
   size_t ordinal; /* atoms: of the stream that they are drawn from */
   rule_tensor **cval; /* n_kept * n_out, captured dtypes; constants only */

@@ -50,9 +50,9 @@ static iso_code sizes(const state *s, const rule_term *call, rule_tensor *const 
 }
 
 iso_code st_cancels(const state *s, const rule_term *call, rule_tensor *const *bind, uint32_t n,
-                    const rule_tensor *out, bool *yes, iso_error *err) {
+                    const rule_tensor *out, st_sum *as, iso_error *err) {
   double most = 0, terms = 0;
-  *yes = false;
+  *as = (st_sum){false, 0};
   if (out->numel == 0 || !rule_dtype_is_float(out->dtype) || !adds(call)) return ISO_OK;
   for (uint32_t i = 0; i < n; i++) {
     if (!rule_dtype_is_float(bind[i]->dtype)) return ISO_OK;
@@ -63,9 +63,34 @@ iso_code st_cancels(const state *s, const rule_term *call, rule_tensor *const *b
   rule_tensor *size;
   iso_code c = sizes(s, call, bind, n, &size, err);
   if (c) return c;
-  *yes = size->numel == out->numel;
-  for (int64_t i = 0; i < out->numel && *yes; i++)
-    *yes = fabs(rule_tensor_get(out, i)) <= ROUNDING * rule_tensor_get(size, i);
+  as->cancels = size->numel == out->numel;
+  for (int64_t i = 0; i < out->numel && as->cancels; i++)
+    as->cancels = fabs(rule_tensor_get(out, i)) <= ROUNDING * rule_tensor_get(size, i);
+  for (int64_t i = 0; i < size->numel && as->cancels; i++) as->terms += rule_tensor_get(size, i);
   rule_tensor_unref(size);
   return ISO_OK;
+}
+
+/* What a call that has all of its operands' elements divides them by; 0: it is no such call. */
+static double divided_by(const rule_term *call) {
+  const char *op = call->u.s;
+  const rule_term *by = call->n > 1 ? call->child[1] : NULL;
+  if (rule_operator_of(op)->rearranges || rule_is_overload(op, OP_CAT)) return 1;
+  if (adds(call)) {
+    const bool mean = by && by->kind == RULE_STRING && strcmp(by->u.s, "avg") == 0;
+    return mean ? call->child[0]->n : 1;
+  }
+  if (strcmp(op, OP_DIV_TENSOR) != 0 || !by) return 0;
+  return by->kind == RULE_FLOAT ? fabs(by->u.f) : by->kind == RULE_INT ? fabs((double)by->u.i) : 0;
+}
+
+double st_terms_of(const state *s, const rule_term *call, const eg_node *dep, uint32_t n) {
+  const double by = divided_by(call);
+  double sum = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    const rec *r = &s->rec[dep[i].i];
+    if (r->cancels && !(r->terms > 0)) return 0;
+    if (r->cancels) sum += r->terms;
+  }
+  return by > 0 ? sum / by : 0;
 }

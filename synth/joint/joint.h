@@ -27,10 +27,16 @@ void st_forget(state *s, eg_node n);
 /* The results of `e` on draw `d`, called once more in float64 on its arguments' values. Owns: the
  * caller unrefs out[0 .. n). */
 iso_code st_call_again(state *s, eg_node e, size_t d, rule_tensor **out, size_t *n, iso_error *err);
-/* Whether the elements of a sum's value are no more than rounding of its terms (cancelled.c);
- * `bind`: the call's n variables. */
+typedef struct st_sum {
+  bool cancels; /* its elements are no more than rounding of its terms (cancelled.c) */
+  double terms; /* the sum of the terms' sizes, where it does */
+} st_sum;
+/* `bind`: the call's n variables. */
 iso_code st_cancels(const state *s, const rule_term *call, rule_tensor *const *bind, uint32_t n,
-                    const rule_tensor *out, bool *yes, iso_error *err);
+                    const rule_tensor *out, st_sum *as, iso_error *err);
+/* The sum of the terms' sizes that a call's result has from operands that cancel; 0: that is not
+ * known. `dep`: the call's n variables. */
+double st_terms_of(const state *s, const rule_term *call, const eg_node *dep, uint32_t n);
 /* The first valued tensor e-node of a class, EG_NONE if none. */
 eg_node st_rep(state *s, eg_class c);
 const rule_term *st_literal(state *s, eg_node n); /* NULL if not a literal */

@@ -370,6 +370,8 @@ static iso_code eval_getitem(state *s, eg_node e, iso_error *err) {
     c = store(s, e, &f->val[d * f->n_out + (size_t)k], 1, d, d + 1 == s->n_draws, err);
   if (!c && f->cancels && s->rec[e.i].tensor && !st_spare(s, e))
     s->rec[e.i].cancels = is_zero(s, e);
+  if (f->n_out == 1 || strcmp(st_operator(s, src), OP_DIST_ALL_REDUCE) == 0)
+    s->rec[e.i].terms = f->terms; /* each of several results is all of it */
   s->rec[e.i].rests = f->rests;
   return c;
 }
@@ -481,11 +483,11 @@ static iso_code keep_apart(rule_tensor **t, iso_error *err) {
 }
 
 static iso_code cancels_on(state *s, const call_builder *b, size_t d, const rule_tensor *out,
-                           bool *yes, iso_error *err) {
+                           st_sum *as, iso_error *err) {
   rule_tensor *bind[MAX_CHILDREN];
   for (uint32_t i = 0; i < b->n; i++)
     if (!(bind[i] = st_val(s, b->dep[i], d))) return st_lost(&s->values, err);
-  return st_cancels(s, b->term, bind, b->n, out, yes, err);
+  return st_cancels(s, b->term, bind, b->n, out, as, err);
 }
 
 static iso_code make_zero(state *s, eg_node e, iso_error *err) {
@@ -529,6 +531,7 @@ iso_code st_value(state *s, eg_node e, iso_error *err) {
   iso_arena_init(&scratch);
   iso_code c = build_call(s, e, b, &scratch, err);
   bool cancels = !s->rec[e.i].konst && !s->rec[e.i].multi;
+  st_sum as = {false, 0};
   if (!c && s->rec[e.i].konst) {
     c = eval_constant(s, e, b, err);
     if (!c && s->constants.wide) c = st_widen(s, e, NULL, err);
@@ -544,7 +547,8 @@ iso_code st_value(state *s, eg_node e, iso_error *err) {
       if (param) c = keep_apart(&out[0], err);
       if (!c) c = store(s, e, out, n_out, d, later || d + 1 == s->n_draws, err);
       cancels &= !param && n_out == 1;
-      if (!c && cancels) c = cancels_on(s, b, d, out[0], &cancels, err);
+      if (!c && cancels) c = cancels_on(s, b, d, out[0], &as, err);
+      cancels &= as.cancels;
       drop(out, n_out);
       if (!c && later && !hold(s, e, 0)) c = nomem(err);
       st_trim(s);
@@ -554,6 +558,8 @@ iso_code st_value(state *s, eg_node e, iso_error *err) {
   if (!c && cancels) c = make_zero(s, e, err);
   else if (!c && (s->rec[e.i].multi || (s->rec[e.i].tensor && !st_spare(s, e))))
     s->rec[e.i].cancels = is_of_cancelled(s, e, b);
+  if (!c && s->rec[e.i].cancels)
+    s->rec[e.i].terms = as.terms + st_terms_of(s, b->term, b->dep, b->n);
   s->rec[e.i].rests = rests(s, e, b);
   iso_arena_fini(&scratch);
   free(b);

@@ -29,7 +29,8 @@ bool fr_cone_new(cone *k, size_t n) {
 }
 
 void fr_cone_free(cone *k) {
-  void *const owned[] = {k->cls, k->in, k->cost, k->best, k->cut, k->opened, k->seen, k->queue};
+  void *const owned[] = {k->cls,  k->in,    k->cost, k->best,      k->cut,    k->opened,
+                         k->seen, k->queue, k->way,  k->first_way, k->operand};
   for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
 }
 
@@ -228,12 +229,14 @@ uint32_t fr_view_of_part(state *s, const cone *k, uint32_t c) {
   return part;
 }
 
+/* While ranks are joined: whether `e` puts tensors together. */
+static bool gathers(const state *s, eg_node e) {
+  return is_glue(s, e) && (st_calls(s, e, OP_CAT) || rule_is_collective(st_operator(s, e)));
+}
+
 /* While ranks are joined: a concatenation of parts that both sides have belongs into a rule of one
  * operator, for any number of parts. */
 static bool put_together(state *s, const cone *k, eg_node e) {
-  if (!s->ranks.linking || !st_made(&s->rec[e.i]) ||
-      !(st_calls(s, e, OP_CAT) || rule_is_collective(st_operator(s, e))))
-    return false;
   const eg_node list = {eg_node_original(s->g, e, 0).i};
   for (size_t a = 0; a < eg_node_arity(s->g, list); a++) {
     const uint32_t c = eg_node_child(s->g, list, a).i, part = fr_view_of_part(s, k, c);
@@ -252,24 +255,63 @@ static bool parts_of_constant(state *s, eg_node e) {
   return false;
 }
 
-static double node_cost(state *s, cone *k, eg_node e) {
-  if (st_literal(s, e)) return 0;
+/* ---- what a pattern costs ---- */
+
+/* Returns: false where `e` has no pattern under any cut. Its operands are behind those of the
+ * cone. */
+static bool way_of(state *s, cone *k, eg_node e, fr_way *out) {
   const rec *r = &s->rec[e.i];
-  /* A constant's leaf that only one side reads is useless as a variable: any other form of the
-   * terms above it is better. */
-  if (r->leaf) return !r->atom || k->opened[eg_class_of(s->g, e).i] ? INFINITE : r->konst ? 4 : 1;
-  if (k->opened[eg_class_of(s->g, e).i] == READ && fr_numbers_of(s, e, NULL)) return INFINITE;
+  *out = (fr_way){.e = e, .kind = FR_LITERAL, .first = (uint32_t)k->n_operands};
+  if (st_literal(s, e)) return true;
+  out->kind = FR_LEAF;
+  out->own = r->konst ? 4 : 1;
+  if (r->leaf) return r->atom;
+  if (of_parts(s, e) || parts_of_constant(s, e)) return false;
   const char *op = st_operator(s, e);
-  if (of_parts(s, e) || parts_of_constant(s, e)) return INFINITE;
-  double sum = strcmp(op, "#list") == 0 || rule_is_getitem(op) ? 0.01 : 1;
+  out->kind = gathers(s, e) ? FR_PUT_TOGETHER : FR_CALL;
+  out->own = strcmp(op, "#list") == 0 || rule_is_getitem(op) ? 0.01 : 1;
   /* A value that a graph computes is more general than a constant's layout that was read off its
    * values. */
-  if (r->konst && st_made(r)) sum += 0.5;
-  for (size_t a = 0; a < eg_node_arity(s->g, e) && sum < INFINITE; a++) {
+  if (r->konst && st_made(r)) out->own += 0.5;
+  for (size_t a = 0; a < eg_node_arity(s->g, e); a++) {
     const uint32_t d = eg_node_child(s->g, e, a).i;
-    sum += k->in[d] ? k->cost[d] : fr_literal_class(s, d) ? 0 : INFINITE;
+    if (k->in[d]) k->operand[out->first + out->n++] = d;
+    else if (!fr_literal_class(s, d)) return false;
   }
-  return sum < INFINITE && put_together(s, k, e) ? 0.5 : sum;
+  return true;
+}
+
+iso_code fr_cone_ways(state *s, cone *k, iso_error *err) {
+  k->n_ways = k->n_operands = 0;
+  if (!(k->first_way = calloc(k->n + 1, sizeof *k->first_way)))
+    return iso_fail(err, ISO_NOMEM, "out of memory");
+  for (size_t i = 0; i < k->n; i++) {
+    const eg_node *m;
+    const size_t n = eg_class_nodes(s->g, (eg_class){k->cls[i]}, &m);
+    if (!iso_grow(k->way, k->cap_ways, k->n_ways + n))
+      return iso_fail(err, ISO_NOMEM, "out of memory");
+    for (size_t j = 0; j < n; j++) {
+      const size_t most = k->n_operands + eg_node_arity(s->g, m[j]);
+      if (!iso_grow(k->operand, k->cap_operands, most))
+        return iso_fail(err, ISO_NOMEM, "out of memory");
+      if (!way_of(s, k, m[j], &k->way[k->n_ways])) continue;
+      k->n_operands += k->way[k->n_ways++].n;
+    }
+    k->first_way[i + 1] = (uint32_t)k->n_ways;
+  }
+  return ISO_OK;
+}
+
+/* The size of a class's pattern by one of its ways, under the cut at hand. */
+static double cost_by(state *s, const cone *k, uint32_t c, const fr_way *w) {
+  if (w->kind == FR_LITERAL) return 0;
+  /* A constant's leaf that only one side reads is useless as a variable: any other form of the
+   * terms above it is better. */
+  if (w->kind == FR_LEAF) return k->opened[c] ? INFINITE : w->own;
+  if (k->opened[c] == READ && fr_numbers_of(s, w->e, NULL)) return INFINITE;
+  double sum = w->own;
+  for (uint32_t a = 0; a < w->n && sum < INFINITE; a++) sum += k->cost[k->operand[w->first + a]];
+  return w->kind == FR_PUT_TOGETHER && sum < INFINITE && put_together(s, k, w->e) ? 0.5 : sum;
 }
 
 void fr_costs(state *s, cone *k) {
@@ -282,13 +324,11 @@ void fr_costs(state *s, cone *k) {
     for (size_t i = k->n; i-- > 0;) {
       const uint32_t c = k->cls[i];
       if (k->cut[c] || k->opened[c] == SHUT) continue;
-      const eg_node *m;
-      const size_t cnt = eg_class_nodes(s->g, (eg_class){c}, &m);
-      for (size_t j = 0; j < cnt; j++) {
-        const double x = node_cost(s, k, m[j]);
+      for (uint32_t j = k->first_way[i]; j < k->first_way[i + 1]; j++) {
+        const double x = cost_by(s, k, c, &k->way[j]);
         if (x < k->cost[c] - 1e-9) {
           k->cost[c] = x;
-          k->best[c] = m[j].i;
+          k->best[c] = k->way[j].e.i;
           changed = true;
         }
       }
@@ -298,7 +338,12 @@ void fr_costs(state *s, cone *k) {
 
 double fr_root_cost(state *s, cone *k, eg_node root) {
   const uint32_t c = eg_class_of(s->g, root).i;
-  return k->cut[c] ? 1 : node_cost(s, k, root);
+  size_t i = 0;
+  if (k->cut[c]) return 1;
+  while (i < k->n && k->cls[i] != c) i++;
+  for (uint32_t j = i < k->n ? k->first_way[i] : 0; i < k->n && j < k->first_way[i + 1]; j++)
+    if (k->way[j].e.i == root.i) return cost_by(s, k, c, &k->way[j]);
+  return INFINITE;
 }
 
 /* ---- what both sides can be cut at ---- */

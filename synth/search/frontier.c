@@ -503,7 +503,8 @@ static iso_code search_rule(search *q, uint8_t *base, bool *done, iso_error *err
   state *s = q->s;
   cone *k = q->k;
   iso_code c;
-  if ((c = fr_explore(s, k, q->u, q->t, 1, err)) || (c = fr_explore(s, k, q->t, q->u, 2, err)))
+  if ((c = fr_explore(s, k, q->u, q->t, 1, err)) || (c = fr_explore(s, k, q->t, q->u, 2, err)) ||
+      (c = fr_cone_ways(s, k, err)))
     return c;
   const uint32_t cu = eg_class_of(s->g, q->u).i, ct = eg_class_of(s->g, q->t).i;
   const bool fill = is_constant(s, ct) && !is_constant(s, cu);

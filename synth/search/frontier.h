@@ -6,6 +6,17 @@
 #include "synth/comparison.h"
 
 enum { OPEN = 1, SHUT = 2, READ = 3 };
+
+typedef enum fr_kind { FR_CALL, FR_PUT_TOGETHER, FR_LEAF, FR_LITERAL } fr_kind;
+
+/* An e-node by which a class of a cone can have a pattern, with all that no cut changes. */
+typedef struct fr_way {
+  eg_node e;
+  fr_kind kind;
+  double own;        /* its size without its operands */
+  uint32_t first, n; /* of cone.operand: the classes of its operands that are no literals */
+} fr_way;
+
 typedef struct cone {
   uint32_t *cls; /* canonical class ids, in order of discovery */
   size_t n;
@@ -19,6 +30,10 @@ typedef struct cone {
   uint8_t *seen;   /* of a walk, by class id; */
   uint32_t *queue; /* and its classes */
   bool full;       /* classes were left out, since they are many */
+  fr_way *way;
+  uint32_t *first_way; /* by place in cls, and one behind the last */
+  uint32_t *operand;   /* canonical class ids */
+  size_t n_ways, cap_ways, n_operands, cap_operands;
 } cone;
 
 typedef struct opening { /* a search state: the classes opened so far */

@@ -98,11 +98,11 @@ static void find_times(state *s) {
 }
 
 /* The tensor of the other graph that `lifted`, divided by `by`, is, if a rule says so. */
-static iso_code join_lifted(state *s, int side, eg_node lifted, int64_t by, bool *found,
-                            iso_error *err) {
+static iso_code join_lifted(state *s, int side, eg_node lifted, int64_t by, bool any_terms,
+                            bool *found, iso_error *err) {
   const rule_tensor *v = st_val(s, lifted, s->n_draws - 1);
-  st_parts one = {.n = 1, .of = {lifted}, .value = {v}};
-  st_sought x = {.side = side};
+  st_parts one = {.n = 1, .of = {lifted}, .value = {v}, .by = by};
+  st_sought x = {.side = side, .any_terms = any_terms};
   eg_node whole[MOST_WHOLES];
   bool done = false;
   iso_code c = ISO_OK;
@@ -146,11 +146,11 @@ static eg_node undivided(state *s, eg_node e, int64_t by) {
 
 /* The whole, or that divided by a number of peers: where groups of them make the parts, there may
  * be fewer parts than micro-batches that a gradient is the mean of. */
-static iso_code find_whole(state *s, peers *p, st_parts *of, iso_error *err) {
+static iso_code find_fitting(state *s, peers *p, st_parts *of, bool any_terms, iso_error *err) {
   double all[4], sum[4];
   const int64_t numel = st_moments_of_all(of, all);
   const bool adds = moments_of_sum(of, sum);
-  st_sought x = {.side = p->side};
+  st_sought x = {.side = p->side, .any_terms = any_terms};
   iso_code c = ISO_OK;
   const int64_t end = rule_dtype_is_float(of->value[0]->dtype) ? INT64_MAX : 2;
   for (int64_t by = 1; by < end && !c && !x.met; by = next_times(s, p->n, by)) {
@@ -169,6 +169,11 @@ static iso_code find_whole(state *s, peers *p, st_parts *of, iso_error *err) {
   return c;
 }
 
+static iso_code find_whole(state *s, peers *p, st_parts *of, iso_error *err) {
+  const iso_code c = find_fitting(s, p, of, false, err);
+  return c || p->met || !s->rec[of->of[0].i].cancels ? c : find_fitting(s, p, of, true, err);
+}
+
 /* Joins the peers' parts with the whole: as a step on it, or as values tell. Where a rank's
  * call says its own shape, the whole's may stand in more than one way: one that the other graph has
  * is taken. */
@@ -183,8 +188,9 @@ static iso_code link_parts(state *s, peers *p, st_parts *of, iso_error *err) {
   const eg_node lifted = p->whole;
   const int64_t end = rule_dtype_is_float(of->value[0]->dtype) ? INT64_MAX : 2;
   bool found = has_counterpart(s, lifted, p->side);
-  for (int64_t by = 1; by < end && !found && !c; by = next_times(s, p->n, by))
-    c = join_lifted(s, p->side, lifted, by, &found, err);
+  for (int any = 0; any < (s->rec[lifted.i].cancels ? 2 : 1); any++)
+    for (int64_t by = 1; by < end && !found && !c; by = next_times(s, p->n, by))
+      c = join_lifted(s, p->side, lifted, by, any == 1, &found, err);
   p->whole = (eg_node){EG_NONE};
   if (!c && !found) c = find_whole(s, p, of, err);
   if (!resized || p->whole.i == EG_NONE) p->whole = lifted;
@@ -452,7 +458,7 @@ iso_code st_join_scaled(state *s, eg_node u, eg_node t, bool *any, iso_error *er
     for (int64_t by = next_times(s, 1, 1); by < INT64_MAX && !c; by = next_times(s, 1, by)) {
       const size_t before = s->res->n_merges;
       bool found = false;
-      c = join_lifted(s, w.side[i], e, by, &found, err);
+      c = join_lifted(s, w.side[i], e, by, true, &found, err);
       if (!found) continue;
       const bool joined = s->res->n_merges > before;
       s->ranks.vain = joined ? 0 : s->ranks.vain + 1;

@@ -299,18 +299,34 @@ static bool near_parts(state *s, const st_parts *p, eg_node e, int depth, int *w
   return false;
 }
 
+/* Whether the terms of the parts' sums may be those of a whole that cancels, too: half of the ranks
+ * have half of them, where both sums are 0. */
+static bool has_all_terms(const state *s, const st_parts *p, eg_node whole) {
+  double sum = 0, of = s->rec[whole.i].terms * (double)p->by;
+  for (uint32_t k = 0; k < p->n && of > 0; k++) {
+    if (!(s->rec[p->of[k].i].terms > 0)) return true;
+    sum += s->rec[p->of[k].i].terms;
+  }
+  return !(of > 0) || fabs(sum - of) <= 1e-6 * of;
+}
+
 /* Sums that cancel are 0 in every layer: those that are computed from what the parts are computed
- * from are taken alone, where there are such. Returns: how many stay. */
-static uint32_t nearest(state *s, const st_parts *p, eg_node *whole, uint32_t n) {
+ * from are taken alone, where there are such, and of these, or of all, those that add up as much.
+ * Returns: how many stay. */
+static uint32_t nearest(state *s, const st_parts *p, bool any_terms, eg_node *whole, uint32_t n) {
   enum { MOST_ASKED = 400 };
-  uint32_t near_ones = 0;
+  uint32_t near_ones = 0, fit = 0;
   for (uint32_t i = 0; i < n; i++) {
     const eg_node w = whole[i];
     if (!near_parts(s, p, w, 0, &(int){MOST_ASKED})) continue;
     memmove(whole + near_ones + 1, whole + near_ones, (i - near_ones) * sizeof *whole);
     whole[near_ones++] = w;
   }
-  return near_ones ? near_ones : n;
+  if (near_ones == 0 && any_terms) return n;
+  if (near_ones > 0) n = near_ones;
+  for (uint32_t i = 0; i < n; i++)
+    if (has_all_terms(s, p, whole[i])) whole[fit++] = whole[i];
+  return fit;
 }
 
 uint32_t st_wholes(state *s, const st_parts *p, const st_sought *x, eg_node *out) {
@@ -330,7 +346,7 @@ uint32_t st_wholes(state *s, const st_parts *p, const st_sought *x, eg_node *out
     }
   }
   n = made_alike(s, p, out, n);
-  return cancels ? nearest(s, p, out, n) : n;
+  return cancels ? nearest(s, p, x->any_terms, out, n) : n;
 }
 
 iso_code st_concatenated(const st_parts *p, uint32_t d, rule_tensor **out, iso_error *err) {

@@ -22,13 +22,16 @@ typedef struct st_sought {
   int side; /* the parts' */
   int64_t numel;
   double moment[4];
-  bool met;   /* there is one, */
-  eg_node at; /* this, the first of all */
+  bool any_terms; /* of a sum that cancels, whatever it adds up (st_wholes) */
+  bool met;       /* there is one, */
+  eg_node at;     /* this, the first of all */
 } st_sought;
 
 /* ---- parts.c ---- */
 /* E-nodes of the other graph, one of each class, that fit the description. Returns: how many, at
- * most MOST_WHOLES. */
+ * most MOST_WHOLES. Of sums that cancel, which are all 0, those that add up as much as the parts
+ * do; another association of the sum may add up other terms: x->any_terms asks for the rest, where
+ * none is computed from what the parts are computed from. */
 uint32_t st_wholes(state *s, const st_parts *p, const st_sought *x, eg_node *out);
 /* Whether the whole is put together of the parts. */
 bool st_is_cut(const rule_tensor *whole, const st_parts *p);

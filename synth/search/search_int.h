@@ -28,7 +28,11 @@ bool fr_numbers_of(state *s, eg_node e, const asked *above);
 /* While ranks are joined: the part of which `c` is a layout made by joining, that no graph has;
  * EG_NONE: `c` is none. A rule with cuts at both would speak of each part twice. */
 uint32_t fr_view_of_part(state *s, const cone *k, uint32_t c);
-/* Smallest patterns, by class, by relaxation: cycles never win, since every operator costs. */
+/* Notes of a cone that is explored, and of a graph that stays as it is, all that no cut changes:
+ * pricing one cut after another would ask the e-graph the same each time. */
+iso_code fr_cone_ways(state *s, cone *k, iso_error *err);
+/* Smallest patterns, by class, by relaxation: cycles never win, since every operator costs. Needs
+ * fr_cone_ways, as fr_root_cost does. */
 void fr_costs(state *s, cone *k);
 /* The size of the pattern at a root, which is expanded unless it is cut. */
 double fr_root_cost(state *s, cone *k, eg_node root);

@@ -156,7 +156,10 @@ def main():
         verdict, seconds, line = compare(options.isomer, whole, ranks)
         ok = verdict == "equivalent" or (name in OPEN and verdict == "undecided")
         good, bad = good + ok, bad + (not ok)
-        print("%-28s %s, %.1f s%s" % (name, verdict, seconds, "" if ok else ": FAILED " + line))
+        print(
+            "%-28s %s, %.1f s%s" % (name, verdict, seconds, "" if ok else ": FAILED " + line),
+            flush=True,
+        )
         for fault, k, w, r in spread(broken(whole, ranks), options.faults):
             verdict, seconds, line = compare(options.isomer, w, r)
             ok = verdict == "different"

@@ -136,6 +136,7 @@ START_TEST(costs_are_those_of_the_smallest_patterns) {
     double want[256];
     ck_assert_uint_lt(eg_count_added(st.g), 256);
     ck_assert(fr_explore(&st, &k, node[n_made - 1], node[n_made - 1], 1, &err) == ISO_OK);
+    ck_assert(fr_cone_ways(&st, &k, &err) == ISO_OK);
     cut_some(&k, &rng);
     fr_costs(&st, &k);
     naive_costs(&k, want);
@@ -158,6 +159,7 @@ END_TEST
 static void both_cones(cone *k, eg_node u, eg_node t) {
   ck_assert(fr_explore(&st, k, u, t, 1, &err) == ISO_OK);
   ck_assert(fr_explore(&st, k, t, u, 2, &err) == ISO_OK);
+  ck_assert(fr_cone_ways(&st, k, &err) == ISO_OK);
 }
 
 /* Every class that is still cut is met by both roots before another cut; where that was so from

@@ -2,6 +2,7 @@
  * elements one by one; the rules that join them; and shapes that calls say. */
 #include "rules/names.h"
 #include "synth/search/parts.h"
+#include "synth/search/search.h"
 #include "tests/support/suite.h"
 #include "tests/synth/small_terms.h"
 
@@ -284,6 +285,45 @@ START_TEST(a_shape_is_said_as_sizes_or_as_a_count) {
 }
 END_TEST
 
+/* `scale` times 1, 2, 3, 4, less the same: 0, of terms that add up to 20 times `scale`. */
+static eg_node cancelled(double scale) {
+  const rule_term *of[2];
+  for (int k = 0; k < 2; k++) {
+    rule_tensor *t = keep(make(SHAPE(4)));
+    for (int64_t i = 0; i < 4; i++) rule_tensor_set(t, i, (k ? -scale : scale) * (double)(i + 1));
+    of[k] = v((uint32_t)n_made);
+    add_leaf(t);
+  }
+  const rule_term *arg[5] = {rule_list(&w.arena, of, 2), rule_string(&w.arena, "sum")};
+  return add_made(call_of(OP_DIST_ALL_REDUCE, arg));
+}
+
+/* All are 0: those are taken that add up as much as the parts do, or so many times less. */
+START_TEST(wholes_that_cancel_are_told_by_their_terms) {
+  begin_terms();
+  eg_node found[MOST_WHOLES], whole[3];
+  const double scale[3] = {3, 1.5, 5};
+  for (int32_t k = 0; k < 3; k++) {
+    whole[k] = cancelled(scale[k]);
+    st.rec[whole[k].i].node[LEFT] = k;
+    ck_assert(st_visit(&st, whole[k], &err) == ISO_OK);
+  }
+  st_parts p = {.n = 2, .of = {cancelled(1), cancelled(2)}, .by = 1, .scale = 1};
+  for (uint32_t k = 0; k < 2; k++) p.value[k] = st_val(&st, p.of[k], 0);
+  st_sought x = {.side = RIGHT, .numel = 4};
+  ck_assert_uint_eq(st_wholes(&st, &p, &x, found), 1);
+  ck_assert_uint_eq(found[0].i, whole[0].i);
+  p.by = 2;
+  ck_assert_uint_eq(st_wholes(&st, &p, &x, found), 1);
+  ck_assert_uint_eq(found[0].i, whole[1].i);
+  p.by = 7;
+  ck_assert_uint_eq(st_wholes(&st, &p, &x, found), 0);
+  x.any_terms = true;
+  ck_assert_uint_eq(st_wholes(&st, &p, &x, found), 3);
+  end_state();
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("parts");
   TCase *t = tcase_create("parts");
@@ -294,6 +334,7 @@ int main(void) {
   tcase_add_test(t, parts_of_other_sizes_have_no_concatenation);
   tcase_add_test(t, parts_of_what_is_known_are_joined_by_how_it_is_cut);
   tcase_add_test(t, a_shape_is_said_as_sizes_or_as_a_count);
+  tcase_add_test(t, wholes_that_cancel_are_told_by_their_terms);
   suite_add_tcase(s, t);
   return run_suite(s);
 }
