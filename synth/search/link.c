@@ -169,30 +169,32 @@ static iso_code find_fitting(state *s, peers *p, st_parts *of, bool any_terms, i
   return c;
 }
 
-static iso_code find_whole(state *s, peers *p, st_parts *of, iso_error *err) {
+/* `last`: nothing else is tried behind it, so that parts that cancel may be of any terms. */
+static iso_code find_whole(state *s, peers *p, st_parts *of, bool last, iso_error *err) {
   const iso_code c = find_fitting(s, p, of, false, err);
-  return c || p->met || !s->rec[of->of[0].i].cancels ? c : find_fitting(s, p, of, true, err);
+  const bool again = last && !p->met && s->rec[of->of[0].i].cancels;
+  return c || !again ? c : find_fitting(s, p, of, true, err);
 }
 
 /* Joins the peers' parts with the whole: as a step on it, or as values tell. Where a rank's
  * call says its own shape, the whole's may stand in more than one way: one that the other graph has
  * is taken. */
-static iso_code link_parts(state *s, peers *p, st_parts *of, iso_error *err) {
+static iso_code link_parts(state *s, peers *p, st_parts *of, bool last, iso_error *err) {
   of->by = 1;
   of->scale = 1;
   iso_code c = st_lift(s, p, of, false, err);
   if (!c && p->whole.i == EG_NONE) c = st_lift_collective(s, p, of, err);
   const bool resized = p->whole.i == EG_NONE;
   if (!c && resized) c = st_lift(s, p, of, true, err);
-  if (c || p->whole.i == EG_NONE) return c ? c : find_whole(s, p, of, err);
+  if (c || p->whole.i == EG_NONE) return c ? c : find_whole(s, p, of, last, err);
   const eg_node lifted = p->whole;
   const int64_t end = rule_dtype_is_float(of->value[0]->dtype) ? INT64_MAX : 2;
   bool found = has_counterpart(s, lifted, p->side);
-  for (int any = 0; any < (s->rec[lifted.i].cancels ? 2 : 1); any++)
+  for (int any = 0; any < (last && s->rec[lifted.i].cancels ? 2 : 1); any++)
     for (int64_t by = 1; by < end && !found && !c; by = next_times(s, p->n, by))
       c = join_lifted(s, p->side, lifted, by, any == 1, &found, err);
   p->whole = (eg_node){EG_NONE};
-  if (!c && !found) c = find_whole(s, p, of, err);
+  if (!c && !found) c = find_whole(s, p, of, last, err);
   if (!resized || p->whole.i == EG_NONE) p->whole = lifted;
   p->met = true;
   return c;
@@ -248,7 +250,7 @@ static iso_code link_groups(state *s, peers *p, bool guesses, iso_error *err) {
       if (p->whole.i != EG_NONE) break;
       c = as_groups(s, p, each, apart == 1, guesses, &of, err);
       if (c || of.n < 2) continue;
-      c = guesses ? st_guess_whole(s, p, &of, err) : link_parts(s, p, &of, err);
+      c = guesses ? st_guess_whole(s, p, &of, err) : link_parts(s, p, &of, false, err);
     }
   return c;
 }
@@ -262,7 +264,7 @@ static iso_code link(state *s, peers *p, iso_error *err) {
   if (known || !distinct(s, p, &of)) return ISO_OK;
   const bool groups = of.n == p->n;
   iso_code c = groups ? link_groups(s, p, false, err) : ISO_OK;
-  if (!c && !p->met) c = link_parts(s, p, &of, err);
+  if (!c && !p->met) c = link_parts(s, p, &of, true, err);
   if (c || p->met) return c;
   of.by = 1;
   of.scale = 1;
