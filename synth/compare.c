@@ -147,14 +147,16 @@ static iso_code passes(state *s, const pairing *p, size_t n_pairs, iso_error *er
 }
 
 /* Small patterns first: a few rules that hold everywhere explain what one large one explains here
- * alone. */
+ * alone. Where layouts that are undone join tensors, small patterns may do that failed on the way,
+ * and what was passed is not looked at again: it is then all begun anew. */
 static iso_code candidates(state *s, const pairing *p, size_t n_pairs, iso_error *err) {
   iso_code c = passes(s, p, n_pairs, err);
   if (!c && !s->search.apart) c = join_outputs(s, p, n_pairs, false, err);
   if (c || s->search.apart || st_stopped(s) || st_outputs_met(s, p, n_pairs)) return c;
+  c = st_lay_back(s, &s->search.would_lay_back, err);
+  if (c || s->search.would_lay_back) return c;
   s->search.large_patterns = true;
-  c = st_lay_back(s, err);
-  return c ? c : passes(s, p, n_pairs, err);
+  return passes(s, p, n_pairs, err);
 }
 
 /* The outputs that are not joined although their values agree on every draw. Returns: in `n` how
@@ -243,6 +245,7 @@ static iso_code decide(state *s, pairing *p, iso_error *err) {
   for (size_t i = 0; i < s->graph[LEFT]->n_outputs && !c; i++) s->right_of[p[i].left] = p[i].right;
   if (!c) c = st_find_peers(s, err);
   if (!c) c = candidates(s, p, s->graph[LEFT]->n_outputs, err);
+  if (s->search.would_lay_back) return c;
   if (!c) c = saturate(s, p, s->graph[LEFT]->n_outputs, err);
   if (!c) c = st_check_classes(s, err);
   if (!c) c = st_measure_rounding(s, err);
@@ -276,6 +279,7 @@ typedef struct how {
   bool read_first;    /* these were read before it was tried without */
   bool read_after;    /* what holds by tests alone is tried with these read, too */
   bool widen;         /* what one side alone computes of constants is made in float64 */
+  bool lay_back;      /* layouts are undone as they are found */
 } how;
 
 static bool only_tested(const synth_result *r) {
@@ -288,7 +292,11 @@ static void read_first(const state *s, how as, how *again) {
   again->read_first = again->try_others = true;
 }
 
+/* After a decision. */
 static void once_more(state *s, how as, how *again) {
+  const bool open = s->res->verdict == SYNTH_UNDECIDED && !st_stopped(s);
+  again->try_others = open && s->masks.others_vanish;
+  again->as_written = open && as.read_first;
   again->widen = s->constants.narrowed && may_be_rounding(s->res) && !st_stopped(s);
   again->read_after = s->masks.others_vanish && !as.try_others && only_tested(s->res);
 }
@@ -309,6 +317,7 @@ static iso_code compare(const synth_graph *left, const synth_graph *right, const
               .masks.as_written = as.as_written,
               .masks.try_others = as.try_others,
               .constants.widen = as.widen,
+              .search.lays_back = as.lay_back,
               .t0 = synth_clock()};
   state *s = &st;
   bool *live[2] = {NULL, NULL}, alone = false;
@@ -326,14 +335,12 @@ static iso_code compare(const synth_graph *left, const synth_graph *right, const
   if (c == ISO_TORCH) c = st_operator_fails(s, &alone, &again->keep_integers, err);
   if (!c && !alone) c = st_near_masks(s, NULL, &again->as_written, err);
   if (!c && !alone) read_first(s, as, again);
-  const bool over = again->as_written || again->read_first; /* nothing here counts */
+  bool over = again->as_written || again->read_first; /* nothing here counts */
   if (alone) s->res->evidence = RULE_UNKNOWN;
   else if (!c && !over && !st_stopped(s)) {
     c = decide(s, p, err);
-    const bool open = !c && s->res->verdict == SYNTH_UNDECIDED && !st_stopped(s);
-    again->try_others = open && s->masks.others_vanish;
-    again->as_written = open && as.read_first;
-    if (!c) once_more(s, as, again);
+    over = again->lay_back = s->search.would_lay_back;
+    if (!c && !over) once_more(s, as, again);
   } else if (!c) {
     s->res->verdict = SYNTH_UNDECIDED;
     s->res->reason = s->stopped;
@@ -379,6 +386,7 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
       as.try_others = true;
       as.read_first |= again.read_first;
     }
+    as.lay_back |= c == ISO_OK && again.lay_back;
     if (memcmp(&was, &as, sizeof as) == 0) break;
     forget(out);
     again = (how){0};

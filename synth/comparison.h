@@ -230,6 +230,8 @@ typedef struct st_effort {
   bool hunted;     /* a witness was looked for while candidates were tried */
   bool apart;      /* and found */
   bool large_patterns;
+  bool lays_back;      /* layouts are undone as they are found */
+  bool would_lay_back; /* small patterns have failed, and layouts that are undone join tensors */
   uint32_t (*laid)[2]; /* e-nodes of which the first is a layout of the second (st_lay_back) */
   size_t n_laid, cap_laid;
   bool itemising;           /* a vector is joined number by number */

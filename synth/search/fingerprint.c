@@ -246,11 +246,13 @@ static iso_code lay_back(state *s, eg_node hi, eg_node lo, iso_error *err) {
   return c;
 }
 
-iso_code st_lay_back(state *s, iso_error *err) {
+iso_code st_lay_back(state *s, bool *gained, iso_error *err) {
   iso_code c = ISO_OK;
+  const size_t merges = s->res->n_merges;
   for (size_t i = 0; i < s->search.n_laid && !c && !st_stopped(s); i++)
     c = lay_back(s, (eg_node){s->search.laid[i][0]}, (eg_node){s->search.laid[i][1]}, err);
   s->search.n_laid = 0;
+  *gained = s->res->n_merges > merges && !st_stopped(s);
   return c;
 }
 
@@ -284,7 +286,8 @@ static iso_code link_layout(state *s, eg_node e, eg_node m, bool *same, bool *do
   *same = true;
   if ((c = join_steps(s, aux, lo, s->rec[m.i].group, err))) return c;
   if ((c = st_prove(s, hi, captured_member(s, aux), done, err))) return c;
-  if (!*done || !s->ranks.n_peers || s->search.large_patterns) return ISO_OK;
+  if (!*done || !s->ranks.n_peers) return ISO_OK;
+  if (s->search.lays_back) return lay_back(s, hi, lo, err);
   if (!iso_grow(s->search.laid, s->search.cap_laid, s->search.n_laid + 1))
     return iso_fail(err, ISO_NOMEM, "out of memory");
   s->search.laid[s->search.n_laid][0] = hi.i;

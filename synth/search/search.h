@@ -76,8 +76,8 @@ iso_code st_join_fill_made(state *s, eg_node e, iso_error *err);
  * into a group. */
 iso_code st_visit(state *s, eg_node e, iso_error *err);
 /* What is laid out alike is one, where ranks or calls hold tensors in parts: undoes the layouts
- * that joined tensors so far. */
-iso_code st_lay_back(state *s, iso_error *err);
+ * that joined tensors so far. Returns: in `gained` whether tensors were joined by that. */
+iso_code st_lay_back(state *s, bool *gained, iso_error *err);
 /* A rule for two tensors of equal values: one that is there already, else one that is synthesised;
  * merges. */
 iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
