@@ -38,7 +38,7 @@ static inline void end(void) {
 /* The node's e-node, equal to no other one, and its value in the run. */
 static inline void place(int side, uint32_t i) {
   add_atom(side, i);
-  p.run[side].value[i] = (st_value_list){&graph_of(side)->value[i][0], 1};
+  p.run[side].value[i] = (st_value_list){.v = &graph_of(side)->value[i][0], .n = 1};
 }
 static inline void place_all(void) {
   for (int side = 0; side < 2; side++)

@@ -163,7 +163,7 @@ END_TEST
 START_TEST(nothing_is_matched_with_nothing) {
   two_sums(false, false);
   rule_tensor *none = keep(make(SHAPE(0, 3)));
-  p.run[LEFT].value[2] = (st_value_list){&none, 1};
+  p.run[LEFT].value[2] = (st_value_list){.v = &none, .n = 1};
   ck_assert(lo_matched(&p, LEFT, 2) && !lo_matched(&p, RIGHT, 2));
   p.run[LEFT].value[2].n = 0; /* nor is there a value of several results */
   ck_assert(!lo_value(&p, LEFT, 2) && lo_value(&p, RIGHT, 2) == w.r.value[2][0]);

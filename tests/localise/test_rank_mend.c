@@ -458,7 +458,7 @@ static void ends_of(rule_tensor *is, uint32_t whole) {
 
 static void mend_scattered(uint32_t at) {
   mend();
-  p.run[RIGHT].value[at] = (st_value_list){given, k.n};
+  p.run[RIGHT].value[at] = (st_value_list){.v = given, .n = k.n};
 }
 
 /* All pieces of a wrong reduction are mended together, whichever is read. */

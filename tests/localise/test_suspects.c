@@ -482,7 +482,7 @@ START_TEST(what_is_no_table_is_not_odd) {
       if (why == 1) n->dtype = RULE_I64;
       if (why == 2) n->n_outputs = 2;
       if (why == 3) st.rec[st.map[RIGHT][table[i]].i].konst = false;
-      if (why == 4) p.run[RIGHT].value[table[i]] = (st_value_list){&one, 1};
+      if (why == 4) p.run[RIGHT].value[table[i]] = (st_value_list){.v = &one, .n = 1};
     }
     ck_assert_int_eq(odd(RIGHT, reader), why ? -1 : (int64_t)table[0]);
     end();

@@ -33,7 +33,7 @@ static uint32_t node_of(int side, rule_tensor *t, bool is_leaf) {
   if (!is_leaf) g->node[i].kind = SYNTH_OP;
   g->node[i].dtype = t->dtype;
   add_atom(side, i);
-  run[side].value[i] = (st_value_list){&g->value[i][0], 1};
+  run[side].value[i] = (st_value_list){.v = &g->value[i][0], .n = 1};
   return i;
 }
 
