@@ -100,6 +100,13 @@ static void enter(walk *w, uint32_t c, const place *p, bool near) {
  * many ranks would end before they meet in these. */
 static bool is_glue(const state *s, eg_node e) { return s->ranks.linking && st_made(&s->rec[e.i]); }
 
+/* Steps on tensors that were put together are such calls, too, and operators as any other. */
+static bool lays_together(state *s, eg_node e) {
+  if (!is_glue(s, e) || s->rec[e.i].leaf) return false;
+  const char *op = st_operator(s, e);
+  return st_is_list(s, e) || fr_layout_op(op) || st_calls(s, e, OP_CAT) || rule_is_collective(op);
+}
+
 /* While a rule without ranks is looked for: a tensor put together of their parts is known as a
  * whole, by steps on whole tensors. */
 static bool of_parts(const state *s, eg_node e) {
@@ -165,7 +172,7 @@ iso_code fr_explore(state *s, cone *k, eg_node root, eg_node other, uint8_t bit,
       if ((!earlier(&s->rec[m[i].i], &p) && !first) || of_parts(s, m[i])) continue;
       for (size_t a = 0; a < eg_node_arity(s->g, m[i]); a++) {
         const uint32_t d = eg_node_child(s->g, m[i], a).i;
-        if (!fr_literal_class(s, d)) enter(&w, d, &p, is_glue(s, m[i]));
+        if (!fr_literal_class(s, d)) enter(&w, d, &p, lays_together(s, m[i]));
       }
     }
     first = false;

@@ -68,10 +68,12 @@ iso_code st_rows_of(state *s, eg_node whole, uint32_t n, uint32_t d, eg_node *pa
 iso_code st_join_rows(state *s, const st_parts *p, eg_node whole, uint32_t d, iso_error *err);
 
 /* ---- summands.c ---- */
-/* The tensors, results of one operator, that node `i` adds up over ranks and pieces. Returns: how
- * many, 0 where there are none, or where one collective adds up its ranks' alone. Sums on the way
- * are flagged in `inner`. Requires: room for MAX_RANKS in `node`. */
-uint32_t st_summands(const synth_graph *g, uint32_t i, bool *inner, uint32_t *node);
+/* The tensors that node `i` adds up over ranks and pieces: results of one operator, or of several,
+ * equally many of each (a weight's gradients in both of its places), those of one operator beside
+ * one another. Returns: how many, 0 where there are none, or where one collective adds up its
+ * ranks' alone; in `each` how many of one operator. Sums on the way are flagged in `inner`.
+ * Requires: room for MAX_RANKS in `node`. */
+uint32_t st_summands(const synth_graph *g, uint32_t i, bool *inner, uint32_t *node, uint32_t *each);
 
 /* ---- grid.c ---- */
 /* Joins the parts, put together by two groups at once, with `whole`; EG_NONE: with a tensor that is

@@ -213,10 +213,10 @@ static void propose_list(table *t, const synth_node *n) {
 /* The summands of the sum at node `i`: results of one operator, each of a piece, or of a rank's
  * piece. Sums on the way are flagged: they are of fewer pieces. */
 static void propose_sum(table *t, uint32_t i, bool *inner) {
-  uint32_t node[MAX_RANKS];
-  const uint32_t n = inner[i] ? 0 : st_summands(t->s->graph[t->side], i, inner, node);
+  uint32_t node[MAX_RANKS], each;
+  const uint32_t n = inner[i] ? 0 : st_summands(t->s->graph[t->side], i, inner, node, &each);
   t->pieces = true;
-  propose(t, node, n);
+  for (uint32_t k = 0; k < n; k += each) propose(t, node + k, each);
   t->pieces = false;
 }
 

@@ -87,8 +87,8 @@ static bool adds(const walk *w, uint32_t i) {
   return how != RULE_ARITHMETIC_MUL && how != RULE_ARITHMETIC_DIV;
 }
 
-/* Walks down from `i` through its summands. Returns: how many tensors it adds up, 0 where these are
- * not results of one operator; in `sums` how many times it adds. */
+/* Walks down from `i` through its summands. Returns: how many tensors it adds up; in `sums` how
+ * many times it adds. */
 static uint32_t collect(walk *w, uint32_t i, uint32_t *node, uint32_t *sums) {
   uint32_t n = 0;
   *sums = 0;
@@ -106,20 +106,41 @@ static uint32_t collect(walk *w, uint32_t i, uint32_t *node, uint32_t *sums) {
     bool again = false;
     for (uint32_t j = 0; j < n; j++) again |= node[j] == k;
     if (again || rule_operator_of(op)->fills) continue; /* as the zeros that a sum begins with */
-    if (op[0] == 0 || n == MAX_RANKS || (n && strcmp(op, operator_of(w, node[0])) != 0)) return 0;
+    if (op[0] == 0 || n == MAX_RANKS) return 0;
     node[n++] = k;
   }
   return w->full ? 0 : n;
 }
 
-uint32_t st_summands(const synth_graph *g, uint32_t i, bool *inner, uint32_t *node) {
+/* Puts results of one operator beside one another. Returns: how many there are of each, 0 where
+ * these are not equally many. */
+static uint32_t by_operator(const walk *w, uint32_t *node, uint32_t n) {
+  uint32_t each = 0;
+  for (uint32_t first = 0, end; first < n; first = end) {
+    end = first + 1;
+    for (uint32_t k = end; k < n; k++) {
+      const uint32_t at = node[k];
+      if (strcmp(operator_of(w, at), operator_of(w, node[first])) != 0) continue;
+      memmove(node + end + 1, node + end, (k - end) * sizeof *node);
+      node[end++] = at;
+    }
+    if (first > 0 && end - first != each) return 0;
+    each = end - first;
+  }
+  return each;
+}
+
+uint32_t st_summands(const synth_graph *g, uint32_t i, bool *inner, uint32_t *node,
+                     uint32_t *each) {
   walk w = {.g = g};
   uint32_t sums;
+  *each = 0;
   const bool plain = strcmp(operator_of(&w, i), OP_ADD_TENSOR) == 0;
   if (g->node[i].kind != SYNTH_OP || !adds(&w, i)) return 0;
   const uint32_t n = collect(&w, i, node, &sums);
+  *each = by_operator(&w, node, n);
   /* The summands of one collective are its ranks' peers, which others propose. */
-  if (n < 2 || sums == 0 || (sums == 1 && !plain)) return 0;
+  if (*each < 2 || sums == 0 || (sums == 1 && !plain)) return 0;
   for (uint32_t k = 0; k < w.n_seen; k++) inner[w.seen[k]] = true;
   return n;
 }

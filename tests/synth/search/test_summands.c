@@ -87,13 +87,13 @@ static uint32_t root_of(drawn *d, const uint32_t *of, uint32_t n) {
 START_TEST(all_are_found) {
   for (uint64_t seed = 0; seed < CASES; seed++) {
     drawn d;
-    uint32_t of[12], found[MAX_RANKS];
+    uint32_t of[12], found[MAX_RANKS], each;
     bool inner[MAX_NODES] = {false};
     begin(&d, seed);
     const uint32_t n = 2 + (uint32_t)iso_rng_below(&d.rng, 11);
     for (uint32_t k = 0; k < n; k++) of[k] = atom(&d, "aten::mm");
     const uint32_t root = root_of(&d, of, n);
-    ck_assert_uint_eq(st_summands(&d.graph, root, inner, found), n);
+    ck_assert_uint_eq(st_summands(&d.graph, root, inner, found, &each), n);
     for (uint32_t k = 0; k < n; k++) {
       bool there = false;
       for (uint32_t j = 0; j < n; j++) there |= found[j] == of[k];
@@ -108,15 +108,40 @@ END_TEST
 START_TEST(one_of_another_operator_is_none) {
   for (uint64_t seed = 0; seed < CASES; seed++) {
     drawn d;
-    uint32_t of[12], found[MAX_RANKS];
+    uint32_t of[12], found[MAX_RANKS], each;
     bool inner[MAX_NODES] = {false};
     begin(&d, seed);
     const uint32_t n = 2 + (uint32_t)iso_rng_below(&d.rng, 11),
                    odd = (uint32_t)iso_rng_below(&d.rng, n);
     for (uint32_t k = 0; k < n; k++) of[k] = atom(&d, k == odd ? "aten::exp" : "aten::mm");
     const uint32_t root = root_of(&d, of, n);
-    ck_assert_uint_eq(st_summands(&d.graph, root, inner, found), 0);
+    ck_assert_uint_eq(st_summands(&d.graph, root, inner, found, &each), 0);
     for (uint32_t k = 0; k < MAX_NODES; k++) ck_assert(!inner[k]);
+    iso_arena_fini(&d.arena);
+  }
+}
+END_TEST
+
+/* As a tied weight's gradients are: they stand beside one another, by operator. */
+START_TEST(equally_many_of_two_operators_are_found) {
+  for (uint64_t seed = 0; seed < CASES; seed++) {
+    drawn d;
+    uint32_t of[12], found[MAX_RANKS], each;
+    bool inner[MAX_NODES] = {false};
+    begin(&d, seed);
+    const uint32_t n = 4 + 2 * (uint32_t)iso_rng_below(&d.rng, 5);
+    for (uint32_t k = 0; k < n; k++) of[k] = atom(&d, k % 2 ? "aten::exp" : "aten::mm");
+    for (uint32_t k = n; k > 1; k--) {
+      const uint32_t at = (uint32_t)iso_rng_below(&d.rng, k), other = of[k - 1];
+      of[k - 1] = of[at];
+      of[at] = other;
+    }
+    const uint32_t root = root_of(&d, of, n);
+    ck_assert_uint_eq(st_summands(&d.graph, root, inner, found, &each), n);
+    ck_assert_uint_eq(each, n / 2);
+    for (uint32_t k = 0; k < n; k++)
+      ck_assert_str_eq(d.node[found[k]].call->u.s, d.node[found[k - k % each]].call->u.s);
+    ck_assert_str_ne(d.node[found[0]].call->u.s, d.node[found[each]].call->u.s);
     iso_arena_fini(&d.arena);
   }
 }
@@ -126,14 +151,14 @@ END_TEST
 START_TEST(zeros_that_a_sum_begins_with_are_none) {
   for (uint64_t seed = 0; seed < CASES; seed++) {
     drawn d;
-    uint32_t of[12], found[MAX_RANKS];
+    uint32_t of[12], found[MAX_RANKS], each;
     bool inner[MAX_NODES] = {false};
     begin(&d, seed);
     const uint32_t n = 2 + (uint32_t)iso_rng_below(&d.rng, 10);
     const uint32_t at = (uint32_t)iso_rng_below(&d.rng, n + 1);
     for (uint32_t k = 0; k <= n; k++) of[k] = atom(&d, k == at ? "aten::zeros" : "aten::mm");
     const uint32_t root = root_of(&d, of, n + 1);
-    ck_assert_uint_eq(st_summands(&d.graph, root, inner, found), n);
+    ck_assert_uint_eq(st_summands(&d.graph, root, inner, found, &each), n);
     for (uint32_t k = 0; k < n; k++) ck_assert_uint_ne(found[k], of[at]);
     iso_arena_fini(&d.arena);
   }
@@ -144,7 +169,7 @@ END_TEST
  * largest. */
 START_TEST(collectives_alone) {
   drawn d;
-  uint32_t found[MAX_RANKS];
+  uint32_t found[MAX_RANKS], each;
   bool inner[MAX_NODES] = {false};
   begin(&d, 1);
   iso_arena *a = &d.arena;
@@ -152,8 +177,8 @@ START_TEST(collectives_alone) {
   const rule_term *both = rule_list(a, list, 2);
   const uint32_t sum = call_of(&d, "dist::all_reduce", both, rule_string(a, "sum")),
                  max = call_of(&d, "dist::all_reduce", both, rule_string(a, "max"));
-  ck_assert_uint_eq(st_summands(&d.graph, sum, inner, found), 0);
-  ck_assert_uint_eq(st_summands(&d.graph, max, inner, found), 0);
+  ck_assert_uint_eq(st_summands(&d.graph, sum, inner, found, &each), 0);
+  ck_assert_uint_eq(st_summands(&d.graph, max, inner, found, &each), 0);
   iso_arena_fini(&d.arena);
 }
 END_TEST
@@ -163,6 +188,7 @@ int main(void) {
   TCase *t = tcase_create("summands");
   tcase_add_test(t, all_are_found);
   tcase_add_test(t, one_of_another_operator_is_none);
+  tcase_add_test(t, equally_many_of_two_operators_are_found);
   tcase_add_test(t, zeros_that_a_sum_begins_with_are_none);
   tcase_add_test(t, collectives_alone);
   suite_add_tcase(s, t);
