@@ -232,6 +232,8 @@ DRAWN += [("gpt_p1d1t2_squares", 2), ("llama_p1d2t2_squares", 4), ("llama_p2d2t1
 DRAWN += [("gpt_p1d1t2_roots", 2), ("llama_p1d2t2_roots", 4)]
 # Two ranks, which are decided once only after they were compared as they are.
 DRAWN += [("routed_p1d2t1_parts4_torch_tied_momentum", 2)]
+# A tied weight's gradients are of two operators, and a rank has one head of the keys.
+DRAWN += [("llama_p1d2t2_sharded_parts4_tied_sgd_sum", 4)]
 STEPS += [("drawn_plans:" + p, "drawn_plans:" + p, world, PROVED) for p, world in DRAWN]
 STEPS += [("drawn_plans:llama_p1d1t2_hand", "drawn_plans:llama_p1d1t2_hand_twice", 2, "different")]
 STEPS += [("drawn_plans:gpt_p1d2t2_hand", "drawn_plans:gpt_p1d2t2_hand_twice", 4, "different")]
