@@ -128,7 +128,6 @@ typedef struct peers {
   bool
       pieces; /* of one rank: tensors that it joins or adds up itself, not those of several ranks */
   bool linked, met; /* tried; their concatenation or sum is a tensor of the other graph */
-  bool alike;       /* there was nothing to put together: they are one, or the other graph's */
   eg_node whole;    /* that tensor, or one of neither graph (lift.c); EG_NONE: none */
 } peers;
 

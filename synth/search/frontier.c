@@ -524,7 +524,7 @@ static iso_code search_rule(search *q, uint8_t *base, bool *done, iso_error *err
   size_t tries = 0;
   const opening none = {.n = 0};
   push(q, q->b, &none, NULL, 0, OPEN, -1);
-  s->ranks.cut_short = q->n == 0;
+  s->ranks.cut_short = k->full && q->n == 0;
   if (st_without(s, SYNTH_REACHABLE)) c = try_unshared(q, done, err);
   if (st_without(s, SYNTH_LAZY)) enumerate(q);
   if (!c) c = try_queue(q, many ? s->o->max_tries : s->o->max_tries / 4, &tries, done, err);

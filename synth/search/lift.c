@@ -46,19 +46,6 @@ static eg_node node_of(const lifting *x, const rule_term *var) {
   return x->s->map[x->p->side][var->u.i];
 }
 
-/* The peers at these nodes, or at those that differ, where ranks take the same again and again. */
-static const peers *peers_at(const state *s, int side, const uint32_t *node, uint32_t n) {
-  const peers *all = st_peers_of(s, side, node, n);
-  uint32_t once[MAX_RANKS], differ = 0, k;
-  for (uint32_t r = 0; r < n; r++) {
-    for (k = 0; k < differ && once[k] != node[r];) k++;
-    if (k == differ) once[differ++] = node[r];
-  }
-  if ((all && all->whole.i != EG_NONE) || differ == n) return all;
-  const peers *some = st_peers_of(s, side, once, differ);
-  return some && some->met ? some : all;
-}
-
 /* One operand of all ranks, as one. */
 static eg_node operand(lifting *x, const rule_term *const *term, bool *same) {
   state *s = x->s;
@@ -68,7 +55,7 @@ static eg_node operand(lifting *x, const rule_term *const *term, bool *same) {
     node[r] = (uint32_t)term[r]->u.i;
     *same &= eg_equal(s->g, node_of(x, term[r]), node_of(x, term[0]));
   }
-  const peers *of = *same ? NULL : peers_at(s, x->p->side, node, x->p->n);
+  const peers *of = *same ? NULL : st_peers_of(s, x->p->side, node, x->p->n);
   x->guessed |= of && of->whole.i != EG_NONE && !of->met;
   return *same ? node_of(x, term[0]) : of ? of->whole : (eg_node){EG_NONE};
 }
@@ -375,21 +362,16 @@ static bool has_shape(const state *s, const peers *p, const rule_shape *shape) {
   return false;
 }
 
-/* The term with the whole's shape where it has a rank's: a group's, where groups' parts add up; or
- * larger along one dimension. Any parts can be put beside one another along a dimension of size 1:
- * that comes late, unless the other graph has that shape (one head of each rank). Last comes one
- * that it has and of which the parts are a cut inside of a dimension (each row's heads, or a piece
- * of each rank's rows); of ranks whose batch is in pieces, too, rows have more than one order. */
+/* The term with the whole's shape where it has a rank's, larger along one dimension. Any parts can
+ * be put beside one another along a dimension of size 1: that comes late, unless the other graph
+ * has that shape (one head of each rank). Last comes a shape that it has and of which the parts are
+ * a cut inside of a dimension (each row's heads, where both are one; a piece of each rank's rows);
+ * of ranks whose batch is in pieces, too, rows have more than one order, and nothing is guessed. */
 static iso_code try_shapes(state *s, peers *p, const st_parts *of, const rule_term *t,
                            const eg_node *bind, iso_error *err) {
   enum { BESIDE_KNOWN, LARGER, BESIDE, INSIDE, TURNS };
   const rule_shape *own = &of->value[0]->shape, *said = said_by(s, p);
   iso_code c = ISO_OK;
-  if (!rule_shape_eq(own, said)) {
-    const rule_term *sum = st_with_shape(&s->arena, t, said, own);
-    if (!sum) return iso_fail(err, ISO_NOMEM, "out of memory");
-    c = try_term(s, p, of, sum, ANY_WAY, bind, err);
-  }
   for (uint32_t k = 0; k < TURNS * own->rank && !c && p->whole.i == EG_NONE; k++) {
     const uint32_t d = k % own->rank, turn = k / own->rank;
     rule_shape all = *own;

@@ -182,8 +182,8 @@ static iso_code find_whole(state *s, peers *p, st_parts *of, bool last, iso_erro
 static iso_code link_parts(state *s, peers *p, st_parts *of, bool last, iso_error *err) {
   of->by = 1;
   of->scale = 1;
-  iso_code c = st_lift_collective(s, p, of, err);
-  if (!c && p->whole.i == EG_NONE) c = st_lift(s, p, of, false, err);
+  iso_code c = st_lift(s, p, of, false, err);
+  if (!c && p->whole.i == EG_NONE) c = st_lift_collective(s, p, of, err);
   const bool resized = p->whole.i == EG_NONE;
   if (!c && resized) c = st_lift(s, p, of, true, err);
   if (c || p->whole.i == EG_NONE) return c ? c : find_whole(s, p, of, last, err);
@@ -261,8 +261,7 @@ static iso_code link(state *s, peers *p, iso_error *err) {
   bool known = true;
   for (uint32_t r = 0; r < p->n; r++)
     known &= has_counterpart(s, s->map[p->side][p->node[r]], p->side);
-  p->alike = known || !distinct(s, p, &of);
-  if (p->alike) return ISO_OK;
+  if (known || !distinct(s, p, &of)) return ISO_OK;
   const bool groups = of.n == p->n;
   iso_code c = groups ? link_groups(s, p, false, err) : ISO_OK;
   if (!c && !p->met) c = link_parts(s, p, &of, true, err);
@@ -337,7 +336,7 @@ static bool mark_nodes(state *s, eg_node e, bool *linked) {
     x->mark[side][at] = x->stamp;
     for (uint32_t k = x->first[side][at]; k < x->first[side][at + 1]; k++) {
       const uint32_t p = x->peer[side][k];
-      any |= !s->ranks.peers[p].alike;
+      any = true;
       if (s->ranks.peers[p].linked) continue;
       *linked = false;
       if (x->stamped[p] == x->stamp) continue;

@@ -105,7 +105,7 @@ static uint32_t collect(walk *w, uint32_t i, uint32_t *node, uint32_t *sums) {
     const char *op = operator_of(w, k);
     bool again = false;
     for (uint32_t j = 0; j < n; j++) again |= node[j] == k;
-    if (again || rule_operator_of(op)->fills) continue; /* as the zeros that a sum begins with */
+    if (again) continue;
     if (op[0] == 0 || n == MAX_RANKS) return 0;
     node[n++] = k;
   }

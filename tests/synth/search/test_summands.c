@@ -147,24 +147,6 @@ START_TEST(equally_many_of_two_operators_are_found) {
 }
 END_TEST
 
-/* Losses are often added up from zero. */
-START_TEST(zeros_that_a_sum_begins_with_are_none) {
-  for (uint64_t seed = 0; seed < CASES; seed++) {
-    drawn d;
-    uint32_t of[12], found[MAX_RANKS], each;
-    bool inner[MAX_NODES] = {false};
-    begin(&d, seed);
-    const uint32_t n = 2 + (uint32_t)iso_rng_below(&d.rng, 10);
-    const uint32_t at = (uint32_t)iso_rng_below(&d.rng, n + 1);
-    for (uint32_t k = 0; k <= n; k++) of[k] = atom(&d, k == at ? "aten::zeros" : "aten::mm");
-    const uint32_t root = root_of(&d, of, n + 1);
-    ck_assert_uint_eq(st_summands(&d.graph, root, inner, found, &each), n);
-    for (uint32_t k = 0; k < n; k++) ck_assert_uint_ne(found[k], of[at]);
-    iso_arena_fini(&d.arena);
-  }
-}
-END_TEST
-
 /* A single collective is no chain of summands, neither a sum of its ranks' tensors nor their
  * largest. */
 START_TEST(collectives_alone) {
@@ -189,7 +171,6 @@ int main(void) {
   tcase_add_test(t, all_are_found);
   tcase_add_test(t, one_of_another_operator_is_none);
   tcase_add_test(t, equally_many_of_two_operators_are_found);
-  tcase_add_test(t, zeros_that_a_sum_begins_with_are_none);
   tcase_add_test(t, collectives_alone);
   suite_add_tcase(s, t);
   return run_suite(s);
