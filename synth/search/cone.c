@@ -96,11 +96,13 @@ static void enter(walk *w, uint32_t c, const place *p, bool near) {
   w->n++;
 }
 
-/* While ranks are joined, calls that put their parts together count as no step, or the cones of
- * many ranks would end before they meet in these. */
+/* While ranks are joined: calls of neither graph, which put their parts together, or are steps on
+ * tensors that were put together. */
 static bool is_glue(const state *s, eg_node e) { return s->ranks.linking && st_made(&s->rec[e.i]); }
 
-/* Steps on tensors that were put together are such calls, too, and operators as any other. */
+/* While ranks are joined, calls that put their parts together count as no step, or the cones of
+ * many ranks would end before they meet in these. Steps on tensors that were put together count, or
+ * a cone would go down all layers by them before it holds a call's other operand. */
 static bool lays_together(state *s, eg_node e) {
   if (!is_glue(s, e) || s->rec[e.i].leaf) return false;
   const char *op = st_operator(s, e);

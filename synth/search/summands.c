@@ -2,8 +2,9 @@
  *
  * A step that accumulates gradients adds them up a micro-batch at a time and has a collective add
  * up the ranks', before or after that, with a division in between: the sum of all is one of results
- * of one operator, as many as there are ranks times micro-batches. The walk passes sums, multiples
- * by one number and collectives that add, in any order. */
+ * of one operator, as many as there are ranks times micro-batches, or of as many of each of several
+ * operators, where a weight stands in several places. The walk passes sums, multiples by one number
+ * and collectives that add, in any order. */
 #include "synth/search/parts.h"
 #include "rules/names.h"
 #include "rules/operators.h"
