@@ -71,7 +71,8 @@ typedef struct cap_node {
   cap_kind kind;         /* CAP_OP for getitem too */
   const char *op;        /* as in the file */
   const rule_term *call; /* NULL for leaves; RULE_VAR i is node i */
-  bool reordered;        /* a memory format is asked for in which results do not lie row by row */
+  bool reordered;        /* its elements do not lie row by row: of a leaf so said, else by a memory
+                            format that is asked for */
   size_t n_outputs;
   const cap_output *output;
   rule_tensor *value; /* leaves: the captured value (first input set); borrowed from the graph */

@@ -125,6 +125,16 @@ static bool is_operator_name(const char *op) {
   return colons != NULL && colons != op && colons[2] != '\0' && op[strspn(op, letters)] == '\0';
 }
 
+/* Whether a leaf's elements lie in another order than row by row: values are kept without strides.
+ */
+static iso_code read_order(const json_t *v, cap_node *node, iso_error *err) {
+  const json_t *strided = json_object_get(v, "strided");
+  if (strided != NULL && !json_is_boolean(strided))
+    return iso_fail(err, ISO_FORMAT, "\"strided\" is neither true nor false");
+  node->reordered = json_is_true(strided);
+  return ISO_OK;
+}
+
 static iso_code read_leaf(reader *r, const json_t *v, cap_node *node, size_t index,
                           iso_error *err) {
   iso_code code = keep_required(&r->g->arena, v, "name", &node->name, err);
@@ -134,6 +144,7 @@ static iso_code read_leaf(reader *r, const json_t *v, cap_node *node, size_t ind
   if (json_array_size(json_object_get(v, "args")) > 0 ||
       json_object_size(json_object_get(v, "kwargs")) > 0)
     return iso_fail(err, ISO_FORMAT, "a leaf with arguments");
+  if ((code = read_order(v, node, err)) != ISO_OK) return code;
   if (r->size != NULL) node->size = r->size[index];
   if (r->size != NULL) code = cap_read_sized(&r->lower, &r->written, v, NULL, node, err);
   if (code == ISO_OK) code = cap_read_domain(&r->g->arena, v, r->g->path, node, err);

@@ -351,7 +351,7 @@ static iso_code reads_strides(chk_state *k, const cap_graph *g, const bool *live
   if (!dense) return chk_nomem(k);
   for (size_t i = 0; i < g->n_nodes; i++) {
     const rule_term *call = g->node[i].call;
-    dense[i] = !call || (!g->node[i].reordered && rule_gives_dense(call, dense));
+    dense[i] = !g->node[i].reordered && (!call || rule_gives_dense(call, dense));
     if (call && live[i] && rule_reads_memory(call) &&
         !(call->child[0]->kind == RULE_VAR && dense[call->child[0]->u.i]))
       *reader = &g->node[i];

@@ -57,8 +57,8 @@ static iso_code refuse_strides(const synth_graph *g, const bool *live, iso_error
     if (!dense) {
       if (!(dense = calloc(g->n_nodes + 1, 1))) return nomem(err);
       for (size_t k = 0; k < g->n_nodes; k++)
-        dense[k] = g->node[k].kind != SYNTH_OP ||
-                   (!g->node[k].reordered && rule_gives_dense(g->node[k].call, dense));
+        dense[k] = !g->node[k].reordered &&
+                   (g->node[k].kind != SYNTH_OP || rule_gives_dense(g->node[k].call, dense));
     }
     const rule_term *self = n->call->child[0];
     if (self->kind != RULE_VAR || !dense[self->u.i])

@@ -56,7 +56,8 @@ typedef struct synth_node {
   const char *op, *scope, *source;
   synth_kind kind;
   const rule_term *call; /* RULE_VAR i is node i of the same graph; NULL for leaves */
-  bool reordered;        /* a memory format is asked for in which results do not lie row by row */
+  bool reordered;        /* its elements do not lie row by row: of a leaf so said, else by a memory
+                            format that is asked for */
   size_t n_outputs;
   rule_shape shape; /* of output 0 */
   rule_dtype dtype;

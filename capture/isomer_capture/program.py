@@ -168,7 +168,10 @@ class Program:
         if self.sizes and open is None:
             open = self.sizes.mode.from_tensor(tensor, static_shapes=True)
         meta = self.meta(tensor, open)
-        self.nodes.append({"id": id, "op": kind, "name": name, "outputs": [meta]})
+        node = {"id": id, "op": kind, "name": name, "outputs": [meta]}
+        if not tensor.is_contiguous() or tensor.storage_offset():
+            node["strided"] = True  # values are written row by row, without strides
+        self.nodes.append(node)
         self.leaves[id] = (kind, name, tensor)
         cell = Cell(SSA(id, tensor, open), name=name)
         self.roots[id] = cell

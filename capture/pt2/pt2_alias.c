@@ -20,8 +20,7 @@ enum { MAX_VIEWS = 500 }; /* views of views: each costs a level of recursion */
 
 /* ---- who shares memory ---- */
 
-/* Whether the strides of `t` are row-major and without gaps. */
-static bool is_dense(const pt2_cell *t) {
+bool pt2_is_dense(const pt2_cell *t) {
   int64_t next = 1;
   for (uint32_t k = t->shape.rank; k-- > 0;) {
     if (t->shape.dim[k] == 0) return true;
@@ -33,7 +32,7 @@ static bool is_dense(const pt2_cell *t) {
 
 /* A reshape of dense memory is a view. Of other memory it may be one: not known. */
 static pt2_sharing reshaped(const pt2_cell *base, const pt2_cell *out) {
-  if (is_dense(base) || rule_shape_eq(&base->shape, &out->shape)) return PT2_SAME;
+  if (pt2_is_dense(base) || rule_shape_eq(&base->shape, &out->shape)) return PT2_SAME;
   return PT2_UNSURE;
 }
 
@@ -65,7 +64,7 @@ pt2_sharing pt2_shares(const char *name, const json_t *kwargs, const pt2_cell *b
   case RULE_SHARES_IF_DENSE: return reshaped(base, out);
   case RULE_SHARES_IF_DENSE_ONLY:
     return json_is_object(json_object_get(kwargs, "memory_format")) ? PT2_UNSURE
-           : is_dense(base)                                         ? PT2_SAME
+           : pt2_is_dense(base)                                     ? PT2_SAME
                                                                     : PT2_FRESH;
   case RULE_SHARES_UNLESS_CAST: return cast(kwargs, base, out);
   default: return PT2_UNSURE;

@@ -97,7 +97,10 @@ iso_code pt2_meta(const json_t *m, pt2_cell *out, int64_t *offset, iso_error *er
       return iso_fail(err, ISO_UNSUPPORTED, "its stride at dimension %" PRIu32 " depends on data",
                       k);
   }
-  if (offset != NULL && !pt2_size_of(json_object_get(m, "storage_offset"), offset)) *offset = 0;
+  int64_t from = 0;
+  if (!pt2_size_of(json_object_get(m, "storage_offset"), &from)) from = 0;
+  out->within = from != 0;
+  if (offset != NULL) *offset = from;
   int64_t numel;
   return rule_shape_numel(&out->shape, &numel, err);
 }

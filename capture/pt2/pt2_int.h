@@ -12,6 +12,7 @@ typedef struct pt2_cell {
   rule_shape shape;
   rule_dtype dtype;
   int64_t stride[RULE_MAX_RANK]; /* as exported */
+  bool within;                   /* it begins after the beginning of its memory */
   struct pt2_cell *parent;       /* NULL: a root, which has memory of its own */
   const json_t *node;            /* of a view: the node that made it; borrowed */
   const char *arg;               /* of a view: the argument that is viewed */
@@ -51,6 +52,9 @@ pt2_cell *pt2_cell_new(pt2_writer *w, const pt2_cell *meta, const char *id);
 ISO_MUST_USE iso_code pt2_meta(const json_t *m, pt2_cell *out, int64_t *offset, iso_error *err);
 
 /* ---- pt2_alias.c ---- */
+
+/* Whether the strides of `t` are row-major and without gaps. */
+bool pt2_is_dense(const pt2_cell *t);
 
 typedef enum pt2_sharing { PT2_FRESH, PT2_VIEW, PT2_SAME, PT2_UNSURE } pt2_sharing;
 /* Whether the result `out` of aten::`name` shares memory with its first argument `base`: fresh

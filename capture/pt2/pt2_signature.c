@@ -11,12 +11,15 @@ enum { MAX_DEPTH = 32, MAX_SPEC = 200 }; /* of lists in arguments; of containers
 
 /* ---- the signature ---- */
 
+/* Values are kept row by row: where the program has another order in memory, the leaf says so. */
 static iso_code add_leaf_node(translation *t, const char *kind, const char *name,
                               const pt2_cell *meta, const char *hint, pt2_cell **out) {
   const char *id = NULL;
-  iso_code code = pt2_append(
-      &t->w, json_pack("{s:s, s:s, s:o}", "op", kind, "name", name, "outputs", pt2_outputs(meta)),
-      hint, &id, NULL);
+  json_t *strided = pt2_is_dense(meta) && !meta->within ? NULL : json_true();
+  iso_code code = pt2_append(&t->w,
+                             json_pack("{s:s, s:s, s:o, s:o*}", "op", kind, "name", name, "outputs",
+                                       pt2_outputs(meta), "strided", strided),
+                             hint, &id, NULL);
   if (code != ISO_OK) return code;
   *out = pt2_cell_new(&t->w, meta, id);
   return *out != NULL ? ISO_OK : pt2_no_memory(&t->w);

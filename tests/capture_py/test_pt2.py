@@ -723,6 +723,30 @@ class Newest(Case):
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertIn("gelu", done.stdout)
 
+    def test_memory_in_another_order_is_not_read(self):
+        """Values are kept row by row: what reads another order would read other elements."""
+
+        class Read(nn.Module):
+            def forward(self, x):
+                return torch.as_strided(x, (24,), (1,))
+
+        class Whole(nn.Module):
+            def forward(self, x):
+                return x.reshape(-1)
+
+        rows, columns, whole = torch.randn(2, 3, 4), torch.randn(2, 4, 3), torch.randn(4, 3, 4)
+        for name, x in ("rows", rows), ("columns", columns.mT), ("part", whole[2:]):
+            for what, module in ("read", Read()), ("whole", Whole()):
+                at = self.at("%s-%s" % (name, what))
+                torch.export.save(torch.export.export(module, (x,)), at + ".pt2")
+                capture(module, (x,), at)
+            for end in "", ".pt2":
+                sides = [self.at("%s-%s%s" % (name, what, end)) for what in ("read", "whole")]
+                done = isomer("compare", *sides)
+                self.assertEqual(done.returncode, 0 if name == "rows" else 2, done.stdout)
+                if name != "rows":
+                    self.assertIn("reads memory whose order is not in the capture", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

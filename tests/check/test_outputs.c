@@ -206,12 +206,39 @@ START_TEST(what_writes_draws_or_has_no_input_is_refused) {
 }
 END_TEST
 
+/* Both sides read the memory of one leaf, which lies row by row or not. */
+static bool memory_taken(bool left_strided, bool right_strided) {
+  setup();
+  for (int s = 0; s < 2; s++) {
+    iso_rng rng = iso_rng_new(1, 4);
+    const uint32_t x = leaf(s, CAP_INPUT, "x", noise(&rng, SHAPE(3, 2)));
+    side[s].node[x].reordered = s == LEFT ? left_strided : right_strided;
+    const rule_term *read =
+        CALL("aten::as_strided", v(x), sizes((int64_t[]){6}, 1), sizes((int64_t[]){1}, 1));
+    result(s, "y", shaped(s, read, RULE_F64, SHAPE(6)));
+  }
+  add_captures();
+  begin();
+  const bool fine = accepted(chk_fixed_inputs(&k));
+  teardown();
+  return fine;
+}
+
+START_TEST(memory_is_read_of_what_lies_row_by_row_alone) {
+  ck_assert(memory_taken(false, false));
+  ck_assert(!memory_taken(true, false));
+  ck_assert(!memory_taken(false, true));
+  ck_assert(!memory_taken(true, true));
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("outputs");
   TCase *t = tcase_create("outputs");
   tcase_set_timeout(t, 60);
   tcase_add_test(t, outputs_are_paired_once_each_and_no_other_way);
   tcase_add_test(t, what_writes_draws_or_has_no_input_is_refused);
+  tcase_add_test(t, memory_is_read_of_what_lies_row_by_row_alone);
   suite_add_tcase(s, t);
   return run_suite(s);
 }

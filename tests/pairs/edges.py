@@ -321,6 +321,29 @@ both(
         x.exp().t() if s else x.exp().t().contiguous()
     ),
 )
+
+
+def unordered(x):
+    x.g.nodes[-1]["strided"] = True
+    return x
+
+
+both(
+    "strided reading of a leaf in another order",
+    ERROR,
+    "its strides are not captured",
+    lambda x, s: unordered(x).op("as_strided", [x, [4, 8], [8, 1]], (4, 8)) if s else x,
+)
+both(
+    "strided reading of a copy of a leaf in another order",
+    EQUIVALENT,
+    "a copy lies row by row",
+    lambda x, s: (
+        (lambda y: y.op("as_strided", [y, [4, 8], [8, 1]], (4, 8)))(unordered(x).contiguous())
+        if s
+        else x
+    ),
+)
 both(
     "strided reading of a whole",
     EQUIVALENT,
