@@ -158,10 +158,23 @@ static iso_code try_ranks(roles_work *x, size_t n_all, bool *became) {
   return c;
 }
 
+/* Whether memory is read where some leaf does not lie row by row: ranks whose leaves lie in other
+ * orders are not one role then, though they make the same calls. */
+static bool reads_order(const cap_graph *g) {
+  bool reads = false, reordered = false;
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const cap_node *n = &g->node[i];
+    reads |= n->call && rule_reads_memory(n->call);
+    reordered |= !n->call && n->reordered;
+  }
+  return reads && reordered;
+}
+
 iso_code roles_fold(cap_graph *g, const roles_asked *q, roles_result *out, iso_error *err) {
   *out = (roles_result){0};
   const size_t n = roles_count(g);
-  if (n < 2 || n < q->least || n > UINT32_MAX / 2 || g->n_symbols || cap_has_trace(g))
+  if (n < 2 || n < q->least || n > UINT32_MAX / 2 || g->n_symbols || cap_has_trace(g) ||
+      reads_order(g))
     return ISO_OK;
   roles_work x = {.g = g, .q = q, .out = out, .err = err};
   iso_code c = ISO_OK;
