@@ -291,7 +291,10 @@ class Captured:
     def is_constant_node(self, side, name):
         node = self.node[side, name]
         if node["op"] in ("input", "parameter"):
-            return (side, name) in self.fixed
+            # Parameters of integers are never drawn anew: they are what a model was quantised to.
+            dtype = node["outputs"][0]["dtype"]
+            whole = node["op"] == "parameter" and not re.search("float|complex", dtype)
+            return whole or (side, name) in self.fixed
         below = refs(node.get("args", [])) + refs(list(node.get("kwargs", {}).values()))
         return all(self.is_constant_node(side, x) for x in below)
 
