@@ -120,6 +120,9 @@ sx sx_bits_and(sc *c, sx x, sx y); /* of integers, bit by bit (bits.c) */
 sx sx_bits_or(sc *c, sx x, sx y);
 sx sx_bits_xor(sc *c, sx x, sx y);
 sx sx_bits_not(sc *c, sx x);
+/* Whether x is a function, bit by bit, of integers that are `taken` for integers of type d: it is
+ * one, too. */
+bool sx_is_of_bits(sc *c, sx x, bool (*taken)(const sc *c, sx atom, rule_dtype d), rule_dtype d);
 /* Terms of a polynomial: number, and each. A monomial of 1 is `one`. */
 size_t sx_terms(const sc *c, sx x);
 void sx_term(const sc *c, sx x, size_t i, uint32_t *q, sx *m);

@@ -221,6 +221,7 @@ static bool in_block(sc *c, sx x, rule_dtype d) {
 
 static bool fits(sc *c, sx x, rule_dtype d) {
   if (is_machine_integer(c, x, d) || in_block(c, x, d)) return true;
+  if (sx_is_of_bits(c, x, is_machine_integer, d)) return true;
   if ((d != RULE_U8 || sc_has(c, x, S_NONNEG)) && sx_within(c, x, (double)of_type[d].most))
     return true;
   return sx_never_negative(c, sx_sub(c, sx_int(c, of_type[d].most), x)) &&

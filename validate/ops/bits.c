@@ -78,6 +78,16 @@ static bool read(sc *c, sx x, atoms *a, bits *b) {
   return true;
 }
 
+bool sx_is_of_bits(sc *c, sx x, bool (*taken)(const sc *c, sx atom, rule_dtype d), rule_dtype d) {
+  atoms a = {0};
+  bits b;
+  if (c->fault.failed || sx_terms(c, x) > 1u << MAX_ATOMS || !read_sum(c, x, &a, &b)) return false;
+  for (size_t i = 0; i < a.n; i++)
+    if (!taken(c, a.at[i], d)) return false;
+  /* The bits above those of an unsigned integer are 0, and have to stay so. */
+  return d != RULE_U8 || b.of[0] == 0;
+}
+
 static void sort(sx *x, size_t n) {
   for (size_t i = 1; i < n; i++)
     for (size_t k = i; k > 0 && x[k - 1] > x[k]; k--) {
