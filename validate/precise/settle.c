@@ -114,6 +114,8 @@ iso_code val_trial_settle(val_engine *e, const rule *r, rule_tensor *const *bind
     t->soft = false;
   } else if (t->outcome == VAL_AGREE || p.jump) { /* or rounding decided a comparison */
     t->outcome = VAL_BLIND;
+  } else if (differs) { /* more digits than there are may be what a sum lost */
+    return by_losses(e, r, bind, t, err);
   }
   return ISO_OK;
 }
