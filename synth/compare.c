@@ -61,6 +61,7 @@ void st_state_free(state *s) {
   for (size_t i = 0; i < s->groups.n; i++) free(s->groups.of[i].member);
   free(s->rec);
   free(s->values.held);
+  st_free_output_runs(s);
   free(s->leaves.bound);
   st_forget_parts(s, 0);
   free(s->leaves.part);

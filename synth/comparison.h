@@ -171,8 +171,10 @@ typedef struct st_values {
   held *held; /* in the order in which they were made */
   size_t first_held, n_held, cap_held, held_bytes;
   uint32_t making;
-  iso_code lost;      /* one could not be made again, */
-  iso_error lost_why; /* because of this: the comparison ends with it */
+  iso_code lost;                      /* one could not be made again, */
+  iso_error lost_why;                 /* because of this: the comparison ends with it */
+  struct st_output_runs *output_runs; /* by draw: those that were made (refute/rounding.c) */
+  size_t n_output_runs;
 } st_values;
 
 /* The symbols that stand for literals.

@@ -56,6 +56,8 @@ ISO_MUST_USE iso_code st_same_numbers(state *s, size_t d, const eg_node e[2], bo
  * quotient. */
 ISO_MUST_USE iso_code st_same_pole(state *s, size_t d, const eg_node e[2], bool *yes,
                                    iso_error *err);
+/* The runs that st_same_numbers keeps, which all outputs are asked of in turn. */
+void st_free_output_runs(state *s);
 /* Keep the values of draw `d` in s->witness. */
 iso_code st_run_draw(state *s, size_t d, iso_error *err);
 

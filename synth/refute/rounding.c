@@ -3,6 +3,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "rules/operators.h"
 #include "synth/refute/refute_int.h"
@@ -363,42 +364,118 @@ static const rule_tensor *value_at(const st_run *run, const place *at) {
   return v && v->n == 1 ? v->v[0] : NULL;
 }
 
-/* Whether two nodes differ by no more than disturbed roundings move them: of a sum that cancels
- * they are all that is left, and graphs of more work than many digits are had for have such sums.
- * `poles`: numbers that rounding alone makes count as no difference either. */
-static iso_code within_noise(state *s, rule_tensor **const leaf[2], const place at[2], bool poles,
-                             bool *yes, iso_error *err) {
-  outputs o = {0};
-  st_run base[2] = {0}, run[2][NOISE_RUNS] = {0}, wide[2][NOISE_RUNS] = {0};
+/* The runs that show how far roundings move two nodes: `base` undisturbed. */
+typedef struct noise_runs {
+  st_run base[2], run[2][NOISE_RUNS], wide[2][NOISE_RUNS];
+} noise_runs;
+/* Those of the outputs on one draw, which every pair of outputs is asked of in turn. */
+struct st_output_runs {
+  noise_runs of;
+  bool done;
+  size_t read_as[4]; /* what a run depends on: how constants and literals are read, and merges */
+};
+
+static void free_runs(noise_runs *r) {
+  for (int k = 0; k < 2; k++) st_run_free(&r->base[k]);
+  free_shaken(r->run);
+  free_shaken(r->wide);
+}
+
+/* Of each of two sides; `poles`: the wide runs as well. Owns: free_runs, after a failure too. */
+static iso_code run_noise(state *s, rule_tensor **const leaf[2], const int side[2], bool poles,
+                          bool keep_all, noise_runs *r, iso_error *err) {
   iso_code c = ISO_OK;
-  bool all = true;
   for (int k = 0; k < 2 && !c; k++) {
-    c = st_run_graph(s, at[k].side, leaf[at[k].side], &(st_run_how){.keep_all = true}, &base[k],
-                     err);
+    const int at = side[k];
+    c = st_run_graph(s, at, leaf[at], &(st_run_how){.keep_all = keep_all}, &r->base[k], err);
     for (int i = 0; i < NOISE_RUNS && !c; i++) {
       st_run_how how = disturbed(i, noise, false, (uint64_t)(k * NOISE_RUNS + i));
-      how.keep_all = true;
-      c = st_run_graph(s, at[k].side, leaf[at[k].side], &how, &run[k][i], err);
+      how.keep_all = keep_all;
+      c = st_run_graph(s, at, leaf[at], &how, &r->run[k][i], err);
       if (c || !poles || i == STORAGE_RUN) continue;
       how = disturbed(i, noise, true, how.stream);
-      how.keep_all = true;
-      c = st_run_graph(s, at[k].side, leaf[at[k].side], &how, &wide[k][i], err);
-    }
-    o.base[k] = value_at(&base[k], &at[k]);
-    for (int i = 0; i < NOISE_RUNS; i++) {
-      o.run[k][i] = value_at(&run[k][i], &at[k]);
-      o.wide[k][i] = value_at(&wide[k][i], &at[k]);
-      all &= o.base[k] && o.run[k][i] && (!poles || i == STORAGE_RUN || o.wide[k][i]);
+      how.keep_all = keep_all;
+      c = st_run_graph(s, at, leaf[at], &how, &r->wide[k][i], err);
     }
   }
+  return c;
+}
+
+/* `all`: both nodes have one value in each run. Without it nothing is said. */
+static bool moved_so_far(state *s, const noise_runs *r, const place at[2], bool poles, bool *all) {
+  outputs o = {0};
+  *all = true;
+  for (int k = 0; k < 2; k++) {
+    o.base[k] = value_at(&r->base[k], &at[k]);
+    for (int i = 0; i < NOISE_RUNS; i++) {
+      o.run[k][i] = value_at(&r->run[k][i], &at[k]);
+      o.wide[k][i] = value_at(&r->wide[k][i], &at[k]);
+      *all &= o.base[k] && o.run[k][i] && (!poles || i == STORAGE_RUN || o.wide[k][i]);
+    }
+  }
+  if (!*all || o.base[0]->numel != o.base[1]->numel) return false;
   reals parts;
   in_reals(&o, &parts);
   rule_diff d;
   const st_margin margin = {s->o->rel_tol, 100, true};
-  *yes = !c && all && o.base[0]->numel == o.base[1]->numel && !beyond_rounding(&o, margin, &d);
-  for (int k = 0; k < 2; k++) st_run_free(&base[k]);
-  free_shaken(run);
-  free_shaken(wide);
+  return !beyond_rounding(&o, margin, &d);
+}
+
+static bool is_output(const synth_graph *g, size_t node) {
+  for (size_t i = 0; i < g->n_outputs; i++)
+    if (g->output[i].node == node) return true;
+  return false;
+}
+
+/* The outputs' runs on draw `d`, made once. */
+static iso_code output_runs(state *s, size_t d, rule_tensor **const leaf[2], const noise_runs **out,
+                            iso_error *err) {
+  static const int sides[2] = {LEFT, RIGHT};
+  if (d >= s->values.n_output_runs) {
+    struct st_output_runs *more = realloc(s->values.output_runs, (d + 1) * sizeof *more);
+    if (!more) return iso_fail(err, ISO_NOMEM, "out of memory");
+    s->values.output_runs = more;
+    while (s->values.n_output_runs <= d)
+      more[s->values.n_output_runs++] = (struct st_output_runs){.done = false};
+  }
+  struct st_output_runs *r = &s->values.output_runs[d];
+  const size_t now[4] = {s->constants.n_rounded, s->constants.n_readings, s->constants.wide,
+                         s->res->n_merges};
+  if (memcmp(now, r->read_as, sizeof now) != 0) {
+    free_runs(&r->of);
+    *r = (struct st_output_runs){.read_as = {now[0], now[1], now[2], now[3]}};
+  }
+  iso_code c = r->done ? ISO_OK : run_noise(s, leaf, sides, false, false, &r->of, err);
+  if (c) free_runs(&r->of), r->of = (noise_runs){0};
+  r->done = !c;
+  *out = &r->of;
+  return c;
+}
+
+void st_free_output_runs(state *s) {
+  for (size_t d = 0; d < s->values.n_output_runs; d++) free_runs(&s->values.output_runs[d].of);
+  free(s->values.output_runs);
+}
+
+/* Whether two nodes differ by no more than disturbed roundings move them: of a sum that cancels
+ * they are all that is left, and graphs of more work than many digits are had for have such sums.
+ * `poles`: numbers that rounding alone makes count as no difference either. */
+static iso_code within_noise(state *s, size_t d, rule_tensor **const leaf[2], const place at[2],
+                             bool poles, bool *yes, iso_error *err) {
+  const int side[2] = {at[0].side, at[1].side};
+  bool all = false;
+  if (!poles && side[0] == LEFT && side[1] == RIGHT && is_output(s->graph[LEFT], at[0].node) &&
+      is_output(s->graph[RIGHT], at[1].node)) {
+    const noise_runs *r = NULL;
+    const iso_code c = output_runs(s, d, leaf, &r, err);
+    if (c) return c;
+    *yes = moved_so_far(s, r, at, false, &all);
+    if (all) return ISO_OK;
+  }
+  noise_runs r = {0};
+  const iso_code c = run_noise(s, leaf, side, poles, true, &r, err);
+  *yes = !c && moved_so_far(s, &r, at, poles, &all);
+  free_runs(&r);
   return c;
 }
 
@@ -413,7 +490,7 @@ iso_code st_same_pole(state *s, size_t d, const eg_node e[2], bool *yes, iso_err
     at[k].node = (size_t)node[at[k].side];
   }
   iso_code c = st_leaves_of_draw(s, d, leaf, err);
-  if (!c) c = within_noise(s, leaf, at, true, yes, err);
+  if (!c) c = within_noise(s, d, leaf, at, true, yes, err);
   st_free_leaves(s, leaf);
   return c;
 }
@@ -442,7 +519,7 @@ iso_code st_same_numbers(state *s, size_t d, const eg_node e[2], bool by_noise, 
   if (!c) c = real_numbers(s, leaf, at, &numbers, err);
   *yes = !c && numbers == RULE_NUMBERS_SAME;
   if (!c && by_noise && !alone && numbers == RULE_NUMBERS_UNKNOWN)
-    c = within_noise(s, leaf, at, false, yes, err);
+    c = within_noise(s, d, leaf, at, false, yes, err);
   st_free_leaves(s, leaf);
   return c;
 }

@@ -154,7 +154,7 @@ def a_rule_found_in_one_place_serves_in_another():
 
 
 def random_orders_of_one_product():
-    for seed in range(3):
+    for seed in range(2):
         rng = random.Random(seed)
         n = FACTORS + 1
         c = Case.of_products(random_tree(rng, 0, n), random_tree(rng, 0, n))

@@ -66,7 +66,7 @@ typedef struct sc_answer {
 } sc_answer;
 
 /* The obligations of a proof, one text per case (obligation.c). */
-enum { SC_MAX_OBLIGATIONS = 64, SC_MAX_ANSWERS = 32 };
+enum { SC_MAX_OBLIGATIONS = 64, SC_MAX_ANSWERS = 512 };
 struct sc_obligations {
   char *text[SC_MAX_OBLIGATIONS];
   size_t n;
@@ -74,9 +74,10 @@ struct sc_obligations {
   bool
       unchecked; /* also obligations of rules that are not proved, and not shown to z3: for tests */
   char why[200]; /* not empty: there is none */
-  sc_answer answer[SC_MAX_ANSWERS]; /* about this case */
+  sc_answer answer[SC_MAX_ANSWERS]; /* about this rule, in all ways that it is looked at */
   size_t n_answers;
-  bool is_long; /* the last that was asked and not answered as it should be */
+  size_t given_up; /* answers of them that are `unknown` */
+  bool is_long;    /* the last that was asked and not answered as it should be */
 };
 
 /* ---- comparing (equal.c, z3.c, model.c) ---- */
