@@ -126,26 +126,38 @@ def compared(o, pool, batch):
     ]
 
 
+def told(at, n):
+    """Progress, for who waits an hour."""
+    if sys.stderr.isatty() or at % (10 * BATCH) == 0:
+        print("%d of %d" % (min(at + BATCH, n), n), file=sys.stderr, flush=True)
+
+
+def held(t, now, was):
+    """Whether a pair says what was recorded; else a line is printed."""
+    if list(now) == was.get(t[0]):
+        return True
+    before = was.get(t[0], ("", "nothing"))[1]
+    print("FAILED %s: %s; recorded was %s" % (t[0], now[1], before), flush=True)
+    return False
+
+
 def recorded(o, pool, work):
-    """How many pairs were compared, and a line for each that says other bytes than the record."""
-
-    def run(t):
-        return outcome(o.isomer, t[1], t[2])
-
-    if o.record:
-        found = dict(zip((t[0] for t in work), pool.map(run, work)))
-        with open(o.record, "w") as f:
-            json.dump(found, f, indent=0)
-        return len(found), []
-    with open(o.against) as f:
-        was = json.load(f)
-    with Busy(o.busy):
-        now = list(pool.map(run, work))
-    return len(work), [
-        "FAILED %s: %s; recorded was %s" % (t[0], y[1], was.get(t[0], ("", "nothing"))[1])
-        for t, y in zip(work, now)
-        if list(y) != was.get(t[0])
-    ]
+    """How many pairs say what was recorded, or were, and how many say something else."""
+    good, found, was = 0, {}, {}
+    if o.against:
+        with open(o.against) as f:
+            was = json.load(f)
+    with Busy(0 if o.record else o.busy):
+        for at in range(0, len(work), BATCH):
+            batch = work[at : at + BATCH]
+            for t, now in zip(batch, pool.map(lambda t: outcome(o.isomer, t[1], t[2]), batch)):
+                found[t[0]] = now
+                good += bool(o.record) or held(t, now, was)
+            if o.record:
+                with open(o.record, "w") as f:
+                    json.dump(found, f, indent=0)
+            told(at, len(work))
+    return good, len(work) - good
 
 
 def todo(o, folder):
@@ -184,17 +196,15 @@ def main():
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(o.jobs) as pool:
         work = [t for t in todo(o, folder) if o.only in t[0]]
         if o.record or o.against:
-            n, bad = recorded(o, pool, work)
-            passed, failed, work = n - len(bad), len(bad), []
-            print("".join(line + "\n" for line in bad), end="")
+            passed, failed = recorded(o, pool, work)
+            work = []
         for at in range(0, len(work), BATCH):
             batch = work[at : at + BATCH]
             bad = compared(o, pool, batch)
             passed, failed = passed + len(batch) - len(bad), failed + len(bad)
             for line in bad:
                 print(line, flush=True)
-            if sys.stderr.isatty() or at % (10 * BATCH) == 0:
-                print("%d of %d" % (at + len(batch), len(work)), file=sys.stderr)
+            told(at, len(work))
     if o.clock and not any(TOLD):
         print("FAILED by a fast clock nothing was said of progress")
         failed += 1

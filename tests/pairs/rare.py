@@ -528,7 +528,8 @@ def main():
                 if wrong or o.v:
                     print(
                         "%s %s %d, round %d: %s"
-                        % ("FAILED" if wrong else "ok", kind.__name__, n, k, wrong)
+                        % ("FAILED" if wrong else "ok", kind.__name__, n, k, wrong),
+                        flush=True,
                     )
     print("%d passed, %d failed" % (passed, failed))
     return 1 if failed else 0
