@@ -46,10 +46,14 @@ static bool holds_between(const rule_term *t, rule_tensor *const *bind, double l
     if (holds_between(t->child[k], bind, low, high)) return true;
   const rule_tensor *v = t->kind == RULE_VAR ? bind[t->u.i] : NULL;
   if (!v || (v->dtype != RULE_F64 && v->dtype != RULE_C128)) return false;
+  enum { BLOCK = 1024 }; /* looked at as a whole, which is faster than one by one */
   const double *x = v->data;
-  for (int64_t i = 0, n = v->dtype == RULE_C128 ? 2 * v->numel : v->numel; i < n; i++)
-    if (fabs(x[i]) >= low && fabs(x[i]) < high) return true;
-  return false;
+  bool any = false;
+  for (int64_t at = 0, n = v->dtype == RULE_C128 ? 2 * v->numel : v->numel; at < n && !any;
+       at += BLOCK)
+    for (int64_t i = at; i < n && i < at + BLOCK; i++)
+      any |= (fabs(x[i]) >= low) & (fabs(x[i]) < high);
+  return any;
 }
 
 static bool holds_tiny(const rule_term *t, rule_tensor *const *bind) {
@@ -61,6 +65,18 @@ static bool holds_tiny(const rule_term *t, rule_tensor *const *bind) {
 static bool at_pole(const rule_term *call, rule_tensor *const *bind) {
   return rule_operator_of(call->u.s)->pole && !holds_tiny(call, bind) &&
          !holds_between(call, bind, 1e100, INFINITY) && holds_between(call, bind, 0, DBL_TRUE_MIN);
+}
+
+/* Whether a result is 0, or so small that it may become 0. */
+static bool any_faint(rule_tensor *const *v, size_t n) {
+  for (size_t k = 0; k < n; k++) {
+    const double *x = v[k]->data;
+    const bool real = v[k]->dtype == RULE_F64 || v[k]->dtype == RULE_C128;
+    for (int64_t i = 0, m = v[k]->dtype == RULE_C128 ? 2 * v[k]->numel : v[k]->numel; real && i < m;
+         i++)
+      if (fabs(x[i]) < DBL_MIN) return true;
+  }
+  return false;
 }
 
 /* Whether a zero among the results may be a small number that underflowed: an exponential, or
@@ -140,15 +156,34 @@ static double sign_of_zero(st_signs signs, iso_rng *rng) {
   return below ? -0.0 : 0.0;
 }
 
+/* Each number of `from` by a part of `noise` of its own: all weights of a model pass here, in each
+ * run. */
+static void disturb_each(const double *from, double *to, int64_t n, double noise, iso_rng *rng) {
+  enum { BLOCK = 4096 };
+  double by[BLOCK];
+  for (int64_t at = 0; at < n; at += BLOCK) {
+    const int64_t m = n - at < BLOCK ? n - at : BLOCK;
+    iso_rng_fill_even(rng, 1, noise * 0x1p-63, by, (size_t)m);
+    for (int64_t i = 0; i < m; i++)
+      to[at + i] = from[at + i] * (fabs(from[at + i]) < 1e30 ? by[i] : 1);
+  }
+}
+
 /* Owns: the caller unrefs. Values beyond 1e30 (masks) and integers stay. */
 static iso_code disturbed(const rule_tensor *t, const disturbing *how, iso_rng *rng,
                           rule_tensor **out, iso_error *err) {
-  iso_code c = rule_tensor_new(t->dtype, &t->shape, out, err);
+  iso_code c = rule_tensor_new_unset(t->dtype, &t->shape, out, err);
   if (c) return c;
-  memcpy((*out)->data, t->data, (size_t)t->numel * rule_dtype_size(t->dtype));
-  if (t->dtype != RULE_F64 && t->dtype != RULE_C128) return ISO_OK;
   double *x = (*out)->data;
-  for (int64_t i = 0, n = t->dtype == RULE_C128 ? 2 * t->numel : t->numel; i < n; i++)
+  const bool real = t->dtype == RULE_F64 || t->dtype == RULE_C128;
+  const int64_t n = t->dtype == RULE_C128 ? 2 * t->numel : t->numel;
+  if (real && how->what == ALL && !how->faint && !how->whole && !how->signs) {
+    disturb_each(t->data, x, n, how->noise, rng);
+    return ISO_OK;
+  }
+  memcpy(x, t->data, (size_t)t->numel * rule_dtype_size(t->dtype));
+  if (!real) return ISO_OK;
+  for (int64_t i = 0; i < n; i++)
     if (how->signs && x[i] == 0) x[i] = sign_of_zero(how->signs, rng);
     else if (fabs(x[i]) < DBL_MIN && how->faint)
       x[i] = copysign(ST_FAINT * iso_rng_uniform(rng),
@@ -423,7 +458,7 @@ static iso_code run_op(const running *w, const synth_node *n, size_t i, iso_erro
   if (!c && w->order) c = st_order_otherwise(s, n->call, bind, w->order, out, n_out, err);
   const bool rounds = st_op_rounds(n->op), signs = w->signs && !rule_operator_of(n->op)->moves;
   if (!c && noise > 0 && (rounds || signs)) {
-    const bool faint = rounds && may_underflow(n->call, bind),
+    const bool faint = rounds && any_faint(out, n_out) && may_underflow(n->call, bind),
                shows = exact || shows_rounding(n->op);
     const disturbing how = {.noise = rounds ? noise : 0,
                             .what = shows ? ALL_BUT_SHORT : ALL,

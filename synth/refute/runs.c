@@ -1,6 +1,7 @@
 /* The leaves of a draw, and both sides run from them. */
 #include <stdlib.h>
 
+#include "synth/joint/joint.h"
 #include "synth/refute/refute_int.h"
 
 iso_code st_run_both(state *s, rule_tensor **const leaf[2], bool keep_all, st_run run[2],
@@ -21,13 +22,18 @@ bool st_new_leaves(const state *s, rule_tensor **leaf[2]) {
 iso_code st_leaves_of_draw(state *s, size_t d, rule_tensor **leaf[2], iso_error *err) {
   if (!st_new_leaves(s, leaf)) return st_no_memory(err);
   s->witness.set = st_kept_set(s, d);
-  iso_code c = ISO_OK;
+  /* By e-node: what was let go since is not made a second time, as large as it is. */
+  rule_tensor **made = calloc(s->n_rec + 1, sizeof *made);
+  iso_code c = made ? ISO_OK : st_no_memory(err);
   for (int side = 0; side < 2 && !c; side++)
     for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++) {
       if (s->graph[side]->node[i].kind == SYNTH_OP) continue;
-      if ((leaf[side][i] = rule_tensor_ref(st_val(s, s->map[side][i], d)))) st_trim(s);
+      const eg_node home = st_home(s, s->map[side][i]);
+      if (!made[home.i]) made[home.i] = st_val(s, home, d);
+      if ((leaf[side][i] = rule_tensor_ref(made[home.i]))) st_trim(s);
       else c = st_lost(&s->values, err);
     }
+  free(made);
   return c;
 }
 

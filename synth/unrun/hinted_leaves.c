@@ -191,17 +191,30 @@ static bool same_run(const run *r, const char *with, size_t size) {
   return true;
 }
 
+/* Asks for `n` bytes of either side from byte `at` of `leaf` on, where they are in one order. */
+static void read_both(const run *r, const rule_tensor *leaf, size_t at, size_t size, size_t n) {
+  const size_t all = (size_t)leaf->numel * size, part = (size_t)r->leaf->numel * size,
+               from = (size_t)r->at * size;
+  if (all - at > n / 2) st_read_soon((const char *)leaf->data + at, all - at < n ? all - at : n);
+  if (r->stride == 1 && part - from > n / 2)
+    st_read_soon((const char *)r->leaf->data + from, part - from < n ? part - from : n);
+}
+
 /* Whether a leaf's elements are those of the layout `t` of leaves of `g`. */
 static bool same_elements(state *s, const synth_graph *g, const rule_term *t,
                           const rule_tensor *leaf) {
-  enum { PART = 1 << 26 };
+  enum { PART = 1 << 26, AHEAD = 1 << 24 };
   const size_t size = rule_dtype_size(leaf->dtype);
   const uint32_t rank = leaf->shape.rank;
   int64_t index[RULE_MAX_RANK] = {0};
-  size_t read = 0;
+  size_t read = 0, asked = 1; /* behind the first run, which may differ: what was asked for */
   if (rank == 0) return false;
   for (int64_t at = 0; at < leaf->numel;) {
     const run r = run_at(g, t, index, rank - 1);
+    if ((size_t)at * size >= asked) {
+      read_both(&r, leaf, (size_t)at * size, size, AHEAD);
+      asked += AHEAD / 2;
+    }
     if (!same_run(&r, (const char *)leaf->data + (size_t)at * size, size)) return false;
     at += r.n;
     index[rank - 1] += r.n;

@@ -23,6 +23,8 @@ iso_code st_type_terms(st_term_types *t, size_t from, iso_error *err);
  * Both files are at hand, so that no hash is needed: bytes are compared, in any dtype. ---- */
 /* Whether nothing is said of a leaf yet. */
 bool st_unjoined(const state *s, int side, size_t i);
+/* The pages of a mapped file that hold these bytes are read from now on, beside other work. */
+void st_read_soon(const void *from, size_t n);
 bool st_same_bytes(state *s, const rule_tensor *a, const rule_tensor *b);
 /* Leaves of `side` without a partner that are leaves of the other side, rows below rows: one of
  * them, or q, k and v in one. */
