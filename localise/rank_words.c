@@ -307,6 +307,11 @@ static bool operands_held(const rule_term *t, const holding *h) {
   return true;
 }
 
+static void mark_operands(const rule_term *t, bool *of) {
+  if (t->kind == RULE_VAR) of[t->u.i] = true;
+  for (uint32_t i = 0; i < t->n; i++) mark_operands(t->child[i], of);
+}
+
 /* The words of all operands that are not whole, a partial sum's alone where there is one. */
 static iso_code all_operands(parting *p, const rule_term *t, const holding *h, held_as as,
                              const char **text, iso_error *err) {
@@ -321,6 +326,16 @@ static iso_code all_operands(parting *p, const rule_term *t, const holding *h, h
   return c;
 }
 
+/* The nodes of the left that an output is made of which is right: so are they, whatever the ranks
+ * hold of them. A loss of four micro-batches is four losses, each of a quarter of the rows. */
+static void mark_right(const parting *p, bool *right) {
+  const synth_graph *g = p->s->graph[LEFT];
+  for (size_t k = 0; k < g->n_outputs; k++)
+    if (!lo_output_apart(p, k)) right[g->output[k].node] = true;
+  for (uint32_t i = (uint32_t)g->n_nodes; i-- > 0;)
+    if (right[i] && g->node[i].kind == SYNTH_OP) mark_operands(g->node[i].call, right);
+}
+
 iso_code lo_rank_words(parting *p, int64_t *node, const char **text, iso_error *err) {
   const state *s = p->s;
   const synth_graph *g = s->graph[LEFT];
@@ -332,12 +347,13 @@ iso_code lo_rank_words(parting *p, int64_t *node, const char **text, iso_error *
     pieces |= s->ranks.peers[k].side == RIGHT && s->ranks.peers[k].pieces;
   }
   holding *h = any ? calloc(g->n_nodes + 1, sizeof *h) : NULL;
-  if (any && !h) return nomem(err);
-  iso_code c = any ? summed_output(p, node, text, err) : ISO_OK;
+  bool *right = any ? calloc(g->n_nodes + 1, sizeof *right) : NULL;
+  iso_code c = any && (!h || !right) ? nomem(err) : ISO_OK;
+  if (any && !c) mark_right(p, right), c = summed_output(p, node, text, err);
   const bool given = *node >= 0;
   for (uint32_t i = 0; any && i < g->n_nodes && *node < 0 && !c; i++) {
     if (s->map[LEFT][i].i == EG_NONE) continue;
-    h[i] = look(p, i);
+    h[i] = right[i] ? (holding){.as = HELD_WHOLE} : look(p, i);
     if (h[i].as != HELD_NOT) continue;
     if (g->node[i].kind == SYNTH_OP ? operands_held(g->node[i].call, h)
                                     : (*text = wrong_part(p, i)) && **text)
@@ -359,6 +375,7 @@ iso_code lo_rank_words(parting *p, int64_t *node, const char **text, iso_error *
       c = nomem(err);
   }
   free(h);
+  free(right);
   return c;
 }
 
