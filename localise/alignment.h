@@ -160,6 +160,12 @@ iso_code lo_kept_output(parting *p, int64_t root[2], const char **hint, iso_erro
  * is said. */
 iso_code lo_rank_words(parting *p, int64_t *node, const char **text, iso_error *err);
 
+/* ---- left_out.c ---- */
+/* Where the right root is a part of the left one, and nothing on the right is the rest of it, as
+ * where a micro-batch's gradient is not added: d is the step that adds up, and says so. Else d
+ * stays as it is. */
+iso_code lo_left_out(const parting *p, const int64_t root[2], synth_divergence *d, iso_error *err);
+
 /* ---- sound.c ---- */
 /* Marks in p->sound the nodes of the region whose values are right. Returns: in `any` whether there
  * are some. */

@@ -5,7 +5,6 @@
  * merge. */
 #include "localise/alignment.h"
 #include "localise/localise.h"
-#include "localise/localise_int.h"
 #include "synth/joint/joint.h"
 #include "synth/refute/refute.h"
 #include "synth/search/search.h"
@@ -458,6 +457,7 @@ static iso_code describe(parting *p, const int64_t root[2], synth_divergence *d,
   iso_code c = x.end.touched ? find_regions(p, &x, err) : nomem(err);
   if (!c && !x.end.repaired) c = look_at_roots(p, &x, err);
   if (!c && !x.end.repaired) c = explain(p, &x, err);
+  if (!c && !x.end.repaired && !d->hint) c = lo_left_out(p, root, d, err);
   if (!c && !p->gap && s->o->keep_witness && !s->res->cut) {
     int64_t end[2] = {x.end.exit[LEFT], x.end.exit[RIGHT]};
     lo_apart_at(p, end);

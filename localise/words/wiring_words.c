@@ -420,6 +420,18 @@ static bool own_leaf(const parting *p, const uint32_t at[2], const char *of) {
   return false;
 }
 
+/* Whether argument k of right node r is made by the same step of the same other arguments. */
+static bool taken_again(const parting *p, int64_t r, int64_t k, uint32_t operand) {
+  const synth_node *n = lo_node(p, RIGHT, (uint32_t)r),
+                   *m = lo_node(p, RIGHT, lo_maker(p, RIGHT, operand));
+  if (n->kind != SYNTH_OP || m->kind != SYNTH_OP || n == m || strcmp(n->op, m->op) != 0 ||
+      n->call->n != m->call->n)
+    return false;
+  for (uint32_t i = 0; i < n->call->n; i++)
+    if (i != k && !rule_term_eq(n->call->child[i], m->call->child[i])) return false;
+  return true;
+}
+
 /* Of two calls, or, where the operand in which they differ is made by two calls of one operator
  * itself, of those. */
 static const char *other_operand(const parting *p, int64_t l, int64_t r, bool *mask) {
@@ -444,6 +456,9 @@ static const char *other_operand(const parting *p, int64_t l, int64_t r, bool *m
                                 of < 0 ? "" : lo_named(p, RIGHT, (uint32_t)of));
       if (own_leaf(p, at, name[RIGHT]))
         return iso_arena_printf(a, "%s on the right has the values of %s", name[LEFT], name[RIGHT]);
+      if (taken_again(p, r, k, at[RIGHT]))
+        return iso_arena_printf(a, "%s is taken twice: \"%s\" takes its result again", name[RIGHT],
+                                lo_node(p, RIGHT, (uint32_t)r)->id);
       return iso_arena_printf(a, "the right reads %s where the left reads %s", name[RIGHT],
                               name[LEFT]);
     }

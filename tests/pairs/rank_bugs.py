@@ -165,6 +165,44 @@ def accumulated_loss_not_scaled(w, wrong):
     return o
 
 
+@bug(["only 4 to 12 along dimension 1 are added up", "the right leaves out the others"], "mm")
+def gradient_of_a_microbatch_left_out(w, wrong):
+    """A rank goes through three micro-batches, all of which are in its loss; of the weight's
+    gradients the first is not added."""
+    o, n = Outputs(), 3 if w.n > 1 else 1
+    w.n = 1
+    x, y = w.x("x", 12, 6), w.x("y", 12, 5)
+    weight = w.param("w", 5, 6)
+    loss = grad = None
+    parts = lambda v: v.map(
+        lambda t: t.several("split.Tensor", [t, 4, 0], [[4, t.shape[1]]] * n) if n > 1 else [t]
+    )
+    xs, ys = parts(x), parts(y)
+    for k in range(n):
+        e = xs[k].mm(weight.t()).sub(ys[k])
+        here = e.mul(e).sum([0, 1])
+        loss = here if loss is None else loss + here
+        if not (wrong and k == 0):
+            more = e.mul(2.0).t().mm(xs[k])
+            grad = more if grad is None else grad + more
+    o.at["loss"], o.at["grad.w"] = loss.each[0], grad.each[0]
+    return o
+
+
+@bug(["is taken twice"], "sub.Tensor")
+def step_taken_twice(w, wrong):
+    """The update of a parameter is applied to its own result once more."""
+    o = Outputs()
+    w, twice = World(w.g, 1), wrong
+    x, weight = w.x("x", 8, 6), w.param("w", 6, 6)
+    h = x.mm(weight)
+    step = x.t().mm(h).mul(0.125)
+    new = weight.sub(step)
+    o.at["y"] = h.each[0]
+    o.at["updated.w"] = (new.sub(step) if twice else new).each[0]
+    return o
+
+
 def sides(build, wrong):
     out = []
     for n in (1, 2):
