@@ -250,6 +250,31 @@ static iso_code output_by_rounding(state *s, rule_tensor **const leaf[2], const 
   return c;
 }
 
+/* An output of integers or booleans: rounding makes a decision that a number meets exactly, as it
+ * does exp(0) > 1, and whether disturbed runs move it is luck. Many digits say that it differs,
+ * where it does not hang on how constants are stored or read. */
+static iso_code decided_apart(state *s, rule_tensor **const leaf[2], const outputs *v, size_t o,
+                              st_difference *out, iso_error *err) {
+  const place at[2] = {{LEFT, s->graph[LEFT]->output[o].node, NULL},
+                       {RIGHT, s->graph[RIGHT]->output[s->right_of[o]].node, NULL}};
+  const rule_tensor *l = v->base[LEFT], *r = v->base[RIGHT];
+  rule_diff d = {.equal = true, .index = -1};
+  if (rule_dtype_is_float(l->dtype) || s->constants.n_rounded || s->constants.n_readings)
+    return ISO_OK;
+  for (int64_t i = 0; i < l->numel; i++) {
+    const double apart = fabs(rule_tensor_get(l, i) - rule_tensor_get(r, i));
+    if (moved(l, v->run[LEFT], STORAGE_RUN, NOISE_RUNS, i) > 0 ||
+        moved(r, v->run[RIGHT], STORAGE_RUN, NOISE_RUNS, i) > 0)
+      return ISO_OK;
+    if (apart > d.max_abs) d = (rule_diff){false, apart, apart, i};
+  }
+  rule_numbers numbers = RULE_NUMBERS_UNKNOWN;
+  const iso_code c = d.equal ? ISO_OK : real_numbers(s, leaf, at, &numbers, err);
+  out->found = !c && numbers == RULE_NUMBERS_APART;
+  if (out->found) out->diff = d;
+  return c;
+}
+
 /* How the k-th run disturbs roundings; `wide`: much more, and with zeros of all signs. */
 static st_run_how disturbed(int k, double by, bool wide, uint64_t stream) {
   st_run_how how = {.noise = k == STORAGE_RUN ? ST_STORAGE : by, .stream = stream};
@@ -344,6 +369,7 @@ iso_code st_differs(state *s, rule_tensor **const leaf[2], const st_run base[2],
       out->found = !c && beyond_rounding(&at, sc, &out->diff);
       out->signs |= !c && !out->found;
     }
+    if (!c && !out->found) c = decided_apart(s, leaf, &at, o, out, err);
     if (!c && out->found)
       c = out->output = o, c = beyond_order(s, leaf, ordered, &at, sc, out, err);
     if (c || !out->found) continue;
