@@ -97,46 +97,55 @@ static int64_t next_in_region(const parting *p, int side, int64_t node) {
   return -1;
 }
 
-/* The last steps of both regions of which the right one is a part of the left one, and the steps
- * that read them: these add up, or else take it all together. Returns: whether there are such. */
-static bool last_part(const parting *p, const int64_t root[2], int64_t at[2], int64_t adds[2],
-                      cut *c) {
+/* The first steps of both regions of which the right one is no part of the left one, though what
+ * they read is: they add it up, or take it all together. Returns: whether there are such. */
+static bool find_adding(const parting *p, const int64_t root[2], int64_t adds[2]) {
   for (int side = 0; side < 2; side++) {
     if (p->s->graph[side]->node[root[side]].kind != SYNTH_OP) return false;
-    at[side] = adds[side] = root[side];
+    adds[side] = root[side];
   }
   bool any = false;
-  for (cut next; find_cut(lo_value(p, LEFT, (uint32_t)adds[LEFT]),
-                          lo_value(p, RIGHT, (uint32_t)adds[RIGHT]), &next);
-       any = true) {
-    *c = next;
-    for (int side = 0; side < 2; side++) {
-      at[side] = adds[side];
-      if ((adds[side] = next_in_region(p, side, at[side])) < 0) return false;
-    }
-  }
+  for (cut c; find_cut(lo_value(p, LEFT, (uint32_t)adds[LEFT]),
+                       lo_value(p, RIGHT, (uint32_t)adds[RIGHT]), &c);
+       any = true)
+    for (int side = 0; side < 2; side++)
+      if ((adds[side] = next_in_region(p, side, adds[side])) < 0) return false;
   return any;
 }
 
-iso_code lo_left_out(const parting *p, const int64_t root[2], synth_divergence *d, iso_error *err) {
-  int64_t at[2], adds[2];
-  cut c = {0};
-  if (p->gap || !last_part(p, root, at, adds, &c)) return ISO_OK;
+/* The parts of one operand of the steps that add up, which the right has: in words; "": it has all,
+ * or no part of it. NULL: no memory. */
+static const char *parts_there(const parting *p, const int64_t at[2]) {
+  cut c;
+  if (!find_cut(lo_value(p, LEFT, (uint32_t)at[LEFT]), lo_value(p, RIGHT, (uint32_t)at[RIGHT]), &c))
+    return "";
   const int64_t n = lo_value(p, LEFT, (uint32_t)at[LEFT])->shape.dim[c.dim];
   bool *there = calloc((size_t)n + 1, 1), all = true;
-  if (!there) return iso_fail(err, ISO_NOMEM, "out of memory");
+  if (!there) return NULL;
   mark_held(p, at, c.dim, there);
   for (int64_t i = 0; i < n; i++) all &= there[i];
-  const char *which = all ? NULL : stretches(&p->s->res->arena, there, n);
+  const char *which = all ? "" : stretches(&p->s->res->arena, there, n);
   free(there);
-  if (all) return ISO_OK;
+  return which && *which ? iso_arena_printf(&p->s->res->arena, "of `%s` only %s along dimension %u",
+                                            p->s->graph[LEFT]->node[at[LEFT]].id, which, c.dim)
+                         : which;
+}
+
+iso_code lo_left_out(const parting *p, const int64_t root[2], synth_divergence *d, iso_error *err) {
+  int64_t adds[2];
+  if (p->gap || !find_adding(p, root, adds)) return ISO_OK;
+  const rule_term *l = p->s->graph[LEFT]->node[adds[LEFT]].call,
+                  *r = p->s->graph[RIGHT]->node[adds[RIGHT]].call;
+  const char *which = "";
+  for (uint32_t k = 0; k < l->n && k < r->n && which && !*which; k++)
+    if (l->child[k]->kind == RULE_VAR && r->child[k]->kind == RULE_VAR)
+      which = parts_there(p, (int64_t[2]){(int64_t)l->child[k]->u.i, (int64_t)r->child[k]->u.i});
   if (!which) return iso_fail(err, ISO_NOMEM, "out of memory");
+  if (!*which) return ISO_OK;
   d->left = adds[LEFT];
   d->right = adds[RIGHT];
   d->hint = iso_arena_printf(&p->s->res->arena,
-                             "of `%s` only %s along dimension %u are added up in `%s`: the right "
-                             "leaves out the others",
-                             p->s->graph[LEFT]->node[at[LEFT]].id, which, c.dim,
+                             "%s are added up in `%s`: the right leaves out the others", which,
                              p->s->graph[RIGHT]->node[adds[RIGHT]].id);
   return d->hint ? lo_measure(p, adds, d, err) : iso_fail(err, ISO_NOMEM, "out of memory");
 }
