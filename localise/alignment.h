@@ -124,6 +124,10 @@ const char *lo_rows_moved(const parting *p, const char *name, const rule_tensor 
 const char *lo_leaf_changed(const parting *p, const char *name, const rule_tensor *x,
                             const rule_tensor *y);
 
+/* A rank's input that nothing reads, where right node r reads another rank's of that name; NULL:
+ * none. */
+const char *lo_unread_instead(const parting *p, const synth_node *r);
+
 /* ---- words/step_words.c ---- */
 /* A step or a module that side `without` leaves out: the tensor exit[without] of it is read where
  * the other side's exit is. NULL: there is more to it. */

@@ -300,6 +300,7 @@ const char *lo_hint(const parting *p, const synth_divergence *d, const rule_tens
   if (!h && l->kind != SYNTH_OP) h = leaf_hint(p, LEFT, d->left);
   if (!h && r->kind != SYNTH_OP) h = leaf_hint(p, RIGHT, d->right);
   if (!h) h = lo_value_hint(p, x, y);
+  if (!h) h = lo_unread_instead(p, r);
   if (!h) h = operator_hint(p, d->left, d->right);
   return h;
 }

@@ -98,7 +98,7 @@ static int64_t next_in_region(const parting *p, int side, int64_t node) {
 }
 
 /* The first steps of both regions of which the right one is no part of the left one, though what
- * they read is: they add it up, or take it all together. Returns: whether there are such. */
+ * they read is: of one shape they add it up. Returns: whether there are such. */
 static bool find_adding(const parting *p, const int64_t root[2], int64_t adds[2]) {
   for (int side = 0; side < 2; side++) {
     if (p->s->graph[side]->node[root[side]].kind != SYNTH_OP) return false;
@@ -110,7 +110,9 @@ static bool find_adding(const parting *p, const int64_t root[2], int64_t adds[2]
        any = true)
     for (int side = 0; side < 2; side++)
       if ((adds[side] = next_in_region(p, side, adds[side])) < 0) return false;
-  return any;
+  const rule_tensor *l = any ? lo_value(p, LEFT, (uint32_t)adds[LEFT]) : NULL,
+                    *r = any ? lo_value(p, RIGHT, (uint32_t)adds[RIGHT]) : NULL;
+  return l && r && rule_shape_eq(&l->shape, &r->shape);
 }
 
 /* The parts of one operand of the steps that add up, which the right has: in words; "": it has all,

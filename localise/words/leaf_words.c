@@ -84,3 +84,24 @@ const char *lo_leaf_changed(const parting *p, const char *name, const rule_tenso
   if (whole) return iso_arena_printf(a, "%s %s", name, whole);
   return iso_arena_printf(a, "%s has other values on the right%s", name, some);
 }
+
+/* Whether a leaf is read by nothing, and is another rank's of the same name. */
+static bool is_unread_twin(const parting *p, uint32_t leaf, uint32_t other) {
+  const synth_node *a = &p->s->graph[RIGHT]->node[leaf], *b = &p->s->graph[RIGHT]->node[other];
+  return a != b && a->kind == SYNTH_INPUT && a->name && b->name &&
+         lo_consumer(p->s, RIGHT, leaf) == leaf && synth_same_stem(a->name, b->name);
+}
+
+const char *lo_unread_instead(const parting *p, const synth_node *r) {
+  const synth_graph *g = p->s->graph[RIGHT];
+  for (uint32_t k = 0; r->kind == SYNTH_OP && k < r->call->n; k++) {
+    const rule_term *t = r->call->child[k];
+    if (t->kind != RULE_VAR || g->node[t->u.i].kind != SYNTH_INPUT) continue;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+      if (is_unread_twin(p, i, (uint32_t)t->u.i))
+        return iso_arena_printf(&p->s->res->arena,
+                                "nothing on the right reads `%s`: `%s` is read in its place",
+                                g->node[i].name, g->node[t->u.i].name);
+  }
+  return NULL;
+}

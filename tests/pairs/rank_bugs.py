@@ -189,6 +189,17 @@ def gradient_of_a_microbatch_left_out(w, wrong):
     return o
 
 
+@bug(["nothing on the right reads `rank1.x`", "`rank0.x` is read in its place"])
+def rows_of_another_rank(w, wrong):
+    """The last rank reads the first one's rows, and its own are read by nobody."""
+    o = Outputs()
+    x = own_rows(w, "x", 0, 8, 6)
+    o.inputs(w, 0, "x")
+    own = Ranks(w, [x.each[0]] * w.n) if wrong else x
+    o.parts("y", own.mm(w.param("w", 6, 5)), 0)
+    return o
+
+
 @bug(["is taken twice"], "sub.Tensor")
 def step_taken_twice(w, wrong):
     """The update of a parameter is applied to its own result once more."""
