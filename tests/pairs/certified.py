@@ -32,6 +32,11 @@ import traps  # noqa: F401  adds the standing pairs to dsl.PAIRS
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TIMEOUT = 900
 FEW = 3
+# Right certificates that are refused, and why. One that holds again is to leave this list.
+KNOWN_GAPS = {
+    "padding left: -3.4e38 (1 - m)": "its rule has sizes at which a row is hidden wholly, where one"
+    " side is no number: the prover leaves these out, and samples refute the rule by them"
+}
 SAID = {0: "holds", 1: "refused", 2: "malformed", 3: "not proved again"}
 
 
@@ -224,10 +229,14 @@ def main():
             for (name, _), (outcome, evidence, why) in zip(pairs, pool.map(attempt, pairs)):
                 tally.add(outcome, evidence, why)
                 lines.append("\t".join([source, name, outcome, evidence, "; ".join(why)]) + "\n")
-                wrong = outcome not in ("holds", "other")
-                failed, passed = failed + wrong, passed + (outcome == "holds")
+                gap = KNOWN_GAPS.get(name)
+                wrong = outcome != "refused" if gap else outcome not in ("holds", "other")
+                failed, passed = failed + wrong, passed + (outcome == "holds" and not wrong)
+                if gap and not wrong:
+                    print("known gap %s: %s: %s" % (name, outcome, gap), flush=True)
                 if wrong:
-                    print("FAILED %s: %s: %s: %s" % (source, name, outcome, why[0]), flush=True)
+                    said = why[0] if why else "is a known gap no more" if gap else ""
+                    print("FAILED %s: %s: %s: %s" % (source, name, outcome, said), flush=True)
         print(tally.line(source), flush=True)
         reasons.update(tally.reasons)
     for why, n in reasons.most_common():
