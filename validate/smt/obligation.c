@@ -114,8 +114,8 @@ static void pinned(smt_writer *w, const double *v) {
   }
 }
 
-/* Four times what any obligation took of the rules in the tree. What takes more is as a rule not
- * answered at all, and is asked in several ways. */
+/* Enough for each obligation of the core rules. What takes more is as a rule not answered at all,
+ * and is asked in several ways. */
 enum { Z3_STEPS = 300000, MAX_GIVEN_UP = 4 };
 
 /* Ways of telling, and of looking at a rule, often come to the same text, which is asked of once.
