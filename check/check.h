@@ -119,8 +119,9 @@ typedef struct chk_shown {
   const char *rule;
   chk_how how;
   size_t n_obligations;
-  bool at_steps;   /* they are of the rule at the sizes of its steps: for all sizes there is none */
-  const char *why; /* why there is none for all sizes; "" */
+  bool at_steps; /* they are of the rule at the sizes of its steps: for all sizes there is none */
+  bool defined_at_steps; /* at other sizes one side alone may be no number: nothing is said there */
+  const char *why;       /* why there is none for all sizes; "" */
   size_t
       n_sizes; /* at which both sides, evaluated by check/evaluate/evaluate.h, are equal; 0: not */
   const char *not_evaluated; /* why they were not evaluated; "" */

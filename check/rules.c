@@ -222,9 +222,9 @@ static bool seen_before(const chk_state *k, size_t at) {
   return false;
 }
 
-/* The rule as step `x` uses it. */
-static iso_code rule_at_step(chk_state *k, const rule *r, const chk_step *x, rule *out,
-                             bool *whole) {
+/* The rule as step `x` uses it; `within`: as in rule_assignment. */
+static iso_code rule_at_step(chk_state *k, const rule *r, const chk_step *x, double within,
+                             rule *out, bool *whole) {
   const char **name = iso_arena_alloc(k->arena, (x->n_names + 1) * sizeof *name);
   const rule_term **value = iso_arena_alloc(k->arena, (x->n_names + 1) * sizeof *value);
   iso_error err = {0};
@@ -233,7 +233,7 @@ static iso_code rule_at_step(chk_state *k, const rule *r, const chk_step *x, rul
     name[i] = k->cert.name[x->first_name + i].name;
     value[i] = k->cert.name[x->first_name + i].value;
   }
-  const rule_assignment v = {x->n_names, name, value};
+  const rule_assignment v = {x->n_names, name, value, within};
   return rule_at(r, &v, k->arena, out, whole, &err) ? chk_nomem(k) : ISO_OK;
 }
 
@@ -250,7 +250,7 @@ static iso_code ask_at_steps(chk_state *k, const rule *r, uint32_t which, chk_sh
     size_t n = 0;
     rule at;
     if (!(each = k->cert.step[i].n_names > 0)) break; /* it is the rule itself */
-    iso_code c = rule_at_step(k, r, &k->cert.step[i], &at, &each);
+    iso_code c = rule_at_step(k, r, &k->cert.step[i], 0, &at, &each);
     if (c) return c;
     if (each) c = k->oracle->certify(k->oracle->ctx, &at, &n, why, &err);
     if (c == ISO_NOMEM) return chk_nomem(k);
@@ -330,29 +330,61 @@ static iso_code evaluate(chk_state *k, const rule *r, const chk_step *x, unsigne
   return (shown->not_evaluated = iso_arena_strdup(k->arena, v.why)) ? ISO_OK : chk_nomem(k);
 }
 
-static iso_code show_again(chk_state *k, const rule *r, const chk_step *x, chk_shown *shown) {
+/* `r`, of which nothing is claimed: samples are drawn by a rule's text, and without its evidence it
+ * is the rule as it was decided first. At the tensors of step `x`, where it speaks of no others. */
+static iso_code decide(chk_state *k, const rule *r, const chk_step *x, rule_verdict *v) {
   const uint32_t *var = k->cert.var + x->first_var;
   rule_tensor **example = calloc(r->n_vars + 1, sizeof *example);
-  rule_verdict v = {0};
   iso_error why = {0};
-  rule bare = *r; /* samples are drawn by a rule's text: without its evidence it is the rule as it
-                     was decided first */
+  rule bare = *r;
   bare.claimed = RULE_UNKNOWN;
   bare.scope = RULE_SCOPE_NONE;
   if (!example) return chk_nomem(k);
   for (uint32_t i = 0; i < r->n_vars; i++)
     if (var[i] != CHK_NONE && !is_open(r) && k->here.real[var[i]].n == 1)
       example[i] = k->here.real[var[i]].v[0];
-  iso_code c = k->oracle ? k->oracle->decide(k->oracle->ctx, &bare, example, &v, &why) : ISO_OK;
+  iso_code c = k->oracle ? k->oracle->decide(k->oracle->ctx, &bare, example, v, &why) : ISO_OK;
   free(example);
   if (c == ISO_NOMEM) return chk_nomem(k);
-  if (c) return chk_settle(k, CHK_REFUSED, "rule %s cannot be decided: %s", r->name, why.msg);
+  return c ? chk_settle(k, CHK_REFUSED, "rule %s cannot be decided: %s", r->name, why.msg) : ISO_OK;
+}
+
+/* A rule that is proved where all parts are numbers, and has a side that is none at some sizes (a
+ * row that is masked wholly): no step needs it there. So it is decided at the sizes of each of its
+ * steps, and has to be proved at all of them; of other sizes it says nothing. */
+static iso_code decide_at_steps(chk_state *k, const rule *r, uint32_t which, rule_verdict *out) {
+  unsigned rests_on = RULE_RESTS_ON_NUMBERS;
+  rule_verdict v = *out;
+  for (size_t i = 0; i < k->cert.n_steps; i++) {
+    const chk_step *x = &k->cert.step[i];
+    rule at;
+    bool whole = true;
+    if (x->kind != CHK_RULE || x->rule != which || seen_before(k, i)) continue;
+    if (x->n_names == 0) return ISO_OK; /* it is the rule itself */
+    iso_code c = rule_at_step(k, r, x, reading_tol, &at, &whole);
+    if (!c && whole) c = decide(k, &at, x, &v);
+    if (c || chk_settled(k)) return c;
+    if (!whole || v.status != RULE_PROVED) return ISO_OK;
+    rests_on |= v.rests_on;
+  }
+  *out = v;
+  out->rests_on = rests_on;
+  return ISO_OK;
+}
+
+static iso_code show_again(chk_state *k, const rule *r, const chk_step *x, chk_shown *shown) {
+  rule_verdict v = {0};
+  iso_code c = decide(k, r, x, &v);
+  if (!c && !chk_settled(k) && v.status == RULE_REFUTED && (v.rests_on & RULE_RESTS_ON_NUMBERS))
+    c = decide_at_steps(k, r, x->rule, &v);
+  if (c || chk_settled(k)) return c;
   if (v.status == RULE_REFUTED)
     return chk_settle(k, CHK_REFUSED, "rule %s is refuted: %s", r->name, v.reason);
   if (v.status < r->claimed)
     return chk_settle(k, CHK_UNPROVED, "rule %s is said to be %s, and was found %s here%s%s",
                       r->name, rule_status_name(r->claimed), rule_status_name(v.status),
                       v.reason[0] ? ": " : "", v.reason);
+  shown->defined_at_steps = v.rests_on & RULE_RESTS_ON_NUMBERS;
   k->rules.rests_on[x->rule] = v.rests_on;
   c = evaluate(k, r, x, v.rests_on, shown);
   if (!c && !chk_settled(k) && v.status == RULE_PROVED) c = ask_z3(k, r, x->rule, shown);

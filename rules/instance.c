@@ -18,13 +18,14 @@ static bool number_of(const void *ctx, const char *name, rule_term *out) {
   return true;
 }
 
-/* Conditions hold of the doubles as they are. */
-static rule_values read_as_is(const rule_assignment *v) { return (rule_values){number_of, v, -1}; }
+static rule_values read_by(const rule_assignment *v) {
+  return (rule_values){number_of, v, v->within > 0 ? v->within : -1};
+}
 
 /* NULL without memory, or where a name has no value; then `whole` is false. */
 static const rule_term *at_values(iso_arena *a, const rule_term *t, const rule_assignment *v,
                                   bool *whole) {
-  const rule_values numbers = read_as_is(v);
+  const rule_values numbers = read_by(v);
   int64_t size;
   if (t->kind == RULE_NAME || t->kind == RULE_EXPR) {
     const rule_term *x = t->kind == RULE_NAME               ? value_of(v, t->u.s)
@@ -59,7 +60,7 @@ static const rule_variable *variables_at(iso_arena *a, const rule *r, const rule
 
 iso_code rule_at(const rule *r, const rule_assignment *v, iso_arena *a, rule *out, bool *whole,
                  iso_error *err) {
-  const rule_values numbers = read_as_is(v);
+  const rule_values numbers = read_by(v);
   *whole = true;
   *out = *r;
   for (uint32_t i = 0; i < r->n_where; i++)

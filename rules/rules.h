@@ -349,7 +349,8 @@ enum {
   RULE_RESTS_ON_WHOLE =
       32, /* no integer wraps: of those that do not fit into 64 bits nothing is said */
   RULE_RESTS_ON_NUMBERS =
-      64 /* all parts are numbers: where some are not, the sides part, or an operator sees it */
+      64 /* all parts are numbers: where some are not, the sides part, or an operator sees it. Of a
+            refuted rule: it is proved so, and refuted by one side alone that is no number */
 };
 
 typedef struct rule_verdict {
@@ -411,10 +412,12 @@ typedef struct rule_assignment {
   uint32_t n;
   const char *const *name;
   const rule_term *const *value;
+  double within; /* conditions hold of the reals that floats stand for, so near, relative; 0: of the
+                    doubles as they are */
 } rule_assignment;
 /* The rule with these values, in `a`: only parts without a name are open then. Returns: false in
- * `whole` where a name has no value, an expression is no integer, or a condition does not hold of
- * the doubles as they are; then `out` is no rule. Errors: ISO_NOMEM. */
+ * `whole` where a name has no value, an expression is no integer, or a condition does not hold;
+ * then `out` is no rule. Errors: ISO_NOMEM. */
 ISO_MUST_USE iso_code rule_at(const rule *r, const rule_assignment *v, iso_arena *a, rule *out,
                               bool *whole, iso_error *err);
 

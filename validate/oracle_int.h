@@ -19,6 +19,7 @@ typedef struct val_trial {
   int64_t index;   /* of the element that differs most beyond rounding; -1 */
   double abs, rel; /* its difference */
   bool soft;       /* so small that a second sample should show it too */
+  bool none;       /* of VAL_DIFFER: there a side alone is no number */
   bool gross;      /* far beyond the rounding of any intermediate value */
   bool sure;       /* of VAL_AGREE: nothing was lost in sums */
   bool wraps;      /* of VAL_OUTSIDE: integers may have wrapped */

@@ -104,7 +104,7 @@ static bool run_at(roles_work *x, const rule *r, int64_t a, int64_t b) {
   iso_arena_init(&u.a);
   const char *name[2] = {"A", "B"};
   const rule_term *value[2] = {rule_int(&u.a, a), rule_int(&u.a, b)}, *out[2];
-  const rule_assignment v = {2, name, value};
+  const rule_assignment v = {2, name, value, 0};
   rule bare = *r; /* its sizes alone */
   rule_variable *var = iso_arena_alloc(&u.a, (r->n_vars + 1) * sizeof *var);
   for (uint32_t i = 0; var && i < r->n_vars; i++) {

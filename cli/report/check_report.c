@@ -38,6 +38,8 @@ static void rule_text(const chk_shown *s, uint64_t seed, FILE *f) {
     fprintf(f, "run again by the prover, without obligation: %s", s->why);
   else if (s->how == CHK_BY_TESTS) fprintf(f, "tested again, seed %" PRIu64, seed);
   else fputs("trusted", f);
+  if (s->defined_at_steps)
+    fputs("; of the sizes of its steps, since at others one side alone may be no number", f);
   if (s->n_sizes) fprintf(f, "; evaluated at %zu size%s", s->n_sizes, plural(s->n_sizes));
   else if (s->how != CHK_BY_TRUST) fprintf(f, "; not evaluated: %s", s->not_evaluated);
   fprintf(f, "; step%s %s\n", strchr(s->steps, ',') ? "s" : "", s->steps);
@@ -74,10 +76,11 @@ static json_t *rule_json(const chk_shown *s) {
                                     [CHK_BY_TESTS] = "tested",
                                     [CHK_BY_PROVER] = "prover",
                                     [CHK_BY_Z3] = "z3"};
-  return json_pack("{ss ss sI sI sb ss ss ss}", "rule", s->rule, "by", how[s->how], "obligations",
-                   (json_int_t)s->n_obligations, "evaluated_sizes", (json_int_t)s->n_sizes,
-                   "only_re_run", only_run(s), "no_obligation", s->why, "not_evaluated",
-                   s->not_evaluated, "steps", s->steps);
+  return json_pack("{ss ss sI sI sb sb ss ss ss}", "rule", s->rule, "by", how[s->how],
+                   "obligations", (json_int_t)s->n_obligations, "evaluated_sizes",
+                   (json_int_t)s->n_sizes, "only_re_run", only_run(s), "only_at_steps",
+                   s->defined_at_steps, "no_obligation", s->why, "not_evaluated", s->not_evaluated,
+                   "steps", s->steps);
 }
 
 /* Puts `item` behind `list`, and takes it. */

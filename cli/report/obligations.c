@@ -59,7 +59,7 @@ static iso_code ask_at_steps(const synth_result *r, const synth_rule_use *u, rul
     if (!(each = x->n_names > 0)) break; /* it is the rule itself */
     val_obligations one = {0};
     rule at;
-    const rule_assignment v = {x->n_names, x->name, x->value};
+    const rule_assignment v = {x->n_names, x->name, x->value, 0};
     c = rule_at(u->what, &v, &a, &at, &each, err);
     if (!c && each) c = val_write_obligations(&at, schemas, o, false, &one, err);
     each &= one.n > 0;

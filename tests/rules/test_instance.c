@@ -24,7 +24,7 @@ static void try_at(trial *t, uint32_t n, double s) {
   ck_assert_msg(rule_set_parse(text, SIZE_MAX, "t", &t->set, &err) == ISO_OK, "%s", err.msg);
   const rule_term *value[] = {rule_int(&t->a, 3), rule_int(&t->a, 4), rule_float(&t->a, s)};
   const rule *r = rule_set_at(t->set, 0);
-  const rule_assignment v = {n, name, value};
+  const rule_assignment v = {n, name, value, 0};
   ck_assert(rule_at(r, &v, &t->a, &t->at, &t->whole, &err) == ISO_OK);
 }
 

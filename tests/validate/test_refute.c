@@ -244,6 +244,24 @@ START_TEST(what_only_a_lost_operand_tells_apart_is_not_refuted) {
 }
 END_TEST
 
+/* Of all sizes, and proved where all parts are numbers; then false everywhere. */
+#define RATIO(f) "(aten::div.Tensor " f " " f ")", "(aten::ones_like w)"
+static const pair partly[] = {{"(var w f (N))", RATIO("w")},
+                              {"(var w f (N M))", RATIO("(aten::sin w)")}};
+static const pair nowhere[] = {
+    {"(var w f (N))", "(aten::div.Tensor w w)", "(aten::full_like w 2)"},
+    {"(var w f (N M))", "(aten::div.Tensor w (aten::sin w))", "(aten::ones_like w)"}};
+
+START_TEST(a_refuted_rule_says_whether_it_is_proved_of_numbers) {
+  EACH(partly, false)
+  ck_assert_msg(v.status == RULE_REFUTED && (v.rests_on & RULE_RESTS_ON_NUMBERS), "%s: %s",
+                rule_status_name(v.status), partly[i].lhs);
+  EACH(nowhere, false)
+  ck_assert_msg(v.status == RULE_REFUTED && !(v.rests_on & RULE_RESTS_ON_NUMBERS), "%s: %s",
+                rule_status_name(v.status), nowhere[i].lhs);
+}
+END_TEST
+
 START_TEST(literals_too_close_are_never_tested) {
   EACH(close, true)
   ck_assert_msg(v.status == RULE_REFUTED || v.status == RULE_UNKNOWN, "%s: %s",
@@ -265,6 +283,7 @@ int main(void) {
   tcase_add_test(t, true_candidates_of_large_tensors_are_not_refuted);
   tcase_add_test(t, branches_that_no_sample_takes_are_never_tested);
   tcase_add_test(t, true_rules_hold_whatever_rounding_does);
+  tcase_add_test(t, a_refuted_rule_says_whether_it_is_proved_of_numbers);
   tcase_add_test(t, literals_too_close_are_never_tested);
   tcase_add_test(t, what_only_a_lost_operand_tells_apart_is_not_refuted);
   suite_add_tcase(s, t);

@@ -81,6 +81,7 @@ void val_conclude(const val_ladder *l, const rule_verdict *proof) {
   out->rests_on = l->strict && l->apart ? RULE_RESTS_ON_NUMBERS : 0;
   if (l->refuted) {
     out->status = RULE_REFUTED;
+    if (l->none && proof->status == RULE_PROVED) out->rests_on |= RULE_RESTS_ON_NUMBERS;
   } else if (proof->status == RULE_PROVED) {
     out->status = proof->status;
     out->scope = proof->scope;

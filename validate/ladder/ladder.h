@@ -61,6 +61,7 @@ typedef struct val_ladder {
   iso_arena *arena;                   /* of its new parts */
   rule_verdict *out;                  /* the verdict, in the end */
   bool refuted;                       /* by a sample: nothing more is to be done */
+  bool none; /* that sample shows only that one side alone may be no number */
 } val_ladder;
 
 /* ---- samples (weigh.c) ---- */

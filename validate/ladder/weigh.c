@@ -85,6 +85,7 @@ iso_code val_weigh(val_ladder *l, const rule *r, unsigned k, unsigned kind,
       break;
     }
     l->refuted = true;
+    l->none = t->none;
     describe(t, k, l->out);
     if (l->counterexample != NULL)
       c = val_counterexample_take(l->counterexample, &l->problem, r, bind, t, err);

@@ -256,6 +256,7 @@ static iso_code seek_undefined(val_engine *e, const rule *r, rule_tensor *const 
   for (int64_t i = 0; i < n && !c && t->outcome != VAL_DIFFER; i++) {
     if (!lost[i] || !(moved[i] <= 1e-6 * fabs(number_of(other, i)))) continue;
     t->outcome = VAL_DIFFER;
+    t->none = true;
     t->what = 'v';
     t->index = rule_dtype_is_complex(at->dtype) ? i / 2 : i;
     t->abs = t->rel = (double)INFINITY;

@@ -83,7 +83,7 @@ static inline bool holds_for_all(const rule *r, const named *all) {
     iso_arena_init(&a);
     for (int64_t i = 0, rest = p; i < all->n; i++, rest /= MOST_SIZE)
       value[i] = rule_int(&a, 1 + rest % MOST_SIZE);
-    const rule_assignment v = {all->n, all->name, value};
+    const rule_assignment v = {all->n, all->name, value, 0};
     ck_assert(rule_at(r, &v, &a, &at, &whole, &err) == ISO_OK);
     if (whole) ran |= holds_at(&at, &rng, &equal);
     iso_arena_fini(&a);
