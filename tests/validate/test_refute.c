@@ -262,6 +262,41 @@ START_TEST(a_refuted_rule_says_whether_it_is_proved_of_numbers) {
 }
 END_TEST
 
+/* True of integers that wrap, in what casts, masks and remainders cut off; then only of those that
+ * do not. */
+#define INTEGER(a, b) \
+  { "(var k i (N))", a, b }
+#define BYTE(x) "(aten::to.dtype " x " uint8)"
+#define WORD(x) "(aten::to.dtype " x " int64)"
+static const pair cut_off[] = {
+    INTEGER("(aten::bitwise_and.Scalar k 255)", "(aten::remainder.Scalar k 256)"),
+    INTEGER(BYTE("(aten::bitwise_and.Scalar k 255)"), BYTE("k")),
+    INTEGER(WORD(BYTE("k")), "(aten::remainder.Scalar k 256)"),
+    INTEGER("(aten::bitwise_not " BYTE("k") ")", "(aten::bitwise_xor.Scalar " BYTE("k") " 255)"),
+    INTEGER("(aten::bitwise_not " BYTE("k") ")", BYTE("(aten::sub.Tensor (aten::full (list N) 511 "
+                                                      ":dtype int64) k)")),
+    INTEGER(WORD("(aten::to.dtype k int8)"),
+            "(aten::sub.Scalar (aten::remainder.Scalar (aten::add.Scalar k 128) 256) 128)"),
+    INTEGER("(aten::remainder.Scalar k 100)",
+            "(aten::sub.Tensor k (aten::mul.Scalar (aten::floor_divide.Scalar k 100) 100))")};
+static const pair beyond[] = {
+    INTEGER("(aten::remainder.Scalar k 100)",
+            "(aten::remainder.Scalar (aten::add.Scalar k 100) 100)"),
+    INTEGER(WORD(BYTE("k")), "(aten::remainder.Scalar k 128)"),
+    INTEGER(WORD("(aten::to.dtype k int8)"), "(aten::remainder.Scalar k 256)"),
+    INTEGER(WORD(BYTE("(aten::add.Scalar k 1)")), "(aten::add.Scalar " WORD(BYTE("k")) " 1)"),
+    INTEGER("(aten::bitwise_and.Scalar k 240)", "(aten::remainder.Scalar k 241)")};
+
+START_TEST(what_is_cut_off_tells_no_wrap) {
+  EACH(cut_off, false)
+  ck_assert_msg(v.status == RULE_PROVED && !(v.rests_on & RULE_RESTS_ON_WHOLE), "%s: %s <=> %s",
+                rule_status_name(v.status), cut_off[i].lhs, cut_off[i].rhs);
+  EACH(beyond, false)
+  ck_assert_msg(v.status == RULE_REFUTED || v.status == RULE_UNKNOWN, "%s: %s <=> %s",
+                rule_status_name(v.status), beyond[i].lhs, beyond[i].rhs);
+}
+END_TEST
+
 START_TEST(literals_too_close_are_never_tested) {
   EACH(close, true)
   ck_assert_msg(v.status == RULE_REFUTED || v.status == RULE_UNKNOWN, "%s: %s",
@@ -284,6 +319,7 @@ int main(void) {
   tcase_add_test(t, branches_that_no_sample_takes_are_never_tested);
   tcase_add_test(t, true_rules_hold_whatever_rounding_does);
   tcase_add_test(t, a_refuted_rule_says_whether_it_is_proved_of_numbers);
+  tcase_add_test(t, what_is_cut_off_tells_no_wrap);
   tcase_add_test(t, literals_too_close_are_never_tested);
   tcase_add_test(t, what_only_a_lost_operand_tells_apart_is_not_refuted);
   suite_add_tcase(s, t);

@@ -115,6 +115,8 @@ double sx_wrapped_number(sx_func f, double x); /* NaN where a double does not te
 /* The bounds [low, high) of an element of a narrow integer variable, or of a value wrapped to few
  * bits. false: x is neither. */
 bool sx_narrow_bounds(sc *c, sx x, sx *low, sx *high);
+/* A value wrapped to fewer than 64 bits as the remainder that it is; x where it is none. */
+sx sx_wrap_written_out(sc *c, sx x);
 sx sx_of_equal_size(sc *c, sx x);  /* x, or -x where only x is a wrap: a number of the same size */
 sx sx_bits_and(sc *c, sx x, sx y); /* of integers, bit by bit (bits.c) */
 sx sx_bits_or(sc *c, sx x, sx y);

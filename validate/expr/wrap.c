@@ -219,9 +219,75 @@ static bool in_block(sc *c, sx x, rule_dtype d) {
   return (k & (k - 1)) == 0 && k <= of_type[d].most / 2;
 }
 
+static size_t variable_terms(const sc *c, sx x) {
+  const size_t n = sx_terms(c, x);
+  uint32_t q;
+  sx m;
+  for (size_t i = 0; i < n; i++) {
+    sx_term(c, x, i, &q, &m);
+    if (m == c->one) return n - 1;
+  }
+  return n;
+}
+
+/* Whether x + by floor(p / k) holds what makes it q r of a remainder 0 <= r < k: by p, or by
+ * another floor of p. In `rest`, x without it; in `*q` by what r is multiplied. */
+static bool without_remainder(sc *c, sx x, sx div, int64_t by, int64_t *k, int64_t *q, sx *rest) {
+  const sx p = sc_word(c, div, 0);
+  uint32_t e;
+  int64_t of, own;
+  sx m;
+  if (!sx_is_int(c, sc_word(c, div, 1), k) || *k < 2 || !sc_has(c, p, S_INT)) return false;
+  const sx others = sx_sub(c, x, sx_scale(c, pv_q_int(&c->q, by), div));
+  if (by % *k == 0) {
+    *q = -(by / *k);
+    *rest = sx_sub(c, others, sx_scale(c, pv_q_int(&c->q, *q), p));
+    if (variable_terms(c, *rest) + 2 <= variable_terms(c, x)) return true;
+  }
+  for (size_t i = 0, n = sx_terms(c, others); i < n; i++) {
+    sx_term(c, others, i, &e, &m);
+    if (sc_op(c, m) != X_DIV || sc_word(c, m, 0) != p || !sx_is_int(c, sc_word(c, m, 1), &own) ||
+        own < 1 || *k % own != 0 || !pv_q_is_int(&c->q, e, &of) || by % (*k / own) != 0 ||
+        of != -(by / (*k / own)))
+      continue;
+    *k /= own;
+    *q = of;
+    *rest = sx_sub(c, others, sx_scale(c, e, m));
+    return true;
+  }
+  return false;
+}
+
+/* The ends of a sum of multiples of remainders and a number: what masks of bits leave, and rings of
+ * other sizes. false: x is no such sum. */
+static bool ends_of_remainders(sc *c, sx x, int64_t *low, int64_t *high) {
+  enum { MOST = 8 };
+  int64_t by, k, q, far;
+  uint32_t e;
+  sx m;
+  *low = *high = 0;
+  for (int round = 0; round < MOST && !c->fault.failed; round++) {
+    bool found = false;
+    if (sx_is_int(c, x, &k))
+      return !__builtin_add_overflow(*low, k, low) && !__builtin_add_overflow(*high, k, high);
+    for (size_t i = 0, n = sx_terms(c, x); i < n && n <= MOST && !found; i++) {
+      sx_term(c, x, i, &e, &m);
+      found = sc_op(c, m) == X_DIV && pv_q_is_int(&c->q, e, &by) && by != INT64_MIN &&
+              without_remainder(c, x, m, by, &k, &q, &x);
+    }
+    if (!found || __builtin_mul_overflow(q, k - 1, &far)) return false;
+    int64_t *const side = q < 0 ? low : high;
+    if (__builtin_add_overflow(*side, far, side)) return false;
+  }
+  return false;
+}
+
 static bool fits(sc *c, sx x, rule_dtype d) {
+  int64_t low, high;
   if (is_machine_integer(c, x, d) || in_block(c, x, d)) return true;
   if (sx_is_of_bits(c, x, is_machine_integer, d)) return true;
+  if (ends_of_remainders(c, x, &low, &high) && low >= of_type[d].least && high <= of_type[d].most)
+    return true;
   if ((d != RULE_U8 || sc_has(c, x, S_NONNEG)) && sx_within(c, x, (double)of_type[d].most))
     return true;
   return sx_never_negative(c, sx_sub(c, sx_int(c, of_type[d].most), x)) &&
@@ -254,6 +320,14 @@ static sx strip_sum(sc *c, sx x, unsigned bits, int depth) {
   return r;
 }
 
+/* The number of least absolute value that is the integer q modulo 2^bits. */
+static uint32_t residue(sc *c, uint32_t q, unsigned bits) {
+  int64_t k;
+  if (bits > 32 || !pv_q_is_int(&c->q, q, &k)) return q;
+  const int64_t size = (int64_t)1 << bits, r = (k % size + size) % size;
+  return pv_q_int(&c->q, r < size / 2 ? r : r - size);
+}
+
 /* A number that is x modulo 2^bits, not wrapped where only sums and products stand around it. */
 static sx strip(sc *c, sx x, unsigned bits, int depth) {
   sx r = c->zero, m;
@@ -271,6 +345,7 @@ static sx strip(sc *c, sx x, unsigned bits, int depth) {
     }
     for (size_t i = 0, n = sx_terms(c, x); i < n && !c->fault.failed; i++) {
       sx_term(c, x, i, &q, &m);
+      q = sc_has(c, m, S_INT) ? residue(c, q, bits) : q;
       r = sx_add(c, r, sx_scale(c, q, strip(c, m, bits, depth + 1)));
     }
     return r;
@@ -282,6 +357,18 @@ static sx strip(sc *c, sx x, unsigned bits, int depth) {
 
 sx sx_unwrapped(sc *c, sx x, unsigned bits) {
   return c->fault.failed || sx_top_guard(c, x) ? x : strip(c, x, bits, 0);
+}
+
+/* x as an integer of the narrow type d. */
+static sx in_type(sc *c, sx x, rule_dtype d) {
+  const sx least = sx_int(c, of_type[d].least), size = sx_int(c, (int64_t)1 << of_type[d].bits);
+  return sx_add(c, least, sx_mod(c, sx_sub(c, x, least), size));
+}
+
+sx sx_wrap_written_out(sc *c, sx x) {
+  const sx_func f = sc_op(c, x) == X_FN ? (sx_func)sc_word(c, x, 0) : F_IF;
+  if (!sx_is_wrap(f) || f == F_WRAP || sx_top_guard(c, sc_word(c, x, 1))) return x;
+  return in_type(c, sc_word(c, x, 1), type_of_wrap(f));
 }
 
 sx sx_of_equal_size(sc *c, sx x) {
@@ -298,6 +385,7 @@ static sx wrap_end(sc *c, sx x, const void *ctx) {
   if (fits(c, x, d)) return x;
   const sx y = strip(c, x, of_type[d].bits, 0);
   if (sx_top_guard(c, y)) return sx_wrap(c, y, d);
+  if (sc_op(c, y) == X_CONST && d != RULE_I64) return in_type(c, y, d);
   const bool in_range = fits(c, y, d);
   /* Programs choose few bits for how they wrap, and a cast to them for the bits that it cuts
    * off. */

@@ -387,6 +387,32 @@ static bool by_residues(sc *c, sx d, int deep) {
   return ok;
 }
 
+/* A value that is wrapped to few bits anywhere in x, none within it. */
+static sx narrow_in(sc *c, sx x, int depth) {
+  const sx_node p = *sc_at(c, x);
+  if (depth > 12 || p.op == X_SUM || p.op == X_TOP || p.op == X_ROW || p.op == X_CONST ||
+      p.op == X_SYM || p.op == X_BOUND)
+    return 0;
+  for (uint32_t i = 0; i < p.n; i++) {
+    const sx r = sx_is_child((sx_op)p.op, i) ? narrow_in(c, sc_word(c, x, i), depth + 1) : 0;
+    if (r) return r;
+  }
+  return p.op == X_FN && sx_is_wrap((sx_func)sc_word(c, x, 0)) && sc_word(c, x, 0) != F_WRAP ? x
+                                                                                             : 0;
+}
+
+/* With what is wrapped to few bits as the remainder that it is: other integers may be cut off by a
+ * mask or a remainder in its place. false: there is none, or that shows nothing. */
+static bool by_wraps(sc *c, sx d, int deep) {
+  const sx before = d;
+  for (int i = 0; i < SC_MAX_ROUNDS && !c->fault.failed; i++) {
+    const sx u = narrow_in(c, d, 0), v = u ? sx_wrap_written_out(c, u) : 0;
+    if (u == v) break;
+    d = sx_subst(c, d, &(sx_map){u, v}, 1);
+  }
+  return d != before && !c->fault.failed && equal(c, d, c->zero, deep);
+}
+
 static bool zero(sc *c, sx d, int deep) {
   d = sc_split_products(c, sc_without_denominators(c, sc_plain_inverses(c, sc_extremes(c, d))));
   for (int round = 0; round < SC_MAX_ROUNDS && !c->fault.failed; round++) {
@@ -428,6 +454,7 @@ static bool zero(sc *c, sx d, int deep) {
     if (m) return by_choice(c, d, m, deep - 1);
     const sx now = c->here.n_path ? quotients_now(c, d) : d;
     if (now != d) return equal(c, now, c->zero, deep - 1);
+    if (by_wraps(c, d, deep - 1)) return true;
     if (by_logarithms(c, d, deep - 1) || (deep > 1 && by_residues(c, d, deep - 1))) return true;
   }
   return sc_z3_equal(c, d, c->zero);
