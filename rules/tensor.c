@@ -385,19 +385,23 @@ typedef struct widening {
   rule_tensor *to;
 } widening;
 
+void rule_tensor_widen(const rule_tensor *t, int64_t from, int64_t n, double *to) {
+  if (t->dtype == RULE_F32) widen_floats((const float *)t->data + from, to, n);
+  else if (t->dtype == RULE_BF16)
+    for (int64_t i = 0; i < n; i++) to[i] = from_bf16(((const uint16_t *)t->data)[from + i]);
+  else if (t->dtype == RULE_F16)
+    for (int64_t i = 0; i < n; i++) to[i] = from_f16(((const uint16_t *)t->data)[from + i]);
+  else
+    for (int64_t i = 0; i < n; i++) to[i] = rule_tensor_get(t, from + i);
+}
+
 static void widen_part(void *ctx, int64_t from, int64_t to) {
   const widening *w = ctx;
   const rule_tensor *t = w->from;
   double *d = w->to->data;
   if (t->dtype == RULE_C64)
     widen_floats((const float *)t->data + 2 * from, d + 2 * from, 2 * (to - from));
-  else if (t->dtype == RULE_F32) widen_floats((const float *)t->data + from, d + from, to - from);
-  else if (t->dtype == RULE_BF16)
-    for (int64_t i = from; i < to; i++) d[i] = from_bf16(((const uint16_t *)t->data)[i]);
-  else if (t->dtype == RULE_F16)
-    for (int64_t i = from; i < to; i++) d[i] = from_f16(((const uint16_t *)t->data)[i]);
-  else
-    for (int64_t i = from; i < to; i++) d[i] = rule_tensor_get(t, i);
+  else rule_tensor_widen(t, from, to - from, d + from);
 }
 
 iso_code rule_tensor_to_float64_in(rule_tensor *t, unsigned threads, rule_tensor **out,

@@ -151,6 +151,8 @@ ISO_MUST_USE iso_code rule_tensor_to_float64(rule_tensor *t, rule_tensor **out, 
 /* The same, in at most so many threads where the tensor is large. */
 ISO_MUST_USE iso_code rule_tensor_to_float64_in(rule_tensor *t, unsigned threads, rule_tensor **out,
                                                 iso_error *err);
+/* Elements [from, from + n) of a real tensor in float64. */
+void rule_tensor_widen(const rule_tensor *t, int64_t from, int64_t n, double *to);
 
 #ifdef __cplusplus
 }

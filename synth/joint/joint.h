@@ -114,6 +114,14 @@ iso_code st_order_otherwise(state *s, const rule_term *call, rule_tensor **bind,
 iso_code st_order_first(state *s, const rule_term *call, rule_tensor **bind, rule_tensor **out,
                         size_t n, iso_error *err);
 
+/* ---- narrow.c ---- */
+/* Whether it holds floats in a narrower dtype than float64, as which a run reads them. */
+bool st_is_narrow(const rule_tensor *t);
+/* A large parameter as it is stored, where that is the leaf's value on the draw and narrower than
+ * float64. NULL: it is not, or may not be had so. Borrowed. */
+iso_code st_stored_leaf(state *s, int side, size_t i, size_t draw, rule_tensor **out,
+                        iso_error *err);
+
 /* ---- run_graph.c ---- */
 typedef struct st_carry { /* run on from other values: those of `from`, but for those in `value`;
                              flagged nodes are run again */
@@ -139,9 +147,15 @@ typedef struct st_run_how {
   st_signs signs;       /* with noise */
   st_order order;
 } st_run_how;
-/* Run one captured graph in float64; `leaf` per node. Owns: st_run_free. */
+/* Run one captured graph in float64; `leaf` per node, large ones as they are stored where that is
+ * narrower. Owns: st_run_free. */
 iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, const st_run_how *how,
                       st_run *r, iso_error *err);
+enum { ST_TOGETHER = 4 };
+/* The same several times, as how[0 .. n) says, into r[0 .. n). Requires: n <= ST_TOGETHER, one
+ * keep_all for all. */
+iso_code st_run_together(state *s, int side, rule_tensor *const *leaf, const st_run_how *how,
+                         size_t n, st_run *r, iso_error *err);
 void st_run_free(st_run *r);
 /* The same for the one value of node `goal`, without noise; nothing else is kept. Adds the work
  * done to `work` (may be NULL). Owns: the caller unrefs. */

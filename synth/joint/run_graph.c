@@ -6,7 +6,7 @@
  * arithmetic: Vignes, "A stochastic arithmetic for reliable scientific computation", 1993): how far
  * the outputs move tells how far two ways to write one function may be apart. */
 #include "rules/operators.h"
-#include "synth/joint/joint.h"
+#include "synth/joint/run_int.h"
 
 #include <float.h>
 #include <math.h>
@@ -30,14 +30,6 @@ static bool shows_rounding(const char *op) {
   const rule_arithmetic a = rule_operator_of(op)->arithmetic;
   return (a >= RULE_ARITHMETIC_ADD && a <= RULE_ARITHMETIC_MUL) || a == RULE_ARITHMETIC_SQUARE;
 }
-
-static bool few_digits(double x, double digits) {
-  int exponent;
-  const double mantissa = frexp(x, &exponent) * digits;
-  return mantissa == floor(mantissa);
-}
-
-typedef enum disturb { ALL, ALL_BUT_SHORT } disturb;
 
 /* Whether some argument of the call holds a number from `low` up to, and not with, `high` (absolute
  * values). */
@@ -86,30 +78,12 @@ static bool may_underflow(const rule_term *call, rule_tensor *const *bind) {
          holds_tiny(call, bind);
 }
 
-/* The least number other than 0 among a call's operands. */
-static double least_operand(const rule_term *t, rule_tensor *const *bind) {
-  double least = t->kind == RULE_FLOAT && fabs(t->u.f) > 0 ? fabs(t->u.f) : INFINITY;
-  for (uint32_t k = 0; k < t->n; k++) least = fmin(least, least_operand(t->child[k], bind));
-  const rule_tensor *v = t->kind == RULE_VAR ? bind[t->u.i] : NULL;
-  if (!v || (v->dtype != RULE_F64 && v->dtype != RULE_C128)) return least;
-  const double *x = v->data;
-  for (int64_t i = 0, n = v->dtype == RULE_C128 ? 2 * v->numel : v->numel; i < n; i++)
-    if (fabs(x[i]) > 0) least = fmin(least, fabs(x[i]));
-  return least;
-}
-
-/* Of a sum or a product `x` that has few digits: whether it has them because nothing was rounded.
- * Beside a power of two an operand may have been swallowed; `least` is the smallest one. */
-static bool short_and_exact(double x, double least) {
-  return few_digits(x, 0x1p26) && least > fabs(x) * 0x1p-27;
-}
-
 /* Whether sums of these numbers, and of products of two, are not rounded in any order: they are a
  * few times one number. */
 static bool sums_exactly(const rule_tensor *t) {
   enum { BITS = 15, MOST = 1 << 20 }; /* and 20 for as many terms: 50 of 53 */
   double most = 0;
-  if (t->dtype != RULE_F64 || t->numel > MOST) return false;
+  if ((t->dtype != RULE_F64 && !st_is_narrow(t)) || t->numel > MOST) return false;
   for (int64_t i = 0; i < t->numel; i++) most = fmax(most, fabs(rule_tensor_get(t, i)));
   if (!(most > 0) || !isfinite(most)) return !(most > 0);
   const double unit = ldexp(1, ilogb(most) - BITS + 1);
@@ -135,63 +109,6 @@ static bool adds_exactly(const rule_term *t, rule_tensor *const *bind) {
     n++;
   }
   return n == 1 || (n == 2 && o->product);
-}
-
-typedef struct disturbing {
-  double noise;
-  disturb what;
-  double least;   /* least_operand, with ALL_BUT_SHORT */
-  bool faint;     /* what is 0 may have underflowed */
-  bool whole;     /* by all of the noise, up or down, so that one number is not left nearly alone */
-  st_signs signs; /* of a zero */
-} disturbing;
-
-static double up_or_down(iso_rng *rng, bool whole) {
-  const double by = 2 * iso_rng_uniform(rng) - 1;
-  return whole ? copysign(1, by) : by;
-}
-
-static double sign_of_zero(st_signs signs, iso_rng *rng) {
-  const bool below = signs == ST_ZEROS_DRAWN ? iso_rng_below(rng, 2) : signs == ST_ZEROS_BELOW;
-  return below ? -0.0 : 0.0;
-}
-
-/* Each number of `from` by a part of `noise` of its own: all weights of a model pass here, in each
- * run. */
-static void disturb_each(const double *from, double *to, int64_t n, double noise, iso_rng *rng) {
-  enum { BLOCK = 4096 };
-  double by[BLOCK];
-  for (int64_t at = 0; at < n; at += BLOCK) {
-    const int64_t m = n - at < BLOCK ? n - at : BLOCK;
-    iso_rng_fill_even(rng, 1, noise * 0x1p-63, by, (size_t)m);
-    for (int64_t i = 0; i < m; i++)
-      to[at + i] = from[at + i] * (fabs(from[at + i]) < 1e30 ? by[i] : 1);
-  }
-}
-
-/* Owns: the caller unrefs. Values beyond 1e30 (masks) and integers stay. */
-static iso_code disturbed(const rule_tensor *t, const disturbing *how, iso_rng *rng,
-                          rule_tensor **out, iso_error *err) {
-  iso_code c = rule_tensor_new_unset(t->dtype, &t->shape, out, err);
-  if (c) return c;
-  double *x = (*out)->data;
-  const bool real = t->dtype == RULE_F64 || t->dtype == RULE_C128;
-  const int64_t n = t->dtype == RULE_C128 ? 2 * t->numel : t->numel;
-  if (real && how->what == ALL && !how->faint && !how->whole && !how->signs) {
-    disturb_each(t->data, x, n, how->noise, rng);
-    return ISO_OK;
-  }
-  memcpy(x, t->data, (size_t)t->numel * rule_dtype_size(t->dtype));
-  if (!real) return ISO_OK;
-  for (int64_t i = 0; i < n; i++)
-    if (how->signs && x[i] == 0) x[i] = sign_of_zero(how->signs, rng);
-    else if (fabs(x[i]) < DBL_MIN && how->faint)
-      x[i] = copysign(ST_FAINT * iso_rng_uniform(rng),
-                      x[i] == 0 ? 1 : x[i]); /* what underflowed, and ties because of it */
-    else if (fabs(x[i]) < 1e30 &&
-             !(how->what == ALL_BUT_SHORT && short_and_exact(x[i], how->least)))
-      x[i] *= 1 + how->noise * up_or_down(rng, how->whole);
-  return ISO_OK;
 }
 
 bool st_term_uses(const rule_term *t, const bool *flag) {
@@ -244,9 +161,10 @@ void st_run_free(st_run *r) {
   *r = (st_run){.failed = -1};
 }
 
-static void release(const rule_term *t, uint32_t *uses, st_run *r) {
-  if (t->kind == RULE_VAR && --uses[t->u.i] == 0) drop(r->value[t->u.i].v, r->value[t->u.i].n);
-  for (uint32_t k = 0; k < t->n; k++) release(t->child[k], uses, r);
+static void release(const rule_term *t, uint32_t *uses, st_run *r, size_t n) {
+  if (t->kind == RULE_VAR && --uses[t->u.i] == 0)
+    for (size_t k = 0; k < n; k++) drop(r[k].value[t->u.i].v, r[k].value[t->u.i].n);
+  for (uint32_t k = 0; k < t->n; k++) release(t->child[k], uses, r, n);
 }
 
 static iso_code keep(st_run *r, size_t i, rule_tensor *const *v, size_t n, iso_error *err) {
@@ -297,6 +215,7 @@ typedef struct running {
   iso_rng *rng;
   st_run *r;
   rule_tensor **bind; /* room for an operand of each node */
+  st_wide *wide;      /* of the node that is run */
   bool bounds;        /* overflow is noted */
   st_signs signs;     /* of zeros that are computed */
   st_order order;     /* of equal numbers, where that is left open */
@@ -387,11 +306,10 @@ static iso_code as_stored(const running *w, int side, size_t i, rule_tensor *v, 
       reads_side(s, eg_class_of(s->g, e), !side, DEPTH))
     return ISO_OK;
   rule_tensor_unref(*out);
-  iso_code c =
-      disturbed(v, &(disturbing){.noise = eps, .what = ALL, .whole = true}, w->rng, out, err);
+  iso_code c = st_disturbed(v, &(st_disturbing){.noise = eps, .whole = true}, w->rng, out, err);
   for (int64_t k = 0; k < v->numel && !c && v->dtype == RULE_F64; k++) {
     const double x = rule_tensor_get(v, k);
-    if (few_digits(x, digits)) rule_tensor_set(*out, k, x);
+    if (st_few_digits(x, digits)) rule_tensor_set(*out, k, x);
   }
   if (!c && carries) c = add_movement(w, side, node->call, *out, err);
   return c;
@@ -414,7 +332,7 @@ static void add_absolutely(const running *w, const rule_term *call, rule_tensor 
   if (!x || v->dtype != RULE_F64 || x->dtype != RULE_F64 || x->numel != v->numel) return;
   for (int64_t i = 0; i < v->numel; i++) {
     const double size = fabs(((const double *)x->data)[i]);
-    if (size < 1e30) ((double *)v->data)[i] += w->noise * size * up_or_down(w->rng, false);
+    if (size < 1e30) ((double *)v->data)[i] += w->noise * size * st_up_or_down(w->rng, false);
   }
 }
 
@@ -423,14 +341,14 @@ static void add_absolutely(const running *w, const rule_term *call, rule_tensor 
 static iso_code disturb_operands(const running *w, const rule_term *call, bool all,
                                  rule_tensor **own, size_t *n, iso_error *err) {
   const uint32_t unit = rule_operator_of(call->u.s)->unit;
-  const disturbing how = {.noise = w->noise, .what = ALL};
+  const st_disturbing how = {.noise = w->noise};
   iso_code c = ISO_OK;
   for (uint32_t k = 0; k < call->n && !c && *n < MAX_CHILDREN; k++) {
     const rule_term *a = call->child[k];
     const bool bounded = k < 32 && (unit >> k & 1);
     if (a->kind != RULE_VAR || !w->bind[a->u.i] || !(all || bounded)) continue;
     if (bounded) c = within_unit(w->bind[a->u.i], &own[*n], err);
-    else c = disturbed(w->bind[a->u.i], &how, w->rng, &own[*n], err);
+    else c = st_disturbed(w->bind[a->u.i], &how, w->rng, &own[*n], err);
     if (!c) w->bind[a->u.i] = own[(*n)++];
   }
   return c;
@@ -441,8 +359,8 @@ static iso_code run_op(const running *w, const synth_node *n, size_t i, iso_erro
   st_run *r = w->r;
   rule_tensor **bind = w->bind;
   const double noise = w->noise;
-  rule_tensor *out[MAX_OUT], *own[MAX_CHILDREN];
-  size_t n_out = 0, n_own = 0;
+  rule_tensor *out[MAX_OUT], *own[MAX_CHILDREN], *rows[2];
+  size_t n_out = 0, n_own = 0, n_rows = 0;
   iso_code c = ISO_OK;
   if (rule_is_getitem(n->call->u.s)) {
     const st_value_list *from = &r->value[n->call->child[0]->u.i];
@@ -452,24 +370,27 @@ static iso_code run_op(const running *w, const synth_node *n, size_t i, iso_erro
     return keep(r, i, &from->v[k], 1, err);
   }
   arguments(n->call, r, bind);
-  const bool exact = noise > 0 && contracts(n->op) && adds_exactly(n->call, bind);
-  if (noise > 0) c = disturb_operands(w, n->call, !exact && contracts(n->op), own, &n_own, err);
+  const bool exact = noise > 0 && contracts(n->op) && adds_exactly(n->call, bind),
+             all = noise > 0 && contracts(n->op) && !exact;
+  c = st_few_rows(n->call, bind, rows, &n_rows, err);
+  if (!c && !all) c = st_widen_operands(n->call, w->wide, s->o->threads, bind, err);
+  if (!c && noise > 0) c = disturb_operands(w, n->call, all, own, &n_own, err);
   if (!c) c = s->oracle->call(s->oracle->ctx, n->call, bind, true, out, MAX_OUT, &n_out, err);
   if (!c && w->order) c = st_order_otherwise(s, n->call, bind, w->order, out, n_out, err);
   const bool rounds = st_op_rounds(n->op), signs = w->signs && !rule_operator_of(n->op)->moves;
   if (!c && noise > 0 && (rounds || signs)) {
     const bool faint = rounds && any_faint(out, n_out) && may_underflow(n->call, bind),
                shows = exact || shows_rounding(n->op);
-    const disturbing how = {.noise = rounds ? noise : 0,
-                            .what = shows ? ALL_BUT_SHORT : ALL,
-                            .least = exact   ? INFINITY
-                                     : shows ? least_operand(n->call, bind)
-                                             : 0,
-                            .faint = faint,
-                            .signs = signs ? w->signs : ST_ZEROS_KEPT};
+    const st_disturbing how = {.noise = rounds ? noise : 0,
+                               .but_short = shows,
+                               .least = exact   ? INFINITY
+                                        : shows ? st_least_operand(n->call, bind)
+                                                : 0,
+                               .faint = faint,
+                               .signs = signs ? w->signs : ST_ZEROS_KEPT};
     for (size_t k = 0; k < n_out && !c; k++) {
       rule_tensor *d;
-      if ((c = disturbed(out[k], &how, w->rng, &d, err))) break;
+      if ((c = st_disturbed(out[k], &how, w->rng, &d, err))) break;
       if (rule_operator_of(n->call->u.s)->cancels) add_absolutely(w, n->call, d);
       rule_tensor_unref(out[k]);
       out[k] = d;
@@ -481,6 +402,7 @@ static iso_code run_op(const running *w, const synth_node *n, size_t i, iso_erro
   r->overflow |= beyond;
   drop(out, n_out);
   drop(own, n_own);
+  drop(rows, n_rows);
   return c;
 }
 
@@ -492,53 +414,91 @@ static iso_code keep_captured(state *s, const synth_node *n, st_run *r, size_t i
   return c ? c : keep_own(r, i, v, err);
 }
 
-iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, const st_run_how *how,
-                      st_run *r, iso_error *err) {
+static iso_code run_node(const running *w, int side, size_t i, rule_tensor *const *leaf,
+                         const st_run_how *how, iso_error *err) {
+  state *s = w->s;
+  st_run *r = w->r;
   const st_carry *with = how->with;
-  const double noise = how->noise;
+  const synth_node *n = &s->graph[side]->node[i];
+  const rec *q = &s->rec[s->map[side][i].i];
+  const bool masked = st_masked(s, side, i), stored = how->noise == ST_STORAGE;
+  rule_tensor *v = NULL;
+  if (with && with->value[i]) return keep(r, i, &with->value[i], 1, err);
+  if (with && !with->again[i])
+    return keep(r, i, with->from->value[i].v, with->from->value[i].n, err);
+  if (n->kind != SYNTH_OP && masked) return keep_captured(s, n, r, i, err);
+  const bool constant = stored && q->konst && q->valued && q->n_out == 1 && !masked,
+             lonely = stored && s->leaves.lonely_both && q->lonely && n->kind == SYNTH_PARAMETER;
+  if (constant || lonely) {
+    rule_tensor *as = constant ? q->val[s->witness.set] : leaf[i];
+    const iso_code c = as_stored(w, side, i, as, &v, err);
+    return c ? c : keep_own(r, i, v, err);
+  }
+  if (n->kind != SYNTH_OP) return keep(r, i, &leaf[i], 1, err);
+  if (q->konst && q->valued && !with && !masked)
+    return keep(r, i, q->val + s->witness.set * q->n_out, q->n_out, err);
+  return run_op(w, n, i, err);
+}
+
+/* Of values that are read by operators and outputs. NULL: no memory. */
+static uint32_t *count_all_uses(const state *s, int side) {
   const synth_graph *g = s->graph[side];
-  *r = (st_run){.value = calloc(g->n_nodes + 1, sizeof *r->value), .n = g->n_nodes, .failed = -1};
-  int64_t failed = -1;
   uint32_t *uses = calloc(g->n_nodes + 1, sizeof *uses);
-  rule_tensor **bind = calloc(g->n_nodes + 1, sizeof *bind);
-  iso_rng rng = iso_rng_new(s->o->seed, how->stream);
-  const running w = {s, noise, &rng, r, bind, !with && noise == 0, how->signs, how->order};
-  iso_code c = r->value && uses && bind ? ISO_OK : nomem(err);
-  for (size_t i = 0; i < g->n_nodes && !c; i++)
+  for (size_t i = 0; uses && i < g->n_nodes; i++)
     if (g->node[i].kind == SYNTH_OP && s->map[side][i].i != EG_NONE)
       count_uses(g->node[i].call, uses);
-  for (size_t k = 0; k < g->n_outputs && !c; k++) uses[g->output[k].node]++;
+  for (size_t k = 0; uses && k < g->n_outputs; k++) uses[g->output[k].node]++;
+  return uses;
+}
+
+/* All runs of a node before the next one: an operand that is made for it is made once. */
+iso_code st_run_together(state *s, int side, rule_tensor *const *leaf, const st_run_how *how,
+                         size_t n_runs, st_run *r, iso_error *err) {
+  const synth_graph *g = s->graph[side];
+  running w[ST_TOGETHER];
+  iso_rng rng[ST_TOGETHER];
+  st_wide wide = {.n = 0};
+  int64_t failed = -1;
+  ISO_CHECK(n_runs <= ST_TOGETHER);
+  uint32_t *uses = count_all_uses(s, side);
+  rule_tensor **bind = calloc(g->n_nodes + 1, sizeof *bind);
+  iso_code c = uses && bind ? ISO_OK : nomem(err);
+  for (size_t k = 0; k < n_runs; k++) {
+    r[k] =
+        (st_run){.value = calloc(g->n_nodes + 1, sizeof *r->value), .n = g->n_nodes, .failed = -1};
+    if (!r[k].value && !c) c = nomem(err);
+    rng[k] = iso_rng_new(s->o->seed, how[k].stream);
+    w[k] = (running){.s = s,
+                     .noise = how[k].noise,
+                     .rng = &rng[k],
+                     .r = &r[k],
+                     .bind = bind,
+                     .wide = &wide,
+                     .bounds = !how[k].with && how[k].noise == 0,
+                     .signs = how[k].signs,
+                     .order = how[k].order};
+  }
   for (size_t i = 0; i < g->n_nodes && !c; i++) {
     const synth_node *n = &g->node[i];
-    const eg_node e = s->map[side][i];
-    if (e.i == EG_NONE || uses[i] == 0) continue;
-    const rec *q = &s->rec[e.i];
-    if (with && with->value[i]) c = keep(r, i, &with->value[i], 1, err);
-    else if (with && !with->again[i])
-      c = keep(r, i, with->from->value[i].v, with->from->value[i].n, err);
-    else if (n->kind != SYNTH_OP && st_masked(s, side, i)) c = keep_captured(s, n, r, i, err);
-    else if (noise == ST_STORAGE && q->konst && q->valued && q->n_out == 1 &&
-             !st_masked(s, side, i)) {
-      rule_tensor *v;
-      if (!(c = as_stored(&w, side, i, q->val[s->witness.set], &v, err)))
-        c = keep_own(r, i, v, err);
-    } else if (noise == ST_STORAGE && s->leaves.lonely_both && q->lonely &&
-               n->kind == SYNTH_PARAMETER) {
-      rule_tensor *v;
-      if (!(c = as_stored(&w, side, i, leaf[i], &v, err))) c = keep_own(r, i, v, err);
-    } else if (n->kind != SYNTH_OP) c = keep(r, i, &leaf[i], 1, err);
-    else if (q->konst && q->valued && !with && !st_masked(s, side, i))
-      c = keep(r, i, q->val + s->witness.set * q->n_out, q->n_out, err);
-    else c = run_op(&w, n, i, err);
+    if (s->map[side][i].i == EG_NONE || uses[i] == 0) continue;
+    for (size_t k = 0; k < n_runs && !c; k++) c = run_node(&w[k], side, i, leaf, &how[k], err);
+    st_wide_free(&wide);
     if (c) iso_prefix(err, "%s: node \"%s\" (%s): ", g->path, n->id, n->op ? n->op : "leaf");
     if (c) failed = (int64_t)i;
-    if (!c && !how->keep_all && n->kind == SYNTH_OP) release(n->call, uses, r);
+    if (!c && !how->keep_all && n->kind == SYNTH_OP) release(n->call, uses, r, n_runs);
   }
   free(uses);
   free(bind);
-  if (c) st_run_free(r);
-  r->failed = failed;
+  for (size_t k = 0; k < n_runs; k++) {
+    if (c) st_run_free(&r[k]);
+    r[k].failed = failed;
+  }
   return c;
+}
+
+iso_code st_run_graph(state *s, int side, rule_tensor *const *leaf, const st_run_how *how,
+                      st_run *r, iso_error *err) {
+  return st_run_together(s, side, leaf, how, 1, r, err);
 }
 
 /* Values that were released again count as nothing. */
@@ -570,7 +530,8 @@ iso_code st_run_to(state *s, int side, const st_carry *with, uint32_t goal, rule
   rule_tensor **bind = calloc(g->n_nodes + 1, sizeof *bind);
   iso_rng rng = iso_rng_new(s->o->seed, 0);
   iso_code c = r.value && bind ? ISO_OK : nomem(err);
-  const running w = {.s = s, .rng = &rng, .r = &r, .bind = bind};
+  st_wide wide = {.n = 0};
+  const running w = {.s = s, .rng = &rng, .r = &r, .bind = bind, .wide = &wide};
   uint32_t end = 0;
   if (!c) memcpy(r.value, with->from->value, g->n_nodes * sizeof *r.value);
   for (uint32_t i = 0; i <= goal && !c; i++) {
@@ -580,6 +541,7 @@ iso_code st_run_to(state *s, int side, const st_carry *with, uint32_t goal, rule
     synth_node n = g->node[i];
     if (with->call && with->call[i]) n.call = with->call[i];
     c = with->value[i] ? keep(&r, i, &with->value[i], 1, err) : run_op(&w, &n, i, err);
+    st_wide_free(&wide);
     if (!c && work && !with->value[i]) *work += st_work(n.call, &r, i);
   }
   if (!c && r.value[goal].n != 1)

@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "rules/operators.h"
-#include "synth/refute/refute_int.h"
+#include "synth/refute/margins.h"
 
-enum {
-  NOISE_RUNS = 4,
-  STORAGE_RUN = 3, /* the last one disturbs constants as their storage rounds them */
-  STORAGE_MARGIN = 8,
-  ORDERS = 2 /* up and down */
+enum { /* which runs of both sides, as bits */
+       FIRST = 1 | 1 << STORAGE_RUN,
+       LATER = ((1 << STORAGE_RUN) - 1) & ~1,
+       WIDE = 1 << NOISE_RUNS,
+       ALL_WIDE = WIDE | ((1 << STORAGE_RUN) - 1) /* none disturbs constants */
 };
 static const double noise = 4 * DBL_EPSILON;
 static const double WIDER = 0x1p28; /* of the runs that show what is a number by rounding alone */
@@ -23,170 +23,6 @@ typedef struct place { /* a node of a graph, or a constant that stands in neithe
   size_t node;
   rule_tensor *constant; /* borrowed; NULL: the node */
 } place;
-
-static double moved(const rule_tensor *base, const rule_tensor *const *run, int from, int to,
-                    int64_t i) {
-  double m = 0;
-  const double x = rule_tensor_get(base, i);
-  for (int k = from; k < to; k++) {
-    const double y = rule_tensor_get(run[k], i);
-    if (x == y || (isnan(x) && isnan(y))) continue;
-    if (!(fabs(x - y) <= m)) m = isfinite(x) && isfinite(y) ? fabs(x - y) : INFINITY;
-  }
-  return m;
-}
-
-static bool ordinary(double x) { return fabs(x) < 1e30; }
-
-/* How far the number at `i` is moved by half of the runs. */
-static double median_moved(const rule_tensor *base, const rule_tensor *const *run, int64_t i) {
-  double m[STORAGE_RUN];
-  for (int k = 0; k < STORAGE_RUN; k++) {
-    m[k] = moved(base, run, k, k + 1, i);
-    for (int j = k; j > 0 && m[j] < m[j - 1]; j--) {
-      const double x = m[j];
-      m[j] = m[j - 1], m[j - 1] = x;
-    }
-  }
-  return m[STORAGE_RUN / 2];
-}
-
-/* Whether the number at `i` is one because of rounding alone: 1 / (3x - x - x - x) has no value,
- * and a quotient of two such sums has none. Rounding moves such numbers by their own size, and
- * larger noise moves them no further; a sum that cancels is 0, which larger noise moves further;
- * and a 0 that replaced a NaN is moved by none, or as what may have underflowed is. */
-static bool only_rounded(const rule_tensor *base, const rule_tensor *const *run,
-                         const rule_tensor *const *wide, int64_t i) {
-  const double x = fabs(rule_tensor_get(base, i)), small = median_moved(base, run, i);
-  return isfinite(x) && small > ST_FAINT && 100 * small >= x &&
-         !(median_moved(base, wide, i) > 256 * small);
-}
-
-/* One output on both sides. */
-typedef struct outputs {
-  const rule_tensor *base[2];             /* flat alike */
-  const rule_tensor *run[2][NOISE_RUNS];  /* with rounding disturbed */
-  const rule_tensor *wide[2][NOISE_RUNS]; /* and disturbed much more; NULL: it was not */
-  const rule_tensor *order[2][ORDERS]; /* with open orders taken otherwise; NULL: they were not */
-  bool pairs;                          /* they are complex numbers (in_reals) */
-} outputs;
-
-/* Values of complex outputs, as seen by in_reals. */
-typedef struct reals {
-  rule_tensor base[2], run[2][NOISE_RUNS], wide[2][NOISE_RUNS], order[2][ORDERS];
-} reals;
-
-static const rule_tensor *one_in_reals(const rule_tensor *t, rule_tensor *room) {
-  if (!t || !rule_dtype_is_complex(t->dtype)) return t;
-  *room = *t;
-  room->dtype = t->dtype == RULE_C64 ? RULE_F32 : RULE_F64;
-  room->numel *= 2;
-  if (room->shape.rank == 0) room->shape = (rule_shape){.rank = 1, .dim = {1}};
-  room->shape.dim[room->shape.rank - 1] *= 2;
-  return room;
-}
-
-/* Complex outputs become real and imaginary parts in turn, which borrow their values. */
-static void in_reals(outputs *o, reals *room) {
-  o->pairs =
-      o->pairs || (o->base[LEFT] && o->base[RIGHT] && rule_dtype_is_complex(o->base[LEFT]->dtype) &&
-                   rule_dtype_is_complex(o->base[RIGHT]->dtype));
-  for (int side = 0; side < 2 && o->pairs; side++) {
-    o->base[side] = one_in_reals(o->base[side], &room->base[side]);
-    for (int k = 0; k < NOISE_RUNS; k++) {
-      o->run[side][k] = one_in_reals(o->run[side][k], &room->run[side][k]);
-      o->wide[side][k] = one_in_reals(o->wide[side][k], &room->wide[side][k]);
-    }
-    for (int k = 0; k < ORDERS; k++)
-      o->order[side][k] = one_in_reals(o->order[side][k], &room->order[side][k]);
-  }
-}
-
-/* Whether `i` is a part of a complex number that is infinite or none on a side: kernels leave open
- * which parts of it are. */
-static bool open_part(const outputs *o, int64_t i) {
-  for (int side = 0; side < 2 && o->pairs; side++)
-    if (!ordinary(rule_tensor_get(o->base[side], i)) ||
-        !ordinary(rule_tensor_get(o->base[side], i ^ 1)))
-      return true;
-  return false;
-}
-
-/* Whether element `i` depends on which of equal numbers an operator takes first, where that is left
- * open. */
-static bool by_open_order(const outputs *o, int64_t i) {
-  for (int side = 0; side < 2; side++)
-    if (o->order[side][0] && moved(o->base[side], o->order[side], 0, ORDERS, i) > 0) return true;
-  return false;
-}
-
-/* Whether an infinity at `i` has the sign of a zero that was computed: real numbers have no such
- * sign, and no quotient there. */
-static bool either_sign(const rule_tensor *base, const rule_tensor *const *wide, int64_t i) {
-  const double x = rule_tensor_get(base, i);
-  for (int k = 0; k < STORAGE_RUN && isinf(x); k++) {
-    const double y = rule_tensor_get(wide[k], i);
-    if (isfinite(y) || (isinf(y) && signbit(x) != signbit(y))) return true;
-  }
-  return false;
-}
-
-/* Whether both are a quotient by 0, and differ only by rounding or by the zero's sign. */
-static bool is_rounded_pole(const outputs *o, int64_t i) {
-  bool infinite = true, free = false;
-  for (int k = 0; k < 2; k++) {
-    if (!o->wide[k][0]) return false;
-    if (only_rounded(o->base[k], o->run[k], o->wide[k], i)) return true;
-    infinite &= isinf(rule_tensor_get(o->base[k], i)) != 0;
-    free |= either_sign(o->base[k], o->wide[k], i);
-  }
-  return infinite && free;
-}
-
-static bool beyond_rounding(const outputs *o, st_margin sc, rule_diff *d) {
-  const rule_tensor *l = o->base[LEFT], *r = o->base[RIGHT];
-  const rule_tensor *const *nl = o->run[LEFT], *const *nr = o->run[RIGHT];
-  *d = (rule_diff){.equal = true, .index = -1};
-  const int64_t row =
-      l->shape.rank && l->shape.dim[l->shape.rank - 1] > 0 ? l->shape.dim[l->shape.rank - 1] : 1;
-  const bool is_float = rule_dtype_is_float(l->dtype);
-  /* Ten times the error of kernels that compute in few bits: no difference is found in it. */
-  const double least = fmax(sc.rel, 10 * fmax(l->coarse, r->coarse));
-  for (int64_t from = 0; from < l->numel; from += row) {
-    double norm = 0, shaken = 0;
-    for (int64_t i = from; i < from + row; i++) {
-      const double x = rule_tensor_get(l, i);
-      if (ordinary(x)) norm = fmax(norm, fabs(x));
-      shaken = fmax(shaken, sc.noise * fmax(moved(l, nl, 0, STORAGE_RUN, i),
-                                            moved(r, nr, 0, STORAGE_RUN, i)));
-      shaken = fmax(shaken, STORAGE_MARGIN * fmax(moved(l, nl, STORAGE_RUN, NOISE_RUNS, i),
-                                                  moved(r, nr, STORAGE_RUN, NOISE_RUNS, i)));
-    }
-    if (!is_float && shaken > 0) continue; /* an order or a decision that rounding makes */
-    for (int64_t i = from; i < from + row; i++) {
-      const double x = rule_tensor_get(l, i), y = rule_tensor_get(r, i);
-      double abs_diff = fabs(x - y), rel;
-      if (x == y || (isnan(x) && isnan(y)) || open_part(o, i) || by_open_order(o, i)) continue;
-      if (!is_float) {
-        rel = abs_diff / fmax(1, fabs(x));
-      } else if (!ordinary(x) || !ordinary(y)) {
-        const double size = fmax(fabs(x), fabs(y));
-        if (fabs(x - y) <= 1e-6 * size && isfinite(size)) continue; /* both are masks, or large */
-        rel = isfinite(size) && !ordinary(x) && !ordinary(y) ? abs_diff / size : INFINITY;
-        if (rel == INFINITY ? !sc.nonfinite || shaken == INFINITY : !(abs_diff > shaken)) continue;
-        if (rel == INFINITY && is_rounded_pole(o, i)) continue;
-        if (rel == INFINITY) abs_diff = INFINITY;
-      } else {
-        if (!(abs_diff > least * norm) || !(abs_diff > shaken)) continue;
-        rel = norm > 0 ? abs_diff / norm : INFINITY;
-      }
-      d->equal = false;
-      d->max_abs = fmax(d->max_abs, abs_diff);
-      if (rel > d->max_rel) d->max_rel = rel, d->index = i;
-    }
-  }
-  return !d->equal;
-}
 
 /* Side `side` on these leaves, as steps. Owns: `step`, and the values in it. */
 static iso_code program_of(state *s, int side, rule_tensor *const *leaf, rule_step **step,
@@ -253,7 +89,7 @@ static iso_code output_by_rounding(state *s, rule_tensor **const leaf[2], const 
 /* An output of integers or booleans: rounding makes a decision that a number meets exactly, as it
  * does exp(0) > 1, and whether disturbed runs move it is luck. Many digits say that it differs,
  * where it does not hang on how constants are stored or read. */
-static iso_code decided_apart(state *s, rule_tensor **const leaf[2], const outputs *v, size_t o,
+static iso_code decided_apart(state *s, rule_tensor **const leaf[2], const st_outputs *v, size_t o,
                               st_difference *out, iso_error *err) {
   const place at[2] = {{LEFT, s->graph[LEFT]->output[o].node, NULL},
                        {RIGHT, s->graph[RIGHT]->output[s->right_of[o]].node, NULL}};
@@ -263,8 +99,8 @@ static iso_code decided_apart(state *s, rule_tensor **const leaf[2], const outpu
     return ISO_OK;
   for (int64_t i = 0; i < l->numel; i++) {
     const double apart = fabs(rule_tensor_get(l, i) - rule_tensor_get(r, i));
-    if (moved(l, v->run[LEFT], STORAGE_RUN, NOISE_RUNS, i) > 0 ||
-        moved(r, v->run[RIGHT], STORAGE_RUN, NOISE_RUNS, i) > 0)
+    if (st_moved(l, v->run[LEFT], STORAGE_RUN, NOISE_RUNS, i) > 0 ||
+        st_moved(r, v->run[RIGHT], STORAGE_RUN, NOISE_RUNS, i) > 0)
       return ISO_OK;
     if (apart > d.max_abs) d = (rule_diff){false, apart, apart, i};
   }
@@ -282,15 +118,23 @@ static st_run_how disturbed(int k, double by, bool wide, uint64_t stream) {
   return how;
 }
 
-/* Both sides with roundings disturbed; wide runs have none that disturbs constants. */
-static iso_code run_shaken(state *s, rule_tensor **const leaf[2], double by, bool wide,
+/* Both sides with roundings disturbed: the runs that `which` has bits for. */
+static iso_code run_shaken(state *s, rule_tensor **const leaf[2], double by, unsigned which,
                            uint64_t streams, st_run run[2][NOISE_RUNS], iso_error *err) {
+  const bool wide = which & WIDE;
   iso_code c = ISO_OK;
-  for (int side = 0; side < 2 && !c; side++)
-    for (int k = 0; k < (wide ? STORAGE_RUN : NOISE_RUNS) && !c; k++) {
-      const st_run_how how = disturbed(k, by, wide, streams + (uint64_t)(side * NOISE_RUNS + k));
-      c = st_run_graph(s, side, leaf[side], &how, &run[side][k], err);
+  for (int side = 0; side < 2 && !c; side++) {
+    st_run_how how[NOISE_RUNS];
+    st_run made[NOISE_RUNS];
+    size_t n = 0, at[NOISE_RUNS];
+    for (int k = 0; k < NOISE_RUNS; k++) {
+      if (!(which >> k & 1)) continue;
+      how[n] = disturbed(k, by, wide, streams + (uint64_t)(side * NOISE_RUNS + k));
+      at[n++] = (size_t)k;
     }
+    c = st_run_together(s, side, leaf[side], how, n, made, err);
+    for (size_t k = 0; k < n && !c; k++) run[side][at[k]] = made[k];
+  }
   return c;
 }
 
@@ -329,9 +173,9 @@ static iso_code run_ordered(state *s, rule_tensor **const leaf[2], st_run run[2]
 /* Whether the output of a difference that was found differs, and not by an order that is left open.
  */
 static iso_code beyond_order(state *s, rule_tensor **const leaf[2], st_run run[2][ORDERS],
-                             outputs *at, st_margin sc, st_difference *out, iso_error *err) {
+                             st_outputs *at, st_margin sc, st_difference *out, iso_error *err) {
   const size_t o = out->output;
-  reals parts;
+  st_reals parts;
   iso_code c = run_ordered(s, leaf, run, err);
   for (int k = 0; k < ORDERS && !c; k++) {
     if (run[LEFT][k].value) at->order[LEFT][k] = st_output(s, LEFT, &run[LEFT][k], o);
@@ -339,48 +183,108 @@ static iso_code beyond_order(state *s, rule_tensor **const leaf[2], st_run run[2
       at->order[RIGHT][k] = st_output(s, RIGHT, &run[RIGHT][k], s->right_of[o]);
   }
   if (!c && (at->order[LEFT][0] || at->order[RIGHT][0])) {
-    in_reals(at, &parts);
-    out->found = beyond_rounding(at, sc, &out->diff);
+    st_in_reals(at, &parts);
+    out->found = st_beyond_rounding(at, sc, &out->diff);
   }
+  return c;
+}
+
+typedef struct differing { /* what st_differs is asked, and the runs that it makes */
+  state *s;
+  rule_tensor **const *leaf;
+  const st_run *base;
+  st_margin sc;
+  double by;
+  uint64_t streams;
+  st_run shaken[2][NOISE_RUNS], wide[2][NOISE_RUNS], ordered[2][ORDERS];
+} differing;
+
+/* False: the sides' have not as many numbers, or none. */
+static bool outputs_at(differing *d, size_t o, st_outputs *at) {
+  const state *s = d->s;
+  *at = (st_outputs){.base = {st_output(s, LEFT, &d->base[LEFT], o),
+                              st_output(s, RIGHT, &d->base[RIGHT], s->right_of[o])}};
+  if (!at->base[LEFT] || !at->base[RIGHT] || at->base[LEFT]->numel != at->base[RIGHT]->numel)
+    return false;
+  output_of(s, d->shaken, o, at->run);
+  for (int side = 0; side < 2; side++)
+    for (int k = 1; k < STORAGE_RUN; k++)
+      if (!at->run[side][k]) at->run[side][k] = at->run[side][0];
+  return true;
+}
+
+/* Whether the first runs are enough: the first output that may differ does so by so much more than
+ * any number of a long row is moved that further runs, which move them a few times as far, change
+ * nothing. */
+static bool find_clear(differing *d, size_t *output) {
+  enum { LONG = 64 };
+  static const double CLEAR = 1e6;
+  for (size_t o = 0; o < d->s->graph[LEFT]->n_outputs; o++) {
+    st_outputs at;
+    st_reals parts;
+    rule_diff diff;
+    if (!outputs_at(d, o, &at)) continue;
+    st_in_reals(&at, &parts);
+    const rule_tensor *l = at.base[LEFT];
+    if (!rule_dtype_is_float(l->dtype)) return false;
+    if (!st_beyond_rounding(&at, (st_margin){d->sc.rel, 0, d->sc.nonfinite}, &diff)) continue;
+    *output = o;
+    return l->shape.rank && l->shape.dim[l->shape.rank - 1] >= LONG &&
+           st_beyond_rounding(&at, (st_margin){d->sc.rel, CLEAR, d->sc.nonfinite}, &diff) &&
+           isfinite(diff.max_rel);
+  }
+  return false;
+}
+
+static iso_code differs_at(differing *d, size_t o, st_difference *out, iso_error *err) {
+  enum { WIDE_STREAMS = 1 << 20 };
+  st_outputs at;
+  st_reals parts;
+  iso_code c = ISO_OK;
+  if (!outputs_at(d, o, &at)) return ISO_OK;
+  st_in_reals(&at, &parts);
+  out->found = st_beyond_rounding(&at, d->sc, &out->diff);
+  if (out->found && isinf(out->diff.max_rel)) { /* a number on one side only */
+    if (!d->wide[LEFT][0].value)
+      c = run_shaken(d->s, d->leaf, d->by, ALL_WIDE, d->streams + WIDE_STREAMS, d->wide, err);
+    if (!c) output_of(d->s, d->wide, o, at.wide), st_in_reals(&at, &parts);
+    out->found = !c && st_beyond_rounding(&at, d->sc, &out->diff);
+    out->signs |= !c && !out->found;
+  }
+  if (!c && !out->found) c = decided_apart(d->s, d->leaf, &at, o, out, err);
+  if (!c && out->found)
+    c = out->output = o, c = beyond_order(d->s, d->leaf, d->ordered, &at, d->sc, out, err);
+  if (c || !out->found) return c;
+  bool rounding = false;
+  c = output_by_rounding(d->s, d->leaf, d->base, o, &rounding, err);
+  out->found = !c && !rounding;
   return c;
 }
 
 iso_code st_differs(state *s, rule_tensor **const leaf[2], const st_run base[2], st_margin sc,
                     uint64_t streams, st_difference *out, iso_error *err) {
-  enum { WIDE_STREAMS = 1 << 20 };
-  st_run shaken[2][NOISE_RUNS] = {0}, wide[2][NOISE_RUNS] = {0}, ordered[2][ORDERS] = {0};
   /* A kernel in few bits rounds by about a hundredth of the tolerance that stands for it. */
-  const double by = fmax(noise, 1e-2 * s->groups.coarse);
+  differing d = {.s = s,
+                 .leaf = leaf,
+                 .base = base,
+                 .sc = sc,
+                 .by = fmax(noise, 1e-2 * s->groups.coarse),
+                 .streams = streams};
   out->found = false;
-  iso_code c = run_shaken(s, leaf, by, false, streams, shaken, err);
+  iso_code c = run_shaken(s, leaf, d.by, FIRST, streams, d.shaken, err);
+  size_t clear = 0;
+  const bool is_clear = !c && find_clear(&d, &clear);
+  if (!c && !is_clear) c = run_shaken(s, leaf, d.by, LATER, streams, d.shaken, err);
   for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !c && !out->found; o++) {
-    outputs at = {.base = {st_output(s, LEFT, &base[LEFT], o),
-                           st_output(s, RIGHT, &base[RIGHT], s->right_of[o])}};
-    if (!at.base[LEFT] || !at.base[RIGHT] || at.base[LEFT]->numel != at.base[RIGHT]->numel)
-      continue;
-    output_of(s, shaken, o, at.run);
-    reals parts;
-    in_reals(&at, &parts);
-    out->found = beyond_rounding(&at, sc, &out->diff);
-    if (out->found && isinf(out->diff.max_rel)) { /* a number on one side only */
-      if (!wide[LEFT][0].value)
-        c = run_shaken(s, leaf, by, true, streams + WIDE_STREAMS, wide, err);
-      if (!c) output_of(s, wide, o, at.wide), in_reals(&at, &parts);
-      out->found = !c && beyond_rounding(&at, sc, &out->diff);
-      out->signs |= !c && !out->found;
-    }
-    if (!c && !out->found) c = decided_apart(s, leaf, &at, o, out, err);
-    if (!c && out->found)
-      c = out->output = o, c = beyond_order(s, leaf, ordered, &at, sc, out, err);
-    if (c || !out->found) continue;
-    bool rounding = false;
-    c = output_by_rounding(s, leaf, base, o, &rounding, err);
-    out->found = !c && !rounding;
+    c = differs_at(&d, o, out, err);
+    if (c || out->found || !is_clear || o != clear) continue;
+    /* It was something else by which it differs: what comes behind it is to be looked at whole. */
+    c = run_shaken(s, leaf, d.by, LATER, streams, d.shaken, err);
   }
-  free_shaken(shaken);
-  free_shaken(wide);
+  free_shaken(d.shaken);
+  free_shaken(d.wide);
   for (int side = 0; side < 2; side++)
-    for (int k = 0; k < ORDERS; k++) st_run_free(&ordered[side][k]);
+    for (int k = 0; k < ORDERS; k++) st_run_free(&d.ordered[side][k]);
   return c;
 }
 
@@ -429,7 +333,7 @@ static iso_code run_noise(state *s, rule_tensor **const leaf[2], const int side[
 
 /* `all`: both nodes have one value in each run. Without it nothing is said. */
 static bool moved_so_far(state *s, const noise_runs *r, const place at[2], bool poles, bool *all) {
-  outputs o = {0};
+  st_outputs o = {0};
   *all = true;
   for (int k = 0; k < 2; k++) {
     o.base[k] = value_at(&r->base[k], &at[k]);
@@ -440,11 +344,11 @@ static bool moved_so_far(state *s, const noise_runs *r, const place at[2], bool 
     }
   }
   if (!*all || o.base[0]->numel != o.base[1]->numel) return false;
-  reals parts;
-  in_reals(&o, &parts);
+  st_reals parts;
+  st_in_reals(&o, &parts);
   rule_diff d;
   const st_margin margin = {s->o->rel_tol, 100, true};
-  return !beyond_rounding(&o, margin, &d);
+  return !st_beyond_rounding(&o, margin, &d);
 }
 
 static bool is_output(const synth_graph *g, size_t node) {

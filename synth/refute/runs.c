@@ -29,6 +29,12 @@ iso_code st_leaves_of_draw(state *s, size_t d, rule_tensor **leaf[2], iso_error 
     for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++) {
       if (s->graph[side]->node[i].kind == SYNTH_OP) continue;
       const eg_node home = st_home(s, s->map[side][i]);
+      rule_tensor *stored = NULL;
+      if ((c = st_stored_leaf(s, side, i, d, &stored, err))) break;
+      if (stored) {
+        leaf[side][i] = rule_tensor_ref(stored);
+        continue;
+      }
       if (!made[home.i]) made[home.i] = st_val(s, home, d);
       if ((leaf[side][i] = rule_tensor_ref(made[home.i]))) st_trim(s);
       else c = st_lost(&s->values, err);

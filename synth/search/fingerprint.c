@@ -36,11 +36,14 @@ ISO_WIDE static void add_moments(const double *x, int64_t n, double m[4]) {
 }
 
 void st_moments(const rule_tensor *t, double m[4]) {
+  double room[1 << 10];
+  const int64_t most = t->dtype == RULE_F64 ? t->numel : 1 << 10;
   m[0] = m[1] = m[2] = m[3] = 0;
-  if (t->dtype == RULE_F64) add_moments(t->data, t->numel, m);
-  else
-    for (int64_t i = 0; i < t->numel; i++)
-      add_moment(rule_tensor_get(t, i), &m[0], &m[1], &m[2], &m[3]);
+  for (int64_t at = 0, n; at < t->numel; at += n) {
+    n = t->numel - at < most ? t->numel - at : most;
+    if (t->dtype != RULE_F64) rule_tensor_widen(t, at, n, room);
+    add_moments(t->dtype == RULE_F64 ? t->data : room, n, m);
+  }
 }
 
 static bool near_within(const double a[4], const double b[4], double tol) {
