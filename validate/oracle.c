@@ -184,6 +184,8 @@ static iso_code sample_sought(val_ladder *l, unsigned k, iso_error *err) {
   if (!c && l->strict && l->problem.open && !l->refuted) c = val_sample_sizes(l, k, err);
   for (unsigned s = 0; s < ENDS && !l->strict && has_integers(l->r) && !c && going(l); s++)
     c = val_sample_instance(l, k + s, VAL_ENDS, err);
+  for (unsigned s = 0; s < VAL_ALIKES && val_casts_integers(l->r) && !c && going(l); s++)
+    c = val_sample_instance(l, k + s, VAL_ALIKE + s, err);
   if (!c && !l->refuted) c = val_sample_axes(l, k, err);
   /* A jump that is seen may be one of those where the sides agree: of halves every other one. So
    * all these kinds are tried. */

@@ -15,6 +15,7 @@ static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of 
 typedef struct integer_use {
   bool counts;   /* they become floating numbers */
   bool looks_up; /* they index a table that is a constant */
+  bool alone;    /* and one of these is not the other side's, too */
   bool chooses;  /* they index a table of parameters */
   bool compares; /* they decide something */
 } integer_use;
@@ -29,6 +30,25 @@ static bool all_flagged(const rule_term *t, const bool *flag) {
   for (uint32_t k = 0; k < t->n; k++)
     if (!all_flagged(t->child[k], flag)) return false;
   return true;
+}
+
+/* Whether a constant table is a leaf that the other side has, too, at most cast and laid out: then
+ * it was not computed beforehand in place of what the other side computes. */
+static bool is_of_both(const state *s, int side, size_t table) {
+  const synth_graph *g = s->graph[side];
+  for (; g->node[table].kind == SYNTH_OP; table = (size_t)g->node[table].call->child[0]->u.i) {
+    const rule_term *call = g->node[table].call;
+    const rule_operator *o = rule_operator_of(call->u.s);
+    if (!(o->identity || o->cast || o->moves) || call->n == 0 || call->child[0]->kind != RULE_VAR)
+      return false;
+  }
+  const eg_node *m;
+  const size_t n = s->map[side][table].i == EG_NONE
+                       ? 0
+                       : eg_class_nodes(s->g, eg_class_of(s->g, s->map[side][table]), &m);
+  for (size_t k = 0; k < n; k++)
+    if (s->rec[m[k].i].leaf && s->rec[m[k].i].node[!side] >= 0) return true;
+  return false;
 }
 
 static iso_code use_of(const state *s, int side, size_t input, const bool *live, integer_use *u,
@@ -50,9 +70,10 @@ static iso_code use_of(const state *s, int side, size_t input, const bool *live,
     if (!st_term_uses(n->call, flow)) continue;
     const rule_term *index = index_of(n->call), *table = n->call->child[0];
     if (index && st_term_uses(index, flow) && table->kind == RULE_VAR && !flow[table->u.i] &&
-        rule_dtype_is_float(n->dtype))
+        rule_dtype_is_float(n->dtype)) {
       *(konst[table->u.i] ? &u->looks_up : &u->chooses) = true;
-    else if (rule_dtype_is_int(n->dtype)) flow[j] = true;
+      u->alone |= konst[table->u.i] && !is_of_both(s, side, (size_t)table->u.i);
+    } else if (rule_dtype_is_int(n->dtype)) flow[j] = true;
     else if (rule_dtype_is_float(n->dtype)) u->counts = true;
     else u->compares = true;
   }
@@ -197,7 +218,7 @@ static iso_code keep_position(state *s, const bool *const live[2], size_t l, siz
     const iso_code c = use_of(s, side, input[side], live[side], &u[side], err);
     if (c) return c;
   }
-  const bool mixed = (u[LEFT].counts && u[RIGHT].looks_up) || (u[RIGHT].counts && u[LEFT].looks_up);
+  const bool mixed = (u[LEFT].counts && u[RIGHT].alone) || (u[RIGHT].counts && u[LEFT].alone);
   if (!mixed || u[LEFT].chooses || u[RIGHT].chooses) return ISO_OK;
   for (int side = 0; side < 2; side++) {
     const eg_node *m;

@@ -413,6 +413,20 @@ pair(
     lambda g: tokens(g).one_hot(16).to(f32).mm(table(g)),
 )
 pair(
+    "embedding and one-hot of a stored table",
+    EQUIVALENT,
+    "both sides have it, so that ids are free",
+    lambda g: g.buffer("b", 16, 4).embedding(tokens(g)),
+    lambda g: tokens(g).one_hot(16).to(f32).mm(g.buffer("b", 16, 4)),
+)
+pair(
+    "embedding and one-hot of other ids of a stored table",
+    DIFFERENT,
+    "in a row that no captured id reads",
+    lambda g: g.buffer("b", 16, 4).embedding(tokens(g)),
+    lambda g: tokens(g).clamp(0, 14).one_hot(16).to(f32).mm(g.buffer("b", 16, 4)),
+)
+pair(
     "embedding and index_select",
     EQUIVALENT,
     "",

@@ -9,6 +9,7 @@ typedef struct pair {
 #define X "(var x f (4 12)) "
 #define ROW "(var x f (3 64)) "
 #define IX "(var x i (4 12)) "
+#define IY "(var y i (4 12)) "
 #define I "(var i i32 (4 12)) "
 #define NONE "(aten::full (list) nan :dtype float64)"
 
@@ -35,6 +36,11 @@ static const pair wrong[] = {
     {IX, "(aten::to.dtype x bfloat16)", "(aten::to.dtype x float64)"},
     {IX, "(aten::to.dtype x float16)", "(aten::to.dtype x float64)"},
     {IX, "(aten::to.dtype x float32)", "(aten::to.dtype x float64)"},
+    {IX IY, "(aten::lt.Tensor x y)",
+     "(aten::lt.Tensor (aten::to.dtype x float32) (aten::to.dtype y float32))"},
+    {IX IY, "(aten::eq.Tensor x y)",
+     "(aten::eq.Tensor (aten::to.dtype x float16) (aten::to.dtype y float16))"},
+    {IX, "(aten::argmax x 1)", "(aten::argmax (aten::to.dtype x float32) 1)"},
     {IX, "(aten::_to_copy x :dtype bfloat16)", "(aten::_to_copy x :dtype float64)"},
     {X, "(aten::cat (list (aten::mul.Tensor x 1000000.0) (aten::mul.Tensor x 0.001)) 1)",
      "(aten::cat (list (aten::mul.Tensor x 1000000.0) (aten::mul.Tensor x 0.0010001)) 1)"},

@@ -1,6 +1,7 @@
 /* Samples that meet a rule's conditions: shapes as the rule gives them, float variables at several
  * scales and with the values that tell functions apart (ties, zeros, past the literals of the
  * rule), index variables within their tables. */
+#include "rules/operators.h"
 #include "validate/sample/sample_int.h"
 
 #include <math.h>
@@ -255,6 +256,7 @@ typedef struct int_draw {
   const rule_tensor *example; /* may be NULL */
   const double *lit;
   size_t n_lit;
+  unsigned edge; /* not 0: all are at this one, or 1 below */
 } int_draw;
 
 /* Where narrower types and floats stop being exact. The last is out of range with either sign. */
@@ -351,7 +353,8 @@ static void fill_int(const int_draw *d, rule_tensor *t, int64_t limit) {
       v = (int64_t)d->lit[iso_rng_below(rng, d->n_lit)] + (int64_t)iso_rng_below(rng, 3) - 1;
       if (iso_rng_below(rng, 2)) v = -v;
     }
-    if (open && k % VAL_KINDS == VAL_ENDS) v = at_end(d, t->dtype, turn + (uint64_t)i);
+    if (open && d->edge && d->edge <= all) v = edges[d->edge - 1] - (int64_t)iso_rng_below(rng, 2);
+    else if (open && k % VAL_KINDS == VAL_ENDS) v = at_end(d, t->dtype, turn + (uint64_t)i);
     rule_tensor_set_int(t, i, v);
   }
 }
@@ -412,6 +415,18 @@ static iso_code shape_of(const rule_variable *v, rule_shape *out, iso_error *err
   return ISO_OK;
 }
 
+static bool casts(const rule_term *t) {
+  bool any = t->kind == RULE_OP && rule_operator_of(t->u.s)->cast;
+  for (uint32_t i = 0; i < t->n; i++) any |= casts(t->child[i]);
+  return any;
+}
+
+bool val_casts_integers(const rule *r) {
+  bool some = false;
+  for (uint32_t i = 0; i < r->n_vars; i++) some |= r->var[i].kind == 'i';
+  return some && (casts(r->lhs) || casts(r->rhs));
+}
+
 bool val_has_eps(const rule *r) {
   double lit[16], least = 1;
   size_t n_lit = 0;
@@ -470,7 +485,8 @@ iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, i
   for (uint32_t i = 0; i < r->n_vars; i++) bind[i] = NULL;
   iso_code c = ISO_OK;
   const bool axes = k == VAL_AXES;
-  if (axes) k = VAL_PLAIN;
+  const unsigned edge = k >= VAL_ALIKE ? k - VAL_ALIKE + 1 : 0;
+  if (axes || edge) k = VAL_PLAIN;
   for (uint32_t i = 0; i < r->n_vars && !c; i++) {
     const rule_variable *v = &r->var[i];
     rule_shape sh;
@@ -492,7 +508,7 @@ iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example, i
   if (!c && !domain) c = iso_fail(err, ISO_NOMEM, "out of memory");
   if (!c) c = val_domains(e, val_engine_schemas(e), r, bind, domain, err);
   for (uint32_t i = 0; i < r->n_vars && !c; i++) {
-    const int_draw d = {rng, k, example ? example[i] : NULL, lit, n_lit};
+    const int_draw d = {rng, k, example ? example[i] : NULL, lit, n_lit, edge};
     if (r->var[i].kind == 'i') draw_index(&d, &r->var[i], &domain[i], bind[i]);
   }
   free(domain);

@@ -15,8 +15,11 @@ enum {
   VAL_SEAMS = 16,
   VAL_SMALL = 256, /* from here on: of the size of the rule's least literal */
   VAL_SMALLS = 4,
-  VAL_POLE = 512,  /* zeros here and there; VAL_POLE + 1 + i: variable i is zero everywhere */
-  VAL_AXES = 1024, /* complex numbers on the axes, where cuts lie; floats are plain */
+  VAL_POLE = 512,   /* zeros here and there; VAL_POLE + 1 + i: variable i is zero everywhere */
+  VAL_AXES = 1024,  /* complex numbers on the axes, where cuts lie; floats are plain */
+  VAL_ALIKE = 2048, /* from here on: all integers at one place where a type ends, or 1 below, which
+                       a float may take for one number; floats are plain */
+  VAL_ALIKES = 14,
   VAL_MIXED = 1 << 20,
   VAL_AT = 7,       /* at the rule's literals, and a step to either side */
   VAL_POSITIVE = 3, /* away from zero */
@@ -25,9 +28,9 @@ enum {
 };
 
 /* Draw a sample of the kind `k` % VAL_ALL_KINDS, or VAL_SPREAD + 0 .. VAL_SPREADS - 1, or VAL_SEAM
- * or VAL_SMALL + as many, or VAL_POLE and up to VAL_POLE + r->n_vars (with VAL_MIXED: each float
- * variable of its own kind) into `bind` (one tensor per variable; caller unrefs). Errors:
- * ISO_UNSUPPORTED where a shape is symbolic. */
+ * or VAL_SMALL + as many, VAL_ALIKE + 0 .. VAL_ALIKES - 1, or VAL_POLE and up to VAL_POLE +
+ * r->n_vars (with VAL_MIXED: each float variable of its own kind) into `bind` (one tensor per
+ * variable; caller unrefs). Errors: ISO_UNSUPPORTED where a shape is symbolic. */
 ISO_MUST_USE iso_code val_sample(val_engine *e, const rule *r, rule_tensor *const *example,
                                  iso_rng *rng, unsigned k, rule_tensor **bind, iso_error *err);
 
@@ -55,6 +58,9 @@ ISO_MUST_USE iso_code val_domains(val_engine *e, rule_schemas *schemas, const ru
 void val_fill_complex(iso_rng *rng, rule_tensor *t, unsigned k);
 /* And on the axes, with zeros of both signs. */
 void val_fill_axes(iso_rng *rng, rule_tensor *t);
+
+/* Whether the rule has integers and casts. */
+bool val_casts_integers(const rule *r);
 
 /* Whether some literal of the rule is so small that samples at other magnitudes do not show it. */
 bool val_has_eps(const rule *r);
