@@ -106,28 +106,40 @@ static const char *words(state *s, int side, int64_t i) {
   return iso_arena_printf(&s->res->arena, "%s (%s) in %s", n->id, n->op, where);
 }
 
-/* Leaves that differ from their namesakes say more than the operators behind them. */
-static iso_code name_leaves(state *s, const bool *live, iso_error *err) {
+typedef struct named {
+  size_t n;
+  const char *all; /* the first of them */
+} named;
+
+static iso_code add_name(state *s, named *k, const char *one, iso_error *err) {
   enum { NAMED = 6 };
-  const char *all = "", *one;
-  size_t n = 0;
-  for (size_t r = 0; r < s->graph[RIGHT]->n_nodes; r++) {
-    if (!live[r]) continue;
-    const iso_code c = st_leaf_differs(s, r, &one, err);
-    if (c) return c;
-    if (!one || ++n > NAMED) continue;
-    if (!(all = iso_arena_printf(&s->res->arena, "%s%s%s", all, n > 1 ? "; " : "", one)))
-      return nomem(err);
-  }
-  if (n == 0) return ISO_OK;
-  s->res->reason =
-      iso_arena_printf(&s->res->arena, "%zu lea%s from what the left has: %s%s", n,
-                       n == 1 ? "f differs" : "ves differ", all, n > NAMED ? "; and more" : "");
+  if (!one || ++k->n > NAMED + 1) return ISO_OK;
+  k->all = iso_arena_printf(&s->res->arena, "%s%s%s", k->all, k->n > 1 ? "; " : "",
+                            k->n > NAMED ? "and more" : one);
+  return k->all ? ISO_OK : nomem(err);
+}
+
+/* Leaves that differ from their namesakes, or are another layer's, say more than the operators
+ * behind them. */
+static iso_code name_leaves(state *s, const bool *const live[2], iso_error *err) {
+  named k = {0, ""};
+  iso_code c = ISO_OK;
+  for (int side = RIGHT; side >= LEFT && !c; side--)
+    for (size_t i = 0; i < s->graph[side]->n_nodes && !c; i++) {
+      const char *one = NULL;
+      if (!live[side][i]) continue;
+      if (side == RIGHT) c = st_leaf_differs(s, i, &one, err);
+      if (!c && !one) c = st_leaf_misplaced(s, side, i, &one, err);
+      if (!c) c = add_name(s, &k, one, err);
+    }
+  if (c || k.n == 0) return c;
+  s->res->reason = iso_arena_printf(&s->res->arena, "%zu lea%s from what the left has: %s", k.n,
+                                    k.n == 1 ? "f differs" : "ves differ", k.all);
   return s->res->reason ? ISO_OK : nomem(err);
 }
 
 iso_code st_name_gaps(state *s, const bool *const live[2], iso_error *err) {
-  const iso_code first = name_leaves(s, live[RIGHT], err);
+  const iso_code first = name_leaves(s, live, err);
   if (first || s->res->reason) return first;
   const char *side[2] = {NULL, NULL};
   int64_t at[2] = {-1, -1};

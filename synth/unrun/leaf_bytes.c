@@ -198,6 +198,65 @@ static const char *part_that_differs(state *s, size_t r) {
   return NULL;
 }
 
+/* The digits of the first number in a name, which is a layer's; NULL: it has none. */
+static const char *number_in(const char *name, size_t *n) {
+  static const char digits[] = "0123456789";
+  const char *at = strpbrk(name, digits);
+  *n = at ? strspn(at, digits) : 0;
+  return at;
+}
+
+static bool same_number(const char *a, const char *b) {
+  size_t n, m;
+  const char *x = number_in(a, &n), *y = number_in(b, &m);
+  return !x || !y || (n == m && memcmp(x, y, n) == 0);
+}
+
+/* The parameter of `side` that class `c` is. NULL: none. */
+static const synth_node *parameter_in(const state *s, int side, eg_class c) {
+  for (size_t k = 0; k < s->graph[side]->n_nodes; k++) {
+    const synth_node *n = &s->graph[side]->node[k];
+    if (n->kind == SYNTH_PARAMETER && eg_class_of(s->g, s->map[side][k]).i == c.i) return n;
+  }
+  return NULL;
+}
+
+/* Of the leaves of the other side that leaf `i` is, or whose rows it has, the first with the number
+ * of another layer. NULL: all have its own, or it has a namesake. */
+static const synth_node *of_another_layer(state *s, int side, size_t i) {
+  const char *name = s->graph[side]->node[i].name;
+  const eg_class own = eg_class_of(s->g, s->map[side][i]);
+  const eg_node *m;
+  if (has_namesake(s, side, i)) return NULL;
+  const synth_node *part = parameter_in(s, !side, own);
+  if (part) return same_number(name, part->name) ? NULL : part;
+  const size_t n = eg_class_nodes(s->g, own, &m);
+  for (size_t k = 0; k < n; k++) {
+    const eg_node e = m[k];
+    if (!st_calls(s, e, OP_CAT) || eg_node_arity(s->g, e) == 0) continue;
+    const eg_node *of;
+    const size_t lists = eg_class_nodes(s->g, eg_node_child(s->g, e, 0), &of);
+    for (size_t j = 0; j < lists; j++)
+      for (size_t c = 0; st_is_list(s, of[j]) && c < eg_node_arity(s->g, of[j]); c++) {
+        part = parameter_in(s, !side, eg_node_child(s->g, of[j], c));
+        if (part && !same_number(name, part->name)) return part;
+      }
+  }
+  return NULL;
+}
+
+iso_code st_leaf_misplaced(state *s, int side, size_t i, const char **out, iso_error *err) {
+  static const char *const sides[2] = {"left's", "right's"};
+  const synth_node *n = &s->graph[side]->node[i], *of = NULL;
+  *out = NULL;
+  if (n->kind == SYNTH_PARAMETER && n->value[0] && !st_unjoined(s, side, i))
+    of = of_another_layer(s, side, i);
+  if (of && !(*out = iso_arena_printf(&s->res->arena, "%s has the rows of %s %s", n->name,
+                                      sides[!side], of->name)))
+    return nomem(err);
+  return ISO_OK;
+}
+
 iso_code st_leaf_differs(state *s, size_t r, const char **out, iso_error *err) {
   const synth_graph *L = s->graph[LEFT];
   const synth_node *n = &s->graph[RIGHT]->node[r], *l = NULL, *is = NULL;

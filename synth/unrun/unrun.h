@@ -33,6 +33,10 @@ iso_code st_join_stacked(state *s, int side, const bool *const live[2], iso_erro
  * put together of, in words of the result's; NULL in `out`: it does not, or either has no
  * values. */
 iso_code st_leaf_differs(state *s, size_t r, const char **out, iso_error *err);
+/* Where leaf `i` of `side` was joined by its bytes alone to leaves of the other side, and the
+ * numbers in their names say that these are another layer's: that, in words of the result's. NULL
+ * in `out`: they do not. */
+iso_code st_leaf_misplaced(state *s, int side, size_t i, const char **out, iso_error *err);
 
 /* ---- hinted_leaves.c ---- */
 /* Leaves that a comparison of graphs that are alike related. Before those that are one by name: a

@@ -317,6 +317,12 @@ def test_checkpoints():
                 (
                     "fused",
                     fused,
+                    swapped("layers.1.qkv", "layers.3.qkv"),
+                    "layers.1.qkv has the rows of left's layers.3.q",
+                ),
+                (
+                    "fused",
+                    fused,
                     altered("layers.3.qkv", other_row(40)),
                     "layers.3.qkv, at left's layers.3.k (1 of 32 rows, the first is 8)",
                 ),
