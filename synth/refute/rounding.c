@@ -86,19 +86,21 @@ static iso_code output_by_rounding(state *s, rule_tensor **const leaf[2], const 
   return c;
 }
 
-/* An output of integers or booleans: rounding makes a decision that a number meets exactly, as it
- * does exp(0) > 1, and whether disturbed runs move it is luck. Many digits say that it differs,
- * where it does not hang on how constants are stored or read. */
+static bool whole(double x) { return fabs(x) < 1e15 && x == nearbyint(x); }
+
+/* An output of which whole numbers differ, cast or not: rounding makes a decision that a number
+ * meets exactly, as it does exp(0) > 1, and whether disturbed runs move it is luck. Many digits say
+ * that it differs, where it does not hang on how constants are stored or read. */
 static iso_code decided_apart(state *s, rule_tensor **const leaf[2], const st_outputs *v, size_t o,
                               st_difference *out, iso_error *err) {
   const place at[2] = {{LEFT, s->graph[LEFT]->output[o].node, NULL},
                        {RIGHT, s->graph[RIGHT]->output[s->right_of[o]].node, NULL}};
   const rule_tensor *l = v->base[LEFT], *r = v->base[RIGHT];
   rule_diff d = {.equal = true, .index = -1};
-  if (rule_dtype_is_float(l->dtype) || s->constants.n_rounded || s->constants.n_readings)
-    return ISO_OK;
+  if (s->constants.n_rounded || s->constants.n_readings) return ISO_OK;
   for (int64_t i = 0; i < l->numel; i++) {
-    const double apart = fabs(rule_tensor_get(l, i) - rule_tensor_get(r, i));
+    const double x = rule_tensor_get(l, i), y = rule_tensor_get(r, i), apart = fabs(x - y);
+    if (apart > 0 && (!whole(x) || !whole(y))) return ISO_OK;
     if (st_moved(l, v->run[LEFT], STORAGE_RUN, NOISE_RUNS, i) > 0 ||
         st_moved(r, v->run[RIGHT], STORAGE_RUN, NOISE_RUNS, i) > 0)
       return ISO_OK;
