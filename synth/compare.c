@@ -125,6 +125,7 @@ static iso_code passes(state *s, const pairing *p, size_t n_pairs, iso_error *er
   for (int pass = s->search.large_patterns; pass < 3; pass++) {
     if (st_outputs_met(s, p, n_pairs)) break;
     const size_t merges = s->res->n_merges;
+    s->search.first_pass = pass == 0;
     for (int k = 0; k < 2; k++) {
       const int side = k ? !s->ranks.whole_side : s->ranks.whole_side;
       for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
@@ -140,7 +141,12 @@ static iso_code passes(state *s, const pairing *p, size_t n_pairs, iso_error *er
       }
     }
     const bool ranks = pass == 0 && s->ranks.n_peers > 0;
-    const iso_code c = ranks ? join_outputs(s, p, n_pairs, true, err) : ISO_OK;
+    iso_code c = ranks ? join_outputs(s, p, n_pairs, true, err) : ISO_OK;
+    if (!c && ranks && !st_outputs_met(s, p, n_pairs)) {
+      s->search.briefly = true; /* what was joined last may be all that an output lacked */
+      c = join_outputs(s, p, n_pairs, false, err);
+      s->search.briefly = false;
+    }
     if (c) return c;
     if (s->res->n_merges == merges) break;
   }

@@ -129,6 +129,7 @@ typedef struct peers {
       pieces; /* of one rank: tensors that it joins or adds up itself, not those of several ranks */
   bool linked, met; /* tried; their concatenation or sum is a tensor of the other graph */
   eg_node whole;    /* that tensor, or one of neither graph (lift.c); EG_NONE: none */
+  uint32_t apart;   /* one more than the peers that a rank's was not joined with; 0: none */
 } peers;
 
 enum {
@@ -232,6 +233,8 @@ typedef struct st_effort {
   bool hunted;     /* a witness was looked for while candidates were tried */
   bool apart;      /* and found */
   bool large_patterns;
+  bool first_pass;     /* tensors are looked at for the first time */
+  bool briefly;        /* few frontiers of a pair are tried: it may need no rule */
   bool lays_back;      /* layouts are undone as they are found */
   bool would_lay_back; /* small patterns have failed, and layouts that are undone join tensors */
   uint32_t (*laid)[2]; /* e-nodes of which the first is a layout of the second (st_lay_back) */

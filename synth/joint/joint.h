@@ -168,4 +168,14 @@ size_t st_work(const rule_term *call, const st_run *r, uint32_t i);
 bool st_term_uses(const rule_term *t, const bool *flag);
 void st_term_mark(const rule_term *t, bool *flag);
 
+/* ---- moments.c ---- */
+/* Order-free moments of a tensor: sum, sum of |x|, of squares, of x |x|; values beyond 1e30 are
+ * counted only. */
+void st_moments(const rule_tensor *t, double m[4]);
+bool st_near_moments(const double a[4], const double b[4]);
+/* Within so much of the larger one. */
+bool st_near_within(const double a[4], const double b[4], double tol);
+/* Whether an element is no number. */
+bool st_holds_nan(const rule_tensor *t);
+
 #endif

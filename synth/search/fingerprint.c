@@ -15,67 +15,11 @@
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
-/* Masked or infinite elements count as one in the third moment. */
-static inline void add_moment(double x, double *m0, double *m1, double *m2, double *m3) {
-  const double a = fabs(x), in = a < 1e30 ? x : 0, size = fabs(in);
-  *m0 += in;
-  *m1 += size;
-  *m2 += a < 1e30 ? in * in : 1;
-  *m3 += in * size;
-}
-
-/* Several sums of each, so that one does not wait for another. */
-ISO_WIDE static void add_moments(const double *x, int64_t n, double m[4]) {
-  enum { LANES = 8 };
-  double s0[LANES] = {0}, s1[LANES] = {0}, s2[LANES] = {0}, s3[LANES] = {0};
-  int64_t i = 0;
-  for (; n - i >= LANES; i += LANES)
-    for (int64_t k = 0; k < LANES; k++) add_moment(x[i + k], &s0[k], &s1[k], &s2[k], &s3[k]);
-  for (; i < n; i++) add_moment(x[i], &m[0], &m[1], &m[2], &m[3]);
-  for (int64_t k = 0; k < LANES; k++) m[0] += s0[k], m[1] += s1[k], m[2] += s2[k], m[3] += s3[k];
-}
-
-void st_moments(const rule_tensor *t, double m[4]) {
-  double room[1 << 10];
-  const int64_t most = t->dtype == RULE_F64 ? t->numel : 1 << 10;
-  m[0] = m[1] = m[2] = m[3] = 0;
-  for (int64_t at = 0, n; at < t->numel; at += n) {
-    n = t->numel - at < most ? t->numel - at : most;
-    if (t->dtype != RULE_F64) rule_tensor_widen(t, at, n, room);
-    add_moments(t->dtype == RULE_F64 ? t->data : room, n, m);
-  }
-}
-
-static bool near_within(const double a[4], const double b[4], double tol) {
-  const double s1 = tol * fmax(a[1], b[1]), s2 = 2 * tol * fmax(a[2], b[2]);
-  return fabs(a[0] - b[0]) <= s1 && fabs(a[1] - b[1]) <= s1 && fabs(a[2] - b[2]) <= s2 &&
-         fabs(a[3] - b[3]) <= s2;
-}
-
-bool st_near_moments(const double a[4], const double b[4]) {
-  const double s1 = fmax(a[1], b[1]), s2 = fmax(a[2], b[2]);
-  return fabs(a[0] - b[0]) <= 1e-8 * s1 && fabs(a[1] - b[1]) <= 1e-8 * s1 &&
-         fabs(a[2] - b[2]) <= 1e-8 * s2 && fabs(a[3] - b[3]) <= 1e-8 * s2;
-}
-
 bool st_has_side(state *s, eg_node e, int side) {
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
   for (size_t i = 0; i < n; i++)
     if (s->rec[m[i].i].node[side] >= 0) return true;
-  return false;
-}
-
-ISO_WIDE static bool nan_among(const double *x, int64_t n) {
-  enum { BLOCK = 64 }; /* of one length: compilers turn it into vectors */
-  int64_t i = 0;
-  for (; n - i >= BLOCK; i += BLOCK) {
-    uint64_t found = 0;
-    for (int64_t k = 0; k < BLOCK; k++) found |= x[i + k] != x[i + k];
-    if (found) return true;
-  }
-  for (; i < n; i++)
-    if (isnan(x[i])) return true;
   return false;
 }
 
@@ -85,15 +29,6 @@ bool st_rests(state *s, eg_node e) {
   bool rests = false;
   for (size_t i = 0; i < n; i++) rests |= s->rec[m[i].i].rests;
   return rests;
-}
-
-static bool nan_anywhere(const rule_tensor *t) {
-  const double *x = t->dtype == RULE_F64 ? t->data : NULL;
-  if (!rule_dtype_is_float(t->dtype)) return false;
-  if (x && nan_among(x, t->numel)) return true;
-  for (int64_t i = 0; i < t->numel && !x; i++)
-    if (isnan(rule_tensor_get(t, i))) return true;
-  return false;
 }
 
 /* By the rules that are there already. */
@@ -344,7 +279,7 @@ static int32_t find_coarse(state *s, double coarse, int64_t numel, rule_dtype dt
                            const double m[4], int32_t after) {
   for (size_t i = (size_t)(after + 1); i < s->groups.n; i++) {
     const double tol = fmax(fmax(coarse, s->groups.of[i].coarse), 1e-8);
-    if (s->groups.of[i].numel == numel && near_within(s->groups.of[i].moment, m, tol) &&
+    if (s->groups.of[i].numel == numel && st_near_within(s->groups.of[i].moment, m, tol) &&
         st_dtype(s, s->groups.of[i].member[0]) == dtype)
       return (int32_t)i;
   }
@@ -497,6 +432,22 @@ static bool by_cancelling(state *s, eg_node a, eg_node b) {
   return comes_back(s, a, b) || comes_back(s, b, a);
 }
 
+/* Two steps of one graph, before all were compared with the other one's. Of the whole mostly each
+ * has parts of its own, and that the two are equal (a gradient, and what a mask leaves of it) is of
+ * no use; of the ranks it is none where one rank's were tried in vain. What has no counterpart in
+ * the end is looked at again. `of`: the ranks' peers; UINT32_MAX: no two such steps. */
+static bool may_need_none(state *s, eg_node a, eg_node b, uint32_t of[2]) {
+  const int whole = s->ranks.whole_side;
+  of[0] = of[1] = UINT32_MAX;
+  if (!s->search.first_pass || !s->ranks.n_peers) return false;
+  if (!st_has_side(s, a, !whole) && !st_has_side(s, b, !whole)) return true;
+  if (st_has_side(s, a, whole) || st_has_side(s, b, whole)) return false;
+  of[0] = st_peers_in(s, eg_class_of(s->g, a));
+  of[1] = st_peers_in(s, eg_class_of(s->g, b));
+  if (of[0] == UINT32_MAX || of[1] == UINT32_MAX || of[0] == of[1]) of[0] = UINT32_MAX;
+  return of[0] != UINT32_MAX && s->ranks.peers[of[0]].apart == of[1] + 1;
+}
+
 /* Try to join `e` with the members of its group: those of the same shape but for sizes 1 first,
  * since the rules that come out of them are the small ones; other layouts only across the two
  * graphs, and only until one holds. */
@@ -522,6 +473,8 @@ static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_er
       for (size_t j = 0; j < k && !dup; j++) dup = eg_equal(s->g, member[j], m);
       if (dup || st_shape_distance(&s->rec[m.i].shape, &s->rec[e.i].shape) != want) continue;
       bool done = false;
+      uint32_t of[2];
+      s->search.briefly = may_need_none(s, m, e, of);
       if (want == 0) {
         if (!st_values_equal(s, m, e)) {
           if (!*belongs) c = link_layout(s, e, m, belongs, &done, err);
@@ -549,8 +502,10 @@ static iso_code try_group(state *s, int32_t gi, eg_node e, bool *belongs, iso_er
         if (!same) continue;
       }
       failures += !done;
+      if (!done && of[0] != UINT32_MAX) s->ranks.peers[of[0]].apart = of[1] + 1;
     }
   }
+  s->search.briefly = false;
   free(member);
   return c;
 }
@@ -579,7 +534,7 @@ iso_code st_visit(state *s, eg_node e, iso_error *err) {
   const rule_tensor *v = st_val(s, e, s->n_draws - 1);
   if (!v) return st_lost(&s->values, err);
   const int64_t numel = v->numel;
-  if (numel == 0 || nan_anywhere(v)) return ISO_OK;
+  if (numel == 0 || st_holds_nan(v)) return ISO_OK;
   if (r->group >= 0) { /* a later pass */
     bool belongs = true;
     return try_group(s, r->group, e, &belongs, err);

@@ -75,18 +75,6 @@ static search without_queue(const search *q) {
   return alone;
 }
 
-/* Of which peers a class has one; UINT32_MAX: of none. */
-static uint32_t peers_of(const state *s, uint32_t c) {
-  const eg_node *m;
-  const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m);
-  uint32_t found = UINT32_MAX;
-  for (size_t i = 0; i < n && found == UINT32_MAX; i++)
-    for (int side = 0; side < 2 && found == UINT32_MAX; side++)
-      if (s->rec[m[i].i].node[side] >= 0)
-        found = s->ranks.peers_at[side][s->rec[m[i].i].node[side]];
-  return found;
-}
-
 static void open_one(opening *o, uint32_t c) {
   for (size_t i = 0; i < o->n; i++)
     if (o->cls[i] == c && o->how[i] == OPEN) return;
@@ -102,9 +90,9 @@ static void open_peers(const search *q, opening *o, size_t first) {
   const builder *b = q->b;
   const size_t n = q->s->ranks.linking ? o->n : 0;
   for (size_t i = first; i < n; i++) {
-    const uint32_t of = o->how[i] == OPEN ? peers_of(q->s, o->cls[i]) : UINT32_MAX;
+    const uint32_t of = o->how[i] == OPEN ? st_peers_in(q->s, (eg_class){o->cls[i]}) : UINT32_MAX;
     for (size_t k = 0; k < b->n_vars && of != UINT32_MAX; k++)
-      if (q->base[b->var[k].i] && peers_of(q->s, b->var[k].i) == of) open_one(o, b->var[k].i);
+      if (q->base[b->var[k].i] && st_peers_in(q->s, b->var[k]) == of) open_one(o, b->var[k].i);
   }
 }
 
@@ -311,7 +299,7 @@ static iso_code try_opening(search *q, const opening *o, bool *fresh, bool *done
   fr_decision as;
   iso_code c = fr_decide(s, &cand, example, glance, &as, err);
   *fresh = as.fresh;
-  if (!c && as.open && wait(q, o)) return ISO_OK;
+  if (!c && as.open && (s->search.briefly || wait(q, o))) return ISO_OK;
   if (!c && as.open) c = fr_decide(s, &cand, example, false, &as, err);
   if (c) return c;
   q->unknown += as.fresh && as.v.status == RULE_UNKNOWN;
@@ -437,7 +425,7 @@ static size_t next(const search *q, bool looking) {
 static iso_code try_queue(search *q, size_t most, size_t *tries, bool *done, iso_error *err) {
   enum { MOST_UNKNOWN = 2 };
   const size_t patience = most / 8; /* mostly the first few are enough */
-  bool directed = q->zeros || st_without(q->s, SYNTH_LAZY);
+  bool directed = q->zeros || q->s->search.briefly || st_without(q->s, SYNTH_LAZY);
   iso_code c = ISO_OK;
   while (!*done && !c && !st_stopped(q->s)) {
     const size_t best = next(q, *tries < most);
@@ -521,14 +509,16 @@ static iso_code search_rule(search *q, uint8_t *base, bool *done, iso_error *err
   cut_beside(q, ct, cu, base);
   q->taken = takes(s, q->u, q->t) || takes(s, q->t, q->u);
   const bool many = (s->search.n_wasted < MOST_WASTED || !holds_open(s, k, cu, ct)) && !q->taken;
+  const size_t most = s->o->max_tries / (s->search.briefly ? 8 : many ? 1 : 4);
   size_t tries = 0;
   const opening none = {.n = 0};
   push(q, q->b, &none, NULL, 0, OPEN, -1);
   s->ranks.cut_short = k->full && q->n == 0;
   if (st_without(s, SYNTH_REACHABLE)) c = try_unshared(q, done, err);
   if (st_without(s, SYNTH_LAZY)) enumerate(q);
-  if (!c) c = try_queue(q, many ? s->o->max_tries : s->o->max_tries / 4, &tries, done, err);
-  if (!*done) s->search.n_wasted += tries, s->rec[q->u.i].open = s->rec[q->t.i].open = true;
+  if (!c) c = try_queue(q, most, &tries, done, err);
+  if (!*done && !s->search.briefly)
+    s->search.n_wasted += tries, s->rec[q->u.i].open = s->rec[q->t.i].open = true;
   return c;
 }
 

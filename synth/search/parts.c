@@ -274,6 +274,17 @@ static uint32_t made_alike(state *s, const st_parts *p, eg_node *whole, uint32_t
   return alike ? alike : n;
 }
 
+/* First those that the parts' own operator computes: its rule is one of a step. */
+static void of_one_operator(state *s, const st_parts *p, eg_node *whole, uint32_t n) {
+  uint32_t first = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    const eg_node w = whole[i];
+    if (!st_calls(s, w, st_operator(s, p->of[0]))) continue;
+    memmove(whole + first + 1, whole + first, (i - first) * sizeof *whole);
+    whole[first++] = w;
+  }
+}
+
 static bool is_operand(const state *s, const st_parts *p, eg_class of) {
   for (uint32_t k = 0; k < p->n; k++)
     for (size_t a = 0; a < eg_node_arity(s->g, p->of[k]); a++) {
@@ -346,6 +357,7 @@ uint32_t st_wholes(state *s, const st_parts *p, const st_sought *x, eg_node *out
     }
   }
   n = made_alike(s, p, out, n);
+  of_one_operator(s, p, out, n);
   return cancels ? nearest(s, p, x->any_terms, out, n) : n;
 }
 

@@ -462,6 +462,17 @@ static bool place(state *s) {
   return true;
 }
 
+uint32_t st_peers_in(const state *s, eg_class of) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, of, &m);
+  uint32_t found = UINT32_MAX;
+  for (size_t i = 0; i < n && found == UINT32_MAX; i++)
+    for (int side = 0; side < 2 && found == UINT32_MAX; side++)
+      if (s->rec[m[i].i].node[side] >= 0)
+        found = s->ranks.peers_at[side][s->rec[m[i].i].node[side]];
+  return found;
+}
+
 const peers *st_peers_of(const state *s, int side, const uint32_t *node, uint32_t n) {
   const st_ranks *ranks = &s->ranks;
   for (uint32_t p = ranks->first_peers[side][node[0]]; p != UINT32_MAX; p = ranks->peers[p].next)

@@ -9,6 +9,8 @@
 bool st_has_collective(const state *s, int side);
 /* Propose which nodes are peers. Requires: both graphs are in the e-graph, their outputs paired. */
 iso_code st_find_peers(state *s, iso_error *err);
+/* Of which peers a class has one; UINT32_MAX: of none. */
+uint32_t st_peers_in(const state *s, eg_class of);
 /* The peers that these nodes are, by rank; NULL: none. */
 const peers *st_peers_of(const state *s, int side, const uint32_t *node, uint32_t n);
 /* On the values of both runs: which tensors are a rank's part of one of the other graph's
@@ -86,10 +88,6 @@ bool st_values_equal(state *s, eg_node a, eg_node b);
 /* The first group after `after` (-1: the first of all) whose values may have these moments; -1:
  * none. */
 int32_t st_next_group(state *s, int64_t numel, rule_dtype dtype, const double m[4], int32_t after);
-/* Order-free moments of a tensor: sum, sum of |x|, of squares, of x |x|; values beyond 1e30 are
- * counted only. */
-void st_moments(const rule_tensor *t, double m[4]);
-bool st_near_moments(const double a[4], const double b[4]);
 bool st_has_side(state *s, eg_node e, int side);
 /* Whether one of the class is made of a sum that cancels. */
 bool st_rests(state *s, eg_node e);
