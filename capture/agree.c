@@ -63,7 +63,8 @@ iso_code agree_collect(agree *a, int side) {
     if (live[i] && g->node[i].call) mark(g->node[i].call, live);
   for (uint32_t i = 0; i < g->n_nodes; i++)
     if (live[i] && g->node[i].kind == CAP_INPUT && g->input[i]) {
-      a->in[a->n] = (agree_input){.node = i, .side = side, .group = a->n, .other = -1, .whole = -1};
+      a->in[a->n] = (agree_input){
+          .node = i, .side = side, .group = a->n, .other = -1, .whole = -1, .twin = -1};
       a->n++;
     }
   free(live);
@@ -283,7 +284,8 @@ static void pair_names(agree *a) {
 }
 
 static bool lost(const agree *a, size_t i) {
-  return !a->in[i].known && !a->in[i].settled && a->in[i].other < 0 && agree_namesake(a, i) < 0;
+  return !a->in[i].known && !a->in[i].settled && a->in[i].other < 0 && agree_namesake(a, i) < 0 &&
+         !agree_swapped(a, i);
 }
 
 static bool alike(const agree *a, size_t i, size_t j) {

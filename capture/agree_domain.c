@@ -285,16 +285,13 @@ static void choose_part(const rule_domain *d, const literals *l, unsigned number
   if (!rule_domain_has(d, *low) && *low == *high) *low = from, *high = to;
 }
 
-/* The value of an input in the last set. Takes `own`. */
-static void set_last(const agree *a, agree_sets *s, size_t i, rule_tensor *own) {
+void agree_set_last(const agree *a, agree_sets *s, size_t i, rule_tensor *own) {
   rule_tensor **to = agree_slot(a, s, s->n - 1, i);
   rule_tensor_unref(*to);
   *to = own;
 }
 
-/* Cuts the group's value `t` into the parts that the ranks hold. Returns: in `inside` whether their
- * domains admit them. */
-static iso_code cut_parts(agree *a, size_t g, const rule_tensor *t, agree_sets *s, bool *inside) {
+iso_code agree_cut_parts(agree *a, size_t g, const rule_tensor *t, agree_sets *s, bool *inside) {
   iso_code c = ISO_OK;
   *inside = true;
   for (size_t j = 0; j < a->n && !c && *inside; j++) {
@@ -303,7 +300,7 @@ static iso_code cut_parts(agree *a, size_t g, const rule_tensor *t, agree_sets *
     if (!is_part_of(a, j, g)) continue;
     if ((c = cut(a, t, j, &own))) break;
     *inside = !d || rule_domain_admits(d, own, NULL, 0);
-    if (s && *inside) set_last(a, s, j, own);
+    if (s && *inside) agree_set_last(a, s, j, own);
     else rule_tensor_unref(own);
   }
   return c;
@@ -334,7 +331,7 @@ static void shift(rule_tensor *t, double by) {
 
 /* Draws each part whose domain does not admit its rows of `t` by itself, and puts them there. Ranks
  * that hold the same rows may each say something else of them: then the last was heard, and others
- * refuse (cut_parts). Positions of a whole that says nothing follow those of one part. */
+ * refuse (agree_cut_parts). Positions of a whole that says nothing follow those of one part. */
 static iso_code draw_parts(agree *a, size_t g, const drawing *by, rule_tensor *t) {
   iso_code c = ISO_OK;
   const bool said = agree_node(a, g)->domain, steps = !said && agree_look_of(a, g) == STEPS;
@@ -364,13 +361,13 @@ static iso_code draw_group(agree *a, agree_sets *s, size_t g, const drawing *by)
   memcpy(t->data, was->data, (size_t)was->numel * rule_dtype_size(was->dtype));
   if (agree_node(a, g)->domain) drawn = draw_one(a, g, by, t);
   if (drawn) c = draw_parts(a, g, by, t);
-  if (drawn && !c) c = cut_parts(a, g, t, NULL, &drawn);
+  if (drawn && !c) c = agree_cut_parts(a, g, t, NULL, &drawn);
   for (size_t i = 0; i < a->n && drawn && !c; i++) {
     rule_tensor *own;
     if (a->in[i].group != g) continue;
-    if (!(c = agree_as_input(a, t, agree_node(a, i), &own))) set_last(a, s, i, own);
+    if (!(c = agree_as_input(a, t, agree_node(a, i), &own))) agree_set_last(a, s, i, own);
   }
-  if (drawn && !c) c = cut_parts(a, g, t, s, &drawn);
+  if (drawn && !c) c = agree_cut_parts(a, g, t, s, &drawn);
   rule_tensor_unref(t);
   return c;
 }
@@ -393,38 +390,60 @@ static unsigned how_many(const agree *a) {
   return (unsigned)fmax(LEAST_SETS, fmin(MOST_SETS, WORK / work));
 }
 
-static iso_code draw_sets(agree *a, uint64_t seed) {
-  bool any = false;
-  agree_sets s = {0};
-  literals l = {0};
-  iso_code c = ISO_OK;
-  for (size_t g = 0; g < a->n; g++) any |= extends(a, g);
-  a->out->n_captured = a->sets;
-  if (!any) return ISO_OK;
-  for (int side = 0; side < 2; side++)
-    for (size_t i = 0; i < a->graph[side]->n_nodes; i++)
-      if (a->graph[side]->node[i].call) collect(&l, a->graph[side]->node[i].call);
+/* Adds sets. `looks`: inputs of zeros and ones that look like masks are drawn in them, too, and
+ * `full` is as in agree_form. */
+static iso_code draw_some(agree *a, agree_sets *s, const literals *l, uint64_t seed, bool looks,
+                          bool full) {
   const unsigned n = how_many(a);
-  for (size_t set = 0; set < a->sets && !c; set++) c = agree_add(a, &s, set);
+  iso_code c = ISO_OK;
   for (unsigned k = 0; k < n && !c; k++) {
     unsigned nth = 0; /* of the inputs that are drawn */
-    c = agree_add(a, &s, 0);
+    c = agree_add(a, s, 0);
     for (size_t g = 0; g < a->n && !c; g++) {
-      iso_rng rng = iso_rng_new(seed ^ UINT64_C(0x646f6d61696e), g * MOST_SETS + k);
-      if (!extends(a, g)) continue;
+      iso_rng rng =
+          iso_rng_new(seed ^ (looks ? UINT64_C(0x6c6f6f6b73) + full : UINT64_C(0x646f6d61696e)),
+                      g * MOST_SETS + k);
+      const bool by_looks = looks && a->in[g].looks.kind != LOOKS_KEPT;
+      if (!by_looks && !extends(a, g)) continue;
       /* Two masks of one form on every set would be one mask. */
       unsigned form = (k + nth) % n;
       if (nth && k % 2) form = (unsigned)iso_rng_below(&rng, n);
-      c = draw_group(a, &s, g, &(drawing){form, &l, &rng});
+      c = by_looks ? agree_draw_looks(a, s, g, &(agree_form){form, full}, &rng)
+                   : draw_group(a, s, g, &(drawing){form, l, &rng});
       nth++;
     }
   }
+  return c;
+}
+
+/* `unsure`: no difference on sets that are drawn by looks is sure to be one. */
+static iso_code draw_sets(agree *a, uint64_t seed, bool unsure) {
+  bool said = false, looks = false;
+  agree_sets s = {0};
+  literals l = {0};
+  iso_code c = ISO_OK;
+  for (size_t g = 0; g < a->n; g++) {
+    said |= extends(a, g);
+    looks |= a->in[g].looks.kind != LOOKS_KEPT;
+  }
+  a->out->n_captured = a->out->n_said = a->out->n_sure = a->sets;
+  if (!said && !looks) return ISO_OK;
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < a->graph[side]->n_nodes; i++)
+      if (a->graph[side]->node[i].call) collect(&l, a->graph[side]->node[i].call);
+  for (size_t set = 0; set < a->sets && !c; set++) c = agree_add(a, &s, set);
+  if (said && !c) c = draw_some(a, &s, &l, seed, false, false);
+  a->out->n_said = s.n;
+  if (looks && !c) c = draw_some(a, &s, &l, seed, true, false);
+  a->out->n_sure = unsure ? a->out->n_said : s.n;
+  if (looks && !c && !unsure && a->out->unsure) c = draw_some(a, &s, &l, seed, true, true);
   if (!c) agree_use(a, &s);
   agree_drop(a, &s);
   return c;
 }
 
 iso_code agree_domains(agree *a, uint64_t seed) {
+  bool unsure = false;
   group(a);
   iso_code c = find_parts(a);
   for (size_t g = 0; g < a->n && !c; g++)
@@ -435,5 +454,6 @@ iso_code agree_domains(agree *a, uint64_t seed) {
     if (d) c = cap_pass_domain(a->graph[a->in[j].side], a->in[j].node, d, a->err);
   }
   if (!c) c = keep_inside(a);
-  return c ? c : draw_sets(a, seed);
+  if (!c) c = agree_find_looks(a, &unsure);
+  return c ? c : draw_sets(a, seed, unsure);
 }

@@ -3,6 +3,7 @@
 #define CAPTURE_AGREE_INT_H
 
 #include "capture/capture_int.h"
+#include "capture/looks/bits.h"
 
 enum { LEFT = 0, RIGHT = 1 };
 
@@ -16,6 +17,10 @@ typedef struct agree_input {
   int64_t whole; /* the input of the other side of which it is its rank's part, -1: of none */
   uint32_t dim;  /* along which the ranks share it */
   int64_t from;  /* the first of its rows there */
+  int64_t
+      twin; /* the other side's input whose zeros and ones it has in another dtype, -1: of none */
+  bool swapped;     /* and it has ones for its zeros */
+  looks_bits looks; /* of the first of a group: how it is drawn, LOOKS_KEPT: not by its looks */
 } agree_input;
 
 typedef struct agree_index { /* by name, the first of that name */
@@ -83,6 +88,27 @@ rule_tensor **agree_slot(const agree *a, agree_sets *s, size_t set, size_t i);
 void agree_drop(const agree *a, agree_sets *s);
 /* They take the place of the graphs' sets. */
 void agree_use(agree *a, agree_sets *s);
+
+/* ---- agree_domain.c ---- */
+/* The value of an input in the last set. Takes `own`. */
+void agree_set_last(const agree *a, agree_sets *s, size_t i, rule_tensor *own);
+/* Cuts the group's value `t` into the parts that the ranks hold. Returns: in `inside` whether their
+ * domains admit them. `s`: NULL: nothing is set. */
+iso_code agree_cut_parts(agree *a, size_t g, const rule_tensor *t, agree_sets *s, bool *inside);
+
+/* ---- looks/inputs.c ---- */
+/* Whether the other side has an input with ones for the zeros of this one: what is left out in
+ * place of what is kept. */
+bool agree_swapped(const agree *a, size_t i);
+typedef struct agree_form {
+  unsigned form; /* counted through */
+  bool full;     /* rows may have ones alone, too, where it is not known whether they may */
+} agree_form;
+/* Which inputs of zeros and ones are drawn by what they look like, where nothing is said. Returns:
+ * in `all` whether no difference on such draws is sure to be one. Requires: domains have met. */
+iso_code agree_find_looks(agree *a, bool *all);
+/* A fresh value for such a group in the last set. */
+iso_code agree_draw_looks(agree *a, agree_sets *s, size_t g, const agree_form *by, iso_rng *rng);
 
 /* ---- agree_domain.c ---- */
 /* A domain that one capture gives to an input holds for both; further sets are drawn from it. */

@@ -271,6 +271,9 @@ typedef struct cap_note {
 
 typedef struct cap_agreement {
   size_t n_captured; /* of the input sets; later ones were drawn inside domains */
+  size_t n_said;     /* and after these by what inputs of zeros and ones look like */
+  size_t n_sure;     /* a difference on those from here on may be none: `unsure` says why */
+  const char *unsure;
   size_t n_notes;
   const cap_note *note; /* as long as the left graph */
 } cap_agreement;
@@ -279,8 +282,9 @@ typedef struct cap_agreement {
  * where the names differ and kinds and shapes agree) have different values, both graphs get the
  * left's values, and the right's as further sets. Inputs that are one get the intersection of their
  * domains. Inputs whose values have a structure are kept as they are; where a domain says which
- * other values they may have, further sets are drawn from it. Errors: ISO_USAGE where the two
- * cannot be compared so: different shapes, domains with nothing in common; ISO_NOMEM. */
+ * other values they may have, or they look like masks, further sets are drawn from that. Errors:
+ * ISO_USAGE where the two cannot be compared so: different shapes, domains with nothing in common;
+ * ISO_NOMEM. */
 ISO_MUST_USE iso_code cap_agree(cap_graph *left, cap_graph *right, const cap_spoken *said,
                                 uint64_t seed, cap_agreement *out, iso_error *err);
 

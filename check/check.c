@@ -274,10 +274,12 @@ iso_code chk_check(const char *path, const cap_graph *left, const cap_graph *rig
                      .err = err};
   chk_state *k = &state;
   iso_code c = chk_read(k, path);
-  const size_t n_sets = left->n_sets < right->n_sets ? left->n_sets : right->n_sets;
+  const size_t n_sets = chk_n_sets(k);
   if (!c && !chk_settled(k)) c = chk_fixed_inputs(k);
   if (!c && !chk_settled(k)) c = chk_relations(k);
   if (!c && !chk_settled(k)) c = chk_agreed(k);
+  const bool looks = n_sets < left->n_sets && n_sets < right->n_sets && oracle && !options->unrun;
+  if (!c && !chk_settled(k) && looks) c = chk_run_looks(k);
   for (k->here.set = 0; k->here.set < n_sets && !c && !chk_settled(k); k->here.set++) {
     c = chk_begin_values(k);
     if (!c) c = chk_find_masks(k);

@@ -151,6 +151,13 @@ iso_code chk_nomem(chk_state *k);
 /* `text` NULL: there is no memory. */
 iso_code chk_assume(chk_state *k, rule_assumption kind, const char *text);
 
+/* The input sets on which steps must hold. */
+static inline size_t chk_n_sets(const chk_state *k) {
+  const size_t l = k->graph[0]->n_sets, r = k->graph[1]->n_sets, n = l < r ? l : r;
+  const size_t said = k->o->agreed ? k->o->agreed->n_said : 0;
+  return said && said < n ? said : n;
+}
+
 static inline uint32_t chk_root(chk_state *k, uint32_t i) {
   while (k->here.up[i] != i) i = k->here.up[i] = k->here.up[k->here.up[i]];
   return i;
@@ -247,6 +254,9 @@ iso_code chk_rounded(chk_state *k, uint32_t a, uint32_t b, size_t step);
 /* Computes in float64, on this set, the terms that rules' variables stand for, and the outputs,
  * which must agree. */
 iso_code chk_run(chk_state *k);
+/* Runs both captures on the sets that were drawn by what inputs look like, on which no step has to
+ * hold: outputs that differ there are refused, where no more is hidden than was captured. */
+iso_code chk_run_looks(chk_state *k);
 void chk_free_values(chk_state *k);
 
 /* Evaluate a term in float64 on this set into k->here.real, from its arguments' values there; a
@@ -345,6 +355,8 @@ iso_code chk_order_explains(chk_state *k, const bool *need, const chk_output *o,
 /* ---- redrawn.c ---- */
 /* After all else: outputs agree on other inputs and parameters, too, and are NaN together. */
 iso_code chk_redrawn(chk_state *k);
+/* Whether an operator reads a row whose every element is masked. */
+bool chk_hides_row(const chk_state *k);
 
 /* ---- undefined.c ---- */
 /* Whether some call of either capture may be NaN or infinite for some signs of the drawn

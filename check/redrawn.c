@@ -163,8 +163,7 @@ static bool has_masks(chk_state *k) {
   return false;
 }
 
-/* Whether an operator reads a row whose every element is masked. */
-static bool hides_row(const chk_state *k) {
+bool chk_hides_row(const chk_state *k) {
   for (uint32_t i = 0; i < k->n_terms; i++) {
     const rule_term *call = k->term[i].node ? k->term[i].call : NULL;
     for (uint32_t a = 0; call && a < call->n; a++) {
@@ -178,7 +177,7 @@ static bool hides_row(const chk_state *k) {
 
 /* Masks of an input that were put elsewhere may hide a row together with one that is computed.
  * What is left of it is the kernel's own affair. */
-static bool says_nothing(const chk_state *k, const look *x) { return x->masks && hides_row(k); }
+static bool says_nothing(const chk_state *k, const look *x) { return x->masks && chk_hides_row(k); }
 
 /* ---- values that differ ---- */
 
@@ -437,8 +436,7 @@ static iso_code prepare(chk_state *k, look *x) {
 }
 
 iso_code chk_redrawn(chk_state *k) {
-  const size_t sets = k->graph[LEFT]->n_sets < k->graph[RIGHT]->n_sets ? k->graph[LEFT]->n_sets
-                                                                       : k->graph[RIGHT]->n_sets;
+  const size_t sets = chk_n_sets(k);
   if (!k->oracle || sets == 0) return ISO_OK;
   k->here.set = sets - 1; /* the one whose constants are at hand */
   const double elements = count_free(k);
@@ -452,7 +450,7 @@ iso_code chk_redrawn(chk_state *k) {
     c = chk_assume(k, RULE_ASSUMES_LEAF,
                    "outputs were looked at on the captured values alone: too many elements");
   } else if (!c && !chk_settled(k)) {
-    x.masks = has_masks(k) && !hides_row(k);
+    x.masks = has_masks(k) && !chk_hides_row(k);
     c = prepare(k, &x);
     if (!c) c = chk_poles_of(k, &x.poles);
     const size_t n_poles = x.poles.seen || x.poles.apart ? x.poles.n + N_POLE_ROWS : 0;

@@ -207,6 +207,7 @@ iso_code st_prepare(state *s, pairing **p, iso_error *err) {
   const synth_graph *l = s->graph[LEFT], *r = s->graph[RIGHT];
   *p = calloc(l->n_outputs + 1, sizeof **p);
   s->n_sets = l->n_sets < r->n_sets ? l->n_sets : r->n_sets;
+  if (st_has_looks(l, r) && !s->leaves.by_looks) s->n_sets = l->n_said;
   s->n_draws = s->n_sets + s->o->n_redrawn;
   s->n_kept = 1;
   s->map[LEFT] = calloc(l->n_nodes + 1, sizeof *s->map[LEFT]);
@@ -280,6 +281,7 @@ static bool may_be_rounding(const synth_result *r) {
 }
 
 typedef struct how {
+  bool by_looks;      /* on what was drawn by looks, too */
   bool keep_integers; /* those that are given are not drawn anew */
   bool as_written;    /* masks are not read */
   bool try_others;    /* and if they are, other masks than float16's, too */
@@ -320,6 +322,7 @@ static iso_code compare(const synth_graph *left, const synth_graph *right, const
               .schemas = schemas,
               .o = o,
               .known = known,
+              .leaves.by_looks = as.by_looks,
               .leaves.keep_integers = as.keep_integers,
               .masks.as_written = as.as_written,
               .masks.try_others = as.try_others,
@@ -377,11 +380,11 @@ static void forget(synth_result **out) {
   *out = NULL;
 }
 
-/* parameters: two graphs, known rules, oracle and schemas, options, and the result. */
-iso_code synth_compare(const synth_graph *left, const synth_graph *right, const rule_set *known,
-                       const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
-                       synth_result **out, iso_error *err) {
-  how as = {0}, again = {0};
+/* parameters: those of synth_compare, and on which sets. */
+static iso_code compare_on(const synth_graph *left, const synth_graph *right, const rule_set *known,
+                           const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
+                           bool by_looks, synth_result **out, iso_error *err) {
+  how as = {.by_looks = by_looks}, again = {0};
   *out = NULL;
   iso_code c = compare(left, right, known, oracle, schemas, o, as, &again, out, err);
   while (c == ISO_OK || c == ISO_TORCH) {
@@ -421,4 +424,37 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   synth_result_free(better ? *out : other);
   if (better) *out = other;
   return ISO_OK;
+}
+
+/* What was equal at the captured zeros and ones is not known to be at others. */
+static iso_code doubt_looks(synth_result *r, const char *why, iso_error *err) {
+  if (r->verdict != SYNTH_EQUIVALENT) return ISO_OK;
+  r->verdict = SYNTH_UNDECIDED;
+  r->reason = iso_arena_strdup(&r->arena, why);
+  for (size_t i = 0; i < r->n_pairs; i++) ((synth_pair *)(uintptr_t)r->pair)[i].equivalent = false;
+  return r->reason ? ISO_OK : nomem(err);
+}
+
+/* parameters: two graphs, known rules, oracle and schemas, options, and the result. */
+iso_code synth_compare(const synth_graph *left, const synth_graph *right, const rule_set *known,
+                       const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
+                       synth_result **out, iso_error *err) {
+  bool differ = false, stopped = false;
+  iso_error why;
+  iso_code c = compare_on(left, right, known, oracle, schemas, o, false, out, err);
+  if (c || !st_has_looks(left, right) || (*out)->verdict == SYNTH_DIFFERENT) return c;
+  c = st_run_looks(left, right, oracle, schemas, o, &differ, &stopped, &why);
+  if (c == ISO_NOMEM) {
+    forget(out);
+    return iso_fail(err, c, "out of memory");
+  }
+  if (c)
+    return doubt_looks(*out,
+                       "shown for the captured zeros and ones of an input only: on others that "
+                       "look so an operator fails",
+                       err);
+  if (stopped) return doubt_looks(*out, "a limit was reached before other masks were tried", err);
+  if (!differ) return ISO_OK;
+  forget(out);
+  return compare_on(left, right, known, oracle, schemas, o, true, out, err);
 }

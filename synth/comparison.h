@@ -260,6 +260,7 @@ typedef struct st_leaves {
       *part; /* parts of inputs that say more of their numbers than the whole does */
   size_t n_parts, cap_parts;
   bool lonely_both;   /* either side has parameters that are lonely */
+  bool by_looks;      /* input sets that were drawn by what inputs look like are sets, too */
   bool keep_integers; /* those that are given are not drawn anew: an operator could not take those
                          that were; then nothing is equivalent */
 } st_leaves;
@@ -407,6 +408,15 @@ void st_note_cost(state *s, const char *title, double cpu_from);
 static inline size_t st_n_captured(const state *s) {
   const size_t n = s->graph[LEFT]->n_captured;
   return n && n < s->n_sets ? n : s->n_sets;
+}
+/* Whether a draw is an input set that was drawn by the looks of inputs. */
+static inline bool st_by_looks(const state *s, size_t draw) {
+  const size_t n = s->graph[LEFT]->n_said;
+  return n && draw >= n && draw < s->n_sets;
+}
+/* Whether a difference on it may be none. */
+static inline bool st_unsure(const state *s, size_t draw) {
+  return st_by_looks(s, draw) && draw >= s->graph[LEFT]->n_sure;
 }
 /* Whether a limit of the caller's was reached; once it was, it stays so. The reason is in
  * s->stopped. */

@@ -27,10 +27,12 @@ static void note_witness(state *s, size_t output, rule_diff diff, bool redrawn) 
 static iso_code seek_witness(state *s, const bool *apart, bool *differs, iso_error *err) {
   st_difference found = {0};
   iso_code c = ISO_OK;
-  bool any = false;
+  bool any = false, unsure = false;
   *differs = false;
   for (size_t d = 0; d < s->n_draws && !c && !*differs; d++) { /* captured draws come first */
     if (!apart[d]) continue;
+    unsure |= st_unsure(s, d);
+    if (st_unsure(s, d)) continue;
     any = true;
     c = st_confirm(s, d, &found, err);
     *differs = found.found;
@@ -40,6 +42,10 @@ static iso_code seek_witness(state *s, const bool *apart, bool *differs, iso_err
     c = st_hunt(s, &found, err);
     *differs = found.found;
     if (!c && *differs) note_witness(s, found.output, found.diff, true);
+  }
+  if (!c && !*differs && !st_stopped(s) && unsure && !any) {
+    s->res->reason = s->graph[LEFT]->unsure;
+    return ISO_OK;
   }
   if (!c && !*differs && !st_stopped(s) && s->search.saturated_to && !any) {
     s->res->reason = iso_arena_printf(&s->res->arena,

@@ -36,6 +36,17 @@ iso_code st_outputs_agree(state *s, const pairing *p, bool *apart, bool *equal, 
 iso_code st_outputs_hold_as_numbers(state *s, const pairing *p, bool *apart, bool *equal,
                                     iso_error *err);
 
+/* ---- looks.c ---- */
+/* Whether there are input sets that were drawn by what inputs look like. */
+bool st_has_looks(const synth_graph *left, const synth_graph *right);
+/* Runs both graphs on these. Returns: in `differ` whether their outputs differ on one; in `stopped`
+ * whether a limit was reached before that was seen. Errors: ISO_TORCH where an operator cannot take
+ * one. */
+ISO_MUST_USE iso_code st_run_looks(const synth_graph *left, const synth_graph *right,
+                                   const rule_oracle *oracle, rule_schemas *schemas,
+                                   const synth_options *o, bool *differ, bool *stopped,
+                                   iso_error *err);
+
 /* ---- evaluate.c ---- */
 iso_code st_evaluate(state *s, iso_error *err);
 

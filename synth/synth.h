@@ -118,6 +118,9 @@ typedef struct synth_graph {
   const synth_output *output;
   size_t n_sets;     /* input sets */
   size_t n_captured; /* of these: later ones were drawn by the caller; 0: all were captured */
+  size_t n_said;     /* later ones by the looks of inputs, of which nothing is said; 0: none */
+  size_t n_sure;     /* a difference on those from here on may be none: `unsure` says why */
+  const char *unsure;
   size_t n_symbols;
   const synth_symbol *symbol;
   bool guarded; /* not all sizes within the symbols' ranges are the program's */

@@ -93,7 +93,8 @@ int cmp_parse(int argc, char **argv, options *o);
 
 /* ---- compare_pair.c ---- */
 /* `relation`: of each output, or NULL. Owns: cmp_free_view, whatever is returned. */
-bool cmp_make_view(const cap_graph *c, const char *const *relation, size_t n_captured, view *v);
+bool cmp_make_view(const cap_graph *c, const char *const *relation, const cap_agreement *agreed,
+                   view *v);
 void cmp_free_view(view *v);
 void cmp_free_pair(pair *p);
 cap_options cmp_inputs_of(const options *o, size_t k);

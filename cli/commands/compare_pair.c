@@ -17,7 +17,8 @@ static double now(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-bool cmp_make_view(const cap_graph *c, const char *const *relation, size_t n_captured, view *v) {
+bool cmp_make_view(const cap_graph *c, const char *const *relation, const cap_agreement *agreed,
+                   view *v) {
   *v = (view){0};
   v->node = calloc(c->n_nodes + 1, sizeof *v->node);
   v->output = calloc(c->n_results + 1, sizeof *v->output);
@@ -59,7 +60,10 @@ bool cmp_make_view(const cap_graph *c, const char *const *relation, size_t n_cap
                        .n_outputs = c->n_results,
                        .output = v->output,
                        .n_sets = c->n_sets,
-                       .n_captured = n_captured,
+                       .n_captured = agreed->n_captured,
+                       .n_said = agreed->n_said,
+                       .n_sure = agreed->n_sure,
+                       .unsure = agreed->unsure,
                        .n_symbols = c->n_symbols,
                        .symbol = v->symbol,
                        .guarded = c->n_guards > 0};
@@ -263,7 +267,7 @@ iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engin
   if (!c) c = note_left_out(p, &so, &apart, err);
   if (!c) c = note_said(p, &so, err);
   for (int side = 0; side < 2 && !c; side++)
-    if (!cmp_make_view(p->graph[side], side ? p->relations.relation : NULL, p->agreed.n_captured,
+    if (!cmp_make_view(p->graph[side], side ? p->relations.relation : NULL, &p->agreed,
                        &p->view[side]))
       c = iso_fail(err, ISO_NOMEM, "out of memory");
   p->load = read + now() - t0;

@@ -172,7 +172,7 @@ static iso_code infer(refining *r, const synth_options *so, rule_schemas *schema
   for (size_t i = 0; r->right && i < p->relations.n_results[1]; i++)
     r->right[i] = p->relations.result[1][i].name;
   for (int side = 0; side < 2; side++)
-    fine &= cmp_make_view(p->graph[side], NULL, p->agreed.n_captured, &v[side]);
+    fine &= cmp_make_view(p->graph[side], NULL, &p->agreed, &v[side]);
   iso_code c = fine && hoped && r->right ? ISO_OK : nomem(r->err);
   const rule_oracle oracle = val_oracle(engine);
   if (!c)

@@ -28,7 +28,7 @@ static bool draws_masks(const state *s) {
  * inputs have such rows. */
 static iso_code drop_hidden_rows(state *s, const st_run run[2], bool *found, iso_error *err) {
   st_run captured[2] = {0};
-  if (!draws_masks(s) || !st_hides_row(s, run)) return ISO_OK;
+  if (!st_hides_row(s, run)) return ISO_OK;
   iso_code c = st_run_captured(s, LEFT, &captured[LEFT], err);
   if (!c) c = st_run_captured(s, RIGHT, &captured[RIGHT], err);
   if (!c) *found = st_hides_row(s, captured);
@@ -60,9 +60,10 @@ iso_code st_confirm(state *s, size_t d, st_difference *out, iso_error *err) {
   const st_margin sc = {s->o->rel_tol, 100,
                         d < s->n_sets && !base[LEFT].overflow && !base[RIGHT].overflow};
   if (!c) c = st_differs(s, leaf, base, sc, 1000 + d * 16, out, err);
-  if (!c && out->found && d >= s->n_sets) {
+  if (!c && out->found && (d >= s->n_sets || st_by_looks(s, d))) {
     out->found = !casts_no_number(s, base);
-    if (out->found) c = drop_hidden_rows(s, base, &out->found, err);
+    if (out->found && (st_by_looks(s, d) || draws_masks(s)))
+      c = drop_hidden_rows(s, base, &out->found, err);
   }
   for (int side = 0; side < 2; side++) {
     if (!c && out->found) s->witness.run[side] = base[side];
@@ -97,7 +98,7 @@ static iso_code drop_unshown(state *s, bool *found, iso_error *err) {
   bool near = false;
   iso_code c = st_near_masks(s, s->witness.run, &near, err);
   if (!c && (near || casts_no_number(s, s->witness.run))) *found = false;
-  if (!c && *found) c = drop_hidden_rows(s, s->witness.run, found, err);
+  if (!c && *found && draws_masks(s)) c = drop_hidden_rows(s, s->witness.run, found, err);
   if (c || *found) return c;
   for (int side = 0; side < 2; side++) st_run_free(&s->witness.run[side]);
   return ISO_OK;

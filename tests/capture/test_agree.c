@@ -225,6 +225,19 @@ START_TEST(memory_ends_where_parts_are_drawn) {
 }
 END_TEST
 
+START_TEST(memory_ends_where_looks_are_drawn) {
+  static const int64_t x[4] = {1, 0, 1, 1};
+  bool ended = true;
+  for (long n = 0; ended; n++) {
+    cap_graph *l = NULL, *r = NULL;
+    iso_error err = {0};
+    ck_assert_int_eq(one("m", x, 4, "null", &l, &err), ISO_OK);
+    ck_assert_int_eq(one("m", x, 4, "null", &r, &err), ISO_OK);
+    ended = agree_fails_or_is_whole(l, r, n);
+  }
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("captures that agree");
   TCase *t = tcase_create("agree");
@@ -238,6 +251,7 @@ int main(void) {
   tcase_add_test(t, ends_of_integers);
   tcase_add_test(t, memory_ends);
   tcase_add_test(t, memory_ends_where_parts_are_drawn);
+  tcase_add_test(t, memory_ends_where_looks_are_drawn);
   suite_add_tcase(s, t);
   return run_suite(s);
 }

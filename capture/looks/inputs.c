@@ -1,0 +1,241 @@
+/* Inputs of zeros and ones that both captures are given, and of which nobody says what else they
+ * may be: which of them are drawn by their looks, and on which of these draws a difference counts.
+ *
+ * A caller may have computed one input from another, positions from a mask say. Drawn alone it
+ * would be one that no program has. Then equal outputs still count, and others do not. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/agree_int.h"
+#include "rules/masks.h"
+
+static iso_code no_memory(agree *a) { return iso_fail(a->err, ISO_NOMEM, "out of memory"); }
+
+static bool is_part_of(const agree *a, size_t j, size_t g) {
+  return a->in[j].whole >= 0 && a->in[a->in[j].whole].group == g;
+}
+
+/* ---- the same zeros and ones in another dtype, or ones for zeros ---- */
+
+static bool has_partner(const agree *a, size_t i) {
+  bool any = a->in[i].other >= 0 || a->in[i].whole >= 0 || agree_unread(a, i);
+  for (size_t j = 0; j < a->n && !any; j++)
+    any =
+        a->in[j].side != a->in[i].side && (a->in[j].group == a->in[i].group || is_part_of(a, j, i));
+  return any;
+}
+
+static bool may_be_drawn(const agree *a, size_t i) {
+  return !a->in[i].settled && !agree_node(a, i)->domain && agree_look_of(a, i) == BITS;
+}
+
+/* Whether input `j` is input `i` element by element, with ones for zeros where `swapped`. */
+static bool same_bits(const agree *a, size_t i, size_t j, bool swapped) {
+  bool same = agree_value(a, i, 0)->numel == agree_value(a, j, 0)->numel;
+  for (size_t set = 0; set < a->sets && same; set++) {
+    const rule_tensor *x = agree_value(a, i, set), *y = agree_value(a, j, set);
+    for (int64_t k = 0; k < x->numel && same; k++)
+      same = (rule_tensor_get_int(x, k) != rule_tensor_get_int(y, k)) == swapped;
+  }
+  return same;
+}
+
+bool agree_swapped(const agree *a, size_t i) {
+  bool any = false, varies = false;
+  if (agree_look_of(a, i) != BITS) return false;
+  for (size_t set = 0; set < a->sets; set++) varies |= rule_tensor_varies(agree_value(a, i, set));
+  for (size_t j = 0; j < a->n && varies && !any; j++)
+    any = a->in[j].side != a->in[i].side && agree_look_of(a, j) == BITS && same_bits(a, i, j, true);
+  return any;
+}
+
+/* The one input of the other side that has no partner either and is input `i`, as it is or swapped;
+ * -1: none, or several. */
+static int64_t only_twin(const agree *a, size_t i) {
+  int64_t found = -1;
+  for (size_t j = 0; j < a->n; j++) {
+    if (a->in[j].side == a->in[i].side || !may_be_drawn(a, j) || has_partner(a, j)) continue;
+    if (!same_bits(a, i, j, false) && !same_bits(a, i, j, true)) continue;
+    if (found >= 0) return -1;
+    found = (int64_t)j;
+  }
+  return found;
+}
+
+static iso_code look(agree *a, size_t g) {
+  const rule_tensor **set = malloc((a->sets + 1) * sizeof *set);
+  if (!set) return no_memory(a);
+  for (size_t k = 0; k < a->sets; k++) set[k] = agree_value(a, g, k);
+  const bool ok = looks_at_bits(set, a->sets, &a->in[g].looks);
+  free(set);
+  return ok ? ISO_OK : no_memory(a);
+}
+
+/* Of the two the one that looks like more is drawn: padding as it is and with ones for zeros, but a
+ * choice of one only as it is. */
+static iso_code find_twins(agree *a) {
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < a->n && a->in[i].side == LEFT && !c; i++) {
+    const int64_t j = may_be_drawn(a, i) && !has_partner(a, i) ? only_twin(a, i) : -1;
+    if (j < 0 || only_twin(a, (size_t)j) != (int64_t)i) continue;
+    c = look(a, i);
+    if (!c) c = look(a, (size_t)j);
+    const bool first = a->in[i].looks.kind != LOOKS_ANY || a->in[j].looks.kind == LOOKS_ANY;
+    const size_t of = first ? i : (size_t)j, twin = first ? (size_t)j : i;
+    a->in[twin].twin = (int64_t)of;
+    a->in[twin].swapped = same_bits(a, i, (size_t)j, true);
+    a->in[i].looks.kind = a->in[j].looks.kind = LOOKS_KEPT;
+  }
+  return c;
+}
+
+/* ---- which are drawn ---- */
+
+/* Whether both sides have the input, read or not, whole or in parts. */
+static bool of_both(const agree *a, size_t g) {
+  bool both = agree_unread(a, g) != NULL;
+  for (size_t i = 0; i < a->n; i++) {
+    both |= a->in[i].group == g && a->in[i].side != a->in[g].side;
+    both |= is_part_of(a, i, g) || a->in[i].twin == (int64_t)g;
+  }
+  return both;
+}
+
+/* Nobody says anything of the input, of what is one with it, or of its parts. */
+static bool unsaid(const agree *a, size_t g) {
+  bool unsaid = true;
+  for (size_t i = 0; i < a->n; i++)
+    if (a->in[i].group == g || is_part_of(a, i, g))
+      unsaid &= !agree_node(a, i)->domain && !a->in[i].settled;
+  return unsaid;
+}
+
+/* ---- what may hang on one ---- */
+
+/* In every row, bounds of sequences or positions that begin again. */
+static bool of_sequences(const rule_tensor *t) {
+  const int64_t row = t->shape.rank ? t->shape.dim[t->shape.rank - 1] : 1;
+  bool bounds = row > 2, restarts = row > 2;
+  for (int64_t from = 0; row > 0 && from < t->numel; from += row)
+    for (int64_t i = from; i < from + row; i++) {
+      const int64_t x = rule_tensor_get_int(t, i),
+                    was = i > from ? rule_tensor_get_int(t, i - 1) : 0;
+      bounds &= i == from ? x == 0 : x >= was;
+      restarts &= i == from ? x == 0 || x == 1 : x == was || x == was + 1 || x == 0;
+    }
+  return t->numel > 0 && (bounds || restarts);
+}
+
+static bool hides(const rule_tensor *t) {
+  for (int64_t i = 0; i < t->numel; i++)
+    if (!(rule_tensor_get(t, i) > -RULE_MASK_HIDES)) return true;
+  return false;
+}
+
+/* Zeros everywhere, and positions from 0 on, are the same whatever a mask holds. */
+static bool may_hang(const agree *a, size_t j) {
+  const rule_tensor *t = agree_value(a, j, 0);
+  const agree_look x = agree_look_of(a, j);
+  if (t->numel == 0) return false;
+  if (x == FLOATS) return hides(t);
+  if (x == NUMBERS) return of_sequences(t);
+  if (x == BITS) {
+    bool varies = false;
+    for (size_t set = 0; set < a->sets; set++) varies |= rule_tensor_varies(agree_value(a, j, set));
+    return varies;
+  }
+  return rule_tensor_get_int(t, 0) != 0;
+}
+
+static int64_t what_hangs(const agree *a, size_t g) {
+  for (size_t j = 0; j < a->n; j++)
+    if (a->in[j].group != g && !is_part_of(a, j, g) && a->in[j].twin != (int64_t)g &&
+        may_hang(a, j))
+      return (int64_t)j;
+  return -1;
+}
+
+static iso_code say_unsure(agree *a, size_t g, const char *where, const char *why) {
+  const looks_bits *x = &a->in[g].looks;
+  const char *name = agree_node(a, g)->name;
+  const char *form = x->kind == LOOKS_LEFT ? "left" : x->kind == LOOKS_RIGHT ? "right" : "any";
+  if (a->out->unsure) return ISO_OK;
+  a->out->unsure = why ? iso_arena_printf(&a->graph[LEFT]->arena,
+                                          "the outputs differ only where %.80s has %s, and %s: a "
+                                          "relations file may say what it may be (input %.80s "
+                                          "mask %s)",
+                                          name, where, why, name, form)
+                       : NULL;
+  return a->out->unsure ? ISO_OK : no_memory(a);
+}
+
+/* Why a difference on draws of `g` may be none. Returns: in `all` whether that is so of all. */
+static iso_code doubt(agree *a, size_t g, bool *all) {
+  const int64_t j = what_hangs(a, g);
+  const char *other = "other zeros and ones than it was captured with";
+  *all = true;
+  if (j >= 0)
+    return say_unsure(a, g, other,
+                      iso_arena_printf(&a->graph[LEFT]->arena,
+                                       "%.80s, which may hang on it, keeps its captured values",
+                                       agree_node(a, (size_t)j)->name));
+  if (a->in[g].looks.doubtful)
+    return say_unsure(a, g, other, "it may be a choice of one as well as a mask");
+  *all = false;
+  return ISO_OK;
+}
+
+iso_code agree_find_looks(agree *a, bool *all) {
+  iso_code c = find_twins(a);
+  for (size_t g = 0; g < a->n && !c; g++) {
+    if (a->in[g].group != g || a->in[g].twin >= 0 || !may_be_drawn(a, g) || !of_both(a, g) ||
+        !unsaid(a, g))
+      continue;
+    c = look(a, g);
+    if (c || a->in[g].looks.kind == LOOKS_KEPT) continue;
+    c = agree_note(
+        a, RULE_ASSUMES_RANGE,
+        iso_arena_printf(&a->graph[LEFT]->arena,
+                         "%s, of which nothing is said, was run as what it looks like, too: %s",
+                         agree_node(a, g)->name, looks_say_bits(&a->in[g].looks)),
+        g, -1);
+  }
+  *all = false;
+  for (size_t g = 0; g < a->n && !c && !*all; g++)
+    if (a->in[g].looks.kind != LOOKS_KEPT) c = doubt(a, g, all);
+  for (size_t g = 0; g < a->n && !c && !*all; g++)
+    if (a->in[g].looks.kind != LOOKS_KEPT && a->in[g].looks.either)
+      c = say_unsure(a, g, "ones alone in a row",
+                     "it was not captured so: whether ones or zeros are left out is not known");
+  return c;
+}
+
+/* ---- drawing ---- */
+
+static iso_code as_twin(agree *a, rule_tensor *t, size_t i, rule_tensor **out) {
+  const cap_output *o = &agree_node(a, i)->output[0];
+  const iso_code c = rule_tensor_new(o->dtype, &o->shape, out, a->err);
+  for (int64_t k = 0; !c && k < t->numel; k++)
+    rule_tensor_set_int(*out, k, (rule_tensor_get_int(t, k) != 0) != a->in[i].swapped);
+  return c;
+}
+
+iso_code agree_draw_looks(agree *a, agree_sets *s, size_t g, const agree_form *by, iso_rng *rng) {
+  const rule_tensor *was = agree_value(a, g, 0);
+  looks_bits x = a->in[g].looks;
+  x.full |= by->full && x.either;
+  rule_tensor *t, *own;
+  bool inside = true;
+  iso_code c = rule_tensor_new(was->dtype, &was->shape, &t, a->err);
+  if (c) return c;
+  if (!looks_draw_bits(&x, by->form, rng, t)) c = no_memory(a);
+  for (size_t i = 0; i < a->n && !c; i++) {
+    const bool twin = a->in[i].twin == (int64_t)g;
+    if (a->in[i].group != g && !twin) continue;
+    c = twin ? as_twin(a, t, i, &own) : agree_as_input(a, t, agree_node(a, i), &own);
+    if (!c) agree_set_last(a, s, i, own);
+  }
+  if (!c) c = agree_cut_parts(a, g, t, s, &inside);
+  rule_tensor_unref(t);
+  return c;
+}

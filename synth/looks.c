@@ -1,0 +1,71 @@
+/* Input sets that were drawn by what inputs look like, of which nothing is said: masks that happen
+ * to be other than they were captured. What is proved is proved at the captured ones; both graphs
+ * are then run on the others. */
+#include <stdlib.h>
+
+#include "synth/leaves/leaves.h"
+#include "synth/loop.h"
+#include "synth/refute/refute.h"
+
+static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
+
+bool st_has_looks(const synth_graph *left, const synth_graph *right) {
+  const size_t n = left->n_sets < right->n_sets ? left->n_sets : right->n_sets;
+  return left->n_said && left->n_said < n;
+}
+
+/* Whether the outputs differ on such a set. Draws that hide more than the captured ones, and those
+ * that rounding tells apart, show nothing (st_confirm). */
+static iso_code seek(state *s, const pairing *p, bool *differ, iso_error *err) {
+  const size_t n = s->graph[LEFT]->n_outputs;
+  bool *apart = calloc(s->n_draws + 1, 1), equal;
+  st_difference found = {0};
+  iso_code c = apart ? ISO_OK : nomem(err);
+  for (size_t i = 0; i < n && !c; i++) c = st_outputs_agree(s, &p[i], apart, &equal, err);
+  for (size_t d = 0; d < s->n_sets && !c && !*differ; d++) {
+    if (!apart[d] || !st_by_looks(s, d)) continue;
+    c = st_confirm(s, d, &found, err);
+    *differ = found.found;
+  }
+  free(apart);
+  return c;
+}
+
+/* parameters: those of synth_compare, and what is found. */
+iso_code st_run_looks(const synth_graph *left, const synth_graph *right, const rule_oracle *oracle,
+                      rule_schemas *schemas, const synth_options *o, bool *differ, bool *stopped,
+                      iso_error *err) {
+  synth_graph own[2], paired[2];
+  bool *live[2] = {NULL, NULL};
+  pairing *p = NULL;
+  state st = {.oracle = oracle,
+              .schemas = schemas,
+              .o = o,
+              .leaves.by_looks = true,
+              .masks.as_written = true,
+              .t0 = synth_clock()};
+  state *s = &st;
+  *differ = *stopped = false;
+  iso_code c = st_pair_outputs(left, right, &s->arena, paired, err);
+  if (c) {
+    iso_arena_fini(&s->arena);
+    return c;
+  }
+  for (int side = 0; side < 2; side++) s->graph[side] = &paired[side];
+  c = st_prepare(s, &p, err);
+  if (!c) c = st_look_over(s, own, live, err);
+  if (!c) c = st_fill(s, live, err);
+  if (!c) c = st_output_terms(s, p, err);
+  if (!c &&
+      !(s->right_of = iso_arena_alloc(&s->arena, (left->n_outputs + 1) * sizeof *s->right_of)))
+    c = nomem(err);
+  for (size_t i = 0; i < s->graph[LEFT]->n_outputs && !c; i++) s->right_of[p[i].left] = p[i].right;
+  if (!c && !(*stopped = st_stopped(s))) c = seek(s, p, differ, err);
+  st_drop_witness(s);
+  synth_result_free(s->res);
+  st_state_free(s);
+  free(live[0]);
+  free(live[1]);
+  free(p);
+  return c;
+}

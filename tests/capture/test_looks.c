@@ -1,0 +1,247 @@
+/* What inputs of zeros and ones look like, others that look so, and when a difference on these
+ * counts. */
+#include "capture/looks/bits.h"
+
+#include "tests/capture/loading_test.h"
+#include "tests/support/suite.h"
+
+enum { FORMS = 64 };
+
+/* A tensor of rows "1100/1000". Owns: the caller unrefs. */
+static rule_tensor *bits(const char *rows, rule_dtype dtype) {
+  const int64_t n = (int64_t)strcspn(rows, "/"), q = ((int64_t)strlen(rows) + 1) / (n + 1);
+  const rule_shape s = {.rank = 2, .dim = {q, n}};
+  rule_tensor *t = NULL;
+  ck_assert_int_eq(rule_tensor_new(dtype, &s, &t, NULL), ISO_OK);
+  for (int64_t i = 0; i < q * n; i++)
+    rule_tensor_set_int(t, i, rows[i / n * (n + 1) + i % n] == '1');
+  return t;
+}
+
+static looks_bits look(const char *rows) {
+  rule_tensor *t = bits(rows, RULE_I64);
+  const rule_tensor *set[] = {t};
+  looks_bits x;
+  ck_assert(looks_at_bits(set, 1, &x));
+  rule_tensor_unref(t);
+  return x;
+}
+
+START_TEST(what_rows_look_like) {
+  static const struct {
+    const char *rows;
+    looks_kind kind;
+  } some[] = {{"1111/1111", LOOKS_KEPT},
+              {"0000/0000", LOOKS_KEPT},
+              {"1110/1100", LOOKS_RIGHT},
+              {"0111/0011", LOOKS_LEFT},
+              {"1111/0011", LOOKS_LEFT},
+              {"1010/0110", LOOKS_ANY},
+              {"10100", LOOKS_ANY},
+              {"0100/0010", LOOKS_ONE_EACH},
+              {"1001/0110", LOOKS_ONE_OF},
+              {"100/110/111", LOOKS_KEPT},
+              {"111/011/001", LOOKS_KEPT},
+              {"1100/1110/0111/0011", LOOKS_KEPT},
+              {"1100/1100/0011/0011", LOOKS_KEPT},
+              {"0011/0011/1100/1100", LOOKS_KEPT},
+              {"1100/1100/1110/1111", LOOKS_KEPT},
+              {"1000/1100/1010/1011", LOOKS_KEPT},
+              {"100/010/001", LOOKS_KEPT},
+              {"11000/11100/11111", LOOKS_RIGHT},
+              {"11100/11110/11111", LOOKS_KEPT}};
+  for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+    ck_assert_msg(look(some[i].rows).kind == some[i].kind, "%s: %d", some[i].rows,
+                  (int)look(some[i].rows).kind);
+}
+END_TEST
+
+/* Ones in row `i`. */
+static int64_t ones(const rule_tensor *t, int64_t i) {
+  int64_t n = 0;
+  for (int64_t j = 0; j < t->shape.dim[1]; j++)
+    n += rule_tensor_get_int(t, i * t->shape.dim[1] + j);
+  return n;
+}
+
+/* Draws look as what they were drawn from, whatever the dtype: a row keeps a 1, and has zeros where
+ * all captured ones have; all numbers of ones come. */
+START_TEST(draws_look_so) {
+  static const char *const rows[] = {"1110/1100", "0111/0011", "1111/0011", "1010/0110",
+                                     "0100/0010", "1001/0110", "1010/0000", "0110/1001/1000/0100"};
+  static const rule_dtype dtype[] = {RULE_I64, RULE_BOOL, RULE_U8};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const looks_bits x = look(rows[i]);
+    rule_tensor *t = bits(rows[i], dtype[i % 3]);
+    unsigned counts = 0;
+    if (x.kind == LOOKS_KEPT) rule_tensor_unref(t);
+    for (unsigned form = 0; form < FORMS && x.kind != LOOKS_KEPT; form++) {
+      iso_rng rng = iso_rng_new(7, form);
+      const rule_tensor *set[] = {t};
+      ck_assert(looks_draw_bits(&x, form, &rng, t));
+      for (int64_t k = 0; k < t->shape.dim[0] && x.kind != LOOKS_ONE_OF; k++) {
+        ck_assert(ones(t, k) > 0 || x.empty);
+        ck_assert(ones(t, k) < 4 || x.full);
+        ck_assert(ones(t, k) == 1 || x.kind != LOOKS_ONE_EACH);
+        counts |= 1u << ones(t, k);
+      }
+      looks_bits now;
+      ck_assert(looks_at_bits(set, 1, &now));
+      if (x.kind == LOOKS_LEFT || x.kind == LOOKS_RIGHT)
+        ck_assert(now.kind == x.kind || now.kind == LOOKS_KEPT);
+      ck_assert(now.symmetric || !x.symmetric || now.kind != LOOKS_ANY);
+    }
+    if (x.kind == LOOKS_ANY || x.kind == LOOKS_RIGHT) ck_assert_uint_eq(counts & 0xe, 0xe);
+    if (x.kind != LOOKS_KEPT) rule_tensor_unref(t);
+  }
+}
+END_TEST
+
+/* What was expanded stays so, and a batch's rows do not stay equal. */
+START_TEST(dimensions_that_repeat) {
+  const rule_shape s = {.rank = 4, .dim = {2, 1, 3, 5}};
+  rule_tensor *t = NULL;
+  ck_assert_int_eq(rule_tensor_new(RULE_I64, &s, &t, NULL), ISO_OK);
+  for (int64_t i = 0; i < t->numel; i++) rule_tensor_set_int(t, i, i % 5 == 1 || i % 5 == 3);
+  const rule_tensor *set[] = {t};
+  looks_bits x;
+  bool apart = false;
+  ck_assert(looks_at_bits(set, 1, &x));
+  ck_assert_int_eq(x.kind, LOOKS_ANY);
+  for (unsigned form = 0; form < FORMS; form++) {
+    iso_rng rng = iso_rng_new(1, form);
+    ck_assert(looks_draw_bits(&x, form, &rng, t));
+    for (int64_t i = 0; i < t->numel; i++)
+      ck_assert_int_eq(rule_tensor_get_int(t, i), rule_tensor_get_int(t, i / 15 * 15 + i % 5));
+    for (int64_t i = 0; i < 5; i++)
+      apart |= rule_tensor_get_int(t, i) != rule_tensor_get_int(t, 15 + i);
+  }
+  ck_assert(apart);
+  rule_tensor_unref(t);
+}
+END_TEST
+
+/* ---- of two captures ---- */
+
+static void save(const char *file, const char *const *name, rule_tensor *const *t, size_t n) {
+  cap_named_tensor named[4];
+  for (size_t i = 0; i < n; i++) named[i] = (cap_named_tensor){name[i], t[i]};
+  ck_assert_int_eq(cap_tensors_save(in_tmp(file), named, n, NULL), ISO_OK);
+}
+
+/* A capture that gives back its inputs. Takes `t`. */
+static cap_graph *given(const char *const *name, rule_tensor **t, size_t n) {
+  char nodes[1024] = "", outputs[512] = "", text[2048];
+  cap_graph *g = NULL;
+  for (size_t i = 0; i < n; i++) {
+    snprintf(nodes + strlen(nodes), sizeof nodes - strlen(nodes),
+             "%s{'id':'n%zu','op':'input','name':'%s','outputs':[{'shape':[%d,%d],'dtype':'%s'}]}",
+             i ? "," : "", i, name[i], (int)t[i]->shape.dim[0], (int)t[i]->shape.dim[1],
+             rule_dtype_name(t[i]->dtype));
+    snprintf(outputs + strlen(outputs), sizeof outputs - strlen(outputs),
+             "%s{'name':'y%zu','ref':'n%zu'}", i ? "," : "", i, i);
+  }
+  snprintf(text, sizeof text, "{'format':'isomer-capture','version':1,'nodes':[%s],'outputs':[%s]}",
+           nodes, outputs);
+  char *json = quotes(text);
+  write_bytes("graph.json", json, strlen(json));
+  free(json);
+  save("weights.safetensors", NULL, NULL, 0);
+  save("inputs.safetensors", name, t, n);
+  ck_assert_int_eq(cap_load(tmp_dir, schemas, &g, NULL), ISO_OK);
+  for (size_t i = 0; i < n; i++) rule_tensor_unref(t[i]);
+  return g;
+}
+
+static int64_t of_set(const cap_graph *g, size_t set, size_t node, int64_t i) {
+  return rule_tensor_get_int(g->input[set * g->n_nodes + node], i);
+}
+
+/* A mask that both have, and one that has ones for the other's zeros: one set has one mask. */
+START_TEST(both_have_the_mask) {
+  for (int swapped = 0; swapped < 2; swapped++) {
+    static const char *const name[2][1] = {{"m"}, {"gone"}};
+    rule_tensor *a = bits("1110/1111", RULE_I64),
+                *b = bits(swapped ? "0001/0000" : "1110/1111", swapped ? RULE_BOOL : RULE_I64);
+    cap_graph *l = given(name[0], &a, 1), *r = given(name[swapped], &b, 1);
+    cap_agreement out;
+    bool other = false;
+    ck_assert_int_eq(cap_agree(l, r, NULL, 3, &out, NULL), ISO_OK);
+    ck_assert(out.n_captured == 1 && out.n_said == 1 && out.n_sure > 6 && !out.unsure);
+    ck_assert(l->n_sets == out.n_sure && r->n_sets == out.n_sure && out.n_notes == 1);
+    for (size_t s = 0; s < l->n_sets; s++)
+      for (int64_t i = 0; i < 8; i++) {
+        ck_assert_int_eq(of_set(l, s, 0, i), of_set(r, s, 0, i) ^ swapped);
+        other |= of_set(l, s, 0, i) != of_set(l, 0, 0, i);
+      }
+    ck_assert(other);
+    cap_free(l);
+    cap_free(r);
+  }
+}
+END_TEST
+
+/* Positions that begin again may have been computed from the mask; positions from 0 on, and a mask
+ * that one side alone has, are nothing to draw it with. */
+START_TEST(what_may_hang_on_it) {
+  static const char *const name[] = {"m", "p"};
+  for (int from = 0; from < 2; from++) {
+    cap_graph *side[2];
+    cap_agreement out;
+    for (int k = 0; k < 2; k++) {
+      rule_tensor *t[2] = {bits("1110/1111", RULE_I64), bits("0000/0000", RULE_I64)};
+      for (int64_t i = 0; i < 8; i++) rule_tensor_set_int(t[1], i, from ? i % 4 : i);
+      side[k] = given(name, t, 2);
+    }
+    ck_assert_int_eq(cap_agree(side[0], side[1], NULL, 3, &out, NULL), ISO_OK);
+    ck_assert((out.n_sure == out.n_said) == from && !out.unsure == !from);
+    ck_assert(!from ||
+              (strstr(out.unsure, "p, which may hang") && strstr(out.unsure, "mask right")));
+    ck_assert(side[0]->n_sets > 6);
+    cap_free(side[0]);
+    cap_free(side[1]);
+  }
+  rule_tensor *m = bits("1110/1111", RULE_I64), *x = bits("1111/1111", RULE_F32);
+  cap_graph *l = given(name, &m, 1), *r = given(name + 1, &x, 1);
+  cap_agreement out;
+  ck_assert_int_eq(cap_agree(l, r, NULL, 3, &out, NULL), ISO_OK);
+  ck_assert_uint_eq(l->n_sets, 1);
+  cap_free(l);
+  cap_free(r);
+}
+END_TEST
+
+/* Where no row was captured full, or empty, ones may be what is left out. */
+START_TEST(which_is_left_out) {
+  static const char *const name[] = {"m"};
+  rule_tensor *a = bits("1110/1100", RULE_I64), *b = bits("1110/1100", RULE_I64);
+  cap_graph *l = given(name, &a, 1), *r = given(name, &b, 1);
+  cap_agreement out;
+  bool full = false;
+  ck_assert_int_eq(cap_agree(l, r, NULL, 3, &out, NULL), ISO_OK);
+  ck_assert(out.unsure && out.n_sure > out.n_said && out.n_sure < l->n_sets);
+  for (size_t s = 0; s < l->n_sets; s++)
+    for (int64_t i = 0; i < 2; i++) {
+      const bool all = ones(l->input[s], i) == 4;
+      ck_assert(!all || s >= out.n_sure);
+      full |= all;
+    }
+  ck_assert(full);
+  cap_free(l);
+  cap_free(r);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("looks");
+  TCase *t = tcase_create("looks");
+  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_add_test(t, what_rows_look_like);
+  tcase_add_test(t, draws_look_so);
+  tcase_add_test(t, dimensions_that_repeat);
+  tcase_add_test(t, both_have_the_mask);
+  tcase_add_test(t, what_may_hang_on_it);
+  tcase_add_test(t, which_is_left_out);
+  suite_add_tcase(s, t);
+  return run_suite(s);
+}

@@ -1,0 +1,362 @@
+"""Families of inputs.py: zeros and ones of which nobody says what they may be. What they look like
+is what they are; pairs that agree for the captured ones alone are different."""
+
+from dsl import DIFFERENT, EQUIVALENT, UNDECIDED, Data, boolean, f32, i32, i64
+from input_cases import Case, attend, family, linear, norm, normals
+
+
+def rows_of(rng, batch, n, kind):
+    """Rows of a mask: some 1 and some 0, and two ones at least somewhere."""
+    while True:
+        rows = []
+        for _ in range(batch):
+            k = rng.randint(1, n)
+            if kind == "right":
+                rows.append([1] * k + [0] * (n - k))
+            elif kind == "left":
+                rows.append([0] * (n - k) + [1] * k)
+            else:
+                row = [int(rng.random() < 0.6) for _ in range(n)]
+                row[rng.randrange(n)] = 1
+                rows.append(row)
+        if fine(rows, kind):
+            return rows
+
+
+def fine(rows, kind):
+    """Whether the rows look like what they are: no padding, steps or choice by chance."""
+    counts = [sum(r) for r in rows]
+    if max(counts) < 2 or all(c == len(rows[0]) for c in counts):
+        return False
+    if kind == "any":
+        lined = all(sorted(r) == r for r in rows) or all(sorted(r) == r[::-1] for r in rows)
+        return not lined and [sum(c) for c in zip(*rows)] != [1] * len(rows[0])
+    return len(rows) < 3 or {b - a for a, b in zip(counts, counts[1:])} not in ({1}, {-1})
+
+
+def give(g, rows, side, how):
+    """The mask as zeros and ones in int64; `how` the sides have it: by dtype, and ones for zeros.
+    What is not the same has another name."""
+    dtype, swapped = how[side]
+    name = "m" if how[0] == how[1] else "mask of side %d" % side
+    shape = (len(rows), len(rows[0]))
+    flat = [int(v) for r in rows for v in r]
+    if swapped:
+        return g.given(name, shape, [[1 - v for v in flat]], dtype).eq(0).to(i64)
+    m = g.given(name, shape, [flat], dtype)
+    return m if dtype == i64 else m.to(i64)
+
+
+def ways(rng):
+    dtype = rng.choice([i64, i64, boolean, i32])
+    one = (dtype, rng.random() < 0.15)
+    if rng.random() < 0.8:
+        return one, one
+    return one, (rng.choice([i64, boolean]), not one[1])
+
+
+def mean(g, x, m, count, other):
+    kept = x.mul(m.to(f32)) if not other else m.ne(0).where(x, 0.0)
+    return kept.sum(1).div(count.to(f32))
+
+
+@family
+def counts_as_captured(rng):
+    """How many ones a row has, or all of them: a bound or a number that fits those captured."""
+    kind, batch, n = rng.choice(["right", "left", "any"]), rng.randint(1, 3), rng.randint(4, 8)
+    what = rng.choice(["clamp", "constant", "above", "full", "total", "guard", "guarded"])
+    while True:
+        rows = rows_of(rng, min(batch, 2) if kind == "any" else batch, n, kind)
+        counts = [sum(r) for r in rows]
+        if what == "constant" and kind != "any":
+            rows = [rows[0]] * len(rows)
+            counts = [sum(r) for r in rows]
+        if what in ("clamp", "above") and min(counts) < 2:
+            continue
+        if what == "constant" and len(set(counts)) > 1:
+            continue
+        if (what != "full" or max(counts) < n) and fine(rows, kind):
+            break
+    b, how = len(rows), ways(rng)
+    if how[0][1] and how[1][1]:  # that one is kept in each row is not seen of what is left out
+        how = ((how[0][0], False),) * 2
+    x = normals(rng, b * n)
+    k = rng.randint(2, max(2, min(counts)))
+
+    def build(side):
+        def f(g):
+            h = g.given("x", (b, n), [x], f32)
+            m = give(g, rows, side, how)
+            count = m.sum(1)
+            if what == "clamp" and side:
+                count = count.clamp_min(k)
+            elif what == "constant" and side:
+                return (
+                    mean(g, h, m, count, side)
+                    .mul(0.0)
+                    .add(h.mul(m.to(f32)).sum(1).div(float(counts[0])))
+                )
+            elif what == "guard" and side:  # no row is without a one
+                count = count.clamp_min(1)
+            y = mean(g, h, m, count, side)
+            if what == "above" and side:
+                return count.gt(k - 1).where(y, y.mul(2.0))
+            if what == "guarded" and side:
+                return count.gt(0).where(y, y.mul(2.0))
+            if what == "full" and side:
+                return count.eq(n).where(y.add(1.0), y)
+            if what == "total":
+                total = m.sum(1).sum(0).to(f32)
+                return y.div(total) if not side else y.div(float(sum(counts)))
+            return y
+
+        return f
+
+    same = what in ("guard", "guarded")
+    return Case(
+        EQUIVALENT if same else DIFFERENT, build(0), build(1), None, "%s %s %s" % (what, kind, rows)
+    )
+
+
+@family
+def places_as_captured(rng):
+    """Where the ones are: the first, the last, positions; as a mask of this padding has them."""
+    kind, batch, n = rng.choice(["right", "left", "any"]), rng.randint(1, 3), rng.randint(4, 8)
+    what = rng.choice(["first", "last", "positions", "stored", "row", "lengths"])
+    if what in ("positions", "lengths") and kind == "any":
+        kind = rng.choice(["right", "left"])
+    at = 0 if what == "first" else n - 1
+    while True:
+        rows = rows_of(rng, min(batch, 2) if kind == "any" else batch, n, kind)
+        if what == "row":
+            rows = [rows[0]] * rng.randint(2, 3)
+        if what == "first" and kind == "left" or what == "last" and kind == "right":
+            kind = "any"
+        if what in ("first", "last") and kind == "any":
+            rows = [r[:at] + [1] + r[at + 1 :] for r in rows]
+        if fine(rows, kind):
+            break
+    same = {
+        "first": kind == "right",
+        "last": kind == "left",
+        "positions": True,
+        "lengths": True,
+        "stored": False,
+        "row": False,
+    }[what]
+    b, how = len(rows), ways(rng)
+    x = normals(rng, b * n)
+
+    def build(side):
+        def f(g):
+            h = g.given("x", (b, n), [x], f32)
+            m = give(g, rows, side, how)
+            real = m.to(f32)
+            if what in ("first", "last"):
+                seen = m.select(1, at).ne(0).to(f32).unsqueeze(1)
+                y = h.mul(seen) if side else h
+                return y.mul(real).sum(1)
+            if what == "positions":
+                before = m.cumsum(1).mul(m)
+                if side:
+                    before = g.arange(n).add(1)
+                    if kind == "left":
+                        before = before.sub(m.sum(1, True).rsub(n))
+                    before = before.mul(m)
+                return h.mul(before.to(f32)).sum(1)
+            if what == "stored":
+                until = m.cumsum(1)
+                if side:
+                    flat = [sum(r[: j + 1]) for r in rows for j in range(n)]
+                    until = g.leaf("constant", "until", Data((b, n), flat), i64)
+                return h.mul(until.to(f32)).mul(real).sum(1)
+            if what == "row":
+                real = real.slice(0, 0, 1) if side else real
+                return h.mul(real).sum(1)
+            count = m.sum(1, True)
+            keep = g.arange(n).lt(count) if kind == "right" else g.arange(n).ge(count.rsub(n))
+            return h.mul(keep.to(f32) if side else real).sum(1)
+
+        return f
+
+    return Case(
+        EQUIVALENT if same else DIFFERENT, build(0), build(1), None, "%s %s %s" % (what, kind, rows)
+    )
+
+
+@family
+def chosen_by_ones(rng):
+    """One 1 in each row chooses: what was chosen, or that it is one."""
+    batch, n = rng.randint(2, 5), rng.randint(4, 7)
+    what = rng.choice(["sum", "argmax", "stored", "place", "count"])
+    while True:
+        picks = [rng.randrange(n) for _ in range(batch)]
+        if what == "place":
+            picks = [rng.randrange(1, n - 1)] * batch
+        first, last = all(p == 0 for p in picks), all(p == n - 1 for p in picks)
+        steps = len({(b - a) % n for a, b in zip(picks, picks[1:])}) == 1
+        if not (first or last) and (what == "place" or not steps or batch < 3):
+            break
+    rows = [[int(j == p) for j in range(n)] for p in picks]
+    if what == "count" and all(rows.count(r) == 1 for r in rows):
+        what = "stored"  # ones in different columns may be a permutation
+    x, how = normals(rng, batch * n), ways(rng)
+    if how[0][1] and how[1][1]:  # a choice of one is seen as it is alone
+        how = ((how[0][0], False),) * 2
+    if what in ("place", "stored"):  # the mask is given to both, by one name, and one reads it
+        how = (how[0], how[0])
+
+    most_of = max(picks.count(p) for p in picks)
+    if what == "count" and most_of == batch:
+        what = "sum"
+
+    def build(side):
+        def f(g):
+            h = g.given("x", (batch, n), [x], f32)
+            m = give(g, rows, side, how)
+            y = h.mul(m.to(f32)).sum(1)
+            if what == "sum":
+                return y.div(m.sum(1).to(f32)) if side else y
+            if what == "argmax":
+                at = m.argmax(1, True) if side else m.mul(g.arange(n)).sum(1, True)
+                return h.gather(1, at).squeeze(1)
+            if what == "stored" and side:
+                at = g.leaf("constant", "at", Data((batch, 1), picks), i64)
+                return h.gather(1, at).squeeze(1)
+            if what == "place" and side:
+                return h.select(1, picks[0])
+            if what == "count":
+                most = m.sum(0).amax(0) if not side else m.sum(0).amax(0).clamp_max(most_of)
+                return y.mul(most.to(f32))
+            return y
+
+        return f
+
+    same = what in ("sum", "argmax")
+    return Case(
+        EQUIVALENT if same else DIFFERENT, build(0), build(1), None, "%s %s" % (what, picks)
+    )
+
+
+def structure(rng, n):
+    kind = rng.choice(["causal", "window", "both", "sink", "blocks", "prefix", "tree"])
+    w, s = rng.randint(1, n - 2), rng.randint(1, 2)
+    cut = sorted(rng.sample(range(1, n), rng.randint(1, min(3, n - 1))))
+    of = [sum(j >= c for c in cut) for j in range(n)]
+    parent = [-1] + [rng.randrange(i) for i in range(1, n)]
+
+    def above(i, j):
+        while i > j:
+            i = parent[i]
+        return i == j
+
+    sees = {
+        "causal": lambda i, j: j <= i,
+        "window": lambda i, j: i - w <= j <= i,
+        "both": lambda i, j: abs(i - j) <= w,
+        "sink": lambda i, j: j <= i and (j < s or i - j <= w),
+        "blocks": lambda i, j: of[i] == of[j],
+        "prefix": lambda i, j: j <= i or j < w,
+        "tree": above,
+    }[kind]
+    return kind, [[int(sees(i, j)) for j in range(n)] for i in range(n)]
+
+
+@family
+def structures_are_kept(rng):
+    """The shape of attention is the captured branch: what one side is given the other computes, or
+    has stored."""
+    n, width = rng.randint(4, 7), 4
+    kind, rows = structure(rng, n)
+    dtype, wide = rng.choice([boolean, i64]), rng.random() < 0.5
+    how = rng.choice(["given", "stored", "given"])
+    wrong = rng.random() < 0.3
+    x = normals(rng, n * width)
+
+    def build(side):
+        def f(g):
+            h = g.given("x", (n, width), [x], f32)
+            shape = (1, 1, n, n) if wide else (n, n)
+            flat = [v for r in rows for v in r]
+            m = g.given("m", shape, [flat], dtype)
+            if how == "stored" and side:
+                m = g.leaf("constant", "seen", Data(shape, flat), dtype)
+            q, k, v = (linear(g, h, name, width, side) for name in "qkv")
+            s = q.matmul(k.t())
+            gone = m.eq(0)
+            s = s.masked_fill(gone, float("-inf")) if not side else gone.where(float("-inf"), s)
+            y = s.softmax(-1).matmul(v)
+            return y.mul(1.001) if wrong and side else y
+
+        return f
+
+    return Case(
+        DIFFERENT if wrong else EQUIVALENT, build(0), build(1), None, "%s %s" % (kind, rows)
+    )
+
+
+@family
+def computed_from_a_mask(rng):
+    """A caller's positions or lengths, computed from the mask: where one side reads these and the
+    other computes them, nothing shows whether they hang on it."""
+    kind, batch, n = rng.choice(["right", "left"]), rng.randint(2, 3), rng.randint(4, 8)
+    rows = rows_of(rng, batch, n, kind)
+    while len({sum(r) for r in rows}) == 1 or min(sum(r) for r in rows) < 2:
+        rows = rows_of(rng, batch, n, kind)
+    both = rng.random() < 0.4
+    width, how = 4, ways(rng)
+    at = [max(sum(r[: j + 1]) - 1, 0) for r in rows for j in range(n)]
+    x = normals(rng, batch * n * width)
+
+    def build(side):
+        def f(g):
+            h = g.given("x", (batch, n, width), [x], f32)
+            m = give(g, rows, side, how)
+            p = g.given("positions", (batch, n), [at])
+            if side and not both:
+                p = m.cumsum(1).sub(1).clamp_min(0)
+            y = h.mul(p.to(f32).unsqueeze(-1)).add(h)
+            return y.mul(m.to(f32).unsqueeze(-1)).sum(1)
+
+        return f
+
+    return Case(EQUIVALENT if both else UNDECIDED, build(0), build(1), None, "%s %s" % (kind, rows))
+
+
+@family
+def masks_spelled_otherwise(rng):
+    """One function of a mask, written twice."""
+    kind, batch, n = rng.choice(["right", "left", "any"]), rng.randint(1, 2), rng.randint(4, 7)
+    rows, width, how = rows_of(rng, batch, n, kind), 4, ways(rng)
+    what = rng.choice(["attend", "pool", "last", "tokens"])
+    wrong = rng.random() < 0.25
+    x = normals(rng, batch * n * width)
+    ids = [rng.randrange(20) for _ in range(batch * n)]
+
+    def build(side):
+        def f(g):
+            if what == "tokens":
+                h = g.param("e", 20, width).embedding(g.given("ids", (batch, n), [ids]))
+            else:
+                h = g.given("x", (batch, n, width), [x], f32)
+            m = give(g, rows, side, how)
+            real = m.to(f32).unsqueeze(-1)
+            if what == "attend":
+                y = attend(g, norm(h, side), m, side, width)
+            elif what == "last":
+                at = m.mul(g.arange(n)).amax(1, True)
+                if side:
+                    at = m.mul(g.arange(n)).argmax(1, True)
+                at = at.unsqueeze(-1).expand(batch, 1, width)
+                y = h.gather(1, at).squeeze(1)
+            else:
+                total = h.mul(real).sum(1)
+                if side:
+                    total = m.eq(0).unsqueeze(-1).where(0.0, h).sum(1)
+                y = total.div(m.sum(1, True).to(f32))
+            return y.mul(1.001) if wrong and side else y
+
+        return f
+
+    what = "%s %s %s" % (what, kind, rows)
+    return Case(DIFFERENT if wrong else EQUIVALENT, build(0), build(1), None, what)
