@@ -151,11 +151,12 @@ iso_code chk_nomem(chk_state *k);
 /* `text` NULL: there is no memory. */
 iso_code chk_assume(chk_state *k, rule_assumption kind, const char *text);
 
-/* The input sets on which steps must hold. */
+/* The input sets on which steps must hold: of graphs that are not run, those too that were drawn by
+ * what inputs look like. */
 static inline size_t chk_n_sets(const chk_state *k) {
   const size_t l = k->graph[0]->n_sets, r = k->graph[1]->n_sets, n = l < r ? l : r;
   const size_t said = k->o->agreed ? k->o->agreed->n_said : 0;
-  return said && said < n ? said : n;
+  return said && said < n && !k->o->unrun ? said : n;
 }
 
 static inline uint32_t chk_root(chk_state *k, uint32_t i) {

@@ -177,11 +177,11 @@ static iso_code draw_leaf(state *s, int side, size_t i, size_t ordinal, iso_erro
   eg_node rep = st_rep(s, eg_class_of(s->g, e));
   if (rep.i == EG_NONE && !r->atom) {
     rep = definition(s, eg_class_of(s->g, e));
-    ISO_CHECK(rep.i != EG_NONE);
-    if (r->konst) s->rec[rep.i].konst = true;
+    ISO_CHECK(rep.i != EG_NONE || r->konst); /* one that was joined unrun has its own value */
+    if (r->konst && rep.i != EG_NONE) s->rec[rep.i].konst = true;
     if (r->param && s->rec[rep.i].param && !r->konst && st_large(&n->shape))
       c = define_later(s, rep, &n->shape, err);
-    else c = st_value(s, rep, err);
+    else if (rep.i != EG_NONE) c = st_value(s, rep, err);
     if (c) return c;
     r = &s->rec[e.i];
   }

@@ -215,6 +215,8 @@ static iso_code once(const state *from, bool read_masks, bool *any_read, synth_r
   bool *live[2] = {NULL, NULL};
   state st = *from;
   st.masks.try_others = read_masks;
+  st.leaves.by_looks =
+      true; /* what masks make of constants has to hold for others like them, too */
   iso_code c = st_pair_outputs(from->graph[LEFT], from->graph[RIGHT], &st.arena, paired, err);
   if (c) {
     iso_arena_fini(&st.arena);

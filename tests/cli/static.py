@@ -556,6 +556,39 @@ def test_stacked():
                     expect(got.status == 0, "%s, %d: check: %s", order, k, short(got.out + got.err))
 
 
+def counted(rows, least):
+    """A count of ones, which has no number of the input's; the right side's is bounded below."""
+
+    def build(g, bounded):
+        flat = [v for r in rows for v in r]
+        m = g.leaf("input", "m", Data((len(rows), len(rows[0])), flat), "int64")
+        count = m.sum(1, True)
+        return g.x(len(rows), 5).mul((count.clamp_min(least) if bounded else count).to("float32"))
+
+    return lambda g: build(g, False), lambda g: build(g, True)
+
+
+def test_masks():
+    """What is made of a mask alone is a constant, and has to be the same of masks like it."""
+    rows = {
+        "any": [[1, 0, 1, 0, 0], [0, 1, 0, 0, 1]],
+        "right": [[1, 1, 1, 0, 0], [1, 1, 0, 0, 0]],
+        "ones": [[1] * 5] * 2,
+    }
+    with tempfile.TemporaryDirectory() as d:
+        for name, mask in rows.items():
+            for least in (1, 2):
+                both = write(d, "%s%d" % (name, least), *counted(mask, least), False)
+                cert = os.path.join(d, "c.json")
+                got = isomer("compare", "--static", *both, "-q", "--certificate", cert)
+                want = EQUIVALENT if least == 1 or name == "ones" else UNDECIDED
+                text = short(got.out + got.err)
+                expect(got.status == want, "%s, %d: status %d: %s", name, least, got.status, text)
+                if want == EQUIVALENT:
+                    got = isomer("check", cert, *both)
+                    expect(got.status == 0, "%s, %d: %s", name, least, short(got.out + got.err))
+
+
 def test_options():
     with tempfile.TemporaryDirectory() as d:
         l = {"norm": "pow", "attention": "sdpa", "add": True, "mul": True, "act": True}
@@ -575,6 +608,7 @@ if __name__ == "__main__":
             [],
             [
                 test_options,
+                test_masks,
                 test_without_rules,
                 test_rules_of_numbers,
                 test_added_terms,
