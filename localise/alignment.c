@@ -19,6 +19,12 @@ rule_tensor *lo_value(const parting *p, int side, uint32_t i) {
   return v->n == 1 ? v->v[0] : NULL;
 }
 
+static int by_size(const void *a, const void *b) {
+  const feature *x = a, *y = b;
+  if (x->numel != y->numel) return x->numel < y->numel ? -1 : 1;
+  return x->node < y->node ? -1 : x->node > y->node;
+}
+
 static int by_moment(const void *a, const void *b) {
   const feature *x = a, *y = b;
   if (x->moment[1] != y->moment[1]) return x->moment[1] < y->moment[1] ? -1 : 1;
@@ -32,13 +38,33 @@ iso_code lo_index(parting *p, int side, iso_error *err) {
   if (!(p->by_size[side] = calloc(g->n_nodes + 1, sizeof *p->by_size[side]))) return nomem(err);
   for (uint32_t i = 0; i < g->n_nodes; i++) {
     const rule_tensor *v = lo_value(p, side, i);
-    if (!v) continue;
-    feature *f = &p->by_size[side][p->n_feature[side]++];
-    *f = (feature){.numel = v->numel, .node = i};
-    st_moments(v, f->moment);
+    if (v) p->by_size[side][p->n_feature[side]++] = (feature){.numel = v->numel, .node = i};
   }
-  qsort(p->by_size[side], p->n_feature[side], sizeof *p->by_size[side], by_moment);
+  qsort(p->by_size[side], p->n_feature[side], sizeof *p->by_size[side], by_size);
   return ISO_OK;
+}
+
+/* The first feature with `numel` elements or more. */
+static size_t first_of_size(const parting *p, int side, int64_t numel) {
+  size_t lo = 0, hi = p->n_feature[side];
+  while (lo < hi) {
+    const size_t mid = lo + (hi - lo) / 2;
+    if (p->by_size[side][mid].numel < numel) lo = mid + 1;
+    else hi = mid;
+  }
+  return lo;
+}
+
+/* Values of one size are measured when one of that size is asked for: most of a model's weights
+ * never are, and they are most of its numbers. */
+static void measure(const parting *p, int side, size_t from, size_t to) {
+  feature *f = p->by_size[side];
+  if (from == to || f[from].measured) return;
+  for (size_t i = from; i < to; i++) {
+    st_moments(lo_value(p, side, f[i].node), f[i].moment);
+    f[i].measured = true;
+  }
+  qsort(f + from, to - from, sizeof *f, by_moment);
 }
 
 bool lo_same_but_ones(const rule_shape *a, const rule_shape *b) {
@@ -71,17 +97,20 @@ bool lo_occurs(const parting *p, int side, uint32_t i) {
 
 bool lo_has(const parting *p, int side, const rule_tensor *v) {
   double m[4];
+  size_t lo = first_of_size(p, side, v->numel), hi = first_of_size(p, side, v->numel + 1);
+  if (lo == hi) return false;
+  measure(p, side, lo, hi);
   st_moments(v, m);
   const double slack = 1e-7 * fabs(m[1]);
   const feature *f = p->by_size[side];
-  size_t lo = 0, hi = p->n_feature[side];
+  const size_t end = hi;
   while (lo < hi) {
     const size_t mid = lo + (hi - lo) / 2;
     if (f[mid].moment[1] < m[1] - slack) lo = mid + 1;
     else hi = mid;
   }
-  for (; lo < p->n_feature[side] && f[lo].moment[1] <= m[1] + slack; lo++)
-    if (f[lo].numel == v->numel && lo_agree(p, v, lo_value(p, side, f[lo].node))) return true;
+  for (; lo < end && f[lo].moment[1] <= m[1] + slack; lo++)
+    if (lo_agree(p, v, lo_value(p, side, f[lo].node))) return true;
   return false;
 }
 

@@ -9,13 +9,14 @@ typedef struct feature { /* of one node's value */
   double moment[4];
   int64_t numel;
   uint32_t node;
+  bool measured; /* `moment` is set: of a size that was asked for */
 } feature;
 
 typedef struct parting {
   state *s;
   st_run run[2]; /* the values looked at; the right ones change as references are carried on */
   bool *changed; /* right nodes whose values are no longer those of the witness */
-  feature *by_size[2]; /* by the moment of |x| */
+  feature *by_size[2]; /* by size, those measured of one size by the moment of |x| */
   size_t n_feature[2];
   uint8_t *seen[2]; /* per node: 1 in the region, 2 a root, 3 has a counterpart */
   bool *sound[2]; /* nodes of a region that operators outside of it read as well, with right results

@@ -44,6 +44,13 @@ static rule_tensor *as_seen(const rule_tensor *t, seen how, iso_rng *rng) {
   return r;
 }
 
+/* Whether the features of side `side` that are measured are those of `numel` elements; 0: none. */
+static bool measured_alone(int side, int64_t numel) {
+  for (size_t k = 0; k < p.n_feature[side]; k++)
+    if (p.by_size[side][k].measured != (p.by_size[side][k].numel == numel)) return false;
+  return true;
+}
+
 START_TEST(a_value_occurs_where_the_other_side_has_it) {
   enum { VALUES = 9 };
   for (uint64_t seed = 0; seed < 300; seed++) {
@@ -66,6 +73,9 @@ START_TEST(a_value_occurs_where_the_other_side_has_it) {
     }
     for (uint32_t i = 0; i < VALUES; i++) place(LEFT, i), place(RIGHT, i);
     for (int side = 0; side < 2; side++) ck_assert(lo_index(&p, side, &err) == ISO_OK);
+    ck_assert(measured_alone(RIGHT, 0)); /* a size that nobody asks for costs nothing */
+    (void)lo_occurs(&p, LEFT, 0);
+    ck_assert(measured_alone(RIGHT, lo_value(&p, LEFT, 0)->numel));
     for (uint32_t k = 0; k < VALUES; k++) {
       ck_assert_msg(lo_occurs(&p, LEFT, order[k]) == (how[order[k]] != OTHERWISE),
                     "seed %d, value %u: %d", (int)seed, order[k], how[order[k]]);
