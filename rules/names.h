@@ -36,6 +36,7 @@
 #define OP_INDEX_SELECT "aten::index_select"
 #define OP_INDEX_TENSOR "aten::index.Tensor"
 #define OP_LEAKY_RELU "aten::leaky_relu"
+#define OP_LINEAR "aten::linear"
 #define OP_MASKED_FILL "aten::masked_fill"
 #define OP_MASKED_FILL_SCALAR "aten::masked_fill.Scalar"
 #define OP_MATMUL "aten::matmul"

@@ -13,7 +13,7 @@
  * are exact. */
 static const double ROUNDING = 1e-12;
 
-static bool adds(const rule_term *call) {
+bool st_adds(const rule_term *call) {
   if (rule_operator_of(call->u.s)->growth == RULE_GROWS_TERMS) return true;
   return strcmp(call->u.s, OP_DIST_ALL_REDUCE) == 0 && call->n > 1 &&
          call->child[1]->kind == RULE_STRING &&
@@ -53,7 +53,7 @@ iso_code st_cancels(const state *s, const rule_term *call, rule_tensor *const *b
                     const rule_tensor *out, st_sum *as, iso_error *err) {
   double most = 0, terms = 0;
   *as = (st_sum){false, 0};
-  if (out->numel == 0 || !rule_dtype_is_float(out->dtype) || !adds(call)) return ISO_OK;
+  if (out->numel == 0 || !rule_dtype_is_float(out->dtype) || !st_adds(call)) return ISO_OK;
   for (uint32_t i = 0; i < n; i++) {
     if (!rule_dtype_is_float(bind[i]->dtype)) return ISO_OK;
     most = fmax(most, largest(bind[i]));
@@ -76,7 +76,7 @@ static double divided_by(const rule_term *call) {
   const char *op = call->u.s;
   const rule_term *by = call->n > 1 ? call->child[1] : NULL;
   if (rule_operator_of(op)->rearranges || rule_is_overload(op, OP_CAT)) return 1;
-  if (adds(call)) {
+  if (st_adds(call)) {
     const bool mean = by && by->kind == RULE_STRING && strcmp(by->u.s, "avg") == 0;
     return mean ? call->child[0]->n : 1;
   }

@@ -31,6 +31,8 @@ typedef struct st_sum {
   bool cancels; /* its elements are no more than rounding of its terms (cancelled.c) */
   double terms; /* the sum of the terms' sizes, where it does */
 } st_sum;
+/* Whether a call adds its terms up, so that they may. */
+bool st_adds(const rule_term *call);
 /* `bind`: the call's n variables. */
 iso_code st_cancels(const state *s, const rule_term *call, rule_tensor *const *bind, uint32_t n,
                     const rule_tensor *out, st_sum *as, iso_error *err);

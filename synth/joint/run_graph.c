@@ -336,9 +336,14 @@ static void add_absolutely(const running *w, const rule_term *call, rule_tensor 
   }
 }
 
-/* The call's operands as rounding may have left them (`all`), and where it takes them. Owns: in
- * `own` the `*n` that are others than before; the caller unrefs. */
-static iso_code disturb_operands(const running *w, const rule_term *call, bool all,
+typedef struct own_tensors { /* what stands in the place of a call's operands */
+  rule_tensor *of[MAX_CHILDREN], *rows[2];
+  size_t n, n_rows;
+} own_tensors;
+
+/* The call's operands as rounding may have left them (`all`), and where it takes them; not variable
+ * `but`. Owns: in `own` the `*n` that are others than before; the caller unrefs. */
+static iso_code disturb_operands(const running *w, const rule_term *call, bool all, int64_t but,
                                  rule_tensor **own, size_t *n, iso_error *err) {
   const uint32_t unit = rule_operator_of(call->u.s)->unit;
   const st_disturbing how = {.noise = w->noise};
@@ -346,11 +351,33 @@ static iso_code disturb_operands(const running *w, const rule_term *call, bool a
   for (uint32_t k = 0; k < call->n && !c && *n < MAX_CHILDREN; k++) {
     const rule_term *a = call->child[k];
     const bool bounded = k < 32 && (unit >> k & 1);
-    if (a->kind != RULE_VAR || !w->bind[a->u.i] || !(all || bounded)) continue;
+    if (a->kind != RULE_VAR || a->u.i == but || !w->bind[a->u.i] || !(all || bounded)) continue;
     if (bounded) c = within_unit(w->bind[a->u.i], &own[*n], err);
     else c = st_disturbed(w->bind[a->u.i], &how, w->rng, &own[*n], err);
     if (!c) w->bind[a->u.i] = own[(*n)++];
   }
+  return c;
+}
+
+/* The operator's results of the operands that are bound. `all`: these are disturbed. Owns: what is
+ * in `own` as well; the caller unrefs. */
+static iso_code call_op(const running *w, const rule_term *call, bool all, own_tensors *own,
+                        rule_tensor **out, size_t *n_out, iso_error *err) {
+  state *s = w->s;
+  rule_tensor **bind = w->bind;
+  int64_t matrix = st_matrix_of(call);
+  if (matrix >= 0 && !(st_is_narrow(bind[matrix]) && st_is_matrix(&bind[matrix]->shape)))
+    matrix = -1;
+  iso_code c = st_few_rows(call, bind, own->rows, &own->n_rows, err);
+  if (!c && !all && matrix < 0) c = st_widen_operands(call, w->wide, s->o->threads, bind, err);
+  if (!c && w->noise > 0) c = disturb_operands(w, call, all, matrix, own->of, &own->n, err);
+  if (c || matrix < 0)
+    return c ? c : s->oracle->call(s->oracle->ctx, call, bind, true, out, MAX_OUT, n_out, err);
+  const rule_shape *shape = &bind[matrix]->shape;
+  st_stored stored = {bind[matrix], all ? w->noise : 0, w->rng};
+  const st_matrix_rows rows = {shape->dim[0], shape->dim[1], st_stored_rows, &stored};
+  c = st_call_by_rows(s, call, bind, &rows, &out[0], err);
+  *n_out = !c;
   return c;
 }
 
@@ -359,8 +386,9 @@ static iso_code run_op(const running *w, const synth_node *n, size_t i, iso_erro
   st_run *r = w->r;
   rule_tensor **bind = w->bind;
   const double noise = w->noise;
-  rule_tensor *out[MAX_OUT], *own[MAX_CHILDREN], *rows[2];
-  size_t n_out = 0, n_own = 0, n_rows = 0;
+  rule_tensor *out[MAX_OUT];
+  own_tensors own = {.n = 0};
+  size_t n_out = 0;
   iso_code c = ISO_OK;
   if (rule_is_getitem(n->call->u.s)) {
     const st_value_list *from = &r->value[n->call->child[0]->u.i];
@@ -372,10 +400,7 @@ static iso_code run_op(const running *w, const synth_node *n, size_t i, iso_erro
   arguments(n->call, r, bind);
   const bool exact = noise > 0 && contracts(n->op) && adds_exactly(n->call, bind),
              all = noise > 0 && contracts(n->op) && !exact;
-  c = st_few_rows(n->call, bind, rows, &n_rows, err);
-  if (!c && !all) c = st_widen_operands(n->call, w->wide, s->o->threads, bind, err);
-  if (!c && noise > 0) c = disturb_operands(w, n->call, all, own, &n_own, err);
-  if (!c) c = s->oracle->call(s->oracle->ctx, n->call, bind, true, out, MAX_OUT, &n_out, err);
+  c = call_op(w, n->call, all, &own, out, &n_out, err);
   if (!c && w->order) c = st_order_otherwise(s, n->call, bind, w->order, out, n_out, err);
   const bool rounds = st_op_rounds(n->op), signs = w->signs && !rule_operator_of(n->op)->moves;
   if (!c && noise > 0 && (rounds || signs)) {
@@ -401,8 +426,8 @@ static iso_code run_op(const running *w, const synth_node *n, size_t i, iso_erro
   r->value[i].beyond = beyond;
   r->overflow |= beyond;
   drop(out, n_out);
-  drop(own, n_own);
-  drop(rows, n_rows);
+  drop(own.of, own.n);
+  drop(own.rows, own.n_rows);
   return c;
 }
 

@@ -37,4 +37,28 @@ void st_wide_free(st_wide *w);
 iso_code st_few_rows(const rule_term *call, rule_tensor **bind, rule_tensor *own[2], size_t *n,
                      iso_error *err);
 
+/* ---- by_rows.c ---- */
+typedef struct st_matrix_rows { /* a matrix of which few rows at a time are made, in float64 */
+  int64_t n, width;
+  iso_code (*give)(void *ctx, int64_t from, int64_t n, rule_tensor **out, iso_error *err);
+  void *ctx;
+} st_matrix_rows;
+/* The variable that is the matrix of a product of which each row makes one column. -1: it is no
+ * such call. */
+int64_t st_matrix_of(const rule_term *call);
+/* Whether one of this shape is worth it. */
+bool st_is_matrix(const rule_shape *shape);
+/* Such a call, with all but the matrix bound. Owns: the caller unrefs. */
+iso_code st_call_by_rows(state *s, const rule_term *call, rule_tensor **bind,
+                         const st_matrix_rows *rows, rule_tensor **out, iso_error *err);
+typedef struct st_stored { /* `ctx` of st_stored_rows: floats as they are stored */
+  const rule_tensor *matrix;
+  double noise; /* by which each number is disturbed; 0: not at all */
+  iso_rng *rng;
+} st_stored;
+iso_code st_stored_rows(void *ctx, int64_t from, int64_t n, rule_tensor **out, iso_error *err);
+/* The same where the matrix is atom `matrix` on a draw. Requires: what st_draw_rows does. */
+iso_code st_call_with_drawn(state *s, const rule_term *call, rule_tensor **bind, eg_node matrix,
+                            size_t draw, rule_tensor **out, iso_error *err);
+
 #endif

@@ -6,7 +6,7 @@
 #include "synth/constants/constants.h"
 #include "rules/names.h"
 #include "rules/operators.h"
-#include "synth/joint/joint.h"
+#include "synth/joint/run_int.h"
 #include "synth/leaves/leaves.h"
 
 #include <math.h>
@@ -454,17 +454,33 @@ static iso_code look_up(state *s, const call_builder *b, size_t d, absent from, 
   return c;
 }
 
+/* The matrix of a product that is not there. */
+static int64_t absent_matrix(const state *s, const call_builder *b, size_t d) {
+  const int64_t i = st_matrix_of(b->term);
+  if (i < 0) return -1;
+  const eg_node e = st_home(s, b->dep[i]);
+  const rec *r = &s->rec[e.i];
+  const bool there = st_spare(s, e) && r->val[d < s->n_sets || r->lonely ? 0 : d];
+  return st_spare(s, e) && r->leaf && !there && st_is_matrix(&r->shape) ? i : -1;
+}
+
 static iso_code evaluate_draw(state *s, eg_node e, const call_builder *b, size_t d,
                               rule_tensor **out, size_t *n_out, iso_error *err) {
   rule_tensor *bind[MAX_CHILDREN], *ids = NULL;
-  const int64_t table = absent_table(s, b, d, &ids);
-  for (uint32_t i = 0; i < b->n && table < 0; i++)
-    if (!(bind[i] = st_val(s, b->dep[i], d))) return st_lost(&s->values, err);
-  iso_code c = table >= 0
-                   ? look_up(s, b, d, (absent){table, ids}, out, n_out, err)
-                   : s->oracle->call(s->oracle->ctx, b->term, bind, true, out, MAX_OUT, n_out, err);
+  const int64_t table = absent_table(s, b, d, &ids), matrix = absent_matrix(s, b, d);
+  for (uint32_t i = 0; i < b->n && table < 0; i++) {
+    bind[i] = i == matrix ? NULL : st_val(s, b->dep[i], d);
+    if (!bind[i] && i != matrix) return st_lost(&s->values, err);
+  }
+  iso_code c;
+  if (table >= 0) c = look_up(s, b, d, (absent){table, ids}, out, n_out, err);
+  else if (matrix >= 0) {
+    const eg_node from = st_home(s, b->dep[matrix]);
+    c = st_call_with_drawn(s, b->term, bind, from, s->rec[from.i].lonely ? 0 : d, &out[0], err);
+    *n_out = !c;
+  } else c = s->oracle->call(s->oracle->ctx, b->term, bind, true, out, MAX_OUT, n_out, err);
   if (c) return c;
-  if (table < 0) c = st_order_first(s, b->term, bind, out, *n_out, err);
+  if (table < 0 && matrix < 0) c = st_order_first(s, b->term, bind, out, *n_out, err);
   if (!c) c = check_output(s, e, out, *n_out, s->n_sets && d >= s->n_sets, err);
   if (c) drop(out, *n_out);
   return c;
@@ -485,6 +501,8 @@ static iso_code keep_apart(rule_tensor **t, iso_error *err) {
 static iso_code cancels_on(state *s, const call_builder *b, size_t d, const rule_tensor *out,
                            st_sum *as, iso_error *err) {
   rule_tensor *bind[MAX_CHILDREN];
+  *as = (st_sum){false, 0};
+  if (!st_adds(b->term)) return ISO_OK;
   for (uint32_t i = 0; i < b->n; i++)
     if (!(bind[i] = st_val(s, b->dep[i], d))) return st_lost(&s->values, err);
   return st_cancels(s, b->term, bind, b->n, out, as, err);

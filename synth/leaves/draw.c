@@ -220,8 +220,7 @@ iso_code st_draw_rows(state *s, eg_node e, size_t draw, const rule_tensor *row, 
   for (int64_t k = 0; k < row->numel; k++) {
     const int64_t at = rule_tensor_get_int(row, k) * width;
     double *x = (double *)(*out)->data + k * width;
-    if (draw < s->n_sets)
-      for (int64_t i = 0; i < width; i++) x[i] = rule_tensor_get(v, at + i);
+    if (draw < s->n_sets) rule_tensor_widen(v, at, width, x);
     else {
       const double scale = scale_of(v, draw - s->n_sets);
       even_draw d = even(x, scale * of.mean, scale * of.dev,
