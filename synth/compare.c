@@ -273,10 +273,14 @@ static iso_code decide(state *s, pairing *p, iso_error *err) {
 }
 
 /* Outputs that differ at the captured inputs by far more than constants in float32 explain need no
- * second run. At drawn inputs, which are as extreme as can be, nothing bounds the effect of such
- * constants. */
-static bool may_be_rounding(const synth_result *r) {
-  if (r->verdict == SYNTH_DIFFERENT) return r->redrawn || r->witness_rel < 1e-2;
+ * second run: by a hundredth; or by more than these may be off where they are taken to be exact,
+ * and by so much more than they move the outputs otherwise. At drawn inputs, which are as extreme
+ * as can be, nothing bounds the effect of such constants. */
+static bool may_be_rounding(const state *s) {
+  static const double FAR = 1e-2, BEYOND_CONSTANTS = 0x1p-17; /* see constants/wide.c */
+  const synth_result *r = s->res;
+  if (r->verdict == SYNTH_DIFFERENT)
+    return r->redrawn || r->witness_rel < (s->witness.clear ? BEYOND_CONSTANTS : FAR);
   return r->verdict == SYNTH_UNDECIDED;
 }
 
@@ -306,7 +310,7 @@ static void once_more(state *s, how as, how *again) {
   const bool open = s->res->verdict == SYNTH_UNDECIDED && !st_stopped(s);
   again->try_others = open && s->masks.others_vanish;
   again->as_written = open && as.read_first;
-  again->widen = s->constants.narrowed && may_be_rounding(s->res) && !st_stopped(s);
+  again->widen = s->constants.narrowed && may_be_rounding(s) && !st_stopped(s);
   again->read_after = s->masks.others_vanish && !as.try_others && only_tested(s->res);
 }
 

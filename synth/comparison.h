@@ -348,6 +348,7 @@ typedef struct st_constants {
 typedef struct st_witness {
   st_run run[2]; /* values of all live nodes */
   size_t set;    /* the input set that st_run_graph runs on */
+  bool clear;    /* of a difference at captured inputs: st_difference */
 } st_witness;
 
 typedef struct st_assumptions {

@@ -37,6 +37,7 @@ static iso_code seek_witness(state *s, const bool *apart, bool *differs, iso_err
     c = st_confirm(s, d, &found, err);
     *differs = found.found;
     if (!c && *differs) note_witness(s, found.output, found.diff, d >= st_n_captured(s));
+    s->witness.clear = *differs && found.clear && d < st_n_captured(s);
   }
   if (!c && !*differs && !st_stopped(s)) {
     c = st_hunt(s, &found, err);

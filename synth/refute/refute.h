@@ -9,6 +9,7 @@
  * both signs where real numbers have no quotient; it is set and never taken back. */
 typedef struct st_difference {
   bool found, signs;
+  bool clear; /* by so much more than roundings move it, of constants too, that none explains it */
   size_t output;
   rule_diff diff;
 } st_difference;

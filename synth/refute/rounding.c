@@ -272,13 +272,14 @@ iso_code st_differs(state *s, rule_tensor **const leaf[2], const st_run base[2],
                  .sc = sc,
                  .by = fmax(noise, 1e-2 * s->groups.coarse),
                  .streams = streams};
-  out->found = false;
+  out->found = out->clear = false;
   iso_code c = run_shaken(s, leaf, d.by, FIRST, streams, d.shaken, err);
   size_t clear = 0;
   const bool is_clear = !c && find_clear(&d, &clear);
   if (!c && !is_clear) c = run_shaken(s, leaf, d.by, LATER, streams, d.shaken, err);
   for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !c && !out->found; o++) {
     c = differs_at(&d, o, out, err);
+    out->clear = !c && out->found && is_clear && o == clear;
     if (c || out->found || !is_clear || o != clear) continue;
     /* It was something else by which it differs: what comes behind it is to be looked at whole. */
     c = run_shaken(s, leaf, d.by, LATER, streams, d.shaken, err);

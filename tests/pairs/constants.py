@@ -460,7 +460,7 @@ def curve(rng, same):
 def folded(rng, same):
     """Buffers that one side computes with in float32, and the other inside of an operator, or
     behind a product."""
-    n, m = rng.choice([4, 6, 8, 12]), rng.choice([3, 5, 7])
+    n, m = rng.choice([4, 6, 8, 12]), rng.choice([3, 5, 7, 70])  # long rows show how far they move
     kind = rng.choice(["norm", "norm", "norm", "product", "mean"])
     root = rng.choice(["rsqrt", "sqrt", "power"])
     eps = rng.choice([1e-5, 1e-6, 1e-3])
@@ -533,7 +533,7 @@ def amplified(rng, same):
     or hardly at all."""
     how = rng.choice(["division", "reciprocal", "log"])
     while True:
-        n, step = rng.choice([6, 8, 12, 16]), rng.choice([0.37, 0.05, 1 / 7, 0.11, 0.83])
+        n, step = rng.choice([6, 8, 12, 16, 72]), rng.choice([0.37, 0.05, 1 / 7, 0.11, 0.83])
         v = [rnd(math.exp(-step * i), f32) for i in range(n)]
         graph = [rnd(math.exp(rnd(i * rnd(-step, f32), f32)), f32) for i in range(n)]
         off = [
