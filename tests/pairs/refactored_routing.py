@@ -420,7 +420,7 @@ route(
     "each expert has room for all",
     lambda x: top_then_soft(x)[0],
     capacity(T * K),
-    ("room for one", capacity(1)),
+    ("room for one less than there are tokens", capacity(T - 1)),
 )
 
 

@@ -56,6 +56,10 @@ bool sx_in_range(sc *c, sx s, sx e);
  */
 bool sx_split_radix(sc *c, sx p, sx *r, sx *s);
 
+/* p times a positive number: integer coefficients without a common divisor; positive factors common
+ * to all terms taken off. */
+sx sx_scaled(sc *c, sx p);
+
 /* ---- binders ---- */
 
 static inline sx sx_range_of(const sc *c, sx k) { return c->store.sym[sc_word(c, k, 0)].high; }

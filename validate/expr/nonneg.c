@@ -1,15 +1,17 @@
 /* That a real number is at least 0, by what bounds its parts: an element by the largest of its row
  * or, where none is negative, by their sum; a maximum by its operands; what is rounded by whole
- * numbers. So a bound is known that never binds: |x| / (max |x| / 127 + 1e-6) is at most 127, a
- * softmax at most 1. Each step replaces a part by one that is at most as large, so that where all
- * of them are at least 0 the whole is. */
+ * numbers; a condition that counts is 0 or 1, so that a count is at most as large as there are. So
+ * a bound is known that never binds: |x| / (max |x| / 127 + 1e-6) is at most 127, a softmax at
+ * most 1. Each step replaces a part by one that is at most as large, so that where all of them are
+ * at least 0 the whole is. */
 #include "validate/expr/expr_int.h"
 
 enum { MAX_STEPS = 40, MAX_TERMS = 16, MAX_DENOMINATORS = 4, MAX_INDICES = 12 };
 
 typedef struct search {
   sc *c;
-  int left; /* steps */
+  int left;    /* steps */
+  bool counts; /* a condition was put in as a number: what is left may be places */
 } search;
 
 static bool at_least_0(search *s, sx p);
@@ -56,7 +58,7 @@ static sx without_denominators(search *s, sx p) {
 
 /* ---- parts ---- */
 
-typedef enum kind { NONE, LARGEST, SUM, MAXIMUM, SIZE, ROUNDED, WAVE, LOGARITHM } kind;
+typedef enum kind { NONE, LARGEST, SUM, MAXIMUM, SIZE, ROUNDED, WAVE, CONDITION, LOGARITHM } kind;
 
 /* The exponential of a largest is the largest exponential. */
 static bool largest_power(const sc *c, sx atom) {
@@ -71,6 +73,7 @@ static kind kind_of(const sc *c, sx atom) {
   case X_TOP: return LARGEST;
   case X_SUM: return SUM;
   case X_MAX: return MAXIMUM;
+  case X_IVER: return CONDITION;
   case X_FN: break;
   default: return NONE;
   }
@@ -99,7 +102,7 @@ typedef struct part {
 /* Parts that are bounded in one way come first, then those of which one of several bounds has to be
  * chosen; last a logarithm, whose bound is an exponential of all that stands beside it. */
 static int order(const part *t) {
-  if (t->kind == ROUNDED || t->kind == WAVE) return 2;
+  if (t->kind == ROUNDED || t->kind == WAVE || t->kind == CONDITION) return 2;
   if (t->kind == LOGARITHM) return 5;
   return !t->up ? 1 : t->kind == SUM ? 4 : 3;
 }
@@ -305,6 +308,7 @@ static bool by_part(search *s, const part *t) {
   case ROUNDED: return before_rounding(s, t);
   case LOGARITHM: return by_exponential(s, t);
   case WAVE: return with(s, t, t->up ? s->c->minus_one : s->c->one);
+  case CONDITION: s->counts = true; return with(s, t, t->up ? s->c->zero : s->c->one);
   case NONE: break;
   }
   return false;
@@ -355,6 +359,12 @@ static bool by_root(search *s, sx p) {
   return false;
 }
 
+/* Of integers, by the ranges of indices. */
+static bool within_ranges(sc *c, sx p) {
+  const sx whole = sx_scaled(c, p);
+  return !c->fault.failed && sc_has(c, whole, S_INT) && sx_ge0(c, whole);
+}
+
 static bool at_least_0(search *s, sx p) {
   sc *c = s->c;
   part t[MOST_PARTS];
@@ -362,7 +372,7 @@ static bool at_least_0(search *s, sx p) {
   const sx g = sx_top_guard(c, p);
   if (g)
     return at_least_0(s, sx_cofactor(c, p, g, true)) && at_least_0(s, sx_cofactor(c, p, g, false));
-  if (sc_has(c, p, S_NONNEG)) return true;
+  if (sc_has(c, p, S_NONNEG) || (s->counts && within_ranges(c, p))) return true;
   if (sc_op(c, p) == X_CONST || sx_terms(c, p) > MAX_TERMS) return false;
   const sx common = sx_content(c, p, false);
   if (common != c->one) p = sx_without(c, p, common);
@@ -400,7 +410,7 @@ static bool sought(sc *c, sx p) {
     return false;
   const int64_t work = b->work;
   const size_t symbols = c->store.n_syms;
-  const bool found = at_least_0(&(search){c, MAX_STEPS}, p);
+  const bool found = at_least_0(&(search){c, MAX_STEPS, false}, p);
   b->bounds_work += b->work - work;
   b->bounds_symbols += c->store.n_syms - symbols;
   if (!found) *known = p;

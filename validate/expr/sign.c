@@ -2,8 +2,7 @@
  * p say so. */
 #include "validate/expr/expr_int.h"
 
-/* Integer coefficients without a common divisor; positive factors common to all terms taken off. */
-static sx scaled(sc *c, sx p) {
+sx sx_scaled(sc *c, sx p) {
   const sx common = sx_content(c, p, false);
   if (common != c->one) p = sx_without(c, p, common);
   for (size_t i = 0; i < sx_terms(c, p) && !c->fault.failed; i++) {
@@ -165,7 +164,7 @@ static sx negative(sc *c, sx p) {
   if (sx_is_q(c, p, &q)) return pv_q_sign(&c->q, q) < 0 ? c->yes : c->no;
   if (sc_has(c, p, S_NONNEG)) return c->no;
   if (sc_has(c, sx_neg(c, p), S_POS)) return c->yes;
-  const sx t = scaled(c, p);
+  const sx t = sx_scaled(c, p);
   int64_t g, k;
   if (c->fault.failed) return c->no;
   if (!sc_has(c, t, S_INT)) {
@@ -219,7 +218,7 @@ static sx is_zero(sc *c, sx p) {
   uint32_t q;
   if (sx_is_q(c, p, &q)) return q == PV_ZERO_Q ? c->yes : c->no;
   if (sc_has(c, p, S_NONZERO)) return c->no;
-  p = scaled(c, p);
+  p = sx_scaled(c, p);
   if (c->fault.failed) return c->no;
   if (sc_has(c, p, S_INT)) {
     int64_t g, k;
@@ -278,7 +277,8 @@ sx sx_le(sc *c, sx a, sx b) {
                    ? 0
                    : sx_sub(c, a, b);
   /* Integers have one form only: a <= b is a < b + 1. */
-  if (d && sc_has(c, scaled(c, d), S_INT)) return negative(c, sx_sub(c, scaled(c, d), c->one));
+  if (d && sc_has(c, sx_scaled(c, d), S_INT))
+    return negative(c, sx_sub(c, sx_scaled(c, d), c->one));
   return sx_not(c, sx_lt(c, b, a));
 }
 
