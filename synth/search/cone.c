@@ -391,6 +391,19 @@ void fr_narrow(state *s, cone *k, eg_node u, eg_node t) {
   }
 }
 
+double fr_place(const state *s, uint32_t c) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m);
+  double last = 0;
+  for (size_t i = 0; i < n; i++)
+    for (int side = 0; side < 2; side++) {
+      const int32_t node = s->rec[m[i].i].node[side];
+      const double at = node < 0 ? 0 : (double)node / (double)s->graph[side]->n_nodes;
+      if (at > last) last = at;
+    }
+  return last;
+}
+
 /* ---- which classes are opened, or cut, together ---- */
 
 void fr_also(fr_classes *c, uint32_t cls) {

@@ -421,6 +421,15 @@ static bool comes_back(state *s, eg_node e, eg_node of) {
   return before;
 }
 
+/* Whether it is a constant, or was joined with one. */
+static bool known_constant(state *s, eg_node e) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+  for (size_t i = 0; i < n; i++)
+    if (s->rec[m[i].i].konst) return true;
+  return false;
+}
+
 /* Two tensors that are equal because a sum cancels, of one graph or of ranks: that both are 0 is no
  * sign that one is the other. Ranks' sums are joined by their steps, when an output that is made of
  * them is; only then are they compared with one another. */
@@ -429,6 +438,9 @@ static bool by_cancelling(state *s, eg_node a, eg_node b) {
                       (st_has_side(s, a, RIGHT) && st_has_side(s, b, LEFT));
   if (s->rec[a.i].cancels && s->rec[b.i].cancels)
     return !across || (s->ranks.n_peers && !s->search.large_patterns);
+  if (s->ranks.n_peers && ((s->rec[a.i].cancels && known_constant(s, b)) ||
+                           (s->rec[b.i].cancels && known_constant(s, a))))
+    return true; /* zeros, as the maximum of a row less itself */
   return comes_back(s, a, b) || comes_back(s, b, a);
 }
 

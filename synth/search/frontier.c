@@ -20,6 +20,8 @@ enum { QUEUE_MAX = 256, MOST_WASTED = 512, FURTHER = 8 };
 /* To this a pattern may grow, written out, where much of it stands in several places, as in a
  * loop's states. */
 enum { SHARED_MAX = 40 };
+/* And to this one whose patterns have the same variables. */
+static const double NARROW_MAX = 20000;
 static const double VARIABLE_COST = 4;
 
 static void set_cut(cone *k, const uint8_t *base, const opening *o) {
@@ -96,11 +98,14 @@ static void open_peers(const search *q, opening *o, size_t first) {
   }
 }
 
-/* The cut of an opening, and with it the sizes of patterns. */
-static void open_cut(search *q, const opening *o) {
+/* The cut of an opening, and with it the sizes of patterns. `b` is overwritten. Returns: false
+ * where it has none. */
+static bool open_cut(search *q, builder *b, const opening *o) {
   set_cut(q->k, q->base, o);
-  if (o->narrow) fr_narrow(q->s, q->k, q->u, q->t);
+  if (o->narrow == MET) fr_narrow(q->s, q->k, q->u, q->t);
+  if (o->narrow == SAME) return fr_narrow_patterns(b, q->u, q->t);
   fr_costs(q->s, q->k);
+  return true;
 }
 
 /* Queue `from` with more classes opened (or shut, or read: `how`). `favour`: its size at most, so
@@ -118,16 +123,19 @@ static void push(search *q, builder *b, const opening *from, const uint32_t *ext
   open_peers(q, &o, from->n);
   for (size_t i = 0; i < q->n; i++)
     if (same_opening(&q->queue[i], &o)) return;
-  open_cut(q, &o);
+  if (!open_cut(q, b, &o)) return;
   o.size = fr_root_cost(s, q->k, q->u) + fr_root_cost(s, q->k, q->t);
   /* A class that ranks share stands in the pattern of each. */
   const bool shared = s->search.large_patterns || s->ranks.wide;
   const double most = (shared ? SHARED_MAX : 2) * (double)s->o->max_pattern;
-  if (o.size > (favour >= 0 ? 2 * most : most)) return;
+  o.large = o.size > (favour >= 0 ? 2 * most : most);
+  if (o.large && !(o.narrow == SAME && o.size < NARROW_MAX)) return;
   /* A variable that is computed from another one may have any value in a rule, but not in the
    * graphs: openings that leave fewer variables go first. */
   const rule_term *l, *r;
-  if (!fr_build(b, q->u, q->t, &l, &r) || b->distinct > 2 * s->o->max_pattern) return;
+  if (!fr_build(b, q->u, q->t, &l, &r)) return;
+  o.large |= b->distinct > 2 * s->o->max_pattern;
+  if (o.large && o.narrow != SAME) return;
   o.size += VARIABLE_COST * (double)b->n_vars;
   if (favour >= 0 && o.size > favour) o.size = favour;
   q->queue[q->n++] = o;
@@ -251,8 +259,10 @@ static void expand(search *q, const opening *o, bool refuted) {
   if (q->s->leaves.n_bound) (void)expand_bounded(q, o, &work);
   if (refuted && n_one && o->n == 0 && !o->narrow) {
     opening narrow = *o;
-    narrow.narrow = true;
+    narrow.narrow = MET;
     push(q, &work, &narrow, NULL, 0, OPEN, o->size);
+    narrow.narrow = SAME;
+    if (q->s->ranks.n_peers) push(q, &work, &narrow, NULL, 0, OPEN, 0);
   }
   if (n_one > 1) push(q, &work, o, one, n_one, OPEN, -1);
   for (size_t i = 0; i < n_one; i++) push(q, &work, o, &one[i], 1, OPEN, -1);
@@ -265,8 +275,7 @@ static void enumerate(search *q) {
   for (size_t i = 0; i < q->n; i++) {
     const rule_term *l, *r;
     const opening o = q->queue[i];
-    open_cut(q, &o);
-    if (fr_build(q->b, q->u, q->t, &l, &r)) expand(q, &o, true);
+    if (open_cut(q, q->b, &o) && fr_build(q->b, q->u, q->t, &l, &r)) expand(q, &o, true);
   }
 }
 
@@ -276,7 +285,7 @@ static void enumerate(search *q) {
 static bool wait(search *q, const opening *o) {
   search *at = q->home;
   if (at == q && !reads_apart(q)) expand(q, o, false);
-  if (at->n == QUEUE_MAX) return open_cut(q, o), false;
+  if (at->n == QUEUE_MAX) return (void)open_cut(q, q->b, o), false;
   for (size_t i = 0; i < at->n; i++)
     if (at->queue[i].waits && same_opening(&at->queue[i], o)) return true;
   at->queue[at->n] = *o;
@@ -288,9 +297,8 @@ static iso_code try_opening(search *q, const opening *o, bool *fresh, bool *done
   state *s = q->s;
   builder *b = q->b;
   *fresh = false;
-  open_cut(q, o);
   const rule_term *l, *r;
-  if (!fr_build(b, q->u, q->t, &l, &r)) return ISO_OK;
+  if (!open_cut(q, b, o) || !fr_build(b, q->u, q->t, &l, &r)) return ISO_OK;
   if (l->kind == RULE_VAR && r->kind == RULE_VAR) return ISO_OK;
   rule cand;
   rule_tensor *example[RULE_MAX_VARS];
@@ -299,7 +307,7 @@ static iso_code try_opening(search *q, const opening *o, bool *fresh, bool *done
   fr_decision as;
   iso_code c = fr_decide(s, &cand, example, glance, &as, err);
   *fresh = as.fresh;
-  if (!c && as.open && (s->search.briefly || wait(q, o))) return ISO_OK;
+  if (!c && as.open && (s->search.briefly || o->large || wait(q, o))) return ISO_OK;
   if (!c && as.open) c = fr_decide(s, &cand, example, false, &as, err);
   if (c) return c;
   q->unknown += as.fresh && as.v.status == RULE_UNKNOWN;
@@ -376,8 +384,7 @@ static iso_code try_tied(search *q, bool *done, iso_error *err) {
     const rule_term *l, *r;
     bool tied[RULE_MAX_VARS], fresh;
     const size_t n = o.n;
-    open_cut(&alone, &o);
-    if (!fr_build(q->b, q->u, q->t, &l, &r)) break;
+    if (!open_cut(&alone, q->b, &o) || !fr_build(q->b, q->u, q->t, &l, &r)) break;
     if (!(c = fr_tied(s, q->b, l, r, tied, err)) && !fr_tied_open(s, q->k, q->b, tied, &o))
       c = iso_fail(err, ISO_NOMEM, "out of memory");
     if (c || o.n == n) break;

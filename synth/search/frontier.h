@@ -6,6 +6,7 @@
 #include "synth/comparison.h"
 
 enum { OPEN = 1, SHUT = 2, READ = 3 };
+enum { MET = 1, SAME = 2 };
 
 typedef enum fr_kind { FR_CALL, FR_PUT_TOGETHER, FR_LEAF, FR_LITERAL } fr_kind;
 
@@ -41,8 +42,10 @@ typedef struct opening { /* a search state: the classes opened so far */
   uint8_t how[96];
   size_t n;
   double size;
-  bool narrow; /* cut only at classes that both sides reach */
-  bool waits;  /* a glance left its rule open */
+  uint8_t narrow; /* MET: cut only at classes that both sides reach; SAME: at those that stand in
+                     both patterns */
+  bool large;     /* a pattern of another kind would not be tried */
+  bool waits;     /* a glance left its rule open */
 } opening;
 
 typedef struct builder {

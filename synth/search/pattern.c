@@ -78,3 +78,31 @@ bool fr_build(builder *b, eg_node u, eg_node t, const rule_term **l, const rule_
   *r = *l ? build_root(b, t) : NULL;
   return *r != NULL;
 }
+
+/* The variable of one pattern alone that is computed last, of those that are cut. SIZE_MAX: none.
+ */
+static size_t last_of_one(const builder *b) {
+  size_t found = SIZE_MAX;
+  double last = -1;
+  for (size_t i = 0; i < b->n_vars; i++) {
+    const double at = b->used[i] != 3 && b->k->cut[b->var[i].i] ? fr_place(b->s, b->var[i].i) : -1;
+    if (at > last) last = at, found = i;
+  }
+  return found;
+}
+
+bool fr_narrow_patterns(builder *b, eg_node u, eg_node t) {
+  enum { DISTINCT = 1200 };
+  state *s = b->s;
+  for (;;) {
+    const rule_term *l, *r;
+    fr_costs(s, b->k);
+    if (!fr_build(b, u, t, &l, &r) || b->distinct > DISTINCT) return false;
+    const size_t i = last_of_one(b);
+    if (i == SIZE_MAX) return true;
+    const uint32_t of = s->ranks.n_peers ? st_peers_in(s, b->var[i]) : UINT32_MAX;
+    b->k->cut[b->var[i].i] = 0;
+    for (size_t j = 0; j < b->n_vars && of != UINT32_MAX; j++)
+      if (b->used[j] != 3 && st_peers_in(s, b->var[j]) == of) b->k->cut[b->var[j].i] = 0;
+  }
+}

@@ -40,7 +40,16 @@ double fr_root_cost(state *s, cone *k, eg_node root);
  * such a variable, and the other root computes it from one that both patterns can contain. */
 void fr_narrow(state *s, cone *k, eg_node u, eg_node t);
 
+/* Where in its graph a class is computed, from 0 at the start to 1 at the end; of both, the later.
+ */
+double fr_place(const state *s, uint32_t c);
+
 /* ---- pattern.c ---- */
+/* Removes cuts until both patterns have the same variables: a class that one pattern alone has is
+ * opened, the one that is computed last first, with its peers. What is removed all at once may open
+ * both forms of one tensor, and leads down to the leaves. Returns: false where the patterns get too
+ * large. `b` is overwritten. */
+bool fr_narrow_patterns(builder *b, eg_node u, eg_node t);
 /* Both patterns under the current cut. Returns: false where one cannot be built. */
 bool fr_build(builder *b, eg_node u, eg_node t, const rule_term **l, const rule_term **r);
 

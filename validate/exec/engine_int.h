@@ -164,6 +164,7 @@ typedef struct val_probe {
   const rule_term *other; /* in: NULL, or a term whose own choices among equal values are no ties
                              here: they are the same */
   int64_t largest;        /* out: elements of the largest intermediate result */
+  int64_t all, most;      /* out: elements of all of them; in: how many these may be, 0: any */
   size_t n_run;           /* out: operators that ran, also where the evaluation failed */
   val_cover *cover;       /* in: NULL, or where to note the branches that were taken */
   uint64_t narrow_calls;  /* out: a hash of the calls of operators that compute in a narrower dtype,

@@ -9,7 +9,10 @@
 #include "validate/sample/instance_int.h"
 #include "validate/sample/sample_int.h"
 
-enum { TRIES = 400, PINNED_TRIES = 80, MAX_NUMEL = 1 << 16, MAX_PINNED = 1 << 21 };
+enum { TRIES = 400, PINNED_TRIES = 80 };
+enum { MAX_NUMEL = 1 << 16, MAX_OF_MANY = 1 << 12, MAX_PINNED = 1 << 21 };
+/* Elements of all results together: a rule of a hundred operators has as many of them. */
+enum { MOST_DRAWN = 1 << 21, MOST_PINNED = 1 << 27 };
 
 /* ---- the rule at these values ---- */
 
@@ -71,7 +74,7 @@ static const rule_term *substitute(substitution *s, const rule_arg *arg, const r
 
 iso_code val_instantiate(const val_problem *p, iso_arena *a, rule *out, iso_error *err) {
   const rule *r = p->r;
-  const int64_t most = p->pinned ? MAX_PINNED : MAX_NUMEL;
+  const int64_t most = p->pinned ? MAX_PINNED : p->many ? MAX_OF_MANY : MAX_NUMEL;
   *out = *r;
   rule_variable *var = iso_arena_alloc(a, (r->n_vars + 1) * sizeof *var);
   if (var == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
@@ -127,11 +130,11 @@ iso_code val_instantiate(const val_problem *p, iso_arena *a, rule *out, iso_erro
 /* ---- what the operators ask for ---- */
 
 /* Whether both sides run: how many operators did, and the first refusal. Errors: ISO_NOMEM. */
-static iso_code try_instance(val_engine *e, const rule *r, iso_rng *rng, size_t *score, bool *ok,
-                             char *why, iso_error *err) {
+static iso_code try_instance(val_engine *e, const val_problem *of, const rule *r, iso_rng *rng,
+                             size_t *score, bool *ok, char *why, iso_error *err) {
   rule_tensor *bind[RULE_MAX_VARS] = {NULL}, *x = NULL;
   iso_error local;
-  val_probe p = {0};
+  val_probe p = {.most = !of->open ? 0 : of->pinned ? MOST_PINNED : MOST_DRAWN};
   bool empty = true; /* both: of one alone, the shapes differ */
   *ok = false;
   iso_code c = val_sample(e, r, NULL, rng, VAL_PLAIN, bind, &local);
@@ -161,7 +164,7 @@ static iso_code twist(val_engine *e, val_problem *p, iso_rng *rng, iso_error *er
   iso_code c = ISO_OK;
   p->twisted = false;
   if (val_twist(p) && val_instantiate(p, &a, &r, &local) == ISO_OK)
-    c = try_instance(e, &r, rng, &score, &ok, why, err);
+    c = try_instance(e, p, &r, rng, &score, &ok, why, err);
   iso_arena_fini(&a);
   const unsigned turn = p->turn;
   if (!ok) *p = plain;
@@ -191,7 +194,7 @@ iso_code val_find_instance(val_engine *e, val_problem *p, iso_rng *rng, iso_aren
     bool ok = false;
     out->tries++;
     iso_code c = val_instantiate(p, &scratch, &r, &local);
-    if (c == ISO_OK) c = try_instance(e, &r, rng, &score, &ok, out->why, &local);
+    if (c == ISO_OK) c = try_instance(e, p, &r, rng, &score, &ok, out->why, &local);
     else snprintf(out->why, sizeof out->why, "%.199s", local.msg);
     iso_arena_fini(&scratch);
     if (c == ISO_NOMEM) return iso_fail(err, c, "out of memory");

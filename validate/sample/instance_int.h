@@ -13,6 +13,9 @@
 
 enum { VAL_MAX_NAMES = 96, VAL_MAX_LIST = 6, VAL_MAX_LEAD = 4 };
 
+/* Operators of a rule whose instances are small: each result takes its room. */
+enum { VAL_MANY = 64 };
+
 /* A size, an attribute, or a dimension that the rule leaves unnamed. */
 typedef struct val_name {
   const char *name;
@@ -38,6 +41,7 @@ typedef struct val_problem {
   uint32_t lead_rank[RULE_MAX_VARS]; /* of `...` and `_` shapes, as drawn */
   int64_t lead[RULE_MAX_VARS][VAL_MAX_LEAD];
   bool open;        /* something is open: else the rule is its own instance */
+  bool many;        /* operators: variables have few elements, as each result takes its room */
   int64_t max_size; /* the largest size drawn; default 6 */
   unsigned turn;    /* of val_twist */
   bool few;         /* no size is large, even where the rule's literals suggest it */

@@ -383,8 +383,14 @@ iso_code val_probe_note(val_probe *p, const rule_term *call, rule_tensor *const 
                         rule_tensor **out, size_t n_out, iso_error *err) {
   bool nan = false, inf = false;
   p->n_run++;
-  for (size_t k = 0; k < n_out; k++)
+  for (size_t k = 0; k < n_out; k++) {
     if (out[k]->numel > p->largest) p->largest = out[k]->numel;
+    p->all += out[k]->numel;
+  }
+  if (p->most > 0 && p->all > p->most) {
+    for (size_t k = 0; k < n_out; k++) rule_tensor_unref(out[k]);
+    return iso_fail(err, ISO_UNSUPPORTED, "the results have too many elements");
+  }
   for (size_t k = 0; k < n_out && p->unbounded && !p->undefined; k++) {
     p->wraps = may_wrap(call, bind, n, out[k]);
     p->undefined = p->wraps || loses_digits(bind, n, out[k]);

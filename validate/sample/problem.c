@@ -150,6 +150,13 @@ static iso_code collect_conditions(val_problem *p, iso_error *err) {
   return ISO_OK;
 }
 
+/* How many of `few` operators are left when those of the term are taken off; 0 where none is. */
+static size_t beyond(const rule_term *t, size_t few) {
+  if (t->kind == RULE_OP && few > 0) few--;
+  for (uint32_t i = 0; i < t->n && few > 0; i++) few = beyond(t->child[i], few);
+  return few;
+}
+
 iso_code val_problem_init(val_problem *p, const rule *r, rule_schemas *s, iso_error *err) {
   *p = (val_problem){.r = r, .schemas = s, .max_size = 6};
   if (r->n_vars > RULE_MAX_VARS)
@@ -187,6 +194,7 @@ iso_code val_problem_init(val_problem *p, const rule *r, rule_schemas *s, iso_er
   for (int pass = 0; pass < 3; pass++) /* one definition may rest on another */
     for (uint32_t i = 0; i < r->n_where; i++) note_defined(p, r->where[i]);
   p->open |= p->n_names > 0;
+  p->many = beyond(r->rhs, beyond(r->lhs, VAL_MANY)) == 0;
   return collect_conditions(p, err);
 }
 

@@ -8,6 +8,8 @@
 /* Below LEAST sizes come up by chance. */
 #define WHOLE (INT64_C(1) << 62)
 enum { LEAST = 8, MOST = 1 << 16, BASE = 16, OTHERS = 3, MAX_LITERALS = 8, MAX_ELEMENTS = 1 << 24 };
+/* Where operators are many, all results together have at most MAX_ALL. */
+enum { MAX_ALL = 1 << 22 };
 
 static void add_literal(int64_t v, int64_t *lit, size_t *n) {
   if (v < 2 || v > MOST || *n == MAX_LITERALS) return;
@@ -47,20 +49,20 @@ static size_t sizes_of(const val_problem *p, int64_t *size, size_t cap) {
   return n;
 }
 
-/* The elements of the largest result on the way to both sides. */
-static iso_code largest_of(val_engine *e, const rule *r, iso_rng *rng, int64_t *out,
+/* What the results on the way to both sides have: `largest` is 0 where they cannot be had. */
+static iso_code results_of(val_engine *e, const rule *r, iso_rng *rng, val_probe *p,
                            iso_error *err) {
   rule_tensor *bind[RULE_MAX_VARS] = {NULL};
-  val_probe p = {.largest = 1};
   iso_error local;
+  *p = (val_probe){.largest = 1};
   iso_code c = val_sample(e, r, NULL, rng, VAL_PLAIN, bind, &local);
   for (int side = 0; side < 2 && !c; side++) {
     rule_tensor *x = NULL;
-    c = val_eval_probe(e, side ? r->rhs : r->lhs, bind, &p, &x, &local);
+    c = val_eval_probe(e, side ? r->rhs : r->lhs, bind, p, &x, &local);
     rule_tensor_unref(x);
   }
   for (uint32_t i = 0; i < r->n_vars; i++) rule_tensor_unref(bind[i]);
-  *out = c ? 0 : p.largest;
+  if (c) p->largest = 0;
   return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
 }
 
@@ -86,18 +88,20 @@ static iso_code room_for(val_engine *e, val_problem *p, uint32_t name, iso_rng *
                          iso_error *err) {
   iso_arena a = {0};
   val_found at;
-  int64_t all = 0;
+  val_probe has = {.largest = 0};
   const int64_t base = allowed_from(p, name, BASE, MOST);
   p->pinned = name + 1;
   p->pin = base;
   *room = 0;
   if (base == 0) return ISO_OK;
   iso_code c = val_find_instance(e, p, rng, &a, &at, err);
-  if (!c && at.found && p->name[name].i == base) c = largest_of(e, &at.r, rng, &all, err);
+  if (!c && at.found && p->name[name].i == base) c = results_of(e, &at.r, rng, &has, err);
   iso_arena_fini(&a);
-  if (c || all == 0) return c;
-  const double power = fmax(1, log((double)all) / log((double)base));
-  *room = (int64_t)((double)base * pow(fmax(1, (double)MAX_ELEMENTS / (double)all), 1 / power));
+  if (c || has.largest == 0) return c;
+  const bool many = has.n_run > VAL_MANY;
+  const double all = (double)(many ? has.all : has.largest), most = many ? MAX_ALL : MAX_ELEMENTS;
+  const double power = fmax(1, log((double)has.largest) / log((double)base));
+  *room = (int64_t)((double)base * pow(fmax(1, most / all), 1 / power));
   return ISO_OK;
 }
 

@@ -256,6 +256,52 @@ START_TEST(patterns_give_their_roots) {
 }
 END_TEST
 
+/* Whether both patterns have each variable that is cut. */
+static bool same_variables(const builder *b) {
+  for (size_t i = 0; i < b->n_vars; i++)
+    if (b->used[i] != 3 && b->k->cut[b->var[i].i]) return false;
+  return true;
+}
+
+/* Cuts of one pattern alone are removed until there are none; where there were none nothing
+ * changes, and what is left was cut before. */
+START_TEST(narrow_cuts_stand_in_both_patterns) {
+  size_t narrowed = 0, kept = 0;
+  for (uint64_t seed = 0; seed < SEEDS; seed++) {
+    begin(seed);
+    const eg_node u = node[n_made - 1], t = node[n_made / 2];
+    cone k = new_cone();
+    builder b = {.s = &st, .k = &k, .memo = calloc(eg_count_added(st.g), sizeof *b.memo)};
+    const rule_term *l, *r;
+    uint8_t before[256];
+    ck_assert(b.memo != NULL);
+    both_cones(&k, u, t);
+    for (size_t i = 0; i < k.n; i++) k.cut[k.cls[i]] = k.in[k.cls[i]] == 3;
+    k.cut[class_of(u)] = k.cut[class_of(t)] = 0;
+    memcpy(before, k.cut, eg_count_added(st.g));
+    fr_costs(&st, &k);
+    const bool was = fr_build(&b, u, t, &l, &r), same = was && same_variables(&b);
+    if (fr_narrow_patterns(&b, u, t)) {
+      ck_assert(was && fr_build(&b, u, t, &l, &r) && same_variables(&b));
+      bool less = false;
+      for (uint32_t c = 0; c < eg_count_added(st.g); c++) {
+        ck_assert(!k.cut[c] || before[c]);
+        less |= before[c] && !k.cut[c];
+        kept += k.cut[c];
+      }
+      ck_assert_msg(less == !same, "seed %d", (int)seed);
+      narrowed += less;
+    }
+    free(b.memo);
+    free(b.prem);
+    fr_cone_free(&k);
+    end_state();
+  }
+  ck_assert_uint_gt(narrowed, 20);
+  ck_assert_uint_gt(kept, 100);
+}
+END_TEST
+
 /* ---- matches ---- */
 
 static const char *const rules[] = {
@@ -364,6 +410,7 @@ int main(void) {
   tcase_add_test(t, a_cone_has_what_its_root_is_computed_from);
   tcase_add_test(t, costs_are_those_of_the_smallest_patterns);
   tcase_add_test(t, narrow_cuts_are_met_by_both_sides);
+  tcase_add_test(t, narrow_cuts_stand_in_both_patterns);
   tcase_add_test(t, patterns_give_their_roots);
   tcase_add_loop_test(t, a_rule_is_applied_exactly_where_it_matches, 0, N_RULES);
   suite_add_tcase(s, t);
