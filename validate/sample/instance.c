@@ -129,14 +129,20 @@ iso_code val_instantiate(const val_problem *p, iso_arena *a, rule *out, iso_erro
 
 /* ---- what the operators ask for ---- */
 
-/* Whether both sides run: how many operators did, and the first refusal. Errors: ISO_NOMEM. */
+typedef struct attempt {
+  size_t score;  /* how many operators ran */
+  bool ok;       /* both sides did */
+  char why[200]; /* else the first refusal */
+} attempt;
+
+/* Whether both sides run. Errors: ISO_NOMEM. */
 static iso_code try_instance(val_engine *e, const val_problem *of, const rule *r, iso_rng *rng,
-                             size_t *score, bool *ok, char *why, iso_error *err) {
+                             attempt *out, iso_error *err) {
   rule_tensor *bind[RULE_MAX_VARS] = {NULL}, *x = NULL;
   iso_error local;
   val_probe p = {.most = !of->open ? 0 : of->pinned ? MOST_PINNED : MOST_DRAWN};
   bool empty = true; /* both: of one alone, the shapes differ */
-  *ok = false;
+  out->ok = false;
   iso_code c = val_sample(e, r, NULL, rng, VAL_PLAIN, bind, &local);
   for (int side = 0; side < 2 && !c; side++) {
     c = val_eval_probe(e, side ? r->rhs : r->lhs, bind, &p, &x, &local);
@@ -144,11 +150,11 @@ static iso_code try_instance(val_engine *e, const val_problem *of, const rule *r
     empty &= x->numel == 0;
     rule_tensor_unref(x);
   }
-  *score = p.n_run;
-  *ok = !c && !empty;
-  if (!c && empty) snprintf(why, 200, "the result has no elements");
+  out->score = p.n_run;
+  out->ok = !c && !empty;
+  if (!c && empty) snprintf(out->why, sizeof out->why, "the result has no elements");
   for (uint32_t i = 0; i < r->n_vars; i++) rule_tensor_unref(bind[i]);
-  if (c) snprintf(why, 200, "%.199s", local.msg);
+  if (c) snprintf(out->why, sizeof out->why, "%.199s", local.msg);
   return c == ISO_NOMEM ? iso_fail(err, ISO_NOMEM, "out of memory") : ISO_OK;
 }
 
@@ -158,18 +164,16 @@ static iso_code twist(val_engine *e, val_problem *p, iso_rng *rng, iso_error *er
   iso_arena a = {0};
   iso_error local;
   rule r;
-  size_t score = 0;
-  bool ok = false;
-  char why[200];
+  attempt at = {.ok = false};
   iso_code c = ISO_OK;
   p->twisted = false;
   if (val_twist(p) && val_instantiate(p, &a, &r, &local) == ISO_OK)
-    c = try_instance(e, p, &r, rng, &score, &ok, why, err);
+    c = try_instance(e, p, &r, rng, &at, err);
   iso_arena_fini(&a);
   const unsigned turn = p->turn;
-  if (!ok) *p = plain;
+  if (!at.ok) *p = plain;
   p->turn = turn;
-  p->twisted = ok;
+  p->twisted = at.ok;
   return c;
 }
 
@@ -190,20 +194,20 @@ iso_code val_find_instance(val_engine *e, val_problem *p, iso_rng *rng, iso_aren
     iso_arena scratch = {0};
     iso_error local;
     rule r;
-    size_t score = 0;
-    bool ok = false;
+    attempt at = {.ok = false};
     out->tries++;
     iso_code c = val_instantiate(p, &scratch, &r, &local);
-    if (c == ISO_OK) c = try_instance(e, p, &r, rng, &score, &ok, out->why, &local);
-    else snprintf(out->why, sizeof out->why, "%.199s", local.msg);
+    if (c == ISO_OK) c = try_instance(e, p, &r, rng, &at, &local);
+    else snprintf(at.why, sizeof at.why, "%.199s", local.msg);
+    if (at.why[0]) snprintf(out->why, sizeof out->why, "%s", at.why);
     iso_arena_fini(&scratch);
     if (c == ISO_NOMEM) return iso_fail(err, c, "out of memory");
-    if (ok) {
+    if (at.ok) {
       out->found = true;
       c = twist(e, p, rng, err);
       return c ? c : val_instantiate(p, a, &out->r, err);
     }
-    if (score >= best_score) best = *p, best_score = score;
+    if (at.score >= best_score) best = *p, best_score = at.score;
     else *p = best;
     if (i == 39)
       p->roomy = false,
