@@ -323,16 +323,13 @@ static double cost_by(state *s, const cone *k, uint32_t c, const fr_way *w) {
   return w->kind == FR_PUT_TOGETHER && sum < INFINITE && put_together(s, k, w->e) ? 0.5 : sum;
 }
 
-void fr_costs(state *s, cone *k) {
-  for (size_t i = 0; i < k->n; i++) {
-    k->cost[k->cls[i]] = k->cut[k->cls[i]] ? 1 : INFINITE;
-    k->best[k->cls[i]] = EG_NONE;
-  }
+/* `seen`: of the classes that are seen alone. */
+static void relax(state *s, cone *k, bool seen) {
   for (bool changed = true; changed;) {
     changed = false;
     for (size_t i = k->n; i-- > 0;) {
       const uint32_t c = k->cls[i];
-      if (k->cut[c] || k->opened[c] == SHUT) continue;
+      if (k->cut[c] || k->opened[c] == SHUT || (seen && !k->seen[c])) continue;
       for (uint32_t j = k->first_way[i]; j < k->first_way[i + 1]; j++) {
         const double x = cost_by(s, k, c, &k->way[j]);
         if (x < k->cost[c] - 1e-9) {
@@ -343,6 +340,40 @@ void fr_costs(state *s, cone *k) {
       }
     }
   }
+}
+
+void fr_costs(state *s, cone *k) {
+  for (size_t i = 0; i < k->n; i++) {
+    k->cost[k->cls[i]] = k->cut[k->cls[i]] ? 1 : INFINITE;
+    k->best[k->cls[i]] = EG_NONE;
+  }
+  relax(s, k, false);
+}
+
+/* Whether the pattern of class `i` of the cone holds one that is seen. */
+static bool rests_on_seen(const cone *k, size_t i) {
+  for (uint32_t j = k->first_way[i]; j < k->first_way[i + 1]; j++) {
+    if (k->way[j].e.i != k->best[k->cls[i]]) continue;
+    for (uint32_t a = 0; a < k->way[j].n; a++)
+      if (k->seen[k->operand[k->way[j].first + a]]) return true;
+  }
+  return false;
+}
+
+void fr_costs_without(state *s, cone *k, const uint32_t *of, size_t n) {
+  memset(k->seen, 0, eg_count_added(s->g));
+  for (size_t i = 0; i < n; i++) k->seen[of[i]] = 1, k->cut[of[i]] = 0;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t i = k->n; i-- > 0;) {
+      const uint32_t c = k->cls[i];
+      if (!k->seen[c] && !k->cut[c] && k->best[c] != EG_NONE && rests_on_seen(k, i))
+        k->seen[c] = 1, changed = true;
+    }
+  }
+  for (size_t i = 0; i < k->n; i++)
+    if (k->seen[k->cls[i]]) k->cost[k->cls[i]] = INFINITE, k->best[k->cls[i]] = EG_NONE;
+  relax(s, k, true);
 }
 
 double fr_root_cost(state *s, cone *k, eg_node root) {

@@ -20,8 +20,10 @@ enum { QUEUE_MAX = 256, MOST_WASTED = 512, FURTHER = 8 };
 /* To this a pattern may grow, written out, where much of it stands in several places, as in a
  * loop's states. */
 enum { SHARED_MAX = 40 };
-/* And to this one whose patterns have the same variables. */
+/* And to this one whose patterns have the same variables, of ranks that give one another tensors.
+ * Where few variables are one side's alone a smaller pattern is as good, and of more places. */
 static const double NARROW_MAX = 20000;
+enum { MANY_APART = 12 };
 static const double VARIABLE_COST = 4;
 
 static void set_cut(cone *k, const uint8_t *base, const opening *o) {
@@ -262,7 +264,9 @@ static void expand(search *q, const opening *o, bool refuted) {
     narrow.narrow = MET;
     push(q, &work, &narrow, NULL, 0, OPEN, o->size);
     narrow.narrow = SAME;
-    if (q->s->ranks.n_peers) push(q, &work, &narrow, NULL, 0, OPEN, 0);
+    const bool *gives = q->s->ranks.collective;
+    if (n_one >= MANY_APART && (gives[LEFT] || gives[RIGHT]))
+      push(q, &work, &narrow, NULL, 0, OPEN, 0);
   }
   if (n_one > 1) push(q, &work, o, one, n_one, OPEN, -1);
   for (size_t i = 0; i < n_one; i++) push(q, &work, o, &one[i], 1, OPEN, -1);
@@ -303,11 +307,12 @@ static iso_code try_opening(search *q, const opening *o, bool *fresh, bool *done
   rule cand;
   rule_tensor *example[RULE_MAX_VARS];
   if (!fr_rule(s, b, l, r, &cand, example)) return ISO_OK;
+  const bool at_once = o->narrow == SAME && o->large && o->n == 0;
   const bool glance = !o->waits && !q->taken && q->home && !st_without(s, SYNTH_LAZY);
   fr_decision as;
   iso_code c = fr_decide(s, &cand, example, glance, &as, err);
   *fresh = as.fresh;
-  if (!c && as.open && (s->search.briefly || o->large || wait(q, o))) return ISO_OK;
+  if (!c && as.open && !at_once && (s->search.briefly || o->large || wait(q, o))) return ISO_OK;
   if (!c && as.open) c = fr_decide(s, &cand, example, false, &as, err);
   if (c) return c;
   q->unknown += as.fresh && as.v.status == RULE_UNKNOWN;

@@ -91,18 +91,42 @@ static size_t last_of_one(const builder *b) {
   return found;
 }
 
+/* Whether a class is a layout of class `of`. */
+static bool lies_as(const builder *b, uint32_t c, uint32_t of) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(b->s->g, (eg_class){c}, &m);
+  for (size_t i = 0; i < n; i++)
+    if (!b->s->rec[m[i].i].leaf && eg_node_arity(b->s->g, m[i]) > 0 &&
+        eg_node_child(b->s->g, m[i], 0).i == of && fr_layout_op(st_operator(b->s, m[i])))
+      return true;
+  return false;
+}
+
+/* What is opened next: where another variable is a layout of that one, both patterns have it once
+ * the other one is opened. */
+static size_t next_of_one(const builder *b) {
+  const size_t i = last_of_one(b);
+  for (size_t j = 0; j < b->n_vars && i != SIZE_MAX; j++)
+    if (j != i && b->k->cut[b->var[j].i] && lies_as(b, b->var[j].i, b->var[i].i)) return j;
+  return i;
+}
+
 bool fr_narrow_patterns(builder *b, eg_node u, eg_node t) {
   enum { DISTINCT = 1200 };
   state *s = b->s;
+  fr_costs(s, b->k);
   for (;;) {
     const rule_term *l, *r;
-    fr_costs(s, b->k);
+    uint32_t open[RULE_MAX_VARS];
+    size_t n = 0;
     if (!fr_build(b, u, t, &l, &r) || b->distinct > DISTINCT) return false;
-    const size_t i = last_of_one(b);
+    const size_t i = next_of_one(b);
     if (i == SIZE_MAX) return true;
     const uint32_t of = s->ranks.n_peers ? st_peers_in(s, b->var[i]) : UINT32_MAX;
-    b->k->cut[b->var[i].i] = 0;
-    for (size_t j = 0; j < b->n_vars && of != UINT32_MAX; j++)
-      if (b->used[j] != 3 && st_peers_in(s, b->var[j]) == of) b->k->cut[b->var[j].i] = 0;
+    for (size_t j = 0; j < b->n_vars; j++)
+      if (j == i || (of != UINT32_MAX && b->used[j] == b->used[i] && b->k->cut[b->var[j].i] &&
+                     st_peers_in(s, b->var[j]) == of))
+        open[n++] = b->var[j].i;
+    fr_costs_without(s, b->k, open, n);
   }
 }

@@ -34,6 +34,9 @@ iso_code fr_cone_ways(state *s, cone *k, iso_error *err);
 /* Smallest patterns, by class, by relaxation: cycles never win, since every operator costs. Needs
  * fr_cone_ways, as fr_root_cost does. */
 void fr_costs(state *s, cone *k);
+/* The same after fr_costs, once these classes are no more cut: sizes only grow, of those alone
+ * whose patterns hold one. */
+void fr_costs_without(state *s, cone *k, const uint32_t *of, size_t n);
 /* The size of the pattern at a root, which is expanded unless it is cut. */
 double fr_root_cost(state *s, cone *k, eg_node root);
 /* Removes cuts that one of the roots reaches only through other cuts. Its pattern cannot contain
