@@ -174,7 +174,9 @@ static bool has_structure(part p, bool batch) {
 typedef struct common { /* of all rows, or blocks, on all sets */
   bool left, right;     /* no row falls, none rises */
   bool one, one_of;     /* one 1 in each row, in each column */
+  bool at_most_one;     /* no row has two */
   bool twice;           /* some column has two */
+  bool falls, rises;    /* no column rises, none falls */
   bool first, last;     /* rows of one 1 have it there */
   bool empty, full;     /* some row is so */
   bool structure;       /* of each block that is not one number everywhere */
@@ -190,6 +192,7 @@ static void look_at_row(part p, int64_t i, common *c) {
     c->right &= j == 0 || bit(p, i, j) <= bit(p, i, j - 1);
   }
   c->one &= ones == 1;
+  c->at_most_one &= ones <= 1;
   c->first &= bit(p, i, 0) == 1;
   c->last &= bit(p, i, p.n - 1) == 1;
   c->empty |= ones == 0;
@@ -202,7 +205,11 @@ static void look_at_block(part p, bool batch, common *c) {
   for (int64_t i = 0; i < p.q; i++) look_at_row(p, i, c);
   for (int64_t j = 0; j < p.n; j++) {
     int64_t ones = 0;
-    for (int64_t i = 0; i < p.q; i++) ones += bit(p, i, j), same &= bit(p, i, j) == bit(p, 0, 0);
+    for (int64_t i = 0; i < p.q; i++) {
+      ones += bit(p, i, j), same &= bit(p, i, j) == bit(p, 0, 0);
+      c->falls &= i == 0 || bit(p, i, j) <= bit(p, i - 1, j);
+      c->rises &= i == 0 || bit(p, i, j) >= bit(p, i - 1, j);
+    }
     c->one_of &= ones == 1;
     c->twice |= ones > 1;
   }
@@ -225,6 +232,13 @@ static void choose_one_each(const common *c, const grid *g, looks_bits *x) {
   x->doubtful = true;
 }
 
+/* Rows may be elements of a sequence that goes along columns, of rectangles, or of a choice of
+ * which some have none: what has its order across rows, too, may be no mask of rows. */
+static bool may_be_otherwise(const common *c, const grid *g) {
+  const bool across = (g->q >= 3 || (g->q == 2 && g->blocks > 1)) && (c->falls || c->rises);
+  return across || (c->at_most_one && c->empty);
+}
+
 static void choose(const common *c, const grid *g, looks_bits *x) {
   enum { CHANCE = 4 }; /* columns of two rows that hold one 1 each by chance */
   if (!c->any_block || c->structure) return;
@@ -237,6 +251,7 @@ static void choose(const common *c, const grid *g, looks_bits *x) {
   x->hollow = c->hollow;
   x->empty = c->empty;
   x->full = c->full;
+  x->doubtful |= x->kind != LOOKS_ONE_EACH && x->kind != LOOKS_ONE_OF && may_be_otherwise(c, g);
   x->either = !c->full && !c->empty && x->kind != LOOKS_ONE_EACH && x->kind != LOOKS_ONE_OF;
 }
 
@@ -247,6 +262,9 @@ bool looks_at_bits(const rule_tensor *const *set, size_t n, looks_bits *out) {
               .right = true,
               .one = true,
               .one_of = true,
+              .at_most_one = true,
+              .falls = true,
+              .rises = true,
               .first = true,
               .last = true,
               .structure = true,
@@ -282,11 +300,14 @@ static void scatter_ones(char *row, int64_t n, int64_t ones, iso_rng *rng) {
   }
 }
 
-/* How many ones: in every other form one number of them after the other in all rows. */
+/* How many ones: in every other form one number of them after the other in all rows, from both ends
+ * in turn, since few forms are drawn of long rows. */
 static int64_t how_many(const looks_bits *x, int64_t n, unsigned turn, bool in_turn, iso_rng *rng) {
   const int64_t least = x->empty ? 0 : 1, most = x->full ? n : n - 1, span = most - least + 1;
   if (span < 1) return least;
-  return least + (in_turn ? (int64_t)(turn % (uint64_t)span) : below(rng, span));
+  if (!in_turn) return least + below(rng, span);
+  const int64_t at = (int64_t)(turn % (uint64_t)span);
+  return at % 2 ? least + at / 2 : most - at / 2;
 }
 
 /* Rows without any order: a number of ones in turn, a hole or an only 1 that goes from place to

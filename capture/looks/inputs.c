@@ -179,8 +179,7 @@ static iso_code doubt(agree *a, size_t g, bool *all) {
                       iso_arena_printf(&a->graph[LEFT]->arena,
                                        "%.80s, which may hang on it, keeps its captured values",
                                        agree_node(a, (size_t)j)->name));
-  if (a->in[g].looks.doubtful)
-    return say_unsure(a, g, other, "it may be a choice of one as well as a mask");
+  if (a->in[g].looks.doubtful) return say_unsure(a, g, other, "it may as well be no mask of rows");
   *all = false;
   return ISO_OK;
 }

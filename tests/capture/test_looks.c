@@ -56,6 +56,48 @@ START_TEST(what_rows_look_like) {
 }
 END_TEST
 
+/* What has its order across rows, too, may be no mask of rows, as rows of which some have one 1. */
+START_TEST(what_may_be_otherwise) {
+  static const struct {
+    const char *rows;
+    bool doubtful;
+  } some[] = {{"11/10/10", true},        /* a sequence along columns */
+              {"111/110/010", true},     /* the same, of which no row is padded */
+              {"1110/1100", false},      /* two rows of a batch */
+              {"1100/1111/1000", false}, /* three, of any length */
+              {"1010/0110/1100", false},
+              {"0100/0000/1000", true},   /* a choice that some have not made */
+              {"0100/0010/1000", false}}; /* which is a look of its own */
+  for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+    ck_assert_msg(look(some[i].rows).doubtful == some[i].doubtful, "%s", some[i].rows);
+  const rule_shape s = {.rank = 3, .dim = {2, 2, 4}}; /* pictures of other sizes */
+  static const char in[] = "1110111011000000";
+  rule_tensor *t = NULL;
+  looks_bits x;
+  ck_assert_int_eq(rule_tensor_new(RULE_BOOL, &s, &t, NULL), ISO_OK);
+  for (int64_t i = 0; i < t->numel; i++) rule_tensor_set_int(t, i, in[i] == '1');
+  ck_assert(looks_at_bits((const rule_tensor *const[]){t}, 1, &x) && x.doubtful);
+  rule_tensor_unref(t);
+}
+END_TEST
+
+/* Of long rows few forms are drawn: both ends of the numbers of ones are among the first. */
+START_TEST(ends_come_first) {
+  const looks_bits x = look("1110000000000000/1100000000000000");
+  unsigned seen = 0;
+  for (unsigned form = 0; form < 6; form++) {
+    rule_tensor *t = bits("1110000000000000/1100000000000000", RULE_I64);
+    iso_rng rng = iso_rng_new(3, form);
+    int64_t n = 0;
+    ck_assert(looks_draw_bits(&x, form, &rng, t));
+    for (int64_t j = 0; j < 16; j++) n += rule_tensor_get_int(t, j);
+    seen |= 1u << n;
+    rule_tensor_unref(t);
+  }
+  ck_assert(seen >> 1 & 1 && seen >> 15 & 1);
+}
+END_TEST
+
 /* Ones in row `i`. */
 static int64_t ones(const rule_tensor *t, int64_t i) {
   int64_t n = 0;
@@ -237,6 +279,8 @@ int main(void) {
   TCase *t = tcase_create("looks");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, what_rows_look_like);
+  tcase_add_test(t, what_may_be_otherwise);
+  tcase_add_test(t, ends_come_first);
   tcase_add_test(t, draws_look_so);
   tcase_add_test(t, dimensions_that_repeat);
   tcase_add_test(t, both_have_the_mask);
