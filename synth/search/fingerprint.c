@@ -45,8 +45,12 @@ iso_code st_prove(state *s, eg_node u, eg_node t, bool *done, iso_error *err) {
   s->res->n_candidates++;
   iso_code c = reuse(s, u, t, done, err);
   if (c || *done || s->search.apart) return c;
+  /* What is joined below is joined once, with all that may need it in mind. */
+  const bool briefly = s->search.briefly;
   bool shards = false;
+  s->search.briefly = false;
   c = st_link_shards(s, u, t, &shards, err);
+  s->search.briefly = briefly;
   *done = !c && eg_equal(s->g, u, t); /* what was joined below may be all that was missing */
   if (!c && shards && !*done) c = reuse(s, u, t, done, err);
   if (!c && !*done) c = st_join_items(s, u, t, done, err);
