@@ -131,7 +131,20 @@ def prepare(requests):
 
 def captured(arguments, folder, limit):
     """None, or why the capture failed. In a process of its own: frameworks keep objects between
-    models."""
+    models. A fork is ready at once, but a library's threads do not survive it, and may end the
+    child by a signal: then a fresh process takes the capture."""
+    arguments = [*arguments, "-o", folder]
+    ended, why = forked(arguments, limit)
+    if ended is not None and os.WIFSIGNALED(ended):
+        from . import elsewhere
+
+        status, lines = elsewhere.run(sys.executable, arguments, limit)
+        why = lines[-1] if status else None
+    return why and re.sub(r"^isomer-capture: ", "", why)
+
+
+def forked(arguments, limit):
+    """How a child that was forked from here ended (None: past the limit), and why it failed."""
     from .cli import main
 
     with tempfile.TemporaryFile("w+") as said:
@@ -142,7 +155,7 @@ def captured(arguments, folder, limit):
                 os.setsid()
                 os.dup2(said.fileno(), 1)
                 os.dup2(said.fileno(), 2)
-                status = main(arguments + ["-o", folder])
+                status = main(arguments)
             except BaseException as e:  # what it could not say itself
                 os.write(2, ("\n%s: %s\n" % (type(e).__name__, e)).encode())
             finally:
@@ -155,13 +168,13 @@ def captured(arguments, folder, limit):
             if time.monotonic() > end:
                 os.killpg(child, signal.SIGKILL)
                 os.waitpid(child, 0)
-                return "no capture after %d s" % limit
+                return None, "no capture after %d s" % limit
             time.sleep(0.02)
         if status == 0:
-            return None
+            return status, None
         said.seek(0)
         lines = said.read().strip().splitlines() or ["status %d" % status]
-        return re.sub(r"^isomer-capture: ", "", lines[-1])
+        return status, lines[-1]
 
 
 def one(request, model, chosen, folder, limit):

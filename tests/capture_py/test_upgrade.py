@@ -8,11 +8,13 @@ import stat
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 for needed in ("torch", "transformers"):
     if importlib.util.find_spec(needed) is None:
         raise unittest.SkipTest(needed + " is not installed")
 
+from isomer_capture import sweep  # noqa: E402
 from test_models import TINY, run  # noqa: E402
 
 # What the other library does: its norms divide by the root of a little more.
@@ -69,6 +71,21 @@ class Upgrade(unittest.TestCase):
         self.assertIn("input_layernorm", llama["detail"])
         self.assertEqual(missing["verdict"], "no capture")
         self.assertRegex(missing["detail"], "^old: no-such-model is no folder")
+
+    def test_a_fork_that_dies_of_a_signal_is_followed_by_a_fresh_process(self):
+        died = []
+
+        def dies(arguments):
+            died.append(arguments)
+            os.abort()
+
+        arguments = ["hf", "llama", *TINY]
+        with unittest.mock.patch("isomer_capture.cli.main", dies):
+            self.assertIsNone(sweep.captured(arguments, self.path("fresh"), 100))
+            self.assertEqual(died, [])  # it was the child that died
+            wrong = sweep.captured(["hf", "no-such-model"], self.path("wrong"), 100)
+        self.assertRegex(wrong, "^no-such-model is no folder")
+        self.assertTrue(os.path.exists(self.path("fresh", "graph.json")))
 
     def test_one_capture_of_another_environment(self):
         status, _, err = run("hf", "llama", "--python", self.here, "-o", self.path("there"), *TINY)
