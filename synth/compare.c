@@ -157,7 +157,8 @@ static iso_code passes(state *s, const pairing *p, size_t n_pairs, iso_error *er
  * alone. Where layouts that are undone join tensors, small patterns may do that failed on the way,
  * and what was passed is not looked at again: it is then all begun anew. */
 static iso_code candidates(state *s, const pairing *p, size_t n_pairs, iso_error *err) {
-  iso_code c = passes(s, p, n_pairs, err);
+  iso_code c = st_outputs_part(s, p, n_pairs, &s->search.parted, err);
+  if (!c) c = passes(s, p, n_pairs, err);
   if (!c && !s->search.apart) c = join_outputs(s, p, n_pairs, false, err);
   if (c || s->search.apart || st_stopped(s) || st_outputs_met(s, p, n_pairs)) return c;
   c = st_lay_back(s, &s->search.would_lay_back, err);
@@ -277,10 +278,10 @@ static iso_code decide(state *s, pairing *p, iso_error *err) {
  * and by so much more than they move the outputs otherwise. At drawn inputs, which are as extreme
  * as can be, nothing bounds the effect of such constants. */
 static bool may_be_rounding(const state *s) {
-  static const double FAR = 1e-2, BEYOND_CONSTANTS = 0x1p-17; /* see constants/wide.c */
+  static const double FAR = 1e-2;
   const synth_result *r = s->res;
   if (r->verdict == SYNTH_DIFFERENT)
-    return r->redrawn || r->witness_rel < (s->witness.clear ? BEYOND_CONSTANTS : FAR);
+    return r->redrawn || r->witness_rel < (s->witness.clear ? ST_BEYOND_CONSTANTS : FAR);
   return r->verdict == SYNTH_UNDECIDED;
 }
 

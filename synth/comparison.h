@@ -232,6 +232,7 @@ typedef struct st_effort {
   size_t n_wasted; /* tries of candidates that no rule was found for */
   bool hunted;     /* a witness was looked for while candidates were tried */
   bool apart;      /* and found */
+  bool parted;     /* outputs differ at the captured inputs: rules say where, and no more */
   bool large_patterns;
   bool first_pass;     /* tensors are looked at for the first time */
   bool briefly;        /* few frontiers of a pair are tried: it may need no rule */

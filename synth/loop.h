@@ -4,6 +4,10 @@
 
 #include "synth/comparison.h"
 
+/* By this much outputs differ, relative, where it is not constants in float32 that are off (see
+ * constants/wide.c). */
+#define ST_BEYOND_CONSTANTS 0x1p-17
+
 typedef struct pairing {
   uint32_t left, right; /* indices of outputs */
   eg_node aux; /* the right output in the left one's shape, which the left one must equal */
@@ -31,6 +35,8 @@ bool st_outputs_met(state *s, const pairing *p, size_t n);
 /* Whether the values of a pair of outputs agree on every draw; on which they do not is added to
  * `apart`. */
 iso_code st_outputs_agree(state *s, const pairing *p, bool *apart, bool *equal, iso_error *err);
+/* Whether outputs differ at the captured inputs by ST_BEYOND_CONSTANTS. */
+iso_code st_outputs_part(state *s, const pairing *p, size_t n, bool *yes, iso_error *err);
 /* The same over the real numbers: where float64 tells the outputs apart on a draw, many digits may
  * show that rounding did. They may still be equal. */
 iso_code st_outputs_hold_as_numbers(state *s, const pairing *p, bool *apart, bool *equal,

@@ -84,6 +84,18 @@ iso_code st_outputs_agree(state *s, const pairing *p, bool *apart, bool *equal, 
   return ISO_OK;
 }
 
+iso_code st_outputs_part(state *s, const pairing *p, size_t n, bool *yes, iso_error *err) {
+  *yes = false;
+  for (size_t i = 0; i < n && !*yes; i++) {
+    const rule_tensor *l = st_val(s, s->map[LEFT][s->graph[LEFT]->output[p[i].left].node], 0),
+                      *r = st_val(s, p[i].aux, 0);
+    if (!l || !r) return st_lost(&s->values, err);
+    const rule_diff d = s->oracle->compare(s->oracle->ctx, l, r, s->o->rel_tol);
+    *yes = !d.equal && d.max_rel >= ST_BEYOND_CONSTANTS;
+  }
+  return ISO_OK;
+}
+
 iso_code st_outputs_hold_as_numbers(state *s, const pairing *p, bool *apart, bool *equal,
                                     iso_error *err) {
   bool *here = calloc(s->n_draws + 1, 1);

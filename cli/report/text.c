@@ -270,10 +270,10 @@ static void print_coverage(const report *p, FILE *f) {
   if (v->n_branches > SHOWN && !p->verbose)
     fprintf(f, "\n    and %zu more (-v)", v->n_branches - SHOWN);
   if (p->same_graph)
-    fputs(
-        "\n  same graph: both sides are the same operators with the same arguments; a setting that "
-        "was to change one of them changed nothing here",
-        f);
+    fprintf(f, "\n  same graph: both sides are the same operators with the same arguments; %s",
+            p->r->verdict == SYNTH_DIFFERENT
+                ? "what differs is which leaves they read, or the values of these"
+                : "a setting that was to change one of them changed nothing here");
   fprintf(f, "\n  merged tensors differ by up to %.3g (relative)\n", p->r->largest_merged);
 }
 

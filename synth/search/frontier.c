@@ -64,6 +64,7 @@ typedef struct search {
   weak *weak;
   size_t looked;       /* others, since some wait */
   size_t unknown;      /* of the candidates: neither shown nor refuted */
+  bool brief;          /* few frontiers are tried */
   bool taken;          /* one of the two is an operand of the other */
   struct search *home; /* where what a glance leaves open waits, while nothing else is queued */
   bool zeros; /* both are 0, since sums cancel, which says nothing for a rule: where the coarsest
@@ -312,7 +313,7 @@ static iso_code try_opening(search *q, const opening *o, bool *fresh, bool *done
   fr_decision as;
   iso_code c = fr_decide(s, &cand, example, glance, &as, err);
   *fresh = as.fresh;
-  if (!c && as.open && !at_once && (s->search.briefly || o->large || wait(q, o))) return ISO_OK;
+  if (!c && as.open && !at_once && (q->brief || o->large || wait(q, o))) return ISO_OK;
   if (!c && as.open) c = fr_decide(s, &cand, example, false, &as, err);
   if (c) return c;
   q->unknown += as.fresh && as.v.status == RULE_UNKNOWN;
@@ -437,7 +438,7 @@ static size_t next(const search *q, bool looking) {
 static iso_code try_queue(search *q, size_t most, size_t *tries, bool *done, iso_error *err) {
   enum { MOST_UNKNOWN = 2 };
   const size_t patience = most / 8; /* mostly the first few are enough */
-  bool directed = q->zeros || q->s->search.briefly || st_without(q->s, SYNTH_LAZY);
+  bool directed = q->zeros || q->brief || st_without(q->s, SYNTH_LAZY);
   iso_code c = ISO_OK;
   while (!*done && !c && !st_stopped(q->s)) {
     const size_t best = next(q, *tries < most);
@@ -499,6 +500,15 @@ static void cut_beside(const search *q, uint32_t cu, uint32_t ct, uint8_t *base)
     if (q->k->in[part.cls[i]] && part.cls[i] != ct) base[part.cls[i]] = 1;
 }
 
+/* Beside outputs that differ, integers and truth values may be equal by chance: what is chosen
+ * stays while the scores move a little. Patterns would grow to all that lies below. So would those
+ * of what is made of tensors that were tried in vain. */
+static bool by_chance(const search *q, uint32_t cu, uint32_t ct) {
+  const rule_dtype d = st_dtype(q->s, q->u);
+  return q->s->search.parted &&
+         (rule_dtype_is_int(d) || d == RULE_BOOL || holds_open(q->s, q->k, cu, ct));
+}
+
 static iso_code search_rule(search *q, uint8_t *base, bool *done, iso_error *err) {
   state *s = q->s;
   cone *k = q->k;
@@ -521,7 +531,8 @@ static iso_code search_rule(search *q, uint8_t *base, bool *done, iso_error *err
   cut_beside(q, ct, cu, base);
   q->taken = takes(s, q->u, q->t) || takes(s, q->t, q->u);
   const bool many = (s->search.n_wasted < MOST_WASTED || !holds_open(s, k, cu, ct)) && !q->taken;
-  const size_t most = s->o->max_tries / (s->search.briefly ? 8 : many ? 1 : 4);
+  q->brief = s->search.briefly || by_chance(q, cu, ct);
+  const size_t most = s->o->max_tries / (q->brief ? 8 : many ? 1 : 4);
   size_t tries = 0;
   const opening none = {.n = 0};
   push(q, q->b, &none, NULL, 0, OPEN, -1);

@@ -561,6 +561,34 @@ def _():
     expect(", at [" in text, "the text has no index")
 
 
+@case("what is chosen alike beside outputs that differ is not looked into far")
+def _():
+    def routed(exchanged=False, twice=False):
+        """Two blocks with a gate, then a router. The first block, whose gate and other factor may
+        be exchanged, adds too little for the router to choose otherwise."""
+
+        def build(g):
+            x, t = g.x(6, 8), g.x(6, 8)
+            for k in range(2):
+                gate, up = (g.param("%s%d" % (n, k), 16, 8) for n in ("gate", "up"))
+                if exchanged and k == 0:
+                    gate, up = up, gate
+                h = x.linear(gate).silu() * x.linear(up)
+                x = x + h.linear(g.param("down%d" % k, 8, 16)) * (1 if k else 1e-5)
+            scores = x.linear(g.param("router", 5, 8)).sigmoid()
+            chosen = (scores * 2 if twice else scores).topk(2)[1]
+            return x * chosen.sum(-1, True).to(dsl.f32) + t
+
+        return build
+
+    with tempfile.TemporaryDirectory() as tmp:
+        faulty = sides(tmp, "faulty", routed(), routed(exchanged=True))
+        _, text = compare(*faulty, "--trace", status=1)
+        tried = len(re.findall(r"(?m)^candidate ", text))
+        expect(tried <= 4, "%d candidates are looked into to the end", tried)
+        compare(*sides(tmp, "chosen", routed(), routed(twice=True)), status=0)
+
+
 def main():
     global OPTIONS
     a = argparse.ArgumentParser(description="what compare writes beside its verdict")

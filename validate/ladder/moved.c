@@ -93,12 +93,13 @@ static iso_code loses(val_ladder *l, const rule_term *t, rule_tensor **bind, uin
   return c;
 }
 
-/* A variable that cancels is no loss: atan(x) + atan(1/x). */
+/* A variable that cancels is no loss: atan(x) + atan(1/x). One that was lost is so until it moves:
+ * where it was lost is not looked for again. */
 static iso_code look(val_ladder *l, const rule_term *side, rule_tensor **bind, uint32_t v,
                      val_seen *seen, iso_error *err) {
   bool moved = false, lost = false;
   iso_code c = moves(l, side, bind, v, &moved, err);
-  if (!c && !moved) c = loses(l, side, bind, v, &lost, err);
+  if (!c && !moved && *seen != VAL_LOST) c = loses(l, side, bind, v, &lost, err);
   if (moved) *seen = VAL_MOVED;
   else if (lost) *seen = VAL_LOST;
   return c;
