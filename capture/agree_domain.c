@@ -436,7 +436,7 @@ static iso_code draw_sets(agree *a, uint64_t seed, bool unsure) {
   a->out->n_said = s.n;
   if (looks && !c) c = draw_some(a, &s, &l, seed, true, false);
   a->out->n_sure = unsure ? a->out->n_said : s.n;
-  if (looks && !c && !unsure && a->out->unsure) c = draw_some(a, &s, &l, seed, true, true);
+  if (looks && !c && a->out->unsure) c = draw_some(a, &s, &l, seed, true, true);
   if (!c) agree_use(a, &s);
   agree_drop(a, &s);
   return c;

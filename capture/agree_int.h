@@ -10,15 +10,14 @@ enum { LEFT = 0, RIGHT = 1 };
 typedef struct agree_input {
   uint32_t node;
   int side;
-  size_t group;  /* the first input that is one with it */
-  int64_t other; /* the input of the other side that it is compared with, -1: values will tell */
-  bool settled;  /* a user spoke of it, and not of one counterpart */
-  bool known;    /* its values are found on the other side */
-  int64_t whole; /* the input of the other side of which it is its rank's part, -1: of none */
-  uint32_t dim;  /* along which the ranks share it */
-  int64_t from;  /* the first of its rows there */
-  int64_t
-      twin; /* the other side's input whose zeros and ones it has in another dtype, -1: of none */
+  size_t group;     /* the first input that is one with it */
+  int64_t other;    /* the input of the other side that it is compared with, -1: values will tell */
+  bool settled;     /* a user spoke of it, and not of one counterpart */
+  bool known;       /* its values are found on the other side */
+  int64_t whole;    /* the input of the other side of which it is its rank's part, -1: of none */
+  uint32_t dim;     /* along which the ranks share it */
+  int64_t from;     /* the first of its rows there */
+  int64_t twin;     /* the input whose zeros and ones it has, in another dtype, -1: of none */
   bool swapped;     /* and it has ones for its zeros */
   looks_bits looks; /* of the first of a group: how it is drawn, LOOKS_KEPT: not by its looks */
 } agree_input;
@@ -102,7 +101,7 @@ iso_code agree_cut_parts(agree *a, size_t g, const rule_tensor *t, agree_sets *s
 bool agree_swapped(const agree *a, size_t i);
 typedef struct agree_form {
   unsigned form; /* counted through */
-  bool full;     /* rows may have ones alone, too, where it is not known whether they may */
+  bool full;     /* what is not known of them, whether rows may have ones alone, may be so, too */
 } agree_form;
 /* Which inputs of zeros and ones are drawn by what they look like, where nothing is said. Returns:
  * in `all` whether no difference on such draws is sure to be one. Requires: domains have met. */

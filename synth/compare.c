@@ -448,7 +448,12 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   iso_error why;
   iso_code c = compare_on(left, right, known, oracle, schemas, o, false, out, err);
   if (c || !st_has_looks(left, right) || (*out)->verdict == SYNTH_DIFFERENT) return c;
+  synth_graph sure[2] = {*left, *right};
   c = st_run_looks(left, right, oracle, schemas, o, &differ, &stopped, &why);
+  if (c && c != ISO_NOMEM && st_keep_sure(sure)) {
+    left = &sure[LEFT], right = &sure[RIGHT];
+    c = st_run_looks(left, right, oracle, schemas, o, &differ, &stopped, &why);
+  }
   if (c == ISO_NOMEM) {
     forget(out);
     return iso_fail(err, c, "out of memory");

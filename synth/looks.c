@@ -14,6 +14,13 @@ bool st_has_looks(const synth_graph *left, const synth_graph *right) {
   return left->n_said && left->n_said < n;
 }
 
+bool st_keep_sure(synth_graph graph[2]) {
+  bool fewer = graph[LEFT].n_sure > graph[LEFT].n_said;
+  for (int side = 0; side < 2; side++) fewer &= graph[side].n_sure < graph[side].n_sets;
+  for (int side = 0; side < 2 && fewer; side++) graph[side].n_sets = graph[side].n_sure;
+  return fewer;
+}
+
 /* Whether the outputs differ on such a set. Draws that hide more than the captured ones, and those
  * that rounding tells apart, show nothing (st_confirm). */
 static iso_code seek(state *s, const pairing *p, bool *differ, iso_error *err) {

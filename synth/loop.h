@@ -43,6 +43,9 @@ iso_code st_outputs_hold_as_numbers(state *s, const pairing *p, bool *apart, boo
                                     iso_error *err);
 
 /* ---- looks.c ---- */
+/* Leaves the sets out on which a difference may be none: what fails there may fail because no
+ * program has such inputs. Returns: whether others that were drawn by looks are left, and fewer. */
+bool st_keep_sure(synth_graph graph[2]);
 /* Whether there are input sets that were drawn by what inputs look like. */
 bool st_has_looks(const synth_graph *left, const synth_graph *right);
 /* Runs both graphs on these. Returns: in `differ` whether their outputs differ on one; in `stopped`

@@ -1,6 +1,8 @@
 /* What zeros and ones look like: rows of a mask, one of several, or a structure; and drawing. */
 #include "capture/looks/bits.h"
+#include "capture/looks/structures.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,15 +12,8 @@ typedef struct grid {
   int64_t blocks, q, n;
 } grid;
 
-typedef struct part { /* some rows and columns of a block */
-  const char *at;
-  int64_t stride, q, n;
-} part;
-
-static char bit(part p, int64_t i, int64_t j) { return p.at[i * p.stride + j]; }
-
-static part block(const grid *g, int64_t b) {
-  return (part){g->at + b * g->q * g->n, g->n, g->q, g->n};
+static looks_part block(const grid *g, int64_t b) {
+  return (looks_part){g->at + b * g->q * g->n, g->n, g->q, g->n};
 }
 
 /* ---- which dimensions are free ---- */
@@ -74,101 +69,6 @@ static void read_grid(const looks_bits *x, const rule_tensor *t, const grid *g) 
     g->at[place(x, &t->shape, i)] = rule_tensor_get_int(t, i) != 0;
 }
 
-/* ---- structures over two dimensions ---- */
-
-static bool all_in_row(part p, int64_t i, char x) {
-  for (int64_t j = 0; j < p.n; j++)
-    if (bit(p, i, j) != x) return false;
-  return true;
-}
-
-static bool all_in_column(part p, int64_t j, char x) {
-  for (int64_t i = 0; i < p.q; i++)
-    if (bit(p, i, j) != x) return false;
-  return true;
-}
-
-/* Without rows and columns that padding has emptied, and without those of sinks, which all see. */
-static part without_borders(part p) {
-  while (p.q && (all_in_row(p, 0, 0) || all_in_row(p, 0, 1))) p.at += p.stride, p.q--;
-  while (p.q && all_in_row(p, p.q - 1, 0)) p.q--;
-  while (p.q && p.n && (all_in_column(p, 0, 0) || all_in_column(p, 0, 1))) p.at++, p.n--;
-  while (p.q && p.n && all_in_column(p, p.n - 1, 0)) p.n--;
-  return p;
-}
-
-/* The same along each diagonal, and not everywhere: causal, a window, several tokens behind a
- * cache. */
-static bool is_band(part p) {
-  bool differs = false;
-  if (p.q < 3 || p.n < 2) return false;
-  for (int64_t i = 0; i < p.q; i++)
-    for (int64_t j = 0; j < p.n; j++) {
-      if (i && j && bit(p, i, j) != bit(p, i - 1, j - 1)) return false;
-      differs |= i && bit(p, i, j) != bit(p, i - 1, j);
-    }
-  return differs;
-}
-
-/* Above the diagonal, or below it, is `x` alone: what sees no later token, a tree say. */
-static bool is_triangle(part p, char x) {
-  bool above = true, below = true;
-  for (int64_t i = 0; i < p.q; i++)
-    for (int64_t j = 0; j < p.n; j++) {
-      above &= j <= i || bit(p, i, j) == x;
-      below &= j >= i || bit(p, i, j) == x;
-    }
-  return above || below;
-}
-
-static bool is_symmetric(part p) {
-  for (int64_t i = 0; i < p.q; i++)
-    for (int64_t j = 0; j < i; j++)
-      if (bit(p, i, j) != bit(p, j, i)) return false;
-  return true;
-}
-
-/* Rows that have `x` in one column have it in the same ones: sequences packed into one. Each is
- * held against the row of its first one. */
-static bool are_blocks(part p, char x) {
-  if (!is_symmetric(p)) return false;
-  for (int64_t i = 0; i < p.q; i++) {
-    int64_t k = 0;
-    while (k < p.n && bit(p, i, k) != x) k++;
-    for (int64_t j = 0; k < p.n && j < p.n; j++)
-      if (bit(p, i, j) != bit(p, k, j)) return false;
-  }
-  return true;
-}
-
-/* Each row begins with `x`, up to the diagonal at least and no less than the row before: a prefix
- * that all see. */
-static bool is_prefix(part p, char x) {
-  int64_t last = 0;
-  for (int64_t i = 0; i < p.q; i++) {
-    int64_t n = 0;
-    while (n < p.n && bit(p, i, n) == x) n++;
-    for (int64_t j = n; j < p.n; j++)
-      if (bit(p, i, j) == x) return false;
-    if (n < last || n <= i) return false;
-    last = n;
-  }
-  return true;
-}
-
-static bool is_square(part p) { return p.q == p.n && p.n >= 3; }
-
-/* `batch`: its rows may be those of a batch, whose padding makes steps by chance. */
-static bool has_structure(part p, bool batch) {
-  const part inner = batch ? p : without_borders(p);
-  if (is_band(p) || is_band(inner)) return true;
-  for (char x = 0; x < 2; x++) {
-    if (is_square(p) && (is_triangle(p, x) || are_blocks(p, x) || is_prefix(p, x))) return true;
-    if (is_square(inner) && (is_triangle(inner, x) || are_blocks(inner, x))) return true;
-  }
-  return false;
-}
-
 /* ---- what all rows have in common ---- */
 
 typedef struct common { /* of all rows, or blocks, on all sets */
@@ -177,50 +77,59 @@ typedef struct common { /* of all rows, or blocks, on all sets */
   bool at_most_one;     /* no row has two */
   bool twice;           /* some column has two */
   bool falls, rises;    /* no column rises, none falls */
-  bool first, last;     /* rows of one 1 have it there */
+  bool first, last;     /* all rows have a 1 there */
   bool empty, full;     /* some row is so */
   bool structure;       /* of each block that is not one number everywhere */
+  double bits;          /* how much speaks for it */
   bool symmetric, diagonal, hollow, any_block;
+  bool differ;         /* two rows do */
+  int64_t least, most; /* ones of a row */
   int64_t rows;
 } common;
 
-static void look_at_row(part p, int64_t i, common *c) {
+static void look_at_row(looks_part p, int64_t i, common *c) {
   int64_t ones = 0;
   for (int64_t j = 0; j < p.n; j++) {
-    ones += bit(p, i, j);
-    c->left &= j == 0 || bit(p, i, j) >= bit(p, i, j - 1);
-    c->right &= j == 0 || bit(p, i, j) <= bit(p, i, j - 1);
+    ones += looks_bit(p, i, j);
+    c->left &= j == 0 || looks_bit(p, i, j) >= looks_bit(p, i, j - 1);
+    c->right &= j == 0 || looks_bit(p, i, j) <= looks_bit(p, i, j - 1);
   }
   c->one &= ones == 1;
   c->at_most_one &= ones <= 1;
-  c->first &= bit(p, i, 0) == 1;
-  c->last &= bit(p, i, p.n - 1) == 1;
+  c->first &= looks_bit(p, i, 0) == 1;
+  c->last &= looks_bit(p, i, p.n - 1) == 1;
   c->empty |= ones == 0;
   c->full |= ones == p.n;
+  for (int64_t j = 0; j < p.n && i; j++) c->differ |= looks_bit(p, i, j) != looks_bit(p, i - 1, j);
+  c->least = c->rows && c->least < ones ? c->least : ones;
+  c->most = c->most > ones ? c->most : ones;
   c->rows++;
 }
 
-static void look_at_block(part p, bool batch, common *c) {
+/* `again`: the block before was this one. */
+static void look_at_block(looks_part p, bool batch, bool again, common *c) {
   bool same = true;
   for (int64_t i = 0; i < p.q; i++) look_at_row(p, i, c);
   for (int64_t j = 0; j < p.n; j++) {
     int64_t ones = 0;
     for (int64_t i = 0; i < p.q; i++) {
-      ones += bit(p, i, j), same &= bit(p, i, j) == bit(p, 0, 0);
-      c->falls &= i == 0 || bit(p, i, j) <= bit(p, i - 1, j);
-      c->rises &= i == 0 || bit(p, i, j) >= bit(p, i - 1, j);
+      ones += looks_bit(p, i, j), same &= looks_bit(p, i, j) == looks_bit(p, 0, 0);
+      c->falls &= i == 0 || looks_bit(p, i, j) <= looks_bit(p, i - 1, j);
+      c->rises &= i == 0 || looks_bit(p, i, j) >= looks_bit(p, i - 1, j);
     }
     c->one_of &= ones == 1;
     c->twice |= ones > 1;
   }
-  c->symmetric &= is_square(p) && is_symmetric(p);
+  c->symmetric &= looks_square(p) && looks_symmetric(p);
   for (int64_t i = 0; i < p.q; i++) {
-    c->diagonal &= is_square(p) && bit(p, i, i) == 1;
-    c->hollow &= is_square(p) && bit(p, i, i) == 0;
+    c->diagonal &= looks_square(p) && looks_bit(p, i, i) == 1;
+    c->hollow &= looks_square(p) && looks_bit(p, i, i) == 0;
   }
   if (same) return;
+  const double bits = looks_structure(p, batch);
   c->any_block = true;
-  c->structure &= has_structure(p, batch);
+  c->structure &= bits > 0;
+  if (!again) c->bits += bits;
 }
 
 /* Of one 1 in each row: beginnings and ends are padding as well as a choice. */
@@ -239,9 +148,32 @@ static bool may_be_otherwise(const common *c, const grid *g) {
   return across || (c->at_most_one && c->empty);
 }
 
-static void choose(const common *c, const grid *g, looks_bits *x) {
-  enum { CHANCE = 4 }; /* columns of two rows that hold one 1 each by chance */
-  if (!c->any_block || c->structure) return;
+/* How much speaks for what the rows have in common, in bits: how unlikely it is of any zeros and
+ * ones. */
+static double bits_of_rows(const common *c, const grid *g, looks_kind kind) {
+  const double q = (double)g->q, n = (double)g->n, rows = (double)c->rows;
+  switch (kind) {
+  case LOOKS_LEFT:
+  case LOOKS_RIGHT: return rows * (n - log2(n + 1));
+  case LOOKS_ONE_EACH: return rows * (n - log2(n));
+  case LOOKS_ONE_OF: return rows / q * n * (q - log2(q));
+  default: return INFINITY;
+  }
+}
+
+/* Of rows in no order: what all of them have, and others may have not. */
+static void find_habits(const common *c, looks_bits *x) {
+  enum { ROWS = 3 }; /* have one number of ones by chance */
+  if (x->kind != LOOKS_ANY || x->symmetric || x->diagonal || x->hollow) return;
+  x->first = c->first;
+  x->last = c->last;
+  if (c->least == c->most && c->most > 1 && c->rows >= ROWS && c->differ) x->count = c->most;
+}
+
+static void choose(const common *c, const grid *g, double needed, looks_bits *x) {
+  enum { CHANCE = 4 };      /* columns of two rows that hold one 1 each by chance */
+  const double clear = 1.5; /* bits: two rows of three elements, one of four */
+  if (!c->any_block || (c->structure && c->bits >= needed)) return;
   if (c->one && g->n >= 2) choose_one_each(c, g, x);
   else if (c->right || c->left) x->kind = c->right ? LOOKS_RIGHT : LOOKS_LEFT;
   else if (c->one_of && (g->q >= 3 || (g->q == 2 && g->n >= CHANCE))) x->kind = LOOKS_ONE_OF;
@@ -251,8 +183,28 @@ static void choose(const common *c, const grid *g, looks_bits *x) {
   x->hollow = c->hollow;
   x->empty = c->empty;
   x->full = c->full;
+  x->structure = c->structure;
+  x->doubtful |= x->structure;
   x->doubtful |= x->kind != LOOKS_ONE_EACH && x->kind != LOOKS_ONE_OF && may_be_otherwise(c, g);
   x->either = !c->full && !c->empty && x->kind != LOOKS_ONE_EACH && x->kind != LOOKS_ONE_OF;
+  x->few = bits_of_rows(c, g, x->kind) < clear;
+  find_habits(c, x);
+}
+
+/* How much must speak for a structure. Rows that are a batch are rows of a mask rather, and a
+ * tensor that has dimensions before them is attention's. */
+static double bits_needed(const grid *g, const rule_shape *s, const looks_bits *x) {
+  const double batch = 16, square = 8, attention = 6;
+  if (g->q != s->dim[0] || g->blocks != 1 || !(x->free & 1)) return attention;
+  return g->q == g->n ? square : batch;
+}
+
+static void look_at_set(const grid *g, bool batch, bool again, common *c) {
+  const size_t size = (size_t)(g->q * g->n);
+  for (int64_t b = 0; b < g->blocks; b++) {
+    const char *at = g->at + (size_t)b * size;
+    look_at_block(block(g, b), batch, again || (b && memcmp(at, at - size, size) == 0), c);
+  }
 }
 
 bool looks_at_bits(const rule_tensor *const *set, size_t n, looks_bits *out) {
@@ -279,9 +231,9 @@ bool looks_at_bits(const rule_tensor *const *set, size_t n, looks_bits *out) {
   const bool batch = g.q == set[0]->shape.dim[0] && g.q != g.n && g.blocks == 1 && x->free & 1;
   for (size_t k = 0; k < n; k++) {
     read_grid(x, set[k], &g);
-    for (int64_t b = 0; b < g.blocks; b++) look_at_block(block(&g, b), batch, &c);
+    look_at_set(&g, batch, k && rule_tensor_same_bytes(set[k], set[k - 1]), &c);
   }
-  choose(&c, &g, x);
+  choose(&c, &g, bits_needed(&g, &set[0]->shape, x), x);
   free(g.at);
   return true;
 }
@@ -308,6 +260,16 @@ static int64_t how_many(const looks_bits *x, int64_t n, unsigned turn, bool in_t
   if (!in_turn) return least + below(rng, span);
   const int64_t at = (int64_t)(turn % (uint64_t)span);
   return at % 2 ? least + at / 2 : most - at / 2;
+}
+
+/* A row has the habits of those captured, and stays without them a row that is not full. */
+static void keep_habits(const looks_bits *x, iso_rng *rng, char *row, int64_t n) {
+  if (x->count > 0 && x->count <= n) scatter_ones(row, n, x->count, rng);
+  if (x->first) row[0] = 1;
+  if (x->last) row[n - 1] = 1;
+  if (x->full || !(x->first || x->last) || memchr(row, 0, (size_t)n)) return;
+  const int64_t from = x->first, to = n - x->last;
+  if (to > from) row[from + below(rng, to - from)] = 0;
 }
 
 /* Rows without any order: a number of ones in turn, a hole or an only 1 that goes from place to
@@ -360,6 +322,7 @@ static void draw_rows(const looks_bits *x, unsigned form, iso_rng *rng, const gr
     char *row = at + i * g->n;
     if (x->kind == LOOKS_ANY) {
       draw_any(x, form, rng, row, g->n);
+      keep_habits(x, rng, row, g->n);
       continue;
     }
     const int64_t ones = how_many(x, g->n, form / 2, form % 2, rng);
@@ -392,6 +355,15 @@ bool looks_draw_bits(const looks_bits *x, unsigned form, iso_rng *rng, rule_tens
   return ok;
 }
 
+bool looks_widen(looks_bits *x) {
+  const bool wider = x->either || x->few || x->first || x->last || x->count > 0;
+  x->full |= x->either || x->few;
+  if (x->few) x->kind = LOOKS_ANY;
+  x->first = x->last = false;
+  x->count = 0;
+  return wider;
+}
+
 const char *looks_say_bits(const looks_bits *x) {
   switch (x->kind) {
   case LOOKS_LEFT: return "a mask of zeros and ones, padded on the left";
@@ -399,8 +371,12 @@ const char *looks_say_bits(const looks_bits *x) {
   case LOOKS_ONE_EACH: return "zeros with one 1 in each row";
   case LOOKS_ONE_OF: return "zeros with one 1 in each column";
   case LOOKS_ANY:
-    return x->symmetric ? "any zeros and ones that are the same across the diagonal"
-                        : "any zeros and ones";
+    return x->symmetric   ? "any zeros and ones that are the same across the diagonal"
+           : x->count > 0 ? "zeros with as many ones in each row"
+           : x->first     ? x->last ? "any zeros and ones, the first and the last of each row 1"
+                                    : "any zeros and ones, the first of each row 1"
+           : x->last      ? "any zeros and ones, the last of each row 1"
+                          : "any zeros and ones";
   case LOOKS_KEPT: break;
   }
   return "what it is";

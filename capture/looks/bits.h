@@ -22,11 +22,15 @@ typedef enum looks_kind {
 typedef struct looks_bits {
   looks_kind kind;
   bool doubtful;         /* it may as well be of another kind, which has less values */
+  bool structure;        /* namely one over two dimensions, which it is by chance, too */
   bool distinct;         /* LOOKS_ONE_EACH: no column has two */
   bool symmetric;        /* LOOKS_ANY, of squares: so they are */
   bool diagonal, hollow; /* which have ones only on the diagonal, or zeros only */
   bool empty, full;      /* a row may have no 1; it may have nothing else */
   bool either;           /* whether ones or zeros are what is left out is not known */
+  bool few;              /* too few elements to tell: they may be in no order */
+  bool first, last;      /* LOOKS_ANY: each row has a 1 there */
+  int64_t count;         /* LOOKS_ANY: of ones in each row, 0: any */
   unsigned free;         /* a bit for each dimension that is drawn; along others it repeats */
   uint32_t row;          /* the dimension of a row, the last of these */
 } looks_bits;
@@ -38,6 +42,10 @@ bool looks_at_bits(const rule_tensor *const *set, size_t n, looks_bits *out);
 /* Others that look so, in `t`. `form` is counted through by the caller: with it the ones of a row
  * become one more, and go from place to place. Returns: false where there is no memory. */
 bool looks_draw_bits(const looks_bits *x, unsigned form, iso_rng *rng, rule_tensor *t);
+
+/* Makes `x` what the captured values look like if they have less in common than they seem to.
+ * Returns: whether that is more. */
+bool looks_widen(looks_bits *x);
 
 /* In words: "a mask of zeros and ones, padded on the right". */
 const char *looks_say_bits(const looks_bits *x);

@@ -40,26 +40,18 @@ static bool same_bits(const agree *a, size_t i, size_t j, bool swapped) {
   return same;
 }
 
-bool agree_swapped(const agree *a, size_t i) {
-  bool any = false, varies = false;
-  if (agree_look_of(a, i) != BITS) return false;
-  for (size_t set = 0; set < a->sets; set++) varies |= rule_tensor_varies(agree_value(a, i, set));
-  for (size_t j = 0; j < a->n && varies && !any; j++)
-    any = a->in[j].side != a->in[i].side && agree_look_of(a, j) == BITS && same_bits(a, i, j, true);
+static bool varies(const agree *a, size_t i) {
+  bool any = false;
+  for (size_t set = 0; set < a->sets; set++) any |= rule_tensor_varies(agree_value(a, i, set));
   return any;
 }
 
-/* The one input of the other side that has no partner either and is input `i`, as it is or swapped;
- * -1: none, or several. */
-static int64_t only_twin(const agree *a, size_t i) {
-  int64_t found = -1;
-  for (size_t j = 0; j < a->n; j++) {
-    if (a->in[j].side == a->in[i].side || !may_be_drawn(a, j) || has_partner(a, j)) continue;
-    if (!same_bits(a, i, j, false) && !same_bits(a, i, j, true)) continue;
-    if (found >= 0) return -1;
-    found = (int64_t)j;
-  }
-  return found;
+bool agree_swapped(const agree *a, size_t i) {
+  bool any = false;
+  if (agree_look_of(a, i) != BITS || !varies(a, i)) return false;
+  for (size_t j = 0; j < a->n && !any; j++)
+    any = a->in[j].side != a->in[i].side && agree_look_of(a, j) == BITS && same_bits(a, i, j, true);
+  return any;
 }
 
 static iso_code look(agree *a, size_t g) {
@@ -71,21 +63,75 @@ static iso_code look(agree *a, size_t g) {
   return ok ? ISO_OK : no_memory(a);
 }
 
-/* Of the two the one that looks like more is drawn: padding as it is and with ones for zeros, but a
- * choice of one only as it is. */
+/* Inputs of either side with the zeros and ones of one, as they are or exchanged: the first of each
+ * group. */
+typedef struct alike {
+  size_t *of;
+  size_t n;
+  int64_t head; /* the one that is drawn: which has a partner already, else what looks like more */
+  size_t n_heads;
+  bool side[2];
+} alike;
+
+static iso_code find_alike(agree *a, size_t i, alike *x) {
+  iso_code c = ISO_OK;
+  x->n = x->n_heads = 0;
+  x->head = -1;
+  x->side[LEFT] = x->side[RIGHT] = false;
+  for (size_t j = 0; j < a->n && !c; j++) {
+    if (a->in[j].group != j || !may_be_drawn(a, j) ||
+        !(same_bits(a, i, j, false) || same_bits(a, i, j, true)))
+      continue;
+    const bool partner = has_partner(a, j);
+    c = look(a, j);
+    const bool more =
+        x->head < 0 || (a->in[j].looks.kind != LOOKS_ANY && a->in[x->head].looks.kind == LOOKS_ANY);
+    if (partner ? x->n_heads++ == 0 : x->n_heads == 0 && more) x->head = (int64_t)j;
+    x->side[LEFT] |= partner || a->in[j].side == LEFT;
+    x->side[RIGHT] |= partner || a->in[j].side == RIGHT;
+    x->of[x->n++] = j;
+  }
+  for (size_t k = 0; k < x->n; k++)
+    if (a->in[x->of[k]].looks.kind == LOOKS_KEPT) x->n = 0; /* a structure, either way */
+  return c;
+}
+
+static iso_code note_twin(agree *a, size_t i) {
+  static const char *const whose[] = {"left's", "right's"};
+  const size_t of = (size_t)a->in[i].twin;
+  return agree_note(
+      a, RULE_ASSUMES_INPUT,
+      iso_arena_printf(&a->graph[LEFT]->arena, "%s %s has %s %s %s, and is drawn with it",
+                       whose[a->in[i].side], agree_node(a, i)->name,
+                       a->in[i].swapped ? "ones for the zeros of" : "the zeros and ones of",
+                       whose[a->in[of].side], agree_node(a, of)->name),
+      i, a->in[of].side != a->in[i].side ? (int64_t)of : -1);
+}
+
+/* Of inputs that are one in zeros and ones one is drawn for all: the one that has a partner by
+ * name or value; else that which looks like more, padding as it is and with ones for zeros, but a
+ * choice of one only as it is. Where several have partners, which of them an input goes with is not
+ * known. */
 static iso_code find_twins(agree *a) {
   iso_code c = ISO_OK;
-  for (size_t i = 0; i < a->n && a->in[i].side == LEFT && !c; i++) {
-    const int64_t j = may_be_drawn(a, i) && !has_partner(a, i) ? only_twin(a, i) : -1;
-    if (j < 0 || only_twin(a, (size_t)j) != (int64_t)i) continue;
-    c = look(a, i);
-    if (!c) c = look(a, (size_t)j);
-    const bool first = a->in[i].looks.kind != LOOKS_ANY || a->in[j].looks.kind == LOOKS_ANY;
-    const size_t of = first ? i : (size_t)j, twin = first ? (size_t)j : i;
-    a->in[twin].twin = (int64_t)of;
-    a->in[twin].swapped = same_bits(a, i, (size_t)j, true);
-    a->in[i].looks.kind = a->in[j].looks.kind = LOOKS_KEPT;
+  alike x = {.of = malloc((a->n + 1) * sizeof *x.of)};
+  if (!x.of) return no_memory(a);
+  for (size_t i = 0; i < a->n && !c; i++) {
+    if (a->in[i].group != i || a->in[i].twin >= 0 || !may_be_drawn(a, i) || has_partner(a, i) ||
+        !varies(a, i))
+      continue;
+    c = find_alike(a, i, &x);
+    const bool one = x.n > 1 && x.n_heads < 2 && x.side[LEFT] && x.side[RIGHT];
+    for (size_t k = 0; k < x.n && !c && one; k++) {
+      const size_t j = x.of[k], of = (size_t)x.head;
+      if (j == of || a->in[j].twin >= 0) continue;
+      a->in[j].twin = x.head;
+      a->in[j].swapped = same_bits(a, of, j, true);
+      c = note_twin(a, j);
+    }
   }
+  for (size_t i = 0; i < a->n; i++) a->in[i].looks.kind = LOOKS_KEPT;
+  free(x.of);
   return c;
 }
 
@@ -139,11 +185,7 @@ static bool may_hang(const agree *a, size_t j) {
   if (t->numel == 0) return false;
   if (x == FLOATS) return hides(t);
   if (x == NUMBERS) return of_sequences(t);
-  if (x == BITS) {
-    bool varies = false;
-    for (size_t set = 0; set < a->sets; set++) varies |= rule_tensor_varies(agree_value(a, j, set));
-    return varies;
-  }
+  if (x == BITS) return varies(a, j);
   return rule_tensor_get_int(t, 0) != 0;
 }
 
@@ -179,9 +221,30 @@ static iso_code doubt(agree *a, size_t g, bool *all) {
                       iso_arena_printf(&a->graph[LEFT]->arena,
                                        "%.80s, which may hang on it, keeps its captured values",
                                        agree_node(a, (size_t)j)->name));
-  if (a->in[g].looks.doubtful) return say_unsure(a, g, other, "it may as well be no mask of rows");
+  if (a->in[g].looks.doubtful)
+    return say_unsure(a, g, other,
+                      a->in[g].looks.structure
+                          ? "it may as well be the shape of attention, or of segments"
+                          : "it may as well be no mask of rows");
   *all = false;
   return ISO_OK;
+}
+
+/* What draws have that no captured value has, and why that counts for nothing. */
+static iso_code doubt_more(agree *a, size_t g) {
+  const looks_bits *x = &a->in[g].looks;
+  looks_bits wide = *x;
+  if (!looks_widen(&wide)) return ISO_OK;
+  if (x->few)
+    return say_unsure(a, g, "zeros and ones in another order",
+                      "so few of them look like anything by chance");
+  if (x->count > 0)
+    return say_unsure(a, g, "other numbers of ones", "each row was captured with as many");
+  if (x->first || x->last)
+    return say_unsure(a, g, x->first ? "a row that begins with 0" : "a row that ends with 0",
+                      "none was captured so");
+  return say_unsure(a, g, "ones alone in a row",
+                    "it was not captured so: whether ones or zeros are left out is not known");
 }
 
 iso_code agree_find_looks(agree *a, bool *all) {
@@ -203,9 +266,7 @@ iso_code agree_find_looks(agree *a, bool *all) {
   for (size_t g = 0; g < a->n && !c && !*all; g++)
     if (a->in[g].looks.kind != LOOKS_KEPT) c = doubt(a, g, all);
   for (size_t g = 0; g < a->n && !c && !*all; g++)
-    if (a->in[g].looks.kind != LOOKS_KEPT && a->in[g].looks.either)
-      c = say_unsure(a, g, "ones alone in a row",
-                     "it was not captured so: whether ones or zeros are left out is not known");
+    if (a->in[g].looks.kind != LOOKS_KEPT) c = doubt_more(a, g);
   return c;
 }
 
@@ -222,7 +283,9 @@ static iso_code as_twin(agree *a, rule_tensor *t, size_t i, rule_tensor **out) {
 iso_code agree_draw_looks(agree *a, agree_sets *s, size_t g, const agree_form *by, iso_rng *rng) {
   const rule_tensor *was = agree_value(a, g, 0);
   looks_bits x = a->in[g].looks;
-  x.full |= by->full && x.either;
+  if (by->full) looks_widen(&x);
+  for (size_t i = 0; i < a->n; i++) /* what is full on one side is empty on the other */
+    x.empty |= by->full && x.either && a->in[i].twin == (int64_t)g && a->in[i].swapped;
   rule_tensor *t, *own;
   bool inside = true;
   iso_code c = rule_tensor_new(was->dtype, &was->shape, &t, a->err);

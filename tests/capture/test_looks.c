@@ -18,6 +18,14 @@ static rule_tensor *bits(const char *rows, rule_dtype dtype) {
   return t;
 }
 
+/* Ones in row `i`. */
+static int64_t ones(const rule_tensor *t, int64_t i) {
+  int64_t n = 0;
+  for (int64_t j = 0; j < t->shape.dim[1]; j++)
+    n += rule_tensor_get_int(t, i * t->shape.dim[1] + j);
+  return n;
+}
+
 static looks_bits look(const char *rows) {
   rule_tensor *t = bits(rows, RULE_I64);
   const rule_tensor *set[] = {t};
@@ -40,19 +48,91 @@ START_TEST(what_rows_look_like) {
               {"10100", LOOKS_ANY},
               {"0100/0010", LOOKS_ONE_EACH},
               {"1001/0110", LOOKS_ONE_OF},
-              {"100/110/111", LOOKS_KEPT},
-              {"111/011/001", LOOKS_KEPT},
+              {"1000/1100/1110/1111", LOOKS_KEPT},
+              {"1111/0111/0011/0001", LOOKS_KEPT},
               {"1100/1110/0111/0011", LOOKS_KEPT},
-              {"1100/1100/0011/0011", LOOKS_KEPT},
-              {"0011/0011/1100/1100", LOOKS_KEPT},
-              {"1100/1100/1110/1111", LOOKS_KEPT},
-              {"1000/1100/1010/1011", LOOKS_KEPT},
-              {"100/010/001", LOOKS_KEPT},
-              {"11000/11100/11111", LOOKS_RIGHT},
-              {"11100/11110/11111", LOOKS_KEPT}};
+              {"110000/110000/001100/001100/000011/000011", LOOKS_KEPT},
+              {"001111/001111/110011/110011/111100/111100", LOOKS_KEPT},
+              {"1110000/1110000/1110000/1111000/1111100/1111110/1111111", LOOKS_KEPT},
+              {"100000/110000/101000/101100/101110/100011", LOOKS_KEPT},
+              {"11000/11100/11111", LOOKS_RIGHT}};
   for (size_t i = 0; i < sizeof some / sizeof *some; i++)
     ck_assert_msg(look(some[i].rows).kind == some[i].kind, "%s: %d", some[i].rows,
                   (int)look(some[i].rows).kind);
+}
+END_TEST
+
+/* Small batches look like triangles, steps and blocks by chance, and the first choices of one like
+ * an identity: these are drawn as rows, and are doubtful. */
+START_TEST(structures_by_chance) {
+  static const struct {
+    const char *rows;
+    looks_kind kind;
+  } some[] = {{"100/110/111", LOOKS_RIGHT},
+              {"111/011/001", LOOKS_LEFT},
+              {"1100/1100/1110/1111", LOOKS_RIGHT}, /* a prefix */
+              {"11100/11110/11111", LOOKS_RIGHT},   /* steps, in a batch */
+              {"111000000/111100000/111110000", LOOKS_RIGHT},
+              {"111000000/111100000/111110000/111111000", LOOKS_RIGHT},
+              {"1000/1100/1010/1011", LOOKS_ANY}, /* a tree */
+              {"1101/1011/1110/1111", LOOKS_ANY}, /* a triangle of ones */
+              {"1100/1100/0011/0011", LOOKS_ANY}, /* blocks */
+              {"100/010/001", LOOKS_ONE_EACH},
+              {"100000/010000/001000/000100/000010/000001", LOOKS_ONE_EACH}};
+  for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+    const looks_bits x = look(some[i].rows);
+    ck_assert_msg(x.kind == some[i].kind && x.structure && x.doubtful, "%s: %d", some[i].rows,
+                  (int)x.kind);
+  }
+}
+END_TEST
+
+/* What rows have in common, and few of them by chance: it is drawn so, and wider without it. */
+START_TEST(habits_of_rows) {
+  static const struct {
+    const char *rows;
+    bool few, first, last;
+    int64_t count;
+  } some[] = {{"10", true, false, false, 0},
+              {"110", true, false, false, 0},
+              {"10/11", true, false, false, 0},
+              {"1110", false, false, false, 0},
+              {"110/100", false, false, false, 0},
+              {"11100", false, false, false, 0},
+              {"1100/1000", false, false, false, 0},
+              {"1001010", false, true, false, 0},
+              {"1001010/1100000/1010001", false, true, false, 0},
+              {"0101/1001", false, false, true, 0},
+              {"10100/01001/00110", false, false, false, 2},
+              {"10100/10100/10100", false, true, false, 0},
+              {"10100/01001", false, false, false, 0},
+              {"10100/01001/00111", false, false, false, 0}};
+  for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+    looks_bits x = look(some[i].rows), wide = x;
+    rule_tensor *t = bits(some[i].rows, RULE_U8);
+    const int64_t n = t->shape.dim[1];
+    bool other = false;
+    ck_assert_msg(x.few == some[i].few && x.first == some[i].first && x.last == some[i].last &&
+                      x.count == some[i].count,
+                  "%s", some[i].rows);
+    const bool wider = looks_widen(&wide);
+    ck_assert(wider || !(x.few || x.first || x.last || x.count));
+    for (unsigned form = 0; form < 2 * FORMS; form++) {
+      const bool all = form >= FORMS;
+      iso_rng rng = iso_rng_new(9, form);
+      ck_assert(looks_draw_bits(all ? &wide : &x, form % FORMS, &rng, t));
+      for (int64_t k = 0; k < t->shape.dim[0]; k++) {
+        const bool keeps = (rule_tensor_get_int(t, k * n) == 1 || !x.first) &&
+                           (rule_tensor_get_int(t, k * n + n - 1) == 1 || !x.last) &&
+                           (ones(t, k) == x.count || !x.count);
+        ck_assert(keeps || all);
+        ck_assert(ones(t, k) > 0 && (all || x.full || ones(t, k) < n));
+        other |= !keeps || (x.few && rule_tensor_get_int(t, k * n) == 0);
+      }
+    }
+    ck_assert_msg(other || !(x.few || x.first || x.last || x.count), "%s", some[i].rows);
+    rule_tensor_unref(t);
+  }
 }
 END_TEST
 
@@ -97,14 +177,6 @@ START_TEST(ends_come_first) {
   ck_assert(seen >> 1 & 1 && seen >> 15 & 1);
 }
 END_TEST
-
-/* Ones in row `i`. */
-static int64_t ones(const rule_tensor *t, int64_t i) {
-  int64_t n = 0;
-  for (int64_t j = 0; j < t->shape.dim[1]; j++)
-    n += rule_tensor_get_int(t, i * t->shape.dim[1] + j);
-  return n;
-}
 
 /* Draws look as what they were drawn from, whatever the dtype: a row keeps a 1, and has zeros where
  * all captured ones have; all numbers of ones come. */
@@ -210,11 +282,38 @@ START_TEST(both_have_the_mask) {
     bool other = false;
     ck_assert_int_eq(cap_agree(l, r, NULL, 3, &out, NULL), ISO_OK);
     ck_assert(out.n_captured == 1 && out.n_said == 1 && out.n_sure > 6 && !out.unsure);
-    ck_assert(l->n_sets == out.n_sure && r->n_sets == out.n_sure && out.n_notes == 1);
+    ck_assert(l->n_sets == out.n_sure && r->n_sets == out.n_sure &&
+              out.n_notes == 1 + (size_t)swapped);
     for (size_t s = 0; s < l->n_sets; s++)
       for (int64_t i = 0; i < 8; i++) {
         ck_assert_int_eq(of_set(l, s, 0, i), of_set(r, s, 0, i) ^ swapped);
         other |= of_set(l, s, 0, i) != of_set(l, 0, 0, i);
+      }
+    ck_assert(other);
+    cap_free(l);
+    cap_free(r);
+  }
+}
+END_TEST
+
+/* A mask that the other side has twice, in another dtype: one draw for all three, on either side.
+ */
+START_TEST(one_has_it_twice) {
+  static const char *const name[2][2] = {{"m"}, {"keys", "queries"}};
+  for (int side = 0; side < 2; side++) {
+    rule_tensor *a = bits("1110/1111", RULE_I64),
+                *b[2] = {bits("1110/1111", RULE_BOOL), bits("0001/0000", RULE_BOOL)};
+    cap_graph *one = given(name[0], &a, 1), *two = given(name[1], b, 2);
+    cap_graph *l = side ? two : one, *r = side ? one : two;
+    cap_agreement out;
+    bool other = false;
+    ck_assert_int_eq(cap_agree(l, r, NULL, 3, &out, NULL), ISO_OK);
+    ck_assert(out.n_said == 1 && out.n_sure > 6 && !out.unsure && out.n_notes == 3);
+    for (size_t s = 0; s < l->n_sets; s++)
+      for (int64_t i = 0; i < 8; i++) {
+        ck_assert_int_eq(of_set(one, s, 0, i), of_set(two, s, 0, i));
+        ck_assert_int_eq(of_set(one, s, 0, i), 1 - of_set(two, s, 1, i));
+        other |= of_set(one, s, 0, i) != of_set(one, 0, 0, i);
       }
     ck_assert(other);
     cap_free(l);
@@ -279,11 +378,14 @@ int main(void) {
   TCase *t = tcase_create("looks");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, what_rows_look_like);
+  tcase_add_test(t, structures_by_chance);
+  tcase_add_test(t, habits_of_rows);
   tcase_add_test(t, what_may_be_otherwise);
   tcase_add_test(t, ends_come_first);
   tcase_add_test(t, draws_look_so);
   tcase_add_test(t, dimensions_that_repeat);
   tcase_add_test(t, both_have_the_mask);
+  tcase_add_test(t, one_has_it_twice);
   tcase_add_test(t, what_may_hang_on_it);
   tcase_add_test(t, which_is_left_out);
   suite_add_tcase(s, t);

@@ -295,6 +295,86 @@ def structures_are_kept(rng):
     )
 
 
+def by_chance(rng):
+    """Rows of a small batch that look like something else, or like more than they are."""
+    what = rng.choice(["steps", "square", "triangle", "identity", "flags", "starts", "chosen"])
+    n = rng.randint(4, 9)
+    if what == "steps":
+        b = rng.randint(2, min(4, n - 2))
+        first = rng.randint(1, n - b)
+        rows = [[int(j < first + i) for j in range(n)] for i in range(b)]
+    elif what == "square":
+        n = rng.randint(3, 4)
+        rows = [[int(j < rng.randint(i + 1, n)) for j in range(n)] for i in range(n)]
+        rows = [[1] * min(sum(r), n - (i == 0)) for i, r in enumerate(rows)]
+        rows = [r + [0] * (n - len(r)) for r in rows]
+    elif what == "triangle":
+        n = rng.randint(3, 4)
+        rows = [[int(j <= i or rng.random() < 0.6) for j in range(n)] for i in range(n)]
+        rows[0][n - 1] = 0
+    elif what == "identity":
+        n = rng.randint(3, 6)
+        rows = [[int(i == j) for j in range(n)] for i in range(n)]
+    elif what == "flags":
+        n, k = 3, rng.randint(1, 2)  # of two 0, 1 are positions
+        rows = [rng.choice([[1] * k + [0] * (n - k), [0] * (n - k) + [1] * k])]
+    elif what == "starts":
+        rows = [[1] + [int(rng.random() < 0.4) for _ in range(n - 1)] for _ in range(2)]
+        rows = [r[:-2] + [1, 0] for r in rows]
+    else:
+        rows = []
+        while len({tuple(r) for r in rows}) < 3:
+            k = rng.sample(range(n), 2)
+            rows = rows[-3:] + [[int(j in k) for j in range(n)]]
+        rows = rows[-3:] if len({tuple(r) for r in rows[-3:]}) > 1 else rows
+    return what, rows
+
+
+@family
+def small_batches(rng):
+    """What fits the captured zeros and ones alone is never equal, whatever a small batch of them
+    looks like; a mask that one side has twice is one mask."""
+    what, rows = by_chance(rng)
+    b, n = len(rows), len(rows[0])
+    how, twice = ways(rng), rng.random() < 0.4
+    known, flip = rng.choice(["counts", "places", "same", "same"]), rng.randint(0, 1)
+    if known == "counts" and what == "identity":
+        known = "places"  # a choice of one has one
+    weight = [rng.choice([0.5, 1.0, 2.0]) for _ in range(n - 1)] + [3.0]
+    x = normals(rng, b * 2)
+    counts = [float(sum(r)) for r in rows]
+    places = [sum(w * v for w, v in zip(weight, r)) for r in rows]
+
+    def build(side):
+        def f(g):
+            h = g.given("x", (b, 2), [x], f32)
+            w = g.leaf("constant", "w", Data((1, n), weight), f32)
+            stored = counts if known == "counts" else places
+            other = g.leaf("constant", "stored", Data((b, 1), stored), f32)
+            if twice and side == flip:
+                flat = [v for r in rows for v in r]
+                m = g.given("keys", (b, n), [flat], boolean).to(i64)
+                m2 = g.given("queries", (b, n), [flat], boolean).to(i64)
+            elif twice:
+                m = m2 = g.given("m", (b, n), [[v for r in rows for v in r]], i64)
+            else:
+                m = m2 = give(g, rows, side, how)
+            y = m2.to(f32).mul(w).sum(1, True)
+            if known == "counts":
+                y = m.to(f32).sum(1, True)
+            elif known == "same" and side:
+                y = m.eq(0).where(0.0, w).sum(1, True)
+            if known != "same" and side:
+                y = other.add(m.sum(1, True).mul(0).to(f32)).add(m2.sum(1, True).mul(0).to(f32))
+            return h.mul(y)
+
+        return f
+
+    same = known == "same"
+    text = "%s %s %s" % (what, known, rows)
+    return Case(EQUIVALENT if same else DIFFERENT, build(0), build(1), None, text)
+
+
 @family
 def computed_from_a_mask(rng):
     """A caller's positions or lengths, computed from the mask: where one side reads these and the
