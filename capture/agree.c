@@ -63,8 +63,13 @@ iso_code agree_collect(agree *a, int side) {
     if (live[i] && g->node[i].call) mark(g->node[i].call, live);
   for (uint32_t i = 0; i < g->n_nodes; i++)
     if (live[i] && g->node[i].kind == CAP_INPUT && g->input[i]) {
-      a->in[a->n] = (agree_input){
-          .node = i, .side = side, .group = a->n, .other = -1, .whole = -1, .twin = -1};
+      a->in[a->n] = (agree_input){.node = i,
+                                  .side = side,
+                                  .group = a->n,
+                                  .other = -1,
+                                  .whole = -1,
+                                  .twin = -1,
+                                  .hangs = -1};
       a->n++;
     }
   free(live);

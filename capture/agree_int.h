@@ -4,6 +4,7 @@
 
 #include "capture/capture_int.h"
 #include "capture/looks/bits.h"
+#include "capture/looks/laws.h"
 
 enum { LEFT = 0, RIGHT = 1 };
 
@@ -19,6 +20,8 @@ typedef struct agree_input {
   int64_t from;     /* the first of its rows there */
   int64_t twin;     /* the input whose zeros and ones it has, in another dtype, -1: of none */
   bool swapped;     /* and it has ones for its zeros */
+  int64_t hangs;    /* the group of zeros and ones that gives this one, -1: none does */
+  looks_law law;    /* by which */
   looks_bits looks; /* of the first of a group: how it is drawn, LOOKS_KEPT: not by its looks */
 } agree_input;
 
@@ -95,10 +98,12 @@ void agree_set_last(const agree *a, agree_sets *s, size_t i, rule_tensor *own);
  * domains admit them. `s`: NULL: nothing is set. */
 iso_code agree_cut_parts(agree *a, size_t g, const rule_tensor *t, agree_sets *s, bool *inside);
 
-/* ---- looks/inputs.c ---- */
+/* ---- looks/inputs.c, looks/hanging.c ---- */
 /* Whether the other side has an input with ones for the zeros of this one: what is left out in
  * place of what is kept. */
 bool agree_swapped(const agree *a, size_t i);
+/* Whether nobody says anything of the group, nor of its parts. */
+bool agree_unsaid(const agree *a, size_t g);
 typedef struct agree_form {
   unsigned form; /* counted through */
   bool full;     /* what is not known of them, whether rows may have ones alone, may be so, too */
@@ -106,6 +111,10 @@ typedef struct agree_form {
 /* Which inputs of zeros and ones are drawn by what they look like, where nothing is said. Returns:
  * in `all` whether no difference on such draws is sure to be one. Requires: domains have met. */
 iso_code agree_find_looks(agree *a, bool *all);
+/* The inputs that come of those that are drawn by their looks. */
+iso_code agree_find_hanging(agree *a);
+/* Of these, those that come of group `g`, which is `t` in the last set. */
+iso_code agree_draw_hanging(agree *a, agree_sets *s, size_t g, const rule_tensor *t);
 /* A fresh value for such a group in the last set. */
 iso_code agree_draw_looks(agree *a, agree_sets *s, size_t g, const agree_form *by, iso_rng *rng);
 

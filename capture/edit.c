@@ -128,6 +128,10 @@ void cap_set_domain(cap_graph *g, uint32_t node, const rule_domain *d) {
   ((cap_node *)(uintptr_t)g->node)[node].domain = d;
 }
 
+void cap_keep_input(cap_graph *g, uint32_t node) {
+  ((cap_node *)(uintptr_t)g->node)[node].kept = true;
+}
+
 void cap_replace_inputs(cap_graph *g, rule_tensor **input, size_t n_sets) {
   impl *m = g->impl;
   for (size_t i = 0; i < g->n_sets * g->n_nodes; i++) rule_tensor_unref(m->input[i]);

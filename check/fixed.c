@@ -46,7 +46,7 @@ static bool of_sequences(const rule_tensor *t) {
 static bool structured(const chk_state *k, uint32_t input) {
   const rule_tensor *t = k->term[input].node->value;
   const rule_domain *d = k->term[input].node->domain;
-  if (d && rule_domain_is_joint(d)) return true;
+  if (k->term[input].node->kept || (d && rule_domain_is_joint(d))) return true;
   if (rule_dtype_is_inexact(t->dtype)) return t->numel == 0;
   if (!rule_dtype_is_int(t->dtype)) return true;
   return plain(t) || (!d && of_sequences(t));

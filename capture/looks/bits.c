@@ -23,7 +23,7 @@ static bool varies_along(const rule_tensor *t, uint32_t d) {
   for (uint32_t k = d + 1; k < t->shape.rank; k++) stride *= t->shape.dim[k];
   for (int64_t i = 0; i < t->numel; i++) {
     const bool first = i / stride % t->shape.dim[d] == 0;
-    if (!first && rule_tensor_get_int(t, i) != rule_tensor_get_int(t, i - stride)) return true;
+    if (!first && rule_tensor_get(t, i) != rule_tensor_get(t, i - stride)) return true;
   }
   return false;
 }
@@ -65,8 +65,7 @@ static int64_t place(const looks_bits *x, const rule_shape *s, int64_t i) {
 }
 
 static void read_grid(const looks_bits *x, const rule_tensor *t, const grid *g) {
-  for (int64_t i = 0; i < t->numel; i++)
-    g->at[place(x, &t->shape, i)] = rule_tensor_get_int(t, i) != 0;
+  for (int64_t i = 0; i < t->numel; i++) g->at[place(x, &t->shape, i)] = rule_tensor_get(t, i) != 0;
 }
 
 /* ---- what all rows have in common ---- */
@@ -83,6 +82,8 @@ typedef struct common { /* of all rows, or blocks, on all sets */
   double bits;          /* how much speaks for it */
   bool symmetric, diagonal, hollow, any_block;
   bool differ;         /* two rows do */
+  bool rising;         /* the first 1 of a row is never before that of the row before */
+  bool turned;         /* the same of columns */
   int64_t least, most; /* ones of a row */
   int64_t rows;
 } common;
@@ -148,6 +149,13 @@ static bool may_be_otherwise(const common *c, const grid *g) {
   return across || (c->at_most_one && c->empty);
 }
 
+/* Choices that never go back are those of a path, or of sorted elements. */
+static bool may_be_path(const common *c, const grid *g, looks_kind kind) {
+  enum { CHOICES = 3 }; /* are in order by chance */
+  return (kind == LOOKS_ONE_EACH && c->rising && c->differ && g->q > CHOICES) ||
+         (kind == LOOKS_ONE_OF && c->turned && g->n > CHOICES);
+}
+
 /* How much speaks for what the rows have in common, in bits: how unlikely it is of any zeros and
  * ones. */
 static double bits_of_rows(const common *c, const grid *g, looks_kind kind) {
@@ -184,7 +192,7 @@ static void choose(const common *c, const grid *g, double needed, looks_bits *x)
   x->empty = c->empty;
   x->full = c->full;
   x->structure = c->structure;
-  x->doubtful |= x->structure;
+  x->doubtful |= x->structure || may_be_path(c, g, x->kind);
   x->doubtful |= x->kind != LOOKS_ONE_EACH && x->kind != LOOKS_ONE_OF && may_be_otherwise(c, g);
   x->either = !c->full && !c->empty && x->kind != LOOKS_ONE_EACH && x->kind != LOOKS_ONE_OF;
   x->few = bits_of_rows(c, g, x->kind) < clear;
@@ -199,10 +207,24 @@ static double bits_needed(const grid *g, const rule_shape *s, const looks_bits *
   return g->q == g->n ? square : batch;
 }
 
+/* Whether the first ones of rows, or of columns where `turned`, are in order. */
+static bool in_order(looks_part p, bool turned) {
+  const int64_t n = turned ? p.n : p.q, m = turned ? p.q : p.n;
+  for (int64_t i = 0, last = 0; i < n; i++) {
+    int64_t at = 0;
+    while (at < m && !(turned ? looks_bit(p, at, i) : looks_bit(p, i, at))) at++;
+    if (at < last) return false;
+    last = at;
+  }
+  return true;
+}
+
 static void look_at_set(const grid *g, bool batch, bool again, common *c) {
   const size_t size = (size_t)(g->q * g->n);
   for (int64_t b = 0; b < g->blocks; b++) {
     const char *at = g->at + (size_t)b * size;
+    c->rising &= in_order(block(g, b), false);
+    c->turned &= in_order(block(g, b), true);
     look_at_block(block(g, b), batch, again || (b && memcmp(at, at - size, size) == 0), c);
   }
 }
@@ -220,6 +242,8 @@ bool looks_at_bits(const rule_tensor *const *set, size_t n, looks_bits *out) {
               .first = true,
               .last = true,
               .structure = true,
+              .rising = true,
+              .turned = true,
               .symmetric = true,
               .diagonal = true,
               .hollow = true};

@@ -25,8 +25,37 @@ static bool has_partner(const agree *a, size_t i) {
   return any;
 }
 
+/* Whether a float input is one of zeros and ones by more than chance. */
+static bool is_float_bits(const agree *a, size_t i) {
+  enum { SOME = 2, ELEMENTS = 5 };
+  int64_t count[2] = {0, 0};
+  if (agree_look_of(a, i) != FLOATS || !rule_dtype_is_float(agree_node(a, i)->output[0].dtype))
+    return false;
+  for (size_t set = 0; set < a->sets; set++) {
+    const rule_tensor *t = agree_value(a, i, set);
+    for (int64_t k = 0; k < t->numel; k++) {
+      const double x = rule_tensor_get(t, k);
+      if (x != 0 && x != 1) return false;
+      count[x != 0]++;
+    }
+  }
+  return count[0] >= SOME && count[1] >= SOME && count[0] + count[1] >= ELEMENTS;
+}
+
+/* A graph that has no other numbers is a function of these. */
+static bool is_bits(const agree *a, size_t i) {
+  if (agree_look_of(a, i) == BITS) return true;
+  if (!is_float_bits(a, i)) return false;
+  for (size_t j = 0; j < a->n; j++) {
+    const agree_look x = agree_look_of(a, j);
+    if (a->in[j].side == a->in[i].side && (x == NUMBERS || (x == FLOATS && !is_float_bits(a, j))))
+      return true;
+  }
+  return false;
+}
+
 static bool may_be_drawn(const agree *a, size_t i) {
-  return !a->in[i].settled && !agree_node(a, i)->domain && agree_look_of(a, i) == BITS;
+  return !a->in[i].settled && !agree_node(a, i)->domain && is_bits(a, i);
 }
 
 /* Whether input `j` is input `i` element by element, with ones for zeros where `swapped`. */
@@ -35,7 +64,7 @@ static bool same_bits(const agree *a, size_t i, size_t j, bool swapped) {
   for (size_t set = 0; set < a->sets && same; set++) {
     const rule_tensor *x = agree_value(a, i, set), *y = agree_value(a, j, set);
     for (int64_t k = 0; k < x->numel && same; k++)
-      same = (rule_tensor_get_int(x, k) != rule_tensor_get_int(y, k)) == swapped;
+      same = ((rule_tensor_get(x, k) != 0) != (rule_tensor_get(y, k) != 0)) == swapped;
   }
   return same;
 }
@@ -48,9 +77,9 @@ static bool varies(const agree *a, size_t i) {
 
 bool agree_swapped(const agree *a, size_t i) {
   bool any = false;
-  if (agree_look_of(a, i) != BITS || !varies(a, i)) return false;
+  if (!is_bits(a, i) || !varies(a, i)) return false;
   for (size_t j = 0; j < a->n && !any; j++)
-    any = a->in[j].side != a->in[i].side && agree_look_of(a, j) == BITS && same_bits(a, i, j, true);
+    any = a->in[j].side != a->in[i].side && is_bits(a, j) && same_bits(a, i, j, true);
   return any;
 }
 
@@ -143,12 +172,13 @@ static bool of_both(const agree *a, size_t g) {
   for (size_t i = 0; i < a->n; i++) {
     both |= a->in[i].group == g && a->in[i].side != a->in[g].side;
     both |= is_part_of(a, i, g) || a->in[i].twin == (int64_t)g;
+    both |= a->in[i].hangs == (int64_t)g && a->in[i].side != a->in[g].side;
   }
   return both;
 }
 
 /* Nobody says anything of the input, of what is one with it, or of its parts. */
-static bool unsaid(const agree *a, size_t g) {
+bool agree_unsaid(const agree *a, size_t g) {
   bool unsaid = true;
   for (size_t i = 0; i < a->n; i++)
     if (a->in[i].group == g || is_part_of(a, i, g))
@@ -183,16 +213,16 @@ static bool may_hang(const agree *a, size_t j) {
   const rule_tensor *t = agree_value(a, j, 0);
   const agree_look x = agree_look_of(a, j);
   if (t->numel == 0) return false;
+  if (is_bits(a, j)) return varies(a, j);
   if (x == FLOATS) return hides(t);
   if (x == NUMBERS) return of_sequences(t);
-  if (x == BITS) return varies(a, j);
   return rule_tensor_get_int(t, 0) != 0;
 }
 
 static int64_t what_hangs(const agree *a, size_t g) {
   for (size_t j = 0; j < a->n; j++)
     if (a->in[j].group != g && !is_part_of(a, j, g) && a->in[j].twin != (int64_t)g &&
-        may_hang(a, j))
+        a->in[a->in[j].group].hangs != (int64_t)g && may_hang(a, j))
       return (int64_t)j;
   return -1;
 }
@@ -247,20 +277,55 @@ static iso_code doubt_more(agree *a, size_t g) {
                     "it was not captured so: whether ones or zeros are left out is not known");
 }
 
+/* An input that the other side was given and reads nowhere is one with it, too. */
+static void keep(agree *a, size_t g) {
+  for (size_t i = 0; i < a->n; i++) {
+    if (a->in[i].group != g && a->in[i].twin != (int64_t)g) continue;
+    const int side = a->in[i].side;
+    const cap_node *unread = agree_unread(a, i);
+    cap_keep_input(a->graph[side], a->in[i].node);
+    if (unread) cap_keep_input(a->graph[!side], (uint32_t)(unread - a->graph[!side]->node));
+  }
+}
+
+static iso_code note_looks(agree *a, size_t g) {
+  iso_arena *arena = &a->graph[LEFT]->arena;
+  const char *name = agree_node(a, g)->name;
+  keep(a, g);
+  iso_code c =
+      agree_note(a, RULE_ASSUMES_RANGE,
+                 iso_arena_printf(
+                     arena, "%s, of which nothing is said, was run as what it looks like, too: %s",
+                     name, looks_say_bits(&a->in[g].looks)),
+                 g, -1);
+  for (size_t j = 0; j < a->n && !c; j++) {
+    if (a->in[j].hangs != (int64_t)g) continue;
+    const char *law = looks_law_words(a->in[j].law, arena);
+    keep(a, j);
+    c = law ? agree_note(a, RULE_ASSUMES_RANGE,
+                         iso_arena_printf(arena, "%s is of %s, as it was captured: %s",
+                                          agree_node(a, j)->name, name, law),
+                         j, -1)
+            : no_memory(a);
+  }
+  return c;
+}
+
 iso_code agree_find_looks(agree *a, bool *all) {
   iso_code c = find_twins(a);
+  for (size_t g = 0; g < a->n && !c; g++)
+    if (a->in[g].group == g && a->in[g].twin < 0 && may_be_drawn(a, g) && agree_unsaid(a, g))
+      c = look(a, g);
+  if (!c) c = agree_find_hanging(a);
   for (size_t g = 0; g < a->n && !c; g++) {
-    if (a->in[g].group != g || a->in[g].twin >= 0 || !may_be_drawn(a, g) || !of_both(a, g) ||
-        !unsaid(a, g))
+    if (a->in[g].looks.kind == LOOKS_KEPT) continue;
+    if (of_both(a, g)) {
+      c = note_looks(a, g);
       continue;
-    c = look(a, g);
-    if (c || a->in[g].looks.kind == LOOKS_KEPT) continue;
-    c = agree_note(
-        a, RULE_ASSUMES_RANGE,
-        iso_arena_printf(&a->graph[LEFT]->arena,
-                         "%s, of which nothing is said, was run as what it looks like, too: %s",
-                         agree_node(a, g)->name, looks_say_bits(&a->in[g].looks)),
-        g, -1);
+    }
+    a->in[g].looks.kind = LOOKS_KEPT;
+    for (size_t j = 0; j < a->n; j++)
+      if (a->in[j].hangs == (int64_t)g) a->in[j].hangs = -1;
   }
   *all = false;
   for (size_t g = 0; g < a->n && !c && !*all; g++)
@@ -276,7 +341,7 @@ static iso_code as_twin(agree *a, rule_tensor *t, size_t i, rule_tensor **out) {
   const cap_output *o = &agree_node(a, i)->output[0];
   const iso_code c = rule_tensor_new(o->dtype, &o->shape, out, a->err);
   for (int64_t k = 0; !c && k < t->numel; k++)
-    rule_tensor_set_int(*out, k, (rule_tensor_get_int(t, k) != 0) != a->in[i].swapped);
+    rule_tensor_set(*out, k, (rule_tensor_get(t, k) != 0) != a->in[i].swapped);
   return c;
 }
 
@@ -297,6 +362,7 @@ iso_code agree_draw_looks(agree *a, agree_sets *s, size_t g, const agree_form *b
     c = twin ? as_twin(a, t, i, &own) : agree_as_input(a, t, agree_node(a, i), &own);
     if (!c) agree_set_last(a, s, i, own);
   }
+  if (!c) c = agree_draw_hanging(a, s, g, t);
   if (!c) c = agree_cut_parts(a, g, t, s, &inside);
   rule_tensor_unref(t);
   return c;

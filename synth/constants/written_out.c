@@ -246,9 +246,9 @@ static const rule_term *runs_term(state *s, const rule_tensor *t) {
   const rule_term *run[MAX_LISTED], *dim[RULE_MAX_RANK] = {NULL}, *out;
   uint32_t n = 0;
   for (int64_t from = 0, to; from < t->numel; from = to) {
-    const int64_t v = rule_tensor_get_int(t, from);
-    for (to = from + 1; to < t->numel && rule_tensor_get_int(t, to) == v;) to++;
-    const rule_term *length = rule_int(a, to - from), *value = rule_int(a, v);
+    const double v = rule_tensor_get(t, from);
+    for (to = from + 1; to < t->numel && rule_tensor_get(t, to) == v;) to++;
+    const rule_term *length = rule_int(a, to - from), *value = number_term(a, t, from);
     if (n == MAX_LISTED || !length || !value ||
         !(run[n++] = st_fill_term(s, rule_list(a, &length, 1), value, t->dtype)))
       return NULL;
@@ -256,8 +256,7 @@ static const rule_term *runs_term(state *s, const rule_tensor *t) {
   for (uint32_t i = 0; i < t->shape.rank; i++)
     if (!(dim[i] = rule_int(a, t->shape.dim[i]))) return NULL;
   const rule_term *shape = rule_list(a, dim, t->shape.rank);
-  if (n == 1)
-    return shape ? st_fill_term(s, shape, rule_int(a, rule_tensor_get_int(t, 0)), t->dtype) : NULL;
+  if (n == 1) return shape ? st_fill_term(s, shape, number_term(a, t, 0), t->dtype) : NULL;
   const rule_term *cat[2] = {rule_list(a, run, n), rule_int(a, 0)}, *view[2] = {NULL, shape};
   iso_error ignored;
   if (!cat[0] || !cat[1] || !shape || rule_call(a, s->schemas, OP_CAT, cat, 2, &view[0], &ignored))
@@ -268,9 +267,11 @@ static const rule_term *runs_term(state *s, const rule_tensor *t) {
 }
 
 static bool flags(const rule_tensor *t) {
-  if (t->numel < 2 || !rule_dtype_is_int(t->dtype)) return false;
-  for (int64_t i = 0; i < t->numel; i++)
-    if ((uint64_t)rule_tensor_get_int(t, i) > 1) return false;
+  if (t->numel < 2 || !(rule_dtype_is_int(t->dtype) || rule_dtype_is_float(t->dtype))) return false;
+  for (int64_t i = 0; i < t->numel; i++) {
+    const double x = rule_tensor_get(t, i);
+    if (!(x == 0 && !signbit(x)) && x != 1) return false;
+  }
   return true;
 }
 

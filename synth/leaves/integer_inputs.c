@@ -175,14 +175,14 @@ static iso_code find_tokens(state *s, const bool *const live[2], int side, bool 
   size_t n = 0, last = 0;
   iso_code c = ISO_OK;
   for (size_t i = 0; i < g->n_nodes; i++) {
-    if (g->node[i].kind != SYNTH_INPUT || !live[side][i]) continue;
+    if (g->node[i].kind != SYNTH_INPUT || !live[side][i] || g->node[i].kept) continue;
     if (!s->rec[s->map[side][i].i].konst) return ISO_OK;
     if (rule_dtype_is_int(g->node[i].value[0]->dtype) && st_chooses_rows(s, side, i, live[side]))
       n++, last = i;
   }
   if (n == 1) token[last] = true;
   for (size_t i = 0; i < g->n_nodes && n > 1 && !c; i++)
-    if (g->node[i].kind == SYNTH_INPUT && live[side][i] &&
+    if (g->node[i].kind == SYNTH_INPUT && live[side][i] && !g->node[i].kept &&
         rule_dtype_is_int(g->node[i].value[0]->dtype) && st_chooses_rows(s, side, i, live[side]))
       c = only_chooses(s, live, side, i, &token[i], err);
   return c;

@@ -1,6 +1,7 @@
 /* What inputs of zeros and ones look like, others that look so, and when a difference on these
  * counts. */
 #include "capture/looks/bits.h"
+#include "capture/looks/laws.h"
 
 #include "tests/capture/loading_test.h"
 #include "tests/support/suite.h"
@@ -235,6 +236,51 @@ START_TEST(dimensions_that_repeat) {
 }
 END_TEST
 
+/* What comes of a mask by a law comes of another mask by it; other numbers come of none. */
+START_TEST(what_comes_of_a_mask) {
+  static const struct {
+    const char *rows;
+    int64_t n, value[8], then[8]; /* of the rows, and of "0110/0100" */
+    bool none;
+  } some[] = {{"1110/1000", 2, {3, 1}, {2, 1}, false},
+              {"1110/1000", 2, {2, 0}, {1, 0}, false},
+              {"0110/0011", 2, {1, 2}, {1, 1}, false},
+              {"0110/1101", 2, {2, 3}, {2, 1}, false},
+              {"0110/1101", 2, {2, 1}, {2, 3}, false}, /* zeros */
+              {"1110/1000", 3, {0, 3, 4}, {0, 2, 3}, false},
+              {"1110/1000", 1, {4}, {3}, false},
+              {"1110/1100", 1, {3}, {2}, false},
+              {"0111/0001", 8, {0, 1, 2, 3, 0, 0, 0, 1}, {0, 1, 2, 2, 0, 1, 1, 1}, false},
+              {"0111/0001", 8, {-1, 0, 1, 2, -1, -1, -1, 0}, {-1, 0, 1, 1, -1, 0, 0, 0}, false},
+              {"0111/0001", 8, {0, 0, 1, 2, 0, 0, 0, 0}, {0, 0, 1, 1, 0, 0, 0, 0}, false},
+              {"1110/1000", 8, {0, 1, 2, 0, 0, 0, 0, 0}, {0, 0, 1, 0, 0, 0, 0, 0}, false},
+              {"1110/1000", 8, {0, 1, 2, 1, 0, 1, 1, 1}, {1, 0, 1, 1, 1, 0, 1, 1}, false},
+              {"1100/1000", 8, {2, 3, 1, 1, 2, 1, 1, 1}, {1, 2, 3, 1, 1, 2, 1, 1}, false},
+              {"1100/1000", 8, {0, 1, 2, 3, 0, 1, 2, 3}, {0, 1, 2, 3, 0, 1, 2, 3}, false},
+              {"1110/1000", 2, {5, 1}, {0}, true},
+              {"1110/1000", 8, {5, 1, 2, 0, 7, 0, 0, 0}, {0}, true},
+              {"1110/1000", 1, {9}, {0}, true}};
+  for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+    const rule_shape s = {.rank = 1, .dim = {some[i].n}};
+    rule_tensor *base = bits(some[i].rows, i % 2 ? RULE_F32 : RULE_BOOL), *v,
+                *other = bits("0110/0100", RULE_I64);
+    looks_law law;
+    int64_t got[8];
+    ck_assert_int_eq(rule_tensor_new(RULE_I32, &s, &v, NULL), ISO_OK);
+    for (int64_t k = 0; k < some[i].n; k++) rule_tensor_set_int(v, k, some[i].value[k]);
+    ck_assert(looks_find_law((const rule_tensor *const[]){base}, (const rule_tensor *const[]){v}, 1,
+                             &law));
+    ck_assert_msg((law.number == 0) == some[i].none, "%zu", i);
+    if (law.number) looks_apply_law(law, other, got);
+    for (int64_t k = 0; k < some[i].n && law.number; k++)
+      ck_assert_msg(got[k] == some[i].then[k], "%zu at %d: %d", i, (int)k, (int)got[k]);
+    rule_tensor_unref(base);
+    rule_tensor_unref(other);
+    rule_tensor_unref(v);
+  }
+}
+END_TEST
+
 /* ---- of two captures ---- */
 
 static void save(const char *file, const char *const *name, rule_tensor *const *t, size_t n) {
@@ -322,8 +368,8 @@ START_TEST(one_has_it_twice) {
 }
 END_TEST
 
-/* Positions that begin again may have been computed from the mask; positions from 0 on, and a mask
- * that one side alone has, are nothing to draw it with. */
+/* Bounds of sequences may have been computed from the mask; positions from 0 on, and a mask that
+ * one side alone has, are nothing to draw it with. */
 START_TEST(what_may_hang_on_it) {
   static const char *const name[] = {"m", "p"};
   for (int from = 0; from < 2; from++) {
@@ -331,7 +377,7 @@ START_TEST(what_may_hang_on_it) {
     cap_agreement out;
     for (int k = 0; k < 2; k++) {
       rule_tensor *t[2] = {bits("1110/1111", RULE_I64), bits("0000/0000", RULE_I64)};
-      for (int64_t i = 0; i < 8; i++) rule_tensor_set_int(t[1], i, from ? i % 4 : i);
+      for (int64_t i = 0; i < 8; i++) rule_tensor_set_int(t[1], i, from ? i % 4 * 2 : i);
       side[k] = given(name, t, 2);
     }
     ck_assert_int_eq(cap_agree(side[0], side[1], NULL, 3, &out, NULL), ISO_OK);
@@ -349,6 +395,53 @@ START_TEST(what_may_hang_on_it) {
   ck_assert_uint_eq(l->n_sets, 1);
   cap_free(l);
   cap_free(r);
+}
+END_TEST
+
+/* Lengths that one side alone has are drawn with the mask that the other alone has. */
+START_TEST(lengths_of_the_mask) {
+  static const char *const name[] = {"lengths", "m"};
+  rule_tensor *a, *b = bits("111/000/110/100", RULE_I64);
+  const rule_shape s = {.rank = 2, .dim = {4, 1}};
+  ck_assert_int_eq(rule_tensor_new(RULE_I32, &s, &a, NULL), ISO_OK);
+  for (int64_t i = 0; i < 4; i++) rule_tensor_set_int(a, i, ones(b, i));
+  cap_graph *l = given(name, &a, 1), *r = given(name + 1, &b, 1);
+  cap_agreement out;
+  unsigned counts = 0;
+  ck_assert_int_eq(cap_agree(l, r, NULL, 3, &out, NULL), ISO_OK);
+  ck_assert(out.n_said == 1 && l->n_sets > 6 && l->node[0].kept && r->node[0].kept);
+  for (size_t k = 0; k < l->n_sets; k++)
+    for (int64_t i = 0; i < 4; i++) {
+      ck_assert_int_eq(of_set(l, k, 0, i), ones(r->input[k], i));
+      counts |= 1u << of_set(l, k, 0, i);
+    }
+  ck_assert_uint_eq(counts, 0xf);
+  cap_free(l);
+  cap_free(r);
+}
+END_TEST
+
+/* Floats that are zeros and ones alone, some of both, are such; where a graph has no other numbers
+ * it is a function of them. */
+START_TEST(floats_may_be_flags) {
+  static const char *const name[] = {"m", "x"};
+  for (int alone = 0; alone < 2; alone++) {
+    cap_graph *side[2];
+    cap_agreement out;
+    for (int k = 0; k < 2; k++) {
+      rule_tensor *t[2] = {bits("1011/0110", RULE_F32), bits("1000/0000", RULE_F32)};
+      rule_tensor_set(t[1], 1, 0.5);
+      side[k] = given(name, t, alone ? 1 : 2);
+      if (alone) rule_tensor_unref(t[1]);
+    }
+    ck_assert_int_eq(cap_agree(side[0], side[1], NULL, 3, &out, NULL), ISO_OK);
+    ck_assert((side[0]->n_sets > 6) == !alone && side[0]->node[0].kept == !alone);
+    ck_assert(alone || !side[0]->node[1].kept);
+    for (size_t s = 0; s < side[0]->n_sets; s++)
+      ck_assert(rule_tensor_same_bytes(side[0]->input[s * side[0]->n_nodes],
+                                       side[1]->input[s * side[1]->n_nodes]));
+    for (int k = 0; k < 2; k++) cap_free(side[k]);
+  }
 }
 END_TEST
 
@@ -384,9 +477,12 @@ int main(void) {
   tcase_add_test(t, ends_come_first);
   tcase_add_test(t, draws_look_so);
   tcase_add_test(t, dimensions_that_repeat);
+  tcase_add_test(t, what_comes_of_a_mask);
   tcase_add_test(t, both_have_the_mask);
   tcase_add_test(t, one_has_it_twice);
   tcase_add_test(t, what_may_hang_on_it);
+  tcase_add_test(t, lengths_of_the_mask);
+  tcase_add_test(t, floats_may_be_flags);
   tcase_add_test(t, which_is_left_out);
   suite_add_tcase(s, t);
   return run_suite(s);

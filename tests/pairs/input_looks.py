@@ -1,7 +1,7 @@
 """Families of inputs.py: zeros and ones of which nobody says what they may be. What they look like
 is what they are; pairs that agree for the captured ones alone are different."""
 
-from dsl import DIFFERENT, EQUIVALENT, UNDECIDED, Data, boolean, f32, i32, i64
+from dsl import DIFFERENT, EQUIVALENT, Data, bf16, boolean, f32, i32, i64
 from input_cases import Case, attend, family, linear, norm, normals
 
 
@@ -375,32 +375,149 @@ def small_batches(rng):
     return Case(EQUIVALENT if same else DIFFERENT, build(0), build(1), None, text)
 
 
+def given_beside(rng, rows, what):
+    """What a caller computes from a mask: by name the values, their shape, and the graph of it."""
+    b, n = len(rows), len(rows[0])
+    counts = [sum(r) for r in rows]
+    so_far = [[sum(r[: j + 1]) for j in range(n)] for r in rows]
+    at = [v for r in so_far for v in r]
+    flat = [v for r in rows for v in r]
+    last = [max(j for j in range(n) if r[j]) for r in rows]
+    bounds = [sum(counts[:k]) for k in range(b + 1)]
+    return {
+        "counts": ((b,), counts, lambda g, m: m.sum(1)),
+        "last index": ((b,), [k - 1 for k in counts], lambda g, m: m.sum(1).sub(1)),
+        "last place": ((b,), last, lambda g, m: m.mul(g.arange(n)).amax(1)),
+        "zeros": ((b,), [n - k for k in counts], lambda g, m: m.eq(0).to(i64).sum(1)),
+        "total": ((), [sum(counts)], lambda g, m: m.sum(1).sum(0)),
+        "most": ((), [max(counts)], lambda g, m: m.sum(1).amax(0)),
+        "positions": (
+            (b, n),
+            [max(v - 1, 0) for v in at],
+            lambda g, m: m.cumsum(1).sub(1).clamp_min(0),
+        ),
+        "positions, 1 in gaps": (
+            (b, n),
+            [v - 1 if w else 1 for v, w in zip(at, flat)],
+            lambda g, m: m.ne(0).where(m.cumsum(1).sub(1), g.ones(b, n, dtype=i64)),
+        ),
+        "positions from 2": (
+            (b, n),
+            [v + 1 if w else 1 for v, w in zip(at, flat)],
+            lambda g, m: m.cumsum(1).mul(m).add(1),
+        ),
+        "bounds": (
+            (b + 1,),
+            bounds,
+            lambda g, m: g.cat([g.zeros(1, dtype=i64), m.sum(1).cumsum(0)], 0),
+        ),
+    }[what]
+
+
+COMPUTED = [
+    "counts",
+    "last index",
+    "last place",
+    "zeros",
+    "total",
+    "most",
+    "positions",
+    "positions, 1 in gaps",
+    "positions from 2",
+    "bounds",
+]
+
+
 @family
 def computed_from_a_mask(rng):
-    """A caller's positions or lengths, computed from the mask: where one side reads these and the
-    other computes them, nothing shows whether they hang on it."""
-    kind, batch, n = rng.choice(["right", "left"]), rng.randint(2, 3), rng.randint(4, 8)
-    rows = rows_of(rng, batch, n, kind)
+    """What a caller computed from the mask and gives beside it, on one side or both; the other
+    side computes it. With a mistake it is another number, for the captured mask or others only."""
+    kind, batch, n = rng.choice(["right", "left", "any"]), rng.randint(2, 3), rng.randint(4, 8)
+    rows = rows_of(rng, batch if kind != "any" else 2, n, kind)
     while len({sum(r) for r in rows}) == 1 or min(sum(r) for r in rows) < 2:
-        rows = rows_of(rng, batch, n, kind)
+        rows = rows_of(rng, batch if kind != "any" else 2, n, kind)
+    batch = len(rows)
+    what = rng.choice(COMPUTED)
+    shape, values, compute = given_beside(rng, rows, what)
+    wrong = rng.choice([None, None, None, "more", "stored", "most"])
+    if wrong == "most" and what.startswith("positions"):
+        wrong = None  # none is beyond the captured ones where a row was full
+    if wrong in ("most", "stored") and what == "last place" and kind == "left":
+        wrong = None  # it is the last of all
+    numbers, how = len(values), ways(rng)
     both = rng.random() < 0.4
-    width, how = 4, ways(rng)
-    at = [max(sum(r[: j + 1]) - 1, 0) for r in rows for j in range(n)]
-    x = normals(rng, batch * n * width)
+    used = [rng.choice([0.5, 1.0, 2.0]) for _ in range(numbers)]
+    x = normals(rng, batch * n)
 
     def build(side):
         def f(g):
-            h = g.given("x", (batch, n, width), [x], f32)
+            h = g.given("x", (batch, n), [x], f32)
             m = give(g, rows, side, how)
-            p = g.given("positions", (batch, n), [at])
-            if side and not both:
-                p = m.cumsum(1).sub(1).clamp_min(0)
-            y = h.mul(p.to(f32).unsqueeze(-1)).add(h)
-            return y.mul(m.to(f32).unsqueeze(-1)).sum(1)
+            p = g.given("beside", shape, [values])
+            if side:
+                own = compute(g, m)
+                if wrong == "more":
+                    own = own.add(1)
+                elif wrong == "stored":
+                    own = g.leaf("constant", "stored", Data(shape, values), i64)
+                elif wrong == "most":
+                    own = own.clamp_max(max(values)).clamp_min(min(values))
+                p = p.mul(0).add(own) if both else own
+            p = p.to(f32).reshape(1, numbers)
+            w = g.leaf("constant", "w", Data((1, numbers), used), f32)
+            y = p.mul(w).sum(1, True)
+            return h.mul(m.to(f32)).sum(1, True).add(y)
 
         return f
 
-    return Case(EQUIVALENT if both else UNDECIDED, build(0), build(1), None, "%s %s" % (kind, rows))
+    text = "%s %s %s %s" % (what, wrong, kind, rows)
+    return Case(DIFFERENT if wrong else EQUIVALENT, build(0), build(1), None, text)
+
+
+@family
+def float_zeros_and_ones(rng):
+    """Masks, hard targets and flags in a float dtype are zeros and ones like others; what fits the
+    captured ones alone is not equal."""
+    batch, n = rng.randint(2, 3), rng.randint(4, 7)
+    what = rng.choice(["where", "square", "count", "power", "stored", "half"])
+    while True:
+        rows = [[int(rng.random() < 0.5) for _ in range(n)] for _ in range(batch)]
+        counts = [sum(r) for r in rows]
+        if min(counts) > 1 and max(counts) < n - 1 and fine(rows, "any"):
+            break
+    x = normals(rng, batch * n)
+    dtype = rng.choice([f32, f32, bf16])
+
+    def build(side):
+        def f(g):
+            h = g.given("x", (batch, n), [x], f32)
+            m = g.given("m", (batch, n), [[float(v) for r in rows for v in r]], dtype)
+            real = m.to(f32)
+            y = h.mul(real)
+            if side and what == "where":
+                y = m.ne(0).where(h, 0.0)
+            elif side and what == "square":
+                y = y.mul(real)
+            elif side and what == "half":
+                y = m.gt(0.5).where(h, 0.0)
+            elif side and what == "power":
+                y = h.sub(h.mul(real.rsub(1.0)))
+            y = y.sum(1)
+            if what == "count":
+                y = y.div(real.sum(1)) if not side else y.div(float(counts[0]))
+            if what == "stored":
+                stored = g.leaf(
+                    "constant", "counts", Data((batch,), [float(k) for k in counts]), f32
+                )
+                y = y.add(stored if side else real.sum(1))
+            return y
+
+        return f
+
+    wrong = what in ("stored", "count")
+    return Case(
+        DIFFERENT if wrong else EQUIVALENT, build(0), build(1), None, "%s %s" % (what, rows)
+    )
 
 
 @family

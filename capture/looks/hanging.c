@@ -1,0 +1,74 @@
+/* Inputs that a caller computed from a mask: found by a law that gives them on all sets, and drawn
+ * with it. */
+#include <stdlib.h>
+
+#include "capture/agree_int.h"
+
+static iso_code no_memory(agree *a) { return iso_fail(a->err, ISO_NOMEM, "out of memory"); }
+
+/* Numbers of a group that nothing else is said of, and that is not drawn by itself. */
+static bool may_hang(const agree *a, size_t j) {
+  bool whole = false, any = false;
+  if (a->in[j].group != j || a->in[j].twin >= 0 || a->in[j].looks.kind != LOOKS_KEPT ||
+      !agree_unsaid(a, j) || agree_node(a, j)->output[0].dtype == RULE_BOOL ||
+      rule_dtype_is_complex(agree_node(a, j)->output[0].dtype))
+    return false;
+  for (size_t i = 0; i < a->n; i++)
+    whole |= a->in[i].whole >= 0 && a->in[a->in[i].whole].group == j;
+  for (size_t set = 0; set < a->sets; set++) {
+    const rule_tensor *t = agree_value(a, j, set);
+    for (int64_t i = 0; i < t->numel && !any; i++) any = rule_tensor_get(t, i) != 0;
+  }
+  return any && !whole;
+}
+
+static void values_of(const agree *a, size_t i, const rule_tensor **set) {
+  for (size_t k = 0; k < a->sets; k++) set[k] = agree_value(a, i, k);
+}
+
+iso_code agree_find_hanging(agree *a) {
+  const rule_tensor **base = malloc((a->sets + 1) * sizeof *base),
+                    **value = malloc((a->sets + 1) * sizeof *value);
+  iso_code c = base && value ? ISO_OK : no_memory(a);
+  for (size_t j = 0; j < a->n && !c; j++) {
+    if (!may_hang(a, j)) continue;
+    values_of(a, j, value);
+    for (size_t g = 0; g < a->n && !c && a->in[j].hangs < 0; g++) {
+      if (a->in[g].looks.kind == LOOKS_KEPT) continue;
+      values_of(a, g, base);
+      if (!looks_find_law(base, value, a->sets, &a->in[j].law)) c = no_memory(a);
+      if (a->in[j].law.number) a->in[j].hangs = (int64_t)g;
+    }
+  }
+  free(base);
+  free(value);
+  return c;
+}
+
+static iso_code draw_one(agree *a, agree_sets *s, size_t j, const rule_tensor *base) {
+  const rule_tensor *was = agree_value(a, j, 0);
+  rule_tensor *t, *own;
+  int64_t *x = malloc(((size_t)was->numel + 1) * sizeof *x);
+  if (!x) return no_memory(a);
+  iso_code c = rule_tensor_new(was->dtype, &was->shape, &t, a->err);
+  if (c) {
+    free(x);
+    return c;
+  }
+  looks_apply_law(a->in[j].law, base, x);
+  for (int64_t i = 0; i < was->numel; i++) rule_tensor_set(t, i, (double)x[i]);
+  for (size_t i = 0; i < a->n && !c; i++) {
+    if (a->in[i].group != j) continue;
+    if (!(c = agree_as_input(a, t, agree_node(a, i), &own))) agree_set_last(a, s, i, own);
+  }
+  rule_tensor_unref(t);
+  free(x);
+  return c;
+}
+
+iso_code agree_draw_hanging(agree *a, agree_sets *s, size_t g, const rule_tensor *t) {
+  iso_code c = ISO_OK;
+  for (size_t j = 0; j < a->n && !c; j++)
+    if (a->in[j].hangs == (int64_t)g) c = draw_one(a, s, j, t);
+  return c;
+}
