@@ -215,6 +215,13 @@ static iso_code finish(val_ladder *l, const rule_verdict *proof, bool proved, is
   return ISO_OK;
 }
 
+/* How many samples come before the proof. Those of large tensors cost more than most proofs: there
+ * is one, or none where small ones have shown no fault. */
+static unsigned samples_first(const val_ladder *l) {
+  if (l->strict || !val_heavy(l->r)) return l->first;
+  return l->agree_cropped ? 0 : 1;
+}
+
 static iso_code climb(val_ladder *l, iso_error *err) {
   rule_verdict proof = {0};
   unsigned k = 0;
@@ -230,7 +237,7 @@ static iso_code climb(val_ladder *l, iso_error *err) {
   }
   if ((c = val_sample_cropped(l, err))) return c;
   if (l->refuted) return finish(l, &proof, false, err);
-  c = sample_early(l, !l->strict && val_heavy(l->r) ? 1 : l->first, &k, &vacuous, err);
+  c = sample_early(l, samples_first(l), &k, &vacuous, err);
   if (vacuous) return ISO_OK;
   if (!c && !l->refuted) c = prove(l, &proof, err);
   const bool proved = !c && !l->refuted && proof.status == RULE_PROVED;

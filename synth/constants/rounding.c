@@ -385,12 +385,38 @@ static void unsee(seen *x, size_t n) {
   free(x);
 }
 
+/* Whether a source has a number near this one. */
+static bool is_near(const search *x, double v, double reach, const seen *from) {
+  enum { CHAIN = 16 }; /* neighbours lead further than the reach of one */
+  for (size_t k = 0; k < x->n; k++)
+    for (int64_t i = 0; from[k].exact && i < from[k].exact->numel; i++) {
+      const double apart = fabs(rule_tensor_get(from[k].exact, i) - v);
+      if (apart <= CHAIN * fmax(reach, rule_tensor_get(from[k].reach, i))) return true;
+    }
+  return false;
+}
+
+/* A few numbers of a large target, each of which a source must have, say whether sorting all of
+ * them may be worth it: a table of all positions is no layout of that of a few. */
+static bool may_be_layout(const search *x, const seen *target, const seen *from) {
+  enum { LARGE = 4096, PROBES = 16 };
+  const int64_t n = target->exact->numel;
+  for (int64_t k = 0; n >= LARGE && k < PROBES; k++) {
+    const int64_t at = n / PROBES * k + k;
+    if (!is_near(x, rule_tensor_get(target->exact, at), rule_tensor_get(target->reach, at), from))
+      return false;
+  }
+  return true;
+}
+
 /* A layout of `from` (by number in `all`, NULL: not this one) that is `target` as far as the
  * representatives tell. */
 static iso_code find_layout(search *x, const seen *target, const seen *from, const rule_term **out,
                             iso_error *err) {
   state *s = x->s;
   numbers set = {0};
+  *out = NULL;
+  if (!may_be_layout(x, target, from)) return ISO_OK;
   rule_tensor **copy = calloc(x->n + 1, sizeof *copy), *goal = NULL;
   iso_code c = copy && add_numbers(&set, target->exact, target->reach) ? ISO_OK : nomem(err);
   for (size_t k = 0; k < x->n && !c; k++)

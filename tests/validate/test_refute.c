@@ -159,6 +159,16 @@ static const pair tall_right[] = {
     {PLACES, "(aten::embedding t p)", "(aten::index.Tensor t (list p))"},
 };
 
+/* Of so many that a sample costs more than a proof: none is taken where small ones show no fault.
+ */
+#define TABLE "(var t f (40000 40)) (var p i (40)) "
+
+static const pair huge_right[] = {
+    {TABLE, "(aten::embedding t p)", "(aten::index.Tensor t (list p))"},
+    {TABLE, "(aten::mul.Tensor (aten::embedding t p) 40000)",
+     "(aten::embedding (aten::mul.Tensor t 40000) p)"}, /* a size that is calculated with */
+};
+
 enum { SEEDS = 3 };
 #define EACH(list, strict) \
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) \
@@ -186,6 +196,15 @@ START_TEST(wrong_candidates_of_large_tensors_are_refuted_on_small_ones) {
     ck_assert_msg(v.status == RULE_REFUTED, "seed %d: %s (%s): %s <=> %s", (int)seed,
                   rule_status_name(v.status), v.reason, tall_wrong[i].lhs, tall_wrong[i].rhs);
     ck_assert_msg(strstr(v.reason, "where a size of") != NULL, "%s", v.reason);
+  }
+}
+END_TEST
+
+START_TEST(no_sample_of_a_huge_tensor_is_drawn_where_small_ones_agree) {
+  EACH(huge_right, false) {
+    ck_assert_msg(v.status == RULE_PROVED, "seed %d: %s (%s): %s <=> %s", (int)seed,
+                  rule_status_name(v.status), v.reason, huge_right[i].lhs, huge_right[i].rhs);
+    ck_assert_uint_eq(v.n_samples, i);
   }
 }
 END_TEST
@@ -321,6 +340,7 @@ int main(void) {
   tcase_add_test(t, wrong_rules_are_refuted);
   tcase_add_test(t, wrong_candidates_are_refuted);
   tcase_add_test(t, wrong_candidates_of_large_tensors_are_refuted_on_small_ones);
+  tcase_add_test(t, no_sample_of_a_huge_tensor_is_drawn_where_small_ones_agree);
   tcase_add_test(t, true_candidates_of_large_tensors_are_not_refuted);
   tcase_add_test(t, branches_that_no_sample_takes_are_never_tested);
   tcase_add_test(t, true_rules_hold_whatever_rounding_does);

@@ -189,6 +189,7 @@ static iso_code sample_cropped(val_ladder *l, const cropping *k, const rule *r,
   const val_trying how = {rng, val_engine_options(l->e)->rel_tol, false, false};
   iso_code c = val_sample(l->e, r, l->example ? example : NULL, rng, kind, bind, err);
   if (!c) c = val_try(l->e, r, bind, &how, &t, err);
+  l->agree_cropped += !c && t.outcome == VAL_AGREE;
   if (!c && t.outcome == VAL_DIFFER && t.what == 'v' && !t.soft) {
     l->refuted = true;
     snprintf(l->out->reason, sizeof l->out->reason,

@@ -36,6 +36,7 @@ typedef struct val_ladder {
   unsigned first; /* samples that take all kinds in turn, before the proof */
   unsigned poles; /* not 0: open sizes are drawn so often to look at poles, and that is all */
   uint32_t good, failed, blind, outside, soft, no_instance;
+  uint32_t agree_cropped; /* samples with large sizes made small on which the sides agree */
   uint32_t settled, sure; /* samples that were looked at in many digits, and those of them where
                              nothing was lost */
   uint32_t worked[VAL_ALL_KINDS]; /* samples of each kind that counted */
