@@ -271,8 +271,12 @@ static iso_code made_on_others(agree *a, bool *others) {
     const int64_t j = a->in[i].settled || a->in[i].other >= 0 ? -1 : agree_namesake(a, i);
     if (j < 0 || agree_equal(a, i, (size_t)j) || (a->in[i].known && a->in[j].known)) continue;
     if (fits(a, i, (size_t)j)) *others = true;
-    else if (same_name(a, i, (size_t)j) && !within(a, i) && !within(a, (size_t)j))
-      return refuse(a, i, (size_t)j);
+    else if (same_name(a, i, (size_t)j) && !within(a, i) && !within(a, (size_t)j)) {
+      bool one;
+      iso_code c = agree_of_one_mask(a, i, (size_t)j, &one);
+      if (!c && !one) c = refuse(a, i, (size_t)j);
+      if (c) return c;
+    }
   }
   return ISO_OK;
 }

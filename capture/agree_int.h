@@ -102,6 +102,8 @@ iso_code agree_cut_parts(agree *a, size_t g, const rule_tensor *t, agree_sets *s
 /* Whether the other side has an input with ones for the zeros of this one: what is left out in
  * place of what is kept. */
 bool agree_swapped(const agree *a, size_t i);
+/* Whether both are one mask: in another dtype, with ones for zeros, or what a law makes of it. */
+iso_code agree_of_one_mask(agree *a, size_t i, size_t j, bool *yes);
 /* Whether nobody says anything of the group, nor of its parts. */
 bool agree_unsaid(const agree *a, size_t g);
 typedef struct agree_form {
@@ -113,6 +115,9 @@ typedef struct agree_form {
 iso_code agree_find_looks(agree *a, bool *all);
 /* The inputs that come of those that are drawn by their looks. */
 iso_code agree_find_hanging(agree *a);
+/* Ids that have one number exactly where the group hides them do so in the last set, too. */
+iso_code agree_fill(agree *a, agree_sets *s, size_t g, const rule_tensor *mask);
+iso_code agree_has_law(agree *a, size_t g, size_t j, bool *yes);
 /* Of these, those that come of group `g`, which is `t` in the last set. */
 iso_code agree_draw_hanging(agree *a, agree_sets *s, size_t g, const rule_tensor *t);
 /* A fresh value for such a group in the last set. */

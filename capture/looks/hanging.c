@@ -26,6 +26,18 @@ static void values_of(const agree *a, size_t i, const rule_tensor **set) {
   for (size_t k = 0; k < a->sets; k++) set[k] = agree_value(a, i, k);
 }
 
+iso_code agree_has_law(agree *a, size_t g, size_t j, bool *yes) {
+  const rule_tensor **set = malloc((2 * a->sets + 1) * sizeof *set);
+  looks_law law = {0};
+  if (!set) return no_memory(a);
+  values_of(a, g, set);
+  values_of(a, j, set + a->sets);
+  const bool ok = looks_find_law(set, set + a->sets, a->sets, &law);
+  free(set);
+  *yes = law.number != 0;
+  return ok ? ISO_OK : no_memory(a);
+}
+
 iso_code agree_find_hanging(agree *a) {
   const rule_tensor **base = malloc((a->sets + 1) * sizeof *base),
                     **value = malloc((a->sets + 1) * sizeof *value);
@@ -70,5 +82,67 @@ iso_code agree_draw_hanging(agree *a, agree_sets *s, size_t g, const rule_tensor
   iso_code c = ISO_OK;
   for (size_t j = 0; j < a->n && !c; j++)
     if (a->in[j].hangs == (int64_t)g) c = draw_one(a, s, j, t);
+  return c;
+}
+
+/* ---- ids of padding ---- */
+
+static bool some_other(const rule_tensor *t, double x) {
+  bool any = false;
+  for (int64_t i = 0; i < t->numel && !any; i++) any = rule_tensor_get(t, i) != x;
+  return any;
+}
+
+/* Whether integers of group `j` are one number exactly where the zeros of group `g` are, or its
+ * ones, as `where` says, on every set. */
+static bool is_filled(const agree *a, size_t j, size_t g, bool where, double *fill) {
+  int64_t hidden = 0, all = 0;
+  for (size_t set = 0; set < a->sets; set++) {
+    const rule_tensor *x = agree_value(a, j, set), *m = agree_value(a, g, set);
+    if (x->numel != m->numel) return false;
+    for (int64_t i = 0; i < x->numel; i++) {
+      if ((rule_tensor_get(m, i) != 0) != where) continue;
+      if (hidden++ == 0) *fill = rule_tensor_get(x, i);
+    }
+    all += x->numel;
+  }
+  if (hidden < 2 || hidden == all || !some_other(agree_value(a, j, 0), *fill)) return false;
+  for (size_t set = 0; set < a->sets; set++) {
+    const rule_tensor *x = agree_value(a, j, set), *m = agree_value(a, g, set);
+    for (int64_t i = 0; i < x->numel; i++)
+      if ((rule_tensor_get(x, i) == *fill) != ((rule_tensor_get(m, i) != 0) == where)) return false;
+  }
+  return true;
+}
+
+/* Where a mask that is drawn hides nothing, ids are some of those captured. */
+static iso_code draw_filled(agree *a, agree_sets *s, size_t j, const rule_tensor *mask, bool where,
+                            double fill) {
+  const rule_tensor *was = agree_value(a, j, 0);
+  rule_tensor *t, *own;
+  iso_code c = rule_tensor_new(was->dtype, &was->shape, &t, a->err);
+  if (c) return c;
+  for (int64_t i = 0; i < was->numel; i++) {
+    int64_t k = i;
+    const bool hidden = (rule_tensor_get(mask, i) != 0) == where;
+    while (!hidden && rule_tensor_get(was, k) == fill) k = (k + 1) % was->numel;
+    rule_tensor_set(t, i, hidden ? fill : rule_tensor_get(was, k));
+  }
+  for (size_t i = 0; i < a->n && !c; i++) {
+    if (a->in[i].group != j) continue;
+    if (!(c = agree_as_input(a, t, agree_node(a, i), &own))) agree_set_last(a, s, i, own);
+  }
+  rule_tensor_unref(t);
+  return c;
+}
+
+iso_code agree_fill(agree *a, agree_sets *s, size_t g, const rule_tensor *mask) {
+  iso_code c = ISO_OK;
+  for (size_t j = 0; j < a->n && !c; j++) {
+    double fill = 0;
+    if (a->in[j].hangs >= 0 || agree_look_of(a, j) != NUMBERS || !may_hang(a, j)) continue;
+    for (int where = 0; where < 2 && !c; where++)
+      if (is_filled(a, j, g, where, &fill)) c = draw_filled(a, s, j, mask, where, fill);
+  }
   return c;
 }

@@ -83,6 +83,17 @@ bool agree_swapped(const agree *a, size_t i) {
   return any;
 }
 
+iso_code agree_of_one_mask(agree *a, size_t i, size_t j, bool *yes) {
+  iso_code c = ISO_OK;
+  *yes = is_bits(a, i) && is_bits(a, j) && varies(a, i) &&
+         (same_bits(a, i, j, false) || same_bits(a, i, j, true));
+  for (int k = 0; k < 2 && !c && !*yes; k++) {
+    const size_t base = k ? j : i;
+    if (is_bits(a, base) && varies(a, base)) c = agree_has_law(a, base, k ? i : j, yes);
+  }
+  return c;
+}
+
 static iso_code look(agree *a, size_t g) {
   const rule_tensor **set = malloc((a->sets + 1) * sizeof *set);
   if (!set) return no_memory(a);
@@ -363,6 +374,7 @@ iso_code agree_draw_looks(agree *a, agree_sets *s, size_t g, const agree_form *b
     if (!c) agree_set_last(a, s, i, own);
   }
   if (!c) c = agree_draw_hanging(a, s, g, t);
+  if (!c) c = agree_fill(a, s, g, t);
   if (!c) c = agree_cut_parts(a, g, t, s, &inside);
   rule_tensor_unref(t);
   return c;

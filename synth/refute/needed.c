@@ -83,6 +83,35 @@ static iso_code captured_parameters(needed *k, bool *kept, iso_error *err) {
   return c;
 }
 
+static iso_code copy_of(const rule_tensor *t, rule_tensor **out, iso_error *err) {
+  const iso_code c = rule_tensor_new(t->dtype, &t->shape, out, err);
+  if (!c) memcpy((*out)->data, t->data, (size_t)t->numel * rule_dtype_size(t->dtype));
+  return c;
+}
+
+/* Returns: whether the input's values contradicted a mask, and now do not. */
+static bool made_to_agree(const needed *k, size_t j, rule_tensor *now) {
+  const rec *r = &k->s->rec[k->leaf[j].i];
+  bool any = false;
+  for (int side = 0; side < 2; side++)
+    if (r->node[side] >= 0) any |= st_agree_with_masks(k->s, side, (size_t)r->node[side], now);
+  return any;
+}
+
+/* Ids as the mask beside them has them, if that shows it too. */
+static iso_code agree_with_masks(needed *k, size_t j, iso_error *err) {
+  rule_tensor *was = k->value[j], *now;
+  iso_code c = copy_of(was, &now, err);
+  if (c) return c;
+  bool kept = made_to_agree(k, j, now);
+  k->value[j] = now;
+  kept = kept && st_admits(k->s, k->leaf[j], now);
+  if (kept) c = shows(k, &kept, err);
+  if (!kept) k->value[j] = was;
+  rule_tensor_unref(kept ? was : now);
+  return c;
+}
+
 /* Elements [from, from + n) of input `j` as captured, if that shows it too. */
 static iso_code put_back(needed *k, size_t j, int64_t from, int64_t n, iso_error *err) {
   rule_tensor *was = k->value[j], *now;
@@ -90,11 +119,11 @@ static iso_code put_back(needed *k, size_t j, int64_t from, int64_t n, iso_error
   for (int64_t i = from; i < from + n && !other; i++)
     other = rule_tensor_get(was, i) != rule_tensor_get(k->captured[j], i);
   if (!other) return ISO_OK;
-  iso_code c = rule_tensor_new(was->dtype, &was->shape, &now, err);
+  iso_code c = copy_of(was, &now, err);
   if (c) return c;
-  memcpy(now->data, was->data, (size_t)was->numel * rule_dtype_size(was->dtype));
   for (int64_t i = from; i < from + n; i++)
     rule_tensor_set(now, i, rule_tensor_get(k->captured[j], i));
+  made_to_agree(k, j, now);
   const bool inside = st_admits(k->s, k->leaf[j], now);
   k->value[j] = now;
   c = inside ? shows(k, &kept, err) : ISO_OK;
@@ -209,6 +238,7 @@ iso_code st_needed(state *s, iso_error *err) {
   k.runs = runs < MIN_RUNS ? MIN_RUNS : runs > MAX_RUNS ? MAX_RUNS : (size_t)runs;
   bool captured = false, confirmed = false;
   if (!c) c = captured_parameters(&k, &captured, err);
+  for (size_t j = 0; j < k.n_inputs && !c; j++) c = agree_with_masks(&k, j, err);
   for (size_t j = 0; j < k.n_inputs && !c; j++) c = reduce_input(&k, j, err);
   if (!c) c = take(&k, &confirmed, err);
   if (!c && confirmed) {

@@ -69,6 +69,11 @@ iso_code st_shrink(state *s, iso_error *err);
 /* ---- needed.c ---- */
 /* Finds out which elements of a drawn witness matter, for the result. Requires: st_keep_witness. */
 ISO_MUST_USE iso_code st_needed(state *s, iso_error *err);
+/* Makes `value` of an input agree with the masks of the witness, as captured values do. Returns:
+ * whether it did not. */
+bool st_agree_with_masks(const state *s, int side, size_t node, rule_tensor *value);
+/* UNDECIDED where the witness has ids and a mask that no caller gives together. */
+ISO_MUST_USE iso_code st_doubt_fills(state *s, iso_error *err);
 /* Undo st_keep_witness. */
 void st_drop_witness(state *s);
 

@@ -421,6 +421,32 @@ START_TEST(lengths_of_the_mask) {
 }
 END_TEST
 
+/* Ids that are one number exactly where the mask hides them are so wherever it is drawn. */
+START_TEST(ids_follow_the_mask) {
+  static const char *const name[] = {"m", "ids"};
+  cap_graph *side[2];
+  cap_agreement out;
+  bool other = false;
+  for (int k = 0; k < 2; k++) {
+    rule_tensor *t[2] = {bits("1110/1000", k ? RULE_BOOL : RULE_I64), bits("0000/0000", RULE_I32)};
+    static const int64_t ids[] = {5, 7, 5, -100, 9, -100, -100, -100};
+    for (int64_t i = 0; i < 8; i++) rule_tensor_set_int(t[1], i, ids[i]);
+    side[k] = given(name, t, 2);
+  }
+  ck_assert_int_eq(cap_agree(side[0], side[1], NULL, 3, &out, NULL), ISO_OK);
+  ck_assert(side[0]->n_sets > 6 && !side[0]->node[1].kept);
+  for (size_t s = 0; s < side[0]->n_sets; s++)
+    for (int64_t i = 0; i < 8; i++) {
+      ck_assert((of_set(side[0], s, 0, i) == 0) == (of_set(side[0], s, 1, i) == -100));
+      ck_assert_int_eq(of_set(side[0], s, 1, i), of_set(side[1], s, 1, i));
+      ck_assert_int_eq(of_set(side[0], s, 0, i), of_set(side[1], s, 0, i));
+      other |= of_set(side[0], s, 1, i) != of_set(side[0], 0, 1, i);
+    }
+  ck_assert(other);
+  for (int k = 0; k < 2; k++) cap_free(side[k]);
+}
+END_TEST
+
 /* Floats that are zeros and ones alone, some of both, are such; where a graph has no other numbers
  * it is a function of them. */
 START_TEST(floats_may_be_flags) {
@@ -482,6 +508,7 @@ int main(void) {
   tcase_add_test(t, one_has_it_twice);
   tcase_add_test(t, what_may_hang_on_it);
   tcase_add_test(t, lengths_of_the_mask);
+  tcase_add_test(t, ids_follow_the_mask);
   tcase_add_test(t, floats_may_be_flags);
   tcase_add_test(t, which_is_left_out);
   suite_add_tcase(s, t);

@@ -1,7 +1,7 @@
 """Families of inputs.py: zeros and ones of which nobody says what they may be. What they look like
 is what they are; pairs that agree for the captured ones alone are different."""
 
-from dsl import DIFFERENT, EQUIVALENT, Data, bf16, boolean, f32, i32, i64
+from dsl import DIFFERENT, EQUIVALENT, UNDECIDED, Data, bf16, boolean, f32, i32, i64
 from input_cases import Case, attend, family, linear, norm, normals
 
 
@@ -36,11 +36,12 @@ def fine(rows, kind):
 
 def give(g, rows, side, how):
     """The mask as zeros and ones in int64; `how` the sides have it: by dtype, and ones for zeros.
-    What is not the same has another name."""
+    What is not the same has another name, in every other case where the kinds tell them apart."""
     dtype, swapped = how[side]
-    name = "m" if how[0] == how[1] else "mask of side %d" % side
-    shape = (len(rows), len(rows[0]))
     flat = [int(v) for r in rows for v in r]
+    apart = (how[0][0] == boolean) != (how[1][0] == boolean) and sum(flat) % 2
+    name = "m" if how[0] == how[1] or apart else "mask of side %d" % side
+    shape = (len(rows), len(rows[0]))
     if swapped:
         return g.given(name, shape, [[1 - v for v in flat]], dtype).eq(0).to(i64)
     m = g.given(name, shape, [flat], dtype)
@@ -472,6 +473,47 @@ def computed_from_a_mask(rng):
 
     text = "%s %s %s %s" % (what, wrong, kind, rows)
     return Case(DIFFERENT if wrong else EQUIVALENT, build(0), build(1), None, text)
+
+
+@family
+def ids_of_padding(rng):
+    """Ids are a number of their own exactly where the mask hides them: read by the mask or by that
+    number is one function of what a caller gives, and nothing says so. What differs on ids and a
+    mask that agree is different."""
+    kind, batch, n, size = rng.choice(["right", "left"]), rng.randint(2, 3), rng.randint(4, 7), 24
+    rows = rows_of(rng, batch, n, kind)
+    while sum(v == 0 for r in rows for v in r) < 2 or min(sum(r) for r in rows) < 2:
+        rows = rows_of(rng, batch, n, kind)
+    pad = rng.choice([0, 0, 1, size - 1])
+    rest = [i for i in range(2, size - 4) if i != pad]
+    ids = [rng.choice(rest) if v else pad for r in rows for v in r]
+    what = rng.choice(["mask", "number", "one id", "count"])
+    how = ways(rng)
+
+    def build(side):
+        def f(g):
+            tokens = g.given("ids", (batch, n), [ids])
+            h = g.param("e", size, 4).embedding(tokens)
+            m = give(g, rows, side, how)
+            scale = [1.0 + 0.5 * k for k in range(batch)]
+            t = g.given("scale", (batch, 1), [scale], f32)
+            seen = m
+            if side and what == "number":
+                seen = tokens.ne(pad).to(i64)
+            y = h.mul(seen.to(f32).unsqueeze(-1)).sum(1)
+            if side and what == "one id":
+                far = tokens.eq(size - 2).to(f32).mul(m.to(f32)).sum(1, True)
+                y = y.add(far)
+            if what == "count":
+                counts = [float(sum(r)) for r in rows]
+                stored = g.leaf("constant", "counts", Data((batch, 1), counts), f32)
+                y = y.div(stored) if side else y.div(m.sum(1, True).to(f32))
+            return y.mul(t)
+
+        return f
+
+    truth = {"mask": EQUIVALENT, "number": UNDECIDED, "one id": DIFFERENT, "count": DIFFERENT}[what]
+    return Case(truth, build(0), build(1), None, "%s %s %s" % (what, kind, rows))
 
 
 @family
