@@ -16,6 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SHIM = os.path.join(HERE, "shim")
 # Commands that run operators; the others do without PyTorch.
 RUNS_OPERATORS = {"compare", "check", "run", "rules"}
+BEGINS = "isomer: building"  # what .ci/build-shim says first
 VERSION = "--version"  # says which libtorch there is, and goes without one
 
 
@@ -76,8 +77,22 @@ def build(torch, folder):
     script = os.path.join(SHIM, ".ci", "build-shim")
     if not os.path.exists(script):
         raise NoShim("this installation has no sources of the shim")
-    if subprocess.run(["bash", script, folder], env={**os.environ, "LIBTORCH": torch}).returncode:
-        raise NoShim("the shim for PyTorch in %s could not be built" % torch)
+    why = ""
+    with subprocess.Popen(
+        ["bash", script, folder],
+        env={**os.environ, "LIBTORCH": torch},
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+    ) as p:
+        for line in p.stderr:
+            if line.startswith(BEGINS):
+                sys.stderr.write(line)  # at once: it takes a minute
+            elif line.strip():
+                why = line.strip().removeprefix("isomer: ")
+    if p.returncode:
+        said = "the shim for PyTorch in %s could not be built" % torch
+        raise NoShim("%s: %s" % (said, why) if why else said)
 
 
 def elsewhere(torch):

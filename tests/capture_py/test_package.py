@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import importlib.util
+import io
 import os
 import subprocess
 import sys
@@ -104,6 +105,38 @@ class Package(unittest.TestCase):
             with self.assertRaises(program.NoShim):
                 program.environment("compare")
             self.assertNotIn("ISOMER_SHIM_DIR", program.environment("lint"))
+
+    def test_why_a_shim_cannot_be_built_is_said(self):
+        from isomer import program
+
+        here = isomer.find_program()
+        with tempfile.TemporaryDirectory() as folder:
+            torch = os.path.join(folder, "torch")
+            os.makedirs(torch)
+            with open(os.path.join(torch, "version.py"), "w", encoding="utf-8") as f:
+                f.write("__version__ = '2.9.1'\n")
+            given = {"XDG_CACHE_HOME": folder, "CXX": "no-such-compiler"}
+            with contextlib.ExitStack() as stack:
+                for one in (
+                    mock.patch.object(program, "SHIM", folder),
+                    mock.patch.object(program, "path", lambda: here),
+                    mock.patch.object(program, "folder_of", lambda name: torch * (name == "torch")),
+                    mock.patch.dict(os.environ, given),
+                ):
+                    stack.enter_context(one)
+                os.environ.pop("ISOMER_SHIM_DIR", None)
+                for script, words in (
+                    ("echo isomer: building for it >&2; exit 1", "could not be built"),
+                    ("echo isomer: no compiler >&2; exit 2", "could not be built: no compiler"),
+                ):
+                    os.makedirs(os.path.join(folder, ".ci"), exist_ok=True)
+                    with open(os.path.join(folder, ".ci", "build-shim"), "w") as f:
+                        f.write(script)
+                    said = io.StringIO()
+                    with contextlib.redirect_stderr(said), self.assertRaises(isomer.Error) as e:
+                        isomer.compare("/left", "/right")
+                    self.assertTrue(str(e.exception).endswith(words), e.exception)
+                    self.assertEqual("building" in said.getvalue(), "building" in script)
 
     def test_the_shim_that_was_brought_serves_a_pytorch_elsewhere(self):
         from isomer import program
