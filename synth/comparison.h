@@ -282,6 +282,17 @@ typedef struct st_links {
   size_t n_below;
 } st_links;
 
+/* Tiles of the tensors of one side (parts/tiles.c). */
+typedef struct st_tiles {
+  struct st_tile *of; /* by the sum of their squares */
+  size_t n, cap;
+  uint32_t n_parts; /* along each of both dimensions; 0: nothing is indexed */
+  int side;
+  uint8_t *tried; /* by captured node of the other side: TILE_* (parts/tiles.c) */
+  uint32_t *seen; /* and the last walk that came by */
+  uint32_t stamp;
+} st_tiles;
+
 /* Ranks of one side that hold parts of tensors that the other side holds whole (rank_sums.c).
  *
  * Invariant: `linking` is set while shards are linked, which is not done again inside. */
@@ -302,8 +313,10 @@ typedef struct st_ranks {
   size_t vain;        /* of these in turn were not joined */
   bool scaling;       /* they are being joined, which is not done again inside */
   st_links links;
+  st_tiles tiles;
   bool linking, wide; /* wide: tensors that ranks share may be in a rule for each rank, once small
                          rules failed */
+  bool tiling;        /* what is joined is made of tiles of the other side's tensors */
   bool whole; /* a rule without ranks is looked for: no tensor that they hold in parts is in it */
   bool cut_short; /* of the last two tensors no rule could be stated: too much lies below them */
 } st_ranks;

@@ -422,7 +422,9 @@ void fr_narrow(state *s, cone *k, eg_node u, eg_node t) {
   }
 }
 
-double fr_place(const state *s, uint32_t c) {
+/* Of what the search made: behind all that it is made of. */
+static double computed_at(const state *s, uint32_t c, int depth) {
+  enum { DEEP = 12 };
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m);
   double last = 0;
@@ -432,8 +434,15 @@ double fr_place(const state *s, uint32_t c) {
       const double at = node < 0 ? 0 : (double)node / (double)s->graph[side]->n_nodes;
       if (at > last) last = at;
     }
+  for (size_t i = 0; i < n && last == 0 && depth < DEEP; i++)
+    for (size_t a = 0; a < eg_node_arity(s->g, m[i]); a++) {
+      const double at = computed_at(s, eg_node_child(s->g, m[i], a).i, depth + 1) + 1e-9;
+      if (at > last) last = at;
+    }
   return last;
 }
+
+double fr_place(const state *s, uint32_t c) { return computed_at(s, c, 0); }
 
 /* ---- which classes are opened, or cut, together ---- */
 

@@ -266,7 +266,7 @@ static void expand(search *q, const opening *o, bool refuted) {
     push(q, &work, &narrow, NULL, 0, OPEN, o->size);
     narrow.narrow = SAME;
     const bool *gives = q->s->ranks.collective;
-    if (n_one >= MANY_APART && (gives[LEFT] || gives[RIGHT]))
+    if ((n_one >= MANY_APART || q->s->ranks.tiling) && (gives[LEFT] || gives[RIGHT]))
       push(q, &work, &narrow, NULL, 0, OPEN, 0);
   }
   if (n_one > 1) push(q, &work, o, one, n_one, OPEN, -1);

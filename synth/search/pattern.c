@@ -79,6 +79,15 @@ bool fr_build(builder *b, eg_node u, eg_node t, const rule_term **l, const rule_
   return *r != NULL;
 }
 
+/* Whether both patterns have another part of the tensor that variable `i` is a part of: one of them
+ * does without this part (a rank's keys that a mask hides), and both would only have it where they
+ * computed all from its first beginning. */
+static bool is_left_out(const builder *b, size_t i) {
+  for (size_t j = 0; j < b->n_vars && b->s->ranks.tiling; j++)
+    if (b->used[j] == 3 && st_are_peers(b->s, b->var[i], b->var[j])) return true;
+  return false;
+}
+
 /* The variable of one pattern alone that is computed last, of those that are cut. SIZE_MAX: none.
  */
 static size_t last_of_one(const builder *b) {
@@ -86,7 +95,7 @@ static size_t last_of_one(const builder *b) {
   double last = -1;
   for (size_t i = 0; i < b->n_vars; i++) {
     const double at = b->used[i] != 3 && b->k->cut[b->var[i].i] ? fr_place(b->s, b->var[i].i) : -1;
-    if (at > last) last = at, found = i;
+    if (at > last && !is_left_out(b, i)) last = at, found = i;
   }
   return found;
 }
@@ -102,10 +111,32 @@ static bool lies_as(const builder *b, uint32_t c, uint32_t of) {
   return false;
 }
 
-/* What is opened next: where another variable is a layout of that one, both patterns have it once
- * the other one is opened. */
+/* Whether class `c`, as the search made it, is put together of variables of pattern `other` alone.
+ */
+static bool is_made_of(const builder *b, uint32_t c, unsigned other, int depth) {
+  enum { DEEP = 3 }; /* a multiple of a list put together */
+  state *s = b->s;
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m);
+  for (size_t i = 0; i < n; i++) {
+    if (!st_made(&s->rec[m[i].i]) || s->rec[m[i].i].leaf) continue;
+    for (size_t a = 0; a < eg_node_arity(s->g, m[i]); a++) {
+      const uint32_t of = eg_node_child(s->g, m[i], a).i;
+      for (size_t j = 0; j < b->n_vars; j++)
+        if (b->var[j].i == of && b->used[j] == other && b->k->cut[of]) return true;
+      if (depth < DEEP && is_made_of(b, of, other, depth + 1)) return true;
+    }
+  }
+  return false;
+}
+
+/* What is opened next: a tensor that ranks hold in parts, where the other pattern has these. Where
+ * another variable is a layout of that one, both patterns have it once the other one is opened. */
 static size_t next_of_one(const builder *b) {
   const size_t i = last_of_one(b);
+  for (size_t j = 0; j < b->n_vars && i != SIZE_MAX && b->s->ranks.tiling; j++)
+    if (b->used[j] != 3 && b->k->cut[b->var[j].i] && is_made_of(b, b->var[j].i, 3u - b->used[j], 0))
+      return j;
   for (size_t j = 0; j < b->n_vars && i != SIZE_MAX; j++)
     if (j != i && b->k->cut[b->var[j].i] && lies_as(b, b->var[j].i, b->var[i].i)) return j;
   return i;

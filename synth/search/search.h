@@ -4,7 +4,7 @@
 
 #include "synth/comparison.h"
 
-/* ---- rank_sums.c ---- */
+/* ---- ../parts/rank_sums.c ---- */
 /* Whether a graph's ranks give one another tensors. */
 bool st_has_collective(const state *s, int side);
 /* Propose which nodes are peers. Requires: both graphs are in the e-graph, their outputs paired. */
@@ -17,13 +17,16 @@ const peers *st_peers_of(const state *s, int side, const uint32_t *node, uint32_
  * (s->ranks.part). */
 iso_code st_mark_parts(state *s, const st_run run[2], iso_error *err);
 
-/* ---- link.c ---- */
+/* ---- ../parts/link.c ---- */
 /* Joins tensors below `u` and `t` that ranks hold in parts with the whole tensors of the other
  * graph. Returns: in `any` whether one was joined. */
 iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *err);
 /* Joins tensors below `u` and `t` that hold so many times another graph's, as gradients of a scaled
  * loss do, divided by that. Returns: in `any` whether one was joined. */
 iso_code st_join_scaled(state *s, eg_node u, eg_node t, bool *any, iso_error *err);
+/* Whether tensors of two classes are steps of different ranks that are the same. False before
+ * tensors below others are linked. */
+bool st_are_peers(const state *s, eg_class a, eg_class b);
 void st_free_links(state *s);
 
 /* ---- apply_rule.c ---- */

@@ -57,6 +57,7 @@ QUICK = [
     ("experts", "llama", 2, 1, True),
     ("context", "llama", 2, 1, True),
     ("context", "gpt", 2, 1, True),
+    ("context", "llama", 3, 1, True),
     ("exchange", "llama", 2, 1, True),
     ("exchange", "llama", 4, 2, True),
     ("pipeline", "llama", 2, 2, True),
@@ -72,11 +73,12 @@ EXCHANGED = [
     ("exchange", "llama", 2, 1, False),
 ]
 # Of these the certificate is checked, too: gradients that are zero but for rounding (a key's bias),
-# rules of eight parts, and of groups of groups.
+# rules of eight parts, of groups of groups, and tiles.
 CHECKED = [
     ("tensor", "gpt", 2, 1, True),
     ("data", "llama", 8, 1, True),
     ("grid", "gpt", 4, 1, True),
+    ("context", "llama", 3, 1, True),
 ]
 
 

@@ -31,20 +31,26 @@ static bool takes_masks(const rule_term *t, uint32_t i, bool ends) {
   return op->role == RULE_MASK_PASSES ? ends : op->role != RULE_MASK_REDUCED;
 }
 
-/* `ends`: the term ends in a softmax as a mask does. */
-static bool walk(const rule_term *t, bool ends, bool *any) {
-  if (t->kind == RULE_FLOAT && sc_mask_literal(t->u.f)) {
-    *any = true;
-    return ends;
-  }
+/* Whether all masks in a term come to a good end. `ends`: the term ends in a softmax as a mask
+ * does. */
+static bool ends_well(const rule_term *t, bool ends) {
+  if (t->kind == RULE_FLOAT && sc_mask_literal(t->u.f)) return ends;
   for (uint32_t i = 0; i < t->n; i++)
-    if (!walk(t->child[i], takes_masks(t, i, ends), any)) return false;
+    if (!ends_well(t->child[i], takes_masks(t, i, ends))) return false;
   return true;
 }
 
+static bool has_mask(const rule_term *t) {
+  if (t->kind == RULE_FLOAT) return sc_mask_literal(t->u.f);
+  for (uint32_t i = 0; i < t->n; i++)
+    if (has_mask(t->child[i])) return true;
+  return false;
+}
+
+/* Most rules have no such literal: no operator is looked up for them. */
 bool sc_only_masks(const rule *r) {
-  bool any = false;
-  return walk(r->lhs, false, &any) && walk(r->rhs, false, &any) && any;
+  return (has_mask(r->lhs) || has_mask(r->rhs)) && ends_well(r->lhs, false) &&
+         ends_well(r->rhs, false);
 }
 
 bool sc_row_keeps(sc *c, const pt_tensor *t, const sx *idx) {

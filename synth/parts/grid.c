@@ -6,7 +6,7 @@
  * Neighbours are one group, ranks that are equally far apart the other. Values decide before any
  * node is made. */
 #include "synth/joint/joint.h"
-#include "synth/search/parts.h"
+#include "synth/parts/parts.h"
 #include "synth/search/search.h"
 
 #include <math.h>

@@ -1,7 +1,6 @@
-/* Private to link.c, parts.c, rows.c, grid.c, lift.c, summands.c, rank_sums.c: parts of one tensor
- * that ranks hold. */
-#ifndef SYNTH_SEARCH_PARTS_H
-#define SYNTH_SEARCH_PARTS_H
+/* Private to synth/parts/: parts of one tensor that ranks hold. */
+#ifndef SYNTH_PARTS_PARTS_H
+#define SYNTH_PARTS_PARTS_H
 
 #include "synth/comparison.h"
 
@@ -54,6 +53,9 @@ const rule_term *st_divided(state *s, const rule_term *t, int64_t by);
 /* Joins the parts with the sought tensor, where that is their sum, divided by p->by. */
 iso_code st_join_sum(state *s, const st_parts *p, st_sought *x, iso_error *err);
 
+/* Joins `whole` with a term of the search, if a few tries find a rule of that and of another such
+ * term that it is joined with already. Requires: `*done` is false. */
+iso_code st_prove_alike(state *s, eg_node whole, eg_node aux, bool *done, iso_error *err);
 /* Joins `whole` with the parts, concatenated or reduced, if that gives it. Returns: in `met`
  * whether it does by value, also where no rule was found. */
 iso_code st_join_whole(state *s, const st_parts *p, eg_node whole, bool *met, iso_error *err);
@@ -66,6 +68,18 @@ iso_code st_rows_of(state *s, eg_node whole, uint32_t n, uint32_t d, eg_node *pa
 /* Joins `whole`, which is the parts along `d`, with them rank by rank: its steps are repeated on
  * the rows that each rank holds. */
 iso_code st_join_rows(state *s, const st_parts *p, eg_node whole, uint32_t d, iso_error *err);
+
+/* ---- tiles.c ---- */
+/* Joins operands of products that the peers add up, each with the part of a tensor of the other
+ * side that it is along both of the last dimensions. Returns: in `any` whether some are such tiles.
+ */
+iso_code st_join_tiles(state *s, const peers *p, bool *any, iso_error *err);
+void st_free_tiles(state *s);
+
+/* ---- link.c ---- */
+/* The next larger number of times that parts may hold theirs: a mean over some of `n` peers, or
+ * over all ranks that became one, or of a loss that was scaled so. INT64_MAX: there is none. */
+int64_t st_next_times(const state *s, uint32_t n, int64_t by);
 
 /* ---- summands.c ---- */
 /* The tensors that node `i` adds up over ranks and pieces: results of one operator, or of several,

@@ -11,7 +11,7 @@
 #include "rules/operators.h"
 #include "synth/relate/layout.h"
 #include "synth/search/frontier.h"
-#include "synth/search/parts.h"
+#include "synth/parts/parts.h"
 #include "synth/search/search.h"
 
 #include <math.h>
@@ -223,11 +223,32 @@ static eg_node as_cut(state *s, const st_parts *p, eg_node whole) {
   return (eg_node){EG_NONE};
 }
 
+/* Where the whole was joined with such a term before, of these parts or of what they are layouts
+ * of, a rule of these two is enough. */
+iso_code st_prove_alike(state *s, eg_node whole, eg_node aux, bool *done, iso_error *err) {
+  enum { MOST = 8 };
+  const eg_node *m;
+  eg_node alike[MOST];
+  size_t n_alike = 0;
+  iso_code c = ISO_OK;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, whole), &m);
+  for (size_t i = 0; i < n && n_alike < MOST; i++)
+    if (m[i].i != aux.i && st_made(&s->rec[m[i].i]) && !s->rec[m[i].i].leaf &&
+        s->rec[m[i].i].valued && st_calls(s, m[i], st_operator(s, aux)))
+      alike[n_alike++] = m[i];
+  const bool was = s->search.briefly;
+  s->search.briefly = true;
+  for (size_t i = 0; i < n_alike && !c && !*done; i++) c = st_prove(s, alike[i], aux, done, err);
+  s->search.briefly = was;
+  return c;
+}
+
 /* Looks for a rule that joins `whole` with a term over the parts. */
 static iso_code prove_parts(state *s, const st_parts *p, eg_node whole, eg_node aux, bool *done,
                             iso_error *err) {
   const eg_node cut = as_cut(s, p, whole), with = as_reduced(s, p, whole);
   iso_code c = cut.i == EG_NONE ? ISO_OK : st_prove(s, cut, aux, done, err);
+  if (!c && !*done) c = st_prove_alike(s, whole, aux, done, err);
   if (!c && !*done) c = st_prove(s, with, aux, done, err);
   /* A term that all parts share stands in the pattern as often; or the cones ended before they
    * met. */

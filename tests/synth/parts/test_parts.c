@@ -1,7 +1,7 @@
 /* Parts of a tensor: cut along a dimension, inside of one, in other orders, each held against the
  * elements one by one; the rules that join them; and shapes that calls say. */
 #include "rules/names.h"
-#include "synth/search/parts.h"
+#include "synth/parts/parts.h"
 #include "synth/search/search.h"
 #include "tests/support/suite.h"
 #include "tests/synth/small_terms.h"

@@ -13,7 +13,7 @@
 #include "synth/joint/joint.h"
 #include "rules/names.h"
 #include "rules/operators.h"
-#include "synth/search/parts.h"
+#include "synth/parts/parts.h"
 #include "synth/search/search.h"
 
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 #include "rules/names.h"
 #include "rules/operators.h"
 #include "synth/joint/joint.h"
-#include "synth/search/parts.h"
+#include "synth/parts/parts.h"
 #include "synth/search/search.h"
 
 #include <math.h>
@@ -61,9 +61,7 @@ static bool moments_of_sum(const st_parts *p, double out[4]) {
   return true;
 }
 
-/* The next larger number of times that parts may hold theirs: a mean over some of the peers, or
- * over all ranks that became one, or of a loss that was scaled so. INT64_MAX: there is none. */
-static int64_t next_times(const state *s, uint32_t n, int64_t by) {
+int64_t st_next_times(const state *s, uint32_t n, int64_t by) {
   int64_t next = INT64_MAX;
   for (int64_t k = by + 1; k <= (int64_t)n && next == INT64_MAX; k++)
     if (n % k == 0) next = k;
@@ -122,7 +120,8 @@ static iso_code join_lifted(state *s, int side, eg_node lifted, int64_t by, bool
         !st_values_equal(s, whole[i], one.of[0]))
       continue;
     s->ranks.whole = true;
-    c = st_prove(s, whole[i], one.of[0], &done, err);
+    c = st_prove_alike(s, whole[i], one.of[0], &done, err);
+    if (!c && !done) c = st_prove(s, whole[i], one.of[0], &done, err);
     s->ranks.whole = false;
     if (!c && !done) c = st_prove(s, whole[i], one.of[0], &done, err);
     *found |= done || !s->rec[lifted.i].cancels; /* of two that are 0 only a rule tells */
@@ -153,7 +152,7 @@ static iso_code find_fitting(state *s, peers *p, st_parts *of, bool any_terms, i
   st_sought x = {.side = p->side, .any_terms = any_terms};
   iso_code c = ISO_OK;
   const int64_t end = rule_dtype_is_float(of->value[0]->dtype) ? INT64_MAX : 2;
-  for (int64_t by = 1; by < end && !c && !x.met; by = next_times(s, p->n, by)) {
+  for (int64_t by = 1; by < end && !c && !x.met; by = st_next_times(s, p->n, by)) {
     of->by = by;
     of->scale = 1.0 / (double)of->by;
     x.numel = numel;
@@ -191,7 +190,7 @@ static iso_code link_parts(state *s, peers *p, st_parts *of, bool last, iso_erro
   const int64_t end = rule_dtype_is_float(of->value[0]->dtype) ? INT64_MAX : 2;
   bool found = has_counterpart(s, lifted, p->side);
   for (int any = 0; any < (last && s->rec[lifted.i].cancels ? 2 : 1); any++)
-    for (int64_t by = 1; by < end && !found && !c; by = next_times(s, p->n, by))
+    for (int64_t by = 1; by < end && !found && !c; by = st_next_times(s, p->n, by))
       c = join_lifted(s, p->side, lifted, by, any == 1, &found, err);
   p->whole = (eg_node){EG_NONE};
   if (!c && !found) c = find_whole(s, p, of, last, err);
@@ -255,6 +254,17 @@ static iso_code link_groups(state *s, peers *p, bool guesses, iso_error *err) {
   return c;
 }
 
+static iso_code link_distinct(state *s, peers *p, st_parts *of, iso_error *err) {
+  const bool groups = of->n == p->n;
+  iso_code c = groups ? link_groups(s, p, false, err) : ISO_OK;
+  if (!c && !p->met) c = link_parts(s, p, of, true, err);
+  if (c || p->met) return c;
+  of->by = 1;
+  of->scale = 1;
+  c = st_guess_whole(s, p, of, err);
+  return !c && groups && p->whole.i == EG_NONE ? link_groups(s, p, true, err) : c;
+}
+
 static iso_code link(state *s, peers *p, iso_error *err) {
   st_parts of;
   p->linked = true;
@@ -262,14 +272,13 @@ static iso_code link(state *s, peers *p, iso_error *err) {
   for (uint32_t r = 0; r < p->n; r++)
     known &= has_counterpart(s, s->map[p->side][p->node[r]], p->side);
   if (known || !distinct(s, p, &of)) return ISO_OK;
-  const bool groups = of.n == p->n;
-  iso_code c = groups ? link_groups(s, p, false, err) : ISO_OK;
-  if (!c && !p->met) c = link_parts(s, p, &of, true, err);
-  if (c || p->met) return c;
-  of.by = 1;
-  of.scale = 1;
-  c = st_guess_whole(s, p, &of, err);
-  return !c && groups && p->whole.i == EG_NONE ? link_groups(s, p, true, err) : c;
+  const bool was = s->ranks.tiling;
+  bool any;
+  iso_code c = st_join_tiles(s, p, &any, err);
+  s->ranks.tiling |= any;
+  if (!c) c = link_distinct(s, p, &of, err);
+  s->ranks.tiling = was;
+  return c;
 }
 
 /* ---- the peers below two tensors ---- */
@@ -307,8 +316,26 @@ static bool index_peers(state *s) {
   return x->below && x->stamped;
 }
 
+bool st_are_peers(const state *s, eg_class a, eg_class b) {
+  const st_links *x = &s->ranks.links;
+  const eg_node *m;
+  const size_t n = x->below ? eg_class_nodes(s->g, a, &m) : 0;
+  for (size_t i = 0; i < n; i++)
+    for (int side = 0; side < 2; side++) {
+      const int32_t at = s->rec[m[i].i].node[side];
+      if (at < 0) continue;
+      for (uint32_t k = x->first[side][at]; k < x->first[side][at + 1]; k++) {
+        const peers *p = &s->ranks.peers[x->peer[side][k]];
+        for (uint32_t r = 0; r < p->n; r++)
+          if (eg_class_of(s->g, s->map[side][p->node[r]]).i == b.i) return true;
+      }
+    }
+  return false;
+}
+
 void st_free_links(state *s) {
   st_links *x = &s->ranks.links;
+  st_free_tiles(s);
   for (int side = 0; side < 2; side++) {
     free(s->ranks.scaled[side]);
     s->ranks.scaled[side] = NULL;
@@ -457,7 +484,7 @@ iso_code st_join_scaled(state *s, eg_node u, eg_node t, bool *any, iso_error *er
     if (has_counterpart(s, e, w.side[i]) || !r->tensor || !r->valued ||
         !rule_dtype_is_float(st_dtype(s, e)))
       continue;
-    for (int64_t by = next_times(s, 1, 1); by < INT64_MAX && !c; by = next_times(s, 1, by)) {
+    for (int64_t by = st_next_times(s, 1, 1); by < INT64_MAX && !c; by = st_next_times(s, 1, by)) {
       const size_t before = s->res->n_merges;
       bool found = false;
       c = join_lifted(s, w.side[i], e, by, true, &found, err);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "egraph/base/rng.h"
-#include "synth/search/parts.h"
+#include "synth/parts/parts.h"
 #include "tests/support/suite.h"
 
 enum { MAX_NODES = 512, CASES = 500 };

@@ -2,7 +2,7 @@
  * concatenation is joined with the whole by rules of single operators, and what does not keep to
  * rows has no parts. */
 #include "rules/names.h"
-#include "synth/search/parts.h"
+#include "synth/parts/parts.h"
 #include "tests/support/suite.h"
 #include "tests/synth/small_terms.h"
 

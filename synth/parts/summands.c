@@ -5,7 +5,7 @@
  * of one operator, as many as there are ranks times micro-batches, or of as many of each of several
  * operators, where a weight stands in several places. The walk passes sums, multiples by one number
  * and collectives that add, in any order. */
-#include "synth/search/parts.h"
+#include "synth/parts/parts.h"
 #include "rules/names.h"
 #include "rules/operators.h"
 

@@ -5,7 +5,7 @@
  * part and is not the right one shows where the graphs differ. */
 #include "synth/joint/joint.h"
 #include "synth/relate/layout.h"
-#include "synth/search/parts.h"
+#include "synth/parts/parts.h"
 #include "synth/search/search.h"
 
 #include <math.h>

@@ -11,7 +11,7 @@
 #include "rules/operators.h"
 #include "synth/joint/joint.h"
 #include "synth/search/frontier.h"
-#include "synth/search/parts.h"
+#include "synth/parts/parts.h"
 #include "synth/search/search.h"
 
 #include <string.h>
@@ -28,7 +28,8 @@ typedef struct spread_step {
 
 typedef struct spreading {
   state *s;
-  uint32_t n; /* parts */
+  uint32_t n;   /* parts */
+  bool columns; /* parts along the last dimension are taken, too */
   spread_step step[MOST_STEPS];
   uint32_t n_steps;
 } spreading;
@@ -44,6 +45,12 @@ typedef struct operands {
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
+/* Whether parts of `e` along `d` are not to be taken. */
+static bool is_column(const spreading *x, eg_node e, uint32_t d) {
+  const uint32_t rank = x->s->rec[e.i].shape.rank;
+  return !x->columns && rank > 1 && d == rank - 1;
+}
+
 /* The concatenation of so many parts as which ranks joined `e` with theirs. */
 static bool known_parts(const spreading *x, eg_node e, spread_step *out) {
   state *s = x->s;
@@ -55,10 +62,26 @@ static bool known_parts(const spreading *x, eg_node e, spread_step *out) {
     const rule_term *d = st_literal(s, (eg_node){eg_node_original(s->g, m[i], 1).i});
     if (eg_node_arity(s->g, list) != x->n || !d || d->kind != RULE_INT) continue;
     out->d = (uint32_t)d->u.i;
+    if (is_column(x, e, out->d)) continue;
     for (uint32_t k = 0; k < x->n; k++) out->part[k].i = eg_node_original(s->g, list, k).i;
     return out->there = true;
   }
   return false;
+}
+
+/* The member of its class that is a number of times less than what ranks hold in parts: a gradient
+ * that each rank has of its own loss alone, where the whole's is of the mean. Else `e` itself. */
+static eg_node as_divided(const spreading *x, eg_node e) {
+  state *s = x->s;
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
+  for (size_t i = 0; i < n; i++) {
+    spread_step ignored;
+    if (!st_made(&s->rec[m[i].i]) || s->rec[m[i].i].leaf || !st_calls(s, m[i], OP_DIV_TENSOR))
+      continue;
+    if (known_parts(x, (eg_node){eg_node_original(s->g, m[i], 0).i}, &ignored)) return m[i];
+  }
+  return e;
 }
 
 /* The call of an e-node with its operands numbered. NULL: no memory. */
@@ -182,7 +205,7 @@ static iso_code try_one(spreading *x, eg_node e, const attempt *w, spread_step *
   if (c || !made) return c;
   const rule_tensor *whole = st_val(s, e, s->n_draws - 1);
   if (!whole) return st_lost(&s->values, err);
-  if (!st_is_cut_along(whole, &p, &out->d)) return ISO_OK;
+  if (!st_is_cut_along(whole, &p, &out->d) || is_column(x, e, out->d)) return ISO_OK;
   const rule_term *t = st_joined(&s->arena, &p, NULL, out->d);
   eg_node aux;
   if (!t) return nomem(err);
@@ -243,22 +266,29 @@ static iso_code spread(spreading *x, eg_node e, int depth, const spread_step **o
       return ISO_OK;
     }
   spread_step now = {.whole = e};
-  iso_code c = known_parts(x, e, &now) ? ISO_OK : by_operands(x, e, depth, &now, err);
+  iso_code c =
+      known_parts(x, e, &now) ? ISO_OK : by_operands(x, as_divided(x, e), depth, &now, err);
   if (c || x->n_steps == MOST_STEPS) return c;
   x->step[x->n_steps++] = now;
   if (now.there) *out = &x->step[x->n_steps - 1];
   return ISO_OK;
 }
 
+/* Rows first by steps on rows alone: a product of rows with columns that ranks hold in parts, too,
+ * is cut along either. */
 iso_code st_rows_of(state *s, eg_node whole, uint32_t n, uint32_t d, eg_node *part, bool *there,
                     iso_error *err) {
   spreading *x = iso_arena_alloc(&s->arena, sizeof *x);
-  spread_step made = {.whole = whole};
+  iso_code c = ISO_OK;
   if (!x) return nomem(err);
-  *x = (spreading){.s = s, .n = n};
-  const iso_code c = by_operands(x, whole, 0, &made, err);
-  *there = !c && made.there && made.d == d;
-  if (*there) memcpy(part, made.part, n * sizeof *part);
+  *there = false;
+  for (int columns = d + 1 == s->rec[whole.i].shape.rank; columns < 2 && !c && !*there; columns++) {
+    spread_step made = {.whole = whole};
+    *x = (spreading){.s = s, .n = n, .columns = columns == 1};
+    c = by_operands(x, whole, 0, &made, err);
+    *there = !c && made.there && made.d == d;
+    if (*there) memcpy(part, made.part, n * sizeof *part);
+  }
   return c;
 }
 

@@ -19,7 +19,7 @@
  *
  * A term of neither graph must be a number wherever both graphs are: an integer stands for an index
  * only where its values cannot leave their range. */
-#include "synth/search/parts.h"
+#include "synth/parts/parts.h"
 #include "rules/names.h"
 #include "rules/operators.h"
 #include "synth/joint/joint.h"

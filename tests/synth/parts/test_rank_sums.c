@@ -1,6 +1,6 @@
 /* Peers of programs of several ranks that are made of the program of one: a rank's copy of a step
  * is a peer of the other ranks' copies, and of nothing else. */
-#include "synth/search/parts.h"
+#include "synth/parts/parts.h"
 #include "synth/search/search.h"
 #include "tests/support/suite.h"
 #include "tests/synth/small_state.h"

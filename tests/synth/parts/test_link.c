@@ -1,7 +1,7 @@
 /* Ranks' parts are joined with the whole from the leaves up: steps that ranks repeat, in any number
  * and depth; and nothing where a rank does something else. */
 #include "rules/names.h"
-#include "synth/search/parts.h"
+#include "synth/parts/parts.h"
 #include "synth/search/search.h"
 #include "tests/support/suite.h"
 #include "tests/synth/small_state.h"

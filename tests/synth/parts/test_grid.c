@@ -1,7 +1,7 @@
 /* Parts of ranks of two groups at once, put together group by group, are joined with the whole: by
  * rows and columns, in sums of each group, with neighbours or ranks apart in one group. */
 #include "rules/names.h"
-#include "synth/search/parts.h"
+#include "synth/parts/parts.h"
 #include "tests/support/suite.h"
 #include "tests/synth/small_terms.h"
 
