@@ -84,6 +84,7 @@ typedef struct common { /* of all rows, or blocks, on all sets */
   bool differ;         /* two rows do */
   bool rising;         /* the first 1 of a row is never before that of the row before */
   bool turned;         /* the same of columns */
+  bool places;         /* every row begins with 0, and no 1 follows another */
   int64_t least, most; /* ones of a row */
   int64_t rows;
 } common;
@@ -95,6 +96,8 @@ static void look_at_row(looks_part p, int64_t i, common *c) {
     c->left &= j == 0 || looks_bit(p, i, j) >= looks_bit(p, i, j - 1);
     c->right &= j == 0 || looks_bit(p, i, j) <= looks_bit(p, i, j - 1);
   }
+  for (int64_t j = 0; j < p.n; j++)
+    c->places &= !looks_bit(p, i, j) || (j > 0 && !looks_bit(p, i, j - 1));
   c->one &= ones == 1;
   c->at_most_one &= ones <= 1;
   c->first &= looks_bit(p, i, 0) == 1;
@@ -149,6 +152,11 @@ static bool may_be_otherwise(const common *c, const grid *g) {
   return across || (c->at_most_one && c->empty);
 }
 
+/* Integers 0, 1, 0, 1 may be positions that begin again. */
+static bool may_be_places(const common *c, looks_kind kind) {
+  return kind == LOOKS_ANY && c->places;
+}
+
 /* Choices that never go back are those of a path, or of sorted elements. */
 static bool may_be_path(const common *c, const grid *g, looks_kind kind) {
   enum { CHOICES = 3 }; /* are in order by chance */
@@ -192,7 +200,7 @@ static void choose(const common *c, const grid *g, double needed, looks_bits *x)
   x->empty = c->empty;
   x->full = c->full;
   x->structure = c->structure;
-  x->doubtful |= x->structure || may_be_path(c, g, x->kind);
+  x->doubtful |= x->structure || may_be_path(c, g, x->kind) || may_be_places(c, x->kind);
   x->doubtful |= x->kind != LOOKS_ONE_EACH && x->kind != LOOKS_ONE_OF && may_be_otherwise(c, g);
   x->either = !c->full && !c->empty && x->kind != LOOKS_ONE_EACH && x->kind != LOOKS_ONE_OF;
   x->few = bits_of_rows(c, g, x->kind) < clear;
@@ -244,6 +252,7 @@ bool looks_at_bits(const rule_tensor *const *set, size_t n, looks_bits *out) {
               .structure = true,
               .rising = true,
               .turned = true,
+              .places = n > 0 && rule_dtype_is_int(set[0]->dtype),
               .symmetric = true,
               .diagonal = true,
               .hollow = true};

@@ -146,9 +146,9 @@ START_TEST(what_may_be_otherwise) {
               {"111/110/010", true},     /* the same, of which no row is padded */
               {"1110/1100", false},      /* two rows of a batch */
               {"1100/1111/1000", false}, /* three, of any length */
-              {"1010/0110/1100", false},
-              {"0100/0000/1000", true},   /* a choice that some have not made */
-              {"0100/0010/1000", false}}; /* which is a look of its own */
+              {"1010/0110/1100", false}, {"0101/0100", true}, /* positions that begin again */
+              {"0100/0000/1000", true},                       /* a choice that some have not made */
+              {"0100/0010/1000", false}};                     /* which is a look of its own */
   for (size_t i = 0; i < sizeof some / sizeof *some; i++)
     ck_assert_msg(look(some[i].rows).doubtful == some[i].doubtful, "%s", some[i].rows);
   const rule_shape s = {.rank = 3, .dim = {2, 2, 4}}; /* pictures of other sizes */
