@@ -33,4 +33,18 @@ double st_moved(const rule_tensor *base, const rule_tensor *const *run, int from
 /* Whether the sides differ by more than the margin, and by how much. */
 bool st_beyond_rounding(const st_outputs *o, st_margin sc, rule_diff *d);
 
+/* ---- storage.c ---- */
+/* The left's output `output` and its counterpart, which differ beyond the margin. Further runs are
+ * on `leaf`, from streams behind `streams` on. */
+typedef struct st_storage {
+  rule_tensor **const *leaf;
+  const st_outputs *at;
+  size_t output;
+  st_margin margin;
+  uint64_t streams;
+} st_storage;
+
+/* Whether they do not differ where constants are disturbed in more ways. */
+iso_code st_moved_by_storage(state *s, const st_storage *x, bool *yes, iso_error *err);
+
 #endif

@@ -253,6 +253,13 @@ static iso_code differs_at(differing *d, size_t o, st_difference *out, iso_error
     out->found = !c && st_beyond_rounding(&at, d->sc, &out->diff);
     out->signs |= !c && !out->found;
   }
+  if (!c && out->found) {
+    bool by_storage;
+    const st_storage asked = {d->leaf, &at, o, d->sc, d->streams};
+    c = st_moved_by_storage(d->s, &asked, &by_storage, err);
+    out->found = !c && !by_storage;
+    if (c || !out->found) return c;
+  }
   if (!c && !out->found) c = decided_apart(d->s, d->leaf, &at, o, out, err);
   if (!c && out->found)
     c = out->output = o, c = beyond_order(d->s, d->leaf, d->ordered, &at, d->sc, out, err);

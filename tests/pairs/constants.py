@@ -11,7 +11,7 @@ bfloat16 and float16; by several formulas for one number; sliced, gathered, inte
 concatenated, transposed, scaled, nested. Buffers that one side computes with in float32, and the
 other inside of an operator; differences that outputs have in their denominators; 1 - beta ** step,
 as Adam corrects its moments, in float32 and written in double; tables of few digits, and the same
-times a number that hides in each element. No pair that is
+times a number that hides in each element; reciprocals behind a steep softmax. No pair that is
 equivalent may be `different`, none with a bug `equivalent`, and one in ten of the equivalent ones
 may be `undecided`."""
 
@@ -672,7 +672,38 @@ def drifted(rng, same):
     )
 
 
+def steep(rng, same):
+    """What one side stores in float32, and the other computes in double from numbers of its own,
+    behind a softmax of many times that: how far it moves an output hangs on two of its elements."""
+    n, by = rng.choice([4, 8, 24, 64]), rng.choice([1.0, 40.0, 400.0])
+    bug = unless(same, rng.choice(["element", "some"]))
+    s = [rnd(0.5 + rng.random(), f32) for _ in range(n)]
+    wrong = {rng.randrange(n)} if bug == "element" else set(range(0, n, 3)) if bug else set()
+    c = [rnd(math.exp(-x / 2) * (1 + 1e-3 * (i in wrong)), f32) for i, x in enumerate(s)]
+
+    def steps(y):
+        return (y * by).op("softmax.int", [y * by, -1])
+
+    def left(g):
+        x = g.x(6, n)
+        return steps(x * g.buffer("c", Data((n,), c)))
+
+    def right(g):
+        x, e = g.x(6, n), g.buffer("s", Data((n,), s)).to(f64).exp()
+        return steps((x.to(f64) / e.op("sqrt", [e])).to(f32))
+
+    sides = (left, right) if rng.random() < 0.5 else (right, left)
+    return Case(
+        "steep n=%d by=%g%s" % (n, by, "" if same else " bug:" + bug),
+        same,
+        *sides,
+        clear=not same,
+        open=True,
+    )
+
+
 KINDS = [
+    steep,
     drifted,
     rope,
     rope,
