@@ -142,15 +142,27 @@ static size_t next_of_one(const builder *b) {
   return i;
 }
 
+/* The variables of both patterns, without the patterns: one is made for each step of a cut, and
+ * they would be kept as long as the comparison. False: they cannot be built. */
+static bool build_variables(builder *b, eg_node u, eg_node t) {
+  state *s = b->s;
+  const rule_term *l, *r;
+  const iso_arena was = s->arena;
+  iso_arena_init(&s->arena);
+  const bool ok = fr_build(b, u, t, &l, &r);
+  iso_arena_fini(&s->arena);
+  s->arena = was;
+  return ok;
+}
+
 bool fr_narrow_patterns(builder *b, eg_node u, eg_node t) {
   enum { DISTINCT = 1200 };
   state *s = b->s;
   fr_costs(s, b->k);
   for (;;) {
-    const rule_term *l, *r;
     uint32_t open[RULE_MAX_VARS];
     size_t n = 0;
-    if (!fr_build(b, u, t, &l, &r) || b->distinct > DISTINCT) return false;
+    if (!build_variables(b, u, t) || b->distinct > DISTINCT) return false;
     const size_t i = next_of_one(b);
     if (i == SIZE_MAX) return true;
     const uint32_t of = s->ranks.n_peers ? st_peers_in(s, b->var[i]) : UINT32_MAX;
