@@ -292,9 +292,11 @@ static void pair_names(agree *a) {
   }
 }
 
+/* Not where the other side was given an input of that name, and does not read it: what it reads in
+ * its place is another one. */
 static bool lost(const agree *a, size_t i) {
   return !a->in[i].known && !a->in[i].settled && a->in[i].other < 0 && agree_namesake(a, i) < 0 &&
-         !agree_swapped(a, i);
+         !agree_unread(a, i) && !agree_swapped(a, i);
 }
 
 static bool alike(const agree *a, size_t i, size_t j) {

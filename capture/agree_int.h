@@ -22,6 +22,8 @@ typedef struct agree_input {
   bool swapped;     /* and it has ones for its zeros */
   int64_t hangs;    /* the group of zeros and ones that gives this one, -1: none does */
   looks_law law;    /* by which */
+  bool by_chance;   /* it may be so by chance */
+  bool torn;        /* another law gives it, too, and not the same of other masks */
   looks_bits looks; /* of the first of a group: how it is drawn, LOOKS_KEPT: not by its looks */
 } agree_input;
 
@@ -118,8 +120,10 @@ iso_code agree_find_hanging(agree *a);
 /* Ids that have one number exactly where the group hides them do so in the last set, too. */
 iso_code agree_fill(agree *a, agree_sets *s, size_t g, const rule_tensor *mask);
 iso_code agree_has_law(agree *a, size_t g, size_t j, bool *yes);
-/* Of these, those that come of group `g`, which is `t` in the last set. */
-iso_code agree_draw_hanging(agree *a, agree_sets *s, size_t g, const rule_tensor *t);
+/* Of these, those that come of group `g`, which is `t` in the last set. `apart`: those that may be
+ * so by chance come of another draw of the group. */
+iso_code agree_draw_hanging(agree *a, agree_sets *s, size_t g, const rule_tensor *t,
+                            const rule_tensor *apart);
 /* A fresh value for such a group in the last set. */
 iso_code agree_draw_looks(agree *a, agree_sets *s, size_t g, const agree_form *by, iso_rng *rng);
 

@@ -189,6 +189,7 @@ static void find_habits(const common *c, looks_bits *x) {
 static void choose(const common *c, const grid *g, double needed, looks_bits *x) {
   enum { CHANCE = 4 };      /* columns of two rows that hold one 1 each by chance */
   const double clear = 1.5; /* bits: two rows of three elements, one of four */
+  const double choice = 6;  /* and of choices: one element that is left out is not one */
   if (!c->any_block || (c->structure && c->bits >= needed)) return;
   if (c->one && g->n >= 2) choose_one_each(c, g, x);
   else if (c->right || c->left) x->kind = c->right ? LOOKS_RIGHT : LOOKS_LEFT;
@@ -201,9 +202,10 @@ static void choose(const common *c, const grid *g, double needed, looks_bits *x)
   x->full = c->full;
   x->structure = c->structure;
   x->doubtful |= x->structure || may_be_path(c, g, x->kind) || may_be_places(c, x->kind);
-  x->doubtful |= x->kind != LOOKS_ONE_EACH && x->kind != LOOKS_ONE_OF && may_be_otherwise(c, g);
-  x->either = !c->full && !c->empty && x->kind != LOOKS_ONE_EACH && x->kind != LOOKS_ONE_OF;
-  x->few = bits_of_rows(c, g, x->kind) < clear;
+  const bool chosen = x->kind == LOOKS_ONE_EACH || x->kind == LOOKS_ONE_OF;
+  x->doubtful |= !chosen && may_be_otherwise(c, g);
+  x->either = !c->full && !c->empty && !chosen;
+  x->few = bits_of_rows(c, g, x->kind) < (chosen ? choice : clear);
   find_habits(c, x);
 }
 

@@ -32,10 +32,64 @@ iso_code agree_has_law(agree *a, size_t g, size_t j, bool *yes) {
   if (!set) return no_memory(a);
   values_of(a, g, set);
   values_of(a, j, set + a->sets);
-  const bool ok = looks_find_law(set, set + a->sets, a->sets, &law);
+  const bool ok = looks_find_law(set, set + a->sets, a->sets, (looks_law){0}, &law);
   free(set);
   *yes = law.number != 0;
   return ok ? ISO_OK : no_memory(a);
+}
+
+/* Sets with one mask tell as much as one of them. */
+static double bits_of_law(const agree *a, size_t g, looks_law law) {
+  double bits = looks_law_bits(law, agree_value(a, g, 0));
+  for (size_t set = 1; set < a->sets; set++) {
+    bool same = false;
+    for (size_t k = 0; k < set && !same; k++) {
+      const rule_tensor *x = agree_value(a, g, set), *y = agree_value(a, g, k);
+      same = x->numel == y->numel;
+      for (int64_t i = 0; i < x->numel && same; i++)
+        same = rule_tensor_get(x, i) == rule_tensor_get(y, i);
+    }
+    if (!same) bits += looks_law_bits(law, agree_value(a, g, set));
+  }
+  return bits;
+}
+
+/* Whether two laws give other numbers of some mask that looks like group `g`. */
+static iso_code part_ways(agree *a, size_t g, const looks_law law[2], int64_t n, bool *yes) {
+  enum { DRAWS = 12 };
+  const rule_tensor *was = agree_value(a, g, 0);
+  iso_rng rng = iso_rng_new(g, 0);
+  rule_tensor *t;
+  int64_t *x = malloc((2 * (size_t)n + 2) * sizeof *x);
+  if (!x) return no_memory(a);
+  iso_code c = rule_tensor_new(was->dtype, &was->shape, &t, a->err);
+  const bool made = !c;
+  *yes = false;
+  for (unsigned k = 0; k < DRAWS && !c && !*yes; k++) {
+    if (!looks_draw_bits(&a->in[g].looks, k, &rng, t)) c = no_memory(a);
+    if (c) break;
+    for (int i = 0; i < 2; i++) looks_apply_law(law[i], t, x + i * (n + 1));
+    for (int64_t i = 0; i < n && !*yes; i++) *yes = x[i] != x[n + 1 + i];
+  }
+  free(x);
+  if (made) rule_tensor_unref(t);
+  return c;
+}
+
+/* What is known of input `j`, which a law gives of group `g`. */
+static iso_code weigh(agree *a, size_t j, size_t g, const rule_tensor **base,
+                      const rule_tensor **value) {
+  enum { SURE = 12 };
+  looks_law law[2] = {a->in[j].law, a->in[j].law};
+  iso_code c = ISO_OK;
+  a->in[j].by_chance = bits_of_law(a, g, law[0]) < SURE;
+  a->in[j].torn = false;
+  while (!c && !a->in[j].torn) {
+    if (!looks_find_law(base, value, a->sets, law[1], &law[1])) c = no_memory(a);
+    if (c || !law[1].number) break;
+    c = part_ways(a, g, law, value[0]->numel, &a->in[j].torn);
+  }
+  return c;
 }
 
 iso_code agree_find_hanging(agree *a) {
@@ -48,8 +102,10 @@ iso_code agree_find_hanging(agree *a) {
     for (size_t g = 0; g < a->n && !c && a->in[j].hangs < 0; g++) {
       if (a->in[g].looks.kind == LOOKS_KEPT) continue;
       values_of(a, g, base);
-      if (!looks_find_law(base, value, a->sets, &a->in[j].law)) c = no_memory(a);
-      if (a->in[j].law.number) a->in[j].hangs = (int64_t)g;
+      if (!looks_find_law(base, value, a->sets, (looks_law){0}, &a->in[j].law)) c = no_memory(a);
+      if (c || !a->in[j].law.number) continue;
+      a->in[j].hangs = (int64_t)g;
+      c = weigh(a, j, g, base, value);
     }
   }
   free(base);
@@ -78,10 +134,12 @@ static iso_code draw_one(agree *a, agree_sets *s, size_t j, const rule_tensor *b
   return c;
 }
 
-iso_code agree_draw_hanging(agree *a, agree_sets *s, size_t g, const rule_tensor *t) {
+iso_code agree_draw_hanging(agree *a, agree_sets *s, size_t g, const rule_tensor *t,
+                            const rule_tensor *apart) {
   iso_code c = ISO_OK;
   for (size_t j = 0; j < a->n && !c; j++)
-    if (a->in[j].hangs == (int64_t)g) c = draw_one(a, s, j, t);
+    if (a->in[j].hangs == (int64_t)g)
+      c = draw_one(a, s, j, apart && a->in[j].by_chance ? apart : t);
   return c;
 }
 

@@ -271,6 +271,33 @@ static iso_code doubt(agree *a, size_t g, bool *all) {
   return ISO_OK;
 }
 
+static iso_code say_by_chance(agree *a, size_t g, size_t j, const char *why) {
+  iso_arena *arena = &a->graph[LEFT]->arena;
+  const char *law = looks_law_words(a->in[j].law, arena), *name = agree_node(a, j)->name;
+  if (a->out->unsure) return ISO_OK;
+  a->out->unsure = law ? iso_arena_printf(arena,
+                                          "the outputs differ only where %.80s is not %s (%.80s), "
+                                          "and %s: a relations file may say what it may be (input "
+                                          "%.80s range LOW HIGH)",
+                                          name, law, agree_node(a, g)->name, why, name)
+                       : NULL;
+  return a->out->unsure ? ISO_OK : no_memory(a);
+}
+
+/* Numbers that a law gives, as another does, too, or as few numbers are by chance. Returns: in
+ * `all` whether no draw of the mask is sure to have those that go with it. */
+static iso_code doubt_laws(agree *a, size_t g, bool *all) {
+  iso_code c = ISO_OK;
+  for (size_t j = 0; j < a->n && !c; j++) {
+    if (a->in[j].hangs != (int64_t)g || (!a->in[j].torn && !a->in[j].by_chance)) continue;
+    *all |= a->in[j].torn;
+    c = say_by_chance(a, g, j,
+                      a->in[j].torn ? "it may as well be something else of it"
+                                    : "so few numbers are that by chance, too");
+  }
+  return c;
+}
+
 /* What draws have that no captured value has, and why that counts for nothing. */
 static iso_code doubt_more(agree *a, size_t g) {
   const looks_bits *x = &a->in[g].looks;
@@ -342,6 +369,8 @@ iso_code agree_find_looks(agree *a, bool *all) {
   for (size_t g = 0; g < a->n && !c && !*all; g++)
     if (a->in[g].looks.kind != LOOKS_KEPT) c = doubt(a, g, all);
   for (size_t g = 0; g < a->n && !c && !*all; g++)
+    if (a->in[g].looks.kind != LOOKS_KEPT) c = doubt_laws(a, g, all);
+  for (size_t g = 0; g < a->n && !c && !*all; g++)
     if (a->in[g].looks.kind != LOOKS_KEPT) c = doubt_more(a, g);
   return c;
 }
@@ -356,13 +385,24 @@ static iso_code as_twin(agree *a, rule_tensor *t, size_t i, rule_tensor **out) {
   return c;
 }
 
+/* Another draw of the group, in `out`, for what comes of it by chance. */
+static iso_code draw_apart(agree *a, size_t g, const looks_bits *x, const agree_form *by,
+                           iso_rng *rng, rule_tensor **out) {
+  const rule_tensor *was = agree_value(a, g, 0);
+  const iso_code c = rule_tensor_new(was->dtype, &was->shape, out, a->err);
+  if (c || looks_draw_bits(x, by->form + 1, rng, *out)) return c;
+  rule_tensor_unref(*out);
+  *out = NULL;
+  return no_memory(a);
+}
+
 iso_code agree_draw_looks(agree *a, agree_sets *s, size_t g, const agree_form *by, iso_rng *rng) {
   const rule_tensor *was = agree_value(a, g, 0);
   looks_bits x = a->in[g].looks;
   if (by->full) looks_widen(&x);
   for (size_t i = 0; i < a->n; i++) /* what is full on one side is empty on the other */
     x.empty |= by->full && x.either && a->in[i].twin == (int64_t)g && a->in[i].swapped;
-  rule_tensor *t, *own;
+  rule_tensor *t, *own, *apart = NULL;
   bool inside = true;
   iso_code c = rule_tensor_new(was->dtype, &was->shape, &t, a->err);
   if (c) return c;
@@ -373,7 +413,9 @@ iso_code agree_draw_looks(agree *a, agree_sets *s, size_t g, const agree_form *b
     c = twin ? as_twin(a, t, i, &own) : agree_as_input(a, t, agree_node(a, i), &own);
     if (!c) agree_set_last(a, s, i, own);
   }
-  if (!c) c = agree_draw_hanging(a, s, g, t);
+  if (!c && by->full) c = draw_apart(a, g, &x, by, rng, &apart);
+  if (!c) c = agree_draw_hanging(a, s, g, t, apart);
+  rule_tensor_unref(apart);
   if (!c) c = agree_fill(a, s, g, t);
   if (!c) c = agree_cut_parts(a, g, t, s, &inside);
   rule_tensor_unref(t);

@@ -2,6 +2,7 @@
  * some formula. */
 #include "capture/looks/laws.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 typedef enum per { ROW, ELEMENT, BOUND, WHOLE } per;
@@ -133,8 +134,12 @@ static bool gives(looks_law law, const rule_tensor *base, const rule_tensor *val
   return true;
 }
 
+static bool is_behind(looks_law law, looks_law after) {
+  return law.zeros != after.zeros ? law.zeros : law.number > after.number;
+}
+
 bool looks_find_law(const rule_tensor *const *base, const rule_tensor *const *value, size_t n,
-                    looks_law *out) {
+                    looks_law after, looks_law *out) {
   int64_t most = 0;
   for (size_t set = 0; set < n; set++) most = value[set]->numel > most ? value[set]->numel : most;
   int64_t *own = malloc(((size_t)most + 1) * sizeof *own);
@@ -144,12 +149,25 @@ bool looks_find_law(const rule_tensor *const *base, const rule_tensor *const *va
     for (int k = NONE + 1; k < N_LAWS && out->number == NONE; k++) {
       const looks_law law = {k, zeros};
       size_t set = 0;
+      if (!is_behind(law, after)) continue;
       while (set < n && fits(law, base[set], value[set]) && gives(law, base[set], value[set], own))
         set++;
       if (set == n) *out = law;
     }
   free(own);
   return true;
+}
+
+double looks_law_bits(looks_law law, const rule_tensor *base) {
+  const int64_t n = length_of_row(base), rows = n > 0 ? base->numel / n : 0;
+  const double each = log2((double)n + 1);
+  switch (law_of[law.number].per) {
+  case ROW:
+  case BOUND: return (double)rows * each;
+  case ELEMENT: return (double)base->numel * each / 2; /* they rise along a row anyway */
+  case WHOLE: return law.number == MOST ? each : log2((double)base->numel + 1);
+  }
+  return 0;
 }
 
 const char *looks_law_words(looks_law law, iso_arena *arena) {

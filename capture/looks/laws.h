@@ -10,11 +10,14 @@ typedef struct looks_law {
   bool zeros; /* of the mask with ones for its zeros */
 } looks_law;
 
-/* The law by which `value` comes of `base`, zeros and ones whose rows lie along the last dimension,
- * on each of `n` sets: in `out`, number 0 where none of ours does. Returns: false where there is no
- * memory. */
+/* The first law behind `after` (number 0: of all) by which `value` comes of `base`, zeros and ones
+ * whose rows lie along the last dimension, on each of `n` sets: in `out`, number 0 where none of
+ * ours does. Returns: false where there is no memory. */
 bool looks_find_law(const rule_tensor *const *base, const rule_tensor *const *value, size_t n,
-                    looks_law *out);
+                    looks_law after, looks_law *out);
+/* How unlikely it is, in bits, that other numbers of that range are what the law gives for `base`:
+ * one number of a short row is soon some count of it. */
+double looks_law_bits(looks_law law, const rule_tensor *base);
 /* What it gives for `base`, in `out`. Requires: as many elements as the law was found with. */
 void looks_apply_law(looks_law law, const rule_tensor *base, int64_t *out);
 /* In words: "how many ones each row has". Returns: NULL where there is no memory. */

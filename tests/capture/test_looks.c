@@ -269,7 +269,7 @@ START_TEST(what_comes_of_a_mask) {
     ck_assert_int_eq(rule_tensor_new(RULE_I32, &s, &v, NULL), ISO_OK);
     for (int64_t k = 0; k < some[i].n; k++) rule_tensor_set_int(v, k, some[i].value[k]);
     ck_assert(looks_find_law((const rule_tensor *const[]){base}, (const rule_tensor *const[]){v}, 1,
-                             &law));
+                             (looks_law){0}, &law));
     ck_assert_msg((law.number == 0) == some[i].none, "%zu", i);
     if (law.number) looks_apply_law(law, other, got);
     for (int64_t k = 0; k < some[i].n && law.number; k++)
@@ -410,12 +410,16 @@ START_TEST(lengths_of_the_mask) {
   unsigned counts = 0;
   ck_assert_int_eq(cap_agree(l, r, NULL, 3, &out, NULL), ISO_OK);
   ck_assert(out.n_said == 1 && l->n_sets > 6 && l->node[0].kept && r->node[0].kept);
+  bool apart = false;
   for (size_t k = 0; k < l->n_sets; k++)
     for (int64_t i = 0; i < 4; i++) {
-      ck_assert_int_eq(of_set(l, k, 0, i), ones(r->input[k], i));
+      const bool same = of_set(l, k, 0, i) == ones(r->input[k], i);
+      ck_assert(same || k >= out.n_sure); /* so few may be lengths by chance */
+      apart |= !same;
       counts |= 1u << of_set(l, k, 0, i);
     }
   ck_assert_uint_eq(counts, 0xf);
+  ck_assert(apart && strstr(out.unsure, "by chance"));
   cap_free(l);
   cap_free(r);
 }

@@ -432,11 +432,12 @@ COMPUTED = [
 @family
 def computed_from_a_mask(rng):
     """What a caller computed from the mask and gives beside it, on one side or both; the other
-    side computes it. With a mistake it is another number, for the captured mask or others only."""
-    kind, batch, n = rng.choice(["right", "left", "any"]), rng.randint(2, 3), rng.randint(4, 8)
-    rows = rows_of(rng, batch if kind != "any" else 2, n, kind)
+    side computes it. With a mistake it is another number, for the captured mask or others only. One
+    number alone may be what the mask gives by chance."""
+    kind, batch, n = rng.choice(["right", "left", "any"]), rng.randint(4, 5), rng.randint(8, 10)
+    rows = rows_of(rng, batch, n, kind)
     while len({sum(r) for r in rows}) == 1 or min(sum(r) for r in rows) < 2:
-        rows = rows_of(rng, batch if kind != "any" else 2, n, kind)
+        rows = rows_of(rng, batch, n, kind)
     batch = len(rows)
     what = rng.choice(COMPUTED)
     shape, values, compute = given_beside(rng, rows, what)
@@ -472,7 +473,40 @@ def computed_from_a_mask(rng):
         return f
 
     text = "%s %s %s %s" % (what, wrong, kind, rows)
-    return Case(DIFFERENT if wrong else EQUIVALENT, build(0), build(1), None, text)
+    truth = DIFFERENT if wrong else UNDECIDED if what in ("total", "most") else EQUIVALENT
+    return Case(truth, build(0), build(1), None, text)
+
+
+@family
+def a_count_by_chance(rng):
+    """A number that is some count of a mask's row as it was captured, and is none: a class, the
+    index of a token, a temperature. The other side reads the mask in its place."""
+    kind, batch, n = rng.choice(["right", "left", "any"]), rng.randint(1, 2), rng.randint(5, 8)
+    rows = rows_of(rng, batch, n, kind)
+    while min(sum(r) for r in rows) < 2:
+        rows = rows_of(rng, batch, n, kind)
+    what = rng.choice(["count", "last", "temperature"])
+    same = rng.random() < 0.4
+    counts = [sum(r) - (what == "last") for r in rows]
+    x = normals(rng, batch * n)
+
+    def build(side):
+        def f(g):
+            h = g.given("x", (batch, n), [x], f32)
+            m = g.given("m", (batch, n), [[v for r in rows for v in r]])
+            p = g.given("p", (batch,), [counts])
+            if side and not same:
+                p = m.sum(1).sub(1) if what == "last" else m.sum(1)
+            if what == "temperature":
+                y = h.div(p.to(f32).unsqueeze(-1).add(1.0))
+            else:
+                y = g.param("e", n + 1, n).embedding(p).add(h)
+            return y.mul(m.to(f32)).sum(1)
+
+        return f
+
+    text = "%s %s %s" % (what, same, rows)
+    return Case(EQUIVALENT if same else DIFFERENT, build(0), build(1), None, text)
 
 
 @family

@@ -317,13 +317,16 @@ def given(rng):
     integers = rng.random() < 0.3
     ids = tokens(rng, n, 0, 9)
     extra = rng.choice(["left", "right"])
+    apart = rng.random() < 0.5  # what is not read has other values
+    v2 = normals(rng, n * m) if apart else v
+    ids2 = tokens(rng, n, 0, 9) if apart else ids
 
     def build(side):
         def f(g):
             w = g.param("w", 9 if integers else m, m)
             both = [
-                g.given(k, (n,), [ids]) if integers else g.given(k, (n, m), [v], f32)
-                for k in ("a", "b")
+                g.given(k, (n,), [i]) if integers else g.given(k, (n, m), [x], f32)
+                for k, i, x in (("a", ids, v), ("b", ids2, v2))
             ]
             if not crossed and side == (extra == "right"):
                 g.given("c", (n, m), [v], f32)
