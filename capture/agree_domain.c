@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "capture/agree_int.h"
+#include "rules/operators.h"
 
 /* Sets that are drawn (how_many). */
 enum { LEAST_SETS = 6, MOST_SETS = 48, WORK = 1 << 22, LITERALS = 32 };
@@ -254,11 +255,33 @@ static bool draw_steps(const agree *a, size_t g, unsigned number, iso_rng *rng, 
   return rule_domain_admits(d, t, NULL, 0);
 }
 
-/* Numbers that the graphs compute or compare with. */
+/* Numbers that the graphs compute or compare with; and, of whole ones that they compare or cut
+ * with, these and their neighbours. */
 typedef struct literals {
   double of[LITERALS];
   size_t n;
+  int64_t count[LITERALS];
+  size_t n_counts;
 } literals;
+
+static void add_count(literals *l, int64_t x) {
+  bool there = x < 0 || l->n_counts == LITERALS;
+  for (size_t i = 0; i < l->n_counts && !there; i++) there = l->count[i] == x;
+  if (!there) l->count[l->n_counts++] = x;
+}
+
+static void collect_counts(literals *l, const rule_term *call) {
+  const rule_operator *o = rule_operator_of(call->u.s);
+  if (o->choice <= RULE_CHOICE_NONE && !o->part) return;
+  for (uint32_t i = o->part ? 2 : 1; i < call->n; i++) { /* behind the operand, and its dimension */
+    const rule_term *t = call->child[i];
+    const double x = t->kind == RULE_INT     ? (double)t->u.i
+                     : t->kind == RULE_FLOAT ? floor(t->u.f)
+                                             : INFINITY;
+    if (!(fabs(x) < 1e9)) continue;
+    for (int by = 0; by < 3; by++) add_count(l, (int64_t)x + (by == 2 ? -1 : by));
+  }
+}
 
 static void collect(literals *l, const rule_term *t) {
   const double x = t->kind == RULE_INT ? (double)t->u.i : t->kind == RULE_FLOAT ? t->u.f : INFINITY;
@@ -408,8 +431,9 @@ static iso_code draw_some(agree *a, agree_sets *s, const literals *l, uint64_t s
       /* Two masks of one form on every set would be one mask. */
       unsigned form = (k + nth) % n;
       if (nth && k % 2) form = (unsigned)iso_rng_below(&rng, n);
-      c = by_looks ? agree_draw_looks(a, s, g, &(agree_form){form, full}, &rng)
-                   : draw_group(a, s, g, &(drawing){form, l, &rng});
+      c = by_looks
+              ? agree_draw_looks(a, s, g, &(agree_form){form, l->count, l->n_counts, full}, &rng)
+              : draw_group(a, s, g, &(drawing){form, l, &rng});
       nth++;
     }
   }
@@ -430,7 +454,10 @@ static iso_code draw_sets(agree *a, uint64_t seed, bool unsure) {
   if (!said && !looks) return ISO_OK;
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < a->graph[side]->n_nodes; i++)
-      if (a->graph[side]->node[i].call) collect(&l, a->graph[side]->node[i].call);
+      if (a->graph[side]->node[i].call) {
+        collect(&l, a->graph[side]->node[i].call);
+        collect_counts(&l, a->graph[side]->node[i].call);
+      }
   for (size_t set = 0; set < a->sets && !c; set++) c = agree_add(a, &s, set);
   if (said && !c) c = draw_some(a, &s, &l, seed, false, false);
   a->out->n_said = s.n;

@@ -109,8 +109,10 @@ iso_code agree_of_one_mask(agree *a, size_t i, size_t j, bool *yes);
 /* Whether nobody says anything of the group, nor of its parts. */
 bool agree_unsaid(const agree *a, size_t g);
 typedef struct agree_form {
-  unsigned form; /* counted through */
-  bool full;     /* what is not known of them, whether rows may have ones alone, may be so, too */
+  unsigned form;         /* counted through */
+  const int64_t *counts; /* numbers of ones that make a difference to the graphs */
+  size_t n_counts;
+  bool full; /* what is not known of them, whether rows may have ones alone, may be so, too */
 } agree_form;
 /* Which inputs of zeros and ones are drawn by what they look like, where nothing is said. Returns:
  * in `all` whether no difference on such draws is sure to be one. Requires: domains have met. */

@@ -288,10 +288,14 @@ static void scatter_ones(char *row, int64_t n, int64_t ones, iso_rng *rng) {
 }
 
 /* How many ones: in every other form one number of them after the other in all rows, from both ends
- * in turn, since few forms are drawn of long rows. */
+ * in turn, since few forms are drawn of long rows; else any, or one of those asked for. */
 static int64_t how_many(const looks_bits *x, int64_t n, unsigned turn, bool in_turn, iso_rng *rng) {
   const int64_t least = x->empty ? 0 : 1, most = x->full ? n : n - 1, span = most - least + 1;
   if (span < 1) return least;
+  if (!in_turn && x->n_counts && turn % 2 == 0) {
+    const int64_t k = x->counts[turn / 2 % x->n_counts];
+    if (k >= least && k <= most) return k;
+  }
   if (!in_turn) return least + below(rng, span);
   const int64_t at = (int64_t)(turn % (uint64_t)span);
   return at % 2 ? least + at / 2 : most - at / 2;
@@ -312,7 +316,7 @@ static void keep_habits(const looks_bits *x, iso_rng *rng, char *row, int64_t n)
 static void draw_any(const looks_bits *x, unsigned form, iso_rng *rng, char *row, int64_t n) {
   const unsigned way = form % 4, turn = form / 4;
   const int64_t at = (int64_t)(turn % (uint64_t)n);
-  const int64_t ones = how_many(x, n, turn, way == 1, rng);
+  const int64_t ones = how_many(x, n, way == 3 ? 2 * turn : way == 1 ? turn : 1, way == 1, rng);
   scatter_ones(row, n, ones, rng);
   const bool hole = turn / (uint64_t)n % 2 == 0;
   if (way != 2 || n < 2) return;
@@ -360,7 +364,8 @@ static void draw_rows(const looks_bits *x, unsigned form, iso_rng *rng, const gr
       keep_habits(x, rng, row, g->n);
       continue;
     }
-    const int64_t ones = how_many(x, g->n, form / 2, form % 2, rng);
+    const unsigned turn = form % 2 ? form / 2 : form / 2 + 2 * (unsigned)i; /* rows differ */
+    const int64_t ones = how_many(x, g->n, turn, form % 2, rng);
     for (int64_t j = 0; j < g->n; j++)
       row[j] = x->kind == LOOKS_RIGHT ? j < ones : j >= g->n - ones;
   }

@@ -33,6 +33,8 @@ typedef struct looks_bits {
   int64_t count;         /* LOOKS_ANY: of ones in each row, 0: any */
   unsigned free;         /* a bit for each dimension that is drawn; along others it repeats */
   uint32_t row;          /* the dimension of a row, the last of these */
+  const int64_t *counts; /* numbers of ones that draws are to have, too: of who draws */
+  size_t n_counts;
 } looks_bits;
 
 /* `set`: the values of one input on `n` input sets, all of one shape, zeros and ones. Returns:

@@ -399,6 +399,7 @@ static iso_code draw_apart(agree *a, size_t g, const looks_bits *x, const agree_
 iso_code agree_draw_looks(agree *a, agree_sets *s, size_t g, const agree_form *by, iso_rng *rng) {
   const rule_tensor *was = agree_value(a, g, 0);
   looks_bits x = a->in[g].looks;
+  x.counts = by->counts, x.n_counts = by->n_counts;
   if (by->full) looks_widen(&x);
   for (size_t i = 0; i < a->n; i++) /* what is full on one side is empty on the other */
     x.empty |= by->full && x.either && a->in[i].twin == (int64_t)g && a->in[i].swapped;

@@ -478,6 +478,41 @@ def computed_from_a_mask(rng):
 
 
 @family
+def threshold_of_a_length(rng):
+    """Long rows of which one count alone shows a mistake: the one that the graphs compare with."""
+    kind, batch, n = rng.choice(["right", "left", "any"]), rng.randint(1, 2), rng.randint(16, 90)
+    rows = rows_of(rng, batch, n, kind)
+    counts = {sum(r) for r in rows}
+    while min(counts) < 4 or max(counts) > n - 2:
+        rows = rows_of(rng, batch, n, kind)
+        counts = {sum(r) for r in rows}
+    k = rng.choice([i for i in range(3, n - 1) if i not in counts])
+    way = rng.choice(["gt", "clamp", "cut"])
+    same = rng.random() < 0.5
+    x = normals(rng, batch * n)
+
+    def build(side):
+        def f(g):
+            h = g.given("x", (batch, n), [x], f32)
+            m = g.given("m", (batch, n), [[v for r in rows for v in r]])
+            count = m.sum(1, True)
+            if way == "clamp":
+                other = count.clamp_min(k).sub(k).ne(0) if side else count.gt(k)
+                y = other if same or not side else count.clamp_min(k + 1).sub(k + 1).ne(0)
+            elif way == "cut" and kind == "right":
+                at = k if same else k - 1
+                y = m.slice(1, at, at + 1).ne(0) if side else count.gt(k)
+            else:
+                y = count.ge(k + 1 if same else k) if side else count.gt(k)
+            return h.mul(m.to(f32)).sum(1, True).add(y.to(f32))
+
+        return f
+
+    text = "%s %d %s %s" % (way, k, same, rows)
+    return Case(EQUIVALENT if same else DIFFERENT, build(0), build(1), None, text)
+
+
+@family
 def a_count_by_chance(rng):
     """A number that is some count of a mask's row as it was captured, and is none: a class, the
     index of a token, a temperature. The other side reads the mask in its place."""
