@@ -447,25 +447,34 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
                        synth_result **out, iso_error *err) {
   bool differ = false, stopped = false;
   iso_error why;
+  iso_arena arena = {0};
   iso_code c = compare_on(left, right, known, oracle, schemas, o, false, out, err);
   if (c || !st_has_looks(left, right) || (*out)->verdict == SYNTH_DIFFERENT) return c;
-  synth_graph sure[2] = {*left, *right};
+  synth_graph sure[2] = {*left, *right}, one[2];
   c = st_run_looks(left, right, oracle, schemas, o, &differ, &stopped, &why);
   if (c && c != ISO_NOMEM && st_keep_sure(sure)) {
+    const synth_graph *all[2] = {left, right};
     left = &sure[LEFT], right = &sure[RIGHT];
     c = st_run_looks(left, right, oracle, schemas, o, &differ, &stopped, &why);
+    if (!c && !differ && !stopped) {
+      c = st_run_unsure(all[LEFT], all[RIGHT], oracle, schemas, o, &arena, one, &differ, &stopped,
+                        &why);
+      if (differ) left = &one[LEFT], right = &one[RIGHT];
+    }
   }
   if (c == ISO_NOMEM) {
     forget(out);
-    return iso_fail(err, c, "out of memory");
+    c = iso_fail(err, ISO_NOMEM, "out of memory");
+  } else if (c)
+    c = doubt_looks(*out,
+                    "shown for the captured zeros and ones of an input only: on others that look "
+                    "so an operator fails",
+                    err);
+  else if (stopped) c = doubt_looks(*out, "a limit was reached before other masks were tried", err);
+  else if (differ) {
+    forget(out);
+    c = compare_on(left, right, known, oracle, schemas, o, true, out, err);
   }
-  if (c)
-    return doubt_looks(*out,
-                       "shown for the captured zeros and ones of an input only: on others that "
-                       "look so an operator fails",
-                       err);
-  if (stopped) return doubt_looks(*out, "a limit was reached before other masks were tried", err);
-  if (!differ) return ISO_OK;
-  forget(out);
-  return compare_on(left, right, known, oracle, schemas, o, true, out, err);
+  iso_arena_fini(&arena);
+  return c;
 }

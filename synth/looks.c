@@ -21,6 +21,43 @@ bool st_keep_sure(synth_graph graph[2]) {
   return fewer;
 }
 
+/* The captured sets, and set `set` behind them, on which a difference may be none. Input values lie
+ * in `arena`. */
+static iso_code pick(const synth_graph *g, size_t set, iso_arena *arena, synth_graph *out,
+                     iso_error *err) {
+  const size_t n = g->n_said;
+  synth_node *node = iso_arena_alloc(arena, (g->n_nodes + 1) * sizeof *node);
+  if (!node) return nomem(err);
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    node[i] = g->node[i];
+    if (node[i].kind != SYNTH_INPUT || !node[i].value) continue;
+    rule_tensor **value = iso_arena_alloc(arena, (n + 1) * sizeof(rule_tensor *));
+    if (!value) return nomem(err);
+    for (size_t k = 0; k <= n; k++) value[k] = node[i].value[k < n ? k : set];
+    node[i].value = value;
+  }
+  *out = *g;
+  out->node = node;
+  out->n_sets = n + 1;
+  out->n_sure = n;
+  return ISO_OK;
+}
+
+/* parameters: those of synth_compare, an arena, and what is found. */
+iso_code st_run_unsure(const synth_graph *left, const synth_graph *right, const rule_oracle *oracle,
+                       rule_schemas *schemas, const synth_options *o, iso_arena *arena,
+                       synth_graph one[2], bool *differ, bool *stopped, iso_error *err) {
+  const size_t n = left->n_sets < right->n_sets ? left->n_sets : right->n_sets;
+  iso_code c = ISO_OK;
+  *differ = *stopped = false;
+  for (size_t set = left->n_sure; set < n && c != ISO_NOMEM && !*differ && !*stopped; set++) {
+    c = pick(left, set, arena, &one[LEFT], err);
+    if (!c) c = pick(right, set, arena, &one[RIGHT], err);
+    if (!c) c = st_run_looks(&one[LEFT], &one[RIGHT], oracle, schemas, o, differ, stopped, err);
+  }
+  return c == ISO_NOMEM ? c : ISO_OK;
+}
+
 /* Whether the outputs differ on such a set. Draws that hide more than the captured ones, and those
  * that rounding tells apart, show nothing (st_confirm). */
 static iso_code seek(state *s, const pairing *p, bool *differ, iso_error *err) {

@@ -56,6 +56,14 @@ ISO_MUST_USE iso_code st_run_looks(const synth_graph *left, const synth_graph *r
                                    const synth_options *o, bool *differ, bool *stopped,
                                    iso_error *err);
 
+/* The same where an operator fails on some of those that st_keep_sure leaves out: each by itself,
+ * and those that it fails on are none. Returns: where they differ, in `one` the graphs with that
+ * set alone, in `arena`. */
+ISO_MUST_USE iso_code st_run_unsure(const synth_graph *left, const synth_graph *right,
+                                    const rule_oracle *oracle, rule_schemas *schemas,
+                                    const synth_options *o, iso_arena *arena, synth_graph one[2],
+                                    bool *differ, bool *stopped, iso_error *err);
+
 /* ---- evaluate.c ---- */
 iso_code st_evaluate(state *s, iso_error *err);
 

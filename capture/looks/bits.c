@@ -47,19 +47,19 @@ static bool new_grid(const looks_bits *x, const rule_shape *s, grid *g) {
   for (uint32_t d = 0; d < s->rank; d++) {
     if (!(x->free >> d & 1)) continue;
     size *= s->dim[d];
-    if (d < x->row) g->q = s->dim[d];
+    if (d != x->row) g->q = s->dim[d];
   }
   g->blocks = size / (g->q * g->n);
   return (g->at = calloc((size_t)size + 1, 1)) != NULL;
 }
 
-/* The place in the grid of element `i` of a tensor. */
+/* The place in the grid of element `i` of a tensor. Rows lie together there. */
 static int64_t place(const looks_bits *x, const rule_shape *s, int64_t i) {
-  int64_t at = 0, stride = 1;
+  int64_t at = 0, stride = s->dim[x->row];
   for (uint32_t d = s->rank; d-- > 0; i /= s->dim[d]) {
     if (!(x->free >> d & 1)) continue;
-    at += stride * (i % s->dim[d]);
-    stride *= s->dim[d];
+    at += (d == x->row ? 1 : stride) * (i % s->dim[d]);
+    if (d != x->row) stride *= s->dim[d];
   }
   return at;
 }
@@ -87,7 +87,19 @@ typedef struct common { /* of all rows, or blocks, on all sets */
   bool places;         /* every row begins with 0, and no 1 follows another */
   int64_t least, most; /* ones of a row */
   int64_t rows;
+  char *row;      /* those that are not the same, up to SOME_ROWS */
+  int64_t others; /* how many these are */
 } common;
+
+enum { SOME_ROWS = 64 }; /* more tell no more */
+
+/* Equal rows tell as much as one of them. */
+static void keep_row(const char *row, int64_t n, common *c) {
+  bool known = c->others == SOME_ROWS;
+  for (int64_t k = 0; k < c->others && !known; k++)
+    known = memcmp(c->row + k * n, row, (size_t)n) == 0;
+  if (!known) memcpy(c->row + c->others++ * n, row, (size_t)n);
+}
 
 static void look_at_row(looks_part p, int64_t i, common *c) {
   int64_t ones = 0;
@@ -108,6 +120,7 @@ static void look_at_row(looks_part p, int64_t i, common *c) {
   c->least = c->rows && c->least < ones ? c->least : ones;
   c->most = c->most > ones ? c->most : ones;
   c->rows++;
+  keep_row(p.at + i * p.stride, p.n, c);
 }
 
 /* `again`: the block before was this one. */
@@ -164,10 +177,18 @@ static bool may_be_path(const common *c, const grid *g, looks_kind kind) {
          (kind == LOOKS_ONE_OF && c->turned && g->n > CHOICES);
 }
 
-/* How much speaks for what the rows have in common, in bits: how unlikely it is of any zeros and
- * ones. */
-static double bits_of_rows(const common *c, const grid *g, looks_kind kind) {
-  const double q = (double)g->q, n = (double)g->n, rows = (double)c->rows;
+/* ---- how much speaks for what they have in common ---- */
+
+/* The part of the elements of rows that are ones. */
+static double ones_of(const common *c, const grid *g) {
+  int64_t ones = 0;
+  for (int64_t i = 0; i < c->others * g->n; i++) ones += c->row[i];
+  return (double)ones / (double)(c->others * g->n);
+}
+
+/* In bits: how unlikely it is of any zeros and ones. */
+static double bits_of_kind(const common *c, const grid *g, looks_kind kind) {
+  const double q = (double)g->q, n = (double)g->n, rows = (double)c->others;
   switch (kind) {
   case LOOKS_LEFT:
   case LOOKS_RIGHT: return rows * (n - log2(n + 1));
@@ -175,6 +196,75 @@ static double bits_of_rows(const common *c, const grid *g, looks_kind kind) {
   case LOOKS_ONE_OF: return rows / q * n * (q - log2(q));
   default: return INFINITY;
   }
+}
+
+/* How much another one of the kind tells. */
+static double bits_of_values(const common *c, const grid *g, looks_kind kind) {
+  const double q = (double)g->q, n = (double)g->n, rows = (double)c->others, d = ones_of(c, g);
+  switch (kind) {
+  case LOOKS_LEFT:
+  case LOOKS_RIGHT: return rows * log2(n + 1);
+  case LOOKS_ONE_EACH: return rows * log2(n);
+  case LOOKS_ONE_OF: return rows / q * n * log2(q);
+  default: return rows * n * -log2(d * d + (1 - d) * (1 - d));
+  }
+}
+
+/* One 1 in each row, and never in the same column. */
+static double bits_of_distinct(const grid *g) {
+  const double q = (double)g->q, n = (double)g->n;
+  return q * log2(n) - (lgamma(n + 1) - lgamma(n - q + 1)) / log(2);
+}
+
+/* Of squares. Each set tells, of blocks the first. */
+static double bits_of_square(const common *c, const grid *g, looks_property what) {
+  const double n = (double)g->n, d = ones_of(c, g), squares = (double)c->others / n;
+  if (what == LOOKS_SYMMETRIC) return squares * n * (n - 1) / 2 * -log2(d * d + (1 - d) * (1 - d));
+  return squares * n * -log2(what == LOOKS_DIAGONAL ? d : 1 - d);
+}
+
+enum { SURE = 12 }; /* bits */
+
+/* Marks what so few values may have in common by chance. That all rows have a 1 in one place, or as
+ * many ones, or that none is full is a habit at best. */
+static void weigh(const common *c, const grid *g, looks_bits *x) {
+  const struct {
+    looks_property what;
+    bool has;
+    double bits;
+  } all[] = {
+      {LOOKS_ORDER, x->kind != LOOKS_ANY, bits_of_kind(c, g, x->kind)},
+      {LOOKS_DISTINCT, x->distinct, bits_of_distinct(g)},
+      {LOOKS_SYMMETRIC, x->symmetric, bits_of_square(c, g, LOOKS_SYMMETRIC)},
+      {LOOKS_DIAGONAL, x->diagonal, bits_of_square(c, g, LOOKS_DIAGONAL)},
+      {LOOKS_HOLLOW, x->hollow, bits_of_square(c, g, LOOKS_HOLLOW)},
+      {LOOKS_COUNT, x->count > 0, 0},
+      {LOOKS_FIRST, x->first, 0},
+      {LOOKS_LAST, x->last, 0},
+      {LOOKS_EITHER, x->either, 0},
+  };
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (all[i].has && all[i].bits < SURE) x->by_chance |= 1u << all[i].what;
+}
+
+/* Dimensions along which so few values repeat by chance. What columns and squares have in common
+ * is lost where one of them comes between a block's rows. */
+static void weigh_repeats(const common *c, const grid *g, const rule_shape *s, looks_bits *x) {
+  if (x->kind == LOOKS_KEPT) return;
+  const double each = bits_of_values(c, g, x->kind);
+  uint32_t rows = 0;
+  for (uint32_t d = 0; d < s->rank; d++)
+    if (x->free >> d & 1 && d != x->row) rows = d;
+  for (uint32_t d = 0; d < s->rank; d++)
+    if (!(x->free >> d & 1) && s->dim[d] > 1 && (double)(s->dim[d] - 1) * each < SURE)
+      x->repeats |= 1u << d;
+  if (!x->repeats) return;
+  x->by_chance |= 1u << LOOKS_REPEATS;
+  if (x->repeats >> rows < 2) return;
+  x->by_chance |= (unsigned)(x->kind == LOOKS_ONE_OF) << LOOKS_ORDER |
+                  (unsigned)x->distinct << LOOKS_DISTINCT |
+                  (unsigned)x->symmetric << LOOKS_SYMMETRIC |
+                  (unsigned)x->diagonal << LOOKS_DIAGONAL | (unsigned)x->hollow << LOOKS_HOLLOW;
 }
 
 /* Of rows in no order: what all of them have, and others may have not. */
@@ -187,9 +277,7 @@ static void find_habits(const common *c, looks_bits *x) {
 }
 
 static void choose(const common *c, const grid *g, double needed, looks_bits *x) {
-  enum { CHANCE = 4 };      /* columns of two rows that hold one 1 each by chance */
-  const double clear = 1.5; /* bits: two rows of three elements, one of four */
-  const double choice = 6;  /* and of choices: one element that is left out is not one */
+  enum { CHANCE = 4 }; /* columns of two rows that hold one 1 each by chance */
   if (!c->any_block || (c->structure && c->bits >= needed)) return;
   if (c->one && g->n >= 2) choose_one_each(c, g, x);
   else if (c->right || c->left) x->kind = c->right ? LOOKS_RIGHT : LOOKS_LEFT;
@@ -205,8 +293,8 @@ static void choose(const common *c, const grid *g, double needed, looks_bits *x)
   const bool chosen = x->kind == LOOKS_ONE_EACH || x->kind == LOOKS_ONE_OF;
   x->doubtful |= !chosen && may_be_otherwise(c, g);
   x->either = !c->full && !c->empty && !chosen;
-  x->few = bits_of_rows(c, g, x->kind) < (chosen ? choice : clear);
   find_habits(c, x);
+  weigh(c, g, x);
 }
 
 /* How much must speak for a structure. Rows that are a batch are rows of a mask rather, and a
@@ -263,12 +351,18 @@ bool looks_at_bits(const rule_tensor *const *set, size_t n, looks_bits *out) {
   find_dimensions(set, n, x);
   if (!x->free) return true;
   if (!new_grid(x, &set[0]->shape, &g)) return false;
+  if (!(c.row = malloc((size_t)(SOME_ROWS * g.n) + 1))) {
+    free(g.at);
+    return false;
+  }
   const bool batch = g.q == set[0]->shape.dim[0] && g.q != g.n && g.blocks == 1 && x->free & 1;
   for (size_t k = 0; k < n; k++) {
     read_grid(x, set[k], &g);
     look_at_set(&g, batch, k && rule_tensor_same_bytes(set[k], set[k - 1]), &c);
   }
   choose(&c, &g, bits_needed(&g, &set[0]->shape, x), x);
+  weigh_repeats(&c, &g, &set[0]->shape, x);
+  free(c.row);
   free(g.at);
   return true;
 }
@@ -396,12 +490,18 @@ bool looks_draw_bits(const looks_bits *x, unsigned form, iso_rng *rng, rule_tens
 }
 
 bool looks_widen(looks_bits *x) {
-  const bool wider = x->either || x->few || x->first || x->last || x->count > 0;
-  x->full |= x->either || x->few;
-  if (x->few) x->kind = LOOKS_ANY;
-  x->first = x->last = false;
-  x->count = 0;
-  return wider;
+  const unsigned what = x->by_chance;
+  x->full |= (what & (1u << LOOKS_ORDER | 1u << LOOKS_EITHER)) != 0;
+  if (what >> LOOKS_ORDER & 1) x->kind = LOOKS_ANY;
+  if (what >> LOOKS_REPEATS & 1) x->free |= x->repeats;
+  x->distinct &= !(what >> LOOKS_DISTINCT & 1);
+  x->symmetric &= !(what >> LOOKS_SYMMETRIC & 1);
+  x->diagonal &= !(what >> LOOKS_DIAGONAL & 1);
+  x->hollow &= !(what >> LOOKS_HOLLOW & 1);
+  x->first &= !(what >> LOOKS_FIRST & 1);
+  x->last &= !(what >> LOOKS_LAST & 1);
+  if (what >> LOOKS_COUNT & 1) x->count = 0;
+  return what != 0;
 }
 
 const char *looks_say_bits(const looks_bits *x) {

@@ -19,6 +19,21 @@ typedef enum looks_kind {
   LOOKS_ANY
 } looks_kind;
 
+/* What captured values have in common and draws keep. */
+typedef enum looks_property {
+  LOOKS_ORDER, /* the kind */
+  LOOKS_REPEATS,
+  LOOKS_DISTINCT,
+  LOOKS_SYMMETRIC,
+  LOOKS_DIAGONAL,
+  LOOKS_HOLLOW,
+  LOOKS_COUNT,
+  LOOKS_FIRST,
+  LOOKS_LAST,
+  LOOKS_EITHER,
+  N_LOOKS
+} looks_property;
+
 typedef struct looks_bits {
   looks_kind kind;
   bool doubtful;         /* it may as well be of another kind, which has less values */
@@ -28,11 +43,12 @@ typedef struct looks_bits {
   bool diagonal, hollow; /* which have ones only on the diagonal, or zeros only */
   bool empty, full;      /* a row may have no 1; it may have nothing else */
   bool either;           /* whether ones or zeros are what is left out is not known */
-  bool few;              /* too few elements to tell: they may be in no order */
+  unsigned by_chance;    /* a bit for each looks_property that they have by chance, too */
+  unsigned repeats;      /* a bit for each dimension along which they repeat by chance, too */
   bool first, last;      /* LOOKS_ANY: each row has a 1 there */
   int64_t count;         /* LOOKS_ANY: of ones in each row, 0: any */
   unsigned free;         /* a bit for each dimension that is drawn; along others it repeats */
-  uint32_t row;          /* the dimension of a row, the last of these */
+  uint32_t row;          /* the dimension of a row, the last that varied */
   const int64_t *counts; /* numbers of ones that draws are to have, too: of who draws */
   size_t n_counts;
 } looks_bits;

@@ -300,19 +300,31 @@ static iso_code doubt_laws(agree *a, size_t g, bool *all) {
 
 /* What draws have that no captured value has, and why that counts for nothing. */
 static iso_code doubt_more(agree *a, size_t g) {
-  const looks_bits *x = &a->in[g].looks;
-  looks_bits wide = *x;
-  if (!looks_widen(&wide)) return ISO_OK;
-  if (x->few)
-    return say_unsure(a, g, "zeros and ones in another order",
-                      "so few of them look like anything by chance");
-  if (x->count > 0)
-    return say_unsure(a, g, "other numbers of ones", "each row was captured with as many");
-  if (x->first || x->last)
-    return say_unsure(a, g, x->first ? "a row that begins with 0" : "a row that ends with 0",
-                      "none was captured so");
-  return say_unsure(a, g, "ones alone in a row",
-                    "it was not captured so: whether ones or zeros are left out is not known");
+  static const char *const chance = "so few of them look like anything by chance";
+  static const struct {
+    const char *has, *why;
+  } of[N_LOOKS] = {
+      [LOOKS_ORDER] = {"zeros and ones in another order", NULL},
+      [LOOKS_REPEATS] = {"others along a dimension where they repeat", NULL},
+      [LOOKS_DISTINCT] = {"two ones in a column", NULL},
+      [LOOKS_SYMMETRIC] = {"others across the diagonal", NULL},
+      [LOOKS_DIAGONAL] = {"a 0 on the diagonal", NULL},
+      [LOOKS_HOLLOW] = {"a 1 on the diagonal", NULL},
+      [LOOKS_COUNT] = {"other numbers of ones", "each row was captured with as many"},
+      [LOOKS_FIRST] = {"a row that begins with 0", "none was captured so"},
+      [LOOKS_LAST] = {"a row that ends with 0", "none was captured so"},
+      [LOOKS_EITHER] = {"ones alone in a row", "it was not captured so: whether ones or zeros are "
+                                               "left out is not known"},
+  };
+  const unsigned what = a->in[g].looks.by_chance;
+  const char *has = NULL, *why = NULL;
+  for (int k = 0; k < N_LOOKS; k++) {
+    if (!(what >> k & 1)) continue;
+    if (!has) why = of[k].why ? of[k].why : chance;
+    has = has ? iso_arena_printf(&a->graph[LEFT]->arena, "%s, or %s", has, of[k].has) : of[k].has;
+    if (!has) return no_memory(a);
+  }
+  return has ? say_unsure(a, g, has, why) : ISO_OK;
 }
 
 /* An input that the other side was given and reads nowhere is one with it, too. */

@@ -97,10 +97,11 @@ START_TEST(habits_of_rows) {
   } some[] = {{"10", true, false, false, 0},
               {"110", true, false, false, 0},
               {"10/11", true, false, false, 0},
-              {"1110", false, false, false, 0},
-              {"110/100", false, false, false, 0},
-              {"11100", false, false, false, 0},
-              {"1100/1000", false, false, false, 0},
+              {"1110", true, false, false, 0},
+              {"110000/111000", true, false, false, 0},
+              {"1110000/1100000/1111110", false, false, false, 0},
+              {"1110000/1110000/1110000", true, false, false, 0}, /* one row tells as much */
+              {"00000100000000000", false, false, false, 0},
               {"1001010", false, true, false, 0},
               {"1001010/1100000/1010001", false, true, false, 0},
               {"0101/1001", false, false, true, 0},
@@ -113,11 +114,12 @@ START_TEST(habits_of_rows) {
     rule_tensor *t = bits(some[i].rows, RULE_U8);
     const int64_t n = t->shape.dim[1];
     bool other = false;
-    ck_assert_msg(x.few == some[i].few && x.first == some[i].first && x.last == some[i].last &&
+    const bool few = x.by_chance >> LOOKS_ORDER & 1;
+    ck_assert_msg(few == some[i].few && x.first == some[i].first && x.last == some[i].last &&
                       x.count == some[i].count,
                   "%s", some[i].rows);
     const bool wider = looks_widen(&wide);
-    ck_assert(wider || !(x.few || x.first || x.last || x.count));
+    ck_assert(wider || !(few || x.first || x.last || x.count));
     for (unsigned form = 0; form < 2 * FORMS; form++) {
       const bool all = form >= FORMS;
       iso_rng rng = iso_rng_new(9, form);
@@ -128,12 +130,80 @@ START_TEST(habits_of_rows) {
                            (ones(t, k) == x.count || !x.count);
         ck_assert(keeps || all);
         ck_assert(ones(t, k) > 0 && (all || x.full || ones(t, k) < n));
-        other |= !keeps || (x.few && rule_tensor_get_int(t, k * n) == 0);
+        other |= !keeps || (few && rule_tensor_get_int(t, k * n) == 0);
       }
     }
-    ck_assert_msg(other || !(x.few || x.first || x.last || x.count), "%s", some[i].rows);
+    ck_assert_msg(other || !(few || x.first || x.last || x.count), "%s", some[i].rows);
     rule_tensor_unref(t);
   }
+}
+END_TEST
+
+/* What so few squares have in common by chance, and along which dimensions so few values repeat. */
+START_TEST(what_is_so_by_chance) {
+  enum {
+    ORDER = 1 << LOOKS_ORDER,
+    REPEATS = 1 << LOOKS_REPEATS,
+    DISTINCT = 1 << LOOKS_DISTINCT,
+    SYMMETRIC = 1 << LOOKS_SYMMETRIC,
+    DIAGONAL = 1 << LOOKS_DIAGONAL,
+    HOLLOW = 1 << LOOKS_HOLLOW,
+    EITHER = 1 << LOOKS_EITHER
+  };
+  static const struct {
+    const char *rows;
+    unsigned by_chance;
+  } some[] = {{"010/101/010", SYMMETRIC | HOLLOW | EITHER},
+              {"0110/1001/1000/0100", SYMMETRIC | HOLLOW | EITHER},
+              {"0101/0010/1100/0110", HOLLOW | EITHER},
+              {"101/110/011", DIAGONAL | EITHER},
+              {"011010/100101/100110/011001/101001/010110", HOLLOW | EITHER},
+              {"0010000/1000000/0000100", DISTINCT},
+              {"1010/0101", ORDER},
+              {"1100/1100/1100/1100", REPEATS | ORDER | EITHER}};
+  for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+    looks_bits x = look(some[i].rows);
+    const unsigned got = x.by_chance;
+    rule_tensor *t = bits(some[i].rows, RULE_I64);
+    const rule_tensor *const set[] = {t};
+    unsigned lost = 0;
+    ck_assert_msg(got == some[i].by_chance, "%s: %x", some[i].rows, got);
+    ck_assert(looks_widen(&x) == (got != 0));
+    for (unsigned form = 0; form < 4 * FORMS; form++) {
+      iso_rng rng = iso_rng_new(3, form);
+      looks_bits now;
+      ck_assert(looks_draw_bits(&x, form, &rng, t) && looks_at_bits(set, 1, &now));
+      lost |= now.kind != LOOKS_KEPT && now.kind != look(some[i].rows).kind ? ORDER : 0;
+      lost |= now.free == 3 ? REPEATS : 0;
+      lost |= now.distinct ? 0 : DISTINCT;
+      lost |= (now.symmetric ? 0 : SYMMETRIC) | (now.diagonal ? 0 : DIAGONAL) |
+              (now.hollow ? 0 : HOLLOW) | EITHER;
+    }
+    ck_assert_msg((lost & got) == got, "%s: %x", some[i].rows, lost);
+    rule_tensor_unref(t);
+  }
+}
+END_TEST
+
+/* A mask whose sequences go along columns that are equal: of any column once it is widened. */
+START_TEST(columns_that_repeat) {
+  rule_tensor *t = bits("111/111/111/111/000/000/000", RULE_I64);
+  const rule_tensor *const set[] = {t};
+  looks_bits x;
+  bool apart = false;
+  ck_assert(looks_at_bits(set, 1, &x) && x.row == 0 && x.by_chance >> LOOKS_REPEATS & 1);
+  x.by_chance &= ~(1u << LOOKS_ORDER); /* as if there were more */
+  ck_assert(looks_widen(&x) && x.kind == LOOKS_RIGHT);
+  for (unsigned form = 0; form < FORMS; form++) {
+    iso_rng rng = iso_rng_new(5, form);
+    ck_assert(looks_draw_bits(&x, form, &rng, t));
+    for (int64_t k = 0; k < 21; k++) {
+      ck_assert(k < 3 || rule_tensor_get_int(t, k) <= rule_tensor_get_int(t, k - 3));
+      apart |= k % 3 && rule_tensor_get_int(t, k) != rule_tensor_get_int(t, k - 1);
+    }
+  }
+  ck_assert(apart);
+  rule_tensor_unref(t);
 }
 END_TEST
 
@@ -317,12 +387,16 @@ static int64_t of_set(const cap_graph *g, size_t set, size_t node, int64_t i) {
   return rule_tensor_get_int(g->input[set * g->n_nodes + node], i);
 }
 
+/* Two rows by which padding is no chance, and the same with ones for zeros. */
+#define PADDED "1111111110000000/1111111111111111"
+#define PADS "0000000001111111/0000000000000000"
+
 /* A mask that both have, and one that has ones for the other's zeros: one set has one mask. */
 START_TEST(both_have_the_mask) {
   for (int swapped = 0; swapped < 2; swapped++) {
     static const char *const name[2][1] = {{"m"}, {"gone"}};
-    rule_tensor *a = bits("1110/1111", RULE_I64),
-                *b = bits(swapped ? "0001/0000" : "1110/1111", swapped ? RULE_BOOL : RULE_I64);
+    rule_tensor *a = bits(PADDED, RULE_I64),
+                *b = bits(swapped ? PADS : PADDED, swapped ? RULE_BOOL : RULE_I64);
     cap_graph *l = given(name[0], &a, 1), *r = given(name[swapped], &b, 1);
     cap_agreement out;
     bool other = false;
@@ -331,7 +405,7 @@ START_TEST(both_have_the_mask) {
     ck_assert(l->n_sets == out.n_sure && r->n_sets == out.n_sure &&
               out.n_notes == 1 + (size_t)swapped);
     for (size_t s = 0; s < l->n_sets; s++)
-      for (int64_t i = 0; i < 8; i++) {
+      for (int64_t i = 0; i < 32; i++) {
         ck_assert_int_eq(of_set(l, s, 0, i), of_set(r, s, 0, i) ^ swapped);
         other |= of_set(l, s, 0, i) != of_set(l, 0, 0, i);
       }
@@ -347,8 +421,8 @@ END_TEST
 START_TEST(one_has_it_twice) {
   static const char *const name[2][2] = {{"m"}, {"keys", "queries"}};
   for (int side = 0; side < 2; side++) {
-    rule_tensor *a = bits("1110/1111", RULE_I64),
-                *b[2] = {bits("1110/1111", RULE_BOOL), bits("0001/0000", RULE_BOOL)};
+    rule_tensor *a = bits(PADDED, RULE_I64),
+                *b[2] = {bits(PADDED, RULE_BOOL), bits(PADS, RULE_BOOL)};
     cap_graph *one = given(name[0], &a, 1), *two = given(name[1], b, 2);
     cap_graph *l = side ? two : one, *r = side ? one : two;
     cap_agreement out;
@@ -356,7 +430,7 @@ START_TEST(one_has_it_twice) {
     ck_assert_int_eq(cap_agree(l, r, NULL, 3, &out, NULL), ISO_OK);
     ck_assert(out.n_said == 1 && out.n_sure > 6 && !out.unsure && out.n_notes == 3);
     for (size_t s = 0; s < l->n_sets; s++)
-      for (int64_t i = 0; i < 8; i++) {
+      for (int64_t i = 0; i < 32; i++) {
         ck_assert_int_eq(of_set(one, s, 0, i), of_set(two, s, 0, i));
         ck_assert_int_eq(of_set(one, s, 0, i), 1 - of_set(two, s, 1, i));
         other |= of_set(one, s, 0, i) != of_set(one, 0, 0, i);
@@ -376,8 +450,8 @@ START_TEST(what_may_hang_on_it) {
     cap_graph *side[2];
     cap_agreement out;
     for (int k = 0; k < 2; k++) {
-      rule_tensor *t[2] = {bits("1110/1111", RULE_I64), bits("0000/0000", RULE_I64)};
-      for (int64_t i = 0; i < 8; i++) rule_tensor_set_int(t[1], i, from ? i % 4 * 2 : i);
+      rule_tensor *t[2] = {bits(PADDED, RULE_I64), bits(PADS, RULE_I64)};
+      for (int64_t i = 0; i < 32; i++) rule_tensor_set_int(t[1], i, from ? i % 16 * 2 : i);
       side[k] = given(name, t, 2);
     }
     ck_assert_int_eq(cap_agree(side[0], side[1], NULL, 3, &out, NULL), ISO_OK);
@@ -388,7 +462,7 @@ START_TEST(what_may_hang_on_it) {
     cap_free(side[0]);
     cap_free(side[1]);
   }
-  rule_tensor *m = bits("1110/1111", RULE_I64), *x = bits("1111/1111", RULE_F32);
+  rule_tensor *m = bits(PADDED, RULE_I64), *x = bits("1111/1111", RULE_F32);
   cap_graph *l = given(name, &m, 1), *r = given(name + 1, &x, 1);
   cap_agreement out;
   ck_assert_int_eq(cap_agree(l, r, NULL, 3, &out, NULL), ISO_OK);
@@ -503,6 +577,8 @@ int main(void) {
   tcase_add_test(t, what_rows_look_like);
   tcase_add_test(t, structures_by_chance);
   tcase_add_test(t, habits_of_rows);
+  tcase_add_test(t, what_is_so_by_chance);
+  tcase_add_test(t, columns_that_repeat);
   tcase_add_test(t, what_may_be_otherwise);
   tcase_add_test(t, ends_come_first);
   tcase_add_test(t, draws_look_so);

@@ -20,7 +20,8 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 import dsl
-import input_looks  # noqa: F401  more families
+import input_chance  # noqa: F401  more families
+import input_looks  # noqa: F401
 import input_masks  # noqa: F401
 from dsl import DIFFERENT, EQUIVALENT, ERROR, UNDECIDED, boolean, f32, i32, i64
 from input_cases import (

@@ -698,7 +698,9 @@ def masked_positions(mask, expected, why):
         why,
         lambda g, s: (
             lambda m: (
-                g.param("p", 16, 4).embedding((m.cumsum(0) - 1).clamp_min(0) if s else g.arange(4))
+                g.param("p", 32, 4).embedding(
+                    (m.cumsum(0) - 1).clamp_min(0) if s else g.arange(len(mask))
+                )
                 * m.to(f32).unsqueeze(-1)
             )
         )(g.ints("attention_mask", mask)),
@@ -706,5 +708,6 @@ def masked_positions(mask, expected, why):
 
 
 masked_positions([1, 1, 1, 1], NOT_EQUIVALENT + "|equivalent:input", "only where the mask is kept")
-masked_positions([1, 1, 1, 0], EQUIVALENT, "the last position is masked, the mask is kept")
+masked_positions([1, 1, 1, 0], UNDECIDED, "so few look like padding by chance")
+masked_positions([1] * 14 + [0] * 3, EQUIVALENT, "the last positions are masked, the mask is kept")
 masked_positions([0, 1, 1, 1], DIFFERENT, "0 0 1 2 against 0 1 2 3")

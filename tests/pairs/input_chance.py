@@ -1,0 +1,105 @@
+"""Families of inputs.py: what few zeros and ones have in common by chance. A pair that agrees for
+what has it alone is never equivalent; nor is it sure to be different."""
+
+from dsl import DIFFERENT, EQUIVALENT, UNDECIDED, Data, boolean, f32, i32, i64
+from input_cases import Case, family, normals
+
+
+def square(rng, n, what):
+    """Zeros and ones, 0.4 of them ones: symmetric, with a diagonal of ones, or of zeros."""
+    while True:
+        rows = [[int(rng.random() < 0.4) for _ in range(n)] for _ in range(n)]
+        for i in range(n):
+            for j in range(i):
+                if what == "symmetric":
+                    rows[i][j] = rows[j][i]
+            if what != "symmetric":
+                rows[i][i] = int(what == "diagonal")
+        if all(sum(r) for r in rows) and len({tuple(r) for r in rows}) > 1:
+            return rows
+
+
+def scattered(rng, n):
+    row = [0] * n
+    while not 0 < sum(row) < n or sorted(row) in (row, row[::-1]):
+        row = [int(rng.random() < 0.5) for _ in range(n)]
+    return row
+
+
+def complements(rng, n):
+    row = scattered(rng, n)
+    return [row, [1 - v for v in row]]
+
+
+def turned(rows):
+    return [list(r) for r in zip(*rows)]
+
+
+SMALL = ["symmetric", "diagonal", "hollow", "rows", "columns", "distinct", "complements", "order"]
+
+
+def so_by_chance(rng, what):
+    """Their shape is that of what callers batch: two dimensions."""
+    n = rng.randint(4, 6)
+    if what in ("symmetric", "diagonal", "hollow"):
+        return square(rng, rng.randint(3, 5), what)
+    if what == "rows":  # no batch: as many as a row is long
+        return [scattered(rng, 3)] * 3
+    if what == "columns":
+        return turned([scattered(rng, n)] * 2)
+    if what == "distinct":
+        return [[int(j == k) for j in range(n)] for k in rng.sample(range(n), 3)]
+    if what == "complements":
+        return complements(rng, n)
+    k = rng.randint(1, n - 1)
+    return [[int(j < k) for j in range(n)]]
+
+
+def other_reading(g, m, what):
+    """Of `m` what is the same where it has the property alone."""
+    b, n = m.shape
+    eye = g.leaf(
+        "constant", "eye", Data((b, n), [int(i == j) for i in range(b) for j in range(n)]), i64
+    )
+    if what == "symmetric":
+        return m.t()
+    if what == "diagonal":
+        return m.add(eye).clamp_max(1)
+    if what == "hollow":
+        return m.mul(eye.rsub(1))
+    if what == "rows":
+        return m.slice(0, 0, 1).expand(b, n)
+    if what == "columns":
+        return m.slice(1, 0, 1).expand(b, n)
+    if what == "distinct":
+        return m.mul(m.cumsum(0).le(1).to(i64))
+    if what == "complements":
+        return g.cat([m.slice(0, 1, 2).rsub(1), m.slice(0, 1, 2)], 0)
+    return g.arange(n).lt(m.sum(1, True)).to(i64)
+
+
+@family
+def properties_by_chance(rng):
+    """One side reads the zeros and ones, the other what they are where they have the property."""
+    what = rng.choice(SMALL)
+    rows = so_by_chance(rng, what)
+    b, n = len(rows), len(rows[0])
+    same, dtype = rng.random() < 0.4, rng.choice([i64, i64, i32, boolean])
+    wrong = rng.random() < 0.3
+    x, w = normals(rng, b * n), normals(rng, b * n)
+
+    def build(side):
+        def f(g):
+            h = g.given("x", (b, n), [x], f32)
+            m = g.given("m", (b, n), [[v for r in rows for v in r]], dtype)
+            m = m if dtype == i64 else m.to(i64)
+            scale = g.leaf("constant", "w", Data((b, n), w), f32)
+            seen = m if same or not side else other_reading(g, m, what)
+            y = h.mul(seen.to(f32)) if not (same and side) else seen.ne(0).where(h, 0.0)
+            y = y.mul(scale).sum(1)
+            return y.mul(1.001) if wrong and side else y
+
+        return f
+
+    truth = DIFFERENT if wrong else EQUIVALENT if same else UNDECIDED
+    return Case(truth, build(0), build(1), None, "%s %s %s" % (what, same, rows))
