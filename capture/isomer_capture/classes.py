@@ -6,7 +6,7 @@ import inspect
 import re
 import sys
 
-from . import widths
+from . import parts, widths
 from .errors import CaptureError
 
 
@@ -147,11 +147,12 @@ def part_of_whole(config):
     that takes configurations alone, this one or one that has it inside and is read for it. None:
     there is none."""
     own, beside = type(config), vars(sys.modules[type(config).__module__]).values()
-    wholes = [c for c in beside if own in (getattr(c, "sub_configs", None) or {}).values()]
+    wholes = [c for c in beside if own in parts.said(c).values()]
     for whole in wholes:
-        name = next(n for n, c in whole.sub_configs.items() if c is own)
+        inner = parts.said(whole)
+        name = next(n for n, c in inner.items() if c is own)
         for cls in modules_beside(config):
-            takes = configurations(cls, [whole, *whole.sub_configs.values()])
+            takes = configurations(cls, [whole, *inner.values()])
             if getattr(cls, "config_class", None) is None and takes:
                 if any(own in t for t in takes) or takes == [[whole]] and reads(cls, name):
                     return Part(cls, whole, name, takes)

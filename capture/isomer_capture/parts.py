@@ -13,10 +13,16 @@ PLAIN = (
 CROSSED = {"is_decoder": True, "add_cross_attention": True}
 
 
+def said(config_class):
+    """{name: class} of the parts that a class of configurations says it has; where that is a
+    property, only a configuration says it, and its class says nothing."""
+    parts = getattr(config_class, "sub_configs", None)
+    return parts if isinstance(parts, dict) else {}
+
+
 def unsaid(config_class):
     """Names of the parts that may be of any class."""
-    parts = getattr(config_class, "sub_configs", None) or {}
-    return [name for name, cls in parts.items() if cls.__name__ == "AutoConfig"]
+    return [name for name, cls in said(config_class).items() if cls.__name__ == "AutoConfig"]
 
 
 def plain(config_class, name):
@@ -27,8 +33,8 @@ def plain(config_class, name):
         kind, more = "bert", CROSSED
     else:
         # Of what an encoder is one, the whole says.
-        said = config_class.model_type + " " + name if name == "encoder" else name
-        kind = next((k for pattern, k in PLAIN if re.search(pattern, said)), None)
+        words = config_class.model_type + " " + name if name == "encoder" else name
+        kind = next((k for pattern, k in PLAIN if re.search(pattern, words)), None)
         more = {}
     return kind and {**CONFIG_MAPPING[kind](**more).to_dict(), "model_type": kind}
 
@@ -36,11 +42,7 @@ def plain(config_class, name):
 def whole(config_class):
     """A configuration of plain parts, where there is none without parts."""
     given = {name: plain(config_class, name) for name in unsaid(config_class)}
-    others = {
-        name: cls().to_dict()
-        for name, cls in (getattr(config_class, "sub_configs", None) or {}).items()
-        if name not in given
-    }
+    others = {n: cls().to_dict() for n, cls in said(config_class).items() if n not in given}
     return config_class(**{n: v for n, v in given.items() if v}, **others)
 
 

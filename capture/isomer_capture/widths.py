@@ -163,6 +163,8 @@ def likely(config, owner, name):
     )
     if "dropout" in name:
         return [0.0]
+    if name.endswith("dtype"):  # None is that of the parameters
+        return []
     if name.endswith("key_value_heads") and heads:
         out.insert(0, heads)
     if "head_dim" in name and width and heads:

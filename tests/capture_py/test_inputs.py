@@ -9,7 +9,7 @@ import types
 import unittest
 
 import torch
-from isomer_capture import classes, configs, documented, lacking, search, widths
+from isomer_capture import classes, configs, documented, lacking, parts, search, widths
 from isomer_capture.errors import CaptureError
 from torch import nn
 
@@ -598,6 +598,16 @@ class Widths(unittest.TestCase):
 
     def test_a_missing_dropout_is_none(self):
         self.assertEqual(widths.likely(Config(), Config(), "dropout_rate"), [0.0])
+
+    def test_no_number_format_is_guessed(self):
+        self.assertEqual(widths.likely(Config(), Config(), "torch_dtype"), [])
+
+    def test_parts_that_only_a_configuration_says(self):
+        class Asked(Config):
+            sub_configs = property(lambda self: {"inner": Config})
+
+        self.assertEqual((parts.said(Asked), parts.unsaid(Asked)), ({}, []))
+        self.assertIn(4, widths.likely(Asked(), Asked(), "blocks"))
 
 
 if __name__ == "__main__":
