@@ -131,6 +131,8 @@ struct rule_term {
  * no memory (or when a child is NULL, so that calls nest). */
 const rule_term *rule_var(iso_arena *a, uint32_t index);
 const rule_term *rule_op(iso_arena *a, const char *op, const rule_term *const *child, size_t n);
+/* Places `from` to `to` of `t` along `d`. */
+const rule_term *rule_slice(iso_arena *a, const rule_term *t, uint32_t d, int64_t from, int64_t to);
 const rule_term *rule_list(iso_arena *a, const rule_term *const *child, size_t n);
 const rule_term *rule_int(iso_arena *a, int64_t i);
 const rule_term *rule_float(iso_arena *a, double f);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "rules/names.h"
 #include "rules/rules.h"
 
 static rule_term *make(iso_arena *a, rule_kind kind) {
@@ -50,6 +51,13 @@ const rule_term *rule_float(iso_arena *a, double f) {
 
 const rule_term *rule_op(iso_arena *a, const char *op, const rule_term *const *child, size_t n) {
   return make_node(a, RULE_OP, op, child, n);
+}
+const rule_term *rule_slice(iso_arena *a, const rule_term *t, uint32_t d, int64_t from,
+                            int64_t to) {
+  const rule_term *arg[5] = {t, rule_int(a, d), rule_int(a, from), rule_int(a, to), rule_int(a, 1)};
+  for (int i = 0; i < 5; i++)
+    if (!arg[i]) return NULL;
+  return rule_op(a, OP_SLICE_TENSOR, arg, 5);
 }
 const rule_term *rule_list(iso_arena *a, const rule_term *const *child, size_t n) {
   return make_node(a, RULE_LIST, NULL, child, n);

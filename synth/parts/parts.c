@@ -30,7 +30,7 @@ typedef struct cutting {
   int64_t outer;
 } cutting;
 
-static bool near(double a, double b) {
+bool st_near_element(double a, double b) {
   return a == b || fabs(a - b) <= 1e-7 * (1e-30 + fmax(fabs(a), fabs(b))) || fabs(a - b) < 1e-12;
 }
 
@@ -42,8 +42,8 @@ static bool stands_at(const rule_tensor *whole, const rule_tensor *part, double 
   if (first + run > row) return false;
   for (int64_t b = 0; b < before; b++)
     for (int64_t i = 0; i < run; i++)
-      if (!near(rule_tensor_get(whole, b * row + first + i),
-                scale * rule_tensor_get(part, b * run + i)))
+      if (!st_near_element(rule_tensor_get(whole, b * row + first + i),
+                           scale * rule_tensor_get(part, b * run + i)))
         return false;
   return true;
 }
@@ -487,7 +487,7 @@ static bool reduces_to(const rule_tensor *whole, const st_parts *p, const char *
       const double y = rule_tensor_get(p->value[k], i);
       x = strcmp(how, "sum") == 0 ? x + y : strcmp(how, "max") == 0 ? fmax(x, y) : fmin(x, y);
     }
-    if (!near(rule_tensor_get(whole, i), p->scale * x)) return false;
+    if (!st_near_element(rule_tensor_get(whole, i), p->scale * x)) return false;
   }
   return true;
 }

@@ -32,6 +32,8 @@ typedef struct st_sought {
  * do; another association of the sum may add up other terms: x->any_terms asks for the rest, where
  * none is computed from what the parts are computed from. */
 uint32_t st_wholes(state *s, const st_parts *p, const st_sought *x, eg_node *out);
+/* Whether two numbers are one but for rounding: elements of a whole and of its parts. */
+bool st_near_element(double a, double b);
 /* Whether the whole is put together of the parts. */
 bool st_is_cut(const rule_tensor *whole, const st_parts *p);
 /* Whether it is along a dimension of the parts: in `d`, which. */

@@ -113,15 +113,6 @@ static bool is_step(state *s, eg_node e) {
 
 /* ---- one way to cut the operands ---- */
 
-/* Rows `from` to `to` along `d` of a constant. NULL: no memory. */
-static const rule_term *rows(state *s, const rule_term *t, uint32_t d, int64_t from, int64_t to) {
-  iso_arena *a = &s->arena;
-  const rule_term *arg[5] = {t, rule_int(a, d), rule_int(a, from), rule_int(a, to), rule_int(a, 1)};
-  for (int i = 0; i < 5; i++)
-    if (!arg[i]) return NULL;
-  return rule_op(a, OP_SLICE_TENSOR, arg, 5);
-}
-
 /* The operand of part `k`: its part, the rows of a constant that stand beside the part's, or the
  * whole. `by`: the operand that is cut. NULL: no memory. */
 static eg_node operand_of(const spreading *x, const operands *o, unsigned cut,
@@ -136,7 +127,7 @@ static eg_node operand_of(const spreading *x, const operands *o, unsigned cut,
   if (r->shape.dim[d] != w->shape.dim[by->d] || r->shape.dim[d] < 2) return o->of[i];
   int64_t from = 0;
   for (uint32_t j = 0; j < k; j++) from += s->rec[by->part[j].i].shape.dim[by->d];
-  *t = rows(s, *t, d, from, from + s->rec[by->part[k].i].shape.dim[by->d]);
+  *t = rule_slice(&s->arena, *t, d, from, from + s->rec[by->part[k].i].shape.dim[by->d]);
   return o->of[i];
 }
 

@@ -150,20 +150,9 @@ static bool is_tile(state *s, const rule_tensor *v, const st_tile *t, double by)
       for (int64_t j = 0; j < g.width; j++) {
         const double x = rule_tensor_get(v, at++),
                      y = by * rule_tensor_get(whole, place(&g, t->row, t->column, b, i, j));
-        if (!(x == y || fabs(x - y) <= 1e-7 * (1e-30 + fmax(fabs(x), fabs(y))) ||
-              fabs(x - y) < 1e-12))
-          return false;
+        if (!st_near_element(x, y)) return false;
       }
   return true;
-}
-
-/* `t`, from..to along `d`. NULL: no memory. */
-static const rule_term *sliced(iso_arena *a, const rule_term *t, uint32_t d, int64_t from,
-                               int64_t to) {
-  const rule_term *arg[5] = {t, rule_int(a, d), rule_int(a, from), rule_int(a, to), rule_int(a, 1)};
-  for (int i = 0; i < 5; i++)
-    if (!arg[i]) return NULL;
-  return rule_op(a, OP_SLICE_TENSOR, arg, 5);
 }
 
 static const rule_term *times(state *s, const rule_term *t, int64_t by) {
@@ -187,8 +176,9 @@ static iso_code join_tile(state *s, eg_node e, st_tile *t, int64_t by, uint8_t *
   if (c || !there) return c;
   iso_arena *a = &s->arena;
   const rule_term *v = rule_var(a, 0),
-                  *cut = v ? sliced(a, v, g.d + 1, t->column * g.width, (t->column + 1) * g.width)
-                           : NULL,
+                  *cut =
+                      v ? rule_slice(a, v, g.d + 1, t->column * g.width, (t->column + 1) * g.width)
+                        : NULL,
                   *term = cut ? times(s, cut, by) : NULL;
   if (!term) return nomem(err);
   c = st_add_term(s, term, &part[t->row], &aux, err);

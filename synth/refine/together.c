@@ -37,13 +37,6 @@ typedef struct search {
 
 /* ---- the last step: layout, padding ---- */
 
-static const rule_term *slice_to(iso_arena *a, const rule_term *t, uint32_t d, int64_t n) {
-  const rule_term *arg[5] = {t, rule_int(a, d), rule_int(a, 0), rule_int(a, n), rule_int(a, 1)};
-  for (int i = 0; i < 5; i++)
-    if (!arg[i]) return NULL;
-  return rule_op(a, OP_SLICE_TENSOR, arg, 5);
-}
-
 /* The dimension, if it is one, in which `s` is larger than wanted: the excess is padding. */
 static int padded(const rule_shape *s, const rule_shape *want) {
   int at = -1;
@@ -96,7 +89,7 @@ static iso_code look_at(search *q, const rule_term *t, iso_error *err) {
 static iso_code finish(search *q, const st_piece *p, iso_error *err) {
   const int pad = padded(&p->shape, q->want);
   if (pad >= 0 && p->term->kind == RULE_OP) {
-    const rule_term *t = slice_to(q->x->arena, p->term, (uint32_t)pad, q->want->dim[pad]);
+    const rule_term *t = rule_slice(q->x->arena, p->term, (uint32_t)pad, 0, q->want->dim[pad]);
     return t ? look_at(q, t, err) : nomem(err);
   }
   if (numel(&p->shape) != numel(q->want)) return ISO_OK;

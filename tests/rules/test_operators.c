@@ -277,6 +277,24 @@ START_TEST(what_draws_takes_a_generator) {
 }
 END_TEST
 
+/* A batch of matrices is multiplied as one pair of them is. */
+START_TEST(what_contracts_matrices_is_a_product) {
+  static const char *const with_a_summand[] = {"aten::addmm", "aten::baddbmm"};
+  size_t n, found = 0;
+  const rule_operator *o = rule_operators(&n);
+  for (size_t i = 0; i < n; i++) {
+    found += o[i].contracts != RULE_CONTRACTS_NOTHING;
+    ck_assert_msg(o[i].contracts == RULE_CONTRACTS_NOTHING || o[i].product, "%s", o[i].name);
+    ck_assert_msg(!o[i].product || (o[i].sums && o[i].growth == RULE_GROWS_CONTRACTION), "%s",
+                  o[i].name);
+  }
+  ck_assert_uint_ge(found, 4);
+  for (size_t i = 0; i < 2; i++) ck_assert(of(with_a_summand[i])->product);
+  ck_assert(!of("aten::mul.Tensor")->product);
+  ck_assert(!of("aten::sum")->product);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("operators");
   TCase *t = tcase_create("operators");
@@ -291,6 +309,7 @@ int main(void) {
   tcase_add_test(t, masks_go_through_arguments_that_hold_numbers);
   tcase_add_test(t, what_shares_memory_is_marked_so);
   tcase_add_test(t, what_draws_takes_a_generator);
+  tcase_add_test(t, what_contracts_matrices_is_a_product);
   suite_add_tcase(s, t);
   return run_suite(s);
 }

@@ -99,6 +99,16 @@ START_TEST(a_missing_child_travels_up) {
 }
 END_TEST
 
+START_TEST(a_slice_is_a_call_of_places) {
+  static const int64_t want[] = {9, 1, 2, 5, 1};
+  const rule_term *t = rule_slice(&a, rule_int(&a, 9), 1, 2, 5);
+  ck_assert_str_eq(t->u.s, "aten::slice.Tensor");
+  ck_assert_uint_eq(t->n, 5);
+  for (uint32_t i = 0; i < 5; i++) ck_assert_int_eq(t->child[i]->u.i, want[i]);
+  ck_assert_ptr_null(rule_slice(&a, NULL, 0, 0, 1));
+}
+END_TEST
+
 START_TEST(sizes) {
   const rule_term *list[] = {rule_var(&a, 0), rule_int(&a, 1)};
   ck_assert_uint_eq(rule_term_size(rule_int(&a, 3)), 0);
@@ -202,6 +212,7 @@ int main(void) {
   tcase_add_test(t, copies_own_their_parts);
   tcase_add_test(t, equal_parts_are_shared);
   tcase_add_test(t, a_missing_child_travels_up);
+  tcase_add_test(t, a_slice_is_a_call_of_places);
   tcase_add_test(t, sizes);
   tcase_add_test(t, calls_are_completed);
   tcase_add_test(t, values_take_their_arguments_form);
