@@ -441,10 +441,37 @@ static iso_code doubt_looks(synth_result *r, const char *why, iso_error *err) {
   return r->reason ? ISO_OK : nomem(err);
 }
 
-/* parameters: two graphs, known rules, oracle and schemas, options, and the result. */
-iso_code synth_compare(const synth_graph *left, const synth_graph *right, const rule_set *known,
-                       const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
-                       synth_result **out, iso_error *err) {
+/* Integers that are kept though so few look like anything by chance.
+ * parameters: those of synth_compare. */
+static iso_code doubt_integers(const synth_graph *left, const synth_graph *right,
+                               const rule_oracle *oracle, rule_schemas *schemas,
+                               const synth_options *o, synth_result **out, iso_error *err) {
+  const char *name = NULL, *why;
+  bool stopped = false;
+  iso_error ignored;
+  if ((*out)->verdict != SYNTH_EQUIVALENT) return ISO_OK;
+  iso_code c = st_run_chance(left, right, oracle, schemas, o, &name, &stopped, &ignored);
+  if (c == ISO_NOMEM) {
+    forget(out);
+    return nomem(err);
+  }
+  if (c) return ISO_OK; /* an operator cannot take them */
+  if (stopped)
+    return doubt_looks(*out, "a limit was reached before other integers were tried", err);
+  if (!name) return ISO_OK;
+  why = iso_arena_printf(&(*out)->arena,
+                         "the outputs differ only where %.80s has other integers than it was "
+                         "captured with, and so few look like what they are by chance: a relations "
+                         "file may say what it may be (input %.80s range LOW HIGH)",
+                         name, name);
+  return why ? doubt_looks(*out, why, err) : nomem(err);
+}
+
+/* parameters: those of synth_compare. */
+static iso_code compare_looks(const synth_graph *left, const synth_graph *right,
+                              const rule_set *known, const rule_oracle *oracle,
+                              rule_schemas *schemas, const synth_options *o, synth_result **out,
+                              iso_error *err) {
   bool differ = false, stopped = false;
   iso_error why;
   iso_arena arena = {0};
@@ -477,4 +504,12 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
   }
   iso_arena_fini(&arena);
   return c;
+}
+
+/* parameters: two graphs, known rules, oracle and schemas, options, and the result. */
+iso_code synth_compare(const synth_graph *left, const synth_graph *right, const rule_set *known,
+                       const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
+                       synth_result **out, iso_error *err) {
+  const iso_code c = compare_looks(left, right, known, oracle, schemas, o, out, err);
+  return c ? c : doubt_integers(left, right, oracle, schemas, o, out, err);
 }

@@ -260,10 +260,11 @@ typedef struct st_leaves {
   struct st_drawn_part
       *part; /* parts of inputs that say more of their numbers than the whole does */
   size_t n_parts, cap_parts;
-  bool lonely_both;   /* either side has parameters that are lonely */
-  bool by_looks;      /* input sets that were drawn by what inputs look like are sets, too */
-  bool keep_integers; /* those that are given are not drawn anew: an operator could not take those
-                         that were; then nothing is equivalent */
+  bool lonely_both;     /* either side has parameters that are lonely */
+  bool frees_by_chance; /* integers that are kept by what they look like by chance are drawn */
+  bool by_looks;        /* input sets that were drawn by what inputs look like are sets, too */
+  bool keep_integers;   /* those that are given are not drawn anew: an operator could not take those
+                           that were; then nothing is equivalent */
 } st_leaves;
 
 /* The state of link.c from one pair of tensors to the next. */

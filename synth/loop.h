@@ -64,6 +64,13 @@ ISO_MUST_USE iso_code st_run_unsure(const synth_graph *left, const synth_graph *
                                     const synth_options *o, iso_arena *arena, synth_graph one[2],
                                     bool *differ, bool *stopped, iso_error *err);
 
+/* Runs both graphs with integers drawn that are kept by what they look like by chance. Returns: in
+ * `freed` the name of one where their outputs differ then, else NULL. */
+ISO_MUST_USE iso_code st_run_chance(const synth_graph *left, const synth_graph *right,
+                                    const rule_oracle *oracle, rule_schemas *schemas,
+                                    const synth_options *o, const char **freed, bool *stopped,
+                                    iso_error *err);
+
 /* ---- evaluate.c ---- */
 iso_code st_evaluate(state *s, iso_error *err);
 

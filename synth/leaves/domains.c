@@ -60,6 +60,7 @@ static bool permutes(const synth_node *n) { return rule_domain_permutes(n->domai
 bool st_structured(const state *s, int side, size_t i, const bool *live) {
   const synth_node *n = &s->graph[side]->node[i];
   const rule_tensor *t = n->value[0];
+  if (s->leaves.frees_by_chance && st_kept_by_chance(s, side, i, live)) return false;
   if (n->kept) return true;
   if (n->domain && rule_domain_is_joint(n->domain)) return !permutes(n);
   if (rule_dtype_is_inexact(t->dtype)) return t->numel == 0;

@@ -55,10 +55,25 @@ static st_rows chosen(const rule_term *t, const uint8_t *flow_of) {
   return o->table || o->ends == RULE_ENDS_COUNT ? ST_ROWS_READ : ST_ROWS_NONE;
 }
 
+/* Of how many rows, or classes, a call chooses. */
+static int64_t rows_of(const synth_graph *g, const rule_term *call) {
+  const rule_term *t = call->n ? call->child[0] : call;
+  if (t->kind != RULE_VAR) return 0;
+  const rule_shape *shape = &g->node[t->u.i].shape;
+  const bool classes = rule_operator_of(call->u.s)->ends == RULE_ENDS_CLASSES;
+  return shape->rank == 0 ? 0 : shape->dim[classes && shape->rank > 1];
+}
+
 st_rows st_chooses_rows(const state *s, int side, size_t i, const bool *live) {
+  int64_t rows = 0;
+  return st_chooses_among(s, side, i, live, &rows);
+}
+
+st_rows st_chooses_among(const state *s, int side, size_t i, const bool *live, int64_t *rows) {
   const synth_graph *g = s->graph[side];
   uint8_t *flow_of = calloc(g->n_nodes + 1, 1);
   st_rows most = ST_ROWS_NONE;
+  *rows = 0;
   if (!flow_of) return most;
   flow_of[i] = FLOW_WHOLE;
   for (size_t j = i + 1; j < g->n_nodes && most != ST_ROWS_CLASSES; j++) {
@@ -66,6 +81,8 @@ st_rows st_chooses_rows(const state *s, int side, size_t i, const bool *live) {
     if (n->kind != SYNTH_OP || !live[j]) continue;
     const st_rows r = chosen(n->call, flow_of);
     if (r > most) most = r;
+    const int64_t among = r != ST_ROWS_NONE ? rows_of(g, n->call) : 0;
+    if (among > 0 && (*rows == 0 || among < *rows)) *rows = among;
     if (rule_dtype_is_int(n->dtype) && n->n_outputs == 1)
       flow_of[j] = (uint8_t)flow_to(n->call, flow_of);
   }

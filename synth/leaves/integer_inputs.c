@@ -5,6 +5,7 @@
 #include "rules/operators.h"
 #include "synth/leaves/leaves.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -263,4 +264,41 @@ iso_code st_keep_positions(state *s, const bool *const live[2], iso_error *err) 
       if (free_integers(s, RIGHT, r, live[RIGHT]) && same_integers(s, l, r))
         c = keep_position(s, live, l, r, err);
   return c;
+}
+
+/* ---- what so few are by chance ---- */
+
+/* Whether a set is another than those before it. */
+static bool is_new_set(const synth_node *n, size_t set) {
+  for (size_t k = 0; k < set; k++)
+    if (rule_tensor_same_bytes(n->value[k], n->value[set])) return false;
+  return true;
+}
+
+bool st_kept_by_chance(const state *s, int side, size_t i, const bool *live) {
+  enum { SURE = 12 };            /* bits */
+  static const int64_t any = 16; /* numbers, where no table says how many */
+  const synth_node *n = &s->graph[side]->node[i];
+  int64_t rows;
+  if (n->kind != SYNTH_INPUT || n->domain || !live[i] || !n->value[0]->numel ||
+      !rule_dtype_is_int(n->value[0]->dtype))
+    return false;
+  const st_rows how = st_chooses_among(s, side, i, live, &rows);
+  if (n->kept && how == ST_ROWS_NONE) return false; /* a mask, or what comes of one */
+  if (rows == 0) rows = any;
+  double bits = 0;
+  bool high = false;
+  for (size_t set = 0; set < s->n_sets && bits < SURE; set++) {
+    const rule_tensor *t = n->value[set];
+    bool same = true, zeros = true;
+    for (int64_t k = 0; k < t->numel; k++) {
+      const int64_t x = rule_tensor_get_int(t, k);
+      same &= x == rule_tensor_get_int(t, 0), zeros &= x == 0;
+      high |= x != 0 && x != 1;
+    }
+    if (!is_new_set(n, set)) continue;
+    const bool bit = !high && !same;
+    bits += (double)(t->numel - !zeros) * log2((double)rows / (bit ? 2 : 1));
+  }
+  return bits < SURE;
 }

@@ -96,6 +96,13 @@ typedef enum st_rows {
 /* The rows that an input chooses, as it is or computed one by one; `live`: the operators that
  * count. */
 st_rows st_chooses_rows(const state *s, int side, size_t i, const bool *live);
+/* And in `rows` of how many, the fewest; 0: not known. */
+st_rows st_chooses_among(const state *s, int side, size_t i, const bool *live, int64_t *rows);
+
+/* ---- integer_inputs.c ---- */
+/* Whether an input of integers that nobody says anything of is kept by what so few of them look
+ * like by chance: all 0, consecutive, none above 1. */
+bool st_kept_by_chance(const state *s, int side, size_t i, const bool *live);
 
 /* ---- domains.c ---- */
 typedef struct st_bound {

@@ -15,7 +15,8 @@ def square(rng, n, what):
                     rows[i][j] = rows[j][i]
             if what != "symmetric":
                 rows[i][i] = int(what == "diagonal")
-        if all(sum(r) for r in rows) and len({tuple(r) for r in rows}) > 1:
+        chosen = all(sum(r) == 1 for r in rows) or all(sum(r) == 1 for r in zip(*rows))
+        if all(sum(r) for r in rows) and len({tuple(r) for r in rows}) > 1 and not chosen:
             return rows
 
 
@@ -103,3 +104,44 @@ def properties_by_chance(rng):
 
     truth = DIFFERENT if wrong else EQUIVALENT if same else UNDECIDED
     return Case(truth, build(0), build(1), None, "%s %s %s" % (what, same, rows))
+
+
+@family
+def integers_by_chance(rng):
+    """Few integers are all 0, consecutive, or none above 1, and index a table of more rows."""
+    what = rng.choice(["zeros", "steps", "bits", "offset", "factors"])
+    n, size = rng.randint(2, 3), rng.randint(6, 12)
+    ids = {
+        "zeros": [0] * n,
+        "steps": list(range(n)),
+        "bits": scattered(rng, n + 1),
+        "offset": [0],
+        "factors": [1] * n,
+    }[what]
+    n = n if what == "offset" else len(ids)
+    same, wrong, x = rng.random() < 0.4, rng.random() < 0.3, normals(rng, n * 2)
+
+    def build(side):
+        def f(g):
+            h = g.given("x", (n, 2), [x], f32)
+            p = g.given("p", (len(ids),), [ids])
+            other = side and not same
+            if what == "factors":
+                y = h if other else h.mul(p.to(f32).unsqueeze(1))
+            else:
+                table = g.param("e", size, 2)
+                at = p.add(g.arange(n)) if what == "offset" else p
+                if other and what == "offset":
+                    at = p.mul(2).add(g.arange(n))
+                elif other and what == "steps":
+                    at = p.mul(0).add(g.arange(n))
+                elif other:
+                    at = p.clamp_max(1)
+                row = table.embedding(at)
+                y = h.add(row) if not (same and side) else row.add(h)
+            return y.mul(1.001) if wrong and side else y
+
+        return f
+
+    truth = DIFFERENT if wrong else EQUIVALENT if same else UNDECIDED
+    return Case(truth, build(0), build(1), None, "%s %s %s" % (what, same, ids))

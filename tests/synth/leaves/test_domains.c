@@ -96,6 +96,30 @@ START_TEST(numbers_that_choose_rows_have_less_of_a_structure) {
 }
 END_TEST
 
+/* So few are no structure where others are tried: by the rows of the table that they choose. */
+START_TEST(few_numbers_are_kept_by_chance) {
+  static const struct {
+    const char *set;
+    int rows; /* 0: they choose none */
+    bool by_chance;
+  } some[] = {{"0 0 0", 9, true},        {"0 0 0 0", 9, false}, {"0 1 1 0 1 0", 5, true},
+              {"0 1 1 0 1 0", 0, false}, {"0", 9, true},        {"0 1 2", 9, true},
+              {"0 1 2 3 4", 9, false},   {"1 1 1", 0, true},    {"1 1 1 1", 0, false}};
+  for (size_t k = 0; k < sizeof some / sizeof *some; k++) {
+    begin();
+    const uint32_t x = input_of(integers(some[k].set), NULL),
+                   table = weight(&w.l, "t", noise(1, SHAPE(some[k].rows + 1, 2), 0, 1));
+    if (some[k].rows) read_by(call("aten::embedding", v(table), v(x)));
+    ck_assert_msg(st_kept_by_chance(&st, LEFT, x, live) == some[k].by_chance, "%s", some[k].set);
+    ck_assert(st_structured(&st, LEFT, x, live));
+    st.leaves.frees_by_chance = true;
+    ck_assert_msg(st_structured(&st, LEFT, x, live) != some[k].by_chance, "%s", some[k].set);
+    st.leaves.frees_by_chance = false;
+    end_state();
+  }
+}
+END_TEST
+
 START_TEST(other_dtypes_and_declared_domains_decide_first) {
   const rule_domain range = {.low = 0, .high = 9, .who = "x"},
                     sorted = {.low = -INFINITY, .high = INFINITY, .sorted = true, .who = "x"},
@@ -149,6 +173,7 @@ int main(void) {
   tcase_add_loop_test(t, a_structure_on_every_set_is_kept, 0,
                       (int)(sizeof sequences / sizeof *sequences));
   tcase_add_test(t, numbers_that_choose_rows_have_less_of_a_structure);
+  tcase_add_test(t, few_numbers_are_kept_by_chance);
   tcase_add_test(t, other_dtypes_and_declared_domains_decide_first);
   tcase_add_test(t, a_domain_is_that_of_the_leaves_it_is_made_of);
   suite_add_tcase(s, t);
