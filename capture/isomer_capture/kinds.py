@@ -204,7 +204,22 @@ class Kinds:
             return [corner + torch.tensor([0, 0, 40, 30])]
         if name.endswith("grid_thw"):
             return [torch.tensor([[1, GRID, GRID]])]
-        return []
+        return self.prompts().get(name, [])
+
+    def prompts(self):
+        """What is pointed at in an image: two places, of the thing itself and of something else, a
+        box, and a mask, which has four numbers for each patch along both sides."""
+        import torch
+
+        side = number(self.config, 64, "image_size") // number(self.config, 16, "patch_size")
+        place = torch.tensor([[8.0, 12.0], [24.0, 20.0]])
+        each = {
+            "input_points": place[None, None],
+            "input_labels": torch.tensor([[[1, 0]]]),
+            "input_boxes": place.reshape(1, 1, 4),
+            "input_masks": torch.arange(16 * side**2).reshape(1, 1, 4 * side, 4 * side) % 7 - 3.0,
+        }
+        return {n: [t.expand(self.batch, *t.shape[1:]).clone()] for n, t in each.items()}
 
     def placeholders(self):
         """Tokens that stand for parts of an image or of sound."""

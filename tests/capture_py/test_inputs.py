@@ -208,6 +208,20 @@ class Inputs(unittest.TestCase):
 
         self.assertEqual(tuple(found(Books(), books=4, vocab_size=99)["input_ids"].shape), (4, 5))
 
+    def test_what_is_pointed_at_in_an_image(self):
+        class Prompts(nn.Module):
+            main_input_name = "input_points"
+
+            def forward(self, input_points, input_labels, input_boxes, input_masks):
+                places = torch.cat([input_points, input_boxes.reshape(1, -1, 2, 2)], 2)
+                chosen = places.sum(-1) * torch.cat([input_labels, input_labels], -1)
+                return chosen.sum() + nn.functional.conv2d(input_masks, torch.ones(1, 1, 4, 4))
+
+        inputs = found(Prompts(), image_size=64, patch_size=16)
+        self.assertEqual(inputs["input_labels"].flatten().tolist(), [1, 0])
+        self.assertLess(float(inputs["input_points"].max()), 64)
+        self.assertEqual(tuple(inputs["input_masks"].shape), (1, 1, 16, 16))
+
     def test_tokens_that_stand_for_parts_of_an_image(self):
         inputs = found(NeedsPlaceholders(), image_token_id=9, vocab_size=9)
         self.assertEqual(int((inputs["input_ids"] == 9).sum()), 6)
