@@ -5,7 +5,7 @@ import os
 import sys
 import warnings
 
-from . import configs, lacking, weightless, widths
+from . import configs, lacking, search, weightless, widths
 from .classes import model_class, own_config
 from .errors import CaptureError, short
 
@@ -276,7 +276,8 @@ def call_for(model, cached=0):
 
     accepts = inspect.signature(type(model).forward).parameters
     asked = {"use_cache": False, "return_dict": True}
-    flags = {k: v for k, v in asked.items() if k in accepts}
+    flags = {k: False for k, p in accepts.items() if search.is_switch(p)}
+    flags.update((k, v) for k, v in asked.items() if k in accepts)
 
     def call(m, **inputs):
         out = m(**inputs, **flags)

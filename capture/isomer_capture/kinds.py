@@ -259,6 +259,10 @@ class Kinds:
         elif re.search("(embeds?|embeddings|states|features)$", name):
             wide = number(self.config, 64, "hidden_size", "d_model", "embed_dim")
             shapes.append((self.batch, self.length(name), wide))
+            if re.search("^(image|dense)_", name):
+                shapes.append((self.batch, wide, GRID, GRID))
+            if name.startswith("sparse_"):  # of a group of places
+                shapes.append((self.batch, 1, 2, wide))
         if not shapes and said is not None and said.tensor:  # nothing says of which shape
             wide = number(self.config, 64, "hidden_size", "d_model", "embed_dim")
             shapes = [(self.batch, self.length(name), wide), (self.batch, self.length(name))]

@@ -31,12 +31,18 @@ LONGEST = 512  # sequence that an error asks for: attention is its square
 LARGEST = 1 << 19  # elements of an input of such a size
 
 
+def is_switch(parameter):
+    """Whether a model's forward cannot be called without it, and it is no tensor but true or false."""
+    return parameter.default is parameter.empty and parameter.annotation in (bool, "bool")
+
+
 def first_set(model, config, accepts):
     """What the model's forward cannot be called without, and what it is named for."""
     needed = [
         n
         for n, p in accepts.items()
         if n != "self" and p.default is p.empty and p.kind == p.POSITIONAL_OR_KEYWORD
+        if not is_switch(p)
     ]
     main = getattr(model, "main_input_name", None)
     if main not in accepts and needed:

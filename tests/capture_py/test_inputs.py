@@ -2,6 +2,7 @@
 built: on modules made here, whose needs are known."""
 
 import importlib
+import inspect
 import os
 import sys
 import tempfile
@@ -11,6 +12,7 @@ import unittest
 import torch
 from isomer_capture import classes, configs, documented, lacking, parts, search, widths
 from isomer_capture.errors import CaptureError
+from isomer_capture.hf import call_for
 from torch import nn
 
 OPTIONS = types.SimpleNamespace(batch=1, length=5, seed=0, dtype="float32")
@@ -221,6 +223,24 @@ class Inputs(unittest.TestCase):
         self.assertEqual(inputs["input_labels"].flatten().tolist(), [1, 0])
         self.assertLess(float(inputs["input_points"].max()), 64)
         self.assertEqual(tuple(inputs["input_masks"].shape), (1, 1, 16, 16))
+
+    def test_switches_are_off_and_no_inputs(self):
+        class Decoder(nn.Module):
+            main_input_name = "image_embeddings"
+
+            def forward(self, image_embeddings: torch.Tensor, several: bool, more: bool = True):
+                batch, wide, rows, columns = image_embeddings.shape
+                return image_embeddings.sum() * (wide if several else rows + columns)
+
+        accepts = inspect.signature(Decoder.forward).parameters
+        switches = {n for n, p in accepts.items() if search.is_switch(p)}
+        self.assertEqual(switches, {"several"})
+        self.assertEqual(search.first_set(Decoder(), None, accepts), ["image_embeddings"])
+        of_transformers = call_for(Decoder())
+        inputs = search.found(Decoder(), Config(hidden_size=16), OPTIONS, of_transformers)
+        self.assertEqual(tuple(inputs["image_embeddings"].shape), (1, 16, 4, 4))
+        out = of_transformers(Decoder(), **inputs)["output"]
+        torch.testing.assert_close(out, inputs["image_embeddings"].sum() * 8)
 
     def test_tokens_that_stand_for_parts_of_an_image(self):
         inputs = found(NeedsPlaceholders(), image_token_id=9, vocab_size=9)
