@@ -32,7 +32,7 @@ LARGEST = 1 << 19  # elements of an input of such a size
 
 
 def is_switch(parameter):
-    """Whether a model's forward cannot be called without it, and it is no tensor but true or false."""
+    """Whether it is true or false, and a model's forward cannot be called without it."""
     return parameter.default is parameter.empty and parameter.annotation in (bool, "bool")
 
 

@@ -107,6 +107,18 @@ def shallow_one(c, layers):
             put(c, name, v[: max(layers, given)])
 
 
+def all_features(config):
+    """Has each backbone inside give what all of its stages make. Returns: whether one gave less."""
+    found = False
+    for c in inside(config):
+        names = list(getattr(c, "stage_names", None) or ())
+        if len(getattr(c, "_out_indices", None) or names[1:]) < len(names) - 1:
+            put(c, "_out_features", names[1:])
+            put(c, "_out_indices", list(range(1, len(names))))
+            found = True
+    return found
+
+
 def shallow(config, layers):
     for c in inside(config):
         shallow_one(c, layers)

@@ -626,6 +626,14 @@ class Widths(unittest.TestCase):
         self.assertEqual((small.num_layers, small._out_indices), (4, [1, 2, 3, 4]))
         self.assertEqual(small._out_features, ["stage1", "stage2", "stage3", "stage4"])
 
+    def test_features_of_all_stages(self):
+        config = Config(inner=Config(stage_names=["stem", "a", "b", "c"], _out_indices=[3]))
+        self.assertTrue(widths.all_features(config))
+        self.assertEqual(config.inner._out_indices, [1, 2, 3])
+        self.assertEqual(config.inner._out_features, ["a", "b", "c"])
+        self.assertFalse(widths.all_features(config))
+        self.assertFalse(widths.all_features(Config(hidden_size=16)))  # no backbone
+
     def test_heads_of_keys_of_some_layers(self):
         config = Config(num_attention_heads=2, hidden_size=32)
         self.assertEqual(widths.likely(config, config, "num_global_key_value_heads")[0], 2)
