@@ -269,6 +269,7 @@ static iso_code decide(state *s, pairing *p, iso_error *err) {
   if (!c && parted && s->o->localiser) c = s->o->localiser->divergences(s, err);
   if (!c && drawn) c = st_needed(s, err);
   if (!c && drawn) c = st_doubt_fills(s, err);
+  if (!c && drawn) c = st_doubt_together(s, err);
   if (!c && kept && s->o->shrink) c = st_shrink(s, err);
   if (!s->o->keep_witness) st_drop_witness(s);
   return c;

@@ -145,6 +145,7 @@ typedef struct st_run_how {
   double noise;         /* relative, of each rounding; 0: none */
   uint64_t stream;      /* of its numbers */
   bool keep_all;        /* values of all live nodes, not of the outputs only */
+  bool anew;            /* what depends on no drawn leaf is computed, too, of the leaves given */
   const st_carry *with; /* NULL, or the values carried over: then no leaves are needed */
   st_signs signs;       /* with noise */
   st_order order;

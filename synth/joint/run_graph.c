@@ -451,7 +451,7 @@ static iso_code run_node(const running *w, int side, size_t i, rule_tensor *cons
   if (with && with->value[i]) return keep(r, i, &with->value[i], 1, err);
   if (with && !with->again[i])
     return keep(r, i, with->from->value[i].v, with->from->value[i].n, err);
-  if (n->kind != SYNTH_OP && masked) return keep_captured(s, n, r, i, err);
+  if (n->kind != SYNTH_OP && masked && !how->anew) return keep_captured(s, n, r, i, err);
   const bool constant = stored && q->konst && q->valued && q->n_out == 1 && !masked,
              lonely = stored && s->leaves.lonely_both && q->lonely && n->kind == SYNTH_PARAMETER;
   if (constant || lonely) {
@@ -460,7 +460,7 @@ static iso_code run_node(const running *w, int side, size_t i, rule_tensor *cons
     return c ? c : keep_own(r, i, v, err);
   }
   if (n->kind != SYNTH_OP) return keep(r, i, &leaf[i], 1, err);
-  if (q->konst && q->valued && !with && !masked)
+  if (q->konst && q->valued && !with && !masked && !how->anew)
     return keep(r, i, q->val + s->witness.set * q->n_out, q->n_out, err);
   return run_op(w, n, i, err);
 }

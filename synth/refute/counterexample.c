@@ -165,7 +165,8 @@ iso_code st_try_variant(state *s, st_variant *v, bool sure, rule_tensor **leaf[2
         st_preset(&h, s->map[side][i], s->res->witness_leaf[side][i]);
   for (size_t j = 0; j < v->n && !c; j++) st_preset(&h, v->leaf[j], v->value[j]);
   if (!c) c = st_draw_all(&h, own, err);
-  if (!c) c = st_run_both(s, own, false, base, err);
+  for (int side = 0; side < 2 && !c; side++)
+    c = st_run_graph(s, side, own[side], &(st_run_how){.anew = v->anew}, &base[side], err);
   for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !c && !*shows; o++) {
     const rule_tensor *l = st_output(s, LEFT, &base[LEFT], o),
                       *r = st_output(s, RIGHT, &base[RIGHT], s->right_of[o]);

@@ -34,6 +34,7 @@ typedef struct st_variant {
   const eg_node *leaf;
   rule_tensor **value;
   size_t n;
+  bool anew;     /* some of them are kept otherwise: what depends on these alone is computed, too */
   size_t output; /* out: which differs */
 } st_variant;
 /* Whether the outputs still differ there: clearly, or with `sure` as st_confirm has it; then `leaf`
@@ -74,6 +75,13 @@ ISO_MUST_USE iso_code st_needed(state *s, iso_error *err);
 bool st_agree_with_masks(const state *s, int side, size_t node, rule_tensor *value);
 /* UNDECIDED where the witness has ids and a mask that no caller gives together. */
 ISO_MUST_USE iso_code st_doubt_fills(state *s, iso_error *err);
+
+/* ---- together.c ---- */
+/* UNDECIDED where changing either of two inputs alone shows the difference, and one of them may
+ * have been computed from the other. Requires: st_needed. */
+ISO_MUST_USE iso_code st_doubt_together(state *s, iso_error *err);
+
+/* ---- needed.c ---- */
 /* Undo st_keep_witness. */
 void st_drop_witness(state *s);
 

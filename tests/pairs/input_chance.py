@@ -145,3 +145,58 @@ def integers_by_chance(rng):
 
     truth = DIFFERENT if wrong else EQUIVALENT if same else UNDECIDED
     return Case(truth, build(0), build(1), None, "%s %s %s" % (what, same, ids))
+
+
+def hanging(rng, what):
+    """Two inputs of which a caller computes one from the other, and the graph that reads the second
+    where the first is asked for: values, and a function of the graph and both."""
+    n = rng.randint(4, 6)
+    lengths = rng.sample(range(1, 9), n)
+    starts = [rng.randint(0, 3) for _ in range(n)]
+    ends = [s + rng.randint(0, 4) for s in starts]
+    bits = scattered(rng, n)
+    return {
+        "total": (lengths, [sum(lengths)], lambda g, a, b, s: b if s else a.sum(0, True)),
+        "twice": (lengths, [2 * k for k in lengths], lambda g, a, b, s: b if s else a.add(a)),
+        "most": (lengths, [max(lengths)], lambda g, a, b, s: b if s else a.amax(0, True)),
+        "ends": (starts, ends, lambda g, a, b, s: a.sub(b).clamp_max(0) if s else a.sub(b)),
+        "bias": (
+            bits,
+            [0.0 if v else -1e4 for v in bits],
+            lambda g, a, b, s: b.eq(0).to(i64) if s else a,
+        ),
+    }[what]
+
+
+@family
+def integers_that_hang_together(rng):
+    """One side reads what a caller computed from what the other side reads. Nothing says so, and an
+    input where they contradict each other shows nothing. A mistake in one of them alone does."""
+    what = rng.choice(["total", "twice", "most", "ends", "bias"])
+    first, second, read = hanging(rng, what)
+    wrong = rng.choice([None, None, "scale", "one", "alone"])
+    if what == "bias" and wrong == "alone":
+        wrong = "scale"  # a mask is never more than 1
+    high = max(first) + 1
+    x = normals(rng, len(first))
+
+    def build(side):
+        def f(g):
+            h = g.given("x", (len(first),), [x], f32)
+            a = g.given("a", (len(first),), [first])
+            b = g.given("b", (len(second),), [second], f32 if what == "bias" else i64)
+            own = side and wrong != "alone"
+            y = h.mul(a.to(f32)).add(read(g, a, b, own).to(f32))
+            y = y.add(b.to(f32).sum(0).mul(0.5))
+            if side and wrong == "scale":
+                y = y.mul(1.001)
+            if side and wrong == "one":
+                y = y.add(a.eq(high).to(f32))
+            if side and wrong == "alone":
+                y = y.add(a.gt(high).to(f32))
+            return y
+
+        return f
+
+    truth = DIFFERENT if wrong in ("scale", "alone") else UNDECIDED
+    return Case(truth, build(0), build(1), None, "%s %s %s" % (what, wrong, first))
