@@ -489,8 +489,8 @@ typedef struct rule_oracle {
   iso_code (*generalise)(void *ctx, const rule *r, rule_tensor *const *example, iso_arena *a,
                          rule *general, rule_verdict *out, iso_error *err);
   /* The same by the first samples and the proof alone, which cost a fraction of what a rule costs
-   * that is only tested. Returns: a status of unknown says that `generalise` has to be asked. May
-   * be NULL. */
+   * that is only tested. Returns: a status of unknown says that `generalise` has to be asked, or
+   * `decide` where `general` is NULL: the rule is wanted as it stands. May be NULL. */
   iso_code (*glance)(void *ctx, const rule *r, rule_tensor *const *example, iso_arena *a,
                      rule *general, rule_verdict *out, iso_error *err);
   /* Obligations of the rule, as SMT-LIB, which z3 answered as it should. Returns: in `n` how many;

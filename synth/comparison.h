@@ -283,6 +283,14 @@ typedef struct st_links {
   size_t n_below;
 } st_links;
 
+/* Tiles that stand beside one another in a row, of a tensor that the side's graph does not have. */
+typedef struct st_tile_row {
+  eg_node tile[64]; /* MAX_RANKS (parts/parts.h) */
+  uint32_t n;
+  int side;
+  bool joined;
+} st_tile_row;
+
 /* Tiles of the tensors of one side (parts/tiles.c). */
 typedef struct st_tiles {
   struct st_tile *of; /* by the sum of their squares */
@@ -292,6 +300,10 @@ typedef struct st_tiles {
   uint8_t *tried; /* by captured node of the other side: TILE_* (parts/tiles.c) */
   uint32_t *seen; /* and the last walk that came by */
   uint32_t stamp;
+  st_tile_row *row; /* of the other side (parts/running.c) */
+  size_t n_rows, cap_rows;
+  uint32_t *row_at[2]; /* by captured node: one more than the row from whose tiles it is computed;
+                          0: none is known. NULL: none at all */
 } st_tiles;
 
 /* Ranks of one side that hold parts of tensors that the other side holds whole (rank_sums.c).

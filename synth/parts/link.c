@@ -505,7 +505,13 @@ iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *er
   st_links *x = &s->ranks.links;
   *any = false;
   if (s->ranks.linking || !s->ranks.n_peers) return ISO_OK;
-  if (!x->below && !index_peers(s)) return nomem(err);
+  if (!x->below) {
+    if (!index_peers(s)) return nomem(err);
+    for (int side = 0; side < 2; side++) {
+      iso_code c = st_join_running(s, side, err);
+      if (c) return c;
+    }
+  }
   if (!s->ranks.n_times) find_times(s);
   if (!iso_grow(x->seen, x->cap_seen, s->n_rec + 1)) return nomem(err);
   x->stamp++;

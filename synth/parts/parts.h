@@ -78,6 +78,11 @@ iso_code st_join_rows(state *s, const st_parts *p, eg_node whole, uint32_t d, is
 iso_code st_join_tiles(state *s, const peers *p, bool *any, iso_error *err);
 void st_free_tiles(state *s);
 
+/* ---- running.c ---- */
+/* Joins what a graph computes of scores that come block by block (running maxima and sums) with the
+ * same of all blocks put together. */
+iso_code st_join_running(state *s, int side, iso_error *err);
+
 /* ---- link.c ---- */
 /* The next larger number of times that parts may hold theirs: a mean over some of `n` peers, or
  * over all ranks that became one, or of a loss that was scaled so. INT64_MAX: there is none. */

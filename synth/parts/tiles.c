@@ -131,6 +131,8 @@ void st_free_tiles(state *s) {
   free(s->ranks.tiles.of);
   free(s->ranks.tiles.tried);
   free(s->ranks.tiles.seen);
+  free(s->ranks.tiles.row);
+  for (int side = 0; side < 2; side++) free(s->ranks.tiles.row_at[side]);
   s->ranks.tiles = (st_tiles){0};
 }
 
@@ -164,6 +166,17 @@ static const rule_term *times(state *s, const rule_term *t, int64_t by) {
              : NULL;
 }
 
+/* The whole's own steps on the rows of each rank: rules of rows, not of the tiles they are made of.
+ */
+static iso_code rows_of(state *s, const st_tile *t, uint32_t d, eg_node *part, bool *there,
+                        iso_error *err) {
+  const bool was = s->ranks.tiling;
+  s->ranks.tiling = false;
+  const iso_code c = st_rows_of(s, t->of, s->ranks.tiles.n_parts, d, part, there, err);
+  s->ranks.tiling = was;
+  return c;
+}
+
 /* Returns: in `tried` TILE_JOINED or TILE_VAIN, or what stood there, where what the rows are
  * computed from is not joined yet. */
 static iso_code join_tile(state *s, eg_node e, st_tile *t, int64_t by, uint8_t *tried,
@@ -172,7 +185,7 @@ static iso_code join_tile(state *s, eg_node e, st_tile *t, int64_t by, uint8_t *
   grid g;
   bool there, done;
   cut_in(&s->rec[t->of.i].shape, s->ranks.tiles.n_parts, &g);
-  iso_code c = st_rows_of(s, t->of, s->ranks.tiles.n_parts, g.d, part, &there, err);
+  iso_code c = rows_of(s, t, g.d, part, &there, err);
   if (c || !there) return c;
   iso_arena *a = &s->arena;
   const rule_term *v = rule_var(a, 0),
@@ -239,7 +252,9 @@ static iso_code join_row(state *s, const st_tile *t, iso_error *err) {
   iso_code c = st_add_term(s, term, bind, &aux, err);
   if (!c) c = st_value(s, aux, err);
   if (c || !st_values_equal(s, t->rows, aux)) return c;
+  s->ranks.wide = true; /* what the tiles share stands in the pattern of each */
   c = st_prove(s, t->rows, aux, &done, err);
+  s->ranks.wide = false;
   return c ? c : eg_rebuild(s->g, err);
 }
 
@@ -252,6 +267,43 @@ static size_t first_near(const st_tiles *x, double squares) {
     else high = middle;
   }
   return low;
+}
+
+/* The tile that a tensor is. NULL: none. */
+static st_tile *tile_at(state *s, eg_node e) {
+  st_tiles *x = &s->ranks.tiles;
+  const rule_tensor *v = st_val(s, e, s->n_draws - 1);
+  double m[4];
+  if (!v) return NULL;
+  st_moments(v, m);
+  for (size_t i = first_near(x, m[2]); i < x->n && x->of[i].moment[2] <= m[2] * (1 + 1e-7); i++)
+    if (st_near_within(m, x->of[i].moment, 1e-7) && is_tile(s, v, &x->of[i], 1)) return &x->of[i];
+  return NULL;
+}
+
+/* Tiles that a rank's steps are known to have made, as a row of a tensor of the other side: the row
+ * is these beside one another, a rule for each rank. */
+static iso_code join_given(state *s, st_tile_row *row, iso_error *err) {
+  st_tiles *x = &s->ranks.tiles;
+  st_tile *at[MAX_RANKS];
+  eg_node part[MAX_RANKS];
+  grid g;
+  bool there;
+  at[0] = tile_at(s, row->tile[0]);
+  for (uint32_t k = 0; k < row->n; k++) {
+    at[k] = tile_at(s, row->tile[k]);
+    if (!at[0] || !at[k] || at[k]->of.i != at[0]->of.i || at[k]->row != at[0]->row) return ISO_OK;
+  }
+  cut_in(&s->rec[at[0]->of.i].shape, x->n_parts, &g);
+  iso_code c = rows_of(s, at[0], g.d, part, &there, err);
+  if (c || !there) return c;
+  row->joined = true;
+  for (uint32_t k = 0; k < row->n; k++) {
+    at[k]->joined = row->tile[k];
+    at[k]->rows = part[at[k]->row];
+    at[k]->by = 1;
+  }
+  return join_row(s, at[0], err);
 }
 
 /* First those that the same operator computes. */
@@ -315,6 +367,32 @@ static iso_code operand(walk *w, const rule_term *t, iso_error *err) {
   return c;
 }
 
+/* The row of tiles from which node `i` is computed, by steps that keep or move elements. NULL: none
+ * is known. */
+static st_tile_row *row_of(const walk *w, uint32_t i, int depth) {
+  enum { DEEP = 5 };
+  st_tiles *x = &w->s->ranks.tiles;
+  const synth_node *n = &w->g->node[i];
+  const uint32_t at = x->row_at[w->side] ? x->row_at[w->side][i] : 0;
+  if (at) return &x->row[at - 1];
+  if (n->kind != SYNTH_OP || depth == DEEP) return NULL;
+  const rule_operator *o = rule_operator_of(n->call->u.s);
+  if (depth > 0 && !o->elementwise && !o->moves) return NULL;
+  st_tile_row *row = NULL;
+  for (uint32_t k = 0; k < n->call->n && !row; k++)
+    if (n->call->child[k]->kind == RULE_VAR)
+      row = row_of(w, (uint32_t)n->call->child[k]->u.i, depth + 1);
+  return row;
+}
+
+/* Joins the row of tiles that a product takes one of. */
+static iso_code join_row_of(walk *w, uint32_t product, iso_error *err) {
+  st_tile_row *row = row_of(w, product, 0);
+  const iso_code c = row && !row->joined ? join_given(w->s, row, err) : ISO_OK;
+  w->any |= row && row->joined;
+  return c;
+}
+
 /* Goes down through sums, multiples and layouts to the products. */
 static iso_code visit(walk *w, const rule_term *t, bool sum, int depth, iso_error *err) {
   enum { DEEP = 4 * MAX_RANKS };
@@ -332,6 +410,7 @@ static iso_code visit(walk *w, const rule_term *t, bool sum, int depth, iso_erro
                  n->call->n > 1 && is_number(w, arg[1]);
   if (!added && !scaled && !o->moves && !product) return ISO_OK;
   iso_code c = ISO_OK;
+  if (product) c = join_row_of(w, (uint32_t)t->u.i, err);
   const uint32_t most = added || product ? 2 : 1;
   for (uint32_t k = 0; k < n->call->n && k < most && !c; k++)
     c = product ? operand(w, arg[k], err) : visit(w, arg[k], sum || added, depth + 1, err);

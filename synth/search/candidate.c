@@ -106,11 +106,15 @@ typedef struct generalised {
 static iso_code consult(state *s, const rule *r, rule_tensor **example, bool glance,
                         generalised *out, rule_verdict *v, iso_error *err) {
   const rule_oracle *o = s->oracle;
+  /* A rule of tiles says where they lie: it has no other use, and many sizes that could be named.
+   */
+  const bool as_is = s->ranks.tiling;
   *out = (generalised){*r, true};
-  if (!glance && !o->generalise) return o->decide(o->ctx, r, example, v, err);
-  iso_code c = glance ? o->glance(o->ctx, r, example, &s->arena, &out->r, v, err)
+  if (!glance && (!o->generalise || as_is)) return o->decide(o->ctx, r, example, v, err);
+  iso_code c = glance ? o->glance(o->ctx, r, example, &s->arena, as_is ? NULL : &out->r, v, err)
                       : o->generalise(o->ctx, r, example, &s->arena, &out->r, v, err);
-  if (c || v->status != RULE_PROVED || names_cover(&out->r, r, &s->arena, &out->exact)) return c;
+  if (c || as_is || v->status != RULE_PROVED || names_cover(&out->r, r, &s->arena, &out->exact))
+    return c;
   /* It has to explain the place that it comes from. */
   out->r = *r;
   return o->decide(o->ctx, r, example, v, err);
@@ -179,4 +183,29 @@ iso_code fr_decide(state *s, const rule *r, rule_tensor **example, bool glance, 
     trace_candidate(s, holds ? rule_set_at(s->rules.set, out->index) : r, &out->v,
                     synth_cpu_clock() - cpu);
   return ISO_OK;
+}
+
+iso_code st_join_stated(state *s, const st_stated *x, bool *done, iso_error *err) {
+  eg_node from, to;
+  *done = false;
+  iso_code c = st_add_term(s, x->l, x->var, &from, err);
+  if (!c) c = st_value(s, from, err);
+  if (!c) c = st_add_term(s, x->r, x->var, &to, err);
+  if (!c) c = st_value(s, to, err);
+  if (c) return c;
+  *done = eg_equal(s->g, from, to);
+  if (*done || !st_values_equal(s, from, to)) return ISO_OK;
+  if ((c = st_apply_rules(s, from, to, done, err)) || *done) return c;
+  builder b = {.s = s, .n_vars = x->n};
+  rule_tensor *example[RULE_MAX_VARS];
+  rule cand;
+  fr_decision as;
+  for (uint32_t i = 0; i < x->n; i++) b.var[i] = eg_class_of(s->g, x->var[i]);
+  if (!fr_rule(s, &b, x->l, x->r, &cand, example))
+    return s->arena.failed ? iso_fail(err, ISO_NOMEM, "out of memory") : ISO_OK;
+  c = fr_decide(s, &cand, example, false, &as, err);
+  if (c || as.index == SIZE_MAX || !st_usable(s, as.index)) return c;
+  *done = true;
+  const st_use use = {.rule = as.index, .from = from, .to = to, .as = &cand, .var = x->var};
+  return st_record_application(s, &use, err);
 }

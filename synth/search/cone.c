@@ -243,15 +243,76 @@ static bool gathers(const state *s, eg_node e) {
   return is_glue(s, e) && (st_calls(s, e, OP_CAT) || rule_is_collective(st_operator(s, e)));
 }
 
-/* While ranks are joined: a concatenation of parts that both sides have belongs into a rule of one
- * operator, for any number of parts. */
-static bool put_together(state *s, const cone *k, eg_node e) {
+/* Whether one number fills it. */
+static bool is_fill(state *s, uint32_t c) {
+  const eg_node *m;
+  const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m);
+  for (size_t i = 0; i < n; i++)
+    if (!s->rec[m[i].i].leaf && rule_operator_of(st_operator(s, m[i]))->fills) return true;
+  return false;
+}
+
+static bool put_together(state *s, const cone *k, eg_node e, int depth);
+
+/* Whether a class is put together of parts that both sides have: rows, of tiles. */
+static bool of_tiles(state *s, const cone *k, uint32_t c, int depth) {
+  enum { DEEP = 4 };
+  const eg_node *m;
+  const size_t n = depth < DEEP ? eg_class_nodes(s->g, (eg_class){c}, &m) : 0;
+  for (size_t i = 0; i < n; i++) {
+    if (s->rec[m[i].i].leaf || eg_node_arity(s->g, m[i]) == 0) continue;
+    if (gathers(s, m[i]) && put_together(s, k, m[i], depth + 1)) return true;
+    if (is_glue(s, m[i]) && st_calls(s, m[i], OP_DIV_TENSOR) && /* of a scaled loss */
+        of_tiles(s, k, eg_node_child(s->g, m[i], 0).i, depth + 1))
+      return true;
+  }
+  return false;
+}
+
+/* While ranks are joined: a concatenation of parts that both sides have, or that are fills, belongs
+ * into a rule of one operator, for any number of parts. */
+static bool put_together(state *s, const cone *k, eg_node e, int depth) {
   const eg_node list = {eg_node_original(s->g, e, 0).i};
+  bool any = false;
   for (size_t a = 0; a < eg_node_arity(s->g, list); a++) {
     const uint32_t c = eg_node_child(s->g, list, a).i, part = fr_view_of_part(s, k, c);
-    if (!k->cut[part == EG_NONE ? c : part]) return false;
+    const bool there = k->cut[part == EG_NONE ? c : part] || of_tiles(s, k, c, depth);
+    if (!there && (s->rec[e.i].konst || !is_fill(s, c))) return false;
+    any |= there;
   }
-  return true;
+  return any;
+}
+
+bool fr_tiled_row(state *s, const cone *k, uint32_t c) {
+  const eg_node *m;
+  const size_t n = s->ranks.tiling ? eg_class_nodes(s->g, (eg_class){c}, &m) : 0;
+  for (size_t i = 0; i < n; i++) {
+    if (s->rec[m[i].i].leaf || !is_glue(s, m[i])) continue;
+    if (st_calls(s, m[i], OP_DIV_TENSOR)) { /* tiles of a scaled loss */
+      const uint32_t of = eg_node_child(s->g, m[i], 0).i;
+      if (of != c && k->in[of] && fr_tiled_row(s, k, of)) return true;
+    }
+    if (!st_calls(s, m[i], OP_CAT)) continue;
+    const eg_node list = {eg_node_original(s->g, m[i], 0).i};
+    const rule_term *d = st_literal(s, (eg_node){eg_node_original(s->g, m[i], 1).i});
+    bool both = d && d->kind == RULE_INT && d->u.i > 0 && d->u.i == s->rec[m[i].i].shape.rank - 1;
+    for (size_t a = 0; a < eg_node_arity(s->g, list) && both; a++) {
+      const uint32_t part = eg_node_child(s->g, list, a).i;
+      both = k->in[part] == 3 || is_fill(s, part);
+    }
+    if (both) return true;
+  }
+  return false;
+}
+
+bool fr_masked_tile(state *s, const cone *k, uint32_t c) {
+  const eg_node *m;
+  const size_t n = s->ranks.tiling ? eg_class_nodes(s->g, (eg_class){c}, &m) : 0;
+  for (size_t i = 0; i < n; i++)
+    if (is_glue(s, m[i]) && !s->rec[m[i].i].leaf && st_calls(s, m[i], OP_MASKED_FILL_SCALAR) &&
+        k->in[eg_node_child(s->g, m[i], 0).i] == 3)
+      return true;
+  return false;
 }
 
 /* A constant is known without the parts that it is put together of. */
@@ -320,7 +381,7 @@ static double cost_by(state *s, const cone *k, uint32_t c, const fr_way *w) {
   if (k->opened[c] == READ && fr_numbers_of(s, w->e, NULL)) return INFINITE;
   double sum = w->own;
   for (uint32_t a = 0; a < w->n && sum < INFINITE; a++) sum += k->cost[k->operand[w->first + a]];
-  return w->kind == FR_PUT_TOGETHER && sum < INFINITE && put_together(s, k, w->e) ? 0.5 : sum;
+  return w->kind == FR_PUT_TOGETHER && sum < INFINITE && put_together(s, k, w->e, 0) ? 0.5 : sum;
 }
 
 /* `seen`: of the classes that are seen alone. */

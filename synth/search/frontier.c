@@ -524,7 +524,8 @@ static iso_code search_rule(search *q, uint8_t *base, bool *done, iso_error *err
      * where `t` is a fill, `u` may be cut anywhere below its root: it is that whatever is there. */
     const bool both = k->in[cl] == 3, below = fill && cl != cu && !is_constant(s, cl);
     if ((both || below) && fr_shared(s, cl) && !(cl == cu && cl == ct) &&
-        fr_view_of_part(s, k, cl) == EG_NONE)
+        fr_view_of_part(s, k, cl) == EG_NONE && !fr_tiled_row(s, k, cl) &&
+        !fr_masked_tile(s, k, cl))
       base[cl] = 1;
   }
   cut_beside(q, cu, ct, base);

@@ -47,27 +47,45 @@ static void sources(state *s, const cone *k, uint32_t c, int side, bool inside, 
 
 enum { LAYOUT_DEPTH = 6 };
 
+/* Searches for layouts of one class after another. */
+typedef struct layouts {
+  state *s;
+  const cone *k;
+  uint32_t *vain; /* by class id: number of the search times 8, and how deep was looked in vain */
+  uint32_t search;
+} layouts;
+
 /* A class that is a layout of another, by auxiliary nodes and captured layouts: the classes on the
  * way, `c` included, are put into `path`. */
-static bool layout_of(state *s, const cone *k, uint32_t c, uint32_t of, int depth, opening *path) {
+static bool on_the_way(layouts *x, uint32_t c, uint32_t of, int depth, opening *path) {
+  state *s = x->s;
+  const cone *k = x->k;
+  const uint32_t looked = 8 * x->search + (uint32_t)depth;
   const eg_node *m;
   const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m),
                room = sizeof path->cls / sizeof *path->cls;
   if (c == of) return true;
+  if (x->vain[c] >= looked && x->vain[c] / 8 == x->search) return false;
   for (size_t i = 0; i < n && depth > 0 && path->n < room; i++) {
     const rec *r = &s->rec[m[i].i];
     if (!(r->tensor || st_is_list(s, m[i])) || (!st_made(r) && !fr_layout_op(st_operator(s, m[i]))))
       continue;
     for (size_t a = 0; a < eg_node_arity(s->g, m[i]); a++) {
       const uint32_t d = eg_node_child(s->g, m[i], a).i;
-      if (!k->in[d] || !layout_of(s, k, d, of, depth - 1, path) || path->n == room) continue;
+      if (!k->in[d] || !on_the_way(x, d, of, depth - 1, path) || path->n == room) continue;
       bool seen = !k->cut[c];
       for (size_t j = 0; j < path->n && !seen; j++) seen = path->cls[j] == c;
       if (!seen) path->cls[path->n++] = c;
       return true;
     }
   }
+  x->vain[c] = looked;
   return false;
+}
+
+static bool layout_of(layouts *x, uint32_t c, uint32_t of, opening *path) {
+  x->search++;
+  return on_the_way(x, c, of, LAYOUT_DEPTH, path);
 }
 
 static bool constant_class(state *s, uint32_t c) {
@@ -99,13 +117,14 @@ static void detours(state *s, const cone *k, const opening *path, size_t from, u
 }
 
 /* Two constants that are layouts of a third: the classes on the ways to it are put into `path`. */
-static bool layouts_of_one(state *s, const cone *k, uint32_t a, uint32_t b, opening *path,
-                           opening *aside) {
+static bool layouts_of_one(layouts *x, uint32_t a, uint32_t b, opening *path, opening *aside) {
+  state *s = x->s;
+  const cone *k = x->k;
   for (size_t i = 0; i < k->n; i++) {
     const uint32_t d = k->cls[i];
     opening both = *path;
     if (d == a || d == b || !fr_shared(s, d) || !constant_class(s, d) ||
-        !layout_of(s, k, a, d, LAYOUT_DEPTH, &both) || !layout_of(s, k, b, d, LAYOUT_DEPTH, &both))
+        !layout_of(x, a, d, &both) || !layout_of(x, b, d, &both))
       continue;
     detours(s, k, &both, path->n, d, aside);
     *path = both;
@@ -117,8 +136,9 @@ static bool layouts_of_one(state *s, const cone *k, uint32_t a, uint32_t b, open
 bool fr_dependencies(state *s, const cone *k, const builder *b, bool near, opening *open,
                      opening *shut, opening *aside) {
   uint8_t *seen = malloc(eg_count_added(s->g) + 1);
+  layouts x = {s, k, calloc(eg_count_added(s->g) + 1, sizeof *x.vain), 0};
   bool below[RULE_MAX_VARS] = {false};
-  if (!seen) return false;
+  if (!seen || !x.vain) return free(seen), free(x.vain), false;
   for (size_t i = 0; i < b->n_vars; i++) {
     bool found = false;
     for (int side = 0; side < 2; side++) {
@@ -132,14 +152,15 @@ bool fr_dependencies(state *s, const cone *k, const builder *b, bool near, openi
     if (found && k->cut[b->var[i].i] && open->n < sizeof open->cls / sizeof *open->cls)
       open->cls[open->n++] = b->var[i].i;
     for (size_t j = 0; j < b->n_vars && !found; j++)
-      if (j != i) found = layout_of(s, k, b->var[i].i, b->var[j].i, LAYOUT_DEPTH, open);
+      if (j != i) found = layout_of(&x, b->var[i].i, b->var[j].i, open);
     for (size_t j = 0; j < i && !found && constant_class(s, b->var[i].i); j++)
       if (constant_class(s, b->var[j].i))
-        found = layouts_of_one(s, k, b->var[i].i, b->var[j].i, open, aside);
+        found = layouts_of_one(&x, b->var[i].i, b->var[j].i, open, aside);
   }
   for (size_t i = 0; i < b->n_vars; i++)
     if (below[i]) shut->cls[shut->n++] = b->var[i].i;
   free(seen);
+  free(x.vain);
   return true;
 }
 

@@ -62,6 +62,17 @@ iso_code st_record_application(state *s, const st_use *use, iso_error *err);
 /* Synthesise a rule for the pair, have it validated, merge. */
 iso_code st_synthesise(state *s, eg_node u, eg_node t, bool *done, iso_error *err);
 
+/* ---- candidate.c ---- */
+/* An equality that is known to hold, if at all, of these terms. */
+typedef struct st_stated {
+  const rule_term *l, *r; /* over RULE_VAR k, var[k] */
+  const eg_node *var;
+  uint32_t n; /* at most RULE_MAX_VARS */
+} st_stated;
+/* Adds both terms, and joins them by a rule of just these, where their values agree. Nothing is
+ * searched: for terms that pass through tensors which the other one does without. */
+iso_code st_join_stated(state *s, const st_stated *x, bool *done, iso_error *err);
+
 /* ---- items.c ---- */
 /* Where one of the two is a list of numbers as a vector, and the other is computed as a vector:
  * join them number by number. */

@@ -25,6 +25,11 @@ const rule_term *fr_literal_class(state *s, uint32_t c);
 iso_code fr_explore(state *s, cone *k, eg_node root, eg_node other, uint8_t bit, iso_error *err);
 /* A constant's numbers as a term without leaves: an arange, a fill, a table's in order. */
 bool fr_numbers_of(state *s, eg_node e, const asked *above);
+/* Whether both cones hold the tiles that a row is put together of, beside one another: then a rule
+ * is of these, while tiles are joined. */
+bool fr_tiled_row(state *s, const cone *k, uint32_t c);
+/* Whether both cones hold what a tile is below its mask: the same. */
+bool fr_masked_tile(state *s, const cone *k, uint32_t c);
 /* While ranks are joined: the part of which `c` is a layout made by joining, that no graph has;
  * EG_NONE: `c` is none. A rule with cuts at both would speak of each part twice. */
 uint32_t fr_view_of_part(state *s, const cone *k, uint32_t c);
