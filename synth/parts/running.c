@@ -157,20 +157,33 @@ static step *with_top(const running *x, eg_node top) {
   return NULL;
 }
 
-/* The operand of a product with `weights`. */
-static eg_node weighed(const running *x, eg_node weights) {
-  for (uint32_t i = 0; i < x->g->n_nodes; i++)
-    if (x->g->node[i].kind == SYNTH_OP &&
-        rule_operator_of(x->g->node[i].call->u.s)->contracts == RULE_CONTRACTS_MATRICES &&
-        rn_same(x, rn_operand(x, i, 0), weights))
-      return rn_operand(x, i, 1);
+/* Whether tensors can be put together along `d`. */
+static bool fit(const running *x, eg_node a, eg_node b, uint32_t d) {
+  const rule_shape *l = &x->s->rec[a.i].shape, *r = &x->s->rec[b.i].shape;
+  bool same = l->rank == r->rank && d < l->rank;
+  for (uint32_t k = 0; k < l->rank && same; k++) same = k == d || l->dim[k] == r->dim[k];
+  return same;
+}
+
+/* The operand of a product with `weights`, a matrix or several. */
+static eg_node weighed(const running *x, eg_node weights, const char **product) {
+  for (uint32_t i = 0; i < x->g->n_nodes; i++) {
+    const synth_node *n = &x->g->node[i];
+    if (n->kind != SYNTH_OP || n->call->n != 2 ||
+        rule_operator_of(n->call->u.s)->contracts != RULE_CONTRACTS_MATRICES ||
+        !rn_same(x, rn_operand(x, i, 0), weights))
+      continue;
+    const eg_node of = rn_operand(x, i, 1);
+    *product = n->call->u.s;
+    if (of.i != EG_NONE && x->s->rec[of.i].valued && x->s->rec[of.i].shape.rank > 1) return of;
+  }
   return (eg_node){EG_NONE};
 }
 
 static iso_code add_step(running *x, const step *a, const step *b, step *now, iso_error *err) {
   bool done = false;
   eg_node top;
-  if (a->d != b->d) return ISO_OK;
+  if (a->d != b->d || !fit(x, a->scores, b->scores, a->d)) return ISO_OK;
   iso_code c = together(x, a->scores, b->scores, a->d, &now->scores, err);
   if (!c) c = along(x, OP_AMAX, now->scores, a->d, &top, err);
   if (!c) c = join(x, now->top, top, &done, err);
@@ -197,6 +210,11 @@ static iso_code is_hidden(running *x, eg_node top, const step *a, const step *b,
   return c;
 }
 
+static bool is_float(const running *x, eg_node e) {
+  const rule_tensor *v = st_val(x->s, e, 0);
+  return v && rule_dtype_is_float(v->dtype);
+}
+
 /* Maxima of blocks, and of two of these. */
 static iso_code find_steps(running *x, iso_error *err) {
   iso_code c = ISO_OK;
@@ -211,7 +229,7 @@ static iso_code find_steps(running *x, iso_error *err) {
                 .total = none,
                 .out = none,
                 .factor = none};
-    if (rn_calls(x, i, OP_AMAX) && rn_reduced(x, i, &now.d)) {
+    if (rn_calls(x, i, OP_AMAX) && rn_reduced(x, i, &now.d) && is_float(x, e)) {
       now.scores = now.block = rn_operand(x, i, 0);
       if (!iso_grow(x->step, x->cap, x->n + 1)) return nomem(err);
       c = below(x, now.block, now.top, &now.weights, err);
@@ -241,16 +259,19 @@ static iso_code find_total(running *x, step *now, iso_error *err) {
 static iso_code find_out(running *x, step *now, iso_error *err) {
   const step *was = now->before == NONE ? NULL : &x->step[now->before];
   eg_node weights, out;
-  now->value = weighed(x, now->weights);
-  if (now->value.i == EG_NONE || (was && was->values.i == EG_NONE)) return ISO_OK;
-  now->values = now->value;
+  now->value = weighed(x, now->weights, &now->product);
+  if (now->value.i == EG_NONE || now->d + 1 != x->s->rec[now->weights.i].shape.rank) return ISO_OK;
   const uint32_t d = x->s->rec[now->value.i].shape.rank - 2;
+  if (was && (was->values.i == EG_NONE || strcmp(was->product, now->product) != 0 ||
+              !fit(x, was->values, now->value, d)))
+    return ISO_OK;
+  now->values = now->value;
   iso_code c = ISO_OK;
   if (was) c = together(x, was->values, now->value, d, &now->values, err);
   if (!c) c = below(x, now->scores, now->top, &weights, err);
   const eg_node of[2] = {weights, now->values};
-  if (!c) c = made(x, OP_BMM, of, 2, NULL, &out, err);
-  if (!c) c = find(x, OP_BMM, now->node, out, &now->out, err);
+  if (!c) c = made(x, now->product, of, 2, NULL, &out, err);
+  if (!c) c = find(x, now->product, now->node, out, &now->out, err);
   return c;
 }
 
@@ -413,7 +434,7 @@ static iso_code find_end(running *x, step *now, iso_error *err) {
   if (!t) return nomem(err);
   c = st_add_term(s, t, row->tile, &pair[0], err);
   if (!c) c = st_value(s, pair[0], err);
-  if (!c) c = made(x, OP_BMM, pair, 2, NULL, &out, err);
+  if (!c) c = made(x, now->product, pair, 2, NULL, &out, err);
   if (!c) c = find(x, OP_DIV_TENSOR, now->node, out, &found, err);
   if (!c && found.i != EG_NONE) now->row = (int32_t)tiles->n_rows++;
   return c;

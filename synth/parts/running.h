@@ -12,6 +12,7 @@ typedef struct step {
   eg_node scores;       /* of all blocks so far */
   eg_node block, value; /* the scores of this block, and the values they weigh; EG_NONE: none */
   eg_node values;       /* of all blocks so far */
+  const char *product;  /* the operator that weighs them */
   eg_node factor;       /* from the step before: exp(its top - this top) */
   eg_node weights;      /* of this block: exp(block - top) */
   eg_node total, out;   /* the running sums; EG_NONE: not found */

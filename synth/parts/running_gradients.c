@@ -73,6 +73,12 @@ static bool adds(const running *x, uint32_t i) {
   return rn_calls(x, i, OP_ADD_TENSOR) && call->n == 3 && call->child[2]->kind != RULE_VAR;
 }
 
+/* Without a factor it has the shape that it has with it. */
+static bool has_shape(const running *x, eg_node a, eg_node e) {
+  const rec *r = x->s->rec;
+  return a.i != EG_NONE && rule_shape_eq(&r[a.i].shape, &r[e.i].shape);
+}
+
 static bool pull(pulling *p, uint32_t i, const step *at, int depth, pulled *out) {
   enum { DEEP = 8 };
   running *x = p->x;
@@ -86,7 +92,8 @@ static bool pull(pulling *p, uint32_t i, const step *at, int depth, pulled *out)
       rn_same(x, e, rn_operand(x, i, 0))) /* times 1, as often as blocks are hidden */
     return pull_operand(p, i, 0, at, depth - 1, out);
   const scaled *by = rn_scaled(x, e);
-  if (by && x->step[by->from].before == at - x->step && &x->step[by->to] == p->end) {
+  if (by && has_shape(x, by->of, e) && x->step[by->from].before == at - x->step &&
+      &x->step[by->to] == p->end) {
     const int32_t of = s->rec[by->of.i].node[x->side];
     if (of < 0 || !pull(p, (uint32_t)of, p->end, depth + 1, &first)) return false;
     const rule_term *from = variable(p, at->top), *to = variable(p, p->end->top);
@@ -95,7 +102,7 @@ static bool pull(pulling *p, uint32_t i, const step *at, int depth, pulled *out)
     return out->with;
   }
   if (at == p->end && rn_calls(x, i, OP_DIV_TENSOR) &&
-      rn_same(x, rn_operand(x, i, 1), p->end->total)) {
+      rn_same(x, rn_operand(x, i, 1), p->end->total) && has_shape(x, rn_operand(x, i, 0), e)) {
     out->without = variable(p, rn_operand(x, i, 0));
     out->with = rn_call(s, OP_DIV_TENSOR, out->without, variable(p, p->end->total));
     return out->with;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Compare the pairs of parallel.py and see that each is `equivalent`, within its bounds.
+"""Compare the pairs of parallel.py and see that each is `equivalent`, within its bounds; those of
+rank_blocks.py are, and their wrong twins `different`.
 
     tests/pairs/distributed.py [--isomer build/isomer] [--only TEXT] [--all] [--table]
 
@@ -21,6 +22,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import parallel
+import rank_blocks
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VERDICT = {0: "equivalent", 1: "different", 2: "error", 3: "undecided"}
@@ -174,6 +176,17 @@ def unbounded(isomer):
         return compare(isomer, folder)[0]
 
 
+def blocks_wrong(name, isomer):
+    """What is wrong with a pair of rank_blocks.py, or with its twin; None: nothing."""
+    for wrong, verdict in ((False, "equivalent"), (True, "different")):
+        with tempfile.TemporaryDirectory() as folder:
+            parallel.write_sides(folder, *rank_blocks.SIDES[name](wrong))
+            found = compare(isomer, folder)
+            if found[0] != verdict:
+                return "%s%s: %s" % (found[0], " of a mistake" * wrong, found[4].strip()[-160:])
+    return None
+
+
 def short_of(case, isomer, exchanged=False):
     """(what the pair is short of or None, its line)"""
     with tempfile.TemporaryDirectory() as folder:
@@ -256,6 +269,14 @@ def main():
         passed += said is None and options.only in title(case)
         if said:
             print("FAILED %s: certificate: %s" % (title(case), said), flush=True)
+    for name in rank_blocks.SIDES:
+        if options.only not in name:
+            continue
+        said = blocks_wrong(name, options.isomer)
+        failed += said is not None
+        passed += said is None
+        if said:
+            print("FAILED %s: %s" % (name, said), flush=True)
     if not options.only:
         verdict = unbounded(options.isomer)
         if verdict not in ("different", "undecided"):
