@@ -252,6 +252,30 @@ static bool is_fill(state *s, uint32_t c) {
   return false;
 }
 
+/* Whether it is one of the tiles that a ring's weights are. */
+static bool is_weights(state *s, eg_node e) {
+  const st_tiles *x = &s->ranks.tiles;
+  for (size_t i = 0; i < x->n_rows; i++)
+    for (uint32_t k = 0; k < x->row[i].n; k++)
+      if (eg_equal(s->g, x->row[i].tile[k], e)) return true;
+  return false;
+}
+
+/* While tiles are joined: whether `e` masks weights that both cones hold without the mask. */
+static bool masks_tile(state *s, const cone *k, eg_node e) {
+  return s->ranks.tiling && is_glue(s, e) && !s->rec[e.i].leaf &&
+         st_calls(s, e, OP_MASKED_FILL_SCALAR) && k->in[eg_node_child(s->g, e, 0).i] == 3 &&
+         is_weights(s, e);
+}
+
+bool fr_masked_tile(state *s, const cone *k, uint32_t c) {
+  const eg_node *m;
+  const size_t n = s->ranks.tiling ? eg_class_nodes(s->g, (eg_class){c}, &m) : 0;
+  for (size_t i = 0; i < n; i++)
+    if (masks_tile(s, k, m[i])) return true;
+  return false;
+}
+
 static bool put_together(state *s, const cone *k, eg_node e, int depth);
 
 /* Whether a class is put together of parts that both sides have: rows, of tiles. */
@@ -270,13 +294,15 @@ static bool of_tiles(state *s, const cone *k, uint32_t c, int depth) {
 }
 
 /* While ranks are joined: a concatenation of parts that both sides have, or that are fills, belongs
- * into a rule of one operator, for any number of parts. */
+ * into a rule of one operator, for any number of parts; so does a mask on what both have. */
 static bool put_together(state *s, const cone *k, eg_node e, int depth) {
+  if (!gathers(s, e)) return k->cut[eg_node_child(s->g, e, 0).i];
   const eg_node list = {eg_node_original(s->g, e, 0).i};
   bool any = false;
   for (size_t a = 0; a < eg_node_arity(s->g, list); a++) {
     const uint32_t c = eg_node_child(s->g, list, a).i, part = fr_view_of_part(s, k, c);
-    const bool there = k->cut[part == EG_NONE ? c : part] || of_tiles(s, k, c, depth);
+    const bool there =
+        k->cut[part == EG_NONE ? c : part] || fr_masked_tile(s, k, c) || of_tiles(s, k, c, depth);
     if (!there && (s->rec[e.i].konst || !is_fill(s, c))) return false;
     any |= there;
   }
@@ -288,9 +314,10 @@ bool fr_tiled_row(state *s, const cone *k, uint32_t c) {
   const size_t n = s->ranks.tiling ? eg_class_nodes(s->g, (eg_class){c}, &m) : 0;
   for (size_t i = 0; i < n; i++) {
     if (s->rec[m[i].i].leaf || !is_glue(s, m[i])) continue;
-    if (st_calls(s, m[i], OP_DIV_TENSOR)) { /* tiles of a scaled loss */
+    if (st_calls(s, m[i], OP_DIV_TENSOR) || /* tiles of a scaled loss; a product of tiles */
+        rule_operator_of(st_operator(s, m[i]))->contracts == RULE_CONTRACTS_MATRICES) {
       const uint32_t of = eg_node_child(s->g, m[i], 0).i;
-      if (of != c && k->in[of] && fr_tiled_row(s, k, of)) return true;
+      if (of != c && k->in[of] && (fr_tiled_row(s, k, of) || fr_masked_tile(s, k, of))) return true;
     }
     if (!st_calls(s, m[i], OP_CAT)) continue;
     const eg_node list = {eg_node_original(s->g, m[i], 0).i};
@@ -302,16 +329,6 @@ bool fr_tiled_row(state *s, const cone *k, uint32_t c) {
     }
     if (both) return true;
   }
-  return false;
-}
-
-bool fr_masked_tile(state *s, const cone *k, uint32_t c) {
-  const eg_node *m;
-  const size_t n = s->ranks.tiling ? eg_class_nodes(s->g, (eg_class){c}, &m) : 0;
-  for (size_t i = 0; i < n; i++)
-    if (is_glue(s, m[i]) && !s->rec[m[i].i].leaf && st_calls(s, m[i], OP_MASKED_FILL_SCALAR) &&
-        k->in[eg_node_child(s->g, m[i], 0).i] == 3)
-      return true;
   return false;
 }
 
@@ -338,7 +355,7 @@ static bool way_of(state *s, cone *k, eg_node e, fr_way *out) {
   if (r->leaf) return r->atom;
   if (of_parts(s, e) || parts_of_constant(s, e)) return false;
   const char *op = st_operator(s, e);
-  out->kind = gathers(s, e) ? FR_PUT_TOGETHER : FR_CALL;
+  out->kind = gathers(s, e) || masks_tile(s, k, e) ? FR_PUT_TOGETHER : FR_CALL;
   out->own = strcmp(op, "#list") == 0 || rule_is_getitem(op) ? 0.01 : 1;
   /* A value that a graph computes is more general than a constant's layout that was read off its
    * values. */

@@ -178,13 +178,14 @@ static bool is_constant(state *s, uint32_t c) {
   return false;
 }
 
-/* Constants of the cone that are cut, where a pattern uses one. */
-static void cut_constants(const search *q, fr_classes *out) {
+/* Constants of the cone that are cut, where a pattern uses one; `near`: those that it uses alone.
+ */
+static void cut_constants(const search *q, bool near, fr_classes *out) {
   state *s = q->s;
   const cone *k = q->k;
-  bool used = false;
-  for (size_t i = 0; i < q->b->n_vars; i++)
-    used |= k->cut[q->b->var[i].i] && is_constant(s, q->b->var[i].i);
+  for (size_t i = 0; i < q->b->n_vars; i++) /* these first: there may be more than there is room */
+    if (k->cut[q->b->var[i].i] && is_constant(s, q->b->var[i].i)) fr_also(out, q->b->var[i].i);
+  const bool used = out->n > 0 && !near;
   for (size_t i = 0; i < k->n && used; i++) {
     const uint32_t cl = k->cls[i];
     if (k->cut[cl] && is_constant(s, cl)) fr_also(out, cl);
@@ -255,7 +256,11 @@ static void expand(search *q, const opening *o, bool refuted) {
   }
   builder work = {.s = q->s, .k = q->k, .memo = b->memo};
   fr_classes ground = {.n = 0};
-  cut_constants(q, &ground);
+  if (refuted && q->s->ranks.tiling) { /* a ring's masks, of which each rank has some */
+    cut_constants(q, true, &ground);
+    if (ground.n) push(q, &work, o, ground.cls, ground.n, OPEN, o->size);
+  }
+  cut_constants(q, false, &ground);
   if (refuted) expand_dependencies(q, o, &work);
   expand_constants(q, o, &work, &ground);
   if (refuted && n_one) expand_numbers(q, o, &work);
