@@ -124,7 +124,7 @@ static iso_code run(const synth_graph *left, const synth_graph *right, const rul
   for (size_t i = 0; i < s->graph[LEFT]->n_outputs && !c && !idle; i++)
     s->right_of[p[i].left] = p[i].right;
   if (!c && !idle && !(*stopped = st_stopped(s))) c = seek(s, p, freed, differ, err);
-  st_drop_witness(s);
+  if (s->res) st_drop_witness(s);
   synth_result_free(s->res);
   st_state_free(s);
   free(live[0]);
