@@ -292,6 +292,7 @@ typedef struct how {
   bool keep_integers; /* those that are given are not drawn anew */
   bool as_written;    /* masks are not read */
   bool try_others;    /* and if they are, other masks than float16's, too */
+  bool by_steps;      /* running maxima and sums stay what each step makes of them */
   bool read_first;    /* these were read before it was tried without */
   bool read_after;    /* what holds by tests alone is tried with these read, too */
   bool widen;         /* what one side alone computes of constants is made in float64 */
@@ -313,6 +314,7 @@ static void once_more(state *s, how as, how *again) {
   const bool open = s->res->verdict == SYNTH_UNDECIDED && !st_stopped(s);
   again->try_others = open && s->masks.others_vanish;
   again->as_written = open && as.read_first;
+  again->by_steps = open && s->ranks.running && !st_stopped(s);
   again->widen = s->constants.narrowed && may_be_rounding(s) && !st_stopped(s);
   again->read_after = s->masks.others_vanish && !as.try_others && only_tested(s->res);
 }
@@ -323,7 +325,7 @@ static void once_more(state *s, how as, how *again) {
 static iso_code compare(const synth_graph *left, const synth_graph *right, const rule_set *known,
                         const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
                         how as, how *again, synth_result **out, iso_error *err) {
-  synth_graph own[2];
+  synth_graph own[2], paired[2];
   state st = {.graph = {left, right},
               .oracle = oracle,
               .schemas = schemas,
@@ -335,10 +337,10 @@ static iso_code compare(const synth_graph *left, const synth_graph *right, const
               .masks.try_others = as.try_others,
               .constants.widen = as.widen,
               .search.lays_back = as.lay_back,
+              .ranks.by_steps = as.by_steps,
               .t0 = synth_clock()};
   state *s = &st;
   bool *live[2] = {NULL, NULL}, alone = false;
-  synth_graph paired[2];
   iso_code c = st_pair_outputs(left, right, &s->arena, paired, err);
   if (c) {
     iso_arena_fini(&s->arena);
@@ -404,6 +406,7 @@ static iso_code compare_on(const synth_graph *left, const synth_graph *right, co
       as.read_first |= again.read_first;
     }
     as.lay_back |= c == ISO_OK && again.lay_back;
+    as.by_steps |= c == ISO_OK && again.by_steps;
     if (memcmp(&was, &as, sizeof as) == 0) break;
     forget(out);
     again = (how){0};

@@ -330,6 +330,8 @@ typedef struct st_ranks {
   bool linking, wide; /* wide: tensors that ranks share may be in a rule for each rank, once small
                          rules failed */
   bool tiling;        /* what is joined is made of tiles of the other side's tensors */
+  bool running;       /* running maxima and sums are joined with what they are of all blocks, */
+  bool by_steps;      /* or are not to be */
   bool whole; /* a rule without ranks is looked for: no tensor that they hold in parts is in it */
   bool cut_short; /* of the last two tensors no rule could be stated: too much lies below them */
 } st_ranks;

@@ -507,7 +507,7 @@ iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *er
   if (s->ranks.linking || !s->ranks.n_peers) return ISO_OK;
   if (!x->below) {
     if (!index_peers(s)) return nomem(err);
-    for (int side = 0; side < 2; side++) {
+    for (int side = 0; side < 2 && !s->ranks.by_steps; side++) {
       iso_code c = st_join_running(s, side, err);
       if (c) return c;
     }

@@ -460,6 +460,8 @@ iso_code st_join_running(state *s, int side, iso_error *err) {
     c = nomem(err);
   if (!c && any) c = rn_join_gradients(&x, err);
   s->ranks.linking = linking;
+  s->ranks.running |= any;
+  if (c == ISO_TORCH) c = ISO_OK; /* sizes that do not go together: joined with nothing */
   free(x.step);
   free(x.scaled);
   return c;

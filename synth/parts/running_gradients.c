@@ -26,8 +26,11 @@ typedef struct pulled {
   const rule_term *with, *without;
 } pulled;
 
+/* NULL: no memory, or no room, or it is no tensor. */
 static const rule_term *variable(pulling *p, eg_node e) {
+  const rec *r = p->x->s->rec;
   uint32_t k = 0;
+  if (e.i == EG_NONE || !r[e.i].tensor || !r[e.i].valued) return NULL;
   while (k < p->n && !rn_same(p->x, p->var[k], e)) k++;
   if (k == RULE_MAX_VARS) return NULL;
   if (k == p->n) p->var[p->n++] = e;
@@ -141,6 +144,7 @@ static iso_code join_gradient(running *x, uint32_t i, step *at, uint32_t weights
     return ISO_OK;
   const rule_term *block = variable(&p, at->block), *end = variable(&p, p.end->top),
                   *top = variable(&p, at->top), *total = variable(&p, p.end->total);
+  if (!block || !end || !top || !total) return ISO_OK;
   l[weights] = rn_exp_below(s, block, top);
   r[weights] = rn_call(s, OP_DIV_TENSOR, rn_exp_below(s, block, end), total);
   if (!l[weights] || !r[weights]) return nomem(err);

@@ -21,6 +21,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tests", "pairs"))
 import constants  # noqa: E402
 import masks  # noqa: E402
+import parallel  # noqa: E402
+import rank_blocks  # noqa: E402
 import refined  # noqa: E402
 import rounding  # noqa: E402
 
@@ -118,6 +120,12 @@ def of_ranks(folder, seed):
     with open(path, "w", encoding="utf-8") as f:
         f.write("leaf w = cat([rank0.w, rank1.w], 0)\nright rank2.w = rank0.w\n")
     yield "lines about leaves", compare(os.path.join(folder, "mesh"), "--relations", path)
+
+
+def of_blocks(folder):
+    """Scores that come block by block."""
+    parallel.write_sides(folder, *rank_blocks.SIDES["two dimensions"]())
+    yield "blocks", compare(folder)
 
 
 def in_captured_dtypes(folder, seed):
@@ -222,6 +230,7 @@ def cases(folder, seed, isomer):
     yield from drawn_inputs(place("inputs"), seed, isomer)
     yield from with_relations(place("relations"), seed)
     yield from of_ranks(place("ranks"), seed)
+    yield from of_blocks(place("blocks"))
     yield from in_captured_dtypes(place("rounding"), seed)
     yield from rules(place("rules"), seed, isomer)
     yield from certificate(place("certificate"), isomer)
