@@ -16,10 +16,11 @@ static size_t next_size(const egi_words *x) {
   return x->last->bytes < SMALL / 4 ? 4 * x->last->bytes : SMALL;
 }
 
+/* Those that a short run needs have small pages: nobody clears a huge one for them. */
 static egi_chunk *chunk_new(size_t bytes) {
   void *p = NULL;
   size_t cap = 0;
-  if (!egi_big_grow(&p, &cap, 0, bytes, 1, true)) return NULL;
+  if (!egi_big_grow(&p, &cap, 0, bytes, 1, bytes > EGI_LARGE)) return NULL;
   egi_chunk *c = p;
   c->bytes = cap;
   c->cap = (cap - sizeof *c) / sizeof *c->word - EGI_SLACK;
