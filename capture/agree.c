@@ -216,7 +216,9 @@ static void pair_up(agree *a, size_t i, size_t j) {
 static void pair_spoken(agree *a, const cap_spoken *said) {
   for (size_t k = 0; said && k < said->n_pairs; k++) {
     const int64_t l = find(a, LEFT, said->pair[k][0]), r = find(a, RIGHT, said->pair[k][1]);
-    if (l >= 0 && r >= 0) pair_up(a, (size_t)l, (size_t)r);
+    if (l < 0 || r < 0) continue;
+    pair_up(a, (size_t)l, (size_t)r);
+    a->in[l].spoken = a->in[r].spoken = true;
   }
   for (size_t i = 0; i < a->n; i++) {
     const bool *skip = said ? said->skip[a->in[i].side] : NULL;

@@ -47,7 +47,9 @@ static void group(agree *a) {
   }
   /* Several of the left that the right has once. */
   for (size_t i = 0; i < a->n && a->in[i].side == LEFT; i++) {
+    const int64_t said = a->in[i].spoken ? a->in[i].other : -1;
     bool alone = a->in[i].other < 0 && !a->in[i].settled && a->in[i].group == i;
+    if (said >= 0) a->in[i].group = a->in[said].group;
     for (size_t j = i + 1; j < a->n && alone; j++) alone = a->in[j].group != i;
     for (size_t j = i + 1; j < a->n && alone; j++)
       if (a->in[j].side == RIGHT && !a->in[j].settled && may_be_one(a, i, j)) {

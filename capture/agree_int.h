@@ -14,6 +14,7 @@ typedef struct agree_input {
   size_t group;     /* the first input that is one with it */
   int64_t other;    /* the input of the other side that it is compared with, -1: values will tell */
   bool settled;     /* a user spoke of it, and not of one counterpart */
+  bool spoken;      /* a user said what its counterpart is */
   bool known;       /* its values are found on the other side */
   int64_t whole;    /* the input of the other side of which it is its rank's part, -1: of none */
   uint32_t dim;     /* along which the ranks share it */
@@ -24,6 +25,7 @@ typedef struct agree_input {
   looks_law law;    /* by which */
   bool by_chance;   /* it may be so by chance */
   bool torn;        /* another law gives it, too, and not the same of other masks */
+  bool spare;       /* its side has one more of these zeros and ones than the other side */
   looks_bits looks; /* of the first of a group: how it is drawn, LOOKS_KEPT: not by its looks */
 } agree_input;
 

@@ -79,6 +79,7 @@ typedef struct common { /* of all rows, or blocks, on all sets */
   bool first, last;     /* all rows have a 1 there */
   bool empty, full;     /* some row is so */
   bool structure;       /* of each block that is not one number everywhere */
+  bool regular;         /* and of each one that sizes tell */
   double bits;          /* how much speaks for it */
   bool symmetric, diagonal, hollow, any_block;
   bool differ;         /* two rows do */
@@ -146,6 +147,7 @@ static void look_at_block(looks_part p, bool batch, bool again, common *c) {
   const double bits = looks_structure(p, batch);
   c->any_block = true;
   c->structure &= bits > 0;
+  c->regular &= bits > 0 && looks_regular(p, batch);
   if (!again) c->bits += bits;
 }
 
@@ -278,7 +280,7 @@ static void find_habits(const common *c, looks_bits *x) {
 
 static void choose(const common *c, const grid *g, double needed, looks_bits *x) {
   enum { CHANCE = 4 }; /* columns of two rows that hold one 1 each by chance */
-  if (!c->any_block || (c->structure && c->bits >= needed)) return;
+  if (!c->any_block || (c->regular && c->bits >= needed)) return;
   if (c->one && g->n >= 2) choose_one_each(c, g, x);
   else if (c->right || c->left) x->kind = c->right ? LOOKS_RIGHT : LOOKS_LEFT;
   else if (c->one_of && (g->q >= 3 || (g->q == 2 && g->n >= CHANCE))) x->kind = LOOKS_ONE_OF;
@@ -289,6 +291,7 @@ static void choose(const common *c, const grid *g, double needed, looks_bits *x)
   x->empty = c->empty;
   x->full = c->full;
   x->structure = c->structure;
+  x->data = c->structure && c->bits >= needed;
   x->doubtful |= x->structure || may_be_path(c, g, x->kind) || may_be_places(c, x->kind);
   const bool chosen = x->kind == LOOKS_ONE_EACH || x->kind == LOOKS_ONE_OF;
   x->doubtful |= !chosen && may_be_otherwise(c, g);
@@ -340,6 +343,7 @@ bool looks_at_bits(const rule_tensor *const *set, size_t n, looks_bits *out) {
               .first = true,
               .last = true,
               .structure = true,
+              .regular = true,
               .rising = true,
               .turned = true,
               .places = n > 0 && rule_dtype_is_int(set[0]->dtype),

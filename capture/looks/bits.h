@@ -31,6 +31,7 @@ typedef enum looks_property {
   LOOKS_FIRST,
   LOOKS_LAST,
   LOOKS_EITHER,
+  LOOKS_FRACTION, /* of floats: none are between 0 and 1. Set by who knows what they are */
   N_LOOKS
 } looks_property;
 
@@ -38,6 +39,7 @@ typedef struct looks_bits {
   looks_kind kind;
   bool doubtful;         /* it may as well be of another kind, which has less values */
   bool structure;        /* namely one over two dimensions, which it is by chance, too */
+  bool data;             /* or not by chance, but segments of a batch or a tree say */
   bool distinct;         /* LOOKS_ONE_EACH: no column has two */
   bool symmetric;        /* LOOKS_ANY, of squares: so they are */
   bool diagonal, hollow; /* which have ones only on the diagonal, or zeros only */

@@ -175,6 +175,55 @@ static iso_code find_twins(agree *a) {
   return c;
 }
 
+/* ---- the same zeros and ones more than once ---- */
+
+static bool is_one_with(const agree *a, size_t i, size_t g) {
+  return a->in[i].group == g || a->in[i].twin == (int64_t)g;
+}
+
+/* Whether input `i` is what an earlier one of its side is on another rank. */
+static bool is_replica(const agree *a, size_t i, size_t g) {
+  const char *name = agree_node(a, i)->name, *stem = agree_stem(name);
+  for (size_t j = 0; j < i; j++) {
+    const char *other = agree_node(a, j)->name;
+    if (a->in[j].side == a->in[i].side && is_one_with(a, j, g) &&
+        (other != agree_stem(other) || stem != name) && strcmp(agree_stem(other), stem) == 0)
+      return true;
+  }
+  return false;
+}
+
+/* Queries and keys were captured with one mask, and the other side has one for both. Whether they
+ * always are is not known: which of them go with it is told by names, else by their order. */
+static void find_spares(agree *a, size_t g) {
+  size_t n[2] = {0, 0};
+  for (size_t i = 0; i < a->n; i++)
+    if (is_one_with(a, i, g) && !a->in[i].spoken && !is_replica(a, i, g)) n[a->in[i].side]++;
+  if (n[LEFT] == n[RIGHT] || !n[LEFT] || !n[RIGHT]) return;
+  const int side = n[LEFT] > n[RIGHT] ? LEFT : RIGHT;
+  bool named = false, first = true;
+  for (size_t i = 0; i < a->n; i++)
+    named |= is_one_with(a, i, g) && a->in[i].side == side && agree_namesake(a, i) >= 0;
+  for (size_t i = 0; i < a->n; i++) {
+    if (a->in[i].side != side || a->in[i].spoken || !is_one_with(a, i, g)) continue;
+    a->in[i].spare = named ? agree_namesake(a, i) < 0 : !first;
+    first = false;
+  }
+}
+
+/* Targets, weights and rates are zeros and ones as well as other numbers. What is padded is a mask.
+ * Where something else was computed from them, or has another dtype, they are nothing else. */
+static void find_fractions(agree *a, size_t g) {
+  looks_bits *x = &a->in[g].looks;
+  const bool padding = x->kind == LOOKS_LEFT || x->kind == LOOKS_RIGHT;
+  bool real = !padding || x->by_chance >> LOOKS_ORDER & 1;
+  for (size_t i = 0; i < a->n && real; i++) {
+    if (is_one_with(a, i, g)) real = rule_dtype_is_float(agree_node(a, i)->output[0].dtype);
+    real &= a->in[i].hangs != (int64_t)g && a->in[i].twin != (int64_t)g;
+  }
+  if (real) x->by_chance |= 1u << LOOKS_FRACTION;
+}
+
 /* ---- which are drawn ---- */
 
 /* Whether both sides have the input, read or not, whole or in parts. */
@@ -298,6 +347,29 @@ static iso_code doubt_laws(agree *a, size_t g, bool *all) {
   return c;
 }
 
+/* A spare one has other zeros and ones only where a program gives it others. */
+static iso_code doubt_spares(agree *a, size_t g) {
+  for (size_t i = 0; i < a->n && !a->out->unsure; i++) {
+    if (!a->in[i].spare || !is_one_with(a, i, g)) continue;
+    size_t k = 0;
+    while (a->in[k].side == a->in[i].side || !is_one_with(a, k, g)) k++;
+    iso_arena *arena = &a->graph[LEFT]->arena;
+    const char *own = agree_node(a, i)->name, *other = agree_node(a, k)->name;
+    const bool left = a->in[i].side == LEFT, swapped = a->in[i].swapped || a->in[k].swapped;
+    const char *line = swapped ? iso_arena_printf(arena, "any (input %.80s mask any)", own)
+                               : iso_arena_printf(arena, "the same (input %.80s = %.80s)",
+                                                  left ? own : other, left ? other : own);
+    if (line)
+      a->out->unsure = iso_arena_printf(
+          arena,
+          "the outputs differ only where %.80s has other zeros and ones beside the %s's %.80s than "
+          "it was captured with: a relations file may say that they are %s",
+          own, left ? "right" : "left", other, line);
+    if (!a->out->unsure) return no_memory(a);
+  }
+  return ISO_OK;
+}
+
 /* What draws have that no captured value has, and why that counts for nothing. */
 static iso_code doubt_more(agree *a, size_t g) {
   static const char *const chance = "so few of them look like anything by chance";
@@ -313,6 +385,7 @@ static iso_code doubt_more(agree *a, size_t g) {
       [LOOKS_COUNT] = {"other numbers of ones", "each row was captured with as many"},
       [LOOKS_FIRST] = {"a row that begins with 0", "none was captured so"},
       [LOOKS_LAST] = {"a row that ends with 0", "none was captured so"},
+      [LOOKS_FRACTION] = {"numbers between 0 and 1", "it was captured without"},
       [LOOKS_EITHER] = {"ones alone in a row", "it was not captured so: whether ones or zeros are "
                                                "left out is not known"},
   };
@@ -369,7 +442,10 @@ iso_code agree_find_looks(agree *a, bool *all) {
   if (!c) c = agree_find_hanging(a);
   for (size_t g = 0; g < a->n && !c; g++) {
     if (a->in[g].looks.kind == LOOKS_KEPT) continue;
-    if (of_both(a, g)) {
+    /* What tells the segments, too, is not drawn with them. */
+    if (of_both(a, g) && !(a->in[g].looks.data && what_hangs(a, g) >= 0)) {
+      find_spares(a, g);
+      find_fractions(a, g);
       c = note_looks(a, g);
       continue;
     }
@@ -382,6 +458,8 @@ iso_code agree_find_looks(agree *a, bool *all) {
     if (a->in[g].looks.kind != LOOKS_KEPT) c = doubt(a, g, all);
   for (size_t g = 0; g < a->n && !c && !*all; g++)
     if (a->in[g].looks.kind != LOOKS_KEPT) c = doubt_laws(a, g, all);
+  for (size_t g = 0; g < a->n && !c && !*all; g++)
+    if (a->in[g].looks.kind != LOOKS_KEPT) c = doubt_spares(a, g);
   for (size_t g = 0; g < a->n && !c && !*all; g++)
     if (a->in[g].looks.kind != LOOKS_KEPT) c = doubt_more(a, g);
   return c;
@@ -408,6 +486,12 @@ static iso_code draw_apart(agree *a, size_t g, const looks_bits *x, const agree_
   return no_memory(a);
 }
 
+/* In every other form some numbers are between those that look so. */
+static void divide_ones(rule_tensor *t, unsigned form, iso_rng *rng) {
+  for (int64_t i = 0; i < t->numel && form % 2; i++)
+    if (iso_rng_below(rng, 2)) rule_tensor_set(t, i, iso_rng_uniform(rng));
+}
+
 iso_code agree_draw_looks(agree *a, agree_sets *s, size_t g, const agree_form *by, iso_rng *rng) {
   const rule_tensor *was = agree_value(a, g, 0);
   looks_bits x = a->in[g].looks;
@@ -420,13 +504,15 @@ iso_code agree_draw_looks(agree *a, agree_sets *s, size_t g, const agree_form *b
   iso_code c = rule_tensor_new(was->dtype, &was->shape, &t, a->err);
   if (c) return c;
   if (!looks_draw_bits(&x, by->form, rng, t)) c = no_memory(a);
+  if (by->full && x.by_chance >> LOOKS_FRACTION & 1) divide_ones(t, by->form, rng);
+  if (!c && by->full) c = draw_apart(a, g, &x, by, rng, &apart);
   for (size_t i = 0; i < a->n && !c; i++) {
-    const bool twin = a->in[i].twin == (int64_t)g;
-    if (a->in[i].group != g && !twin) continue;
-    c = twin ? as_twin(a, t, i, &own) : agree_as_input(a, t, agree_node(a, i), &own);
+    const bool twin = a->in[i].group != g;
+    rule_tensor *from = by->full && a->in[i].spare ? apart : t;
+    if (!is_one_with(a, i, g)) continue;
+    c = twin ? as_twin(a, from, i, &own) : agree_as_input(a, from, agree_node(a, i), &own);
     if (!c) agree_set_last(a, s, i, own);
   }
-  if (!c && by->full) c = draw_apart(a, g, &x, by, rng, &apart);
   if (!c) c = agree_draw_hanging(a, s, g, t, apart);
   rule_tensor_unref(apart);
   if (!c) c = agree_fill(a, s, g, t);

@@ -39,6 +39,23 @@ static bool is_band(looks_part p) {
   return differs;
 }
 
+/* Whether no row has another number between two `x`. */
+static bool is_contiguous(looks_part p, char x) {
+  for (int64_t i = 0; i < p.q; i++) {
+    int64_t ends = 0;
+    for (int64_t j = 0; j < p.n; j++)
+      ends += looks_bit(p, i, j) == x && (j + 1 == p.n || looks_bit(p, i, j + 1) != x);
+    if (ends > 1) return false;
+  }
+  return true;
+}
+
+/* Whether each element sees itself, and what it sees has no gap. Neighbours of a path have one, and
+ * so has what only they are left out of. Where ones are what is seen a gap may be dilation. */
+static bool may_see(looks_part p) {
+  return p.q != p.n || looks_bit(p, 0, 0) == 1 || is_contiguous(p, 0) || is_contiguous(p, 1);
+}
+
 /* Above the diagonal, or below it, is `x` alone: what sees no later token, a tree say. */
 static bool is_triangle(looks_part p, char x) {
   bool above = true, below = true;
@@ -68,6 +85,17 @@ static bool are_blocks(looks_part p, char x) {
       if (looks_bit(p, i, j) != looks_bit(p, k, j)) return false;
   }
   return true;
+}
+
+/* Blocks of one size but for the last, also where the later of each are left out for the earlier.
+ */
+static bool are_chunks(looks_part p, char x) {
+  int64_t size = 0;
+  while (size < p.q && looks_bit(p, size, 0) == x) size++;
+  for (int64_t i = 0; i < p.q && size; i++)
+    for (int64_t j = 0; j <= i; j++)
+      if ((looks_bit(p, i, j) == x) != (i / size == j / size)) return false;
+  return size > 0;
 }
 
 /* Each row begins with `x`, up to the diagonal at least and no less than the row before: a prefix
@@ -168,17 +196,6 @@ static double log2_divisions(int64_t n) {
   return log2(row[n - 1]);
 }
 
-/* Whether no row has another number between two `x`. */
-static bool is_contiguous(looks_part p, char x) {
-  for (int64_t i = 0; i < p.q; i++) {
-    int64_t ends = 0;
-    for (int64_t j = 0; j < p.n; j++)
-      ends += looks_bit(p, i, j) == x && (j + 1 == p.n || looks_bit(p, i, j + 1) != x);
-    if (ends > 1) return false;
-  }
-  return true;
-}
-
 static double bits_of_blocks(looks_part p, char x) {
   const double n = (double)p.n, symmetric = 3; /* as one square in eight is anyway */
   const double ways = is_contiguous(p, x) ? n - 1 : log2_divisions(p.n);
@@ -191,16 +208,29 @@ static double bits_of_prefix(looks_part p) {
   return n * log2(n) - (lgamma(2 * n + 1) - lgamma(n + 1) - lgamma(n + 2)) / log(2);
 }
 
-static double bits_of(looks_part p, bool whole) {
-  enum { LITTLE = 1 };
+enum { LITTLE = 1 };
+
+static double bits_of_regular(looks_part p, bool whole) {
   double most = 0;
   if (p.q < 1 || p.n < 1) return 0;
   if (is_identity(p)) return p.q >= 3 ? LITTLE : 0;
-  if (is_band(p)) most = fmax(LITTLE, bits_of_band(p));
+  if (is_band(p) && may_see(p)) most = fmax(LITTLE, bits_of_band(p));
+  for (char x = 0; x < 2 && looks_square(p); x++) {
+    if (are_chunks(p, x) && are_blocks(p, x)) most = fmax(fmax(most, LITTLE), bits_of_blocks(p, x));
+    if (are_chunks(p, x) && is_triangle(p, !x))
+      most = fmax(fmax(most, LITTLE), bits_of_triangle(p, !x));
+    if (whole && is_prefix(p, x)) most = fmax(fmax(most, LITTLE), bits_of_prefix(p));
+  }
+  return most;
+}
+
+static double bits_of(looks_part p, bool whole) {
+  double most = bits_of_regular(p, whole);
+  if (p.q < 1 || p.n < 1 || is_identity(p)) return most;
+  if (is_band(p)) most = fmax(most, LITTLE);
   for (char x = 0; x < 2 && looks_square(p); x++) {
     if (is_triangle(p, x)) most = fmax(fmax(most, LITTLE), bits_of_triangle(p, x));
     if (are_blocks(p, x)) most = fmax(fmax(most, LITTLE), bits_of_blocks(p, x));
-    if (whole && is_prefix(p, x)) most = fmax(fmax(most, LITTLE), bits_of_prefix(p));
   }
   return most;
 }
@@ -208,4 +238,8 @@ static double bits_of(looks_part p, bool whole) {
 double looks_structure(looks_part p, bool batch) {
   const double whole = bits_of(p, true);
   return batch ? whole : fmax(whole, bits_of(without_borders(p), false));
+}
+
+bool looks_regular(looks_part p, bool batch) {
+  return bits_of_regular(p, true) > 0 || (!batch && bits_of_regular(without_borders(p), false) > 0);
 }

@@ -18,5 +18,8 @@ bool looks_symmetric(looks_part p);
  * kind look so. 0: there is none. Small batches look like triangles and steps by chance. `batch`:
  * rows may be those of a batch, whose padding leaves no borders. */
 double looks_structure(looks_part p, bool batch);
+/* Whether it is one that sizes and a width tell: causal, a window, a prefix, chunks. Others,
+ * segments of a batch or a tree, are data. Requires: there is one. */
+bool looks_regular(looks_part p, bool batch);
 
 #endif

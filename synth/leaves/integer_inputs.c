@@ -275,9 +275,10 @@ static bool is_new_set(const synth_node *n, size_t set) {
   return true;
 }
 
+/* Of however many elements, one number is what comes to mind first; but ones may be a mask. */
 bool st_kept_by_chance(const state *s, int side, size_t i, const bool *live) {
   enum { SURE = 12 };            /* bits */
-  static const int64_t any = 16; /* numbers, where no table says how many */
+  static const int64_t any = 15; /* numbers, where no table says how many */
   const synth_node *n = &s->graph[side]->node[i];
   int64_t rows;
   if (n->kind != SYNTH_INPUT || n->domain || !live[i] || !n->value[0]->numel ||
@@ -290,15 +291,16 @@ bool st_kept_by_chance(const state *s, int side, size_t i, const bool *live) {
   bool high = false;
   for (size_t set = 0; set < s->n_sets && bits < SURE; set++) {
     const rule_tensor *t = n->value[set];
-    bool same = true, zeros = true;
+    bool same = true;
     for (int64_t k = 0; k < t->numel; k++) {
       const int64_t x = rule_tensor_get_int(t, k);
-      same &= x == rule_tensor_get_int(t, 0), zeros &= x == 0;
+      same &= x == rule_tensor_get_int(t, 0);
       high |= x != 0 && x != 1;
     }
     if (!is_new_set(n, set)) continue;
     const bool bit = !high && !same;
-    bits += (double)(t->numel - !zeros) * log2((double)rows / (bit ? 2 : 1));
+    const bool ones = same && rule_tensor_get_int(t, 0) == 1 && how == ST_ROWS_NONE;
+    if (!same || ones) bits += (double)t->numel * log2((double)rows / (bit ? 2 : 1));
   }
   return bits < SURE;
 }

@@ -55,7 +55,8 @@ START_TEST(what_rows_look_like) {
               {"110000/110000/001100/001100/000011/000011", LOOKS_KEPT},
               {"001111/001111/110011/110011/111100/111100", LOOKS_KEPT},
               {"1110000/1110000/1110000/1111000/1111100/1111110/1111111", LOOKS_KEPT},
-              {"100000/110000/101000/101100/101110/100011", LOOKS_KEPT},
+              {"10000000/11000000/11100000/11110000/00001000/00001100/00001110/00001111",
+               LOOKS_KEPT}, /* chunks */
               {"11000/11100/11111", LOOKS_RIGHT}};
   for (size_t i = 0; i < sizeof some / sizeof *some; i++)
     ck_assert_msg(look(some[i].rows).kind == some[i].kind, "%s: %d", some[i].rows,
@@ -416,8 +417,8 @@ START_TEST(both_have_the_mask) {
 }
 END_TEST
 
-/* A mask that the other side has twice, in another dtype: one draw for all three, on either side.
- */
+/* A mask that the other side has twice, in another dtype: one draw for all three, on either side;
+ * and further ones, on which a difference is not sure, where the second goes its own way. */
 START_TEST(one_has_it_twice) {
   static const char *const name[2][2] = {{"m"}, {"keys", "queries"}};
   for (int side = 0; side < 2; side++) {
@@ -426,16 +427,19 @@ START_TEST(one_has_it_twice) {
     cap_graph *one = given(name[0], &a, 1), *two = given(name[1], b, 2);
     cap_graph *l = side ? two : one, *r = side ? one : two;
     cap_agreement out;
-    bool other = false;
+    bool other = false, apart = false;
     ck_assert_int_eq(cap_agree(l, r, NULL, 3, &out, NULL), ISO_OK);
-    ck_assert(out.n_said == 1 && out.n_sure > 6 && !out.unsure && out.n_notes == 3);
+    ck_assert(out.n_said == 1 && out.n_sure > 6 && out.n_sure < l->n_sets && out.n_notes == 3);
+    ck_assert_ptr_nonnull(strstr(out.unsure, "(input queries mask any)"));
     for (size_t s = 0; s < l->n_sets; s++)
       for (int64_t i = 0; i < 32; i++) {
         ck_assert_int_eq(of_set(one, s, 0, i), of_set(two, s, 0, i));
-        ck_assert_int_eq(of_set(one, s, 0, i), 1 - of_set(two, s, 1, i));
+        const bool same = of_set(one, s, 0, i) == 1 - of_set(two, s, 1, i);
+        ck_assert(same || s >= out.n_sure);
+        apart |= !same;
         other |= of_set(one, s, 0, i) != of_set(one, 0, 0, i);
       }
-    ck_assert(other);
+    ck_assert(other && apart);
     cap_free(l);
     cap_free(r);
   }

@@ -38,13 +38,16 @@ class Graph(dsl.Graph):
 
 
 class Case:
-    def __init__(self, expected, left, right, relations=None, what=""):
+    """`in_order`: the relations are not those of the sides exchanged."""
+
+    def __init__(self, expected, left, right, relations=None, what="", in_order=False):
         self.expected, self.sides, self.relations, self.what = (
             expected,
             (left, right),
             relations,
             what,
         )
+        self.in_order = in_order
 
     def write(self, folder):
         for side, build in zip(("left", "right"), self.sides):

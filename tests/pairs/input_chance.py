@@ -109,10 +109,12 @@ def properties_by_chance(rng):
 @family
 def integers_by_chance(rng):
     """Few integers are all 0, consecutive, or none above 1, and index a table of more rows."""
-    what = rng.choice(["zeros", "steps", "bits", "offset", "factors"])
+    what = rng.choice(["zeros", "steps", "bits", "offset", "factors", "compared"])
     n, size = rng.randint(2, 3), rng.randint(6, 12)
+    many, number = rng.randint(2, 9), rng.choice([0, 0, 3])
     ids = {
-        "zeros": [0] * n,
+        "zeros": [0] * many,
+        "compared": [number] * many,
         "steps": list(range(n)),
         "bits": scattered(rng, n + 1),
         "offset": [0],
@@ -128,6 +130,9 @@ def integers_by_chance(rng):
             other = side and not same
             if what == "factors":
                 y = h if other else h.mul(p.to(f32).unsqueeze(1))
+            elif what == "compared":
+                seen = p.lt(number + 1).unsqueeze(1)
+                y = h if other else seen.where(h, 0.0) if side else h.mul(seen.to(f32))
             else:
                 table = g.param("e", size, 2)
                 at = p.add(g.arange(n)) if what == "offset" else p
@@ -145,6 +150,93 @@ def integers_by_chance(rng):
 
     truth = DIFFERENT if wrong else EQUIVALENT if same else UNDECIDED
     return Case(truth, build(0), build(1), None, "%s %s %s" % (what, same, ids))
+
+
+@family
+def one_mask_for_two(rng):
+    """One side has two inputs of the same zeros and ones, the other side one for both: what goes
+    for them everywhere if somebody says so, and else for those captured."""
+    b, n = rng.randint(2, 3), rng.randint(4, 7)
+    rows = [scattered(rng, n) for _ in range(b)]
+    spare, exchanged = rng.randrange(2), rng.random() < 0.3
+    names = rng.choice([("q", "k"), ("k", "q"), ("a", "b")])
+    what = rng.choice(["read", "read", "said", "unread", "wrong"])
+    dtype, x = rng.choice([i64, boolean, i32]), normals(rng, b * n)
+
+    def build(side):
+        def f(g):
+            flat = [v for r in rows for v in r]
+            h = g.given("x", (b, n), [x], f32)
+            q = g.given(names[0], (b, n), [flat], dtype)
+            k = q.eq(0) if exchanged else q
+            if side == spare:
+                own = [1 - v for v in flat] if exchanged else flat
+                k = g.given(names[1], (b, n), [own], dtype)
+                if what == "unread":
+                    k = q.eq(0) if exchanged else q
+            y = h.mul(q.to(f32)).add(h.square().mul(k.to(f32)))
+            return y.mul(1.001) if what == "wrong" and side else y
+
+        return f
+
+    lines = None
+    if what == "said" and exchanged:
+        lines = "input %s mask any\n" % names[1]
+    elif what == "said":
+        lines = "input %s = %s\n" % (names[0], names[0])
+        lines += "input %s = %s\n" % (names[::-1] if not spare else names)
+    truth = {"read": UNDECIDED, "said": EQUIVALENT, "unread": EQUIVALENT, "wrong": DIFFERENT}[what]
+    if what == "said" and exchanged:
+        truth = DIFFERENT
+    in_order = bool(lines) and not exchanged
+    return Case(truth, build(0), build(1), lines, "%s %s %s" % (what, exchanged, rows), in_order)
+
+
+def segments(rng, n):
+    """Segments of a row of `n`, of other lengths: which one each element is of."""
+    while True:
+        of, at = [], 0
+        while len(of) < n:
+            of += [at] * min(rng.randint(1, 4), n - len(of))
+            at += 1
+        sizes = [of.count(k) for k in range(at)]
+        if at > 1 and len(set(sizes[:-1] + [max(sizes)])) > 1:
+            return of
+
+
+@family
+def squares_that_are_data(rng):
+    """Segments, a tree and neighbours are of the batch: the other side, which has those captured,
+    is right for it alone. Causal squares and windows are of the program."""
+    n = rng.randint(8, 9)
+    what = rng.choice(["segments", "later", "neighbours", "causal", "window"])
+    of, width = segments(rng, n), rng.randint(2, 3)
+    seen = {
+        "segments": lambda i, j: of[i] == of[j],
+        "later": lambda i, j: of[i] == of[j] and j <= i,
+        "neighbours": lambda i, j: abs(i - j) == 1,
+        "causal": lambda i, j: j <= i,
+        "window": lambda i, j: 0 <= i - j < width,
+    }[what]
+    flat = [int(seen(i, j)) for i in range(n) for j in range(n)]
+    dtype, same, wrong = rng.choice([boolean, i64]), rng.random() < 0.3, rng.random() < 0.2
+    x = normals(rng, n * 2)
+
+    def build(side):
+        def f(g):
+            h = g.given("x", (n, 2), [x], f32)
+            m = g.given("m", (n, n), [flat], dtype)
+            if side and not same:
+                m = g.leaf("constant", "own", Data((n, n), flat), i64)
+            m = m.ne(0) if side else m.to(f32).gt(0.5)
+            y = m.to(f32).matmul(h)
+            return y.mul(1.001) if wrong and side else y
+
+        return f
+
+    data = what in ("segments", "later", "neighbours")
+    truth = DIFFERENT if wrong else UNDECIDED if data and not same else EQUIVALENT
+    return Case(truth, build(0), build(1), None, "%s %s" % (what, same))
 
 
 def hanging(rng, what):

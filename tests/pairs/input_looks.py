@@ -2,7 +2,7 @@
 is what they are; pairs that agree for the captured ones alone are different."""
 
 from dsl import DIFFERENT, EQUIVALENT, UNDECIDED, Data, bf16, boolean, f32, i32, i64
-from input_cases import Case, attend, family, linear, norm, normals
+from input_cases import Case, attend, family, linear, norm, normals, say
 
 
 def rows_of(rng, batch, n, kind):
@@ -587,8 +587,8 @@ def ids_of_padding(rng):
 
 @family
 def float_zeros_and_ones(rng):
-    """Masks, hard targets and flags in a float dtype are zeros and ones like others; what fits the
-    captured ones alone is not equal."""
+    """Masks, hard targets and flags in a float dtype are zeros and ones like others, if somebody
+    says so; what fits the captured ones alone is not equal."""
     batch, n = rng.randint(2, 3), rng.randint(4, 7)
     what = rng.choice(["where", "square", "count", "power", "stored", "half"])
     while True:
@@ -598,11 +598,13 @@ def float_zeros_and_ones(rng):
             break
     x = normals(rng, batch * n)
     dtype = rng.choice([f32, f32, bf16])
+    said = say(rng, "m", {"mask": "any"}) if rng.random() < 0.5 else None
 
     def build(side):
         def f(g):
             h = g.given("x", (batch, n), [x], f32)
-            m = g.given("m", (batch, n), [[float(v) for r in rows for v in r]], dtype)
+            flat = [float(v) for r in rows for v in r]
+            m = g.given("m", (batch, n), [flat], dtype, said[side] if said else None)
             real = m.to(f32)
             y = h.mul(real)
             if side and what == "where":
@@ -625,10 +627,11 @@ def float_zeros_and_ones(rng):
 
         return f
 
-    wrong = what in ("stored", "count")
-    return Case(
-        DIFFERENT if wrong else EQUIVALENT, build(0), build(1), None, "%s %s" % (what, rows)
-    )
+    truth = DIFFERENT if what in ("stored", "count") else EQUIVALENT
+    if what in ("where", "square", "half") and not said:
+        truth = UNDECIDED
+    lines = said[2] if said else None
+    return Case(truth, build(0), build(1), lines, "%s %s %s" % (what, bool(said), rows))
 
 
 @family

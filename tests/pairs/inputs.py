@@ -718,7 +718,7 @@ def run(job):
             folder = os.path.join(OPTIONS.keep, "%s-%d" % (name, seed))
         case.write(folder)
         sides = [os.path.join(folder, s) for s in ("left", "right")]
-        if seed % 3 == 2:
+        if seed % 3 == 2 and not case.in_order:
             sides.reverse()
         more = ["--relations", os.path.join(folder, "relations.txt")] if case.relations else []
         path = os.path.join(folder, "certificate.json")

@@ -102,9 +102,10 @@ START_TEST(few_numbers_are_kept_by_chance) {
     const char *set;
     int rows; /* 0: they choose none */
     bool by_chance;
-  } some[] = {{"0 0 0", 9, true},        {"0 0 0 0", 9, false}, {"0 1 1 0 1 0", 5, true},
-              {"0 1 1 0 1 0", 0, false}, {"0", 9, true},        {"0 1 2", 9, true},
-              {"0 1 2 3 4", 9, false},   {"1 1 1", 0, true},    {"1 1 1 1", 0, false}};
+  } some[] = {{"0 0 0", 9, true},        {"0 0 0 0", 9, true},    {"0 1 1 0 1 0", 5, true},
+              {"0 1 1 0 1 0", 0, false}, {"0", 9, true},          {"0 1 2", 9, true},
+              {"0 1 2 3 4", 9, false},   {"1 1 1", 0, true},      {"1 1 1 1", 0, false},
+              {"1 1 1 1", 9, true},      {"5 5 5 5 5 5", 0, true}};
   for (size_t k = 0; k < sizeof some / sizeof *some; k++) {
     begin();
     const uint32_t x = input_of(integers(some[k].set), NULL),
