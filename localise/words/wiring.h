@@ -1,4 +1,5 @@
-/* Private to wiring_words.c and step_words.c: queries on the two graphs that both ask. */
+/* Private to wiring_words.c, parted_words.c and step_words.c: queries on the two graphs that they
+ * ask. */
 #ifndef LOCALISE_WORDS_WIRING_H
 #define LOCALISE_WORDS_WIRING_H
 
@@ -15,6 +16,8 @@ uint32_t lo_operand(const parting *p, int side, int64_t node, int64_t k);
 uint32_t lo_maker(const parting *p, int side, uint32_t i);
 /* A tensor as a reader knows it: a leaf's name, an operator with its module. */
 const char *lo_named(const parting *p, int side, uint32_t i);
+/* Operators that lay the elements of a tensor out otherwise. */
+bool lo_lays_out(const char *op);
 
 /* ---- step_words.c ---- */
 /* The tensors within the region that a tensor of it is computed from. */

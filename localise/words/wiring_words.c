@@ -318,7 +318,7 @@ static int64_t part_of_product(const parting *p, int side, uint32_t i) {
 }
 
 /* It gives all numbers of its one operand, in other places or several times. */
-static bool lays_out(const char *op) {
+bool lo_lays_out(const char *op) {
   const rule_operator *o = rule_operator_of(op);
   return o->rearranges || o->broadcasts || o->joins;
 }
@@ -330,10 +330,10 @@ static const char *laid_out(const parting *p, int side, uint32_t *from) {
   const synth_graph *g = p->s->graph[side];
   const char *words = "", *last = "";
   while (g->node[*from].kind == SYNTH_OP && !rule_is_getitem(g->node[*from].op) &&
-         (lays_out(g->node[*from].op) || lo_passes_on(p, side, *from)) && g->node[*from].call->n &&
-         g->node[*from].call->child[0]->kind == RULE_VAR) {
+         (lo_lays_out(g->node[*from].op) || lo_passes_on(p, side, *from)) &&
+         g->node[*from].call->n && g->node[*from].call->child[0]->kind == RULE_VAR) {
     const char *const op = lo_short_name(a, g->node[*from].op);
-    if (lays_out(g->node[*from].op) && op && strcmp(op, last) != 0)
+    if (lo_lays_out(g->node[*from].op) && op && strcmp(op, last) != 0)
       words = iso_arena_printf(a, "%s%s%s", op, *words ? ", " : "", words), last = op;
     *from = (uint32_t)g->node[*from].call->child[0]->u.i;
   }
@@ -352,53 +352,6 @@ static const char *other_layout(const parting *p, const uint32_t at[2]) {
   return iso_arena_printf(&p->s->res->arena,
                           "the elements of %s stand in another order: the left reads them through "
                           "%s, the right through %s",
-                          lo_named(p, LEFT, from[LEFT]), left, right);
-}
-
-/* The first tensor that views and parts make of what node `at` gives and that the other side does
- * not have, in whatever order; -1: there is none. */
-static int64_t odd_part(const parting *p, int side, int64_t at) {
-  const synth_graph *g = p->s->graph[side];
-  while (g->node[at].kind == SYNTH_OP &&
-         (lays_out(g->node[at].op) || lo_passes(g, (uint32_t)at) || lo_takes_part(g->node[at].op) ||
-          g->node[at].n_outputs > 1)) {
-    if (lo_value(p, side, (uint32_t)at) && !lo_occurs(p, side, (uint32_t)at)) return at;
-    const int64_t next = lo_consumer(p->s, side, (uint32_t)at);
-    if (next == at) break;
-    at = next;
-  }
-  return -1;
-}
-
-/* The views and parts that make a tensor, in words; `from` becomes the tensor behind them. */
-static const char *taken_apart(const parting *p, int side, uint32_t *from) {
-  iso_arena *const a = &p->s->res->arena;
-  const synth_graph *g = p->s->graph[side];
-  const char *words = "";
-  while (g->node[*from].kind == SYNTH_OP && g->node[*from].call->n &&
-         (lays_out(g->node[*from].op) || lo_passes(g, *from) || lo_takes_part(g->node[*from].op) ||
-          g->node[*from].n_outputs > 1) &&
-         g->node[*from].call->child[0]->kind == RULE_VAR) {
-    const synth_node *n = &g->node[*from];
-    const char *const op = lo_short_name(a, n->op);
-    if (op && !rule_is_getitem(n->op) && !rule_operator_of(n->op)->identity)
-      words = iso_arena_printf(a, "%s%s%s", op, *words ? ", " : "", words);
-    *from = (uint32_t)n->call->child[0]->u.i;
-  }
-  return words;
-}
-
-const char *lo_parted_otherwise(const parting *p, int64_t l, int64_t r) {
-  const int64_t odd[2] = {odd_part(p, LEFT, l), odd_part(p, RIGHT, r)};
-  if (odd[LEFT] < 0 || odd[RIGHT] < 0) return NULL;
-  uint32_t from[2] = {(uint32_t)odd[LEFT], (uint32_t)odd[RIGHT]};
-  const char *const left = taken_apart(p, LEFT, &from[LEFT]), *const right = taken_apart(
-                                                                  p, RIGHT, &from[RIGHT]);
-  const rule_tensor *x = lo_value(p, LEFT, from[LEFT]), *y = lo_value(p, RIGHT, from[RIGHT]);
-  if (!left || !right || !x || !y || !lo_same_but_ones(&x->shape, &y->shape) || !lo_agree(p, x, y))
-    return NULL;
-  return iso_arena_printf(&p->s->res->arena,
-                          "%s is taken apart otherwise: by %s on the left, by %s on the right",
                           lo_named(p, LEFT, from[LEFT]), left, right);
 }
 
@@ -432,9 +385,15 @@ static bool taken_again(const parting *p, int64_t r, int64_t k, uint32_t operand
   return true;
 }
 
+/* What is found beside the words. */
+typedef struct finding {
+  bool mask;       /* the operands are masks */
+  int64_t product; /* the right one whose weight holds the exchanged parts, -1 */
+} finding;
+
 /* Of two calls, or, where the operand in which they differ is made by two calls of one operator
  * itself, of those. */
-static const char *other_operand(const parting *p, int64_t l, int64_t r, bool *mask) {
+static const char *other_operand(const parting *p, int64_t l, int64_t r, finding *found) {
   bool behind = false;
   uint32_t at[2];
   for (int64_t k; operands_apart(p, l, r, &k, at); behind = true) {
@@ -442,7 +401,7 @@ static const char *other_operand(const parting *p, int64_t l, int64_t r, bool *m
     const rule_tensor *x = lo_value(p, LEFT, at[LEFT]), *y = lo_value(p, RIGHT, at[RIGHT]);
     if (!x || !y || x->numel < 2) return NULL;
     const char *name[2], *apart = rows(p, l, x, y);
-    if (!apart) *mask = (apart = other_mask(p, l, (uint32_t)k, x, y)) != NULL;
+    if (!apart) found->mask = (apart = other_mask(p, l, (uint32_t)k, x, y)) != NULL;
     if (!apart) apart = other_layout(p, at);
     if (apart) return apart;
     if (lo_occurs(p, RIGHT, at[RIGHT])) {
@@ -450,6 +409,7 @@ static const char *other_operand(const parting *p, int64_t l, int64_t r, bool *m
       const bool exchanged =
           lo_occurs(p, LEFT, at[LEFT]) && other_way_about(p, (int64_t[2]){l, r}, x, y);
       const int64_t of = exchanged ? part_of_product(p, RIGHT, at[RIGHT]) : -1;
+      found->product = of;
       if (exchanged)
         return iso_arena_printf(a, "%s and %s are exchanged%s%s", name[LEFT], name[RIGHT],
                                 of < 0 ? "" : " in ",
@@ -529,7 +489,7 @@ static bool made_of_other(const parting *p, const int64_t pair[2], int side) {
 /* A product with a weight that both sides have, of another tensor. The two products need not be the
  * roots, where one side leaves out all operators that lead to the other's tensor. */
 static const char *product_of_another(const parting *p, int64_t root, int side, synth_divergence *d,
-                                      bool *mask) {
+                                      finding *found) {
   const synth_graph *o = p->s->graph[!side];
   const synth_node *n = lo_node(p, side, root);
   if (n->kind != SYNTH_OP || !lo_product(p, side, (uint32_t)root)) return NULL;
@@ -544,7 +504,7 @@ static const char *product_of_another(const parting *p, int64_t root, int side, 
   if (twin < 0) return NULL;
   const int64_t pair[2] = {side == LEFT ? root : twin, side == LEFT ? twin : root};
   if (made_of_other(p, pair, LEFT) || made_of_other(p, pair, RIGHT)) return NULL;
-  const char *words = other_operand(p, pair[LEFT], pair[RIGHT], mask);
+  const char *words = other_operand(p, pair[LEFT], pair[RIGHT], found);
   if (words) d->left = pair[LEFT], d->right = pair[RIGHT];
   return words;
 }
@@ -554,22 +514,25 @@ const char *lo_wiring_hint(const parting *p, const int64_t root[2], synth_diverg
   const bool leaf[2] = {lo_node(p, LEFT, root[LEFT])->kind != SYNTH_OP,
                         lo_node(p, RIGHT, root[RIGHT])->kind != SYNTH_OP};
   const char *words = NULL;
+  finding found = {false, -1};
   *mask = false;
   if (p->gap || (leaf[LEFT] && leaf[RIGHT])) return NULL;
   const bool both = !leaf[LEFT] && !leaf[RIGHT];
   if (both) words = other_order(p, root);
   for (int side = RIGHT; side >= LEFT && !words; side--)
     if (!leaf[side]) words = lo_steps_besides(p, root, side, false, d);
-  if (!words && both) words = other_operand(p, root[LEFT], root[RIGHT], mask);
+  if (!words && both) words = other_operand(p, root[LEFT], root[RIGHT], &found);
   if (!words) words = lo_module_unread(p, root);
   const int64_t acts[2] = {acting(p, LEFT, root[LEFT]), acting(p, RIGHT, root[RIGHT])};
   for (int side = RIGHT; side >= LEFT && !words && both; side--)
     words = lo_steps_besides(p, acts, side, false, d);
-  if (!words && (words = other_operand(p, acts[LEFT], acts[RIGHT], mask)) && both)
+  if (!words && (words = other_operand(p, acts[LEFT], acts[RIGHT], &found)) && both)
     d->left = acts[LEFT], d->right = acts[RIGHT];
   for (int side = RIGHT; side >= LEFT && !words && both; side--)
     words = lo_steps_besides(p, root, side, true, d);
   for (int side = RIGHT; side >= LEFT && !words; side--)
-    words = product_of_another(p, root[side], side, d, mask);
+    words = product_of_another(p, root[side], side, d, &found);
+  *mask = found.mask;
+  if (words && found.product >= 0) d->right = found.product;
   return words;
 }
