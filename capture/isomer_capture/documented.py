@@ -11,11 +11,12 @@ INTEGERS = re.compile(r"(_ids|_idx|_index|_thw|_hw|_shapes|_sizes|_lengths|_lens
 
 
 class Said:
-    """Of one input: its type, `float`, `int` or `bool`, its dimensions' words, or None, and whether
-    anything says that it is a tensor."""
+    """Of one input: its type, `float`, `int` or `bool`, its dimensions' words, or None, whether
+    anything says that it is a tensor, or a list of tensors."""
 
-    def __init__(self, kind, dimensions, tensor=True):
+    def __init__(self, kind, dimensions, tensor=True, several=False):
         self.kind, self.dimensions, self.tensor = kind, dimensions, tensor
+        self.several = several
 
 
 # `name: (batch, num_patches, 2) - in words`
@@ -46,7 +47,8 @@ def of_class(cls):
     for name, p in inspect.signature(cls.forward).parameters.items():
         text = str(p.annotation)
         one = "Tensor" in text and not re.search(r"\b(list|tuple|dict)\b", text.lower())
-        out[name] = Said(kind_of(name, text), None, one)
+        several = re.search(r"\blist\[(torch\.)?(Float)?Tensor\]", text) is not None
+        out[name] = Said(kind_of(name, text), None, one, several)
     doc = cls.forward.__doc__ or ""
     told = [(name, kind, shape) for name, kind, shape in ENTRY.findall(doc)]
     told += [
@@ -54,9 +56,8 @@ def of_class(cls):
     ]
     for name, kind, shape in told:
         if name in out and out[name].dimensions is None:
-            out[name] = Said(
-                kind_of(name, kind + str(out[name].kind == "int" and "Long")), dimensions_of(shape)
-            )
+            kind = kind_of(name, kind + str(out[name].kind == "int" and "Long"))
+            out[name] = Said(kind, dimensions_of(shape), several=out[name].several)
     return out
 
 

@@ -263,6 +263,12 @@ class Kinds:
                 shapes.append((self.batch, wide, GRID, GRID))
             if name.startswith("sparse_"):  # of a group of places
                 shapes.append((self.batch, 1, 2, wide))
+        if said is not None and said.several and kind == "float" and not self.shapes(name):
+            # A tensor stands for a list of those it has along its first dimension: here one of
+            # each level, a map of features, or rows of them.
+            wide = number(self.config, 64, "hidden_size", "d_model", "embed_dim")
+            one = (self.batch, wide, GRID, GRID), (self.batch, self.length(name), wide)
+            shapes = [(1, *s) for s in one] + shapes
         if not shapes and said is not None and said.tensor:  # nothing says of which shape
             wide = number(self.config, 64, "hidden_size", "d_model", "embed_dim")
             shapes = [(self.batch, self.length(name), wide), (self.batch, self.length(name))]

@@ -128,9 +128,36 @@ def fitting(shape, error, sizes):
                 yield (*shape[:d], n, *shape[d + 1 :])
 
 
+def recounted(one, error, sizes):
+    """Inputs that count what another one holds, where an error says how many there are: lengths
+    that add up to it, and the rows and columns of a grid of so many places."""
+    import torch
+
+    total = re.search(r"sum exactly to (\d+)", error)
+    for name, value in one.items():
+        if value.is_floating_point() or not value.numel():
+            continue
+        if total and re.search("(lens|lengths)$", name):
+            yield {**one, name: torch.tensor([int(total[1])])}
+        row = value.reshape(-1, value.shape[-1])[0].tolist() if value.ndim > 1 else []
+        for n in others(math.prod(row), sizes) if len(row) == 2 else ():
+            rows = max(d for d in range(1, math.isqrt(n) + 1) if n % d == 0)
+            yield {**one, name: torch.tensor([rows, n // rows]).expand(value.shape).clone()}
+
+
+def unbatched(one, error):
+    """Inputs without their batch, where an error is that there is a dimension too many."""
+    if re.search(r"Expected \dD .* but got input of size: \[(1, .*|.*, 1)\]", error):
+        for name, value in one.items():
+            if value.is_floating_point() and value.ndim > 2 and value.shape[0] == 1:
+                yield {**one, name: value[0]}
+
+
 def refitted(kinds, one, error):
     """Inputs with one size put in the place of another, both of which an error speaks of; and
     tokens that stand for as many parts of an image or of sound."""
+    yield from recounted(one, error, numbers(error))
+    yield from unbatched(one, error)
     sizes, shapes = numbers(error), re.findall(r"\[[\d, ]+\]", str(error))
     named = [n for n, v in one.items() if str(list(v.shape)) in shapes]
     for name, value in [(n, v) for n, v in one.items() if not named or n in named]:

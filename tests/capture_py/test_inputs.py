@@ -152,6 +152,47 @@ class Square(nn.Module):
         return pixel_values.sum()
 
 
+class Grid(nn.Module):
+    """Patches of images, of which it is told the rows and the columns."""
+
+    def __init__(self):
+        super().__init__()
+        self.proj = nn.Conv2d(3, 8, 16, 16)
+
+    def forward(self, pixel_values, target_sizes: torch.IntTensor | None = None):
+        r"""
+        target_sizes (`torch.IntTensor` of shape `(batch_size, 2)`):
+            Rows and columns.
+        """
+        x = self.proj(pixel_values).flatten(2)
+        rows, columns = target_sizes.tolist()[0]
+        return x + torch.arange(rows * columns).float().expand(1, 8, rows * columns)
+
+
+class Clips(nn.Module):
+    """Sound without a batch, and how long each of its parts is."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv1d(80, 8, 3, padding=1)
+
+    def forward(self, input_features, feature_lens: torch.LongTensor | None = None):
+        r"""
+        feature_lens (`torch.LongTensor` of shape `(batch_size,)`):
+            Lengths.
+        """
+        parts = input_features.transpose(0, -1).split(feature_lens.tolist(), 0)
+        return self.conv(nn.utils.rnn.pad_sequence(parts, batch_first=True).transpose(1, 2))
+
+
+class Levels(nn.Module):
+    """Maps of features of several levels."""
+
+    def forward(self, vision_features: list[torch.Tensor], text_features: torch.Tensor):
+        maps = [x.flatten(2).transpose(1, 2) for x in vision_features]
+        return torch.cat(maps, 1).mean(1) + text_features.mean(1)
+
+
 class Impossible(nn.Module):
     main_input_name = "input_values"
 
@@ -250,6 +291,30 @@ class Inputs(unittest.TestCase):
         inputs = found(Patches(), patch_size=2)
         self.assertEqual(inputs["flattened_patches"].shape[-1], 12)
         self.assertEqual(inputs["flattened_patches"][0, :3, 1].tolist(), [1, 2, 3])
+
+    def test_rows_and_columns_of_patches(self):
+        inputs = found(Grid(), image_size=64, patch_size=16)
+        self.assertEqual(inputs["target_sizes"].prod(), inputs["pixel_values"].shape[-1] ** 2 / 256)
+
+    def test_sound_without_a_batch_and_the_lengths_of_its_parts(self):
+        inputs = found(Clips(), num_mel_bins=80)
+        self.assertEqual(inputs["input_features"].dim(), 2)
+        self.assertEqual(inputs["feature_lens"].sum(), inputs["input_features"].shape[1])
+
+    def test_maps_of_several_levels_are_one_tensor(self):
+        inputs = found(Levels(), hidden_size=16)
+        self.assertEqual(inputs["vision_features"].shape[:3], (1, 1, 16))
+        self.assertEqual(inputs["text_features"].dim(), 3)
+
+    def test_counts_are_only_made_to_fit_where_an_error_speaks_of_them(self):
+        one = {"x": torch.zeros(2, 3), "target_sizes": torch.tensor([[4, 4]])}
+        self.assertEqual(list(search.recounted(one, "a thing", [])), [])
+        self.assertEqual(list(search.recounted(one, "size 5 and 7", [5, 7])), [])
+        none = {"target_sizes": torch.zeros(2, 0, dtype=torch.int64)}
+        self.assertEqual(list(search.recounted(none, "sum exactly to 5", [5])), [])
+        self.assertEqual(list(search.unbatched(one, "Expected 2D input, but got 16")), [])
+        fit = list(search.recounted(one, "a (12) must match b (16)", [12, 16]))
+        self.assertEqual([f["target_sizes"].tolist() for f in fit], [[[3, 4]]])
 
     def test_what_never_runs_is_said_once(self):
         with self.assertRaisesRegex(CaptureError, "does not run: never with this"):
