@@ -5,9 +5,11 @@ import dataclasses
 import importlib.util
 import io
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from unittest import mock
 
@@ -137,6 +139,53 @@ class Package(unittest.TestCase):
                         isomer.compare("/left", "/right")
                     self.assertTrue(str(e.exception).endswith(words), e.exception)
                     self.assertEqual("building" in said.getvalue(), "building" in script)
+
+    def test_progress_is_passed_on_at_once(self):
+        """The program waits with its end until the line was seen: one that came with the rest at
+        the end would never be."""
+        with tempfile.TemporaryDirectory() as folder:
+            seen, script = os.path.join(folder, "seen"), os.path.join(folder, "isomer")
+            with open(script, "w", encoding="utf-8") as f:
+                f.write(
+                    "#!/bin/sh\n"
+                    "echo 'isomer: after 10 s: execute 1/2' >&2\n"
+                    "echo 'isomer: a warning' >&2\n"
+                    "for i in $(seq 200); do [ -e %s ] && break; sleep 0.1; done\n"
+                    "[ -e %s ] && echo 'isomer: so it was' >&2\n"
+                    "exit 2\n" % (seen, seen)
+                )
+            os.chmod(script, 0o755)
+
+            class Terminal(io.StringIO):
+                def write(self, text):
+                    if "after 10 s" in text:
+                        open(seen, "w").close()
+                    return super().write(text)
+
+            said = Terminal()
+            with mock.patch.object(isomer, "find_program", lambda: script):
+                with contextlib.redirect_stderr(said), self.assertRaises(isomer.Error) as e:
+                    isomer.compare("/left", "/right")
+            self.assertEqual(said.getvalue(), "isomer: after 10 s: execute 1/2\n")
+            self.assertEqual(str(e.exception), "isomer: a warning\nisomer: so it was")
+
+    def test_progress_is_said_once_in_ten_seconds(self):
+        build = os.path.join(ROOT, "build")
+        clock = os.path.join(build, "tests", "warm", "clock.so")
+        if not os.path.exists(clock):
+            self.skipTest("no clock that runs faster was built")
+        sides = [os.path.join(ROOT, "models", "llama-2l", side) for side in ("hf-sdpa", "vllm-tp2")]
+        said, began = io.StringIO(), time.monotonic()
+        given = {"LD_PRELOAD": clock, "ISOMER": os.path.join(build, "isomer")}
+        with mock.patch.dict(os.environ, given), contextlib.redirect_stderr(said):
+            result = isomer.compare(*sides)
+        self.assertEqual(result.verdict, "equivalent")
+        lines = said.getvalue().splitlines()
+        form = r"isomer: after (\d+) s(?:: \w[\w ]* \d+/\d+)?$"
+        at = [0] + [int(re.match(form, line)[1]) for line in lines]
+        if time.monotonic() - began > 1:  # twenty seconds of that clock
+            self.assertGreater(len(at), 1, said.getvalue())
+        self.assertTrue(all(b - a >= 10 for a, b in zip(at, at[1:])), at)
 
     def test_the_shim_that_was_brought_serves_a_pytorch_elsewhere(self):
         from isomer import program
