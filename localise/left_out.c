@@ -1,5 +1,6 @@
 /* Parts that nobody holds: a micro-batch's rows, or a rank's, of which no summand is added up. */
 #include "localise/alignment.h"
+#include "rules/operators.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -97,8 +98,13 @@ static int64_t next_in_region(const parting *p, int side, int64_t node) {
   return -1;
 }
 
+static bool is_elementwise(const parting *p, int side, int64_t i) {
+  return rule_operator_of(p->s->graph[side]->node[i].op)->elementwise;
+}
+
 /* The first steps of both regions of which the right one is no part of the left one, though what
- * they read is: of one shape they add it up. Returns: whether there are such. */
+ * they read is: of one shape they add it up, unless they repeat it beside another operand. Returns:
+ * whether there are such. */
 static bool find_adding(const parting *p, const int64_t root[2], int64_t adds[2]) {
   for (int side = 0; side < 2; side++) {
     if (p->s->graph[side]->node[root[side]].kind != SYNTH_OP) return false;
@@ -112,7 +118,8 @@ static bool find_adding(const parting *p, const int64_t root[2], int64_t adds[2]
       if ((adds[side] = next_in_region(p, side, adds[side])) < 0) return false;
   const rule_tensor *l = any ? lo_value(p, LEFT, (uint32_t)adds[LEFT]) : NULL,
                     *r = any ? lo_value(p, RIGHT, (uint32_t)adds[RIGHT]) : NULL;
-  return l && r && rule_shape_eq(&l->shape, &r->shape);
+  return l && r && rule_shape_eq(&l->shape, &r->shape) && !is_elementwise(p, LEFT, adds[LEFT]) &&
+         !is_elementwise(p, RIGHT, adds[RIGHT]);
 }
 
 /* The parts of one operand of the steps that add up, which the right has: in words; "": it has all,

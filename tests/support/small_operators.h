@@ -138,6 +138,17 @@ static inline rule_tensor *sliced(const rule_tensor *x, const rule_term *const *
   return strided(x, d, from, step, s);
 }
 
+/* The sum over the first dimension, which it loses; NULL over others. */
+static inline rule_tensor *summed(const rule_tensor *x, const rule_term *dims) {
+  rule_shape s = {.rank = x->shape.rank - 1};
+  if (dims->n != 1 || dims->child[0]->u.i != 0 || x->shape.rank == 0) return NULL;
+  for (uint32_t d = 0; d < s.rank; d++) s.dim[d] = x->shape.dim[d + 1];
+  rule_tensor *r = make(s);
+  for (int64_t i = 0; i < x->numel; i++)
+    rule_tensor_set(r, i % r->numel, rule_tensor_get(x, i) + rule_tensor_get(r, i % r->numel));
+  return r;
+}
+
 static inline rule_tensor *joined(const rule_term *list, uint32_t d, rule_tensor *const *bind) {
   const rule_tensor *first = bind[list->child[0]->u.i];
   rule_shape s = first->shape;
@@ -237,6 +248,7 @@ static inline rule_tensor *run_op(const rule_term *t, rule_tensor *const *bind) 
     return transposed(x, t->child[1]->u.i, t->child[2]->u.i);
   if (strcmp(op, "aten::t") == 0) return transposed(x, 0, 1);
   if (strcmp(op, "aten::slice.Tensor") == 0) return sliced(x, t->child);
+  if (strcmp(op, "aten::sum.dim_IntList") == 0) return summed(x, t->child[1]);
   return NULL;
 }
 
