@@ -1,6 +1,7 @@
 """What was lacking where a model failed: inputs, and settings of its configuration, that are None
 where the line that failed reads them. Python's traceback has both the line and the values."""
 
+import functools
 import inspect
 import itertools
 import linecache
@@ -14,13 +15,18 @@ NEVER = re.compile(r"label|past_key|cache|^use_|^output_|^return_|loss|_outputs?
 
 def read_at(tb):
     """The source of what a frame was doing: of the expression where Python says which."""
-    frame, first, last = tb.tb_frame, tb.tb_lineno, tb.tb_lineno
-    places = getattr(frame.f_code, "co_positions", None)
+    return source_of(tb.tb_frame.f_code, tb.tb_lasti, tb.tb_lineno)
+
+
+@functools.lru_cache(maxsize=None)  # many runs of a search fail at one place
+def source_of(code, instruction, line):
+    first, last = line, line
+    places = getattr(code, "co_positions", None)
     if places is not None:
-        one = next(p for k, p in enumerate(places()) if k == tb.tb_lasti // 2)
+        one = next(itertools.islice(places(), instruction // 2, None))
         if one[0] is not None and one[1] is not None:
             first, last = one[0], one[1]
-    lines = [linecache.getline(frame.f_code.co_filename, n) for n in range(first, last + 1)]
+    lines = [linecache.getline(code.co_filename, n) for n in range(first, last + 1)]
     return "".join(lines)
 
 
@@ -97,11 +103,15 @@ def held(error):
 
 def made_from(cls, name):
     """The settings that an attribute of a class is said to be in its __init__."""
+    return re.findall(r"self\.%s = .*?config\.(?:\w+\.)*(\w+)" % name, making_of(cls))
+
+
+@functools.lru_cache(maxsize=None)  # finding it takes longer than a run of a small model
+def making_of(cls):
     try:
-        text = inspect.getsource(cls.__init__)
+        return inspect.getsource(cls.__init__)
     except (OSError, TypeError):
-        return []
-    return re.findall(r"self\.%s = .*?config\.(?:\w+\.)*(\w+)" % name, text)
+        return ""
 
 
 def rows(error):

@@ -188,16 +188,17 @@ def within_tables(one, error, rows):
 
 
 class Failure:
-    """What is kept of an exception: its traceback would keep every tensor of the run."""
+    """What is kept of an exception: its traceback would keep every tensor of the run. `first`: of a
+    set's runs, whose configuration is looked at; that takes longer than a run of a small model."""
 
-    def __init__(self, error, accepts, given=None):
+    def __init__(self, error, accepts, given=None, first=True):
         self.given = given or {}
         self.text = short(error)
         self.kind = re.sub(r"\d+", "", str(error))  # what was raised, whatever the numbers
         self.known = not isinstance(error, CaptureError)
         self.wanted = lacking.inputs(error, accepts)
-        self.entry = lacking.entry(error)
-        self.settings = lacking.held(error)
+        self.entry = lacking.entry(error) if first else None
+        self.settings = lacking.held(error) if first else []
         self.rows = lacking.rows(error)
 
 
@@ -234,7 +235,7 @@ def tried(model, kinds, names, call, held):
                 call(model, **one)
             return one, raised
         except Exception as e:  # whatever a model raises
-            failure = Failure(e, accepts, one)
+            failure = Failure(e, accepts, one, not raised)
             raised.append(failure)
             told[failure.kind] = told.get(failure.kind, 0) + 1
             if told[failure.kind] <= MOST_REFITS:
