@@ -280,6 +280,7 @@ iso_code chk_check(const char *path, const cap_graph *left, const cap_graph *rig
   if (!c && !chk_settled(k)) c = chk_agreed(k);
   const bool looks = n_sets < left->n_sets && n_sets < right->n_sets && oracle && !options->unrun;
   if (!c && !chk_settled(k) && looks) c = chk_run_looks(k);
+  if (!c && !chk_settled(k) && oracle && !options->unrun) c = chk_run_chance(k);
   for (k->here.set = 0; k->here.set < n_sets && !c && !chk_settled(k); k->here.set++) {
     c = chk_begin_values(k);
     if (!c) c = chk_find_masks(k);

@@ -92,6 +92,7 @@ typedef struct chk_set {
   chk_values *konst;   /* by class: the value of a constant, in captured dtypes */
   chk_values *real;    /* in float64, where needed */
   rule_tensor **drawn; /* NULL, or other values of free leaves than the captured ones */
+  rule_tensor **other; /* NULL, or other values of fixed inputs, by term */
   bool *unpinned;      /* a buffer or constant that is a floating parameter on the other side */
   bool *zeros;         /* a step joins its zeros with those of another sign; NULL: none does */
   double own, most; /* elements in results of the certificate's own calls, and the limit on them */
@@ -258,6 +259,11 @@ iso_code chk_run(chk_state *k);
 /* Runs both captures on the sets that were drawn by what inputs look like, on which no step has to
  * hold: outputs that differ there are refused, where no more is hidden than was captured. */
 iso_code chk_run_looks(chk_state *k);
+/* The outputs on this set. `need`: gets what they are computed from. Returns: in `done` whether
+ * operators take the values, in `hides` whether a mask hides a row. */
+iso_code chk_run_set(chk_state *k, bool *need, bool *done, bool *hides);
+/* Refuses outputs that differ there, by more than any table is rounded. `where`: in words. */
+iso_code chk_agree_clearly(chk_state *k, const bool *need, const char *where);
 void chk_free_values(chk_state *k);
 
 /* Evaluate a term in float64 on this set into k->here.real, from its arguments' values there; a
@@ -297,6 +303,9 @@ bool chk_namesakes(const chk_state *k, uint32_t a, uint32_t b);
 /* Whether a leaf is an input that may be kept: its captured values have a structure, or it is a
  * position that one side computes with and the other looks up. */
 iso_code chk_may_be_fixed(chk_state *k, uint32_t leaf, bool *yes);
+/* Runs both captures on other integers than those that are kept for what they look like by chance,
+ * too: outputs that differ there are refused. */
+iso_code chk_run_chance(chk_state *k);
 
 /* ---- domain.c ---- */
 /* Whether term `b` is an input `a` as something that cannot leave its domain, or those of the parts

@@ -155,10 +155,11 @@ bool chk_fit_drawn(const chk_state *k, uint32_t leaf, size_t number, rule_tensor
          rule_domain_fit(d, -INFINITY, INFINITY, (unsigned)number, &rng, t);
 }
 
+/* The report outlives the captures. */
 iso_code chk_agreed(chk_state *k) {
   const cap_agreement *a = k->o->agreed;
   iso_code c = ISO_OK;
   for (size_t i = 0; a && i < a->n_notes && !c; i++)
-    c = chk_assume(k, a->note[i].kind, a->note[i].text);
+    c = chk_assume(k, a->note[i].kind, iso_arena_strdup(k->arena, a->note[i].text));
   return c;
 }

@@ -1,8 +1,10 @@
 /* Which inputs may be kept as they were captured: those whose values have a visible structure, and
- * positions that one side computes with and the other looks up in a table computed beforehand. */
+ * positions that one side computes with and the other looks up in a table computed beforehand. Few
+ * integers have a structure by chance: both captures are run on others, too. */
 #include "check/check_int.h"
 #include "rules/operators.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,4 +151,151 @@ iso_code chk_may_be_fixed(chk_state *k, uint32_t input, bool *yes) {
   *yes = n->kind == CAP_INPUT && structured(k, input);
   if (*yes || n->kind != CAP_INPUT || !rule_dtype_is_int(n->value->dtype)) return ISO_OK;
   return looked_up(k, input, yes);
+}
+
+/* ---- what so few are by chance ---- */
+
+enum { DRAWS = 8 };
+
+/* The most rows, or classes, that some call chooses among by integers that come of the input. 0: it
+ * chooses none. `flow` is all false. */
+static int64_t most_rows(const cap_graph *g, size_t input, bool *flow) {
+  int64_t most = 0;
+  flow[input] = true;
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const cap_node *n = &g->node[i];
+    if (!n->call || !refers(n->call, flow)) continue;
+    const rule_operator *o = rule_operator_of(n->call->u.s);
+    const rule_term *table = n->call->n ? n->call->child[0] : NULL;
+    const bool chooses = (o->table || o->ends != RULE_ENDS_NOWHERE) && o->index < n->call->n &&
+                         refers(n->call->child[o->index], flow);
+    if (chooses && table->kind == RULE_VAR && g->node[table->u.i].n_outputs) {
+      const rule_shape *shape = &g->node[table->u.i].output[0].shape;
+      for (uint32_t d = 0; d < shape->rank; d++) most = shape->dim[d] > most ? shape->dim[d] : most;
+    }
+    flow[i] |= n->n_outputs && rule_dtype_is_int(n->output[0].dtype);
+  }
+  return most;
+}
+
+/* How unlikely the captured integers are among others. One number is none, unless ones are a mask.
+ */
+static double bits_of(const chk_state *k, uint32_t input, int64_t rows) {
+  enum { ANY_NUMBER = 15 };
+  const bool choose = rows > 0;
+  double bits = 0;
+  for (size_t set = 0; set < chk_n_sets(k); set++) {
+    const rule_tensor *t = chk_captured(k, input, set);
+    bool same = true, small = true, again = false;
+    for (int64_t i = 0; i < t->numel; i++) {
+      same &= rule_tensor_get_int(t, i) == rule_tensor_get_int(t, 0);
+      small &= rule_tensor_get_int(t, i) == 0 || rule_tensor_get_int(t, i) == 1;
+    }
+    for (size_t j = 0; j < set; j++) again |= rule_tensor_same_bytes(t, chk_captured(k, input, j));
+    if (again || (same && (choose || rule_tensor_get_int(t, 0) != 1))) continue;
+    const double all = (double)(choose ? rows : ANY_NUMBER);
+    bits += (double)t->numel * fmax(0, log2(small && !same ? all / 2 : all));
+  }
+  return bits;
+}
+
+/* Inputs of the other side that have the same integers are one with it. */
+static iso_code may_be_chance(chk_state *k, uint32_t input, bool *yes) {
+  enum { SURE = 12 }; /* bits */
+  const cap_node *n = k->term[input].node;
+  int64_t rows = 0;
+  *yes = false;
+  if (!n || n->kind != CAP_INPUT || n->domain || !rule_dtype_is_int(n->value->dtype) ||
+      n->value->numel == 0 || n->value->dtype == RULE_BOOL)
+    return ISO_OK;
+  for (size_t i = 0; i < k->cert.n_fixed; i++) {
+    const uint32_t other = k->cert.fixed[i];
+    const chk_term *t = &k->term[other];
+    if (t->node->kind != CAP_INPUT || !rule_dtype_is_int(t->node->value->dtype) ||
+        (other != input && !same_integers(k, input, other)))
+      continue;
+    if (t->node->domain) return ISO_OK;
+    const cap_graph *g = k->graph[t->side];
+    bool *flow = calloc(g->n_nodes + 1, 1);
+    if (!flow) return chk_nomem(k);
+    const int64_t its = most_rows(g, t->index, flow);
+    rows = its > rows ? its : rows;
+    free(flow);
+  }
+  *yes = (rows > 0 || !n->kept) && bits_of(k, input, rows) < SURE;
+  return ISO_OK;
+}
+
+/* Other integers for `input` and all that is one with it: from the smallest one captured, and by
+ * `nth` further and further up. */
+static iso_code draw_others(chk_state *k, uint32_t input, size_t nth) {
+  const rule_tensor *was = chk_captured(k, input, 0);
+  iso_rng rng = iso_rng_new(UINT64_C(0x6368616e6365) + k->o->seed, nth * k->n_terms + input);
+  int64_t low = rule_tensor_get_int(was, 0), high = low;
+  rule_tensor *own;
+  for (int64_t i = 0; i < was->numel; i++) {
+    const int64_t x = rule_tensor_get_int(was, i);
+    low = x < low ? x : low, high = x > high ? x : high;
+  }
+  const uint64_t span = (uint64_t)(high - low) + 2 + nth;
+  iso_code c = rule_tensor_new(was->dtype, &was->shape, &own, k->err);
+  if (c) return c;
+  for (int64_t i = 0; i < own->numel; i++)
+    rule_tensor_set_int(own, i, low + (int64_t)iso_rng_below(&rng, span));
+  for (size_t i = 0; i < k->cert.n_fixed && !c; i++) {
+    const uint32_t t = k->cert.fixed[i];
+    if (t != input &&
+        (k->term[t].node->kind != CAP_INPUT || !rule_dtype_is_int(k->term[t].node->value->dtype) ||
+         !same_integers(k, input, t)))
+      continue;
+    const cap_output *o = &k->term[t].node->output[0];
+    if (k->here.other[t]) continue;
+    c = rule_tensor_new(o->dtype, &o->shape, &k->here.other[t], k->err);
+    for (int64_t e = 0; e < own->numel && !c; e++)
+      rule_tensor_set_int(k->here.other[t], e, rule_tensor_get_int(own, e));
+  }
+  rule_tensor_unref(own);
+  return c;
+}
+
+static void drop_others(chk_state *k) {
+  for (size_t i = 0; i < k->n_terms; i++) {
+    rule_tensor_unref(k->here.other[i]);
+    k->here.other[i] = NULL;
+  }
+}
+
+/* Which of the fixed leaves are such. Returns: in `any` whether one is. */
+static iso_code find_chance(chk_state *k, bool *chance, bool *any) {
+  iso_code c = ISO_OK;
+  *any = false;
+  for (size_t i = 0; i < k->cert.n_fixed && !c; i++) {
+    c = may_be_chance(k, k->cert.fixed[i], &chance[i]);
+    *any |= chance[i];
+  }
+  return c;
+}
+
+iso_code chk_run_chance(chk_state *k) {
+  bool *need = calloc(k->n_terms + 1, 1), *chance = calloc(k->cert.n_fixed + 1, 1);
+  bool done = false, hides, any = false;
+  k->here.other = calloc(k->n_terms + 1, sizeof(rule_tensor *));
+  iso_code c = need && chance && k->here.other ? ISO_OK : chk_nomem(k);
+  k->here.set = 0;
+  if (!c) c = find_chance(k, chance, &any);
+  for (size_t nth = 0; nth < DRAWS && any && !c && !chk_settled(k); nth++) {
+    for (size_t i = 0; i < k->cert.n_fixed && !c; i++)
+      if (chance[i]) c = draw_others(k, k->cert.fixed[i], nth);
+    if (!c) c = chk_run_set(k, need, &done, &hides);
+    if (!c && done && !hides)
+      c = chk_agree_clearly(k, need,
+                            "other integers than it was captured with, and so few look like what "
+                            "they are by chance");
+    drop_others(k);
+  }
+  free(k->here.other);
+  k->here.other = NULL;
+  free(chance);
+  free(need);
+  return c;
 }

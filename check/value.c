@@ -43,7 +43,8 @@ void chk_free_values(chk_state *k) {
 }
 
 static iso_code keep_constant(chk_state *k, uint32_t leaf) {
-  rule_tensor *v = chk_captured(k, leaf, k->here.set);
+  rule_tensor *v = k->here.other && k->here.other[leaf] ? k->here.other[leaf]
+                                                        : chk_captured(k, leaf, k->here.set);
   return keep(k, &v, 1, &k->here.konst[leaf]);
 }
 
@@ -344,8 +345,7 @@ iso_code chk_run(chk_state *k) {
 
 /* ---- on other zeros and ones ---- */
 
-/* `need`: gets what the outputs are computed from. */
-static iso_code run_set(chk_state *k, bool *need, bool *done, bool *hides) {
+iso_code chk_run_set(chk_state *k, bool *need, bool *done, bool *hides) {
   bool empty = false;
   iso_code c = chk_begin_values(k);
   for (size_t i = 0; i < k->cert.n_outputs && !c; i++)
@@ -359,7 +359,7 @@ static iso_code run_set(chk_state *k, bool *need, bool *done, bool *hides) {
   return c;
 }
 
-static iso_code agree_clearly(chk_state *k, const bool *need) {
+iso_code chk_agree_clearly(chk_state *k, const bool *need, const char *where) {
   const double clear = 1e-4; /* by more than any table is rounded */
   iso_code c = ISO_OK;
   for (size_t i = 0; i < k->cert.n_outputs && !c && !chk_settled(k); i++) {
@@ -373,9 +373,8 @@ static iso_code agree_clearly(chk_state *k, const bool *need) {
     if (!c && !open) c = chk_rounding_explains(k, need, o, clear, &rounds);
     if (c || open || rounds) continue;
     c = chk_settle(k, CHK_REFUSED,
-                   "outputs %s and %s differ by %.3g (relative) where an input has other zeros and "
-                   "ones, which look like those captured",
-                   o->left, o->right, d.max_rel);
+                   "outputs %s and %s differ by %.3g (relative) where an input has %s", o->left,
+                   o->right, d.max_rel, where);
   }
   return c;
 }
@@ -387,9 +386,10 @@ iso_code chk_run_looks(chk_state *k) {
   for (size_t set = 0; set < n[LEFT] && set < n[RIGHT] && !c && !chk_settled(k); set++) {
     if (set > 0 && set < chk_n_sets(k)) continue;
     k->here.set = set;
-    c = run_set(k, need, &done, &hides);
+    c = chk_run_set(k, need, &done, &hides);
     if (set == 0) hidden = hides;
-    else if (!c && done && (hidden || !hides)) c = agree_clearly(k, need);
+    else if (!c && done && (hidden || !hides))
+      c = chk_agree_clearly(k, need, "other zeros and ones, which look like those captured");
   }
   free(need);
   return c;

@@ -302,6 +302,36 @@ def pinned_tokens():
         c.check(yl, yr, REFUSED, "not padding")
 
 
+def kept_by_chance():
+    """Few integers are all 0, or consecutive, by chance: kept, they hide what other ones show. Many
+    are what they look like."""
+    cases = [
+        ([0, 0, 0], 0, REFUSED),
+        ([4] * 12, 4, REFUSED),
+        ([0, 1], 1, REFUSED),
+        (list(range(12)), 11, HOLDS),
+    ]
+    for numbers, most, answer in cases:
+        n = len(numbers)
+
+        def build(c, side):
+            c.leaf("i", "input", "int64", numbers)
+            c.leaf("x", "input", "float32", [0.5 * a - 1.25 for a in range(n)])
+            if side:
+                c.op("j", "aten::clamp", [ref("i"), 0, most], [n], "int64")
+            c.op("y", "aten::mul.Tensor", [ref("x"), ref("j" if side else "i")], [n])
+
+        left, right = two(build)
+        compared(left, right, 3 if answer == REFUSED else 0)
+        c = Certificate(left, right, [{"left": "i"}, {"right": "i"}])
+        il, xl, fl, yl = c.left("i", "x", "y_operand1", "y")
+        ir, jr, xr, fr, yr = c.right("i", "j", "x", "y_operand1", "y")
+        c.step("leaf", (ir, il), (xr, xl))
+        c.step("value", (il, jr))
+        c.step("same", (fl, fr), (yl, yr))
+        c.check(yl, yr, answer, "other integers" if answer == REFUSED else "")
+
+
 def equal_layers():
     """Weights that are all one are not therefore one: each has its namesake. Where names do not
     tell, they may be taken as one, and then it is said."""
@@ -963,6 +993,7 @@ def main():
             rounding_through_jumps,
             rounded_away,
             pinned_tokens,
+            kept_by_chance,
             equal_layers,
             swapped_layers,
             own_transpose,
