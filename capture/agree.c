@@ -334,6 +334,23 @@ static void pair_places(agree *a) {
   }
 }
 
+/* What one capture keeps the other may leave out, under one name: then no value is one for both. */
+static iso_code doubt_names(agree *a) {
+  for (size_t i = 0; i < a->n && a->in[i].side == LEFT && !a->out->doubt; i++) {
+    const int64_t j = a->in[i].other;
+    if (j < 0 || a->in[i].spoken || !agree_complement(a, i, (size_t)j)) continue;
+    const char *name = agree_node(a, i)->name, *other = agree_node(a, (size_t)j)->name;
+    a->out->doubt = iso_arena_printf(
+        &a->graph[LEFT]->arena,
+        "the outputs differ, and %.80s was captured with ones for the zeros of the right's %.80s, "
+        "so that one may be what is kept and the other what is left out: a relations file may say "
+        "that they are one (input %.80s = %.80s)",
+        name, other, name, other);
+    if (!a->out->doubt) return no_memory(a);
+  }
+  return ISO_OK;
+}
+
 /* ---- all of it ---- */
 
 static iso_code settle(agree *a, const cap_spoken *said, uint64_t seed) {
@@ -344,6 +361,7 @@ static iso_code settle(agree *a, const cap_spoken *said, uint64_t seed) {
   if (!c) c = made_on_others(a, &others);
   if (!c && others) pair_names(a);
   if (!c) pair_places(a);
+  if (!c) c = doubt_names(a);
   if (!c) c = agree_exchange(a);
   return c ? c : agree_domains(a, seed);
 }

@@ -276,6 +276,7 @@ typedef struct cap_agreement {
   size_t n_said;     /* and after these by what inputs of zeros and ones look like */
   size_t n_sure;     /* a difference on those from here on may be none: `unsure` says why */
   const char *unsure;
+  const char *doubt; /* why no difference at all may be one, NULL: there is no such reason */
   size_t n_notes;
   const cap_note *note; /* as long as the left graph */
 } cap_agreement;

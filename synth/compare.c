@@ -270,6 +270,7 @@ static iso_code decide(state *s, pairing *p, iso_error *err) {
   if (!c && drawn) c = st_needed(s, err);
   if (!c && drawn) c = st_doubt_fills(s, err);
   if (!c && drawn) c = st_doubt_together(s, err);
+  if (!c && drawn) c = st_doubt_properties(s, err);
   if (!c && kept && s->o->shrink) c = st_shrink(s, err);
   if (!s->o->keep_witness) st_drop_witness(s);
   return c;
@@ -436,6 +437,14 @@ static iso_code compare_on(const synth_graph *left, const synth_graph *right, co
   return ISO_OK;
 }
 
+/* Inputs of one name that may be two things. */
+static iso_code doubt_names(synth_result *r, const char *why, iso_error *err) {
+  if (r->verdict != SYNTH_DIFFERENT || !why) return ISO_OK;
+  r->verdict = SYNTH_UNDECIDED;
+  r->reason = iso_arena_strdup(&r->arena, why);
+  return r->reason ? ISO_OK : nomem(err);
+}
+
 /* What was equal at the captured zeros and ones is not known to be at others. */
 static iso_code doubt_looks(synth_result *r, const char *why, iso_error *err) {
   if (r->verdict != SYNTH_EQUIVALENT) return ISO_OK;
@@ -514,6 +523,7 @@ static iso_code compare_looks(const synth_graph *left, const synth_graph *right,
 iso_code synth_compare(const synth_graph *left, const synth_graph *right, const rule_set *known,
                        const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
                        synth_result **out, iso_error *err) {
-  const iso_code c = compare_looks(left, right, known, oracle, schemas, o, out, err);
+  iso_code c = compare_looks(left, right, known, oracle, schemas, o, out, err);
+  if (!c) c = doubt_names(*out, left->doubt, err);
   return c ? c : doubt_integers(left, right, oracle, schemas, o, out, err);
 }

@@ -83,6 +83,10 @@ bool agree_swapped(const agree *a, size_t i) {
   return any;
 }
 
+bool agree_complement(const agree *a, size_t i, size_t j) {
+  return is_bits(a, i) && is_bits(a, j) && varies(a, i) && same_bits(a, i, j, true);
+}
+
 iso_code agree_of_one_mask(agree *a, size_t i, size_t j, bool *yes) {
   iso_code c = ISO_OK;
   *yes = is_bits(a, i) && is_bits(a, j) && varies(a, i) &&

@@ -65,6 +65,7 @@ bool cmp_make_view(const cap_graph *c, const char *const *relation, const cap_ag
                        .n_said = agreed->n_said,
                        .n_sure = agreed->n_sure,
                        .unsure = agreed->unsure,
+                       .doubt = agreed->doubt,
                        .n_symbols = c->n_symbols,
                        .symbol = v->symbol,
                        .guarded = c->n_guards > 0};

@@ -81,6 +81,15 @@ ISO_MUST_USE iso_code st_doubt_fills(state *s, iso_error *err);
  * have been computed from the other. Requires: st_needed. */
 ISO_MUST_USE iso_code st_doubt_together(state *s, iso_error *err);
 
+/* Whether there are integers, or zeros and ones, and a float input that is no more than one of them
+ * has: it may have been computed from one, and rounded. */
+bool st_some_computed(const state *s);
+
+/* ---- properties.c ---- */
+/* UNDECIDED where captured integers are a permutation, say, and the outputs differ only where they
+ * are none. Requires: st_needed. */
+ISO_MUST_USE iso_code st_doubt_properties(state *s, iso_error *err);
+
 /* ---- needed.c ---- */
 /* Undo st_keep_witness. */
 void st_drop_witness(state *s);

@@ -61,6 +61,18 @@ static int64_t most_of_masks(const synth_graph *const graph[2]) {
   return most;
 }
 
+bool st_some_computed(const state *s) {
+  const int64_t most = most_of_masks(s->graph);
+  bool any = false;
+  for (int side = 0; side < 2 && !any; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes && !any; i++) {
+      const synth_node *n = &s->graph[side]->node[i];
+      any = n->kind == SYNTH_INPUT && n->value[0] && n->value[0]->numel > 0 &&
+            rule_dtype_is_float(n->value[0]->dtype) && n->value[0]->numel <= most;
+    }
+  return any;
+}
+
 static bool may_be_computed(const synth_node *n, int64_t most) {
   const rule_dtype dtype = n->value[0]->dtype;
   if (n->value[0]->numel == 0 || rule_dtype_is_complex(dtype)) return false;

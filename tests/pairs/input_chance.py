@@ -292,3 +292,80 @@ def integers_that_hang_together(rng):
 
     truth = DIFFERENT if wrong in ("scale", "alone") else UNDECIDED
     return Case(truth, build(0), build(1), None, "%s %s %s" % (what, wrong, first))
+
+
+def with_property(rng, what):
+    """Integers that a caller made so, their number of rows, and two readings of them that are one
+    where they are so: a function of the graph, rows of numbers, the integers and the side."""
+    n = rng.randint(4, 6)
+    if what == "permutation":
+        order = list(range(n))
+        while order in (list(range(n)), list(range(n))[::-1]):
+            rng.shuffle(order)
+
+        def read(g, x, p, s):
+            back = p.unsqueeze(0).eq(g.arange(n).unsqueeze(1)).to(i64)
+            return x[0].index_select(0, back.argmax(1) if s else back.mul(g.arange(n)).sum(1))
+
+        return order, (n,), read
+    if what == "edges":
+        ends = [rng.sample(range(n), 2) for _ in range(3)]
+        a, b = zip(*ends)
+        rows = list(a + b) + list(b + a)
+
+        def read(g, x, p, s):
+            to, of = p.select(0, s), p.select(0, 1 - s)
+            seen = to.unsqueeze(0).eq(g.arange(n).unsqueeze(1)).to(f32)
+            return seen.matmul(x[0].index_select(0, of))
+
+        return rows, (2, 6), read
+    lengths = list(range(n))
+    while lengths[-1] - lengths[0] == n - 1:  # not consecutive
+        lengths = sorted(rng.sample(range(1, 9), n))
+    if what == "falling":
+        lengths.reverse()
+
+    def read(g, x, p, s):
+        first = p.slice(0, 0, 1) if what == "falling" else p.slice(0, n - 1, n)
+        return x[0].mul((p.amax(0, True) if s else first).to(f32)).mul(p.to(f32).unsqueeze(1))
+
+    return lengths, (n,), read
+
+
+@family
+def integers_with_a_property(rng):
+    """A permutation, sorted lengths, edges in both directions: what holds of these is neither equal
+    nor different as long as nobody says whether others are meant. A mistake shows on these, too."""
+    what = rng.choice(["permutation", "edges", "falling", "rising"])
+    values, shape, read = with_property(rng, what)
+    n = max(values) + 1 if what in ("permutation", "edges") else len(values)
+    n = max(n, 6) if what == "edges" else n
+    wrong = rng.choice([None, None, "scale", "row"])
+    said = rng.choice([None, None, "any", "so"])
+    x = normals(rng, n * 2)
+    lines = {
+        None: None,
+        "any": "input p range %d %d\n" % (0, max(values) + 1),
+        "so": {
+            "permutation": "input p range 0 %d distinct\n" % (n - 1),
+            "rising": "input p sorted\n",
+        }.get(what),
+    }[said]
+    if what in ("permutation", "edges") and said == "any":
+        lines = "input p range 0 %d\n" % (n - 1)
+
+    def build(side):
+        def f(g):
+            h = g.given("x", (n, 2), [x], f32)
+            p = g.given("p", shape, [values])
+            y = read(g, (h,), p, side)
+            if side and wrong == "row":
+                at = p if p.shape == (n,) else p.select(0, 0)
+                y = y.add(at.eq(values[1]).to(f32).sum(0, True).unsqueeze(1))
+            return y.mul(1.001) if wrong == "scale" and side else y
+
+        return f
+
+    so = EQUIVALENT if said == "so" and lines else UNDECIDED
+    truth = DIFFERENT if wrong or said == "any" else so
+    return Case(truth, build(0), build(1), lines, "%s %s %s %s" % (what, wrong, said, values))
