@@ -136,7 +136,7 @@ def set_key(config, key, value):
 
 def get(config, *names):
     for n in names:
-        v = getattr(config, n, None)
+        v = widths.read(config, n)
         if v is not None:
             return n, v
     return None, None

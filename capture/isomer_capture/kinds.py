@@ -12,11 +12,11 @@ FRAMES, SAMPLES, GRID = 2, 1600, 4
 
 def values_of(config, *names):
     """The first attribute of a configuration, or of one inside it, that is a number or a pair."""
-    from .widths import inside
+    from .widths import inside, read
 
     for c in inside(config):
         for name in names:
-            v = getattr(c, name, None)
+            v = read(c, name)
             if isinstance(v, (list, tuple)) and v and all(isinstance(e, int) for e in v):
                 return list(v)
             if isinstance(v, int) and not isinstance(v, bool):

@@ -40,6 +40,15 @@ def inside(config):
     return out
 
 
+def read(config, name):
+    """A setting; None where there is none, or where it is another one in each layer and the whole
+    configuration refuses to say one."""
+    try:
+        return getattr(config, name, None)
+    except RuntimeError:
+        return None
+
+
 def is_int(v):
     return isinstance(v, int) and not isinstance(v, bool)
 
@@ -140,7 +149,7 @@ def whole_heads(config):
     """As many heads as divide the width, where a width that was divided no longer is that."""
     for c in inside(config):
         for wide, heads in HEADS:
-            width, n = getattr(c, wide, None), getattr(c, heads, None)
+            width, n = read(c, wide), read(c, heads)
             if is_int(width) and is_int(n) and 0 < n and width % n:
                 put(c, heads, max(d for d in range(1, n + 1) if width % d == 0))
     return config

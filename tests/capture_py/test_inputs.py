@@ -10,7 +10,7 @@ import types
 import unittest
 
 import torch
-from isomer_capture import classes, configs, documented, lacking, parts, search, widths
+from isomer_capture import classes, configs, documented, kinds, lacking, parts, search, widths
 from isomer_capture.errors import CaptureError
 from isomer_capture.hf import call_for
 from torch import nn
@@ -702,6 +702,18 @@ class Widths(unittest.TestCase):
     def test_heads_of_keys_of_some_layers(self):
         config = Config(num_attention_heads=2, hidden_size=32)
         self.assertEqual(widths.likely(config, config, "num_global_key_value_heads")[0], 2)
+
+    def test_a_setting_of_which_each_layer_has_its_own(self):
+        class Mixed(Config):
+            @property
+            def num_attention_heads(self):
+                raise RuntimeError("'num_attention_heads' may vary across layers")
+
+        config = Mixed(hidden_size=64)
+        self.assertEqual(configs.get(config, "num_attention_heads"), (None, None))
+        self.assertEqual(configs.get(config, "num_attention_heads", "hidden_size")[1], 64)
+        self.assertEqual(kinds.number(config, 5, "num_attention_heads"), 5)
+        self.assertIs(widths.whole_heads(config), config)
 
     def test_a_missing_dropout_is_none(self):
         self.assertEqual(widths.likely(Config(), Config(), "dropout_rate"), [0.0])
