@@ -197,8 +197,10 @@ bool rule_is_getitem(const char *op) { return strcmp(op, "getitem") == 0; }
 const rule_operator *rule_operator_of(const char *op) {
   const bool plain = rule_is_aten(op);
   const char *name = plain ? op + sizeof aten - 1 : op;
-  if (plain == (strstr(name, "::") || rule_is_getitem(name))) return &unlisted;
-  const size_t n = strcspn(name, ".");
+  size_t n = 0;
+  bool spaced = false;
+  for (; name[n] && name[n] != '.'; n++) spaced |= name[n] == ':' && name[n + 1] == ':';
+  if (plain == (spaced || rule_is_getitem(name))) return &unlisted;
   const rule_operator *o = plain ? of_base(name, n) : find(name, n);
   return o ? o : &unlisted;
 }

@@ -573,15 +573,20 @@ bool fr_down_to_bound(state *s, const cone *k, uint32_t c, fr_classes *out) {
   return down_to_bound(s, k, c, 0, &(int){MOST_ASKED}, out);
 }
 
-/* The operands of concatenations of which `c` takes a part, by operators that move elements. */
-static void parts_beside(state *s, uint32_t c, int depth, fr_classes *out) {
-  enum { DEEP = 4 };
+enum { BESIDE_DEEP = 4 };
+
+/* The operands of concatenations of which `c` takes a part, by operators that move elements.
+ * `walked`: the classes that were looked at as deep as this. */
+static void parts_beside(state *s, uint32_t c, int depth, fr_classes *walked, fr_classes *out) {
   const eg_node *m;
-  const size_t n = depth < DEEP ? eg_class_nodes(s->g, (eg_class){c}, &m) : 0;
+  const size_t before = walked[depth].n,
+               n = depth < BESIDE_DEEP ? eg_class_nodes(s->g, (eg_class){c}, &m) : 0;
+  fr_also(&walked[depth], c);
+  if (walked[depth].n == before) return;
   for (size_t i = 0; i < n; i++) {
     if (s->rec[m[i].i].leaf || eg_node_arity(s->g, m[i]) == 0) continue;
     const char *op = st_operator(s, m[i]);
-    if (fr_moves_op(op)) parts_beside(s, eg_node_child(s->g, m[i], 0).i, depth + 1, out);
+    if (fr_moves_op(op)) parts_beside(s, eg_node_child(s->g, m[i], 0).i, depth + 1, walked, out);
     if (depth == 0 || !rule_is_overload(op, OP_CAT)) continue;
     const eg_node list = {eg_node_original(s->g, m[i], 0).i};
     for (size_t a = 0; a < eg_node_arity(s->g, list); a++)
@@ -589,4 +594,7 @@ static void parts_beside(state *s, uint32_t c, int depth, fr_classes *out) {
   }
 }
 
-void fr_parts_beside(state *s, uint32_t c, fr_classes *out) { parts_beside(s, c, 0, out); }
+void fr_parts_beside(state *s, uint32_t c, fr_classes *out) {
+  fr_classes walked[BESIDE_DEEP + 1] = {{.n = 0}};
+  parts_beside(s, c, 0, walked, out);
+}

@@ -5,8 +5,7 @@
  * coarsest shared frontier. Where validation refutes the rule, a class used by it is opened (taken
  * out of the set) and the pattern grows on both sides alike: a best-first search by total pattern
  * size. */
-#include "synth/search/search_int.h"
-#include "synth/search/frontier.h"
+#include "synth/search/expand.h"
 #include "rules/names.h"
 #include "rules/operators.h"
 #include "synth/joint/joint.h"
@@ -16,60 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUEUE_MAX = 256, MOST_WASTED = 512, FURTHER = 8 };
-/* To this a pattern may grow, written out, where much of it stands in several places, as in a
- * loop's states. */
-enum { SHARED_MAX = 40 };
-/* And to this one whose patterns have the same variables, of ranks that give one another tensors.
- * Where few variables are one side's alone a smaller pattern is as good, and of more places. */
-static const double NARROW_MAX = 20000;
-enum { MANY_APART = 12 };
-static const double VARIABLE_COST = 4;
-
-static void set_cut(cone *k, const uint8_t *base, const opening *o) {
-  for (size_t i = 0; i < k->n; i++) k->cut[k->cls[i]] = base[k->cls[i]];
-  for (size_t i = 0; i < k->n; i++) k->opened[k->cls[i]] = 0;
-  for (size_t i = 0; i < o->n; i++) {
-    k->cut[o->cls[i]] = 0;
-    k->opened[o->cls[i]] = o->how[i];
-  }
-}
-
-static bool same_opening(const opening *a, const opening *b) {
-  if (a->n != b->n || a->narrow != b->narrow) return false;
-  for (size_t i = 0; i < a->n; i++) {
-    bool found = false;
-    for (size_t j = 0; j < b->n; j++) found |= a->cls[i] == b->cls[j] && a->how[i] == b->how[j];
-    if (!found) return false;
-  }
-  return true;
-}
-
-/* The search for one rule u = t. */
-/* The first frontier whose rule is only tested. It is used where a few further ones have none that
- * is proved. */
-typedef struct weak {
-  opening of;
-  bool there, taken;
-} weak;
-
-typedef struct search {
-  state *s;
-  eg_node u, t;
-  cone *k;
-  const uint8_t *base; /* by class id: cut unless it was opened */
-  builder *b;          /* the patterns of the opening that was built last */
-  opening *queue;
-  size_t n, done; /* queue[0 .. done) were expanded */
-  weak *weak;
-  size_t looked;       /* others, since some wait */
-  size_t unknown;      /* of the candidates: neither shown nor refuted */
-  bool brief;          /* few frontiers are tried */
-  bool taken;          /* one of the two is an operand of the other */
-  struct search *home; /* where what a glance leaves open waits, while nothing else is queued */
-  bool zeros; /* both are 0, since sums cancel, which says nothing for a rule: where the coarsest
-                 frontier has none, those below have none either */
-} search;
+enum { MOST_WASTED = 512, FURTHER = 8 };
 
 /* A search over the same cone that queues nothing: its queue is full. */
 static search without_queue(const search *q) {
@@ -78,70 +24,6 @@ static search without_queue(const search *q) {
   alone.n = QUEUE_MAX;
   alone.home = NULL;
   return alone;
-}
-
-static void open_one(opening *o, uint32_t c) {
-  for (size_t i = 0; i < o->n; i++)
-    if (o->cls[i] == c && o->how[i] == OPEN) return;
-  if (o->n == sizeof o->cls / sizeof *o->cls) return;
-  o->how[o->n] = OPEN;
-  o->cls[o->n++] = c;
-}
-
-/* While ranks are joined, one step of all ranks is opened at once: a rule treats every rank alike,
- * and opening rank after rank would try as many rules in vain. `first`: from which class on of the
- * opening; the others are variables of the pattern at hand. */
-static void open_peers(const search *q, opening *o, size_t first) {
-  const builder *b = q->b;
-  const size_t n = q->s->ranks.linking ? o->n : 0;
-  for (size_t i = first; i < n; i++) {
-    const uint32_t of = o->how[i] == OPEN ? st_peers_in(q->s, (eg_class){o->cls[i]}) : UINT32_MAX;
-    for (size_t k = 0; k < b->n_vars && of != UINT32_MAX; k++)
-      if (q->base[b->var[k].i] && st_peers_in(q->s, b->var[k]) == of) open_one(o, b->var[k].i);
-  }
-}
-
-/* The cut of an opening, and with it the sizes of patterns. `b` is overwritten. Returns: false
- * where it has none. */
-static bool open_cut(search *q, builder *b, const opening *o) {
-  set_cut(q->k, q->base, o);
-  if (o->narrow == MET) fr_narrow(q->s, q->k, q->u, q->t);
-  if (o->narrow == SAME) return fr_narrow_patterns(b, q->u, q->t);
-  fr_costs(q->s, q->k);
-  return true;
-}
-
-/* Queue `from` with more classes opened (or shut, or read: `how`). `favour`: its size at most, so
- * that it comes before larger ones, and it may be twice as large; negative: as it is. `b` is
- * overwritten. */
-static void push(search *q, builder *b, const opening *from, const uint32_t *extra, size_t n_extra,
-                 uint8_t how, double favour) {
-  state *s = q->s;
-  if (q->n == QUEUE_MAX || from->n + n_extra > sizeof from->cls / sizeof *from->cls) return;
-  opening o = *from;
-  for (size_t i = 0; i < n_extra; i++) {
-    o.how[o.n] = how;
-    o.cls[o.n++] = extra[i];
-  }
-  open_peers(q, &o, from->n);
-  for (size_t i = 0; i < q->n; i++)
-    if (same_opening(&q->queue[i], &o)) return;
-  if (!open_cut(q, b, &o)) return;
-  o.size = fr_root_cost(s, q->k, q->u) + fr_root_cost(s, q->k, q->t);
-  /* A class that ranks share stands in the pattern of each. */
-  const bool shared = s->search.large_patterns || s->ranks.wide;
-  const double most = (shared ? SHARED_MAX : 2) * (double)s->o->max_pattern;
-  o.large = o.size > (favour >= 0 ? 2 * most : most);
-  if (o.large && !(o.narrow == SAME && o.size < NARROW_MAX)) return;
-  /* A variable that is computed from another one may have any value in a rule, but not in the
-   * graphs: openings that leave fewer variables go first. */
-  const rule_term *l, *r;
-  if (!fr_build(b, q->u, q->t, &l, &r)) return;
-  o.large |= b->distinct > 2 * s->o->max_pattern;
-  if (o.large && o.narrow != SAME) return;
-  o.size += VARIABLE_COST * (double)b->n_vars;
-  if (favour >= 0 && o.size > favour) o.size = favour;
-  q->queue[q->n++] = o;
 }
 
 /* Each side reads a parameter or an input that the other does not: so does every frontier further
@@ -157,135 +39,11 @@ static bool reads_apart(const search *q) {
   return only == 3;
 }
 
-/* A variable that is computed from others of the same rule is opened, or they are. */
-static void expand_dependencies(search *q, const opening *o, builder *work) {
-  for (int near = 1; near >= 0; near--) { /* what is the same both times is queued once */
-    opening dep = {.n = 0}, base_of = {.n = 0}, aside = {.n = 0}, straight = *o;
-    if (!fr_dependencies(q->s, q->k, q->b, near, &dep, &base_of, &aside)) break;
-    for (size_t i = 0; i < aside.n && straight.n < sizeof o->cls / sizeof *o->cls; i++)
-      straight.how[straight.n] = SHUT, straight.cls[straight.n++] = aside.cls[i];
-    if (aside.n) push(q, work, &straight, dep.cls, dep.n, OPEN, o->size);
-    if (base_of.n) push(q, work, o, base_of.cls, base_of.n, SHUT, o->size);
-    if (dep.n) push(q, work, o, dep.cls, dep.n, OPEN, o->size);
-  }
-}
-
-static bool is_constant(state *s, uint32_t c) {
-  const eg_node *m;
-  const size_t n = eg_class_nodes(s->g, (eg_class){c}, &m);
-  for (size_t i = 0; i < n; i++)
-    if (s->rec[m[i].i].konst) return true;
-  return false;
-}
-
-/* Constants of the cone that are cut, where a pattern uses one; `near`: those that it uses alone.
- */
-static void cut_constants(const search *q, bool near, fr_classes *out) {
-  state *s = q->s;
-  const cone *k = q->k;
-  for (size_t i = 0; i < q->b->n_vars; i++) /* these first: there may be more than there is room */
-    if (k->cut[q->b->var[i].i] && is_constant(s, q->b->var[i].i)) fr_also(out, q->b->var[i].i);
-  const bool used = out->n > 0 && !near;
-  for (size_t i = 0; i < k->n && used; i++) {
-    const uint32_t cl = k->cls[i];
-    if (k->cut[cl] && is_constant(s, cl)) fr_also(out, cl);
-  }
-}
-
-/* Whether both sides read all that is no constant. */
-static bool all_but_constants(const search *q) {
-  const builder *b = q->b;
-  for (size_t i = 0; i < b->n_vars; i++)
-    if (b->used[i] != 3 && q->k->cut[b->var[i].i] && !is_constant(q->s, b->var[i].i)) return false;
-  return true;
-}
-
-/* Constants that only hold as they are: `ground`, all of them at once, down to terms without
- * leaves; then leaves of constants as their numbers, too. An input is one of these where one side
- * alone reads it: the other may have numbers that were computed from it. */
-static void expand_constants(search *q, const opening *o, builder *work, fr_classes *ground) {
-  const builder *b = q->b;
-  const double next = all_but_constants(q) ? VARIABLE_COST : 0;
-  if (ground->n) push(q, work, o, ground->cls, ground->n, OPEN, o->size - next);
-  const size_t n_cut = ground->n;
-  for (size_t i = 0; i < b->n_vars; i++) {
-    const bool alone = b->used[i] != 3 && q->s->rec[b->var_as[i].i].konst;
-    if (!q->k->cut[b->var[i].i] && (alone || fr_written_out(q->s, b->var[i])))
-      fr_also(ground, b->var[i].i);
-  }
-  if (ground->n > n_cut) push(q, work, o, ground->cls, ground->n, OPEN, -1);
-}
-
-/* One side reads a constant and the other one has its numbers: both read it. */
-static void expand_numbers(search *q, const opening *o, builder *work) {
-  const cone *k = q->k;
-  fr_classes written = {.n = 0};
-  for (size_t i = 0; i < k->n; i++) {
-    const uint32_t cl = k->cls[i];
-    if (!k->cut[cl] && !k->opened[cl] && k->best[cl] != EG_NONE &&
-        fr_numbers_of(q->s, (eg_node){k->best[cl]}, NULL))
-      fr_also(&written, cl);
-  }
-  if (written.n) push(q, work, o, written.cls, written.n, READ, o->size);
-}
-
-/* Integers that lie in a range are no integers at all: all that are known to, at once. Returns:
- * whether there is one more frontier in the queue. */
-static bool expand_bounded(search *q, const opening *o, builder *work) {
-  fr_classes open = {.n = 0};
-  const size_t before = q->n;
-  for (size_t i = 0; i < q->b->n_vars; i++)
-    if (q->k->cut[q->b->var[i].i] && rule_dtype_is_int(st_dtype(q->s, q->b->var_as[i])))
-      (void)fr_down_to_bound(q->s, q->k, q->b->var[i].i, &open);
-  if (open.n) push(q, work, o, open.cls, open.n, OPEN, o->size);
-  return q->n > before;
-}
-
-/* Queue the frontiers one step below `o`, whose patterns are in q->b: with that opened which one
- * side only depends on, all at once and one by one; then any class that both use. `refuted`: a
- * counterexample says that something was cut too high. */
-static void expand(search *q, const opening *o, bool refuted) {
-  const builder *b = q->b;
-  uint32_t one[RULE_MAX_VARS], both[RULE_MAX_VARS];
-  size_t n_one = 0, n_both = 0;
-  for (size_t i = 0; i < b->n_vars; i++) {
-    const uint32_t cl = b->var[i].i;
-    if (!q->k->cut[cl]) continue; /* an atom: nothing below */
-    if (b->used[i] == 3) both[n_both++] = cl;
-    else one[n_one++] = cl;
-  }
-  builder work = {.s = q->s, .k = q->k, .memo = b->memo};
-  fr_classes ground = {.n = 0};
-  if (refuted && q->s->ranks.tiling) { /* a ring's masks, of which each rank has some */
-    cut_constants(q, true, &ground);
-    if (ground.n) push(q, &work, o, ground.cls, ground.n, OPEN, o->size);
-  }
-  cut_constants(q, false, &ground);
-  if (refuted) expand_dependencies(q, o, &work);
-  expand_constants(q, o, &work, &ground);
-  if (refuted && n_one) expand_numbers(q, o, &work);
-  if (q->s->leaves.n_bound) (void)expand_bounded(q, o, &work);
-  if (refuted && n_one && o->n == 0 && !o->narrow) {
-    opening narrow = *o;
-    narrow.narrow = MET;
-    push(q, &work, &narrow, NULL, 0, OPEN, o->size);
-    narrow.narrow = SAME;
-    const bool *gives = q->s->ranks.collective;
-    if ((n_one >= MANY_APART || q->s->ranks.tiling) && (gives[LEFT] || gives[RIGHT]))
-      push(q, &work, &narrow, NULL, 0, OPEN, 0);
-  }
-  if (n_one > 1) push(q, &work, o, one, n_one, OPEN, -1);
-  for (size_t i = 0; i < n_one; i++) push(q, &work, o, &one[i], 1, OPEN, -1);
-  for (size_t i = 0; i < n_both; i++) push(q, &work, o, &both[i], 1, OPEN, -1);
-  free(work.prem);
-}
-
 /* Queue the frontiers below every one in the queue, and below those. */
 static void enumerate(search *q) {
   for (size_t i = 0; i < q->n; i++) {
-    const rule_term *l, *r;
     const opening o = q->queue[i];
-    if (open_cut(q, q->b, &o) && fr_build(q->b, q->u, q->t, &l, &r)) expand(q, &o, true);
+    fr_expand_again(q, &o);
   }
 }
 
@@ -294,10 +52,10 @@ static void enumerate(search *q) {
  * room; then nothing says that it waits. */
 static bool wait(search *q, const opening *o) {
   search *at = q->home;
-  if (at == q && !reads_apart(q)) expand(q, o, false);
-  if (at->n == QUEUE_MAX) return (void)open_cut(q, q->b, o), false;
+  if (at == q && !reads_apart(q)) fr_expand(q, o, false);
+  if (at->n == QUEUE_MAX) return (void)fr_open_cut(q, q->b, o), false;
   for (size_t i = 0; i < at->n; i++)
-    if (at->queue[i].waits && same_opening(&at->queue[i], o)) return true;
+    if (at->queue[i].waits && fr_same_opening(&at->queue[i], o)) return true;
   at->queue[at->n] = *o;
   at->queue[at->n++].waits = true;
   return true;
@@ -308,7 +66,7 @@ static iso_code try_opening(search *q, const opening *o, bool *fresh, bool *done
   builder *b = q->b;
   *fresh = false;
   const rule_term *l, *r;
-  if (!open_cut(q, b, o) || !fr_build(b, q->u, q->t, &l, &r)) return ISO_OK;
+  if (!fr_open_cut(q, b, o) || !fr_build(b, q->u, q->t, &l, &r)) return ISO_OK;
   if (l->kind == RULE_VAR && r->kind == RULE_VAR) return ISO_OK;
   rule cand;
   rule_tensor *example[RULE_MAX_VARS];
@@ -340,7 +98,7 @@ static iso_code try_opening(search *q, const opening *o, bool *fresh, bool *done
     return st_record_application(s, &use, err);
   }
   const bool refuted = as.v.status == RULE_REFUTED, below = refuted || !o->waits;
-  if (below && !st_without(s, SYNTH_LAZY) && !q->zeros && !reads_apart(q)) expand(q, o, refuted);
+  if (below && !st_without(s, SYNTH_LAZY) && !q->zeros && !reads_apart(q)) fr_expand(q, o, refuted);
   return ISO_OK;
 }
 
@@ -395,11 +153,11 @@ static iso_code try_tied(search *q, bool *done, iso_error *err) {
     const rule_term *l, *r;
     bool tied[RULE_MAX_VARS], fresh;
     const size_t n = o.n;
-    if (!open_cut(&alone, q->b, &o) || !fr_build(q->b, q->u, q->t, &l, &r)) break;
+    if (!fr_open_cut(&alone, q->b, &o) || !fr_build(q->b, q->u, q->t, &l, &r)) break;
     if (!(c = fr_tied(s, q->b, l, r, tied, err)) && !fr_tied_open(s, q->k, q->b, tied, &o))
       c = iso_fail(err, ISO_NOMEM, "out of memory");
     if (c || o.n == n) break;
-    open_peers(&alone, &o, n);
+    fr_open_peers(&alone, &o, n);
     c = try_opening(&alone, &o, &fresh, done, err);
   }
   return c;
@@ -419,13 +177,16 @@ static bool holds_open(state *s, const cone *k, uint32_t cu, uint32_t ct) {
   return open == 3;
 }
 
+/* What is tried first, and then what waits until that was, come before all others. */
+static double key(const opening *o) { return o->first ? (o->rest ? -1 : -2) : o->size; }
+
 /* The smallest that was not expanded, of those that wait or of the others, the first of these;
  * q->n: none. */
 static size_t smallest(const search *q, bool waits) {
   size_t best = q->n;
   for (size_t i = q->done; i < q->n; i++)
     if (q->queue[i].waits == waits &&
-        (best == q->n || q->queue[i].size < q->queue[best].size - 1e-9))
+        (best == q->n || key(&q->queue[i]) < key(&q->queue[best]) - 1e-9))
       best = i;
   return best;
 }
@@ -456,6 +217,10 @@ static iso_code try_queue(search *q, size_t most, size_t *tries, bool *done, iso
     const opening o = q->queue[best];
     q->queue[best] = q->queue[q->done];
     q->queue[q->done++] = o;
+    if (o.rest) {
+      fr_expand_again(q, &o);
+      continue;
+    }
     bool fresh;
     const bool first = !q->weak->there;
     c = try_opening(q, &o, &fresh, done, err);
@@ -522,12 +287,12 @@ static iso_code search_rule(search *q, uint8_t *base, bool *done, iso_error *err
       (c = fr_cone_ways(s, k, err)))
     return c;
   const uint32_t cu = eg_class_of(s->g, q->u).i, ct = eg_class_of(s->g, q->t).i;
-  const bool fill = is_constant(s, ct) && !is_constant(s, cu);
+  const bool fill = fr_is_constant(s, ct) && !fr_is_constant(s, cu);
   for (size_t i = 0; i < k->n; i++) {
     const uint32_t cl = k->cls[i];
     /* The two roots are cut only where the other side contains them: an identity x <=> f(x). But
      * where `t` is a fill, `u` may be cut anywhere below its root: it is that whatever is there. */
-    const bool both = k->in[cl] == 3, below = fill && cl != cu && !is_constant(s, cl);
+    const bool both = k->in[cl] == 3, below = fill && cl != cu && !fr_is_constant(s, cl);
     if ((both || below) && fr_shared(s, cl) && !(cl == cu && cl == ct) &&
         fr_view_of_part(s, k, cl) == EG_NONE && !fr_tiled_row(s, k, cl) &&
         !fr_masked_tile(s, k, cl))
@@ -541,7 +306,7 @@ static iso_code search_rule(search *q, uint8_t *base, bool *done, iso_error *err
   const size_t most = s->o->max_tries / (q->brief ? 8 : many ? 1 : 4);
   size_t tries = 0;
   const opening none = {.n = 0};
-  push(q, q->b, &none, NULL, 0, OPEN, -1);
+  fr_push(q, q->b, &none, NULL, 0, OPEN, -1);
   s->ranks.cut_short = k->full && q->n == 0;
   if (st_without(s, SYNTH_REACHABLE)) c = try_unshared(q, done, err);
   if (st_without(s, SYNTH_LAZY)) enumerate(q);

@@ -46,6 +46,8 @@ typedef struct opening { /* a search state: the classes opened so far */
                      both patterns */
   bool large;     /* a pattern of another kind would not be tried */
   bool waits;     /* a glance left its rule open */
+  bool first;     /* it is tried before others */
+  bool rest;      /* it was refuted, and what is below it is not queued wholly */
 } opening;
 
 typedef struct builder {
@@ -95,7 +97,8 @@ bool fr_written_out(state *s, eg_class c);
  * and which others are computed from. `near`: leaves out variables that are data and computed from
  * constants alone among these: the data that one layer's rotation or mask reads would else count as
  * computed from the tables of the next layer's. `aside`: classes that the former would be read from
- * otherwise. Returns: false when there is no memory. */
+ * otherwise. `open->first`: among these are constants that are layouts of others. Returns: false
+ * when there is no memory. */
 bool fr_dependencies(state *s, const cone *k, const builder *b, bool near, opening *open,
                      opening *shut, opening *aside);
 /* The classes to open next where a candidate fails because of its `tied` variables (refine_tied.c):

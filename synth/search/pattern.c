@@ -138,7 +138,9 @@ static size_t next_of_one(const builder *b) {
     if (b->used[j] != 3 && b->k->cut[b->var[j].i] && is_made_of(b, b->var[j].i, 3u - b->used[j], 0))
       return j;
   for (size_t j = 0; j < b->n_vars && i != SIZE_MAX; j++)
-    if (j != i && b->k->cut[b->var[j].i] && lies_as(b, b->var[j].i, b->var[i].i)) return j;
+    if (j != i && b->k->cut[b->var[j].i] && lies_as(b, b->var[j].i, b->var[i].i) &&
+        !lies_as(b, b->var[i].i, b->var[j].i))
+      return j;
   return i;
 }
 

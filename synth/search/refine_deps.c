@@ -13,17 +13,18 @@ bool fr_shared(state *s, uint32_t c) {
   return rep.i != EG_NONE && s->rec[rep.i].tensor;
 }
 
-/* Rules are named after other operators than these, and after a transposed matrix, which says more
- * than the other layouts do. */
-bool fr_layout_op(const char *op) {
-  const rule_operator *o = rule_operator_of(op);
+static bool lays_out(const char *op, const rule_operator *o) {
   if (rule_is_overload(op, OP_T)) return false;
   return o->identity || (o->relates && (o->rearranges || o->part)) || rule_is_getitem(op);
 }
 
+/* Rules are named after other operators than these, and after a transposed matrix, which says more
+ * than the other layouts do. */
+bool fr_layout_op(const char *op) { return lays_out(op, rule_operator_of(op)); }
+
 bool fr_moves_op(const char *op) {
   const rule_operator *o = rule_operator_of(op);
-  return fr_layout_op(op) || o->rearranges || o->part;
+  return o->rearranges || o->part || lays_out(op, o);
 }
 
 /* The classes that captured nodes of one side compute `c` from, by class id; a leaf's are those of
@@ -55,6 +56,11 @@ typedef struct layouts {
   uint32_t search;
 } layouts;
 
+static bool constant_class(state *s, uint32_t c) {
+  const eg_node rep = st_rep(s, (eg_class){c});
+  return rep.i != EG_NONE && s->rec[rep.i].konst;
+}
+
 /* A class that is a layout of another, by auxiliary nodes and captured layouts: the classes on the
  * way, `c` included, are put into `path`. */
 static bool on_the_way(layouts *x, uint32_t c, uint32_t of, int depth, opening *path) {
@@ -73,7 +79,7 @@ static bool on_the_way(layouts *x, uint32_t c, uint32_t of, int depth, opening *
     for (size_t a = 0; a < eg_node_arity(s->g, m[i]); a++) {
       const uint32_t d = eg_node_child(s->g, m[i], a).i;
       if (!k->in[d] || !on_the_way(x, d, of, depth - 1, path) || path->n == room) continue;
-      bool seen = !k->cut[c];
+      bool seen = !k->cut[c] && !constant_class(s, c);
       for (size_t j = 0; j < path->n && !seen; j++) seen = path->cls[j] == c;
       if (!seen) path->cls[path->n++] = c;
       return true;
@@ -86,11 +92,6 @@ static bool on_the_way(layouts *x, uint32_t c, uint32_t of, int depth, opening *
 static bool layout_of(layouts *x, uint32_t c, uint32_t of, opening *path) {
   x->search++;
   return on_the_way(x, c, of, LAYOUT_DEPTH, path);
-}
-
-static bool constant_class(state *s, uint32_t c) {
-  const eg_node rep = st_rep(s, (eg_class){c});
-  return rep.i != EG_NONE && s->rec[rep.i].konst;
 }
 
 static bool holds(const opening *o, uint32_t c) {
@@ -109,8 +110,8 @@ static void detours(state *s, const cone *k, const opening *path, size_t from, u
     for (size_t j = 0; j < n; j++)
       for (size_t a = 0; a < eg_node_arity(s->g, m[j]); a++) {
         const uint32_t d = eg_node_child(s->g, m[j], a).i;
-        if (d != of && k->in[d] && k->cut[d] && constant_class(s, d) && !holds(path, d) &&
-            !holds(aside, d) && aside->n < sizeof aside->cls / sizeof *aside->cls)
+        if (d != of && k->in[d] && constant_class(s, d) && !holds(path, d) && !holds(aside, d) &&
+            aside->n < sizeof aside->cls / sizeof *aside->cls)
           aside->cls[aside->n++] = d;
       }
   }
@@ -138,21 +139,29 @@ bool fr_dependencies(state *s, const cone *k, const builder *b, bool near, openi
   uint8_t *seen = malloc(eg_count_added(s->g) + 1);
   layouts x = {s, k, calloc(eg_count_added(s->g) + 1, sizeof *x.vain), 0};
   bool below[RULE_MAX_VARS] = {false};
+  size_t by[RULE_MAX_VARS]; /* the variable that it is made of, or a layout of */
   if (!seen || !x.vain) return free(seen), free(x.vain), false;
   for (size_t i = 0; i < b->n_vars; i++) {
     bool found = false;
+    by[i] = SIZE_MAX;
     for (int side = 0; side < 2; side++) {
       memset(seen, 0, eg_count_added(s->g) + 1);
       sources(s, k, b->var[i].i, side, false, seen);
       for (size_t j = 0; j < b->n_vars; j++)
         if (j != i && seen[b->var[j].i] &&
             !(near && constant_class(s, b->var[j].i) && !constant_class(s, b->var[i].i)))
-          found = below[j] = true;
+          found = below[j] = true, by[i] = j;
     }
     if (found && k->cut[b->var[i].i] && open->n < sizeof open->cls / sizeof *open->cls)
       open->cls[open->n++] = b->var[i].i;
+    const size_t from = open->n;
     for (size_t j = 0; j < b->n_vars && !found; j++)
-      if (j != i) found = layout_of(&x, b->var[i].i, b->var[j].i, open);
+      if (j != i && (j > i || by[j] != i) &&
+          (found = layout_of(&x, b->var[i].i, b->var[j].i, open))) {
+        by[i] = j;
+        open->first |= constant_class(s, b->var[i].i);
+        detours(s, k, open, from, b->var[j].i, aside);
+      }
     for (size_t j = 0; j < i && !found && constant_class(s, b->var[i].i); j++)
       if (constant_class(s, b->var[j].i))
         found = layouts_of_one(&x, b->var[i].i, b->var[j].i, open, aside);

@@ -1,8 +1,8 @@
 /* Cones, cuts, patterns and matches in the joint e-graph, against naive searches over the same
  * classes: random terms with equal forms joined, so that classes have several members and cycles.
  */
+#include "synth/search/expand.h"
 #include "synth/search/search.h"
-#include "synth/search/search_int.h"
 #include "tests/support/suite.h"
 #include "tests/synth/small_terms.h"
 
@@ -403,6 +403,21 @@ START_TEST(a_rule_is_applied_exactly_where_it_matches) {
 }
 END_TEST
 
+/* ---- what is queued ---- */
+
+START_TEST(an_opening_is_known_whatever_its_order) {
+  const opening a = {.cls = {3, 5}, .how = {OPEN, SHUT}, .n = 2},
+                b = {.cls = {5, 3}, .how = {SHUT, OPEN}, .n = 2},
+                other = {.cls = {5, 3}, .how = {OPEN, OPEN}, .n = 2},
+                more = {.cls = {5, 3, 4}, .how = {SHUT, OPEN, OPEN}, .n = 3};
+  opening narrow = a;
+  narrow.narrow = SAME;
+  ck_assert(fr_same_opening(&a, &b) && fr_same_opening(&b, &a));
+  ck_assert(!fr_same_opening(&a, &other) && !fr_same_opening(&a, &more));
+  ck_assert(!fr_same_opening(&a, &narrow));
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("frontier");
   TCase *t = tcase_create("frontier");
@@ -412,6 +427,7 @@ int main(void) {
   tcase_add_test(t, narrow_cuts_are_met_by_both_sides);
   tcase_add_test(t, narrow_cuts_stand_in_both_patterns);
   tcase_add_test(t, patterns_give_their_roots);
+  tcase_add_test(t, an_opening_is_known_whatever_its_order);
   tcase_add_loop_test(t, a_rule_is_applied_exactly_where_it_matches, 0, N_RULES);
   suite_add_tcase(s, t);
   return run_suite(s);
