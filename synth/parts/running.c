@@ -56,6 +56,16 @@ bool rn_reduced(const running *x, uint32_t i, uint32_t *d) {
 
 /* ---- terms ---- */
 
+/* Parts beside one another. NULL: no memory. */
+static const rule_term *beside(iso_arena *a, const rule_term *const *part, uint32_t n, uint32_t d) {
+  const rule_term *arg[2] = {NULL, rule_int(a, d)};
+  for (uint32_t k = 0; k < n; k++)
+    if (!part[k]) return NULL;
+  if (n == 1) return part[0];
+  arg[0] = rule_list(a, part, n);
+  return arg[0] && arg[1] ? rule_op(a, OP_CAT, arg, 2) : NULL;
+}
+
 const rule_term *rn_call(state *s, const char *op, const rule_term *l, const rule_term *r) {
   const rule_term *arg[2] = {l, r}, *out;
   iso_error ignored;
@@ -86,10 +96,8 @@ static iso_code made(running *x, const char *op, const eg_node *of, uint32_t n,
 static iso_code together(running *x, eg_node a, eg_node b, uint32_t d, eg_node *out,
                          iso_error *err) {
   state *s = x->s;
-  const rule_term *part[2] = {rule_var(&s->arena, 0), rule_var(&s->arena, 1)}, *arg[2];
-  arg[0] = part[0] && part[1] ? rule_list(&s->arena, part, 2) : NULL;
-  arg[1] = rule_int(&s->arena, d);
-  const rule_term *t = arg[0] && arg[1] ? rule_op(&s->arena, OP_CAT, arg, 2) : NULL;
+  const rule_term *part[2] = {rule_var(&s->arena, 0), rule_var(&s->arena, 1)},
+                  *t = beside(&s->arena, part, 2, d);
   const eg_node of[2] = {a, b};
   if (!t) return nomem(err);
   iso_code c = st_add_term(s, t, of, out, err);
@@ -367,17 +375,6 @@ static uint32_t chain_of(const running *x, const step *at, const step **out) {
   return n;
 }
 
-/* Parts beside one another. NULL: no memory. */
-static const rule_term *beside(iso_arena *a, uint32_t n, uint32_t d) {
-  const rule_term *part[MAX_RANKS], *arg[2];
-  for (uint32_t k = 0; k < n; k++)
-    if (!(part[k] = rule_var(a, k))) return NULL;
-  arg[0] = rule_list(a, part, n);
-  arg[1] = rule_int(a, d);
-  if (n == 1) return part[0];
-  return arg[0] && arg[1] ? rule_op(a, OP_CAT, arg, 2) : NULL;
-}
-
 /* Where a block is masked, its weights are those without the mask, and 0 under it: a pattern that
  * has them as a variable would not know that. */
 static iso_code join_masked(running *x, const step *at, const step *end, iso_error *err) {
@@ -420,24 +417,63 @@ static iso_code make_weights(running *x, const step *end, st_tile_row *row, iso_
   return c;
 }
 
-/* The last quotient: all weights as parts of the whole sum, times all values. */
-static iso_code find_end(running *x, step *now, iso_error *err) {
+/* Scores of all blocks of a chain, put together as its steps do. NULL: no memory. */
+static const rule_term *scores_of(iso_arena *a, uint32_t n, uint32_t d) {
+  const rule_term *all = rule_var(a, 0);
+  for (uint32_t k = 1; k < n && all; k++) {
+    const rule_term *pair[2] = {all, rule_var(a, k)};
+    all = beside(a, pair, 2, d);
+  }
+  return all;
+}
+
+/* The last quotient: all weights as parts of the whole sum, times all values. It is stated with the
+ * blocks as they are: what they are computed from is nothing to it. */
+static iso_code join_end(running *x, const step *now, const st_tile_row *row, bool *done,
+                         iso_error *err) {
   state *s = x->s;
-  st_tiles *tiles = &s->ranks.tiles;
-  eg_node pair[2] = {{EG_NONE}, now->values}, out, found;
+  iso_arena *a = &s->arena;
+  const step *at[MAX_RANKS];
+  eg_node var[MAX_RANKS + 3];
+  const rule_term *weight[MAX_RANKS], *v[3];
+  const uint32_t n = chain_of(x, now, at);
+  for (uint32_t k = 0; k < n; k++) var[k] = at[k]->block;
+  var[n] = now->top, var[n + 1] = now->total, var[n + 2] = now->values;
+  for (uint32_t k = 0; k < 3; k++)
+    if (!(v[k] = rule_var(a, n + k))) return nomem(err);
+  for (uint32_t k = 0; k < n; k++)
+    weight[k] = rn_call(s, OP_DIV_TENSOR, rn_exp_below(s, rule_var(a, k), v[0]), v[1]);
+  const rule_term *whole = rn_exp_below(s, scores_of(a, n, now->d), v[0]);
+  const st_stated both = {
+      .l = rn_call(s, OP_DIV_TENSOR, rn_call(s, now->product, whole, v[2]), v[1]),
+      .r = rn_call(s, now->product, beside(a, weight, row->n, now->d), v[2]),
+      .var = var,
+      .n = n + 3};
+  if (!both.l || !both.r) return nomem(err);
+  iso_code c = st_join_stated(s, &both, done, err);
+  return c ? c : eg_rebuild(s->g, err);
+}
+
+/* Whether a node is the quotient of the last sums of a chain. */
+static bool is_end(const running *x, uint32_t i, const step *now) {
+  return rn_calls(x, i, OP_DIV_TENSOR) && rn_same(x, rn_operand(x, i, 0), now->out) &&
+         rn_same(x, rn_operand(x, i, 1), now->total);
+}
+
+static iso_code find_end(running *x, step *now, iso_error *err) {
+  st_tiles *tiles = &x->s->ranks.tiles;
+  bool done = false;
   if (now->total.i == EG_NONE || now->out.i == EG_NONE) return ISO_OK;
   if (!iso_grow(tiles->row, tiles->cap_rows, tiles->n_rows + 1)) return nomem(err);
   st_tile_row *row = &tiles->row[tiles->n_rows];
   iso_code c = make_weights(x, now, row, err);
-  if (c || row->n == 0) return c;
-  const rule_term *t = beside(&s->arena, row->n, now->d);
-  if (!t) return nomem(err);
-  c = st_add_term(s, t, row->tile, &pair[0], err);
-  if (!c) c = st_value(s, pair[0], err);
-  if (!c) c = made(x, now->product, pair, 2, NULL, &out, err);
-  if (!c) c = find(x, OP_DIV_TENSOR, now->node, out, &found, err);
-  if (!c && found.i != EG_NONE) now->row = (int32_t)tiles->n_rows++;
-  return c;
+  for (uint32_t i = now->node; i < x->g->n_nodes && !c && !done && row->n > 0; i++)
+    if (is_end(x, i, now)) c = join_end(x, now, row, &done, err);
+  if (c || !done) return c;
+  now->row = (int32_t)tiles->n_rows++;
+  for (uint32_t i = now->node; i < x->g->n_nodes; i++)
+    if (is_end(x, i, now)) tiles->row_at[x->side][i] = 1 + (uint32_t)now->row;
+  return ISO_OK;
 }
 
 iso_code st_join_running(state *s, int side, iso_error *err) {
@@ -454,10 +490,10 @@ iso_code st_join_running(state *s, int side, iso_error *err) {
   for (size_t k = 0; k < x.n && !c && any; k++)
     if (!(c = find_total(&x, &x.step[k], err))) c = find_out(&x, &x.step[k], err);
   if (!c && any) c = find_factors(&x, err);
-  for (size_t k = 0; k < x.n && !c && any; k++)
-    if (!goes_on(&x, k)) c = find_end(&x, &x.step[k], err);
   if (!c && any && !(s->ranks.tiles.row_at[side] = calloc(x.g->n_nodes + 1, sizeof(uint32_t))))
     c = nomem(err);
+  for (size_t k = 0; k < x.n && !c && any; k++)
+    if (!goes_on(&x, k)) c = find_end(&x, &x.step[k], err);
   if (!c && any) c = rn_join_gradients(&x, err);
   s->ranks.linking = linking;
   s->ranks.running |= any;

@@ -393,6 +393,13 @@ static iso_code join_row_of(walk *w, uint32_t product, iso_error *err) {
   return c;
 }
 
+/* A tensor times or through a number. */
+static bool is_scaled(const walk *w, const rule_term *call) {
+  const rule_operator *o = rule_operator_of(call->u.s);
+  return (o->arithmetic == RULE_ARITHMETIC_MUL || o->arithmetic == RULE_ARITHMETIC_DIV) &&
+         call->n > 1 && is_number(w, call->child[1]);
+}
+
 /* Goes down through sums, multiples and layouts to the products. */
 static iso_code visit(walk *w, const rule_term *t, bool sum, int depth, iso_error *err) {
   enum { DEEP = 4 * MAX_RANKS };
@@ -405,16 +412,26 @@ static iso_code visit(walk *w, const rule_term *t, bool sum, int depth, iso_erro
   const rule_term *const *arg = n->call->child;
   const bool added = o->arithmetic == RULE_ARITHMETIC_ADD,
              product = o->contracts == RULE_CONTRACTS_MATRICES && sum,
-             scaled =
-                 (o->arithmetic == RULE_ARITHMETIC_MUL || o->arithmetic == RULE_ARITHMETIC_DIV) &&
-                 n->call->n > 1 && is_number(w, arg[1]);
-  if (!added && !scaled && !o->moves && !product) return ISO_OK;
-  iso_code c = ISO_OK;
-  if (product) c = join_row_of(w, (uint32_t)t->u.i, err);
+             scaled = is_scaled(w, n->call);
+  const bool end = x->row_at[w->side] && x->row_at[w->side][t->u.i];
+  iso_code c = product || end ? join_row_of(w, (uint32_t)t->u.i, err) : ISO_OK;
+  if (!added && !scaled && !o->moves && !product) return c;
   const uint32_t most = added || product ? 2 : 1;
   for (uint32_t k = 0; k < n->call->n && k < most && !c; k++)
     c = product ? operand(w, arg[k], err) : visit(w, arg[k], sum || added, depth + 1, err);
   return c;
+}
+
+/* Whether a rank adds products up: then one that has a single one takes it for a sum, too. */
+static bool adds_up(const walk *w, uint32_t i, int depth) {
+  enum { DEEP = 8 };
+  const synth_node *n = &w->g->node[i];
+  if (n->kind != SYNTH_OP || depth == DEEP) return false;
+  const rule_operator *o = rule_operator_of(n->call->u.s);
+  const rule_term *of = n->call->child[0];
+  if (o->arithmetic == RULE_ARITHMETIC_ADD) return true;
+  return of->kind == RULE_VAR && (o->moves || is_scaled(w, n->call)) &&
+         adds_up(w, (uint32_t)of->u.i, depth + 1);
 }
 
 /* Some peers are of fewer ranks. */
@@ -432,13 +449,17 @@ iso_code st_join_tiles(state *s, const peers *p, bool *any, iso_error *err) {
   walk w = {s, s->graph[p->side], p->side, p->n, false};
   iso_code c = ISO_OK;
   *any = false;
-  if (p->pieces || p->n < 2 || p->n < most_ranks(s, p->side)) return ISO_OK;
+  /* Results of a ring may be known as what a relation joins, not as those of ranks. */
+  if (p->pieces && !s->ranks.running) return ISO_OK;
+  if (p->n < 2 || p->n < most_ranks(s, p->side)) return ISO_OK;
   if (x->n_parts != p->n || x->side == p->side) c = index_tiles(s, !p->side, p->n, err);
   const bool was = s->ranks.tiling;
   s->ranks.tiling = true;
   x->stamp++;
+  bool sum = false;
+  for (uint32_t r = 0; r < p->n; r++) sum |= adds_up(&w, p->node[r], 0);
   for (uint32_t r = 0; r < p->n && !c && x->n > 0; r++)
-    c = visit(&w, rule_var(&s->arena, p->node[r]), false, 0, err);
+    c = visit(&w, rule_var(&s->arena, p->node[r]), sum, 0, err);
   s->ranks.tiling = was;
   *any = w.any;
   return c;
