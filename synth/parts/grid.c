@@ -154,12 +154,23 @@ static iso_code try_grid(state *s, const st_parts *p, const grid *g, eg_node who
                             : st_join_whole(s, &made, whole, &x->met, err);
 }
 
+/* Whether some tensor has the elements of all parts: however these are put together. */
+static bool any_cut(state *s, const st_parts *p, const st_sought *x) {
+  st_sought all = *x;
+  eg_node of[MOST_WHOLES];
+  all.numel = st_moments_of_all(p, all.moment);
+  st_scale_moments(all.moment, p->scale, all.moment);
+  return st_wholes(s, p, &all, of) > 0;
+}
+
 iso_code st_join_grid(state *s, const st_parts *p, eg_node whole, st_sought *x, iso_error *err) {
   iso_code c = ISO_OK;
+  const bool cut = whole.i != EG_NONE || any_cut(s, p, x);
   const uint32_t rank = p->value[0]->shape.rank;
   for (uint32_t each = 2; 2 * each <= p->n; each++)
     for (int apart = 0; apart < 2 && p->n % each == 0; apart++)
       for (uint32_t d = 0; d < rank + WAYS - ADDED && !c && !x->met; d++) {
+        if (d < rank && !cut) continue;
         const grid g = {p->n / each, each, apart == 1, d < rank ? rank - 1 - d : ADDED + d - rank};
         if (g.d > ADDED && (p->pieces || whole.i == EG_NONE)) continue; /* what is 0 is no sign */
         c = try_grid(s, p, &g, whole, x, err);
