@@ -306,6 +306,13 @@ typedef struct st_tiles {
                           0: none is known. NULL: none at all */
 } st_tiles;
 
+/* What the first `n_peers` peers tell of their side. */
+typedef struct st_peers_say {
+  size_t n_peers;
+  uint32_t most; /* ranks of peers */
+  bool batch;    /* an input is taken in pieces, one after another */
+} st_peers_say;
+
 /* Ranks of one side that hold parts of tensors that the other side holds whole (rank_sums.c).
  *
  * Invariant: `linking` is set while shards are linked, which is not done again inside. */
@@ -313,6 +320,7 @@ typedef struct st_ranks {
   uint8_t *part[2]; /* by captured node: PART_*, once st_mark_parts ran */
   peers *peers;
   size_t n_peers, cap_peers;
+  st_peers_say say[2];
   uint32_t *first_peers[2];
   uint32_t *peers_at[2]; /* by captured node: peers that it is one of, UINT32_MAX where there are
                             none */

@@ -104,6 +104,8 @@ iso_code st_join_grid(state *s, const st_parts *p, eg_node whole, st_sought *x, 
 /* ---- rank_sums.c ---- */
 /* Whether a graph takes an input in pieces, one after another: micro-batches. */
 bool st_cuts_batch(state *s, int side);
+/* The number of ranks: some peers are of fewer. */
+uint32_t st_most_ranks(state *s, int side);
 
 /* ---- lift.c ---- */
 /* Whether a term says the sizes of `shape`, as a list or as a number of rows; and the term with

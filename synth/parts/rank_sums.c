@@ -60,6 +60,7 @@ static void propose(table *t, const uint32_t *node, uint32_t n) {
   const peers *known = st_peers_of(s, t->side, node, n);
   if (known && known->pieces && !t->pieces) {
     s->ranks.peers[known - s->ranks.peers].pieces = false;
+    s->ranks.say[t->side].n_peers = 0;
     t->again = true;
   }
   if (known || t->known) return;
@@ -384,18 +385,34 @@ static bool is_batch(const table *t, const bool *batch, const peers *p) {
   return parts || of_batch(t, batch, call, p->n);
 }
 
-bool st_cuts_batch(state *s, int side) {
-  const table t = {.s = s, .side = side};
-  for (size_t i = 0; i < s->ranks.n_peers; i++) {
-    const peers *p = &s->ranks.peers[i];
-    if (p->side != side || !p->pieces) continue;
-    const uint32_t input = input_of(&t, p->node[0]);
+static bool cuts_batch(const table *t) {
+  for (size_t i = 0; i < t->s->ranks.n_peers; i++) {
+    const peers *p = &t->s->ranks.peers[i];
+    if (p->side != t->side || !p->pieces) continue;
+    const uint32_t input = input_of(t, p->node[0]);
     bool parts = input != UINT32_MAX && input != p->node[0];
-    for (uint32_t k = 1; k < p->n && parts; k++) parts = input_of(&t, p->node[k]) == input;
+    for (uint32_t k = 1; k < p->n && parts; k++) parts = input_of(t, p->node[k]) == input;
     if (parts) return true;
   }
   return false;
 }
+
+/* What all peers of a side tell is asked for each of them. */
+static const st_peers_say *all_say(state *s, int side) {
+  const table t = {.s = s, .side = side};
+  st_peers_say *x = &s->ranks.say[side];
+  if (x->n_peers == s->ranks.n_peers) return x;
+  *x = (st_peers_say){.n_peers = s->ranks.n_peers, .batch = cuts_batch(&t)};
+  for (size_t i = 0; i < s->ranks.n_peers; i++) {
+    const peers *p = &s->ranks.peers[i];
+    if (p->side == side && !p->pieces && p->n > x->most) x->most = p->n;
+  }
+  return x;
+}
+
+bool st_cuts_batch(state *s, int side) { return all_say(s, side)->batch; }
+
+uint32_t st_most_ranks(state *s, int side) { return all_say(s, side)->most; }
 
 /* Results of several ranks from several micro-batches are a grid: a rank's pieces of the first, and
  * the ranks' peers of each. */

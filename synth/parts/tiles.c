@@ -434,16 +434,6 @@ static bool adds_up(const walk *w, uint32_t i, int depth) {
          adds_up(w, (uint32_t)of->u.i, depth + 1);
 }
 
-/* Some peers are of fewer ranks. */
-static uint32_t most_ranks(const state *s, int side) {
-  uint32_t most = 0;
-  for (size_t i = 0; i < s->ranks.n_peers; i++) {
-    const peers *p = &s->ranks.peers[i];
-    if (p->side == side && !p->pieces && p->n > most) most = p->n;
-  }
-  return most;
-}
-
 iso_code st_join_tiles(state *s, const peers *p, bool *any, iso_error *err) {
   st_tiles *x = &s->ranks.tiles;
   walk w = {s, s->graph[p->side], p->side, p->n, false};
@@ -451,7 +441,7 @@ iso_code st_join_tiles(state *s, const peers *p, bool *any, iso_error *err) {
   *any = false;
   /* Results of a ring may be known as what a relation joins, not as those of ranks. */
   if (p->pieces && !s->ranks.running) return ISO_OK;
-  if (p->n < 2 || p->n < most_ranks(s, p->side)) return ISO_OK;
+  if (p->n < 2 || p->n < st_most_ranks(s, p->side)) return ISO_OK;
   if (x->n_parts != p->n || x->side == p->side) c = index_tiles(s, !p->side, p->n, err);
   const bool was = s->ranks.tiling;
   s->ranks.tiling = true;

@@ -220,13 +220,12 @@ static bool expand_ring(search *q, const opening *o, builder *work, size_t n_one
   const bool tiling = q->s->ranks.tiling, coarsest = o->n == 0 && o->narrow != MET && !o->rest;
   fr_classes masks = {.n = 0};
   if (!tiling && !coarsest) return false;
+  if (tiling && coarsest) expand_narrow(q, o, work, n_one);
   cut_constants(q, true, &masks);
   keep_masks(q, &masks);
   if (masks.n) fr_push(q, work, o, masks.cls, masks.n, OPEN, o->size);
   if (!coarsest) return false;
-  if (tiling) expand_narrow(q, o, work, n_one);
-  for (size_t i = before; i < q->n; i++)
-    q->queue[i].first = q->queue[i].narrow == (tiling ? SAME : 0);
+  for (size_t i = before; i < q->n; i++) q->queue[i].first = q->queue[i].narrow != MET;
   if (q->n == before || q->n == QUEUE_MAX) return false;
   q->queue[q->n] = *o;
   q->queue[q->n].rest = q->queue[q->n].first = true;

@@ -177,8 +177,12 @@ static bool holds_open(state *s, const cone *k, uint32_t cu, uint32_t ct) {
   return open == 3;
 }
 
-/* What is tried first, and then what waits until that was, come before all others. */
-static double key(const opening *o) { return o->first ? (o->rest ? -1 : -2) : o->size; }
+/* What is tried first, narrow cuts before others, and then what waits until that was, come before
+ * all others. */
+static double key(const opening *o) {
+  if (!o->first) return o->size;
+  return o->rest ? -1 : o->narrow ? -3 : -2;
+}
 
 /* The smallest that was not expanded, of those that wait or of the others, the first of these;
  * q->n: none. */
