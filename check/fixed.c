@@ -226,8 +226,8 @@ static iso_code may_be_chance(chk_state *k, uint32_t input, bool *yes) {
   return ISO_OK;
 }
 
-/* Other integers for `input` and all that is one with it: from the smallest one captured, and by
- * `nth` further and further up. */
+/* Other integers for `input` and all that is one with it: those captured, and by `nth` more and
+ * more above these and below, but none below 0 where none was captured. */
 static iso_code draw_others(chk_state *k, uint32_t input, size_t nth) {
   const rule_tensor *was = chk_captured(k, input, 0);
   iso_rng rng = iso_rng_new(UINT64_C(0x6368616e6365) + k->o->seed, nth * k->n_terms + input);
@@ -237,11 +237,12 @@ static iso_code draw_others(chk_state *k, uint32_t input, size_t nth) {
     const int64_t x = rule_tensor_get_int(was, i);
     low = x < low ? x : low, high = x > high ? x : high;
   }
-  const uint64_t span = (uint64_t)(high - low) + 2 + nth;
+  const int64_t further = 1 + (int64_t)nth, down = low < 0 ? 0 : low < further ? low : further;
+  const uint64_t span = (uint64_t)(high - low) + 1 + (uint64_t)(further + down);
   iso_code c = rule_tensor_new(was->dtype, &was->shape, &own, k->err);
   if (c) return c;
   for (int64_t i = 0; i < own->numel; i++)
-    rule_tensor_set_int(own, i, low + (int64_t)iso_rng_below(&rng, span));
+    rule_tensor_set_int(own, i, low - down + (int64_t)iso_rng_below(&rng, span));
   for (size_t i = 0; i < k->cert.n_fixed && !c; i++) {
     const uint32_t t = k->cert.fixed[i];
     if (t != input &&

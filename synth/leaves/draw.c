@@ -136,8 +136,14 @@ static iso_code redraw_spread(state *s, int side, size_t leaf, iso_rng *rng, rul
   return ISO_OK;
 }
 
-/* Where no table ends a range, and the captured numbers look like what they are by chance. */
+/* Where no table ends a range, and the captured numbers look like what they are by chance: as many
+ * more on both sides, but none below 0 where none was captured. */
 enum { OTHERS = 8 };
+
+static void widen(int64_t *low, int64_t *high) {
+  *high += OTHERS;
+  if (*low > 0) *low = *low > OTHERS ? *low - OTHERS : 0;
+}
 
 static iso_code redraw_int(state *s, int side, size_t leaf, size_t round, iso_rng *rng,
                            rule_tensor **out, iso_error *err) {
@@ -147,7 +153,7 @@ static iso_code redraw_int(state *s, int side, size_t leaf, size_t round, iso_rn
   const iso_code c = rule_tensor_new(v->dtype, &v->shape, out, err);
   if (c) return c;
   if (s->leaves.frees_by_chance && r->end[LEFT] == INT64_MAX && r->end[RIGHT] == INT64_MAX)
-    high += OTHERS;
+    widen(&low, &high);
   if (round == 1 && (st_has_collective(s, LEFT) || st_has_collective(s, RIGHT)))
     return redraw_spread(s, side, leaf, rng, *out, err);
   const size_t n_edges = st_integer_edges(s, low, high, edge, sizeof edge / sizeof *edge);

@@ -306,19 +306,23 @@ def kept_by_chance():
     """Few integers are all 0, or consecutive, by chance: kept, they hide what other ones show. Many
     are what they look like."""
     cases = [
-        ([0, 0, 0], 0, REFUSED),
-        ([4] * 12, 4, REFUSED),
-        ([0, 1], 1, REFUSED),
-        (list(range(12)), 11, HOLDS),
+        ([0, 0, 0], 0, 0, REFUSED),
+        ([4] * 12, 0, 4, REFUSED),
+        ([5] * 3, 5, 100, REFUSED),
+        ([4, 5], 4, 100, REFUSED),
+        ([20] * 3, 20, 100, REFUSED),
+        ([0, 1], 0, 1, REFUSED),
+        ([5] * 3, 0, 100, HOLDS),
+        (list(range(12)), 0, 11, HOLDS),
     ]
-    for numbers, most, answer in cases:
+    for numbers, least, most, answer in cases:
         n = len(numbers)
 
         def build(c, side):
             c.leaf("i", "input", "int64", numbers)
             c.leaf("x", "input", "float32", [0.5 * a - 1.25 for a in range(n)])
             if side:
-                c.op("j", "aten::clamp", [ref("i"), 0, most], [n], "int64")
+                c.op("j", "aten::clamp", [ref("i"), least, most], [n], "int64")
             c.op("y", "aten::mul.Tensor", [ref("x"), ref("j" if side else "i")], [n])
 
         left, right = two(build)

@@ -108,7 +108,8 @@ def properties_by_chance(rng):
 
 @family
 def integers_by_chance(rng):
-    """Few integers are all 0, consecutive, or none above 1, and index a table of more rows."""
+    """Few integers are all 0, consecutive, or none above 1, and index a table of more rows, or are
+    compared with one that none of them reaches, or all do."""
     what = rng.choice(["zeros", "steps", "bits", "offset", "factors", "compared"])
     n, size = rng.randint(2, 3), rng.randint(6, 12)
     many, number = rng.randint(2, 9), rng.choice([0, 0, 3])
@@ -122,6 +123,7 @@ def integers_by_chance(rng):
     }[what]
     n = n if what == "offset" else len(ids)
     same, wrong, x = rng.random() < 0.4, rng.random() < 0.3, normals(rng, n * 2)
+    above = number > 0 and rng.random() < 0.5
 
     def build(side):
         def f(g):
@@ -131,7 +133,7 @@ def integers_by_chance(rng):
             if what == "factors":
                 y = h if other else h.mul(p.to(f32).unsqueeze(1))
             elif what == "compared":
-                seen = p.lt(number + 1).unsqueeze(1)
+                seen = (p.gt(number - 1) if above else p.lt(number + 1)).unsqueeze(1)
                 y = h if other else seen.where(h, 0.0) if side else h.mul(seen.to(f32))
             else:
                 table = g.param("e", size, 2)
