@@ -9,7 +9,8 @@
 #include "synth/refute/margins.h"
 
 enum { /* which runs of both sides, as bits */
-       FIRST = 1 | 1 << STORAGE_RUN,
+       FIRST = 1,
+       STORED = 1 << STORAGE_RUN,
        LATER = ((1 << STORAGE_RUN) - 1) & ~1,
        WIDE = 1 << NOISE_RUNS,
        ALL_WIDE = WIDE | ((1 << STORAGE_RUN) - 1) /* none disturbs constants */
@@ -215,6 +216,36 @@ static bool outputs_at(differing *d, size_t o, st_outputs *at) {
   return true;
 }
 
+/* Whether numbers differ, and all that do are whole (decided_apart). */
+static bool whole_apart(const rule_tensor *l, const rule_tensor *r) {
+  bool any = false;
+  for (int64_t i = 0; i < l->numel; i++) {
+    const double x = rule_tensor_get(l, i), y = rule_tensor_get(r, i);
+    if (!(fabs(x - y) > 0)) continue;
+    if (!whole(x) || !whole(y)) return false;
+    any = true;
+  }
+  return any;
+}
+
+/* Whether an output may differ after the runs that there are: further ones only take differences
+ * away. */
+static bool any_may_differ(differing *d) {
+  for (size_t o = 0; o < d->s->graph[LEFT]->n_outputs; o++) {
+    st_outputs at;
+    st_reals parts;
+    rule_diff diff;
+    if (!outputs_at(d, o, &at)) continue;
+    for (int side = 0; side < 2; side++)
+      for (int k = 0; k < NOISE_RUNS; k++)
+        if (!at.run[side][k]) at.run[side][k] = at.base[side];
+    if (whole_apart(at.base[LEFT], at.base[RIGHT])) return true;
+    st_in_reals(&at, &parts);
+    if (st_beyond_rounding(&at, d->sc, &diff)) return true;
+  }
+  return false;
+}
+
 /* Whether the first runs are enough: the first output that may differ does so by so much more than
  * any number of a long row is moved that further runs, which move them a few times as far, change
  * nothing. */
@@ -281,10 +312,12 @@ iso_code st_differs(state *s, rule_tensor **const leaf[2], const st_run base[2],
                  .streams = streams};
   out->found = out->clear = false;
   iso_code c = run_shaken(s, leaf, d.by, FIRST, streams, d.shaken, err);
+  const bool any = !c && any_may_differ(&d);
+  if (any) c = run_shaken(s, leaf, d.by, STORED, streams, d.shaken, err);
   size_t clear = 0;
-  const bool is_clear = !c && find_clear(&d, &clear);
-  if (!c && !is_clear) c = run_shaken(s, leaf, d.by, LATER, streams, d.shaken, err);
-  for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !c && !out->found; o++) {
+  const bool is_clear = !c && any && find_clear(&d, &clear);
+  if (!c && any && !is_clear) c = run_shaken(s, leaf, d.by, LATER, streams, d.shaken, err);
+  for (size_t o = 0; o < s->graph[LEFT]->n_outputs && !c && any && !out->found; o++) {
     c = differs_at(&d, o, out, err);
     out->clear = !c && out->found && is_clear && o == clear;
     if (c || out->found || !is_clear || o != clear) continue;
