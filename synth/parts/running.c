@@ -137,16 +137,28 @@ static iso_code join(running *x, eg_node e, eg_node made, bool *done, iso_error 
   return c ? c : eg_rebuild(s->g, err);
 }
 
-/* Nodes from `i` on that call `op`, or add up, and have these values, joined with `made`; in `out`
- * the first. */
-static iso_code find(running *x, const char *op, uint32_t i, eg_node made, eg_node *out,
+/* The place of the first of the nodes from `from` on. */
+static size_t first_call(const running *x, uint32_t from) {
+  size_t low = 0, high = x->n_calls;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (x->call[middle] < from) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/* Nodes from `from` on that call `op`, or add up, and have these values, joined with `made`; in
+ * `out` the first. */
+static iso_code find(running *x, const char *op, uint32_t from, eg_node made, eg_node *out,
                      iso_error *err) {
   state *s = x->s;
   const rule_shape *shape = &s->rec[made.i].shape;
   iso_code c = ISO_OK;
   bool done = false;
   out->i = EG_NONE;
-  for (; i < x->g->n_nodes && !c; i++) {
+  for (size_t k = first_call(x, from); k < x->n_calls && !c; k++) {
+    const uint32_t i = x->call[k];
     if (!rn_calls(x, i, op) && !rn_calls(x, i, OP_ADD_TENSOR)) continue;
     const eg_node e = s->map[x->side][i];
     if (!rule_shape_eq(&s->rec[e.i].shape, shape)) continue;
@@ -175,10 +187,10 @@ static bool fit(const running *x, eg_node a, eg_node b, uint32_t d) {
 
 /* The operand of a product with `weights`, a matrix or several. */
 static eg_node weighed(const running *x, eg_node weights, const char **product) {
-  for (uint32_t i = 0; i < x->g->n_nodes; i++) {
+  for (size_t k = 0; k < x->n_calls; k++) {
+    const uint32_t i = x->call[k];
     const synth_node *n = &x->g->node[i];
-    if (n->kind != SYNTH_OP || n->call->n != 2 ||
-        rule_operator_of(n->call->u.s)->contracts != RULE_CONTRACTS_MATRICES ||
+    if (n->call->n != 2 || rule_operator_of(n->call->u.s)->contracts != RULE_CONTRACTS_MATRICES ||
         !rn_same(x, rn_operand(x, i, 0), weights))
       continue;
     const eg_node of = rn_operand(x, i, 1);
@@ -226,7 +238,8 @@ static bool is_float(const running *x, eg_node e) {
 /* Maxima of blocks, and of two of these. */
 static iso_code find_steps(running *x, iso_error *err) {
   iso_code c = ISO_OK;
-  for (uint32_t i = 0; i < x->g->n_nodes && !c; i++) {
+  for (size_t k = 0; k < x->n_calls && !c; k++) {
+    const uint32_t i = x->call[k];
     const eg_node e = x->s->map[x->side][i], none = {EG_NONE};
     step now = {.top = e,
                 .node = i,
@@ -335,7 +348,8 @@ static bool same_shape(const running *x, eg_node a, eg_node b) {
 
 static iso_code find_factors(running *x, iso_error *err) {
   iso_code c = ISO_OK;
-  for (uint32_t i = 0; i < x->g->n_nodes && !c; i++) {
+  for (size_t k = 0; k < x->n_calls && !c; k++) {
+    const uint32_t i = x->call[k];
     if (!rn_calls(x, i, OP_MUL_TENSOR)) continue;
     const eg_node a = rn_operand(x, i, 0), b = rn_operand(x, i, 1), e = x->s->map[x->side][i];
     int32_t at = factor_of(x, b);
@@ -467,12 +481,28 @@ static iso_code find_end(running *x, step *now, iso_error *err) {
   if (!iso_grow(tiles->row, tiles->cap_rows, tiles->n_rows + 1)) return nomem(err);
   st_tile_row *row = &tiles->row[tiles->n_rows];
   iso_code c = make_weights(x, now, row, err);
-  for (uint32_t i = now->node; i < x->g->n_nodes && !c && !done && row->n > 0; i++)
-    if (is_end(x, i, now)) c = join_end(x, now, row, &done, err);
+  const size_t from = first_call(x, now->node);
+  for (size_t k = from; k < x->n_calls && !c && !done && row->n > 0; k++)
+    if (is_end(x, x->call[k], now)) c = join_end(x, now, row, &done, err);
   if (c || !done) return c;
   now->row = (int32_t)tiles->n_rows++;
-  for (uint32_t i = now->node; i < x->g->n_nodes; i++)
-    if (is_end(x, i, now)) tiles->row_at[x->side][i] = 1 + (uint32_t)now->row;
+  for (size_t k = from; k < x->n_calls; k++)
+    if (is_end(x, x->call[k], now)) tiles->row_at[x->side][x->call[k]] = 1 + (uint32_t)now->row;
+  return ISO_OK;
+}
+
+/* Maxima, sums, products and quotients. Owns: x->call. */
+static iso_code find_calls(running *x, iso_error *err) {
+  static const char *const of[] = {OP_AMAX,       OP_MAXIMUM,    OP_SUM_DIM,
+                                   OP_ADD_TENSOR, OP_MUL_TENSOR, OP_DIV_TENSOR};
+  if (!(x->call = calloc(x->g->n_nodes + 1, sizeof *x->call))) return nomem(err);
+  for (uint32_t i = 0; i < x->g->n_nodes; i++) {
+    const synth_node *n = &x->g->node[i];
+    if (n->kind != SYNTH_OP) continue;
+    bool any = rule_operator_of(n->call->u.s)->contracts == RULE_CONTRACTS_MATRICES;
+    for (size_t k = 0; k < sizeof of / sizeof *of && !any; k++) any = rn_calls(x, i, of[k]);
+    if (any) x->call[x->n_calls++] = i;
+  }
   return ISO_OK;
 }
 
@@ -480,7 +510,8 @@ iso_code st_join_running(state *s, int side, iso_error *err) {
   running x = {.s = s, .g = s->graph[side], .side = side};
   const bool linking = s->ranks.linking;
   s->ranks.linking = true;
-  iso_code c = find_steps(&x, err);
+  iso_code c = find_calls(&x, err);
+  if (!c) c = find_steps(&x, err);
   bool any = false;
   for (size_t k = 0; k < x.n; k++) any |= x.step[k].before != NONE;
   for (size_t i = 0; i < x.g->n_nodes && !c && any && x.hides; i++)
@@ -498,6 +529,7 @@ iso_code st_join_running(state *s, int side, iso_error *err) {
   s->ranks.linking = linking;
   s->ranks.running |= any;
   if (c == ISO_TORCH) c = ISO_OK; /* sizes that do not go together: joined with nothing */
+  free(x.call);
   free(x.step);
   free(x.scaled);
   return c;

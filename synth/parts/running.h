@@ -32,6 +32,8 @@ typedef struct running {
   state *s;
   const synth_graph *g;
   int side;
+  uint32_t *call; /* the nodes that may belong to it, in order */
+  size_t n_calls;
   step *step;
   size_t n, cap;
   scaled *scaled;

@@ -180,9 +180,9 @@ static bool turns(const rule_term *call) {
 
 iso_code rn_join_gradients(running *x, iso_error *err) {
   iso_code c = ISO_OK;
-  for (uint32_t i = 0; i < x->g->n_nodes && !c; i++) {
+  for (size_t m = 0; m < x->n_calls && !c; m++) {
+    const uint32_t i = x->call[m];
     const synth_node *n = &x->g->node[i];
-    if (n->kind != SYNTH_OP) continue;
     const bool product = rule_operator_of(n->call->u.s)->contracts == RULE_CONTRACTS_MATRICES;
     if (!product && !rn_calls(x, i, OP_MUL_TENSOR)) continue;
     for (uint32_t k = 0; k < 2 && k < n->call->n && !c; k++) {
