@@ -301,13 +301,23 @@ static void propose_named(table *t) {
   free(all);
 }
 
-/* Replicated outputs stand beside one another in the list. */
+/* The tensor that a node takes a part of, or the node. */
+static uint32_t taken_from(const synth_graph *g, uint32_t i) {
+  const synth_node *n = &g->node[i];
+  if (n->kind != SYNTH_OP || !rule_operator_of(n->call->u.s)->part) return i;
+  const rule_term *of = n->call->child[0];
+  return of->kind == RULE_VAR ? (uint32_t)of->u.i : i;
+}
+
+/* Outputs that are replicas of one of the other side, or parts of one tensor there, stand beside
+ * one another in the list. */
 static void propose_outputs(table *t) {
   const synth_graph *g = t->s->graph[t->side], *other = t->s->graph[!t->side];
   uint32_t node[MAX_RANKS];
   for (size_t i = 0, k; i < g->n_outputs; i += k) {
+    const uint32_t of = taken_from(other, other->output[i].node);
     for (k = 0; i + k < g->n_outputs && k < MAX_RANKS &&
-                other->output[i + k].node == other->output[i].node;
+                taken_from(other, other->output[i + k].node) == of;
          k++)
       node[k] = g->output[i + k].node;
     propose(t, node, (uint32_t)k);
@@ -562,7 +572,8 @@ iso_code st_find_peers(state *s, iso_error *err) {
   /* Experts one by one are peers, too, and no ranks. */
   bool *const collective = s->ranks.collective;
   for (int side = 0; side < 2; side++) collective[side] = st_has_collective(s, side);
-  const bool exchanged = n[LEFT] > n[RIGHT] && collective[LEFT] && !collective[RIGHT];
+  const bool exchanged =
+      n[LEFT] > n[RIGHT] && !collective[RIGHT] && (collective[LEFT] || n[RIGHT] == 0);
   s->ranks.whole_side = exchanged ? RIGHT : LEFT;
   for (size_t i = 0; i < s->ranks.n_peers; i++)
     for (uint32_t r = 0; r < s->ranks.peers[i].n; r++)
