@@ -501,20 +501,23 @@ iso_code st_join_scaled(state *s, eg_node u, eg_node t, bool *any, iso_error *er
 
 /* ---- what is below two tensors ---- */
 
-/* An output that is a rank's part of a tensor: the other ranks' parts are marked, too, as below
- * that tensor they would be. */
-static void cones_of_peers(state *s, eg_node e) {
+/* Marks what is below all peers of a captured node. */
+static void cones_of_peers(state *s, int side, uint32_t at) {
   const st_links *x = &s->ranks.links;
+  for (uint32_t k = x->first[side][at]; k < x->first[side][at + 1]; k++) {
+    const peers *p = &s->ranks.peers[x->peer[side][k]];
+    for (uint32_t r = 0; r < p->n; r++) cone(s, s->map[side][p->node[r]]);
+  }
+}
+
+/* Of an output that is a rank's part of a tensor, or has to equal one, the other ranks' parts are
+ * marked, too, as they would be below that tensor. */
+static void cones_of_outputs(state *s, eg_node e) {
   for (int side = 0; side < 2; side++) {
-    const synth_graph *g = s->graph[side];
     const int32_t at = s->rec[e.i].node[side];
-    bool output = false;
-    for (size_t i = 0; i < g->n_outputs && at >= 0; i++)
-      output |= g->output[i].node == (uint32_t)at;
-    for (uint32_t k = output ? x->first[side][at] : 0; output && k < x->first[side][at + 1]; k++) {
-      const peers *p = &s->ranks.peers[x->peer[side][k]];
-      for (uint32_t r = 0; r < p->n; r++) cone(s, s->map[side][p->node[r]]);
-    }
+    for (size_t i = 0; i < s->graph[side]->n_outputs && at >= 0; i++)
+      for (int d = 0; d < 2 && s->graph[side]->output[i].node == (uint32_t)at; d++)
+        if (i < s->graph[d]->n_outputs) cones_of_peers(s, d, s->graph[d]->output[i].node);
   }
 }
 
@@ -535,8 +538,8 @@ iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *er
   x->n_below = 0;
   cone(s, u);
   cone(s, t);
-  cones_of_peers(s, u);
-  cones_of_peers(s, t);
+  cones_of_outputs(s, u);
+  cones_of_outputs(s, t);
   qsort(x->below, x->n_below, sizeof *x->below, by_number);
   iso_code c = ISO_OK;
   s->ranks.linking = true;
