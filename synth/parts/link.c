@@ -513,6 +513,8 @@ static void cones_of_peers(state *s, int side, uint32_t at) {
 /* Of an output that is a rank's part of a tensor, or has to equal one, the other ranks' parts are
  * marked, too, as they would be below that tensor. */
 static void cones_of_outputs(state *s, eg_node e) {
+  for (int deep = 0; deep < 4 && st_made(&s->rec[e.i]) && eg_node_arity(s->g, e) > 0; deep++)
+    e = (eg_node){eg_node_original(s->g, e, 0).i}; /* another layout of it */
   for (int side = 0; side < 2; side++) {
     const int32_t at = s->rec[e.i].node[side];
     for (size_t i = 0; i < s->graph[side]->n_outputs && at >= 0; i++)
