@@ -74,6 +74,10 @@ EXCHANGED = [
     ("zero", "llama", 2, 1, True),
     ("accumulate", "llama", 2, 1, True),
     ("exchange", "llama", 2, 1, False),
+    ("tensor", "gpt", 2, 1, True),
+    ("sequence", "llama", 2, 1, True),
+    ("context", "gpt", 4, 1, False),
+    ("context", "llama", 2, 1, True),
 ]
 # Of these the certificate is checked, too: gradients that are zero but for rounding (a key's bias),
 # rules of eight parts, of groups of groups, and tiles.
