@@ -278,7 +278,7 @@ static bool is_new_set(const synth_node *n, size_t set) {
 /* Of however many elements, one number is what comes to mind first; but ones may be a mask. */
 bool st_kept_by_chance(const state *s, int side, size_t i, const bool *live) {
   enum { SURE = 12 };            /* bits */
-  static const int64_t any = 15; /* numbers, where no table says how many */
+  static const int64_t any = 16; /* numbers, where no table says how many */
   const synth_node *n = &s->graph[side]->node[i];
   int64_t rows;
   if (n->kind != SYNTH_INPUT || n->domain || !live[i] || !n->value[0]->numel ||
@@ -300,7 +300,7 @@ bool st_kept_by_chance(const state *s, int side, size_t i, const bool *live) {
     if (!is_new_set(n, set)) continue;
     const bool bit = !high && !same;
     const bool ones = same && rule_tensor_get_int(t, 0) == 1 && how == ST_ROWS_NONE;
-    if (!same || ones) bits += (double)t->numel * log2((double)rows / (bit ? 2 : 1));
+    if (!same || ones) bits += (double)(t->numel - 1) * log2((double)rows / (bit ? 2 : 1));
   }
   return bits < SURE;
 }
