@@ -304,6 +304,8 @@ static iso_code search_rule(search *q, uint8_t *base, bool *done, iso_error *err
   }
   cut_beside(q, cu, ct, base);
   cut_beside(q, ct, cu, base);
+  /* Each is computed from the other, by a way back: one of them is a variable. */
+  if (base[cu] && base[ct] && cu != ct) base[cu] = 0;
   q->taken = takes(s, q->u, q->t) || takes(s, q->t, q->u);
   const bool many = (s->search.n_wasted < MOST_WASTED || !holds_open(s, k, cu, ct)) && !q->taken;
   q->brief = s->search.briefly || by_chance(q, cu, ct);

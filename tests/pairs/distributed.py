@@ -75,6 +75,7 @@ EXCHANGED = [
     ("accumulate", "llama", 2, 1, True),
     ("exchange", "llama", 2, 1, False),
     ("tensor", "gpt", 2, 1, True),
+    ("tensor", "qwen", 4, 2, True),
     ("sequence", "llama", 2, 1, True),
     ("context", "gpt", 4, 1, False),
     ("context", "llama", 2, 1, True),
