@@ -112,7 +112,7 @@ static iso_code keep(crossing *z, size_t n) {
 }
 
 static iso_code draw_all(crossing *z) {
-  static const double larger[] = {16, -16, 256, -256, 1e4, -1e4};
+  static const double larger[] = {4, -4, 16, -16, 256, -256, 1e4, -1e4};
   const chk_poles before = z->x->poles;
   chk_poles *p = &z->x->poles;
   for (size_t i = 0; i < sizeof larger / sizeof *larger && p->n < CHK_POLES; i++)

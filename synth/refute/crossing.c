@@ -88,7 +88,7 @@ static void add_number(st_poles *p, double v) {
 
 /* Each number everywhere, and some draws with several. */
 static void choose_draws(crossing *x, const st_poles *p) {
-  static const double more[] = {16, -16, 256, -256, 1e4, -1e4};
+  static const double more[] = {4, -4, 16, -16, 256, -256, 1e4, -1e4};
   x->poles = *p;
   for (size_t i = 0; i < sizeof more / sizeof *more; i++) add_number(&x->poles, more[i]);
   x->poles.n_one = x->poles.n;
