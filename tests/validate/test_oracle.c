@@ -293,6 +293,32 @@ START_TEST(choices_by_different_tensors_are_never_tested) {
 }
 END_TEST
 
+/* Drawn sizes may ask for more memory than there is: that is no failure. */
+START_TEST(sizes_that_no_memory_holds_are_passed_over) {
+#define SUM "(aten::sum.dim_IntList x (list 0 1) false)"
+#define ALL "(list 0 1 2 3 4) false)"
+#define LARGE \
+  "(aten::mul.Tensor (aten::full (list n (* n n) (* n n) (* n n) (* n n)) v :dtype float64) " SUM \
+  ")"
+  const char *text =
+      "(rule r (var x f (n 4)) (attr n int) (attr v float) (lhs (aten::div.Tensor "
+      "(aten::sum.dim_IntList " LARGE " " ALL " " SUM "))"
+      "(rhs (aten::sum.dim_IntList (aten::div.Tensor " LARGE " " SUM ") " ALL ") (where (>= n 1)))";
+  rule_set *set = NULL;
+  rule_verdict v;
+  rule_tensor *example[1] = {NULL};
+  iso_error err = {0};
+  ck_assert_msg(rule_set_parse(text, SIZE_MAX, "test", &set, &err) == ISO_OK, "%s", err.msg);
+  ck_assert_msg(val_decide(engine, rule_set_at(set, 0), example, &v, &err) == ISO_OK, "%s",
+                err.msg);
+  ck_assert_int_eq(v.status, RULE_PROVED);
+  rule_set_free(set);
+#undef LARGE
+#undef ALL
+#undef SUM
+}
+END_TEST
+
 START_TEST(the_oracle_is_the_ladder) {
   rule_oracle o = val_oracle(engine);
   rule_set *set = NULL;
@@ -326,6 +352,7 @@ int main(void) {
   tcase_add_test(t, operators_that_nobody_knows_are_not_tested);
   tcase_add_test(t, indices_that_nothing_asks_for_are_asked_for);
   tcase_add_test(t, choices_by_different_tensors_are_never_tested);
+  tcase_add_test(t, sizes_that_no_memory_holds_are_passed_over);
   tcase_add_test(t, the_oracle_is_the_ladder);
   suite_add_tcase(s, t);
   return run_suite(s);

@@ -449,6 +449,18 @@ static iso_code note_branches(eval *v, size_t at, const rule_term *t, const val_
   return ISO_OK;
 }
 
+/* Whether a call of literals and sizes alone would make more elements than a probe admits: then the
+ * memory that it asks for is not to be had, or dear. */
+static bool fills_too_much(const val_probe *p, const rule_term *call) {
+  const rule_term *size = call->n ? call->child[0] : NULL;
+  double all = 1;
+  if (!p || p->most <= 0 || !size || size->kind != RULE_LIST || !rule_operator_of(call->u.s)->fills)
+    return false;
+  for (uint32_t k = 0; k < size->n; k++)
+    if (size->child[k]->kind == RULE_INT) all *= (double)size->child[k]->u.i;
+  return all > (double)p->most;
+}
+
 static iso_code run_op(eval *v, const rule_term *t, rule_tensor ***bind, results *r,
                        iso_error *err) {
   size_t n = 0, cap = 0;
@@ -460,6 +472,8 @@ static iso_code run_op(eval *v, const rule_term *t, rule_tensor ***bind, results
   }
   const rule_term *call = rule_op(&v->arena, t->u.s, child, t->n);
   if (call == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
+  if (fills_too_much(v->probe, call))
+    return iso_fail(err, ISO_UNSUPPORTED, "the results have too many elements");
   rule_tensor **room = v->e->room;
   iso_code code = v->probe != NULL && v->probe->noise != NULL
                       ? val_probe_blur(v->probe, call, *bind, n, err)
