@@ -115,10 +115,17 @@ static iso_code join_steps(state *s, eg_node x, eg_node lo, int32_t gi, iso_erro
   if (x.i == lo.i || gi < 0 || eg_node_arity(s->g, x) == 0 || !s->rec[x.i].tensor) return ISO_OK;
   iso_code c = join_steps(s, (eg_node){eg_node_original(s->g, x, 0).i}, lo, gi, err);
   if (c || st_has_side(s, x, LEFT) || st_has_side(s, x, RIGHT)) return c;
+  enum { MANY = 64 };
+  uint32_t tried[MANY]; /* classes: what is 0 has many members */
+  size_t n = 0;
   bool done = false;
   for (size_t k = 0; k < s->groups.of[gi].n && !c && !done; k++) {
     const eg_node m = s->groups.of[gi].member[k];
-    if (!rule_shape_eq(&s->rec[m.i].shape, &s->rec[x.i].shape)) continue;
+    const uint32_t of = eg_class_of(s->g, m).i;
+    bool again = false;
+    for (size_t j = 0; j < n && !again; j++) again = tried[j] == of;
+    if (!again && n < MANY) tried[n++] = of;
+    if (again || !rule_shape_eq(&s->rec[m.i].shape, &s->rec[x.i].shape)) continue;
     if ((c = st_value(s, x, err)) || !st_values_equal(s, m, x)) continue;
     c = comes_from(s, lo, m) ? st_prove(s, m, x, &done, err) : reuse(s, m, x, &done, err);
   }
