@@ -226,12 +226,32 @@ static iso_code may_be_chance(chk_state *k, uint32_t input, bool *yes) {
   return ISO_OK;
 }
 
+/* What stands beside the numbers that something is compared with or bound by, then these: those
+ * above come first. Returns: how many. */
+static size_t compared_with(const chk_state *k, int64_t *out, size_t most) {
+  enum { FURTHEST = 1 << 16 };
+  static const int64_t beside[] = {1, -1, 0};
+  size_t n = 0;
+  for (size_t b = 0; b < sizeof beside / sizeof *beside; b++)
+    for (uint32_t i = 0; i < k->n_terms; i++) {
+      const rule_term *call = k->term[i].call;
+      const rule_choice choice = call ? rule_operator_of(call->u.s)->choice : RULE_CHOICE_NONE;
+      if (choice != RULE_CHOICE_COMPARE && choice != RULE_CHOICE_BOUND) continue;
+      for (uint32_t j = 1; j < call->n; j++) {
+        const int64_t x = call->child[j]->kind == RULE_INT ? call->child[j]->u.i + beside[b] : -1;
+        if (x >= 0 && x <= FURTHEST && n < most) out[n++] = x;
+      }
+    }
+  return n;
+}
+
 /* Other integers for `input` and all that is one with it: those captured, and by `nth` more and
- * more above these and below, but none below 0 where none was captured. */
+ * more above these and below, but none below 0 where none was captured; and on each second draw
+ * some beside what numbers are compared with. */
 static iso_code draw_others(chk_state *k, uint32_t input, size_t nth) {
   const rule_tensor *was = chk_captured(k, input, 0);
   iso_rng rng = iso_rng_new(UINT64_C(0x6368616e6365) + k->o->seed, nth * k->n_terms + input);
-  int64_t low = rule_tensor_get_int(was, 0), high = low;
+  int64_t low = rule_tensor_get_int(was, 0), high = low, edge[64];
   rule_tensor *own;
   for (int64_t i = 0; i < was->numel; i++) {
     const int64_t x = rule_tensor_get_int(was, i);
@@ -241,8 +261,12 @@ static iso_code draw_others(chk_state *k, uint32_t input, size_t nth) {
   const uint64_t span = (uint64_t)(high - low) + 1 + (uint64_t)(further + down);
   iso_code c = rule_tensor_new(was->dtype, &was->shape, &own, k->err);
   if (c) return c;
-  for (int64_t i = 0; i < own->numel; i++)
-    rule_tensor_set_int(own, i, low - down + (int64_t)iso_rng_below(&rng, span));
+  const size_t n_edges = nth % 2 ? compared_with(k, edge, sizeof edge / sizeof *edge) : 0;
+  for (int64_t i = 0; i < own->numel; i++) {
+    const uint64_t turn = (uint64_t)i + nth / 2 * (uint64_t)own->numel;
+    rule_tensor_set_int(
+        own, i, n_edges ? edge[turn % n_edges] : low - down + (int64_t)iso_rng_below(&rng, span));
+  }
   for (size_t i = 0; i < k->cert.n_fixed && !c; i++) {
     const uint32_t t = k->cert.fixed[i];
     if (t != input &&

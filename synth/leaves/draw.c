@@ -145,6 +145,9 @@ static void widen(int64_t *low, int64_t *high) {
   if (*low > 0) *low = *low > OTHERS ? *low - OTHERS : 0;
 }
 
+/* And what the graphs compare them with, however far up that is. */
+enum { FURTHEST = 1 << 16 };
+
 static iso_code redraw_int(state *s, int side, size_t leaf, size_t round, iso_rng *rng,
                            rule_tensor **out, iso_error *err) {
   const rule_tensor *v = s->graph[side]->node[leaf].value[0];
@@ -152,11 +155,13 @@ static iso_code redraw_int(state *s, int side, size_t leaf, size_t round, iso_rn
   const st_range *r = st_interval(s, side, leaf, &low, &high);
   const iso_code c = rule_tensor_new(v->dtype, &v->shape, out, err);
   if (c) return c;
-  if (s->leaves.frees_by_chance && r->end[LEFT] == INT64_MAX && r->end[RIGHT] == INT64_MAX)
-    widen(&low, &high);
+  const bool chance =
+      s->leaves.frees_by_chance && r->end[LEFT] == INT64_MAX && r->end[RIGHT] == INT64_MAX;
+  if (chance) widen(&low, &high);
   if (round == 1 && (st_has_collective(s, LEFT) || st_has_collective(s, RIGHT)))
     return redraw_spread(s, side, leaf, rng, *out, err);
-  const size_t n_edges = st_integer_edges(s, low, high, edge, sizeof edge / sizeof *edge);
+  const size_t n_edges = st_integer_edges(s, low, chance && high < FURTHEST ? FURTHEST : high, edge,
+                                          sizeof edge / sizeof *edge);
   for (int64_t i = 0; i < v->numel; i++) {
     int64_t x = low + (int64_t)iso_rng_below(rng, (uint64_t)(high > low ? high - low : 1));
     if (n_edges && i % 3) x = edge[iso_rng_below(rng, n_edges)];

@@ -312,7 +312,9 @@ def kept_by_chance():
         ([4, 5], 4, 100, REFUSED),
         ([20] * 3, 20, 100, REFUSED),
         ([0, 1], 0, 1, REFUSED),
-        ([5] * 3, 0, 100, HOLDS),
+        ([0, 0, 0], 0, 20, REFUSED),
+        ([5] * 3, 0, 100, REFUSED),
+        ([5] * 3, 0, 1 << 20, HOLDS),
         (list(range(12)), 0, 11, HOLDS),
     ]
     for numbers, least, most, answer in cases:

@@ -123,7 +123,7 @@ def integers_by_chance(rng):
     }[what]
     n = n if what == "offset" else len(ids)
     same, wrong, x = rng.random() < 0.4, rng.random() < 0.3, normals(rng, n * 2)
-    above = number > 0 and rng.random() < 0.5
+    above, gap = number > 0 and rng.random() < 0.5, rng.choice([1, 1, 30])
 
     def build(side):
         def f(g):
@@ -133,7 +133,7 @@ def integers_by_chance(rng):
             if what == "factors":
                 y = h if other else h.mul(p.to(f32).unsqueeze(1))
             elif what == "compared":
-                seen = (p.gt(number - 1) if above else p.lt(number + 1)).unsqueeze(1)
+                seen = (p.gt(number - 1) if above else p.lt(number + gap)).unsqueeze(1)
                 y = h if other else seen.where(h, 0.0) if side else h.mul(seen.to(f32))
             else:
                 table = g.param("e", size, 2)
