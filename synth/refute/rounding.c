@@ -239,8 +239,8 @@ static bool any_may_differ(differing *d) {
     for (int side = 0; side < 2; side++)
       for (int k = 0; k < NOISE_RUNS; k++)
         if (!at.run[side][k]) at.run[side][k] = at.base[side];
-    if (whole_apart(at.base[LEFT], at.base[RIGHT])) return true;
     st_in_reals(&at, &parts);
+    if (whole_apart(at.base[LEFT], at.base[RIGHT])) return true;
     if (st_beyond_rounding(&at, d->sc, &diff)) return true;
   }
   return false;
