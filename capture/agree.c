@@ -6,6 +6,7 @@
  * its dimensions in another order, needs no name. Where some have no such counterpart, namesakes
  * with other values say that the captures were made on other inputs, and then names go before
  * values: masks of ones are equal to masks of ones. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -334,11 +335,22 @@ static void pair_places(agree *a) {
   }
 }
 
+/* Input `i` of the left, and all of the right that are compared with it. */
+static void oppose(agree *a, size_t i) {
+  for (size_t j = 0; j < a->n; j++) {
+    const bool is = a->in[j].side == RIGHT && a->in[j].other == (int64_t)i;
+    if (is && agree_complement(a, i, j)) a->in[i].opposed = a->in[j].opposed = true;
+  }
+}
+
 /* What one capture keeps the other may leave out, under one name: then no value is one for both. */
-static iso_code doubt_names(agree *a) {
-  for (size_t i = 0; i < a->n && a->in[i].side == LEFT && !a->out->doubt; i++) {
+static iso_code doubt_names(agree *a, unsigned opposed) {
+  for (size_t i = 0; i < a->n && a->in[i].side == LEFT; i++) {
     const int64_t j = a->in[i].other;
     if (j < 0 || a->in[i].spoken || !agree_complement(a, i, (size_t)j)) continue;
+    const size_t bit = a->out->n_doubts++;
+    if (bit < CHAR_BIT * sizeof opposed && opposed >> bit & 1) oppose(a, i);
+    if (a->out->doubt) continue;
     const char *name = agree_node(a, i)->name, *other = agree_node(a, (size_t)j)->name;
     a->out->doubt = iso_arena_printf(
         &a->graph[LEFT]->arena,
@@ -361,7 +373,7 @@ static iso_code settle(agree *a, const cap_spoken *said, uint64_t seed) {
   if (!c) c = made_on_others(a, &others);
   if (!c && others) pair_names(a);
   if (!c) pair_places(a);
-  if (!c) c = doubt_names(a);
+  if (!c) c = doubt_names(a, said ? said->opposed : 0);
   if (!c) c = agree_exchange(a);
   return c ? c : agree_domains(a, seed);
 }

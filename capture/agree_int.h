@@ -15,6 +15,7 @@ typedef struct agree_input {
   int64_t other;    /* the input of the other side that it is compared with, -1: values will tell */
   bool settled;     /* a user spoke of it, and not of one counterpart */
   bool spoken;      /* a user said what its counterpart is */
+  bool opposed;     /* it has ones for the zeros of `other`, as long as sets are exchanged */
   bool known;       /* its values are found on the other side */
   int64_t whole;    /* the input of the other side of which it is its rank's part, -1: of none */
   uint32_t dim;     /* along which the ranks share it */
@@ -84,7 +85,7 @@ const cap_node *agree_unread(const agree *a, size_t i);
 /* Where one capture has more input sets, the other takes part in them with the values of the inputs
  * that its own are paired with: by name, and by equal values on the sets that both have. */
 iso_code agree_lengthen(agree *a);
-/* Both graphs on the left's values, then on the right's. */
+/* Both graphs on the left's values, then on the right's. What is opposed has no `other` then. */
 iso_code agree_exchange(agree *a);
 /* `from` in the dtype and shape of `n`. Owns: the caller unrefs. */
 iso_code agree_as_input(agree *a, rule_tensor *from, const cap_node *n, rule_tensor **out);

@@ -80,6 +80,15 @@ static bool holds_another(const agree *a, size_t i) {
   return false;
 }
 
+/* `from` as agree_as_input has it, with ones for its zeros. */
+static iso_code as_opposed(agree *a, rule_tensor *from, const cap_node *n, rule_tensor **out) {
+  const cap_output *o = &n->output[0];
+  const iso_code c = rule_tensor_new(o->dtype, &o->shape, out, a->err);
+  for (int64_t i = 0; !c && i < from->numel; i++)
+    rule_tensor_set(*out, i, rule_tensor_get(from, i) == 0);
+  return c;
+}
+
 /* In the last set, the inputs of the other side take the values of `side`. */
 static iso_code take_from(agree *a, agree_sets *s, int side) {
   iso_code c = ISO_OK;
@@ -92,7 +101,7 @@ static iso_code take_from(agree *a, agree_sets *s, int side) {
                              ? NULL
                              : *agree_slot(a, s, s->n - 1, (size_t)from);
     if (!value) continue;
-    c = agree_as_input(a, value, agree_node(a, i), &t);
+    c = (a->in[i].opposed ? as_opposed : agree_as_input)(a, value, agree_node(a, i), &t);
     if (c) return c;
     rule_tensor_unref(*to);
     *to = t;
@@ -164,6 +173,8 @@ iso_code agree_exchange(agree *a) {
     }
   if (!c) agree_use(a, &s);
   agree_drop(a, &s);
+  for (size_t i = 0; i < a->n; i++)
+    if (a->in[i].opposed) a->in[i].other = -1;
   return c;
 }
 

@@ -263,6 +263,9 @@ typedef struct cap_spoken {  /* a user's statements about inputs */
   const uint32_t (*pair)[2]; /* left, right: these are one */
   size_t n_pairs;
   const bool *skip[2]; /* by node: others that were spoken of; NULL: none */
+  /* By bit: of inputs that may be what is kept on one side and what is left out on the other
+   * (n_doubts of the agreement), in the order of the left's nodes, those that are read so. */
+  unsigned opposed;
 } cap_spoken;
 
 typedef struct cap_note {
@@ -277,6 +280,7 @@ typedef struct cap_agreement {
   size_t n_sure;     /* a difference on those from here on may be none: `unsure` says why */
   const char *unsure;
   const char *doubt; /* why no difference at all may be one, NULL: there is no such reason */
+  size_t n_doubts;   /* inputs that make it so */
   size_t n_notes;
   const cap_note *note; /* as long as the left graph */
 } cap_agreement;

@@ -437,14 +437,6 @@ static iso_code compare_on(const synth_graph *left, const synth_graph *right, co
   return ISO_OK;
 }
 
-/* Inputs of one name that may be two things. */
-static iso_code doubt_names(synth_result *r, const char *why, iso_error *err) {
-  if (r->verdict != SYNTH_DIFFERENT || !why) return ISO_OK;
-  r->verdict = SYNTH_UNDECIDED;
-  r->reason = iso_arena_strdup(&r->arena, why);
-  return r->reason ? ISO_OK : nomem(err);
-}
-
 /* What was equal at the captured zeros and ones is not known to be at others. */
 static iso_code doubt_looks(synth_result *r, const char *why, iso_error *err) {
   if (r->verdict != SYNTH_EQUIVALENT) return ISO_OK;
@@ -524,6 +516,5 @@ iso_code synth_compare(const synth_graph *left, const synth_graph *right, const 
                        const rule_oracle *oracle, rule_schemas *schemas, const synth_options *o,
                        synth_result **out, iso_error *err) {
   iso_code c = compare_looks(left, right, known, oracle, schemas, o, out, err);
-  if (!c) c = doubt_names(*out, left->doubt, err);
   return c ? c : doubt_integers(left, right, oracle, schemas, o, out, err);
 }

@@ -122,7 +122,6 @@ typedef struct synth_graph {
   size_t n_said;     /* later ones by the looks of inputs, of which nothing is said; 0: none */
   size_t n_sure;     /* a difference on those from here on may be none: `unsure` says why */
   const char *unsure;
-  const char *doubt; /* of the left: why no difference may be one; NULL: nothing says so */
   size_t n_symbols;
   const synth_symbol *symbol;
   bool guarded; /* not all sizes within the symbols' ranges are the program's */

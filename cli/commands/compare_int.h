@@ -74,10 +74,12 @@ typedef struct pair {
   synth_found why;       /* of that output: perhaps an element that nothing on the right holds */
   const char *stopped;   /* the limit that was reached before relations were looked for, or NULL */
   relations_folded folded;
-  bool pinned;   /* parameters are constants */
-  bool no_scope; /* whether it holds for all sizes is not asked */
-  bool by_role;  /* of the right side's ranks one is compared, or none */
-  bool few;      /* also of few */
+  bool pinned;      /* parameters are constants */
+  bool no_scope;    /* whether it holds for all sizes is not asked */
+  unsigned opposed; /* inputs that are read as opposites, as cap_spoken has them */
+  bool doubted;     /* they are read as equal, and the verdict would be `different` */
+  bool by_role;     /* of the right side's ranks one is compared, or none */
+  bool few;         /* also of few */
   roles_result roles;
   cap_agreement agreed;
   synth_result *result;

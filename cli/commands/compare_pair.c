@@ -65,7 +65,6 @@ bool cmp_make_view(const cap_graph *c, const char *const *relation, const cap_ag
                        .n_said = agreed->n_said,
                        .n_sure = agreed->n_sure,
                        .unsure = agreed->unsure,
-                       .doubt = agreed->doubt,
                        .n_symbols = c->n_symbols,
                        .symbol = v->symbol,
                        .guarded = c->n_guards > 0};
@@ -163,6 +162,7 @@ static iso_code load(const options *o, size_t k, rule_schemas *schemas, const ru
 /* Pairs the outputs, and agrees on the inputs that both are run on. */
 static iso_code relate(const options *o, pair *p, iso_error *err) {
   iso_code c = relations_load(o->relations, false, p->graph[0], p->graph[1], &p->relations, err);
+  p->relations.opposed = p->opposed;
   if (!c)
     c = relations_agree(&p->relations, p->graph[0], p->graph[1], o->synth.seed, &p->agreed, err);
   if (!c) c = relations_note_folds(&p->folded, &p->agreed, err);
@@ -196,6 +196,17 @@ static iso_code doubt_other_outputs(const pair *p, const char *apart, iso_error 
                                        "no left output is made of the right's %s, and no "
                                        "relations file leaves it out",
                                        extra);
+  return r->reason ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
+}
+
+/* Inputs of one name may be what is kept on one side and what is left out on the other: then they
+ * were run on two things, and a difference may be that. */
+static iso_code doubt_names(pair *p, iso_error *err) {
+  synth_result *r = p->result;
+  if (r->verdict != SYNTH_DIFFERENT || !p->agreed.doubt || p->opposed) return ISO_OK;
+  p->doubted = true;
+  r->verdict = SYNTH_UNDECIDED;
+  r->reason = iso_arena_strdup(&r->arena, p->agreed.doubt);
   return r->reason ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory");
 }
 
@@ -292,6 +303,7 @@ iso_code cmp_compare_loaded(options *o, rule_schemas *schemas, val_engine *engin
   }
   free((void *)(uintptr_t)so.said);
   if (!c && p->unrelated) c = cmp_say_unrelated(p, o->unrun, o->synth.seed, err);
+  if (!c) c = doubt_names(p, err);
   if (!c && o->unrun) c = doubt_numbers(p->result, engine, err);
   if (!c) c = doubt_other_outputs(p, apart, err);
   if (!c) c = name_largest(o, p, err);
@@ -328,7 +340,7 @@ static iso_code find_folds(const asked *q, pair *p, refinement *out, iso_error *
   const rule_oracle oracle = val_oracle(q->engine);
   if (!p->pinned) return cmp_find_folds(p, &oracle, out, err);
   if (p->result->verdict == SYNTH_EQUIVALENT) return ISO_OK;
-  pair unpinned = {0};
+  pair unpinned = {.opposed = p->opposed};
   iso_code c = compare_once(q, &unpinned, err);
   if (!c) c = cmp_find_folds(&unpinned, &oracle, out, err);
   cmp_free_pair(&unpinned);
@@ -348,7 +360,7 @@ static iso_code compare_folded(const asked *q, pair *p, iso_error *err) {
   }
   pair first = *p;
   iso_error ignored;
-  *p = (pair){.refinement = folds, .pinned = first.pinned};
+  *p = (pair){.refinement = folds, .pinned = first.pinned, .opposed = first.opposed};
   c = compare_once(q, p, &ignored);
   if (c) {
     cmp_free_pair(p);
@@ -356,6 +368,26 @@ static iso_code compare_folded(const asked *q, pair *p, iso_error *err) {
     q->o->compared = p->graph;
   } else cmp_free_pair(&first);
   return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
+}
+
+/* A difference that inputs of one name leave in doubt is one where the outputs part whichever of
+ * them are what is kept, and whichever what is left out. */
+static iso_code part_either_way(const asked *q, pair *p, iso_error *err) {
+  enum { MOST = 2 }; /* inputs: each doubles the ways */
+  const size_t n = p->agreed.n_doubts;
+  bool part = n <= MOST;
+  if (!p->doubted) return ISO_OK;
+  for (unsigned k = 1; part && k < 1u << n; k++) {
+    pair other = {.pinned = q->o->pinned, .opposed = k};
+    iso_error why;
+    const iso_code c = compare_folded(q, &other, &why);
+    part = !c && other.result && other.result->verdict == SYNTH_DIFFERENT;
+    cmp_free_pair(&other);
+    if (c == ISO_NOMEM) return iso_fail(err, c, "%s", why.msg);
+  }
+  q->o->compared = p->graph;
+  if (part) p->result->verdict = SYNTH_DIFFERENT, p->result->reason = NULL;
+  return ISO_OK;
 }
 
 /* Ranks of one role as one of them. Returns: in `done` whether that settles it. */
@@ -392,6 +424,7 @@ iso_code cmp_compare_pair(options *o, size_t k, rule_schemas *schemas, val_engin
   bool done = false;
   iso_code c = cmp_may_fold(o) ? compare_roles(&q, p, &done, err) : ISO_OK;
   if (!c && !done) c = compare_folded(&q, p, err);
+  if (!c && !done) c = part_either_way(&q, p, err);
   if (!c && !done) c = compare_few(&q, p, err);
   if (c || !o->rounding) return c;
   const double t0 = now();

@@ -59,6 +59,7 @@ typedef struct relations {
   rule_replicas replicas[2]; /* of these */
   const char **noted;        /* outputs that are left out, in words */
   size_t n_noted, cap_noted;
+  unsigned opposed; /* for cap_agree: no line says it */
   bool refines; /* a line that no user wrote may leave out a right result: the left's are asked for
                  */
   const char **relation; /* by right result, once applied: the given relation, NULL: none */

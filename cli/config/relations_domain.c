@@ -178,8 +178,10 @@ iso_code relations_agree(const relations *r, cap_graph *left, cap_graph *right, 
     const rule_domain *d = left->node[g->left].domain;
     if (d && !g->forbid) c = pass_on(g->term, d, right, err);
   }
-  const cap_spoken said = {
-      .pair = (const uint32_t(*)[2])pair, .n_pairs = n, .skip = {skip[0], skip[1]}};
+  const cap_spoken said = {.pair = (const uint32_t(*)[2])pair,
+                           .n_pairs = n,
+                           .skip = {skip[0], skip[1]},
+                           .opposed = r->opposed};
   if (!c) c = cap_agree(left, right, &said, seed, out, err);
   free(skip[0]);
   free(skip[1]);

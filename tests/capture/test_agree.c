@@ -186,12 +186,39 @@ START_TEST(ends_of_integers) {
 }
 END_TEST
 
+/* One has ones for the zeros of the other: both run on either's, or each on its own. */
+START_TEST(opposed_under_one_name) {
+  static const int64_t x[5] = {1, 0, 0, 1, 1}, y[5] = {0, 1, 1, 0, 0}, z[5] = {0, 1, 1, 0, 1};
+  for (unsigned opposed = 0; opposed < 4; opposed++)
+    for (int is = 0; is < 2; is++) { /* `z` is not the opposite */
+      const cap_spoken said = {.opposed = opposed};
+      const bool swaps = is && opposed % 2;
+      cap_graph *l, *r;
+      cap_agreement a;
+      iso_error err = {0};
+      ck_assert_int_eq(one("m", x, 5, "null", &l, &err), ISO_OK);
+      ck_assert_int_eq(one("m", is ? y : z, 5, "null", &r, &err), ISO_OK);
+      ck_assert_int_eq(cap_agree(l, r, &said, 3, &a, &err), ISO_OK);
+      ck_assert(a.n_doubts == (size_t)is && (a.doubt != NULL) == is);
+      ck_assert_uint_eq(a.n_captured, swaps ? 1 : 2);
+      for (size_t set = 0; set < l->n_sets; set++)
+        for (int64_t i = 0; i < 5; i++) {
+          const int64_t own = at(l, set, i);
+          ck_assert_int_eq(at(r, set, i), swaps ? 1 - own : own);
+        }
+      cap_free(l);
+      cap_free(r);
+    }
+}
+END_TEST
+
 /* Frees both. Returns: whether memory ended, at allocation `n`. */
 static bool agree_fails_or_is_whole(cap_graph *l, cap_graph *r, long n) {
+  const cap_spoken said = {.opposed = 1};
   cap_agreement a;
   iso_error err = {0};
   fail_arm(n);
-  const iso_code c = cap_agree(l, r, NULL, 3, &a, &err);
+  const iso_code c = cap_agree(l, r, &said, 3, &a, &err);
   const bool ended = fail_disarm();
   HOLDS(c == (ended ? ISO_NOMEM : ISO_OK));
   cap_free(l);
@@ -225,6 +252,19 @@ START_TEST(memory_ends_where_parts_are_drawn) {
 }
 END_TEST
 
+START_TEST(memory_ends_where_inputs_are_opposed) {
+  static const int64_t x[5] = {1, 0, 0, 1, 1}, y[5] = {0, 1, 1, 0, 0};
+  bool ended = true;
+  for (long n = 0; ended; n++) {
+    cap_graph *l = NULL, *r = NULL;
+    iso_error err = {0};
+    ck_assert_int_eq(one("m", x, 5, "null", &l, &err), ISO_OK);
+    ck_assert_int_eq(one("m", y, 5, "null", &r, &err), ISO_OK);
+    ended = agree_fails_or_is_whole(l, r, n);
+  }
+}
+END_TEST
+
 START_TEST(memory_ends_where_looks_are_drawn) {
   static const int64_t x[4] = {1, 0, 1, 1};
   bool ended = true;
@@ -249,8 +289,10 @@ int main(void) {
   tcase_add_test(t, parts_are_drawn_inside_their_own_domains);
   tcase_add_test(t, positions_of_a_whole_stay_consecutive);
   tcase_add_test(t, ends_of_integers);
+  tcase_add_test(t, opposed_under_one_name);
   tcase_add_test(t, memory_ends);
   tcase_add_test(t, memory_ends_where_parts_are_drawn);
+  tcase_add_test(t, memory_ends_where_inputs_are_opposed);
   tcase_add_test(t, memory_ends_where_looks_are_drawn);
   suite_add_tcase(s, t);
   return run_suite(s);

@@ -38,16 +38,17 @@ class Graph(dsl.Graph):
 
 
 class Case:
-    """`in_order`: the relations are not those of the sides exchanged."""
+    """`in_order`: the relations are not those of the sides exchanged. `sure`: `undecided` is as
+    wrong as any other verdict that is not expected."""
 
-    def __init__(self, expected, left, right, relations=None, what="", in_order=False):
+    def __init__(self, expected, left, right, relations=None, what="", in_order=False, sure=False):
         self.expected, self.sides, self.relations, self.what = (
             expected,
             (left, right),
             relations,
             what,
         )
-        self.in_order = in_order
+        self.in_order, self.sure = in_order, sure
 
     def write(self, folder):
         for side, build in zip(("left", "right"), self.sides):

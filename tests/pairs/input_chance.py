@@ -371,3 +371,50 @@ def integers_with_a_property(rng):
     so = EQUIVALENT if said == "so" and lines else UNDECIDED
     truth = DIFFERENT if wrong or said == "any" else so
     return Case(truth, build(0), build(1), lines, "%s %s %s %s" % (what, wrong, said, values))
+
+
+def tells(g, m, how, n):
+    """Numbers that zeros and ones choose, and of which what is left out is another."""
+    if how == "types":
+        return g.param("types", 2, 3).embedding(m.to(i64))
+    x = g.param("h", n, 3)
+    if how == "pool":
+        return x.mul(m.to(f32).unsqueeze(-1)).sum(0)
+    scores = x.matmul(x.t()).masked_fill(m.eq(0).unsqueeze(0), float("-inf"))
+    return scores.softmax(-1).matmul(x)
+
+
+@family
+def opposed_under_one_name(rng):
+    """Two captures were given a mask with ones for zeros. It may be what is kept on one side, and
+    what is left out on the other: a bug beside it is one whichever it is, and what reads one of
+    them the other way round is one function or two."""
+    n, how = rng.randint(6, 9), rng.choice(["types", "pool", "attend"])
+    names, bits = ["m", "k"][: rng.choice([1, 1, 2])], {}
+    for k in names:
+        row = scattered(rng, n)
+        while sum(row) < 3 or sum(row) > n - 3 or row in bits.values():
+            row = scattered(rng, n)
+        bits[k] = row
+    opposed = names if rng.random() < 0.6 else names[:1]
+    wrong, turned_round = rng.choice(["scale", "eps", None]), rng.random() < 0.5
+    dtype = rng.choice([i64, i64, i32, boolean])
+    x = normals(rng, n * 3)
+
+    def build(side):
+        def f(g):
+            y = g.given("x", (n, 3), [x], f32)
+            for k in names:
+                own = [1 - v for v in bits[k]] if side and k in opposed else bits[k]
+                m = g.given(k, (n,), [own], dtype)
+                if side and turned_round and k in opposed:
+                    m = m.eq(0) if dtype == boolean else m.rsub(1)
+                y = y.add(tells(g, m, how, n))
+            y = y.layer_norm(eps=0.1 if side and wrong == "eps" else 1e-5)
+            return y.mul(1.5) if side and wrong == "scale" else y
+
+        return f
+
+    truth = DIFFERENT if wrong else UNDECIDED if turned_round else EQUIVALENT
+    what = "%s %s %s of %s %s" % (how, wrong, opposed, names, turned_round)
+    return Case(truth, build(0), build(1), None, what, sure=truth == DIFFERENT)
