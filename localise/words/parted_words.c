@@ -26,35 +26,12 @@ static int64_t odd_part(const parting *p, int side, int64_t at) {
   return -1;
 }
 
-/* A tensor, and those that it is taken from, one behind the other. */
-typedef struct chain {
-  int64_t node[24];
-  size_t n;
-} chain;
-
-static chain chain_of(const synth_graph *g, int64_t at) {
-  chain c = {.node = {at}, .n = 1};
-  while (c.n < sizeof c.node / sizeof *c.node && takes_apart(g, at) && g->node[at].call->n &&
+static lo_chain chain_of(const synth_graph *g, int64_t at) {
+  lo_chain c = {.node = {(uint32_t)at}, .n = 1};
+  while (c.n < LO_CHAIN && takes_apart(g, at) && g->node[at].call->n &&
          g->node[at].call->child[0]->kind == RULE_VAR)
-    c.node[c.n++] = at = g->node[at].call->child[0]->u.i;
+    c.node[c.n++] = (uint32_t)(at = g->node[at].call->child[0]->u.i);
   return c;
-}
-
-static bool same(const parting *p, int64_t l, int64_t r) {
-  const rule_tensor *x = lo_value(p, LEFT, (uint32_t)l), *y = lo_value(p, RIGHT, (uint32_t)r);
-  return x && y && lo_same_but_ones(&x->shape, &y->shape) && lo_agree(p, x, y);
-}
-
-/* The last tensor that both chains have; in `meet` its place in each. */
-static bool meet(const parting *p, const chain c[2], size_t at[2]) {
-  for (size_t sum = 0; sum + 1 < c[LEFT].n + c[RIGHT].n; sum++)
-    for (size_t i = 0; i <= sum && i < c[LEFT].n; i++) {
-      if (sum - i >= c[RIGHT].n || !same(p, c[LEFT].node[i], c[RIGHT].node[sum - i])) continue;
-      at[LEFT] = i;
-      at[RIGHT] = sum - i;
-      return true;
-    }
-  return false;
 }
 
 /* What a call is told beside its tensors, as far as its schema would not say the same. */
@@ -72,7 +49,7 @@ static const char *told(const parting *p, const synth_node *n) {
 }
 
 /* The operators that make the first tensor of a chain of the one at `to`. */
-static const char *by(const parting *p, int side, const chain *c, size_t to) {
+static const char *by(const parting *p, int side, const lo_chain *c, size_t to) {
   iso_arena *const a = &p->s->res->arena;
   const char *words = "";
   for (size_t k = to; words && k-- > 0;) {
@@ -89,13 +66,13 @@ const char *lo_parted_otherwise(const parting *p, int64_t l, int64_t r) {
   const int64_t odd[2] = {odd_part(p, LEFT, l), odd_part(p, RIGHT, r)};
   size_t at[2];
   if (odd[LEFT] < 0 || odd[RIGHT] < 0) return NULL;
-  const chain c[2] = {chain_of(p->s->graph[LEFT], odd[LEFT]),
-                      chain_of(p->s->graph[RIGHT], odd[RIGHT])};
-  if (!meet(p, c, at)) return NULL;
+  const lo_chain c[2] = {chain_of(p->s->graph[LEFT], odd[LEFT]),
+                         chain_of(p->s->graph[RIGHT], odd[RIGHT])};
+  if (!lo_meet(p, c, at)) return NULL;
   const char *const left = by(p, LEFT, &c[LEFT], at[LEFT]), *const right =
                                                                 by(p, RIGHT, &c[RIGHT], at[RIGHT]);
   if (!left || !right || !*left || !*right) return NULL;
   return iso_arena_printf(&p->s->res->arena,
                           "%s is taken apart otherwise: by %s on the left, by %s on the right",
-                          lo_named(p, LEFT, (uint32_t)c[LEFT].node[at[LEFT]]), left, right);
+                          lo_named(p, LEFT, c[LEFT].node[at[LEFT]]), left, right);
 }

@@ -113,6 +113,32 @@ static const char *module_left_out(const parting *p, int with, const lo_steps *q
                           on_side(with), module, there, on_side(!with));
 }
 
+/* A step that gives each number several times: its reader may do so by itself, as products do that
+ * broadcast. */
+static bool copies(const parting *p, int side, int64_t i) {
+  const synth_node *n = lo_node(p, side, i);
+  const rule_operator *o = rule_operator_of(n->op);
+  const rule_tensor *x = lo_value(p, side, (uint32_t)i),
+                    *of = n->call->n && n->call->child[0]->kind == RULE_VAR
+                              ? lo_value(p, side, (uint32_t)n->call->child[0]->u.i)
+                              : NULL;
+  return (o->broadcasts || o->joins) && x && of && x->numel > of->numel;
+}
+
+static size_t in_region(const parting *p, int side, const char *op) {
+  const synth_graph *g = p->s->graph[side];
+  size_t n = 0;
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    n += g->node[i].kind == SYNTH_OP && strcmp(g->node[i].op, op) == 0 && lo_in_region(p, side, i);
+  return n;
+}
+
+/* The other side takes such a step, too, at another place. */
+static bool moved(const parting *p, int side, int64_t i) {
+  const char *const op = lo_node(p, side, i)->op;
+  return in_region(p, LEFT, op) == in_region(p, RIGHT, op);
+}
+
 static const char *left_out(const parting *p, int with, const lo_steps *q, int64_t reader,
                             int64_t other_root) {
   enum { FEW = 2 }; /* with what it reads besides, as a mean or a row of a table */
@@ -123,8 +149,11 @@ static const char *left_out(const parting *p, int with, const lo_steps *q, int64
   if (q->kept >= 0 && q->all <= FEW) { /* the last step reads what they begin at itself */
     const char *subject, *done;
     const rule_term *call = lo_node(p, with, q->last)->call;
-    if (rule_operator_of(call->u.s)->cast) return NULL; /* what it drops says more */
-    if (whole && rule_operator_of(call->u.s)->arithmetic == RULE_ARITHMETIC_NONE)
+    const rule_operator *o = rule_operator_of(call->u.s);
+    if (o->cast) return NULL; /* what it drops says more */
+    if (copies(p, with, q->last)) return NULL;
+    if (o->arithmetic == RULE_ARITHMETIC_NONE && moved(p, with, q->last)) return NULL;
+    if (whole && o->arithmetic == RULE_ARITHMETIC_NONE)
       return module_left_out(p, with, q, other_root);
     lo_step_in_words(p->s, p->s->graph[with], call, (uint32_t)q->kept, &subject, &done);
     return iso_arena_printf(a, "on the %s %s is %s, and on the %s it is not", on_side(with),

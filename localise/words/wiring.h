@@ -1,5 +1,5 @@
-/* Private to wiring_words.c, parted_words.c and step_words.c: queries on the two graphs that they
- * ask. */
+/* Private to wiring_words.c, layout_words.c, parted_words.c and step_words.c: queries on the two
+ * graphs that they ask. */
 #ifndef LOCALISE_WORDS_WIRING_H
 #define LOCALISE_WORDS_WIRING_H
 
@@ -16,8 +16,22 @@ uint32_t lo_operand(const parting *p, int side, int64_t node, int64_t k);
 uint32_t lo_maker(const parting *p, int side, uint32_t i);
 /* A tensor as a reader knows it: a leaf's name, an operator with its module. */
 const char *lo_named(const parting *p, int side, uint32_t i);
+
+/* ---- layout_words.c ---- */
 /* Operators that lay the elements of a tensor out otherwise. */
 bool lo_lays_out(const char *op);
+/* A tensor and those that it is made of, one behind the other. */
+enum { LO_CHAIN = 24 };
+typedef struct lo_chain {
+  uint32_t node[LO_CHAIN];
+  size_t n;
+} lo_chain;
+/* The last tensor that both chains have; in `meet` its place in each. */
+bool lo_meet(const parting *p, const lo_chain c[2], size_t meet[2]);
+/* Words for two operands (left, right) that hold the same elements in another order. In `step`, by
+ * side: the first step towards the operand that the other side does not take; as it was where there
+ * is none, or where another operator reads what is made of it. */
+const char *lo_other_layout(const parting *p, const uint32_t at[2], int64_t step[2]);
 
 /* ---- step_words.c ---- */
 /* The tensors within the region that a tensor of it is computed from. */

@@ -317,44 +317,6 @@ static int64_t part_of_product(const parting *p, int side, uint32_t i) {
   return g->node[i].kind == SYNTH_OP && !lo_occurs(p, side, i) ? (int64_t)i : -1;
 }
 
-/* It gives all numbers of its one operand, in other places or several times. */
-bool lo_lays_out(const char *op) {
-  const rule_operator *o = rule_operator_of(op);
-  return o->rearranges || o->broadcasts || o->joins;
-}
-
-/* The operators that lay a tensor out as it is read, from the first to the last; `from` becomes the
- * tensor behind them. */
-static const char *laid_out(const parting *p, int side, uint32_t *from) {
-  iso_arena *const a = &p->s->res->arena;
-  const synth_graph *g = p->s->graph[side];
-  const char *words = "", *last = "";
-  while (g->node[*from].kind == SYNTH_OP && !rule_is_getitem(g->node[*from].op) &&
-         (lo_lays_out(g->node[*from].op) || lo_passes_on(p, side, *from)) &&
-         g->node[*from].call->n && g->node[*from].call->child[0]->kind == RULE_VAR) {
-    const char *const op = lo_short_name(a, g->node[*from].op);
-    if (lo_lays_out(g->node[*from].op) && op && strcmp(op, last) != 0)
-      words = iso_arena_printf(a, "%s%s%s", op, *words ? ", " : "", words), last = op;
-    *from = (uint32_t)g->node[*from].call->child[0]->u.i;
-  }
-  return words;
-}
-
-/* Two tensors of the same elements in another order, made by views and copies of one tensor. */
-static const char *other_layout(const parting *p, const uint32_t at[2]) {
-  uint32_t from[2] = {at[LEFT], at[RIGHT]};
-  const char *const left = laid_out(p, LEFT, &from[LEFT]), *const right =
-                                                               laid_out(p, RIGHT, &from[RIGHT]);
-  const rule_tensor *x = lo_value(p, LEFT, from[LEFT]), *y = lo_value(p, RIGHT, from[RIGHT]);
-  if (!left || !right || !*left || !*right || !x || !y || !lo_same_but_ones(&x->shape, &y->shape) ||
-      !lo_agree(p, x, y))
-    return NULL;
-  return iso_arena_printf(&p->s->res->arena,
-                          "the elements of %s stand in another order: the left reads them through "
-                          "%s, the right through %s",
-                          lo_named(p, LEFT, from[LEFT]), left, right);
-}
-
 static bool is_called(const parting *p, int side, uint32_t i, const char *name) {
   return strcmp(name, lo_called(&p->s->res->arena, p->s->graph[side], i)) == 0;
 }
@@ -389,6 +351,7 @@ static bool taken_again(const parting *p, int64_t r, int64_t k, uint32_t operand
 typedef struct finding {
   bool mask;       /* the operands are masks */
   int64_t product; /* the right one whose weight holds the exchanged parts, -1 */
+  int64_t step[2]; /* by side: the first step of a layout that the other side does not take, -1 */
 } finding;
 
 /* Of two calls, or, where the operand in which they differ is made by two calls of one operator
@@ -402,7 +365,7 @@ static const char *other_operand(const parting *p, int64_t l, int64_t r, finding
     if (!x || !y || x->numel < 2) return NULL;
     const char *name[2], *apart = rows(p, l, x, y);
     if (!apart) found->mask = (apart = other_mask(p, l, (uint32_t)k, x, y)) != NULL;
-    if (!apart) apart = other_layout(p, at);
+    if (!apart) apart = lo_other_layout(p, at, found->step);
     if (apart) return apart;
     if (lo_occurs(p, RIGHT, at[RIGHT])) {
       names(p, at, name);
@@ -514,7 +477,7 @@ const char *lo_wiring_hint(const parting *p, const int64_t root[2], synth_diverg
   const bool leaf[2] = {lo_node(p, LEFT, root[LEFT])->kind != SYNTH_OP,
                         lo_node(p, RIGHT, root[RIGHT])->kind != SYNTH_OP};
   const char *words = NULL;
-  finding found = {false, -1};
+  finding found = {false, -1, {-1, -1}};
   *mask = false;
   if (p->gap || (leaf[LEFT] && leaf[RIGHT])) return NULL;
   const bool both = !leaf[LEFT] && !leaf[RIGHT];
@@ -534,5 +497,7 @@ const char *lo_wiring_hint(const parting *p, const int64_t root[2], synth_diverg
     words = product_of_another(p, root[side], side, d, &found);
   *mask = found.mask;
   if (words && found.product >= 0) d->right = found.product;
+  if (words && found.step[LEFT] >= 0) d->left = found.step[LEFT];
+  if (words && found.step[RIGHT] >= 0) d->right = found.step[RIGHT];
   return words;
 }

@@ -102,6 +102,41 @@ START_TEST(an_operator_besides_is_named) {
 }
 END_TEST
 
+/* What one side takes besides, and the other one does by itself or elsewhere, is not named. */
+static void not_named(const char *step) {
+  expect(SYNTH_DIFFERENT);
+  for (size_t i = 0; i < w.res->n_divergences; i++) {
+    const char *const hint = w.res->divergence[i].hint;
+    ck_assert_msg(hint && !strstr(hint, step), "%s", hint);
+  }
+}
+START_TEST(a_copy_that_a_reader_makes_by_itself_is_not_named) {
+  rule_tensor *x = noise(1, SHAPE(2, 2, 3), 0, 1), *f = noise(2, SHAPE(2, 3), 0, 1);
+  const rule_term *const size[2] = {num(4), num(3)}, *const times[2] = {num(2), num(1)};
+  for (int side = 0; side < 2; side++) {
+    graph *g = side ? &w.r : &w.l;
+    const rule_term *const flat = rule_list(&w.arena, size, 2);
+    const uint32_t a = neg(g, input(g, x)), b = neg(g, weight(g, "w", f));
+    const uint32_t q = side ? op(g, "aten::transpose.int", v(a), num(0), num(1))
+                            : op(g, "aten::reshape", v(a), flat, NULL);
+    const uint32_t h = side ? b : op(g, "aten::repeat", v(b), rule_list(&w.arena, times, 2), NULL);
+    output(g, "y", op(g, "aten::reshape", v(relu(g, mul(g, q, h))), flat, NULL));
+  }
+  not_named("repeat is applied");
+}
+END_TEST
+START_TEST(a_step_that_stands_elsewhere_is_not_named) {
+  rule_tensor *x = noise(1, SHAPE(4, 3), 0, 1), *f = positive(2, SHAPE(3), 1);
+  for (int side = 0; side < 2; side++) {
+    graph *g = side ? &w.r : &w.l;
+    const uint32_t a = input(g, x), b = weight(g, "w", f), h = side ? a : relu(g, a);
+    const uint32_t m = mul(g, mul(g, h, b), b);
+    output(g, "y", side ? relu(g, add(g, m, b)) : m);
+  }
+  not_named("relu is applied");
+}
+END_TEST
+
 /* Two tensors of x, which `use` makes one of. */
 static uint32_t of_two(graph *g, bool other,
                        uint32_t (*use)(graph *g, uint32_t p, uint32_t q, uint32_t b, bool other)) {
@@ -318,6 +353,8 @@ int main(void) {
   tcase_add_test(t, what_one_side_does_besides_is_named);
   tcase_add_test(t, a_factor_besides_is_named);
   tcase_add_test(t, an_operator_besides_is_named);
+  tcase_add_test(t, a_copy_that_a_reader_makes_by_itself_is_not_named);
+  tcase_add_test(t, a_step_that_stands_elsewhere_is_not_named);
   tcase_add_test(t, another_operand_is_named);
   tcase_add_test(t, exchanged_operands_are_named);
   tcase_add_test(t, another_order_is_named);

@@ -197,6 +197,20 @@ static inline rule_tensor *places_in_order(const rule_tensor *x, bool descending
   return r;
 }
 
+static inline rule_tensor *repeated(const rule_tensor *x, rule_shape times) {
+  if (times.rank != x->shape.rank) return NULL;
+  rule_shape s = x->shape;
+  for (uint32_t d = 0; d < s.rank; d++) s.dim[d] *= times.dim[d];
+  rule_tensor *r = make_as(x->dtype, s);
+  for (int64_t i = 0; i < r->numel; i++) {
+    int64_t from = 0, step = 1, at = i;
+    for (uint32_t d = s.rank; d-- > 0; at /= s.dim[d], step *= x->shape.dim[d])
+      from += at % s.dim[d] % x->shape.dim[d] * step;
+    rule_tensor_set(r, i, rule_tensor_get(x, from));
+  }
+  return r;
+}
+
 static inline rule_tensor *run_op(const rule_term *t, rule_tensor *const *bind) {
   const char *op = t->u.s;
   if (strcmp(op, "aten::add.Tensor") == 0 || strcmp(op, "aten::mul.Tensor") == 0 ||
@@ -243,6 +257,7 @@ static inline rule_tensor *run_op(const rule_term *t, rule_tensor *const *bind) 
     for (uint32_t d = 0, k = 0; d < s.rank; d++) s.dim[d] = d == at ? 1 : x->shape.dim[k++];
     return reshaped(x, s);
   }
+  if (strcmp(op, "aten::repeat") == 0) return repeated(x, list_shape(t->child[1]));
   if (strcmp(op, "aten::reshape") == 0) return reshaped(x, list_shape(t->child[1]));
   if (strcmp(op, "aten::transpose.int") == 0)
     return transposed(x, t->child[1]->u.i, t->child[2]->u.i);
