@@ -98,6 +98,7 @@ class offset(Use):
     def __init__(self, *a):
         super().__init__(*a)
         self.by = self.rng.randint(1, 3)
+        self.rows = max(self.rows, self.by + 3)  # of fewer ids all look kept
         self.value = self.ids(0, self.rows - self.by)
 
     def term(self, g, other, last):

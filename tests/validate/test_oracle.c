@@ -2,6 +2,8 @@
  * every seed. */
 #include "tests/validate/engine_test.h"
 
+#include <sys/resource.h>
+
 typedef struct pair {
   const char *vars, *lhs, *rhs;
 } pair;
@@ -293,27 +295,48 @@ START_TEST(choices_by_different_tensors_are_never_tested) {
 }
 END_TEST
 
-/* Drawn sizes may ask for more memory than there is: that is no failure. */
+static long most_resident(void) {
+  struct rusage u;
+  getrusage(RUSAGE_SELF, &u);
+  return u.ru_maxrss;
+}
+
+/* Drawn sizes may ask for more memory than there is: that is no failure. Nor is any of it taken,
+ * whether literals say how much or an operand is repeated, or products do. */
 START_TEST(sizes_that_no_memory_holds_are_passed_over) {
 #define SUM "(aten::sum.dim_IntList x (list 0 1) false)"
 #define ALL "(list 0 1 2 3 4) false)"
-#define LARGE \
-  "(aten::mul.Tensor (aten::full (list n (* n n) (* n n) (* n n) (* n n)) v :dtype float64) " SUM \
-  ")"
-  const char *text =
-      "(rule r (var x f (n 4)) (attr n int) (attr v float) (lhs (aten::div.Tensor "
-      "(aten::sum.dim_IntList " LARGE " " ALL " " SUM "))"
-      "(rhs (aten::sum.dim_IntList (aten::div.Tensor " LARGE " " SUM ") " ALL ") (where (>= n 1)))";
-  rule_set *set = NULL;
-  rule_verdict v;
-  rule_tensor *example[1] = {NULL};
-  iso_error err = {0};
-  ck_assert_msg(rule_set_parse(text, SIZE_MAX, "test", &set, &err) == ISO_OK, "%s", err.msg);
-  ck_assert_msg(val_decide(engine, rule_set_at(set, 0), example, &v, &err) == ISO_OK, "%s",
-                err.msg);
-  ck_assert_int_eq(v.status, RULE_PROVED);
-  rule_set_free(set);
-#undef LARGE
+#define SIZES "(list n (* n n) (* n n) (* n n) (* n n))"
+  static const char *const large[] = {
+      "(aten::full " SIZES " v :dtype float64)",
+      "(aten::expand y " SIZES ")",
+      "(aten::mul.Tensor (aten::mul.Tensor a b) (aten::mul.Tensor c (aten::mul.Tensor d e)))",
+  };
+  for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+    char text[4096], product[1024];
+    const long before = most_resident();
+    rule_set *set = NULL;
+    rule_verdict v;
+    rule_tensor *example[7] = {NULL};
+    iso_error err = {0};
+    snprintf(product, sizeof product, "(aten::mul.Tensor %s " SUM ")", large[i]);
+    snprintf(text, sizeof text,
+             "(rule r (var x f (n 4)) %s (attr n int) %s (lhs (aten::div.Tensor "
+             "(aten::sum.dim_IntList %s " ALL " " SUM "))"
+             "(rhs (aten::sum.dim_IntList (aten::div.Tensor %s " SUM ") " ALL ") (where (>= n 1)))",
+             i == 0   ? ""
+             : i == 1 ? "(var y f (1 1 1 1 1))"
+                      : "(var a f (n 1 1 1 1)) (var b f (1 (* n n) 1 1 1)) (var c f (1 1 (* n n) 1 "
+                        "1)) (var d f (1 1 1 (* n n) 1)) (var e f (1 1 1 1 (* n n)))",
+             i == 0 ? "(attr v float)" : "", product, product);
+    ck_assert_msg(rule_set_parse(text, SIZE_MAX, "test", &set, &err) == ISO_OK, "%s", err.msg);
+    ck_assert_msg(val_decide(engine, rule_set_at(set, 0), example, &v, &err) == ISO_OK, "%s",
+                  err.msg);
+    ck_assert_msg(v.status == RULE_PROVED, "%zu: %d", i, v.status);
+    ck_assert_int_lt(most_resident() - before, 1 << 18); /* KiB */
+    rule_set_free(set);
+  }
+#undef SIZES
 #undef ALL
 #undef SUM
 }

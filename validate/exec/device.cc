@@ -75,6 +75,7 @@ void choose(const char *where) {
 
 bool apart() { return separate; }
 Place host() { return {c10::Device(c10::kCPU), false}; }
+Place nowhere() { return {c10::Device(c10::kMeta), true}; }
 
 Place place_of(const c10::OperatorHandle &op, const rule_term *call, rule_tensor *const *bind) {
   if (!separate) return host();

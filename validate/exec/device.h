@@ -43,6 +43,7 @@ struct Place {
  * there. */
 Place place_of(const c10::OperatorHandle &op, const rule_term *call, rule_tensor *const *bind);
 Place host();
+Place nowhere(); /* shapes alone, with no elements */
 
 at::Tensor bring(const at::Tensor &t, const Place &p);
 

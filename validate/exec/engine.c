@@ -449,16 +449,26 @@ static iso_code note_branches(eval *v, size_t at, const rule_term *t, const val_
   return ISO_OK;
 }
 
-/* Whether a call of literals and sizes alone would make more elements than a probe admits: then the
- * memory that it asks for is not to be had, or dear. */
-static bool fills_too_much(const val_probe *p, const rule_term *call) {
-  const rule_term *size = call->n ? call->child[0] : NULL;
+/* A number that the results of all but a few operators have no more elements than. */
+static double most_by_products(const rule_term *t, rule_tensor *const *bind) {
   double all = 1;
-  if (!p || p->most <= 0 || !size || size->kind != RULE_LIST || !rule_operator_of(call->u.s)->fills)
-    return false;
-  for (uint32_t k = 0; k < size->n; k++)
-    if (size->child[k]->kind == RULE_INT) all *= (double)size->child[k]->u.i;
-  return all > (double)p->most;
+  if (t->kind == RULE_INT) return fmax(1, fabs((double)t->u.i));
+  if (t->kind == RULE_VAR) return fmax(1, (double)bind[t->u.i]->numel);
+  for (uint32_t i = 0; i < t->n; i++) all *= most_by_products(t->child[i], bind);
+  return all;
+}
+
+/* Whether a call would make more elements than a probe admits: then the memory that it asks for is
+ * not to be had, or dear. */
+static bool makes_too_much(eval *v, const rule_term *call, rule_tensor *const *bind) {
+  const val_probe *p = v->probe;
+  const bool float64 = (v->flags & VAL_FLOAT64) != 0;
+  int64_t elements = 0;
+  iso_error ignored;
+  if (!p || p->most <= 0 || most_by_products(call, bind) <= (double)p->most) return false;
+  if (load(v->e, &ignored) != ISO_OK) return false;
+  return v->e->api->measure(call, bind, float64, &elements, &ignored) == ISO_OK &&
+         elements > p->most;
 }
 
 static iso_code run_op(eval *v, const rule_term *t, rule_tensor ***bind, results *r,
@@ -472,7 +482,7 @@ static iso_code run_op(eval *v, const rule_term *t, rule_tensor ***bind, results
   }
   const rule_term *call = rule_op(&v->arena, t->u.s, child, t->n);
   if (call == NULL) return iso_fail(err, ISO_NOMEM, "out of memory");
-  if (fills_too_much(v->probe, call))
+  if (makes_too_much(v, call, *bind))
     return iso_fail(err, ISO_UNSUPPORTED, "the results have too many elements");
   rule_tensor **room = v->e->room;
   iso_code code = v->probe != NULL && v->probe->noise != NULL

@@ -36,61 +36,12 @@
 #include <vector>
 
 #include "validate/exec/device.h"
+#include "validate/exec/guarded.h"
 #include "validate/exec/memory.h"
 #include "validate/exec/narrow_kernels.h"
 #include "validate/exec/shim.h"
 
 namespace {
-
-/* An error of a conversion or a result, with the code the caller sees. */
-struct Failure {
-  iso_code code;
-  std::string text;
-};
-
-[[noreturn]] void stop(iso_code code, const std::string &text) { throw Failure{code, text}; }
-
-/* The first line of `text`, behind the operator's name. */
-iso_code fail(iso_error *err, iso_code code, const std::string &who, const std::string &text) {
-  if (err) {
-    std::string first = text.substr(0, text.find('\n'));
-    err->code = code;
-    std::snprintf(err->msg, sizeof err->msg, "%s: %s", who.c_str(), first.c_str());
-  }
-  return code;
-}
-
-/* Whether an error says that there is no memory: that tells nothing of the operator. */
-bool lacks_memory(const char *text) {
-  for (const char *sign : {"can't allocate memory", "not enough memory", "out of memory"})
-    if (std::strstr(text, sign) != nullptr) return true;
-  return false;
-}
-
-/* Runs `f`, which returns an iso_code, with every exception turned into an error. */
-template <typename F> iso_code guarded(iso_error *err, const std::string &who, F f) {
-  try {
-    return f();
-  } catch (const Failure &e) {
-    return fail(err, e.code, who, e.text);
-  } catch (const device::Failed &e) {
-    return fail(err, ISO_DEVICE, who, e.text);
-  } catch (const c10::NotImplementedError &e) {
-    return fail(err, ISO_UNSUPPORTED, who, e.what_without_backtrace());
-  } catch (const c10::Error &e) {
-    const bool memory = lacks_memory(e.what_without_backtrace());
-    return fail(err, memory ? ISO_NOMEM : ISO_TORCH, who,
-                memory ? "out of memory" : e.what_without_backtrace());
-  } catch (const std::bad_alloc &) {
-    return fail(err, ISO_NOMEM, who, "out of memory");
-  } catch (const std::system_error &e) { /* no thread can be started */
-    return fail(err, ISO_NOMEM, who, e.what());
-  } catch (const std::exception &e) {
-    return fail(err, lacks_memory(e.what()) ? ISO_NOMEM : ISO_TORCH, who, e.what());
-  } catch (...) {
-    return fail(err, ISO_TORCH, who, "unknown exception");
-  }
-}
 
 /* ---- dtypes and tensors ---- */
 
@@ -124,7 +75,7 @@ at::Tensor unwrap(rule_tensor *t, bool float64, const device::Place &place) {
     stop(ISO_USAGE, "a malformed tensor");
   at::IntArrayRef sizes(t->shape.dim, t->shape.rank);
   auto options = at::TensorOptions().dtype(scalar_types[t->dtype]);
-  at::Tensor v = place.apart ? device::kept(t) : at::Tensor();
+  at::Tensor v = place.apart && !place.on.is_meta() ? device::kept(t) : at::Tensor();
   const bool there = v.defined();
   if (there) {
   } else if (t->numel == 0) {
@@ -549,6 +500,19 @@ iso_code call(const rule_term *term, rule_tensor *const *bind, bool float64, rul
   return code;
 }
 
+/* Tensors that have shapes and no elements go through the same call. */
+iso_code measure(const rule_term *term, rule_tensor *const *bind, bool float64, int64_t *elements,
+                 iso_error *err) {
+  return guarded(err, term->u.s, [&] {
+    auto op = find(term->u.s);
+    if (!op) stop(ISO_UNSUPPORTED, "no such operator in libtorch");
+    *elements = 0;
+    for (const at::Tensor &t : run_there(*op, {term, bind, float64, false, device::nowhere()}))
+      *elements += t.defined() ? t.numel() : 0;
+    return ISO_OK;
+  });
+}
+
 /* ---- the rest of the interface ---- */
 
 const char *version() { return TORCH_VERSION; }
@@ -593,7 +557,7 @@ char *schema_text(const char *op) {
   }
 }
 
-const shim_api api = {SHIM_ABI, version, init, load, schema_text, call};
+const shim_api api = {SHIM_ABI, version, init, load, schema_text, call, measure};
 
 } // namespace
 

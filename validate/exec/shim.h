@@ -38,8 +38,12 @@ typedef struct shim_api {
    * the written ones. */
   iso_code (*call)(const rule_term *call, rule_tensor *const *bind, bool float64, rule_tensor **out,
                    size_t cap, size_t *n_out, iso_error *err);
+  /* How many elements its results have, by shapes alone: nothing is computed, nor is there memory
+   * for it. An error where that is not known. */
+  iso_code (*measure)(const rule_term *call, rule_tensor *const *bind, bool float64,
+                      int64_t *elements, iso_error *err);
 } shim_api;
-enum { SHIM_ABI = 2 };
+enum { SHIM_ABI = 3 };
 /* The one exported symbol: `const shim_api *isomer_shim(void)`. */
 typedef const shim_api *(*shim_entry)(void);
 
