@@ -118,17 +118,22 @@ class Symmetric(Kind):
 KINDS = [ZeroBias, OnesWeight, IdleAdapter, ClosedGate, StoredNumber, Symmetric]
 
 
+def last_line(p):
+    """Of the verdict; on stderr a slow run says how far it is."""
+    return (p.stdout.strip() or p.stderr.strip()).split("\n")[-1]
+
+
 def compare(o, folder, *options):
     sides = [os.path.join(folder, s) for s in ("left", "right")]
     command = [o.isomer, "compare", *sides, *options]
     p = subprocess.run(command, capture_output=True, text=True)
-    return STATUS.get(p.returncode, "?"), (p.stdout + p.stderr).strip().split("\n")[-1]
+    return STATUS.get(p.returncode, "?"), last_line(p)
 
 
 def check(o, folder, certificate):
     sides = [os.path.join(folder, s) for s in ("left", "right")]
     p = subprocess.run([o.isomer, "check", certificate, *sides], capture_output=True, text=True)
-    return p.returncode, (p.stdout + p.stderr).strip().split("\n")[-1]
+    return p.returncode, last_line(p)
 
 
 def without_the_words(certificate):
