@@ -210,6 +210,7 @@ iso_code st_relate_constants(state *s, iso_error *err) {
         continue;
       c = cn_relate_layout(s, &(cn_list){all, n, related}, k, smaller == 1, err);
     }
+  for (size_t k = 0; k < n && !c; k++) c = cn_relate_tiled(s, &(cn_list){all, n, related}, k, err);
   if (!c) c = st_relate_rounded(s, all, n, related, err);
   free(related);
   free(all);

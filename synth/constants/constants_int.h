@@ -41,6 +41,10 @@ iso_code cn_merge(state *s, eg_node a, eg_node b, iso_error *err);
  * fewer elements. */
 iso_code cn_relate_layout(state *s, const cn_list *at, size_t self, bool smaller, iso_error *err);
 
+/* ---- tiled.c ---- */
+/* Rows of constant `k` of those at hand as tiles that the other side has, beside one another. */
+iso_code cn_relate_tiled(state *s, const cn_list *at, size_t k, iso_error *err);
+
 /* ---- written_out.c ---- */
 iso_code cn_relate_triangle(state *s, eg_node e, iso_error *err);
 /* For rules that hold for these numbers only. */

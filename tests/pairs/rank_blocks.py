@@ -1,7 +1,8 @@
 """Rows on two ranks that see scores in two blocks: matrices of any number of dimensions, blocks of
 other widths, and maxima of tensors that cannot be put together; and keys and values that go round
-a ring of two or three ranks under a causal mask, with the gradients. `SIDES[name](wrong)` are both
-sides of a pair as parallel.write_sides() takes them; a wrong one forgets a factor."""
+a ring of two or three ranks under a causal mask, with the gradients, or with a table added to the
+scores. `SIDES[name](wrong)` are both sides of a pair as parallel.write_sides() takes them; a wrong
+one forgets a factor, or has one number of one rank's part of the table from the place beside it."""
 
 import math
 
@@ -82,27 +83,54 @@ def hidden(w, s, n, back, t=2):
     return w.taped(fill(s, -math.inf), [s], lambda g: [fill(g, 0.0)])
 
 
-def around(w, q, k, v, wrong, multiply, by):
+def added(w, s, n, back, table, wrong, heads, t=2):
+    """Scores of each rank's queries and the keys of the rank `back` before it, and a table that is
+    a constant of each rank: `table(head, row, column)`. Many tiles of distances are equal."""
+
+    def tile(r):
+        of = (r - back) % n
+        at = lambda i, j: wrong and (r, back, i, j) == (n - 1, n - 1, 0, 1)
+        values = [
+            table(h, r * t + i, of * t + (0 if at(i, j) else j))
+            for h in range(heads)
+            for i in range(t)
+            for j in range(t)
+        ]
+        return w.g.leaf("constant", "table_%d_%d" % (r, back), Data((heads, t, t), values), f32)
+
+    return w.taped(
+        w.each(lambda r: s.each[r] + tile(r)), [s], lambda g: [w.each(lambda r: g.each[r])]
+    )
+
+
+TABLES = {
+    "distances": lambda h, i, j: 2.0 ** -(h + 1) * (j - i),
+    "numbers": lambda h, i, j: (h * 31 + i * 17 + j * 29) % 23 / 8 - 1.25,
+}
+
+
+def around(w, q, k, v, wrong, multiply, by, table=None):
     """Attention whose keys and values go round a ring. The wrong one forgets a factor."""
     top = total = out = None
     other = lambda t: t.transpose(len(t.shape) - 2, len(t.shape) - 1)
     n = len(q.each)
     for back in range(n):
         keys, values = (x.rotate(back) if back else x for x in (k, v))
-        s = hidden(w, multiply(q, other(keys)).mul(by), n, back)
+        s = multiply(q, other(keys)).mul(by)
+        s = added(w, s, n, back, table, wrong, 2) if table else hidden(w, s, n, back)
         here = s.map(lambda x: x.amax(-1, True))
         new = top.map(lambda a, b: a.maximum(b), here) if top else here
         e = s.sub(new).exp()
         y, sums = multiply(e, values), e.sum([-1], True)
         scale = top.map(lambda a, b: a.sub(b).exp(), new) if top else None
         total = total * scale + sums if top else sums
-        out = (out if wrong and back == n - 1 else out * scale) + y if top else y
+        out = (out if wrong and not table and back == n - 1 else out * scale) + y if top else y
         top = new
     return out / total
 
 
-def ring(w, o, wrong, kind, rows=4, heads=2, d=4):
-    """kind: matrices, batches, or four dimensions."""
+def ring(w, o, wrong, kind, rows=4, table=None, heads=2, d=4):
+    """kind: matrices, batches, or four dimensions. table: what is added in place of the mask."""
     n = w.n
     w.training, w.leaves = True, []
     q, k, v = (w.cut(name, 0, rows, heads * d, scale=1.0) for name in "qkv")
@@ -116,10 +144,15 @@ def ring(w, o, wrong, kind, rows=4, heads=2, d=4):
         "batches": lambda a, b: a.bmm(b),
         "four dimensions": lambda a, b: times(w, a, b),
     }[kind]
-    y = around(w, q, k, v, wrong, multiply, d**-0.5) if n > 1 else None
+    y = around(w, q, k, v, wrong, multiply, d**-0.5, table) if n > 1 else None
     if n == 1:
         s = multiply(q, k.transpose(len(k.shape) - 2, len(k.shape) - 1)).mul(d**-0.5)
-        y = multiply(s.masked_fill(causal(w, s.shape[-1]), -math.inf).softmax(-1), v)
+        s = (
+            added(w, s, 1, 0, table, False, heads, rows)
+            if table
+            else s.masked_fill(causal(w, s.shape[-1]), -math.inf)
+        )
+        y = multiply(s.softmax(-1), v)
     loss = (y * y).mean(list(range(len(y.shape))))
     grads = w.backward(loss, w.each(lambda r: w.g.ones(dtype=f32)))
     o.replicas("loss", w.all_reduce(loss, "avg", taped=False))
@@ -138,3 +171,6 @@ pair("a maximum of more dimensions", largest, (2, 1, 6), 2)
 for kind in ("batches", "four dimensions"):
     pair("a ring of two, %s" % kind, ring, kind)
 pair("a ring of three, matrices", ring, "matrices", 6, ranks=3)
+for name, table in TABLES.items():
+    for n, word in ((2, "two"), (3, "three")):
+        pair("a ring of %s, %s added" % (word, name), ring, "batches", 2 * n, table, ranks=n)
