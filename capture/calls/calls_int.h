@@ -41,6 +41,7 @@ typedef struct chain {
   /* The graph whose symbols sizes of all calls are written with, `other` or the first call; NULL:
    * sizes are those captured. */
   const cap_graph *scale;
+  cap_symbol *range;                 /* the scale's symbols, within what is known of all calls' */
   const rule_term **size[CALLS_ALL]; /* by symbol of a call: it, over the scale's */
   const rule_term *one;              /* 1 */
   bool moved; /* the calls are read at other sizes than those captured: inputs have no values */

@@ -4,6 +4,8 @@
  * the next one reads, and parts of an input make up the whole of the other side's: these equations
  * give each symbol of a call as a term over the symbols of one graph, the other side's where that
  * makes one call, else the first call's (T of a prompt is T - 1 where the whole is T tokens long).
+ * The larger or smaller of two sizes is the one that it is within the ranges of all calls: what a
+ * window leaves of a prompt is the window where the next call was captured behind a full one.
  * Where a symbol is not given, or an equation holds at the captured sizes alone, all sizes are
  * those captured. */
 #include <ctype.h>
@@ -45,6 +47,20 @@ static bool is_number(const affine *x) {
   return x->fine;
 }
 
+/* a is at least b for all that the symbols may be. */
+static bool at_least(const chain *x, const affine *a, const affine *b) {
+  affine d = *a;
+  add_times(&d, b, -1);
+  int64_t least = d.k, by;
+  for (size_t i = 0; d.fine && i < x->scale->n_symbols; i++) {
+    const cap_symbol *s = &x->range[i];
+    if (d.by[i] < 0 && s->max == INT64_MAX) return false;
+    d.fine = !__builtin_mul_overflow(d.by[i], d.by[i] < 0 ? s->max : s->min, &by) &&
+             !__builtin_add_overflow(least, by, &least);
+  }
+  return d.fine && least >= 0;
+}
+
 /* Of a term over the symbols of x->scale. */
 static affine affine_of(const chain *x, const rule_term *t) {
   affine out = {.fine = true}, part[2] = {{0}, {0}};
@@ -53,7 +69,12 @@ static affine affine_of(const chain *x, const rule_term *t) {
   if (at < x->scale->n_symbols) return out.by[at] = 1, out;
   if (t->kind != RULE_EXPR || t->n > 2) return (affine){0};
   for (uint32_t i = 0; i < t->n; i++) part[i] = affine_of(x, t->child[i]);
-  const bool sum = strcmp(t->u.s, "+") == 0, less = strcmp(t->u.s, "-") == 0;
+  const bool sum = strcmp(t->u.s, "+") == 0, less = strcmp(t->u.s, "-") == 0,
+             max = strcmp(t->u.s, "max") == 0, min = strcmp(t->u.s, "min") == 0;
+  if (t->n == 2 && (max || min)) {
+    const bool first = at_least(x, &part[min], &part[max]);
+    return first || at_least(x, &part[max], &part[min]) ? part[!first] : (affine){0};
+  }
   if (t->n == 1) add_times(&out, &part[0], less ? -1 : 1);
   else if (sum || less) {
     out = part[0];
@@ -135,6 +156,7 @@ static bool given(const chain *x, size_t k, const rule_term *t) {
 typedef struct solving {
   chain *x;
   bool more, unlike, open, no_memory; /* of one round */
+  bool any; /* a symbol may be a term that is no sum: none is given as one */
 } solving;
 
 static bool alike(const chain *x, const rule_term *a, const rule_term *b) {
@@ -150,8 +172,9 @@ static void equate(solving *v, size_t k, const rule_term *have, const rule_term 
   if (!want) return;
   if (!given(x, k, have)) {
     const size_t at = have->kind == RULE_NAME ? symbol_of(x->g[k], have->u.s) : MOST_SYMBOLS;
-    v->open |= at >= x->g[k]->n_symbols;
-    if (at >= x->g[k]->n_symbols) return;
+    const bool fits = at < x->g[k]->n_symbols && (v->any || affine_of(x, want).fine);
+    v->open |= !fits;
+    if (!fits) return;
     x->size[k][at] = want;
     v->more = true;
     return;
@@ -223,13 +246,40 @@ static bool all_given(const chain *x) {
   return true;
 }
 
+/* Narrows a symbol of the scale to what a call says of its own, which is `s`; false: that is a
+ * condition on several, or on a multiple of one. */
+static bool narrow(const chain *x, cap_symbol *symbol, const cap_symbol *own, const affine *s) {
+  size_t at = 0, n = 0;
+  for (size_t i = 0; i < x->scale->n_symbols; i++)
+    if (s->by[i]) at = i, n++;
+  if (!s->fine || n != 1 || s->by[at] != 1) return false;
+  int64_t low, high;
+  if (__builtin_sub_overflow(own->min, s->k, &low)) low = 0;
+  if (own->max == INT64_MAX || __builtin_sub_overflow(own->max, s->k, &high)) high = INT64_MAX;
+  if (low > symbol[at].min) symbol[at].min = low;
+  if (high < symbol[at].max) symbol[at].max = high;
+  return true;
+}
+
+static void narrow_ranges(chain *x) {
+  for (size_t k = 0; k < x->n; k++)
+    for (size_t i = 0; i < x->g[k]->n_symbols; i++) {
+      if (!x->size[k][i]) continue;
+      const affine s = affine_of(x, x->size[k][i]);
+      (void)narrow(x, x->range, &x->g[k]->symbol[i], &s);
+    }
+}
+
 static iso_code solve(chain *x) {
   solving v = {.x = x, .more = true};
   while (v.more && !v.no_memory) {
     v.more = v.unlike = v.open = false;
+    narrow_ranges(x);
     for (size_t k = 0; k < x->n; k++)
       for (uint32_t i = 0; i < x->g[k]->n_nodes; i++)
         if (x->g[k]->node[i].kind == CAP_INPUT) equate_input(&v, k, i);
+    v.any = !v.more && v.open && !v.any;
+    v.more |= v.any;
   }
   if (v.no_memory) return cap_no_memory(x->err);
   if (v.unlike || v.open || !all_given(x)) x->scale = NULL;
@@ -246,6 +296,9 @@ iso_code calls_settle_sizes(chain *x) {
     if (!x->size[k]) return cap_no_memory(x->err);
   }
   if (!open) return x->scale = NULL, ISO_OK;
+  x->range = iso_arena_alloc(x->a, (x->scale->n_symbols + 1) * sizeof *x->range);
+  if (!x->range) return cap_no_memory(x->err);
+  memcpy(x->range, x->scale->symbol, x->scale->n_symbols * sizeof *x->range);
   for (size_t i = 0; i < x->g[0]->n_symbols && x->scale == x->g[0]; i++)
     if (!(x->size[0][i] = rule_name(x->a, x->g[0]->symbol[i].name))) return cap_no_memory(x->err);
   return solve(x);
@@ -301,18 +354,7 @@ static iso_code bound(chain *x, cap_symbol *symbol, const cap_symbol *own, const
                       guards *all) {
   const affine s = affine_of(x, as);
   const char *text = term_text(x->a, as);
-  size_t at = 0, n = 0;
-  for (size_t i = 0; i < x->scale->n_symbols; i++)
-    if (s.by[i]) at = i, n++;
-  if (s.fine && n == 1 && s.by[at] == 1) {
-    int64_t low, high;
-    if (__builtin_sub_overflow(own->min, s.k, &low)) low = 0;
-    if (own->max == INT64_MAX || __builtin_sub_overflow(own->max, s.k, &high)) high = INT64_MAX;
-    if (low > symbol[at].min) symbol[at].min = low;
-    if (high < symbol[at].max) symbol[at].max = high;
-    return ISO_OK;
-  }
-  if (is_number(&s)) return ISO_OK;
+  if (narrow(x, symbol, own, &s) || is_number(&s)) return ISO_OK;
   if (!text) return cap_no_memory(x->err);
   iso_code c = add_guard(x, all, iso_arena_printf(x->a, "%s >= %" PRId64, text, own->min));
   if (!c && own->max < INT64_MAX)

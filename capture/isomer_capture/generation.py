@@ -56,29 +56,36 @@ def fresh(model, kind, length):
     return transformers.DynamicCache(config=config)
 
 
-def state_of(cache):
-    """Tensors of each layer of a cache, by name; what is settled when it is made is left out."""
+def state_of(cache, counts=()):
+    """Tensors of each layer of a cache, by name; what is settled when it is made is left out.
+    counts: names of numbers that are another one after another prompt. Such a number goes on as the
+    length of a tensor without elements, so that it may be open as sizes are."""
     import torch
 
     return [
-        {k: v for k, v in vars(layer).items() if torch.is_tensor(v) and not k.startswith("_")}
+        {
+            **{
+                k: v for k, v in vars(layer).items() if torch.is_tensor(v) and not k.startswith("_")
+            },
+            **{k: torch.zeros((getattr(layer, k), 0)) for k in counts if hasattr(layer, k)},
+        }
         for layer in cache.layers
     ]
 
 
-def with_state(cache, state):
+def with_state(cache, state, counts=()):
     """The cache, with these tensors in place of its own: what is written is a copy."""
     out = copy.copy(cache)
     out.layers = [copy.copy(layer) for layer in cache.layers]
     for layer, tensors in zip(out.layers, state):
         for name, tensor in tensors.items():
-            setattr(layer, name, tensor.clone())
+            setattr(layer, name, tensor.shape[0] if name in counts else tensor.clone())
     return out
 
 
-def run(model, cache, tokens, state=None):
+def run(model, cache, tokens, state=None, counts=()):
     """(the logits or the last hidden state by name, the cache behind the call)"""
-    cache = with_state(cache, state_of(cache) if state is None else state)
+    cache = with_state(cache, state_of(cache) if state is None else state, counts)
     out = model(
         **{model.main_input_name: tokens}, past_key_values=cache, use_cache=True, return_dict=True
     )
@@ -108,15 +115,19 @@ def open_dimensions(asked, calls, k, given, others):
     return out or None
 
 
-def refuse_numbers(cache, other):
-    """A number that a cache keeps is a constant of a capture: it may not be of one prompt alone."""
+def counted(cache, other):
+    """The numbers that a cache keeps and that are others after another prompt."""
+    names = set()
     for layer, beside in zip(cache.layers, other.layers):
         for name, value in vars(layer).items():
             if isinstance(value, (int, float)) and value != getattr(beside, name, value):
-                raise CaptureError(
-                    "--calls with --dynamic: %s keeps %s, which is %s after this prompt, as a "
-                    "number" % (type(layer).__name__, name, value)
-                )
+                if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+                    raise CaptureError(
+                        "--calls with --dynamic: %s keeps %s, which is %s after this prompt, and "
+                        "no count" % (type(layer).__name__, name, value)
+                    )
+                names.add(name)
+    return names
 
 
 def shorter(tokens, word):
@@ -140,22 +151,25 @@ def of_transformers(model, tokens, options, write):
     tokens = tokens + [shorter(tokens[0], word) for word in options.dynamic]
     parts = [split(one, options.calls, 1) for one in tokens]
     caches = [fresh(model, options.cache, one.shape[1]) for one in tokens]
-    graphs = []
+    graphs, counts = [], set()
     with folders(options.out, options.calls + 1) as out, torch.no_grad():
+        behind = caches
+        for k in range(options.calls + 1):
+            behind = [run(model, c, p[k])[1] for p, c in zip(parts, behind)]
+            for other in behind[n:]:
+                counts |= counted(behind[0], other)
         for k, folder in enumerate(out):
             before = caches[0]
 
             def call(m, input_ids, cache=None):
-                result, after = run(m, before, input_ids, cache)
-                return {**result, "cache": state_of(after)}
+                result, behind = run(m, before, input_ids, cache, counts)
+                return {**result, "cache": state_of(behind, counts)}
 
             sets = [
-                {"input_ids": p[k], **({"cache": state_of(c)} if k else {})}
+                {"input_ids": p[k], **({"cache": state_of(c, counts)} if k else {})}
                 for p, c in zip(parts, caches)
             ]
             others = dict(zip(options.dynamic, sets[n:]))
-            for other in caches[n:]:
-                refuse_numbers(caches[0], other)
             names = open_dimensions(options.dynamic, options.calls, k, sets[0], others)
             graphs.append(write(folder, call, sets[:n], names))
             caches = [run(model, c, p[k])[1] for p, c in zip(parts, caches)]

@@ -441,11 +441,11 @@ class TransformersOfAllLengths(Calls):
             status, _, err = run("hf", model, "-o", self.path(name), *asked, *options)
             self.assertEqual(status, 0, err)
 
-    def proved(self, *options):
+    def proved(self, *options, least=3):
         at_captured = ("--disable", "sizes", *options)  # the scope is proved, not looked at
         verdict, p = self.then("whole", "calls/1", (None, "calls/2"), options=at_captured)
         self.assertEqual(verdict, "equivalent", p.stdout)
-        self.assertIn("for 3 <= T <= 64]", p.stdout)
+        self.assertIn("for %d <= T <= 64]" % least, p.stdout)
 
     def elsewhere(self, nodes, size):
         """The token's place, as the operators `nodes` have it, is `size`."""
@@ -493,21 +493,42 @@ class TransformersOfAllLengths(Calls):
         self.elsewhere(["add_2"], "min(T, 20)")
         self.right_at_the_captured_sizes_alone()
 
-    def test_a_number_that_is_of_one_prompt(self):
-        asked = (
-            "--reduce",
-            "--layers",
-            "2",
-            "--length",
-            "9",
-            "--dynamic",
-            "length",
-            "--calls",
-            "1",
-        )
-        status, _, err = run("hf", "mistral", "-o", self.path("calls"), *asked)
-        self.assertEqual(status, 2, err)
-        self.assertIn("keeps cumulative_length", err)
+    def test_mistral_with_its_window(self):
+        """What the cache keeps is the window, and how many tokens there were a number of its own:
+        right behind a prompt that fills it."""
+        self.captured("mistral")
+        proof = self.path("c.json")
+        self.proved("--certificate", proof, least=5)
+        words = (proof, self.path("whole"), self.path("calls/1"), "--then", "-")
+        p = self.program("check", *words, self.path("calls/2"))[1]
+        self.assertIn("HOLDS [proved, for 5 <= T <= 64]", p.stdout)
+        self.elsewhere(["add", "add_2"], "min(T, 20)")
+        self.assertNotEqual(self.program("check", *words, self.path("wrong"))[0], "equivalent")
+        self.right_at_the_captured_sizes_alone()
+        p = self.then("whole", "calls/1", (None, "wrong"))[1]
+        self.assertIn("first at T = 22", p.stdout)
+
+        def smaller(graph):
+            (n,) = (n for n in graph["nodes"] if n["op"] == "aten::sub.Tensor")
+            self.assertEqual(n["args"][1], 4)
+            n["args"][1] = 3
+
+        self.edited("calls/2", "smaller", smaller)
+        self.assertEqual(self.then("whole", "calls/1", (None, "smaller"))[0], "different")
+
+    def test_numbers_of_a_cache(self):
+        from types import SimpleNamespace as Cache
+
+        from isomer_capture.errors import CaptureError
+        from isomer_capture.generation import counted
+
+        def cache(**numbers):
+            return Cache(layers=[Cache(**numbers)])
+
+        self.assertEqual(counted(cache(n=8, of=4), cache(n=7, of=4)), {"n"})
+        for numbers in ({"n": 0.5}, {"n": True}, {"n": -1}):
+            with self.assertRaisesRegex(CaptureError, "keeps n, which is .*, and no count"):
+                counted(cache(**numbers), cache(n=0))
 
 
 @unittest.skipUnless(importlib.util.find_spec("vllm"), "vLLM is not installed")
