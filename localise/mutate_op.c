@@ -273,9 +273,9 @@ static iso_code renamed(repair *r, uint32_t n, const char *op, iso_error *err) {
 
 iso_code rp_other_operators(repair *r, uint32_t n, iso_error *err) {
   const char *op = r->g->node[n].call->u.s, *overload = strchr(op, '.');
-  const char *const *sibling = rule_operator_of(op)->sibling;
+  const char(*sibling)[RULE_SIBLING_NAME] = rule_operator_of(op)->sibling;
   iso_code c = ISO_OK;
-  for (size_t k = 0; k < RULE_MOST_SIBLINGS && sibling[k] && !c && !r->found; k++) {
+  for (size_t k = 0; k < RULE_MOST_SIBLINGS && *sibling[k] && !c && !r->found; k++) {
     const char *name = iso_arena_printf(&r->s->res->arena, "%s%s%s", OP_ATEN, sibling[k],
                                         overload && !strchr(sibling[k], '.') ? overload : "");
     c = name ? renamed(r, n, name, err) : nomem(err);

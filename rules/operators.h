@@ -196,10 +196,12 @@ typedef enum rule_contracts {
                              broadcast */
 } rule_contracts;
 
-enum { RULE_MOST_SIBLINGS = 4 };
+enum { RULE_MOST_SIBLINGS = 4, RULE_OPERATOR_NAME = 56, RULE_SIBLING_NAME = 16 };
 
+/* Without pointers: the table is then as the file has it, and a program that asks nothing of
+ * operators need not load it. */
 typedef struct rule_operator {
-  const char *name;
+  char name[RULE_OPERATOR_NAME]; /* empty: unlisted */
   rule_choice choice;
 
   /* Where the result's numbers come from. */
@@ -295,8 +297,9 @@ typedef struct rule_operator {
 
   /* For searches. */
   bool relates : 1; /* relations between tensors of two graphs are written with it */
-  const char *sibling[RULE_MOST_SIBLINGS]; /* easily mistaken for it, likeliest first: with
-                                              an overload, else with that of the call */
+  /* Easily mistaken for it, likeliest first: with an overload, else with that of the call. Empty
+   * ones at the end. */
+  char sibling[RULE_MOST_SIBLINGS][RULE_SIBLING_NAME];
 } rule_operator;
 
 /* The facts of `op`. Returns: never NULL; a line without facts where it is unlisted. */

@@ -327,7 +327,7 @@ bool rule_writes(rule_schemas *s, const rule_term *t, size_t n_outputs) {
   if (in_place(name, n_outputs) || o->writes) return true;
   /* Of an operator that is known, an overload that is not: nearly all of these have a tensor to
    * write to for each result ("sort.values"). */
-  return !schema && overload && (strstr(overload, "out") || (o->name && !strchr(o->name, '.')));
+  return !schema && overload && (strstr(overload, "out") || (*o->name && !strchr(o->name, '.')));
 }
 
 static bool reads(const rule_term *t, int64_t node) {

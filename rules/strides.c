@@ -22,6 +22,6 @@ static bool operands_dense(const rule_term *t, const bool *dense) {
 bool rule_gives_dense(const rule_term *call, const bool *dense) {
   const rule_operator *o = rule_operator_of(call->u.s);
   if (rule_is_getitem(call->u.s)) return operands_dense(call, dense);
-  if (!o->name) return false;
+  if (!*o->name) return false;
   return o->dense || (!o->strided && operands_dense(call, dense));
 }

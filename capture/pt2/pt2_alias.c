@@ -50,7 +50,7 @@ static const rule_operator *line_of(const char *name) {
   char op[96];
   snprintf(op, sizeof op, OP_ATEN "%s", name);
   const rule_operator *o = rule_operator_of(op);
-  return o->name && strcmp(o->name, name) == 0 ? o : &none;
+  return strcmp(o->name, name) == 0 ? o : &none;
 }
 
 pt2_sharing pt2_shares(const char *name, const json_t *kwargs, const pt2_cell *base,

@@ -187,7 +187,7 @@ static void look_at(const call *c) {
     k.second = rule_is_getitem(k.call->u.s) && k.call->child[1]->u.i > 0;
     while (k.call->kind == RULE_OP && rule_is_getitem(k.call->u.s)) k.call = k.call->child[0];
     k.o = rule_operator_of(k.call->u.s);
-    if (s.want && k.call->kind == RULE_OP && is_flat(k.call) && k.o->name && !asks_otherwise(&k) &&
+    if (s.want && k.call->kind == RULE_OP && is_flat(k.call) && *k.o->name && !asks_otherwise(&k) &&
         !is_complex(&k))
       look(&k);
     sample_free(&s);

@@ -37,7 +37,7 @@ static void note_operator(const char *full, size_t n) {
   snprintf(name, sizeof name, "%.*s", (int)n, full);
   const rule_operator *o = rule_operator_of(name);
   ck_assert(count <= MOST_OPERATORS);
-  if (o->name) evaluated[o - all] = true;
+  if (*o->name) evaluated[o - all] = true;
 }
 
 static void note_operators(const char *text) {

@@ -34,7 +34,7 @@ void val_zeros_note(val_zeros *z, size_t at, const rule_term *term, const rule_t
   }
   if (known.low >= 0 && known.high <= 0) return;
   z->term[at] = val_term_hash(term, 1);
-  z->name[at] = o->name ? o->name : "an operator";
+  z->name[at] = *o->name ? o->name : "an operator";
 }
 
 void val_zeros_add(val_zeros *all, const val_zeros *one) {
