@@ -146,9 +146,56 @@ static iso_code looked_up(chk_state *k, uint32_t input, bool *yes) {
   return c;
 }
 
+/* ---- the classes of a loss ---- */
+
+static void mark(const rule_term *t, bool *flag) {
+  if (t->kind == RULE_VAR) flag[t->u.i] = true;
+  for (uint32_t i = 0; i < t->n; i++) mark(t->child[i], flag);
+}
+
+/* Whether a loss that counts is told them, as they are or in another dtype or layout. `flow` and
+ * `live` are all false. */
+static bool told(const cap_graph *g, size_t input, bool *flow, bool *live) {
+  for (size_t i = 0; i < g->n_results; i++) live[g->result[i].node] = true;
+  for (size_t i = g->n_nodes; i-- > 0;)
+    if (live[i] && g->node[i].call) mark(g->node[i].call, live);
+  flow[input] = true;
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const rule_term *call = g->node[i].call;
+    if (!live[i] || !call || !refers(call, flow)) continue;
+    const rule_operator *o = rule_operator_of(call->u.s);
+    if (o->ends == RULE_ENDS_CLASSES && o->index < call->n && refers(call->child[o->index], flow))
+      return true;
+    flow[i] = (o->identity || o->cast || o->moves) && rule_dtype_is_int(g->node[i].output[0].dtype);
+  }
+  return false;
+}
+
+/* The target classes of a loss may be any. `kept`: what comes of a mask comes of it alone. */
+static iso_code are_classes(chk_state *k, uint32_t input, bool *yes) {
+  const chk_term *t = &k->term[input];
+  const cap_graph *g = k->graph[t->side];
+  const rule_domain *d = t->node->domain;
+  *yes = rule_dtype_is_int(t->node->value->dtype) && !(d && rule_domain_is_joint(d));
+  for (size_t set = 0; set < chk_n_sets(k) && t->node->kept; set++) {
+    const rule_tensor *v = chk_captured(k, input, set);
+    for (int64_t i = 0; i < v->numel && *yes; i++)
+      *yes = rule_tensor_get_int(v, i) == 0 || rule_tensor_get_int(v, i) == 1;
+  }
+  if (!*yes) return ISO_OK;
+  bool *flow = calloc(2 * g->n_nodes + 1, 1);
+  if (!flow) return chk_nomem(k);
+  *yes = told(g, t->index, flow, flow + g->n_nodes);
+  free(flow);
+  return ISO_OK;
+}
+
 iso_code chk_may_be_fixed(chk_state *k, uint32_t input, bool *yes) {
   const cap_node *n = k->term[input].node;
-  *yes = n->kind == CAP_INPUT && structured(k, input);
+  bool classes = false;
+  const iso_code c = n->kind == CAP_INPUT ? are_classes(k, input, &classes) : ISO_OK;
+  if (c) return c;
+  *yes = n->kind == CAP_INPUT && !classes && structured(k, input);
   if (*yes || n->kind != CAP_INPUT || !rule_dtype_is_int(n->value->dtype)) return ISO_OK;
   return looked_up(k, input, yes);
 }

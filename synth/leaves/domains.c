@@ -52,6 +52,16 @@ static shape_of look_at(const rule_tensor *t) {
 
 static bool permutes(const synth_node *n) { return rule_domain_permutes(n->domain, n->dtype); }
 
+/* Zeros and ones that a loss is told as its classes are no mask: the others may be meant, too. What
+ * comes of a mask may be no others. */
+static bool are_classes(const state *s, int side, size_t i, const bool *live) {
+  const synth_node *n = &s->graph[side]->node[i];
+  if (!rule_dtype_is_int(n->value[0]->dtype)) return false;
+  for (size_t set = 0; n->kept && set < s->n_sets; set++)
+    if (!look_at(n->value[set]).bits) return false;
+  return st_chooses_rows(s, side, i, live) == ST_ROWS_CLASSES;
+}
+
 /* A position, a length or a bound has a visible structure (0, 1, 2, ..., or one value) on every
  * set, and is kept; so are inputs that are not numeric, and inputs whose domain relates elements.
  * An input that chooses rows of a table is no bound of a sequence, nor is one that a domain says to
@@ -61,12 +71,13 @@ bool st_structured(const state *s, int side, size_t i, const bool *live) {
   const synth_node *n = &s->graph[side]->node[i];
   const rule_tensor *t = n->value[0];
   if (s->leaves.frees_by_chance && st_kept_by_chance(s, side, i, live)) return false;
+  const bool joint = n->domain && rule_domain_is_joint(n->domain);
+  if (!joint && are_classes(s, side, i, live)) return false;
   if (n->kept) return true;
-  if (n->domain && rule_domain_is_joint(n->domain)) return !permutes(n);
+  if (joint) return !permutes(n);
   if (rule_dtype_is_inexact(t->dtype)) return t->numel == 0;
   if (!rule_dtype_is_int(t->dtype)) return true;
   const st_rows rows = st_chooses_rows(s, side, i, live);
-  if (rows == ST_ROWS_CLASSES) return false;
   shape_of every = {true, true, true, true, true};
   bool one_zero = t->numel == 1;
   for (size_t set = 0; set < s->n_sets; set++) {

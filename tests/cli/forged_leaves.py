@@ -262,6 +262,45 @@ def kept_by_chance():
         c.check(yl, yr, answer, "other integers" if answer == REFUSED else "")
 
 
+def classes_kept():
+    """The classes that a loss is told may be any, though those captured are zeros and ones, or
+    consecutive, and so many that it is no chance. A mask of as many keeps what it looks like."""
+    for numbers in ([0, 0, 1, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 1], list(range(14))):
+        for what in ("loss", "mask"):
+            n = len(numbers)
+
+            def build(c, side):
+                c.leaf("i", "input", "int64", numbers)
+                c.leaf(
+                    "x", "input", "float32", [[0.5 * a - b for b in range(20)] for a in range(n)]
+                )
+                if side:
+                    c.op("j", "aten::clamp", [ref("i"), 0, 18], [n], "int64")
+                told = ref("j" if side else "i")
+                if what == "mask":
+                    c.op("s", "aten::sum.dim_IntList", [ref("x"), [1], False], [n])
+                    c.op("y", "aten::mul.Tensor", [ref("s"), told], [n])
+                    return
+                c.op("k", "aten::reshape", [told, [n]], [n], "int64")
+                c.op("y", "aten::cross_entropy_loss", [ref("x"), ref("k"), None, 0, -100, 0.0], [n])
+
+            left, right = two(build)
+            compared(left, right, 0 if what == "mask" else 1)
+            c = Certificate(left, right, [{"left": "i"}, {"right": "i"}])
+            il, xl, yl = c.left("i", "x", "y")
+            ir, jr, xr, yr = c.right("i", "j", "x", "y")
+            c.step("leaf", (ir, il), (xr, xl))
+            c.step("value", (il, jr))
+            if what == "mask":
+                c.step("same", (c.left("s"), c.right("s")))
+                c.step("same", (c.left("y_operand1"), c.right("y_operand1")))
+            else:
+                c.step("same", (c.left("k"), c.right("k")))
+            c.step("same", (yl, yr))
+            held = what == "mask"
+            c.check(yl, yr, HOLDS if held else REFUSED, "" if held else "is no input that is kept")
+
+
 def equal_layers():
     """Weights that are all one are not therefore one: each has its namesake. Where names do not
     tell, they may be taken as one, and then it is said."""
@@ -474,6 +513,7 @@ def main():
             rounded_away,
             pinned_tokens,
             kept_by_chance,
+            classes_kept,
             equal_layers,
             swapped_layers,
             own_transpose,

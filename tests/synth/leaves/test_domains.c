@@ -96,6 +96,24 @@ START_TEST(numbers_that_choose_rows_have_less_of_a_structure) {
 }
 END_TEST
 
+/* Zeros and ones are no mask where a loss is told them; numbers that come of a mask are kept. */
+START_TEST(what_looks_like_a_mask_may_be_classes) {
+  for (int k = 0; k < 3; k++) {
+    begin();
+    const uint32_t bits = input_of(integers("0 1 1 0"), NULL),
+                   counts = input_of(integers("0 3 3 7"), NULL),
+                   table = weight(&w.l, "t", noise(1, SHAPE(4, 9), 0, 1));
+    for (uint32_t x = bits; k && x <= counts; x++)
+      read_by(k == 1 ? call("aten::embedding", v(table), v(x))
+                     : call("aten::cross_entropy_loss", v(table), v(x)));
+    w.l.node[bits].kept = w.l.node[counts].kept = true;
+    ck_assert(st_structured(&st, LEFT, bits, live) == (k < 2));
+    ck_assert(st_structured(&st, LEFT, counts, live));
+    end_state();
+  }
+}
+END_TEST
+
 /* So few are no structure where others are tried: by the rows of the table that they choose. */
 START_TEST(few_numbers_are_kept_by_chance) {
   static const struct {
@@ -174,6 +192,7 @@ int main(void) {
   tcase_add_loop_test(t, a_structure_on_every_set_is_kept, 0,
                       (int)(sizeof sequences / sizeof *sequences));
   tcase_add_test(t, numbers_that_choose_rows_have_less_of_a_structure);
+  tcase_add_test(t, what_looks_like_a_mask_may_be_classes);
   tcase_add_test(t, few_numbers_are_kept_by_chance);
   tcase_add_test(t, other_dtypes_and_declared_domains_decide_first);
   tcase_add_test(t, a_domain_is_that_of_the_leaves_it_is_made_of);
