@@ -78,6 +78,7 @@ typedef struct cap_node {
   rule_tensor *value; /* leaves: the captured value (first input set); borrowed from the graph */
   const rule_domain *domain; /* inputs: the values that they may have; NULL: all */
   bool kept; /* inputs: it is drawn in input sets alone (agree.c), and is a constant otherwise */
+  bool by_chance;          /* and by what so few numbers are by chance */
   const char *const *size; /* inputs of graphs with symbols: by dimension the size as written, NULL
                               where it is a number; else NULL */
   /* Of graphs with symbols, else NULL. Sizes are INT, NAME of a symbol, or EXPR over such: "+",
@@ -251,7 +252,7 @@ bool cap_mask_form(const char *word, unsigned *out);
 ISO_MUST_USE iso_code cap_check_domain(const cap_graph *g, uint32_t node, iso_error *err);
 /* Another domain for an input; it lives as long as the graph. */
 void cap_set_domain(cap_graph *g, uint32_t node, const rule_domain *d);
-void cap_keep_input(cap_graph *g, uint32_t node);
+void cap_keep_input(cap_graph *g, uint32_t node, bool by_chance);
 /* Bounds this input by the part of `d` that is about single numbers: its range and its exclusions.
  * Relations between elements are not passed on. */
 ISO_MUST_USE iso_code cap_pass_domain(cap_graph *g, uint32_t node, const rule_domain *d,

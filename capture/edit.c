@@ -128,8 +128,10 @@ void cap_set_domain(cap_graph *g, uint32_t node, const rule_domain *d) {
   ((cap_node *)(uintptr_t)g->node)[node].domain = d;
 }
 
-void cap_keep_input(cap_graph *g, uint32_t node) {
-  ((cap_node *)(uintptr_t)g->node)[node].kept = true;
+void cap_keep_input(cap_graph *g, uint32_t node, bool by_chance) {
+  cap_node *n = (cap_node *)(uintptr_t)&g->node[node];
+  n->kept = true;
+  n->by_chance = by_chance;
 }
 
 void cap_replace_inputs(cap_graph *g, rule_tensor **input, size_t n_sets) {

@@ -269,7 +269,7 @@ static iso_code may_be_chance(chk_state *k, uint32_t input, bool *yes) {
     rows = its > rows ? its : rows;
     free(flow);
   }
-  *yes = (rows > 0 || !n->kept) && bits_of(k, input, rows) < SURE;
+  *yes = n->by_chance || ((rows > 0 || !n->kept) && bits_of(k, input, rows) < SURE);
   return ISO_OK;
 }
 

@@ -65,7 +65,8 @@ typedef struct synth_node {
       *value; /* leaves: per input set (parameters: one entry, the same for all sets); borrowed */
   const rule_domain *domain; /* inputs: the values that they may have; NULL: all. The same for
                                 inputs that are one */
-  bool kept; /* inputs: the input sets alone have other values, by what this one hangs on */
+  bool kept;      /* inputs: the input sets alone have other values, by what this one hangs on */
+  bool by_chance; /* and so few numbers may do so by chance */
   /* In graphs with symbols, as capture/capture.h has them: the sizes of output 0, and the call
    * with sizes for numbers; NULL: not known. */
   const rule_term *const *dim;

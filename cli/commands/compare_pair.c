@@ -46,6 +46,7 @@ bool cmp_make_view(const cap_graph *c, const char *const *relation, const cap_ag
                               .value = val,
                               .domain = n->domain,
                               .kept = n->kept,
+                              .by_chance = n->by_chance,
                               .dim = n->dim,
                               .sized = n->sized};
     if (n->n_outputs) v->node[i].shape = n->output[0].shape, v->node[i].dtype = n->output[0].dtype;

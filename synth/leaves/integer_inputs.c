@@ -285,6 +285,7 @@ bool st_kept_by_chance(const state *s, int side, size_t i, const bool *live) {
       !rule_dtype_is_int(n->value[0]->dtype))
     return false;
   const st_rows how = st_chooses_among(s, side, i, live, &rows);
+  if (n->kept && n->by_chance) return true;
   if (n->kept && how == ST_ROWS_NONE) return false; /* a mask, or what comes of one */
   if (rows == 0) rows = any;
   double bits = 0;

@@ -262,6 +262,38 @@ def kept_by_chance():
         c.check(yl, yr, answer, "other integers" if answer == REFUSED else "")
 
 
+def counted_by_chance():
+    """So few ids count the zeros of a mask by chance: kept as these, they hide what rows of their
+    own show. Many more are the positions that they look like."""
+    for row, answer in (([1, 1, 0, 0], REFUSED), ([0, 1, 0, 1, 1, 0] * 6, HOLDS)):
+        n = len(row)
+        ids = [row[: k + 1].count(0) for k in range(n)]
+
+        def build(c, side):
+            c.leaf("i", "input", "int64", ids)
+            c.leaf("m", "input", "int64", row)
+            c.leaf("x", "input", "float32", [0.5 * a - 1.25 for a in range(n)])
+            c.leaf("w", "parameter", "float32", [[0.25 * a - 3.0] for a in range(53)])
+            if side:
+                c.op("j", "aten::clamp", [ref("i"), 0, 51], [n], "int64")
+            c.op("e", "aten::embedding", [ref("w"), ref("j" if side else "i")], [n, 1])
+            c.op("s", "aten::mul.Tensor", [ref("x"), ref("m")], [n])
+            c.op("y", "aten::add.Tensor", [ref("e"), ref("s")], [n, n])
+
+        left, right = two(build)
+        compared(left, right, 3 if answer == REFUSED else 0)
+        c = Certificate(left, right, [{"left": i} for i in "im"] + [{"right": i} for i in "im"])
+        il, ml, xl, wl, yl = c.left("i", "m", "x", "w", "y")
+        ir, jr, mr, xr, wr, yr = c.right("i", "j", "m", "x", "w", "y")
+        c.step("leaf", (ir, il), (mr, ml), (xr, xl), (wr, wl))
+        c.step("value", (il, jr))
+        c.step("same", (c.left("e"), c.right("e")))
+        c.step("same", (c.left("s_operand1"), c.right("s_operand1")))
+        c.step("same", (c.left("s"), c.right("s")))
+        c.step("same", (yl, yr))
+        c.check(yl, yr, answer, "other integers" if answer == REFUSED else "")
+
+
 def classes_kept():
     """The classes that a loss is told may be any, though those captured are zeros and ones, or
     consecutive, and so many that it is no chance. A mask of as many keeps what it looks like."""
@@ -513,6 +545,7 @@ def main():
             rounded_away,
             pinned_tokens,
             kept_by_chance,
+            counted_by_chance,
             classes_kept,
             equal_layers,
             swapped_layers,

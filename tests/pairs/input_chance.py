@@ -380,6 +380,41 @@ def integers_with_a_property(rng):
     return Case(truth, build(0), build(1), lines, "%s %s %s %s" % (what, wrong, said, values))
 
 
+@family
+def ids_counted_by_chance(rng):
+    """Few integers, ids that choose rows, say, are how many ones, or zeros, come up to each place,
+    and no side says so: one side reads them up to a bound that none of these counts reaches."""
+    n, size, zeros = rng.randint(4, 5), rng.randint(20, 60), rng.random() < 0.5
+    row = scattered(rng, n)
+    while sorted(set(row)) != [0, 1] or sum(row) < 2 or sum(row) > n - 2:
+        row = [int(rng.random() < 0.5) for _ in range(n)]
+    counted = [1 - v for v in row] if zeros else row
+    ids = [sum(counted[: k + 1]) for k in range(n)]
+    what = rng.choice(["rows", "numbers"])
+    bound = rng.randint(n + 1, n + 6)
+    same, dtype = rng.random() < 0.4, rng.choice([i64, i64, i32])
+    if what == "rows":
+        bound = size - 1 if same else rng.randint(n + 3, size - 2)
+    x = normals(rng, n * 3)
+
+    def build(side):
+        def f(g):
+            h = g.given("x", (n, 3), [x], f32)
+            m = g.given("m", (n,), [row], dtype)
+            i = g.given("i", (n,), [ids])
+            i = i.clamp(0, bound) if side and not (same and what == "numbers") else i
+            seen = m.ne(0) if side else m.eq(0).logical_not()
+            y = h.mul(seen.to(f32).unsqueeze(-1))
+            if what == "numbers":
+                return y.add(h.mul(i.to(f32).unsqueeze(-1)))
+            return y.add(g.param("e", size, 3).embedding(i))
+
+        return f
+
+    text = "%s %s %s, %d of %d" % (what, row, ids, bound, size)
+    return Case(EQUIVALENT if same else UNDECIDED, build(0), build(1), None, text)
+
+
 def tells(g, m, how, n):
     """Numbers that zeros and ones choose, and of which what is left out is another."""
     if how == "types":

@@ -109,6 +109,9 @@ START_TEST(what_looks_like_a_mask_may_be_classes) {
     w.l.node[bits].kept = w.l.node[counts].kept = true;
     ck_assert(st_structured(&st, LEFT, bits, live) == (k < 2));
     ck_assert(st_structured(&st, LEFT, counts, live));
+    ck_assert(st_kept_by_chance(&st, LEFT, counts, live) == (k > 0)); /* of four rows */
+    w.l.node[counts].by_chance = true;
+    ck_assert(st_kept_by_chance(&st, LEFT, counts, live));
     end_state();
   }
 }
