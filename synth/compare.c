@@ -465,7 +465,7 @@ static iso_code doubt_integers(const synth_graph *left, const synth_graph *right
     return doubt_looks(*out, "a limit was reached before other integers were tried", err);
   if (!name) return ISO_OK;
   why = iso_arena_printf(&(*out)->arena,
-                         "the outputs differ only where %.80s has other integers than it was "
+                         "the outputs differ only where %.80s has other numbers than it was "
                          "captured with, and so few look like what they are by chance: a relations "
                          "file may say what it may be (input %.80s range LOW HIGH)",
                          name, name);

@@ -188,6 +188,14 @@ iso_code st_draw_plane(rule_tensor *captured, double scale, iso_rng *rng, rule_t
   return ISO_OK;
 }
 
+/* Floats that a mask gives by chance are run on others, near and far. */
+static iso_code redraw_far(rule_tensor *v, iso_rng *rng, rule_tensor **out, iso_error *err) {
+  const iso_code c = rule_tensor_new_unset(RULE_F64, &v->shape, out, err);
+  for (int64_t i = 0; i < v->numel && !c; i++)
+    rule_tensor_set(*out, i, pow(FURTHEST, iso_rng_uniform(rng)));
+  return c;
+}
+
 static iso_code redraw(state *s, int side, size_t leaf, st_stream at, st_spread *of,
                        rule_tensor **out, iso_error *err) {
   iso_rng rng = stream_of(s, at.ordinal, at.round);
@@ -196,6 +204,8 @@ static iso_code redraw(state *s, int side, size_t leaf, st_stream at, st_spread 
   if (rule_dtype_is_complex(v->dtype))
     return st_draw_plane(v, scale_of(v, at.round), &rng, out, err);
   if (!rule_dtype_is_float(v->dtype)) return redraw_int(s, side, leaf, at.round, &rng, out, err);
+  if (s->leaves.frees_by_chance && s->graph[side]->node[leaf].by_chance)
+    return redraw_far(v, &rng, out, err);
   know(of, &s->graph[side]->node[leaf]);
   const double scale = scale_of(v, at.round);
   if ((c = rule_tensor_new_unset(RULE_F64, &v->shape, out, err))) return c;

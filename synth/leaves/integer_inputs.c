@@ -281,11 +281,10 @@ bool st_kept_by_chance(const state *s, int side, size_t i, const bool *live) {
   static const int64_t any = 16; /* numbers, where no table says how many */
   const synth_node *n = &s->graph[side]->node[i];
   int64_t rows;
-  if (n->kind != SYNTH_INPUT || n->domain || !live[i] || !n->value[0]->numel ||
-      !rule_dtype_is_int(n->value[0]->dtype))
-    return false;
+  if (n->kind != SYNTH_INPUT || n->domain || !live[i] || !n->value[0]->numel) return false;
+  if (n->kept && n->by_chance) return true; /* floats, too */
+  if (!rule_dtype_is_int(n->value[0]->dtype)) return false;
   const st_rows how = st_chooses_among(s, side, i, live, &rows);
-  if (n->kept && n->by_chance) return true;
   if (n->kept && how == ST_ROWS_NONE) return false; /* a mask, or what comes of one */
   if (rows == 0) rows = any;
   double bits = 0;

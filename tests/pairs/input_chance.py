@@ -382,7 +382,7 @@ def integers_with_a_property(rng):
 
 @family
 def ids_counted_by_chance(rng):
-    """Few integers, ids that choose rows, say, are how many ones, or zeros, come up to each place,
+    """Few numbers, ids that choose rows, say, are how many ones, or zeros, come up to each place,
     and no side says so: one side reads them up to a bound that none of these counts reaches."""
     n, size, zeros = rng.randint(4, 5), rng.randint(20, 60), rng.random() < 0.5
     row = scattered(rng, n)
@@ -390,7 +390,7 @@ def ids_counted_by_chance(rng):
         row = [int(rng.random() < 0.5) for _ in range(n)]
     counted = [1 - v for v in row] if zeros else row
     ids = [sum(counted[: k + 1]) for k in range(n)]
-    what = rng.choice(["rows", "numbers"])
+    what = rng.choice(["rows", "numbers", "floats"])
     bound = rng.randint(n + 1, n + 6)
     same, dtype = rng.random() < 0.4, rng.choice([i64, i64, i32])
     if what == "rows":
@@ -401,11 +401,11 @@ def ids_counted_by_chance(rng):
         def f(g):
             h = g.given("x", (n, 3), [x], f32)
             m = g.given("m", (n,), [row], dtype)
-            i = g.given("i", (n,), [ids])
-            i = i.clamp(0, bound) if side and not (same and what == "numbers") else i
+            i = g.given("i", (n,), [ids], f32 if what == "floats" else i64)
+            i = i.clamp(0, bound) if side and not (same and what != "rows") else i
             seen = m.ne(0) if side else m.eq(0).logical_not()
             y = h.mul(seen.to(f32).unsqueeze(-1))
-            if what == "numbers":
+            if what != "rows":
                 return y.add(h.mul(i.to(f32).unsqueeze(-1)))
             return y.add(g.param("e", size, 3).embedding(i))
 
