@@ -251,8 +251,9 @@ static iso_code may_be_chance(chk_state *k, uint32_t input, bool *yes) {
   enum { SURE = 12 }; /* bits */
   const cap_node *n = k->term[input].node;
   int64_t rows = 0;
-  *yes = false;
-  if (!n || n->kind != CAP_INPUT || n->domain || !rule_dtype_is_int(n->value->dtype) ||
+  *yes = n && n->kind == CAP_INPUT && !n->domain && n->by_chance &&
+         rule_dtype_is_float(n->value->dtype);
+  if (*yes || !n || n->kind != CAP_INPUT || n->domain || !rule_dtype_is_int(n->value->dtype) ||
       n->value->numel == 0 || n->value->dtype == RULE_BOOL)
     return ISO_OK;
   for (size_t i = 0; i < k->cert.n_fixed; i++) {
@@ -292,11 +293,40 @@ static size_t compared_with(const chk_state *k, int64_t *out, size_t most) {
   return n;
 }
 
+static bool same_numbers(const chk_state *k, uint32_t a, uint32_t b) {
+  for (size_t set = 0; set < chk_n_sets(k); set++) {
+    const rule_tensor *x = chk_captured(k, a, set), *y = chk_captured(k, b, set);
+    if (x->numel != y->numel) return false;
+    for (int64_t i = 0; i < x->numel; i++)
+      if (rule_tensor_get(x, i) != rule_tensor_get(y, i)) return false;
+  }
+  return true;
+}
+
+/* The same of floats that a mask gives by chance: near and far. */
+static iso_code draw_floats(chk_state *k, uint32_t input, size_t nth) {
+  enum { FURTHEST = 1 << 16 };
+  iso_code c = ISO_OK;
+  for (size_t i = 0; i < k->cert.n_fixed && !c; i++) {
+    const uint32_t t = k->cert.fixed[i];
+    const cap_node *n = k->term[t].node;
+    if (n->kind != CAP_INPUT || !rule_dtype_is_float(n->value->dtype) || k->here.other[t] ||
+        !same_numbers(k, input, t))
+      continue;
+    iso_rng rng = iso_rng_new(UINT64_C(0x666c6f617473) + k->o->seed, nth * k->n_terms + input);
+    c = rule_tensor_new(n->value->dtype, &n->value->shape, &k->here.other[t], k->err);
+    for (int64_t e = 0; e < n->value->numel && !c; e++)
+      rule_tensor_set(k->here.other[t], e, pow(FURTHEST, iso_rng_uniform(&rng)));
+  }
+  return c;
+}
+
 /* Other integers for `input` and all that is one with it: those captured, and by `nth` more and
  * more above these and below, but none below 0 where none was captured; and on each second draw
  * some beside what numbers are compared with. */
 static iso_code draw_others(chk_state *k, uint32_t input, size_t nth) {
   const rule_tensor *was = chk_captured(k, input, 0);
+  if (!rule_dtype_is_int(was->dtype)) return draw_floats(k, input, nth);
   iso_rng rng = iso_rng_new(UINT64_C(0x6368616e6365) + k->o->seed, nth * k->n_terms + input);
   int64_t low = rule_tensor_get_int(was, 0), high = low, edge[64];
   rule_tensor *own;

@@ -294,6 +294,36 @@ def counted_by_chance():
         c.check(yl, yr, answer, "other integers" if answer == REFUSED else "")
 
 
+def floats_counted_by_chance():
+    """A factor is by chance how many ones a mask has: kept so, it hides what larger ones show."""
+    for row, answer in (([1, 1, 0, 1], REFUSED), ([0, 1, 0, 1, 1, 0] * 6, HOLDS)):
+        n = len(row)
+        counts = [float(sum(row[: k + 1])) for k in range(n)]
+
+        def build(c, side):
+            c.leaf("p", "input", "float32", counts)
+            c.leaf("m", "input", "int64", row)
+            c.leaf("x", "input", "float32", [0.5 * a - 1.25 for a in range(n)])
+            if side:
+                c.op("j", "aten::clamp", [ref("p"), 0, 51], [n])
+            c.op("e", "aten::mul.Tensor", [ref("x"), ref("j" if side else "p")], [n])
+            c.op("s", "aten::mul.Tensor", [ref("x"), ref("m")], [n])
+            c.op("y", "aten::add.Tensor", [ref("e"), ref("s")], [n])
+
+        left, right = two(build)
+        compared(left, right, 3 if answer == REFUSED else 0)
+        c = Certificate(left, right, [{"left": i} for i in "pm"] + [{"right": i} for i in "pm"])
+        pl, ml, xl, yl = c.left("p", "m", "x", "y")
+        pr, jr, mr, xr, yr = c.right("p", "j", "m", "x", "y")
+        c.step("leaf", (pr, pl), (mr, ml), (xr, xl))
+        c.step("value", (pl, jr))
+        c.step("same", (c.left("e"), c.right("e")))
+        c.step("same", (c.left("s_operand1"), c.right("s_operand1")))
+        c.step("same", (c.left("s"), c.right("s")))
+        c.step("same", (yl, yr))
+        c.check(yl, yr, answer, "other integers" if answer == REFUSED else "")
+
+
 def classes_kept():
     """The classes that a loss is told may be any, though those captured are zeros and ones, or
     consecutive, and so many that it is no chance. A mask of as many keeps what it looks like."""
@@ -546,6 +576,7 @@ def main():
             pinned_tokens,
             kept_by_chance,
             counted_by_chance,
+            floats_counted_by_chance,
             classes_kept,
             equal_layers,
             swapped_layers,
