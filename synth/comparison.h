@@ -332,6 +332,7 @@ typedef struct st_ranks {
   size_t n_times;
   uint8_t *scaled[2]; /* by captured node: it was looked at whether it is so many times another */
   size_t vain;        /* of these in turn were not joined */
+  bool twins;         /* of these, those alone that the same step gives on both sides */
   bool scaling;       /* they are being joined, which is not done again inside */
   st_links links;
   st_tiles tiles;

@@ -16,13 +16,10 @@
 #include "synth/parts/parts.h"
 #include "synth/search/search.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
-
-static bool has_counterpart(state *s, eg_node e, int side) { return st_has_side(s, e, !side); }
 
 /* Returns: false where the peers cannot be put together. */
 static bool distinct(state *s, const peers *p, st_parts *out) {
@@ -61,88 +58,6 @@ static bool moments_of_sum(const st_parts *p, double out[4]) {
   return true;
 }
 
-int64_t st_next_times(const state *s, uint32_t n, int64_t by) {
-  int64_t next = INT64_MAX;
-  for (int64_t k = by + 1; k <= (int64_t)n && next == INT64_MAX; k++)
-    if (n % k == 0) next = k;
-  for (size_t i = 0; i < s->ranks.n_times; i++)
-    if (s->ranks.times[i] > by && s->ranks.times[i] < next) next = s->ranks.times[i];
-  return next;
-}
-
-static void note_times(st_ranks *r, double x) {
-  if (x > 0 && x < 1) x = 1 / x;
-  if (!(x >= 2 && x <= 1 << 24) || x != floor(x)) return;
-  const int64_t by = (int64_t)x;
-  size_t at = 0;
-  while (at < r->n_times && r->times[at] < by) at++;
-  if (r->n_times == sizeof r->times / sizeof *r->times || (at < r->n_times && r->times[at] == by))
-    return;
-  memmove(&r->times[at + 1], &r->times[at], (r->n_times - at) * sizeof *r->times);
-  r->times[at] = by;
-  r->n_times++;
-}
-
-/* The whole numbers, or one over them, that elementwise calls take beside a tensor: a product has
- * one, and others too many do no harm. */
-static void find_times(state *s) {
-  for (int side = 0; side < 2; side++)
-    for (size_t i = 0; i < s->graph[side]->n_nodes; i++) {
-      const rule_term *t = s->graph[side]->node[i].call, *by = t && t->n > 1 ? t->child[1] : NULL;
-      if (!by || !rule_operator_of(t->u.s)->elementwise) continue;
-      if (by->kind == RULE_INT) note_times(&s->ranks, (double)by->u.i);
-      if (by->kind == RULE_FLOAT) note_times(&s->ranks, by->u.f);
-    }
-}
-
-/* The tensor of the other graph that `lifted`, divided by `by`, is, if a rule says so. */
-static iso_code join_lifted(state *s, int side, eg_node lifted, int64_t by, bool any_terms,
-                            bool *found, iso_error *err) {
-  const rule_tensor *v = st_val(s, lifted, s->n_draws - 1);
-  st_parts one = {.n = 1, .of = {lifted}, .value = {v}, .by = by};
-  st_sought x = {.side = side, .any_terms = any_terms};
-  eg_node whole[MOST_WHOLES];
-  bool done = false;
-  iso_code c = ISO_OK;
-  if (!v) return st_lost(&s->values, err);
-  x.numel = v->numel;
-  st_moments(v, x.moment);
-  st_scale_moments(x.moment, 1.0 / (double)by, x.moment);
-  const uint32_t n = st_wholes(s, &one, &x, whole);
-  if (n > 0 && by > 1) {
-    const rule_term *t = st_divided(s, rule_var(&s->arena, 0), by);
-    if (!t) return nomem(err);
-    c = st_add_term(s, t, &lifted, &one.of[0], err);
-    if (!c) c = st_value(s, one.of[0], err);
-  }
-  for (uint32_t i = 0; i < n && !c && !done; i++) {
-    if (!rule_shape_eq(&s->rec[whole[i].i].shape, &s->rec[lifted.i].shape) ||
-        !st_values_equal(s, whole[i], one.of[0]))
-      continue;
-    s->ranks.whole = true;
-    c = st_prove_alike(s, whole[i], one.of[0], &done, err);
-    if (!c && !done) c = st_prove(s, whole[i], one.of[0], &done, err);
-    s->ranks.whole = false;
-    if (!c && !done) c = st_prove(s, whole[i], one.of[0], &done, err);
-    *found |= done || !s->rec[lifted.i].cancels; /* of two that are 0 only a rule tells */
-  }
-  return c;
-}
-
-/* The term that a tensor was joined with before it was divided. EG_NONE: it was not joined. */
-static eg_node undivided(state *s, eg_node e, int64_t by) {
-  const eg_node *m;
-  const size_t n = eg_class_nodes(s->g, eg_class_of(s->g, e), &m);
-  for (size_t i = 0; i < n; i++) {
-    if (!st_made(&s->rec[m[i].i]) || s->rec[m[i].i].leaf || !st_calls(s, m[i], OP_DIV_TENSOR))
-      continue;
-    const rule_term *d = st_literal(s, (eg_node){eg_node_original(s->g, m[i], 1).i});
-    if (d && d->kind == RULE_FLOAT && d->u.f == (double)by)
-      return (eg_node){eg_node_original(s->g, m[i], 0).i};
-  }
-  return (eg_node){EG_NONE};
-}
-
 /* The whole, or that divided by a number of peers: where groups of them make the parts, there may
  * be fewer parts than micro-batches that a gradient is the mean of. */
 static iso_code find_fitting(state *s, peers *p, st_parts *of, bool any_terms, iso_error *err) {
@@ -162,7 +77,7 @@ static iso_code find_fitting(state *s, peers *p, st_parts *of, bool any_terms, i
       st_scale_moments(sum, of->scale, x.moment);
       c = st_join_sum(s, of, &x, err);
     }
-    if (x.met) p->whole = of->by == 1 ? x.at : undivided(s, x.at, of->by);
+    if (x.met) p->whole = of->by == 1 ? x.at : st_undivided(s, x.at, of->by);
   }
   p->met = x.met;
   return c;
@@ -188,10 +103,10 @@ static iso_code link_parts(state *s, peers *p, st_parts *of, bool last, iso_erro
   if (c || p->whole.i == EG_NONE) return c ? c : find_whole(s, p, of, last, err);
   const eg_node lifted = p->whole;
   const int64_t end = rule_dtype_is_float(of->value[0]->dtype) ? INT64_MAX : 2;
-  bool found = has_counterpart(s, lifted, p->side);
+  bool found = st_has_side(s, lifted, !p->side);
   for (int any = 0; any < (last && s->rec[lifted.i].cancels ? 2 : 1); any++)
     for (int64_t by = 1; by < end && !found && !c; by = st_next_times(s, p->n, by))
-      c = join_lifted(s, p->side, lifted, by, any == 1, &found, err);
+      c = st_join_lifted(s, p->side, lifted, by, any == 1, &found, err);
   p->whole = (eg_node){EG_NONE};
   if (!c && !found) c = find_whole(s, p, of, last, err);
   if (!resized || p->whole.i == EG_NONE) p->whole = lifted;
@@ -270,7 +185,7 @@ static iso_code link(state *s, peers *p, iso_error *err) {
   p->linked = true;
   bool known = true;
   for (uint32_t r = 0; r < p->n; r++)
-    known &= has_counterpart(s, s->map[p->side][p->node[r]], p->side);
+    known &= st_has_side(s, s->map[p->side][p->node[r]], !p->side);
   if (known || !distinct(s, p, &of)) return ISO_OK;
   const bool was = s->ranks.tiling;
   bool any;
@@ -416,7 +331,7 @@ static bool below(state *s, const peers *p) {
     const eg_node e = s->map[p->side][p->node[r]];
     const int32_t first = s->rec[e.i].node[p->side]; /* equal calls are one e-node */
     if (first >= 0 && x->mark[p->side][first] == x->stamp) marked++;
-    else shared += has_counterpart(s, e, p->side);
+    else shared += st_has_side(s, e, !p->side);
   }
   return marked > 0 && marked + shared == p->n;
 }
@@ -424,79 +339,6 @@ static bool below(state *s, const peers *p) {
 static int by_number(const void *pa, const void *pb) {
   const uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
   return a < b ? -1 : a > b;
-}
-
-/* ---- tensors that hold so many times another ---- */
-
-typedef struct scaled_walk {
-  state *s;
-  int32_t node[512]; /* captured nodes that were not looked at before */
-  int8_t side[512];
-  size_t n;
-} scaled_walk;
-
-/* Collects the captured nodes below `e`, operands first, that the other graph does not hold. */
-static void collect(scaled_walk *w, eg_node e, int depth) {
-  enum { DEEP = 4096 };
-  state *s = w->s;
-  if (depth == DEEP) return;
-  bool fresh = s->rec[e.i].node[LEFT] < 0 && s->rec[e.i].node[RIGHT] < 0;
-  for (int side = 0; side < 2; side++) {
-    const int32_t at = s->rec[e.i].node[side];
-    if (at < 0 || s->ranks.scaled[side][at]) continue;
-    s->ranks.scaled[side][at] = 1;
-    fresh = true;
-  }
-  if (!fresh || st_made(&s->rec[e.i])) return;
-  for (size_t k = 0; k < eg_node_arity(s->g, e); k++) {
-    const eg_node *m;
-    const size_t n = eg_class_nodes(s->g, eg_node_child(s->g, e, k), &m);
-    bool side[2] = {false, false};
-    for (size_t i = 0; i < n; i++)
-      for (int d = 0; d < 2; d++) side[d] |= s->rec[m[i].i].node[d] >= 0;
-    for (size_t i = 0; i < n && !(side[LEFT] && side[RIGHT]); i++) collect(w, m[i], depth + 1);
-  }
-  for (int8_t side = 0; side < 2; side++)
-    if (s->rec[e.i].node[side] >= 0 && w->n < sizeof w->side) {
-      w->node[w->n] = s->rec[e.i].node[side];
-      w->side[w->n++] = side;
-    }
-}
-
-iso_code st_join_scaled(state *s, eg_node u, eg_node t, bool *any, iso_error *err) {
-  enum { MOST_VAIN = 4 };
-  *any = false;
-  if (s->ranks.linking || s->ranks.scaling || s->ranks.vain == MOST_VAIN) return ISO_OK;
-  if (!s->ranks.scaled[LEFT]) {
-    for (int side = 0; side < 2; side++)
-      if (!(s->ranks.scaled[side] = calloc(s->graph[side]->n_nodes + 1, 1))) return nomem(err);
-    find_times(s);
-  }
-  if (!s->ranks.n_times) return ISO_OK;
-  scaled_walk w = {.s = s};
-  collect(&w, u, 0);
-  collect(&w, t, 0);
-  iso_code c = ISO_OK;
-  s->ranks.scaling = true;
-  for (size_t i = 0; i < w.n && !c && s->ranks.vain < MOST_VAIN; i++) {
-    const eg_node e = s->map[w.side[i]][w.node[i]];
-    const rec *r = &s->rec[e.i];
-    if (has_counterpart(s, e, w.side[i]) || !r->tensor || !r->valued ||
-        !rule_dtype_is_float(st_dtype(s, e)))
-      continue;
-    for (int64_t by = st_next_times(s, 1, 1); by < INT64_MAX && !c; by = st_next_times(s, 1, by)) {
-      const size_t before = s->res->n_merges;
-      bool found = false;
-      c = join_lifted(s, w.side[i], e, by, true, &found, err);
-      if (!found) continue;
-      const bool joined = s->res->n_merges > before;
-      s->ranks.vain = joined ? 0 : s->ranks.vain + 1;
-      *any |= joined;
-      break;
-    }
-  }
-  s->ranks.scaling = false;
-  return c;
 }
 
 /* ---- what is below two tensors ---- */
@@ -534,7 +376,13 @@ iso_code st_link_shards(state *s, eg_node u, eg_node t, bool *any, iso_error *er
       if (c) return c;
     }
   }
-  if (!s->ranks.n_times) find_times(s);
+  if (!s->ranks.n_times) st_find_times(s);
+  /* Micro-batches of one graph and ranks of the other one may be the same rows, each tensor of one
+   * so many times the other's: sums over all of them are rules of these then. */
+  if (x->n_of[LEFT] && x->n_of[RIGHT]) {
+    iso_code c = st_join_twins(s, u, t, any, err);
+    if (c || eg_equal(s->g, u, t)) return c;
+  }
   if (!iso_grow(x->seen, x->cap_seen, s->n_rec + 1)) return nomem(err);
   x->stamp++;
   x->n_below = 0;

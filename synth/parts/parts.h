@@ -83,10 +83,23 @@ void st_free_tiles(state *s);
  * same of all blocks put together. */
 iso_code st_join_running(state *s, int side, iso_error *err);
 
-/* ---- link.c ---- */
+/* ---- scaled.c ---- */
 /* The next larger number of times that parts may hold theirs: a mean over some of `n` peers, or
  * over all ranks that became one, or of a loss that was scaled so. INT64_MAX: there is none. */
 int64_t st_next_times(const state *s, uint32_t n, int64_t by);
+/* The whole numbers, or one over them, that elementwise calls of the graphs take beside a tensor.
+ */
+void st_find_times(state *s);
+/* Joins the tensor of the other graph that `lifted`, divided by `by`, is, if a rule says so: in
+ * `found` whether there is one. `any_terms`: as x->any_terms of st_wholes. */
+iso_code st_join_lifted(state *s, int side, eg_node lifted, int64_t by, bool any_terms, bool *found,
+                        iso_error *err);
+
+/* The term that a tensor was joined with before it was divided. EG_NONE: it was not joined. */
+eg_node st_undivided(state *s, eg_node e, int64_t by);
+/* As st_join_scaled, where both graphs take the same step: micro-batches of one and ranks of the
+ * other. */
+iso_code st_join_twins(state *s, eg_node u, eg_node t, bool *any, iso_error *err);
 
 /* ---- summands.c ---- */
 /* The tensors that node `i` adds up over ranks and pieces: results of one operator, or of several,

@@ -34,6 +34,12 @@ STEPS = [
     ("data", "data_by_hand", 2, "equivalent"),
     ("data_clipped", "data_clipped", 2, "equivalent"),
     ("data", "one_accumulated", 1, "equivalent"),
+    ("data_accumulated", "data", 2, PROVED),
+    ("data_accumulated", "sharded", 2, PROVED),
+    ("data_accumulated", "data", 4, PROVED),
+    ("data_accumulated_4", "sharded", 4, PROVED),
+    ("data_accumulated_4", "data_accumulated", 2, PROVED),
+    ("data_accumulated", "data_unsynchronised", 2, "different"),
     ("data", "data_accumulated", 2, "equivalent"),
     ("data", "data_accumulated", 4, "equivalent"),
     ("data", "data_accumulated_4", 2, "equivalent"),
@@ -260,7 +266,7 @@ MEGATRON = [
     ("replicas_scaled", 2, "columns", "different"),
 ]
 STEPS += [("megatron_layers:" + one, "megatron_layers:" + p, n, v) for p, n, one, v in MEGATRON]
-QUICK = "data_strided-2 data_unsynchronised-2 decoders:llama_sharded_clipped-2".split()
+QUICK = "data-4 data_strided-2 data_unsynchronised-2 decoders:llama_sharded_clipped-2".split()
 QUICK += ["optimizers:momentum_sharded-2", "wrappers:uneven-3", "wrappers:hook_half-2"]
 QUICK += ["kept:averaged_shard-2", "kept:momentum_named_shard-2"]
 QUICK += ["decoders:llama_mixed_accumulated-4", "decoders:routed_mixed_accumulated-4"]
