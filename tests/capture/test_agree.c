@@ -212,6 +212,28 @@ START_TEST(opposed_under_one_name) {
 }
 END_TEST
 
+/* Where nothing was padded the opposite of ones alone is zeros alone; one number is no opposite. */
+START_TEST(opposed_all_over) {
+  static const int64_t x[5] = {1, 1, 1, 1, 1}, y[5] = {0}, z[5] = {0, 0, 2, 0, 0};
+  static const struct {
+    const int64_t *right;
+    int64_t n;
+    bool is;
+  } of[] = {{y, 5, true}, {y, 1, false}, {x, 5, false}, {z, 5, false}};
+  for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
+    cap_graph *l, *r;
+    cap_agreement a;
+    iso_error err = {0};
+    ck_assert_int_eq(one("m", x, of[k].n, "null", &l, &err), ISO_OK);
+    ck_assert_int_eq(one("m", of[k].right, of[k].n, "null", &r, &err), ISO_OK);
+    ck_assert_int_eq(cap_agree(l, r, NULL, 3, &a, &err), ISO_OK);
+    ck_assert_msg(a.n_doubts == (size_t)of[k].is, "case %zu", k);
+    cap_free(l);
+    cap_free(r);
+  }
+}
+END_TEST
+
 /* Frees both. Returns: whether memory ended, at allocation `n`. */
 static bool agree_fails_or_is_whole(cap_graph *l, cap_graph *r, long n) {
   const cap_spoken said = {.opposed = 1};
@@ -290,6 +312,7 @@ int main(void) {
   tcase_add_test(t, positions_of_a_whole_stay_consecutive);
   tcase_add_test(t, ends_of_integers);
   tcase_add_test(t, opposed_under_one_name);
+  tcase_add_test(t, opposed_all_over);
   tcase_add_test(t, memory_ends);
   tcase_add_test(t, memory_ends_where_parts_are_drawn);
   tcase_add_test(t, memory_ends_where_inputs_are_opposed);
