@@ -144,7 +144,7 @@ iso_code st_run_looks(const synth_graph *left, const synth_graph *right, const r
 iso_code st_run_chance(const synth_graph *left, const synth_graph *right, const rule_oracle *oracle,
                        rule_schemas *schemas, const synth_options *o, const char **freed,
                        bool *stopped, iso_error *err) {
-  enum { DRAWS = 6 };
+  enum { DRAWS = 12 };
   synth_options more = *o;
   bool differ = false;
   more.n_redrawn = more.n_redrawn > DRAWS ? more.n_redrawn : DRAWS;

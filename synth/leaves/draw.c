@@ -164,7 +164,11 @@ static iso_code redraw_int(state *s, int side, size_t leaf, size_t round, iso_rn
                                           sizeof edge / sizeof *edge);
   for (int64_t i = 0; i < v->numel; i++) {
     int64_t x = low + (int64_t)iso_rng_below(rng, (uint64_t)(high > low ? high - low : 1));
-    if (n_edges && i % 3) x = edge[iso_rng_below(rng, n_edges)];
+    /* What is kept by chance is few numbers, perhaps one: over the draws it is each edge in turn.
+     */
+    const size_t turn = chance ? round * (size_t)v->numel + (size_t)i : (size_t)i;
+    if (n_edges && turn % 3)
+      x = edge[(chance ? turn - turn / 3 - 1 : iso_rng_below(rng, n_edges)) % n_edges];
     if (r->has_none && iso_rng_below(rng, 4) == 0) x = r->none;
     rule_tensor_set(*out, i, (double)x);
   }

@@ -381,6 +381,29 @@ def integers_with_a_property(rng):
 
 
 @family
+def one_integer_between_bounds(rng):
+    """One integer, captured where counting begins, far below the bounds that it is kept between: a
+    bound that is one off shows at one number alone."""
+    low = rng.randint(1, 2000)
+    high = low + rng.randint(3, 300)
+    wrong, x = rng.choice([None, "low", "high"]), normals(rng, 2)
+
+    def build(side):
+        def f(g):
+            h, p = g.given("x", (1, 2), [x], f32), g.given("p", (1,), [[0]])
+            at = p.clamp(low, high)
+            if side:
+                at = p.lt(low + 2 * (wrong == "low")).where(low, p)
+                at = p.gt(high).where(high - (wrong == "high"), at)
+            return h.mul(at.to(f32).unsqueeze(1))
+
+        return f
+
+    truth = UNDECIDED if wrong else EQUIVALENT
+    return Case(truth, build(0), build(1), None, "%s %d %d" % (wrong, low, high))
+
+
+@family
 def ids_counted_by_chance(rng):
     """Few numbers, ids that choose rows, say, are how many ones, or zeros, come up to each place,
     and no side says so: one side reads them up to a bound that none of these counts reaches."""
