@@ -683,11 +683,54 @@ def literals_rule(rng, i):
     return Rule(f"literals-{i}", lhs, rhs, vars="xy")
 
 
+# ---- functions that are flat where they lie ----
+
+
+def flat_sides(rng):
+    """A function that is one number for all that float64 tells, and still moves with its variable:
+    which stands in the side a second time, is taken beside the number that the function is near,
+    or is another one on the other side."""
+    u, v = rng.sample([var("x"), var("y"), tanh(var("x"))], 2)
+    c, outer = rng.choice([3e7, 1e8, 1e9, 2e12]), [rng.choice([tanh, sigmoid]) for _ in range(2)]
+    last = rng.choice([lambda t: t, exp, sin, lambda t: adds(square(t), 0.5)])
+
+    def far(t):
+        t = log(adds(exp(tanh(t)), c))
+        for f in outer:
+            t = f(t)
+        return last(t)
+
+    flat, still = far(u), far(muls(u, 0.0))
+    mp.mp.dps = DIGITS
+    near = float(still.at({"x": [mp.mpf(0)] * N, "y": [mp.mpf(0)] * N})[0])
+    one = adds(muls(u, 0.0), near)
+    return rng.choice(
+        [
+            (sub(u, flat), sub(u, still)),
+            (sub(u, flat), sub(u, one)),
+            (sub(v, flat), sub(v, one)),
+            (mul(v, flat), mul(v, still)),
+            (div(v, adds(flat, 1.0)), div(v, adds(still, 1.0))),
+            (add(add(u, v), flat), add(add(u, v), far(v))),
+            (sub(u, flat), neg(sub(flat, u))),
+            (mul(v, add(flat, flat)), muls(mul(flat, v), 2.0)),
+            (mul(add(u, v), flat), add(mul(u, flat), mul(v, flat))),
+            (sub(v, far(add(u, v))), sub(v, far(add(v, u)))),
+        ]
+    )
+
+
+def flat_rule(rng, i):
+    lhs, rhs = flat_sides(rng)
+    return Rule(f"flat-{i}", lhs, rhs, vars="xy")
+
+
 MAKERS = {
     "absorb": absorb_rule,
     "attrs": attrs_rule,
     "complex": complex_rule,
     "literals": literals_rule,
+    "flat": flat_rule,
 }
 
 

@@ -15,12 +15,14 @@
 
 enum { VAL_LEAST_SAMPLES = 8 };
 
-/* Facts of a variable on one side that counted samples have shown. */
-typedef enum val_seen {
+enum { VAL_FLATS = 24 }; /* functions of a side that are looked at */
+
+/* Facts of a variable in a function that may be flat, which counted samples have shown. */
+enum {
   VAL_NOTHING,
-  VAL_LOST, /* a function on the way is flat where its operand moves, and the side did not move */
+  VAL_LOST, /* the function's operand moved with it, and the function did not */
   VAL_MOVED
-} val_seen;
+};
 
 typedef struct val_ladder {
   val_engine *e;
@@ -45,9 +47,10 @@ typedef struct val_ladder {
   int64_t work; /* left for looking whether anything shows a branch, and for samples that do */
   unsigned soft_kind; /* of the sample that differed by so little that another one should, too */
   double max_rel;
-  val_seen seen[2][RULE_MAX_VARS]; /* by side and variable of r */
-  bool whole;                      /* the proof is of integers that do not wrap, and these may */
-  bool wraps;                      /* some sample is left out since its integers may wrap */
+  uint8_t seen[2][VAL_FLATS][RULE_MAX_VARS]; /* by side, function, variable of r (moved.c) */
+  uint32_t looked;                           /* samples in which variables were moved */
+  bool whole;    /* the proof is of integers that do not wrap, and these may */
+  bool wraps;    /* some sample is left out since its integers may wrap */
   bool masked;   /* some sample differs where a number of a mask's size overflows */
   bool guarded;  /* some sample differs where a number on the way is undefined */
   bool apart;    /* the sides part where some part of them is no number, or an operator sees it */
@@ -101,7 +104,7 @@ ISO_MUST_USE iso_code val_seek_origins(val_ladder *l, iso_error *err);
 /* Notes which variables move which side of a sample that counted, or cancel there. */
 ISO_MUST_USE iso_code val_note_moved(val_ladder *l, const rule *r, rule_tensor *const *bind,
                                      iso_error *err);
-/* A variable that moved a side on no sample, and was lost on some. NULL: none. */
+/* A variable that was lost in a function on some sample, and moved it on none. NULL: none. */
 const char *val_unmoved(const val_ladder *l);
 
 /* ---- what literals do (literals.c) ---- */

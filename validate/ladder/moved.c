@@ -1,7 +1,8 @@
 /* Whether samples show what a variable does. tanh(log(x + 1e9)) is one number for all that float64
  * tells, and a rule that says so holds on every sample, with as many digits as are looked at. So a
- * rule is tested only where each variable, moved alone, moves each side that reads its numbers, or
- * no function on the way is flat where it lies. */
+ * rule is tested only where each function that may be flat, and that the other side does not have,
+ * was seen to move with each variable that moves its operand. Whether the side moves says less: the
+ * variable may stand in it a second time, or what is left of a sum is what its rounding leaves. */
 #include <math.h>
 
 #include "rules/operators.h"
@@ -21,17 +22,21 @@ static bool reads(const rule_term *t, uint32_t v) {
   return false;
 }
 
-/* A function that may be flat, of numbers that the variable makes. */
-static bool is_flat(const rule_term *t, uint32_t v) {
-  const rule_operator *o = t->kind == RULE_OP ? rule_operator_of(t->u.s) : NULL;
-  return o && o->elementwise && o->transcendental && reads(t, v);
+static bool contains(const rule_term *t, const rule_term *part) {
+  if (rule_term_eq(t, part)) return true;
+  for (uint32_t i = 0; i < t->n; i++)
+    if (contains(t->child[i], part)) return true;
+  return false;
 }
 
-static bool may_lose(const rule_term *t, uint32_t v) {
-  if (is_flat(t, v)) return true;
-  for (uint32_t i = 0; i < t->n; i++)
-    if (may_lose(t->child[i], v)) return true;
-  return false;
+/* Calls of functions that may be flat, in order, but for those that the other side has. More than
+ * there is room for are counted, too. */
+static void collect(const rule_term *t, const rule_term *other, const rule_term **flat, size_t *n) {
+  const rule_operator *o = t->kind == RULE_OP ? rule_operator_of(t->u.s) : NULL;
+  for (uint32_t i = 0; i < t->n; i++) collect(t->child[i], other, flat, n);
+  if (!o || !o->elementwise || !o->transcendental || contains(other, t)) return;
+  if (*n < VAL_FLATS) flat[*n] = t;
+  ++*n;
 }
 
 /* Ways to move numbers: further out, each by a factor of its own, further in, where functions are
@@ -80,28 +85,16 @@ static iso_code moves(val_ladder *l, const rule_term *t, rule_tensor **bind, uin
   return c == ISO_NOMEM ? iso_fail(err, c, "out of memory") : ISO_OK;
 }
 
-/* Whether some function of one tensor stays where it is, though its operand moves. */
-static iso_code loses(val_ladder *l, const rule_term *t, rule_tensor **bind, uint32_t v, bool *yes,
-                      iso_error *err) {
-  iso_code c = ISO_OK;
-  for (uint32_t i = 0; i < t->n && !c && !*yes; i++) c = loses(l, t->child[i], bind, v, yes, err);
-  if (c || *yes || !is_flat(t, v)) return c;
-  bool before = false, after = false;
-  c = moves(l, t->child[0], bind, v, &before, err);
-  if (!c && before) c = moves(l, t, bind, v, &after, err);
-  *yes = before && !after;
-  return c;
-}
-
-/* A variable that cancels is no loss: atan(x) + atan(1/x). One that was lost is so until it moves:
- * where it was lost is not looked for again. */
-static iso_code look(val_ladder *l, const rule_term *side, rule_tensor **bind, uint32_t v,
-                     val_seen *seen, iso_error *err) {
-  bool moved = false, lost = false;
-  iso_code c = moves(l, side, bind, v, &moved, err);
-  if (!c && !moved && *seen != VAL_LOST) c = loses(l, side, bind, v, &lost, err);
-  if (moved) *seen = VAL_MOVED;
-  else if (lost) *seen = VAL_LOST;
+/* A variable that cancels in the operand is no loss. One that was lost is so until it moves the
+ * call: where it was lost is not looked for again. */
+static iso_code look(val_ladder *l, const rule_term *call, rule_tensor **bind, uint32_t v,
+                     uint8_t *seen, iso_error *err) {
+  bool after = false, before = false;
+  iso_code c = moves(l, call, bind, v, &after, err);
+  for (uint32_t i = 0; i < call->n && !c && !after && !before && *seen != VAL_LOST; i++)
+    if (reads(call->child[i], v)) c = moves(l, call->child[i], bind, v, &before, err);
+  if (after) *seen = VAL_MOVED;
+  else if (before) *seen = VAL_LOST;
   return c;
 }
 
@@ -109,19 +102,31 @@ iso_code val_note_moved(val_ladder *l, const rule *r, rule_tensor *const *bind, 
   rule_tensor *own[RULE_MAX_VARS];
   iso_code c = ISO_OK;
   for (uint32_t v = 0; v < r->n_vars; v++) own[v] = bind[v];
-  for (uint32_t v = 0; v < r->n_vars && !c; v++)
-    for (int side = 0; side < 2 && !c; side++) {
-      const rule_term *t = side ? r->rhs : r->lhs;
-      val_seen *seen = &l->seen[side][v];
-      const bool open = *seen != VAL_MOVED && (l->good <= LOOKED || *seen == VAL_LOST),
-                 numbers = own[v] && own[v]->dtype == RULE_F64 && own[v]->numel > 0;
-      if (open && numbers && may_lose(t, v)) c = look(l, t, own, v, seen, err);
-    }
+  for (int side = 0; side < 2; side++) {
+    const rule_term *flat[VAL_FLATS];
+    size_t n = 0;
+    collect(side ? r->rhs : r->lhs, side ? r->lhs : r->rhs, flat, &n);
+    for (size_t i = 0; i < n && i < VAL_FLATS; i++)
+      for (uint32_t v = 0; v < r->n_vars && !c; v++) {
+        uint8_t *seen = &l->seen[side][i][v];
+        const bool open = *seen != VAL_MOVED && (l->looked < LOOKED || *seen == VAL_LOST),
+                   numbers = own[v] && own[v]->dtype == RULE_F64 && own[v]->numel > 0;
+        if (open && numbers && reads(flat[i], v)) c = look(l, flat[i], own, v, seen, err);
+      }
+  }
+  l->looked++;
   return c;
 }
 
 const char *val_unmoved(const val_ladder *l) {
-  for (uint32_t v = 0; v < l->r->n_vars; v++)
-    if (l->seen[0][v] == VAL_LOST || l->seen[1][v] == VAL_LOST) return l->r->var[v].name;
+  for (int side = 0; side < 2; side++) {
+    const rule_term *flat[VAL_FLATS];
+    size_t n = 0;
+    collect(side ? l->r->rhs : l->r->lhs, side ? l->r->lhs : l->r->rhs, flat, &n);
+    for (size_t i = 0; i < n && i < VAL_FLATS; i++)
+      for (uint32_t v = 0; v < l->r->n_vars; v++)
+        if (l->seen[side][i][v] == VAL_LOST) return l->r->var[v].name;
+    if (n > VAL_FLATS) return "each of many functions";
+  }
   return NULL;
 }
