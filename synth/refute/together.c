@@ -3,6 +3,7 @@
  * differ only where one of them is other than it was captured may be those of a contradiction: one
  * side reads one of them where the other side reads the other. Then changing either alone shows it,
  * and as they were captured nothing does. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,10 +120,11 @@ static iso_code shows(together *k, size_t i, rule_tensor *v, bool *yes, iso_erro
   return st_try_variant(k->s, &all, false, NULL, NULL, yes, err);
 }
 
-/* Other values of an input, which nearly all that may be read of it tells. */
-enum { ROTATED, REVERSED, ONE_NUMBER, MORE, LESS, TWICE, N_WAYS };
+/* Other values of an input, which nearly all that may be read of it tells: the last two lie beyond
+ * the numbers of all other inputs, whatever it is compared with there. */
+enum { ROTATED, REVERSED, ONE_NUMBER, MORE, LESS, TWICE, ABOVE, BELOW, N_WAYS };
 
-static double other_number(const rule_tensor *t, int64_t i, int way) {
+static double other_number(const rule_tensor *t, int64_t i, int way, double far) {
   const double x = rule_tensor_get(t, i);
   switch (way) {
   case ROTATED: return rule_tensor_get(t, (i + 1) % t->numel);
@@ -130,8 +132,23 @@ static double other_number(const rule_tensor *t, int64_t i, int way) {
   case ONE_NUMBER: return rule_tensor_get(t, 0);
   case MORE: return x + 1;
   case LESS: return x - 1;
-  default: return 2 * x;
+  case TWICE: return 2 * x;
+  default: return way == ABOVE ? x + far : x - far;
   }
+}
+
+/* One more than what two integers of the inputs lie apart. */
+static double beyond(const together *k) {
+  double low = 0, high = 0;
+  for (size_t i = 0; i < k->n; i++) {
+    const rule_tensor *t = k->in[i].captured;
+    if (rule_dtype_is_float(k->in[i].node->value[0]->dtype)) continue;
+    for (int64_t j = 0; j < t->numel; j++) {
+      low = fmin(low, rule_tensor_get(t, j));
+      high = fmax(high, rule_tensor_get(t, j));
+    }
+  }
+  return high - low + 1;
 }
 
 /* Whether input `i` alone shows it, at some values. */
@@ -139,12 +156,13 @@ static iso_code any_shows(together *k, size_t i, bool *yes, iso_error *err) {
   const rule_tensor *was = k->in[i].captured;
   const bool bits = k->in[i].node->value[0]->dtype == RULE_BOOL ||
                     rule_dtype_is_float(k->in[i].node->value[0]->dtype);
+  const double far = beyond(k);
   iso_code c = ISO_OK;
   *yes = false;
   for (int way = 0; way < (bits ? MORE : N_WAYS) && !c && !*yes; way++) {
     rule_tensor *v;
     if ((c = rule_tensor_new(was->dtype, &was->shape, &v, err))) break;
-    for (int64_t j = 0; j < was->numel; j++) rule_tensor_set(v, j, other_number(was, j, way));
+    for (int64_t j = 0; j < was->numel; j++) rule_tensor_set(v, j, other_number(was, j, way, far));
     if (differ(v, was)) c = shows(k, i, v, yes, err);
     rule_tensor_unref(v);
   }

@@ -255,6 +255,8 @@ def hanging(rng, what):
     lengths = rng.sample(range(1, 9), n)
     starts = [rng.randint(0, 3) for _ in range(n)]
     ends = [s + rng.randint(0, 4) for s in starts]
+    if rng.random() < 0.4:  # far apart: neighbours of the one and their doubles are below the other
+        ends = [3 * s + rng.randint(2, 40) for s in starts]
     bits = scattered(rng, n)
     return {
         "total": (lengths, [sum(lengths)], lambda g, a, b, s: b if s else a.sum(0, True)),
