@@ -123,8 +123,9 @@ bool agree_equal(const agree *a, size_t i, size_t j) {
   return true;
 }
 
-/* Whether y is x with its dimensions in the order `at`, on every set. */
-static bool permuted(const agree *a, size_t i, size_t j, const uint32_t *at) {
+/* Whether y is x with its dimensions in the order `at`, on every set; `opposed`: with ones for its
+ * zeros. */
+static bool permuted(const agree *a, size_t i, size_t j, bool opposed, const uint32_t *at) {
   const rule_tensor *x = agree_value(a, i, 0), *y = agree_value(a, j, 0);
   const uint32_t rank = x->shape.rank;
   const size_t size = rule_dtype_size(x->dtype);
@@ -133,12 +134,15 @@ static bool permuted(const agree *a, size_t i, size_t j, const uint32_t *at) {
   for (uint32_t d = 0; d < rank; d++)
     if (y->shape.dim[d] != x->shape.dim[at[d]]) return false;
   for (size_t set = 0; set < a->sets; set++) {
-    const char *p = agree_value(a, i, set)->data, *q = agree_value(a, j, set)->data;
+    const rule_tensor *p = agree_value(a, i, set), *q = agree_value(a, j, set);
     int64_t k[RULE_MAX_RANK] = {0};
     for (int64_t n = 0; n < y->numel; n++) {
       int64_t from = 0;
       for (uint32_t d = 0; d < rank; d++) from += k[d] * stride[at[d]];
-      if (memcmp(p + (size_t)from * size, q + (size_t)n * size, size) != 0) return false;
+      const bool same = opposed ? (rule_tensor_get(p, from) != 0) != (rule_tensor_get(q, n) != 0)
+                                : memcmp((const char *)p->data + (size_t)from * size,
+                                         (const char *)q->data + (size_t)n * size, size) == 0;
+      if (!same) return false;
       for (uint32_t d = rank; d-- > 0 && ++k[d] == y->shape.dim[d];) k[d] = 0;
     }
   }
@@ -146,22 +150,27 @@ static bool permuted(const agree *a, size_t i, size_t j, const uint32_t *at) {
 }
 
 /* Whether some order of dimensions makes one of the other. */
-static bool turned(const agree *a, size_t i, size_t j, uint32_t *at, uint32_t n, unsigned used) {
+static bool turned(const agree *a, size_t i, size_t j, bool opposed, uint32_t *at, uint32_t n,
+                   unsigned used) {
   const uint32_t rank = agree_node(a, i)->output[0].shape.rank;
-  if (n == rank) return permuted(a, i, j, at);
+  if (n == rank) return permuted(a, i, j, opposed, at);
   for (uint32_t d = 0; d < rank; d++) {
     if (used & 1u << d) continue;
     at[n] = d;
-    if (turned(a, i, j, at, n + 1, used | 1u << d)) return true;
+    if (turned(a, i, j, opposed, at, n + 1, used | 1u << d)) return true;
   }
   return false;
 }
 
-bool agree_rearranged(const agree *a, size_t i, size_t j, uint32_t *at) {
+static bool rearranged(const agree *a, size_t i, size_t j, bool opposed, uint32_t *at) {
   enum { RANKS = 5 };
   const cap_output *x = &agree_node(a, i)->output[0], *y = &agree_node(a, j)->output[0];
   return x->dtype == y->dtype && x->shape.rank == y->shape.rank && x->shape.rank <= RANKS &&
-         turned(a, i, j, at, 0, 0);
+         turned(a, i, j, opposed, at, 0, 0);
+}
+
+bool agree_rearranged(const agree *a, size_t i, size_t j, uint32_t *at) {
+  return rearranged(a, i, j, false, at);
 }
 
 static void find_known(agree *a) {
@@ -335,11 +344,23 @@ static void pair_places(agree *a) {
   }
 }
 
-/* Input `i` of the left, and all of the right that are compared with it. */
+/* Whether input `j` has ones for the zeros of input `i`, perhaps with its dimensions in another
+ * order. */
+static bool are_opposites(const agree *a, size_t i, size_t j) {
+  uint32_t at[RULE_MAX_RANK];
+  if (agree_value(a, i, 0)->numel < 2) return false; /* one number says nothing */
+  return agree_complement(a, i, j) || (agree_zeros_and_ones(a, i) && agree_zeros_and_ones(a, j) &&
+                                       rearranged(a, i, j, true, at));
+}
+
+/* Input `i` of the left, and all of the right that are compared with it. In another order they are
+ * not run on each other's values. */
 static void oppose(agree *a, size_t i) {
   for (size_t j = 0; j < a->n; j++) {
     const bool is = a->in[j].side == RIGHT && a->in[j].other == (int64_t)i;
-    if (is && agree_complement(a, i, j)) a->in[i].opposed = a->in[j].opposed = true;
+    if (!is || !are_opposites(a, i, j)) continue;
+    a->in[i].opposed = a->in[j].opposed = true;
+    if (!agree_complement(a, i, j)) a->in[i].other = a->in[j].other = -1;
   }
 }
 
@@ -347,7 +368,7 @@ static void oppose(agree *a, size_t i) {
 static iso_code doubt_names(agree *a, unsigned opposed) {
   for (size_t i = 0; i < a->n && a->in[i].side == LEFT; i++) {
     const int64_t j = a->in[i].other;
-    if (j < 0 || a->in[i].spoken || !agree_complement(a, i, (size_t)j)) continue;
+    if (j < 0 || a->in[i].spoken || !are_opposites(a, i, (size_t)j)) continue;
     const size_t bit = a->out->n_doubts++;
     if (bit < CHAR_BIT * sizeof opposed && opposed >> bit & 1) oppose(a, i);
     if (a->out->doubt) continue;
@@ -363,6 +384,17 @@ static iso_code doubt_names(agree *a, unsigned opposed) {
   return ISO_OK;
 }
 
+/* Opposites that are not drawn as one keep their values: floats that are drawn each by itself are
+ * no zeros and ones, and part whatever the graphs make of a mask. */
+static void keep_opposed(agree *a) {
+  for (size_t i = 0; i < a->n; i++) {
+    const agree_input *in = &a->in[i];
+    const size_t head = in->twin >= 0 ? (size_t)in->twin : in->group;
+    if (in->opposed && a->in[head].looks.kind == LOOKS_KEPT)
+      cap_keep_input(a->graph[in->side], in->node, false);
+  }
+}
+
 /* ---- all of it ---- */
 
 static iso_code settle(agree *a, const cap_spoken *said, uint64_t seed) {
@@ -375,7 +407,9 @@ static iso_code settle(agree *a, const cap_spoken *said, uint64_t seed) {
   if (!c) pair_places(a);
   if (!c) c = doubt_names(a, said ? said->opposed : 0);
   if (!c) c = agree_exchange(a);
-  return c ? c : agree_domains(a, seed);
+  if (!c) c = agree_domains(a, seed);
+  if (!c) keep_opposed(a);
+  return c;
 }
 
 iso_code cap_agree(cap_graph *left, cap_graph *right, const cap_spoken *said, uint64_t seed,

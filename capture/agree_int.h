@@ -107,6 +107,7 @@ iso_code agree_cut_parts(agree *a, size_t g, const rule_tensor *t, agree_sets *s
 /* Whether the other side has an input with ones for the zeros of this one: what is left out in
  * place of what is kept. */
 bool agree_swapped(const agree *a, size_t i);
+bool agree_zeros_and_ones(const agree *a, size_t i);
 /* Whether input `j` has ones for the zeros of input `i`, on every set. */
 bool agree_complement(const agree *a, size_t i, size_t j);
 /* Whether both are one mask: in another dtype, with ones for zeros, or what a law makes of it. */

@@ -226,22 +226,23 @@ static int64_t most_rows(const cap_graph *g, size_t input, bool *flow) {
 }
 
 /* How unlikely the captured integers are among others. One number is none, unless ones are a mask.
- */
+ * Any may be the first one, unless each is the place that it is at. */
 static double bits_of(const chk_state *k, uint32_t input, int64_t rows) {
   enum { ANY_NUMBER = 16 };
   const bool choose = rows > 0;
   double bits = 0;
   for (size_t set = 0; set < chk_n_sets(k); set++) {
     const rule_tensor *t = chk_captured(k, input, set);
-    bool same = true, small = true, again = false;
+    bool same = true, small = true, again = false, places = true;
     for (int64_t i = 0; i < t->numel; i++) {
+      places &= rule_tensor_get_int(t, i) == i;
       same &= rule_tensor_get_int(t, i) == rule_tensor_get_int(t, 0);
       small &= rule_tensor_get_int(t, i) == 0 || rule_tensor_get_int(t, i) == 1;
     }
     for (size_t j = 0; j < set; j++) again |= rule_tensor_same_bytes(t, chk_captured(k, input, j));
     if (again || (same && (choose || rule_tensor_get_int(t, 0) != 1))) continue;
     const double all = (double)(choose ? rows : ANY_NUMBER);
-    bits += (double)(t->numel - 1) * fmax(0, log2(small && !same ? all / 2 : all));
+    bits += (double)(t->numel - !places) * fmax(0, log2(small && !same ? all / 2 : all));
   }
   return bits;
 }

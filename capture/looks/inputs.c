@@ -83,7 +83,7 @@ bool agree_swapped(const agree *a, size_t i) {
   return any;
 }
 
-static bool zeros_and_ones(const agree *a, size_t i) {
+bool agree_zeros_and_ones(const agree *a, size_t i) {
   if (rule_dtype_is_complex(agree_node(a, i)->output[0].dtype)) return false;
   for (size_t set = 0; set < a->sets; set++) {
     const rule_tensor *t = agree_value(a, i, set);
@@ -98,8 +98,8 @@ static bool zeros_and_ones(const agree *a, size_t i) {
 /* That each number is the other one is no chance, as what one input holds may be: where nothing was
  * padded one side has ones alone, and the other one zeros. One number alone says nothing. */
 bool agree_complement(const agree *a, size_t i, size_t j) {
-  return agree_value(a, i, 0)->numel > 1 && zeros_and_ones(a, i) && zeros_and_ones(a, j) &&
-         same_bits(a, i, j, true);
+  return agree_value(a, i, 0)->numel > 1 && agree_zeros_and_ones(a, i) &&
+         agree_zeros_and_ones(a, j) && same_bits(a, i, j, true);
 }
 
 iso_code agree_of_one_mask(agree *a, size_t i, size_t j, bool *yes) {

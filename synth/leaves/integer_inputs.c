@@ -275,7 +275,8 @@ static bool is_new_set(const synth_node *n, size_t set) {
   return true;
 }
 
-/* Of however many elements, one number is what comes to mind first; but ones may be a mask. */
+/* Of however many elements, one number is what comes to mind first; but ones may be a mask. Of
+ * others the first may be any, unless it is the place that each of them is at. */
 bool st_kept_by_chance(const state *s, int side, size_t i, const bool *live) {
   enum { SURE = 12 };            /* bits */
   static const int64_t any = 16; /* numbers, where no table says how many */
@@ -291,16 +292,18 @@ bool st_kept_by_chance(const state *s, int side, size_t i, const bool *live) {
   bool high = false;
   for (size_t set = 0; set < s->n_sets && bits < SURE; set++) {
     const rule_tensor *t = n->value[set];
-    bool same = true;
+    bool same = true, places = true;
     for (int64_t k = 0; k < t->numel; k++) {
       const int64_t x = rule_tensor_get_int(t, k);
       same &= x == rule_tensor_get_int(t, 0);
+      places &= x == k;
       high |= x != 0 && x != 1;
     }
     if (!is_new_set(n, set)) continue;
     const bool bit = !high && !same;
     const bool ones = same && rule_tensor_get_int(t, 0) == 1 && how == ST_ROWS_NONE;
-    if (!same || ones) bits += (double)(t->numel - 1) * log2((double)rows / (bit ? 2 : 1));
+    const int64_t others = t->numel - !places;
+    if (!same || ones) bits += (double)others * log2((double)rows / (bit ? 2 : 1));
   }
   return bits < SURE;
 }

@@ -485,3 +485,64 @@ def opposed_under_one_name(rng):
     truth = DIFFERENT if wrong else UNDECIDED if turned_round else EQUIVALENT
     what = "%s %s %s of %s %s" % (how, wrong, opposed, names, turned_round)
     return Case(truth, build(0), build(1), None, what, sure=truth == DIFFERENT)
+
+
+@family
+def opposed_where_nothing_is_padded(rng):
+    """The same where ones stand everywhere, or all but once: floats, too, which may be drawn as any
+    numbers. Bugs beside them are found whichever they are."""
+    n, dtype = rng.randint(5, 8), rng.choice([f32, f32, i64, boolean])
+    how = rng.choice(["pool", "attend"] if dtype == f32 else ["pool", "types", "attend"])
+    row = [1] * n
+    if rng.random() < 0.5:
+        row[rng.randrange(n)] = 0
+    wrong, turned_round = rng.choice(["scale", "eps", None, None]), rng.random() < 0.7
+    if how == "attend":
+        turned_round = True  # nothing is left where all is left out
+    x = normals(rng, n * 3)
+
+    def build(side):
+        def f(g):
+            y = g.given("x", (n, 3), [x], f32)
+            m = g.given("m", (n,), [[1 - v for v in row] if side else row], dtype)
+            if side and turned_round:
+                m = m.eq(0) if dtype == boolean else m.rsub(1)
+            if dtype == f32 and how == "attend":
+                m = m.eq(1)
+            y = y.add(tells(g, m, how, n)).layer_norm(eps=0.1 if side and wrong == "eps" else 1e-5)
+            return y.mul(1.5) if side and wrong == "scale" else y
+
+        return f
+
+    truth = DIFFERENT if wrong else UNDECIDED if turned_round else EQUIVALENT
+    what = "%s %s %s %s %s" % (how, wrong, turned_round, dtype, row)
+    return Case(truth, build(0), build(1), None, what, sure=truth == DIFFERENT)
+
+
+@family
+def opposed_and_turned(rng):
+    """A square of who sees whom, which the other capture was given as who is not seen by whom."""
+    n, dtype = rng.randint(3, 5), rng.choice([boolean, i64])
+    while True:
+        seen = [[int(i == j or rng.random() < 0.5) for j in range(n)] for i in range(n)]
+        other = [[1 - seen[j][i] for j in range(n)] for i in range(n)]
+        if seen != [list(r) for r in zip(*seen)] and 2 < sum(map(sum, other)) < n * n - n - 1:
+            break
+    wrong, reads = rng.choice(["scale", "eps", None, None]), rng.choice(["so", "so", "plainly"])
+    x = normals(rng, n * 4)
+
+    def build(side):
+        def f(g):
+            h = g.given("x", (n, 4), [x], f32)
+            m = g.given("m", (n, n), [sum(other if side else seen, [])], dtype)
+            hidden = m.t().ne(0) if side and reads == "so" else m.eq(0)
+            scores = h.matmul(h.t()).masked_fill(hidden, -1e30)
+            y = scores.softmax(-1).matmul(h)
+            y = y.layer_norm(eps=0.1 if side and wrong == "eps" else 1e-5)
+            return y.mul(1.5) if side and wrong == "scale" else y
+
+        return f
+
+    truth = DIFFERENT if wrong else UNDECIDED if reads == "so" else EQUIVALENT
+    what = "%s %s %s" % (wrong, reads, seen)
+    return Case(truth, build(0), build(1), None, what, sure=truth == DIFFERENT)
