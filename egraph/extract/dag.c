@@ -271,7 +271,7 @@ static bool lay_out(egi_dag *d, layout *l, const eg_class *root, size_t n) {
   memset(l->index, 0xff, (s->n_cls + 1) * sizeof *l->index);
   for (size_t i = 0; i < n; i++) {
     const uint32_t before = d->n_cls;
-    if (!reach(l, egi_sat_find(s, root[i].i))) return false;
+    if (!reach(l, egi_shared_find(s, root[i].i))) return false;
     if (d->n_cls > before) d->root[d->n_root++] = before;
   }
   for (uint32_t c = 0; c < d->n_cls; c++)
@@ -291,7 +291,7 @@ iso_code eg_extract_dag_all(eg_extract *x, const eg_class *root, size_t n, size_
   egi_dag d = {.x = x, .work = SIZE_MAX};
   layout l = {.d = &d};
   for (size_t i = 0; i < n; i++)
-    if (!x->choice[egi_sat_find(x->s, root[i].i)])
+    if (!x->choice[egi_shared_find(x->s, root[i].i)])
       return iso_fail(err, ISO_USAGE, "a class without a finite term");
   const bool ok = lay_out(&d, &l, root, n);
   iso_code code = ok ? ISO_OK : iso_fail(err, ISO_NOMEM, "out of memory for an extraction");
@@ -319,6 +319,6 @@ iso_code eg_extract_dag_all(eg_extract *x, const eg_class *root, size_t n, size_
 
 iso_code eg_extract_dag(eg_extract *x, eg_class root, iso_error *err) {
   eg_dag out;
-  if (!x->choice[egi_sat_find(x->s, root.i)]) return ISO_OK;
+  if (!x->choice[egi_shared_find(x->s, root.i)]) return ISO_OK;
   return eg_extract_dag_all(x, &root, 1, 0, &out, err);
 }

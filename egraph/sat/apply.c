@@ -13,7 +13,7 @@
 #include "egraph/sat/query_int.h"
 
 /* From FAR buckets on looking up waits so long that a pass of its own pays. */
-enum { BATCH = 128, CHECK_EVERY = 32, FAR = 1 << 14 };
+enum { BATCH = 128, GROUP = 8, CHECK_EVERY = 32, FAR = 1 << 14 };
 
 typedef struct egi_batch {
   size_t cap_values, cap_kids, cap_col;
@@ -157,13 +157,21 @@ static void build_term(eg_sat *s, egi_batch *x, const eg_pattern *p, uint32_t te
     for (size_t b = 0; b < n; b++) out[b] = egi_sat_find(s, out[b]);
 }
 
-/* Those to be merged are first collected without a branch: few are, and nobody could foretell
- * which. */
+/* Those to be merged are first collected, from a group with one of them without a branch: few are,
+ * and nobody could foretell which. */
 static void merge_batch(eg_sat *s, egi_batch *x, const uint32_t *value, size_t n) {
   const uint32_t *root = x->root;
   uint32_t *at = x->hash;
-  size_t n_at = 0;
-  for (size_t b = 0; b < n; b++) {
+  size_t n_at = 0, b = 0;
+  for (; b + GROUP <= n; b += GROUP) {
+    uint32_t other = 0;
+    for (size_t i = b; i < b + GROUP; i++) other |= root[i] ^ value[i];
+    for (size_t i = b; other && i < b + GROUP; i++) {
+      at[n_at] = (uint32_t)i;
+      n_at += root[i] != value[i];
+    }
+  }
+  for (; b < n; b++) {
     at[n_at] = (uint32_t)b;
     n_at += root[b] != value[b];
   }

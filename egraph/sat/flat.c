@@ -29,7 +29,7 @@ static void forget(egi_flat *f) {
   if (t && t->n_cells > FEW) {
     free(t);
     f->table = NULL;
-  } else if (t) {
+  } else if (t && f->n_used) {
     memset(t->cell, 0, t->n_cells * sizeof *t->cell);
   }
   f->n_used = 0;
@@ -150,10 +150,14 @@ static void unlink_dead(eg_sat *s, uint32_t list) {
 }
 
 /* Collects its members with the run of each, the words of each run, and the slots that occur.
- * Returns: false without memory. */
-static bool gather(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
+ * Inlined with the side as a constant. Returns: false without memory. */
+static inline __attribute__((always_inline)) bool gather(eg_sat *s, egi_flat *f, uint32_t side,
+                                                         uint32_t c) {
   const uint32_t next = side == EGI_ABOVE ? 1 : ROW_NEXT;
+  const bool alone = !f->lock;
   uint32_t *w = s->w, *link = side == EGI_ABOVE ? &s->cls[c].places : &s->cls[c].rows;
+  egi_run *runs = f->run;
+  size_t n = 0, n_seen = 0;
   bool dead = false;
   f->n_member = f->n_seen = 0;
   for (uint32_t at = *link; at; at = w[at + next]) {
@@ -164,21 +168,25 @@ static bool gather(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
       dead = true;
       continue;
     }
-    if (!f->lock) {
+    if (alone) {
       *link = at;
       link = &w[at + next];
     }
     if (!egi_row_shown(head) || !(op->used & (side == EGI_ABOVE ? egi_used_up(k) : EGI_USED_DOWN)))
       continue;
-    if (!egi_grow(f->member, f->cap_member, f->n_member + 1))
+    if (n == f->cap_member && !egi_grow(f->member, f->cap_member, n + 1))
       return false; /* what is linked so far leads on to the rest */
     const uint32_t slot = op->slot + k, tag = 2 * slot + (f->fresh && (head & ROW_FRESH));
-    if (!f->run[2 * slot].n && !f->run[2 * slot + 1].n) f->slot[f->n_seen++] = slot;
-    f->member[f->n_member++] = (egi_member){row, tag, op->arity};
-    f->run[2 * slot].width = op->arity + side;
-    f->run[tag].n += op->arity + side;
+    if (!runs[2 * slot].width) {
+      f->slot[n_seen++] = slot;
+      f->n_seen = n_seen;
+      runs[2 * slot].width = op->arity + side;
+    }
+    f->member[n++] = (egi_member){row, tag, op->arity};
+    runs[tag].n += op->arity + side;
   }
-  if (!f->lock) *link = 0;
+  f->n_member = n;
+  if (alone) *link = 0;
   else if (dead && egi_grow(f->late, f->cap_late, f->n_late + 1))
     f->late[f->n_late++] = 2 * c + side;
   return true;
@@ -209,8 +217,33 @@ static size_t lay_out(egi_flat *f, size_t n_slots) {
   return end;
 }
 
+/* Puts the members where their runs are. Inlined with the side as a constant, and with whether some
+ * slot has rows of both kinds, whose order is kept in bits. */
+static inline __attribute__((always_inline)) void
+put_members(const eg_sat *s, egi_flat *f, uint32_t side, bool mixed, uint32_t *word) {
+  egi_run *runs = f->run;
+  for (const egi_member *m = f->member, *last = m + f->n_member; m < last; m++) {
+    egi_run *run = &runs[m->tag], *both = &runs[m->tag & ~1u];
+    uint32_t *to = word + run->at;
+    const uint32_t *kid = s->w + m->row + ROW_KIDS;
+    if (mixed && both->mask) {
+      word[both->mask + 1 + both->n_rows / 32] |= (m->tag & 1) << both->n_rows % 32;
+      both->n_rows++;
+    }
+    run->at += m->arity + side;
+    if (side == EGI_ABOVE) *to++ = egi_row_class(s, m->row);
+    if (m->arity == 2) {
+      to[0] = kid[0];
+      to[1] = kid[2];
+    } else {
+      for (uint32_t k = 0; k < m->arity; k++) *to++ = kid[2 * k];
+    }
+  }
+}
+
 static void fill(const eg_sat *s, egi_flat *f, uint32_t side, size_t n_slots, uint32_t *word) {
   uint32_t *slots = word + 1, *out = slots + n_slots;
+  bool mixed = false;
   word[0] = (uint32_t)n_slots;
   for (size_t i = 0; i < f->n_seen; i++, out += EGI_SLOT_WORDS) {
     const egi_run *old = &f->run[2 * f->slot[i]];
@@ -220,29 +253,21 @@ static void fill(const eg_sat *s, egi_flat *f, uint32_t side, size_t n_slots, ui
     out[2] = (uint32_t)old[1].n;
     out[3] = (uint32_t)old[0].mask;
     if (!old->mask) continue;
+    mixed = true;
     memset(word + old->mask, 0,
            (1 + ((old[0].n + old[1].n) / old->width + 31) / 32) * sizeof *word);
     word[old->mask] = (uint32_t)old->width;
   }
   memset(out, 0, EGI_SLOT_WORDS * (n_slots - f->n_seen + 1) * sizeof *out);
   for (size_t i = f->n_seen; i < n_slots; i++) slots[i] = EG_NONE;
-  for (const egi_member *m = f->member, *last = m + f->n_member; m < last; m++) {
-    egi_run *run = &f->run[m->tag], *both = &f->run[m->tag & ~1u];
-    uint32_t *to = word + run->at;
-    const uint32_t *kid = s->w + m->row + ROW_KIDS;
-    if (both->mask) {
-      word[both->mask + 1 + both->n_rows / 32] |= (m->tag & 1) << both->n_rows % 32;
-      both->n_rows++;
-    }
-    run->at += m->arity + side;
-    if (side == EGI_ABOVE) *to++ = egi_row_class(s, m->row);
-    for (uint32_t k = 0; k < m->arity; k++) *to++ = kid[2 * k];
-  }
+  if (mixed) put_members(s, f, side, true, word);
+  else if (side == EGI_ABOVE) put_members(s, f, EGI_ABOVE, false, word);
+  else put_members(s, f, EGI_OF_CLASS, false, word);
 }
 
 static uint32_t *copy(eg_sat *s, egi_flat *f, uint32_t side, uint32_t c) {
   uint32_t *end, *word = NULL;
-  if (gather(s, f, side, c)) {
+  if (side == EGI_ABOVE ? gather(s, f, EGI_ABOVE, c) : gather(s, f, EGI_OF_CLASS, c)) {
     const size_t n_slots = (f->n_seen + EGI_SLOTS - 1) / EGI_SLOTS * EGI_SLOTS,
                  n = lay_out(f, n_slots);
     if (n < EG_NONE && (word = egi_words_open(&f->mem, n, &end))) {

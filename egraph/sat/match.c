@@ -426,8 +426,9 @@ static bool run_join(machine *m, size_t start, bool fresh) {
  * atoms are joined. Returns: false to stop. */
 static bool run(machine *m, size_t start, bool fresh) {
   egi_words *store = m->sink->store;
-  if (fresh && ground_before_is_fresh(m, start)) return true;
   const egi_query *q = m->q;
+  if (fresh && start >= q->n_ground && !m->s->op[q->atom[start].op].n_fresh) return true;
+  if (fresh && ground_before_is_fresh(m, start)) return true;
   m->work = 0;
   m->patience = q->least;
   if (q->patience == EGI_NEVER) return run_program(m, start, fresh);
@@ -461,6 +462,13 @@ static void run_slice(machine *m, bool fresh) {
   (void)run_program(m, part->start, fresh);
   sink->unsure = m->gave_up;
   sink->passed = m->work;
+}
+
+/* Whether rows of all operators are there. Of many rules most wait for one that is not. */
+static bool may_match(const eg_sat *s, const egi_query *q) {
+  for (size_t i = 0; i < q->n_atoms; i++)
+    if (!s->op[q->atom[i].op].n_rows) return false;
+  return true;
 }
 
 static size_t cheapest(const machine *m) {
@@ -537,7 +545,7 @@ iso_code egi_search(eg_sat *s, egi_query *q, enum egi_wanted wanted, uint32_t fi
   if (!room(&m)) goto nomem;
   if (!q->n_atoms) {
     classes(&m, fresh ? first_new_class : 0, first_new_class);
-  } else if (bind_ground(&m)) {
+  } else if (may_match(s, q) && bind_ground(&m)) {
     if (sink->slice) run_slice(&m, fresh);
     else if (!fresh) run(&m, cheapest(&m), false);
     for (size_t i = 0; fresh && !sink->slice && i < q->n_atoms; i++)

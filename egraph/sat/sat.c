@@ -221,9 +221,9 @@ void eg_sat_prune(eg_sat *s, eg_class c) {
 
 /* ---- reading ---- */
 
-eg_class eg_sat_find(const eg_sat *s, eg_class c) { return (eg_class){egi_sat_find(s, c.i)}; }
+eg_class eg_sat_find(const eg_sat *s, eg_class c) { return (eg_class){egi_shared_find(s, c.i)}; }
 void *eg_sat_data(const eg_sat *s, eg_class c) {
-  return s->data + egi_sat_find(s, c.i) * s->analysis.size;
+  return s->data + egi_shared_find(s, c.i) * s->analysis.size;
 }
 size_t eg_sat_count_nodes(const eg_sat *s) { return s->n_rows - s->n_hidden; }
 size_t eg_sat_count_classes(const eg_sat *s) { return s->n_cls - s->n_merged; }
@@ -245,11 +245,11 @@ static eg_row shown(const eg_sat *s, uint32_t r) {
   return (eg_row){r};
 }
 eg_row eg_sat_first(const eg_sat *s, eg_class c) {
-  return shown(s, s->cls[egi_sat_find(s, c.i)].rows);
+  return shown(s, s->cls[egi_shared_find(s, c.i)].rows);
 }
 eg_row eg_sat_next(const eg_sat *s, eg_row r) { return shown(s, s->w[r.i + ROW_NEXT]); }
 eg_op eg_sat_row_op(const eg_sat *s, eg_row r) { return (eg_op){egi_row_op(s, r.i)}; }
 eg_class eg_sat_row_class(const eg_sat *s, eg_row r) { return (eg_class){egi_row_class(s, r.i)}; }
 eg_class eg_sat_row_child(const eg_sat *s, eg_row r, size_t k) {
-  return (eg_class){egi_sat_find(s, egi_row_child(s, r.i, (uint32_t)k))};
+  return (eg_class){egi_shared_find(s, egi_row_child(s, r.i, (uint32_t)k))};
 }

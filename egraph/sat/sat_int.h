@@ -129,12 +129,19 @@ struct eg_sat {
 
 /* ---- rows.c ---- */
 
-/* Threads of a search shorten paths side by side: whatever one of them reads leads to the same end.
- */
-static inline uint32_t egi_up(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
 /* One step without asking: most ids are canonical or one step away, in no order that a branch could
- * foretell. */
+ * foretell. Requires: no other thread looks, or shortens paths. */
 static inline uint32_t egi_sat_find(const eg_sat *s, uint32_t c) {
+  uint32_t *up = s->up, p = up[c];
+  if (up[p] == p) return p;
+  while (up[c] != c) c = up[c] = up[up[c]];
+  return c;
+}
+/* The same where threads search, or callers read the graph in threads of their own. They shorten
+ * paths side by side: whatever one of them reads leads to the same end. An atomic load is an
+ * instruction of its own, so the loops that change the graph do without. */
+static inline uint32_t egi_up(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
+static inline uint32_t egi_shared_find(const eg_sat *s, uint32_t c) {
   uint32_t *up = s->up, p = egi_up(&up[c]);
   if (egi_up(&up[p]) == p) return p;
   while ((p = egi_up(&up[c])) != c) {
@@ -145,7 +152,7 @@ static inline uint32_t egi_sat_find(const eg_sat *s, uint32_t c) {
   return c;
 }
 static inline uint32_t egi_row_class(const eg_sat *s, uint32_t row) {
-  return egi_sat_find(s, s->w[row + ROW_CLASS]);
+  return egi_shared_find(s, s->w[row + ROW_CLASS]);
 }
 static inline uint32_t egi_row_op(const eg_sat *s, uint32_t row) {
   return s->w[row + ROW_HEAD] & ROW_OP;

@@ -52,7 +52,7 @@ bool eg_sat_write_json(const eg_sat *s, const eg_cost *cost, const eg_class *roo
   }
   fputs("\n}, \"root_eclasses\": [", f);
   for (size_t i = 0; i < n_roots; i++)
-    fprintf(f, "%s\"%u\"", i ? ", " : "", egi_sat_find(s, root[i].i));
+    fprintf(f, "%s\"%u\"", i ? ", " : "", egi_shared_find(s, root[i].i));
   fputs("], \"class_data\": {}}\n", f);
   return fflush(f) == 0 && !ferror(f);
 }
