@@ -115,6 +115,8 @@ void egi_compact(eg_sat *s) {
   s->n_fresh = keep(x, s->fresh, s->n_fresh);
   s->indexed = moved(x, s->indexed);
   s->seen = moved(x, s->seen);
+  for (size_t i = 0; i < s->n_span; i++)
+    if (s->span[i].to) s->span[i] = (egi_span){moved(x, s->span[i].from), moved(x, s->span[i].to)};
   slide(s);
   s->n_dead = 0;
   free(x);

@@ -79,13 +79,15 @@ static bool settle(egi_flat *f) {
 
 /* Copies of the same graph serve again, unless rows are fresh that those who made them did not
  * have to tell apart. */
-void egi_flat_begin(eg_sat *s, bool fresh) {
+void egi_flat_begin(eg_sat *s, bool fresh, bool again) {
   egi_flat *f = s->flat;
   if (f->depth++) return; /* a callback of a search searches, and nothing changes in between */
   const uint64_t now = eg_sat_version(s);
-  if (f->off || f->made_at != now || (fresh && f->unmarked_at != now) || !settle(f)) forget(f);
+  const bool other = f->made_at != now || (fresh && f->unmarked_at != now);
+  if (f->off || other || (f->fresh && !f->order) || !settle(f)) forget(f);
   f->made_at = now;
   f->fresh = fresh;
+  f->order = again;
   f->off = false;
 }
 
@@ -210,7 +212,7 @@ static size_t lay_out(egi_flat *f, size_t n_slots) {
     old->at = end;
     fresh->at = old->at + old->n;
     end = fresh->at + fresh->n;
-    if (!old->n || !fresh->n) continue;
+    if (!f->order || !old->n || !fresh->n) continue;
     old->mask = end;
     end += 1 + ((old->n + fresh->n) / old->width + 31) / 32;
   }

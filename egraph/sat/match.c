@@ -190,6 +190,12 @@ static inline bool bind(machine *m, const egi_ins *i, const uint32_t *kid, uint3
     if (reg[b->reg] != kid[stride * b->at]) return false;
   return true;
 }
+/* Whether the next row may be there. Requires: children of a row that is alive, which are
+ * canonical. */
+static inline bool goes_on(const machine *m, const egi_ins *i, const uint32_t *kid,
+                           uint32_t stride) {
+  return !i->next_bit || (m->s->cls[kid[stride * i->next_at]].has & i->next_bit);
+}
 static inline bool bind_row(machine *m, const egi_ins *i, const uint32_t *row) {
   return bind(m, i, row + ROW_KIDS, 2);
 }
@@ -214,12 +220,34 @@ static bool scan(machine *m, const egi_ins *i) {
   const uint32_t *w = m->s->w, news = m->news;
   for (size_t j = 0; j < m->n_start; j++) {
     const uint32_t r = m->start[j];
-    if ((w[r + ROW_HEAD] & i->mask) != i->want) continue;
+    if ((w[r + ROW_HEAD] & i->mask) != i->want || !goes_on(m, i, w + r + ROW_KIDS, 2)) continue;
     m->news = news | (w[r + ROW_HEAD] & m->fresh);
     if (bind_class(m, i, r) && bind_row(m, i, w + r) && !go_on(m, i + 1)) return false;
   }
   m->news = news;
   return true;
+}
+
+/* Rows of a single query, where old matches are not asked for or only counted. Rows that only
+ * changed matched before, and so did those that the rule made from what it would make of them. */
+static __attribute__((noinline)) bool scan_single(machine *m, const egi_ins *i, bool only_new) {
+  const uint32_t *w = m->s->w, *row = m->start, *end = row + m->n_start, news = m->news;
+  const size_t since = m->s->seen, own = m->sink->own.from, n_own = m->sink->own.to - own;
+  const bool pass = only_new || (m->direct && !news);
+  size_t n = 0; /* old ones that are not looked at */
+  for (; row < end; row++) {
+    const uint32_t r = *row;
+    const bool is_new = r >= since && r - own >= n_own;
+    if ((w[r + ROW_HEAD] & i->mask) != i->want) continue;
+    if (pass && !is_new) {
+      n++;
+      continue;
+    }
+    m->news = news | (is_new ? m->fresh : 0);
+    if (bind_class(m, i, r) && bind_row(m, i, w + r) && !yield(m)) return false;
+  }
+  m->news = news;
+  return only_new || !n || count(m, n);
 }
 
 /* ---- lists, and long ones copied flat ---- */
@@ -255,7 +283,7 @@ static bool down(machine *m, const egi_ins *i) {
     return flat_down(m, i, copy);
   if (!spend(m, c->weight)) return false;
   for (uint32_t r = c->rows; r; r = w[r + ROW_NEXT]) {
-    if ((w[r + ROW_HEAD] & i->mask) != i->want) continue;
+    if ((w[r + ROW_HEAD] & i->mask) != i->want || !goes_on(m, i, w + r + ROW_KIDS, 2)) continue;
     m->news = news | (w[r + ROW_HEAD] & m->fresh);
     if (bind_row(m, i, w + r) && !go_on(m, i + 1)) return false;
   }
@@ -296,7 +324,9 @@ static bool up(machine *m, const egi_ins *i) {
   for (uint32_t place = c->places; place; place = w[place + 1]) {
     const uint32_t r = place - to_row; /* the row, if this is the child asked for: an earlier row's
                                           words are no heads of ours */
-    if (place <= to_row || (w[r + ROW_HEAD] & i->mask) != i->want) continue;
+    if (place <= to_row || (w[r + ROW_HEAD] & i->mask) != i->want ||
+        !goes_on(m, i, w + r + ROW_KIDS, 2))
+      continue;
     m->news = news | (w[r + ROW_HEAD] & m->fresh);
     m->reg[i->cls] = egi_row_class(m->s, r);
     if (bind_row(m, i, w + r) && !go_on(m, i + 1)) return false;
@@ -305,15 +335,19 @@ static bool up(machine *m, const egi_ins *i) {
   return true;
 }
 
+/* The row with children whose classes are known; 0: there is none. */
+static inline uint32_t row_of(machine *m, uint32_t op, const uint32_t *kid, uint32_t n) {
+  uint64_t h = egi_mix_op(op);
+  for (uint32_t k = 0; k < n; k++) h = egi_mix(h, m->args[k] = m->reg[kid[k]]);
+  return egi_row_find(m->s, op, m->args, n, egi_mix_end(h));
+}
+
 static bool lookup(machine *m, const egi_ins *i) {
-  eg_sat *s = m->s;
   if (!spend(m, i->n)) return false;
-  uint64_t h = egi_mix_op(i->want & ROW_OP);
-  for (uint32_t k = 0; k < i->n; k++) h = egi_mix(h, m->args[k] = m->reg[i->kid[k]]);
-  const uint32_t r = egi_row_find(s, i->want & ROW_OP, m->args, i->n, egi_mix_end(h));
-  if (!r || (s->w[r + ROW_HEAD] & i->mask) != i->want || !bind_class(m, i, r)) return true;
-  const uint32_t news = m->news;
-  m->news |= s->w[r + ROW_HEAD] & m->fresh;
+  const uint32_t r = row_of(m, i->want & ROW_OP, i->kid, i->n),
+                 head = r ? m->s->w[r + ROW_HEAD] : 0, news = m->news;
+  if (!r || (head & i->mask) != i->want || !bind_class(m, i, r)) return true;
+  m->news |= head & m->fresh;
   const bool on = go_on(m, i + 1);
   m->news = news;
   return on;
@@ -340,15 +374,13 @@ static bool step(machine *m, const egi_ins *i) {
 
 /* Classes of the ground terms into their registers. Returns: false if one is missing, and then
  * nothing matches. */
-static bool bind_ground(machine *m) {
+static inline __attribute__((always_inline)) bool bind_ground(machine *m) {
   const egi_query *q = m->q;
   eg_sat *s = m->s;
   for (size_t i = 0; i < q->n_regs; i++) m->reg[i] = EG_NONE;
   for (size_t i = 0; i < q->n_ground; i++) {
     const egi_atom *a = &q->atom[i];
-    uint64_t h = egi_mix_op(a->op);
-    for (uint32_t k = 0; k < a->n; k++) h = egi_mix(h, m->args[k] = m->reg[a->kid[k]]);
-    const uint32_t r = egi_row_find(s, a->op, m->args, a->n, egi_mix_end(h));
+    const uint32_t r = row_of(m, a->op, a->kid, a->n);
     if (!r || !egi_row_shown(s->w[r + ROW_HEAD])) return false;
     m->news |= s->w[r + ROW_HEAD] & m->fresh;
     const uint32_t c = egi_row_class(s, r);
@@ -359,10 +391,7 @@ static bool bind_ground(machine *m) {
 }
 
 static bool ground_is_fresh(machine *m, const egi_atom *a) {
-  eg_sat *s = m->s;
-  uint64_t h = egi_mix_op(a->op);
-  for (uint32_t k = 0; k < a->n; k++) h = egi_mix(h, m->args[k] = m->reg[a->kid[k]]);
-  return s->w[egi_row_find(s, a->op, m->args, a->n, egi_mix_end(h)) + ROW_HEAD] & ROW_FRESH;
+  return m->s->w[row_of(m, a->op, a->kid, a->n) + ROW_HEAD] & ROW_FRESH;
 }
 
 /* Rows of a ground atom before the start that are fresh have given their matches already. */
@@ -387,7 +416,9 @@ static bool run_program(machine *m, size_t start, bool fresh) {
   for (size_t n = to - from; n > 0; n -= m->n_start, row += m->n_start) {
     m->start = row;
     m->n_start = n < CHECK_EVERY ? n : CHECK_EVERY;
-    if (!scan(m, ins) || (n > CHECK_EVERY && over(m))) return false;
+    if (!(q->single && (fresh || m->fresh) ? scan_single(m, ins, fresh) : scan(m, ins)))
+      return false;
+    if (n > CHECK_EVERY && over(m)) return false;
   }
   return true;
 }
@@ -471,7 +502,7 @@ static bool may_match(const eg_sat *s, const egi_query *q) {
   return true;
 }
 
-static size_t cheapest(const machine *m) {
+static inline __attribute__((always_inline)) size_t cheapest(const machine *m) {
   const egi_query *q = m->q;
   size_t best = 0, best_cost = SIZE_MAX;
   for (size_t i = 0; i < q->n_atoms; i++) {
@@ -491,36 +522,30 @@ static void classes(machine *m, uint32_t from, uint32_t first_new) {
   }
 }
 
-/* Called for each match once all are found, since a callback cannot be taken back. */
-static iso_code search_and_tell(eg_sat *s, egi_query *q, egi_sink *sink, iso_error *err) {
-  egi_words store = {0};
-  egi_sink all = {.store = &store, .stride = 1 + q->n_vars, .limit = sink->limit};
-  const iso_code code = egi_search(s, q, EGI_ALL, 0, &all, err);
-  bool on = !code;
-  for (size_t n; on;) {
-    const uint32_t *match = egi_words_take(&store, all.stride, 1, &n);
-    on = n > 0;
-    sink->n += n;
-    on = on && sink->each(sink->ctx, (eg_class){match[0]}, (const eg_class *)(match + 1));
-  }
-  egi_words_free(&store);
-  return code;
-}
-
 enum { FEW = 32 };
-/* Registers, and after them the scratch of a lookup; in `m->reg` there is room for a few. */
-static bool room(machine *m) {
-  const size_t n = m->q->n_regs + EGI_SLACK, all = n + m->q->most_kids;
-  if (all > FEW && !(m->reg = calloc(all, sizeof *m->reg))) return false;
-  m->args = m->reg + n;
-  return true;
+/* Registers, and after them the scratch of a lookup; in `few` there is room for a few. Member by
+ * member: of many rules most are searched for a few rows, and clearing all of it by one instruction
+ * takes as long as that. Returns: false without memory. */
+static bool set_up(machine *m, eg_sat *s, egi_query *q, uint32_t *few) {
+  const size_t n = q->n_regs + EGI_SLACK, all = n + q->most_kids;
+  m->s = s;
+  m->q = q;
+  m->reg = all > FEW ? calloc(all, sizeof *m->reg) : few;
+  m->args = m->reg ? m->reg + n : NULL;
+  m->out = m->end = NULL;
+  m->from = m->start = NULL;
+  m->n_asked = m->n_counted = m->n_start = m->n_before = 0;
+  m->work = m->patience = 0;
+  m->news = m->fresh = 0;
+  m->gave_up = m->stopped = false;
+  return m->reg != NULL;
 }
 
 bool egi_search_plan(eg_sat *s, egi_query *q, bool fresh, size_t *start) {
-  uint32_t few[FEW] = {0};
-  machine m = {.s = s, .q = q, .reg = few};
+  uint32_t few[FEW];
+  machine m;
   *start = q->n_atoms;
-  if (!q->n_atoms || !room(&m)) return false;
+  if (!q->n_atoms || !set_up(&m, s, q, few)) return false;
   if (!fresh && bind_ground(&m)) *start = cheapest(&m);
   if (m.reg != few) free(m.reg);
   for (size_t i = 0; i < q->n_atoms; i++)
@@ -531,18 +556,16 @@ bool egi_search_plan(eg_sat *s, egi_query *q, bool fresh, size_t *start) {
 iso_code egi_search(eg_sat *s, egi_query *q, enum egi_wanted wanted, uint32_t first_new_class,
                     egi_sink *sink, iso_error *err) {
   assert(!s->n_dirty);
-  uint32_t few[FEW] = {0};
-  machine m = {.s = s,
-               .q = q,
-               .sink = sink,
-               .reg = few,
-               .stride = sink->stride,
-               .direct = sink->store && !sink->guard};
+  uint32_t few[FEW];
+  machine m;
+  if (!set_up(&m, s, q, few)) return iso_fail(err, ISO_NOMEM, "out of memory for matches");
   const bool fresh = wanted == EGI_NEW;
+  m.sink = sink;
+  m.stride = sink->stride;
+  m.direct = sink->store && !sink->guard;
   m.block = m.stride <= EGI_SLACK;
   if (wanted == EGI_STORE_NEW) m.fresh = ROW_FRESH;
   else m.news = ROW_FRESH;
-  if (!room(&m)) goto nomem;
   if (!q->n_atoms) {
     classes(&m, fresh ? first_new_class : 0, first_new_class);
   } else if (may_match(s, q) && bind_ground(&m)) {
@@ -554,7 +577,6 @@ iso_code egi_search(eg_sat *s, egi_query *q, enum egi_wanted wanted, uint32_t fi
   close_store(&m);
   if (m.reg != few) free(m.reg);
   if (!sink->no_memory) return ISO_OK;
-nomem:
   return iso_fail(err, ISO_NOMEM, "out of memory for matches");
 }
 
@@ -564,9 +586,9 @@ iso_code eg_sat_match(eg_sat *s, const eg_pattern *p,
   egi_sink sink = {.each = each, .ctx = ctx, .limit = SIZE_MAX};
   if (s->n_dirty) return iso_fail(err, ISO_USAGE, "matching needs a rebuilt e-graph");
   if (!egi_index(s)) return iso_fail(err, ISO_NOMEM, "out of memory for the rows of operators");
-  egi_flat_begin(s, false);
+  egi_flat_begin(s, false, true);
   const bool tell_late = p->n_parts > 1 && p->query->patience;
-  const iso_code code = tell_late ? search_and_tell(s, p->query, &sink, err)
+  const iso_code code = tell_late ? egi_search_and_tell(s, p->query, &sink, err)
                                   : egi_search(s, p->query, EGI_ALL, 0, &sink, err);
   egi_flat_end(s);
   if (!code) *n = sink.n;

@@ -127,6 +127,15 @@ static bool emit(egi_query *q, egi_ins *out, const egi_atom *a, bool *reg, bool 
   return true;
 }
 
+/* What a row can be asked beforehand of the next one. */
+static void look_on(egi_ins *ins, const egi_ins *next) {
+  for (uint32_t k = 0; next->kind == EGI_DOWN && k < ins->n_set; k++)
+    if (ins->set[k].reg == next->cls) {
+      ins->next_bit = next->bit;
+      ins->next_at = ins->set[k].at;
+    }
+}
+
 static bool build(egi_query *q, size_t start, bool fresh) {
   egi_program *out = &q->program[2 * start + fresh];
   bool *reg = calloc(2 * q->n_regs + q->n_atoms + 1, sizeof *reg), *way = reg + q->n_regs,
@@ -165,8 +174,20 @@ static bool build(egi_query *q, size_t start, bool fresh) {
     q->scans = q->scans || ins->kind == EGI_SCAN;
   }
   if (ok) out->ins[n].kind = EGI_YIELD;
+  for (size_t i = 0; ok && i < n; i++) look_on(&out->ins[i], &out->ins[i + 1]);
   free(reg);
   return ok;
+}
+
+static bool is_single(const egi_query *q) {
+  if (q->n_atoms != 1 || q->n_ground) return false;
+  const egi_atom *a = q->atom;
+  for (uint32_t k = 0; k < a->n; k++) {
+    if (a->kid[k] == a->cls) return false;
+    for (uint32_t i = 0; i < k; i++)
+      if (a->kid[i] == a->kid[k]) return false;
+  }
+  return true;
 }
 
 enum { LEAST = 1 << 10 }; /* with so few rows, a join begins later than a program ends */
@@ -200,6 +221,7 @@ iso_code egi_query_new(eg_sat *s, const eg_pattern *p, bool late, egi_query **ou
   }
   q->program = iso_arena_alloc(&q->mem, (2 * q->n_atoms + 1) * sizeof *q->program);
   ok = ok && q->program;
+  q->single = ok && is_single(q);
   q->patience = patience_of(q, p);
   q->least = LEAST;
   /* Of a long term few starts ever are the best, and building costs the square of its length: its

@@ -65,6 +65,11 @@ typedef struct egi_ins {
   bool cls_known, old; /* old: rows that are not fresh */
   bool plain;   /* class and children are the root and variables that are set here, or known */
   uint16_t bit; /* of the operator */
+  /* Where the next row is one in the class of a child that this row sets: that child, and the bit
+   * of the next operator. A row whose child has no such row is passed before anything is bound.
+   * Bit 0: any may go on. */
+  uint16_t next_bit;
+  uint32_t next_at;
   uint32_t want, mask; /* a row fits if its head under the mask is this */
   uint32_t n, cls;
   uint32_t slot; /* of the operator in flat copies */
@@ -95,7 +100,9 @@ typedef struct egi_query {
   /* Words of rows that a program may pass in vain before the atoms are joined (join.c): so often
    * those of the operators' rows, and these. Patience 0: they are joined at once. */
   size_t patience, least;
-  bool whole; /* not to be cut: its parts were unsure once */
+  bool whole;  /* not to be cut: its parts were unsure once */
+  bool single; /* one application to different variables: a row matches or not whatever its classes
+                  are, and one that only changed matched before */
   iso_arena mem;
 } egi_query;
 #define EGI_NEVER SIZE_MAX
@@ -189,9 +196,11 @@ typedef struct egi_flat {
   uint64_t made_at;     /* the graph's version whose lists are copied */
   uint64_t unmarked_at; /* that at which all marks were last taken off */
   bool fresh;           /* marks tell fresh rows */
+  bool order;           /* copies say in which order fresh rows and others stand in a list */
   bool off;             /* some copies are incomplete: until the next search, lists are walked */
 } egi_flat;
-void egi_flat_begin(eg_sat *s, bool fresh); /* before searches of the same graph */
+/* Before searches of the same graph. `again`: others may follow that find it as it is. */
+void egi_flat_begin(eg_sat *s, bool fresh, bool again);
 void egi_flat_end(eg_sat *s);
 /* Several threads search from here on, until they are done: then dead rows leave the lists, as they
  * do where one thread copies. If their matches are not kept, the copies are dropped, and no list
@@ -266,6 +275,7 @@ typedef struct egi_sink {
   size_t work;            /* of rows passed from one start, in words, and no more; 0: any */
   egi_limits *limits;     /* NULL: none */
   const egi_slice *slice; /* NULL: all of it */
+  egi_span own;           /* of a single query: rows there make no new match */
   size_t n, n_stored;
   size_t passed;            /* of a slice: words of rows */
   bool unsure;              /* of a slice: its matches must not be used */
@@ -281,6 +291,8 @@ enum egi_wanted {
 /* Requires: rebuilt, and indexed; for new ones, marks. */
 ISO_MUST_USE iso_code egi_search(eg_sat *s, egi_query *q, enum egi_wanted wanted,
                                  uint32_t first_new_class, egi_sink *sink, iso_error *err);
+/* Tells each match once all are found, since a callback cannot be taken back. */
+ISO_MUST_USE iso_code egi_search_and_tell(eg_sat *s, egi_query *q, egi_sink *sink, iso_error *err);
 /* Where a search for all matches starts; past the last atom where there is none, since a ground
  * term is missing. Returns: false where it cannot be shared, as some program is not built yet. */
 bool egi_search_plan(eg_sat *s, egi_query *q, bool fresh, size_t *start);
@@ -293,6 +305,7 @@ typedef struct egi_wish {
   enum egi_wanted wanted;
   size_t start;         /* as planned */
   size_t stride, limit; /* as of a sink */
+  egi_span own;
   size_t n, n_stored;
   egi_words found;
   bool done; /* false: it is to be searched by one thread */
@@ -350,6 +363,7 @@ typedef struct egi_rule {
   bool several;  /* the right side names other classes than the one that matched, or has several
                     terms */
   bool skip_old; /* matches without a fresh row need no second application */
+  bool turns;    /* applied to what it made, it gives what it was applied to */
   bool left_out; /* of this run: its search would be too much work */
 } egi_rule;
 
@@ -359,6 +373,8 @@ struct eg_rules {
   size_t n, cap;
   size_t *counts; /* per rule, for reports */
   size_t cap_counts;
+  egi_span *made; /* per rule that turns: rows that it made when it was applied last */
+  size_t cap_made;
   egi_words found;         /* by the last search, rule after rule */
   struct egi_batch *batch; /* room for the largest right side */
 };

@@ -77,6 +77,11 @@ typedef struct egi_bucket {
   uint32_t row[EGI_BUCKET];
 } egi_bucket;
 
+/* Words of the arena from a row on, up to another one. */
+typedef struct egi_span {
+  size_t from, to;
+} egi_span;
+
 struct eg_sat {
   uint32_t *w; /* the arena of rows */
   size_t n_w, cap_w;
@@ -101,8 +106,10 @@ struct eg_sat {
   bool listed; /* `fresh` and those of the operators have all rows with a mark */
   uint32_t *fresh; /* rows marked since the last search */
   size_t n_fresh, cap_fresh;
-  size_t indexed;             /* words of the arena that the operators' lists cover */
-  size_t seen;                /* words of the arena before which only rows in `fresh` are marked */
+  size_t indexed; /* words of the arena that the operators' lists cover */
+  size_t seen;    /* words of the arena before which only rows in `fresh` are marked */
+  egi_span *span; /* of a run, moved as the rows are */
+  size_t n_span;
   uint64_t n_unions, n_added; /* since eg_sat_new */
   iso_arena names;
   egi_op *op;

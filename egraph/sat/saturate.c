@@ -43,6 +43,7 @@ void eg_rules_free(eg_rules *r) {
   egi_batch_free(r->batch);
   free(r->rule);
   free(r->counts);
+  free(r->made);
   free(r);
 }
 
@@ -61,6 +62,29 @@ static iso_code read_sides(eg_rules *r, egi_rule *u, iso_error *err) {
   /* Who applies rules by a callback (synth/saturate/) adds a whole library for one question. */
   if (!code) code = egi_query_new(r->s, &u->lhs, u->user.apply != NULL, &u->query, err);
   return code;
+}
+
+/* Whether the right side is the left one with variables exchanged, and exchanged again is it. Then
+ * rows that the rule makes need not be shown to it, if nobody else adds rows meanwhile. */
+static bool turns_back(const eg_sat *s, const egi_rule *u) {
+  const eg_pattern *l = &u->lhs, *r = &u->rhs;
+  if (s->analysis.repair || !u->skip_old || u->user.guard || !u->query->single || u->several ||
+      r->n_roots != 1)
+    return false;
+  const egi_term *a = &l->term[l->root[0]], *b = &r->term[r->root[0]];
+  if (b->is_var || b->sym != a->sym) return false;
+  uint32_t at[8]; /* where on the left the variables of the right side stand */
+  if (b->n > sizeof at / sizeof *at) return false;
+  for (uint32_t k = 0; k < b->n; k++) {
+    const egi_term *kid = &r->term[r->kid[b->kid + k]];
+    at[k] = EG_NONE;
+    for (uint32_t i = 0; kid->is_var && i < a->n; i++)
+      if (l->term[l->kid[a->kid + i]].sym == kid->sym) at[k] = i;
+    if (at[k] == EG_NONE) return false;
+  }
+  for (uint32_t k = 0; k < b->n; k++)
+    if (at[at[k]] != k) return false;
+  return true;
 }
 
 static iso_code add_both(eg_rules *r, const eg_rule *rule, iso_error *err) {
@@ -93,7 +117,8 @@ iso_code eg_rules_add(eg_rules *r, const eg_rule *rule, iso_error *err) {
   u.user.rhs = rule->rhs ? strdup(rule->rhs) : NULL;
   iso_code code = ISO_OK;
   if (!u.user.name || !u.user.lhs || (rule->rhs && !u.user.rhs) ||
-      !iso_grow(r->rule, r->cap, r->n + 1) || !iso_grow(r->counts, r->cap_counts, r->n + 1))
+      !iso_grow(r->rule, r->cap, r->n + 1) || !iso_grow(r->counts, r->cap_counts, r->n + 1) ||
+      !iso_grow(r->made, r->cap_made, r->n + 1))
     code = iso_fail(err, ISO_NOMEM, "out of memory for a rule");
   if (!code) code = read_sides(r, &u, err);
   if (!code && !egi_batch_reserve(r, &u.rhs))
@@ -105,6 +130,7 @@ iso_code eg_rules_add(eg_rules *r, const eg_rule *rule, iso_error *err) {
   u.stride = 1 + u.lhs.n_vars;
   u.skip_old = !rule->condition && !rule->never_done && !rule->apply &&
                (!rule->guard || (rule->guard_stays_false && u.query->n_atoms));
+  u.turns = turns_back(r->s, &u);
   r->rule[r->n++] = u;
   return ISO_OK;
 }
@@ -144,6 +170,7 @@ typedef struct run {
   eg_iteration it;
   eg_rule_iteration *by_rule; /* NULL: not asked for */
   egi_wish *wish;             /* per rule; NULL: one thread searches */
+  egi_sink sink;              /* of one rule after another */
 } run;
 
 /* A number doubled so often. */
@@ -208,6 +235,7 @@ static bool make_wish(run *x, size_t k, size_t limit) {
   egi_wish w = {.query = u->query,
                 .wanted = wanted_of(x, u),
                 .stride = u->stride,
+                .own = x->r->made[k],
                 .limit = limit == SIZE_MAX ? limit : limit + 1};
   if (!egi_search_plan(x->s, u->query, w.wanted == EGI_NEW, &w.start)) return false;
   x->wish[k] = w;
@@ -256,37 +284,38 @@ static iso_code search_rule(run *x, size_t k, iso_error *err) {
   u->n_found = u->n_stored = u->n_made = 0;
   if (u->left_out || (judged && !allowed(x, k, &limit))) return ISO_OK;
   const egi_mark mark = egi_words_mark(&x->r->found);
-  egi_sink sink = {.store = &x->r->found,
-                   .stride = u->stride,
-                   .guard = u->user.guard,
-                   .guard_ctx = u->user.ctx,
-                   .work = x->o->work_limit,
-                   .limits = &x->limits};
-  sink.limit = limit == SIZE_MAX ? limit : limit + 1;
+  egi_sink *sink = &x->sink;
+  sink->stride = u->stride;
+  sink->guard = u->user.guard;
+  sink->guard_ctx = u->user.ctx;
+  sink->own = x->r->made[k];
+  sink->limit = limit == SIZE_MAX ? limit : limit + 1;
+  sink->n = sink->n_stored = 0;
+  sink->too_much = false;
   if (x->wish && x->o->scheduler == EG_OWN && make_wish(x, k, limit)) share(x, k, k + 1);
-  if (!x->wish || !take_wish(x, k, &sink)) {
-    const iso_code code = egi_search(x->s, u->query, wanted_of(x, u), x->n_cls_seen, &sink, err);
+  if (!x->wish || !take_wish(x, k, sink)) {
+    const iso_code code = egi_search(x->s, u->query, wanted_of(x, u), x->n_cls_seen, sink, err);
     if (code) return code;
   }
   if (x->limits.reached) {
     x->stopped_in = k;
-    x->stopped_at = sink.n;
+    x->stopped_at = sink->n;
     return ISO_OK;
   }
-  if (sink.too_much) {
+  if (sink->too_much) {
     egi_words_rewind(&x->r->found, mark);
     u->left_out = true;
     x->n_left_out++;
     return ISO_OK;
   }
-  if (sink.n > limit) {
+  if (sink->n > limit) {
     egi_words_rewind(&x->r->found, mark);
   } else {
-    u->n_found = sink.n;
-    u->n_stored = sink.n_stored;
+    u->n_found = sink->n;
+    u->n_stored = sink->n_stored;
     u->applied_until = x->iteration + 1;
   }
-  if (judged) judge(x, k, sink.n, limit);
+  if (judged) judge(x, k, sink->n, limit);
   return ISO_OK;
 }
 
@@ -302,7 +331,7 @@ static iso_code search_all(run *x, iso_error *err) {
     return iso_fail(err, ISO_NOMEM, "out of memory for the rows of operators");
   x->it.matches = 0;
   if (x->by_rule) memset(x->by_rule, 0, x->r->n * sizeof *x->by_rule);
-  egi_flat_begin(s, x->marks);
+  egi_flat_begin(s, x->marks, x->o->scheduler != EG_SIMPLE);
   iso_code code = ISO_OK;
   for (size_t k = 0, shared = 0; k < x->r->n && !code && !x->limits.reached; k++) {
     if (x->wish && k >= shared) shared = share_from(x, k);
@@ -324,7 +353,9 @@ static iso_code apply_all(run *x, iso_error *err) {
   for (size_t k = 0; k < x->r->n; k++) {
     if (x->r->rule[k].n_stored == 0 || x->limits.reached) continue;
     const double from = x->by_rule ? egi_now() : 0;
+    const size_t n_w = x->s->n_w;
     const iso_code code = egi_apply(x->s, x->r, k, &x->limits, err);
+    if (x->r->rule[k].turns) x->r->made[k] = (egi_span){n_w, x->s->n_w};
     if (x->by_rule) x->by_rule[k].apply_s = egi_now() - from;
     if (code) return code;
     (void)egi_limits_check(x->s, &x->limits);
@@ -470,21 +501,31 @@ iso_code eg_sat_run(eg_sat *s, eg_rules *r, const eg_run_options *options, eg_ru
                     iso_error *err) {
   run x = {.s = s, .r = r, .o = options, .stopped_in = SIZE_MAX};
   if (r->s != s) return iso_fail(err, ISO_USAGE, "rules of another e-graph");
-  x.limits.found = &r->found;
+  x.limits.found = x.sink.store = &r->found;
+  x.sink.work = options->work_limit;
+  x.sink.limits = &x.limits;
   x.limits.nodes = options->node_limit;
   x.limits.mem_bytes = options->mem_limit_bytes;
   x.limits.deadline_s = options->time_limit_s > 0 ? egi_now() + options->time_limit_s : 0;
   for (size_t k = 0; k < r->n; k++) {
     r->rule[k].n_banned = r->rule[k].banned_until = r->rule[k].applied_until = 0;
     r->rule[k].left_out = false;
+    r->made[k] = (egi_span){0};
   }
   iso_code code = eg_sat_rebuild(s, err);
   if (code) return code;
   if (!set_up(&x)) code = iso_fail(err, ISO_NOMEM, "out of memory for a run");
   *out = (eg_run_report){.stop = EG_STOPPED, .culprit = SIZE_MAX};
   bool on, changed;
+  egi_span *const span = s->span; /* of a run that this one is called from */
+  const size_t n_span = s->n_span;
+  s->span = r->made;
+  s->n_span = r->n;
   if (!code) code = tell(&x, 0, &on, &changed, err);
   if (!code && on) code = loop(&x, out, err);
+  if (span) memset(span, 0, n_span * sizeof *span);
+  s->span = span;
+  s->n_span = n_span;
   s->track = false; /* marks stay until the next run */
   egi_flat_drop(s);
   blame(&x, out);

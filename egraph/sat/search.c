@@ -90,7 +90,8 @@ static void search_part(team *t, part *p, egi_limits *l) {
                        .stride = w->stride,
                        .limit = w->limit,
                        .limits = l,
-                       .slice = p->whole ? NULL : &p->slice};
+                       .slice = p->whole ? NULL : &p->slice,
+                       .own = w->own};
   const iso_code code =
       egi_search(t->ask->s, w->query, w->wanted, t->ask->first_new_class, &p->sink, NULL);
   p->done = !code && !l->reached && !p->sink.unsure;
@@ -206,4 +207,21 @@ void egi_search_shared(const egi_team *ask, egi_wish *wish, size_t n) {
     }
   }
   egi_grown_free(t.part, t.cap);
+}
+
+/* ---- matches told to a callback ---- */
+
+iso_code egi_search_and_tell(eg_sat *s, egi_query *q, egi_sink *sink, iso_error *err) {
+  egi_words store = {0};
+  egi_sink all = {.store = &store, .stride = 1 + q->n_vars, .limit = sink->limit};
+  const iso_code code = egi_search(s, q, EGI_ALL, 0, &all, err);
+  bool on = !code;
+  for (size_t n; on;) {
+    const uint32_t *match = egi_words_take(&store, all.stride, 1, &n);
+    on = n > 0;
+    sink->n += n;
+    on = on && sink->each(sink->ctx, (eg_class){match[0]}, (const eg_class *)(match + 1));
+  }
+  egi_words_free(&store);
+  return code;
 }

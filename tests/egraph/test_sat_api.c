@@ -307,6 +307,42 @@ static void many_terms(eg_sat *s, int n) {
 }
 
 /* A product of everything with everything explodes in the search. */
+/* An analysis that adds (+ x y) when it first repairs a class: in the middle of an application. */
+static void count_nothing(void *ctx, const eg_sat *s, eg_op op, const eg_class *child, size_t n,
+                          void *data) {
+  (void)ctx, (void)s, (void)op, (void)child, (void)n, (void)data;
+}
+static unsigned nothing_joins(void *ctx, const eg_sat *s, void *into, void *from) {
+  (void)ctx, (void)s, (void)into, (void)from;
+  return 0;
+}
+static iso_code adds_a_sum(void *ctx, eg_sat *s, eg_class c, iso_error *err) {
+  int *left = ctx;
+  (void)c;
+  return *left > 0 && --*left == 0 ? eg_sat_add_term(s, "(+ x y)", 7, &c, err) : ISO_OK;
+}
+START_TEST(repair_adds_what_a_rule_has_to_see) {
+  int left = 0;
+  const eg_sat_options o = {.analysis = {.ctx = &left,
+                                         .size = 4,
+                                         .make = count_nothing,
+                                         .join = nothing_joins,
+                                         .repair = adds_a_sum}};
+  eg_run_options once = eg_run_options_default();
+  eg_sat *s;
+  eg_class c;
+  ck_assert_int_eq(eg_sat_new(&o, &s, NULL), ISO_OK);
+  for (size_t i = 0; i < 2; i++) term(s, i ? "(+ c d)" : "(+ a b)");
+  eg_rules *r = rules(s, sums, 1);
+  left = _i;
+  run(s, r, &once);
+  ck_assert_int_eq(left, 0);
+  ck_assert(has(s, "(+ x y)", &c) && has(s, "(+ y x)", &c));
+  eg_rules_free(r);
+  eg_sat_free(s);
+}
+END_TEST
+
 START_TEST(search_is_limited) {
   static const eg_rule boom[] = {
       {.name = "good", .lhs = "(+ ?a ?b)", .rhs = "(+ ?b ?a)"},
@@ -543,6 +579,7 @@ int main(void) {
   tcase_add_test(t, backoff_by_hand);
   tcase_add_test(t, limits_of_a_rule);
   tcase_add_test(t, hook_changes_the_graph);
+  tcase_add_loop_test(t, repair_adds_what_a_rule_has_to_see, 1, 3);
   tcase_add_test(t, search_is_limited);
   tcase_add_test(t, guarded_search_is_limited);
   tcase_add_test(t, parts_are_not_multiplied);

@@ -38,6 +38,15 @@ static const char *const sides[] = {"?x",
                                     "(f a)"};
 enum { N_SIDES = sizeof sides / sizeof *sides, MAX_ITER = 5 };
 
+/* Rules that exchange children: what they make they need not be shown, where doing it twice does
+ * nothing, and must be where it takes three times, or where a variable stands twice. */
+static const char *const exchanges[][2] = {
+    {"(g ?x ?y)", "(g ?y ?x)"},       {"(h ?x ?y ?z)", "(h ?y ?x ?z)"},
+    {"(h ?x ?y ?z)", "(h ?z ?y ?x)"}, {"(h ?x ?y ?z)", "(h ?y ?z ?x)"},
+    {"(h ?x ?y ?z)", "(h ?z ?x ?y)"}, {"(h ?x ?y ?x)", "(h ?y ?x ?y)"},
+    {"(g ?x ?y)", "(g ?x ?x)"},       {"(h ?x ?y ?z)", "(h ?y ?x ?x)"}};
+enum { N_EXCHANGES = sizeof exchanges / sizeof *exchanges };
+
 /* Does every variable of b occur in a? */
 static bool covers(const char *a, const char *b) {
   for (const char *v = "xyz"; *v; v++) {
@@ -62,6 +71,10 @@ static size_t random_workload(iso_rng *r, char *out) {
   size_t n = (size_t)sprintf(out, "(workload (rules");
   for (uint64_t i = 0, m = 1 + iso_rng_below(r, 4); i < m;) {
     const char *a = sides[iso_rng_below(r, N_SIDES)], *b = sides[iso_rng_below(r, N_SIDES)];
+    if (iso_rng_below(r, 4) == 0) {
+      const char *const *both = exchanges[iso_rng_below(r, N_EXCHANGES)];
+      a = both[0], b = both[1];
+    }
     if (!covers(a, b)) continue;
     n += (size_t)sprintf(out + n, " (rule r%d %s %s)", (int)i++, a, b);
   }
