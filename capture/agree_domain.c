@@ -133,7 +133,9 @@ static iso_code find_parts(agree *a) {
       if (!part) continue;
       a->in[j].dim = dim, a->in[j].from = rank * own->shape.dim[dim];
       c = is_part(a, i, j, &part);
-      if (!c && part) a->in[j].whole = (int64_t)i;
+      if (c || !part) continue;
+      a->in[j].whole = (int64_t)i;
+      cap_set_part(a->graph[a->in[j].side], a->in[j].node, a->in[i].node, dim, a->in[j].from);
     }
   }
   return c;

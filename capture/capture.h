@@ -78,7 +78,11 @@ typedef struct cap_node {
   rule_tensor *value; /* leaves: the captured value (first input set); borrowed from the graph */
   const rule_domain *domain; /* inputs: the values that they may have; NULL: all */
   bool kept; /* inputs: it is drawn in input sets alone (agree.c), and is a constant otherwise */
-  bool by_chance;          /* and by what so few numbers are by chance */
+  bool by_chance;    /* and by what so few numbers are by chance */
+  uint32_t part_of;  /* inputs: one more than the input of the other graph of which it is its rank's
+                        part (agree.c), 0: of none */
+  uint32_t part_dim; /* along which, and the first of its rows there */
+  int64_t part_from;
   const char *const *size; /* inputs of graphs with symbols: by dimension the size as written, NULL
                               where it is a number; else NULL */
   /* Of graphs with symbols, else NULL. Sizes are INT, NAME of a symbol, or EXPR over such: "+",
@@ -253,6 +257,8 @@ ISO_MUST_USE iso_code cap_check_domain(const cap_graph *g, uint32_t node, iso_er
 /* Another domain for an input; it lives as long as the graph. */
 void cap_set_domain(cap_graph *g, uint32_t node, const rule_domain *d);
 void cap_keep_input(cap_graph *g, uint32_t node, bool by_chance);
+/* The input is rows of `whole` of the other graph, along `dim` and from `from` on. */
+void cap_set_part(cap_graph *g, uint32_t node, uint32_t whole, uint32_t dim, int64_t from);
 /* Bounds this input by the part of `d` that is about single numbers: its range and its exclusions.
  * Relations between elements are not passed on. */
 ISO_MUST_USE iso_code cap_pass_domain(cap_graph *g, uint32_t node, const rule_domain *d,

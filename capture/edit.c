@@ -134,6 +134,13 @@ void cap_keep_input(cap_graph *g, uint32_t node, bool by_chance) {
   n->by_chance = by_chance;
 }
 
+void cap_set_part(cap_graph *g, uint32_t node, uint32_t whole, uint32_t dim, int64_t from) {
+  cap_node *n = (cap_node *)(uintptr_t)&g->node[node];
+  n->part_of = whole + 1;
+  n->part_dim = dim;
+  n->part_from = from;
+}
+
 void cap_replace_inputs(cap_graph *g, rule_tensor **input, size_t n_sets) {
   impl *m = g->impl;
   for (size_t i = 0; i < g->n_sets * g->n_nodes; i++) rule_tensor_unref(m->input[i]);

@@ -247,7 +247,36 @@ static double bits_of(const chk_state *k, uint32_t input, int64_t rows) {
   return bits;
 }
 
-/* Inputs of the other side that have the same integers are one with it. */
+static bool same_numbers(const chk_state *k, uint32_t a, uint32_t b) {
+  for (size_t set = 0; set < chk_n_sets(k); set++) {
+    const rule_tensor *x = chk_captured(k, a, set), *y = chk_captured(k, b, set);
+    if (x->numel != y->numel) return false;
+    for (int64_t i = 0; i < x->numel; i++)
+      if (rule_tensor_get(x, i) != rule_tensor_get(y, i)) return false;
+  }
+  return true;
+}
+
+/* The input of the other side of which `t` is its rank's part, or `t`. */
+static uint32_t whole_of(const chk_state *k, uint32_t t) {
+  const chk_term *x = &k->term[t];
+  const uint32_t base = x->side == LEFT ? (uint32_t)k->graph[LEFT]->n_nodes : 0;
+  return x->node->part_of ? base + x->node->part_of - 1 : t;
+}
+
+/* Whether a fixed leaf is one with the input `whole`, or a part of it: what has the same numbers is
+ * one with it. */
+static bool goes_with(const chk_state *k, uint32_t whole, uint32_t leaf) {
+  const cap_node *n = k->term[leaf].node, *all = k->term[whole].node;
+  if (n->kind != CAP_INPUT) return false;
+  const uint32_t own = whole_of(k, leaf);
+  if (own == whole) return true;
+  return rule_dtype_is_int(all->value->dtype)
+             ? rule_dtype_is_int(n->value->dtype) && same_integers(k, whole, own)
+             : rule_dtype_is_float(n->value->dtype) && same_numbers(k, whole, own);
+}
+
+/* `input` is no part of another one. */
 static iso_code may_be_chance(chk_state *k, uint32_t input, bool *yes) {
   enum { SURE = 12 }; /* bits */
   const cap_node *n = k->term[input].node;
@@ -258,11 +287,8 @@ static iso_code may_be_chance(chk_state *k, uint32_t input, bool *yes) {
       n->value->numel == 0 || n->value->dtype == RULE_BOOL)
     return ISO_OK;
   for (size_t i = 0; i < k->cert.n_fixed; i++) {
-    const uint32_t other = k->cert.fixed[i];
-    const chk_term *t = &k->term[other];
-    if (t->node->kind != CAP_INPUT || !rule_dtype_is_int(t->node->value->dtype) ||
-        (other != input && !same_integers(k, input, other)))
-      continue;
+    const chk_term *t = &k->term[k->cert.fixed[i]];
+    if (!goes_with(k, input, k->cert.fixed[i])) continue;
     if (t->node->domain) return ISO_OK;
     const cap_graph *g = k->graph[t->side];
     bool *flow = calloc(g->n_nodes + 1, 1);
@@ -294,69 +320,67 @@ static size_t compared_with(const chk_state *k, int64_t *out, size_t most) {
   return n;
 }
 
-static bool same_numbers(const chk_state *k, uint32_t a, uint32_t b) {
-  for (size_t set = 0; set < chk_n_sets(k); set++) {
-    const rule_tensor *x = chk_captured(k, a, set), *y = chk_captured(k, b, set);
-    if (x->numel != y->numel) return false;
-    for (int64_t i = 0; i < x->numel; i++)
-      if (rule_tensor_get(x, i) != rule_tensor_get(y, i)) return false;
-  }
-  return true;
-}
-
-/* The same of floats that a mask gives by chance: near and far. */
-static iso_code draw_floats(chk_state *k, uint32_t input, size_t nth) {
+/* Floats that a mask gives by chance: near and far. */
+static void draw_floats(rule_tensor *own, iso_rng *rng) {
   enum { FURTHEST = 1 << 16 };
-  iso_code c = ISO_OK;
-  for (size_t i = 0; i < k->cert.n_fixed && !c; i++) {
-    const uint32_t t = k->cert.fixed[i];
-    const cap_node *n = k->term[t].node;
-    if (n->kind != CAP_INPUT || !rule_dtype_is_float(n->value->dtype) || k->here.other[t] ||
-        !same_numbers(k, input, t))
-      continue;
-    iso_rng rng = iso_rng_new(UINT64_C(0x666c6f617473) + k->o->seed, nth * k->n_terms + input);
-    c = rule_tensor_new(n->value->dtype, &n->value->shape, &k->here.other[t], k->err);
-    for (int64_t e = 0; e < n->value->numel && !c; e++)
-      rule_tensor_set(k->here.other[t], e, pow(FURTHEST, iso_rng_uniform(&rng)));
-  }
-  return c;
+  for (int64_t i = 0; i < own->numel; i++)
+    rule_tensor_set(own, i, pow(FURTHEST, iso_rng_uniform(rng)));
 }
 
-/* Other integers for `input` and all that is one with it: those captured, and by `nth` more and
- * more above these and below, but none below 0 where none was captured; and on each second draw
- * some beside what numbers are compared with. */
-static iso_code draw_others(chk_state *k, uint32_t input, size_t nth) {
-  const rule_tensor *was = chk_captured(k, input, 0);
-  if (!rule_dtype_is_int(was->dtype)) return draw_floats(k, input, nth);
-  iso_rng rng = iso_rng_new(UINT64_C(0x6368616e6365) + k->o->seed, nth * k->n_terms + input);
+/* Other integers: those captured, and by `nth` more and more above these and below, but none below
+ * 0 where none was captured; and on each second draw some beside what numbers are compared with. */
+static void draw_integers(const chk_state *k, const rule_tensor *was, size_t nth, rule_tensor *own,
+                          iso_rng *rng) {
   int64_t low = rule_tensor_get_int(was, 0), high = low, edge[64];
-  rule_tensor *own;
   for (int64_t i = 0; i < was->numel; i++) {
     const int64_t x = rule_tensor_get_int(was, i);
     low = x < low ? x : low, high = x > high ? x : high;
   }
   const int64_t further = 1 + (int64_t)nth, down = low < 0 ? 0 : low < further ? low : further;
   const uint64_t span = (uint64_t)(high - low) + 1 + (uint64_t)(further + down);
-  iso_code c = rule_tensor_new(was->dtype, &was->shape, &own, k->err);
-  if (c) return c;
   const size_t n_edges = nth % 2 ? compared_with(k, edge, sizeof edge / sizeof *edge) : 0;
   for (int64_t i = 0; i < own->numel; i++) {
     const uint64_t turn = (uint64_t)i + nth / 2 * (uint64_t)own->numel;
     rule_tensor_set_int(
-        own, i, n_edges ? edge[turn % n_edges] : low - down + (int64_t)iso_rng_below(&rng, span));
+        own, i, n_edges ? edge[turn % n_edges] : low - down + (int64_t)iso_rng_below(rng, span));
   }
-  for (size_t i = 0; i < k->cert.n_fixed && !c; i++) {
-    const uint32_t t = k->cert.fixed[i];
-    if (t != input &&
-        (k->term[t].node->kind != CAP_INPUT || !rule_dtype_is_int(k->term[t].node->value->dtype) ||
-         !same_integers(k, input, t)))
-      continue;
-    const cap_output *o = &k->term[t].node->output[0];
-    if (k->here.other[t]) continue;
-    c = rule_tensor_new(o->dtype, &o->shape, &k->here.other[t], k->err);
-    for (int64_t e = 0; e < own->numel && !c; e++)
-      rule_tensor_set_int(k->here.other[t], e, rule_tensor_get_int(own, e));
+}
+
+/* Element `i` of rank's part `n` of a whole, there. */
+static int64_t place_in_whole(const cap_node *n, const rule_shape *whole, int64_t i) {
+  const rule_shape *own = &n->output[0].shape;
+  int64_t row = 1;
+  for (uint32_t d = n->part_dim + 1; d < own->rank; d++) row *= own->dim[d];
+  const int64_t part = own->dim[n->part_dim] * row, outer = i / part;
+  return outer * whole->dim[n->part_dim] * row + n->part_from * row + i % part;
+}
+
+/* What leaf `t` is where the whole that it goes with is `own`. */
+static iso_code put(chk_state *k, uint32_t t, const rule_tensor *own) {
+  const cap_node *n = k->term[t].node;
+  const cap_output *o = &n->output[0];
+  const bool whole = rule_dtype_is_int(o->dtype);
+  if (k->here.other[t]) return ISO_OK;
+  const iso_code c = rule_tensor_new(o->dtype, &o->shape, &k->here.other[t], k->err);
+  for (int64_t i = 0; !c && i < k->here.other[t]->numel; i++) {
+    const int64_t from = n->part_of ? place_in_whole(n, &own->shape, i) : i;
+    if (whole) rule_tensor_set_int(k->here.other[t], i, rule_tensor_get_int(own, from));
+    else rule_tensor_set(k->here.other[t], i, rule_tensor_get(own, from));
   }
+  return c;
+}
+
+/* Other numbers for `input` and all that goes with it. */
+static iso_code draw_others(chk_state *k, uint32_t input, size_t nth) {
+  const rule_tensor *was = chk_captured(k, input, 0);
+  iso_rng rng = iso_rng_new(UINT64_C(0x6368616e6365) + k->o->seed, nth * k->n_terms + input);
+  rule_tensor *own;
+  iso_code c = rule_tensor_new(was->dtype, &was->shape, &own, k->err);
+  if (c) return c;
+  if (rule_dtype_is_int(was->dtype)) draw_integers(k, was, nth, own, &rng);
+  else draw_floats(own, &rng);
+  for (size_t i = 0; i < k->cert.n_fixed && !c; i++)
+    if (goes_with(k, input, k->cert.fixed[i])) c = put(k, k->cert.fixed[i], own);
   rule_tensor_unref(own);
   return c;
 }
@@ -368,12 +392,12 @@ static void drop_others(chk_state *k) {
   }
 }
 
-/* Which of the fixed leaves are such. Returns: in `any` whether one is. */
+/* Which of the fixed leaves are such, or parts of one. Returns: in `any` whether one is. */
 static iso_code find_chance(chk_state *k, bool *chance, bool *any) {
   iso_code c = ISO_OK;
   *any = false;
   for (size_t i = 0; i < k->cert.n_fixed && !c; i++) {
-    c = may_be_chance(k, k->cert.fixed[i], &chance[i]);
+    c = may_be_chance(k, whole_of(k, k->cert.fixed[i]), &chance[i]);
     *any |= chance[i];
   }
   return c;
@@ -388,7 +412,7 @@ iso_code chk_run_chance(chk_state *k) {
   if (!c) c = find_chance(k, chance, &any);
   for (size_t nth = 0; nth < DRAWS && any && !c && !chk_settled(k); nth++) {
     for (size_t i = 0; i < k->cert.n_fixed && !c; i++)
-      if (chance[i]) c = draw_others(k, k->cert.fixed[i], nth);
+      if (chance[i]) c = draw_others(k, whole_of(k, k->cert.fixed[i]), nth);
     if (!c) c = chk_run_set(k, need, &done, &hides);
     if (!c && done && !hides)
       c = chk_agree_clearly(k, need,

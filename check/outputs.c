@@ -361,7 +361,7 @@ static iso_code reads_strides(chk_state *k, const cap_graph *g, const bool *live
 }
 
 /* If all inputs were kept, the capture would be a function of nothing: the one input that chooses
- * rows of a table stays free. */
+ * rows of a table stays free, unless input sets have others of the kind that it looks like. */
 static iso_code check_side(chk_state *k, int side, const bool *fixed) {
   const cap_graph *g = k->graph[side];
   const size_t base = side == LEFT ? 0 : k->graph[LEFT]->n_nodes;
@@ -386,7 +386,7 @@ static iso_code check_side(chk_state *k, int side, const bool *fixed) {
   for (size_t i = 0; i < g->n_nodes && !c; i++) {
     if (g->node[i].kind != CAP_INPUT || !live[i]) continue;
     if (!fixed[base + i]) any_free = true;
-    else if (rule_dtype_is_int(g->node[i].value->dtype)) {
+    else if (rule_dtype_is_int(g->node[i].value->dtype) && !g->node[i].kept) {
       uint32_t dim;
       size_t j = next_look_up(g, i, i, flow, &dim);
       while (j && !rule_operator_of(g->node[j].call->u.s)->table)

@@ -419,11 +419,12 @@ static iso_code doubt_more(agree *a, size_t g) {
   return has ? say_unsure(a, g, has, why) : ISO_OK;
 }
 
-/* An input that the other side was given and reads nowhere is one with it, too. */
+/* An input that the other side was given and reads nowhere is one with it, too, and ranks' parts go
+ * with their whole. */
 static void keep(agree *a, size_t g) {
   const bool by_chance = a->in[g].hangs >= 0 && a->in[g].by_chance;
   for (size_t i = 0; i < a->n; i++) {
-    if (a->in[i].group != g && a->in[i].twin != (int64_t)g) continue;
+    if (a->in[i].group != g && a->in[i].twin != (int64_t)g && !is_part_of(a, i, g)) continue;
     const int side = a->in[i].side;
     const cap_node *unread = agree_unread(a, i);
     cap_keep_input(a->graph[side], a->in[i].node, by_chance);

@@ -153,6 +153,27 @@ static iso_code pass_on(const rule_term *t, const rule_domain *d, cap_graph *rig
   return c;
 }
 
+/* Right inputs that a left one is put together of are its parts. */
+static void note_parts(const cap_graph *left, uint32_t whole, const rule_term *t,
+                       cap_graph *right) {
+  if (t->kind != RULE_OP || !rule_operator_of(t->u.s)->joins || t->n != 2 ||
+      t->child[0]->kind != RULE_LIST || t->child[1]->kind != RULE_INT)
+    return;
+  const rule_term *list = t->child[0];
+  int64_t from = 0;
+  for (uint32_t i = 0; i < list->n; i++) {
+    if (list->child[i]->kind != RULE_VAR) return;
+    const uint32_t part = (uint32_t)list->child[i]->u.i;
+    const rule_shape *s = &right->node[part].output[0].shape;
+    const int64_t dim = t->child[1]->u.i + (t->child[1]->u.i < 0 ? s->rank : 0);
+    if (right->node[part].kind != CAP_INPUT || s->rank != left->node[whole].output[0].shape.rank ||
+        dim < 0 || dim >= s->rank)
+      return;
+    cap_set_part(right, part, whole, (uint32_t)dim, from);
+    from += s->dim[dim];
+  }
+}
+
 iso_code relations_agree(const relations *r, cap_graph *left, cap_graph *right, uint64_t seed,
                          cap_agreement *out, iso_error *err) {
   bool *skip[2] = {calloc(left->n_nodes + 1, 1), calloc(right->n_nodes + 1, 1)};
@@ -175,6 +196,7 @@ iso_code relations_agree(const relations *r, cap_graph *left, cap_graph *right, 
     skip[0][g->left] = true;
     if (!g->term) continue;
     mark(g->term, skip[1]);
+    if (!g->forbid) note_parts(left, g->left, g->term, right);
     const rule_domain *d = left->node[g->left].domain;
     if (d && !g->forbid) c = pass_on(g->term, d, right, err);
   }

@@ -546,3 +546,46 @@ def opposed_and_turned(rng):
     truth = DIFFERENT if wrong else UNDECIDED if reads == "so" else EQUIVALENT
     what = "%s %s %s" % (wrong, reads, seen)
     return Case(truth, build(0), build(1), None, what, sure=truth == DIFFERENT)
+
+
+@family
+def few_integers_of_ranks(rng):
+    """Ranks that each have few of a whole's integers: positions, or rows that all are one, or zeros
+    and ones. Drawn apart from the others they would be of another whole."""
+    ranks, m, size = rng.randint(2, 3), rng.randint(2, 4), rng.choice([16, 40, 64])
+    n = ranks * m
+    what = rng.choice(["places", "one", "bits"])
+    ids = {"places": list(range(n)), "one": [rng.randrange(9)] * n, "bits": scattered(rng, n)}[what]
+    reads = "rows" if what == "one" else rng.choice(["rows", "factors"])
+    wrong, said = rng.choice([None, None, "scale", "rank"]), rng.random() < 0.5
+    late = what == "one" and rng.random() < 0.4  # a bound that none of those captured reaches
+    x = normals(rng, n * 3)
+
+    def read(g, h, p):
+        return h.add(g.param("e", size, 3).embedding(p) if reads == "rows" else p.unsqueeze(-1))
+
+    def build(side):
+        def f(g):
+            if not side:
+                h, p = g.given("x", (n, 3), [x], f32), g.given("p", (n,), [ids])
+                y = read(g, h, p)
+                return y if what == "one" else y.mul(p.unsqueeze(-1).to(f32).add(1.0))
+            out = {}
+            for r in range(ranks):
+                h = g.given("rank%d.x" % r, (m, 3), [x[3 * m * r : 3 * m * (r + 1)]], f32)
+                p = g.given("rank%d.p" % r, (m,), [ids[m * r : m * (r + 1)]])
+                y = read(g, h, p.clamp_max(ids[0] + 3) if late else p)
+                if what != "one":
+                    y = y.mul(p.unsqueeze(-1).to(f32).add(1.0))
+                bad = wrong == "scale" or (wrong == "rank" and r)
+                out["y%d" % r] = y.mul(1.001) if bad else y
+            return out
+
+        return f
+
+    parts = ["rank%d.p" % r for r in range(ranks)]
+    lines = "output y = cat([%s], 0)\n" % ", ".join("y%d" % r for r in range(ranks))
+    lines += "input p = cat([%s], 0)\n" % ", ".join(parts) if said else ""
+    text = "%s %s %s %s %s of %d: %s" % (what, reads, wrong, late, ranks, size, ids)
+    truth = DIFFERENT if wrong else UNDECIDED if late else EQUIVALENT
+    return Case(truth, build(0), build(1), lines, text, in_order=True)
