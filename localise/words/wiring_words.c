@@ -351,7 +351,8 @@ static bool taken_again(const parting *p, int64_t r, int64_t k, uint32_t operand
 typedef struct finding {
   bool mask;       /* the operands are masks */
   int64_t product; /* the right one whose weight holds the exchanged parts, -1 */
-  int64_t step[2]; /* by side: the first step of a layout that the other side does not take, -1 */
+  int64_t
+      step[2]; /* by side: the step in which they part, of a layout or of a constant; -1: none */
 } finding;
 
 /* Of two calls, or, where the operand in which they differ is made by two calls of one operator
@@ -388,7 +389,11 @@ static const char *other_operand(const parting *p, int64_t l, int64_t r, finding
     l = lo_maker(p, LEFT, at[LEFT]);
     r = lo_maker(p, RIGHT, at[RIGHT]);
   }
-  if (behind) return other_operator(p, l, r);
+  if (behind) {
+    const char *const other = other_operator(p, l, r);
+    if (other) found->step[LEFT] = l, found->step[RIGHT] = r;
+    return other;
+  }
   const char *const words = argument_left_out(p, l, r);
   return words ? words : other_parameters(p, l, r);
 }
