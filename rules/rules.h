@@ -264,7 +264,7 @@ typedef enum rule_scope {
 const char *rule_scope_name(rule_scope s); /* "", "these shapes", "these ranks", "all shapes" */
 
 /* Variables of a rule that is decided, found or applied; a file may have rules with more. */
-enum { RULE_MAX_VARS = 64 };
+enum { RULE_MAX_VARS = 192 };
 
 typedef struct rule_variable {
   const char *name;

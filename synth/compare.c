@@ -97,6 +97,7 @@ void st_state_free(state *s) {
   for (int side = 0; side < 2; side++) {
     free(s->ranks.first_peers[side]);
     free(s->ranks.peers_at[side]);
+    free(s->ranks.inner[side]);
   }
   rule_set_free(s->rules.set);
   free(s->search.laid);

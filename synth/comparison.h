@@ -309,8 +309,8 @@ typedef struct st_tiles {
 /* What the first `n_peers` peers tell of their side. */
 typedef struct st_peers_say {
   size_t n_peers;
-  uint32_t most; /* ranks of peers */
-  bool batch;    /* an input is taken in pieces, one after another */
+  uint32_t most;    /* ranks of peers */
+  uint32_t batches; /* an input is taken in so many pieces, one after another; 0: as one */
 } st_peers_say;
 
 /* Ranks of one side that hold parts of tensors that the other side holds whole (rank_sums.c).
@@ -324,6 +324,7 @@ typedef struct st_ranks {
   uint32_t *first_peers[2];
   uint32_t *peers_at[2]; /* by captured node: peers that it is one of, UINT32_MAX where there are
                             none */
+  bool *inner[2];        /* by captured node: a sum of some of the summands of another sum */
   bool norms;            /* norms of tensors are taken somewhere */
   bool collective[2];    /* the side has ranks that give one another tensors */
   int whole_side;   /* of fewer peers: looked at first, so that all that the other side's ranks may

@@ -7,7 +7,7 @@
 
 #include "egraph/sat/query_int.h"
 
-enum { MAX_VARS = 64, MAX_DEPTH = 1000 };
+enum { MAX_VARS = 192, MAX_DEPTH = 1000 };
 
 typedef struct reading {
   const eg_graph *g;

@@ -13,11 +13,16 @@
  * are exact. */
 static const double ROUNDING = 1e-12;
 
+/* A collective that adds up its ranks' tensors, perhaps to their mean. */
+static bool adds_ranks(const rule_term *call) {
+  const rule_term *how = call->n > 1 ? call->child[1] : NULL;
+  return rule_is_collective(call->u.s) && how && how->kind == RULE_STRING &&
+         (strcmp(how->u.s, "sum") == 0 || strcmp(how->u.s, "avg") == 0);
+}
+
 bool st_adds(const rule_term *call) {
   if (rule_operator_of(call->u.s)->growth == RULE_GROWS_TERMS) return true;
-  return strcmp(call->u.s, OP_DIST_ALL_REDUCE) == 0 && call->n > 1 &&
-         call->child[1]->kind == RULE_STRING &&
-         (strcmp(call->child[1]->u.s, "sum") == 0 || strcmp(call->child[1]->u.s, "avg") == 0);
+  return strcmp(call->u.s, OP_DIST_ALL_REDUCE) == 0 && adds_ranks(call);
 }
 
 static double largest(const rule_tensor *t) {
@@ -71,17 +76,21 @@ iso_code st_cancels(const state *s, const rule_term *call, rule_tensor *const *b
   return ISO_OK;
 }
 
+static double number(const rule_term *t) {
+  return t->kind == RULE_FLOAT ? t->u.f : t->kind == RULE_INT ? (double)t->u.i : 0;
+}
+
 /* What a call that has all of its operands' elements divides them by; 0: it is no such call. */
 static double divided_by(const rule_term *call) {
-  const char *op = call->u.s;
-  const rule_term *by = call->n > 1 ? call->child[1] : NULL;
-  if (rule_operator_of(op)->rearranges || rule_is_overload(op, OP_CAT)) return 1;
-  if (st_adds(call)) {
-    const bool mean = by && by->kind == RULE_STRING && strcmp(by->u.s, "avg") == 0;
-    return mean ? call->child[0]->n : 1;
-  }
-  if (strcmp(op, OP_DIV_TENSOR) != 0 || !by) return 0;
-  return by->kind == RULE_FLOAT ? fabs(by->u.f) : by->kind == RULE_INT ? fabs((double)by->u.i) : 0;
+  const rule_operator *o = rule_operator_of(call->u.s);
+  const double x = call->n > 1 ? fabs(number(call->child[1])) : 0;
+  if (o->rearranges || rule_is_overload(call->u.s, OP_CAT)) return 1;
+  if (adds_ranks(call)) return strcmp(call->child[1]->u.s, "avg") == 0 ? call->child[0]->n : 1;
+  if (o->arithmetic == RULE_ARITHMETIC_ADD)
+    return call->n == 2 || (call->n == 3 && number(call->child[2]) == 1);
+  if (o->arithmetic == RULE_ARITHMETIC_MUL) return x > 0 ? 1 / x : 0;
+  if (o->arithmetic == RULE_ARITHMETIC_DIV) return x;
+  return st_adds(call);
 }
 
 double st_terms_of(const state *s, const rule_term *call, const eg_node *dep, uint32_t n) {

@@ -372,6 +372,8 @@ static iso_code eval_getitem(state *s, eg_node e, iso_error *err) {
     s->rec[e.i].cancels = is_zero(s, e);
   if (f->n_out == 1 || strcmp(st_operator(s, src), OP_DIST_ALL_REDUCE) == 0)
     s->rec[e.i].terms = f->terms; /* each of several results is all of it */
+  else if (strcmp(st_operator(s, src), OP_DIST_REDUCE_SCATTER) == 0)
+    s->rec[e.i].terms = f->terms / (double)f->n_out; /* each is a part, all of them are all of it */
   s->rec[e.i].rests = f->rests;
   return c;
 }

@@ -378,7 +378,7 @@ static iso_code try_shapes(state *s, peers *p, const st_parts *of, const rule_te
     for (uint32_t r = 1; r < of->n; r++) all.dim[d] += of->value[r]->shape.dim[d];
     if ((own->dim[d] == 1) != (turn == BESIDE_KNOWN || turn == BESIDE) && turn != INSIDE) continue;
     if (turn == BESIDE_KNOWN && !has_shape(s, p, &all)) continue;
-    if (turn == INSIDE && (!has_shape(s, p, &all) || (!p->pieces && st_cuts_batch(s, p->side))))
+    if (turn == INSIDE && (!has_shape(s, p, &all) || (!p->pieces && st_n_batches(s, p->side) > 0)))
       continue;
     const rule_term *larger = st_with_shape(&s->arena, t, said, &all);
     if (!larger) return iso_fail(err, ISO_NOMEM, "out of memory");

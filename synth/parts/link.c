@@ -169,10 +169,27 @@ static iso_code link_groups(state *s, peers *p, bool guesses, iso_error *err) {
   return c;
 }
 
+/* Whether these are some of the summands of a sum, or of what is put together: of a piece alone the
+ * other graph has no whole, and where all are 0 any would do. */
+static bool is_some(const state *s, const peers *p) {
+  const st_links *x = &s->ranks.links;
+  const int32_t at = s->rec[s->map[p->side][p->node[0]].i].node[p->side];
+  bool some = s->ranks.inner[p->side][p->node[0]];
+  for (uint32_t k = at < 0 ? 0 : x->first[p->side][at];
+       at >= 0 && k < x->first[p->side][at + 1] && !some; k++) {
+    const peers *q = &s->ranks.peers[x->peer[p->side][k]];
+    for (uint32_t a = 0; a < q->n && q->pieces && !some; a++) {
+      some = true;
+      for (uint32_t b = 0; b < p->n && some; b++) some = q->node[a] != p->node[b];
+    }
+  }
+  return some;
+}
+
 static iso_code link_distinct(state *s, peers *p, st_parts *of, iso_error *err) {
   const bool groups = of->n == p->n;
   iso_code c = groups ? link_groups(s, p, false, err) : ISO_OK;
-  if (!c && !p->met) c = link_parts(s, p, of, true, err);
+  if (!c && !p->met) c = link_parts(s, p, of, !is_some(s, p), err);
   if (c || p->met) return c;
   of->by = 1;
   of->scale = 1;

@@ -105,7 +105,8 @@ iso_code st_join_twins(state *s, eg_node u, eg_node t, bool *any, iso_error *err
 /* The tensors that node `i` adds up over ranks and pieces: results of one operator, or of several,
  * equally many of each (a weight's gradients in both of its places), those of one operator beside
  * one another. Returns: how many, 0 where there are none, or where one collective adds up its
- * ranks' alone; in `each` how many of one operator. Sums on the way are flagged in `inner`.
+ * ranks' alone; in `each` how many of one operator. Sums on the way are flagged in `inner`,
+ * but for node `i` itself.
  * Requires: room for MAX_RANKS in `node`. */
 uint32_t st_summands(const synth_graph *g, uint32_t i, bool *inner, uint32_t *node, uint32_t *each);
 
@@ -114,9 +115,9 @@ uint32_t st_summands(const synth_graph *g, uint32_t i, bool *inner, uint32_t *no
  * looked for. */
 iso_code st_join_grid(state *s, const st_parts *p, eg_node whole, st_sought *x, iso_error *err);
 
-/* ---- rank_sums.c ---- */
-/* Whether a graph takes an input in pieces, one after another: micro-batches. */
-bool st_cuts_batch(state *s, int side);
+/* ---- batches.c ---- */
+/* How many pieces a graph takes an input in, one after another: micro-batches; 0: it takes all. */
+uint32_t st_n_batches(state *s, int side);
 /* The number of ranks: some peers are of fewer. */
 uint32_t st_most_ranks(state *s, int side);
 

@@ -14,6 +14,7 @@
 #include "rules/names.h"
 #include "rules/operators.h"
 #include "synth/parts/parts.h"
+#include "synth/parts/propose.h"
 #include "synth/search/search.h"
 
 #include <stdlib.h>
@@ -22,18 +23,6 @@
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
 /* ---- proposing ---- */
-
-typedef struct table { /* of tuples of nodes, by content */
-  state *s;
-  int side;
-  iso_code code;
-  size_t todo; /* peers from here on were not yet followed */
-  bool pieces; /* what is proposed are pieces of one rank */
-  bool known;  /* no new peers are proposed */
-  bool again;  /* some are no pieces, as was thought */
-  bool shared; /* what ranks of a group have in common has no rank in its name, and is followed with
-                  the group */
-} table;
 
 static bool live(const state *s, int side, uint32_t node) {
   return s->map[side][node].i != EG_NONE;
@@ -54,7 +43,7 @@ static bool plausible(const state *s, int side, const uint32_t *node, uint32_t n
   return differ;
 }
 
-static void propose(table *t, const uint32_t *node, uint32_t n) {
+void st_propose(st_proposing *t, const uint32_t *node, uint32_t n) {
   state *s = t->s;
   if (t->code || !plausible(s, t->side, node, n)) return;
   const peers *known = st_peers_of(s, t->side, node, n);
@@ -80,7 +69,7 @@ static void propose(table *t, const uint32_t *node, uint32_t n) {
 }
 
 /* The terms of all ranks are walked together. */
-static void follow_terms(table *t, const rule_term *const *term, uint32_t n) {
+static void follow_terms(st_proposing *t, const rule_term *const *term, uint32_t n) {
   uint32_t node[MAX_RANKS];
   for (uint32_t r = 0; r < n; r++) {
     if (term[r]->kind != term[0]->kind || term[r]->n != term[0]->n) return;
@@ -88,7 +77,7 @@ static void follow_terms(table *t, const rule_term *const *term, uint32_t n) {
     if (term[r]->kind == RULE_VAR) node[r] = (uint32_t)term[r]->u.i;
   }
   if (term[0]->kind == RULE_VAR) {
-    propose(t, node, n);
+    st_propose(t, node, n);
     return;
   }
   for (uint32_t k = 0; k < term[0]->n; k++) {
@@ -98,7 +87,7 @@ static void follow_terms(table *t, const rule_term *const *term, uint32_t n) {
   }
 }
 
-static const char *operator_of(const table *t, uint32_t i) {
+static const char *operator_of(const st_proposing *t, uint32_t i) {
   const synth_node *n = &t->s->graph[t->side]->node[i];
   return n->kind == SYNTH_OP ? n->call->u.s : "";
 }
@@ -107,7 +96,7 @@ enum { DEEP = 6 }; /* operators that only move numbers */
 
 /* A result of `op` whose numbers are in those of a term, moved, and that is not `but`; what was
  * joined last comes first. UINT32_MAX: none. */
-static uint32_t moved_into(const table *t, const rule_term *x, const char *op, uint32_t but,
+static uint32_t moved_into(const st_proposing *t, const rule_term *x, const char *op, uint32_t but,
                            int deep) {
   if (x->kind == RULE_VAR) {
     const uint32_t i = (uint32_t)x->u.i;
@@ -125,7 +114,7 @@ static uint32_t moved_into(const table *t, const rule_term *x, const char *op, u
 }
 
 /* The tensor that the node copies: an alias, a part that is the whole, the one part of a whole. */
-static uint32_t behind_copies(const table *t, uint32_t i) {
+static uint32_t behind_copies(const st_proposing *t, uint32_t i) {
   const synth_node *g = t->s->graph[t->side]->node;
   while (g[i].kind == SYNTH_OP && g[i].call->n > 0) {
     const rule_operator *o = rule_operator_of(g[i].call->u.s);
@@ -140,11 +129,11 @@ static uint32_t behind_copies(const table *t, uint32_t i) {
 
 /* One rank copies what another has as it is, or puts it behind what it had before: then what it
  * copies is the peer. */
-static void look_behind(table *t, const uint32_t *of, uint32_t n) {
+static void look_behind(st_proposing *t, const uint32_t *of, uint32_t n) {
   const synth_node *g = t->s->graph[t->side]->node;
   uint32_t under[MAX_RANKS];
   for (uint32_t r = 0; r < n; r++) under[r] = behind_copies(t, of[r]);
-  propose(t, under, n);
+  st_propose(t, under, n);
   for (uint32_t a = 0; a < n; a++) {
     uint32_t node[MAX_RANKS];
     bool other = false, found = g[of[a]].kind == SYNTH_OP;
@@ -156,11 +145,31 @@ static void look_behind(table *t, const uint32_t *of, uint32_t n) {
       other = true;
       found = node[r] != UINT32_MAX;
     }
-    if (found && other) propose(t, node, n);
+    if (found && other) st_propose(t, node, n);
   }
 }
 
-static void follow(table *t) {
+/* What the collectives that are pieces' peers take, of all of them: each piece is of several ranks
+ * then, which have no name in common. */
+static void follow_collectives(st_proposing *t, const rule_term *const *call, uint32_t n) {
+  uint32_t node[MAX_RANKS], all = 0, distinct = 0;
+  if (n == 0 || !rule_is_collective(call[0]->u.s)) return;
+  for (uint32_t r = 0; r < n; r++) {
+    const rule_term *list = call[r]->child[0];
+    bool seen = list->kind != RULE_LIST || strcmp(call[r]->u.s, call[0]->u.s) != 0;
+    for (uint32_t q = 0; q < r && !seen; q++) seen = rule_term_eq(call[q], call[r]);
+    if (seen) continue;
+    if (all + list->n > MAX_RANKS) return;
+    for (uint32_t k = 0; k < list->n; k++) {
+      if (list->child[k]->kind != RULE_VAR) return;
+      node[all++] = (uint32_t)list->child[k]->u.i;
+    }
+    distinct++;
+  }
+  if (distinct > 1) st_propose(t, node, all);
+}
+
+static void follow(st_proposing *t) {
   const synth_node *node = t->s->graph[t->side]->node;
   for (; t->todo < t->s->ranks.n_peers && !t->code; t->todo++) {
     const peers *p = &t->s->ranks.peers[t->todo];
@@ -171,12 +180,13 @@ static void follow(table *t) {
     const uint32_t *const node_of = p->node; /* as `p` moves */
     const uint32_t n = p->n;
     follow_terms(t, call, n);
+    if (t->pieces) follow_collectives(t, call, n);
     look_behind(t, node_of, n);
   }
 }
 
 /* Operands of several ranks' peers are several ranks', too. */
-static void follow_ranks(table *t, size_t first) {
+static void follow_ranks(st_proposing *t, size_t first) {
   t->known = true;
   t->pieces = false;
   do {
@@ -194,7 +204,7 @@ static void follow_ranks(table *t, size_t first) {
 
 /* The tensors that a collective takes, one of each rank; or the pieces that a concatenation joins,
  * results of one operator. */
-static void propose_list(table *t, const synth_node *n) {
+static void propose_list(st_proposing *t, const synth_node *n) {
   uint32_t node[MAX_RANKS];
   if (n->kind != SYNTH_OP || n->call->n == 0) return;
   const bool pieces = strcmp(n->call->u.s, OP_CAT) == 0;
@@ -207,17 +217,18 @@ static void propose_list(table *t, const synth_node *n) {
     if (pieces && strcmp(operator_of(t, node[r]), operator_of(t, node[0])) != 0) return;
   }
   t->pieces = pieces;
-  propose(t, node, list->n);
+  st_propose(t, node, list->n);
   t->pieces = false;
 }
 
 /* The summands of the sum at node `i`: results of one operator, each of a piece, or of a rank's
  * piece. Sums on the way are flagged: they are of fewer pieces. */
-static void propose_sum(table *t, uint32_t i, bool *inner) {
+static void propose_sum(st_proposing *t, uint32_t i) {
+  bool *inner = t->s->ranks.inner[t->side];
   uint32_t node[MAX_RANKS], each;
   const uint32_t n = inner[i] ? 0 : st_summands(t->s->graph[t->side], i, inner, node, &each);
   t->pieces = true;
-  for (uint32_t k = 0; k < n; k += each) propose(t, node + k, each);
+  for (uint32_t k = 0; k < n; k += each) st_propose(t, node + k, each);
   t->pieces = false;
 }
 
@@ -268,18 +279,18 @@ static void find_stages(const synth_graph *g, const named *all, size_t n, uint32
 }
 
 /* Nodes of one name, of each stage by themselves. */
-static void propose_stages(table *t, const named *all, size_t n, const uint32_t *stage) {
+static void propose_stages(st_proposing *t, const named *all, size_t n, const uint32_t *stage) {
   for (size_t i = 0; i < n; i++) {
     uint32_t node[MAX_RANKS], k = 0;
     size_t first = 0;
     while (stage[all[first].rank] != stage[all[i].rank]) first++;
     for (size_t j = i; j < n && first == i; j++)
       if (stage[all[j].rank] == stage[all[i].rank]) node[k++] = all[j].node;
-    if (k > 1) propose(t, node, k);
+    if (k > 1) st_propose(t, node, k);
   }
 }
 
-static void propose_named(table *t) {
+static void propose_named(st_proposing *t) {
   const synth_graph *g = t->s->graph[t->side];
   named *all = calloc(g->n_nodes + 1, sizeof *all);
   uint32_t stage[MAX_RANKS];
@@ -311,7 +322,7 @@ static uint32_t taken_from(const synth_graph *g, uint32_t i) {
 
 /* Outputs that are replicas of one of the other side, or parts of one tensor there, stand beside
  * one another in the list. */
-static void propose_outputs(table *t) {
+static void propose_outputs(st_proposing *t) {
   const synth_graph *g = t->s->graph[t->side], *other = t->s->graph[!t->side];
   uint32_t node[MAX_RANKS];
   for (size_t i = 0, k; i < g->n_outputs; i += k) {
@@ -320,141 +331,8 @@ static void propose_outputs(table *t) {
                 taken_from(other, other->output[i + k].node) == of;
          k++)
       node[k] = g->output[i + k].node;
-    propose(t, node, (uint32_t)k);
+    st_propose(t, node, (uint32_t)k);
   }
-}
-
-/* The first peers of `n` that node `i` begins, pieces or ranks; NULL: none. */
-static const peers *begun_by(const table *t, uint32_t i, uint32_t n, bool pieces) {
-  const st_ranks *ranks = &t->s->ranks;
-  for (uint32_t p = ranks->first_peers[t->side][i]; p != UINT32_MAX; p = ranks->peers[p].next)
-    if (ranks->peers[p].pieces == pieces && (n == 0 || ranks->peers[p].n == n))
-      return &ranks->peers[p];
-  return NULL;
-}
-
-/* Whether `n` pieces that begin with node `i` are known, none of them twice. */
-static bool has_grid(const table *t, uint32_t i, uint32_t n) {
-  const st_ranks *ranks = &t->s->ranks;
-  for (uint32_t p = ranks->first_peers[t->side][i]; p != UINT32_MAX; p = ranks->peers[p].next) {
-    const peers *q = &ranks->peers[p];
-    bool apart = q->pieces && q->n == n;
-    for (uint32_t k = 1; k < n && apart; k++) apart = q->node[k] != i;
-    if (apart) return true;
-  }
-  return false;
-}
-
-/* An operator that takes a part of its operand, or lays it out otherwise: of a batch that is seen
- * as the ranks' rows a micro-batch is a part along the second dimension. */
-static bool parts_or_turns(const char *op) {
-  const rule_operator *o = rule_operator_of(op);
-  return rule_is_getitem(op) || o->part || o->rearranges;
-}
-
-/* The input that the node is a part of; UINT32_MAX: it is none. */
-static uint32_t input_of(const table *t, uint32_t i) {
-  const synth_node *n = &t->s->graph[t->side]->node[i];
-  while (n->kind == SYNTH_OP && n->call->n && n->call->child[0]->kind == RULE_VAR &&
-         parts_or_turns(n->call->u.s)) {
-    i = (uint32_t)n->call->child[0]->u.i;
-    n = &t->s->graph[t->side]->node[i];
-  }
-  return n->kind == SYNTH_INPUT ? i : UINT32_MAX;
-}
-
-static bool of_batch(const table *t, const bool *batch, const rule_term *const *term, uint32_t n) {
-  uint32_t node[MAX_RANKS];
-  for (uint32_t r = 0; r < n; r++) {
-    if (term[r]->kind != term[0]->kind || term[r]->n != term[0]->n) return false;
-    if (term[r]->kind == RULE_VAR) node[r] = (uint32_t)term[r]->u.i;
-  }
-  if (term[0]->kind == RULE_VAR) {
-    const peers *p = st_peers_of(t->s, t->side, node, n);
-    return p && batch[p - t->s->ranks.peers];
-  }
-  for (uint32_t k = 0; k < term[0]->n; k++) {
-    const rule_term *child[MAX_RANKS];
-    for (uint32_t r = 0; r < n; r++) child[r] = term[r]->child[k];
-    if (of_batch(t, batch, child, n)) return true;
-  }
-  return false;
-}
-
-/* Whether the peers are parts of one input, or results of one operator on such parts. */
-static bool is_batch(const table *t, const bool *batch, const peers *p) {
-  const synth_node *node = t->s->graph[t->side]->node;
-  const uint32_t input = input_of(t, p->node[0]);
-  const rule_term *call[MAX_RANKS];
-  bool parts = input != UINT32_MAX;
-  for (uint32_t k = 0; k < p->n; k++) {
-    parts &= input_of(t, p->node[k]) == input && node[p->node[k]].kind == SYNTH_OP;
-    call[k] = node[p->node[k]].call;
-    if (node[p->node[k]].kind != SYNTH_OP || strcmp(call[k]->u.s, call[0]->u.s) != 0) return false;
-  }
-  return parts || of_batch(t, batch, call, p->n);
-}
-
-static bool cuts_batch(const table *t) {
-  for (size_t i = 0; i < t->s->ranks.n_peers; i++) {
-    const peers *p = &t->s->ranks.peers[i];
-    if (p->side != t->side || !p->pieces) continue;
-    const uint32_t input = input_of(t, p->node[0]);
-    bool parts = input != UINT32_MAX && input != p->node[0];
-    for (uint32_t k = 1; k < p->n && parts; k++) parts = input_of(t, p->node[k]) == input;
-    if (parts) return true;
-  }
-  return false;
-}
-
-/* What all peers of a side tell is asked for each of them. */
-static const st_peers_say *all_say(state *s, int side) {
-  const table t = {.s = s, .side = side};
-  st_peers_say *x = &s->ranks.say[side];
-  if (x->n_peers == s->ranks.n_peers) return x;
-  *x = (st_peers_say){.n_peers = s->ranks.n_peers, .batch = cuts_batch(&t)};
-  for (size_t i = 0; i < s->ranks.n_peers; i++) {
-    const peers *p = &s->ranks.peers[i];
-    if (p->side == side && !p->pieces && p->n > x->most) x->most = p->n;
-  }
-  return x;
-}
-
-bool st_cuts_batch(state *s, int side) { return all_say(s, side)->batch; }
-
-uint32_t st_most_ranks(state *s, int side) { return all_say(s, side)->most; }
-
-/* Results of several ranks from several micro-batches are a grid: a rank's pieces of the first, and
- * the ranks' peers of each. */
-static void propose_grids(table *t) {
-  const st_ranks *ranks = &t->s->ranks;
-  const size_t n_peers = ranks->n_peers;
-  bool *batch = calloc(n_peers + 1, 1);
-  if (!batch) t->code = ISO_NOMEM;
-  for (bool more = batch != NULL; more;) {
-    more = false;
-    for (size_t i = n_peers; i-- > 0;) {
-      const peers *p = &ranks->peers[i];
-      if (p->side != t->side || !p->pieces || batch[i] || !is_batch(t, batch, p)) continue;
-      more = batch[i] = true;
-    }
-  }
-  t->known = false;
-  t->pieces = true;
-  for (size_t i = 0; i < n_peers && !t->code; i++) {
-    const peers p = ranks->peers[i];
-    uint32_t node[MAX_RANKS], n = 0, each = 0;
-    if (!batch[i]) continue;
-    for (uint32_t k = 0; k < p.n; k++) {
-      const peers *of = begun_by(t, p.node[k], each, false);
-      if (!of || n + of->n > MAX_RANKS) break;
-      each = of->n;
-      memcpy(node + n, of->node, each * sizeof *node);
-      n += each;
-    }
-    if (each && n == p.n * each && !has_grid(t, node[0], n)) propose(t, node, n);
-  }
-  free(batch);
 }
 
 static int by_last_node(const void *pa, const void *pb) {
@@ -516,47 +394,20 @@ bool st_has_collective(const state *s, int side) {
   return false;
 }
 
-static bool is_square(const rule_term *t) {
-  if (t->n < 2 || t->child[0]->kind != RULE_VAR) return false;
-  const rule_term *by = t->child[1];
-  if (rule_is_overload(t->u.s, OP_POW))
-    return (by->kind == RULE_INT && by->u.i == 2) || (by->kind == RULE_FLOAT && by->u.f == 2);
-  return rule_operator_of(t->u.s)->arithmetic == RULE_ARITHMETIC_MUL &&
-         rule_term_eq(t->child[0], by);
-}
-
-/* A norm, or a number that is made of all squares of a tensor. */
-static bool is_norm(const synth_graph *g, const synth_node *n) {
-  if (n->kind != SYNTH_OP) return false;
-  if (rule_is_overload(n->call->u.s, OP_VECTOR_NORM)) return true;
-  if (n->shape.rank > 0 || !rule_operator_of(n->call->u.s)->reduces) return false;
-  if (!n->call->n || n->call->child[0]->kind != RULE_VAR) return false;
-  const synth_node *of = &g->node[n->call->child[0]->u.i];
-  return of->kind == SYNTH_OP && of->shape.rank > 0 && is_square(of->call);
-}
-
-static bool has_norm(const synth_graph *g) {
-  for (size_t i = 0; i < g->n_nodes; i++)
-    if (is_norm(g, &g->node[i])) return true;
-  return false;
-}
-
 iso_code st_find_peers(state *s, iso_error *err) {
-  s->ranks.norms = has_norm(s->graph[LEFT]) || has_norm(s->graph[RIGHT]);
+  st_find_norms(s);
   for (int side = 0; side < 2; side++) {
     const synth_graph *g = s->graph[side];
     const size_t first = s->ranks.n_peers;
-    table t = {.s = s, .side = side, .todo = first};
+    st_proposing t = {.s = s, .side = side, .todo = first};
     if (!(s->ranks.first_peers[side] = malloc((g->n_nodes + 1) * sizeof(uint32_t))))
       return nomem(err);
     memset(s->ranks.first_peers[side], 0xff, (g->n_nodes + 1) * sizeof(uint32_t));
-    bool *inner = calloc(g->n_nodes + 1, 1);
-    if (!inner) return nomem(err);
+    if (!(s->ranks.inner[side] = calloc(g->n_nodes + 1, 1))) return nomem(err);
     for (uint32_t i = 0; i < g->n_nodes; i++)
       if (live(s, side, i)) propose_list(&t, &g->node[i]);
     for (uint32_t i = (uint32_t)g->n_nodes; i-- > 0;)
-      if (live(s, side, i)) propose_sum(&t, i, inner);
-    free(inner);
+      if (live(s, side, i)) propose_sum(&t, i);
     propose_outputs(&t);
     follow(&t);
     t.pieces = false;
@@ -564,9 +415,11 @@ iso_code st_find_peers(state *s, iso_error *err) {
     t.shared = true;
     follow(&t);
     follow_ranks(&t, first);
-    propose_grids(&t);
+    st_propose_grids(&t);
     if (t.code) return nomem(err);
   }
+  for (int side = 0; side < 2; side++)
+    if (!st_propose_groups(s, side)) return nomem(err);
   size_t n[2] = {0, 0};
   for (size_t i = 0; i < s->ranks.n_peers; i++) n[s->ranks.peers[i].side]++;
   /* Experts one by one are peers, too, and no ranks. */

@@ -142,6 +142,6 @@ uint32_t st_summands(const synth_graph *g, uint32_t i, bool *inner, uint32_t *no
   *each = by_operator(&w, node, n);
   /* The summands of one collective are its ranks' peers, which others propose. */
   if (*each < 2 || sums == 0 || (sums == 1 && !plain)) return 0;
-  for (uint32_t k = 0; k < w.n_seen; k++) inner[w.seen[k]] = true;
+  for (uint32_t k = 0; k < w.n_seen; k++) inner[w.seen[k]] |= w.seen[k] != i;
   return n;
 }

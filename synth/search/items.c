@@ -11,6 +11,31 @@ enum { DEEP = 8 };
 
 static iso_code nomem(iso_error *err) { return iso_fail(err, ISO_NOMEM, "out of memory"); }
 
+static bool is_square(const rule_term *t) {
+  if (t->n < 2 || t->child[0]->kind != RULE_VAR) return false;
+  const rule_term *by = t->child[1];
+  if (rule_is_overload(t->u.s, OP_POW))
+    return (by->kind == RULE_INT && by->u.i == 2) || (by->kind == RULE_FLOAT && by->u.f == 2);
+  return rule_operator_of(t->u.s)->arithmetic == RULE_ARITHMETIC_MUL &&
+         rule_term_eq(t->child[0], by);
+}
+
+/* A norm, or a number that is made of all squares of a tensor. */
+static bool is_norm(const synth_graph *g, const synth_node *n) {
+  if (n->kind != SYNTH_OP) return false;
+  if (rule_is_overload(n->call->u.s, OP_VECTOR_NORM)) return true;
+  if (n->shape.rank > 0 || !rule_operator_of(n->call->u.s)->reduces) return false;
+  if (!n->call->n || n->call->child[0]->kind != RULE_VAR) return false;
+  const synth_node *of = &g->node[n->call->child[0]->u.i];
+  return of->kind == SYNTH_OP && of->shape.rank > 0 && is_square(of->call);
+}
+
+void st_find_norms(state *s) {
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < s->graph[side]->n_nodes && !s->ranks.norms; i++)
+      s->ranks.norms = is_norm(s->graph[side], &s->graph[side]->node[i]);
+}
+
 /* A list of numbers as a vector, and the list. */
 static bool stacks(state *s, eg_node e, eg_node *list) {
   if (s->rec[e.i].leaf || strcmp(st_operator(s, e), OP_STACK) != 0) return false;

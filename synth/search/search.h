@@ -74,6 +74,9 @@ typedef struct st_stated {
 iso_code st_join_stated(state *s, const st_stated *x, bool *done, iso_error *err);
 
 /* ---- items.c ---- */
+/* Notes whether norms of tensors are taken somewhere in the graphs: st_join_numbers is for these.
+ */
+void st_find_norms(state *s);
 /* Where one of the two is a list of numbers as a vector, and the other is computed as a vector:
  * join them number by number. */
 iso_code st_join_items(state *s, eg_node u, eg_node t, bool *done, iso_error *err);

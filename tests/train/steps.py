@@ -39,6 +39,10 @@ STEPS = [
     ("data_accumulated", "data", 4, PROVED),
     ("data_accumulated_4", "sharded", 4, PROVED),
     ("data_accumulated_4", "data_accumulated", 2, PROVED),
+    ("data_accumulated_4", "data", 8, PROVED),
+    ("data_accumulated", "data_accumulated", 2, PROVED),
+    ("data_accumulated", "sharded", 4, PROVED),
+    ("data_accumulated", "data_accumulated_4", 2, PROVED),
     ("data_accumulated", "data_unsynchronised", 2, "different"),
     ("data", "data_accumulated", 2, "equivalent"),
     ("data", "data_accumulated", 4, "equivalent"),
@@ -87,6 +91,7 @@ DECODERS = [
     ("llama", "mixed_many_accumulated", 8, PROVED),
     ("llama", "mixed_sequence", 4, PROVED),
     ("llama", "mixed_sequence_accumulated", 4, PROVED),
+    ("llama", "mixed_sequence_accumulated_clipped", 4, PROVED),
     ("llama", "tensor_accumulated", 2, "equivalent"),
     ("llama", "sequence_clipped", 2, "equivalent"),
     ("llama", "sequence_accumulated", 2, "equivalent"),
@@ -101,6 +106,9 @@ DECODERS = [
     ("gpt", "sharded_clipped", 4, PROVED),
     ("gpt", "sharded_clipped", 8, PROVED),
     ("gpt", "tensor_accumulated", 2, "equivalent"),
+    ("gpt", "zero_accumulated", 8, PROVED),
+    ("gpt", "sharded_accumulated_clipped", 8, PROVED),
+    ("gpt", "mixed_accumulated_clipped", 4, PROVED),
     ("gpt", "mixed", 4, PROVED),
     ("gpt", "mixed_many", 8, PROVED),
     ("gpt", "tensor_clipped", 2, PROVED),
@@ -269,7 +277,8 @@ STEPS += [("megatron_layers:" + one, "megatron_layers:" + p, n, v) for p, n, one
 QUICK = "data-4 data_strided-2 data_unsynchronised-2 decoders:llama_sharded_clipped-2".split()
 QUICK += ["optimizers:momentum_sharded-2", "wrappers:uneven-3", "wrappers:hook_half-2"]
 QUICK += ["kept:averaged_shard-2", "kept:momentum_named_shard-2"]
-QUICK += ["decoders:llama_mixed_accumulated-4", "decoders:routed_mixed_accumulated-4"]
+QUICK += ["decoders:llama_mixed_sequence_accumulated_clipped-4"]
+QUICK += ["decoders:routed_mixed_accumulated-4"]
 QUICK += ["pipelines:mixed-8"]
 QUICK += ["megatron_layers:sequence-2", "megatron_layers:sequence_unmarked-2"]
 

@@ -51,6 +51,10 @@ START_TEST(what_is_made_of_such_sums_has_the_terms_of_all) {
   ck_assert(of(cat)->cancels && of(turned)->cancels && of(half)->cancels && of(all)->cancels);
   ck_assert(fabs(of(cat)->terms - 25) < 1e-9 && fabs(of(all)->terms - 25) < 1e-9);
   ck_assert(fabs(of(turned)->terms - 20) < 1e-9 && fabs(of(half)->terms - 10) < 1e-9);
+  const rule_term *sum[3] = {v(4), v(5), rule_int(&st.arena, 1)};
+  const eg_node added = add_made(rule_op(&st.arena, OP_ADD_TENSOR, sum, 3)),
+                third = call2("aten::mul.Tensor", v(4), rule_float(&st.arena, 0.25));
+  ck_assert(fabs(of(added)->terms - 25) < 1e-9 && fabs(of(third)->terms - 5) < 1e-9);
   end_state();
 }
 END_TEST

@@ -76,10 +76,12 @@ static const rule_term *list_of(const uint32_t *node, uint32_t n) {
 }
 
 /* Two rows. */
-static uint32_t slice_of(uint32_t x, int64_t from) {
+static uint32_t slice_from(graph *g, uint32_t x, int64_t from) {
   const rule_term *arg[5] = {v(x), num(0), num(from), num(from + 2), num(1)};
-  return step_by(side_graph, call_of("aten::slice.Tensor", arg));
+  return step_by(g, call_of("aten::slice.Tensor", arg));
 }
+
+static uint32_t slice_of(uint32_t x, int64_t from) { return slice_from(side_graph, x, from); }
 
 static void meet(const program *p, way how) {
   const uint32_t *last = p->at[p->steps];
@@ -329,10 +331,53 @@ START_TEST(a_batch_is_cut_where_pieces_are_parts_of_one_input) {
     }
     op(side_graph, "aten::cat", list_of(y, 2), num(0), NULL);
     find();
-    ck_assert_int_eq(st_cuts_batch(&st, side), k == 0);
-    ck_assert(!st_cuts_batch(&st, !side));
+    ck_assert_int_eq(st_n_batches(&st, side), k == 0 ? 2 : 0);
+    ck_assert_int_eq(st_n_batches(&st, !side), 0);
     end();
   }
+}
+END_TEST
+
+/* One side takes its batch in two micro-batches, the other on four ranks: groups of two ranks are
+ * peers, in either way; no group is of one, nor are there groups where no batch is cut. */
+START_TEST(ranks_are_grouped_as_the_other_side_has_batches) {
+  for (int cut = 0; cut < 2; cut++) {
+    begin(0);
+    graph *other = graph_of(!side);
+    rule_tensor *t = noise(1, SHAPE(4), 0, 1);
+    const uint32_t a = input(other, t), b = input(other, t);
+    const uint32_t part[2] = {neg(other, slice_from(other, a, 0)),
+                              neg(other, slice_from(other, cut ? a : b, 2))};
+    op(other, "aten::cat", list_of(part, 2), num(0), NULL);
+    uint32_t x[4];
+    for (int r = 0; r < 4; r++) x[r] = input(side_graph, t);
+    op(side_graph, "dist::all_reduce", list_of(x, 4), rule_string(&w.arena, "sum"), NULL);
+    find();
+    const uint32_t apart[2] = {x[1], x[3]};
+    ck_assert_int_eq(st_peers_of(&st, side, x + 2, 2) != NULL, cut);
+    ck_assert_int_eq(st_peers_of(&st, side, apart, 2) != NULL, cut);
+    ck_assert_ptr_null(st_peers_of(&st, side, x + 1, 2));
+    ck_assert_ptr_null(st_peers_of(&st, side, x, 3));
+    end();
+  }
+}
+END_TEST
+
+/* Two ranks add up for each of two pieces, that are then put together: what the ranks have of all
+ * pieces are peers, and so is what that is made of. */
+START_TEST(ranks_of_pieces_are_peers) {
+  begin(0);
+  rule_tensor *t = noise(1, SHAPE(4), 0, 1);
+  uint32_t x[4], y[4], z[2];
+  for (int k = 0; k < 4; k++) y[k] = neg(side_graph, x[k] = input(side_graph, t));
+  for (uint32_t m = 0; m < 2; m++)
+    z[m] = op(side_graph, "dist::all_reduce", list_of(y + 2 * (size_t)m, 2),
+              rule_string(&w.arena, "sum"), NULL);
+  op(side_graph, "aten::cat", list_of(z, 2), num(0), NULL);
+  find();
+  ck_assert(st_peers_of(&st, side, y, 4)->pieces && st_peers_of(&st, side, x, 4)->pieces);
+  ck_assert(!st_peers_of(&st, side, y, 2)->pieces);
+  end();
 }
 END_TEST
 
@@ -346,19 +391,20 @@ START_TEST(results_of_ranks_from_batches_are_a_grid) {
     const uint32_t by[2] = {weight(side_graph, "a", keep(make((rule_shape){0}))),
                             weight(side_graph, "b", keep(make((rule_shape){0})))};
     uint32_t y[4], z[2];
-    for (uint32_t m = 0; m < 2; m++) {
-      const uint32_t part = slice_of(x[batches ? 0 : m], 2 * m);
-      for (uint32_t r = 0; r < 2; r++) y[2 * m + r] = mul(side_graph, part, by[r]);
-      z[m] = op(side_graph, "dist::all_reduce", list_of(y + 2 * (size_t)m, 2),
-                rule_string(&w.arena, "sum"), NULL);
+    for (uint32_t m = 0; m < 2; m++)
+      for (uint32_t r = 0; r < 2; r++)
+        y[2 * m + r] = mul(side_graph, slice_of(x[batches ? 0 : m], 2 * m), by[r]);
+    for (uint32_t r = 0; r < 2; r++) {
+      const uint32_t own[2] = {y[r], y[2 + r]};
+      z[r] = op(side_graph, "aten::cat", list_of(own, 2), num(0), NULL);
     }
-    op(side_graph, "aten::cat", list_of(z, 2), num(0), NULL);
+    op(side_graph, "dist::all_reduce", list_of(z, 2), rule_string(&w.arena, "sum"), NULL);
     find();
     const uint32_t first[2] = {y[0], y[2]};
     ck_assert(st_peers_of(&st, side, first, 2)->pieces);
     ck_assert(!st_peers_of(&st, side, y, 2)->pieces);
     ck_assert_int_eq(st_peers_of(&st, side, y, 4) != NULL, batches);
-    ck_assert_int_eq(st_cuts_batch(&st, side), batches);
+    ck_assert_int_eq(st_n_batches(&st, side), 2 * batches);
     end();
   }
 }
@@ -375,6 +421,8 @@ int main(void) {
   tcase_add_test(t, ranks_are_named_and_hold_tensors_of_one_kind);
   tcase_add_test(t, a_name_is_a_stages_own);
   tcase_add_test(t, outputs_are_of_ranks_where_they_have_one_counterpart);
+  tcase_add_test(t, ranks_are_grouped_as_the_other_side_has_batches);
+  tcase_add_test(t, ranks_of_pieces_are_peers);
   tcase_add_test(t, results_of_ranks_from_batches_are_a_grid);
   tcase_add_test(t, pieces_are_results_of_one_operator);
   tcase_add_test(t, pieces_that_a_collective_takes_are_ranks);
