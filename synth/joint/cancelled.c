@@ -93,13 +93,22 @@ static double divided_by(const rule_term *call) {
   return st_adds(call);
 }
 
-double st_terms_of(const state *s, const rule_term *call, const eg_node *dep, uint32_t n) {
-  const double by = divided_by(call);
-  double sum = 0;
+/* The number that a tensor of one element is on the last draw, of which the terms are. */
+static double element(state *s, eg_node e) {
+  const rule_tensor *v =
+      s->rec[e.i].tensor && st_numel(s, e) == 1 ? st_val(s, e, s->n_draws - 1) : NULL;
+  return v ? fabs(rule_tensor_get(v, 0)) : 0;
+}
+
+double st_terms_of(state *s, const rule_term *call, const eg_node *dep, uint32_t n) {
+  const rule_arithmetic how = rule_operator_of(call->u.s)->arithmetic;
+  double by = divided_by(call), sum = 0;
   for (uint32_t i = 0; i < n; i++) {
     const rec *r = &s->rec[dep[i].i];
     if (r->cancels && !(r->terms > 0)) return 0;
     if (r->cancels) sum += r->terms;
+    else if (how == RULE_ARITHMETIC_MUL && element(s, dep[i]) > 0) by = 1 / element(s, dep[i]);
+    else if (how == RULE_ARITHMETIC_DIV && i > 0) by = element(s, dep[i]);
   }
   return by > 0 ? sum / by : 0;
 }

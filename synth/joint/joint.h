@@ -38,7 +38,7 @@ iso_code st_cancels(const state *s, const rule_term *call, rule_tensor *const *b
                     const rule_tensor *out, st_sum *as, iso_error *err);
 /* The sum of the terms' sizes that a call's result has from operands that cancel; 0: that is not
  * known. `dep`: the call's n variables. */
-double st_terms_of(const state *s, const rule_term *call, const eg_node *dep, uint32_t n);
+double st_terms_of(state *s, const rule_term *call, const eg_node *dep, uint32_t n);
 /* The first valued tensor e-node of a class, EG_NONE if none. */
 eg_node st_rep(state *s, eg_class c);
 const rule_term *st_literal(state *s, eg_node n); /* NULL if not a literal */

@@ -55,6 +55,12 @@ START_TEST(what_is_made_of_such_sums_has_the_terms_of_all) {
   const eg_node added = add_made(rule_op(&st.arena, OP_ADD_TENSOR, sum, 3)),
                 third = call2("aten::mul.Tensor", v(4), rule_float(&st.arena, 0.25));
   ck_assert(fabs(of(added)->terms - 25) < 1e-9 && fabs(of(third)->terms - 5) < 1e-9);
+  rule_tensor *fifth = keep(make((rule_shape){0}));
+  rule_tensor_set(fifth, 0, -0.2);
+  const uint32_t by = (uint32_t)n_made;
+  add_leaf(fifth);
+  ck_assert(fabs(of(call2("aten::mul.Tensor", v(4), v(by)))->terms - 4) < 1e-9);
+  ck_assert(fabs(of(call2(OP_DIV_TENSOR, v(4), v(by)))->terms - 100) < 1e-9);
   end_state();
 }
 END_TEST
