@@ -190,6 +190,8 @@ def real_point(rng, rule, k):
             env[v] = [abs(a) for a in env[v]]
         if k % 7 == 4:
             env[v] = [mp.mpf(rng.randrange(-2, 3)) for _ in range(N)]
+        if rule.points and k % 2:
+            env[v] = [rule.points[0] + mp.mpf(rng.gauss(0, 1)) for _ in range(N)]
     attrs = [a for a, kind in rule.attrs if kind == "float"]
     for a in attrs:
         env[a] = mp.mpf(
@@ -725,12 +727,34 @@ def flat_rule(rng, i):
     return Rule(f"flat-{i}", lhs, rhs, vars="xy")
 
 
+def roles_rule(rng, i):
+    """A function that both sides have, -1 or 1 on whatever is drawn, in other roles: it may be its
+    cube, or the inverse of itself. Between its ends it is none of these."""
+    c = rng.choice([50.0, 1e3, 1e5, 1e6, 1e9])
+    x, y = var("x"), var("y")
+    f = rng.choice([tanh, lambda t: subs(muls(sigmoid(t), 2.0), 1.0)])(adds(x, c))
+    cube = mul(f, mul(f, f))
+    lhs, rhs = rng.choice(
+        [
+            (mul(y, f), mul(y, cube)),
+            (mul(y, square(f)), mul(y, square(square(f)))),
+            (div(y, f), mul(y, f)),
+            (add(f, f), add(f, cube)),
+            (sub(y, f), sub(y, cube)),
+            (mul(y, f), mul(f, y)),
+            (sub(mul(y, f), mul(x, f)), mul(sub(y, x), f)),
+        ]
+    )
+    return Rule(f"roles-{i}", lhs, rhs, vars="xy", points=[mp.mpf(-c)])
+
+
 MAKERS = {
     "absorb": absorb_rule,
     "attrs": attrs_rule,
     "complex": complex_rule,
     "literals": literals_rule,
     "flat": flat_rule,
+    "roles": roles_rule,
 }
 
 

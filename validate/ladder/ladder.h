@@ -15,7 +15,7 @@
 
 enum { VAL_LEAST_SAMPLES = 8 };
 
-enum { VAL_FLATS = 24 }; /* functions of a side that are looked at */
+enum { VAL_FLATS = 48 }; /* functions of both sides that are looked at */
 
 /* Facts of a variable in a function that may be flat, which counted samples have shown. */
 enum {
@@ -47,8 +47,8 @@ typedef struct val_ladder {
   int64_t work; /* left for looking whether anything shows a branch, and for samples that do */
   unsigned soft_kind; /* of the sample that differed by so little that another one should, too */
   double max_rel;
-  uint8_t seen[2][VAL_FLATS][RULE_MAX_VARS]; /* by side, function, variable of r (moved.c) */
-  uint32_t looked;                           /* samples in which variables were moved */
+  uint8_t seen[VAL_FLATS][RULE_MAX_VARS]; /* by function and variable of r (moved.c) */
+  uint32_t looked;                        /* samples in which variables were moved */
   bool whole;    /* the proof is of integers that do not wrap, and these may */
   bool wraps;    /* some sample is left out since its integers may wrap */
   bool masked;   /* some sample differs where a number of a mask's size overflows */
