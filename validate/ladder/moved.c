@@ -26,8 +26,8 @@ static bool reads(const rule_term *t, uint32_t v) {
   return false;
 }
 
-/* Calls of functions that may be flat, in order, each once. More than there is room for are
- * counted, too. */
+/* Calls of functions that may be flat, in order: the same for all sizes of a rule. More than there
+ * is room for are counted, too. */
 static void collect(const rule_term *t, const rule_term **flat, size_t *n) {
   const rule_operator *o = t->kind == RULE_OP ? rule_operator_of(t->u.s) : NULL;
   for (uint32_t i = 0; i < t->n; i++) collect(t->child[i], flat, n);
@@ -52,8 +52,7 @@ static iso_code move(const rule_tensor *x, way how, iso_rng *rng, rule_tensor **
   return c;
 }
 
-/* The largest difference, relative to the numbers that differ; truth values and integers are not
- * looked at. */
+/* The largest difference, relative to the numbers that differ. */
 static double difference(const rule_tensor *a, const rule_tensor *b) {
   double most = 0;
   for (int64_t i = 0; a->dtype == b->dtype && a->numel == b->numel && i < a->numel; i++) {
